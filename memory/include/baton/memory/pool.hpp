@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// A publisher's memory: sealed sparse segments divided into slots, with all bookkeeping in private memory.
+// Thread rules: a Pool is externally synchronised (the transport's per-publisher mutex); the content of different loans may be
+// written by different threads at the same time.
+// Invariants: (1) a slot is Free, Loaned, or Published with references > 0 or waiting for lazy release; (2) no policy ever
+// takes a slot with a reference that eviction cannot drop (a sample being read); (3) backed bytes <= memory_limit_bytes;
+// (4) free slots are reused last-in first-out, so their pages are warm; (5) steady state: no system call, no heap allocation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "baton/memory/chunk_header.hpp"
+#include "baton/os/result.hpp"
+
+namespace baton::memory {
+
+/// TZC III-E: what loan() does when memory is short. None blocks.
+enum class Policy : std::uint8_t {
+  kBestEffort,    ///< evict and reclaim old messages, oldest first, until the new one fits or nothing is left
+  kMediumEffort,  ///< the same, at most `attempts` times (default)
+  kWorstEffort,   ///< if the oldest message is still in use, the new one is refused
+};
+
+struct PoolOptions {
+  std::size_t max_message_bytes = 0;   ///< virtual slot size of unsized loans; 0 = default for this window (256 MiB on 47-bit)
+  std::size_t memory_limit_bytes = 0;  ///< bytes of RAM this publisher may ever back; 0 = 1 GiB
+  std::uint32_t slots = 64;            ///< large slots
+  Policy policy = Policy::kMediumEffort;
+  std::uint32_t attempts = 8;          ///< kMediumEffort: N >= 1
+  bool prefault = false;               ///< back and map `memory_limit_bytes` at creation
+};
+
+/// Names a chunk to readers: segment index (upper 16 bits) and byte offset of its ChunkHeader (lower 48).
+using Handle = std::uint64_t;
+constexpr std::uint32_t handle_segment(Handle h) noexcept { return static_cast<std::uint32_t>(h >> 48); }
+constexpr std::uint64_t handle_offset(Handle h) noexcept { return h & ((std::uint64_t{1} << 48) - 1); }
+
+/// A chunk in this process's writable mapping. Plain value; ownership is the Pool's protocol below.
+struct Chunk {
+  ChunkHeader* header = nullptr;
+  Handle handle = 0;
+  std::size_t capacity_bytes = 0;  ///< message bytes the slot can hold (virtual)
+  void* message() const noexcept { return header + 1; }
+};
+
+/// Asked by the pool when memory is short (policies): drop the oldest unread queued message from every queue that holds it.
+/// Returns true if the references so dropped were released via Pool::release.
+using Evict = std::function<bool(Handle oldest)>;
+
+class Pool {
+ public:
+  /// `on_segment(index, fd, size)` is called once per new data segment, inside loan(), before any chunk of it is returned; the
+  /// fd stays owned by the pool. Creates no segment yet (the first loan does).
+  static Result<std::unique_ptr<Pool>> create(const PoolOptions& options, Evict evict,
+                                              std::function<void(std::uint32_t index, int fd, std::uint64_t size)> on_segment);
+  ~Pool();
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  /// A chunk for a message of a known total size (skeleton + contents): packed size class, or a page-exclusive slot.
+  Result<Chunk> loan_sized(std::size_t message_bytes, std::size_t skeleton_bytes);
+  /// A chunk that may grow up to max_message_bytes: page-exclusive sparse slot. Backs at least the skeleton.
+  Result<Chunk> loan_growing(std::size_t skeleton_bytes);
+  /// Gives an unpublished loan back.
+  void abandon(const Chunk& chunk) noexcept;
+  /// Closes the loan: fixes header->size_bytes; content calls on it fail from now on. References become 1 (the caller's).
+  void publish(const Chunk& chunk) noexcept;
+
+  void add_reference(Handle handle) noexcept;
+  /// Drops a reference; at zero the slot is reusable (lazily: nothing else happens).
+  void release(Handle handle) noexcept;
+  /// Called by loan paths before taking a fresh slot: the transport's hook to collect released entries of all connections.
+  void set_collect(std::function<void()> collect);
+
+  /// Starts a new segment; the old one is unmapped when its last chunk is released. `on_retired(index)` then.
+  void retire_segment(std::function<void(std::uint32_t index)> on_retired);
+
+  struct Account { std::size_t backed_bytes, limit_bytes, loaned_slots, published_slots, segments; };
+  Account account() const noexcept;
+  /// Segments alive now, for a subscriber that attaches later: calls `visit(index, fd, size)`.
+  void visit_segments(const std::function<void(std::uint32_t, int, std::uint64_t)>& visit) const;
+
+ private:
+  struct State;
+  explicit Pool(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// A foreign data segment, mapped read-only inside the window after its seals were checked
+/// (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE; memfd_create(2), fcntl(2)). Closes `fd` on success and failure.
+class ForeignSegment {
+ public:
+  static Result<std::shared_ptr<ForeignSegment>> map(int fd, std::uint64_t announced_size);
+  ~ForeignSegment();
+  ForeignSegment(const ForeignSegment&) = delete;
+  ForeignSegment& operator=(const ForeignSegment&) = delete;
+  /// The chunk at `offset` if header and size_bytes lie inside the segment and magic, version are right (single fetch of
+  /// size_bytes, returned in `size_bytes`), else protocol_violation. O(1).
+  Result<const ChunkHeader*> chunk(std::uint64_t offset, std::uint32_t* size_bytes) const;
+  const std::byte* base() const noexcept { return base_; }
+  std::uint64_t size() const noexcept { return size_; }
+
+ private:
+  ForeignSegment() = default;
+  const std::byte* base_ = nullptr;
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace baton::memory

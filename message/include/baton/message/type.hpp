@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The type model: what a message type looks like at run time. Generated headers define one constant `Type` per message;
+// validator, codecs, partial serialization, printing and (later) Python read it.
+// Thread rules: immutable after construction; a Type and everything it points to outlives every use.
+// Invariants: (1) fields are in declaration order with ascending offsets; (2) offsets, size and alignment are those of the
+// SFM skeleton (docs/format/sfm.md) and equal the generated C++ struct's (static_assert in the generated header);
+// (3) nesting is acyclic (the .msg language cannot express cycles).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace baton::message {
+
+/// First 16 bytes of SHA-256 over Type::definition.
+using TypeHash = std::array<std::uint8_t, 16>;
+
+enum class Kind : std::uint8_t {
+  kBool, kInt8, kUint8, kInt16, kUint16, kInt32, kUint32, kInt64, kUint64, kFloat32, kFloat64,
+  kString,   ///< {u32 padded length, i32 offset}, docs/format/sfm.md
+  kWString,  ///< {u32 code units, i32 offset} of u16, no terminator
+  kMessage,  ///< nested skeleton inline; Field::type is set
+};
+
+enum class Shape : std::uint8_t {
+  kSingle,
+  kArray,     ///< fixed length Field::count, inline
+  kSequence,  ///< {u32 length, i32 offset}; Field::count is the bound, 0 = unbounded
+};
+
+struct Type;
+
+struct Field {
+  const char* name;
+  Kind kind;
+  Shape shape;
+  std::uint32_t count;         ///< kArray: length; kSequence: upper bound or 0; kSingle: 0
+  std::uint32_t string_bound;  ///< kString/kWString: upper bound in characters or 0
+  std::uint32_t offset;        ///< bytes from the start of the skeleton
+  const Type* type;            ///< kMessage only, else nullptr
+};
+
+struct Type {
+  const char* name;        ///< "package/Name", e.g. "sensor_msgs/Image" (services: "package/Name_Request")
+  std::uint32_t size;      ///< skeleton bytes, a multiple of alignment, at least 1
+  std::uint32_t alignment; ///< 1, 2, 4 or 8
+  const Field* fields;
+  std::uint32_t field_count;
+  bool fixed;              ///< no string or sequence anywhere inside: the skeleton is the message
+  TypeHash hash;
+  const char* definition;  ///< canonical text after the ROS 1/ROS 2 mapping (docs/format/type-hash.md), for differences
+};
+
+/// Specialised by every generated header: `static const Type& get() noexcept`.
+template <class T>
+struct TypeOf;
+
+template <class T>
+const Type& type_of() noexcept { return TypeOf<T>::get(); }
+
+}  // namespace baton::message

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quality of service in ROS 2's terms. What each combination does when a queue, a held limit or the pool is full, and which
+// clock a deadline or lifespan uses: docs/format/qos.md (normative table).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace baton {
+
+enum class Reliability : std::uint8_t { kBestEffort, kReliable };
+enum class History : std::uint8_t { kKeepLast, kKeepAll };
+enum class Durability : std::uint8_t { kVolatile, kTransientLocal };
+enum class Liveliness : std::uint8_t { kAutomatic, kManualByTopic };
+
+inline constexpr std::chrono::nanoseconds kInfinite = std::chrono::nanoseconds::max();
+
+struct QoS {
+  Reliability reliability = Reliability::kReliable;
+  History history = History::kKeepLast;
+  std::uint32_t depth = 10;  ///< KEEP_LAST: messages; KEEP_ALL: the resource limit of the queue, messages
+  Durability durability = Durability::kVolatile;
+  std::chrono::nanoseconds deadline = kInfinite;
+  std::chrono::nanoseconds lifespan = kInfinite;
+  Liveliness liveliness = Liveliness::kAutomatic;
+  std::chrono::nanoseconds lease = kInfinite;
+  std::uint32_t held = 8;  ///< subscription only: samples it may hold at the same time per publisher
+
+  QoS() = default;
+  explicit QoS(std::uint32_t keep_last_depth) : depth(keep_last_depth) {}
+  QoS& keep_last(std::uint32_t n) { history = History::kKeepLast; depth = n; return *this; }
+  QoS& keep_all(std::uint32_t limit = 1000) { history = History::kKeepAll; depth = limit; return *this; }
+  QoS& reliable() { reliability = Reliability::kReliable; return *this; }
+  QoS& best_effort() { reliability = Reliability::kBestEffort; return *this; }
+  QoS& transient_local() { durability = Durability::kTransientLocal; return *this; }
+  QoS& hold(std::uint32_t n) { held = n; return *this; }
+};
+
+/// ROS 2 request-versus-offered rules. Empty if compatible, else the policies that differ, e.g. "reliability: offered
+/// best_effort, requested reliable".
+std::string incompatibility(const QoS& offered, const QoS& requested);
+
+}  // namespace baton

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Endpoints that move chunks of any type between processes: the whole interface that node/ (and later ros1/, ros2/, python/)
+// builds on. Untyped: a message is a chunk plus a TypeInfo.
+// Thread rules: Participant, Writer, Reader, WaitSet, GuardCondition are thread-safe unless a line says otherwise; a TakenSample
+// may be released from any thread. After fork() every call on an object of the parent returns Errc::forked, and releases are
+// no-ops.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "baton/memory/pool.hpp"
+#include "baton/os/result.hpp"
+#include "baton/transport/qos.hpp"
+
+namespace baton::transport {
+
+using Gid = std::array<std::uint8_t, 16>;
+
+/// What the handshake compares. `definition` is fetched by the other side only when hashes differ, to print a difference.
+struct TypeInfo {
+  std::string name;                     ///< "sensor_msgs/Image"
+  std::array<std::uint8_t, 16> hash{};
+  std::string definition;
+  std::uint32_t skeleton_bytes = 0;
+};
+
+/// Something the user should know and no call can return (asynchronous). Called from the background thread; must not block.
+struct Diagnostic {
+  enum class Level : std::uint8_t { kInfo, kWarning, kError } level;
+  Errc code;
+  std::string text;  ///< names the thing and the way out
+};
+
+struct ParticipantOptions {
+  int domain = -1;                     ///< -1: BATON_DOMAIN, else ROS_DOMAIN_ID, else 0
+  std::string runtime_directory;       ///< empty: BATON_RUNTIME_DIR, else the per-user default
+  std::function<void(const Diagnostic&)> on_diagnostic;  ///< empty: dropped (the runtime never prints)
+};
+
+struct EndpointInfo {
+  Gid gid{};
+  bool is_writer = false;
+  std::string topic, type_name, node;
+  std::array<std::uint8_t, 16> type_hash{};
+  QoS qos;
+  std::int32_t pid = 0;
+};
+
+class Writer;
+class Reader;
+
+/// This process's presence in one domain: its socket, its one background thread, its view of the graph.
+class Participant : public std::enable_shared_from_this<Participant> {
+ public:
+  /// One per (process, domain, directory): returns the existing one if it is alive.
+  static Result<std::shared_ptr<Participant>> join(const ParticipantOptions& options);
+  virtual ~Participant() = default;
+
+  struct WriterOptions { std::string topic, node; TypeInfo type; QoS qos; memory::PoolOptions pool; };
+  struct ReaderOptions {
+    std::string topic, node; TypeInfo type; QoS qos;
+    /// Checks a chunk's content once, at take; an error ends that publisher's connection. Null: any bytes are accepted.
+    Result<void> (*validate)(const void* context, const std::byte* message, std::uint32_t size_bytes) = nullptr;
+    const void* validate_context = nullptr;
+  };
+  virtual Result<std::shared_ptr<Writer>> create_writer(const WriterOptions& options) = 0;
+  virtual Result<std::shared_ptr<Reader>> create_reader(const ReaderOptions& options) = 0;
+
+  virtual void add_node(const std::string& name) = 0;
+  virtual void remove_node(const std::string& name) = 0;
+
+  // Graph queries: a snapshot of what is known now, own endpoints included.
+  virtual std::vector<EndpointInfo> endpoints() const = 0;
+  virtual std::vector<std::pair<std::string, std::int32_t>> nodes() const = 0;  ///< node name, pid
+  virtual std::uint64_t graph_version() const = 0;                               ///< changes whenever the graph does
+  /// Waits until graph_version() != seen or the timeout. timed_out otherwise.
+  virtual Result<std::uint64_t> wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout) = 0;
+
+  struct MemoryAccount { std::size_t process_backed_bytes, process_limit_bytes, domain_backed_bytes, domain_limit_bytes; };
+  virtual MemoryAccount memory_account() const = 0;
+  virtual int domain() const = 0;
+};
+
+/// Counters of ROS 2's statuses; `total` never decreases.
+struct Statuses {
+  std::uint64_t matched_now = 0, matched_total = 0;
+  std::uint64_t incompatible_qos_total = 0, incompatible_type_total = 0;
+  std::string last_incompatibility;
+  std::uint64_t deadline_missed_total = 0;
+  std::uint64_t liveliness_lost_total = 0;                       // writer
+  std::uint64_t alive_now = 0, not_alive_now = 0;                // reader: liveliness changed
+  std::uint64_t lost_total = 0;                                  // reader: messages overwritten or reclaimed before the take
+};
+enum class Event : std::uint8_t { kMatched, kIncompatibleQos, kIncompatibleType, kDeadlineMissed, kLivelinessLost,
+                                  kLivelinessChanged, kMessageLost };
+
+class Writer {
+ public:
+  virtual ~Writer() = default;
+  /// See Pool. Thread-safe (a process-private mutex).
+  virtual Result<memory::Chunk> loan_sized(std::size_t message_bytes) = 0;
+  virtual Result<memory::Chunk> loan_growing() = 0;
+  virtual void abandon(const memory::Chunk& chunk) noexcept = 0;
+  /// Hands the chunk to every matched reader. On error (queue_full, forked) the chunk stays a loan.
+  struct PublishInfo { Gid correlation_client{}; std::uint64_t correlation_sequence = 0; };
+  virtual Result<std::uint64_t> publish(const memory::Chunk& chunk, const PublishInfo& info = {}) = 0;  ///< sequence number
+
+  virtual std::uint32_t matched() const = 0;
+  virtual Statuses statuses() const = 0;
+  virtual void on_event(std::function<void(Event)> callback) = 0;  ///< background thread; empty removes it
+  virtual void assert_liveliness() = 0;
+  /// True once every message published so far was taken by (or evicted from) every reliable reader, or the timeout.
+  virtual Result<void> wait_for_all_acked(std::chrono::nanoseconds timeout) = 0;
+  virtual const Gid& gid() const = 0;
+  virtual memory::Pool::Account memory_account() const = 0;
+  /// Replaces the data segment, so that memory backed for past large messages returns to the system when they are released.
+  virtual void trim() = 0;
+};
+
+/// A message held by a subscription. Move-only; releasing (destruction) is wait-free, without system call, from any thread,
+/// and keeps working after the Reader, the Participant or the publisher is gone.
+class TakenSample {
+ public:
+  TakenSample() = default;
+  TakenSample(TakenSample&& other) noexcept;
+  TakenSample& operator=(TakenSample&& other) noexcept;
+  ~TakenSample();
+  explicit operator bool() const noexcept { return header_ != nullptr; }
+  const memory::ChunkHeader& header() const noexcept { return *header_; }  ///< untrusted bytes of the publisher
+  const void* message() const noexcept { return header_ + 1; }
+  std::uint32_t size_bytes() const noexcept { return size_bytes_; }        ///< fetched once, checked
+  std::uint64_t sequence() const noexcept { return sequence_; }
+  std::int64_t reception_time_ns() const noexcept { return reception_time_ns_; }  ///< CLOCK_REALTIME at take
+  void release() noexcept;
+
+ private:
+  friend class ReaderImpl;
+  const memory::ChunkHeader* header_ = nullptr;
+  std::uint32_t size_bytes_ = 0;
+  std::uint32_t entry_ = 0;
+  std::uint64_t sequence_ = 0;
+  std::int64_t reception_time_ns_ = 0;
+  struct ReaderConnection* connection_ = nullptr;  // counted
+};
+
+class Reader {
+ public:
+  virtual ~Reader() = default;
+  /// The oldest message by source time over all publishers; an empty sample if there is none (not an error). Errors:
+  /// held_limit, malformed_message (that publisher's connection was ended), forked.
+  virtual Result<TakenSample> take() = 0;
+  virtual bool has_data() const = 0;
+  virtual std::uint32_t matched() const = 0;
+  virtual Statuses statuses() const = 0;
+  virtual void on_event(std::function<void(Event)> callback) = 0;
+  virtual const Gid& gid() const = 0;
+  /// A descriptor that is readable (poll, epoll, asyncio) while has_data() may be true; owned by the Reader. Once asked for,
+  /// publishers ring it with one write(2) per publish while the reader is idle. A Reader is either polled or in a WaitSet.
+  virtual Result<int> pollable_fd() = 0;
+};
+
+/// Rung by trigger() from any thread of this process (not async-signal-safe).
+class GuardCondition {
+ public:
+  GuardCondition();
+  ~GuardCondition();
+  void trigger();
+  bool exchange_triggered();  ///< reads and clears
+ private:
+  friend class WaitSet;
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+/// The unit of waiting. wait() may be called by one thread at a time. A Reader belongs to at most one WaitSet.
+class WaitSet {
+ public:
+  WaitSet();
+  ~WaitSet();
+  Result<void> add(const std::shared_ptr<Reader>& reader);
+  void remove(const std::shared_ptr<Reader>& reader);
+  Result<void> add(GuardCondition& guard);
+  void remove(GuardCondition& guard);
+  /// Bounded spinning before sleeping, 0 = none (default).
+  void set_spin(std::chrono::nanoseconds budget);
+  /// Returns true when some reader may have data, some guard was triggered, or wake() was called; false on timeout.
+  Result<bool> wait(std::chrono::nanoseconds timeout);
+  void wake();  ///< makes a running or the next wait() return; any thread
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace baton::transport

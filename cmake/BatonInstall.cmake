@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+# The installed package: find_package(baton) gives baton::<room> for every installed room, baton::baton for all of
+# them together, and baton_generate_messages() if the generator is part of the build.
+include(CMakePackageConfigHelpers)
+
+get_property(installed_rooms GLOBAL PROPERTY BATON_INSTALLED_ROOMS)
+if(NOT installed_rooms)
+  return()
+endif()
+
+add_library(baton_all INTERFACE)
+add_library(baton::baton ALIAS baton_all)
+set_target_properties(baton_all PROPERTIES EXPORT_NAME baton)
+foreach(room IN LISTS installed_rooms)
+  target_link_libraries(baton_all INTERFACE baton_${room})
+endforeach()
+install(TARGETS baton_all EXPORT batonTargets)
+
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/baton")
+install(EXPORT batonTargets NAMESPACE baton:: DESTINATION ${package_dir})
+configure_package_config_file(
+  "${CMAKE_CURRENT_LIST_DIR}/batonConfig.cmake.in" "${PROJECT_BINARY_DIR}/cmake/batonConfig.cmake"
+  INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(
+  "${PROJECT_BINARY_DIR}/cmake/batonConfigVersion.cmake"
+  # Before 1.0 every minor version may change the protocol and the API.
+  COMPATIBILITY SameMinorVersion)
+install(FILES
+  "${PROJECT_BINARY_DIR}/cmake/batonConfig.cmake" "${PROJECT_BINARY_DIR}/cmake/batonConfigVersion.cmake"
+  DESTINATION ${package_dir})
+if(BATON_GENERATOR AND EXISTS "${PROJECT_SOURCE_DIR}/generator/cmake/BatonGenerate.cmake")
+  install(FILES "${PROJECT_SOURCE_DIR}/generator/cmake/BatonGenerate.cmake" DESTINATION ${package_dir})
+endif()

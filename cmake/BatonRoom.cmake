@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+# How a room is declared.
+#
+#   baton_room(<name>
+#     [SOURCES <file>...]        none: a header-only room (INTERFACE library)
+#     [HEADERS_DIR <dir>]        public headers; default include/ if it exists
+#     [DEPENDS <room>...]        rooms this one may use (PUBLIC)
+#     [LIBS <target>...]         other libraries (PRIVATE, or INTERFACE for a header-only room)
+#     [TESTS <file>...]          one gtest executable <name>_tests
+#     [TEST_DEPENDS <x>...]      room names or targets for the tests; unknown optional ones are skipped
+#     [NO_INSTALL])              not part of the installed package
+#
+# defines target baton_<name>, alias baton::<name>, its installation, and its tests.
+#
+#   baton_test(<name> SOURCES <file>... [DEPENDS <x>...] [TIMEOUT <s>] [LABELS <l>...] [SERIAL])
+#
+# makes one more gtest executable (slow or multi-process tests are kept apart so that the unit tests stay quick);
+# LABELS default to "unit". Tests labelled "unit" also run under TSan and under qemu-user: a test that forks and
+# execs, counts system calls or measures anything wears another label ("process", "count", "measure").
+#
+#   baton_fuzzer(<name> SOURCES <file>... [DEPENDS <x>...] [SEEDS <dir>])
+#
+# makes a libFuzzer executable <name> when BATON_FUZZ is on; scripts/fuzz.sh finds it in bin/fuzz.
+
+function(baton_warnings target)
+  set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # gcc 12 reports these falsely in inlined standard-library code at -O2 and above.
+    list(APPEND warnings -Wno-stringop-overflow -Wno-array-bounds -Wno-maybe-uninitialized -Wno-restrict)
+  endif()
+  if(BATON_WERROR)
+    list(APPEND warnings -Werror)
+  endif()
+  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>")
+endfunction()
+
+# Links each name of the list: a room by its name, any other target or library as it is.
+function(baton_link target scope)
+  foreach(dependency IN LISTS ARGN)
+    if(TARGET baton_${dependency})
+      target_link_libraries(${target} ${scope} baton_${dependency})
+    elseif(dependency STREQUAL "rapidcheck" OR dependency STREQUAL "baton_rapidcheck")
+      if(TARGET baton_rapidcheck)
+        target_link_libraries(${target} ${scope} baton_rapidcheck)
+      endif()
+    else()
+      target_link_libraries(${target} ${scope} ${dependency})
+    endif()
+  endforeach()
+endfunction()
+
+function(baton_room name)
+  cmake_parse_arguments(ROOM "NO_INSTALL" "HEADERS_DIR" "SOURCES;DEPENDS;LIBS;TESTS;TEST_DEPENDS" ${ARGN})
+  if(ROOM_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "baton_room(${name}): unknown arguments: ${ROOM_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT ROOM_HEADERS_DIR AND IS_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/include")
+    set(ROOM_HEADERS_DIR include)
+  endif()
+
+  set(target baton_${name})
+  if(ROOM_SOURCES)
+    add_library(${target} ${ROOM_SOURCES})
+    set(scope PUBLIC)
+    set(libs_scope PRIVATE)
+    baton_warnings(${target})
+    set_target_properties(${target} PROPERTIES
+      VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+    target_include_directories(${target} PRIVATE src)
+  else()
+    add_library(${target} INTERFACE)
+    set(scope INTERFACE)
+    set(libs_scope INTERFACE)
+  endif()
+  add_library(baton::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  target_compile_features(${target} ${scope} cxx_std_17)
+  if(ROOM_HEADERS_DIR)
+    target_include_directories(${target} ${scope}
+      $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/${ROOM_HEADERS_DIR}>
+      $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    set_property(GLOBAL APPEND PROPERTY BATON_HEADER_DIRS "${CMAKE_CURRENT_SOURCE_DIR}/${ROOM_HEADERS_DIR}")
+  endif()
+  baton_link(${target} ${scope} ${ROOM_DEPENDS})
+  baton_link(${target} ${libs_scope} ${ROOM_LIBS})
+  target_link_libraries(${target} ${scope} Threads::Threads)
+
+  if(NOT ROOM_NO_INSTALL)
+    set_property(GLOBAL APPEND PROPERTY BATON_INSTALLED_ROOMS ${name})
+    install(TARGETS ${target} EXPORT batonTargets
+      RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
+      LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+      ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    if(ROOM_HEADERS_DIR)
+      install(DIRECTORY ${ROOM_HEADERS_DIR}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" PATTERN "*.def")
+    endif()
+  endif()
+
+  if(BATON_TESTS AND ROOM_TESTS)
+    baton_test(${name}_tests SOURCES ${ROOM_TESTS} DEPENDS ${name} ${ROOM_TEST_DEPENDS})
+  endif()
+endfunction()
+
+function(baton_test name)
+  if(NOT BATON_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(TEST "SERIAL" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  if(NOT TEST_TIMEOUT)
+    set(TEST_TIMEOUT 60)
+  endif()
+  if(NOT TEST_LABELS)
+    set(TEST_LABELS unit)
+  endif()
+  add_executable(${name} ${TEST_SOURCES})
+  baton_warnings(${name})
+  if(IS_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/src")
+    target_include_directories(${name} PRIVATE src)
+  endif()
+  baton_link(${name} PRIVATE ${TEST_DEPENDS} GTest::gtest_main)
+  set(properties TIMEOUT ${TEST_TIMEOUT} LABELS "${TEST_LABELS}")
+  if(TEST_SERIAL)
+    list(APPEND properties RUN_SERIAL ON)
+  endif()
+  # PRE_TEST: a test that cannot even list itself fails as a test and does not break the build.
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    PROPERTIES ${properties})
+endfunction()
+
+function(baton_fuzzer name)
+  if(NOT BATON_FUZZ)
+    return()
+  endif()
+  cmake_parse_arguments(FUZZ "" "SEEDS" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${FUZZ_SOURCES})
+  baton_warnings(${name})
+  baton_link(${name} PRIVATE ${FUZZ_DEPENDS})
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin/fuzz")
+  if(FUZZ_SEEDS)
+    get_filename_component(seeds "${FUZZ_SEEDS}" ABSOLUTE)
+    file(WRITE "${PROJECT_BINARY_DIR}/bin/fuzz/${name}.seeds" "${seeds}\n")
+  endif()
+endfunction()

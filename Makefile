@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# The verbs. `make demo` and `make test` do all set-up on a fresh Debian 12 machine; the rest is in scripts/.
+.PHONY: setup demo build test check asan tsan fuzz bench torture docs accept
+setup:   ; scripts/setup.sh check
+build:   ; scripts/setup.sh base && scripts/build.sh release
+demo:    build ; .venv/bin/baton demo $(ARGS)
+test:    build ; scripts/test.sh
+check:   ; scripts/setup.sh check && scripts/check.sh
+asan:    ; scripts/setup.sh base && scripts/sanitize.sh asan-ubsan
+tsan:    ; scripts/setup.sh base && scripts/sanitize.sh tsan
+fuzz:    ; scripts/setup.sh check && scripts/fuzz.sh 60
+bench:   build ; scripts/bench.sh $(ARGS)
+torture: ; scripts/setup.sh check && scripts/torture.sh
+docs:    ; scripts/setup.sh base && .venv/bin/python scripts/check_docs.py
+accept:  build ; scripts/accept.sh $(ARGS)

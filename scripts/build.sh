@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Configures and builds one preset: build.sh <preset> [more arguments of `cmake --build`].
+set -euo pipefail
+cd "$(dirname "$0")/.."
+preset=${1:?usage: scripts/build.sh <preset> [arguments]}
+shift
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! cmake --preset "$preset" >"$log" 2>&1; then
+  cat "$log" >&2
+  echo "build: configuring the preset '$preset' failed; if a package is missing: make setup" >&2
+  exit 1
+fi
+cmake --build --preset "$preset" "$@"

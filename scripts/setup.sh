@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs what Baton needs: setup.sh [base|check]. 'base' serves demo and test; 'check' adds the sanitizers' helpers,
+# fuzzers, style tools and the Arm cross build. Does nothing when everything is there. Uses sudo only when not root.
+# On anything but Debian 12 or newer it installs no system packages: it looks, and says what is missing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+group=${1:-base}
+
+rows() {  # the wanted rows of packages.txt as group|package|probe|purpose, blanks trimmed
+  grep -Ev '^[[:space:]]*(#|$)' scripts/packages.txt |
+    sed -E 's/[[:space:]]*\|[[:space:]]*/|/g; s/^[[:space:]]+//; s/[[:space:]]+$//' |
+    { if [ "$group" = check ]; then grep -E '^(base|check)\|'; else grep -E '^base\|'; fi; }
+}
+
+is_debian() {
+  [ -r /etc/os-release ] && command -v dpkg-query >/dev/null && command -v apt-get >/dev/null || return 1
+  # shellcheck disable=SC1091
+  (. /etc/os-release; [ "${ID:-}" = debian ] && [ "${VERSION_ID:-13}" -ge 12 ])
+}
+
+print_needs() {
+  printf '\nBaton needs these (Debian 12 names; other distributions call them similarly):\n\n'
+  rows | while IFS='|' read -r _ package _ purpose; do printf '  %-24s %s\n' "$package" "$purpose"; done
+  printf '\n'
+}
+
+has() {  # is the thing that a probe names there?
+  case $1 in
+    cmd:*) command -v "${1#cmd:}" >/dev/null ;;
+    header:*) printf '#include <%s>\n' "${1#header:}" | c++ -E -x c++ - >/dev/null 2>&1 ;;
+    -) true ;;
+  esac
+}
+
+system_packages() {
+  local missing=()
+  if is_debian; then
+    local known
+    known=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' 2>/dev/null)
+    while IFS='|' read -r _ package _ _; do
+      grep -qx "$package installed" <<<"$known" || missing+=("$package")
+    done < <(rows)
+    [ ${#missing[@]} -eq 0 ] && return
+    local as_root=()
+    if [ "$(id -u)" -ne 0 ]; then
+      if ! command -v sudo >/dev/null; then
+        echo "setup: not root and no sudo; as root run: apt-get install ${missing[*]}" >&2
+        exit 1
+      fi
+      as_root=(sudo)
+    fi
+    echo "setup: installing ${missing[*]}"
+    "${as_root[@]}" apt-get update -q </dev/null
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+      apt-get install -q -y --no-install-recommends "${missing[@]}" </dev/null
+  else
+    while IFS='|' read -r _ package probe _; do
+      has "$probe" || missing+=("$package")
+    done < <(rows)
+    [ ${#missing[@]} -eq 0 ] && return
+    {
+      echo "setup: this is not Debian 12 or newer, so nothing was installed. Missing here: ${missing[*]}"
+      print_needs
+      echo "Install them with your package manager and run the same command again."
+    } >&2
+    exit 1
+  fi
+}
+
+python_packages() {
+  local stamp=.venv/.baton-setup want
+  want=$(cat requirements.txt cli/pyproject.toml scripts/setup.sh 2>/dev/null | sha256sum; pwd; python3 --version)
+  [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ] && return
+  if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+    echo "setup: $(python3 --version) found, Python 3.11 or newer is needed (put it first in PATH as python3)" >&2
+    exit 1
+  fi
+  echo "setup: Python packages into .venv"
+  [ -x .venv/bin/python ] && [ -f "$stamp" ] || python3 -m venv --clear .venv
+  .venv/bin/python -m pip install -q --disable-pip-version-check -r requirements.txt </dev/null
+  if [ -f cli/pyproject.toml ]; then
+    .venv/bin/python -m pip install -q --disable-pip-version-check --no-deps -e cli </dev/null
+  fi
+  printf '%s\n' "$want" >"$stamp"
+}
+
+case $group in
+  base | check) system_packages; python_packages ;;
+  --needs) group=check; print_needs ;;
+  *) echo "usage: scripts/setup.sh [base|check|--needs]" >&2; exit 2 ;;
+esac

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Cross-builds for 64-bit Arm and runs the unit tests under qemu-user.
+# qemu-user emulates the instruction set, not the kernel: what depends on futex timing or process death is tested on
+# real hardware only, so only tests labelled "unit" run.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+for tool in aarch64-linux-gnu-g++ qemu-aarch64-static; do
+  if ! command -v $tool >/dev/null; then
+    echo "test_aarch64: $tool is missing; run: make setup" >&2
+    exit 1
+  fi
+done
+if [ ! -d /usr/src/googletest ]; then
+  echo "test_aarch64: /usr/src/googletest is missing (Debian package googletest); run: make setup" >&2
+  exit 1
+fi
+scripts/build.sh aarch64
+scripts/run_ctest.sh aarch64 "$@"

@@ -6,6 +6,7 @@
 // no-ops.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -17,6 +18,7 @@
 
 #include "baton/memory/pool.hpp"
 #include "baton/os/result.hpp"
+#include "baton/transport/diagnostic.hpp"
 #include "baton/transport/qos.hpp"
 
 namespace baton::transport {
@@ -29,13 +31,6 @@ struct TypeInfo {
   std::array<std::uint8_t, 16> hash{};
   std::string definition;
   std::uint32_t skeleton_bytes = 0;
-};
-
-/// Something the user should know and no call can return (asynchronous). Called from the background thread; must not block.
-struct Diagnostic {
-  enum class Level : std::uint8_t { kInfo, kWarning, kError } level;
-  Errc code;
-  std::string text;  ///< names the thing and the way out
 };
 
 struct ParticipantOptions {
@@ -101,6 +96,9 @@ struct Statuses {
 enum class Event : std::uint8_t { kMatched, kIncompatibleQos, kIncompatibleType, kDeadlineMissed, kLivelinessLost,
                                   kLivelinessChanged, kMessageLost };
 
+/// Travels beside a message: whose request a reply answers.
+struct PublishInfo { Gid correlation_client{}; std::uint64_t correlation_sequence = 0; };
+
 class Writer {
  public:
   virtual ~Writer() = default;
@@ -109,7 +107,7 @@ class Writer {
   virtual Result<memory::Chunk> loan_growing() = 0;
   virtual void abandon(const memory::Chunk& chunk) noexcept = 0;
   /// Hands the chunk to every matched reader. On error (queue_full, forked) the chunk stays a loan.
-  struct PublishInfo { Gid correlation_client{}; std::uint64_t correlation_sequence = 0; };
+  using PublishInfo = transport::PublishInfo;
   virtual Result<std::uint64_t> publish(const memory::Chunk& chunk, const PublishInfo& info = {}) = 0;  ///< sequence number
 
   virtual std::uint32_t matched() const = 0;

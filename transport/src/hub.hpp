@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hub: this process's presence in one domain directory. It finds the other processes, keeps one socket to each, moves
+// frames (bytes plus descriptors) and owns the one background thread with its timers. It knows nothing of topics.
+// The protocol on the socket: docs/format/handshake.md (normative).
+//
+// Thread rules: send, disconnect, post, schedule, cancel and the getters may be called from any thread, callbacks included;
+// none of them blocks. Every HubHandler function, posted function and timer runs on the background thread, one at a time,
+// and never while the hub holds a lock: a handler may take its own locks and call the hub.
+//
+// Invariants
+// 1. Between on_peer_up(p) and on_peer_down(p) there is exactly one connection to p's process; a PeerId is never reused.
+//    A process that was disconnected without fault (a stall, a lack of descriptors) comes back under a new PeerId.
+// 2. Frames to one peer arrive in the order of send() and at most once; after on_peer_down(p) no frame of p is delivered.
+// 3. No peer can block the hub, make it allocate without bound, or hold descriptors open in it without bound.
+// 4. With nothing to do the background thread sleeps without a timeout.
+// 5. After fork() the child has none of the hub's descriptors; every call on the hub is a no-op there.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "baton/os/result.hpp"
+#include "baton/os/unique_fd.hpp"
+#include "baton/transport/diagnostic.hpp"
+
+namespace baton::transport {
+
+using PeerId = std::uint64_t;   ///< never 0, never reused within a hub
+using TimerId = std::uint64_t;  ///< never 0
+using ProcessId = std::array<std::uint8_t, 16>;
+
+/// Frame types below this are the hub's own (HELLO, BYE).
+inline constexpr std::uint16_t kFirstUserFrame = 0x0100;
+/// Larger payloads are the caller's error; the hub splits a payload into packets and joins them again.
+inline constexpr std::size_t kMaxPayloadBytes = 256 * 1024;
+inline constexpr std::size_t kMaxFrameFds = 4;
+/// What may wait for one stalled peer before it is disconnected.
+inline constexpr std::size_t kMaxQueuedBytes = 1024 * 1024;
+inline constexpr std::size_t kMaxQueuedFds = 256;
+
+struct PeerInfo {
+  ProcessId process_id{};
+  std::int32_t pid = 0;    ///< in this process's pid namespace, or as the peer stated it when it is not visible here
+  std::uint32_t uid = 0;   ///< of the peer, from the kernel
+  std::string name;        ///< the peer's own words (at most 255 bytes, printable ASCII)
+  std::uint16_t version = 0;
+};
+
+/// What arrived. Descriptors are close-on-exec and belong to whoever holds the frame.
+struct Frame {
+  std::uint16_t type = 0;
+  std::vector<std::uint8_t> payload;
+  std::vector<os::UniqueFd> fds;
+};
+
+class HubHandler {
+ public:
+  virtual ~HubHandler() = default;
+  virtual void on_peer_up(PeerId peer, const PeerInfo& info) = 0;
+  /// `reason` is disconnected for a peer that left or died; else what it did wrong.
+  virtual void on_peer_down(PeerId peer, const Error& reason) = 0;
+  /// An error ends that peer's connection with a diagnostic (then on_peer_down follows); nothing else suffers.
+  virtual Result<void> on_frame(PeerId peer, Frame&& frame) = 0;
+};
+
+struct HubOptions {
+  int domain = -1;                ///< -1: BATON_DOMAIN, else ROS_DOMAIN_ID, else 0
+  std::string runtime_directory;  ///< empty: BATON_RUNTIME_DIR, else the per-user default (runtime_directory.hpp)
+  std::string name;               ///< what diagnostics of peers call this process; empty: the program's name
+  std::chrono::milliseconds handshake_timeout{5000};
+  std::function<void(const Diagnostic&)> on_diagnostic;  ///< background thread; empty: dropped
+};
+
+class Hub {
+ public:
+  /// Resolves the directory and prepares everything, but is not yet visible and calls nothing. `handler` outlives the hub.
+  static Result<std::unique_ptr<Hub>> create(const HubOptions& options, HubHandler& handler);
+  /// Becomes visible and starts the background thread; callbacks may come before this returns. Once only.
+  Result<void> start();
+  /// Says good-bye to all peers, removes the name and joins the thread; no callback runs afterwards, and on_peer_down is
+  /// not called for the peers that were up. From the background thread itself: the same, the thread ends by itself.
+  ~Hub();
+  Hub(const Hub&) = delete;
+  Hub& operator=(const Hub&) = delete;
+
+  /// Queues a frame. Silently dropped if the peer is gone (on_peer_down has come or is coming) or after fork(). A peer whose
+  /// queue overflows is disconnected with a diagnostic. REQUIRES type >= kFirstUserFrame, payload.size() <=
+  /// kMaxPayloadBytes, fds.size() <= kMaxFrameFds, no empty descriptor.
+  void send(PeerId peer, std::uint16_t type, std::vector<std::uint8_t> payload, std::vector<os::SharedFd> fds = {});
+  /// Ends the connection because of something the peer did: it is told `reason`, is not connected again during its life, and
+  /// on_peer_down(peer, reason) follows. No diagnostic.
+  void disconnect(PeerId peer, Error reason);
+
+  /// Runs `fn` on the background thread soon. Functions still waiting when the hub ends are destroyed without being called.
+  void post(std::function<void()> fn);
+  /// Runs `fn` once on the background thread at or shortly after `when`.
+  TimerId schedule(std::chrono::steady_clock::time_point when, std::function<void()> fn);
+  /// Called on the background thread: afterwards `fn` does not run. Elsewhere: it may be running now. Unknown ids are ignored.
+  void cancel(TimerId timer);
+
+  bool on_background_thread() const;
+  bool forked() const;  ///< true in a child of the process that made this hub
+  const ProcessId& process_id() const;
+  int domain() const;
+  const std::string& domain_directory() const;  ///< for messages to people
+  /// Connections that are up now. Any thread.
+  std::size_t peer_count() const;
+
+ private:
+  struct Impl;
+  explicit Hub(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace baton::transport

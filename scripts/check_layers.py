@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Fails when a file uses a room below its own, or an operating-system header outside the room that may.
+
+The order stands in scripts/layers.txt and nowhere else. Checked: #include of C++ files, imports of Python files.
+Usage: check_layers.py [root]
+"""
+
+import ast
+import fnmatch
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+CPP_SUFFIXES = {".hpp", ".cpp", ".h", ".c", ".cc", ".ipp", ".def"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+# Headers of POSIX or Linux; standard C and C++ headers are everybody's.
+SYSTEM_HEADERS = [
+    "sys/*", "linux/*", "asm/*", "arpa/*", "net/*", "netinet/*", "bits/*",
+    "aio.h", "dirent.h", "dlfcn.h", "elf.h", "err.h", "execinfo.h", "fcntl.h", "ftw.h", "getopt.h", "glob.h", "grp.h",
+    "link.h", "malloc.h", "mntent.h", "mqueue.h", "netdb.h", "poll.h", "pthread.h", "pwd.h", "sched.h", "semaphore.h",
+    "signal.h", "csignal", "spawn.h", "strings.h", "syscall.h", "syslog.h", "termios.h", "ucontext.h", "unistd.h", "utime.h",
+]  # fmt: skip
+
+
+class Table:
+    """The contents of layers.txt."""
+
+    def __init__(self, text):
+        self.level = {}  # room -> number of its line
+        self.prefixes = {}  # include prefix -> room
+        self.packages = {}  # Python package -> room
+        self.system = set()
+        self.allowed = []  # (file glob, header glob)
+        self.used = set()
+        for number, line in enumerate(text.splitlines(), 1):
+            line = line.split("#", 1)[0].strip()
+            if not line:
+                continue
+            keyword, _, rest = line.partition(" ")
+            if keyword == "room":
+                level = max(self.level.values(), default=-1) + 1
+                for room in rest.split():
+                    self.level[room] = level
+                    self.prefixes[f"baton/{room}/"] = room
+            elif keyword == "owns":
+                room, _, names = rest.partition(":")
+                for name in names.split():
+                    (self.prefixes if "/" in name else self.packages)[name] = room.strip()
+            elif keyword == "system":
+                self.system.update(rest.split())
+            elif keyword == "allow":
+                what, colon, reason = rest.partition(" : ")
+                parts = what.split()
+                if len(parts) != 2 or not reason.strip():
+                    raise SystemExit(f"layers.txt:{number}: write 'allow <file glob> <header glob> : <reason>'")
+                self.allowed.append(tuple(parts))
+            else:
+                raise SystemExit(f"layers.txt:{number}: unknown keyword '{keyword}'")
+
+    def may_use(self, user, used):
+        return user == used or self.level[used] < self.level[user]
+
+    def excused(self, path, name):
+        for entry in self.allowed:
+            if fnmatch.fnmatch(path, entry[0]) and fnmatch.fnmatch(name, entry[1]):
+                self.used.add(entry)
+                return True
+        return False
+
+
+def tracked_files(root):
+    """Files of the tree that git tracks or would track; all files where there is no repository."""
+    try:
+        listing = subprocess.run(
+            ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+            cwd=root, capture_output=True, text=True, check=True,
+        ).stdout.splitlines()  # fmt: skip
+        inside = subprocess.run(
+            ["git", "rev-parse", "--show-toplevel"], cwd=root, capture_output=True, text=True, check=True
+        ).stdout.strip()
+        if Path(inside) == root:
+            return sorted({path for path in listing if (root / path).is_file()})
+    except (OSError, subprocess.CalledProcessError):
+        pass
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
+
+
+def python_packages(files, table):
+    """Which room each top-level Python package or module of the tree belongs to."""
+    packages = dict(table.packages)
+    for path in files:
+        parts = Path(path).parts
+        if parts[0] in table.level and parts[-1] == "__init__.py" and parts[-2].startswith("baton"):
+            packages.setdefault(parts[-2], parts[0])
+    return packages
+
+
+def check_cpp(path, text, table, problems):
+    room = Path(path).parts[0]
+    for number, line in enumerate(text.splitlines(), 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        quote, name = match.groups()
+        if table.excused(path, name):
+            continue
+        where = f"{path}:{number}"
+        if ".." in Path(name).parts:
+            problems.append(f"{where}: '{name}' leaves its folder; include a room's header as <baton/room/file.hpp>")
+            continue
+        for prefix, owner in table.prefixes.items():
+            if name.startswith(prefix) and not table.may_use(room, owner):
+                problems.append(f"{where}: {room} may not use {owner} ('{name}'): scripts/layers.txt has it later")
+        if room not in table.system and any(fnmatch.fnmatch(name, pattern) for pattern in SYSTEM_HEADERS):
+            problems.append(
+                f"{where}: <{name}> is an operating-system header; only {', '.join(sorted(table.system))} may include "
+                "it (move the call there, or add an 'allow' line with a reason to scripts/layers.txt)"
+            )
+
+
+def check_python(path, text, table, packages, problems):
+    room = Path(path).parts[0]
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        problems.append(f"{path}:{error.lineno}: does not parse: {error.msg}")
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names = [node.module]
+        else:
+            continue
+        for name in names:
+            owner = packages.get(name.split(".")[0])
+            if owner and not table.may_use(room, owner) and not table.excused(path, name):
+                problems.append(f"{path}:{node.lineno}: {room} may not use {owner} ('{name}')")
+
+
+def check(root):
+    """All problems of the tree at `root`, as lines of text."""
+    root = root.resolve()
+    table = Table((root / "scripts/layers.txt").read_text())
+    files = [path for path in tracked_files(root) if Path(path).parts[0] in table.level]
+    packages = python_packages(files, table)
+    problems = []
+    for path in files:
+        suffix = Path(path).suffix
+        if suffix in CPP_SUFFIXES:
+            check_cpp(path, (root / path).read_text(errors="replace"), table, problems)
+        elif suffix == ".py":
+            check_python(path, (root / path).read_text(errors="replace"), table, packages, problems)
+    for entry in table.allowed:
+        if entry not in table.used:
+            problems.append(f"scripts/layers.txt: 'allow {' '.join(entry)}' excuses nothing any more; remove it")
+    return problems
+
+
+def main():
+    root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent)
+    problems = check(root)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    print(f"layers: {'ok' if not problems else f'{len(problems)} problems'}")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

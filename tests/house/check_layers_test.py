@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/check_layers.py catches what it is there to catch."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+_spec = importlib.util.spec_from_file_location("check_layers", ROOT / "scripts/check_layers.py")
+check_layers = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(check_layers)
+
+TABLE = """
+room os
+room memory
+room node
+room generator
+room cli perf
+owns generator : baton/msg/
+system os
+"""
+
+
+@pytest.fixture
+def tree(tmp_path):
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts/layers.txt").write_text(TABLE)
+
+    def write(path, text):
+        file = tmp_path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    write.check = lambda: check_layers.check(tmp_path)
+    write.allow = lambda line: (tmp_path / "scripts/layers.txt").write_text(TABLE + line + "\n")
+    return write
+
+
+def test_downward_includes_are_fine(tree):
+    tree("node/src/node.cpp", '#include <vector>\n#include "baton/memory/pool.hpp"\n#include <baton/os/result.hpp>\n')
+    assert tree.check() == []
+
+
+def test_an_upward_include_is_found_with_file_and_line(tree):
+    tree("memory/src/pool.cpp", '#include <vector>\n#include "baton/node/node.hpp"\n')
+    (problem,) = tree.check()
+    assert problem.startswith("memory/src/pool.cpp:2:")
+    assert "memory may not use node" in problem
+
+
+def test_spaces_in_the_directive_hide_nothing(tree):
+    tree("memory/src/pool.cpp", "  #  include <baton/node/node.hpp>\n")
+    assert len(tree.check()) == 1
+
+
+def test_rooms_on_one_line_do_not_know_each_other(tree):
+    tree("perf/src/a.cpp", "#include <baton/cli/b.hpp>\n")
+    assert len(tree.check()) == 1
+
+
+def test_generated_messages_count_as_the_generators(tree):
+    tree("node/src/node.cpp", "#include <baton/msg/std_msgs/string.hpp>\n")
+    tree("perf/src/perf.cpp", "#include <baton/msg/std_msgs/string.hpp>\n")
+    (problem,) = tree.check()
+    assert problem.startswith("node/src/node.cpp:1:")
+
+
+def test_a_relative_include_out_of_the_room_is_found(tree):
+    tree("memory/src/pool.cpp", '#include "../../node/src/secret.hpp"\n')
+    assert len(tree.check()) == 1
+
+
+@pytest.mark.parametrize(
+    "header", ["sys/mman.h", "linux/futex.h", "unistd.h", "fcntl.h", "poll.h", "sched.h", "signal.h"]
+)
+def test_a_system_header_outside_os_is_found(tree, header):
+    tree("os/src/good.cpp", f"#include <{header}>\n")
+    tree("memory/src/bad.cpp", f"#include <{header}>\n")
+    (problem,) = tree.check()
+    assert problem.startswith("memory/src/bad.cpp:1:")
+
+
+def test_standard_headers_are_everybodys(tree):
+    tree("memory/src/a.cpp", "#include <atomic>\n#include <cstring>\n#include <stdint.h>\n")
+    assert tree.check() == []
+
+
+def test_an_allowed_exception_passes_only_where_it_says(tree):
+    tree.allow("allow memory/src/*_test.cpp sys/wait.h : the test kills a child")
+    tree("memory/src/pool_test.cpp", "#include <sys/wait.h>\n")
+    assert tree.check() == []
+    tree("memory/src/pool.cpp", "#include <sys/wait.h>\n")
+    assert len(tree.check()) == 1
+
+
+def test_an_exception_that_excuses_nothing_is_a_problem(tree):
+    tree.allow("allow memory/src/gone.cpp unistd.h : was needed once")
+    assert "excuses nothing" in tree.check()[0]
+
+
+def test_an_exception_without_a_reason_is_refused(tree):
+    tree.allow("allow memory/src/a.cpp unistd.h")
+    with pytest.raises(SystemExit):
+        tree.check()
+
+
+def test_an_upward_python_import_is_found(tree):
+    tree("generator/baton_generator/__init__.py", "import baton_cli.main\n")
+    tree("cli/baton_cli/__init__.py", "from baton_generator import parse\n")
+    (problem,) = tree.check()
+    assert problem.startswith("generator/baton_generator/__init__.py:1:")
+
+
+def test_a_python_import_inside_a_function_is_found(tree):
+    tree("generator/baton_generator/__init__.py", "def f():\n    from baton_cli import x\n")
+    tree("cli/baton_cli/__init__.py", "")
+    assert len(tree.check()) == 1
+
+
+def test_the_repository_itself_keeps_the_order():
+    assert check_layers.check(ROOT) == []

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Installs the build into a temporary prefix, then configures, builds and runs a project that only knows that prefix."""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+
+def run(*command, **kwargs):
+    done = subprocess.run(
+        [str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **kwargs
+    )
+    if done.returncode != 0:
+        print(f"--- failed: {' '.join(map(str, command))}\n{done.stdout}", file=sys.stderr)
+        sys.exit(1)
+    return done.stdout
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("cmake", "compiler", "python", "build", "source"):
+        parser.add_argument(f"--{name}", required=True)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        prefix, build = Path(folder, "prefix"), Path(folder, "build")
+        run(args.cmake, "--install", args.build, "--prefix", prefix)
+        # The package must be found by CMAKE_PREFIX_PATH alone: nothing of the environment may help.
+        environment = {key: value for key, value in os.environ.items() if not key.startswith(("CMAKE_", "BATON_BUILD"))}
+        run(
+            args.cmake, "-G", "Ninja", "-S", args.source, "-B", build,
+            f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_CXX_COMPILER={args.compiler}",
+            f"-DPython3_EXECUTABLE={args.python}",
+            env=environment,
+        )  # fmt: skip
+        run(args.cmake, "--build", build, env=environment)
+        environment["BATON_RUNTIME_DIR"] = str(Path(folder, "run"))
+        print(run(build / "baton_external", env=environment, timeout=60), end="")
+
+
+if __name__ == "__main__":
+    main()

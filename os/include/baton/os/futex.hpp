@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sleeping on words in shared memory (futex(2), futex_waitv from Linux 5.16).
+// Thread rules: all functions are thread-safe. Every word must be reached through a *shared* mapping (a read-only one will do
+// for waiting): a futex on a private writable page loses wake-ups.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace baton::os {
+
+/// One word to sleep on and the value that was seen in it before the last look at what it announces.
+struct FutexWait {
+  const std::atomic<std::uint32_t>* word;
+  std::uint32_t seen;
+};
+
+enum class WaitOutcome : std::uint8_t {
+  kWoken,    ///< a wake, a changed word or a signal: look again
+  kTimedOut,
+  kUnsupported,  ///< the kernel refuses (no futex_waitv, seccomp, bad address); nothing was waited for
+};
+
+/// Words per futex_waits() call (FUTEX_WAITV_MAX).
+inline constexpr std::size_t kFutexWaitMax = 128;
+
+/// True if several words can be waited for at once: kernel 5.16 or later and BATON_NO_FUTEX_WAITV is not set to 1. Probed
+/// once per process.
+bool futex_waits_available() noexcept;
+
+/// Sleeps until one of the `count` words no longer holds the value seen, a wake on one of them, or the absolute
+/// CLOCK_MONOTONIC time `deadline_ns` (INT64_MAX: no limit). One word uses plain futex(2).
+WaitOutcome futex_waits(const FutexWait* waits, std::size_t count, std::int64_t deadline_ns) noexcept;
+
+/// Wakes up to `count` sleepers on `word` of all processes; returns how many.
+int futex_wake(const std::atomic<std::uint32_t>* word, int count) noexcept;
+
+}  // namespace baton::os

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A descriptor that becomes readable when somebody rings: for poll/epoll users, and for waiting where futex_waitv is not
+// enough. A socket pair, not an eventfd: ringing is handed to other processes, and only send(MSG_DONTWAIT) cannot be made to
+// block by a peer that clears O_NONBLOCK on the shared file description.
+// Thread rules: ring and drain are thread-safe.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstdint>
+
+#include "baton/os/result.hpp"
+#include "baton/os/unique_fd.hpp"
+
+namespace baton::os {
+
+struct WakeSocket {
+  UniqueFd wait_end;  ///< readable after a ring, until drained
+  UniqueFd ring_end;  ///< may be given to other processes
+
+  static Result<WakeSocket> create();
+};
+
+/// One system call; never blocks and never raises SIGPIPE, whatever the descriptor really is. A full socket is already
+/// readable, so that is success; false if the other end is gone or the descriptor is no socket.
+bool ring(int ring_end) noexcept;
+/// Takes back everything that was rung so far.
+void drain(int wait_end) noexcept;
+/// Blocks until readable (true) or the absolute CLOCK_MONOTONIC time (INT64_MAX: no limit).
+bool wait_readable(int wait_end, std::int64_t deadline_ns) noexcept;
+
+}  // namespace baton::os

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/os/fork.hpp"
+
+#include <pthread.h>
+
+namespace baton::os::detail {
+
+std::atomic<std::uint32_t> g_fork_generation{0};
+
+namespace {
+void in_child() { g_fork_generation.fetch_add(1, std::memory_order_relaxed); }
+[[maybe_unused]] const int g_registered = ::pthread_atfork(nullptr, nullptr, in_child);
+}  // namespace
+
+}  // namespace baton::os::detail

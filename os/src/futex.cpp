@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/os/futex.hpp"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv 449
+#endif
+
+namespace baton::os {
+namespace {
+
+// struct futex_waitv of <linux/futex.h> 5.16, repeated so that older headers build (futex_waitv(2)).
+struct WaitvEntry {
+  std::uint64_t value;
+  std::uint64_t address;
+  std::uint32_t flags;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(WaitvEntry) == 24);
+constexpr std::uint32_t kFutex32 = 2;  // FUTEX_32 / FUTEX2_SIZE_U32; shared between processes (no FUTEX2_PRIVATE)
+
+timespec to_timespec(std::int64_t ns) noexcept {
+  if (ns < 0) ns = 0;
+  timespec out{};
+  out.tv_sec = static_cast<time_t>(ns / 1'000'000'000);
+  out.tv_nsec = static_cast<long>(ns % 1'000'000'000);
+  return out;
+}
+
+WaitOutcome outcome_of(long rc) noexcept {
+  if (rc >= 0) return WaitOutcome::kWoken;
+  switch (errno) {
+    case EAGAIN:
+    case EINTR: return WaitOutcome::kWoken;
+    case ETIMEDOUT: return WaitOutcome::kTimedOut;
+    default: return WaitOutcome::kUnsupported;
+  }
+}
+
+bool probe_waitv() noexcept {
+  const char* off = std::getenv("BATON_NO_FUTEX_WAITV");
+  if (off != nullptr && std::strcmp(off, "1") == 0) return false;
+  // A value that differs returns at once with EAGAIN; a kernel without the call says ENOSYS, seccomp EPERM.
+  static const std::atomic<std::uint32_t> word{0};
+  WaitvEntry entry{1, reinterpret_cast<std::uintptr_t>(&word), kFutex32, 0};
+  const long rc = ::syscall(SYS_futex_waitv, &entry, 1U, 0U, nullptr, CLOCK_MONOTONIC);
+  return rc >= 0 || errno == EAGAIN;
+}
+
+}  // namespace
+
+bool futex_waits_available() noexcept {
+  static const bool available = probe_waitv();
+  return available;
+}
+
+WaitOutcome futex_waits(const FutexWait* waits, std::size_t count, std::int64_t deadline_ns) noexcept {
+  timespec deadline = to_timespec(deadline_ns);
+  timespec* limit = deadline_ns == INT64_MAX ? nullptr : &deadline;
+  if (count == 1) {
+    // FUTEX_WAIT_BITSET takes an absolute CLOCK_MONOTONIC time.
+    return outcome_of(::syscall(SYS_futex, waits[0].word, FUTEX_WAIT_BITSET, waits[0].seen, limit, nullptr,
+                                FUTEX_BITSET_MATCH_ANY));
+  }
+  if (count == 0 || count > kFutexWaitMax || !futex_waits_available()) return WaitOutcome::kUnsupported;
+  WaitvEntry entries[kFutexWaitMax];
+  for (std::size_t i = 0; i < count; ++i) {
+    entries[i] = {waits[i].seen, reinterpret_cast<std::uintptr_t>(waits[i].word), kFutex32, 0};
+  }
+  return outcome_of(::syscall(SYS_futex_waitv, entries, static_cast<unsigned>(count), 0U, limit, CLOCK_MONOTONIC));
+}
+
+int futex_wake(const std::atomic<std::uint32_t>* word, int count) noexcept {
+  return static_cast<int>(::syscall(SYS_futex, word, FUTEX_WAKE, count, nullptr, nullptr, 0));
+}
+
+}  // namespace baton::os

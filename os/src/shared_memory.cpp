@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/os/shared_memory.hpp"
+
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "baton/os/fork.hpp"
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+namespace baton::os {
+namespace {
+
+Error failed(const char* call) {
+  const int code = errno;
+  const Errc errc = code == ENOMEM || code == ENOSPC ? Errc::out_of_memory
+                    : code == EMFILE || code == ENFILE ? Errc::out_of_descriptors
+                                                       : Errc::system;
+  return {errc, std::string(call) + " for a control segment: " + std::strerror(code)};
+}
+
+int required_seals(Writers writers) noexcept {
+  const int both = F_SEAL_SHRINK | F_SEAL_GROW;
+  return writers == Writers::kOnlyCreator ? both | F_SEAL_FUTURE_WRITE : both;
+}
+
+}  // namespace
+
+std::size_t round_to_pages(std::size_t bytes) noexcept {
+  static const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return (bytes + page - 1) / page * page;
+}
+
+SharedMapping::~SharedMapping() {
+  if (base_ != nullptr && generation_ == fork_generation()) ::munmap(base_, size_);
+}
+
+Result<SharedMapping> SharedMapping::map(int fd, std::size_t size, bool writable) {
+  const int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+  void* base = ::mmap(nullptr, size, protection, MAP_SHARED, fd, 0);
+  if (base == MAP_FAILED) return failed("mmap");
+  SharedMapping out;
+  out.base_ = static_cast<std::byte*>(base);
+  out.size_ = size;
+  out.generation_ = fork_generation();
+  // Kernels before 5.14 lack MADV_POPULATE_*: touch the pages instead (they are backed, so this cannot raise SIGBUS).
+  if (::madvise(base, size, writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) != 0) {
+    const volatile std::byte* bytes = out.base_;
+    for (std::size_t at = 0; at < size; at += 4096) (void)bytes[at];
+  }
+  ::madvise(base, size, MADV_DONTDUMP);
+  if (writable) ::madvise(base, size, MADV_DONTFORK);
+  return out;
+}
+
+Result<CreatedSegment> create_segment(const char* name, std::size_t size, Writers writers) {
+  size = round_to_pages(size);
+  CreatedSegment out;
+  out.fd = UniqueFd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!out.fd) return failed("memfd_create");
+  if (::ftruncate(out.fd.get(), static_cast<off_t>(size)) != 0) return failed("ftruncate");
+  if (::fallocate(out.fd.get(), 0, 0, static_cast<off_t>(size)) != 0) return failed("fallocate");
+  Result<SharedMapping> mapping = SharedMapping::map(out.fd.get(), size, true);
+  if (!mapping) return mapping.error();
+  out.mapping = std::move(*mapping);
+  // Kernels before 5.1 lack F_SEAL_FUTURE_WRITE: then nothing may be shared, since readers could write.
+  if (::fcntl(out.fd.get(), F_ADD_SEALS, required_seals(writers) | F_SEAL_SEAL) != 0) return failed("fcntl(F_ADD_SEALS)");
+  return out;
+}
+
+Result<SharedMapping> map_segment(const UniqueFd& fd, std::size_t size, Writers writers) {
+  const int seals = ::fcntl(fd.get(), F_GET_SEALS);
+  if (seals < 0) return Error{Errc::protocol_violation, "the peer's segment is not a memfd"};
+  const int required = required_seals(writers);
+  if ((seals & required) != required) {
+    return Error{Errc::protocol_violation, "the peer's segment lacks seals (has " + std::to_string(seals) + ", needs " +
+                                               std::to_string(required) + "), so it could shrink while it is read"};
+  }
+  // Sealed F_SEAL_WRITE, a segment of kBothEnds could not be mapped writable; mmap reports that.
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return failed("fstat");
+  if (size == 0 || size != round_to_pages(size) || status.st_size != static_cast<off_t>(size)) {
+    return Error{Errc::protocol_violation, "the peer's segment has " + std::to_string(status.st_size) + " bytes, announced " +
+                                               std::to_string(size)};
+  }
+  // A hole would raise SIGBUS when memory is short: back it here, where shortage is an error. Not possible (and not needed:
+  // a read of a hole maps a zero page or fails the same way) for segments that this process may not write.
+  if (writers == Writers::kBothEnds && ::fallocate(fd.get(), 0, 0, static_cast<off_t>(size)) != 0) return failed("fallocate");
+  return SharedMapping::map(fd.get(), size, writers == Writers::kBothEnds);
+}
+
+}  // namespace baton::os

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/os/wake_socket.hpp"
+
+#include <poll.h>
+
+#include <cstring>
+#include <string>
+
+#include "baton/os/clock.hpp"
+
+namespace baton::os {
+
+Result<WakeSocket> WakeSocket::create() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
+    const int code = errno;
+    return Error{code == EMFILE || code == ENFILE ? Errc::out_of_descriptors : Errc::system,
+                 std::string("socketpair for waking: ") + std::strerror(code)};
+  }
+  WakeSocket out;
+  out.wait_end = UniqueFd(ends[0]);
+  out.ring_end = UniqueFd(ends[1]);
+  return out;
+}
+
+bool ring(int ring_end) noexcept {
+  const char byte = 1;
+  return ::send(ring_end, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 || errno == EAGAIN || errno == ENOBUFS ||
+         errno == EINTR;
+}
+
+void drain(int wait_end) noexcept {
+  char bytes[4096];
+  // A ring that arrives meanwhile may be taken back too: callers look at their queues after draining.
+  while (::recv(wait_end, bytes, sizeof bytes, MSG_DONTWAIT) == static_cast<ssize_t>(sizeof bytes)) {
+  }
+}
+
+bool wait_readable(int wait_end, std::int64_t deadline_ns) noexcept {
+  pollfd entry{wait_end, POLLIN, 0};
+  timespec left{};
+  timespec* limit = nullptr;
+  if (deadline_ns != INT64_MAX) {
+    std::int64_t ns = deadline_ns - monotonic_ns();
+    if (ns < 0) ns = 0;
+    left.tv_sec = static_cast<time_t>(ns / 1'000'000'000);
+    left.tv_nsec = static_cast<long>(ns % 1'000'000'000);
+    limit = &left;
+  }
+  const int ready = ::ppoll(&entry, 1, limit, nullptr);
+  return ready > 0 || (ready < 0 && errno == EINTR);
+}
+
+}  // namespace baton::os

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two ends of one publisher/subscription connection: handle queue and release table put together, and the layout of the
+// connection segment. What transport/ uses per connection; handle_queue.hpp and release_table.hpp hold the rules.
+//
+// Who writes what: the ring (control segment) the publisher only; the connection segment both (cursor) or the subscriber only
+// (sleeping, release words). Thread rules: HandOverWriter externally synchronised, HandOverReader any thread.
+// Invariant: every handle that push() accepted comes back through `on_released` exactly once: evicted unread, given back by
+// the subscriber, or dropped by end().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "baton/memory/handle_queue.hpp"
+#include "baton/memory/release_table.hpp"
+#include "baton/memory/wake.hpp"
+
+namespace baton::memory {
+
+/// Where the words of a connection segment lie: cursor at 0, sleeping at 64, release words from 128. A plain view.
+template <class Platform>
+struct ConnectionLayout {
+  using Word = typename Platform::template atomic<std::uint64_t>;
+  static constexpr std::size_t kStride = sizeof(Word) > kCacheLineBytes ? sizeof(Word) : kCacheLineBytes;
+
+  Word* cursor = nullptr;
+  WakeWord<Platform>* sleeping = nullptr;
+  Word* release_words = nullptr;
+  std::uint32_t entries = 0;
+
+  /// Release words that depth + held need. 0 if there would be too many (kMaxEntries).
+  static constexpr std::uint32_t entries_for(std::uint32_t depth, std::uint32_t held) noexcept {
+    const std::uint64_t entries = std::uint64_t{depth} + held;
+    return entries <= kMaxEntries ? static_cast<std::uint32_t>(entries) : 0;
+  }
+  static constexpr std::size_t bytes(std::uint32_t entries) noexcept { return 2 * kStride + entries * sizeof(Word); }
+  /// The segment at `memory`: zero at first, aligned to kCacheLineBytes, bytes(entries) long.
+  static ConnectionLayout at(void* memory, std::uint32_t entries) noexcept {
+    auto* bytes = static_cast<std::byte*>(memory);
+    return {reinterpret_cast<Word*>(bytes), reinterpret_cast<WakeWord<Platform>*>(bytes + kStride),
+            reinterpret_cast<Word*>(bytes + 2 * kStride), entries};
+  }
+};
+
+enum class PushStatus : std::uint8_t {
+  kPushed,
+  kRefused,    ///< the subscriber holds more than it may: this message is lost for this connection, all else goes on
+  kCorrupted,  ///< end() the connection
+};
+
+/// The publisher's end. `on_released(handle)` drops one reference on the handle; it must not call back into this object.
+template <class Platform>
+class HandOverWriter {
+ public:
+  /// Views valid while the object lives; depth <= ring.capacity; connection.entries >= depth + held. Throws std::bad_alloc.
+  HandOverWriter(const RingLayout<Platform>& ring, const ConnectionLayout<Platform>& connection, std::uint32_t depth)
+      : queue_(ring, connection.cursor, depth), table_(connection.release_words, connection.entries) {}
+
+  /// Hands `handle` over (the caller has added a reference for this connection; on kRefused and kCorrupted it still owns that
+  /// reference). Evicts the oldest unread message if the queue is full.
+  template <class OnReleased>
+  PushStatus push(std::uint64_t handle, std::int64_t source_monotonic_ns, std::uint64_t sequence, OnReleased&& on_released) {
+    const auto on_evict = [&](std::uint64_t evicted, std::uint64_t entry) {
+      table_.cancel(entry);
+      on_released(evicted);
+    };
+    if (queue_.make_room(on_evict) != QueueStatus::kOk) return PushStatus::kCorrupted;
+    std::uint64_t entry = table_.acquire(handle, queue_.head());
+    if (entry == kNoEntry) {
+      if (!table_.collect(queue_.consumed(), on_released)) return PushStatus::kCorrupted;
+      entry = table_.acquire(handle, queue_.head());
+      if (entry == kNoEntry) return PushStatus::kRefused;
+    }
+    queue_.append(handle, entry, source_monotonic_ns, sequence);
+    return PushStatus::kPushed;
+  }
+
+  /// Calls on_released for what the subscriber has given back since. False: corrupted, end() the connection.
+  template <class OnReleased>
+  bool collect(OnReleased&& on_released) {
+    return queue_.refresh() == QueueStatus::kOk && table_.collect(queue_.consumed(), on_released);
+  }
+
+  /// Memory policies: drops `handle` if it is the oldest unread message here. True if it was released.
+  template <class OnReleased>
+  bool evict_oldest_if(std::uint64_t handle, OnReleased&& on_released) {
+    return queue_.evict_oldest_if(handle, [&](std::uint64_t evicted, std::uint64_t entry) {
+      table_.cancel(entry);
+      on_released(evicted);
+    }) == QueueStatus::kOk;
+  }
+
+  /// The subscription ended in an orderly way: releases everything unread. Samples it still holds come back through collect();
+  /// outstanding() says when all have.
+  template <class OnReleased>
+  bool end_unread(OnReleased&& on_released) {
+    return queue_.evict_all([&](std::uint64_t evicted, std::uint64_t entry) {
+      table_.cancel(entry);
+      on_released(evicted);
+    }) == QueueStatus::kOk;
+  }
+
+  /// The subscriber is dead or expelled: releases everything, looks at no shared memory. The last call but the destructor.
+  template <class OnReleased>
+  void end(OnReleased&& on_released) {
+    table_.drop_all(on_released);
+  }
+
+  /// KEEP_ALL: true if a push would evict.
+  bool full() noexcept { return queue_.full(); }
+  /// Messages not taken yet (fresh look).
+  std::uint64_t unread() noexcept { return queue_.refresh() == QueueStatus::kOk ? queue_.unread() : 0; }
+  /// Messages unread, held, or given back but not collected.
+  std::uint32_t outstanding() const noexcept { return table_.outstanding(); }
+  bool corrupted() const noexcept { return queue_.corrupted() || table_.corrupted(); }
+
+ private:
+  QueueProducer<Platform> queue_;
+  ReleaseTable<Platform> table_;
+};
+
+/// The subscriber's end.
+template <class Platform>
+class HandOverReader {
+ public:
+  /// `first_sequence`: see QueueConsumer. Views valid while the object lives.
+  HandOverReader(const RingLayout<Platform>& ring, const ConnectionLayout<Platform>& connection,
+                 std::uint64_t first_sequence = 0)
+      : queue_(ring, connection.cursor, first_sequence), releases_(connection.release_words, connection.entries) {}
+
+  /// The queue: peek, try_take, take, ready, size, lost.
+  QueueConsumer<Platform>& queue() noexcept { return queue_; }
+  const QueueConsumer<Platform>& queue() const noexcept { return queue_; }
+  /// valid(entry) after a take (false: end the connection), release(entry) when done.
+  const ReleaseWriter<Platform>& releases() const noexcept { return releases_; }
+
+ private:
+  QueueConsumer<Platform> queue_;
+  ReleaseWriter<Platform> releases_;
+};
+
+}  // namespace baton::memory

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a subscriber gives messages back: one word per outstanding message, in the connection segment. Releases come from any
+// thread in any order (a Python collector, a retained shared_ptr), so this is a table and not a ring.
+//
+// Word i is written by the subscriber only and read by the publisher only. The publisher lends entry i together with a fresh
+// token (generation << kEntryBits | i, never 0); the subscriber gives the message back by storing that very token into word
+// i. Until then the word keeps the token of the entry's former release (0 at first). Any other value is a broken or hostile
+// subscriber: reported as corrupted, and nothing is released by it.
+//
+// Thread rules: a ReleaseTable is externally synchronised (the transport's per-publisher mutex). ReleaseWriter::release may be
+// called from any thread, once per token: wait-free, one store, no system call.
+//
+// Invariants:
+//  (1) every acquired entry is given back exactly once: by collect (the subscriber released it), by cancel (it was evicted
+//      unread), or by drop_all (the connection ended); that is when the caller drops its reference on the handle.
+//  (2) which handle an entry stands for is private to the publisher: a subscriber can release only what it was lent.
+//  (3) the subscriber's reads of the message happen before collect() reports it: release store / acquire load on the word.
+//  (4) a message that was taken but not released (its holder may be dead) is pinned until drop_all.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "baton/memory/platform.hpp"
+
+namespace baton::memory {
+
+inline constexpr unsigned kEntryBits = 20;
+inline constexpr std::uint32_t kMaxEntries = std::uint32_t{1} << kEntryBits;
+inline constexpr std::uint64_t kNoEntry = 0;  ///< never a valid token
+
+/// Index of the word that a token belongs to. The consumer must check it against its table's size.
+constexpr std::uint32_t entry_index(std::uint64_t token) noexcept {
+  return static_cast<std::uint32_t>(token & (kMaxEntries - 1));
+}
+
+/// The publisher's side.
+template <class Platform>
+class ReleaseTable {
+ public:
+  using Word = typename Platform::template atomic<std::uint64_t>;
+
+  /// `words`: `entries` words of the connection segment, zero, valid while the object lives. entries <= kMaxEntries; depth +
+  /// held entries suffice when make_room() precedes acquire(). Allocates private records; throws std::bad_alloc.
+  ReleaseTable(const Word* words, std::uint32_t entries)
+      : words_(words), entries_(entries), records_(new Record[entries + 1]()) {
+    for (std::uint32_t i = entries; i > 0; --i) push_free(i - 1);
+    records_[entries_].next = records_[entries_].previous = entries_;
+  }
+
+  std::uint32_t entries() const noexcept { return entries_; }
+  std::uint32_t outstanding() const noexcept { return outstanding_; }
+  bool corrupted() const noexcept { return corrupted_; }
+
+  /// Lends an entry for `handle`, which is about to be appended at queue position `position` (growing from call to call).
+  /// Returns its token, or kNoEntry when all are out: collect() first; if still none, the subscriber holds more than it may.
+  std::uint64_t acquire(std::uint64_t handle, std::uint64_t position) noexcept {
+    if (free_ == kNone) return kNoEntry;
+    const std::uint32_t index = free_;  // last-in first-out: the word most likely still in the cache
+    Record& record = records_[index];
+    free_ = record.next;
+    record.handle = handle;
+    record.position = position;
+    record.token = (++generation_ << kEntryBits) | index;
+    link_last(index);
+    return record.token;
+  }
+
+  /// Takes back the entry of a message that was evicted unread. `token` comes from QueueProducer's private copy.
+  void cancel(std::uint64_t token) noexcept { give_back(entry_index(token)); }
+
+  /// Looks at the words of entries with position < `consumed` (QueueProducer::consumed(): an unread message cannot have been
+  /// released) and calls on_released(handle) for each that the subscriber gave back. on_released must not call the table.
+  /// Cost: one load per message that the subscriber holds or has just given back. False: corrupted.
+  template <class OnReleased>
+  bool collect(std::uint64_t consumed, OnReleased&& on_released) {
+    std::uint32_t index = records_[entries_].next;
+    while (!corrupted_ && index != entries_ && records_[index].position < consumed) {
+      Record& record = records_[index];
+      const std::uint32_t next = record.next;
+      // acquire: pairs with the release store in ReleaseWriter::release; the subscriber's reads of the message are over.
+      const std::uint64_t value = words_[index].load(std::memory_order_acquire);
+      if (value == record.token) {
+        record.last_value = value;
+        give_back(index);
+        on_released(record.handle);
+      } else if (value != record.last_value) {
+        corrupted_ = true;
+      }
+      index = next;
+    }
+    return !corrupted_;
+  }
+
+  /// The connection has ended (the subscriber is gone or was expelled): gives back every outstanding entry, read or not, and
+  /// calls on_released(handle) for each. Looks at no shared memory. The table must not lend again.
+  template <class OnReleased>
+  void drop_all(OnReleased&& on_released) {
+    while (records_[entries_].next != entries_) {
+      const std::uint32_t index = records_[entries_].next;
+      give_back(index);
+      on_released(records_[index].handle);
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  struct Record {
+    std::uint64_t handle;
+    std::uint64_t position;
+    std::uint64_t token;       // lent now, or last
+    std::uint64_t last_value;  // what the word holds until the subscriber releases
+    std::uint32_t next;        // outstanding: doubly linked, oldest first, records_[entries_] is the anchor; free: stack
+    std::uint32_t previous;
+  };
+
+  void push_free(std::uint32_t index) noexcept {
+    records_[index].next = free_;
+    free_ = index;
+  }
+  void link_last(std::uint32_t index) noexcept {
+    Record& anchor = records_[entries_];
+    records_[index].previous = anchor.previous;
+    records_[index].next = entries_;
+    records_[anchor.previous].next = index;
+    anchor.previous = index;
+    ++outstanding_;
+  }
+  void give_back(std::uint32_t index) noexcept {
+    Record& record = records_[index];
+    records_[record.previous].next = record.next;
+    records_[record.next].previous = record.previous;
+    --outstanding_;
+    push_free(index);
+  }
+
+  const Word* words_;
+  std::uint32_t entries_;
+  std::uint32_t outstanding_ = 0;
+  std::uint32_t free_ = kNone;
+  std::uint64_t generation_ = 0;
+  bool corrupted_ = false;
+  std::unique_ptr<Record[]> records_;
+};
+
+/// The subscriber's side. A plain view on `entries` words; copyable; valid while the connection segment is mapped.
+template <class Platform>
+class ReleaseWriter {
+ public:
+  using Word = typename Platform::template atomic<std::uint64_t>;
+  ReleaseWriter() = default;
+  ReleaseWriter(Word* words, std::uint32_t entries) noexcept : words_(words), entries_(entries) {}
+
+  /// False for a token that no honest publisher sends: check at take, and end the connection.
+  bool valid(std::uint64_t token) const noexcept { return token != kNoEntry && entry_index(token) < entries_; }
+
+  /// Gives the message of `token` (QueuedMessage::entry of a successful take) back. Call once per taken message, after the last
+  /// access to it; any thread. Requires valid(token).
+  void release(std::uint64_t token) const noexcept {
+    // release: pairs with the acquire load in ReleaseTable::collect: our reads come before the publisher's reuse.
+    words_[entry_index(token)].store(token, std::memory_order_release);
+  }
+
+ private:
+  Word* words_ = nullptr;
+  std::uint32_t entries_ = 0;
+};
+
+}  // namespace baton::memory

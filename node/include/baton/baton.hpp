@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole user API.
+#pragma once
+
+#include "baton/node/clock.hpp"
+#include "baton/node/executor.hpp"
+#include "baton/node/loan.hpp"
+#include "baton/node/node.hpp"
+#include "baton/node/publisher.hpp"
+#include "baton/node/sample.hpp"
+#include "baton/node/service.hpp"
+#include "baton/node/subscription.hpp"
+#include "baton/transport/qos.hpp"
+#include "baton/transport/transport.hpp"

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clocks that timers run on. Thread rules: all functions are thread-safe.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace baton {
+
+/// A source of time for timers: steady (CLOCK_MONOTONIC) or simulated (set by the program, e.g. from the topic /clock).
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual std::chrono::nanoseconds now() const = 0;
+  /// Real time until `deadline` of this clock, at least 0; max() if only a jump of simulated time can reach it.
+  virtual std::chrono::nanoseconds real_time_until(std::chrono::nanoseconds deadline) const = 0;
+  /// Calls `wake` whenever time jumped so that waiters look again. The registration ends when the token dies.
+  virtual std::shared_ptr<void> on_jump(std::function<void()> wake) = 0;
+};
+
+/// CLOCK_MONOTONIC.
+std::shared_ptr<Clock> steady_clock();
+
+/// Time that stands still until set() moves it. Going backwards is allowed; timers then start a new period.
+class SimulatedClock final : public Clock {
+ public:
+  std::chrono::nanoseconds now() const override;
+  std::chrono::nanoseconds real_time_until(std::chrono::nanoseconds deadline) const override;
+  std::shared_ptr<void> on_jump(std::function<void()> wake) override;
+  /// Moves time and wakes every executor with a timer on this clock.
+  void set(std::chrono::nanoseconds now);
+
+ private:
+  std::atomic<std::int64_t> now_ns_{0};
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<std::function<void()>>> wakes_;
+};
+
+}  // namespace baton

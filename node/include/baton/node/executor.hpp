@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the callbacks of nodes: one wait set, one or several threads.
+// Thread rules: every function may be called from any thread, except that spin*, when running, must not be entered twice.
+// Invariants: (1) callbacks of one CallbackGroup never run at the same time (unless it is reentrant); (2) an exception thrown by
+// a callback ends spin() and is rethrown from it; (3) an idle executor sleeps in the kernel.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "baton/transport/transport.hpp"
+
+namespace baton {
+
+class Node;
+
+/// Callbacks that exclude each other. Every node has one by default, as in rclcpp.
+class CallbackGroup {
+ public:
+  enum class Kind : std::uint8_t { kMutuallyExclusive, kReentrant };
+  explicit CallbackGroup(Kind kind = Kind::kMutuallyExclusive) : kind_(kind) {}
+  Kind kind() const noexcept { return kind_; }
+
+ private:
+  friend class Executor;
+  const Kind kind_;
+  int running_ = 0;  // under the executor's mutex
+};
+
+namespace detail {
+
+/// Something an executor can run: a subscription, a service, a client or a timer.
+class Executable {
+ public:
+  explicit Executable(std::shared_ptr<CallbackGroup> group) : group_(std::move(group)) {}
+  virtual ~Executable() = default;
+  /// The endpoint that announces work, or null (timers).
+  virtual const std::shared_ptr<transport::Reader>& reader() const noexcept;
+  /// Is there work now?
+  virtual bool ready() const = 0;
+  /// Real time until ready() may become true by itself; max() = only by the reader.
+  virtual std::chrono::nanoseconds ready_in() const { return std::chrono::nanoseconds::max(); }
+  /// Does one piece of work.
+  virtual void execute() = 0;
+  /// Gives the executor's wake function to something that can make this ready (simulated clocks).
+  virtual void set_wake(std::function<void()>) {}
+  const std::shared_ptr<CallbackGroup>& group() const noexcept { return group_; }
+
+ private:
+  std::shared_ptr<CallbackGroup> group_;
+};
+
+struct NodeCore;
+
+}  // namespace detail
+
+class Executor {
+ public:
+  /// `threads` callbacks may run at the same time; 1 runs everything in the thread that spins.
+  explicit Executor(unsigned threads = 1);
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  /// A node belongs to at most one executor (already_exists otherwise).
+  void add(Node& node);
+  void remove(Node& node);
+  /// Busy-waits that long before sleeping: a hand-over to a spinning thread costs 0.1 us instead of a futex wake.
+  void set_spin(std::chrono::nanoseconds budget);
+
+  /// Runs callbacks until cancel(), or a signal after shutdown_on_signals().
+  void spin();
+  /// Runs at most one callback; false if none became ready in time.
+  bool spin_once(std::chrono::nanoseconds timeout);
+  /// Runs what is ready now and returns the number of callbacks run.
+  std::size_t spin_some();
+  /// Makes spin() return soon, from any thread or callback.
+  void cancel() noexcept;
+
+ private:
+  friend void shutdown();
+  void wake_for_shutdown();
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// SIGINT and SIGTERM end every spin() of this process; ok() turns false. Call it once, early; it starts one sleeping thread.
+void shutdown_on_signals();
+/// False once a signal asked this process to end (after shutdown_on_signals()) or shutdown() was called.
+bool ok() noexcept;
+/// What a signal does, by hand. Not for signal handlers.
+void shutdown();
+
+}  // namespace baton

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// A message under construction in the publisher's shared memory (ROS-SF life cycle: Allocated).
+// Thread rules: one thread at a time, as any object. Loans of one publisher are independent of each other.
+#pragma once
+
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "baton/transport/transport.hpp"
+
+namespace baton {
+
+template <class T>
+class Publisher;
+
+/// Owns one chunk until published or destroyed (then the chunk goes back unseen). The skeleton never moves: references to
+/// *loan stay valid; references into its vectors obey std::vector's rules. Must not outlive fork() into the child: there it
+/// is inert.
+template <class T>
+class Loan {
+ public:
+  Loan() = default;
+  Loan(Loan&& other) noexcept : writer_(std::move(other.writer_)), chunk_(std::exchange(other.chunk_, {})) {}
+  Loan& operator=(Loan&& other) noexcept {
+    if (this != &other) {
+      reset();
+      writer_ = std::move(other.writer_);
+      chunk_ = std::exchange(other.chunk_, {});
+    }
+    return *this;
+  }
+  ~Loan() { reset(); }
+
+  explicit operator bool() const noexcept { return chunk_.header != nullptr; }
+  T& operator*() const noexcept { return *get(); }
+  T* operator->() const noexcept { return get(); }
+  T* get() const noexcept { return chunk_.header ? std::launder(static_cast<T*>(chunk_.message())) : nullptr; }
+  /// Bytes that the message can grow to, skeleton included.
+  std::size_t capacity_bytes() const noexcept { return chunk_.capacity_bytes; }
+  /// Gives the chunk back without publishing.
+  void reset() noexcept {
+    // T's destructor is not run: every content lies in this chunk, which is given back as a whole.
+    if (chunk_.header) writer_->abandon(chunk_);
+    chunk_ = {};
+    writer_.reset();
+  }
+
+ private:
+  friend class Publisher<T>;
+  Loan(std::shared_ptr<transport::Writer> writer, const memory::Chunk& chunk) : writer_(std::move(writer)), chunk_(chunk) {}
+  void forget() noexcept {
+    chunk_ = {};
+    writer_.reset();
+  }
+
+  std::shared_ptr<transport::Writer> writer_;
+  memory::Chunk chunk_;
+};
+
+}  // namespace baton

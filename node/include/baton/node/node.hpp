@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entry to Baton: a named participant of a domain that makes publishers, subscriptions, timers, services and clients.
+// Thread rules: all functions are thread-safe. After fork() the child makes a new Node; the parent's throw forked there.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "baton/message/type.hpp"
+#include "baton/node/clock.hpp"
+#include "baton/node/executor.hpp"
+#include "baton/node/publisher.hpp"
+#include "baton/node/service.hpp"
+#include "baton/node/subscription.hpp"
+#include "baton/transport/transport.hpp"
+
+namespace baton {
+
+struct NodeOptions {
+  int domain = -1;                ///< -1: BATON_DOMAIN, else ROS_DOMAIN_ID, else 0
+  std::string runtime_directory;  ///< empty: BATON_RUNTIME_DIR, else the per-user default
+  /// Receives what no call can return (a peer's broken message, a refused type). Empty: one line on stderr for warnings and
+  /// errors, unless BATON_LOG=off. Called on the background thread; must not block.
+  std::function<void(const transport::Diagnostic&)> on_diagnostic;
+};
+
+/// How a publisher's memory is made and what it does when memory is short.
+using PublisherOptions = memory::PoolOptions;
+
+/// A running timer; the last copy's destruction ends it.
+class Timer {
+ public:
+  Timer() = default;
+  explicit Timer(std::shared_ptr<detail::Executable> executable) : executable_(std::move(executable)) {}
+
+ private:
+  std::shared_ptr<detail::Executable> executable_;
+};
+
+class Node {
+ public:
+  /// Joins the domain. Throws no_runtime_directory, foreign_runtime_directory, out_of_descriptors, invalid_argument (empty
+  /// name, bad BATON_DOMAIN).
+  explicit Node(std::string name, NodeOptions options = {});
+  ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  const std::string& name() const noexcept;
+  int domain() const;
+
+  /// A publisher of T. Topic names are made absolute ("image" -> "/image"); segments hold letters, digits, '_' and '~'.
+  template <class T>
+  Publisher<T> advertise(const std::string& topic, const QoS& qos = {}, const PublisherOptions& options = {}) {
+    return Publisher<T>(make_publisher(topic, message::type_of<T>(), qos, options));
+  }
+  /// TZC Fig. 6: queue length and the total size of the publisher's shared memory.
+  template <class T>
+  Publisher<T> advertise(const std::string& topic, std::uint32_t queue, std::size_t mem_size_bytes) {
+    PublisherOptions options;
+    options.memory_limit_bytes = mem_size_bytes;
+    return advertise<T>(topic, QoS(queue), options);
+  }
+
+  /// A subscription for polling (take, wait sets, pollable_fd).
+  template <class T>
+  Subscription<T> subscribe(const std::string& topic, const QoS& qos = {}) {
+    return Subscription<T>(make_reader(topic, message::type_of<T>(), qos), nullptr, absolute(topic));
+  }
+  /// A subscription whose callback an executor runs. The callback takes a Sample<T>, const Sample<T>&, const T&,
+  /// (const T&, const MessageInfo&) or std::shared_ptr<const T>.
+  template <class T, class F>
+  Subscription<T> subscribe(const std::string& topic, const QoS& qos, F callback,
+                            std::shared_ptr<CallbackGroup> group = nullptr) {
+    auto reader = make_reader(topic, message::type_of<T>(), qos);
+    auto executable = std::make_shared<detail::SubscriptionExecutable<T, F>>(group ? std::move(group) : default_group(),
+                                                                             reader, std::move(callback));
+    return Subscription<T>(std::move(reader), add(executable), absolute(topic));
+  }
+  template <class T, class F>
+  Subscription<T> subscribe(const std::string& topic, std::uint32_t queue, F callback) {
+    return subscribe<T>(topic, QoS(queue), std::move(callback));
+  }
+
+  /// A service S (S::Request, S::Response). The handler is `void(const Request&, Response&)` or
+  /// `void(const Request&, Response&, const MessageInfo&)`; the response is built in shared memory.
+  template <class S, class F>
+  Service<S> serve(const std::string& name, F handler, std::shared_ptr<CallbackGroup> group = nullptr);
+  /// A client whose call() blocks the calling thread; needs no executor.
+  template <class S>
+  Client<S> client(const std::string& name);
+  /// A client for send(); an executor hands each response to `callback(const Sample<Response>&)`.
+  template <class S, class F>
+  Client<S> client(const std::string& name, F callback, std::shared_ptr<CallbackGroup> group = nullptr);
+
+  /// Calls `callback()` every `period` (> 0) of `clock`. A period missed because callbacks took too long is skipped, not made up.
+  Timer create_timer(std::chrono::nanoseconds period, std::function<void()> callback, std::shared_ptr<Clock> clock = nullptr,
+                     std::shared_ptr<CallbackGroup> group = nullptr);
+
+  // What is known of the graph now.
+  std::vector<transport::EndpointInfo> endpoints() const;
+  std::vector<std::pair<std::string, std::int32_t>> nodes() const;
+  std::map<std::string, std::vector<std::string>> topics() const;  ///< topic -> type names
+  std::size_t count_publishers(const std::string& topic) const;
+  std::size_t count_subscriptions(const std::string& topic) const;
+  /// Waits until `condition()` holds, looking again after every change of the graph; false on timeout.
+  bool wait_for(const std::function<bool()>& condition, std::chrono::nanoseconds timeout) const;
+  transport::Participant::MemoryAccount memory_account() const;
+
+  const std::shared_ptr<CallbackGroup>& default_group() const noexcept;
+  /// Below the typed API.
+  const std::shared_ptr<transport::Participant>& participant() const noexcept;
+
+ private:
+  friend class Executor;
+  std::shared_ptr<detail::PublisherCore> make_publisher(const std::string& topic, const message::Type& type, const QoS& qos,
+                                                        const PublisherOptions& options);
+  std::shared_ptr<transport::Reader> make_reader(const std::string& topic, const message::Type& type, const QoS& qos);
+  /// Registers with the executor; the returned handle takes it out again when its last copy dies.
+  std::shared_ptr<detail::Executable> add(const std::shared_ptr<detail::Executable>& executable);
+  static std::string absolute(const std::string& topic);
+
+  std::shared_ptr<detail::NodeCore> core_;
+};
+
+template <class S, class F>
+Service<S> Node::serve(const std::string& name, F handler, std::shared_ptr<CallbackGroup> group) {
+  using Executable = detail::ServiceExecutable<S, F>;
+  auto requests = make_reader(detail::request_topic(name), message::type_of<typename S::Request>(), detail::service_qos());
+  Publisher<typename S::Response> responses(make_publisher(
+      detail::response_topic(name), message::type_of<typename S::Response>(), detail::service_qos(), {}));
+  auto executable = std::make_shared<Executable>(group ? std::move(group) : default_group(), std::move(requests),
+                                                 std::move(responses), std::move(handler));
+  return Service<S>(add(executable), absolute(name));
+}
+
+template <class S>
+Client<S> Node::client(const std::string& name) {
+  auto responses = make_reader(detail::response_topic(name), message::type_of<typename S::Response>(), detail::service_qos());
+  auto core = std::make_shared<detail::ClientCore<S>>(
+      participant(), absolute(name),
+      Publisher<typename S::Request>(make_publisher(detail::request_topic(name), message::type_of<typename S::Request>(),
+                                                    detail::service_qos(), {})),
+      std::move(responses));
+  return Client<S>(std::move(core), nullptr);
+}
+
+template <class S, class F>
+Client<S> Node::client(const std::string& name, F callback, std::shared_ptr<CallbackGroup> group) {
+  Client<S> client = this->client<S>(name);
+  auto executable = std::make_shared<detail::ClientExecutable<S, F>>(group ? std::move(group) : default_group(), client.core(),
+                                                                     std::move(callback));
+  return Client<S>(client.core(), add(executable));
+}
+
+}  // namespace baton

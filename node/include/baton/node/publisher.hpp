@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The typed publisher. Thread rules: all functions are thread-safe (one process-private mutex per publisher inside).
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "baton/message/type.hpp"
+#include "baton/node/loan.hpp"
+#include "baton/node/sample.hpp"
+#include "baton/sfm/size.hpp"
+#include "baton/transport/transport.hpp"
+
+namespace baton {
+
+/// What the publisher did since it was made; `copied_*` counts messages that were built elsewhere and had to be copied in.
+struct PublisherCounters {
+  std::uint64_t published = 0;
+  std::uint64_t copied_messages = 0;
+  std::uint64_t copied_bytes = 0;
+};
+
+namespace detail {
+
+struct PublisherCore {
+  std::shared_ptr<transport::Writer> writer;
+  std::string topic;
+  std::atomic<std::uint64_t> published{0}, copied_messages{0}, copied_bytes{0};
+};
+
+/// TZC's allocate (Fig. 6): reserves a chunk of `writer` and points the data part of the private message at it.
+/// See Publisher::allocate.
+Result<void> allocate_data_part(const std::shared_ptr<transport::Writer>& writer, const message::Type& type, void* message);
+/// The chunk that allocate() reserved for this message at this writer, or none. If found, the control part of `message`
+/// is written into it, the data part's references leave `message`, and the chunk is returned, ready to publish.
+bool take_allocated(transport::Writer& writer, const message::Type& type, void* message, memory::Chunk* chunk);
+
+}  // namespace detail
+
+/// Publishes messages of type T on a topic. Copies of a Publisher refer to the same endpoint, which lives as long as one of
+/// them or a loan does.
+template <class T>
+class Publisher {
+ public:
+  Publisher() = default;
+  explicit Publisher(std::shared_ptr<detail::PublisherCore> core) : core_(std::move(core)) {}
+  explicit operator bool() const noexcept { return core_ != nullptr; }
+
+  /// A new message in shared memory, default-initialised. Publishing it copies nothing. Throws limit_reached or out_of_memory
+  /// when the policy found no memory, forked in a forked child.
+  Loan<T> loan() { return std::move(try_loan()).or_throw(); }
+  Result<Loan<T>> try_loan() {
+    const message::Type& type = message::type_of<T>();
+    Result<memory::Chunk> chunk =
+        type.fixed ? core_->writer->loan_sized(sizeof(T)) : core_->writer->loan_growing();
+    if (!chunk.ok()) return chunk.error();
+    Loan<T> loan(core_->writer, *chunk);
+    new (chunk->message()) T();
+    return Result<Loan<T>>(std::move(loan));
+  }
+
+  /// Hands the loan over; it is empty afterwards. Returns the sequence number. Throws queue_full (a KEEP_ALL reliable
+  /// subscription has no room; `loan` then still holds the message) or forked.
+  std::uint64_t publish(Loan<T>&& loan) { return std::move(try_publish(loan)).or_throw(); }
+  Result<std::uint64_t> try_publish(Loan<T>& loan, const transport::Writer::PublishInfo& info = {}) {
+    if (!loan || loan.writer_ != core_->writer)
+      return Error{Errc::invalid_argument, "publish on '" + core_->topic +
+                                               "': the loan is empty or of another publisher; publish(*loan) copies it"};
+    Result<std::uint64_t> sequence = core_->writer->publish(loan.chunk_, info);
+    if (sequence.ok()) {
+      loan.forget();
+      core_->published.fetch_add(1, std::memory_order_relaxed);  // a statistic: orders nothing
+    }
+    return sequence;
+  }
+
+  /// As publish, with the ids that tie a response to its request (services).
+  std::uint64_t publish_correlated(Loan<T>&& loan, const transport::Writer::PublishInfo& info) {
+    return std::move(try_publish(loan, info)).or_throw();
+  }
+
+  /// Publishes a copy of an ordinary object (stack, heap, member, received sample): exactly one copy, into a chunk of the
+  /// exact size. Later changes of `message` do not change what readers see.
+  std::uint64_t publish(const T& message) { return std::move(try_publish_copy(message, {})).or_throw(); }
+
+  /// As above; but a message prepared with allocate() is handed over without copying its data part, whose vectors are empty
+  /// in `message` afterwards.
+  std::uint64_t publish(T& message) {
+    memory::Chunk chunk;
+    if (!detail::take_allocated(*core_->writer, message::type_of<T>(), &message, &chunk))
+      return publish(static_cast<const T&>(message));
+    Loan<T> loan(core_->writer, chunk);
+    return publish(std::move(loan));
+  }
+  std::uint64_t publish(T&& message) { return publish(static_cast<T&>(message)); }
+
+  /// TZC's usage pattern (TZC Fig. 6): resize the arrays of a message on the stack, allocate() moves its data part (every
+  /// variable-length array of a fixed-length type) into shared memory, fill it, publish(). False if there is no memory under
+  /// the publisher's policy. The elements are unspecified afterwards: fill them after allocating. A vector that later outgrows its place moves
+  /// to the heap and is copied at publish.
+  bool allocate(T& message) { return try_allocate(message).ok(); }
+  Result<void> try_allocate(T& message) {
+    return detail::allocate_data_part(core_->writer, message::type_of<T>(), &message);
+  }
+
+  Result<std::uint64_t> try_publish_copy(const T& message, const transport::Writer::PublishInfo& info) {
+    const std::size_t bytes = sfm::copy_size(message);
+    Result<memory::Chunk> chunk = core_->writer->loan_sized(bytes);
+    if (!chunk.ok()) return chunk.error();
+    Loan<T> loan(core_->writer, *chunk);
+    new (chunk->message()) T(message);
+    Result<std::uint64_t> sequence = try_publish(loan, info);
+    if (!sequence.ok()) return sequence;
+    core_->copied_messages.fetch_add(1, std::memory_order_relaxed);  // statistics: order nothing
+    core_->copied_bytes.fetch_add(bytes, std::memory_order_relaxed);
+    return sequence;
+  }
+
+  const std::string& topic() const noexcept { return core_->topic; }
+  std::uint32_t matched() const { return core_->writer->matched(); }
+  transport::Statuses statuses() const { return core_->writer->statuses(); }
+  /// Called on Baton's background thread; must not block.
+  void on_event(std::function<void(transport::Event)> callback) { core_->writer->on_event(std::move(callback)); }
+  void assert_liveliness() { core_->writer->assert_liveliness(); }
+  /// True once every reliable subscription took (or lost to overwriting) all messages published so far.
+  bool wait_for_all_acked(std::chrono::nanoseconds timeout) { return core_->writer->wait_for_all_acked(timeout).ok(); }
+  const transport::Gid& gid() const { return core_->writer->gid(); }
+  memory::Pool::Account memory_account() const { return core_->writer->memory_account(); }
+  /// Gives memory that was backed for past, larger messages back to the system as they are released.
+  void trim() { core_->writer->trim(); }
+  PublisherCounters counters() const {
+    return {core_->published.load(std::memory_order_relaxed), core_->copied_messages.load(std::memory_order_relaxed),
+            core_->copied_bytes.load(std::memory_order_relaxed)};
+  }
+
+ private:
+  std::shared_ptr<detail::PublisherCore> core_;
+};
+
+}  // namespace baton

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The typed subscription: callbacks through an executor, or polling with take().
+// Thread rules: take() may be called by several threads; everything else is thread-safe.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "baton/message/type.hpp"
+#include "baton/message/validate.hpp"
+#include "baton/node/executor.hpp"
+#include "baton/node/sample.hpp"
+#include "baton/transport/transport.hpp"
+
+namespace baton {
+
+/// Receives messages of type T from a topic. Copies refer to the same endpoint.
+template <class T>
+class Subscription {
+ public:
+  Subscription() = default;
+  Subscription(std::shared_ptr<transport::Reader> reader, std::shared_ptr<detail::Executable> executable, std::string topic)
+      : reader_(std::move(reader)), executable_(std::move(executable)), topic_(std::move(topic)) {}
+  explicit operator bool() const noexcept { return reader_ != nullptr; }
+
+  /// The oldest unread message, or an empty sample. Throws held_limit when this subscription already holds QoS::held samples
+  /// of the publisher, malformed_message when a publisher sent bytes that are no T (that connection was ended).
+  Sample<T> take() { return Sample<T>(std::move(reader_->take()).or_throw()); }
+  /// take() without exceptions.
+  Result<Sample<T>> try_take() {
+    Result<transport::TakenSample> taken = reader_->take();
+    if (!taken.ok()) return taken.error();
+    return Result<Sample<T>>(Sample<T>(std::move(*taken)));
+  }
+  bool has_data() const { return reader_->has_data(); }
+  /// Readable for poll(2)/epoll(7) while has_data() may be true; owned by the subscription. Not together with an executor.
+  int pollable_fd() { return std::move(reader_->pollable_fd()).or_throw(); }
+
+  const std::string& topic() const noexcept { return topic_; }
+  std::uint32_t matched() const { return reader_->matched(); }
+  transport::Statuses statuses() const { return reader_->statuses(); }
+  /// Called on Baton's background thread; must not block.
+  void on_event(std::function<void(transport::Event)> callback) { reader_->on_event(std::move(callback)); }
+  const transport::Gid& gid() const { return reader_->gid(); }
+  /// For wait sets.
+  const std::shared_ptr<transport::Reader>& reader() const noexcept { return reader_; }
+
+ private:
+  std::shared_ptr<transport::Reader> reader_;
+  std::shared_ptr<detail::Executable> executable_;  // keeps the callback registered
+  std::string topic_;
+};
+
+namespace detail {
+
+inline Result<void> validate_sample(const void* type, const std::byte* message, std::uint32_t size_bytes) {
+  return message::validate(*static_cast<const message::Type*>(type), message, size_bytes);
+}
+
+/// Calls `callback` with whichever of the supported signatures it has.
+template <class T, class F>
+void call_with_sample(F& callback, Sample<T>&& sample) {
+  if constexpr (std::is_invocable_v<F&, Sample<T>&&>) {
+    callback(std::move(sample));
+  } else if constexpr (std::is_invocable_v<F&, const T&, const MessageInfo&>) {
+    const MessageInfo info = sample.info();
+    callback(*sample, info);
+  } else if constexpr (std::is_invocable_v<F&, const T&>) {
+    callback(*sample);
+  } else {
+    static_assert(std::is_invocable_v<F&, std::shared_ptr<const T>>,
+                  "a subscription's callback takes one of: Sample<T>, const Sample<T>&, const T&, (const T&, const "
+                  "MessageInfo&), std::shared_ptr<const T>");
+    callback(std::move(sample).share());
+  }
+}
+
+/// Takes one message per execute() and hands it to the callback.
+template <class T, class F>
+class SubscriptionExecutable final : public Executable {
+ public:
+  SubscriptionExecutable(std::shared_ptr<CallbackGroup> group, std::shared_ptr<transport::Reader> reader, F callback)
+      : Executable(std::move(group)), reader_(std::move(reader)), callback_(std::move(callback)) {}
+  const std::shared_ptr<transport::Reader>& reader() const noexcept override { return reader_; }
+  bool ready() const override { return reader_->has_data(); }
+  void execute() override {
+    Result<transport::TakenSample> taken = reader_->take();
+    // A malformed message ended its publisher's connection, which the transport reported; held_limit cannot hold back a
+    // callback for ever, so it is the user's to see.
+    if (!taken.ok()) {
+      if (taken.error().code == Errc::malformed_message || taken.error().code == Errc::protocol_violation) return;
+      throw Exception(taken.error());
+    }
+    if (*taken) call_with_sample<T>(callback_, Sample<T>(std::move(*taken)));
+  }
+
+ private:
+  std::shared_ptr<transport::Reader> reader_;
+  F callback_;
+};
+
+}  // namespace detail
+}  // namespace baton

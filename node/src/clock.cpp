@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/node/clock.hpp"
+
+#include <algorithm>
+
+namespace baton {
+namespace {
+
+class SteadyClock final : public Clock {
+ public:
+  std::chrono::nanoseconds now() const override { return std::chrono::steady_clock::now().time_since_epoch(); }
+  std::chrono::nanoseconds real_time_until(std::chrono::nanoseconds deadline) const override {
+    return std::max(deadline - now(), std::chrono::nanoseconds::zero());
+  }
+  std::shared_ptr<void> on_jump(std::function<void()>) override { return nullptr; }  // it never jumps
+};
+
+}  // namespace
+
+std::shared_ptr<Clock> steady_clock() {
+  static const std::shared_ptr<Clock> clock = std::make_shared<SteadyClock>();
+  return clock;
+}
+
+// The time itself is one word that orders nothing else: relaxed suffices. The wake that follows set() takes a mutex.
+std::chrono::nanoseconds SimulatedClock::now() const {
+  return std::chrono::nanoseconds(now_ns_.load(std::memory_order_relaxed));
+}
+
+std::chrono::nanoseconds SimulatedClock::real_time_until(std::chrono::nanoseconds deadline) const {
+  return deadline <= now() ? std::chrono::nanoseconds::zero() : std::chrono::nanoseconds::max();
+}
+
+std::shared_ptr<void> SimulatedClock::on_jump(std::function<void()> wake) {
+  auto token = std::make_shared<std::function<void()>>(std::move(wake));
+  std::lock_guard<std::mutex> lock(mutex_);
+  wakes_.erase(std::remove_if(wakes_.begin(), wakes_.end(), [](const auto& weak) { return weak.expired(); }), wakes_.end());
+  wakes_.push_back(token);
+  return token;
+}
+
+void SimulatedClock::set(std::chrono::nanoseconds now) {
+  now_ns_.store(now.count(), std::memory_order_relaxed);
+  std::vector<std::shared_ptr<std::function<void()>>> wakes;  // called outside the lock: a wake may register timers
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& weak : wakes_)
+      if (auto wake = weak.lock()) wakes.push_back(std::move(wake));
+  }
+  for (const auto& wake : wakes) (*wake)();
+}
+
+}  // namespace baton

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/node/node.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <cstdlib>
+
+#include "node_core.hpp"
+
+namespace baton {
+namespace detail {
+
+NodeCore::~NodeCore() {
+  if (participant) participant->remove_node(name);
+}
+
+std::shared_ptr<Executable> NodeCore::add(const std::shared_ptr<Executable>& executable) {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    executables.push_back(executable);
+  }
+  changed();
+  std::weak_ptr<NodeCore> self = weak_from_this();
+  return std::shared_ptr<Executable>(executable.get(), [self, executable](Executable* gone) {
+    if (auto core = self.lock()) core->remove(gone);
+  });
+}
+
+void NodeCore::remove(const Executable* executable) {
+  std::shared_ptr<Executable> last;  // destroyed outside the lock
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    auto it = std::find_if(executables.begin(), executables.end(), [&](const auto& e) { return e.get() == executable; });
+    if (it == executables.end()) return;
+    last = std::move(*it);
+    executables.erase(it);
+  }
+  changed();
+}
+
+void NodeCore::changed() {
+  std::function<void()> notify;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    notify = on_change;
+  }
+  if (notify) notify();
+}
+
+void print_diagnostic(const transport::Diagnostic& diagnostic) {
+  if (diagnostic.level == transport::Diagnostic::Level::kInfo) return;
+  const char* log = std::getenv("BATON_LOG");
+  if (log && std::string_view(log) == "off") return;
+  const char* level = diagnostic.level == transport::Diagnostic::Level::kWarning ? "warning" : "error";
+  std::fprintf(stderr, "[baton] %s: %s: %s\n", level, errc_name(diagnostic.code), diagnostic.text.c_str());
+}
+
+MessageInfo message_info(const transport::TakenSample& taken) noexcept {
+  const memory::ChunkHeader& header = taken.header();
+  MessageInfo info;
+  info.sequence = taken.sequence();
+  info.source_time_ns = header.source_time_ns;
+  info.source_monotonic_ns = header.source_monotonic_ns;
+  info.reception_time_ns = taken.reception_time_ns();
+  std::copy(std::begin(header.publisher_id), std::end(header.publisher_id), info.publisher.begin());
+  std::copy(std::begin(header.correlation_client), std::end(header.correlation_client), info.correlation_client.begin());
+  info.correlation_sequence = header.correlation_sequence;
+  return info;
+}
+
+namespace {
+
+transport::TypeInfo type_info(const message::Type& type) {
+  transport::TypeInfo info;
+  info.name = type.name;
+  info.hash = type.hash;
+  info.definition = type.definition;
+  info.skeleton_bytes = type.size;
+  return info;
+}
+
+}  // namespace
+}  // namespace detail
+
+Node::Node(std::string name, NodeOptions options) : core_(std::make_shared<detail::NodeCore>()) {
+  if (name.empty()) throw Exception({Errc::invalid_argument, "a node needs a name; got an empty one"});
+  transport::ParticipantOptions participant_options;
+  participant_options.domain = options.domain;
+  participant_options.runtime_directory = options.runtime_directory;
+  participant_options.on_diagnostic = options.on_diagnostic ? std::move(options.on_diagnostic) : detail::print_diagnostic;
+  core_->participant = transport::Participant::join(participant_options).or_throw();
+  core_->name = std::move(name);
+  core_->participant->add_node(core_->name);
+}
+
+Node::~Node() = default;
+
+const std::string& Node::name() const noexcept { return core_->name; }
+int Node::domain() const { return core_->participant->domain(); }
+
+std::string Node::absolute(const std::string& topic) {
+  std::string result = topic.empty() || topic.front() != '/' ? "/" + topic : topic;
+  bool valid = result.size() > 1 && result.back() != '/' && result.find("//") == std::string::npos;
+  for (char c : result)
+    valid = valid && (std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '~' || c == '/');
+  if (!valid)
+    throw Exception({Errc::invalid_argument,
+                     "'" + topic + "' is no topic name: use letters, digits and '_', separated by single '/'"});
+  return result;
+}
+
+std::shared_ptr<detail::PublisherCore> Node::make_publisher(const std::string& topic, const message::Type& type,
+                                                            const QoS& qos, const PublisherOptions& options) {
+  auto core = std::make_shared<detail::PublisherCore>();
+  core->topic = absolute(topic);
+  core->writer =
+      core_->participant->create_writer({core->topic, core_->name, detail::type_info(type), qos, options}).or_throw();
+  return core;
+}
+
+std::shared_ptr<transport::Reader> Node::make_reader(const std::string& topic, const message::Type& type, const QoS& qos) {
+  transport::Participant::ReaderOptions options;
+  options.topic = absolute(topic);
+  options.node = core_->name;
+  options.type = detail::type_info(type);
+  options.qos = qos;
+  options.validate = detail::validate_sample;
+  options.validate_context = &type;
+  return core_->participant->create_reader(options).or_throw();
+}
+
+std::shared_ptr<detail::Executable> Node::add(const std::shared_ptr<detail::Executable>& executable) {
+  return core_->add(executable);
+}
+
+std::vector<transport::EndpointInfo> Node::endpoints() const { return core_->participant->endpoints(); }
+std::vector<std::pair<std::string, std::int32_t>> Node::nodes() const { return core_->participant->nodes(); }
+
+std::map<std::string, std::vector<std::string>> Node::topics() const {
+  std::map<std::string, std::vector<std::string>> result;
+  for (const transport::EndpointInfo& endpoint : endpoints()) {
+    std::vector<std::string>& types = result[endpoint.topic];
+    if (std::find(types.begin(), types.end(), endpoint.type_name) == types.end()) types.push_back(endpoint.type_name);
+  }
+  return result;
+}
+
+namespace {
+
+std::size_t count(const std::vector<transport::EndpointInfo>& endpoints, const std::string& topic, bool writers) {
+  return static_cast<std::size_t>(std::count_if(endpoints.begin(), endpoints.end(), [&](const auto& endpoint) {
+    return endpoint.is_writer == writers && endpoint.topic == topic;
+  }));
+}
+
+}  // namespace
+
+std::size_t Node::count_publishers(const std::string& topic) const { return count(endpoints(), absolute(topic), true); }
+std::size_t Node::count_subscriptions(const std::string& topic) const { return count(endpoints(), absolute(topic), false); }
+
+bool Node::wait_for(const std::function<bool()>& condition, std::chrono::nanoseconds timeout) const {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  for (;;) {
+    const std::uint64_t seen = core_->participant->graph_version();
+    if (condition()) return true;
+    const auto left = deadline - std::chrono::steady_clock::now();
+    if (left <= std::chrono::nanoseconds::zero()) return false;
+    (void)core_->participant->wait_graph_change(seen, left);
+  }
+}
+
+transport::Participant::MemoryAccount Node::memory_account() const { return core_->participant->memory_account(); }
+const std::shared_ptr<CallbackGroup>& Node::default_group() const noexcept { return core_->default_group; }
+const std::shared_ptr<transport::Participant>& Node::participant() const noexcept { return core_->participant; }
+
+}  // namespace baton

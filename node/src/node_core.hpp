@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Node and the Executor that runs it share.
+// Thread rules: `executables` and `executor` are guarded by `mutex`; the lock order is Executor's mutex before NodeCore's.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "baton/node/node.hpp"
+
+namespace baton::detail {
+
+struct NodeCore : std::enable_shared_from_this<NodeCore> {
+  std::shared_ptr<transport::Participant> participant;
+  std::string name;
+  std::shared_ptr<CallbackGroup> default_group = std::make_shared<CallbackGroup>();
+
+  std::mutex mutex;
+  std::vector<std::shared_ptr<Executable>> executables;
+  std::function<void()> on_change;  // the executor's refresh, empty without one
+
+  ~NodeCore();
+  /// Registers; the returned handle takes it out again when its last copy dies. The executable itself lives on while running.
+  std::shared_ptr<Executable> add(const std::shared_ptr<Executable>& executable);
+  void remove(const Executable* executable);
+  void changed();
+};
+
+/// One line on stderr for warnings and errors, unless BATON_LOG=off.
+void print_diagnostic(const transport::Diagnostic& diagnostic);
+
+}  // namespace baton::detail

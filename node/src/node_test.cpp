@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <type_traits>
+
+#include "baton/baton.hpp"
+#include "baton/msg/sensor_msgs/image.hpp"
+#include "baton/msg/std_msgs/string.hpp"
+#include "node_test_domain.hpp"
+
+using namespace std::chrono_literals;
+using Image = baton::msg::sensor_msgs::Image;
+using String = baton::msg::std_msgs::String;
+
+namespace {
+
+class NodeTest : public baton::test::DomainTest {};
+
+TEST_F(NodeTest, ALoanedMessageArrivesInTheChunkItWasBuiltIn) {
+  baton::Node node("n");
+  auto sub = node.subscribe<Image>("image", baton::QoS(4));
+  auto pub = node.advertise<Image>("image", baton::QoS(4));
+  ASSERT_EQ(pub.matched(), 1u);
+  auto loan = pub.loan();
+  loan->width = 640;
+  loan->header.frame_id = "map";
+  loan->data.resize(640 * 480);
+  loan->data[1000] = 42;
+  pub.publish(std::move(loan));
+  EXPECT_FALSE(loan);
+  auto sample = sub.take();
+  ASSERT_TRUE(sample);
+  EXPECT_EQ(sample->width, 640u);
+  EXPECT_EQ(sample->header.frame_id, "map");
+  ASSERT_EQ(sample->data.size(), 640u * 480u);
+  EXPECT_EQ(sample->data[1000], 42);
+  EXPECT_EQ(sample.info().sequence, 1u);
+  EXPECT_EQ(sample.info().publisher, pub.gid());
+  EXPECT_EQ(pub.counters().copied_messages, 0u);
+  EXPECT_FALSE(sub.take());
+}
+
+TEST_F(NodeTest, ChangingAnOrdinaryObjectAfterPublishingDoesNotChangeWhatReadersSee) {
+  baton::Node node("n");
+  auto sub = node.subscribe<String>("text");
+  auto pub = node.advertise<String>("text");
+  String message;
+  message.data = "first";
+  pub.publish(message);
+  message.data = "second, and much longer than the first one was";
+  pub.publish(message);
+  EXPECT_EQ(sub.take()->data, "first");
+  EXPECT_EQ(sub.take()->data, "second, and much longer than the first one was");
+  EXPECT_EQ(pub.counters().copied_messages, 2u);
+}
+
+TEST_F(NodeTest, AnAbandonedLoanIsNeverSeen) {
+  baton::Node node("n");
+  auto sub = node.subscribe<Image>("image");
+  auto pub = node.advertise<Image>("image");
+  { auto loan = pub.loan(); loan->data.resize(100); }
+  EXPECT_FALSE(sub.take());
+  EXPECT_EQ(pub.memory_account().loaned_slots, 0u);
+}
+
+TEST_F(NodeTest, ASampleOutlivesSubscriptionPublisherAndNode) {
+  baton::Sample<String> kept;
+  std::shared_ptr<const String> shared;
+  {
+    baton::Node node("n");
+    auto sub = node.subscribe<String>("text");
+    auto pub = node.advertise<String>("text");
+    String message;
+    message.data = "kept";
+    pub.publish(message);
+    message.data = "shared";
+    pub.publish(message);
+    kept = sub.take();
+    shared = sub.take().share();
+  }
+  EXPECT_EQ(kept->data, "kept");
+  EXPECT_EQ(shared->data, "shared");
+}
+
+TEST_F(NodeTest, RepublishingAReceivedSampleCopiesItOnce) {
+  baton::Node node("n");
+  auto in = node.subscribe<Image>("in");
+  auto out = node.subscribe<Image>("out");
+  auto first = node.advertise<Image>("in");
+  auto second = node.advertise<Image>("out");
+  auto loan = first.loan();
+  loan->data.assign(5000, 7);
+  first.publish(std::move(loan));
+  auto sample = in.take();
+  second.publish(*sample);
+  EXPECT_EQ(second.counters().copied_messages, 1u);
+  EXPECT_EQ(out.take()->data, sample->data);
+}
+
+TEST_F(NodeTest, CallbacksMayTakeSamplesReferencesInfoOrSharedPointers) {
+  baton::Node node("n");
+  int calls = 0;
+  std::shared_ptr<const String> kept;
+  auto a = node.subscribe<String>("t", {}, [&](const String& m) { calls += m.data == "x"; });
+  auto b = node.subscribe<String>("t", {}, [&](const baton::Sample<String>& m) { calls += m->data == "x"; });
+  auto c = node.subscribe<String>("t", {}, [&](const String& m, const baton::MessageInfo& info) {
+    calls += m.data == "x" && info.sequence == 1;
+  });
+  auto d = node.subscribe<String>("t", 10, [&](const String::ConstPtr& m) { kept = m; ++calls; });
+  auto pub = node.advertise<String>("t");
+  String message;
+  message.data = "x";
+  pub.publish(message);
+  baton::Executor executor;
+  executor.add(node);
+  while (calls < 4) ASSERT_TRUE(executor.spin_once(5s));
+  EXPECT_FALSE(executor.spin_once(0s));
+  EXPECT_EQ(kept->data, "x");
+}
+
+TEST_F(NodeTest, AnInvalidTopicNameIsRefusedByName) {
+  baton::Node node("n");
+  try {
+    node.advertise<String>("a b");
+    FAIL();
+  } catch (const baton::Exception& e) {
+    EXPECT_EQ(e.code(), baton::Errc::invalid_argument);
+    EXPECT_NE(std::string(e.what()).find("'a b'"), std::string::npos);
+  }
+  EXPECT_THROW(node.advertise<String>(""), baton::Exception);
+  EXPECT_THROW(node.advertise<String>("a//b"), baton::Exception);
+  EXPECT_THROW(baton::Node(""), baton::Exception);
+}
+
+TEST_F(NodeTest, HoldingMoreSamplesThanTheLimitIsAClearError) {
+  baton::Node node("n");
+  auto sub = node.subscribe<String>("t", baton::QoS(10).hold(2));
+  auto pub = node.advertise<String>("t");
+  for (int i = 0; i < 3; ++i) pub.publish(String{});
+  auto first = sub.take(), second = sub.take();
+  ASSERT_TRUE(first && second);
+  auto third = sub.try_take();
+  ASSERT_FALSE(third.ok());
+  EXPECT_EQ(third.error().code, baton::Errc::held_limit);
+  first.release();
+  EXPECT_TRUE(sub.take());
+}
+
+TEST_F(NodeTest, TheGraphShowsNodesTopicsAndCounts) {
+  baton::Node node("talker");
+  auto pub = node.advertise<String>("chatter");
+  auto sub = node.subscribe<String>("/chatter");
+  EXPECT_EQ(node.count_publishers("chatter"), 1u);
+  EXPECT_EQ(node.count_subscriptions("chatter"), 1u);
+  EXPECT_EQ(node.topics().at("/chatter").front(), "std_msgs/String");
+  bool found = false;
+  for (const auto& [name, pid] : node.nodes()) found |= name == "talker";
+  EXPECT_TRUE(found);
+  pub = {};
+  EXPECT_TRUE(node.wait_for([&] { return node.count_publishers("chatter") == 0; }, 5s));
+}
+
+// TZC Fig. 6, with the types' names of this library.
+TEST_F(NodeTest, TheProgramOfTzcFigure6AllocatesFillsAndPublishesWithoutCopyingTheDataPart) {
+  const std::uint32_t queue_size = 4;
+  const std::size_t mem_size = 16 << 20, data_size = 1 << 20;
+  baton::Node n("n");
+  const void* filled_at = nullptr;
+  bool seen = false;
+  baton::Publisher pub = n.advertise<Image>("topic", queue_size, mem_size);
+  baton::Subscription sub = n.subscribe<Image>("topic", queue_size, [&](const Image::ConstPtr& msg) {
+    seen = msg->data.size() == data_size && msg->data[17] == 3 && msg->encoding == "rgb8";
+  });
+  // prepare the message
+  Image msg;
+  msg.encoding = "rgb8";
+  msg.data.resize(data_size);
+  ASSERT_TRUE(pub.allocate(msg));
+  filled_at = msg.data.data();
+  EXPECT_TRUE(baton::memory::in_window(filled_at));
+  std::fill(msg.data.begin(), msg.data.end(), std::uint8_t{3});
+  pub.publish(msg);
+  EXPECT_EQ(pub.counters().copied_messages, 0u);
+  EXPECT_TRUE(msg.data.empty());
+  baton::Executor executor;
+  executor.add(n);
+  executor.spin_once(5s);
+  EXPECT_TRUE(seen);
+}
+
+TEST_F(NodeTest, AllocateFailsWhenTheMemoryIsTooSmall) {
+  baton::Node n("n");
+  auto pub = n.advertise<Image>("topic", 1, 1 << 20);
+  Image msg;
+  msg.data.resize(8 << 20);
+  EXPECT_FALSE(pub.allocate(msg));
+  EXPECT_EQ(msg.data.size(), 8u << 20) << "a refused message stays as it was";
+}
+
+TEST_F(NodeTest, AnAllocatedMessageThatIsNeverPublishedGivesItsChunkBack) {
+  baton::Node n("n");
+  auto pub = n.advertise<Image>("topic", 1, 8 << 20);
+  for (int i = 0; i < 100; ++i) {
+    Image msg;
+    msg.data.resize(1 << 20);
+    ASSERT_TRUE(pub.allocate(msg)) << i;
+  }
+  EXPECT_EQ(pub.memory_account().loaned_slots, 0u);
+}
+
+}  // namespace

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/node/service.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "baton/baton.hpp"
+#include "baton/srv/std_srvs/set_bool.hpp"
+#include "node_test_domain.hpp"
+
+using namespace std::chrono_literals;
+using SetBool = baton::srv::std_srvs::SetBool;
+
+namespace {
+
+class ServiceTest : public baton::test::DomainTest {
+ protected:
+  void SetUp() override {
+    DomainTest::SetUp();
+    server_ = std::make_unique<baton::Node>("server");
+    service_ = server_->serve<SetBool>("switch", [](const SetBool::Request& request, SetBool::Response& response) {
+      response.success = request.data;
+      response.message = request.data ? "on" : "off";
+    });
+    executor_.add(*server_);
+    thread_ = std::thread([this] { executor_.spin(); });
+  }
+  void TearDown() override {
+    executor_.cancel();
+    thread_.join();
+    service_ = {};
+    executor_.remove(*server_);
+    server_.reset();
+    DomainTest::TearDown();
+  }
+  std::unique_ptr<baton::Node> server_;
+  baton::Service<SetBool> service_;
+  baton::Executor executor_;
+  std::thread thread_;
+};
+
+TEST_F(ServiceTest, ACallReturnsTheResponseOfItsRequest) {
+  baton::Node node("client");
+  auto client = node.client<SetBool>("switch");
+  ASSERT_TRUE(client.wait_for_service(5s));
+  SetBool::Request request;
+  for (bool on : {true, false, true}) {
+    request.data = on;
+    auto response = client.call(request, 5s);
+    ASSERT_TRUE(response);
+    EXPECT_EQ(static_cast<bool>(response->success), on);
+    EXPECT_EQ(response->message, on ? "on" : "off");
+  }
+}
+
+TEST_F(ServiceTest, SeveralClientsGetTheirOwnResponses) {
+  baton::Node node("clients");
+  std::vector<std::thread> threads;
+  std::atomic<int> right{0};
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&, i] {
+      auto client = node.client<SetBool>("switch");
+      if (!client.wait_for_service(5s)) return;
+      SetBool::Request request;
+      request.data = i % 2 == 0;
+      for (int n = 0; n < 20; ++n) {
+        auto response = client.call(request, 5s);
+        right += response && static_cast<bool>(response->success) == (i % 2 == 0);
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(right, 60);
+}
+
+TEST_F(ServiceTest, AClientWithACallbackGetsResponsesThroughItsExecutor) {
+  baton::Node node("client");
+  std::vector<std::uint64_t> answered;
+  auto client = node.client<SetBool>("switch", [&](const baton::Sample<SetBool::Response>& response) {
+    answered.push_back(response.info().correlation_sequence);
+  });
+  ASSERT_TRUE(client.wait_for_service(5s));
+  const std::uint64_t first = client.send(SetBool::Request{}), second = client.send(SetBool::Request{});
+  baton::Executor executor;
+  executor.add(node);
+  while (answered.size() < 2) ASSERT_TRUE(executor.spin_once(5s));
+  EXPECT_EQ(answered, (std::vector<std::uint64_t>{first, second}));
+  EXPECT_THROW(client.call(SetBool::Request{}, 1s), baton::Exception);
+}
+
+TEST_F(ServiceTest, ACallWithoutAServerEndsAtItsTimeout) {
+  baton::Node node("client");
+  auto client = node.client<SetBool>("nobody");
+  EXPECT_FALSE(client.wait_for_service(20ms));
+  EXPECT_FALSE(client.call(SetBool::Request{}, 20ms));
+}
+
+}  // namespace

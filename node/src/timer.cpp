@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+
+#include "baton/node/node.hpp"
+#include "node_core.hpp"
+
+namespace baton {
+namespace {
+
+class TimerExecutable final : public detail::Executable {
+ public:
+  TimerExecutable(std::shared_ptr<CallbackGroup> group, std::chrono::nanoseconds period, std::function<void()> callback,
+                  std::shared_ptr<Clock> clock)
+      : Executable(std::move(group)),
+        period_ns_(period.count()),
+        callback_(std::move(callback)),
+        clock_(std::move(clock)),
+        next_ns_((clock_->now() + period).count()) {}
+
+  bool ready() const override {
+    const std::int64_t now = clock_->now().count();
+    std::int64_t next = next_ns_.load(std::memory_order_relaxed);
+    // Simulated time went back by more than a period: a new period starts where time stands now.
+    if (next - now > period_ns_) next_ns_.compare_exchange_strong(next, now + period_ns_, std::memory_order_relaxed);
+    return now >= next;
+  }
+  std::chrono::nanoseconds ready_in() const override {
+    return clock_->real_time_until(std::chrono::nanoseconds(next_ns_.load(std::memory_order_relaxed)));
+  }
+  void execute() override {
+    const std::int64_t now = clock_->now().count();
+    std::int64_t next = next_ns_.load(std::memory_order_relaxed);
+    if (now < next) return;
+    // The phase is kept and missed periods are skipped, as rclcpp's timers do.
+    next += period_ns_ * ((now - next) / period_ns_ + 1);
+    next_ns_.store(next, std::memory_order_relaxed);
+    callback_();
+  }
+  void set_wake(std::function<void()> wake) override { jump_ = clock_->on_jump(std::move(wake)); }
+
+ private:
+  const std::int64_t period_ns_;
+  std::function<void()> callback_;
+  std::shared_ptr<Clock> clock_;
+  // One word read and written by the executor's threads, which order everything else by the executor's mutex.
+  mutable std::atomic<std::int64_t> next_ns_;
+  std::shared_ptr<void> jump_;
+};
+
+}  // namespace
+
+Timer Node::create_timer(std::chrono::nanoseconds period, std::function<void()> callback, std::shared_ptr<Clock> clock,
+                         std::shared_ptr<CallbackGroup> group) {
+  if (period <= std::chrono::nanoseconds::zero())
+    throw Exception({Errc::invalid_argument,
+                     "timer of node '" + name() + "': the period must be positive, got " + std::to_string(period.count()) +
+                         " ns"});
+  if (!callback) throw Exception({Errc::invalid_argument, "timer of node '" + name() + "': the callback is empty"});
+  auto executable = std::make_shared<TimerExecutable>(group ? std::move(group) : default_group(), period,
+                                                      std::move(callback), clock ? std::move(clock) : steady_clock());
+  return Timer(add(executable));
+}
+
+}  // namespace baton

@@ -31,6 +31,11 @@ endif()
 
 find_package(Threads REQUIRED)
 
+# The generator's Python packages are in the repository's .venv (make setup).
+if(NOT Python3_EXECUTABLE AND EXISTS "${PROJECT_SOURCE_DIR}/.venv/bin/python")
+  set(Python3_EXECUTABLE "${PROJECT_SOURCE_DIR}/.venv/bin/python" CACHE FILEPATH "Python with the packages of requirements.txt")
+endif()
+
 if(BATON_SANITIZE)
   add_compile_options(-fsanitize=${BATON_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${BATON_SANITIZE})

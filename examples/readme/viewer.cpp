@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <baton/msg/sensor_msgs/image.hpp>
+#include <baton/node/node.hpp>
+#include <iostream>
+
+int main() {
+  baton::shutdown_on_signals();
+  baton::Node node("viewer");
+  auto subscription = node.subscribe<baton::msg::sensor_msgs::Image>("image", 4, [](const auto& image) {
+    std::cout << image.width << "x" << image.height << " " << image.data.size() << " bytes" << std::endl;
+  });
+  baton::Executor executor;
+  executor.add(node);
+  executor.spin();
+}

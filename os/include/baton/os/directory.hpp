@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Directories that processes meet in: made and opened without following a symbolic link at the last step, and described so that
+// the caller can judge owner, permissions and file system.
+// Thread rules: no state.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "baton/os/result.hpp"
+#include "baton/os/unique_fd.hpp"
+
+namespace baton::os {
+
+struct DirectoryInfo {
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  std::uint32_t mode = 0;           ///< permission bits, with set-group-id and sticky
+  std::uint64_t file_system = 0;    ///< statfs f_type
+};
+
+/// Opens `name` relative to `parent` (-1: `name` is an absolute path). ENOENT, ENOTDIR, ELOOP (a symbolic link) and the like
+/// come back as `error_number`.
+struct OpenedDirectory {
+  UniqueFd fd;
+  DirectoryInfo info;
+  int error_number = 0;
+};
+OpenedDirectory open_directory(int parent, const std::string& name);
+/// Makes one directory; its mode is exactly `mode`, whatever the umask. 0, or errno (EEXIST: it was there, untouched).
+int make_directory(int parent, const std::string& name, std::uint32_t mode, std::uint32_t gid = ~0U);
+
+/// "NFS", "FUSE" and so on for file systems whose files several machines see while a socket works on one only, or on which
+/// sockets do not work; empty for local ones.
+std::string network_file_system(std::uint64_t file_system);
+
+/// Names in the directory, in no order, without "." and "..".
+Result<std::vector<std::string>> list_directory(int directory);
+/// Seconds since the inode last changed; negative if the name is gone.
+std::int64_t seconds_since_change(int directory, const std::string& name);
+/// True if the name is a socket.
+bool is_socket(int directory, const std::string& name);
+/// 0 or errno.
+int remove_name(int directory, const std::string& name);
+int rename_name(int directory, const std::string& from, const std::string& to);
+
+/// Tells cleaners that the directory is in use, as long as the descriptor is open: systemd-tmpfiles leaves alone what somebody
+/// holds a BSD lock on (tmpfiles.d(5), "Age"). Best effort.
+void mark_in_use(int directory);
+
+}  // namespace baton::os

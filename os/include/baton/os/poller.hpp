@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting for many descriptors at once (epoll, level-triggered) with a wake-up from other threads.
+// Thread rules: wait() by one thread at a time; all else from any thread. close_after_fork() only in a forked child.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "baton/os/result.hpp"
+#include "baton/os/unique_fd.hpp"
+
+namespace baton::os {
+
+class Poller {
+ public:
+  struct Event {
+    std::uint64_t token = 0;
+    bool readable = false;  ///< or hung up or in error: read to learn which
+    bool writable = false;
+  };
+
+  static Result<Poller> create();
+
+  /// `token` comes back with the events; ~0 is reserved. False: errno says why. A descriptor leaves by remove(), before its
+  /// close(): a copy of it in another process would keep a closed one alive in epoll.
+  bool add(int fd, std::uint64_t token, bool want_write = false) noexcept;
+  void modify(int fd, std::uint64_t token, bool want_write) noexcept;
+  void remove(int fd) noexcept;
+
+  /// Makes a running or the next wait() return. Any thread, never blocks.
+  void wake() noexcept;
+  /// Fills `events` with what is ready; without a deadline it sleeps as long as nothing happens. A wake-up or the deadline
+  /// gives an empty list. The result says whether the wait itself worked.
+  Result<void> wait(std::optional<std::chrono::steady_clock::time_point> deadline, std::vector<Event>& events);
+
+  void close_after_fork() noexcept;
+
+ private:
+  UniqueFd epoll_;
+  UniqueFd wake_;
+};
+
+}  // namespace baton::os

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// This process and others: who they are, whether they live; random identifiers; the background thread's start.
+// Thread rules: all functions may be called from any thread.
+#pragma once
+
+#include <pthread.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "baton/os/result.hpp"
+#include "baton/os/unique_fd.hpp"
+
+namespace baton::os {
+
+/// 128 random bits from the kernel. Blocks only in the first seconds of a machine's life, until it has entropy.
+Result<std::array<std::uint8_t, 16>> random_id();
+
+/// The program's name as the system shows it (/proc/self/comm), never empty.
+std::string program_name();
+std::int32_t process_id();
+std::uint32_t effective_user_id();
+/// True if the calling process belongs to group `gid` (effective or supplementary).
+bool in_group(std::uint32_t gid);
+/// Home directory by the user database, else $HOME, else empty. Not $HOME first: two processes of one user must agree.
+std::string home_directory();
+
+/// A descriptor that becomes readable when process `pid` ends (pidfd, Linux 5.3). Empty where the kernel lacks it, the process
+/// is gone or no descriptor is left: it is a second signal, not the first.
+UniqueFd watch_process(std::int32_t pid);
+/// The same for the process at the other end of a connected Unix socket, without the race of a reused pid (Linux 6.5; else
+/// watch_process on its pid).
+UniqueFd watch_socket_peer(int socket);
+
+/// Soft limit of open descriptors.
+std::size_t descriptor_limit();
+
+/// "call: text of errno", as code out_of_descriptors for EMFILE/ENFILE, out_of_memory for ENOMEM, else system.
+Error system_error(const std::string& what, int error_number);
+
+/// Runs `body` on a new thread that receives no signals, is shown as `name` (at most 15 characters) and has a stack of
+/// `stack_bytes`. The caller joins it with pthread_join or detaches it.
+Result<pthread_t> start_thread(const char* name, std::size_t stack_bytes, std::function<void()> body);
+
+}  // namespace baton::os

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packet sockets (AF_UNIX, SOCK_SEQPACKET) with descriptors and the peer's credentials. Everything is non-blocking and
+// close-on-exec; nothing here raises SIGPIPE. Addresses are a name inside an open directory, so that the 108 bytes of
+// sun_path never limit the directory's path (Linux: /proc/self/fd/<n>/<name>).
+// Thread rules: no state; a socket may be used from several threads as the kernel allows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "baton/os/result.hpp"
+#include "baton/os/unique_fd.hpp"
+
+namespace baton::os {
+
+/// What became of a non-blocking call.
+enum class IoStatus : std::uint8_t {
+  kDone,
+  kWouldBlock,      ///< try again when the socket says so
+  kRefused,         ///< connect: a socket file that nobody listens on
+  kAbsent,          ///< connect: no such name
+  kDenied,          ///< connect: the file's permissions forbid it
+  kNoDescriptors,   ///< EMFILE, ENFILE
+  kTooManyInFlight, ///< send: the user's descriptors under way reach the limit (ETOOMANYREFS): try again later
+  kClosed,          ///< the other end is gone
+  kReset,           ///< receive: the other end went without reading everything; what it sent is still to be read
+  kError,           ///< anything else: see errno
+};
+
+/// A listening socket bound to `name` in the directory, with the mode `mode` (fchmod after bind: the umask is the process's).
+/// The name must not exist. IoStatus kDone, or kAbsent (the directory was removed), kNoDescriptors, kError.
+IoStatus listen_at(int directory, const std::string& directory_path, const std::string& name, std::uint32_t mode,
+                   std::uint32_t gid, UniqueFd& listener);
+/// Connects at once or not at all. kWouldBlock: the listener's backlog is full.
+IoStatus connect_at(int directory, const std::string& directory_path, const std::string& name, UniqueFd& socket);
+/// kWouldBlock: nobody waits.
+IoStatus accept_one(int listener, UniqueFd& socket);
+
+struct PeerCredentials {
+  std::int32_t pid = 0;  ///< 0: not visible in this pid namespace
+  std::uint32_t uid = 0;
+};
+PeerCredentials peer_credentials(int socket);
+
+/// One packet made of two parts, with descriptors; all or nothing.
+IoStatus send_packet(int socket, const void* first, std::size_t first_bytes, const void* second, std::size_t second_bytes,
+                     const int* fds, std::size_t fd_count);
+
+struct ReceivedPacket {
+  std::size_t size_bytes = 0;  ///< 0: end of file
+  bool truncated = false;      ///< the packet was larger than the buffer
+  bool fds_lost = false;       ///< MSG_CTRUNC: more descriptors than asked for, or no room in the descriptor table
+  std::vector<UniqueFd> fds;
+};
+/// At most `max_fds` (<= 16) descriptors are taken; the kernel closes the others.
+IoStatus receive_packet(int socket, void* buffer, std::size_t capacity, std::size_t max_fds, ReceivedPacket& packet);
+
+}  // namespace baton::os

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/os/directory.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <memory>
+
+#include "baton/os/process.hpp"
+
+namespace baton::os {
+
+OpenedDirectory open_directory(int parent, const std::string& name) {
+  OpenedDirectory out;
+  const int at = parent < 0 ? AT_FDCWD : parent;
+  out.fd.reset(::openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status {};
+  if (!out.fd || ::fstat(out.fd.get(), &status) != 0) {
+    out.error_number = errno;
+    // With O_DIRECTORY a symbolic link is reported as ENOTDIR: say what it is.
+    struct stat link {};
+    if (out.error_number == ENOTDIR && ::fstatat(at, name.c_str(), &link, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(link.st_mode)) {
+      out.error_number = ELOOP;
+    }
+    out.fd.reset();
+    return out;
+  }
+  out.info.uid = status.st_uid;
+  out.info.gid = status.st_gid;
+  out.info.mode = status.st_mode & 07777U;
+  struct statfs system {};
+  // f_type is signed on some architectures; the constants are 32 bits.
+  if (::fstatfs(out.fd.get(), &system) == 0) out.info.file_system = static_cast<std::uint32_t>(system.f_type);
+  return out;
+}
+
+int make_directory(int parent, const std::string& name, std::uint32_t mode, std::uint32_t gid) {
+  const int at = parent < 0 ? AT_FDCWD : parent;
+  if (::mkdirat(at, name.c_str(), mode & 0700U) != 0) return errno;
+  // From 0700 to the wanted mode on the very directory just made, never on something put in its place.
+  const UniqueFd fd(::openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status {};
+  if (!fd || ::fstat(fd.get(), &status) != 0 || status.st_uid != ::geteuid()) return errno != 0 ? errno : EPERM;
+  if (gid != ~0U && status.st_gid != gid) (void)!::fchown(fd.get(), static_cast<uid_t>(-1), gid);
+  if ((status.st_mode & 07777U) != mode && ::fchmod(fd.get(), mode) != 0) return errno;
+  return 0;
+}
+
+std::string network_file_system(std::uint64_t file_system) {
+  struct Entry {
+    std::uint64_t magic;
+    const char* name;
+  };
+  // linux/magic.h and statfs(2).
+  static constexpr Entry kEntries[] = {
+      {0x6969, "NFS"},         {0xFF534D42, "CIFS"},     {0x517B, "SMB"},      {0xFE534D42, "SMB2"}, {0x65735546, "FUSE"},
+      {0x01021997, "9P"},      {0x00C36400, "Ceph"},     {0x5346414F, "AFS"},  {0x6B414653, "AFS"},  {0x73757245, "Coda"},
+      {0x0BD00BD0, "Lustre"},  {0x01161970, "GFS2"},     {0x7461636F, "OCFS2"}, {0x47504653, "GPFS"}, {0x786F4256, "vboxsf"},
+      {0x564C, "NCP"},
+  };
+  for (const Entry& entry : kEntries) {
+    if (entry.magic == file_system) return entry.name;
+  }
+  return {};
+}
+
+Result<std::vector<std::string>> list_directory(int directory) {
+  const int fd = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return system_error("open", errno);
+  DIR* raw = ::fdopendir(fd);
+  if (raw == nullptr) {
+    const int failed = errno;
+    ::close(fd);
+    return system_error("fdopendir", failed);
+  }
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(raw, &::closedir);
+  std::vector<std::string> names;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(stream.get());
+    if (entry == nullptr) {
+      if (errno != 0) return system_error("readdir", errno);
+      return names;
+    }
+    if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0) names.emplace_back(entry->d_name);
+  }
+}
+
+std::int64_t seconds_since_change(int directory, const std::string& name) {
+  struct stat status {};
+  timespec now{};
+  if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return -1;
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const std::int64_t age = static_cast<std::int64_t>(now.tv_sec) - static_cast<std::int64_t>(status.st_ctim.tv_sec);
+  return age < 0 ? 0 : age;
+}
+
+bool is_socket(int directory, const std::string& name) {
+  struct stat status {};
+  return ::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(status.st_mode);
+}
+
+int remove_name(int directory, const std::string& name) {
+  return ::unlinkat(directory, name.c_str(), 0) == 0 ? 0 : errno;
+}
+
+int rename_name(int directory, const std::string& from, const std::string& to) {
+  return ::renameat(directory, from.c_str(), directory, to.c_str()) == 0 ? 0 : errno;
+}
+
+void mark_in_use(int directory) { (void)::flock(directory, LOCK_SH | LOCK_NB); }
+
+}  // namespace baton::os

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/os/process.hpp"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <pwd.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <system_error>
+#include <vector>
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+namespace baton::os {
+
+Result<std::array<std::uint8_t, 16>> random_id() {
+  std::array<std::uint8_t, 16> id{};
+  std::size_t have = 0;
+  while (have < id.size()) {
+    const ssize_t got = ::getrandom(id.data() + have, id.size() - have, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return system_error("getrandom", errno);
+    have += static_cast<std::size_t>(got);
+  }
+  return id;
+}
+
+std::string program_name() {
+  std::array<char, 64> text{};
+  const UniqueFd file(::open("/proc/self/comm", O_RDONLY | O_CLOEXEC));
+  const ssize_t size = file ? ::read(file.get(), text.data(), text.size()) : -1;
+  std::string name(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0U);
+  while (!name.empty() && name.back() == '\n') name.pop_back();
+  return name.empty() ? "process" : name;
+}
+
+std::int32_t process_id() { return ::getpid(); }
+std::uint32_t effective_user_id() { return ::geteuid(); }
+
+bool in_group(std::uint32_t gid) {
+  if (::getegid() == gid) return true;
+  const int count = ::getgroups(0, nullptr);
+  if (count <= 0) return false;
+  std::vector<gid_t> groups(static_cast<std::size_t>(count));
+  const int got = ::getgroups(count, groups.data());
+  if (got < 0) return false;
+  groups.resize(static_cast<std::size_t>(got));
+  return std::find(groups.begin(), groups.end(), static_cast<gid_t>(gid)) != groups.end();
+}
+
+std::string home_directory() {
+  std::vector<char> buffer(16384);
+  passwd entry{};
+  passwd* found = nullptr;
+  if (::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr &&
+      found->pw_dir != nullptr && found->pw_dir[0] == '/') {
+    return found->pw_dir;
+  }
+  const char* home = std::getenv("HOME");
+  return home != nullptr && home[0] == '/' ? home : "";
+}
+
+UniqueFd watch_process(std::int32_t pid) {
+  if (pid <= 0) return UniqueFd();
+  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U)));
+}
+
+UniqueFd watch_socket_peer(int socket) {
+  int fd = -1;
+  socklen_t size = sizeof fd;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &fd, &size) == 0) {
+    UniqueFd watch(fd);
+    (void)::fcntl(fd, F_SETFD, FD_CLOEXEC);
+    return watch;
+  }
+  ucred credentials{};
+  size = sizeof credentials;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return UniqueFd();
+  return watch_process(credentials.pid);
+}
+
+std::size_t descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
+  return static_cast<std::size_t>(limit.rlim_cur);
+}
+
+Error system_error(const std::string& what, int error_number) {
+  const std::string text = what + ": " + std::system_category().message(error_number);
+  switch (error_number) {
+    case EMFILE:
+      return {Errc::out_of_descriptors, text + " (RLIMIT_NOFILE of this process is " + std::to_string(descriptor_limit()) +
+                                            "; raise it with `ulimit -n`)"};
+    case ENFILE:
+      return {Errc::out_of_descriptors, text + " (the whole machine is out of them; raise fs.file-max)"};
+    case ENOMEM:
+      return {Errc::out_of_memory, text};
+    default:
+      return {Errc::system, text};
+  }
+}
+
+Result<pthread_t> start_thread(const char* name, std::size_t stack_bytes, std::function<void()> body) {
+  pthread_attr_t attributes;
+  if (const int failed = ::pthread_attr_init(&attributes)) return system_error("pthread_attr_init", failed);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  // Sanitizers need stacks of their own taste.
+  (void)::pthread_attr_setstacksize(&attributes, std::max<std::size_t>(stack_bytes, PTHREAD_STACK_MIN));
+#else
+  (void)stack_bytes;
+#endif
+  // A new thread inherits its maker's mask: blocking everything around the start leaves no moment in which a signal of the
+  // application could land on it.
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  auto* owned = new std::function<void()>(std::move(body));
+  pthread_t thread{};
+  const int failed = ::pthread_create(
+      &thread, &attributes,
+      [](void* argument) -> void* {
+        const std::unique_ptr<std::function<void()>> run(static_cast<std::function<void()>*>(argument));
+        (*run)();
+        return nullptr;
+      },
+      owned);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ::pthread_attr_destroy(&attributes);
+  if (failed != 0) {
+    delete owned;
+    return system_error("pthread_create", failed);
+  }
+  (void)::pthread_setname_np(thread, name);
+  return thread;
+}
+
+}  // namespace baton::os

@@ -6,7 +6,8 @@ namespace baton::detail {
 std::string request_topic(const std::string& service) { return service + "/_request"; }
 std::string response_topic(const std::string& service) { return service + "/_response"; }
 
-QoS service_qos() { return QoS().reliable().keep_all(100).hold(16); }
+QoS request_qos() { return QoS().reliable().keep_all(100); }
+QoS response_qos() { return QoS().reliable().keep_last(100); }
 
 bool wait_until(transport::WaitSet& wait_set, std::chrono::steady_clock::time_point deadline) {
   const auto left = deadline - std::chrono::steady_clock::now();

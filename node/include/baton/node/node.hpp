@@ -133,9 +133,9 @@ class Node {
 template <class S, class F>
 Service<S> Node::serve(const std::string& name, F handler, std::shared_ptr<CallbackGroup> group) {
   using Executable = detail::ServiceExecutable<S, F>;
-  auto requests = make_reader(detail::request_topic(name), message::type_of<typename S::Request>(), detail::service_qos());
+  auto requests = make_reader(detail::request_topic(name), message::type_of<typename S::Request>(), detail::request_qos());
   Publisher<typename S::Response> responses(make_publisher(
-      detail::response_topic(name), message::type_of<typename S::Response>(), detail::service_qos(), {}));
+      detail::response_topic(name), message::type_of<typename S::Response>(), detail::response_qos(), {}));
   auto executable = std::make_shared<Executable>(group ? std::move(group) : default_group(), std::move(requests),
                                                  std::move(responses), std::move(handler));
   return Service<S>(add(executable), absolute(name));
@@ -143,11 +143,11 @@ Service<S> Node::serve(const std::string& name, F handler, std::shared_ptr<Callb
 
 template <class S>
 Client<S> Node::client(const std::string& name) {
-  auto responses = make_reader(detail::response_topic(name), message::type_of<typename S::Response>(), detail::service_qos());
+  auto responses = make_reader(detail::response_topic(name), message::type_of<typename S::Response>(), detail::response_qos());
   auto core = std::make_shared<detail::ClientCore<S>>(
       participant(), absolute(name),
       Publisher<typename S::Request>(make_publisher(detail::request_topic(name), message::type_of<typename S::Request>(),
-                                                    detail::service_qos(), {})),
+                                                    detail::request_qos(), {})),
       std::move(responses));
   return Client<S>(std::move(core), nullptr);
 }

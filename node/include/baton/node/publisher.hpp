@@ -38,8 +38,10 @@ struct PublisherCore {
 /// See Publisher::allocate.
 Result<void> allocate_data_part(const std::shared_ptr<transport::Writer>& writer, const message::Type& type, void* message);
 /// The chunk that allocate() reserved for this message at this writer, or none. If found, the control part of `message`
-/// is written into it, the data part's references leave `message`, and the chunk is returned, ready to publish.
-bool take_allocated(transport::Writer& writer, const message::Type& type, void* message, memory::Chunk* chunk);
+/// is written into it by `copy_control` (copy construction), the data part's references leave `message`, and the chunk is
+/// returned as a loan, ready to publish. Throws what copying throws; `message` is then as before.
+bool take_allocated(transport::Writer& writer, const message::Type& type, void* message, memory::Chunk* chunk,
+                    void (*copy_control)(void* to, const void* from));
 
 }  // namespace detail
 
@@ -93,7 +95,10 @@ class Publisher {
   /// in `message` afterwards.
   std::uint64_t publish(T& message) {
     memory::Chunk chunk;
-    if (!detail::take_allocated(*core_->writer, message::type_of<T>(), &message, &chunk))
+    const bool allocated =
+        detail::take_allocated(*core_->writer, message::type_of<T>(), &message, &chunk,
+                               [](void* to, const void* from) { new (to) T(*static_cast<const T*>(from)); });
+    if (!allocated)
       return publish(static_cast<const T&>(message));
     Loan<T> loan(core_->writer, chunk);
     return publish(std::move(loan));

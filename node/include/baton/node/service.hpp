@@ -23,8 +23,10 @@ namespace detail {
 
 std::string request_topic(const std::string& service);
 std::string response_topic(const std::string& service);
-/// KEEP_ALL, reliable: a request is answered or refused with queue_full, never silently dropped.
-QoS service_qos();
+/// KEEP_ALL: a request is delivered or refused with queue_full, never silently dropped.
+QoS request_qos();
+/// KEEP_LAST: every client sees all responses of a service, so one that stopped reading must not hold up the others.
+QoS response_qos();
 
 template <class S, class F>
 class ServiceExecutable final : public Executable {

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// TZC's allocate (TZC III-B, Fig. 6): the control part of a message stays an ordinary object, its data part lies in the chunk in
+// which it will be published.
+#include <atomic>
+#include <vector>
+
+#include "baton/memory/arena.hpp"
+#include "baton/node/publisher.hpp"
+#include "baton/sfm/cell.hpp"
+
+namespace baton::detail {
+namespace {
+
+using message::Field;
+using message::Kind;
+using message::Shape;
+using message::Type;
+using sfm::detail::Cell;
+
+std::size_t element_size(const Field& field) {
+  switch (field.kind) {
+    case Kind::kBool: case Kind::kInt8: case Kind::kUint8: return 1;
+    case Kind::kInt16: case Kind::kUint16: return 2;
+    case Kind::kInt32: case Kind::kUint32: case Kind::kFloat32: return 4;
+    case Kind::kInt64: case Kind::kUint64: case Kind::kFloat64: case Kind::kString: case Kind::kWString: return 8;
+    case Kind::kMessage: return field.type->size;
+  }
+  return 0;
+}
+
+std::size_t element_alignment(const Field& field) {
+  if (field.kind == Kind::kMessage) return field.type->alignment;
+  if (field.kind == Kind::kString || field.kind == Kind::kWString) return 4;
+  return element_size(field);
+}
+
+bool fixed_element(const Field& field) {
+  return field.kind != Kind::kString && field.kind != Kind::kWString && (field.kind != Kind::kMessage || field.type->fixed);
+}
+
+// TZC Fig. 4 at run time: visits every vector of the data part of the ordinary object at `object`. Fixed-length arrays are
+// control as a whole (its line 3).
+template <class Visit>
+void for_each_data_cell(const Type& type, std::byte* object, const Visit& visit) {
+  for (std::uint32_t i = 0; i < type.field_count; ++i) {
+    const Field& field = type.fields[i];
+    std::byte* at = object + field.offset;
+    if (field.shape == Shape::kSequence) {
+      Cell& cell = *reinterpret_cast<Cell*>(at);
+      if (fixed_element(field)) {
+        visit(cell, field);
+      } else if (field.kind == Kind::kMessage) {
+        const std::size_t size = field.type->size;
+        for (std::uint32_t n = 0; n < cell.length(); ++n) for_each_data_cell(*field.type, cell.content() + n * size, visit);
+      }
+    } else if (field.shape == Shape::kSingle && field.kind == Kind::kMessage) {
+      for_each_data_cell(*field.type, at, visit);
+    }
+  }
+}
+
+// The reserved chunk. Lives as long as some vector's content lies in it and it was not published; deletes itself.
+struct Reservation : sfm::ContentOwner {
+  std::shared_ptr<transport::Writer> writer;
+  memory::Chunk chunk;
+  std::size_t contents = 0;  // vectors that still refer to the chunk
+  bool published = false;
+
+  static void on_release(sfm::ContentOwner* self, void* content) noexcept {
+    auto* reservation = static_cast<Reservation*>(self);
+    if (!reservation->published) memory::content_free(reservation->chunk.message(), content);
+    reservation->drop();
+  }
+  static void on_handed_over(sfm::ContentOwner* self, void*) noexcept { static_cast<Reservation*>(self)->drop(); }
+  void drop() noexcept {
+    if (--contents > 0) return;
+    if (!published) writer->abandon(chunk);
+    delete this;
+  }
+};
+
+Reservation* reservation_of(const Cell& cell) noexcept {
+  const sfm::PrivateBlock* block = cell.block();
+  if (!block || !block->owner || block->owner->release != &Reservation::on_release) return nullptr;
+  return static_cast<Reservation*>(block->owner);
+}
+
+}  // namespace
+
+Result<void> allocate_data_part(const std::shared_ptr<transport::Writer>& writer, const Type& type, void* message) {
+  if (memory::in_window(message))
+    return Error{Errc::invalid_argument, std::string("allocate(") + type.name +
+                                             "): the message already lies in shared memory; fill and publish it"};
+  auto* object = static_cast<std::byte*>(message);
+  bool any = false;
+  for_each_data_cell(type, object, [&](Cell& cell, const Field&) { any |= cell.length() > 0; });
+  if (!any) return {};  // nothing to place: publish copies the control part
+
+  Result<memory::Chunk> chunk = writer->loan_growing();
+  if (!chunk.ok()) return chunk.error();
+  auto reservation = std::make_unique<Reservation>();
+  reservation->writer = writer;
+  reservation->chunk = *chunk;
+  reservation->begin = chunk->header;
+  reservation->end = reinterpret_cast<const std::byte*>(chunk->message()) + chunk->capacity_bytes;
+  reservation->release = &Reservation::on_release;
+  reservation->handed_over = &Reservation::on_handed_over;
+
+  // Everything is reserved before the first vector is touched: a refused message stays as it was.
+  struct Place { Cell* cell; void* content; std::size_t bytes; };
+  std::vector<Place> places;
+  try {
+    for_each_data_cell(type, object, [&](Cell& cell, const Field& field) {
+      const std::size_t bytes = cell.length() * element_size(field);
+      if (bytes == 0) return;
+      const std::size_t alignment = sfm::detail::content_alignment(element_alignment(field), bytes);
+      places.push_back({&cell, memory::content_allocate(chunk->message(), bytes, alignment), bytes});
+    });
+  } catch (const Exception& exception) {
+    writer->abandon(*chunk);
+    return Error{exception.code(), exception.what()};
+  } catch (const std::bad_alloc&) {
+    writer->abandon(*chunk);
+    return Error{Errc::out_of_memory, std::string("allocate(") + type.name + "): the heap is exhausted"};
+  }
+  reservation->contents = places.size() + 1;  // +1: this function, until every vector holds its part
+  Reservation* owner = reservation.release();
+  Result<void> result;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    try {
+      const std::uint32_t length = places[i].cell->length();
+      places[i].cell->adopt(places[i].content, places[i].bytes, owner);
+      places[i].cell->set_length(length);
+    } catch (const std::bad_alloc&) {
+      owner->contents -= places.size() - i;
+      result = Error{Errc::out_of_memory, std::string("allocate(") + type.name + "): the heap is exhausted"};
+      break;
+    }
+  }
+  owner->drop();
+  return result;
+}
+
+bool take_allocated(transport::Writer& writer, const Type& type, void* message, memory::Chunk* chunk,
+                    void (*copy_control)(void* to, const void* from)) {
+  auto* object = static_cast<std::byte*>(message);
+  Reservation* reservation = nullptr;
+  for_each_data_cell(type, object, [&](Cell& cell, const Field&) {
+    Reservation* found = reservation_of(cell);
+    if (found && found->writer.get() == &writer && !reservation) reservation = found;
+  });
+  if (!reservation) return false;
+
+  // The data part's vectors step aside while the control part is copied, and move in afterwards: moving an adopted content
+  // into its own chunk only sets the two SFM words.
+  std::vector<sfm::PrivateBlock*> blocks;
+  for_each_data_cell(type, object, [&](Cell& cell, const Field&) {
+    if (reservation_of(cell) != reservation) {
+      blocks.push_back(nullptr);
+      return;
+    }
+    blocks.push_back(cell.block());
+    cell.set_block(nullptr);
+  });
+  auto put_back = [&] {
+    std::size_t i = 0;
+    for_each_data_cell(type, object, [&](Cell& cell, const Field&) {
+      if (sfm::PrivateBlock* block = blocks[i++]) cell.set_block(block);
+    });
+  };
+  try {
+    copy_control(reservation->chunk.message(), message);
+  } catch (...) {
+    put_back();
+    throw;
+  }
+  put_back();
+  *chunk = reservation->chunk;
+  ++reservation->contents;
+  std::vector<Cell*> sources;
+  for_each_data_cell(type, object, [&](Cell& cell, const Field&) { sources.push_back(&cell); });
+  std::size_t i = 0;
+  for_each_data_cell(type, static_cast<std::byte*>(chunk->message()), [&](Cell& cell, const Field&) {
+    Cell& source = *sources[i];
+    if (blocks[i++]) cell.steal(source);
+  });
+  reservation->published = true;
+  reservation->drop();
+  return true;
+}
+
+}  // namespace baton::detail

@@ -29,8 +29,10 @@ for program in ${programs[@]+"${programs[@]}"}; do
   log=out/fuzz/$name/log.txt
   if "$program" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 \
       -artifact_prefix="out/fuzz/$name/" "$corpus" ${seeds[@]+"${seeds[@]}"} >"$log" 2>&1 </dev/null; then
-    echo "PASS $name: $(grep -o 'stat::number_of_executed_units: .*' "$log" | tr -s ' ') runs," \
-      "last $(grep -oE 'cov: [0-9]+ ft: [0-9]+' "$log" | tail -n 1)"
+    runs=$(sed -nE 's/^stat::number_of_executed_units: +//p' "$log")
+    covered=$(grep -oE 'cov: [0-9]+' "$log" | tail -n 1 | cut -d' ' -f2)
+    edges=$(sed -nE 's/^INFO: Loaded [0-9]+ modules? +\(([0-9]+) inline 8-bit counters.*/\1/p' "$log" | head -n 1)
+    echo "PASS $name: ${runs:-?} runs, ${covered:-?} of ${edges:-?} edges covered"
   else
     echo "FAIL $name: see $log"
     tail -n 30 "$log"

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Resolves messages to structs: names after the ROS 1/ROS 2 mapping, SFM layout, canonical definition and type hash."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+from .diagnostics import fail
+from .equivalence import SECOND_NAMES, canonical_message
+from .model import SCALAR_BYTES, Constant, Field, FieldType, Message, Service, Shape
+from .packages import Universe
+
+MAX_SKELETON_BYTES = 2**31 - 1  # docs/format/sfm.md: a message is at most 2 GiB
+MAX_DEPTH = 64
+_REFERENCE = (8, 4)  # {u32 length, i32 offset}
+
+
+@dataclass(frozen=True)
+class Member:
+    """A field with its place in the skeleton. ``second_name`` is the other dialect's name for it, or empty."""
+
+    name: str
+    type: FieldType
+    offset: int
+    size: int
+    alignment: int
+    second_name: str = ""
+    source: Field = field(default=Field("", FieldType("bool")), compare=False)
+
+
+@dataclass(frozen=True)
+class Struct:
+    """A resolved message. ``nested`` holds the direct member types by full name; ``fixed``: no string or sequence anywhere inside."""
+
+    package: str
+    name: str
+    members: tuple[Member, ...]
+    constants: tuple[Constant, ...]
+    size: int
+    alignment: int
+    fixed: bool
+    nested: dict[str, Struct]
+    definition: str
+    hash: bytes
+    comment: str = ""
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.package}/{self.name}"
+
+    def is_fixed(self, type_: FieldType) -> bool:
+        """Whether one element of the type contains no string or sequence."""
+        if type_.is_message:
+            return self.nested[type_.base].fixed
+        return type_.base in SCALAR_BYTES
+
+    def reachable(self) -> dict[str, Struct]:
+        """All types inside, by full name, without this one."""
+        found: dict[str, Struct] = {}
+        todo = list(self.nested.values())
+        while todo:
+            struct = todo.pop()
+            if struct.full_name not in found:
+                found[struct.full_name] = struct
+                todo.extend(struct.nested.values())
+        return found
+
+
+@dataclass(frozen=True)
+class ServiceStructs:
+    package: str
+    name: str
+    request: Struct
+    response: Struct
+    comment: str = ""
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.package}/{self.name}"
+
+
+def definition_text(name: str, members: tuple[Member, ...], nested: dict[str, Struct]) -> str:
+    """docs/format/type-hash.md: the type's own block, then those of all types inside, sorted by name."""
+    blocks = {s.full_name: s for top in nested.values() for s in (top, *top.reachable().values())}
+    lines = _block(name, members)
+    for inner in sorted(blocks):
+        lines += _block(inner, blocks[inner].members)
+    return "\n".join(lines) + "\n"
+
+
+def _block(name: str, members: tuple[Member, ...]) -> list[str]:
+    return [f"message {name}", *(f"{m.type} {m.name}" for m in members)]
+
+
+def type_hash(definition: str) -> bytes:
+    return hashlib.sha256(definition.encode()).digest()[:16]
+
+
+def _round_up(value: int, alignment: int) -> int:
+    return -(-value // alignment) * alignment
+
+
+class Resolver:
+    """Turns names into structs. Keeps what it resolved."""
+
+    def __init__(self, universe: Universe) -> None:
+        self._universe = universe
+        self._structs: dict[str, Struct] = {}
+        self._open: list[str] = []
+
+    def message(self, full_name: str, wanted_by: Field | None = None) -> Struct:
+        if full_name not in self._structs:
+            message = self._universe.load(full_name, "msg", wanted_by.location if wanted_by else None)
+            assert isinstance(message, Message)
+            if full_name in self._open:
+                circle = " -> ".join([*self._open[self._open.index(full_name) :], full_name])
+                where = wanted_by.location if wanted_by else message.location
+                raise fail(where, f"a message cannot contain itself: {circle}", "break the circle, for example by an index into an array")
+            if len(self._open) >= MAX_DEPTH:
+                where = wanted_by.location if wanted_by else message.location
+                raise fail(where, f"messages nested more than {MAX_DEPTH} deep", "flatten the definition")
+            self._open.append(full_name)
+            try:
+                self._structs[full_name] = self.resolve(message)
+            finally:
+                self._open.pop()
+        return self._structs[full_name]
+
+    def service(self, full_name: str) -> ServiceStructs:
+        service = self._universe.load(full_name, "srv")
+        assert isinstance(service, Service)
+        return ServiceStructs(service.package, service.name, self.resolve(service.request), self.resolve(service.response), service.comment)
+
+    def resolve(self, written: Message) -> Struct:
+        message = canonical_message(written)
+        nested = {f.type.base: self.message(f.type.base, f) for f in message.fields if f.type.is_message}
+        second_names = SECOND_NAMES.get(message.full_name, {})
+        members: list[Member] = []
+        end, alignment = 0, 1
+        for f in message.fields:
+            size, align = self._place(f.type, nested)
+            offset = _round_up(end, align)
+            end, alignment = offset + size, max(alignment, align)
+            if end > MAX_SKELETON_BYTES:
+                raise fail(f.location, f"with '{f.name}' the message's fixed part exceeds 2 GiB", "use a sequence (T[]) or shorter arrays")
+            members.append(Member(f.name, f.type, offset, size, align, second_names.get(f.name, ""), f))
+        fixed = all(f.type.shape is not Shape.SEQUENCE and (nested[f.type.base].fixed if f.type.is_message else f.type.base in SCALAR_BYTES) for f in message.fields)
+        definition = definition_text(message.full_name, tuple(members), nested)
+        return Struct(
+            message.package,
+            message.name,
+            tuple(members),
+            message.constants,
+            max(1, _round_up(end, alignment)),
+            alignment,
+            fixed,
+            nested,
+            definition,
+            type_hash(definition),
+            message.comment,
+        )
+
+    @staticmethod
+    def _place(type_: FieldType, nested: dict[str, Struct]) -> tuple[int, int]:
+        """(size, alignment) of a member in the skeleton."""
+        if type_.shape is Shape.SEQUENCE:
+            return _REFERENCE
+        if type_.is_message:
+            size, alignment = nested[type_.base].size, nested[type_.base].alignment
+        elif type_.base in SCALAR_BYTES:
+            size = alignment = SCALAR_BYTES[type_.base]
+        else:
+            size, alignment = _REFERENCE
+        return (size * type_.count if type_.shape is Shape.ARRAY else size), alignment

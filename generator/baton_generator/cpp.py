@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes C++ headers from resolved structs. Everything about C++ spelling is here; the shape of a header is in templates/."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import PurePosixPath
+
+import jinja2
+
+from .canonical import Member, ServiceStructs, Struct
+from .model import SCALAR_BYTES, Constant, FieldType, Shape, Value
+
+_KEYWORDS = """alignas alignof and and_eq asm atomic_cancel atomic_commit atomic_noexcept auto bitand bitor bool break case catch char
+char8_t char16_t char32_t class compl concept const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype
+default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable namespace new
+noexcept not not_eq nullptr operator or or_eq private protected public reflexpr register reinterpret_cast requires restrict return short
+signed sizeof static static_assert static_cast struct switch synchronized template this thread_local throw true try typedef typeid typename
+union unsigned using virtual void volatile wchar_t while xor xor_eq""".split()
+# Names that common headers define as macros: a member of that name does not compile.
+_MACROS = """NULL EOF BUFSIZ assert errno offsetof stdin stdout stderr linux unix major minor makedev NAN INFINITY HUGE_VAL M_PI M_E
+SIGINT SIGTERM EINTR EAGAIN INT8_MIN INT8_MAX UINT8_MAX INT16_MIN INT16_MAX UINT16_MAX INT32_MIN INT32_MAX UINT32_MAX INT64_MIN INT64_MAX
+UINT64_MAX SIZE_MAX CHAR_BIT CHAR_MIN CHAR_MAX INT_MIN INT_MAX UINT_MAX LONG_MIN LONG_MAX ULONG_MAX RAND_MAX PATH_MAX""".split()
+_RESERVED = frozenset(_KEYWORDS + _MACROS)
+_MEMBER_NAMES = ("Ptr", "ConstPtr")
+
+_SCALARS = {
+    "bool": "::baton::sfm::Bool",
+    "float32": "float",
+    "float64": "double",
+} | {f"{sign}int{bits}": f"::std::{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_KINDS = {"bool": "kBool", "float32": "kFloat32", "float64": "kFloat64", "string": "kString", "wstring": "kWString"} | {
+    f"{sign}int{bits}": f"k{'Uint' if sign else 'Int'}{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
+}
+_SHAPES = {Shape.SINGLE: "kSingle", Shape.ARRAY: "kArray", Shape.SEQUENCE: "kSequence"}
+
+
+def snake_case(name: str) -> str:
+    """Header file names as in ROS 2: PointCloud2 -> point_cloud2, CameraInfo -> camera_info."""
+    name = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)
+    return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()
+
+
+def identifier(name: str, taken: set[str] | frozenset[str] = frozenset()) -> str:
+    """The C++ spelling of a ROS name: as it is, with underscores appended where C++ or the struct already uses it."""
+    # Names with a leading underscore or two in a row belong to the compiler only in the global scope or begin with one: ROS allows neither at the front.
+    while name in _RESERVED or name in taken:
+        name += "_"
+    return name
+
+
+def message_header(full_name: str) -> PurePosixPath:
+    package, name = full_name.split("/")
+    return PurePosixPath("baton", "msg", package, snake_case(name) + ".hpp")
+
+
+def service_header(full_name: str) -> PurePosixPath:
+    package, name = full_name.split("/")
+    return PurePosixPath("baton", "srv", package, snake_case(name) + ".hpp")
+
+
+def qualified(struct_name: str, space: str = "msg") -> str:
+    package, name = struct_name.split("/")
+    return f"::baton::{space}::{identifier(package)}::{identifier(name)}"
+
+
+def string_literal(text: str) -> str:
+    """A C++ narrow literal holding the text's UTF-8."""
+    out, question = [], False
+    for byte in text.encode():
+        c = chr(byte)
+        if c in '"\\':
+            out.append("\\" + c)
+        elif c == "?" and question:
+            out.append("\\?")  # no trigraphs
+        elif 32 <= byte < 127:
+            out.append(c)
+        else:
+            out.append(f"\\{byte:03o}")
+        question = c == "?"
+    return '"' + "".join(out) + '"'
+
+
+def wide_literal(text: str) -> str:
+    """A C++ char16_t literal."""
+    out = []
+    for c in text:
+        code = ord(c)
+        if c in '"\\?':
+            out.append("\\" + c)
+        elif 32 <= code < 127:
+            out.append(c)
+        elif code < 0xA0:
+            out.append(f"\\{code:03o}")
+        else:
+            out.append(f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}")
+    return 'u"' + "".join(out) + '"'
+
+
+def _number(base: str, value: Value) -> str:
+    if base == "bool":
+        return "true" if value else "false"
+    if base in ("float32", "float64"):
+        cpp = _SCALARS[base]
+        value = float(value)
+        if math.isnan(value):
+            return f"::std::numeric_limits<{cpp}>::quiet_NaN()"
+        if math.isinf(value):
+            return ("-" if value < 0 else "") + f"::std::numeric_limits<{cpp}>::infinity()"
+        return repr(value) + ("F" if base == "float32" else "")
+    value = int(value)
+    if base == "int64":
+        return "-9223372036854775807LL - 1" if value == -(2**63) else f"{value}LL"
+    if base == "uint64":
+        return f"{value}ULL"
+    if base == "uint32":
+        return f"{value}U"
+    return "-2147483647 - 1" if value == -(2**31) else str(value)
+
+
+def literal(base: str, value: Value) -> str:
+    """The value as an initialiser of a field of type ``base``."""
+    if base == "string":
+        text = string_literal(str(value))
+        return f"::std::string_view({text}, {len(str(value).encode())})" if "\0" in str(value) else text
+    if base == "wstring":
+        text = wide_literal(str(value))
+        return f"::std::u16string_view({text}, {len(str(value).encode('utf-16-le')) // 2})" if "\0" in str(value) else text
+    return _number(base, value)
+
+
+def element_type(type_: FieldType, nested_name: str = "") -> str:
+    if type_.is_message:
+        return qualified(type_.base)
+    if type_.base == "string":
+        return f"::baton::sfm::BoundedString<{type_.string_bound}>" if type_.string_bound else "::baton::sfm::String"
+    if type_.base == "wstring":
+        return f"::baton::sfm::BoundedWString<{type_.string_bound}>" if type_.string_bound else "::baton::sfm::WString"
+    return _SCALARS[type_.base]
+
+
+def cpp_type(type_: FieldType) -> str:
+    element = element_type(type_)
+    if type_.shape is Shape.ARRAY:
+        return f"::std::array<{element}, {type_.count}>"
+    if type_.shape is Shape.SEQUENCE:
+        return f"::baton::sfm::BoundedVector<{element}, {type_.count}>" if type_.count else f"::baton::sfm::Vector<{element}>"
+    return element
+
+
+def _initialiser(member: Member) -> str:
+    type_, default = member.type, member.source.default
+    if default is None:
+        plain = type_.shape is Shape.SINGLE and type_.base in SCALAR_BYTES
+        return "{" + (_number(type_.base, 0) if plain else "") + "}" if plain or type_.shape is Shape.ARRAY else ""
+    if type_.shape is Shape.SINGLE:
+        return "{" + literal(type_.base, default) + "}"
+    assert isinstance(default, tuple)
+    values = ", ".join(literal(type_.base, value) for value in default)
+    return "{{" + values + "}}" if type_.shape is Shape.ARRAY else "{" + values + "}"
+
+
+def _comment_lines(text: str) -> list[str]:
+    """Safe to put behind `///`: printable, and no backslash at the end, which would continue the comment onto the next line."""
+    lines = ["".join(c if c.isprintable() else " " for c in line).rstrip().rstrip("\\").rstrip() for line in text.split("\n")]
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+@dataclass(frozen=True)
+class CppMember:
+    """What the templates need to know of one member."""
+
+    name: str
+    second_name: str
+    ros_name: str
+    type: str
+    alignas: str
+    initialiser: str
+    offset: int
+    kind: str
+    shape: str
+    count: int
+    string_bound: int
+    nested: str
+    comment: list[str]
+
+
+@dataclass(frozen=True)
+class CppConstant:
+    name: str
+    type: str
+    value: str
+    comment: list[str]
+
+
+@dataclass(frozen=True)
+class CppStruct:
+    """What the templates need to know of one struct."""
+
+    struct: Struct
+    space: str
+    name: str
+    qualified: str
+    members: list[CppMember]
+    constants: list[CppConstant]
+    own_special_members: bool
+    definition: list[str]
+    hash: str
+    comment: list[str]
+
+    @property
+    def size(self) -> int:
+        return self.struct.size
+
+    @property
+    def alignment(self) -> int:
+        return self.struct.alignment
+
+
+def _constant(constant: Constant, name: str) -> CppConstant:
+    if constant.base == "string":
+        type_, value = "const char*", string_literal(str(constant.value))
+    elif constant.base == "wstring":
+        type_, value = "const char16_t*", wide_literal(str(constant.value))
+    elif constant.base == "bool":
+        type_, value = "bool", _number("bool", constant.value)
+    else:
+        type_, value = _SCALARS[constant.base], _number(constant.base, constant.value)
+    return CppConstant(name, type_, value, _comment_lines(constant.comment))
+
+
+def describe(struct: Struct, space: str = "msg") -> CppStruct:
+    name = identifier(struct.name)
+    taken = {name, *_MEMBER_NAMES}
+
+    def take(wanted: str) -> str:
+        chosen = identifier(wanted, taken)
+        taken.add(chosen)
+        return chosen
+
+    # Names that need no change keep theirs whatever stands before them.
+    unchanged = {m.name for m in struct.members} | {c.name for c in struct.constants}
+    clashing = {n for n in unchanged if n in _RESERVED or n in taken}
+    taken |= unchanged - clashing
+    names = {n: take(n) if n in clashing else n for n in (*(m.name for m in struct.members), *(c.name for c in struct.constants))}
+    members = []
+    for m in struct.members:
+        wide = m.type.shape is not Shape.SEQUENCE and SCALAR_BYTES.get(m.type.base) == 8
+        members.append(
+            CppMember(
+                names[m.name],
+                m.second_name if m.second_name not in taken else "",
+                m.name,
+                cpp_type(m.type),
+                "alignas(8) " if wide else "",
+                _initialiser(m),
+                m.offset,
+                "kMessage" if m.type.is_message else _KINDS[m.type.base],
+                _SHAPES[m.type.shape],
+                m.type.count,
+                m.type.string_bound,
+                qualified(m.type.base) if m.type.is_message else "",
+                _comment_lines(m.source.comment),
+            )
+        )
+    second_is_variable = any(m.second_name and (m.type.shape is Shape.SEQUENCE or not struct.is_fixed(m.type)) for m in struct.members)
+    return CppStruct(
+        struct,
+        space,
+        name,
+        qualified(struct.full_name, space),
+        members,
+        [_constant(c, names[c.name]) for c in struct.constants],
+        second_is_variable,
+        [string_literal(line + "\n").replace("\\012", "\\n") for line in struct.definition.rstrip("\n").split("\n")],
+        ", ".join(f"0x{byte:02x}" for byte in struct.hash),
+        _comment_lines(struct.comment),
+    )
+
+
+def _includes(structs: list[Struct]) -> tuple[list[str], list[str]]:
+    """(<baton/...> headers, standard headers) that the structs need."""
+    own, standard = {"baton/message/type.hpp"}, {"cstddef", "cstdint", "memory"}
+    for struct in structs:
+        for m in struct.members:
+            type_ = m.type
+            if type_.is_message:
+                own.add(str(message_header(type_.base)))
+            if type_.base in ("string", "wstring"):
+                own.add("baton/sfm/string.hpp" if type_.base == "string" else "baton/sfm/wstring.hpp")
+            if type_.base == "bool":
+                own.add("baton/sfm/bool.hpp")
+            if type_.shape is Shape.SEQUENCE:
+                own.add("baton/sfm/vector.hpp")
+            if type_.shape is Shape.ARRAY:
+                standard.add("array")
+        values = [(m.type.base, v) for m in struct.members if m.source.default is not None for v in (m.source.default if isinstance(m.source.default, tuple) else (m.source.default,))]
+        values += [(c.base, c.value) for c in struct.constants]
+        if any("numeric_limits" in literal(b, v) for b, v in values):
+            standard.add("limits")
+        if any("string_view(" in literal(b, v) for b, v in values):
+            standard.add("string_view")
+    return sorted(own), sorted(standard)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("baton_generator"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+
+
+def render_message(struct: Struct) -> str:
+    own, standard = _includes([struct])
+    return _environment().get_template("message.hpp.j2").render(source=struct.full_name, package=identifier(struct.package), structs=[describe(struct)], own=own, standard=standard)
+
+
+def render_service(service: ServiceStructs) -> str:
+    halves = [service.request, service.response]
+    own, standard = _includes(halves)
+    return (
+        _environment()
+        .get_template("service.hpp.j2")
+        .render(
+            source=service.full_name,
+            package=identifier(service.package),
+            name=identifier(service.name),
+            structs=[describe(half, "srv") for half in halves],
+            own=own,
+            standard=standard,
+            comment=_comment_lines(service.comment),
+        )
+    )

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From wanted names to written headers: the command behind `baton generate` and the CMake function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from .canonical import Resolver, ServiceStructs, Struct
+from .cpp import message_header, render_message, render_service, service_header
+from .diagnostics import Location, fail
+from .packages import Universe
+
+
+@dataclass
+class Wanted:
+    """Packages (all their messages and services), single types, and ``own``: everything in the universe's files and directories."""
+
+    packages: Iterable[str] = ()
+    types: Iterable[str] = ()
+    own: bool = False
+
+
+@dataclass
+class Resolved:
+    messages: dict[str, Struct] = field(default_factory=dict)
+    services: dict[str, ServiceStructs] = field(default_factory=dict)
+
+
+def resolve(universe: Universe, wanted: Wanted) -> Resolved:
+    """The wanted interfaces and every message they contain."""
+    resolver = Resolver(universe)
+    keys = list(universe.own_types()) if wanted.own else []
+    for package in wanted.packages:
+        keys += universe.types_of(package)
+    keys += [_kind_of(universe, name) for name in wanted.types]
+    result = Resolved()
+    for kind, name in dict.fromkeys(keys):
+        if kind == "srv":
+            service = resolver.service(name)
+            result.services[name] = service
+            tops: list[Struct] = [service.request, service.response]
+        else:
+            tops = [resolver.message(name)]
+            result.messages[name] = tops[0]
+        for top in tops:
+            result.messages.update(top.reachable())
+    return result
+
+
+def _kind_of(universe: Universe, name: str) -> tuple[str, str]:
+    """Accepts package/Name, package/msg/Name and package/srv/Name."""
+    parts = name.split("/")
+    if len(parts) == 3 and parts[1] in ("msg", "srv"):
+        return parts[1], f"{parts[0]}/{parts[2]}"
+    if len(parts) != 2 or not all(parts):
+        raise fail(Location(name), "is not the name of a type", "write package/Name, for example sensor_msgs/Image")
+    if ("srv", name) in universe.types_of(parts[0]) and ("msg", name) not in universe.types_of(parts[0]):
+        return "srv", name
+    return "msg", name
+
+
+def outputs(universe: Universe, wanted: Wanted) -> dict[PurePosixPath, str]:
+    """Header path (below the include directory) -> text."""
+    resolved = resolve(universe, wanted)
+    result: dict[PurePosixPath, str] = {}
+    owners: dict[PurePosixPath, str] = {}
+
+    def add(path: PurePosixPath, name: str, text: str) -> None:
+        if path in owners:
+            raise fail(Location(name), f"its header {path} is also that of {owners[path]}", "rename one of the two types: their names differ only in case and underscores")
+        owners[path] = name
+        result[path] = text
+
+    for name, struct in sorted(resolved.messages.items()):
+        add(message_header(name), name, render_message(struct))
+    for name, service in sorted(resolved.services.items()):
+        add(service_header(name), name, render_service(service))
+    return result
+
+
+def write(root: Path, headers: dict[PurePosixPath, str]) -> list[Path]:
+    """Writes the headers whose text changed, so that nothing else is rebuilt; returns those."""
+    changed = []
+    for path, text in headers.items():
+        target = root / path
+        try:
+            if target.read_text("utf-8") == text:
+                continue
+        except (FileNotFoundError, UnicodeDecodeError):
+            target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, "utf-8")
+        changed.append(target)
+    return changed

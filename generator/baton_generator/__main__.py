@@ -16,13 +16,30 @@ from .packages import DEFAULT_STANDARD, Universe
 def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(prog="baton_generator", description="Writes Baton's C++ message headers.")
     result.add_argument("--output", type=Path, required=True, help="include directory to write into")
-    result.add_argument("--file", action="append", default=[], metavar="PACKAGE:PATH", help="an interface file and the package it belongs to")
-    result.add_argument("--search", action="append", default=[], type=Path, metavar="DIR", help="a directory that contains packages")
+    result.add_argument(
+        "--file",
+        action="append",
+        default=[],
+        metavar="PACKAGE:PATH",
+        help="an interface file and the package it belongs to",
+    )
+    result.add_argument(
+        "--search", action="append", default=[], type=Path, metavar="DIR", help="a directory that contains packages"
+    )
     result.add_argument("--package", action="append", default=[], help="generate everything in this package")
     result.add_argument("--type", action="append", default=[], help="generate this type, e.g. sensor_msgs/Image")
-    result.add_argument("--standard", default=DEFAULT_STANDARD, help="standard set of the rosbags package for packages found nowhere else")
+    result.add_argument(
+        "--standard",
+        default=DEFAULT_STANDARD,
+        help="standard set of the rosbags package for packages found nowhere else",
+    )
     result.add_argument("--dialect", choices=[d.value for d in Dialect], help="read every file as this dialect")
-    result.add_argument("--list", type=Path, metavar="FILE", help="write nothing but a CMake file that names outputs, inputs and watched directories")
+    result.add_argument(
+        "--list",
+        type=Path,
+        metavar="FILE",
+        help="write nothing but a CMake file that names outputs, inputs and watched directories",
+    )
     return result
 
 
@@ -39,14 +56,23 @@ def cmake_list(universe: Universe, root: Path, headers: list[Path]) -> str:
 
     inputs = sorted(str(p.resolve()) for p in universe.inputs)
     watched = sorted(str(p.resolve()) for p in universe.watched)
-    return assign("baton_outputs", [str(root / h) for h in headers]) + assign("baton_inputs", inputs) + assign("baton_watched", watched)
+    return (
+        assign("baton_outputs", [str(root / h) for h in headers])
+        + assign("baton_inputs", inputs)
+        + assign("baton_watched", watched)
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
         files = [split_file(f) for f in options.file]
-        universe = Universe(files=files, search=options.search, standard=options.standard, dialect=Dialect(options.dialect) if options.dialect else None)
+        universe = Universe(
+            files=files,
+            search=options.search,
+            standard=options.standard,
+            dialect=Dialect(options.dialect) if options.dialect else None,
+        )
         types = [f"{package}/{'srv/' if path.suffix == '.srv' else ''}{path.stem}" for path, package in files]
         headers = outputs(universe, Wanted(packages=options.package, types=[*types, *options.type]))
         if options.list:
@@ -57,7 +83,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"{error.filename}: error: {error.strerror}\n  way out: check that the directory exists and can be written", file=sys.stderr)
+        print(
+            f"{error.filename}: error: {error.strerror}\n  way out: check that the directory exists and can be written",
+            file=sys.stderr,
+        )
         return 1
     return 0
 

@@ -116,7 +116,11 @@ class Resolver:
             if full_name in self._open:
                 circle = " -> ".join([*self._open[self._open.index(full_name) :], full_name])
                 where = wanted_by.location if wanted_by else message.location
-                raise fail(where, f"a message cannot contain itself: {circle}", "break the circle, for example by an index into an array")
+                raise fail(
+                    where,
+                    f"a message cannot contain itself: {circle}",
+                    "break the circle, for example by an index into an array",
+                )
             if len(self._open) >= MAX_DEPTH:
                 where = wanted_by.location if wanted_by else message.location
                 raise fail(where, f"messages nested more than {MAX_DEPTH} deep", "flatten the definition")
@@ -130,7 +134,13 @@ class Resolver:
     def service(self, full_name: str) -> ServiceStructs:
         service = self._universe.load(full_name, "srv")
         assert isinstance(service, Service)
-        return ServiceStructs(service.package, service.name, self.resolve(service.request), self.resolve(service.response), service.comment)
+        return ServiceStructs(
+            service.package,
+            service.name,
+            self.resolve(service.request),
+            self.resolve(service.response),
+            service.comment,
+        )
 
     def resolve(self, written: Message) -> Struct:
         message = canonical_message(written)
@@ -143,9 +153,17 @@ class Resolver:
             offset = _round_up(end, align)
             end, alignment = offset + size, max(alignment, align)
             if end > MAX_SKELETON_BYTES:
-                raise fail(f.location, f"with '{f.name}' the message's fixed part exceeds 2 GiB", "use a sequence (T[]) or shorter arrays")
+                raise fail(
+                    f.location,
+                    f"with '{f.name}' the message's fixed part exceeds 2 GiB",
+                    "use a sequence (T[]) or shorter arrays",
+                )
             members.append(Member(f.name, f.type, offset, size, align, second_names.get(f.name, ""), f))
-        fixed = all(f.type.shape is not Shape.SEQUENCE and (nested[f.type.base].fixed if f.type.is_message else f.type.base in SCALAR_BYTES) for f in message.fields)
+        fixed = all(
+            f.type.shape is not Shape.SEQUENCE
+            and (nested[f.type.base].fixed if f.type.is_message else f.type.base in SCALAR_BYTES)
+            for f in message.fields
+        )
         definition = definition_text(message.full_name, tuple(members), nested)
         return Struct(
             message.package,

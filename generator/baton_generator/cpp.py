@@ -128,7 +128,9 @@ def literal(base: str, value: Value) -> str:
         return f"::std::string_view({text}, {len(str(value).encode())})" if "\0" in str(value) else text
     if base == "wstring":
         text = wide_literal(str(value))
-        return f"::std::u16string_view({text}, {len(str(value).encode('utf-16-le')) // 2})" if "\0" in str(value) else text
+        return (
+            f"::std::u16string_view({text}, {len(str(value).encode('utf-16-le')) // 2})" if "\0" in str(value) else text
+        )
     return _number(base, value)
 
 
@@ -147,7 +149,11 @@ def cpp_type(type_: FieldType) -> str:
     if type_.shape is Shape.ARRAY:
         return f"::std::array<{element}, {type_.count}>"
     if type_.shape is Shape.SEQUENCE:
-        return f"::baton::sfm::BoundedVector<{element}, {type_.count}>" if type_.count else f"::baton::sfm::Vector<{element}>"
+        return (
+            f"::baton::sfm::BoundedVector<{element}, {type_.count}>"
+            if type_.count
+            else f"::baton::sfm::Vector<{element}>"
+        )
     return element
 
 
@@ -165,7 +171,9 @@ def _initialiser(member: Member) -> str:
 
 def _comment_lines(text: str) -> list[str]:
     """Safe to put behind `///`: printable, and no backslash at the end, which would continue the comment onto the next line."""
-    lines = ["".join(c if c.isprintable() else " " for c in line).rstrip().rstrip("\\").rstrip() for line in text.split("\n")]
+    lines = [
+        "".join(c if c.isprintable() else " " for c in line).rstrip().rstrip("\\").rstrip() for line in text.split("\n")
+    ]
     while lines and not lines[-1]:
         lines.pop()
     return lines
@@ -247,7 +255,10 @@ def describe(struct: Struct, space: str = "msg") -> CppStruct:
     unchanged = {m.name for m in struct.members} | {c.name for c in struct.constants}
     clashing = {n for n in unchanged if n in _RESERVED or n in taken}
     taken |= unchanged - clashing
-    names = {n: take(n) if n in clashing else n for n in (*(m.name for m in struct.members), *(c.name for c in struct.constants))}
+    names = {
+        n: take(n) if n in clashing else n
+        for n in (*(m.name for m in struct.members), *(c.name for c in struct.constants))
+    }
     members = []
     for m in struct.members:
         wide = m.type.shape is not Shape.SEQUENCE and SCALAR_BYTES.get(m.type.base) == 8
@@ -268,7 +279,9 @@ def describe(struct: Struct, space: str = "msg") -> CppStruct:
                 _comment_lines(m.source.comment),
             )
         )
-    second_is_variable = any(m.second_name and (m.type.shape is Shape.SEQUENCE or not struct.is_fixed(m.type)) for m in struct.members)
+    second_is_variable = any(
+        m.second_name and (m.type.shape is Shape.SEQUENCE or not struct.is_fixed(m.type)) for m in struct.members
+    )
     return CppStruct(
         struct,
         space,
@@ -299,7 +312,12 @@ def _includes(structs: list[Struct]) -> tuple[list[str], list[str]]:
                 own.add("baton/sfm/vector.hpp")
             if type_.shape is Shape.ARRAY:
                 standard.add("array")
-        values = [(m.type.base, v) for m in struct.members if m.source.default is not None for v in (m.source.default if isinstance(m.source.default, tuple) else (m.source.default,))]
+        values = [
+            (m.type.base, v)
+            for m in struct.members
+            if m.source.default is not None
+            for v in (m.source.default if isinstance(m.source.default, tuple) else (m.source.default,))
+        ]
         values += [(c.base, c.value) for c in struct.constants]
         if any("numeric_limits" in literal(b, v) for b, v in values):
             standard.add("limits")
@@ -322,7 +340,17 @@ def _environment() -> jinja2.Environment:
 
 def render_message(struct: Struct) -> str:
     own, standard = _includes([struct])
-    return _environment().get_template("message.hpp.j2").render(source=struct.full_name, package=identifier(struct.package), structs=[describe(struct)], own=own, standard=standard)
+    return (
+        _environment()
+        .get_template("message.hpp.j2")
+        .render(
+            source=struct.full_name,
+            package=identifier(struct.package),
+            structs=[describe(struct)],
+            own=own,
+            standard=standard,
+        )
+    )
 
 
 def render_service(service: ServiceStructs) -> str:

@@ -35,7 +35,9 @@ class Diagnostic:
         parts = [f"{self.location}: error: {self.message}"]
         if self.location.line:
             # Tabs stay tabs in the second line, so that the caret stands below its character in every terminal.
-            shown = "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in self.location.text)
+            shown = "".join(
+                c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in self.location.text
+            )
             start = min(self.location.column - 1, len(shown))
             indent = "".join("\t" if c == "\t" else " " for c in shown[:start])
             underline = "^" + "~" * (max(1, min(self.location.length, len(shown) - start)) - 1)

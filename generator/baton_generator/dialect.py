@@ -19,9 +19,18 @@ CONSTANT_NAME = {
 }
 NAME_RULE = {
     (Dialect.ROS1, "field"): "a ROS 1 field name begins with a letter and contains letters, digits and underscores",
-    (Dialect.ROS2, "field"): "a ROS 2 field name begins with a lower-case letter, contains lower-case letters, digits and single underscores, and does not end in one",
-    (Dialect.ROS1, "constant"): "a ROS 1 constant name begins with a letter and contains letters, digits and underscores",
-    (Dialect.ROS2, "constant"): "a ROS 2 constant name begins with an upper-case letter, contains upper-case letters, digits and single underscores, and does not end in one",
+    (
+        Dialect.ROS2,
+        "field",
+    ): "a ROS 2 field name begins with a lower-case letter, contains lower-case letters, digits and single underscores, and does not end in one",
+    (
+        Dialect.ROS1,
+        "constant",
+    ): "a ROS 1 constant name begins with a letter and contains letters, digits and underscores",
+    (
+        Dialect.ROS2,
+        "constant",
+    ): "a ROS 2 constant name begins with an upper-case letter, contains upper-case letters, digits and single underscores, and does not end in one",
 }
 
 

@@ -12,7 +12,11 @@ from dataclasses import replace
 from .model import Field, FieldType, Message
 
 # ROS 2 dropped it; codecs drop or zero it.
-_LEADING_FIELDS = {"std_msgs/Header": Field("seq", FieldType("uint32"), comment="ROS 1 only; zero on the way from ROS 2, dropped on the way to it")}
+_LEADING_FIELDS = {
+    "std_msgs/Header": Field(
+        "seq", FieldType("uint32"), comment="ROS 1 only; zero on the way from ROS 2, dropped on the way to it"
+    )
+}
 
 # canonical name -> the other dialect's name, per type
 SECOND_NAMES: dict[str, dict[str, str]] = {
@@ -35,7 +39,9 @@ def canonical_message(message: Message) -> Message:
     first_names = {second: first for first, second in SECOND_NAMES.get(name, {}).items()}
     present = {field.name for field in message.fields}
     fields = tuple(
-        replace(field, name=first_names[field.name]) if field.name in first_names and first_names[field.name] not in present else field
+        replace(field, name=first_names[field.name])
+        if field.name in first_names and first_names[field.name] not in present
+        else field
         for field in message.fields
     )
     if len(fields) == 1 and fields[0].name == _EMPTY_FILLER:

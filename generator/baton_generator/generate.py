@@ -69,7 +69,11 @@ def outputs(universe: Universe, wanted: Wanted) -> dict[PurePosixPath, str]:
 
     def add(path: PurePosixPath, name: str, text: str) -> None:
         if path in owners:
-            raise fail(Location(name), f"its header {path} is also that of {owners[path]}", "rename one of the two types: their names differ only in case and underscores")
+            raise fail(
+                Location(name),
+                f"its header {path} is also that of {owners[path]}",
+                "rename one of the two types: their names differ only in case and underscores",
+            )
         owners[path] = name
         result[path] = text
 

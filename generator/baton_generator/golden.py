@@ -21,7 +21,12 @@ STANDARD_PACKAGES = ["std_srvs"]
 def golden_headers() -> dict[str, str]:
     """Header path -> text, independent of any ROS installed on this machine."""
     universe = Universe(search=[GOLDEN / "interfaces"], environment={})
-    return {str(path): text for path, text in outputs(universe, Wanted(types=STANDARD_TYPES, packages=[*STANDARD_PACKAGES, "golden_msgs"])).items()}
+    return {
+        str(path): text
+        for path, text in outputs(
+            universe, Wanted(types=STANDARD_TYPES, packages=[*STANDARD_PACKAGES, "golden_msgs"])
+        ).items()
+    }
 
 
 def main() -> int:

@@ -122,7 +122,10 @@ def _from_store(store: str, full_name: str, definition: tuple) -> Message:
     return Message(
         package,
         name,
-        tuple(Field(n, type_of(t), STORE_DEFAULTS.get((full_name, n)) if ros2 else None, location=where) for n, t in fields),
+        tuple(
+            Field(n, type_of(t), STORE_DEFAULTS.get((full_name, n)) if ros2 else None, location=where)
+            for n, t in fields
+        ),
         tuple(Constant(n, plain(t), v, location=where) for n, t, v in constants),
         location=where,
     )
@@ -172,12 +175,18 @@ class Universe:
         self._sources: list[dict[str, Package]] = [own]
         for root in search:
             if not root.is_dir():
-                raise fail(Location(str(root)), "is not a directory", "give directories that contain packages (each with msg/ or srv/ inside)")
+                raise fail(
+                    Location(str(root)),
+                    "is not a directory",
+                    "give directories that contain packages (each with msg/ or srv/ inside)",
+                )
             self._sources.append(_directory_packages(root, dialect, self.inputs))
 
     def own_types(self) -> list[tuple[str, str]]:
         """(kind, package/Name) of everything in the given files and directories."""
-        return sorted({(kind, f"{p.name}/{n}") for source in self._sources for p in source.values() for kind, n in p.loaders})
+        return sorted(
+            {(kind, f"{p.name}/{n}") for source in self._sources for p in source.values() for kind, n in p.loaders}
+        )
 
     def _candidates(self, package: str) -> Iterable[Package]:
         for source in self._sources:
@@ -200,7 +209,9 @@ class Universe:
         if not hasattr(self, "_ros1_packages"):
             self._ros1_packages: dict[str, Package] = {}
             for root in filter(None, self._environment.get("ROS_PACKAGE_PATH", "").split(os.pathsep)):
-                for name, package in _directory_packages(Path(root), self._dialect or Dialect.ROS1, self.inputs).items():
+                for name, package in _directory_packages(
+                    Path(root), self._dialect or Dialect.ROS1, self.inputs
+                ).items():
                     self._ros1_packages.setdefault(name, package)
         return self._ros1_packages
 
@@ -225,8 +236,24 @@ class Universe:
         for candidate in self._candidates(package):
             self.watched.update(candidate.watched)
             return sorted((kind, f"{package}/{name}") for kind, name in candidate.loaders)
-        known = sorted({name for source in [*self._sources, self._ros1_installed, self._store(self._standard), self._store(FALLBACK_STANDARD), self._bundled] for name in source})
+        known = sorted(
+            {
+                name
+                for source in [
+                    *self._sources,
+                    self._ros1_installed,
+                    self._store(self._standard),
+                    self._store(FALLBACK_STANDARD),
+                    self._bundled,
+                ]
+                for name in source
+            }
+        )
         raise fail(Location(package), f"no package '{package}'", _suggest(package, known) + self._where_to_look())
+
+    def standard_packages(self) -> list[str]:
+        """The packages of the standard set itself."""
+        return sorted(self._store(self._standard))
 
     def load(self, full_name: str, kind: str = "msg", wanted_at: Location | None = None) -> Interface:
         """The interface ``package/Name``; ``wanted_at`` is the place that names it."""
@@ -245,8 +272,14 @@ class Universe:
             names.update(n for k, n in candidate.loaders if k == kind)
         if not names:
             known = ", ".join(sorted(self._sources[0])) if self._sources else ""
-            raise fail(where, f"unknown type '{full_name}': no package '{package}'", _suggest(name, PRIMITIVES) + self._where_to_look() + (f"; given: {known}" if known else ""))
-        raise fail(where, f"unknown type '{full_name}'", _suggest(name, (*PRIMITIVES, *sorted(names))) + self._where_to_look())
+            raise fail(
+                where,
+                f"unknown type '{full_name}': no package '{package}'",
+                _suggest(name, PRIMITIVES) + self._where_to_look() + (f"; given: {known}" if known else ""),
+            )
+        raise fail(
+            where, f"unknown type '{full_name}'", _suggest(name, (*PRIMITIVES, *sorted(names))) + self._where_to_look()
+        )
 
     def _where_to_look(self) -> str:
         return "add its directory to the search path (--search DIR, SEARCH in CMake), or source a ROS installation that has it"

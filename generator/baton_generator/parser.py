@@ -82,11 +82,19 @@ def parse_text(
     """Parses the text of an interface named ``package/name``; ``kind`` is ".msg" or ".srv". Raises InterfaceError."""
     whole = Location(path)
     if kind == ".action":
-        raise fail(whole, "actions are not supported", "generate from .msg and .srv files; an action's goal, result and feedback can be written as messages")
+        raise fail(
+            whole,
+            "actions are not supported",
+            "generate from .msg and .srv files; an action's goal, result and feedback can be written as messages",
+        )
     if kind not in (".msg", ".srv"):
         raise fail(whole, f"'{kind}' is not an interface file", "give files that end in .msg or .srv")
     if not _TYPE_NAME.match(name):
-        raise fail(whole, f"'{name}' cannot be a type name", "name the file with letters, digits and underscores, beginning with a letter")
+        raise fail(
+            whole,
+            f"'{name}' cannot be a type name",
+            "name the file with letters, digits and underscores, beginning with a letter",
+        )
     lines = [line.rstrip("\r") for line in text.split("\n")]
     separators = [i for i, line in enumerate(lines) if line.strip(" \t") == "---"]
     parser = _Parser(package, path, lines, hint, dialect)
@@ -97,7 +105,12 @@ def parse_text(
     if len(separators) != 1:
         at = parser.location(separators[1], 0, 3) if separators else whole
         found = f"{len(separators)} '---' separators" if separators else "no '---' separator"
-        raise fail(at, f"{found} in a service", "a .srv file has one line '---' between request and response" + ("; two make an action, which is not supported" if len(separators) == 2 else ""))
+        raise fail(
+            at,
+            f"{found} in a service",
+            "a .srv file has one line '---' between request and response"
+            + ("; two make an action, which is not supported" if len(separators) == 2 else ""),
+        )
     cut = separators[0]
     request = parser.message(f"{name}_Request", 0, cut)
     response = parser.message(f"{name}_Response", cut + 1, len(lines))
@@ -134,7 +147,13 @@ class _Parser:
             match = _LINE.match(text)
             if not match or not match["name"]:
                 at = self.location(i, len(text) - len(text.lstrip(" \t")), len(stripped))
-                self._errors.append(Diagnostic(at, "a declaration is a type and a name", "write for example 'uint32 width', or begin a comment with #"))
+                self._errors.append(
+                    Diagnostic(
+                        at,
+                        "a declaration is a type and a name",
+                        "write for example 'uint32 width', or begin a comment with #",
+                    )
+                )
                 continue
             result.append(
                 (
@@ -177,7 +196,11 @@ class _Parser:
             try:
                 declared = self._constant(line) if line.is_constant else self._field(line)
                 if declared.name in seen:
-                    raise fail(line.name_at, f"'{declared.name}' is already declared in line {seen[declared.name]}", "rename one of the two")
+                    raise fail(
+                        line.name_at,
+                        f"'{declared.name}' is already declared in line {seen[declared.name]}",
+                        "rename one of the two",
+                    )
             except InterfaceError as error:
                 self._errors.extend(error.diagnostics)
                 continue
@@ -185,7 +208,9 @@ class _Parser:
             (constants if isinstance(declared, Constant) else fields).append(declared)
         if self._errors:
             raise InterfaceError(*self._errors)
-        return Message(self._package, name, tuple(fields), tuple(constants), self._file_comment(begin, end), Location(self._path))
+        return Message(
+            self._package, name, tuple(fields), tuple(constants), self._file_comment(begin, end), Location(self._path)
+        )
 
     def _file_comment(self, begin: int, end: int) -> str:
         """The comment block at the top, if a blank line or nothing follows it."""
@@ -208,7 +233,11 @@ class _Parser:
         default, comment = None, ""
         if line.has_default:
             if self._reading is Dialect.ROS1:
-                raise fail(line.rest_at, "text behind the field's name", "ROS 1 has no default values; write a constant as 'type NAME=value' or begin a comment with #")
+                raise fail(
+                    line.rest_at,
+                    "text behind the field's name",
+                    "ROS 1 has no default values; write a constant as 'type NAME=value' or begin a comment with #",
+                )
             text, comment = split_comment(line.rest)
             default = read_default(type_, text, line.rest_at.at(line.rest_at.column, len(text)))
         elif line.rest:
@@ -219,7 +248,9 @@ class _Parser:
         self._check_name(line, "constant")
         type_ = self._type(line)
         if type_.is_message or type_.shape is not Shape.SINGLE or type_.string_bound:
-            raise fail(line.type_at, f"a constant cannot be of type {line.type}", "constants are numbers, bool or string")
+            raise fail(
+                line.type_at, f"a constant cannot be of type {line.type}", "constants are numbers, bool or string"
+            )
         written = line.rest[1:]
         start = line.rest_at.column + 1 + len(written) - len(written.lstrip(" \t"))
         if type_.base in ("string", "wstring"):
@@ -232,7 +263,9 @@ class _Parser:
         value = read_scalar(type_.base, Piece(text, where), self._reading)
         if isinstance(value, str) and "\0" in value:
             raise fail(where, "a zero character in a string constant", "C++ would cut the string there; leave it out")
-        return Constant(line.name, type_.base, value, "\n".join(c for c in (line.comment_above, comment) if c), line.type_at)
+        return Constant(
+            line.name, type_.base, value, "\n".join(c for c in (line.comment_above, comment) if c), line.type_at
+        )
 
     def _string_constant(self, text: str, line: _Line, column: int) -> tuple[str, str]:
         if self._dialect is Dialect.ROS1:
@@ -250,19 +283,31 @@ class _Parser:
         token, at = line.type, line.type_at
         match = _TYPE.match(token)
         if not match or not match["base"]:
-            raise fail(at, f"'{token}' is not a type", "write for example uint8, string<=10, float64[3], Point[] or geometry_msgs/Point[<=4]")
+            raise fail(
+                at,
+                f"'{token}' is not a type",
+                "write for example uint8, string<=10, float64[3], Point[] or geometry_msgs/Point[<=4]",
+            )
         base = self._base(match["base"], at)
         string_bound = 0
         if match["bound"]:
             if base not in ("string", "wstring"):
-                raise fail(at.at(at.column + match.start("bound"), len(match["bound"])), f"'{match['base']}' cannot have a bound", "only string and wstring are bounded this way; bound an array as T[<=N]")
+                raise fail(
+                    at.at(at.column + match.start("bound"), len(match["bound"])),
+                    f"'{match['base']}' cannot have a bound",
+                    "only string and wstring are bounded this way; bound an array as T[<=N]",
+                )
             self._ros2_only(at.at(at.column + match.start("bound"), len(match["bound"])), "bounded strings")
             string_bound = self._count(match["bound"][2:], at, match.start("bound") + 2, "bound")
         if not match["array"]:
             return FieldType(base, string_bound=string_bound)
         inner, start = match["array"][1:-1], match.start("array") + 1
         if not match["array"].endswith("]") or "[" in inner or "]" in inner:
-            raise fail(at.at(at.column + start - 1, len(match["array"])), f"'{match['array']}' is not an array", "write T[], T[N] or T[<=N]; for arrays of arrays make the inner one a message")
+            raise fail(
+                at.at(at.column + start - 1, len(match["array"])),
+                f"'{match['array']}' is not an array",
+                "write T[], T[N] or T[<=N]; for arrays of arrays make the inner one a message",
+            )
         if not inner:
             return FieldType(base, Shape.SEQUENCE, 0, string_bound)
         if inner.startswith("<="):
@@ -284,9 +329,13 @@ class _Parser:
         where = at.at(at.column, len(text))
         if text in _ROS1_ONLY and self._reading is Dialect.ROS2:
             new = _ALIASES[text]
-            raise fail(where, f"ROS 2 has no type '{text}'", f"write {new}, or read the file as ROS 1 with --dialect ros1")
+            raise fail(
+                where, f"ROS 2 has no type '{text}'", f"write {new}, or read the file as ROS 1 with --dialect ros1"
+            )
         if text == "wstring" and self._dialect is Dialect.ROS1:
-            raise fail(where, "ROS 1 has no type 'wstring'", "write string, or read the file as ROS 2 with --dialect ros2")
+            raise fail(
+                where, "ROS 1 has no type 'wstring'", "write string, or read the file as ROS 2 with --dialect ros2"
+            )
         if text in _ALIASES:
             return _ALIASES[text]
         if text in PRIMITIVES:

@@ -11,7 +11,18 @@ from .model import Dialect, FieldType, Shape, Value
 
 _INTEGER = re.compile(r"[+-]?(0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+|[0-9]+)\Z")
 _FLOAT = re.compile(r"[+-]?((\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|inf|infinity|nan)\Z", re.IGNORECASE | re.ASCII)
-_SIMPLE_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "\\": "\\", '"': '"', "'": "'"}
+_SIMPLE_ESCAPES = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "v": "\v",
+    "\\": "\\",
+    '"': '"',
+    "'": "'",
+}
 _CODE_ESCAPE = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{1,3})")
 _FLOAT32_MAX = (2 - 2**-23) * 2.0**127
 
@@ -72,7 +83,9 @@ def read_scalar(base: str, piece: Piece, dialect: Dialect) -> Value:
     if base in ("float32", "float64"):
         # int() forms such as 0x10 are accepted for floats nowhere in ROS.
         if not _FLOAT.match(text):
-            raise fail(where, f"'{text}' is not a {base}", "write a decimal number such as 0.5 or 1e-3, or inf, -inf, nan")
+            raise fail(
+                where, f"'{text}' is not a {base}", "write a decimal number such as 0.5 or 1e-3, or inf, -inf, nan"
+            )
         value = float(text)
         if base == "float32" and abs(value) > _FLOAT32_MAX and value not in (float("inf"), -float("inf")):
             raise fail(where, f"{text} does not fit float32", "use float64 or a smaller value")
@@ -98,7 +111,11 @@ def _read_string(piece: Piece, dialect: Dialect) -> str:
     if end < 0:
         raise fail(where, f"the string that {text[0]} opens is not closed", f"end it with {text[0]} on the same line")
     if end != len(text):
-        raise fail(where.at(where.column + end), "text behind the closing quote", f"escape quotes inside the string as \\{text[0]}")
+        raise fail(
+            where.at(where.column + end),
+            "text behind the closing quote",
+            f"escape quotes inside the string as \\{text[0]}",
+        )
     return _unescape(text[1:-1], where.at(where.column + 1))
 
 
@@ -119,7 +136,11 @@ def _unescape(text: str, where: Location) -> str:
         if code:
             value = int(code[4], 8) if code[4] else int(code[1] or code[2] or code[3], 16)
         if not code or value > 0x10FFFF or 0xD800 <= value <= 0xDFFF:
-            raise fail(where.at(where.column + i, 2), f"unknown escape '{text[i : i + 2]}'", "known are \\n \\t \\r \\a \\b \\f \\v \\\\ \\\" \\' \\ooo \\xhh \\uhhhh \\Uhhhhhhhh; write \\\\ for a backslash")
+            raise fail(
+                where.at(where.column + i, 2),
+                f"unknown escape '{text[i : i + 2]}'",
+                "known are \\n \\t \\r \\a \\b \\f \\v \\\\ \\\" \\' \\ooo \\xhh \\uhhhh \\Uhhhhhhhh; write \\\\ for a backslash",
+            )
         out.append(chr(value))
         i = code.end()
     return "".join(out)
@@ -138,7 +159,9 @@ def split_array(text: str, where: Location) -> list[Piece]:
             raise fail(where, "the list is not closed", "end it with ]")
         if text[i] == "]" and (not expecting_value or not pieces):
             if i + 1 != len(text):
-                raise fail(where.at(where.column + i + 1), "text behind the list", "remove it, or begin a comment with #")
+                raise fail(
+                    where.at(where.column + i + 1), "text behind the list", "remove it, or begin a comment with #"
+                )
             return pieces
         if not expecting_value:
             if text[i] != ",":
@@ -149,7 +172,11 @@ def split_array(text: str, where: Location) -> list[Piece]:
         if text[i] in "'\"":
             i = quoted_end(text, i)
             if i < 0:
-                raise fail(where.at(where.column + start), f"the string that {text[start]} opens is not closed", f"end it with {text[start]}")
+                raise fail(
+                    where.at(where.column + start),
+                    f"the string that {text[start]} opens is not closed",
+                    f"end it with {text[start]}",
+                )
         else:
             while i < len(text) and text[i] not in ",]":
                 i += 1
@@ -163,7 +190,9 @@ def split_array(text: str, where: Location) -> list[Piece]:
 def read_default(type_: FieldType, text: str, where: Location) -> Value | tuple[Value, ...]:
     """The default of a ROS 2 field; checks lengths and bounds."""
     if type_.is_message:
-        raise fail(where, f"a field of type {type_.base} cannot have a default", "give the defaults in that message's own file")
+        raise fail(
+            where, f"a field of type {type_.base} cannot have a default", "give the defaults in that message's own file"
+        )
     if type_.shape is Shape.SINGLE:
         value = read_scalar(type_.base, Piece(text, where), Dialect.ROS2)
         _check_string_bound(type_, value, where)
@@ -183,7 +212,20 @@ def read_default(type_: FieldType, text: str, where: Location) -> Value | tuple[
 
 def _check_string_bound(type_: FieldType, value: Value, where: Location) -> None:
     if type_.string_bound and isinstance(value, str) and len(value) > type_.string_bound:
-        raise fail(where, f"{len(value)} characters for {type_.base}<={type_.string_bound}", "shorten the default or raise the bound")
+        raise fail(
+            where,
+            f"{len(value)} characters for {type_.base}<={type_.string_bound}",
+            "shorten the default or raise the bound",
+        )
 
 
-__all__ = ["InterfaceError", "Piece", "integer_range", "quoted_end", "read_default", "read_scalar", "split_array", "split_comment"]
+__all__ = [
+    "InterfaceError",
+    "Piece",
+    "integer_range",
+    "quoted_end",
+    "read_default",
+    "read_scalar",
+    "split_array",
+    "split_comment",
+]

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the verbs and runs one."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+
+import click
+
+from . import verbs
+
+
+class Verbs(click.Group):
+    """Loads a verb's module only when it is wanted, so that one verb's dependencies do not slow or break another."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(
+            m.name.replace("_", "-") for m in pkgutil.iter_modules(verbs.__path__) if not m.name.startswith("_")
+        )
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        return importlib.import_module(f"{verbs.__name__}.{cmd_name.replace('-', '_')}").command
+
+
+@click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="baton-robotics")
+def baton() -> None:
+    """Zero-copy messages between robot processes."""
+
+
+def main() -> None:
+    try:
+        baton.main(prog_name="baton")
+    except BrokenPipeError:  # `baton ... | head`
+        sys.stderr.close()
+        sys.exit(141)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baton generate`: C++ headers from interface files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from baton_generator.generate import Wanted, outputs, write
+
+from baton_cli.interfaces import interface_errors, make_universe, source_options
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("include"),
+    show_default=True,
+    help="Include directory to write into.",
+)
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="An interface file; may be repeated. Needs --package-name.",
+)
+@click.option("--package-name", help="The package that the files of --file belong to.")
+@click.option("--all", "everything", is_flag=True, help="Generate everything in the directories of --search.")
+@source_options
+def command(
+    names: tuple[str, ...],
+    output: Path,
+    files: tuple[Path, ...],
+    package_name: str | None,
+    everything: bool,
+    search: tuple[Path, ...],
+    standard: str,
+    dialect: str | None,
+) -> None:
+    """Write C++ headers for NAMEs, which are packages (sensor_msgs) or types (sensor_msgs/Image), and all they contain."""
+    if files and not package_name:
+        raise click.UsageError("--file needs --package-name: the package decides the types' names and their namespace.")
+    if not names and not files and not everything:
+        raise click.UsageError("Nothing to generate: name packages or types, or give --file or --all.")
+    with interface_errors():
+        universe = make_universe(search, standard, dialect, tuple((f, package_name or "") for f in files))
+        own = [f"{package_name}/{f.suffix[1:]}/{f.stem}" for f in files]
+        wanted = Wanted([n for n in names if "/" not in n], [*own, *(n for n in names if "/" in n)], everything)
+        headers = outputs(universe, wanted)
+        try:
+            changed = write(output, headers)
+        except OSError as error:
+            raise click.ClickException(f"{error.filename}: {error.strerror}") from None
+    click.echo(f"{len(headers)} headers in {output}, {len(changed)} of them new or changed")

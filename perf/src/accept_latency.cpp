@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// One publisher, one subscriber process. Every round interleaves the two kinds that are compared, so that the machine's noise
+// meets both. Hand-over = from just before publish (payload written) until the subscriber has read the first byte.
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+#include "accept.hpp"
+#include "bare.hpp"
+#include "baton/baton.hpp"
+#include "baton/msg/sensor_msgs/image.hpp"
+#include "figures.hpp"
+
+namespace baton::perf {
+namespace {
+
+using Image = msg::sensor_msgs::Image;
+using namespace std::chrono_literals;
+
+constexpr std::size_t kSmall = 64, kBig = 16u << 20;
+// The kinds of exchange, as the child is told and as it reports them.
+enum class Kind : int { kSmallMessage, kBigMessage, kBare };
+
+constexpr auto kPause = 1500us;  // asleep: long enough for the subscriber to be in the kernel again
+
+void stamp(Image& image) {
+  const std::int64_t now = os::monotonic_ns();
+  image.height = static_cast<std::uint32_t>(now >> 32);
+  image.width = static_cast<std::uint32_t>(now);
+}
+std::int64_t stamped(const Image& image) {
+  return static_cast<std::int64_t>(std::uint64_t{image.height} << 32 | image.width);
+}
+
+void pause(bool spin) {
+  if (!spin) {
+    std::this_thread::sleep_for(kPause);
+    return;
+  }
+  const std::int64_t until = os::monotonic_ns() + 20'000;
+  while (os::monotonic_ns() < until) {
+  }
+}
+
+// Latencies in ns of `order`, a schedule of kinds, per kind.
+std::map<Kind, std::vector<double>> exchange(const AcceptOptions& options, const std::vector<Kind>& order, bool spin,
+                                             unsigned round) {
+  Bare bare = Bare::create();
+  const std::string directory = options.directory;
+  Node node("accept", NodeOptions{0, directory, {}});
+  const std::string topic = "latency/round_" + std::to_string(round);
+  auto publisher = node.advertise<Image>(topic, QoS(4));
+  std::string schedule;
+  for (Kind kind : order) schedule += static_cast<char>('0' + static_cast<int>(kind));
+  os::Child child = os::Child::start("/proc/self/exe", {"--child", "latency", "--directory", directory, "--parent",
+                                                        std::to_string(os::process_id()), "--bare-fd",
+                                                        std::to_string(bare.fd()), "--index", std::to_string(round),
+                                                        spin ? "--spin" : "--sleep", "--schedule", schedule})
+                        .or_throw();
+  if (!node.wait_for([&] { return publisher.matched() == 1; }, 20s)) throw std::runtime_error("the subscriber did not come");
+  while (bare.page().children_ready.load(std::memory_order_acquire) == 0) std::this_thread::sleep_for(1ms);
+
+  std::vector<std::uint8_t> elsewhere(kBig);
+  std::uint8_t value = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    ++value;
+    Loan<Image> image;
+    if (order[i] != Kind::kBare) {
+      image = publisher.loan();
+      image->data.resize_uninitialized(order[i] == Kind::kBigMessage ? kBig : kSmall);
+      std::fill(image->data.begin(), image->data.end(), value);
+    }
+    // Small and bare exchanges write as many bytes to private memory: the caches are equally cold for all.
+    if (order[i] != Kind::kBigMessage) std::fill(elsewhere.begin(), elsewhere.end(), value);
+    pause(spin);
+    if (image) {
+      stamp(*image);
+      publisher.publish(std::move(image));
+    } else if (spin) {
+      bare.touch();
+    } else {
+      bare.wake_all();
+    }
+    while (bare.page().rounds_done.load(std::memory_order_acquire) <= i)
+      if (!spin) std::this_thread::sleep_for(200us);
+  }
+  std::map<Kind, std::vector<double>> result;
+  std::string line;
+  while (child.read_line(&line)) {
+    std::istringstream fields(line);
+    int kind;
+    double ns;
+    if (fields >> kind >> ns) result[static_cast<Kind>(kind)].push_back(ns);
+  }
+  if (const int code = child.wait(); code != 0) throw std::runtime_error("the subscriber ended with " + std::to_string(code));
+  return result;
+}
+
+// Alternates `a` and `b`, the first of each pair changing, after a few of each to warm up.
+std::vector<Kind> alternate(Kind a, Kind b, unsigned exchanges) {
+  std::vector<Kind> order;
+  for (unsigned i = 0; i < exchanges; ++i) {
+    order.push_back(i % 2 ? a : b);
+    order.push_back(i % 2 ? b : a);
+  }
+  return order;
+}
+
+struct Compared {
+  Interval ratio, difference_us;
+  double a_us, b_us, a_p99_us, b_p99_us;
+};
+
+Compared compare(const AcceptOptions& options, Kind a, Kind b, bool spin) {
+  std::vector<double> ratios, differences, all_a, all_b;
+  constexpr unsigned kWarmUp = 10;
+  for (unsigned round = 0; round < options.rounds; ++round) {
+    auto samples = exchange(options, alternate(a, b, options.exchanges + kWarmUp), spin, round);
+    for (Kind kind : {a, b}) samples[kind].erase(samples[kind].begin(), samples[kind].begin() + kWarmUp);
+    const double median_a = median(samples[a]), median_b = median(samples[b]);
+    ratios.push_back(median_a / median_b);
+    differences.push_back((median_a - median_b) / 1000);
+    all_a.insert(all_a.end(), samples[a].begin(), samples[a].end());
+    all_b.insert(all_b.end(), samples[b].begin(), samples[b].end());
+  }
+  return {median_interval(ratios), median_interval(differences), median(all_a) / 1000, median(all_b) / 1000,
+          quantile(all_a, 0.99) / 1000, quantile(all_b, 0.99) / 1000};
+}
+
+std::string detail(const Compared& c, const char* a, const char* b) {
+  char text[200];
+  std::snprintf(text, sizeof text, "%s p50 %.2f p99 %.2f us, %s p50 %.2f p99 %.2f us", a, c.a_us, c.a_p99_us, b, c.b_us,
+                c.b_p99_us);
+  return text;
+}
+
+}  // namespace
+
+bool accept_size(const AcceptOptions& options) {
+  const Compared asleep = compare(options, Kind::kBigMessage, Kind::kSmallMessage, false);
+  const bool first = verdict("size: asleep, 16 MB / 64 B", asleep.ratio, "x", 1.1, detail(asleep, "16 MB", "64 B"));
+  const Compared spinning = compare(options, Kind::kBigMessage, Kind::kSmallMessage, true);
+  const bool second =
+      verdict("size: spinning, 16 MB - 64 B", spinning.difference_us, " us", 0.5, detail(spinning, "16 MB", "64 B"));
+  return first && second;
+}
+
+bool accept_wake(const AcceptOptions& options) {
+  const Compared asleep = compare(options, Kind::kSmallMessage, Kind::kBare, false);
+  const bool first = verdict("wake: asleep, message / bare futex wake", asleep.ratio, "x", 1.3, detail(asleep, "message", "futex"));
+  const Compared spinning = compare(options, Kind::kSmallMessage, Kind::kBare, true);
+  const bool second = verdict("wake: spinning, message - bare cache line", spinning.difference_us, " us", 1.0,
+                              detail(spinning, "message", "cache line"));
+  return first && second;
+}
+
+int latency_child(const ChildOptions& options) {
+  Bare bare = Bare::open(options.parent, options.bare_fd);
+  Node node("accept_child", NodeOptions{0, options.directory, {}});
+  auto subscription = node.subscribe<Image>("latency/round_" + std::to_string(options.index), QoS(4));
+  transport::WaitSet wait_set;
+  wait_set.add(subscription.reader()).or_throw();
+  while (subscription.matched() == 0) std::this_thread::sleep_for(1ms);
+  std::vector<std::int64_t> latencies;
+  latencies.reserve(options.schedule.size());
+  std::uint32_t seen = bare.page().word.load(std::memory_order_acquire);
+  [[maybe_unused]] volatile std::uint8_t sink = 0;  // the read must happen
+  bare.page().children_ready.fetch_add(1, std::memory_order_release);
+  for (char code : options.schedule) {
+    std::int64_t latency;
+    if (static_cast<Kind>(code - '0') == Kind::kBare) {
+      latency = options.spin ? bare.spin(seen) : bare.wait(seen);
+      ++seen;
+    } else {
+      Sample<Image> sample = subscription.take();
+      while (!sample) {
+        if (!options.spin) (void)wait_set.wait(5s).or_throw();
+        sample = subscription.take();
+      }
+      sink = sample->data[0];
+      latency = os::monotonic_ns() - stamped(*sample);
+    }
+    latencies.push_back(latency);
+    bare.page().rounds_done.fetch_add(1, std::memory_order_release);
+  }
+  for (std::size_t i = 0; i < latencies.size(); ++i)
+    std::printf("%c %lld\n", options.schedule[i], static_cast<long long>(latencies[i]));
+  return 0;
+}
+
+}  // namespace baton::perf

@@ -57,6 +57,9 @@ function(baton_room name)
   if(NOT ROOM_HEADERS_DIR AND IS_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/include")
     set(ROOM_HEADERS_DIR include)
   endif()
+  if(ROOM_HEADERS_DIR)
+    get_filename_component(ROOM_HEADERS_DIR "${ROOM_HEADERS_DIR}" ABSOLUTE)
+  endif()
 
   set(target baton_${name})
   if(ROOM_SOURCES)
@@ -77,9 +80,9 @@ function(baton_room name)
   target_compile_features(${target} ${scope} cxx_std_17)
   if(ROOM_HEADERS_DIR)
     target_include_directories(${target} ${scope}
-      $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/${ROOM_HEADERS_DIR}>
+      $<BUILD_INTERFACE:${ROOM_HEADERS_DIR}>
       $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-    set_property(GLOBAL APPEND PROPERTY BATON_HEADER_DIRS "${CMAKE_CURRENT_SOURCE_DIR}/${ROOM_HEADERS_DIR}")
+    set_property(GLOBAL APPEND PROPERTY BATON_HEADER_DIRS "${ROOM_HEADERS_DIR}")
   endif()
   baton_link(${target} ${scope} ${ROOM_DEPENDS})
   baton_link(${target} ${libs_scope} ${ROOM_LIBS})

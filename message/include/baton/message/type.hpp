@@ -59,4 +59,43 @@ struct TypeOf;
 template <class T>
 const Type& type_of() noexcept { return TypeOf<T>::get(); }
 
+/// Bytes of one element of `field` in its skeleton or content: a scalar, the 8 words' bytes, or a nested skeleton.
+constexpr std::uint32_t element_size(const Field& field) noexcept {
+  switch (field.kind) {
+    case Kind::kBool:
+    case Kind::kInt8:
+    case Kind::kUint8: return 1;
+    case Kind::kInt16:
+    case Kind::kUint16: return 2;
+    case Kind::kInt32:
+    case Kind::kUint32:
+    case Kind::kFloat32: return 4;
+    case Kind::kInt64:
+    case Kind::kUint64:
+    case Kind::kFloat64:
+    case Kind::kString:
+    case Kind::kWString: return 8;
+    case Kind::kMessage: return field.type->size;
+  }
+  return 1;
+}
+
+/// Alignment of one element of `field`; the two words of a string are 32-bit words.
+constexpr std::uint32_t element_alignment(const Field& field) noexcept {
+  if (field.kind == Kind::kMessage) return field.type->alignment;
+  if (field.kind == Kind::kString || field.kind == Kind::kWString) return 4;
+  return element_size(field);
+}
+
+/// True if an element of `field` holds words of its own (a string, or a message with strings or sequences).
+constexpr bool element_has_contents(const Field& field) noexcept {
+  return field.kind == Kind::kString || field.kind == Kind::kWString ||
+         (field.kind == Kind::kMessage && !field.type->fixed);
+}
+
+/// Elements that lie in the skeleton: 1, or the length of a fixed array.
+constexpr std::uint32_t inline_count(const Field& field) noexcept {
+  return field.shape == Shape::kArray ? field.count : 1;
+}
+
 }  // namespace baton::message

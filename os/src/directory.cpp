@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -15,6 +16,10 @@
 #include <memory>
 
 #include "baton/os/process.hpp"
+
+#ifndef RENAME_NOREPLACE
+#define RENAME_NOREPLACE (1 << 0)
+#endif
 
 namespace baton::os {
 
@@ -44,14 +49,24 @@ OpenedDirectory open_directory(int parent, const std::string& name) {
 
 int make_directory(int parent, const std::string& name, std::uint32_t mode, std::uint32_t gid) {
   const int at = parent < 0 ? AT_FDCWD : parent;
-  if (::mkdirat(at, name.c_str(), mode & 0700U) != 0) return errno;
-  // From 0700 to the wanted mode on the very directory just made, never on something put in its place.
-  const UniqueFd fd(::openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  // Nobody must see it with half of its permissions: made under another name, then moved, never onto an existing one.
   struct stat status {};
-  if (!fd || ::fstat(fd.get(), &status) != 0 || status.st_uid != ::geteuid()) return errno != 0 ? errno : EPERM;
-  if (gid != ~0U && status.st_gid != gid) (void)!::fchown(fd.get(), static_cast<uid_t>(-1), gid);
-  if ((status.st_mode & 07777U) != mode && ::fchmod(fd.get(), mode) != 0) return errno;
-  return 0;
+  if (::fstatat(at, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) return EEXIST;
+  const auto id = random_id();
+  if (!id) return EIO;
+  std::string fresh = name + ".new-";
+  for (std::size_t i = 0; i < 8; ++i) {
+    fresh.push_back(static_cast<char>('a' + ((*id)[i] & 15)));
+    fresh.push_back(static_cast<char>('a' + ((*id)[i] >> 4)));
+  }
+  if (::mkdirat(at, fresh.c_str(), 0700) != 0) return errno;
+  const UniqueFd fd(::openat(at, fresh.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  int failed = fd && ::fstat(fd.get(), &status) == 0 ? 0 : errno;
+  if (failed == 0 && gid != ~0U && status.st_gid != gid) (void)!::fchown(fd.get(), static_cast<uid_t>(-1), gid);
+  if (failed == 0 && ::fchmod(fd.get(), mode) != 0) failed = errno;
+  if (failed == 0 && ::syscall(SYS_renameat2, at, fresh.c_str(), at, name.c_str(), RENAME_NOREPLACE) != 0) failed = errno;
+  if (failed != 0) (void)::unlinkat(at, fresh.c_str(), AT_REMOVEDIR);
+  return failed;
 }
 
 std::string network_file_system(std::uint64_t file_system) {

@@ -85,15 +85,26 @@ UniqueFd watch_process(std::int32_t pid) {
 UniqueFd watch_socket_peer(int socket) {
   int fd = -1;
   socklen_t size = sizeof fd;
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &fd, &size) == 0) {
-    UniqueFd watch(fd);
-    (void)::fcntl(fd, F_SETFD, FD_CLOEXEC);
-    return watch;
-  }
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &fd, &size) == 0) return UniqueFd(fd);
+  // A kernel that knows the option fails for a process that is gone; its number may be another's by now.
+  if (errno != ENOPROTOOPT) return UniqueFd();
   ucred credentials{};
   size = sizeof credentials;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return UniqueFd();
   return watch_process(credentials.pid);
+}
+
+bool socket_peer_gone(int socket) {
+  const UniqueFd watch = watch_socket_peer(socket);
+  if (watch) {
+    pollfd state{watch.get(), POLLIN, 0};
+    return ::poll(&state, 1, 0) > 0;
+  }
+  if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) return false;
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0 || credentials.pid <= 0) return false;
+  return ::kill(credentials.pid, 0) != 0 && errno == ESRCH;
 }
 
 std::size_t descriptor_limit() {
@@ -101,6 +112,8 @@ std::size_t descriptor_limit() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
   return static_cast<std::size_t>(limit.rlim_cur);
 }
+
+UniqueFd reserve_descriptor() { return UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
 Error system_error(const std::string& what, int error_number) {
   const std::string text = what + ": " + std::system_category().message(error_number);

@@ -2,6 +2,7 @@
 #include "baton/os/unix_socket.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -186,6 +187,11 @@ IoStatus receive_packet(int socket, void* buffer, std::size_t capacity, std::siz
   packet.truncated = (message.msg_flags & MSG_TRUNC) != 0;
   packet.fds_lost = (message.msg_flags & MSG_CTRUNC) != 0;
   return IoStatus::kDone;
+}
+
+bool readable_now(int socket) noexcept {
+  pollfd state{socket, POLLIN, 0};
+  return ::poll(&state, 1, 0) > 0;
 }
 
 }  // namespace baton::os

@@ -35,8 +35,14 @@ UniqueFd watch_process(std::int32_t pid);
 /// watch_process on its pid).
 UniqueFd watch_socket_peer(int socket);
 
+/// True if the process at the other end of a connected Unix socket is certainly dead, although something holds the socket open.
+bool socket_peer_gone(int socket);
+
 /// Soft limit of open descriptors.
 std::size_t descriptor_limit();
+
+/// A descriptor of no use but to be closed when one is needed; empty if none is left.
+UniqueFd reserve_descriptor();
 
 /// "call: text of errno", as code out_of_descriptors for EMFILE/ENFILE, out_of_memory for ENOMEM, else system.
 Error system_error(const std::string& what, int error_number);

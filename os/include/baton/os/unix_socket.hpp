@@ -57,4 +57,7 @@ struct ReceivedPacket {
 /// At most `max_fds` (<= 16) descriptors are taken; the kernel closes the others.
 IoStatus receive_packet(int socket, void* buffer, std::size_t capacity, std::size_t max_fds, ReceivedPacket& packet);
 
+/// True if a read would not block: data, end of file or an error wait.
+bool readable_now(int socket) noexcept;
+
 }  // namespace baton::os

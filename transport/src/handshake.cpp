@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "handshake.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "wire.hpp"
+
+namespace baton::transport {
+namespace {
+
+// 0x89: not text, not UTF-8; CR LF would be changed by a text channel (the idea of PNG's signature).
+constexpr std::array<std::uint8_t, 8> kMagic{0x89, 'B', 'A', 'T', 'O', 'N', '\r', '\n'};
+
+std::vector<std::uint8_t> with_header(std::uint16_t type, const std::vector<std::uint8_t>& payload) {
+  PacketHeader header;
+  header.type = type;
+  header.payload_bytes = static_cast<std::uint32_t>(payload.size());
+  const auto encoded = encode_header(header);
+  std::vector<std::uint8_t> packet(encoded.begin(), encoded.end());
+  packet.insert(packet.end(), payload.begin(), payload.end());
+  return packet;
+}
+
+// A peer's words end up in terminals and logs.
+std::string printable(std::string text) {
+  for (char& c : text) {
+    if (c < 0x20 || c > 0x7E) c = '?';
+  }
+  return text;
+}
+
+}  // namespace
+
+std::array<std::uint8_t, kPacketHeaderBytes> encode_header(const PacketHeader& header) {
+  const auto bytes = std::move(WireWriter().put(header.type).put(header.flags).put(header.fd_count).put(header.payload_bytes)).take();
+  std::array<std::uint8_t, kPacketHeaderBytes> out{};
+  std::copy(bytes.begin(), bytes.end(), out.begin());
+  return out;
+}
+
+std::vector<std::uint8_t> encode_hello(const Hello& hello) {
+  WireWriter out;
+  out.put(kMagic).put(hello.version).put(std::uint16_t{0}).put(hello.pid).put(hello.process_id);
+  out.put_string(std::string_view(hello.name).substr(0, kMaxProcessNameBytes));
+  return with_header(kHelloFrame, std::move(out).take());
+}
+
+std::vector<std::uint8_t> encode_bye(Bye reason, const std::string& text) {
+  WireWriter out;
+  out.put(reason).put_string(std::string_view(text).substr(0, kMaxByeTextBytes));
+  return with_header(kByeFrame, std::move(out).take());
+}
+
+Arrival judge_arrival(const ProcessId& self, const ProcessId& peer, bool up_already, bool mine_reached_them) {
+  if (up_already) return Arrival::kRefuse;
+  if (!mine_reached_them) return Arrival::kAccept;
+  return peer < self ? Arrival::kAcceptInsteadOfMine : Arrival::kRefuse;
+}
+
+LinkMachine::Step LinkMachine::violation(std::string text) {
+  state_ = State::kEnded;
+  frame_ = {};
+  Step step;
+  step.kind = Step::Kind::kViolation;
+  step.error = {Errc::protocol_violation, std::move(text)};
+  return step;
+}
+
+LinkMachine::Step LinkMachine::on_packet(const std::uint8_t* data, std::size_t size, std::vector<os::UniqueFd> fds) {
+  if (state_ == State::kEnded) return {};
+  if (size < kPacketHeaderBytes) return violation("a packet of " + std::to_string(size) + " bytes has no header");
+  WireReader in(data, kPacketHeaderBytes);
+  PacketHeader header;
+  header.type = in.get<std::uint16_t>();
+  header.flags = in.get<std::uint8_t>();
+  header.fd_count = in.get<std::uint8_t>();
+  header.payload_bytes = in.get<std::uint32_t>();
+  const std::size_t payload_bytes = size - kPacketHeaderBytes;
+  const std::uint8_t* payload = data + kPacketHeaderBytes;
+
+  if (state_ == State::kAwaitHello && header.type != kHelloFrame && header.type != kByeFrame) {
+    return violation("the first frame is of type " + std::to_string(header.type) + " instead of HELLO");
+  }
+  if (header.payload_bytes != payload_bytes) {
+    return violation("a packet states " + std::to_string(header.payload_bytes) + " bytes of payload and has " +
+                     std::to_string(payload_bytes));
+  }
+  if ((header.flags & ~kMoreFollows) != 0) return violation("a packet has unknown flags");
+  if (header.fd_count != fds.size()) {
+    return violation("a packet states " + std::to_string(header.fd_count) + " descriptors and has " + std::to_string(fds.size()));
+  }
+  if (header.type < kFirstUserFrame) {
+    if (!fds.empty() || header.flags != 0) return violation("HELLO and BYE are single packets without descriptors");
+    if (header.type == kHelloFrame) return on_hello(payload, payload_bytes);
+    if (header.type == kByeFrame) return on_bye(payload, payload_bytes);
+    return violation("unknown frame type " + std::to_string(header.type));
+  }
+
+  if (partial_ && header.type != frame_.type) return violation("a frame of another type interrupts an unfinished one");
+  if (frame_.payload.size() + payload_bytes > kMaxPayloadBytes || frame_.fds.size() + fds.size() > kMaxFrameFds) {
+    return violation("a frame of type " + std::to_string(header.type) + " is larger than allowed");
+  }
+  // Each part must bring something, or a frame could be spun out for ever.
+  if ((header.flags & kMoreFollows) != 0 && payload_bytes == 0) return violation("an unfinished frame has an empty part");
+  frame_.type = header.type;
+  frame_.payload.insert(frame_.payload.end(), payload, payload + payload_bytes);
+  for (os::UniqueFd& fd : fds) frame_.fds.push_back(std::move(fd));
+  partial_ = (header.flags & kMoreFollows) != 0;
+  if (partial_) return {};
+  Step step;
+  step.kind = Step::Kind::kFrame;
+  step.frame = std::move(frame_);
+  frame_ = {};
+  return step;
+}
+
+LinkMachine::Step LinkMachine::on_hello(const std::uint8_t* payload, std::size_t size) {
+  if (state_ == State::kOpen) return violation("a second HELLO");
+  WireReader in(payload, size);
+  if (in.get_array<8>() != kMagic) return violation("it does not speak Baton's protocol (no magic bytes in HELLO)");
+  peer_.version = in.get<std::uint16_t>();
+  (void)in.get<std::uint16_t>();
+  peer_.pid = in.get<std::int32_t>();
+  peer_.process_id = in.get_array<16>();
+  // These fields keep their places in every version, and what a later version appends is skipped: so that a mismatch can be
+  // reported with both names.
+  peer_.name = printable(in.get_string(kMaxProcessNameBytes));
+  if (!in.ok()) return violation("HELLO is too short or its name too long");
+  Step step;
+  if (peer_.version != kProtocolVersion) {
+    state_ = State::kEnded;
+    step.kind = Step::Kind::kVersion;
+    step.error = {Errc::version_mismatch, "version " + std::to_string(peer_.version)};
+    return step;
+  }
+  if (in.left() != 0) return violation("HELLO is too long");
+  state_ = State::kOpen;
+  step.kind = Step::Kind::kHello;
+  return step;
+}
+
+LinkMachine::Step LinkMachine::on_bye(const std::uint8_t* payload, std::size_t size) {
+  WireReader in(payload, size);
+  const auto reason = in.get<std::uint16_t>();
+  const std::string text = printable(in.get_string(kMaxByeTextBytes));
+  if (!in.ok() || reason < static_cast<std::uint16_t>(Bye::kLeaving) ||
+      reason > static_cast<std::uint16_t>(Bye::kNoDescriptors)) {
+    return violation("malformed BYE");
+  }
+  state_ = State::kEnded;
+  frame_ = {};
+  Step step;
+  step.kind = Step::Kind::kBye;
+  step.bye = static_cast<Bye>(reason);
+  step.error = {Errc::disconnected, text};
+  return step;
+}
+
+std::string to_hex(const ProcessId& id) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string out;
+  for (const std::uint8_t byte : id) {
+    out.push_back(kDigits[byte >> 4]);
+    out.push_back(kDigits[byte & 15]);
+  }
+  return out;
+}
+
+bool from_hex(const std::string& text, ProcessId& id) {
+  if (text.size() != 2 * id.size()) return false;
+  const auto value = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; };
+  for (std::size_t i = 0; i < id.size(); ++i) {
+    const int high = value(text[2 * i]);
+    const int low = value(text[2 * i + 1]);
+    if (high < 0 || low < 0) return false;
+    id[i] = static_cast<std::uint8_t>(high * 16 + low);
+  }
+  return true;
+}
+
+}  // namespace baton::transport

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// Life of the hub, its thread, its timers, and what fork() does to it.
+#include "hub.hpp"
+
+#include <cassert>
+
+#include "baton/os/crash_point.hpp"
+#include "baton/os/process.hpp"
+#include "hub_impl.hpp"
+
+namespace baton::transport {
+namespace {
+
+// User callbacks of events run on this thread too, so it is not as small as the hub alone could have it. Only touched pages cost
+// memory, except under mlockall.
+constexpr std::size_t kStackBytes = 256 * 1024;
+constexpr unsigned kMaxDiagnosticsPerWindow = 50;
+constexpr auto kDiagnosticsWindow = std::chrono::seconds(10);
+
+// The hub whose background thread this is.
+thread_local const void* t_running = nullptr;
+
+}  // namespace
+
+Result<std::unique_ptr<Hub>> Hub::create(const HubOptions& options, HubHandler& handler) {
+  auto impl = std::make_shared<Impl>(options, handler);
+  if (auto prepared = impl->prepare(); !prepared) return prepared.error();
+  return std::unique_ptr<Hub>(new Hub(std::move(impl)));
+}
+
+Hub::Hub(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Hub::~Hub() { impl_->stop(); }
+Result<void> Hub::start() { return impl_->start(); }
+
+void Hub::send(PeerId peer, std::uint16_t type, std::vector<std::uint8_t> payload, std::vector<os::SharedFd> fds) {
+  assert(type >= kFirstUserFrame && payload.size() <= kMaxPayloadBytes && fds.size() <= kMaxFrameFds);
+  Outgoing frame;
+  frame.type = type;
+  frame.payload = std::move(payload);
+  frame.fds = std::move(fds);
+  impl_->send(peer, std::move(frame));
+}
+
+void Hub::disconnect(PeerId peer, Error reason) {
+  const std::lock_guard<std::mutex> lock(impl_->mutex);
+  const auto found = impl_->links.find(peer);
+  if (found == impl_->links.end()) return;
+  impl_->doom(*found->second, {std::move(reason), Bye::kViolation, false});
+}
+
+void Hub::post(std::function<void()> fn) { impl_->post(std::move(fn)); }
+TimerId Hub::schedule(std::chrono::steady_clock::time_point when, std::function<void()> fn) {
+  return impl_->schedule(when, std::move(fn));
+}
+void Hub::cancel(TimerId timer) { impl_->cancel(timer); }
+bool Hub::on_background_thread() const { return impl_->on_thread(); }
+bool Hub::forked() const { return impl_->is_child.load(std::memory_order_acquire); }
+const ProcessId& Hub::process_id() const { return impl_->self; }
+int Hub::domain() const { return impl_->domain; }
+const std::string& Hub::domain_directory() const { return impl_->directory.path; }
+std::size_t Hub::peer_count() const { return impl_->up_count.load(std::memory_order_relaxed); }
+
+Hub::Impl::~Impl() { stop_listening(); }
+
+Result<void> Hub::Impl::prepare() {
+  start_listening();
+  DirectoryOptions where;
+  where.runtime_directory = options.runtime_directory;
+  auto number = resolve_domain(options.domain, where);
+  if (!number) return number.error();
+  domain = *number;
+  auto opened = open_domain_directory(domain, where);
+  if (!opened) return opened.error();
+  directory = std::move(*opened);
+  auto id = os::random_id();
+  if (!id) return id.error();
+  self = *id;
+  socket_name = name_of(self);
+  self_name = options.name.empty() ? os::program_name() : options.name;
+  auto made = os::Poller::create();
+  if (!made) return made.error();
+  poller = std::move(*made);
+  reserve = os::reserve_descriptor();
+  // Not value-initialised: pages that no packet reaches are never touched.
+  buffer.reset(new std::uint8_t[kMaxPacketBytes]);
+  return {};
+}
+
+Result<void> Hub::Impl::start() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (is_child.load(std::memory_order_relaxed)) return Error{Errc::forked, "the hub was made before fork()"};
+    if (auto published = publish_name(); !published) return published.error();
+    if (!poller.add(listener.get(), kListenerToken)) return os::system_error("epoll_ctl", errno);
+  }
+  auto started = os::start_thread("baton-bg", kStackBytes, [keep = shared_from_this()] { keep->run(); });
+  if (!started) return started.error();
+  thread = *started;
+  thread_started = true;
+  return {};
+}
+
+void Hub::Impl::stop() {
+  if (is_child.load(std::memory_order_acquire)) return;  // neither the thread nor any descriptor exists here
+  const bool inside = on_thread();
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    // Pairs with the acquire in call(): a callback that starts after this store is not made.
+    stopping.store(true, std::memory_order_release);
+    poller.wake();
+  }
+  if (!thread_started) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (listener) (void)os::remove_name(directory.fd.get(), socket_name);
+  } else if (inside) {
+    (void)::pthread_detach(thread);
+  } else {
+    (void)::pthread_join(thread, nullptr);
+  }
+}
+
+bool Hub::Impl::on_thread() const {
+  return t_running == this && !is_child.load(std::memory_order_acquire);
+}
+
+void Hub::Impl::run() {
+  t_running = this;
+  scan();
+  std::vector<os::Poller::Event> events;
+  while (!stopping.load(std::memory_order_acquire)) {
+    std::optional<Clock::time_point> deadline;
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (!timers.empty()) deadline = timers.begin()->first.first;
+      if (!posted.empty() || !doomed.empty()) deadline = Clock::now();
+    }
+    if (auto waited = poller.wait(deadline, events); !waited) {
+      diagnose(Diagnostic::Level::kError, waited.error().code, waited.error().message);
+      break;
+    }
+    for (const os::Poller::Event& event : events) {
+      if (stopping.load(std::memory_order_acquire)) break;
+      if (event.token == kListenerToken) {
+        on_listener();
+        continue;
+      }
+      const LinkId id = event.token / 4;
+      if (event.token == watch_token(id)) {
+        on_process_end(id);
+        continue;
+      }
+      if (event.writable) on_writable(id);
+      if (event.readable) on_readable(id);
+    }
+    reap_doomed();
+    run_timers_and_posts();
+  }
+
+  // First invisible, then good-bye: nobody connects to a process that is leaving.
+  const std::lock_guard<std::mutex> lock(mutex);
+  (void)os::remove_name(directory.fd.get(), socket_name);
+  BATON_CRASH_POINT("hub.name_removed");
+  listener.reset();
+  const std::vector<std::uint8_t> bye = encode_bye(Bye::kLeaving, "");
+  for (auto& [id, link] : links) {
+    if (link->up) flush(*link);
+    send_now(*link, bye);
+    BATON_CRASH_POINT("hub.good_bye_sent");
+    link->socket.reset();
+    link->watch.reset();
+    clear_queue(*link);
+  }
+  up_count.store(0, std::memory_order_relaxed);
+}
+
+void Hub::Impl::post(std::function<void()> fn) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (is_child.load(std::memory_order_relaxed) || stopping.load(std::memory_order_relaxed)) return;
+  if (posted.empty()) poller.wake();
+  posted.push_back(std::move(fn));
+}
+
+TimerId Hub::Impl::schedule(Clock::time_point when, std::function<void()> fn) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const TimerId id = next_timer++;
+  if (is_child.load(std::memory_order_relaxed) || stopping.load(std::memory_order_relaxed)) return id;
+  const auto [at, added] = timers.emplace(std::make_pair(when, id), std::move(fn));
+  (void)added;
+  timer_times.emplace(id, when);
+  if (at == timers.begin() && !on_thread()) poller.wake();
+  return id;
+}
+
+void Hub::Impl::cancel(TimerId timer) {
+  std::function<void()> dropped;  // destroyed outside the lock: what it holds may call back
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto found = timer_times.find(timer);
+  if (found == timer_times.end()) return;
+  const auto entry = timers.find({found->second, timer});
+  dropped = std::move(entry->second);
+  timers.erase(entry);
+  timer_times.erase(found);
+}
+
+void Hub::Impl::run_timers_and_posts() {
+  std::vector<std::function<void()>> batch;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    batch.swap(posted);
+  }
+  for (auto& fn : batch) call(fn);
+  // What a timer schedules for "now" waits for the next round, so that sockets get their turn.
+  const auto now = Clock::now();
+  for (;;) {
+    std::function<void()> fn;
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (timers.empty() || timers.begin()->first.first > now) return;
+      timer_times.erase(timers.begin()->first.second);
+      fn = std::move(timers.begin()->second);
+      timers.erase(timers.begin());
+    }
+    if (stopping.load(std::memory_order_acquire)) return;
+    call(fn);
+  }
+}
+
+void Hub::Impl::diagnose(Diagnostic::Level level, Errc code, std::string text) {
+  if (!options.on_diagnostic) return;
+  const auto now = Clock::now();
+  if (diagnostics_count == 0 || now - diagnostics_since > kDiagnosticsWindow) {
+    diagnostics_since = now;
+    diagnostics_count = 0;
+  }
+  ++diagnostics_count;
+  if (diagnostics_count > kMaxDiagnosticsPerWindow) return;
+  if (diagnostics_count == kMaxDiagnosticsPerWindow) {
+    level = Diagnostic::Level::kWarning;
+    text = "more than " + std::to_string(kMaxDiagnosticsPerWindow) +
+           " diagnostics in 10 s; the next ones are dropped (the last: " + text + ")";
+  }
+  call([&] { options.on_diagnostic({level, code, std::move(text)}); });
+}
+
+void Hub::Impl::after_fork_in_child() {
+  // The child must not keep the parent alive in its peers' eyes. Closing is all: an epoll_ctl here would change the parent's
+  // epoll, which is shared.
+  is_child.store(true, std::memory_order_release);
+  stopping.store(true, std::memory_order_release);
+  listener.reset();
+  reserve.reset();
+  directory.fd.reset();
+  directory.runtime.reset();
+  for (auto& [id, link] : links) {
+    link->socket.reset();
+    link->watch.reset();
+    link->up = false;
+  }
+  poller.close_after_fork();
+  up_count.store(0, std::memory_order_relaxed);
+  mutex.unlock();
+}
+
+}  // namespace baton::transport

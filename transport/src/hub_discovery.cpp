@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// Becoming visible, finding the others, letting them in, and removing the names of the dead.
+#include <cerrno>
+
+#include "baton/os/crash_point.hpp"
+#include "baton/os/process.hpp"
+#include "hub_impl.hpp"
+
+namespace baton::transport {
+namespace {
+
+constexpr auto kFirstRetry = std::chrono::milliseconds(10);
+constexpr unsigned kMaxDoublings = 9;  // 10 ms, 20 ms ... 5 s
+constexpr int kMaxAcceptsPerRound = 64;
+constexpr auto kShortagePause = std::chrono::milliseconds(100);
+constexpr auto kShortageInterval = std::chrono::seconds(10);
+// A temporary name lives for microseconds. Removing a living one is harmless (its owner takes another), so this only keeps
+// newcomers from disturbing each other.
+constexpr std::int64_t kTemporaryNameSeconds = 10;
+
+}  // namespace
+
+std::string name_of(const ProcessId& process) { return "p-" + to_hex(process); }
+
+// Listen first, then appear: a name "p-..." that refuses a connection is therefore dead for ever, and whoever notices may
+// remove it.
+Result<void> Hub::Impl::publish_name() {
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    const auto random = os::random_id();
+    if (!random) return random.error();
+    const std::string temporary = "t-" + to_hex(*random);
+    switch (os::listen_at(directory.fd.get(), directory.path, temporary, directory.socket_mode, directory.gid, listener)) {
+      case os::IoStatus::kDone:
+        break;
+      case os::IoStatus::kAbsent: {
+        // Either the new name was swept before it got its mode, or the directory is gone.
+        if (os::open_directory(-1, directory.path).error_number == 0) continue;
+        return Error{Errc::no_runtime_directory, "'" + directory.path + "' was removed while this process joined; start again"};
+      }
+      case os::IoStatus::kNoDescriptors:
+        return os::system_error("socket in '" + directory.path + "'", EMFILE);
+      default: {
+        const int failed = errno;
+        Error error = os::system_error("cannot listen in '" + directory.path + "'", failed);
+        if (failed == EACCES || failed == EPERM || failed == EROFS) {
+          error.code = Errc::no_runtime_directory;
+          error.message += "; set BATON_RUNTIME_DIR to a directory that this process may write";
+        }
+        return error;
+      }
+    }
+    BATON_CRASH_POINT("hub.listening");
+    const int failed = os::rename_name(directory.fd.get(), temporary, socket_name);
+    if (failed == 0) {
+      BATON_CRASH_POINT("hub.visible");
+      return {};
+    }
+    listener.reset();
+    if (failed == ENOENT) continue;  // swept: this process was held up for long between bind and rename
+    (void)os::remove_name(directory.fd.get(), temporary);
+    return os::system_error("cannot rename a socket in '" + directory.path + "'", failed);
+  }
+  return Error{Errc::no_runtime_directory, "somebody keeps removing the sockets in '" + directory.path + "'"};
+}
+
+void Hub::Impl::scan() {
+  Result<std::vector<std::string>> names = [this] {
+    const std::lock_guard<std::mutex> lock(mutex);
+    return os::list_directory(directory.fd.get());
+  }();
+  if (!names) {
+    diagnose(Diagnostic::Level::kError, names.error().code,
+             "cannot read '" + directory.path + "': " + names.error().message + "; trying again");
+    schedule(Clock::now() + kShortagePause * 5, [this] { scan(); });
+    return;
+  }
+  for (const std::string& name : *names) {
+    ProcessId process{};
+    if (name == socket_name || name.size() < 2 || !from_hex(name.substr(2), process)) continue;
+    if (name[0] == 'p') {
+      connect_to(process);
+    } else if (name[0] == 't' && os::seconds_since_change(directory.fd.get(), name) >= kTemporaryNameSeconds) {
+      os::UniqueFd probe;
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (os::connect_at(directory.fd.get(), directory.path, name, probe) == os::IoStatus::kRefused) sweep(name);
+    }
+  }
+}
+
+void Hub::Impl::sweep(const std::string& name) {
+  if (!os::is_socket(directory.fd.get(), name)) return;  // not Baton's: somebody's file
+  BATON_CRASH_POINT("hub.sweep");
+  (void)os::remove_name(directory.fd.get(), name);
+}
+
+void Hub::Impl::connect_to(const ProcessId& process) {
+  Route& route = routes[process];
+  route.retry = 0;
+  if (route.refused || route.up != 0 || route.mine != 0) return;
+  const std::string name = name_of(process);
+  LinkId made = 0;
+  os::IoStatus status{};
+  int failed = 0;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    os::UniqueFd socket;
+    status = os::connect_at(directory.fd.get(), directory.path, name, socket);
+    failed = errno;
+    if (status == os::IoStatus::kRefused) sweep(name);
+    if (status == os::IoStatus::kDone) {
+      Link& link = add_link(std::move(socket), true);
+      link.process = process;
+      made = link.id;
+    }
+  }
+  switch (status) {
+    case os::IoStatus::kDone:
+      break;
+    case os::IoStatus::kRefused:
+    case os::IoStatus::kAbsent:
+      routes.erase(process);
+      return;
+    case os::IoStatus::kWouldBlock:  // its backlog is full: many start at once, or it is stopped
+      retry_later(process);
+      return;
+    case os::IoStatus::kNoDescriptors:
+      if (!shortage_was_told || Clock::now() - shortage_told > kShortageInterval) {
+        shortage_was_told = true;
+        shortage_told = Clock::now();
+        diagnose(Diagnostic::Level::kError, Errc::out_of_descriptors,
+                 os::system_error("cannot connect to another process", EMFILE).message + "; trying again until it works");
+      }
+      retry_later(process);
+      return;
+    default:
+      route.refused = true;
+      diagnose(Diagnostic::Level::kWarning, Errc::system,
+               os::system_error("cannot connect to '" + directory.path + "/" + name + "'", failed).message +
+                   (status == os::IoStatus::kDenied ? "; its process belongs to a user who does not share the directory" : ""));
+      return;
+  }
+  route.mine = made;
+  Link* link = find(made);
+  BATON_CRASH_POINT("hub.connected");
+  Hello hello;
+  hello.pid = os::process_id();
+  hello.process_id = self;
+  hello.name = self_name;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    send_now(*link, encode_hello(hello));
+  }
+  BATON_CRASH_POINT("hub.hello_sent");
+  link->handshake_timer = schedule(Clock::now() + options.handshake_timeout, [this, made] { on_handshake_timeout(made); });
+}
+
+void Hub::Impl::retry_later(const ProcessId& process) {
+  Route& route = routes[process];
+  if (route.refused || route.retry != 0 || route.up != 0 || route.mine != 0) return;
+  const auto delay = kFirstRetry * (1U << std::min(route.attempts, kMaxDoublings));
+  ++route.attempts;
+  route.retry = schedule(Clock::now() + delay, [this, process] { connect_to(process); });
+}
+
+void Hub::Impl::on_listener() {
+  for (int i = 0; i < kMaxAcceptsPerRound; ++i) {
+    LinkId made = 0;
+    os::IoStatus status{};
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      os::UniqueFd socket;
+      status = os::accept_one(listener.get(), socket);
+      if (status == os::IoStatus::kDone) made = add_link(std::move(socket), false).id;
+    }
+    if (status == os::IoStatus::kWouldBlock) return;
+    if (status == os::IoStatus::kNoDescriptors) {
+      accept_without_descriptors();
+      continue;
+    }
+    if (status != os::IoStatus::kDone) {
+      pause_listening();  // the kernel is short of memory, for example
+      return;
+    }
+    BATON_CRASH_POINT("hub.accepted");
+    silent.push_back(made);
+    ++silent_count;
+    find(made)->silent = true;
+    find(made)->handshake_timer =
+        schedule(Clock::now() + options.handshake_timeout, [this, made] { on_handshake_timeout(made); });
+    // Whoever means it has sent HELLO already.
+    on_readable(made);
+    if (silent_count > kMaxSilentLinks) evict_silent_link();
+  }
+}
+
+void Hub::Impl::evict_silent_link() {
+  while (!silent.empty()) {
+    Link* link = find(silent.front());
+    silent.pop_front();
+    if (link == nullptr || !link->silent) continue;
+    end_link(*link, {{Errc::timed_out, "too many connections wait without a HELLO; the oldest was ended"}, Bye::kTimeout, true});
+    return;
+  }
+}
+
+// A connection that cannot be accepted would keep the listener readable and the thread busy. One descriptor is kept for this
+// moment: it makes room to accept, say why not, and close. The other side tries again later.
+void Hub::Impl::accept_without_descriptors() {
+  bool refused = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    reserve.reset();
+    os::UniqueFd socket;
+    if (os::accept_one(listener.get(), socket) == os::IoStatus::kDone) {
+      const auto bye = encode_bye(Bye::kNoDescriptors, "process '" + self_name + "' has no file descriptor left");
+      (void)os::send_packet(socket.get(), bye.data(), bye.size(), nullptr, 0, nullptr, 0);
+      refused = true;
+    }
+    socket.reset();
+    reserve = os::reserve_descriptor();
+  }
+  if (!refused) pause_listening();
+  if (shortage_was_told && Clock::now() - shortage_told < kShortageInterval) return;
+  shortage_was_told = true;
+  shortage_told = Clock::now();
+  diagnose(Diagnostic::Level::kError, Errc::out_of_descriptors,
+           os::system_error("cannot accept another process", EMFILE).message + "; it tries again until there is room");
+}
+
+void Hub::Impl::pause_listening() {
+  poller.remove(listener.get());
+  schedule(Clock::now() + kShortagePause, [this] {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (!reserve) reserve = os::reserve_descriptor();
+    (void)poller.add(listener.get(), kListenerToken);
+  });
+}
+
+}  // namespace baton::transport

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hub's inside, spread over hub.cpp (life, thread, timers), hub_discovery.cpp (names, connecting, accepting, sweeping) and
+// hub_links.cpp (one connection: bytes in and out, handshake, end).
+//
+// Thread rules. `mutex` guards what is marked (m): everything that send(), post() and a fork touch, and every moment in which
+// a descriptor of the hub is made or closed, so that a fork finds them all in their places. It is never held during a callback.
+// All else belongs to the background thread (before start(): to the maker). Only the background thread removes links, so it may
+// keep a reference to one without the lock.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+#include "baton/os/fork_listener.hpp"
+#include "baton/os/poller.hpp"
+#include "baton/os/unix_socket.hpp"
+#include "handshake.hpp"
+#include "hub.hpp"
+#include "runtime_directory.hpp"
+
+namespace baton::transport {
+
+using Clock = std::chrono::steady_clock;
+using LinkId = PeerId;  ///< a link keeps its number when it comes up
+
+/// A frame on its way out; descriptors travel with its first packet.
+struct Outgoing {
+  std::uint16_t type = 0;
+  std::vector<std::uint8_t> payload;
+  std::size_t sent_bytes = 0;
+  std::vector<os::SharedFd> fds;
+
+  std::size_t cost() const { return payload.size() + 64; }
+};
+
+/// Why and how a link is to be ended.
+struct Doom {
+  Error reason;
+  Bye bye = Bye::kViolation;
+  bool tell_user = false;
+};
+
+struct Link {
+  LinkId id = 0;
+  bool initiator = false;
+  ProcessId process{};  ///< initiator: whom it is meant to reach; else known from HELLO
+  PeerInfo info;
+  LinkMachine machine;
+  TimerId handshake_timer = 0;
+  bool silent = false;  ///< accepted and has not said HELLO
+
+  os::UniqueFd socket;        // (m)
+  os::UniqueFd watch;         // (m) pidfd, may be empty
+  bool up = false;            // (m)
+  bool want_write = false;    // (m)
+  bool pausing = false;       // (m) waits for a timer because the kernel has no room for descriptors under way
+  std::deque<Outgoing> queue; // (m)
+  std::size_t queued_bytes = 0, queued_fds = 0;  // (m)
+  std::optional<Doom> doom;   // (m)
+};
+
+/// What is known of the way to one other process.
+struct Route {
+  LinkId mine = 0;      ///< the connection that this process initiated and that is not up yet
+  LinkId up = 0;
+  TimerId retry = 0;
+  unsigned attempts = 0;
+  bool refused = false;  ///< final: one of the two will have nothing to do with the other
+};
+
+struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Impl> {
+  Impl(HubOptions hub_options, HubHandler& hub_handler) : options(std::move(hub_options)), handler(hub_handler) {}
+  ~Impl();
+
+  // hub.cpp
+  Result<void> prepare();
+  Result<void> start();
+  void stop();
+  void run();
+  void post(std::function<void()> fn);
+  TimerId schedule(Clock::time_point when, std::function<void()> fn);
+  void cancel(TimerId timer);
+  void run_timers_and_posts();
+  void diagnose(Diagnostic::Level level, Errc code, std::string text);
+  /// Calls unless the hub is being destroyed.
+  template <class F>
+  void call(F&& function) {
+    if (!stopping.load(std::memory_order_acquire)) function();
+  }
+  bool on_thread() const;
+  void before_fork() override { mutex.lock(); }
+  void after_fork_in_parent() override { mutex.unlock(); }
+  void after_fork_in_child() override;
+
+  // hub_discovery.cpp
+  Result<void> publish_name();
+  void scan();
+  void connect_to(const ProcessId& process);
+  void retry_later(const ProcessId& process);
+  void sweep(const std::string& name);
+  void on_listener();
+  void accept_without_descriptors();
+  void pause_listening();
+  void evict_silent_link();
+
+  // hub_links.cpp
+  Link& add_link(os::UniqueFd socket, bool initiator);  ///< REQUIRES the lock
+  void on_readable(LinkId id);
+  void on_writable(LinkId id);
+  void on_process_end(LinkId id);
+  void on_step(Link& link, LinkMachine::Step&& step);
+  void on_hello(Link& link);
+  void on_bye(Link& link, const LinkMachine::Step& step);
+  void go_up(Link& link);
+  void on_handshake_timeout(LinkId id);
+  void hung_up(Link& link);
+  void end_link(Link& link, const Doom& doom);
+  void drop_link(Link& link, const Error& reason);
+  void reap_doomed();
+  void doom(Link& link, Doom how);            ///< REQUIRES the lock
+  void send(PeerId peer, Outgoing frame);
+  os::IoStatus push(Link& link, Outgoing& frame);  ///< REQUIRES the lock
+  void flush(Link& link);                     ///< REQUIRES the lock
+  void clear_queue(Link& link);               ///< REQUIRES the lock
+  Link* find(LinkId id);
+  std::string describe(const Link& link) const;
+  /// Straight to the socket, past the queue: HELLO and BYE.
+  void send_now(Link& link, const std::vector<std::uint8_t>& packet);
+  std::size_t links_of_pid(std::int32_t pid) const;
+  void no_longer_silent(Link& link);
+  void refuse_for_ever(const ProcessId& process);
+  void make_room_for_routes();
+
+  // Constant after prepare().
+  HubOptions options;
+  HubHandler& handler;
+  ProcessId self{};
+  int domain = 0;
+  std::string self_name;
+  std::string socket_name;
+  DomainDirectory directory;  // descriptors (m)
+
+  mutable std::mutex mutex;
+  os::Poller poller;
+  os::UniqueFd listener;  // (m)
+  os::UniqueFd reserve;   // (m) closed to make room for refusing politely when descriptors are out
+  std::unordered_map<LinkId, std::unique_ptr<Link>> links;  // (m) for changes; reads on the background thread are free
+  LinkId next_link = 1;                                     // (m)
+  std::vector<LinkId> doomed;                               // (m)
+  std::map<std::pair<Clock::time_point, TimerId>, std::function<void()>> timers;  // (m)
+  std::unordered_map<TimerId, Clock::time_point> timer_times;                     // (m)
+  TimerId next_timer = 1;                                                         // (m)
+  std::vector<std::function<void()>> posted;                                      // (m)
+  // Release in stop() and after_fork_in_child(), acquire wherever it is asked without the lock.
+  std::atomic<bool> stopping{false};
+  std::atomic<bool> is_child{false};
+  std::atomic<std::size_t> up_count{0};
+
+  pthread_t thread{};
+  bool thread_started = false;
+
+  // Background thread only.
+  std::map<ProcessId, Route> routes;
+  std::deque<LinkId> silent;  ///< accepted, no HELLO yet; oldest first, may contain ended ones
+  std::size_t silent_count = 0;
+  std::unique_ptr<std::uint8_t[]> buffer;
+  Clock::time_point diagnostics_since{};
+  unsigned diagnostics_count = 0;
+  Clock::time_point shortage_told{};
+  bool shortage_was_told = false;
+};
+
+inline constexpr std::size_t kMaxSilentLinks = 64;
+inline constexpr std::size_t kMaxLinksPerPid = 64;
+inline constexpr std::uint64_t kListenerToken = 2;
+constexpr std::uint64_t socket_token(LinkId id) { return id * 4; }
+constexpr std::uint64_t watch_token(LinkId id) { return id * 4 + 1; }
+
+/// "p-<process id>" is somebody's socket, "t-<random>" one that is not yet listening or not yet renamed.
+std::string name_of(const ProcessId& process);
+
+}  // namespace baton::transport

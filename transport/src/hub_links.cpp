@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: Apache-2.0
+// One connection: packets in and out, the handshake, and every way in which it can end.
+#include <algorithm>
+
+#include "baton/os/crash_point.hpp"
+#include "baton/os/process.hpp"
+#include "hub_impl.hpp"
+
+namespace baton::transport {
+namespace {
+
+// So that one talkative peer does not keep the others waiting.
+constexpr int kMaxPacketsPerRound = 64;
+constexpr auto kInFlightPause = std::chrono::milliseconds(20);
+constexpr std::size_t kMaxRoutes = 16384;
+
+}  // namespace
+
+Link* Hub::Impl::find(LinkId id) {
+  const auto found = links.find(id);
+  return found == links.end() ? nullptr : found->second.get();
+}
+
+std::string Hub::Impl::describe(const Link& link) const {
+  const std::string& name = link.machine.peer().name;
+  return (name.empty() ? "a process" : "process '" + name + "'") + " (pid " + std::to_string(link.info.pid) + ", user " +
+         std::to_string(link.info.uid) + ")";
+}
+
+std::size_t Hub::Impl::links_of_pid(std::int32_t pid) const {
+  std::size_t count = 0;
+  for (const auto& [id, link] : links) {
+    if (link->up && link->info.pid == pid) ++count;
+  }
+  return count;
+}
+
+void Hub::Impl::no_longer_silent(Link& link) {
+  if (std::exchange(link.silent, false)) --silent_count;
+}
+
+void Hub::Impl::refuse_for_ever(const ProcessId& process) {
+  make_room_for_routes();
+  routes[process].refused = true;
+}
+
+// Somebody who joins under ever new identities must not fill the memory. Forgotten refusals cost one more diagnostic.
+void Hub::Impl::make_room_for_routes() {
+  if (routes.size() < kMaxRoutes) return;
+  for (auto route = routes.begin(); route != routes.end();) {
+    const Route& r = route->second;
+    route = r.mine == 0 && r.up == 0 && r.retry == 0 ? routes.erase(route) : std::next(route);
+  }
+}
+
+Link& Hub::Impl::add_link(os::UniqueFd socket, bool initiator) {
+  auto link = std::make_unique<Link>();
+  link->id = next_link++;
+  link->initiator = initiator;
+  const os::PeerCredentials credentials = os::peer_credentials(socket.get());
+  link->info.pid = credentials.pid;
+  link->info.uid = credentials.uid;
+  link->socket = std::move(socket);
+  (void)poller.add(link->socket.get(), socket_token(link->id));
+  // The second signal of death costs a descriptor: only while there are plenty.
+  link->watch = os::watch_socket_peer(link->socket.get());
+  if (link->watch && static_cast<std::size_t>(link->watch.get()) > os::descriptor_limit() / 2) link->watch.reset();
+  if (link->watch) (void)poller.add(link->watch.get(), watch_token(link->id));
+  return *links.emplace(link->id, std::move(link)).first->second;
+}
+
+void Hub::Impl::on_readable(LinkId id) {
+  for (int i = 0; i < kMaxPacketsPerRound; ++i) {
+    Link* link = find(id);
+    if (link == nullptr || stopping.load(std::memory_order_acquire)) return;
+    os::ReceivedPacket packet;
+    os::IoStatus status{};
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (link->doom || !link->socket) return;
+      status = os::receive_packet(link->socket.get(), buffer.get(), kMaxPacketBytes, kMaxFrameFds, packet);
+    }
+    switch (status) {
+      case os::IoStatus::kDone:
+        break;
+      case os::IoStatus::kWouldBlock:
+        return;
+      case os::IoStatus::kReset:
+        continue;  // reported once; then what is left, then the end of file
+      default:
+        hung_up(*link);
+        return;
+    }
+    if (packet.truncated) {
+      end_link(*link, {{Errc::protocol_violation, describe(*link) + " sent a packet larger than " +
+                                                      std::to_string(kMaxPacketBytes) + " bytes"}, Bye::kViolation, true});
+      return;
+    }
+    if (packet.fds_lost) {
+      if (os::reserve_descriptor()) {
+        end_link(*link, {{Errc::protocol_violation, describe(*link) + " sent more than " + std::to_string(kMaxFrameFds) +
+                                                        " descriptors in one packet"}, Bye::kViolation, true});
+      } else {
+        // A frame without its descriptors is lost; a fresh connection brings everything again.
+        end_link(*link, {os::system_error("cannot receive the descriptors that " + describe(*link) + " sent", EMFILE),
+                         Bye::kNoDescriptors, true});
+      }
+      return;
+    }
+    if (packet.size_bytes == 0) {
+      hung_up(*link);
+      return;
+    }
+    on_step(*link, link->machine.on_packet(buffer.get(), packet.size_bytes, std::move(packet.fds)));
+  }
+}
+
+void Hub::Impl::on_step(Link& link, LinkMachine::Step&& step) {
+  using Kind = LinkMachine::Step::Kind;
+  switch (step.kind) {
+    case Kind::kNothing:
+      return;
+    case Kind::kHello:
+      on_hello(link);
+      return;
+    case Kind::kBye:
+      on_bye(link, step);
+      return;
+    case Kind::kFrame: {
+      Result<void> accepted;
+      call([&] { accepted = handler.on_frame(link.id, std::move(step.frame)); });
+      if (accepted) return;
+      end_link(link, {{accepted.error().code, describe(link) + ": " + accepted.error().message}, Bye::kViolation, true});
+      return;
+    }
+    case Kind::kVersion: {
+      link.info.version = link.machine.peer().version;
+      const std::string text = "process '" + self_name + "' speaks version " + std::to_string(kProtocolVersion) +
+                               " of Baton's protocol, " + describe(link) + " version " + std::to_string(link.info.version) +
+                               "; build both with the same Baton";
+      if (!link.initiator) {  // so that the other side can name both, too
+        const std::lock_guard<std::mutex> lock(mutex);
+        Hello hello;
+        hello.pid = os::process_id();
+        hello.process_id = self;
+        hello.name = self_name;
+        send_now(link, encode_hello(hello));
+      }
+      // Both directions may be on their way at once: tell the user once.
+      link.process = link.machine.peer().process_id;
+      const auto route = routes.find(link.process);
+      const bool first = route == routes.end() || !route->second.refused;
+      end_link(link, {{Errc::version_mismatch, text}, Bye::kVersion, first});
+      return;
+    }
+    case Kind::kViolation:
+      end_link(link, {{step.error.code, describe(link) + ": " + step.error.message}, Bye::kViolation, true});
+      return;
+  }
+}
+
+void Hub::Impl::on_hello(Link& link) {
+  BATON_CRASH_POINT("hub.hello_received");
+  const Hello& hello = link.machine.peer();
+  if (link.info.pid == 0) link.info.pid = hello.pid;
+  link.info.process_id = hello.process_id;
+  link.info.name = hello.name;
+  link.info.version = hello.version;
+  if (hello.process_id == self || (link.initiator && hello.process_id != link.process)) {
+    end_link(link, {{Errc::protocol_violation, describe(link) + " claims another process's identity"}, Bye::kViolation, true});
+    return;
+  }
+  if (link.initiator) {
+    go_up(link);
+    return;
+  }
+  no_longer_silent(link);
+  make_room_for_routes();
+  Route& route = routes[hello.process_id];
+  if (route.refused || (link.info.pid != 0 && links_of_pid(link.info.pid) >= kMaxLinksPerPid)) {
+    end_link(link, {{Errc::protocol_violation, route.refused ? "refused before" : describe(link) + " joins too often"},
+                    Bye::kViolation, !route.refused});
+    return;
+  }
+  switch (judge_arrival(self, hello.process_id, route.up != 0, route.mine != 0)) {
+    case Arrival::kRefuse:
+      end_link(link, {{Errc::disconnected, "another connection of the same processes survives"}, Bye::kDuplicate, false});
+      return;
+    case Arrival::kAcceptInsteadOfMine:
+      // Without a BYE: the other side refuses it by the same rule.
+      if (Link* mine = find(route.mine)) drop_link(*mine, {Errc::disconnected, "duplicate"});
+      route.mine = 0;
+      break;
+    case Arrival::kAccept:
+      break;
+  }
+  link.process = hello.process_id;
+  Hello answer;
+  answer.pid = os::process_id();
+  answer.process_id = self;
+  answer.name = self_name;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    send_now(link, encode_hello(answer));
+  }
+  BATON_CRASH_POINT("hub.answer_sent");
+  go_up(link);
+}
+
+void Hub::Impl::go_up(Link& link) {
+  cancel(std::exchange(link.handshake_timer, 0));
+  Route& route = routes[link.process];
+  if (route.mine == link.id) route.mine = 0;
+  if (route.retry != 0) cancel(std::exchange(route.retry, 0));
+  route.up = link.id;
+  route.attempts = 0;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    link.up = true;
+  }
+  up_count.fetch_add(1, std::memory_order_relaxed);
+  BATON_CRASH_POINT("hub.up");
+  call([&] { handler.on_peer_up(link.id, link.info); });
+}
+
+void Hub::Impl::on_bye(Link& link, const LinkMachine::Step& step) {
+  const ProcessId process = link.process;
+  const bool initiator = link.initiator;
+  const bool was_up = link.up;
+  const std::string who = describe(link);
+  switch (step.bye) {
+    case Bye::kLeaving:
+      drop_link(link, {Errc::disconnected, who + " left"});
+      routes.erase(process);
+      return;
+    case Bye::kVersion:
+    case Bye::kViolation: {
+      const Errc code = step.bye == Bye::kVersion ? Errc::version_mismatch : Errc::protocol_violation;
+      const std::string text = who + " refuses this process: " + step.error.message;
+      if (initiator || was_up) {
+        const bool first = !routes[process].refused;
+        refuse_for_ever(process);
+        if (first) diagnose(Diagnostic::Level::kError, code, text);
+      }
+      drop_link(link, {code, text});
+      return;
+    }
+    case Bye::kNoDescriptors:
+      diagnose(Diagnostic::Level::kWarning, Errc::out_of_descriptors, who + ": " + step.error.message + "; trying again");
+      break;
+    case Bye::kDuplicate:
+    case Bye::kStalled:
+    case Bye::kTimeout:
+      break;
+  }
+  drop_link(link, {Errc::disconnected, who + " ended the connection: " + step.error.message});
+  if (initiator || was_up) retry_later(process);
+}
+
+void Hub::Impl::on_handshake_timeout(LinkId id) {
+  Link* link = find(id);
+  if (link == nullptr) return;
+  link->handshake_timer = 0;
+  if (link->up) return;
+  const auto seconds = std::to_string(std::chrono::duration<double>(options.handshake_timeout).count()).substr(0, 4);
+  if (!link->initiator) {
+    end_link(*link, {{Errc::timed_out, describe(*link) + " connected and said nothing for " + seconds + " s"}, Bye::kTimeout, true});
+    return;
+  }
+  if (os::socket_peer_gone(link->socket.get())) {  // dead before the pidfd could be had
+    on_process_end(id);
+    return;
+  }
+  // It may be stopped, or in a debugger. The connection waits in its backlog and will be answered when it goes on; if it dies,
+  // the socket or the pidfd says so.
+  diagnose(Diagnostic::Level::kWarning, Errc::timed_out,
+           describe(*link) + " has not answered for " + seconds + " s (stopped, or overloaded?); still waiting for it");
+}
+
+// End of file without a good-bye: death, or a peer that gave up on this one while it was stopped. Connecting again tells which,
+// and removes the name of a dead one.
+void Hub::Impl::hung_up(Link& link) {
+  const ProcessId process = link.process;
+  const bool again = link.initiator || link.up;
+  drop_link(link, {Errc::disconnected, describe(link) + " ended without saying good-bye"});
+  if (again) retry_later(process);
+}
+
+// The pidfd's word: the process is dead, even if a child made behind the C library's back still holds its sockets open.
+void Hub::Impl::on_process_end(LinkId id) {
+  // What it sent before its death still counts.
+  for (int i = 0; i < 1024; ++i) {
+    Link* link = find(id);
+    if (link == nullptr) return;
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (link->doom || !os::readable_now(link->socket.get())) break;
+    }
+    on_readable(id);
+  }
+  Link* link = find(id);
+  if (link == nullptr) return;
+  const ProcessId process = link->process;
+  const bool mine = link->initiator;
+  const bool known = mine || link->up;
+  drop_link(*link, {Errc::disconnected, describe(*link) + " died"});
+  if (mine) {
+    // The pidfd is that of the process that listened under this name.
+    sweep(name_of(process));
+    routes.erase(process);
+  } else if (known) {
+    retry_later(process);  // only the listener's death proves that the name is dead
+  }
+}
+
+void Hub::Impl::end_link(Link& link, const Doom& doom) {
+  const ProcessId process = link.process;
+  const bool known = link.initiator || link.up;
+  if (is_final(doom.bye) && process != ProcessId{}) refuse_for_ever(process);
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    clear_queue(link);
+    send_now(link, encode_bye(doom.bye, doom.reason.message));
+  }
+  drop_link(link, doom.reason);
+  if (doom.tell_user) diagnose(Diagnostic::Level::kWarning, doom.reason.code, doom.reason.message);
+  // After a lack of descriptors this side is the one that knows when to try again; a stalled peer comes back by itself.
+  if (known && doom.bye == Bye::kNoDescriptors) retry_later(process);
+}
+
+void Hub::Impl::drop_link(Link& link, const Error& reason) {
+  const LinkId id = link.id;
+  const bool was_up = link.up;
+  no_longer_silent(link);
+  if (link.handshake_timer != 0) cancel(link.handshake_timer);
+  const auto route = routes.find(link.process);
+  if (route != routes.end()) {
+    if (route->second.mine == id) route->second.mine = 0;
+    if (route->second.up == id) route->second.up = 0;
+  }
+  std::unique_ptr<Link> gone;  // destroyed outside the lock
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (link.socket) poller.remove(link.socket.get());
+    if (link.watch) poller.remove(link.watch.get());
+    link.socket.reset();
+    link.watch.reset();
+    const auto found = links.find(id);
+    gone = std::move(found->second);
+    links.erase(found);
+  }
+  if (!was_up) return;
+  up_count.fetch_sub(1, std::memory_order_relaxed);
+  call([&] { handler.on_peer_down(id, reason); });
+}
+
+void Hub::Impl::doom(Link& link, Doom how) {
+  if (link.doom) return;
+  link.doom = std::move(how);
+  doomed.push_back(link.id);
+  if (!on_thread()) poller.wake();
+}
+
+void Hub::Impl::reap_doomed() {
+  for (;;) {
+    std::vector<LinkId> batch;
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      batch.swap(doomed);
+    }
+    if (batch.empty()) return;
+    for (const LinkId id : batch) {
+      Link* link = find(id);
+      if (link == nullptr || stopping.load(std::memory_order_acquire)) continue;
+      const Doom how = *link->doom;
+      end_link(*link, how);
+    }
+  }
+}
+
+void Hub::Impl::send_now(Link& link, const std::vector<std::uint8_t>& packet) {
+  if (!link.socket) return;
+  // A peer that is gone or does not read misses it: the hang-up says the same with fewer words.
+  (void)os::send_packet(link.socket.get(), packet.data(), packet.size(), nullptr, 0, nullptr, 0);
+}
+
+void Hub::Impl::send(PeerId peer, Outgoing frame) {
+  Outgoing dropped;  // descriptors are closed outside the lock
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (is_child.load(std::memory_order_relaxed) || stopping.load(std::memory_order_relaxed)) return;
+  const auto found = links.find(peer);
+  if (found == links.end() || !found->second->up || found->second->doom) return;
+  Link& link = *found->second;
+  if (link.queue.empty() && !link.pausing) {
+    const os::IoStatus status = push(link, frame);
+    if (status == os::IoStatus::kDone || status == os::IoStatus::kClosed || status == os::IoStatus::kError) {
+      dropped = std::move(frame);  // sent, or the background thread is about to see the hang-up
+      return;
+    }
+    if (status == os::IoStatus::kTooManyInFlight) link.pausing = true;
+  }
+  link.queued_bytes += frame.cost();
+  link.queued_fds += frame.fds.size();
+  if (link.queued_bytes > kMaxQueuedBytes || link.queued_fds > kMaxQueuedFds) {
+    link.queued_bytes -= frame.cost();
+    link.queued_fds -= frame.fds.size();
+    dropped = std::move(frame);
+    doom(link, {{Errc::disconnected, describe(link) + " has not read for too long and " + std::to_string(link.queue.size()) +
+                                         " frames wait for it; it is disconnected and may come back when it goes on"},
+                Bye::kStalled, true});
+    return;
+  }
+  link.queue.push_back(std::move(frame));
+  if (link.pausing && link.queue.size() == 1) {
+    // Timers are made under the same lock: leave that to the background thread.
+    posted.push_back([this, peer] {
+      schedule(Clock::now() + kInFlightPause, [this, peer] { on_writable(peer); });
+    });
+    poller.wake();
+  } else if (!link.pausing && !link.want_write) {
+    link.want_write = true;
+    poller.modify(link.socket.get(), socket_token(link.id), true);
+  }
+}
+
+// As many packets of the frame as the socket takes now.
+os::IoStatus Hub::Impl::push(Link& link, Outgoing& frame) {
+  std::array<int, kMaxFrameFds> fds{};
+  do {
+    const bool first = frame.sent_bytes == 0;
+    const std::size_t size = std::min(kMaxPacketPayloadBytes, frame.payload.size() - frame.sent_bytes);
+    const bool last = frame.sent_bytes + size == frame.payload.size();
+    PacketHeader header;
+    header.type = frame.type;
+    header.flags = last ? 0 : kMoreFollows;
+    header.payload_bytes = static_cast<std::uint32_t>(size);
+    std::size_t fd_count = 0;
+    if (first) {
+      for (const os::SharedFd& fd : frame.fds) fds[fd_count++] = fd->get();
+    }
+    header.fd_count = static_cast<std::uint8_t>(fd_count);
+    const auto bytes = encode_header(header);
+    const os::IoStatus status = os::send_packet(link.socket.get(), bytes.data(), bytes.size(),
+                                                frame.payload.data() + frame.sent_bytes, size, fds.data(), fd_count);
+    if (status != os::IoStatus::kDone) return status;
+    BATON_CRASH_POINT("hub.packet_sent");
+    frame.sent_bytes += size;
+  } while (frame.sent_bytes < frame.payload.size());
+  return os::IoStatus::kDone;
+}
+
+void Hub::Impl::flush(Link& link) {
+  link.pausing = false;
+  while (!link.queue.empty()) {
+    Outgoing& frame = link.queue.front();
+    const os::IoStatus status = push(link, frame);
+    if (status == os::IoStatus::kTooManyInFlight) {
+      link.pausing = true;
+      break;
+    }
+    if (status == os::IoStatus::kWouldBlock) break;
+    link.queued_bytes -= frame.cost();
+    link.queued_fds -= frame.fds.size();
+    link.queue.pop_front();
+  }
+  const bool want_write = !link.queue.empty() && !link.pausing;
+  if (want_write != link.want_write) {
+    link.want_write = want_write;
+    poller.modify(link.socket.get(), socket_token(link.id), want_write);
+  }
+}
+
+void Hub::Impl::clear_queue(Link& link) {
+  link.queue.clear();
+  link.queued_bytes = 0;
+  link.queued_fds = 0;
+}
+
+void Hub::Impl::on_writable(LinkId id) {
+  Link* link = find(id);
+  if (link == nullptr) return;
+  bool pause = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (link->doom || !link->socket) return;
+    flush(*link);
+    pause = link->pausing;
+  }
+  if (pause) schedule(Clock::now() + kInFlightPause, [this, id] { on_writable(id); });
+}
+
+}  // namespace baton::transport

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several hubs in one process: discovery, frames, timers, orderly ends. Hostile peers: hub_hostile_test.cpp; real processes:
+// hub_processes_test.cpp.
+#include "hub.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <future>
+#include <thread>
+
+#include "baton/os/directory.hpp"
+#include "baton/os/unix_socket.hpp"
+#include "hub_test_support.hpp"
+
+namespace baton::transport {
+namespace {
+
+os::SharedFd pipe_end() {
+  int ends[2];
+  EXPECT_EQ(::pipe(ends), 0);
+  ::close(ends[1]);
+  return std::make_shared<os::UniqueFd>(ends[0]);
+}
+
+TEST(Hub, TwoMeetInEitherOrderAndKnowEachOther) {
+  const TemporaryDirectory directory;
+  TestHub a(directory, "first");
+  TestHub b(directory, "second");
+  ASSERT_TRUE(a.recorder.has_peers(1));
+  ASSERT_TRUE(b.recorder.has_peers(1));
+  EXPECT_TRUE(a.recorder.eventually([&](const Recorder& r) {
+    const PeerInfo& info = r.up_.begin()->second;
+    return info.name == "second" && info.pid == ::getpid() && info.uid == ::geteuid() && info.process_id == b.hub->process_id() &&
+           info.version == 1;
+  }));
+  EXPECT_EQ(a.hub->peer_count(), 1U);
+  EXPECT_EQ(directory.names().size(), 2U);
+}
+
+TEST(Hub, ManyThatStartAtOnceMeetExactlyOnceEach) {
+  const TemporaryDirectory directory;
+  constexpr std::size_t kHubs = 24;
+  std::vector<std::unique_ptr<TestHub>> hubs(kHubs);
+  std::vector<std::thread> starters;
+  for (auto& hub : hubs) starters.emplace_back([&hub, &directory] { hub = std::make_unique<TestHub>(directory); });
+  for (std::thread& starter : starters) starter.join();
+  for (auto& hub : hubs) EXPECT_TRUE(hub->recorder.has_peers(kHubs - 1)) << hub->hub->peer_count();
+  for (auto& hub : hubs) {
+    EXPECT_TRUE(hub->recorder.eventually([](const Recorder& r) { return r.ups_ == kHubs - 1 && r.downs_.empty(); }))
+        << hub->recorder.all_diagnostics();
+  }
+}
+
+TEST(Hub, OnesOfDifferentDomainsDoNotMeet) {
+  const TemporaryDirectory directory;
+  TestHub a(directory, "a", 1);
+  TestHub b(directory, "b", 2);
+  TestHub c(directory, "c", 2);
+  ASSERT_TRUE(b.recorder.has_peers(1));
+  ASSERT_TRUE(c.recorder.has_peers(1));
+  EXPECT_EQ(a.hub->peer_count(), 0U);
+  EXPECT_EQ(a.hub->domain(), 1);
+}
+
+TEST(Hub, FramesArriveInOrderWithTheirDescriptors) {
+  const TemporaryDirectory directory;
+  TestHub a(directory);
+  TestHub b(directory);
+  ASSERT_TRUE(a.recorder.has_peers(1) && b.recorder.has_peers(1));
+  const PeerId to_b = a.recorder.only_peer();
+  constexpr std::size_t kFrames = 500;
+  for (std::size_t i = 0; i < kFrames; ++i) {
+    std::vector<os::SharedFd> fds;
+    for (std::size_t n = 0; n < i % (kMaxFrameFds + 1); ++n) fds.push_back(pipe_end());
+    a.hub->send(to_b, static_cast<std::uint16_t>(kFirstUserFrame + i), std::vector<std::uint8_t>(i, static_cast<std::uint8_t>(i)),
+                std::move(fds));
+  }
+  ASSERT_TRUE(b.recorder.has_frames(kFrames)) << b.recorder.all_diagnostics();
+  EXPECT_TRUE(b.recorder.eventually([&](const Recorder& r) {
+    for (std::size_t i = 0; i < kFrames; ++i) {
+      const Frame& frame = r.frames_[i];
+      if (frame.type != kFirstUserFrame + i || frame.payload.size() != i || frame.fds.size() != i % (kMaxFrameFds + 1)) return false;
+      for (const os::UniqueFd& fd : frame.fds) {
+        struct stat status {};
+        if (::fstat(fd.get(), &status) != 0 || !S_ISFIFO(status.st_mode)) return false;
+      }
+    }
+    return r.frames_.size() == kFrames;
+  }));
+}
+
+TEST(Hub, TheLargestFrameTravelsInParts) {
+  const TemporaryDirectory directory;
+  TestHub a(directory);
+  TestHub b(directory);
+  ASSERT_TRUE(a.recorder.has_peers(1));
+  std::vector<std::uint8_t> payload(kMaxPayloadBytes);
+  for (std::size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<std::uint8_t>(i * 7 + i / 256);
+  for (int i = 0; i < 3; ++i) a.hub->send(a.recorder.only_peer(), 0x200, payload, {pipe_end()});
+  ASSERT_TRUE(b.recorder.has_frames(3));
+  EXPECT_TRUE(b.recorder.eventually([&](const Recorder& r) {
+    return r.frames_[2].payload == payload && r.frames_[2].fds.size() == 1;
+  }));
+}
+
+TEST(Hub, SendersOnManyThreadsDoNotMixTheirFrames) {
+  const TemporaryDirectory directory;
+  TestHub a(directory);
+  TestHub b(directory);
+  ASSERT_TRUE(a.recorder.has_peers(1));
+  const PeerId peer = a.recorder.only_peer();
+  constexpr std::size_t kThreads = 4;
+  constexpr std::size_t kEach = 4;
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (std::size_t i = 0; i < kEach; ++i) {
+        a.hub->send(peer, static_cast<std::uint16_t>(kFirstUserFrame + t), std::vector<std::uint8_t>(40000, static_cast<std::uint8_t>(i)));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_TRUE(b.recorder.has_frames(kThreads * kEach)) << a.recorder.all_diagnostics();
+  EXPECT_TRUE(b.recorder.eventually([&](const Recorder& r) {
+    std::map<std::uint16_t, std::uint8_t> next;
+    for (const Frame& frame : r.frames_) {
+      if (frame.payload != std::vector<std::uint8_t>(40000, next[frame.type]++)) return false;
+    }
+    return true;
+  }));
+}
+
+TEST(Hub, AnOrderlyEndIsToldAndLeavesNothingBehind) {
+  const TemporaryDirectory directory;
+  TestHub a(directory, "stays");
+  {
+    TestHub b(directory, "leaves");
+    ASSERT_TRUE(a.recorder.has_peers(1));
+    ASSERT_TRUE(b.recorder.has_peers(1));
+  }
+  ASSERT_TRUE(a.recorder.has_peers(0));
+  EXPECT_TRUE(a.recorder.eventually([](const Recorder& r) {
+    return r.downs_.at(0).code == Errc::disconnected && r.downs_.at(0).message.find("'leaves'") != std::string::npos &&
+           r.downs_.at(0).message.find("left") != std::string::npos;
+  }));
+  EXPECT_EQ(directory.names().size(), 1U);
+  a.hub.reset();
+  EXPECT_TRUE(directory.names().empty());
+  EXPECT_EQ(a.recorder.all_diagnostics(), "");
+}
+
+TEST(Hub, WhatWasSentBeforeTheEndStillArrives) {
+  const TemporaryDirectory directory;
+  TestHub a(directory);
+  auto b = std::make_unique<TestHub>(directory);
+  ASSERT_TRUE(a.recorder.has_peers(1) && b->recorder.has_peers(1));
+  for (int i = 0; i < 10; ++i) b->hub->send(b->recorder.only_peer(), 0x100, {1, 2, 3});
+  b.reset();
+  ASSERT_TRUE(a.recorder.has_peers(0));
+  EXPECT_TRUE(a.recorder.has_frames(10));
+}
+
+TEST(Hub, AnErrorOfTheHandlerEndsThatConnectionOnly) {
+  const TemporaryDirectory directory;
+  TestHub a(directory, "victim");
+  TestHub b(directory, "good");
+  TestHub c(directory, "bad");
+  ASSERT_TRUE(a.recorder.has_peers(2) && b.recorder.has_peers(2) && c.recorder.has_peers(2));
+  PeerId victim = 0;
+  ASSERT_TRUE(c.recorder.eventually([&](const Recorder& r) {
+    for (const auto& [id, info] : r.up_) {
+      if (info.name == "victim") victim = id;
+    }
+    return victim != 0;
+  }));
+  c.hub->send(victim, Recorder::kRejected, {});
+  EXPECT_TRUE(a.recorder.has_peers(1));
+  EXPECT_TRUE(a.recorder.has_diagnostic(Errc::protocol_violation, "process 'bad'"));
+  EXPECT_TRUE(a.recorder.has_diagnostic(Errc::protocol_violation, "nobody likes")) << a.recorder.all_diagnostics();
+  EXPECT_TRUE(c.recorder.has_diagnostic(Errc::protocol_violation, "refuses this process")) << c.recorder.all_diagnostics();
+  EXPECT_TRUE(b.recorder.has_peers(2));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(a.hub->peer_count(), 1U) << "a violator does not come back";
+}
+
+TEST(Hub, ADisconnectedPeerStaysAway) {
+  const TemporaryDirectory directory;
+  TestHub a(directory, "a");
+  TestHub b(directory, "b");
+  ASSERT_TRUE(a.recorder.has_peers(1) && b.recorder.has_peers(1));
+  a.hub->disconnect(a.recorder.only_peer(), {Errc::malformed_message, "its message is broken"});
+  ASSERT_TRUE(a.recorder.has_peers(0) && b.recorder.has_peers(0));
+  EXPECT_TRUE(a.recorder.eventually([](const Recorder& r) { return r.downs_.at(0).code == Errc::malformed_message; }));
+  EXPECT_TRUE(b.recorder.has_diagnostic(Errc::protocol_violation, "its message is broken"));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(a.hub->peer_count(), 0U);
+  EXPECT_EQ(b.hub->peer_count(), 0U);
+}
+
+TEST(Hub, PostedFunctionsAndTimersRunInOrderOnTheBackgroundThread) {
+  const TemporaryDirectory directory;
+  TestHub a(directory);
+  std::promise<std::vector<int>> done;
+  auto order = std::make_shared<std::vector<int>>();
+  const auto now = std::chrono::steady_clock::now();
+  EXPECT_FALSE(a.hub->on_background_thread());
+  a.hub->schedule(now + std::chrono::milliseconds(60), [&] { order->push_back(3); done.set_value(*order); });
+  const TimerId cancelled = a.hub->schedule(now + std::chrono::milliseconds(30), [&] { order->push_back(99); });
+  a.hub->schedule(now + std::chrono::milliseconds(20), [&] {
+    order->push_back(a.hub->on_background_thread() ? 2 : -1);
+    a.hub->cancel(cancelled);
+  });
+  a.hub->post([&] { order->push_back(a.hub->on_background_thread() ? 1 : -1); });
+  EXPECT_EQ(done.get_future().get(), (std::vector<int>{1, 2, 3}));
+  EXPECT_GE(std::chrono::steady_clock::now() - now, std::chrono::milliseconds(60));
+  a.hub->cancel(12345);
+}
+
+TEST(Hub, MayBeDestroyedOnItsOwnThread) {
+  const TemporaryDirectory directory;
+  TestHub a(directory);
+  TestHub b(directory);
+  ASSERT_TRUE(a.recorder.has_peers(1) && b.recorder.has_peers(1));
+  std::promise<void> gone;
+  a.hub->post([&] {
+    a.hub.reset();
+    gone.set_value();
+  });
+  gone.get_future().get();
+  EXPECT_TRUE(b.recorder.has_peers(0));
+  for (int i = 0; i < 200 && directory.names().size() != 1; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(directory.names().size(), 1U);
+}
+
+TEST(Hub, ThatWasNeverStartedLeavesNothing) {
+  const TemporaryDirectory directory;
+  Recorder recorder;
+  HubOptions options;
+  options.domain = 0;
+  options.runtime_directory = directory.path();
+  auto hub = Hub::create(options, recorder);
+  ASSERT_TRUE(hub) << hub.error().message;
+  (*hub)->post([] { ADD_FAILURE(); });
+  (*hub)->send(1, 0x100, {});
+  hub->reset();
+  EXPECT_TRUE(directory.names().empty());
+}
+
+TEST(Hub, WorksInADirectoryWhosePathIsLongerThanASocketAddress) {
+  const TemporaryDirectory directory;
+  std::string deep = directory.path();
+  for (int i = 0; i < 10; ++i) deep += "/a-directory-with-a-long-name";
+  std::filesystem::create_directories(deep);
+  ASSERT_GT(deep.size(), 200U);
+  Recorder ra;
+  Recorder rb;
+  HubOptions options;
+  options.domain = 0;
+  options.runtime_directory = deep;
+  auto a = Hub::create(options, ra);
+  auto b = Hub::create(options, rb);
+  ASSERT_TRUE(a.ok() && b.ok());
+  ASSERT_TRUE((*a)->start().ok() && (*b)->start().ok());
+  EXPECT_TRUE(ra.has_peers(1) && rb.has_peers(1));
+}
+
+TEST(Hub, SweepsTheNamesOfTheDeadAndLeavesStrangersFilesAlone) {
+  const TemporaryDirectory directory;
+  const std::string domain = directory.path() + "/0";
+  { TestHub a(directory); }
+  // A dead process's socket: bound, listened on, closed.
+  const std::string dead = domain + "/p-000102030405060708090a0b0c0d0e0f";
+  const std::string file = domain + "/p-ff0102030405060708090a0b0c0d0e0f";
+  {
+    os::UniqueFd listener;
+    const auto opened = os::open_directory(-1, domain);
+    ASSERT_EQ(os::listen_at(opened.fd.get(), domain, "p-000102030405060708090a0b0c0d0e0f", 0600, ~0U, listener), os::IoStatus::kDone);
+  }
+  ASSERT_TRUE(std::filesystem::exists(dead));
+  std::fclose(std::fopen(file.c_str(), "w"));
+  std::fclose(std::fopen((domain + "/notes.txt").c_str(), "w"));
+  TestHub b(directory);
+  TestHub c(directory);
+  ASSERT_TRUE(b.recorder.has_peers(1) && c.recorder.has_peers(1));
+  EXPECT_FALSE(std::filesystem::exists(dead));
+  EXPECT_TRUE(std::filesystem::exists(file));
+  EXPECT_TRUE(std::filesystem::exists(domain + "/notes.txt"));
+  EXPECT_EQ(b.recorder.all_diagnostics(), "");
+}
+
+}  // namespace
+}  // namespace baton::transport

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the hub's tests share: a runtime directory of their own, a handler that records, a raw client that keeps no rules.
+// Thread rules: Recorder is thread-safe; its hub calls it on the background thread.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "hub.hpp"
+
+namespace baton::transport {
+
+/// Long enough for a loaded machine: it decides only how long a failing test takes.
+inline constexpr auto kPatience = std::chrono::seconds(20);
+
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "baton-hub-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
+    path_ = pattern;
+  }
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  const std::string& path() const { return path_; }
+  /// Names in domain `domain`'s directory.
+  std::vector<std::string> names(int domain = 0) const {
+    std::vector<std::string> out;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(path_ + "/" + std::to_string(domain), ignored)) {
+      out.push_back(entry.path().filename().string());
+    }
+    return out;
+  }
+
+ private:
+  std::string path_;
+};
+
+class Recorder final : public HubHandler {
+ public:
+  void on_peer_up(PeerId peer, const PeerInfo& info) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    EXPECT_TRUE(up_.emplace(peer, info).second) << "up twice";
+    ++ups_;
+    changed_.notify_all();
+  }
+  void on_peer_down(PeerId peer, const Error& reason) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    EXPECT_EQ(up_.erase(peer), 1U) << "down without up";
+    downs_.push_back(reason);
+    changed_.notify_all();
+  }
+  Result<void> on_frame(PeerId peer, Frame&& frame) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    EXPECT_EQ(up_.count(peer), 1U) << "a frame of a peer that is not up";
+    if (frame.type == kRejected) return Error{Errc::protocol_violation, "a frame that nobody likes"};
+    frames_.push_back(std::move(frame));
+    changed_.notify_all();
+    return {};
+  }
+  void on_diagnostic(const Diagnostic& diagnostic) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    diagnostics_.push_back(diagnostic);
+    changed_.notify_all();
+  }
+
+  static constexpr std::uint16_t kRejected = 0x666;
+
+  template <class Predicate>
+  bool eventually(Predicate predicate, std::chrono::nanoseconds patience = kPatience) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    return changed_.wait_for(lock, patience, [&] { return predicate(*this); });
+  }
+  bool has_peers(std::size_t count) {
+    return eventually([&](const Recorder& r) { return r.up_.size() == count; });
+  }
+  bool has_frames(std::size_t count) {
+    return eventually([&](const Recorder& r) { return r.frames_.size() >= count; });
+  }
+  bool has_diagnostic(Errc code, const std::string& part = "") {
+    return eventually([&](const Recorder& r) { return r.find_diagnostic(code, part); });
+  }
+  bool find_diagnostic(Errc code, const std::string& part) const {
+    for (const Diagnostic& d : diagnostics_) {
+      if (d.code == code && d.text.find(part) != std::string::npos) return true;
+    }
+    return false;
+  }
+  PeerId only_peer() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return up_.size() == 1 ? up_.begin()->first : 0;
+  }
+  std::string all_diagnostics() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::string out;
+    for (const Diagnostic& d : diagnostics_) out += std::string(errc_name(d.code)) + ": " + d.text + "\n";
+    return out;
+  }
+
+  // Under the lock of eventually()'s predicate, or when the hub is gone.
+  std::map<PeerId, PeerInfo> up_;
+  std::size_t ups_ = 0;
+  std::vector<Error> downs_;
+  std::vector<Frame> frames_;
+  std::vector<Diagnostic> diagnostics_;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
+/// A hub with its recorder; started.
+struct TestHub {
+  explicit TestHub(const TemporaryDirectory& directory, const std::string& name = "test", int domain = 0,
+                   std::chrono::milliseconds handshake_timeout = std::chrono::seconds(5)) {
+    HubOptions options;
+    options.domain = domain;
+    options.runtime_directory = directory.path();
+    options.name = name;
+    options.handshake_timeout = handshake_timeout;
+    options.on_diagnostic = [this](const Diagnostic& diagnostic) { recorder.on_diagnostic(diagnostic); };
+    auto made = Hub::create(options, recorder);
+    if (!made) throw Exception(made.error());
+    hub = std::move(*made);
+    hub->start().or_throw();
+  }
+  Recorder recorder;
+  std::unique_ptr<Hub> hub;
+};
+
+}  // namespace baton::transport

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where processes meet: <runtime directory>/<domain>. Chooses, makes and checks both; see docs/format/handshake.md, "The
+// directory", for the rules and why.
+// Thread rules: no state; reads the environment.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "baton/os/directory.hpp"
+#include "baton/os/result.hpp"
+
+namespace baton::transport {
+
+inline constexpr int kMaxDomain = 9999;
+
+struct DirectoryOptions {
+  std::string runtime_directory;  ///< empty: BATON_RUNTIME_DIR, else the first usable default
+  /// What the tests replace: the environment and the kernel's word on a directory.
+  std::function<const char*(const char*)> environment;
+  std::function<os::OpenedDirectory(int, const std::string&)> open = os::open_directory;
+};
+
+/// `wanted`, or for -1 BATON_DOMAIN, else ROS_DOMAIN_ID, else 0. Error: invalid_argument, naming the variable and its value.
+Result<int> resolve_domain(int wanted, const DirectoryOptions& options = {});
+
+struct DomainDirectory {
+  os::UniqueFd runtime;  ///< held open so that cleaners see it in use
+  os::UniqueFd fd;
+  std::string path;
+  std::uint32_t socket_mode = 0600;
+  std::uint32_t gid = ~0U;  ///< the group that shares the directory; ~0: nobody
+};
+
+/// Errors: no_runtime_directory, foreign_runtime_directory, out_of_descriptors.
+Result<DomainDirectory> open_domain_directory(int domain, const DirectoryOptions& options = {});
+
+}  // namespace baton::transport

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime_directory.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+namespace baton::transport {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RuntimeDirectory : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "baton-directory-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    root_ = pattern;
+    options_.environment = [this](const char* name) -> const char* {
+      const auto found = variables_.find(name);
+      return found == variables_.end() ? nullptr : found->second.c_str();
+    };
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  Error failure() {
+    auto opened = open_domain_directory(0, options_);
+    EXPECT_FALSE(opened.ok());
+    return opened.ok() ? Error{} : opened.error();
+  }
+  static mode_t mode_of(const std::string& path) {
+    struct stat status {};
+    EXPECT_EQ(::stat(path.c_str(), &status), 0);
+    return status.st_mode & 07777U;
+  }
+
+  std::string root_;
+  DirectoryOptions options_;
+  std::map<std::string, std::string> variables_;
+};
+
+TEST_F(RuntimeDirectory, IsMadePrivateWhateverTheUmask) {
+  const mode_t before = ::umask(0);
+  options_.runtime_directory = root_ + "/fresh";
+  auto opened = open_domain_directory(3, options_);
+  ::umask(before);
+  ASSERT_TRUE(opened) << opened.error().message;
+  EXPECT_EQ(opened->path, root_ + "/fresh/3");
+  EXPECT_EQ(mode_of(root_ + "/fresh"), 0700U);
+  EXPECT_EQ(mode_of(root_ + "/fresh/3"), 0700U);
+  EXPECT_EQ(opened->socket_mode, 0600U);
+}
+
+TEST_F(RuntimeDirectory, ComesFromTheEnvironmentAndMayEndWithASlash) {
+  variables_["BATON_RUNTIME_DIR"] = root_ + "/named/";
+  auto opened = open_domain_directory(0, options_);
+  ASSERT_TRUE(opened) << opened.error().message;
+  EXPECT_EQ(opened->path, root_ + "/named/0");
+}
+
+TEST_F(RuntimeDirectory, SharedWithAGroupPassesTheGroupOnToDomainsAndSockets) {
+  ASSERT_EQ(::chmod(root_.c_str(), 02770), 0);
+  options_.runtime_directory = root_;
+  auto opened = open_domain_directory(0, options_);
+  ASSERT_TRUE(opened) << opened.error().message;
+  EXPECT_EQ(mode_of(root_ + "/0"), 02770U);
+  EXPECT_EQ(opened->socket_mode, 0660U);
+}
+
+TEST_F(RuntimeDirectory, ThatEverybodyMayWriteIsRefused) {
+  ASSERT_EQ(::chmod(root_.c_str(), 01777), 0);
+  options_.runtime_directory = root_;
+  const Error error = failure();
+  EXPECT_EQ(error.code, Errc::foreign_runtime_directory);
+  EXPECT_NE(error.message.find("writable by everybody"), std::string::npos) << error.message;
+}
+
+TEST_F(RuntimeDirectory, OfAnotherUserIsRefusedUnlessSharedWithAGroup) {
+  options_.runtime_directory = root_;
+  std::uint32_t mode = 0700;
+  std::uint32_t gid = ::getegid();
+  options_.open = [&](int parent, const std::string& name) {
+    auto directory = os::open_directory(parent, name);
+    directory.info.uid = ::geteuid() + 1;
+    directory.info.mode = mode;
+    directory.info.gid = gid;
+    return directory;
+  };
+  const Error error = failure();
+  EXPECT_EQ(error.code, Errc::foreign_runtime_directory);
+  EXPECT_NE(error.message.find(root_), std::string::npos);
+  EXPECT_NE(error.message.find("belongs to user " + std::to_string(::geteuid() + 1)), std::string::npos) << error.message;
+  mode = 02770;
+  EXPECT_TRUE(open_domain_directory(0, options_));
+  gid = 0xFFFFFF;
+  EXPECT_EQ(failure().code, Errc::foreign_runtime_directory);
+}
+
+TEST_F(RuntimeDirectory, OnANetworkFileSystemIsRefusedByName) {
+  options_.runtime_directory = root_;
+  for (const auto& [magic, name] : std::map<std::uint64_t, std::string>{{0x6969, "NFS"}, {0xFF534D42, "CIFS"}, {0x65735546, "FUSE"}, {0x01021997, "9P"}}) {
+    options_.open = [magic = magic](int parent, const std::string& path) {
+      auto directory = os::open_directory(parent, path);
+      directory.info.file_system = magic;
+      return directory;
+    };
+    const Error error = failure();
+    EXPECT_EQ(error.code, Errc::foreign_runtime_directory);
+    EXPECT_NE(error.message.find(name), std::string::npos) << error.message;
+  }
+}
+
+TEST_F(RuntimeDirectory, ThatIsASymbolicLinkIsRefused) {
+  fs::create_directory(root_ + "/real");
+  fs::create_directory_symlink(root_ + "/real", root_ + "/link");
+  options_.runtime_directory = root_ + "/link";
+  const Error error = failure();
+  EXPECT_EQ(error.code, Errc::foreign_runtime_directory);
+  EXPECT_NE(error.message.find("symbolic link"), std::string::npos) << error.message;
+}
+
+TEST_F(RuntimeDirectory, UnderAMissingParentIsAnErrorThatNamesIt) {
+  options_.runtime_directory = root_ + "/missing/dir";
+  const Error error = failure();
+  EXPECT_EQ(error.code, Errc::no_runtime_directory);
+  EXPECT_NE(error.message.find(root_ + "/missing/dir"), std::string::npos) << error.message;
+}
+
+TEST_F(RuntimeDirectory, ThatIsAFileIsAnError) {
+  const std::string file = root_ + "/file";
+  FILE* made = std::fopen(file.c_str(), "w");
+  ASSERT_NE(made, nullptr);
+  std::fclose(made);
+  options_.runtime_directory = file;
+  EXPECT_EQ(failure().code, Errc::no_runtime_directory);
+}
+
+TEST_F(RuntimeDirectory, MustBeAbsolute) {
+  variables_["BATON_RUNTIME_DIR"] = "relative";
+  EXPECT_EQ(failure().code, Errc::no_runtime_directory);
+}
+
+TEST(Domain, ComesFromItsOwnVariableThenFromThatOfRos) {
+  std::map<std::string, std::string> variables;
+  DirectoryOptions options;
+  options.environment = [&](const char* name) -> const char* {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  };
+  EXPECT_EQ(*resolve_domain(-1, options), 0);
+  variables["ROS_DOMAIN_ID"] = "17";
+  EXPECT_EQ(*resolve_domain(-1, options), 17);
+  variables["BATON_DOMAIN"] = "5";
+  EXPECT_EQ(*resolve_domain(-1, options), 5);
+  EXPECT_EQ(*resolve_domain(9, options), 9);
+  variables["BATON_DOMAIN"] = "";
+  EXPECT_EQ(*resolve_domain(-1, options), 17);
+}
+
+TEST(Domain, ThatIsNoNumberInRangeIsAnErrorThatNamesVariableAndValue) {
+  for (const std::string text : {"x", "-1", "1 ", "10000", "99999999999999999999", "0x10", "1.5"}) {
+    DirectoryOptions options;
+    options.environment = [&](const char* name) { return std::string(name) == "BATON_DOMAIN" ? text.c_str() : nullptr; };
+    const auto result = resolve_domain(-1, options);
+    ASSERT_FALSE(result.ok()) << text;
+    EXPECT_EQ(result.error().code, Errc::invalid_argument);
+    EXPECT_NE(result.error().message.find("BATON_DOMAIN is '" + text + "'"), std::string::npos) << result.error().message;
+  }
+  EXPECT_FALSE(resolve_domain(-2).ok());
+  EXPECT_FALSE(resolve_domain(10000).ok());
+}
+
+}  // namespace
+}  // namespace baton::transport

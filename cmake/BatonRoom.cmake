@@ -26,7 +26,7 @@ function(baton_warnings target)
   set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # gcc 12 reports these falsely in inlined standard-library code at -O2 and above.
-    list(APPEND warnings -Wno-stringop-overflow -Wno-array-bounds -Wno-maybe-uninitialized -Wno-restrict)
+    list(APPEND warnings -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds -Wno-maybe-uninitialized -Wno-restrict)
   endif()
   if(BATON_WERROR)
     list(APPEND warnings -Werror)

@@ -2,10 +2,12 @@
 #include <baton/msg/sensor_msgs/image.hpp>
 #include <baton/node/node.hpp>
 
+using baton::msg::sensor_msgs::Image;
+
 int main() {
   baton::shutdown_on_signals();
   baton::Node node("camera");
-  auto publisher = node.advertise<baton::msg::sensor_msgs::Image>("image");
+  auto publisher = node.advertise<Image>("image");
   baton::Executor executor;
   executor.add(node);
   auto timer = node.create_timer(std::chrono::milliseconds(33), [&] {

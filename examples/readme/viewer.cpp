@@ -3,10 +3,12 @@
 #include <baton/node/node.hpp>
 #include <iostream>
 
+using baton::msg::sensor_msgs::Image;
+
 int main() {
   baton::shutdown_on_signals();
   baton::Node node("viewer");
-  auto subscription = node.subscribe<baton::msg::sensor_msgs::Image>("image", 4, [](const auto& image) {
+  auto subscription = node.subscribe<Image>("image", 4, [](const Image& image) {
     std::cout << image.width << "x" << image.height << " " << image.data.size() << " bytes" << std::endl;
   });
   baton::Executor executor;

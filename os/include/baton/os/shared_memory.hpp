@@ -34,6 +34,8 @@ class SharedMapping {
   explicit operator bool() const noexcept { return base_ != nullptr; }
   std::byte* base() const noexcept { return base_; }
   std::size_t size() const noexcept { return size_; }
+  /// The process (os/fork.hpp) that it is mapped in.
+  std::uint32_t generation() const noexcept { return generation_; }
 
   /// What create_segment() and map_segment() make; not for others.
   static Result<SharedMapping> map(int fd, std::size_t size, bool writable);

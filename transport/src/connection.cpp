@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "connection.hpp"
+
+#include "baton/os/crash_point.hpp"
+#include "baton/os/trace.hpp"
+#include "reader.hpp"
+
+namespace baton::transport {
+
+EventLine::EventLine(EventLine&& other) noexcept
+    : pages_(std::move(other.pages_)), page_(std::move(other.page_)), index_(other.index_) {}
+
+EventLine& EventLine::operator=(EventLine&& other) noexcept {
+  std::swap(pages_, other.pages_);
+  std::swap(page_, other.page_);
+  std::swap(index_, other.index_);
+  return *this;
+}
+
+EventLine::~EventLine() {
+  if (!page_ || page_->mapping.generation() != os::fork_generation()) return;
+  const std::lock_guard<std::mutex> lock(pages_->mutex_);
+  page_->used[index_] = false;
+}
+
+ControlLine* EventLine::line() const noexcept {
+  return reinterpret_cast<ControlLine*>(page_->mapping.base()) + index_;
+}
+
+Result<EventLine> EventPages::allocate() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  EventLine out;
+  for (const auto& page : pages_) {
+    for (std::uint32_t i = 0; i < kLinesPerPage && !out.page_; ++i) {
+      if (page->used[i]) continue;
+      out.page_ = page;
+      out.index_ = i;
+    }
+    if (out.page_) break;
+  }
+  if (!out.page_) {
+    Result<os::CreatedSegment> created = os::create_segment("baton-events", kEventPageBytes, os::Writers::kOnlyCreator);
+    if (!created) return created.error();
+    auto page = std::make_shared<EventPage>();
+    page->mapping = std::move(created->mapping);
+    page->fd = std::make_shared<const os::UniqueFd>(std::move(created->fd));
+    pages_.push_back(page);
+    out.page_ = std::move(page);
+    out.index_ = 0;
+  }
+  out.page_->used[out.index_] = true;
+  out.pages_ = shared_from_this();
+  return out;
+}
+
+TakenSample::TakenSample(TakenSample&& other) noexcept { *this = std::move(other); }
+
+TakenSample& TakenSample::operator=(TakenSample&& other) noexcept {
+  if (this == &other) return *this;
+  release();
+  header_ = std::exchange(other.header_, nullptr);
+  size_bytes_ = other.size_bytes_;
+  token_ = other.token_;
+  sequence_ = other.sequence_;
+  reception_time_ns_ = other.reception_time_ns_;
+  connection_ = other.connection_;
+  segment_ = other.segment_;
+  return *this;
+}
+
+TakenSample::~TakenSample() { release(); }
+
+void TakenSample::release() noexcept {
+  if (header_ == nullptr) return;
+  header_ = nullptr;
+  ReaderConnection& connection = *connection_;
+  // In a forked child the sample is the parent's affair, and the connection segment is not even mapped.
+  if (connection.generation != os::fork_generation()) return;
+  BATON_TRACE2(release, sequence_, size_bytes_);
+  BATON_CRASH_POINT("release.before_store");
+  connection.hand_over->releases().release(token_);
+  BATON_CRASH_POINT("release.after_store");
+  // release: pairs with the acquire in ReaderImpl::drop_retired; our reads are over before the segment is unmapped.
+  segment_->held.fetch_sub(1, std::memory_order_release);
+  if (connection.outstanding.fetch_sub(1, std::memory_order_relaxed) == connection.limit.load(std::memory_order_relaxed)) {
+    // It was full: a waiter that ignored this connection may look again.
+    if (const std::shared_ptr<ReaderImpl> owner = connection.owner.lock()) owner->ring();
+  }
+  connection.drop_reference();
+}
+
+}  // namespace baton::transport

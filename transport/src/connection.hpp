@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two ends of one writer/reader pair and the shared memory between them. Byte tables: docs/format/connection.md.
+//
+//   event page      one memfd per process with a line per writer; the writer writes, readers map it read-only
+//   ring            one memfd per connection; the writer writes, the reader maps it read-only
+//   connection      one memfd per connection, made by the reader; both write (cursor by CAS, the rest by the reader only)
+//
+// Thread rules: WriterConnection belongs to its writer's mutex. ReaderConnection is counted; its queue belongs to its reader's
+// mutex, the words that say so are atomics for wait sets and samples.
+// Invariants: (1) a ReaderConnection outlives every sample taken from it, and every data segment such a sample lies in stays
+// mapped; (2) in a forked child nothing here touches shared memory.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "baton/memory/hand_over.hpp"
+#include "baton/memory/pool.hpp"
+#include "baton/os/fork.hpp"
+#include "baton/os/shared_memory.hpp"
+#include "baton/os/unique_fd.hpp"
+#include "baton/transport/transport.hpp"
+#include "hub.hpp"
+
+namespace baton::transport {
+
+class ReaderImpl;
+
+using Platform = memory::StdPlatform;
+using WakeWord = memory::WakeWord<Platform>;
+using Ring = memory::RingLayout<Platform>;
+using Layout = memory::ConnectionLayout<Platform>;
+
+/// A writer's words that all its readers see.
+struct ControlLine {
+  WakeWord event;                          //  0  incremented per publish; readers sleep on it
+  std::uint32_t reserved;                  //  4
+  std::atomic<std::int64_t> asserted_ns;   //  8  CLOCK_MONOTONIC of the last sign of life (manual liveliness)
+  std::uint8_t unused[48];                 // 16
+};
+static_assert(sizeof(ControlLine) == 64);
+
+inline constexpr std::size_t kEventPageBytes = 4096;
+inline constexpr std::size_t kLinesPerPage = kEventPageBytes / sizeof(ControlLine);
+
+/// One page of control lines.
+struct EventPage {
+  os::SharedMapping mapping;
+  os::SharedFd fd;
+  std::array<bool, kLinesPerPage> used{};
+};
+
+class EventPages;
+
+/// A line in use; given back at destruction.
+class EventLine {
+ public:
+  EventLine() = default;
+  EventLine(EventLine&& other) noexcept;
+  EventLine& operator=(EventLine&& other) noexcept;
+  ~EventLine();
+  ControlLine* line() const noexcept;
+  const os::SharedFd& fd() const noexcept { return page_->fd; }
+  std::uint32_t offset() const noexcept { return index_ * static_cast<std::uint32_t>(sizeof(ControlLine)); }
+
+ private:
+  friend class EventPages;
+  std::shared_ptr<EventPages> pages_;
+  std::shared_ptr<EventPage> page_;
+  std::uint32_t index_ = 0;
+};
+
+/// All event pages of this process. Thread-safe.
+class EventPages : public std::enable_shared_from_this<EventPages> {
+ public:
+  Result<EventLine> allocate();
+
+ private:
+  friend class EventLine;
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<EventPage>> pages_;
+};
+
+/// The writer's end.
+struct WriterConnection {
+  WriterConnection(os::SharedMapping ring_mapping, os::SharedMapping segment_mapping, const Ring& ring_view,
+                   const Layout& layout, std::uint32_t depth)
+      : ring(std::move(ring_mapping)),
+        segment(std::move(segment_mapping)),
+        hand_over(ring_view, layout, depth),
+        sleeping(layout.sleeping) {}
+
+  os::SharedMapping ring, segment;
+  memory::HandOverWriter<Platform> hand_over;
+  WakeWord* sleeping;
+  Gid reader{};
+  PeerId peer = 0;
+  os::UniqueFd ring_end;          ///< of a reader that waits in poll(); empty: none given
+  bool reliable = false;
+  bool keep_all = false;
+  bool draining = false;          ///< detached: nothing is pushed, held samples come back one by one
+  bool broken = false;            ///< corrupted: ended at the next occasion
+  std::uint32_t held = 0;         ///< granted
+  std::uint64_t pushed = 0;
+};
+
+/// A foreign data segment as one connection uses it.
+struct SegmentUse {
+  std::uint32_t index = 0;
+  std::shared_ptr<memory::ForeignSegment> segment;
+  std::atomic<std::uint32_t> held{0};  ///< samples that lie in it
+  bool retired = false;                ///< unmapped once held is 0
+};
+
+/// The reader's end.
+struct ReaderConnection {
+  enum class State : std::uint8_t {
+    kAttaching,  ///< ATTACH sent
+    kLive,
+    kOrphaned,   ///< the writer is gone; what is unread stays readable
+    kEnded,      ///< nothing is read any more
+  };
+
+  os::SharedMapping segment, event_page, ring;
+  Layout layout;
+  std::optional<memory::HandOverReader<Platform>> hand_over;
+  const ControlLine* line = nullptr;
+  Gid writer{};
+  PeerId peer = 0;
+  QoS offered;
+  std::weak_ptr<ReaderImpl> owner;
+  const std::uint32_t generation = os::fork_generation();
+
+  std::atomic<std::uint32_t> references{1};
+  std::atomic<State> state{State::kAttaching};
+  std::atomic<std::uint32_t> outstanding{0};     ///< samples held
+  std::atomic<std::uint32_t> limit{0};           ///< samples that may be held
+  std::atomic<bool> blocked{false};              ///< the oldest message lies in a segment that has not arrived yet
+  bool ring_given = false;                       ///< the writer has our wake socket
+  bool alive = true;                             ///< liveliness
+  std::uint64_t next_sequence = 0;
+  std::vector<std::unique_ptr<SegmentUse>> segments;
+
+  SegmentUse* find_segment(std::uint32_t index) noexcept {
+    for (const auto& use : segments) {
+      if (use->index == index) return use.get();
+    }
+    return nullptr;
+  }
+  /// Something to take, or something that take() must report.
+  bool readable() const noexcept {
+    const State now = state.load(std::memory_order_acquire);  // pairs with the release in ReaderImpl: hand_over is set
+    return (now == State::kLive || now == State::kOrphaned) && !blocked.load(std::memory_order_relaxed) &&
+           outstanding.load(std::memory_order_relaxed) < limit.load(std::memory_order_relaxed) &&
+           hand_over->queue().ready();
+  }
+  void add_reference() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
+  void drop_reference() noexcept {
+    // acq_rel: pairs with itself; the last one sees what all others did.
+    if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+};
+
+/// A counted pointer to a ReaderConnection.
+class ConnectionRef {
+ public:
+  ConnectionRef() = default;
+  static ConnectionRef adopt(ReaderConnection* connection) noexcept { return ConnectionRef(connection); }
+  explicit ConnectionRef(ReaderConnection& connection) noexcept : connection_(&connection) { connection.add_reference(); }
+  ConnectionRef(const ConnectionRef& other) noexcept : connection_(other.connection_) {
+    if (connection_ != nullptr) connection_->add_reference();
+  }
+  ConnectionRef(ConnectionRef&& other) noexcept : connection_(std::exchange(other.connection_, nullptr)) {}
+  ConnectionRef& operator=(ConnectionRef other) noexcept {
+    std::swap(connection_, other.connection_);
+    return *this;
+  }
+  ~ConnectionRef() {
+    if (connection_ != nullptr) connection_->drop_reference();
+  }
+  ReaderConnection* get() const noexcept { return connection_; }
+  ReaderConnection* operator->() const noexcept { return connection_; }
+  ReaderConnection& operator*() const noexcept { return *connection_; }
+
+ private:
+  explicit ConnectionRef(ReaderConnection* connection) noexcept : connection_(connection) {}
+  ReaderConnection* connection_ = nullptr;
+};
+
+}  // namespace baton::transport

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frames.hpp"
+
+#include "wire.hpp"
+
+namespace baton::transport {
+namespace {
+
+Error bad(const char* frame) {
+  return {Errc::protocol_violation, std::string("malformed ") + frame + " frame"};
+}
+
+WireWriter& put_pair(WireWriter& out, const PairFrame& frame) { return out.put(frame.writer).put(frame.reader); }
+
+void get_pair(WireReader& in, PairFrame& frame) {
+  frame.writer = in.get_array<16>();
+  frame.reader = in.get_array<16>();
+}
+
+void put_qos(WireWriter& out, const QoS& qos) {
+  out.put(static_cast<std::uint8_t>(qos.reliability)).put(static_cast<std::uint8_t>(qos.history));
+  out.put(static_cast<std::uint8_t>(qos.durability)).put(static_cast<std::uint8_t>(qos.liveliness));
+  out.put(qos.depth).put(qos.held);
+  for (const auto duration : {qos.deadline, qos.lifespan, qos.lease}) out.put(std::int64_t{duration.count()});
+}
+
+QoS get_qos(WireReader& in) {
+  QoS qos;
+  const auto flag = [&in] {
+    const auto byte = in.get<std::uint8_t>();
+    if (byte > 1) in.fail();
+    return byte;
+  };
+  qos.reliability = static_cast<Reliability>(flag());
+  qos.history = static_cast<History>(flag());
+  qos.durability = static_cast<Durability>(flag());
+  qos.liveliness = static_cast<Liveliness>(flag());
+  qos.depth = in.get<std::uint32_t>();
+  qos.held = in.get<std::uint32_t>();
+  if (qos.depth == 0 || qos.depth > kMaxDepth || qos.held == 0 || qos.held > kMaxHeld) in.fail();
+  for (auto* duration : {&qos.deadline, &qos.lifespan, &qos.lease}) {
+    *duration = std::chrono::nanoseconds(in.get<std::int64_t>());
+    if (duration->count() < 0) in.fail();
+  }
+  return qos;
+}
+
+}  // namespace
+
+Payload encode(const AnnounceFrame& frame) {
+  WireWriter out;
+  out.put(frame.gid).put(frame.is_writer).put_string(frame.topic).put_string(frame.node).put_string(frame.type_name);
+  out.put(frame.type_hash).put(frame.skeleton_bytes);
+  put_qos(out, frame.qos);
+  return std::move(out).take();
+}
+
+Result<AnnounceFrame> decode_announce(const Payload& bytes) {
+  WireReader in(bytes);
+  AnnounceFrame frame;
+  frame.gid = in.get_array<16>();
+  frame.is_writer = in.get_bool();
+  frame.topic = in.get_string(kMaxNameBytes);
+  frame.node = in.get_string(kMaxNameBytes);
+  frame.type_name = in.get_string(kMaxNameBytes);
+  frame.type_hash = in.get_array<16>();
+  frame.skeleton_bytes = in.get<std::uint32_t>();
+  frame.qos = get_qos(in);
+  if (!in.done() || frame.topic.empty() || frame.skeleton_bytes > memory::kMaxMessageBytes) return bad("ANNOUNCE");
+  return frame;
+}
+
+Payload encode(const PairFrame& frame) {
+  WireWriter out;
+  put_pair(out, frame);
+  return std::move(out).take();
+}
+
+Result<PairFrame> decode_pair(const Payload& bytes) {
+  WireReader in(bytes);
+  PairFrame frame;
+  get_pair(in, frame);
+  if (!in.done()) return bad("DETACH or RING");
+  return frame;
+}
+
+Payload encode(const AttachFrame& frame) {
+  WireWriter out;
+  put_pair(out, frame).put(frame.connection_bytes);
+  return std::move(out).take();
+}
+
+Result<AttachFrame> decode_attach(const Payload& bytes) {
+  WireReader in(bytes);
+  AttachFrame frame;
+  get_pair(in, frame);
+  frame.connection_bytes = in.get<std::uint64_t>();
+  if (!in.done()) return bad("ATTACH");
+  return frame;
+}
+
+Payload encode(const AttachedFrame& frame) {
+  WireWriter out;
+  put_pair(out, frame).put(frame.event_offset).put(frame.ring_capacity).put(frame.ring_bytes).put(frame.held);
+  out.put(frame.first_sequence);
+  return std::move(out).take();
+}
+
+Result<AttachedFrame> decode_attached(const Payload& bytes) {
+  WireReader in(bytes);
+  AttachedFrame frame;
+  get_pair(in, frame);
+  frame.event_offset = in.get<std::uint32_t>();
+  frame.ring_capacity = in.get<std::uint32_t>();
+  frame.ring_bytes = in.get<std::uint64_t>();
+  frame.held = in.get<std::uint32_t>();
+  frame.first_sequence = in.get<std::uint64_t>();
+  if (!in.done()) return bad("ATTACHED");
+  return frame;
+}
+
+Payload encode(const RefusedFrame& frame) {
+  WireWriter out;
+  put_pair(out, frame).put(static_cast<std::uint32_t>(frame.code)).put_string(frame.text);
+  return std::move(out).take();
+}
+
+Result<RefusedFrame> decode_refused(const Payload& bytes) {
+  WireReader in(bytes);
+  RefusedFrame frame;
+  get_pair(in, frame);
+  frame.code = static_cast<Errc>(in.get<std::uint32_t>());
+  frame.text = in.get_string(4096);
+  if (!in.done()) return bad("REFUSED or CLOSED");
+  return frame;
+}
+
+Payload encode(const SegmentFrame& frame) {
+  WireWriter out;
+  out.put(frame.writer).put(frame.index).put(frame.size_bytes);
+  return std::move(out).take();
+}
+
+Result<SegmentFrame> decode_segment(const Payload& bytes) {
+  WireReader in(bytes);
+  SegmentFrame frame;
+  frame.writer = in.get_array<16>();
+  frame.index = in.get<std::uint32_t>();
+  frame.size_bytes = in.get<std::uint64_t>();
+  if (!in.done() || frame.index > 0xFFFF) return bad("SEGMENT or RETIRED");
+  return frame;
+}
+
+Payload encode(const DefinitionFrame& frame) {
+  WireWriter out;
+  out.put(frame.endpoint).put_string(std::string_view(frame.text).substr(0, kMaxDefinitionBytes));
+  return std::move(out).take();
+}
+
+Result<DefinitionFrame> decode_definition(const Payload& bytes) {
+  WireReader in(bytes);
+  DefinitionFrame frame;
+  frame.endpoint = in.get_array<16>();
+  frame.text = in.get_string(kMaxDefinitionBytes);
+  if (!in.done()) return bad("DEFINITION");
+  return frame;
+}
+
+Payload encode(const AccountFrame& frame) {
+  WireWriter out;
+  out.put(frame.backed_bytes).put(frame.limit_bytes);
+  return std::move(out).take();
+}
+
+Result<AccountFrame> decode_account(const Payload& bytes) {
+  WireReader in(bytes);
+  AccountFrame frame;
+  frame.backed_bytes = in.get<std::uint64_t>();
+  frame.limit_bytes = in.get<std::uint64_t>();
+  if (!in.done()) return bad("ACCOUNT");
+  return frame;
+}
+
+Payload encode_gid(const Gid& gid) { return Payload(gid.begin(), gid.end()); }
+
+Result<Gid> decode_gid(const Payload& bytes) {
+  WireReader in(bytes);
+  const Gid gid = in.get_array<16>();
+  if (!in.done()) return bad("WITHDRAW or DEFINITION_REQUEST");
+  return gid;
+}
+
+Payload encode_name(const std::string& name) {
+  WireWriter out;
+  out.put_string(std::string_view(name).substr(0, kMaxNameBytes));
+  return std::move(out).take();
+}
+
+Result<std::string> decode_name(const Payload& bytes) {
+  WireReader in(bytes);
+  std::string name = in.get_string(kMaxNameBytes);
+  if (!in.done()) return bad("NODE");
+  return name;
+}
+
+}  // namespace baton::transport

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+// Endpoints of this process and what users ask. Frames are handled in participant_frames.cpp, matching in matching.cpp.
+#include "participant.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+
+#include "baton/os/clock.hpp"
+#include "baton/os/process.hpp"
+
+namespace baton::transport {
+namespace {
+
+/// Participants of this process by domain directory. A forked child starts with an empty one: the parent's mutex may be locked
+/// for ever there.
+struct Registry {
+  const std::uint32_t generation = os::fork_generation();
+  std::mutex mutex;
+  std::map<std::string, std::weak_ptr<ParticipantImpl>> participants;
+};
+
+Registry& registry() {
+  static std::atomic<Registry*> current{new Registry};
+  Registry* now = current.load(std::memory_order_acquire);
+  while (now->generation != os::fork_generation()) {
+    auto* fresh = new Registry;
+    // acq_rel: pairs with the acquire above. The parent's registry is left alone in the child.
+    if (current.compare_exchange_strong(now, fresh, std::memory_order_acq_rel)) return *fresh;
+    delete fresh;
+  }
+  return *now;
+}
+
+Result<void> check(const std::string& topic, const TypeInfo& type, const QoS& qos) {
+  const auto invalid = [&topic](const std::string& what) {
+    return Error{Errc::invalid_argument, "endpoint on '" + topic + "': " + what};
+  };
+  if (topic.empty() || topic.size() > kMaxNameBytes) return invalid("the topic name must have 1 to 1024 bytes");
+  if (type.name.size() > kMaxNameBytes) return invalid("the type name is longer than 1024 bytes");
+  if (qos.depth == 0 || qos.depth > kMaxDepth) return invalid("QoS depth must be 1 to 65536");
+  if (qos.held == 0 || qos.held > kMaxHeld) return invalid("QoS held must be 1 to 65536");
+  if (qos.deadline.count() < 0 || qos.lifespan.count() < 0 || qos.lease.count() < 0) {
+    return invalid("QoS durations must not be negative");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Participant>> Participant::join(const ParticipantOptions& options) {
+  return ParticipantImpl::join(options);
+}
+
+ParticipantImpl::ParticipantImpl() : generation_(os::fork_generation()) {}
+
+Result<std::shared_ptr<Participant>> ParticipantImpl::join(const ParticipantOptions& options) {
+  const std::shared_ptr<ParticipantImpl> made(new ParticipantImpl);
+  HubOptions hub_options;
+  hub_options.domain = options.domain;
+  hub_options.runtime_directory = options.runtime_directory;
+  hub_options.on_diagnostic = [self = made.get()](const Diagnostic& diagnostic) {
+    std::vector<std::function<void(const Diagnostic&)>> callbacks;
+    {
+      const std::lock_guard<std::mutex> lock(self->pids_mutex_);
+      callbacks = self->on_diagnostic_;
+    }
+    for (const auto& callback : callbacks) callback(diagnostic);
+  };
+  Result<std::unique_ptr<Hub>> hub = Hub::create(hub_options, *made);
+  if (!hub) return hub.error();
+
+  std::shared_ptr<ParticipantImpl> participant;
+  {
+    Registry& known = registry();
+    const std::lock_guard<std::mutex> lock(known.mutex);
+    std::weak_ptr<ParticipantImpl>& entry = known.participants[(*hub)->domain_directory()];
+    participant = entry.lock();
+    if (!participant) {
+      made->hub_ = std::move(*hub);
+      if (options.on_diagnostic) made->on_diagnostic_.push_back(options.on_diagnostic);
+      if (Result<void> started = made->hub_->start(); !started) return started.error();
+      entry = made;
+      return std::shared_ptr<Participant>(made);
+    }
+  }
+  if (options.on_diagnostic) {
+    const std::lock_guard<std::mutex> lock(participant->pids_mutex_);
+    participant->on_diagnostic_.push_back(options.on_diagnostic);
+  }
+  return std::shared_ptr<Participant>(participant);
+}
+
+ParticipantImpl::~ParticipantImpl() { hub_.reset(); }  // first: its callbacks use everything else
+
+Result<void> ParticipantImpl::usable() const {
+  if (generation_ != os::fork_generation()) {
+    return Error{Errc::forked, "this node belongs to the parent process; make a new one in the child"};
+  }
+  return {};
+}
+
+Gid ParticipantImpl::new_gid() {  // with mutex_
+  Gid gid{};
+  // Process id (random) with the endpoint's number folded into its last bytes: unique in the domain, stable for a writer.
+  const ProcessId& process = hub_->process_id();
+  std::copy(process.begin(), process.end(), gid.begin());
+  for (std::size_t i = 0; i < 4; ++i) gid[12 + i] = static_cast<std::uint8_t>(next_endpoint_ >> (8 * i));
+  ++next_endpoint_;
+  return gid;
+}
+
+void ParticipantImpl::send(PeerId peer, FrameType type, Payload payload, std::vector<os::SharedFd> fds) {
+  if (peer != kSelf) {
+    hub_->send(peer, static_cast<std::uint16_t>(type), std::move(payload), std::move(fds));
+    return;
+  }
+  auto frame = std::make_shared<Frame>();
+  frame->type = static_cast<std::uint16_t>(type);
+  frame->payload = std::move(payload);
+  for (const os::SharedFd& fd : fds) {
+    os::UniqueFd copy(::fcntl(fd->get(), F_DUPFD_CLOEXEC, 0));
+    if (!copy) {
+      diagnose(Diagnostic::Level::kError, Errc::out_of_descriptors,
+               "no file descriptor left to connect endpoints of this process; raise RLIMIT_NOFILE");
+      return;
+    }
+    frame->fds.push_back(std::move(copy));
+  }
+  hub_->post([this, frame] {
+    if (Result<void> handled = on_frame(kSelf, std::move(*frame)); !handled) {
+      diagnose(Diagnostic::Level::kError, handled.error().code, handled.error().message);
+    }
+  });
+}
+
+void ParticipantImpl::diagnose(Diagnostic::Level level, Errc code, std::string text) {
+  hub_->post([this, diagnostic = Diagnostic{level, code, std::move(text)}] {
+    std::vector<std::function<void(const Diagnostic&)>> callbacks;
+    {
+      const std::lock_guard<std::mutex> lock(pids_mutex_);
+      callbacks = on_diagnostic_;
+    }
+    for (const auto& callback : callbacks) callback(diagnostic);
+  });
+}
+
+os::SharedFd ParticipantImpl::duplicate(int fd) {
+  os::UniqueFd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!copy) {
+    diagnose(Diagnostic::Level::kError, Errc::out_of_descriptors,
+             "no file descriptor left to share a data segment; its messages are lost for readers; raise RLIMIT_NOFILE");
+    return nullptr;
+  }
+  return std::make_shared<const os::UniqueFd>(std::move(copy));
+}
+
+void ParticipantImpl::broadcast(FrameType type, const Payload& payload) {  // with mutex_
+  for (const auto& [peer, state] : peers_) hub_->send(peer, static_cast<std::uint16_t>(type), payload);
+}
+
+void ParticipantImpl::graph_changed() {
+  {
+    const std::lock_guard<std::mutex> lock(version_mutex_);
+    ++version_;
+  }
+  version_changed_.notify_all();
+}
+
+Result<std::shared_ptr<Writer>> ParticipantImpl::create_writer(const WriterOptions& options) {
+  if (Result<void> ok = usable(); !ok) return ok.error();
+  if (Result<void> ok = check(options.topic, options.type, options.qos); !ok) return ok.error();
+  auto self = std::static_pointer_cast<ParticipantImpl>(shared_from_this());
+  Gid gid;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    gid = new_gid();
+  }
+  Result<std::shared_ptr<WriterImpl>> writer = WriterImpl::create(std::move(self), options, gid);
+  if (!writer) return writer.error();
+  const std::shared_ptr<WriterImpl> impl = *writer;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    writers_[gid] = impl;
+    const AnnounceFrame frame = impl->announcement();
+    broadcast(FrameType::kAnnounce, encode(frame));
+    if (Topic* topic = graph_.add_endpoint(kSelf, frame)) match_new(*topic, topic->endpoints.back());
+  }
+  graph_changed();
+  impl->start_timers();
+  // The endpoint ends with the last user handle, though the participant and samples keep parts of it.
+  return std::shared_ptr<Writer>(impl.get(), [impl](Writer*) { impl->close(); });
+}
+
+Result<std::shared_ptr<Reader>> ParticipantImpl::create_reader(const ReaderOptions& options) {
+  if (Result<void> ok = usable(); !ok) return ok.error();
+  if (Result<void> ok = check(options.topic, options.type, options.qos); !ok) return ok.error();
+  auto self = std::static_pointer_cast<ParticipantImpl>(shared_from_this());
+  std::shared_ptr<ReaderImpl> impl;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const Gid gid = new_gid();
+    impl = std::make_shared<ReaderImpl>(std::move(self), options, gid);
+    readers_[gid] = impl;
+    const AnnounceFrame frame = impl->announcement();
+    broadcast(FrameType::kAnnounce, encode(frame));
+    if (Topic* topic = graph_.add_endpoint(kSelf, frame)) match_new(*topic, topic->endpoints.back());
+  }
+  graph_changed();
+  impl->start_timers();
+  return std::shared_ptr<Reader>(impl.get(), [impl](Reader*) { impl->close(); });
+}
+
+void ParticipantImpl::withdraw_writer(const Gid& gid) {
+  std::shared_ptr<WriterImpl> kept;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = writers_.find(gid);
+    if (found == writers_.end()) return;
+    kept = std::move(found->second);
+    writers_.erase(found);
+    broadcast(FrameType::kWithdraw, encode_gid(gid));
+    static_cast<void>(on_withdraw(kSelf, gid));
+  }
+  graph_changed();
+}
+
+void ParticipantImpl::withdraw_reader(const Gid& gid) {
+  std::shared_ptr<ReaderImpl> kept;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = readers_.find(gid);
+    if (found == readers_.end()) return;
+    kept = std::move(found->second);
+    readers_.erase(found);
+    broadcast(FrameType::kWithdraw, encode_gid(gid));
+    static_cast<void>(on_withdraw(kSelf, gid));
+    for (auto at = remote_writers_.begin(); at != remote_writers_.end();) {
+      const bool used = std::any_of(readers_.begin(), readers_.end(),
+                                    [&](const auto& entry) { return entry.second->uses(at->first); });
+      at = used ? std::next(at) : remote_writers_.erase(at);
+    }
+  }
+  graph_changed();
+}
+
+void ParticipantImpl::add_node(const std::string& name) {
+  if (!usable()) return;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    graph_.add_node(kSelf, name);
+    broadcast(FrameType::kNodeUp, encode_name(name));
+  }
+  graph_changed();
+}
+
+void ParticipantImpl::remove_node(const std::string& name) {
+  if (!usable()) return;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    graph_.remove_node(kSelf, name);
+    broadcast(FrameType::kNodeDown, encode_name(name));
+  }
+  graph_changed();
+}
+
+std::vector<EndpointInfo> ParticipantImpl::endpoints() const {
+  std::vector<EndpointInfo> out;
+  if (!usable()) return out;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  graph_.for_each_endpoint([&](const Topic& topic, const EndpointRecord& record) {
+    EndpointInfo info;
+    info.gid = record.gid;
+    info.is_writer = record.is_writer;
+    info.topic = topic.name;
+    info.type_name = record.type->name;
+    info.type_hash = record.type->hash;
+    info.node = *record.node;
+    info.qos = record.qos;
+    info.pid = pid_of(record.peer);
+    out.push_back(std::move(info));
+  });
+  return out;
+}
+
+std::vector<std::pair<std::string, std::int32_t>> ParticipantImpl::nodes() const {
+  std::vector<std::pair<std::string, std::int32_t>> out;
+  if (!usable()) return out;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  graph_.for_each_node([&](PeerId peer, const std::string& name) { out.emplace_back(name, pid_of(peer)); });
+  return out;
+}
+
+std::uint64_t ParticipantImpl::graph_version() const {
+  if (!usable()) return 0;
+  const std::lock_guard<std::mutex> lock(version_mutex_);
+  return version_;
+}
+
+Result<std::uint64_t> ParticipantImpl::wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout) {
+  if (Result<void> ok = usable(); !ok) return ok.error();
+  std::unique_lock<std::mutex> lock(version_mutex_);
+  const auto differs = [&] { return version_ != seen; };
+  // An unlimited wait_for would overflow; a year is long enough to look again.
+  if (timeout > std::chrono::hours(24 * 365)) timeout = std::chrono::hours(24 * 365);
+  if (!version_changed_.wait_for(lock, timeout, differs)) {
+    return Error{Errc::timed_out, "the graph did not change in the given time"};
+  }
+  return version_;
+}
+
+Participant::MemoryAccount ParticipantImpl::memory_account() const {
+  MemoryAccount out{};
+  if (!usable()) return out;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [gid, writer] : writers_) {
+    const memory::Pool::Account account = writer->memory_account();
+    out.process_backed_bytes += account.backed_bytes;
+    out.process_limit_bytes += account.limit_bytes;
+  }
+  out.domain_backed_bytes = out.process_backed_bytes;
+  out.domain_limit_bytes = out.process_limit_bytes;
+  for (const auto& [peer, state] : peers_) {
+    out.domain_backed_bytes += state.account.backed_bytes;
+    out.domain_limit_bytes += state.account.limit_bytes;
+  }
+  return out;
+}
+
+std::int32_t ParticipantImpl::pid_of(PeerId peer) const {
+  if (peer == kSelf) return os::process_id();
+  const std::lock_guard<std::mutex> lock(pids_mutex_);
+  const auto found = pids_.find(peer);
+  return found == pids_.end() ? 0 : found->second;
+}
+
+void ParticipantImpl::give_ring(PeerId peer, const Gid& writer, const Gid& reader, const os::SharedFd& ring_end) {
+  send(peer, FrameType::kRing, encode(PairFrame{writer, reader}), {ring_end});
+}
+
+void ParticipantImpl::ban(const Gid& endpoint) {
+  hub_->post([this, endpoint] {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (EndpointRecord* record = graph_.find(endpoint).second) record->banned = true;
+  });
+}
+
+void ParticipantImpl::expel(PeerId peer, const Gid& reader, const Gid& writer, const Error& error) {
+  send(peer, FrameType::kDetach, encode(PairFrame{writer, reader}));
+  diagnose(Diagnostic::Level::kError, error.code, error.message);
+  ban(writer);
+  hub_->post([this, writer] {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    release_remote_writer(writer);
+  });
+}
+
+}  // namespace baton::transport

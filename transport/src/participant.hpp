@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// This process in one domain: answers the hub's callbacks, keeps the graph, brings matching endpoints together.
+// Thread rules: mutex_ guards graph, endpoints and peers; it comes before the locks of endpoints and of the hub. User callbacks
+// run on the background thread without any lock.
+// Invariants: (1) an endpoint's ANNOUNCE precedes every other frame about it, on every socket; (2) own endpoints are in the
+// graph under kSelf, and frames to kSelf take the same way as frames to others: a pair in one process is nothing special.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <condition_variable>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "baton/transport/transport.hpp"
+#include "connection.hpp"
+#include "graph.hpp"
+#include "hub.hpp"
+#include "reader.hpp"
+#include "writer.hpp"
+
+namespace baton::transport {
+
+class ParticipantImpl final : public Participant, private HubHandler {
+ public:
+  static Result<std::shared_ptr<Participant>> join(const ParticipantOptions& options);
+  ~ParticipantImpl() override;
+
+  Result<std::shared_ptr<Writer>> create_writer(const WriterOptions& options) override;
+  Result<std::shared_ptr<Reader>> create_reader(const ReaderOptions& options) override;
+  void add_node(const std::string& name) override;
+  void remove_node(const std::string& name) override;
+  std::vector<EndpointInfo> endpoints() const override;
+  std::vector<std::pair<std::string, std::int32_t>> nodes() const override;
+  std::uint64_t graph_version() const override;
+  Result<std::uint64_t> wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout) override;
+  MemoryAccount memory_account() const override;
+  int domain() const override { return hub_->domain(); }
+
+  // --- for endpoints; none of these takes mutex_ unless it says so ---
+  void send(PeerId peer, FrameType type, Payload payload, std::vector<os::SharedFd> fds = {});
+  void post(std::function<void()> fn) { hub_->post(std::move(fn)); }
+  Hub& hub() noexcept { return *hub_; }
+  void diagnose(Diagnostic::Level level, Errc code, std::string text);
+  /// A descriptor to send; null (and a diagnostic) if the process has none left.
+  os::SharedFd duplicate(int fd);
+  EventPages& event_pages() noexcept { return *event_pages_; }
+  void give_ring(PeerId peer, const Gid& writer, const Gid& reader, const os::SharedFd& ring_end);
+  /// Not to be matched again.
+  void ban(const Gid& endpoint);
+  /// A reader found that a writer broke the rules.
+  void expel(PeerId peer, const Gid& reader, const Gid& writer, const Error& error);
+  std::int32_t pid_of(PeerId peer) const;
+  void withdraw_writer(const Gid& gid);  // takes mutex_
+  void withdraw_reader(const Gid& gid);  // takes mutex_
+
+ private:
+  /// A foreign writer that some reader of this process is connected to.
+  struct RemoteWriter {
+    PeerId peer = 0;
+    std::vector<std::pair<std::uint32_t, std::shared_ptr<memory::ForeignSegment>>> segments;
+  };
+  struct PeerState {
+    std::int32_t pid = 0;
+    std::string name;
+    AccountFrame account;
+  };
+  template <class Impl>
+  using Endpoints = std::unordered_map<Gid, std::shared_ptr<Impl>, GidHash>;
+
+  ParticipantImpl();
+  Result<void> usable() const;
+  Gid new_gid();
+  void broadcast(FrameType type, const Payload& payload);
+  void graph_changed();
+
+  // HubHandler
+  void on_peer_up(PeerId peer, const PeerInfo& info) override;
+  void on_peer_down(PeerId peer, const Error& reason) override;
+  Result<void> on_frame(PeerId peer, Frame&& frame) override;
+
+  // frames, with mutex_
+  Result<void> on_announce(PeerId peer, const AnnounceFrame& frame);
+  Result<void> on_withdraw(PeerId peer, const Gid& gid);
+  Result<void> on_attach(PeerId peer, const AttachFrame& frame, const std::vector<os::UniqueFd>& fds);
+  Result<void> on_attached(PeerId peer, const AttachedFrame& frame, const std::vector<os::UniqueFd>& fds);
+  Result<void> on_ended(PeerId peer, const RefusedFrame& frame);
+  Result<void> on_segment(PeerId peer, const SegmentFrame& frame, std::vector<os::UniqueFd>& fds);
+  Result<void> on_retired(PeerId peer, const SegmentFrame& frame);
+  Result<void> on_ring(PeerId peer, const PairFrame& frame, std::vector<os::UniqueFd>& fds);
+  Result<void> on_definition_request(PeerId peer, const Gid& gid);
+  void on_definition(PeerId peer, const DefinitionFrame& frame);
+
+  // matching.cpp, with mutex_
+  void match_new(Topic& topic, const EndpointRecord& added);
+  void match(const std::shared_ptr<WriterImpl>& writer, const EndpointRecord& reader);
+  void match(const std::shared_ptr<ReaderImpl>& reader, const EndpointRecord& writer);
+  template <class Impl>
+  bool compatible(const std::shared_ptr<Impl>& own, const EndpointRecord& other, const QoS& offered, const QoS& requested);
+  void release_remote_writer(const Gid& writer);
+
+  std::unique_ptr<Hub> hub_;
+  const std::uint32_t generation_;
+  std::shared_ptr<EventPages> event_pages_ = std::make_shared<EventPages>();
+
+  mutable std::mutex mutex_;
+  Graph graph_;
+  Endpoints<WriterImpl> writers_;
+  Endpoints<ReaderImpl> readers_;
+  std::unordered_map<PeerId, PeerState> peers_;
+  std::unordered_map<Gid, RemoteWriter, GidHash> remote_writers_;
+  std::unordered_map<Gid, std::vector<Gid>, GidHash> definitions_wanted_;  // of other endpoint -> own endpoints
+  std::uint64_t next_endpoint_ = 1;
+
+  mutable std::mutex pids_mutex_;  // innermost
+  std::unordered_map<PeerId, std::int32_t> pids_;
+  std::vector<std::function<void(const Diagnostic&)>> on_diagnostic_;
+
+  mutable std::mutex version_mutex_;
+  std::condition_variable version_changed_;
+  std::uint64_t version_ = 1;
+};
+
+}  // namespace baton::transport

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// What other processes say. Every handler runs on the background thread; an error ends that peer's connection.
+#include <algorithm>
+
+#include "baton/os/crash_point.hpp"
+#include "participant.hpp"
+
+namespace baton::transport {
+namespace {
+
+Error violation(const std::string& what) { return {Errc::protocol_violation, what}; }
+
+}  // namespace
+
+void ParticipantImpl::on_peer_up(PeerId peer, const PeerInfo& info) {
+  {
+    const std::lock_guard<std::mutex> lock(pids_mutex_);
+    pids_[peer] = info.pid;
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  peers_[peer] = PeerState{info.pid, info.name, {}};
+  BATON_CRASH_POINT("handshake.before_announce");
+  graph_.for_each_node([&](PeerId owner, const std::string& name) {
+    if (owner == kSelf) send(peer, FrameType::kNodeUp, encode_name(name));
+  });
+  for (const auto& [gid, writer] : writers_) send(peer, FrameType::kAnnounce, encode(writer->announcement()));
+  for (const auto& [gid, reader] : readers_) send(peer, FrameType::kAnnounce, encode(reader->announcement()));
+  BATON_CRASH_POINT("handshake.after_announce");
+}
+
+void ParticipantImpl::on_peer_down(PeerId peer, const Error& reason) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [gid, is_writer] : graph_.remove_peer(peer)) {
+      if (!is_writer) continue;
+      for (const auto& [own, reader] : readers_) reader->writer_gone(peer, gid);
+      remote_writers_.erase(gid);
+    }
+    // A process that was only disconnected still reads what it holds: that stays pinned.
+    const bool died = reason.code == Errc::disconnected;
+    for (const auto& [own, writer] : writers_) writer->peer_gone(peer, died);
+    peers_.erase(peer);
+  }
+  {
+    const std::lock_guard<std::mutex> lock(pids_mutex_);
+    pids_.erase(peer);
+  }
+  graph_changed();
+}
+
+Result<void> ParticipantImpl::on_frame(PeerId peer, Frame&& frame) {
+  const auto type = static_cast<FrameType>(frame.type);
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (peer != kSelf && peers_.count(peer) == 0) return {};
+  Result<void> result;
+  const auto handle = [&](auto decoded, auto&& handler) {
+    if (!decoded) {
+      result = decoded.error();
+    } else {
+      result = handler(*decoded);
+    }
+  };
+  switch (type) {
+    case FrameType::kAnnounce:
+      handle(decode_announce(frame.payload), [&](const auto& value) { return on_announce(peer, value); });
+      break;
+    case FrameType::kWithdraw:
+      handle(decode_gid(frame.payload), [&](const auto& value) { return on_withdraw(peer, value); });
+      break;
+    case FrameType::kNodeUp:
+      handle(decode_name(frame.payload), [&](const auto& value) -> Result<void> {
+        if (!graph_.add_node(peer, value)) return violation("a process announced too many nodes");
+        return {};
+      });
+      break;
+    case FrameType::kNodeDown:
+      handle(decode_name(frame.payload), [&](const auto& value) -> Result<void> {
+        graph_.remove_node(peer, value);
+        return {};
+      });
+      break;
+    case FrameType::kAttach:
+      handle(decode_attach(frame.payload), [&](const auto& value) { return on_attach(peer, value, frame.fds); });
+      break;
+    case FrameType::kAttached:
+      handle(decode_attached(frame.payload), [&](const auto& value) { return on_attached(peer, value, frame.fds); });
+      break;
+    case FrameType::kRefused:
+    case FrameType::kClosed:
+      handle(decode_refused(frame.payload), [&](const auto& value) { return on_ended(peer, value); });
+      break;
+    case FrameType::kSegment:
+      handle(decode_segment(frame.payload), [&](const auto& value) { return on_segment(peer, value, frame.fds); });
+      break;
+    case FrameType::kRetired:
+      handle(decode_segment(frame.payload), [&](const auto& value) { return on_retired(peer, value); });
+      break;
+    case FrameType::kDetach:
+      handle(decode_pair(frame.payload), [&](const auto& value) -> Result<void> {
+        const auto writer = writers_.find(value.writer);
+        if (writer != writers_.end()) writer->second->detach(peer, value.reader);
+        return {};
+      });
+      break;
+    case FrameType::kDefinitionRequest:
+      handle(decode_gid(frame.payload), [&](const auto& value) { return on_definition_request(peer, value); });
+      break;
+    case FrameType::kDefinition:
+      handle(decode_definition(frame.payload), [&](const auto& value) -> Result<void> {
+        on_definition(peer, value);
+        return {};
+      });
+      break;
+    case FrameType::kRing:
+      handle(decode_pair(frame.payload), [&](const auto& value) { return on_ring(peer, value, frame.fds); });
+      break;
+    case FrameType::kAccount:
+      handle(decode_account(frame.payload), [&](const auto& value) -> Result<void> {
+        if (peer != kSelf) peers_[peer].account = value;
+        return {};
+      });
+      break;
+    default:
+      return violation("unknown frame type " + std::to_string(frame.type));
+  }
+  lock.unlock();
+  if (type <= FrameType::kNodeDown) graph_changed();
+  return result;
+}
+
+Result<void> ParticipantImpl::on_announce(PeerId peer, const AnnounceFrame& frame) {
+  Topic* topic = graph_.add_endpoint(peer, frame);
+  if (topic == nullptr) return violation("an endpoint id was announced twice, or too many endpoints");
+  // match_new may not change the graph: the record stays where it is.
+  match_new(*topic, topic->endpoints.back());
+  return {};
+}
+
+Result<void> ParticipantImpl::on_withdraw(PeerId peer, const Gid& gid) {
+  const auto [topic, record] = graph_.find(gid);
+  if (record == nullptr || record->peer != peer) return violation("WITHDRAW of an endpoint that was not announced");
+  const bool was_writer = record->is_writer;
+  graph_.remove_endpoint(peer, gid);
+  definitions_wanted_.erase(gid);
+  if (was_writer) {
+    for (const auto& [own, reader] : readers_) reader->writer_gone(peer, gid);
+    remote_writers_.erase(gid);
+  } else {
+    for (const auto& [own, writer] : writers_) writer->reader_gone(peer, gid);
+  }
+  return {};
+}
+
+Result<void> ParticipantImpl::on_attach(PeerId peer, const AttachFrame& frame, const std::vector<os::UniqueFd>& fds) {
+  if (fds.size() != 1) return violation("ATTACH without a connection segment");
+  const auto writer = writers_.find(frame.writer);
+  if (writer == writers_.end()) return {};  // withdrawn meanwhile: WITHDRAW answers
+  const EndpointRecord* record = graph_.find(frame.reader).second;
+  if (record == nullptr) {
+    if (peer == kSelf) return {};  // withdrawn meanwhile
+    return violation("ATTACH for a reader that was not announced");
+  }
+  if (record->peer != peer || record->is_writer) return violation("ATTACH for an endpoint of somebody else");
+  const WriterImpl& own = *writer->second;
+  if (record->banned) return {};
+  if (record->type->name != own.options().type.name || record->type->hash != own.options().type.hash ||
+      !incompatibility(own.options().qos, record->qos).empty()) {
+    return violation("ATTACH between endpoints that do not match");
+  }
+  return writer->second->attach(peer, record->qos, frame, fds[0]);
+}
+
+Result<void> ParticipantImpl::on_attached(PeerId peer, const AttachedFrame& frame, const std::vector<os::UniqueFd>& fds) {
+  const auto reader = readers_.find(frame.reader);
+  if (reader == readers_.end()) return {};
+  const auto remote = remote_writers_.find(frame.writer);
+  if (remote == remote_writers_.end() || remote->second.peer != peer) return {};
+  return reader->second->attached(peer, frame, fds, remote->second.segments);
+}
+
+Result<void> ParticipantImpl::on_ended(PeerId peer, const RefusedFrame& frame) {
+  const auto reader = readers_.find(frame.reader);
+  if (reader == readers_.end()) return {};
+  reader->second->ended_by_writer(peer, frame);
+  release_remote_writer(frame.writer);
+  return {};
+}
+
+Result<void> ParticipantImpl::on_segment(PeerId peer, const SegmentFrame& frame, std::vector<os::UniqueFd>& fds) {
+  if (fds.size() != 1) return violation("SEGMENT without a descriptor");
+  const auto remote = remote_writers_.find(frame.writer);
+  if (remote == remote_writers_.end()) return {};  // nobody listens any more
+  if (remote->second.peer != peer) return violation("SEGMENT of somebody else's writer");
+  for (const auto& [index, segment] : remote->second.segments) {
+    if (index == frame.index) return {};
+  }
+  constexpr std::size_t kMaxSegments = 256;  // a publisher retires old segments long before
+  if (remote->second.segments.size() >= kMaxSegments) return violation("a publisher announced too many data segments");
+  Result<std::shared_ptr<memory::ForeignSegment>> segment =
+      memory::ForeignSegment::map(fds[0].release(), frame.size_bytes);
+  if (!segment) {
+    if (segment.error().code == Errc::protocol_violation) return segment.error();
+    // Our own shortage: this writer's messages cannot be read here.
+    diagnose(Diagnostic::Level::kError, segment.error().code,
+             "cannot map a publisher's data segment, its messages are not received: " + segment.error().message);
+    return {};
+  }
+  remote->second.segments.emplace_back(frame.index, *segment);
+  for (const auto& [gid, reader] : readers_) reader->add_segment(frame.writer, frame.index, *segment);
+  return {};
+}
+
+Result<void> ParticipantImpl::on_retired(PeerId peer, const SegmentFrame& frame) {
+  const auto remote = remote_writers_.find(frame.writer);
+  if (remote == remote_writers_.end() || remote->second.peer != peer) return {};
+  auto& segments = remote->second.segments;
+  segments.erase(std::remove_if(segments.begin(), segments.end(),
+                                [&](const auto& entry) { return entry.first == frame.index; }),
+                 segments.end());
+  for (const auto& [gid, reader] : readers_) reader->retire_segment(frame.writer, frame.index);
+  return {};
+}
+
+Result<void> ParticipantImpl::on_ring(PeerId peer, const PairFrame& frame, std::vector<os::UniqueFd>& fds) {
+  if (fds.size() != 1) return violation("RING without a descriptor");
+  const auto writer = writers_.find(frame.writer);
+  if (writer != writers_.end()) writer->second->set_ring(peer, frame.reader, std::move(fds[0]));
+  return {};
+}
+
+}  // namespace baton::transport

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// Take. Connections come and go in reader_connections.cpp, time passes in reader_timers.cpp.
+#include "reader.hpp"
+
+#include <algorithm>
+
+#include "baton/os/clock.hpp"
+#include "baton/os/crash_point.hpp"
+#include "baton/os/trace.hpp"
+#include "participant.hpp"
+#include "wait_set.hpp"
+
+namespace baton::transport {
+
+using memory::QueueStatus;
+
+ReaderImpl::ReaderImpl(std::shared_ptr<ParticipantImpl> participant, const Participant::ReaderOptions& options,
+                       const Gid& gid)
+    : participant_(std::move(participant)), options_(options), gid_(gid), generation_(os::fork_generation()) {}
+
+ReaderImpl::~ReaderImpl() = default;
+
+Result<void> ReaderImpl::usable() const {
+  if (forked()) {
+    return Error{Errc::forked,
+                 "subscription to '" + options_.topic + "' belongs to the parent process; make a new node in the child"};
+  }
+  return {};
+}
+
+/// The connection whose oldest message is the oldest of all, and the number of unread messages.
+ReaderImpl::Pick ReaderImpl::pick(ReaderConnection** best, memory::QueuedMessage* message, std::uint64_t* unread,
+                                  Error* error) {
+  *best = nullptr;
+  *unread = 0;
+  for (std::size_t i = 0; i < connections_.size(); ++i) {
+    ReaderConnection& connection = *connections_[i];
+    const ReaderConnection::State state = connection.state.load(std::memory_order_relaxed);
+    if (state == ReaderConnection::State::kAttaching) continue;
+    memory::QueuedMessage oldest;
+    QueueStatus status = connection.hand_over->queue().peek(&oldest);
+    if (status == QueueStatus::kContended) status = connection.hand_over->queue().peek(&oldest);
+    if (status == QueueStatus::kEmpty || status == QueueStatus::kContended) {
+      if (state == ReaderConnection::State::kOrphaned && status == QueueStatus::kEmpty) {
+        forget(connection);
+        --i;
+      }
+      continue;
+    }
+    if (status == QueueStatus::kCorrupted) {
+      *error = expel(connection, Errc::protocol_violation, "its queue holds impossible positions");
+      return Pick::kFailed;
+    }
+    if (connection.find_segment(memory::handle_segment(oldest.handle)) == nullptr) {
+      if (state == ReaderConnection::State::kOrphaned) {
+        // The publisher died before its segment arrived here: nobody can read this message any more.
+        if (connection.hand_over->queue().try_take(oldest)) ++discarded_;
+        --i;
+      } else {
+        connection.blocked.store(true, std::memory_order_relaxed);  // add_segment() clears it and rings
+      }
+      continue;
+    }
+    *unread += connection.hand_over->queue().size();
+    if (*best == nullptr || oldest.source_monotonic_ns < message->source_monotonic_ns) {
+      *best = &connection;
+      *message = oldest;
+    }
+  }
+  return *best != nullptr ? Pick::kFound : Pick::kNone;
+}
+
+Result<TakenSample> ReaderImpl::take() {
+  if (Result<void> ok = usable(); !ok) return ok.error();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (closed_) return TakenSample();
+  for (;;) {
+    ReaderConnection* connection = nullptr;
+    memory::QueuedMessage message{};
+    std::uint64_t unread = 0;
+    Error error{};
+    switch (pick(&connection, &message, &unread, &error)) {
+      case Pick::kFailed: return error;
+      case Pick::kNone:
+        if (!polled_ || !rearm()) return TakenSample();
+        continue;
+      case Pick::kFound: break;
+    }
+    if (armed_) disarm();
+    // KEEP_LAST is over all publishers: of the unread messages together only the newest `depth` count.
+    if (connections_.size() > 1 && options_.qos.history == History::kKeepLast && unread > options_.qos.depth) {
+      if (connection->hand_over->queue().try_take(message)) {
+        discard(*connection, message);
+        notify(Event::kMessageLost);
+      }
+      continue;
+    }
+    if (connection->outstanding.load(std::memory_order_relaxed) >= connection->limit.load(std::memory_order_relaxed)) {
+      return Error{Errc::held_limit, "subscription to '" + options_.topic + "' holds " +
+                                         std::to_string(connection->limit.load(std::memory_order_relaxed)) +
+                                         " samples of one publisher, as many as its QoS 'held' allows; release some or " +
+                                         "raise it"};
+    }
+    BATON_CRASH_POINT("take.before_cursor");
+    if (!connection->hand_over->queue().try_take(message)) continue;  // evicted meanwhile: look again
+    BATON_CRASH_POINT("take.after_cursor");
+    if (connection->next_sequence != 0 && message.sequence != connection->next_sequence) notify(Event::kMessageLost);
+    connection->next_sequence = message.sequence + 1;
+
+    const std::chrono::nanoseconds lifespan = std::min(connection->offered.lifespan, options_.qos.lifespan);
+    if (lifespan != kInfinite && os::monotonic_ns() - message.source_monotonic_ns > lifespan.count()) {
+      discard(*connection, message);
+      --discarded_;  // expired, not lost
+      continue;
+    }
+    SegmentUse* segment = connection->find_segment(memory::handle_segment(message.handle));
+    return accept(*connection, *segment, message);
+  }
+}
+
+Result<TakenSample> ReaderImpl::accept(ReaderConnection& connection, SegmentUse& segment,
+                                       const memory::QueuedMessage& message) {
+  if (!connection.hand_over->releases().valid(message.entry)) {
+    return expel(connection, Errc::protocol_violation, "it lent a release entry that does not exist");
+  }
+  std::uint32_t size_bytes = 0;
+  Result<const memory::ChunkHeader*> header = segment.segment->chunk(memory::handle_offset(message.handle), &size_bytes);
+  if (!header) return expel(connection, header.error().code, header.error().message);
+  if (size_bytes < options_.type.skeleton_bytes) {
+    return expel(connection, Errc::malformed_message,
+                 "it sent a message of " + std::to_string(size_bytes) + " bytes; the type has at least " +
+                     std::to_string(options_.type.skeleton_bytes));
+  }
+  if (options_.validate != nullptr) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(*header + 1);
+    if (Result<void> valid = options_.validate(options_.validate_context, bytes, size_bytes); !valid) {
+      return expel(connection, Errc::malformed_message, valid.error().message);
+    }
+  }
+  TakenSample sample;
+  sample.header_ = *header;
+  sample.size_bytes_ = size_bytes;
+  sample.token_ = message.entry;
+  sample.sequence_ = message.sequence;
+  sample.reception_time_ns_ = os::realtime_ns();
+  sample.connection_ = &connection;
+  sample.segment_ = &segment;
+  connection.add_reference();
+  connection.outstanding.fetch_add(1, std::memory_order_relaxed);
+  segment.held.fetch_add(1, std::memory_order_relaxed);
+  BATON_CRASH_POINT("take.end");
+  BATON_TRACE3(take, message.handle, message.sequence, size_bytes);
+  return sample;
+}
+
+/// Gives a message that was just taken back unseen.
+void ReaderImpl::discard(ReaderConnection& connection, const memory::QueuedMessage& message) {
+  ++discarded_;
+  if (connection.hand_over->releases().valid(message.entry)) connection.hand_over->releases().release(message.entry);
+}
+
+/// Ends the connection to a publisher that broke the rules.
+Error ReaderImpl::expel(ReaderConnection& connection, Errc code, const std::string& what) {
+  Error error{code, "subscription to '" + options_.topic + "' ended the connection to a publisher (process " +
+                        std::to_string(participant_->pid_of(connection.peer)) + "): " + what};
+  participant_->expel(connection.peer, gid_, connection.writer, error);
+  forget(connection);
+  return error;
+}
+
+/// Takes a connection off the list; samples and wait sets may still refer to it.
+void ReaderImpl::forget(ReaderConnection& connection) {
+  const bool was_matched = connection.state.load(std::memory_order_relaxed) == ReaderConnection::State::kLive;
+  if (connection.hand_over) discarded_ += connection.hand_over->queue().lost();
+  connection.state.store(ReaderConnection::State::kEnded, std::memory_order_relaxed);
+  const auto found = std::find_if(connections_.begin(), connections_.end(),
+                                  [&](const ConnectionRef& ref) { return ref.get() == &connection; });
+  if (found != connections_.end()) connections_.erase(found);
+  connections_changed();
+  if (was_matched) notify(Event::kMatched);
+}
+
+bool ReaderImpl::has_data() const {
+  if (forked()) return false;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return std::any_of(connections_.begin(), connections_.end(), [](const ConnectionRef& ref) { return ref->readable(); });
+}
+
+// A polled reader announces its sleep when take() finds nothing, and takes it back when take() finds something. The
+// descriptor is drained only when the queues are empty, so it stays readable while there may be data.
+
+/// Announces sleep (wake.hpp W1 to W4). True if something arrived meanwhile.
+bool ReaderImpl::rearm() {
+  if (armed_) {
+    // Announced before, and rung or looked at for another reason.
+    os::drain(wake_.wait_end.get());
+  } else {
+    os::drain(wake_.wait_end.get());
+    for (const ConnectionRef& ref : connections_) {
+      memory::announce_sleep<Platform>(*ref->layout.sleeping, memory::Sleeping::kDescriptor);
+    }
+    armed_ = true;
+  }
+  memory::announced_sleep<Platform>();
+  return std::any_of(connections_.begin(), connections_.end(), [](const ConnectionRef& ref) { return ref->readable(); });
+}
+
+void ReaderImpl::disarm() {
+  for (const ConnectionRef& ref : connections_) memory::announce_awake<Platform>(*ref->layout.sleeping);
+  armed_ = false;
+  os::ring(ring_end_->get());  // stays readable until the queues are empty
+}
+
+Result<int> ReaderImpl::pollable_fd() {
+  if (Result<void> ok = usable(); !ok) return ok.error();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!polled_) {
+    const std::lock_guard<std::mutex> wake_lock(wake_mutex_);
+    if (wait_set_) {
+      return Error{Errc::already_exists, "subscription to '" + options_.topic +
+                                             "' is in a wait set (or an executor); it is either waited for or polled"};
+    }
+    Result<os::WakeSocket> wake = os::WakeSocket::create();
+    if (!wake) return wake.error();
+    wake_ = std::move(*wake);
+    ring_end_ = std::make_shared<const os::UniqueFd>(std::move(wake_.ring_end));
+    polled_ = true;
+  }
+  const int fd = wake_.wait_end.get();
+  for (const ConnectionRef& ref : connections_) {
+    if (ref->ring_given || ref->state.load(std::memory_order_relaxed) != ReaderConnection::State::kLive) continue;
+    ref->ring_given = true;
+    participant_->give_ring(ref->peer, ref->writer, gid_, ring_end_);
+  }
+  if (rearm()) os::ring(ring_end_->get());
+  return fd;
+}
+
+std::uint32_t ReaderImpl::matched() const {
+  if (forked()) return 0;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return static_cast<std::uint32_t>(std::count_if(connections_.begin(), connections_.end(), [](const ConnectionRef& ref) {
+    return ref->state.load(std::memory_order_relaxed) == ReaderConnection::State::kLive;
+  }));
+}
+
+Statuses ReaderImpl::statuses() const {
+  if (forked()) return {};
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Statuses out = statuses_;
+  out.lost_total = discarded_;
+  for (const ConnectionRef& ref : connections_) {
+    if (ref->hand_over) out.lost_total += ref->hand_over->queue().lost();
+    if (ref->state.load(std::memory_order_relaxed) != ReaderConnection::State::kLive) continue;
+    ++out.matched_now;
+    ++(ref->alive ? out.alive_now : out.not_alive_now);
+  }
+  return out;
+}
+
+void ReaderImpl::on_event(std::function<void(Event)> callback) {
+  if (forked()) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  callback_ = std::move(callback);
+}
+
+void ReaderImpl::notify(Event event) {  // with mutex_
+  if (!callback_) return;
+  participant_->post([weak = weak_from_this(), event] {
+    const std::shared_ptr<ReaderImpl> reader = weak.lock();
+    if (!reader) return;
+    std::function<void(Event)> callback;
+    {
+      const std::lock_guard<std::mutex> lock(reader->mutex_);
+      callback = reader->callback_;
+    }
+    if (callback) callback(event);
+  });
+}
+
+}  // namespace baton::transport

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// A subscription: its connections, one per matched publisher, merged by source time.
+// Thread rules: everything below mutex_ belongs to that process-private mutex; ring() may be called with or without it.
+// Lock order: ParticipantImpl::mutex_ before ReaderImpl::mutex_ before wake_mutex_ before the hub's locks.
+// Invariants: (1) a message is delivered at most once; those of one publisher in the order of its sequence numbers; (2) an
+// orphaned connection stays until its last unread message is taken; (3) whatever a publisher wrote is checked before use, and
+// what fails the check ends that publisher's connection alone.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "baton/os/wake_socket.hpp"
+#include "baton/transport/transport.hpp"
+#include "connection.hpp"
+#include "frames.hpp"
+
+namespace baton::transport {
+
+class ParticipantImpl;
+
+class ReaderImpl final : public Reader, public std::enable_shared_from_this<ReaderImpl> {
+ public:
+  ReaderImpl(std::shared_ptr<ParticipantImpl> participant, const Participant::ReaderOptions& options, const Gid& gid);
+  ~ReaderImpl() override;
+
+  Result<TakenSample> take() override;
+  bool has_data() const override;
+  std::uint32_t matched() const override;
+  Statuses statuses() const override;
+  void on_event(std::function<void(Event)> callback) override;
+  const Gid& gid() const override { return gid_; }
+  Result<int> pollable_fd() override;
+
+  // --- wait sets ---
+  /// already_exists if it is waited for elsewhere.
+  Result<void> join_wait_set(const std::shared_ptr<WaitSet::State>& wait_set);
+  void leave_wait_set();
+  void append_connections(std::vector<ConnectionRef>* out) const;
+  /// Gives every publisher `ring_end`, if it has not got it yet.
+  void give_ring(const os::SharedFd& ring_end);
+  /// Something happened that no publisher announces: look again. Any thread.
+  void ring();
+
+  // --- the participant's side ---
+  const Participant::ReaderOptions& options() const noexcept { return options_; }
+  bool forked() const noexcept { return generation_ != os::fork_generation(); }
+  AnnounceFrame announcement() const;
+  Result<void> begin_attach(PeerId peer, const Gid& writer, const QoS& offered);
+  /// Errors are the publisher's fault.
+  Result<void> attached(PeerId peer, const AttachedFrame& frame, const std::vector<os::UniqueFd>& fds,
+                        const std::vector<std::pair<std::uint32_t, std::shared_ptr<memory::ForeignSegment>>>& segments);
+  /// REFUSED, or CLOSED by the writer.
+  void ended_by_writer(PeerId peer, const RefusedFrame& frame);
+  void add_segment(const Gid& writer, std::uint32_t index, const std::shared_ptr<memory::ForeignSegment>& segment);
+  void retire_segment(const Gid& writer, std::uint32_t index);
+  void writer_gone(PeerId peer, const Gid& writer);
+  bool uses(const Gid& writer) const;
+  void report_incompatible(Event event, const std::string& text);
+  void explain_incompatible(const std::string& text);
+  void close();
+  void start_timers();
+
+ private:
+  enum class Pick : std::uint8_t { kNone, kFound, kFailed };
+
+  Result<void> usable() const;
+  Pick pick(ReaderConnection** best, memory::QueuedMessage* message, std::uint64_t* unread, Error* error);
+  Result<TakenSample> accept(ReaderConnection& connection, SegmentUse& segment, const memory::QueuedMessage& message);
+  void discard(ReaderConnection& connection, const memory::QueuedMessage& message);
+  Error expel(ReaderConnection& connection, Errc code, const std::string& what);
+  void forget(ReaderConnection& connection);
+  void drop_retired(ReaderConnection& connection);
+  bool rearm();
+  void disarm();
+  void connections_changed();
+  ReaderConnection* find(const Gid& writer) const;
+  void orphan(ReaderConnection& connection);
+  void notify(Event event);
+  void check_deadline();
+  void check_liveliness();
+  std::int64_t last_arrival_ns() const;
+
+  const std::shared_ptr<ParticipantImpl> participant_;
+  const Participant::ReaderOptions options_;
+  const Gid gid_;
+  const std::uint32_t generation_;
+
+  mutable std::mutex mutex_;
+  bool closed_ = false;
+  std::vector<ConnectionRef> connections_;
+  std::uint64_t discarded_ = 0;  // lost by merging, or with connections that are gone
+  Statuses statuses_;
+  std::function<void(Event)> callback_;
+  bool polled_ = false, armed_ = false;
+  std::int64_t deadline_due_ns_ = 0, last_arrival_ns_ = 0;
+
+  mutable std::mutex wake_mutex_;
+  std::shared_ptr<WaitSet::State> wait_set_;
+  os::WakeSocket wake_;
+  os::SharedFd ring_end_;
+};
+
+}  // namespace baton::transport

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a reader's connections come, change and go; and who is told that it should look again.
+#include <algorithm>
+
+#include "baton/os/crash_point.hpp"
+#include "participant.hpp"
+#include "reader.hpp"
+#include "wait_set.hpp"
+
+namespace baton::transport {
+
+using State = ReaderConnection::State;
+
+AnnounceFrame ReaderImpl::announcement() const {
+  AnnounceFrame frame;
+  frame.gid = gid_;
+  frame.topic = options_.topic;
+  frame.node = options_.node;
+  frame.type_name = options_.type.name;
+  frame.type_hash = options_.type.hash;
+  frame.skeleton_bytes = options_.type.skeleton_bytes;
+  frame.qos = options_.qos;
+  return frame;
+}
+
+ReaderConnection* ReaderImpl::find(const Gid& writer) const {
+  for (const ConnectionRef& ref : connections_) {
+    const State state = ref->state.load(std::memory_order_relaxed);
+    if (ref->writer == writer && (state == State::kAttaching || state == State::kLive)) return ref.get();
+  }
+  return nullptr;
+}
+
+bool ReaderImpl::uses(const Gid& writer) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return !closed_ && find(writer) != nullptr;
+}
+
+Result<void> ReaderImpl::begin_attach(PeerId peer, const Gid& writer, const QoS& offered) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (closed_ || find(writer) != nullptr) return {};
+  const std::uint32_t entries = Layout::entries_for(options_.qos.depth, options_.qos.held);
+  Result<os::CreatedSegment> segment =
+      os::create_segment("baton-connection", Layout::bytes(entries), os::Writers::kBothEnds);
+  if (!segment) return segment.error();
+  ConnectionRef connection = ConnectionRef::adopt(new ReaderConnection);
+  connection->peer = peer;
+  connection->writer = writer;
+  connection->offered = offered;
+  connection->owner = weak_from_this();
+  AttachFrame frame;
+  frame.writer = writer;
+  frame.reader = gid_;
+  frame.connection_bytes = segment->mapping.size();
+  connection->segment = std::move(segment->mapping);
+  connection->layout = Layout::at(connection->segment.base(), entries);
+  connections_.push_back(connection);
+  BATON_CRASH_POINT("attach.before_attach");
+  participant_->send(peer, FrameType::kAttach, encode(frame),
+                     {std::make_shared<const os::UniqueFd>(std::move(segment->fd))});
+  BATON_CRASH_POINT("attach.after_attach");
+  return {};
+}
+
+Result<void> ReaderImpl::attached(
+    PeerId peer, const AttachedFrame& frame, const std::vector<os::UniqueFd>& fds,
+    const std::vector<std::pair<std::uint32_t, std::shared_ptr<memory::ForeignSegment>>>& segments) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ReaderConnection* connection = closed_ ? nullptr : find(frame.writer);
+  if (connection == nullptr) return {};  // ended meanwhile
+  if (connection->peer != peer || connection->state.load(std::memory_order_relaxed) != State::kAttaching) {
+    return Error{Errc::protocol_violation, "ATTACHED that nobody asked for"};
+  }
+  const std::size_t event_bytes = os::round_to_pages(kEventPageBytes);
+  const std::uint32_t capacity = frame.ring_capacity;
+  if (fds.size() != 2 || capacity != memory::ring_capacity(options_.qos.depth) ||
+      frame.ring_bytes != os::round_to_pages(Ring::bytes(capacity)) || frame.event_offset % sizeof(ControlLine) != 0 ||
+      frame.event_offset >= kEventPageBytes || frame.held == 0 || frame.held > options_.qos.held) {
+    return Error{Errc::protocol_violation, "ATTACHED with sizes that do not fit the request"};
+  }
+  Result<os::SharedMapping> events = os::map_segment(fds[0], event_bytes, os::Writers::kOnlyCreator);
+  if (!events) return events.error();
+  Result<os::SharedMapping> ring_memory = os::map_segment(fds[1], frame.ring_bytes, os::Writers::kOnlyCreator);
+  if (!ring_memory) return ring_memory.error();
+  connection->event_page = std::move(*events);
+  connection->ring = std::move(*ring_memory);
+  connection->line = reinterpret_cast<const ControlLine*>(connection->event_page.base() + frame.event_offset);
+  connection->hand_over.emplace(Ring::at(connection->ring.base(), capacity), connection->layout, frame.first_sequence);
+  connection->limit.store(frame.held, std::memory_order_relaxed);
+  connection->next_sequence = frame.first_sequence;
+  for (const auto& [index, segment] : segments) {
+    auto use = std::make_unique<SegmentUse>();
+    use->index = index;
+    use->segment = segment;
+    connection->segments.push_back(std::move(use));
+  }
+  // release: pairs with the acquire in ReaderConnection::readable.
+  connection->state.store(State::kLive, std::memory_order_release);
+  BATON_CRASH_POINT("attach.live");
+  ++statuses_.matched_total;
+  notify(Event::kMatched);
+  if (options_.qos.lease != kInfinite || connection->offered.liveliness == Liveliness::kManualByTopic) {
+    notify(Event::kLivelinessChanged);
+  }
+  if (polled_) {
+    connection->ring_given = true;
+    participant_->give_ring(peer, frame.writer, gid_, ring_end_);
+    if (armed_) memory::announce_sleep<Platform>(*connection->layout.sleeping, memory::Sleeping::kDescriptor);
+  }
+  connections_changed();
+  return {};
+}
+
+void ReaderImpl::ended_by_writer(PeerId peer, const RefusedFrame& frame) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ReaderConnection* connection = closed_ ? nullptr : find(frame.writer);
+  if (connection == nullptr || connection->peer != peer) return;
+  participant_->diagnose(Diagnostic::Level::kError, frame.code,
+                         "subscription to '" + options_.topic + "' is not served: " + frame.text);
+  orphan(*connection);
+}
+
+void ReaderImpl::orphan(ReaderConnection& connection) {
+  if (connection.state.load(std::memory_order_relaxed) == State::kAttaching) {
+    forget(connection);
+    return;
+  }
+  connection.state.store(State::kOrphaned, std::memory_order_release);  // hand_over stays set
+  connection.blocked.store(false, std::memory_order_relaxed);
+  notify(Event::kMatched);
+  notify(Event::kLivelinessChanged);
+  connections_changed();
+}
+
+void ReaderImpl::writer_gone(PeerId peer, const Gid& writer) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ReaderConnection* connection = closed_ ? nullptr : find(writer);
+  if (connection != nullptr && connection->peer == peer) orphan(*connection);
+}
+
+void ReaderImpl::add_segment(const Gid& writer, std::uint32_t index,
+                             const std::shared_ptr<memory::ForeignSegment>& segment) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ReaderConnection* connection = closed_ ? nullptr : find(writer);
+  if (connection == nullptr || connection->state.load(std::memory_order_relaxed) != State::kLive) return;
+  if (connection->find_segment(index) != nullptr) return;
+  auto use = std::make_unique<SegmentUse>();
+  use->index = index;
+  use->segment = segment;
+  connection->segments.push_back(std::move(use));
+  connection->blocked.store(false, std::memory_order_relaxed);
+  ring();
+}
+
+void ReaderImpl::retire_segment(const Gid& writer, std::uint32_t index) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ReaderConnection* connection = closed_ ? nullptr : find(writer);
+  if (connection == nullptr) return;
+  if (SegmentUse* use = connection->find_segment(index)) use->retired = true;
+  drop_retired(*connection);
+}
+
+void ReaderImpl::drop_retired(ReaderConnection& connection) {
+  auto& segments = connection.segments;
+  // An honest publisher retires a segment only when nobody holds a chunk of it; a hostile one must not unmap what we read.
+  // acquire: pairs with the release in TakenSample::release.
+  segments.erase(std::remove_if(segments.begin(), segments.end(),
+                                [](const auto& use) {
+                                  return use->retired && use->held.load(std::memory_order_acquire) == 0;
+                                }),
+                 segments.end());
+}
+
+void ReaderImpl::explain_incompatible(const std::string& text) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  statuses_.last_incompatibility = text;
+}
+
+void ReaderImpl::report_incompatible(Event event, const std::string& text) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ++(event == Event::kIncompatibleQos ? statuses_.incompatible_qos_total : statuses_.incompatible_type_total);
+  statuses_.last_incompatibility = text;
+  notify(event);
+}
+
+Result<void> ReaderImpl::join_wait_set(const std::shared_ptr<WaitSet::State>& wait_set) {
+  if (Result<void> ok = usable(); !ok) return ok;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<std::mutex> wake_lock(wake_mutex_);
+  if (wait_set_ == wait_set) return {};
+  if (wait_set_ || polled_) {
+    return Error{Errc::already_exists, "subscription to '" + options_.topic + "' is " +
+                                           (polled_ ? "polled by its descriptor" : "in another wait set") +
+                                           " already; it can be waited for in one place only"};
+  }
+  wait_set_ = wait_set;
+  return {};
+}
+
+void ReaderImpl::leave_wait_set() {
+  if (forked()) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<std::mutex> wake_lock(wake_mutex_);
+  wait_set_.reset();
+  for (const ConnectionRef& ref : connections_) ref->ring_given = false;
+}
+
+void ReaderImpl::append_connections(std::vector<ConnectionRef>* out) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const ConnectionRef& ref : connections_) {
+    if (ref->state.load(std::memory_order_relaxed) != State::kAttaching) out->push_back(ref);
+  }
+}
+
+void ReaderImpl::give_ring(const os::SharedFd& ring_end) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const ConnectionRef& ref : connections_) {
+    if (ref->ring_given || ref->state.load(std::memory_order_relaxed) != State::kLive) continue;
+    ref->ring_given = true;
+    participant_->give_ring(ref->peer, ref->writer, gid_, ring_end);
+  }
+}
+
+void ReaderImpl::ring() {
+  std::shared_ptr<WaitSet::State> wait_set;
+  {
+    const std::lock_guard<std::mutex> lock(wake_mutex_);
+    wait_set = wait_set_;
+    if (ring_end_) os::ring(ring_end_->get());
+  }
+  if (wait_set) wait_set->ring();
+}
+
+void ReaderImpl::connections_changed() {
+  {
+    const std::lock_guard<std::mutex> lock(wake_mutex_);
+    if (wait_set_) wait_set_->changed();
+  }
+  ring();
+}
+
+void ReaderImpl::close() {
+  if (forked()) return;
+  participant_->withdraw_reader(gid_);
+  std::vector<ConnectionRef> connections;
+  std::shared_ptr<WaitSet::State> wait_set;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    closed_ = true;
+    callback_ = nullptr;
+    connections.swap(connections_);
+    for (const ConnectionRef& ref : connections) ref->state.store(State::kEnded, std::memory_order_relaxed);
+    const std::lock_guard<std::mutex> wake_lock(wake_mutex_);
+    wait_set.swap(wait_set_);
+  }
+  if (wait_set) wait_set->remove(this);
+}
+
+}  // namespace baton::transport

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a subscription expects in time: deadline and liveliness. Clock: CLOCK_MONOTONIC, on the background thread.
+#include <algorithm>
+
+#include "baton/os/clock.hpp"
+#include "participant.hpp"
+#include "reader.hpp"
+
+namespace baton::transport {
+namespace {
+
+std::chrono::steady_clock::time_point at(std::int64_t monotonic_ns) {
+  return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(monotonic_ns));
+}
+
+}  // namespace
+
+void ReaderImpl::start_timers() {
+  const QoS& qos = options_.qos;
+  const std::int64_t now = os::monotonic_ns();
+  const std::weak_ptr<ReaderImpl> weak = weak_from_this();
+  if (qos.deadline != kInfinite) {
+    deadline_due_ns_ = now + qos.deadline.count();
+    participant_->hub().schedule(at(deadline_due_ns_), [weak] {
+      if (const auto self = weak.lock()) self->check_deadline();
+    });
+  }
+  if (qos.lease != kInfinite) {
+    participant_->hub().schedule(at(now + qos.lease.count()), [weak] {
+      if (const auto self = weak.lock()) self->check_liveliness();
+    });
+  }
+}
+
+/// Source time of the newest message that reached any queue; 0 if there was none. A publisher that writes nonsense into its
+/// ring deceives only this statistic: times in the future count as now.
+std::int64_t ReaderImpl::last_arrival_ns() const {
+  std::int64_t last = 0;
+  for (const ConnectionRef& ref : connections_) {
+    if (!ref->hand_over) continue;
+    const Ring ring = Ring::at(ref->ring.base(), memory::ring_capacity(options_.qos.depth));
+    const std::uint64_t head = ring.head->load(std::memory_order_acquire);  // pairs with the release in append
+    if (head == 0) continue;
+    last = std::max(last, ring.slots[(head - 1) & (ring.capacity - 1)].source_monotonic_ns.load(std::memory_order_relaxed));
+  }
+  return std::min(last, os::monotonic_ns());
+}
+
+void ReaderImpl::check_deadline() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (closed_) return;
+  const std::int64_t now = os::monotonic_ns();
+  const std::int64_t period = std::max<std::int64_t>(options_.qos.deadline.count(), 1'000'000);
+  last_arrival_ns_ = std::max(last_arrival_ns_, last_arrival_ns());
+  if (last_arrival_ns_ == 0) {
+    deadline_due_ns_ = now + period;  // counts from the first message on, as in DDS
+  } else if (last_arrival_ns_ + period > now) {
+    deadline_due_ns_ = last_arrival_ns_ + period;
+  } else {
+    ++statuses_.deadline_missed_total;
+    notify(Event::kDeadlineMissed);
+    deadline_due_ns_ = std::max(deadline_due_ns_ + period, now);
+  }
+  participant_->hub().schedule(at(deadline_due_ns_), [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->check_deadline();
+  });
+}
+
+/// Manual liveliness: the publisher's last sign of life stands in its control line. (Automatic liveliness is the kernel's
+/// word: the connection ends when the process does.)
+void ReaderImpl::check_liveliness() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (closed_) return;
+  const std::int64_t now = os::monotonic_ns();
+  const std::int64_t lease = std::max<std::int64_t>(options_.qos.lease.count(), 1'000'000);
+  std::int64_t due = now + lease;
+  for (const ConnectionRef& ref : connections_) {
+    if (ref->state.load(std::memory_order_relaxed) != ReaderConnection::State::kLive) continue;
+    if (ref->offered.liveliness != Liveliness::kManualByTopic) continue;
+    const std::int64_t asserted = std::min(ref->line->asserted_ns.load(std::memory_order_relaxed), now);
+    const bool alive = now - asserted < lease;
+    if (alive) due = std::min(due, asserted + lease);
+    if (alive == ref->alive) continue;
+    ref->alive = alive;
+    notify(Event::kLivelinessChanged);
+  }
+  participant_->hub().schedule(at(due), [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->check_liveliness();
+  });
+}
+
+}  // namespace baton::transport

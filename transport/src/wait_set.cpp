@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wait_set.hpp"
+
+#include <algorithm>
+#include <climits>
+
+#include "baton/os/clock.hpp"
+#include "baton/os/crash_point.hpp"
+#include "reader.hpp"
+
+namespace baton::transport {
+namespace {
+
+inline void pause_cpu() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield" ::: "memory");
+#endif
+}
+
+std::int64_t deadline_after(std::chrono::nanoseconds timeout) noexcept {
+  if (timeout == kInfinite || timeout == std::chrono::nanoseconds::max()) return INT64_MAX;
+  const std::int64_t now = os::monotonic_ns();
+  const std::int64_t ns = std::max<std::int64_t>(timeout.count(), 0);
+  return ns > INT64_MAX - now ? INT64_MAX : now + ns;
+}
+
+}  // namespace
+
+WaitSet::State::State() {
+  Result<os::CreatedSegment> created =
+      os::create_segment("baton-wait-set", sizeof(Words), os::Writers::kBothEnds);
+  if (created) {
+    words_memory = std::move(created->mapping);
+  } else {
+    failure = created.error();
+  }
+}
+
+void WaitSet::State::ring() {
+  if (!words_memory || generation != os::fork_generation()) return;
+  memory::announce_event<Platform>(words().local);
+  switch (memory::who_sleeps<Platform>(words().sleeping)) {
+    case memory::Sleeping::kAwake: break;
+    case memory::Sleeping::kFutex: os::futex_wake(&words().local, INT_MAX); break;
+    case memory::Sleeping::kDescriptor: {
+      const std::lock_guard<std::mutex> lock(socket_mutex);
+      if (ring_end) os::ring(ring_end->get());
+      break;
+    }
+  }
+}
+
+void WaitSet::State::remove(const ReaderImpl* reader) {
+  std::shared_ptr<ReaderImpl> kept;  // destroyed after the lock is gone
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    const auto found =
+        std::find_if(readers.begin(), readers.end(), [reader](const auto& entry) { return entry.get() == reader; });
+    if (found == readers.end()) return;
+    kept = std::move(*found);
+    readers.erase(found);
+  }
+  changed();
+  ring();
+}
+
+/// Takes over what changed since the last look. Allocates; not part of the steady state.
+Result<void> WaitSet::State::rebuild() {
+  std::vector<std::shared_ptr<ReaderImpl>> members;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    members = readers;
+    watched_owners = guards;
+  }
+  watched.clear();
+  for (const auto& guard : watched_owners) watched.push_back(guard.get());
+  connections.clear();
+  for (const auto& reader : members) reader->append_connections(&connections);
+  waits.assign(connections.size() + 1, os::FutexWait{});
+  waits[0].word = &words().local;
+  for (std::size_t i = 0; i < connections.size(); ++i) waits[i + 1].word = &connections[i]->line->event;
+
+  const bool futex = waits.size() == 1 || (waits.size() <= os::kFutexWaitMax && os::futex_waits_available());
+  how = futex ? memory::Sleeping::kFutex : memory::Sleeping::kDescriptor;
+  if (!futex) {
+    const std::lock_guard<std::mutex> lock(socket_mutex);
+    if (!ring_end) {
+      Result<os::WakeSocket> made = os::WakeSocket::create();
+      if (!made) return made.error();
+      socket = std::move(*made);
+      ring_end = std::make_shared<const os::UniqueFd>(std::move(socket.ring_end));
+    }
+  }
+  if (!futex) {
+    for (const auto& reader : members) reader->give_ring(ring_end);
+  }
+  return {};
+}
+
+/// Anything for the caller? Clears what wake() set.
+bool WaitSet::State::look() {
+  if (woken.load(std::memory_order_relaxed) && woken.exchange(false, std::memory_order_acquire)) return true;
+  for (const GuardCondition::State* guard : watched) {
+    if (guard->triggered.load(std::memory_order_acquire)) return true;  // pairs with the release in trigger()
+  }
+  return std::any_of(connections.begin(), connections.end(), [](const ConnectionRef& ref) { return ref->readable(); });
+}
+
+bool WaitSet::State::ready() {
+  // Only asks (look() answers); a changed membership must not be slept over either.
+  if (woken.load(std::memory_order_relaxed) || version.load(std::memory_order_acquire) != built_version) return true;
+  for (const GuardCondition::State* guard : watched) {
+    if (guard->triggered.load(std::memory_order_acquire)) return true;
+  }
+  return std::any_of(connections.begin(), connections.end(), [](const ConnectionRef& ref) { return ref->readable(); });
+}
+
+void WaitSet::State::sleep() {
+  BATON_CRASH_POINT("wait.before_sleep");
+  if (how == memory::Sleeping::kDescriptor) {
+    timed_out = !os::wait_readable(socket.wait_end.get(), deadline_ns);
+  } else {
+    timed_out = os::futex_waits(waits.data(), waits.size(), deadline_ns) == os::WaitOutcome::kTimedOut;
+  }
+  BATON_CRASH_POINT("wait.after_sleep");
+}
+
+Result<bool> WaitSet::State::wait(std::chrono::nanoseconds timeout) {
+  if (generation != os::fork_generation()) {
+    return Error{Errc::forked, "this wait set belongs to the parent process; make a new node in the child"};
+  }
+  if (!words_memory) return failure;
+  deadline_ns = deadline_after(timeout);
+  timed_out = false;
+  const std::int64_t spin = spin_ns.load(std::memory_order_relaxed);
+  std::int64_t spin_end = spin > 0 ? std::min(os::monotonic_ns() + spin, deadline_ns) : 0;
+  for (;;) {
+    const std::uint64_t now_version = version.load(std::memory_order_acquire);  // pairs with the release in changed()
+    if (now_version != built_version) {
+      if (Result<void> built = rebuild(); !built) return built.error();
+      built_version = now_version;
+    }
+    if (look()) return true;
+    if (timed_out || timeout.count() <= 0) return false;
+    if (spin_end != 0) {
+      // The clock is read now and then only: reading it takes as long as a dozen looks.
+      for (unsigned round = 1;; ++round) {
+        if (look()) return true;
+        if (version.load(std::memory_order_relaxed) != built_version) break;
+        if (round % 32 == 0 && os::monotonic_ns() >= spin_end) {
+          spin_end = 0;
+          break;
+        }
+        pause_cpu();
+      }
+      if (version.load(std::memory_order_relaxed) != built_version) continue;
+    }
+    if (how == memory::Sleeping::kDescriptor) os::drain(socket.wait_end.get());
+    BATON_CRASH_POINT("wait.before_announce");
+    memory::wait_round<Platform>(*this);
+  }
+}
+
+WaitSet::WaitSet() : state_(std::make_shared<State>()) {}
+
+WaitSet::~WaitSet() {
+  if (state_->generation != os::fork_generation()) return;
+  std::vector<std::shared_ptr<ReaderImpl>> readers;
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    readers.swap(state_->readers);
+  }
+  for (const auto& reader : readers) reader->leave_wait_set();
+}
+
+Result<void> WaitSet::add(const std::shared_ptr<Reader>& reader) {
+  const std::shared_ptr<ReaderImpl> impl = static_cast<ReaderImpl&>(*reader).shared_from_this();
+  if (Result<void> joined = impl->join_wait_set(state_); !joined) return joined;
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    if (std::find(state_->readers.begin(), state_->readers.end(), impl) != state_->readers.end()) return {};
+    state_->readers.push_back(impl);
+  }
+  state_->changed();
+  state_->ring();
+  return {};
+}
+
+void WaitSet::remove(const std::shared_ptr<Reader>& reader) {
+  auto& impl = static_cast<ReaderImpl&>(*reader);
+  impl.leave_wait_set();
+  state_->remove(&impl);
+}
+
+Result<void> WaitSet::add(GuardCondition& guard) {
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    if (std::find(state_->guards.begin(), state_->guards.end(), guard.state_) != state_->guards.end()) return {};
+    state_->guards.push_back(guard.state_);
+  }
+  {
+    const std::lock_guard<std::mutex> lock(guard.state_->mutex);
+    guard.state_->wait_sets.push_back(state_);
+  }
+  state_->changed();
+  state_->ring();
+  return {};
+}
+
+void WaitSet::remove(GuardCondition& guard) {
+  {
+    const std::lock_guard<std::mutex> lock(guard.state_->mutex);
+    auto& wait_sets = guard.state_->wait_sets;
+    wait_sets.erase(std::remove_if(wait_sets.begin(), wait_sets.end(),
+                                   [this](const auto& entry) {
+                                     const auto locked = entry.lock();
+                                     return !locked || locked == state_;
+                                   }),
+                    wait_sets.end());
+  }
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  auto& guards = state_->guards;
+  guards.erase(std::remove(guards.begin(), guards.end(), guard.state_), guards.end());
+  state_->changed();
+  state_->ring();
+}
+
+void WaitSet::set_spin(std::chrono::nanoseconds budget) { state_->spin_ns.store(budget.count(), std::memory_order_relaxed); }
+
+Result<bool> WaitSet::wait(std::chrono::nanoseconds timeout) { return state_->wait(timeout); }
+
+void WaitSet::wake() {
+  state_->woken.store(true, std::memory_order_release);  // pairs with the acquire in look()
+  state_->ring();
+}
+
+GuardCondition::GuardCondition() : state_(std::make_shared<State>()) {}
+GuardCondition::~GuardCondition() = default;
+
+void GuardCondition::trigger() {
+  state_->triggered.store(true, std::memory_order_release);  // pairs with the acquire in WaitSet::State::look
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  for (const auto& entry : state_->wait_sets) {
+    if (const auto wait_set = entry.lock()) wait_set->ring();
+  }
+}
+
+bool GuardCondition::exchange_triggered() { return state_->triggered.exchange(false, std::memory_order_acq_rel); }
+
+}  // namespace baton::transport

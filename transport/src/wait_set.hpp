@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a wait set sleeps on: one local word, rung by threads of this process, and the event word of every connected publisher;
+// or, where futex_waitv cannot do it (kernel, more than 127 publishers), one wake socket that all of them ring. With the
+// socket a publisher that misuses its end (shutdown) can make this wait set spin: the isolation that the fallback costs.
+// Thread rules: wait() by one thread at a time; everything else by any thread. Lock order: a reader's locks before mutex_.
+// Invariants: (1) no wake-up is lost (memory/wake.hpp); (2) a wait that finds nothing new allocates nothing; (3) only the
+// waiting thread writes the sleeping flags of its connections.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "baton/os/futex.hpp"
+#include "baton/os/shared_memory.hpp"
+#include "baton/os/wake_socket.hpp"
+#include "baton/transport/transport.hpp"
+#include "connection.hpp"
+
+namespace baton::transport {
+
+struct GuardCondition::State {
+  std::atomic<bool> triggered{false};
+  std::mutex mutex;
+  std::vector<std::weak_ptr<WaitSet::State>> wait_sets;
+};
+
+struct WaitSet::State : std::enable_shared_from_this<WaitSet::State> {
+  /// Two cache lines of shared memory: the local word and its sleeping flag.
+  struct Words {
+    alignas(64) WakeWord local;
+    alignas(64) WakeWord sleeping;
+  };
+
+  State();
+  Result<bool> wait(std::chrono::nanoseconds timeout);
+  /// Makes the waiter look again; a system call only if it sleeps.
+  void ring();
+  /// The connections of some reader are others now.
+  void changed() noexcept { version.fetch_add(1, std::memory_order_release); }  // pairs with the acquire in wait()
+  void remove(const ReaderImpl* reader);
+
+  // wait_round's view (memory/wake.hpp)
+  template <class F>
+  void for_each_event(F&& f) {
+    f(words().local, waits[0].seen);
+    for (std::size_t i = 0; i < connections.size(); ++i) f(connections[i]->line->event, waits[i + 1].seen);
+  }
+  template <class F>
+  void for_each_sleeping(F&& f) {
+    f(words().sleeping, how);
+    for (const ConnectionRef& ref : connections) f(*ref->layout.sleeping, how);
+  }
+  bool ready();
+  void sleep();
+
+  Words& words() noexcept { return *reinterpret_cast<Words*>(words_memory.base()); }
+  Result<void> rebuild();
+  bool look();
+
+  const std::uint32_t generation = os::fork_generation();
+  os::SharedMapping words_memory;
+  Error failure{};           // why words_memory is missing
+  std::mutex mutex;
+  std::vector<std::shared_ptr<ReaderImpl>> readers;
+  std::vector<std::shared_ptr<GuardCondition::State>> guards;
+  std::atomic<std::uint64_t> version{1};
+  std::atomic<bool> woken{false};
+  std::atomic<std::int64_t> spin_ns{0};
+
+  // the waiting thread's own
+  std::uint64_t built_version = 0;
+  std::vector<ConnectionRef> connections;
+  std::vector<os::FutexWait> waits;
+  std::vector<GuardCondition::State*> watched;  // kept alive by watched_owners
+  std::vector<std::shared_ptr<GuardCondition::State>> watched_owners;
+  memory::Sleeping how = memory::Sleeping::kFutex;
+  std::int64_t deadline_ns = 0;
+  bool timed_out = false;
+  std::mutex socket_mutex;
+  os::WakeSocket socket;       // made when first needed
+  os::SharedFd ring_end;
+};
+
+}  // namespace baton::transport

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loan and publish. Connections come and go in writer_connections.cpp, time passes in writer_timers.cpp.
+#include "writer.hpp"
+
+#include <climits>
+#include <thread>
+
+#include "baton/os/clock.hpp"
+#include "baton/os/crash_point.hpp"
+#include "baton/os/futex.hpp"
+#include "baton/os/trace.hpp"
+#include "baton/os/wake_socket.hpp"
+#include "participant.hpp"
+
+namespace baton::transport {
+
+Result<std::shared_ptr<WriterImpl>> WriterImpl::create(std::shared_ptr<ParticipantImpl> participant,
+                                                       const Participant::WriterOptions& options, const Gid& gid) {
+  std::shared_ptr<WriterImpl> writer(new WriterImpl(std::move(participant), options, gid));
+  Result<EventLine> line = writer->participant_->event_pages().allocate();
+  if (!line) return line.error();
+  writer->line_ = std::move(*line);
+  writer->line_.line()->asserted_ns.store(os::monotonic_ns(), std::memory_order_relaxed);
+  WriterImpl* self = writer.get();  // the pool is a member: it ends before the writer does
+  Result<std::unique_ptr<memory::Pool>> pool = memory::Pool::create(
+      options.pool, [self](memory::Handle oldest) { return self->evict(oldest); },
+      [self](std::uint32_t index, int fd, std::uint64_t size) { self->send_segment(index, fd, size); });
+  if (!pool) return pool.error();
+  writer->pool_ = std::move(*pool);
+  writer->pool_->set_collect([self] { self->collect(); });
+  if (options.qos.durability == Durability::kTransientLocal) writer->history_.resize(options.qos.depth);
+  return writer;
+}
+
+WriterImpl::WriterImpl(std::shared_ptr<ParticipantImpl> participant, const Participant::WriterOptions& options,
+                       const Gid& gid)
+    : participant_(std::move(participant)), options_(options), gid_(gid), generation_(os::fork_generation()) {}
+
+WriterImpl::~WriterImpl() {
+  // In a forked child the memory is the parent's: unmapping what MADV_DONTFORK left out could hit somebody else's mapping.
+  if (generation_ != os::fork_generation()) static_cast<void>(pool_.release());
+}
+
+Result<void> WriterImpl::usable() const {
+  if (generation_ != os::fork_generation()) {
+    return Error{Errc::forked, "publisher of '" + options_.topic + "' belongs to the parent process; make a new node in the child"};
+  }
+  return {};
+}
+
+Result<memory::Chunk> WriterImpl::loan_sized(std::size_t message_bytes) {
+  if (Result<void> ok = usable(); !ok) return ok.error();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  BATON_CRASH_POINT("loan.begin");
+  Result<memory::Chunk> chunk = pool_->loan_sized(message_bytes, options_.type.skeleton_bytes);
+  BATON_CRASH_POINT("loan.end");
+  if (chunk) BATON_TRACE2(loan, chunk->handle, message_bytes);
+  return chunk;
+}
+
+Result<memory::Chunk> WriterImpl::loan_growing() {
+  if (Result<void> ok = usable(); !ok) return ok.error();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  BATON_CRASH_POINT("loan.begin");
+  Result<memory::Chunk> chunk = pool_->loan_growing(options_.type.skeleton_bytes);
+  BATON_CRASH_POINT("loan.end");
+  if (chunk) BATON_TRACE2(loan, chunk->handle, 0);
+  return chunk;
+}
+
+void WriterImpl::abandon(const memory::Chunk& chunk) noexcept {
+  if (generation_ != os::fork_generation()) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  pool_->abandon(chunk);
+}
+
+memory::PushStatus WriterImpl::push(WriterConnection& connection, const Kept& message) {
+  pool_->add_reference(message.handle);
+  const memory::PushStatus status =
+      connection.hand_over.push(message.handle, message.source_monotonic_ns, message.sequence,
+                                [this](memory::Handle released) { pool_->release(released); });
+  if (status == memory::PushStatus::kPushed) {
+    ++connection.pushed;
+  } else {
+    pool_->release(message.handle);
+    connection.broken = connection.broken || status == memory::PushStatus::kCorrupted;
+  }
+  return status;
+}
+
+void WriterImpl::keep(const Kept& message) {
+  if (history_size_ == history_.size()) {
+    pool_->release(history_[history_begin_].handle);
+    history_begin_ = (history_begin_ + 1) % history_.size();
+    --history_size_;
+  }
+  history_[(history_begin_ + history_size_) % history_.size()] = message;
+  ++history_size_;
+}
+
+Result<std::uint64_t> WriterImpl::publish(const memory::Chunk& chunk, const PublishInfo& info) {
+  if (Result<void> ok = usable(); !ok) return ok.error();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  BATON_CRASH_POINT("publish.begin");
+  bool broken = false;
+  const bool refuse_when_full =
+      options_.qos.history == History::kKeepAll && options_.qos.reliability == Reliability::kReliable;
+  for (const auto& connection : live_) {
+    if (!refuse_when_full || !connection->keep_all || !connection->reliable || !connection->hand_over.full()) continue;
+    if (connection->hand_over.corrupted()) {
+      connection->broken = broken = true;  // full() answers true for what it cannot trust
+      continue;
+    }
+    return Error{Errc::queue_full, "publisher of '" + options_.topic +
+                                       "': a keep_all subscription has not taken its last messages; nothing was published"};
+  }
+
+  memory::ChunkHeader& header = *chunk.header;
+  const std::int64_t now = os::monotonic_ns();
+  header.sequence = last_sequence_ + 1;
+  header.source_monotonic_ns = now;
+  header.source_time_ns = os::realtime_ns();
+  std::memcpy(header.publisher_id, gid_.data(), gid_.size());
+  std::memcpy(header.type_hash, options_.type.hash.data(), sizeof header.type_hash);
+  std::memcpy(header.correlation_client, info.correlation_client.data(), info.correlation_client.size());
+  header.correlation_sequence = info.correlation_sequence;
+  pool_->publish(chunk);  // our own reference
+  const Kept message{chunk.handle, now, ++last_sequence_};
+
+  BATON_CRASH_POINT("publish.before_push");
+  for (const auto& connection : live_) {
+    push(*connection, message);
+    broken = broken || connection->broken;
+    BATON_CRASH_POINT("publish.between_pushes");
+  }
+  BATON_CRASH_POINT("publish.after_push");
+  ControlLine& line = *line_.line();
+  // relaxed: a sign of life orders nothing.
+  if (options_.qos.liveliness == Liveliness::kManualByTopic) line.asserted_ns.store(now, std::memory_order_relaxed);
+  const bool wake = memory::signal<Platform>(
+      line.event, live_, [](const auto& connection) -> WakeWord& { return *connection->sleeping; },
+      [](const auto& connection) {
+        BATON_CRASH_POINT("publish.before_ring");
+        if (connection->ring_end) os::ring(connection->ring_end.get());
+      });
+  BATON_CRASH_POINT("publish.before_wake");
+  if (wake) os::futex_wake(&line.event, INT_MAX);
+  BATON_CRASH_POINT("publish.after_wake");
+
+  last_publish_ns_ = now;
+  if (history_.empty()) {
+    pool_->release(message.handle);
+  } else {
+    keep(message);
+  }
+  if (broken) expel_broken();
+  BATON_TRACE3(publish, chunk.handle, message.sequence, live_.size());
+  return message.sequence;
+}
+
+bool WriterImpl::evict(memory::Handle oldest) {
+  bool released = false;
+  const auto release = [&](memory::Handle handle) {
+    pool_->release(handle);
+    released = true;
+  };
+  const bool keep_all = options_.qos.history == History::kKeepAll && options_.qos.reliability == Reliability::kReliable;
+  for (const auto& connection : live_) {
+    if (keep_all && connection->keep_all && connection->reliable) continue;  // never dropped: docs/format/qos.md
+    BATON_CRASH_POINT("evict.before_cursor");
+    connection->hand_over.evict_oldest_if(oldest, release);
+  }
+  if (history_size_ > 0 && history_[history_begin_].handle == oldest && !keep_all) {
+    history_begin_ = (history_begin_ + 1) % history_.size();
+    --history_size_;
+    release(oldest);
+  }
+  return released;
+}
+
+void WriterImpl::collect() {
+  const auto release = [this](memory::Handle handle) { pool_->release(handle); };
+  for (const auto& connection : live_) {
+    if (!connection->hand_over.collect(release)) connection->broken = true;  // expelled at the next publish
+  }
+  for (auto at = draining_.begin(); at != draining_.end();) {
+    WriterConnection& connection = **at;
+    const bool sound = connection.hand_over.collect(release);
+    if (!sound) connection.hand_over.end(release);
+    at = !sound || connection.hand_over.outstanding() == 0 ? draining_.erase(at) : at + 1;
+  }
+}
+
+std::uint32_t WriterImpl::matched() const {
+  if (!usable()) return 0;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return static_cast<std::uint32_t>(live_.size());
+}
+
+Statuses WriterImpl::statuses() const {
+  if (!usable()) return {};
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Statuses out = statuses_;
+  out.matched_now = live_.size();
+  return out;
+}
+
+void WriterImpl::on_event(std::function<void(Event)> callback) {
+  if (!usable()) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  callback_ = std::move(callback);
+}
+
+void WriterImpl::notify(Event event) {  // with mutex_
+  if (!callback_) return;
+  participant_->post([weak = weak_from_this(), event] {
+    const std::shared_ptr<WriterImpl> writer = weak.lock();
+    if (!writer) return;
+    std::function<void(Event)> callback;
+    {
+      const std::lock_guard<std::mutex> lock(writer->mutex_);
+      callback = writer->callback_;
+    }
+    if (callback) callback(event);
+  });
+}
+
+Result<void> WriterImpl::wait_for_all_acked(std::chrono::nanoseconds timeout) {
+  if (Result<void> ok = usable(); !ok) return ok;
+  const std::int64_t begin = os::monotonic_ns();
+  std::vector<std::pair<Gid, std::uint64_t>> wanted;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& connection : live_) {
+      if (connection->reliable) wanted.emplace_back(connection->reader, connection->pushed);
+    }
+  }
+  // Readers give no sign when they take (that would cost every take a look at one more word), so this call looks, at growing
+  // intervals; it is meant for orderly ends, not for the hot path.
+  for (auto pause = std::chrono::microseconds(20);; pause = std::min(pause * 2, std::chrono::microseconds(2000))) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      std::size_t open = 0;
+      for (const auto& connection : live_) {
+        const std::uint64_t taken = connection->pushed - connection->hand_over.unread();
+        for (const auto& [reader, pushed] : wanted) open += reader == connection->reader && taken < pushed ? 1 : 0;
+      }
+      if (open == 0) return {};
+      if (timeout != kInfinite && os::monotonic_ns() - begin >= timeout.count()) {
+        return Error{Errc::timed_out, "publisher of '" + options_.topic + "': " + std::to_string(open) +
+                                          " reliable subscriptions have not taken everything yet"};
+      }
+    }
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+memory::Pool::Account WriterImpl::memory_account() const {
+  if (!usable()) return {};
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return pool_ ? pool_->account() : memory::Pool::Account{};
+}
+
+void WriterImpl::trim() {
+  if (!usable()) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  pool_->retire_segment([this](std::uint32_t index) { send_retired(index); });
+}
+
+}  // namespace baton::transport

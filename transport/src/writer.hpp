@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// A publisher: its pool, its connections, its replay history.
+// Thread rules: everything below mutex_ belongs to that process-private mutex; no lock is held while a user's callback runs.
+// Lock order: ParticipantImpl::mutex_ before WriterImpl::mutex_ before the hub's locks.
+// Invariants: (1) a message is pushed to every live connection or, on an error, to none; (2) a data segment's descriptor is
+// sent to a peer before the first handle in it is pushed; (3) publish makes no system call unless somebody sleeps.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "connection.hpp"
+#include "frames.hpp"
+#include "baton/transport/transport.hpp"
+
+namespace baton::transport {
+
+class ParticipantImpl;
+
+class WriterImpl final : public Writer, public std::enable_shared_from_this<WriterImpl> {
+ public:
+  static Result<std::shared_ptr<WriterImpl>> create(std::shared_ptr<ParticipantImpl> participant,
+                                                    const Participant::WriterOptions& options, const Gid& gid);
+  ~WriterImpl() override;
+
+  Result<memory::Chunk> loan_sized(std::size_t message_bytes) override;
+  Result<memory::Chunk> loan_growing() override;
+  void abandon(const memory::Chunk& chunk) noexcept override;
+  Result<std::uint64_t> publish(const memory::Chunk& chunk, const PublishInfo& info) override;
+  std::uint32_t matched() const override;
+  Statuses statuses() const override;
+  void on_event(std::function<void(Event)> callback) override;
+  void assert_liveliness() override;
+  Result<void> wait_for_all_acked(std::chrono::nanoseconds timeout) override;
+  const Gid& gid() const override { return gid_; }
+  memory::Pool::Account memory_account() const override;
+  void trim() override;
+
+  // --- the participant's side ---
+  const Participant::WriterOptions& options() const noexcept { return options_; }
+  AnnounceFrame announcement() const;
+  /// A reader asks for a connection. Answers ATTACHED or REFUSED. An error: the peer broke the protocol.
+  Result<void> attach(PeerId peer, const QoS& requested, const AttachFrame& frame, const os::UniqueFd& segment);
+  void detach(PeerId peer, const Gid& reader);
+  void set_ring(PeerId peer, const Gid& reader, os::UniqueFd ring_end);
+  /// `died`: nothing the peer held is in use any more. Otherwise what it holds stays until it is given back.
+  void peer_gone(PeerId peer, bool died);
+  void reader_gone(PeerId peer, const Gid& reader);
+  void report_incompatible(Event event, const std::string& text);
+  void explain_incompatible(const std::string& text);
+  /// After the last user handle is gone.
+  void close();
+  void start_timers();
+
+ private:
+  struct Kept {
+    memory::Handle handle;
+    std::int64_t source_monotonic_ns;
+    std::uint64_t sequence;
+  };
+  using Connections = std::vector<std::unique_ptr<WriterConnection>>;
+
+  WriterImpl(std::shared_ptr<ParticipantImpl> participant, const Participant::WriterOptions& options, const Gid& gid);
+  Result<void> usable() const;
+  bool evict(memory::Handle oldest);
+  void collect();
+  void send_segment(std::uint32_t index, int fd, std::uint64_t size);
+  void send_retired(std::uint32_t index);
+  Result<std::uint32_t> grant_held(const QoS& requested) const;
+  memory::PushStatus push(WriterConnection& connection, const Kept& message);
+  void keep(const Kept& message);
+  void replay(WriterConnection& connection, const QoS& requested);
+  void expel_broken();
+  void drain(Connections::iterator at);
+  void remove_live(Connections::iterator at);
+  void notify(Event event);
+  void refuse(PeerId peer, const AttachFrame& frame, Errc code, const std::string& text);
+  void check_deadline();
+  void check_liveliness();
+
+  const std::shared_ptr<ParticipantImpl> participant_;
+  const Participant::WriterOptions options_;
+  const Gid gid_;
+  const std::uint32_t generation_;
+  EventLine line_;
+
+  mutable std::mutex mutex_;
+  bool closed_ = false;
+  std::unique_ptr<memory::Pool> pool_;
+  Connections live_, draining_;
+  std::vector<Kept> history_;  // transient local: a ring of the last `depth`
+  std::size_t history_begin_ = 0, history_size_ = 0;
+  std::uint64_t last_sequence_ = 0;
+  Statuses statuses_;
+  std::function<void(Event)> callback_;
+  std::int64_t last_publish_ns_ = 0;   // deadline
+  std::int64_t deadline_due_ns_ = 0;
+  std::int64_t lease_due_ns_ = 0;
+  bool lease_lost_ = false;
+};
+
+}  // namespace baton::transport

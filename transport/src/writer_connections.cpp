@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// How readers join and leave a writer.
+#include <fcntl.h>
+
+#include <algorithm>
+
+#include "baton/os/crash_point.hpp"
+#include "baton/os/wake_socket.hpp"
+#include "participant.hpp"
+#include "writer.hpp"
+
+namespace baton::transport {
+
+AnnounceFrame WriterImpl::announcement() const {
+  AnnounceFrame frame;
+  frame.gid = gid_;
+  frame.is_writer = true;
+  frame.topic = options_.topic;
+  frame.node = options_.node;
+  frame.type_name = options_.type.name;
+  frame.type_hash = options_.type.hash;
+  frame.skeleton_bytes = options_.type.skeleton_bytes;
+  frame.qos = options_.qos;
+  return frame;
+}
+
+/// The pool must be able to hold what readers may hold: history + loans + the deepest queue + every reader's held samples.
+/// (Queues of equal depth hold the same newest messages, so the deepest counts once; held samples may all be different.)
+Result<std::uint32_t> WriterImpl::grant_held(const QoS& requested) const {
+  constexpr std::uint64_t kLoans = 2;  // one being built, one being published
+  const memory::PoolOptions& pool = options_.pool;
+  const std::uint64_t limit_bytes = pool.memory_limit_bytes != 0 ? pool.memory_limit_bytes : std::uint64_t{1} << 30;
+  const std::uint64_t chunk_bytes = sizeof(memory::ChunkHeader) + options_.type.skeleton_bytes;
+  const std::uint64_t slots = options_.type.fixed_size ? limit_bytes / chunk_bytes : std::uint64_t{pool.slots};
+  std::uint64_t deepest = requested.depth;
+  std::uint64_t held = 0;
+  for (const auto& connection : live_) held += connection->held;
+  for (const auto& connection : draining_) held += connection->hand_over.outstanding();
+  if (options_.qos.durability == Durability::kTransientLocal) deepest = std::max<std::uint64_t>(deepest, options_.qos.depth);
+  deepest = std::min(deepest, slots / 2);  // a deeper queue is cut by the memory policy, which evicts unread messages
+  const std::uint64_t used = kLoans + deepest + held;
+  if (used >= slots) {
+    return Error{Errc::limit_reached,
+                 "publisher of '" + options_.topic + "' has " + std::to_string(slots) + " slots: " + std::to_string(kLoans) +
+                     " for loans, " + std::to_string(deepest) + " for queues and history and " + std::to_string(held) +
+                     " held by its subscriptions leave none for one more; raise PoolOptions::slots (or memory_limit_bytes)" +
+                     " or lower the subscriptions' QoS 'held'"};
+  }
+  const std::uint64_t left = slots - used;
+  // While plenty is left everybody gets what it asks for; the last ones share the rest.
+  const std::uint64_t fair = left >= 2 * std::uint64_t{requested.held} ? requested.held : std::max<std::uint64_t>(1, left / 2);
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(requested.held, fair));
+}
+
+void WriterImpl::refuse(PeerId peer, const AttachFrame& frame, Errc code, const std::string& text) {
+  RefusedFrame refused;
+  refused.writer = frame.writer;
+  refused.reader = frame.reader;
+  refused.code = code;
+  refused.text = text;
+  participant_->send(peer, FrameType::kRefused, encode(refused));
+  participant_->diagnose(Diagnostic::Level::kError, code, text);
+}
+
+Result<void> WriterImpl::attach(PeerId peer, const QoS& requested, const AttachFrame& frame, const os::UniqueFd& segment) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (closed_) return {};  // WITHDRAW is on its way
+  for (const auto& connection : live_) {
+    if (connection->reader == frame.reader) return Error{Errc::protocol_violation, "ATTACH for a reader that is attached"};
+  }
+  const std::uint32_t entries = Layout::entries_for(requested.depth, requested.held);
+  const std::size_t segment_bytes = os::round_to_pages(Layout::bytes(entries));
+  if (entries == 0 || frame.connection_bytes != segment_bytes) {
+    return Error{Errc::protocol_violation, "ATTACH announces a connection segment of " +
+                                               std::to_string(frame.connection_bytes) + " bytes instead of " +
+                                               std::to_string(segment_bytes)};
+  }
+  Result<os::SharedMapping> mapping = os::map_segment(segment, segment_bytes, os::Writers::kBothEnds);
+  if (!mapping) {
+    if (mapping.error().code == Errc::protocol_violation) return mapping.error();
+    refuse(peer, frame, mapping.error().code, "publisher of '" + options_.topic + "': " + mapping.error().message);
+    return {};
+  }
+  Result<std::uint32_t> held = grant_held(requested);
+  if (!held) {
+    refuse(peer, frame, held.error().code, held.error().message);
+    return {};
+  }
+  BATON_CRASH_POINT("attach.before_ring");
+  const std::uint32_t capacity = memory::ring_capacity(requested.depth);
+  Result<os::CreatedSegment> ring = os::create_segment("baton-ring", Ring::bytes(capacity), os::Writers::kOnlyCreator);
+  if (!ring) {
+    refuse(peer, frame, ring.error().code, "publisher of '" + options_.topic + "': " + ring.error().message);
+    return {};
+  }
+  const Ring ring_view = Ring::at(ring->mapping.base(), capacity);
+  const Layout layout = Layout::at(mapping->base(), entries);
+  const std::size_t ring_bytes = ring->mapping.size();
+  auto connection = std::make_unique<WriterConnection>(std::move(ring->mapping), std::move(*mapping), ring_view, layout,
+                                                       requested.depth);
+  connection->reader = frame.reader;
+  connection->peer = peer;
+  connection->reliable = requested.reliability == Reliability::kReliable;
+  connection->keep_all = requested.history == History::kKeepAll;
+  connection->held = *held;
+
+  // Segments first: then the reader knows them all when it sees the first handle.
+  const bool first_of_peer =
+      std::none_of(live_.begin(), live_.end(), [peer](const auto& other) { return other->peer == peer; });
+  live_.push_back(std::move(connection));
+  if (first_of_peer) {
+    pool_->visit_segments([&](std::uint32_t index, int fd, std::uint64_t size) {
+      const os::SharedFd shared = participant_->duplicate(fd);
+      if (!shared) return;
+      BATON_CRASH_POINT("attach.before_segment");
+      participant_->send(peer, FrameType::kSegment, encode(SegmentFrame{gid_, index, size}), {shared});
+    });
+  }
+  AttachedFrame attached;
+  attached.writer = gid_;
+  attached.reader = frame.reader;
+  attached.event_offset = line_.offset();
+  attached.ring_capacity = capacity;
+  attached.ring_bytes = ring_bytes;
+  attached.held = *held;
+  attached.first_sequence = last_sequence_ + 1;
+  WriterConnection& added = *live_.back();
+  if (requested.durability == Durability::kTransientLocal && history_size_ > 0) {
+    const std::size_t count = std::min<std::size_t>(history_size_, requested.depth);
+    attached.first_sequence = history_[(history_begin_ + history_size_ - count) % history_.size()].sequence;
+    replay(added, requested);
+  }
+  BATON_CRASH_POINT("attach.before_attached");
+  participant_->send(peer, FrameType::kAttached, encode(attached),
+                     {line_.fd(), std::make_shared<const os::UniqueFd>(std::move(ring->fd))});
+  BATON_CRASH_POINT("attach.after_attached");
+  ++statuses_.matched_total;
+  notify(Event::kMatched);
+  if (*held < requested.held) {
+    participant_->diagnose(Diagnostic::Level::kWarning, Errc::limit_reached,
+                           "publisher of '" + options_.topic + "' grants a subscription " + std::to_string(*held) +
+                               " of the " + std::to_string(requested.held) +
+                               " samples it wants to hold: its slots are nearly all promised; raise PoolOptions::slots");
+  }
+  return {};
+}
+
+void WriterImpl::replay(WriterConnection& connection, const QoS& requested) {
+  const std::size_t count = std::min<std::size_t>(history_size_, requested.depth);
+  for (std::size_t i = history_size_ - count; i < history_size_; ++i) {
+    BATON_CRASH_POINT("replay.before_push");
+    push(connection, history_[(history_begin_ + i) % history_.size()]);
+  }
+}
+
+void WriterImpl::send_segment(std::uint32_t index, int fd, std::uint64_t size) {  // inside a loan, with mutex_
+  os::SharedFd shared;
+  std::vector<PeerId> sent;
+  for (const auto& connection : live_) {
+    if (std::find(sent.begin(), sent.end(), connection->peer) != sent.end()) continue;
+    sent.push_back(connection->peer);
+    if (!shared) shared = participant_->duplicate(fd);
+    if (!shared) return;  // reported; readers count the messages as lost
+    BATON_CRASH_POINT("loan.before_segment");
+    participant_->send(connection->peer, FrameType::kSegment, encode(SegmentFrame{gid_, index, size}), {shared});
+  }
+}
+
+void WriterImpl::send_retired(std::uint32_t index) {
+  std::vector<PeerId> sent;
+  for (const auto& connection : live_) {
+    if (std::find(sent.begin(), sent.end(), connection->peer) != sent.end()) continue;
+    sent.push_back(connection->peer);
+    participant_->send(connection->peer, FrameType::kRetired, encode(SegmentFrame{gid_, index, 0}));
+  }
+}
+
+void WriterImpl::remove_live(Connections::iterator at) {
+  live_.erase(at);
+  notify(Event::kMatched);
+}
+
+void WriterImpl::drain(Connections::iterator at) {
+  std::unique_ptr<WriterConnection> connection = std::move(*at);
+  remove_live(at);
+  const auto release = [this](memory::Handle handle) { pool_->release(handle); };
+  BATON_CRASH_POINT("detach.before_evict");
+  if (!connection->hand_over.end_unread(release) || !connection->hand_over.collect(release)) {
+    connection->hand_over.end(release);
+    return;
+  }
+  connection->draining = true;
+  if (connection->hand_over.outstanding() > 0) draining_.push_back(std::move(connection));
+}
+
+void WriterImpl::detach(PeerId peer, const Gid& reader) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (closed_) return;
+  const auto found = std::find_if(live_.begin(), live_.end(), [&](const auto& connection) {
+    return connection->peer == peer && connection->reader == reader;
+  });
+  if (found != live_.end()) drain(found);
+}
+
+void WriterImpl::reader_gone(PeerId peer, const Gid& reader) { detach(peer, reader); }
+
+void WriterImpl::peer_gone(PeerId peer, bool died) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (closed_) return;
+  for (std::size_t i = live_.size(); i > 0; --i) {
+    if (live_[i - 1]->peer == peer) drain(live_.begin() + static_cast<std::ptrdiff_t>(i - 1));
+  }
+  if (!died) return;
+  // Nobody reads there any more: what the process held comes back at once.
+  for (auto at = draining_.begin(); at != draining_.end();) {
+    if ((*at)->peer != peer) {
+      ++at;
+      continue;
+    }
+    (*at)->hand_over.end([this](memory::Handle handle) { pool_->release(handle); });
+    at = draining_.erase(at);
+  }
+}
+
+void WriterImpl::set_ring(PeerId peer, const Gid& reader, os::UniqueFd ring_end) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& connection : live_) {
+    if (connection->peer != peer || connection->reader != reader) continue;
+    connection->ring_end = std::move(ring_end);
+    // A publish may have met the sleeping flag before the socket came: ring once for it.
+    os::ring(connection->ring_end.get());
+    return;
+  }
+}
+
+void WriterImpl::expel_broken() {
+  for (std::size_t i = live_.size(); i > 0; --i) {
+    if (!live_[i - 1]->broken) continue;
+    std::unique_ptr<WriterConnection> connection = std::move(live_[i - 1]);
+    remove_live(live_.begin() + static_cast<std::ptrdiff_t>(i - 1));
+    connection->hand_over.end([this](memory::Handle handle) { pool_->release(handle); });
+    RefusedFrame closed;
+    closed.writer = gid_;
+    closed.reader = connection->reader;
+    closed.code = Errc::protocol_violation;
+    closed.text = "publisher of '" + options_.topic +
+                  "' ended the connection: the subscription's segment (cursor or release table) holds impossible values";
+    participant_->send(connection->peer, FrameType::kClosed, encode(closed));
+    participant_->diagnose(Diagnostic::Level::kError, closed.code, closed.text);
+    participant_->ban(connection->reader);
+  }
+}
+
+void WriterImpl::explain_incompatible(const std::string& text) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  statuses_.last_incompatibility = text;
+}
+
+void WriterImpl::report_incompatible(Event event, const std::string& text) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ++(event == Event::kIncompatibleQos ? statuses_.incompatible_qos_total : statuses_.incompatible_type_total);
+  statuses_.last_incompatibility = text;
+  notify(event);
+}
+
+void WriterImpl::close() {
+  if (generation_ != os::fork_generation()) return;
+  participant_->withdraw_writer(gid_);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  closed_ = true;
+  callback_ = nullptr;
+  live_.clear();
+  draining_.clear();
+  history_size_ = 0;
+  // Readers keep what they have: their mappings hold the segments.
+  pool_.reset();
+}
+
+}  // namespace baton::transport

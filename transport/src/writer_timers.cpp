@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a publisher owes in time: deadline and lease. Clock: CLOCK_MONOTONIC, on the background thread.
+#include <algorithm>
+
+#include "baton/os/clock.hpp"
+#include "participant.hpp"
+#include "writer.hpp"
+
+namespace baton::transport {
+namespace {
+
+/// steady_clock is CLOCK_MONOTONIC with libstdc++ and libc++ on Linux.
+std::chrono::steady_clock::time_point at(std::int64_t monotonic_ns) {
+  return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(monotonic_ns));
+}
+
+}  // namespace
+
+void WriterImpl::start_timers() {
+  const QoS& qos = options_.qos;
+  const std::int64_t now = os::monotonic_ns();
+  const std::weak_ptr<WriterImpl> weak = weak_from_this();
+  if (qos.deadline != kInfinite) {
+    deadline_due_ns_ = now + qos.deadline.count();
+    participant_->hub().schedule(at(deadline_due_ns_), [weak] {
+      if (const auto self = weak.lock()) self->check_deadline();
+    });
+  }
+  if (qos.lease != kInfinite && qos.liveliness == Liveliness::kManualByTopic) {
+    participant_->hub().schedule(at(now + qos.lease.count()), [weak] {
+      if (const auto self = weak.lock()) self->check_liveliness();
+    });
+  }
+}
+
+void WriterImpl::check_deadline() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (closed_) return;
+  const std::int64_t now = os::monotonic_ns();
+  const std::int64_t period = std::max<std::int64_t>(options_.qos.deadline.count(), 1'000'000);
+  if (last_publish_ns_ == 0) {
+    deadline_due_ns_ = now + period;  // counts from the first message on, as in DDS
+  } else if (last_publish_ns_ + period > now) {
+    deadline_due_ns_ = last_publish_ns_ + period;
+  } else {
+    ++statuses_.deadline_missed_total;
+    notify(Event::kDeadlineMissed);
+    deadline_due_ns_ = std::max(deadline_due_ns_ + period, now);
+  }
+  participant_->hub().schedule(at(deadline_due_ns_), [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->check_deadline();
+  });
+}
+
+void WriterImpl::check_liveliness() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (closed_) return;
+  const std::int64_t now = os::monotonic_ns();
+  const std::int64_t lease = std::max<std::int64_t>(options_.qos.lease.count(), 1'000'000);
+  const std::int64_t asserted = line_.line()->asserted_ns.load(std::memory_order_relaxed);
+  if (asserted + lease > now) {
+    lease_lost_ = false;
+  } else if (!lease_lost_) {
+    lease_lost_ = true;  // once until the next sign of life
+    ++statuses_.liveliness_lost_total;
+    notify(Event::kLivelinessLost);
+  }
+  participant_->hub().schedule(at(lease_lost_ ? now + lease : asserted + lease), [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->check_liveliness();
+  });
+}
+
+void WriterImpl::assert_liveliness() {
+  if (generation_ != os::fork_generation()) return;
+  // relaxed: a sign of life orders nothing.
+  line_.line()->asserted_ns.store(os::monotonic_ns(), std::memory_order_relaxed);
+}
+
+}  // namespace baton::transport

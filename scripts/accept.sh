@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The promises about speed and scale, each PASS or FAIL with ratio and spread: accept.sh [criterion...] (--help lists
+# them). Close other programs first: everything is measured against a bare kernel primitive in the same run, but noise widens
+# the spread.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# What is counted rather than timed (allocations, copies, faults, system calls in the steady state) is an ordinary test.
+if [ $# -eq 0 ]; then
+  scripts/run_ctest.sh release --label-regex '^count$' --verbose
+fi
+build/release/bin/baton_accept "$@"

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+// A raw client, and a raw listener, that keep no rules. Whatever they do ends their own connection with a clear diagnostic;
+// the hub goes on with everybody else.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <thread>
+
+#include "baton/os/directory.hpp"
+#include "baton/os/unix_socket.hpp"
+#include "handshake.hpp"
+#include "hub_test_support.hpp"
+
+namespace baton::transport {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+namespace fs = std::filesystem;
+
+std::size_t open_descriptors() {
+  std::size_t count = 0;
+  for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
+    (void)entry;
+    ++count;
+  }
+  return count;
+}
+
+ProcessId id_of(std::uint64_t number) {
+  ProcessId id{};
+  for (std::size_t i = 0; i < 8; ++i) id[i] = static_cast<std::uint8_t>(number >> (8 * i));
+  id[15] = 0xEE;
+  return id;
+}
+
+Bytes hello_of(std::uint64_t number, std::uint16_t version = kProtocolVersion) {
+  Hello hello;
+  hello.version = version;
+  hello.pid = 1;
+  hello.process_id = id_of(number);
+  hello.name = "hostile";
+  return encode_hello(hello);
+}
+
+class RawClient {
+ public:
+  RawClient(const TemporaryDirectory& directory, const ProcessId& hub) {
+    const std::string path = directory.path() + "/0";
+    const auto opened = os::open_directory(-1, path);
+    EXPECT_EQ(os::connect_at(opened.fd.get(), path, "p-" + to_hex(hub), socket_), os::IoStatus::kDone);
+  }
+  bool send(const Bytes& bytes, const std::vector<int>& fds = {}) {
+    std::vector<char> control(CMSG_SPACE(fds.size() * sizeof(int)));
+    iovec part{const_cast<std::uint8_t*>(bytes.data()), bytes.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    if (!fds.empty()) {
+      message.msg_control = control.data();
+      message.msg_controllen = control.size();
+      cmsghdr* header = CMSG_FIRSTHDR(&message);
+      header->cmsg_level = SOL_SOCKET;
+      header->cmsg_type = SCM_RIGHTS;
+      header->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
+      std::memcpy(CMSG_DATA(header), fds.data(), fds.size() * sizeof(int));
+    }
+    return ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL) >= 0;
+  }
+  /// The next packet, waiting for it; empty at the end of file.
+  Bytes receive() {
+    Bytes bytes(kMaxPacketBytes);
+    const int flags = ::fcntl(socket_.get(), F_GETFL);
+    ::fcntl(socket_.get(), F_SETFL, flags & ~O_NONBLOCK);
+    ssize_t got = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
+    if (got < 0 && errno == ECONNRESET) got = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
+    bytes.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    return bytes;
+  }
+  /// The reason of the BYE that ends the connection; 0 if it ends without.
+  std::uint16_t bye() {
+    for (;;) {
+      const Bytes packet = receive();
+      if (packet.empty()) return 0;
+      if (packet.size() >= 10 && packet[0] == kByeFrame) return packet[8];
+    }
+  }
+  int fd() const { return socket_.get(); }
+  void close() { socket_.reset(); }
+
+ private:
+  os::UniqueFd socket_;
+};
+
+class HostilePeer : public ::testing::Test {
+ protected:
+  HostilePeer() : victim_(directory_, "victim", 0, std::chrono::milliseconds(300)), friend_(directory_, "friend") {}
+  void SetUp() override { ASSERT_TRUE(victim_.recorder.has_peers(1) && friend_.recorder.has_peers(1)); }
+  // After every test: the old friend is still there and a new one can come.
+  void TearDown() override {
+    EXPECT_TRUE(friend_.recorder.eventually([](const Recorder& r) {
+      for (const auto& [id, info] : r.up_) {
+        if (info.name == "victim") return r.ups_ == r.downs_.size() + 1;
+      }
+      return false;
+    }));
+    TestHub newcomer(directory_, "newcomer");
+    EXPECT_TRUE(newcomer.recorder.has_peers(2)) << newcomer.recorder.all_diagnostics() << victim_.recorder.all_diagnostics();
+  }
+  RawClient connect() { return RawClient(directory_, victim_.hub->process_id()); }
+
+  TemporaryDirectory directory_;
+  TestHub victim_;
+  TestHub friend_;
+};
+
+TEST_F(HostilePeer, GarbageInsteadOfHelloIsRefused) {
+  const Bytes hello = hello_of(1);
+  for (const Bytes& garbage : {Bytes{1}, Bytes(8, 0xFF), Bytes(4000, 'x'), Bytes(hello.begin(), hello.begin() + 20)}) {
+    RawClient client = connect();
+    client.send(garbage);
+    EXPECT_EQ(client.bye(), static_cast<std::uint16_t>(Bye::kViolation));
+  }
+  EXPECT_TRUE(victim_.recorder.has_diagnostic(Errc::protocol_violation, "pid " + std::to_string(::getpid())));
+}
+
+TEST_F(HostilePeer, AProbeThatConnectsAndGoesIsIgnored) {
+  for (int i = 0; i < 100; ++i) connect().close();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(victim_.recorder.all_diagnostics(), "");
+}
+
+TEST_F(HostilePeer, SilenceIsEndedAfterTheTimeout) {
+  RawClient client = connect();
+  EXPECT_EQ(client.bye(), static_cast<std::uint16_t>(Bye::kTimeout));
+  EXPECT_TRUE(victim_.recorder.has_diagnostic(Errc::timed_out, "said nothing"));
+}
+
+TEST_F(HostilePeer, ManySilentConnectionsCannotKeepOthersOut) {
+  std::vector<RawClient> clients;
+  const std::size_t before = open_descriptors();
+  for (int i = 0; i < 200; ++i) clients.push_back(connect());
+  TestHub newcomer(directory_, "in between");
+  EXPECT_TRUE(newcomer.recorder.has_peers(2));
+  EXPECT_LT(open_descriptors(), before + 200 + 3 * 64 + 40) << "at most 64 silent ones are kept";
+}
+
+TEST_F(HostilePeer, APacketLargerThanAllowedIsRefused) {
+  RawClient client = connect();
+  client.send(hello_of(1));
+  client.send(Bytes(kMaxPacketBytes + 1, 0x11));
+  EXPECT_EQ(client.bye(), static_cast<std::uint16_t>(Bye::kViolation));
+  EXPECT_TRUE(victim_.recorder.has_diagnostic(Errc::protocol_violation, "larger than"));
+}
+
+TEST_F(HostilePeer, AFloodOfDescriptorsLeavesNoneBehind) {
+  const std::size_t before = open_descriptors();
+  const std::vector<int> many(200, STDERR_FILENO);
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    RawClient client = connect();
+    client.send(hello_of(100 + i), i % 2 == 0 ? many : std::vector<int>{});
+    Bytes frame(kPacketHeaderBytes);
+    frame[1] = 1;
+    frame[3] = 200;
+    client.send(frame, many);
+    (void)client.bye();
+  }
+  EXPECT_TRUE(victim_.recorder.has_peers(1));
+  EXPECT_TRUE(victim_.recorder.has_diagnostic(Errc::protocol_violation, "descriptors"));
+  for (int i = 0; i < 200 && open_descriptors() > before; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_LE(open_descriptors(), before);
+}
+
+TEST_F(HostilePeer, AFrameThatIsNeverFinishedIsForgottenWithItsDescriptors) {
+  const std::size_t before = open_descriptors();
+  {
+    RawClient client = connect();
+    client.send(hello_of(1));
+    Bytes part{0x00, 0x02, kMoreFollows, 2, 1, 0, 0, 0, 0xAA};
+    client.send(part, {STDERR_FILENO, STDERR_FILENO});
+    EXPECT_TRUE(victim_.recorder.has_peers(2));
+  }
+  EXPECT_TRUE(victim_.recorder.has_peers(1));
+  for (int i = 0; i < 200 && open_descriptors() > before; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_LE(open_descriptors(), before);
+  EXPECT_TRUE(victim_.recorder.frames_.empty());
+}
+
+TEST_F(HostilePeer, AnotherVersionIsRefusedNamingBothVersionsAndProcesses) {
+  RawClient client = connect();
+  client.send(hello_of(1, 9));
+  const Bytes answer = client.receive();
+  ASSERT_GT(answer.size(), 18U);
+  EXPECT_EQ(answer[0], kHelloFrame) << "so that the other side can name both, too";
+  EXPECT_EQ(client.bye(), static_cast<std::uint16_t>(Bye::kVersion));
+  EXPECT_TRUE(victim_.recorder.has_diagnostic(Errc::version_mismatch, "process 'victim' speaks version 1 of Baton's protocol, process 'hostile'"))
+      << victim_.recorder.all_diagnostics();
+  EXPECT_TRUE(victim_.recorder.has_diagnostic(Errc::version_mismatch, "version 9"));
+  RawClient again = connect();
+  again.send(hello_of(1, 9));
+  EXPECT_EQ(again.bye(), static_cast<std::uint16_t>(Bye::kVersion));
+  EXPECT_TRUE(victim_.recorder.eventually([](const Recorder& r) { return r.diagnostics_.size() == 1; })) << "told once";
+}
+
+TEST_F(HostilePeer, TheHubsOwnIdentityIsNotForOthers) {
+  RawClient client = connect();
+  Hello hello;
+  hello.process_id = victim_.hub->process_id();
+  client.send(encode_hello(hello));
+  EXPECT_EQ(client.bye(), static_cast<std::uint16_t>(Bye::kViolation));
+}
+
+TEST_F(HostilePeer, TheIdentityOfAConnectedProcessCannotBeTaken) {
+  RawClient client = connect();
+  Hello hello;
+  hello.process_id = friend_.hub->process_id();
+  client.send(encode_hello(hello));
+  EXPECT_EQ(client.bye(), static_cast<std::uint16_t>(Bye::kDuplicate));
+}
+
+TEST_F(HostilePeer, OneProcessCannotJoinWithoutEnd) {
+  std::vector<RawClient> clients;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    clients.push_back(connect());
+    clients.back().send(hello_of(1000 + i));
+  }
+  EXPECT_EQ(clients.back().bye(), static_cast<std::uint16_t>(Bye::kViolation));
+  EXPECT_LE(victim_.hub->peer_count(), 64U);
+  EXPECT_TRUE(victim_.recorder.has_diagnostic(Errc::protocol_violation, "joins too often"));
+  clients.clear();
+  EXPECT_TRUE(victim_.recorder.has_peers(1));
+}
+
+TEST_F(HostilePeer, OneThatDoesNotReadIsDisconnectedAndMayComeBack) {
+  RawClient client = connect();
+  client.send(hello_of(1));
+  ASSERT_TRUE(victim_.recorder.has_peers(2));
+  PeerId stalled = 0;
+  PeerId attentive = 0;
+  ASSERT_TRUE(victim_.recorder.eventually([&](const Recorder& r) {
+    for (const auto& [id, info] : r.up_) (info.name == "hostile" ? stalled : attentive) = id;
+    return stalled != 0 && attentive != 0;
+  }));
+  const Bytes payload(10000, 5);
+  std::size_t sent = 0;
+  for (; sent < 400 && victim_.hub->peer_count() == 2; ++sent) {
+    victim_.hub->send(stalled, 0x100, payload);
+    if (sent % 10 == 0) victim_.hub->send(attentive, 0x101, {1});
+  }
+  EXPECT_LT(sent, 300U) << "1 MiB and what the socket takes";
+  ASSERT_TRUE(victim_.recorder.has_peers(1));
+  EXPECT_TRUE(victim_.recorder.has_diagnostic(Errc::disconnected, "has not read for too long")) << victim_.recorder.all_diagnostics();
+  EXPECT_TRUE(friend_.recorder.has_frames((sent + 9) / 10));
+  // It wakes up: reads what was there, finds the end, comes back under the same identity.
+  while (!client.receive().empty()) {
+  }
+  RawClient again = connect();
+  again.send(hello_of(1));
+  EXPECT_TRUE(victim_.recorder.has_peers(2));
+}
+
+TEST_F(HostilePeer, QueuedFramesArriveCompleteOnceASlowPeerReads) {
+  RawClient client = connect();
+  client.send(hello_of(1));
+  ASSERT_TRUE(victim_.recorder.has_peers(2));
+  PeerId slow = 0;
+  ASSERT_TRUE(victim_.recorder.eventually([&](const Recorder& r) {
+    for (const auto& [id, info] : r.up_) {
+      if (info.name == "hostile") slow = id;
+    }
+    return slow != 0;
+  }));
+  constexpr std::size_t kFrames = 60;
+  for (std::size_t i = 0; i < kFrames; ++i) victim_.hub->send(slow, 0x100, Bytes(10000, static_cast<std::uint8_t>(i)));
+  EXPECT_EQ(client.receive()[0], kHelloFrame);
+  for (std::size_t i = 0; i < kFrames; ++i) {
+    const Bytes packet = client.receive();
+    ASSERT_EQ(packet.size(), kPacketHeaderBytes + 10000);
+    EXPECT_EQ(packet.back(), static_cast<std::uint8_t>(i));
+  }
+}
+
+// The other direction: names in the directory behind which somebody misbehaves.
+class HostileListener : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    { TestHub makes_the_directory(directory_); }
+    path_ = directory_.path() + "/0";
+    opened_ = os::open_directory(-1, path_);
+    name_ = "p-" + to_hex(id_of(7));
+    ASSERT_EQ(os::listen_at(opened_.fd.get(), path_, name_, 0600, ~0U, listener_), os::IoStatus::kDone);
+  }
+  os::UniqueFd accept() {
+    os::UniqueFd socket;
+    for (int i = 0; i < 2000 && os::accept_one(listener_.get(), socket) != os::IoStatus::kDone; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return socket;
+  }
+  TemporaryDirectory directory_;
+  std::string path_, name_;
+  os::OpenedDirectory opened_;
+  os::UniqueFd listener_;
+};
+
+TEST_F(HostileListener, WhoAnswersUnderAnotherIdentityIsRefusedForGood) {
+  TestHub a(directory_);
+  TestHub b(directory_);
+  os::UniqueFd socket = accept();
+  const Bytes hello = hello_of(8);
+  ASSERT_EQ(os::send_packet(socket.get(), hello.data(), hello.size(), nullptr, 0, nullptr, 0), os::IoStatus::kDone);
+  EXPECT_TRUE(a.recorder.eventually([&](const Recorder& r) { return r.find_diagnostic(Errc::protocol_violation, "identity"); }, std::chrono::seconds(5)) ||
+              b.recorder.has_diagnostic(Errc::protocol_violation, "identity"));
+  EXPECT_TRUE(a.recorder.has_peers(1) && b.recorder.has_peers(1));
+  EXPECT_TRUE(fs::exists(path_ + "/" + name_)) << "it listens: its name is not swept";
+}
+
+TEST_F(HostileListener, WhoNeverAnswersIsReportedAndAnsweredWhenItDoes) {
+  TestHub a(directory_, "a", 0, std::chrono::milliseconds(200));
+  EXPECT_TRUE(a.recorder.has_diagnostic(Errc::timed_out, "has not answered")) << a.recorder.all_diagnostics();
+  TestHub b(directory_, "b");
+  EXPECT_TRUE(a.recorder.has_peers(1) && b.recorder.has_peers(1));
+  os::UniqueFd socket = accept();
+  const Bytes hello = hello_of(7);
+  ASSERT_EQ(os::send_packet(socket.get(), hello.data(), hello.size(), nullptr, 0, nullptr, 0), os::IoStatus::kDone);
+  EXPECT_TRUE(a.recorder.has_peers(2)) << "a stopped process that goes on";
+}
+
+TEST_F(HostileListener, WhoAcceptsAndHangsUpIsTriedAgainEverMoreRarely) {
+  TestHub a(directory_);
+  for (int i = 0; i < 5; ++i) {
+    os::UniqueFd socket = accept();
+    ASSERT_TRUE(socket);
+  }
+  os::UniqueFd last = accept();
+  const Bytes hello = hello_of(7);
+  ASSERT_EQ(os::send_packet(last.get(), hello.data(), hello.size(), nullptr, 0, nullptr, 0), os::IoStatus::kDone);
+  EXPECT_TRUE(a.recorder.has_peers(1));
+}
+
+TEST_F(HostileListener, AFullBacklogIsTriedAgainUntilThereIsRoom) {
+  // The smallest backlog: two connections wait, the third is told to try again.
+  ASSERT_EQ(::listen(listener_.get(), 0), 0);
+  std::vector<os::UniqueFd> filling;
+  for (;;) {
+    os::UniqueFd socket;
+    if (os::connect_at(opened_.fd.get(), path_, name_, socket) != os::IoStatus::kDone) break;
+    filling.push_back(std::move(socket));
+    ASSERT_LT(filling.size(), 100U);
+  }
+  TestHub a(directory_);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  for (std::size_t i = 0; i < filling.size(); ++i) accept();
+  os::UniqueFd socket = accept();
+  const Bytes hello = hello_of(7);
+  ASSERT_EQ(os::send_packet(socket.get(), hello.data(), hello.size(), nullptr, 0, nullptr, 0), os::IoStatus::kDone);
+  EXPECT_TRUE(a.recorder.has_peers(1));
+}
+
+}  // namespace
+}  // namespace baton::transport

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
-from .diagnostics import fail
+from .diagnostics import Diagnostic, InterfaceError, fail
 from .equivalence import SECOND_NAMES, canonical_message
 from .model import SCALAR_BYTES, Constant, Field, FieldType, Message, Service, Shape
 from .packages import Universe
@@ -144,7 +144,7 @@ class Resolver:
 
     def resolve(self, written: Message) -> Struct:
         message = canonical_message(written)
-        nested = {f.type.base: self.message(f.type.base, f) for f in message.fields if f.type.is_message}
+        nested = self._nested(message)
         second_names = SECOND_NAMES.get(message.full_name, {})
         members: list[Member] = []
         end, alignment = 0, 1
@@ -178,6 +178,19 @@ class Resolver:
             type_hash(definition),
             message.comment,
         )
+
+    def _nested(self, message: Message) -> dict[str, Struct]:
+        nested: dict[str, Struct] = {}
+        errors: list[Diagnostic] = []
+        for f in message.fields:
+            if f.type.is_message and f.type.base not in nested:
+                try:
+                    nested[f.type.base] = self.message(f.type.base, f)
+                except InterfaceError as error:
+                    errors.extend(error.diagnostics)
+        if errors:
+            raise InterfaceError(*dict.fromkeys(errors))
+        return nested
 
     @staticmethod
     def _place(type_: FieldType, nested: dict[str, Struct]) -> tuple[int, int]:

@@ -298,7 +298,10 @@ def describe(struct: Struct, space: str = "msg") -> CppStruct:
 
 def _includes(structs: list[Struct]) -> tuple[list[str], list[str]]:
     """(<baton/...> headers, standard headers) that the structs need."""
-    own, standard = {"baton/message/print_object.hpp", "baton/message/type.hpp"}, {"cstddef", "cstdint", "iosfwd", "memory"}
+    own, standard = (
+        {"baton/message/print_object.hpp", "baton/message/type.hpp"},
+        {"cstddef", "cstdint", "iosfwd", "memory"},
+    )
     for struct in structs:
         for m in struct.members:
             type_ = m.type

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""baton_generate_messages() in a project of its own: what a changed interface file rebuilds, and what it does not."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PROJECT = f"""
+cmake_minimum_required(VERSION 3.25)
+project(user_msgs LANGUAGES CXX)
+add_library(headers INTERFACE)
+add_library(baton::message ALIAS headers)
+target_include_directories(headers INTERFACE {ROOT}/message/include {ROOT}/memory/include {ROOT}/os/include)
+target_compile_features(headers INTERFACE cxx_std_17)
+include({ROOT}/generator/cmake/BatonGenerate.cmake)
+baton_generate_messages(messages FILES msg/Outer.msg srv/Ask.srv PACKAGES std_srvs SEARCH packages)
+foreach(name IN ITEMS outer ask unrelated)
+  add_library(use_${{name}} OBJECT use_${{name}}.cpp)
+  target_link_libraries(use_${{name}} PRIVATE messages)
+endforeach()
+"""
+
+needs_tools = pytest.mark.skipif(not shutil.which("cmake") or not shutil.which("ninja"), reason="needs cmake and ninja")
+
+
+class Project:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.write("CMakeLists.txt", PROJECT)
+        self.write("msg/Outer.msg", "inner_msgs/Inner inner\nuint8[] data\n")
+        self.write("srv/Ask.srv", "string question\n---\nstring answer\n")
+        self.write("packages/inner_msgs/msg/Inner.msg", "uint32 number\n")
+        self.write("packages/inner_msgs/msg/Unused.msg", "uint32 number\n")
+        self.write(
+            "use_outer.cpp",
+            "#include <baton/msg/user_msgs/outer.hpp>\nauto f(baton::msg::user_msgs::Outer& m) { return m.inner.number; }\n",
+        )
+        self.write(
+            "use_ask.cpp",
+            "#include <baton/srv/user_msgs/ask.hpp>\nusing Ask = baton::srv::user_msgs::Ask;\nbool f(Ask::Request& a) { return a.question.empty(); }\n",
+        )
+        self.write(
+            "use_unrelated.cpp",
+            "#include <baton/srv/std_srvs/set_bool.hpp>\nbool f(baton::srv::std_srvs::SetBool::Request& a) { return a.data; }\n",
+        )
+
+    def write(self, name: str, text: str) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def run(self, *command: str) -> subprocess.CompletedProcess:
+        environment = {k: v for k, v in os.environ.items() if k not in ("AMENT_PREFIX_PATH", "ROS_PACKAGE_PATH")}
+        return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, timeout=120)
+
+    def configure(self) -> subprocess.CompletedProcess:
+        return self.run("cmake", "-S", ".", "-B", "build", "-G", "Ninja", f"-DBATON_PYTHON={sys.executable}")
+
+    def build(self) -> list[str]:
+        """The sources that were compiled."""
+        before = {p: p.stat().st_mtime_ns for p in (self.root / "build").rglob("*.o")}
+        result = self.run("cmake", "--build", "build")
+        assert result.returncode == 0, result.stdout + result.stderr
+        return sorted(
+            p.name.removesuffix(".cpp.o")
+            for p in (self.root / "build").rglob("*.o")
+            if before.get(p) != p.stat().st_mtime_ns
+        )
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    result = Project(tmp_path)
+    configured = result.configure()
+    assert configured.returncode == 0, configured.stderr
+    assert result.build() == ["use_ask", "use_outer", "use_unrelated"]
+    assert result.build() == []
+    return result
+
+
+@needs_tools
+def test_a_changed_interface_rebuilds_its_users_in_the_same_build(project: Project) -> None:
+    project.write("msg/Outer.msg", "inner_msgs/Inner inner\nuint16[] data\n")
+    assert project.build() == ["use_outer"]
+    assert project.build() == []
+
+
+@needs_tools
+def test_a_changed_nested_interface_rebuilds_too(project: Project) -> None:
+    project.write("packages/inner_msgs/msg/Inner.msg", "uint32 number\nuint32 other\n")
+    assert project.build() == ["use_outer"]
+    assert project.build() == []
+
+
+@needs_tools
+def test_a_new_nested_type_is_found_without_being_asked_for(project: Project) -> None:
+    project.write("packages/inner_msgs/msg/Fresh.msg", "uint8 x\n")
+    project.write("srv/Ask.srv", "string question\ninner_msgs/Fresh fresh\n---\nstring answer\n")
+    assert project.build() == ["use_ask"]
+    project.write("packages/inner_msgs/msg/Fresh.msg", "uint8 x\nuint8 y\n")
+    assert project.build() == ["use_ask"]
+
+
+@needs_tools
+def test_what_does_not_change_the_header_rebuilds_nothing(project: Project) -> None:
+    project.write("msg/Outer.msg", "inner_msgs/Inner inner\n\nuint8[] data\n")
+    project.write("packages/inner_msgs/msg/Unused.msg", "uint8 other\n")
+    assert project.build() == []
+
+
+@needs_tools
+def test_an_error_stops_the_build_with_its_place_and_is_gone_when_mended(project: Project) -> None:
+    project.write("msg/Outer.msg", "inner_msgs/Inner inner\nunt8[] data\n")
+    failed = project.run("cmake", "--build", "build")
+    assert failed.returncode != 0
+    assert "msg/Outer.msg:2:1: error: unknown type 'user_msgs/unt8'" in failed.stdout + failed.stderr
+    project.write("msg/Outer.msg", "inner_msgs/Inner inner\nuint8[] data\nuint8 more\n")
+    assert project.build() == ["use_outer"]
+
+
+@needs_tools
+def test_says_what_to_do_without_a_python_that_can(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    failed = project.run("cmake", "-S", ".", "-B", "build", "-G", "Ninja", "-DBATON_PYTHON=/bin/false")
+    assert failed.returncode != 0
+    assert "make setup" in failed.stderr

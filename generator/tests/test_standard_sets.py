@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The standard sets: every type of every set resolves, and ROS 1 and ROS 2 agree where the format says so."""
+
+import pytest
+from baton_generator.canonical import Resolver, Struct
+from baton_generator.cpp import render_message
+from baton_generator.packages import Universe, standard_sets
+
+
+def all_of(store: str) -> dict[str, Struct]:
+    universe = Universe(standard=store, environment={})
+    resolver = Resolver(universe)
+    return {
+        name: resolver.message(name)
+        for package in universe.standard_packages()
+        for _, name in universe.types_of(package)
+    }
+
+
+@pytest.mark.parametrize("store", standard_sets())
+def test_every_type_of_every_standard_set_becomes_a_header(store: str) -> None:
+    structs = all_of(store)
+    assert len(structs) > 130
+    for name, struct in structs.items():
+        header = render_message(struct)
+        assert f'"{name}", {struct.size}' in header
+        assert struct.hash.hex()
+
+
+# What ROS 2 changed beyond the table of docs/format/ros1-ros2-equivalence.md: other fields, so rightly other types.
+CHANGED_IN_ROS2 = {
+    "sensor_msgs/Range",
+    "shape_msgs/SolidPrimitive",
+    "visualization_msgs/ImageMarker",
+    "visualization_msgs/InteractiveMarker",
+    "visualization_msgs/InteractiveMarkerControl",
+    "visualization_msgs/InteractiveMarkerInit",
+    "visualization_msgs/InteractiveMarkerUpdate",
+    "visualization_msgs/Marker",
+    "visualization_msgs/MarkerArray",
+}
+
+
+def test_ros_1_and_ros_2_types_have_equal_hashes() -> None:
+    ros1, ros2 = all_of("ros1_noetic"), all_of("ros2_kilted")
+    common = ros1.keys() & ros2.keys()
+    assert len(common) > 110
+    different = {name for name in common if ros1[name].hash != ros2[name].hash}
+    assert different <= CHANGED_IN_ROS2
+    for name in common - different:
+        assert ros1[name].definition == ros2[name].definition
+        assert [(m.name, m.offset, m.size) for m in ros1[name].members] == [
+            (m.name, m.offset, m.size) for m in ros2[name].members
+        ]
+    assert {
+        "std_msgs/Header",
+        "sensor_msgs/Image",
+        "sensor_msgs/CameraInfo",
+        "stereo_msgs/DisparityImage",
+        "sensor_msgs/PointCloud2",
+    } <= common - different
+
+
+def test_the_definition_is_the_one_of_the_format_page() -> None:
+    image = all_of("ros2_kilted")["sensor_msgs/Image"]
+    assert image.definition == (
+        "message sensor_msgs/Image\nstd_msgs/Header header\nuint32 height\nuint32 width\nstring encoding\nuint8 is_bigendian\nuint32 step\nuint8[] data\n"
+        "message builtin_interfaces/Time\nint32 sec\nuint32 nanosec\n"
+        "message std_msgs/Header\nuint32 seq\nbuiltin_interfaces/Time stamp\nstring frame_id\n"
+    )
+
+
+def test_camera_info_has_both_spellings() -> None:
+    for store in ("ros1_noetic", "ros2_kilted"):
+        header = render_message(all_of(store)["sensor_msgs/CameraInfo"])
+        for lower in "dkrp":
+            assert f" {lower}{{}};" in header
+            assert f" {lower.upper()};  ///<" in header
+
+
+def test_an_unknown_set_is_named() -> None:
+    with pytest.raises(Exception, match="choose one of .*ros2_kilted"):
+        Universe(standard="ros2_nowhere", environment={}).standard_packages()

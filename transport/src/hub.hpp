@@ -39,9 +39,12 @@ inline constexpr std::uint16_t kFirstUserFrame = 0x0100;
 /// Larger payloads are the caller's error; the hub splits a payload into packets and joins them again.
 inline constexpr std::size_t kMaxPayloadBytes = 256 * 1024;
 inline constexpr std::size_t kMaxFrameFds = 4;
-/// What may wait for one stalled peer before it is disconnected.
+/// What may wait for one peer: beyond the first bounds it is disconnected if it has taken nothing for kStallTime, beyond the
+/// second (for descriptors: half of RLIMIT_NOFILE) at once.
 inline constexpr std::size_t kMaxQueuedBytes = 1024 * 1024;
 inline constexpr std::size_t kMaxQueuedFds = 256;
+inline constexpr std::size_t kHardQueuedBytes = 4 * kMaxQueuedBytes;
+inline constexpr std::chrono::milliseconds kStallTime{1000};
 
 struct PeerInfo {
   ProcessId process_id{};
@@ -89,7 +92,7 @@ class Hub {
   Hub& operator=(const Hub&) = delete;
 
   /// Queues a frame. Silently dropped if the peer is gone (on_peer_down has come or is coming) or after fork(). A peer whose
-  /// queue overflows is disconnected with a diagnostic. REQUIRES type >= kFirstUserFrame, payload.size() <=
+  /// queue overflows because it does not read is disconnected with a diagnostic. REQUIRES type >= kFirstUserFrame, payload.size() <=
   /// kMaxPayloadBytes, fds.size() <= kMaxFrameFds, no empty descriptor.
   void send(PeerId peer, std::uint16_t type, std::vector<std::uint8_t> payload, std::vector<os::SharedFd> fds = {});
   /// Ends the connection because of something the peer did: it is told `reason`, is not connected again during its life, and

@@ -245,11 +245,15 @@ TEST_F(HostilePeer, OneThatDoesNotReadIsDisconnectedAndMayComeBack) {
   }));
   const Bytes payload(10000, 5);
   std::size_t sent = 0;
-  for (; sent < 400 && victim_.hub->peer_count() == 2; ++sent) {
+  for (; sent < 160; ++sent) {  // above the first bound, below the second: not yet
     victim_.hub->send(stalled, 0x100, payload);
     if (sent % 10 == 0) victim_.hub->send(attentive, 0x101, {1});
   }
-  EXPECT_LT(sent, 300U) << "1 MiB and what the socket takes";
+  std::this_thread::sleep_for(kStallTime / 5);
+  victim_.hub->send(stalled, 0x100, payload);
+  EXPECT_EQ(victim_.hub->peer_count(), 2U);
+  std::this_thread::sleep_for(kStallTime);
+  victim_.hub->send(stalled, 0x100, payload);
   ASSERT_TRUE(victim_.recorder.has_peers(1));
   EXPECT_TRUE(victim_.recorder.has_diagnostic(Errc::disconnected, "has not read for too long")) << victim_.recorder.all_diagnostics();
   EXPECT_TRUE(friend_.recorder.has_frames((sent + 9) / 10));
@@ -259,6 +263,22 @@ TEST_F(HostilePeer, OneThatDoesNotReadIsDisconnectedAndMayComeBack) {
   RawClient again = connect();
   again.send(hello_of(1));
   EXPECT_TRUE(victim_.recorder.has_peers(2));
+}
+
+TEST_F(HostilePeer, OneThatDoesNotReadIsDisconnectedAtOnceWhenTooMuchWaits) {
+  RawClient client = connect();
+  client.send(hello_of(1));
+  ASSERT_TRUE(victim_.recorder.has_peers(2));
+  PeerId stalled = 0;
+  ASSERT_TRUE(victim_.recorder.eventually([&](const Recorder& r) {
+    for (const auto& [id, info] : r.up_) {
+      if (info.name == "hostile") stalled = id;
+    }
+    return stalled != 0;
+  }));
+  for (int i = 0; i < 40; ++i) victim_.hub->send(stalled, 0x100, Bytes(kMaxPayloadBytes, 1));
+  EXPECT_TRUE(victim_.recorder.has_peers(1));
+  EXPECT_TRUE(victim_.recorder.has_diagnostic(Errc::disconnected, "has not read for too long"));
 }
 
 TEST_F(HostilePeer, QueuedFramesArriveCompleteOnceASlowPeerReads) {

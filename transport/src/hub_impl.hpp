@@ -61,6 +61,7 @@ struct Link {
   bool pausing = false;       // (m) waits for a timer because the kernel has no room for descriptors under way
   std::deque<Outgoing> queue; // (m)
   std::size_t queued_bytes = 0, queued_fds = 0;  // (m)
+  Clock::time_point progress{};                   // (m) when the queue last was empty or moved
   std::optional<Doom> doom;   // (m)
 };
 

@@ -399,17 +399,20 @@ void Hub::Impl::send(PeerId peer, Outgoing frame) {
     }
     if (status == os::IoStatus::kTooManyInFlight) link.pausing = true;
   }
-  link.queued_bytes += frame.cost();
-  link.queued_fds += frame.fds.size();
-  if (link.queued_bytes > kMaxQueuedBytes || link.queued_fds > kMaxQueuedFds) {
-    link.queued_bytes -= frame.cost();
-    link.queued_fds -= frame.fds.size();
+  if (link.queue.empty()) link.progress = Clock::now();
+  const std::size_t bytes = link.queued_bytes + frame.cost();
+  const std::size_t fds = link.queued_fds + frame.fds.size();
+  // A busy peer may be behind for a while, for example when hundreds of processes start at once; a stopped one stands still.
+  if (bytes > kHardQueuedBytes || fds > std::max(kMaxQueuedFds, os::descriptor_limit() / 2) ||
+      ((bytes > kMaxQueuedBytes || fds > kMaxQueuedFds) && Clock::now() - link.progress > kStallTime)) {
     dropped = std::move(frame);
     doom(link, {{Errc::disconnected, describe(link) + " has not read for too long and " + std::to_string(link.queue.size()) +
                                          " frames wait for it; it is disconnected and may come back when it goes on"},
                 Bye::kStalled, true});
     return;
   }
+  link.queued_bytes = bytes;
+  link.queued_fds = fds;
   link.queue.push_back(std::move(frame));
   if (link.pausing && link.queue.size() == 1) {
     // Timers are made under the same lock: leave that to the background thread.
@@ -462,6 +465,7 @@ void Hub::Impl::flush(Link& link) {
     link.queued_bytes -= frame.cost();
     link.queued_fds -= frame.fds.size();
     link.queue.pop_front();
+    link.progress = Clock::now();
   }
   const bool want_write = !link.queue.empty() && !link.pausing;
   if (want_write != link.want_write) {

@@ -139,10 +139,10 @@ struct Definition::Storage {
   }
 
   Result<void> read_type(const Line& line, const std::vector<Section>& sections, int depth, Field& field) {
-    std::string_view text = line.type;
-    if (const std::size_t bracket = text.find('['); bracket != std::string_view::npos) {
-      std::string_view shape = text.substr(bracket + 1);
-      text = text.substr(0, bracket);
+    std::string_view base = line.type;
+    if (const std::size_t bracket = base.find('['); bracket != std::string_view::npos) {
+      std::string_view shape = base.substr(bracket + 1);
+      base = base.substr(0, bracket);
       if (shape.empty() || shape.back() != ']') return wrong(line.number, "expected ']'");
       shape.remove_suffix(1);
       field.shape = Shape::kArray;
@@ -154,20 +154,20 @@ struct Definition::Storage {
         return wrong(line.number, "an array's length is a number up to 4294967295");
       }
     }
-    if (const std::size_t bound = text.find("<="); bound != std::string_view::npos) {
-      if (!read_number(text.substr(bound + 2), field.string_bound) || field.string_bound == 0)
+    if (const std::size_t bound = base.find("<="); bound != std::string_view::npos) {
+      if (!read_number(base.substr(bound + 2), field.string_bound) || field.string_bound == 0)
         return wrong(line.number, "a string's bound is a number from 1 to 4294967295");
-      text = text.substr(0, bound);
-      if (text != "string" && text != "wstring") return wrong(line.number, "only strings have a bound of their own");
+      base = base.substr(0, bound);
+      if (base != "string" && base != "wstring") return wrong(line.number, "only strings have a bound of their own");
     }
     for (const auto& [name, kind] : kKinds) {
-      if (name == text) {
+      if (name == base) {
         field.kind = kind;
         return {};
       }
     }
-    if (!is_type_name(text)) return wrong(line.number, "'" + std::string(text) + "' is no type");
-    auto nested = build(sections, text, line.number, depth + 1);
+    if (!is_type_name(base)) return wrong(line.number, "'" + std::string(base) + "' is no type");
+    auto nested = build(sections, base, line.number, depth + 1);
     if (!nested) return nested.error();
     field.kind = Kind::kMessage;
     field.type = *nested;

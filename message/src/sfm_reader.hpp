@@ -29,6 +29,7 @@ inline std::uint8_t fetch_byte(const std::byte* p) noexcept {
 struct Content {
   std::size_t place = 0;  ///< from the message's start
   std::size_t count = 0;  ///< elements; bytes of the exact text for strings
+  std::size_t bytes = 0;  ///< that it occupies, a string's terminator and padding included
 };
 
 class SfmReader {
@@ -62,6 +63,7 @@ class SfmReader {
     if (content.place % alignment != 0)
       return failure_.malformed("the content at byte " + std::to_string(content.place) + " is not aligned to " + std::to_string(alignment));
     content.count = length;
+    content.bytes = length * stride;
     return true;
   }
 
@@ -74,12 +76,21 @@ class SfmReader {
     if (length % 4 != 0)
       return failure_.malformed("a string's padded length is " + std::to_string(length) + ", not a multiple of 4");
     if (!inside(words, offset, length, 1, content.place)) return false;
-    const std::uint8_t padding = fetch_byte(at(content.place + length - 1));
+    if (content.place % 4 != 0)
+      return failure_.malformed("the content at byte " + std::to_string(content.place) + " is not aligned to 4");
+    // Terminator, padding and the padding's length lie in the last word.
+    const std::uint32_t last = fetch_word(at(content.place + length - 4));
+    unsigned char tail[4];
+    std::memcpy(tail, &last, 4);
+    const std::uint8_t padding = tail[3];
     if (padding > 3) return failure_.malformed("a string's padding byte is " + std::to_string(padding) + ", above 3");
+    for (unsigned i = 3U - padding; i < 3; ++i) {
+      if (tail[i] != 0) return failure_.malformed("a string is not ended by a zero");
+    }
     content.count = length - 1U - padding;
-    if (padding != 0 && fetch_byte(at(content.place + content.count)) != 0)
-      return failure_.malformed("a string is not ended by a zero");
+    if (content.count == 0) return failure_.malformed("an empty string has content");
     if (bound != 0 && content.count > bound) return over_bound(content.count, bound);
+    content.bytes = length;
     return true;
   }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "baton/message/builder.hpp"
+#include "baton/message/partial.hpp"
 #include "failure.hpp"
 #include "swap_scalars.hpp"
 #include "wire_plan.hpp"
@@ -14,8 +15,8 @@ namespace {
 
 class Decoder {
  public:
-  Decoder(const Program& program, Bytes wire, Builder& builder, Failure& failure)
-      : program_(program), wire_(wire), builder_(builder), failure_(failure), cdr_(program.format == Format::kCdr) {}
+  Decoder(const Program& program, Bytes wire, Builder& builder, Failure& failure, std::vector<DataSlot>* slots)
+      : program_(program), wire_(wire), builder_(builder), failure_(failure), slots_(slots), cdr_(program.format == Format::kCdr) {}
 
   bool run(std::uint32_t plan, std::size_t base) {
     for (const Op& op : program_.plans[plan].ops) {
@@ -141,6 +142,10 @@ class Decoder {
   }
 
   bool sequence(const Op& op, std::size_t place) {
+    if (slots_ != nullptr && op.data) {
+      slots_->push_back({op.element, 0, place, 0, 0, op.alignment});
+      return true;
+    }
     std::uint32_t count = 0;
     if (!word(count, "a sequence's length")) return false;
     if (op.count != 0 && count > op.count) return over_bound(count, op.count);
@@ -180,16 +185,17 @@ class Decoder {
   Bytes wire_;
   Builder& builder_;
   Failure& failure_;
+  std::vector<DataSlot>* slots_;
   bool cdr_;
   std::size_t position_ = 0;
 };
 
 }  // namespace
 
-Result<std::size_t> decode(const Program& program, Bytes wire, Builder& builder) {
+Result<std::size_t> decode(const Program& program, Bytes wire, Builder& builder, std::vector<DataSlot>* slots) {
   if (auto begun = builder.begin(*program.type); !begun) return begun.error();
   Failure failure;
-  Decoder decoder(program, wire, builder, failure);
+  Decoder decoder(program, wire, builder, failure, slots);
   if (!decoder.run(0, 0)) return failure.error("cannot decode", program.type->name);
   return decoder.position();
 }

@@ -2,6 +2,7 @@
 // SFM message -> wire. One walk, instantiated for counting and for writing.
 #include <cstring>
 
+#include "baton/message/partial.hpp"
 #include "sfm_reader.hpp"
 #include "swap_scalars.hpp"
 #include "wire_plan.hpp"
@@ -101,8 +102,8 @@ class Writer {
 template <class Sink>
 class Walk {
  public:
-  Walk(const Program& program, SfmReader& reader, Sink& sink)
-      : program_(program), reader_(reader), sink_(sink), cdr_(program.format == Format::kCdr) {}
+  Walk(const Program& program, SfmReader& reader, Sink& sink, std::vector<DataSlot>* slots)
+      : program_(program), reader_(reader), sink_(sink), slots_(slots), cdr_(program.format == Format::kCdr) {}
 
   bool run(std::uint32_t plan, std::size_t base) {
     for (const Op& op : program_.plans[plan].ops) {
@@ -159,6 +160,10 @@ class Walk {
   bool sequence(const Op& op, std::size_t place) {
     Content content;
     if (!reader_.sequence(place, op.stride, op.alignment, op.count, content)) return false;
+    if (slots_ != nullptr && op.data) {
+      slots_->push_back({op.element, static_cast<std::uint32_t>(content.count), place, content.place, content.bytes, op.alignment});
+      return true;
+    }
     if (!align(4) || !sink_.word(static_cast<std::uint32_t>(content.count))) return false;
     if (content.count == 0) return true;  // CDR aligns to the first element only if there is one
     if (op.dense) return scalars(reader_.at(content.place), content.count * op.stride, op.width);
@@ -177,29 +182,30 @@ class Walk {
   const Program& program_;
   SfmReader& reader_;
   Sink& sink_;
+  std::vector<DataSlot>* slots_;
   bool cdr_;
 };
 
 template <class Sink>
-Result<std::size_t> walk(const Program& program, Bytes message, Sink& sink, Failure& failure) {
+Result<std::size_t> walk(const Program& program, Bytes message, Sink& sink, Failure& failure, std::vector<DataSlot>* slots) {
   SfmReader reader(message, failure);
-  if (!reader.begin(program.type->size) || !Walk<Sink>(program, reader, sink).run(0, 0))
+  if (!reader.begin(program.type->size) || !Walk<Sink>(program, reader, sink, slots).run(0, 0))
     return failure.error("cannot encode", program.type->name);
   return sink.position();
 }
 
 }  // namespace
 
-Result<std::size_t> encoded_size(const Program& program, Bytes message) {
+Result<std::size_t> encoded_size(const Program& program, Bytes message, std::vector<DataSlot>* slots) {
   Failure failure;
   Counter counter;
-  return walk(program, message, counter, failure);
+  return walk(program, message, counter, failure, slots);
 }
 
-Result<std::size_t> encode(const Program& program, Bytes message, MutableBytes out) {
+Result<std::size_t> encode(const Program& program, Bytes message, MutableBytes out, std::vector<DataSlot>* slots) {
   Failure failure;
   Writer writer(out, program.swap, failure);
-  return walk(program, message, writer, failure);
+  return walk(program, message, writer, failure, slots);
 }
 
 }  // namespace baton::message::wire

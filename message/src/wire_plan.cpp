@@ -14,9 +14,11 @@ bool is_header_seq(const Type& type, const Field& field) {
   return std::strcmp(type.name, "std_msgs/Header") == 0 && std::strcmp(field.name, "seq") == 0;
 }
 
+constexpr std::size_t kMaxSteps = 1'000'000;
+
 class Compiler {
  public:
-  Compiler(Program& program) : program_(program) {}
+  explicit Compiler(Program& program) : program_(program) {}
 
   Result<void> run() {
     auto plan = plan_of(*program_.type, "");
@@ -26,6 +28,9 @@ class Compiler {
 
  private:
   bool aligned() const { return program_.format == Format::kCdr; }
+
+  /// Each field costs a name, so this is where a definition that nests into the absurd ends.
+  bool too_complex() const { return program_.names.size() > kMaxSteps; }
 
   std::uint32_t name(const std::string& path) {
     program_.names.push_back(path);
@@ -39,9 +44,11 @@ class Compiler {
 
   /// `outer` leads from the message to the element, for errors: "rows[].".
   Result<std::uint32_t> plan_of(const Type& type, const std::string& outer) {
-    if (auto known = known_.find(&type); known != known_.end()) return known->second;
+    // Control programs number the data elements by their path, so there each path has a plan of its own.
+    const bool shared = program_.format != Format::kControl;
+    if (auto known = known_.find(&type); shared && known != known_.end()) return known->second;
     const std::uint32_t index = new_plan();
-    known_.emplace(&type, index);
+    if (shared) known_.emplace(&type, index);
     Plan plan;
     const std::string before = std::exchange(outer_, outer);
     auto done = add_fields(plan, type, 0, "");
@@ -56,6 +63,7 @@ class Compiler {
     Field element = field;
     element.shape = Shape::kSingle;
     element.count = 0;
+    element.offset = 0;
     const std::uint32_t index = new_plan();
     Plan plan;
     if (auto done = add_single(plan, element, 0, path); !done) return done.error();
@@ -67,6 +75,7 @@ class Compiler {
 
   Result<void> add_fields(Plan& plan, const Type& type, std::uint32_t base, const std::string& prefix) {
     if (type.field_count == 0) {
+      name("");
       // rosidl gives an empty message one dummy byte; ROS 1 sends nothing; the SFM skeleton has one reserved byte.
       if (program_.format == Format::kCdr) {
         Op op{Op::Code::kDummyByte};
@@ -79,6 +88,8 @@ class Compiler {
     }
     for (std::uint32_t i = 0; i < type.field_count; ++i) {
       const Field& field = type.fields[i];
+      if (too_complex())
+        return Error{Errc::limit_reached, std::string(program_.type->name) + ": the type has more than a million fields, counted through nesting"};
       if (aligned() && is_header_seq(type, field)) continue;
       const std::string path = prefix + field.name;
       Result<void> done;
@@ -102,7 +113,6 @@ class Compiler {
         op.code = Op::Code::kString;
         op.count = field.string_bound;
         plan.least_bytes += aligned() ? 5 : 4;
-        program_.has_strings_or_sequences = true;
         break;
       case Kind::kWString:
         if (program_.format == Format::kRos1)
@@ -111,7 +121,6 @@ class Compiler {
         op.code = Op::Code::kWString;
         op.count = field.string_bound;
         plan.least_bytes += 4;
-        program_.has_strings_or_sequences = true;
         break;
       case Kind::kBool:
         add_bools(plan, op.offset, 1, path);
@@ -173,7 +182,10 @@ class Compiler {
     if (field.count == 0) return {};
     const std::uint32_t offset = base + field.offset;
     const ElementLayout layout = element_layout(field);
+    // Everything in a fixed array is control (TZC Fig. 4, line 3).
+    ++in_array_;
     auto element = plan_of_element(field, path);
+    --in_array_;
     if (!element) return element.error();
     const Plan& inner = program_.plans[*element];
     if (dense(inner, layout.size)) {
@@ -196,11 +208,13 @@ class Compiler {
   }
 
   Result<void> add_sequence(Plan& plan, const Field& field, std::uint32_t base, const std::string& path) {
+    const bool fixed = field.kind == Kind::kMessage ? field.type->fixed : field.kind != Kind::kString && field.kind != Kind::kWString;
+    const bool data = fixed && in_array_ == 0;
+    const std::uint32_t data_element = data ? program_.data_elements++ : 0;
     auto element = plan_of_element(field, path);
     if (!element) return element.error();
     const Plan& inner = program_.plans[*element];
     const ElementLayout layout = element_layout(field);
-    program_.has_strings_or_sequences = true;
     Op op{Op::Code::kSequence};
     op.offset = base + field.offset;
     op.count = field.count;
@@ -211,7 +225,8 @@ class Compiler {
     if (op.dense) op.width = inner.ops[0].width;
     op.bools = one_bool(inner, layout.size);
     op.name = name(path);
-    op.data = field.kind == Kind::kMessage ? field.type->fixed : field.kind != Kind::kString && field.kind != Kind::kWString;
+    op.data = data;
+    op.element = data_element;
     plan.least_bytes += 4;
     plan.ops.push_back(op);
     return {};
@@ -219,6 +234,7 @@ class Compiler {
 
   Program& program_;
   std::string outer_;
+  int in_array_ = 0;
   std::map<const Type*, std::uint32_t> known_;
 };
 

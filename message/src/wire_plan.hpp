@@ -21,6 +21,7 @@
 
 namespace baton::message {
 class Builder;
+struct DataSlot;
 }
 
 namespace baton::message::wire {
@@ -43,7 +44,8 @@ struct Op {
   std::uint32_t alignment = 1;    ///< kSequence: alignment of an element in memory
   std::uint32_t plan = 0;         ///< kSequence, kArray: index of the element's plan
   std::uint32_t name = 0;         ///< index of the (first) field's path
-  bool data = false;              ///< kSequence of a fixed-length type: part of the data part (partial.hpp)
+  bool data = false;              ///< kSequence of a fixed-length type: belongs to the data part (partial.hpp)
+  std::uint32_t element = 0;      ///< kControl, data: which element of the data part
 };
 
 struct Plan {
@@ -55,25 +57,28 @@ struct Program {
   const Type* type = nullptr;
   Format format = Format::kRos1;
   bool swap = false;
-  bool has_strings_or_sequences = false;
   std::vector<Plan> plans;  ///< [0] is the type's own
   std::vector<std::string> names;
+  std::uint32_t data_elements = 0;  ///< kControl: how many Op::element there are
   /// Fields merged into one run: (byte within the run, name index), for errors that name the field.
   std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> runs;
 };
 
-/// `swap`: the wire's byte order is not this machine's. Error: unsupported (a wstring in ROS 1).
+/// `swap`: the wire's byte order is not this machine's.
+/// Errors: unsupported (a wstring in ROS 1); limit_reached (a type of more than a million steps).
 Result<Program> compile_program(const Type& type, Format format, bool swap);
 
-/// Bytes of `message` on the wire (after the encapsulation header, which is not counted).
-Result<std::size_t> encoded_size(const Program& program, Bytes message);
+/// Bytes of `message` on the wire (after the encapsulation header, which is not counted). `slots`, with a kControl program:
+/// the data elements are not counted but listed there, with their places in the message.
+Result<std::size_t> encoded_size(const Program& program, Bytes message, std::vector<DataSlot>* slots = nullptr);
 
 /// Writes the wire form; returns its size. Every word of `message` is fetched once and checked, so that neither a
 /// malformed message nor one that changes meanwhile is read or written out of bounds.
 /// Errors: malformed_message; message_too_large if `out` is too short.
-Result<std::size_t> encode(const Program& program, Bytes message, MutableBytes out);
+Result<std::size_t> encode(const Program& program, Bytes message, MutableBytes out, std::vector<DataSlot>* slots = nullptr);
 
-/// Reads one message from the beginning of `wire` into `builder`; returns the bytes consumed.
-Result<std::size_t> decode(const Program& program, Bytes wire, Builder& builder);
+/// Reads one message from the beginning of `wire` into `builder`; returns the bytes consumed. `slots`, with a kControl
+/// program: the data elements are not on the wire; they stay empty and are listed there, with the places of their words.
+Result<std::size_t> decode(const Program& program, Bytes wire, Builder& builder, std::vector<DataSlot>* slots = nullptr);
 
 }  // namespace baton::message::wire

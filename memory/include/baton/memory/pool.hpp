@@ -25,9 +25,9 @@ enum class Policy : std::uint8_t {
 };
 
 struct PoolOptions {
-  std::size_t max_message_bytes = 0;   ///< virtual slot size of unsized loans; 0 = default for this window (256 MiB on 47-bit)
+  std::size_t max_message_bytes = 0;   ///< virtual slot size of unsized loans; 0 = default of this window (256 MiB on 47 bits)
   std::size_t memory_limit_bytes = 0;  ///< bytes of RAM this publisher may ever back; 0 = 1 GiB
-  std::uint32_t slots = 64;            ///< large slots
+  std::uint32_t slots = 256;           ///< page-exclusive slots: unsized loans and messages above 64 KiB alive at the same time
   Policy policy = Policy::kMediumEffort;
   std::uint32_t attempts = 8;          ///< kMediumEffort: N >= 1
   bool prefault = false;               ///< back and map `memory_limit_bytes` at creation
@@ -104,9 +104,11 @@ class ForeignSegment {
   std::uint64_t size() const noexcept { return size_; }
 
  private:
-  ForeignSegment() = default;
+  struct Mapping;
+  ForeignSegment();
   const std::byte* base_ = nullptr;
   std::uint64_t size_ = 0;
+  std::unique_ptr<Mapping> mapping_;
 };
 
 }  // namespace baton::memory

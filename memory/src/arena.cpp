@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/memory/arena.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "baton/os/fork.hpp"
+#include "pool_segment.hpp"
+
+namespace baton::memory {
+namespace {
+
+// The loan that `owner` lies in; throws if it is none of this process's.
+Slot& loan_of(const void* owner) {
+  const SegmentRecord* record = Window::find(owner);
+  if (!record || !record->own)
+    throw Exception({Errc::invalid_argument, "a received message is read-only; copy it to change it"});
+  PoolSegment& segment = *record->own;
+  if (segment.generation != os::fork_generation())
+    throw Exception({Errc::forked, "this loan belongs to the parent of this forked process; make a new Node in the child"});
+  const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(owner) - segment.base());
+  Slot* slot = segment.find_slot(offset);
+  if (!slot || slot->state != Slot::State::kLoaned)
+    throw Exception({Errc::invalid_argument, "this message was published or given back; a loan ends with its publication"});
+  return *slot;
+}
+
+// Message bytes that the slot can hold; offsets are 32 bits.
+std::uint32_t limit_of(const Slot& slot) noexcept {
+  return static_cast<std::uint32_t>(std::min(slot.bytes - sizeof(ChunkHeader), kMaxMessageBytes));
+}
+
+[[noreturn]] void throw_too_large(const Slot& slot, std::size_t wanted) {
+  throw Exception({Errc::message_too_large, "a message cannot grow by a content of " + std::to_string(wanted) +
+                                                " bytes: its slot holds " + std::to_string(limit_of(slot)) +
+                                                "; raise max_message_bytes (at most 2 GiB)"});
+}
+
+std::uint32_t offset_in(const Slot& slot, const void* content) noexcept {
+  return static_cast<std::uint32_t>(static_cast<const std::byte*>(content) - slot.message());
+}
+
+}  // namespace
+
+void* content_allocate(const void* owner, std::size_t bytes, std::size_t alignment) {
+  Slot& slot = loan_of(owner);
+  const std::uint32_t limit = limit_of(slot);
+  if (bytes > limit) throw_too_large(slot, bytes);
+  const auto offset = slot.book.allocate(static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(alignment), limit);
+  if (!offset) throw_too_large(slot, bytes);
+  const Result<void> backed = slot.segment->back(slot, sizeof(ChunkHeader) + *offset + bytes);
+  if (!backed.ok()) {
+    slot.book.cancel(*offset);
+    throw Exception(backed.error());
+  }
+  return slot.message() + *offset;
+}
+
+bool content_resize_in_place(const void* owner, void* content, std::size_t new_bytes) {
+  Slot& slot = loan_of(owner);
+  const std::uint32_t offset = offset_in(slot, content);
+  if (new_bytes > slot.book.room(offset, limit_of(slot))) return false;
+  const Result<void> backed = slot.segment->back(slot, sizeof(ChunkHeader) + offset + new_bytes);
+  if (!backed.ok()) throw Exception(backed.error());
+  slot.book.resize(offset, static_cast<std::uint32_t>(new_bytes));
+  return true;
+}
+
+std::size_t content_capacity(const void* owner, const void* content) {
+  const Slot& slot = loan_of(owner);
+  return slot.book.size_of(offset_in(slot, content));
+}
+
+void content_free(const void* owner, void* content) noexcept {
+  const SegmentRecord* record = Window::find(owner);
+  if (!record || !record->own || record->own->generation != os::fork_generation()) return;
+  Slot* slot = record->own->find_slot(static_cast<std::uint64_t>(static_cast<const std::byte*>(owner) - record->base));
+  if (slot && slot->state == Slot::State::kLoaned) slot->book.free(offset_in(*slot, content));
+}
+
+}  // namespace baton::memory

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace baton::memory {
+
+/// "512M" -> bytes (K, M, G, T are powers of 1024); nullopt if it is no size.
+std::optional<std::size_t> parse_size(const std::string& text);
+
+}  // namespace baton::memory

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/memory/pool.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "baton/os/crash_point.hpp"
+#include "baton/os/sparse_memory.hpp"
+#include "pool_segment.hpp"
+
+namespace baton::memory {
+namespace {
+
+constexpr std::size_t kDefaultLimit = std::size_t{1} << 30;
+constexpr std::uint32_t kDefaultSlots = 256;
+
+// Published slots of one class, by age.
+struct AgeList {
+  Slot* oldest = nullptr;
+  Slot* newest = nullptr;
+
+  void append(Slot* slot) noexcept {
+    slot->older = newest;
+    slot->newer = nullptr;
+    (newest ? newest->newer : oldest) = slot;
+    newest = slot;
+  }
+  void remove(Slot* slot) noexcept {
+    (slot->older ? slot->older->newer : oldest) = slot->newer;
+    (slot->newer ? slot->newer->older : newest) = slot->older;
+  }
+};
+
+}  // namespace
+
+struct Pool::State {
+  PoolOptions options;
+  Evict evict;
+  std::function<void(std::uint32_t, int, std::uint64_t)> on_segment;
+  std::function<void()> collect;
+  Budget budget;
+  std::vector<std::unique_ptr<PoolSegment>> segments;  // by index; null once retired and unmapped
+  PoolSegment* current = nullptr;
+  std::array<std::vector<Slot*>, kClasses + 1> free;   // last in, first out; of the current segment only
+  std::array<AgeList, kClasses + 1> published;
+  std::size_t loaned = 0, published_slots = 0;
+  std::size_t expected_bytes = 0;  // the largest unsized message so far: what the next one will probably need
+
+  Result<void> ensure_segment();
+  Slot* slot_of(Handle handle) const noexcept;
+  Slot* pop_free(unsigned size_class, std::size_t wanted_bytes) noexcept;
+  Result<Slot*> fresh(unsigned size_class, std::size_t wanted_bytes);
+  Slot* reclaim(unsigned size_class, std::size_t wanted_bytes);
+  Result<Slot*> find(unsigned size_class, std::size_t wanted_bytes);
+  Result<Chunk> start_loan(Slot* slot, std::size_t backed_bytes, std::size_t skeleton_bytes);
+  void recycle(Slot* slot) noexcept;
+  void drop_if_empty(PoolSegment* segment) noexcept;
+};
+
+Result<std::unique_ptr<Pool>> Pool::create(const PoolOptions& given, Evict evict,
+                                           std::function<void(std::uint32_t, int, std::uint64_t)> on_segment) {
+  Result<Window*> window = Window::instance();
+  if (!window.ok()) return window.error();
+  PoolOptions options = given;
+  if (options.memory_limit_bytes == 0) options.memory_limit_bytes = kDefaultLimit;
+  if (options.max_message_bytes == 0) options.max_message_bytes = (*window)->default_message_bytes();
+  if (options.slots == 0) options.slots = kDefaultSlots;
+  if (options.max_message_bytes > kMaxMessageBytes)
+    return Error{Errc::message_too_large, "max_message_bytes is " + std::to_string(options.max_message_bytes) +
+                                              "; a message is at most " + std::to_string(kMaxMessageBytes) + " bytes (2 GiB)"};
+  if (options.policy == Policy::kMediumEffort && options.attempts == 0)
+    return Error{Errc::invalid_argument, "the policy kMediumEffort needs attempts >= 1; with 0 nothing is ever reclaimed"};
+  auto state = std::make_unique<State>();
+  state->options = options;
+  state->evict = std::move(evict);
+  state->on_segment = std::move(on_segment);
+  state->budget.limit = options.memory_limit_bytes;
+  return std::unique_ptr<Pool>(new Pool(std::move(state)));
+}
+
+Pool::Pool(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Pool::~Pool() = default;
+
+Result<void> Pool::State::ensure_segment() {
+  if (current) return {};
+  Result<std::unique_ptr<PoolSegment>> made =
+      PoolSegment::create(static_cast<std::uint32_t>(segments.size()), options, &budget);
+  if (!made.ok()) return made.error();
+  BATON_CRASH_POINT("loan.segment_created");
+  PoolSegment* segment = made->get();
+  if (options.prefault) {
+    // Whole slots, as many as the limit pays for: later loans take these first.
+    for (Slot& slot : segment->large) {
+      if (budget.left() < slot.bytes) break;
+      if (Result<void> backed = segment->back(slot, slot.bytes); !backed.ok()) return backed;
+    }
+    while (segment->large_used < segment->large.size() && segment->large[segment->large_used].backed > 0)
+      free[kLargeClass].push_back(&segment->large[segment->large_used++]);
+    std::reverse(free[kLargeClass].begin(), free[kLargeClass].end());
+  }
+  segments.push_back(std::move(*made));
+  current = segment;
+  if (on_segment) on_segment(segment->index, segment->fd.get(), segment->record.size);
+  BATON_CRASH_POINT("loan.segment_announced");
+  return {};
+}
+
+Slot* Pool::State::slot_of(Handle handle) const noexcept {
+  const std::uint32_t index = handle_segment(handle);
+  if (index >= segments.size() || !segments[index]) return nullptr;
+  return segments[index]->find_slot(handle_offset(handle));
+}
+
+// The warmest free slot that has memory for `wanted_bytes`, else the warmest.
+Slot* Pool::State::pop_free(unsigned size_class, std::size_t wanted_bytes) noexcept {
+  std::vector<Slot*>& list = free[size_class];
+  if (list.empty()) return nullptr;
+  constexpr std::size_t kLook = 16;
+  for (std::size_t back = 0; back < std::min(kLook, list.size()); ++back) {
+    auto it = list.end() - 1 - static_cast<std::ptrdiff_t>(back);
+    if ((*it)->backed < wanted_bytes) continue;
+    Slot* slot = *it;
+    list.erase(it);
+    return slot;
+  }
+  // None is big enough: one that has to grow anyway, if the budget has room for that.
+  Slot* slot = list.back();
+  if (wanted_bytes - slot->backed > budget.left()) return nullptr;
+  list.pop_back();
+  return slot;
+}
+
+Result<Slot*> Pool::State::fresh(unsigned size_class, std::size_t wanted_bytes) {
+  if (size_class == kLargeClass) {
+    if (current->large_used == current->large.size() || budget.left() < wanted_bytes) return static_cast<Slot*>(nullptr);
+    return &current->large[current->large_used++];
+  }
+  if (budget.left() < kRunBytes) return static_cast<Slot*>(nullptr);
+  Result<Run*> run = current->carve_run(size_class);
+  if (!run.ok()) return run.error();
+  if (!*run) return static_cast<Slot*>(nullptr);
+  std::vector<Slot>& slots = (*run)->slots;
+  for (std::size_t i = slots.size(); i-- > 1;) free[size_class].push_back(&slots[i]);
+  return &slots[0];
+}
+
+// TZC III-E. Whatever has no reference is in the free list already (lazy release costs nothing), so what is left to release is
+// what waits unread in queues; a sample being read keeps its reference and is passed over.
+Slot* Pool::State::reclaim(unsigned size_class, std::size_t wanted_bytes) {
+  if (options.policy == Policy::kWorstEffort || !evict) return nullptr;  // the oldest message is still in use
+  std::uint32_t attempts = options.policy == Policy::kMediumEffort ? options.attempts : UINT32_MAX;
+  Slot* slot = published[size_class].oldest;
+  while (slot && attempts > 0) {
+    Slot* next = slot->newer;
+    const Handle handle = slot->handle();
+    --attempts;
+    evict(handle);
+    if (Slot* found = pop_free(size_class, wanted_bytes)) return found;
+    if (!next) return nullptr;
+    // Evicting may have freed others too (a reader's queue gives way from its oldest on); then start over: there was progress.
+    slot = next->state == Slot::State::kPublished ? next : published[size_class].oldest;
+  }
+  return nullptr;
+}
+
+Result<Slot*> Pool::State::find(unsigned size_class, std::size_t wanted_bytes) {
+  if (Slot* slot = pop_free(size_class, wanted_bytes)) return slot;
+  // Readers may have released some without telling: look before taking memory that was never touched.
+  if (collect) {
+    collect();
+    if (Slot* slot = pop_free(size_class, wanted_bytes)) return slot;
+  }
+  Result<Slot*> slot = fresh(size_class, wanted_bytes);
+  if (slot.ok() && *slot) return slot;
+  if (Slot* reclaimed = reclaim(size_class, wanted_bytes)) return reclaimed;
+  if (!slot.ok()) return slot;
+  // A slot that must grow beyond what the limit seems to allow: its message may turn out smaller than the last ones.
+  if (size_class == kLargeClass && !free[size_class].empty()) {
+    Slot* last = free[size_class].back();
+    free[size_class].pop_back();
+    return last;
+  }
+  if (size_class == kLargeClass && current->large_used < current->large.size() && budget.left() >= os::page_bytes())
+    return &current->large[current->large_used++];
+  const char* what = options.policy == Policy::kWorstEffort ? " (policy worst effort: the oldest message is still in use)" : "";
+  return Error{Errc::limit_reached,
+               "no memory for a message of " + std::to_string(wanted_bytes) + " bytes: " + std::to_string(published_slots) +
+                   " messages are held by readers or history, " + std::to_string(loaned) + " are on loan, " +
+                   std::to_string(budget.backed.load(std::memory_order_relaxed)) + " of " + std::to_string(budget.limit) +
+                   " bytes are used" + what + "; release samples, or raise memory_limit_bytes or slots"};
+}
+
+Result<Chunk> Pool::State::start_loan(Slot* slot, std::size_t backed_bytes, std::size_t skeleton_bytes) {
+  if (Result<void> backed = slot->segment->back(*slot, backed_bytes); !backed.ok()) {
+    free[slot->size_class].push_back(slot);
+    return backed.error();
+  }
+  slot->state = Slot::State::kLoaned;
+  slot->book.reset(static_cast<std::uint32_t>(skeleton_bytes));
+  ++loaned;
+  ++slot->segment->live;
+  ChunkHeader* header = slot->header();
+  *header = ChunkHeader{};
+  header->magic = kChunkMagic;
+  header->version = kChunkVersion;
+  header->byte_order = kNativeByteOrder;
+  header->skeleton_bytes = static_cast<std::uint32_t>(skeleton_bytes);
+  BATON_CRASH_POINT("loan.header_written");
+  return Chunk{header, slot->handle(), std::min(slot->bytes - sizeof(ChunkHeader), kMaxMessageBytes)};
+}
+
+Result<Chunk> Pool::loan_sized(std::size_t message_bytes, std::size_t skeleton_bytes) {
+  State& s = *state_;
+  const std::size_t total = message_bytes + sizeof(ChunkHeader);
+  if (message_bytes > kMaxMessageBytes || (total > class_bytes(kClasses - 1) && message_bytes > s.options.max_message_bytes))
+    return Error{Errc::message_too_large, "a message of " + std::to_string(message_bytes) +
+                                              " bytes exceeds max_message_bytes of " + std::to_string(s.options.max_message_bytes) +
+                                              "; raise it (at most 2 GiB)"};
+  if (Result<void> ready = s.ensure_segment(); !ready.ok()) return ready.error();
+  unsigned size_class = 0;
+  while (size_class < kLargeClass && class_bytes(size_class) < total) ++size_class;
+  Result<Slot*> slot = s.find(size_class, total);
+  // A full packed area is no shortage while large slots are left.
+  if (!slot.ok() && size_class != kLargeClass && slot.error().code == Errc::limit_reached &&
+      s.current->runs_used == s.current->run_count)
+    slot = s.find(kLargeClass, total);
+  if (!slot.ok()) return slot.error();
+  return s.start_loan(*slot, total, skeleton_bytes);
+}
+
+Result<Chunk> Pool::loan_growing(std::size_t skeleton_bytes) {
+  State& s = *state_;
+  if (Result<void> ready = s.ensure_segment(); !ready.ok()) return ready.error();
+  const std::size_t needed = skeleton_bytes + sizeof(ChunkHeader);
+  Result<Slot*> slot = s.find(kLargeClass, std::max(needed, s.expected_bytes));
+  if (!slot.ok()) return slot.error();
+  return s.start_loan(*slot, needed, skeleton_bytes);
+}
+
+void Pool::State::drop_if_empty(PoolSegment* segment) noexcept {
+  if (!segment->retired || segment->live > 0) return;
+  const std::uint32_t index = segment->index;
+  const auto notify = std::move(segment->on_retired);
+  segments[index].reset();
+  if (notify) notify(index);
+}
+
+void Pool::State::recycle(Slot* slot) noexcept {
+  slot->state = Slot::State::kFree;
+  PoolSegment* segment = slot->segment;
+  --segment->live;
+  if (segment == current) free[slot->size_class].push_back(slot);
+  else drop_if_empty(segment);
+}
+
+void Pool::abandon(const Chunk& chunk) noexcept {
+  Slot* slot = state_->slot_of(chunk.handle);
+  if (!slot || slot->state != Slot::State::kLoaned) return;
+  --state_->loaned;
+  state_->recycle(slot);
+}
+
+void Pool::publish(const Chunk& chunk) noexcept {
+  State& s = *state_;
+  Slot* slot = s.slot_of(chunk.handle);
+  if (!slot || slot->state != Slot::State::kLoaned) return;
+  chunk.header->size_bytes = slot->book.end();
+  if (slot->size_class == kLargeClass)
+    s.expected_bytes = std::max(s.expected_bytes - s.expected_bytes / 64, slot->book.end() + sizeof(ChunkHeader));
+  slot->state = Slot::State::kPublished;
+  slot->references = 1;
+  s.published[slot->size_class].append(slot);
+  --s.loaned;
+  ++s.published_slots;
+}
+
+void Pool::add_reference(Handle handle) noexcept {
+  if (Slot* slot = state_->slot_of(handle)) ++slot->references;
+}
+
+void Pool::release(Handle handle) noexcept {
+  State& s = *state_;
+  Slot* slot = s.slot_of(handle);
+  if (!slot || slot->state != Slot::State::kPublished || --slot->references > 0) return;
+  s.published[slot->size_class].remove(slot);
+  --s.published_slots;
+  s.recycle(slot);
+}
+
+void Pool::set_collect(std::function<void()> collect) { state_->collect = std::move(collect); }
+
+void Pool::retire_segment(std::function<void(std::uint32_t)> on_retired) {
+  State& s = *state_;
+  if (!s.current) return;
+  PoolSegment* old = s.current;
+  old->retired = true;
+  old->on_retired = std::move(on_retired);
+  for (std::vector<Slot*>& list : s.free) list.clear();
+  s.current = nullptr;
+  s.expected_bytes = 0;
+  s.drop_if_empty(old);
+}
+
+Pool::Account Pool::account() const noexcept {
+  const State& s = *state_;
+  Account account{};
+  account.backed_bytes = s.budget.backed.load(std::memory_order_relaxed);
+  account.limit_bytes = s.budget.limit;
+  account.loaned_slots = s.loaned;
+  account.published_slots = s.published_slots;
+  account.segments = static_cast<std::size_t>(
+      std::count_if(s.segments.begin(), s.segments.end(), [](const auto& segment) { return segment != nullptr; }));
+  return account;
+}
+
+void Pool::visit_segments(const std::function<void(std::uint32_t, int, std::uint64_t)>& visit) const {
+  for (const auto& segment : state_->segments)
+    if (segment) visit(segment->index, segment->fd.get(), segment->record.size);
+}
+
+}  // namespace baton::memory

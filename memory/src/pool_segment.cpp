@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pool_segment.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+#include "account_internal.hpp"
+#include "baton/os/crash_point.hpp"
+#include "baton/os/fork.hpp"
+#include "baton/os/sparse_memory.hpp"
+
+namespace baton::memory {
+namespace {
+
+constexpr std::size_t kMostPackedBytes = std::size_t{1} << 30;
+
+constexpr std::size_t round_up(std::size_t value, std::size_t unit) noexcept { return (value + unit - 1) / unit * unit; }
+
+}  // namespace
+
+ChunkHeader* Slot::header() const noexcept { return reinterpret_cast<ChunkHeader*>(segment->base() + offset); }
+Handle Slot::handle() const noexcept { return Handle{segment->index} << 48 | offset; }
+
+Result<void> Budget::grow(std::size_t bytes) {
+  const std::size_t now = backed.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (now > limit) {
+    backed.fetch_sub(bytes, std::memory_order_relaxed);
+    return Error{Errc::limit_reached, "the publisher's memory limit of " + std::to_string(limit) + " bytes does not allow " +
+                                          std::to_string(now) + "; raise memory_limit_bytes, release samples sooner, or trim()"};
+  }
+  Result<void> allowed = account_grow(bytes);
+  if (!allowed.ok()) backed.fetch_sub(bytes, std::memory_order_relaxed);
+  return allowed;
+}
+
+void Budget::shrink(std::size_t bytes) noexcept {
+  backed.fetch_sub(bytes, std::memory_order_relaxed);
+  account_shrink(bytes);
+}
+
+Result<std::unique_ptr<PoolSegment>> PoolSegment::create(std::uint32_t index, const PoolOptions& options, Budget* budget) {
+  Result<Window*> window = Window::instance();
+  if (!window.ok()) return window.error();
+  auto segment = std::make_unique<PoolSegment>();
+  segment->index = index;
+  segment->budget = budget;
+  segment->generation = os::fork_generation();
+  segment->packed_bytes = round_up(std::min(options.memory_limit_bytes, kMostPackedBytes), kRunBytes);
+  segment->slot_bytes = round_up(options.max_message_bytes + sizeof(ChunkHeader), std::max(os::page_bytes(), kRunBytes));
+  const std::size_t size = segment->packed_bytes + segment->slot_bytes * options.slots;
+
+  Result<std::byte*> base = (*window)->allocate(size);
+  if (!base.ok()) return base.error();
+  Result<os::UniqueFd> fd = os::create_sparse("baton-data", size, *base);
+  if (!fd.ok()) {
+    (*window)->free(*base, size);
+    return fd.error();
+  }
+  segment->record = {*base, size, segment.get()};
+  segment->fd = std::move(*fd);
+  segment->run_count = segment->packed_bytes / kRunBytes;
+  // calloc: zero pages that cost nothing until a run is carved.
+  segment->runs = {static_cast<std::atomic<Run*>*>(std::calloc(segment->run_count, sizeof(std::atomic<Run*>))), std::free};
+  if (!segment->runs) return Error{Errc::out_of_memory, "no memory for a segment's table"};
+  segment->large.resize(options.slots);
+  for (std::size_t i = 0; i < segment->large.size(); ++i) {
+    Slot& slot = segment->large[i];
+    slot.segment = segment.get();
+    slot.offset = segment->packed_bytes + i * segment->slot_bytes;
+    slot.bytes = segment->slot_bytes;
+    slot.size_class = kLargeClass;
+  }
+  (*window)->publish(&segment->record);
+  return segment;
+}
+
+PoolSegment::~PoolSegment() {
+  if (runs)
+    for (std::size_t i = 0; i < runs_used; ++i) delete runs[i].load(std::memory_order_relaxed);
+  if (!record.base) return;
+  std::size_t backed = runs_used * kRunBytes;
+  for (const Slot& slot : large) backed += slot.backed;
+  budget->shrink(backed);
+  // Readers keep their own mappings; ours goes, and with the last mapping and descriptor the memory.
+  Window::instance().value()->free(record.base, record.size);
+}
+
+Slot* PoolSegment::find_slot(std::uint64_t offset) const noexcept {
+  if (offset < packed_bytes) {
+    Run* run = runs[offset / kRunBytes].load(std::memory_order_acquire);  // pairs with the release in carve_run()
+    return run ? &run->slots[offset % kRunBytes / class_bytes(run->size_class)] : nullptr;
+  }
+  const std::uint64_t number = (offset - packed_bytes) / slot_bytes;
+  return number < large.size() ? const_cast<Slot*>(&large[number]) : nullptr;
+}
+
+Result<Run*> PoolSegment::carve_run(unsigned size_class) {
+  if (runs_used == run_count) return static_cast<Run*>(nullptr);
+  if (Result<void> allowed = budget->grow(kRunBytes); !allowed.ok()) return allowed.error();
+  const std::size_t offset = runs_used * kRunBytes;
+  if (Result<void> backed = os::back_sparse(fd.get(), offset, kRunBytes, base() + offset); !backed.ok()) {
+    budget->shrink(kRunBytes);
+    return backed.error();
+  }
+  auto run = std::make_unique<Run>();
+  run->size_class = size_class;
+  run->slots.resize(kRunBytes / class_bytes(size_class));
+  for (std::size_t i = 0; i < run->slots.size(); ++i) {
+    Slot& slot = run->slots[i];
+    slot.segment = this;
+    slot.offset = offset + i * class_bytes(size_class);
+    slot.bytes = slot.backed = class_bytes(size_class);
+    slot.size_class = static_cast<std::uint8_t>(size_class);
+  }
+  Run* made = run.release();
+  runs[runs_used++].store(made, std::memory_order_release);  // pairs with the acquire in find_slot()
+  return made;
+}
+
+Result<void> PoolSegment::back(Slot& slot, std::size_t bytes) {
+  if (bytes <= slot.backed) return {};
+  // Small steps for small messages, larger ones so that a vector filled by push_back does not call the kernel per page.
+  const std::size_t unit = bytes > kRunBytes ? kRunBytes : os::page_bytes();
+  const std::size_t target = std::min(round_up(std::max(bytes, slot.backed + slot.backed / 8), unit), slot.bytes);
+  std::size_t more = target - slot.backed;
+  Result<void> allowed = budget->grow(more);
+  if (!allowed.ok()) {
+    // Without the reserve it may still fit.
+    more = round_up(bytes, os::page_bytes()) - slot.backed;
+    if (Result<void> exact = budget->grow(more); !exact.ok()) return exact;
+  }
+  const std::size_t at = slot.offset + slot.backed;
+  if (Result<void> backed = os::back_sparse(fd.get(), at, more, base() + at); !backed.ok()) {
+    budget->shrink(more);
+    return backed;
+  }
+  slot.backed += more;
+  return {};
+}
+
+}  // namespace baton::memory

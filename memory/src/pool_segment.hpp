@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// One data segment of a pool and the private bookkeeping of its slots.
+// Thread rules: externally synchronised like Pool, except find_slot(), which reads only what never changes after a slot was first
+// loaned, and a loaned slot's own fields, which belong to the loan's thread.
+// Geometry (docs/format/chunk.md): [packed area: runs of 64 KiB, one size class each][large area: slots of slot_bytes].
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "baton/memory/chunk_header.hpp"
+#include "baton/memory/pool.hpp"
+#include "baton/memory/window.hpp"
+#include "baton/os/unique_fd.hpp"
+#include "content_book.hpp"
+
+namespace baton::memory {
+
+inline constexpr std::size_t kRunBytes = std::size_t{64} << 10;
+inline constexpr unsigned kClasses = 9;  // 256 B, 512 B, ... 64 KiB, header included
+inline constexpr unsigned kLargeClass = kClasses;
+constexpr std::size_t class_bytes(unsigned size_class) noexcept { return std::size_t{256} << size_class; }
+
+struct PoolSegment;
+
+struct Slot {
+  enum class State : std::uint8_t { kFree, kLoaned, kPublished };
+  PoolSegment* segment = nullptr;
+  std::uint64_t offset = 0;     ///< of the ChunkHeader in the segment
+  std::size_t bytes = 0;        ///< virtual size, header included
+  std::size_t backed = 0;       ///< bytes from the slot's start that have memory
+  std::uint32_t references = 0; ///< kPublished only
+  State state = State::kFree;
+  std::uint8_t size_class = 0;
+  Slot* older = nullptr;        ///< kPublished: age order within the class
+  Slot* newer = nullptr;
+  ContentBook book;             ///< kLoaned only; its memory stays with the slot
+
+  ChunkHeader* header() const noexcept;
+  std::byte* message() const noexcept { return reinterpret_cast<std::byte*>(header() + 1); }
+  Handle handle() const noexcept;
+};
+
+/// A run of one size class.
+struct Run {
+  unsigned size_class;
+  std::vector<Slot> slots;
+};
+
+/// Shared by the pool and its loans' growth, which happens outside the pool's lock.
+struct Budget {
+  std::size_t limit = 0;
+  std::atomic<std::size_t> backed{0};  // a sum that orders nothing else: relaxed
+
+  Result<void> grow(std::size_t bytes);
+  void shrink(std::size_t bytes) noexcept;
+  std::size_t left() const noexcept {
+    const std::size_t now = backed.load(std::memory_order_relaxed);
+    return now < limit ? limit - now : 0;
+  }
+};
+
+struct PoolSegment {
+  SegmentRecord record;
+  os::UniqueFd fd;
+  std::uint32_t index = 0;
+  Budget* budget = nullptr;
+  std::size_t packed_bytes = 0, slot_bytes = 0;
+  std::uint32_t generation = 0;  ///< os::fork_generation() of its process
+  std::unique_ptr<std::atomic<Run*>[], void (*)(void*)> runs{nullptr, nullptr};  ///< release/acquire: made once
+  std::size_t runs_used = 0, run_count = 0;
+  std::vector<Slot> large;
+  std::size_t large_used = 0;
+  std::size_t live = 0;          ///< loaned and published slots
+  bool retired = false;
+  std::function<void(std::uint32_t)> on_retired;
+
+  static Result<std::unique_ptr<PoolSegment>> create(std::uint32_t index, const PoolOptions& options, Budget* budget);
+  ~PoolSegment();
+
+  std::byte* base() const noexcept { return record.base; }
+  /// The slot that holds `offset`, or null.
+  Slot* find_slot(std::uint64_t offset) const noexcept;
+  /// A run for `size_class`, backed; null if the packed area is used up.
+  Result<Run*> carve_run(unsigned size_class);
+  /// Gives `slot` memory up to `bytes` from its start.
+  Result<void> back(Slot& slot, std::size_t bytes);
+};
+
+}  // namespace baton::memory

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/memory/pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+#include <vector>
+
+#include "baton/memory/arena.hpp"
+#include "baton/memory/window.hpp"
+
+using namespace baton;
+using namespace baton::memory;
+
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+struct PoolTest : ::testing::Test {
+  std::unique_ptr<Pool> make(PoolOptions options, Evict evict = {}) {
+    auto pool = Pool::create(options, std::move(evict), [this](std::uint32_t index, int fd, std::uint64_t size) {
+      announced.push_back({index, fd, size});
+    });
+    EXPECT_TRUE(pool.ok()) << pool.error().message;
+    return std::move(*pool);
+  }
+  struct Announced { std::uint32_t index; int fd; std::uint64_t size; };
+  std::vector<Announced> announced;
+};
+
+PoolOptions small(Policy policy = Policy::kMediumEffort) {
+  PoolOptions options;
+  options.max_message_bytes = kMiB;
+  options.memory_limit_bytes = 4 * kMiB;
+  options.slots = 3;
+  options.policy = policy;
+  return options;
+}
+
+TEST_F(PoolTest, NoSegmentExistsBeforeTheFirstLoanAndItIsAnnouncedOnce) {
+  auto pool = make(small());
+  EXPECT_TRUE(announced.empty());
+  EXPECT_EQ(pool->account().backed_bytes, 0u);
+  Chunk a = *pool->loan_sized(100, 16), b = *pool->loan_growing(16);
+  ASSERT_EQ(announced.size(), 1u);
+  EXPECT_EQ(handle_segment(a.handle), 0u);
+  pool->abandon(a);
+  pool->abandon(b);
+}
+
+TEST_F(PoolTest, ReusesTheMostRecentlyFreedSlotFirst) {
+  auto pool = make(small());
+  for (bool growing : {false, true}) {
+    auto loan = [&] { return growing ? *pool->loan_growing(16) : *pool->loan_sized(100, 16); };
+    Chunk a = loan(), b = loan();
+    const Handle first = a.handle, second = b.handle;
+    pool->abandon(a);
+    pool->abandon(b);
+    EXPECT_EQ(loan().handle, second);
+    EXPECT_EQ(loan().handle, first);
+  }
+}
+
+TEST_F(PoolTest, SmallMessagesArePackedAndUnsizedOnesHavePagesOfTheirOwn) {
+  auto pool = make(small());
+  Chunk a = *pool->loan_sized(100, 16), b = *pool->loan_sized(100, 16);
+  EXPECT_EQ(reinterpret_cast<std::byte*>(b.header) - reinterpret_cast<std::byte*>(a.header), 256);
+  Chunk c = *pool->loan_growing(16);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(c.header) % 4096, 0u);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(c.message()) % 64, 0u);
+}
+
+TEST_F(PoolTest, AMessageStaysWhileReferencedAndItsSlotIsReusedAfterTheLastRelease) {
+  auto pool = make(small());
+  Chunk chunk = *pool->loan_sized(100, 100);
+  pool->publish(chunk);
+  EXPECT_EQ(chunk.header->size_bytes, 100u);
+  pool->add_reference(chunk.handle);
+  pool->release(chunk.handle);
+  EXPECT_EQ(pool->account().published_slots, 1u);
+  pool->release(chunk.handle);
+  EXPECT_EQ(pool->account().published_slots, 0u);
+  EXPECT_EQ(pool->loan_sized(100, 100)->handle, chunk.handle);
+}
+
+TEST_F(PoolTest, ContentsFollowEachOtherAndTheLastOneGrowsInPlace) {
+  auto pool = make(small());
+  Chunk chunk = *pool->loan_growing(24);
+  auto* message = static_cast<std::byte*>(chunk.message());
+  void* text = content_allocate(message, 8, 4);
+  void* data = content_allocate(message, 300, 1);
+  EXPECT_EQ(text, message + 24);
+  EXPECT_EQ(data, message + 32);
+  EXPECT_FALSE(content_resize_in_place(message, text, 12));
+  EXPECT_TRUE(content_resize_in_place(message, data, 500'000));
+  std::memset(data, 7, 500'000);
+  content_free(message, text);
+  EXPECT_EQ(content_allocate(message, 8, 4), text) << "a gap that fits is used again";
+  pool->publish(chunk);
+  EXPECT_EQ(chunk.header->size_bytes, 32u + 500'000u);
+}
+
+TEST_F(PoolTest, AContentBeyondTheSlotIsRefusedAndTheMessageStaysUsable) {
+  auto pool = make(small());
+  Chunk chunk = *pool->loan_growing(16);
+  try {
+    content_allocate(chunk.message(), 2 * kMiB, 1);
+    FAIL();
+  } catch (const Exception& e) {
+    EXPECT_EQ(e.code(), Errc::message_too_large);
+    EXPECT_NE(std::string(e.what()).find("max_message_bytes"), std::string::npos);
+  }
+  EXPECT_NE(content_allocate(chunk.message(), 1000, 1), nullptr);
+}
+
+TEST_F(PoolTest, GrowthBeyondTheMemoryLimitIsRefusedByName) {
+  PoolOptions options = small();
+  options.memory_limit_bytes = kMiB / 2;
+  auto pool = make(options);
+  Chunk chunk = *pool->loan_growing(16);
+  try {
+    content_allocate(chunk.message(), kMiB * 3 / 4, 1);
+    FAIL();
+  } catch (const Exception& e) {
+    EXPECT_EQ(e.code(), Errc::limit_reached);
+    EXPECT_NE(std::string(e.what()).find("memory_limit_bytes"), std::string::npos);
+  }
+  EXPECT_LE(pool->account().backed_bytes, options.memory_limit_bytes);
+}
+
+TEST_F(PoolTest, ALoanEndsWithItsPublication) {
+  auto pool = make(small());
+  Chunk chunk = *pool->loan_growing(16);
+  pool->publish(chunk);
+  EXPECT_THROW(content_allocate(chunk.message(), 8, 1), Exception);
+  pool->abandon(chunk);  // too late: nothing happens
+  EXPECT_EQ(pool->account().published_slots, 1u);
+}
+
+// TZC III-E as a table. Three slots: the oldest is unread (evictable) or being read, as `reading` says.
+struct PolicyCase {
+  Policy policy;
+  std::uint32_t attempts;
+  std::vector<bool> reading;  // per published message, oldest first
+  int expected;               // which one is taken, -1: refused
+};
+
+class PolicyTest : public PoolTest, public ::testing::WithParamInterface<PolicyCase> {};
+
+TEST_P(PolicyTest, TakesWhatThePolicyAllowsAndNeverAMessageBeingRead) {
+  const PolicyCase& c = GetParam();
+  std::vector<Handle> handles;
+  Pool* pool_pointer = nullptr;
+  PoolOptions options = small(c.policy);
+  options.attempts = c.attempts;
+  auto pool = make(options, [&](Handle oldest) {
+    const auto index = static_cast<std::size_t>(std::find(handles.begin(), handles.end(), oldest) - handles.begin());
+    if (c.reading[index]) return false;
+    pool_pointer->release(oldest);
+    return true;
+  });
+  pool_pointer = pool.get();
+  for (std::size_t i = 0; i < c.reading.size(); ++i) {
+    Chunk chunk = *pool->loan_growing(16);
+    handles.push_back(chunk.handle);
+    pool->publish(chunk);
+  }
+  Result<Chunk> next = pool->loan_growing(16);
+  if (c.expected < 0) {
+    ASSERT_FALSE(next.ok());
+    EXPECT_EQ(next.error().code, Errc::limit_reached);
+  } else {
+    ASSERT_TRUE(next.ok()) << next.error().message;
+    EXPECT_EQ(next->handle, handles[static_cast<std::size_t>(c.expected)]);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    TzcIIIE, PolicyTest,
+    ::testing::Values(PolicyCase{Policy::kBestEffort, 0, {false, false, false}, 0},
+                      PolicyCase{Policy::kBestEffort, 0, {true, true, false}, 2},
+                      PolicyCase{Policy::kBestEffort, 0, {true, true, true}, -1},
+                      PolicyCase{Policy::kMediumEffort, 1, {false, false, false}, 0},
+                      PolicyCase{Policy::kMediumEffort, 1, {true, false, false}, -1},
+                      PolicyCase{Policy::kMediumEffort, 2, {true, false, false}, 1},
+                      PolicyCase{Policy::kWorstEffort, 0, {false, false, false}, -1},
+                      PolicyCase{Policy::kWorstEffort, 0, {true, true, true}, -1}));
+
+TEST_F(PoolTest, MediumEffortWithoutAttemptsIsRefused) {
+  PoolOptions options = small();
+  options.attempts = 0;
+  auto pool = Pool::create(options, {}, {});
+  ASSERT_FALSE(pool.ok());
+  EXPECT_EQ(pool.error().code, Errc::invalid_argument);
+}
+
+TEST_F(PoolTest, ReleasedMessagesAreCollectedBeforeFreshMemoryIsTaken) {
+  auto pool = make(small());
+  std::vector<Handle> released;
+  pool->set_collect([&] {
+    for (Handle handle : released) pool->release(handle);
+    released.clear();
+  });
+  Chunk first = *pool->loan_growing(16);
+  pool->publish(first);
+  released.push_back(first.handle);
+  EXPECT_EQ(pool->loan_growing(16)->handle, first.handle);
+}
+
+TEST_F(PoolTest, ARetiredSegmentIsUnmappedWithItsLastMessage) {
+  auto pool = make(small());
+  Chunk old = *pool->loan_growing(16);
+  pool->publish(old);
+  std::vector<std::uint32_t> retired;
+  pool->retire_segment([&](std::uint32_t index) { retired.push_back(index); });
+  Chunk fresh = *pool->loan_growing(16);
+  EXPECT_EQ(handle_segment(fresh.handle), 1u);
+  EXPECT_EQ(pool->account().segments, 2u);
+  EXPECT_TRUE(retired.empty());
+  pool->release(old.handle);
+  EXPECT_EQ(retired, std::vector<std::uint32_t>{0});
+  EXPECT_EQ(pool->account().segments, 1u);
+  EXPECT_EQ(Window::find(old.header), nullptr);
+}
+
+TEST_F(PoolTest, AMessageAboveTwoGiBIsRefused) {
+  PoolOptions options = small();
+  options.max_message_bytes = kMaxMessageBytes + 1;
+  EXPECT_EQ(Pool::create(options, {}, {}).error().code, Errc::message_too_large);
+  EXPECT_EQ(make(small())->loan_sized(kMaxMessageBytes + 1, 16).error().code, Errc::message_too_large);
+}
+
+TEST_F(PoolTest, PrefaultedSlotsAreBackedAtTheFirstLoan) {
+  PoolOptions options = small();
+  options.prefault = true;
+  auto pool = make(options);
+  Chunk chunk = *pool->loan_growing(16);
+  const std::size_t backed = pool->account().backed_bytes;
+  EXPECT_GT(backed, 3 * kMiB - 1);
+  content_allocate(chunk.message(), kMiB - 1000, 1);
+  EXPECT_EQ(pool->account().backed_bytes, backed);
+}
+
+}  // namespace

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/memory/window.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <string>
+
+#include "baton/os/sparse_memory.hpp"
+#include "parse_size.hpp"
+
+namespace baton::memory {
+
+WindowRange g_window_range{0, 0};
+
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+constexpr std::size_t kWanted = sizeof(void*) == 8 ? std::size_t{1} << 46 : std::size_t{1} << 29;
+constexpr std::size_t kSmallest = 64 * kMiB;
+constexpr std::size_t kMostGranules = std::size_t{1} << 18;
+
+// All state of the one window. `table` is read without a lock: an entry is written (release) after its record is complete
+// and cleared before the record dies; a reader that uses an address keeps that address's segment alive itself.
+struct State {
+  std::byte* base = nullptr;
+  std::size_t size = 0;
+  unsigned granule_shift = 20;
+  std::atomic<const SegmentRecord*>* table = nullptr;
+  std::mutex mutex;
+  std::map<std::size_t, std::size_t> free_ranges;  // first granule -> granules
+};
+
+State* g_state = nullptr;  // set once under call-once semantics of instance()
+
+Result<void> reserve(State& state) {
+  std::size_t wanted = kWanted;
+  bool exact = false;
+  if (const char* text = std::getenv("BATON_WINDOW")) {
+    const std::optional<std::size_t> given = parse_size(text);
+    if (!given || *given < kSmallest)
+      return Error{Errc::invalid_argument, std::string("BATON_WINDOW='") + text +
+                                               "': give a number of bytes, at least 64M, with K, M, G or T behind it"};
+    wanted = *given;
+    exact = true;
+  } else {
+    const std::size_t left = os::address_space_left();
+    if (left / 2 < wanted) wanted = left / 2;
+  }
+  for (; wanted >= kSmallest; wanted /= 2) {
+    std::size_t granule = kMiB;
+    unsigned shift = 20;
+    while (wanted / granule > kMostGranules) granule *= 2, ++shift;
+    const std::size_t size = wanted / granule * granule;
+    if (std::byte* base = os::reserve_addresses(size, granule)) {
+      state.base = base;
+      state.size = size;
+      state.granule_shift = shift;
+      const std::size_t granules = size >> shift;
+      // Zero pages until touched: calloc of this size comes from the kernel.
+      state.table = static_cast<std::atomic<const SegmentRecord*>*>(std::calloc(granules, sizeof(*state.table)));
+      if (!state.table) {
+        os::release_addresses(base, size);
+        return Error{Errc::out_of_memory, "no memory for the window's table"};
+      }
+      state.free_ranges.emplace(0, granules);
+      return {};
+    }
+    if (exact) break;
+  }
+  return Error{Errc::window_exhausted,
+               "no address space for Baton's window of " + std::to_string(wanted / kMiB) +
+                   " MiB; raise RLIMIT_AS (ulimit -v), or set BATON_WINDOW to a size that fits"};
+}
+
+}  // namespace
+
+Result<Window*> Window::instance() {
+  static std::mutex mutex;
+  static Window* window = nullptr;  // lives to the end of the process: samples may outlive every static object
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!window) {
+    auto state = std::make_unique<State>();
+    if (Result<void> reserved = reserve(*state); !reserved.ok()) return reserved.error();
+    g_window_range = {reinterpret_cast<std::uintptr_t>(state->base), state->size};
+    g_state = state.release();
+    window = new Window();
+  }
+  return window;
+}
+
+Result<std::byte*> Window::allocate(std::size_t bytes) {
+  State& s = *g_state;
+  const std::size_t granule = std::size_t{1} << s.granule_shift;
+  const std::size_t granules = bytes / granule + (bytes % granule != 0);
+  std::lock_guard<std::mutex> lock(s.mutex);
+  for (auto it = s.free_ranges.begin(); it != s.free_ranges.end(); ++it) {
+    if (it->second < granules) continue;
+    const std::size_t first = it->first, length = it->second;
+    s.free_ranges.erase(it);
+    if (length > granules) s.free_ranges.emplace(first + granules, length - granules);
+    return s.base + (first << s.granule_shift);
+  }
+  return Error{Errc::window_exhausted,
+               "no room for a segment of " + std::to_string(bytes / kMiB) + " MiB in the window of " +
+                   std::to_string(s.size / kMiB) +
+                   " MiB; lower max_message_bytes or slots of the publishers, or raise BATON_WINDOW or RLIMIT_AS"};
+}
+
+void Window::publish(SegmentRecord* record) noexcept {
+  State& s = *g_state;
+  const std::size_t first = static_cast<std::size_t>(record->base - s.base) >> s.granule_shift;
+  const std::size_t last = static_cast<std::size_t>(record->base - s.base + record->size - 1) >> s.granule_shift;
+  // Release: whoever finds the record (acquire in find) sees it complete.
+  for (std::size_t i = first; i <= last; ++i) s.table[i].store(record, std::memory_order_release);
+}
+
+void Window::free(std::byte* base, std::size_t bytes) noexcept {
+  State& s = *g_state;
+  const std::size_t first = static_cast<std::size_t>(base - s.base) >> s.granule_shift;
+  const std::size_t granule = std::size_t{1} << s.granule_shift;
+  std::size_t granules = bytes / granule + (bytes % granule != 0);
+  for (std::size_t i = first; i < first + granules; ++i) s.table[i].store(nullptr, std::memory_order_release);
+  os::unmap_to_reservation(base, granules << s.granule_shift);
+  std::lock_guard<std::mutex> lock(s.mutex);
+  std::size_t start = first;
+  auto next = s.free_ranges.lower_bound(first);
+  if (next != s.free_ranges.end() && next->first == first + granules) {
+    granules += next->second;
+    next = s.free_ranges.erase(next);
+  }
+  if (next != s.free_ranges.begin()) {
+    auto before = std::prev(next);
+    if (before->first + before->second == first) {
+      start = before->first;
+      granules += before->second;
+      s.free_ranges.erase(before);
+    }
+  }
+  s.free_ranges.emplace(start, granules);
+}
+
+const SegmentRecord* Window::find(const void* p) noexcept {
+  if (!in_window(p)) return nullptr;
+  const State& s = *g_state;
+  const std::size_t index = static_cast<std::size_t>(static_cast<const std::byte*>(p) - s.base) >> s.granule_shift;
+  return s.table[index].load(std::memory_order_acquire);  // pairs with the release in publish()
+}
+
+std::size_t Window::size() const noexcept { return g_state->size; }
+std::size_t Window::granule() const noexcept { return std::size_t{1} << g_state->granule_shift; }
+
+std::size_t Window::default_message_bytes() const noexcept {
+  // A 1024th of the window per publisher of 256 slots, so that a thousand publishers fit.
+  return std::clamp(size() / 1024 / 256, std::size_t{64} << 10, 256 * kMiB);
+}
+
+}  // namespace baton::memory

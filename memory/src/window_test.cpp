@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/memory/window.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "baton/memory/pool.hpp"
+#include "baton/os/shared_memory.hpp"
+#include "baton/os/sparse_memory.hpp"
+
+using namespace baton;
+using namespace baton::memory;
+
+TEST(Window, OrdinaryObjectsLieOutside) {
+  ASSERT_TRUE(Window::instance().ok());
+  int on_stack = 0;
+  auto on_heap = std::make_unique<int>();
+  EXPECT_FALSE(in_window(&on_stack));
+  EXPECT_FALSE(in_window(on_heap.get()));
+  EXPECT_FALSE(in_window(nullptr));
+  EXPECT_EQ(Window::find(&on_stack), nullptr);
+}
+
+TEST(Window, AllocationsAreWholeGranulesThatDoNotOverlapAndAreReused) {
+  Window& window = **Window::instance();
+  std::byte* a = *window.allocate(1);
+  std::byte* b = *window.allocate(window.granule() + 1);
+  EXPECT_TRUE(in_window(a));
+  EXPECT_EQ((reinterpret_cast<std::uintptr_t>(a) - g_window_range.base) % window.granule(), 0u);
+  EXPECT_GE(b, a + window.granule());
+  window.free(a, 1);
+  EXPECT_EQ(*window.allocate(1), a);
+  window.free(a, 1);
+  window.free(b, window.granule() + 1);
+}
+
+TEST(Window, MoreThanItHoldsIsAClearError) {
+  Window& window = **Window::instance();
+  auto refused = window.allocate(window.size() + 1);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Errc::window_exhausted);
+  EXPECT_NE(refused.error().message.find("BATON_WINDOW"), std::string::npos);
+}
+
+namespace {
+
+// A segment of a pool, duplicated for a reader.
+struct Announced {
+  int fd = -1;
+  std::uint64_t size = 0;
+};
+
+std::unique_ptr<Pool> pool_with_segment(Announced* announced) {
+  PoolOptions options;
+  options.max_message_bytes = 1 << 20;
+  options.slots = 4;
+  return *Pool::create(options, {}, [=](std::uint32_t, int fd, std::uint64_t size) {
+    announced->fd = ::dup(fd);
+    announced->size = size;
+  });
+}
+
+}  // namespace
+
+TEST(ForeignSegment, AReaderSeesThePublishersChunkAtAnotherAddress) {
+  Announced announced;
+  auto pool = pool_with_segment(&announced);
+  Chunk chunk = *pool->loan_sized(64, 64);
+  static_cast<std::byte*>(chunk.message())[0] = std::byte{42};
+  pool->publish(chunk);
+  auto segment = ForeignSegment::map(announced.fd, announced.size);
+  ASSERT_TRUE(segment.ok()) << segment.error().message;
+  std::uint32_t size = 0;
+  auto header = (*segment)->chunk(handle_offset(chunk.handle), &size);
+  ASSERT_TRUE(header.ok());
+  EXPECT_NE(*header, chunk.header);
+  EXPECT_EQ(size, 64u);
+  EXPECT_EQ(reinterpret_cast<const std::byte*>(*header + 1)[0], std::byte{42});
+  EXPECT_EQ(Window::find(*header)->own, nullptr) << "a reader's view is read-only";
+}
+
+TEST(ForeignSegment, HandlesThatNameNoMessageAreRefused) {
+  Announced announced;
+  auto pool = pool_with_segment(&announced);
+  Chunk chunk = *pool->loan_sized(64, 64);
+  pool->publish(chunk);
+  auto segment = *ForeignSegment::map(announced.fd, announced.size);
+  std::uint32_t size = 0;
+  for (std::uint64_t offset : {std::uint64_t{1}, handle_offset(chunk.handle) + 64, announced.size, announced.size - 64, ~std::uint64_t{63}})
+    EXPECT_FALSE(segment->chunk(offset, &size).ok()) << offset;
+  chunk.header->size_bytes = 1u << 30;  // a lie of the publisher
+  EXPECT_TRUE(segment->chunk(handle_offset(chunk.handle), &size).ok() == (announced.size > (1u << 30) + 128));
+  chunk.header->size_bytes = 0xffffffff;
+  EXPECT_FALSE(segment->chunk(handle_offset(chunk.handle), &size).ok());
+}
+
+TEST(ForeignSegment, UnsealedAndWronglyAnnouncedSegmentsAreRefused) {
+  auto plain = os::create_segment("unsealed", 1 << 20, os::Writers::kBothEnds);
+  ASSERT_TRUE(plain.ok());
+  auto writable = ForeignSegment::map(::dup(plain->fd.get()), 1 << 20);
+  ASSERT_FALSE(writable.ok());
+  EXPECT_EQ(writable.error().code, Errc::protocol_violation);
+  Announced announced;
+  auto pool = pool_with_segment(&announced);
+  pool->abandon(*pool->loan_growing(16));
+  EXPECT_EQ(ForeignSegment::map(::dup(announced.fd), announced.size + 4096).error().code, Errc::protocol_violation);
+  EXPECT_EQ(ForeignSegment::map(::dup(announced.fd), 0).error().code, Errc::protocol_violation);
+  EXPECT_EQ(ForeignSegment::map(::dup(announced.fd), std::uint64_t{1} << 62).error().code, Errc::window_exhausted);
+  EXPECT_EQ(ForeignSegment::map(0, 1 << 20).ok(), false);  // no memfd at all
+  ::close(announced.fd);
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Large sparse shared memory: address reservations, sealed memfds that are backed page by page, and what the machine allows.
+// Thread rules: free functions without state; callable from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "baton/os/result.hpp"
+#include "baton/os/unique_fd.hpp"
+
+namespace baton::os {
+
+std::size_t page_bytes() noexcept;
+
+/// Reserves address space without memory (PROT_NONE, MAP_NORESERVE), aligned to `alignment` (a power of two of whole pages);
+/// null if the kernel refuses.
+std::byte* reserve_addresses(std::size_t bytes, std::size_t alignment) noexcept;
+/// Gives a reservation back to the kernel.
+void release_addresses(std::byte* base, std::size_t bytes) noexcept;
+/// Turns a mapped part of a reservation into a bare reservation again.
+void unmap_to_reservation(std::byte* base, std::size_t bytes) noexcept;
+
+/// Bytes of address space this process may still map by RLIMIT_AS; SIZE_MAX if unlimited.
+std::size_t address_space_left() noexcept;
+/// True if new mappings are populated and locked as a whole (mlockall(2), MCL_FUTURE). Probed by mapping one page.
+bool future_mappings_are_locked() noexcept;
+
+/// A sparse memfd of `bytes`, mapped writable at `at` (inside a reservation), then sealed against shrinking, growing, further
+/// writable mappings and further seals (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL). Nothing is backed,
+/// also under MCL_FUTURE. Errors: out_of_descriptors, out_of_memory, unsupported (kernel before 5.1), system.
+Result<UniqueFd> create_sparse(const char* name, std::size_t bytes, std::byte* at);
+
+/// Maps a foreign sparse memfd read-only at `at` after checking that it is a memfd of exactly `bytes` with the seals of
+/// create_sparse. Nothing is populated; excluded from core dumps. Errors: protocol_violation, out_of_memory, system.
+Result<void> map_sparse(int fd, std::size_t bytes, std::byte* at);
+
+/// Gives [offset, offset + bytes) of the memfd memory, so that writing to it cannot raise SIGBUS, and maps it at `at`, so that
+/// it does not fault either. Errors: out_of_memory (machine or cgroup).
+Result<void> back_sparse(int fd, std::size_t offset, std::size_t bytes, std::byte* at);
+
+}  // namespace baton::os

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/os/sparse_memory.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <limits>
+#include <string>
+
+#include "baton/os/process.hpp"
+
+#ifndef F_SEAL_FUTURE_WRITE  // Linux 5.1; glibc's header may be older
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+#ifndef MADV_POPULATE_WRITE  // Linux 5.14
+#define MADV_POPULATE_WRITE 23
+#endif
+
+namespace baton::os {
+namespace {
+
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE;
+
+// Under MCL_FUTURE a mapping is populated by mmap itself, and reading a hole of a memfd allocates it: so the range is mapped
+// without access (which cannot be populated), unlocked, and only then opened. See mlockall(2), mlock(2).
+bool map_unpopulated(int fd, std::size_t bytes, std::byte* at, int protection) {
+  if (::mmap(at, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) == MAP_FAILED) return false;
+  if (future_mappings_are_locked()) ::munlock(at, bytes);
+  return ::mprotect(at, bytes, protection) == 0;
+}
+
+}  // namespace
+
+std::size_t page_bytes() noexcept {
+  static const std::size_t bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+std::byte* reserve_addresses(std::size_t bytes, std::size_t alignment) noexcept {
+  if (bytes > std::numeric_limits<std::size_t>::max() - alignment) return nullptr;
+  const std::size_t reserved = bytes + alignment;
+  void* p = ::mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return nullptr;
+  ::madvise(p, reserved, MADV_DONTDUMP);
+  const auto start = reinterpret_cast<std::uintptr_t>(p);
+  const std::uintptr_t aligned = (start + alignment - 1) & ~(alignment - 1);
+  if (aligned > start) ::munmap(p, aligned - start);
+  const std::uintptr_t end = aligned + bytes;
+  if (end < start + reserved) ::munmap(reinterpret_cast<void*>(end), start + reserved - end);
+  return reinterpret_cast<std::byte*>(aligned);
+}
+
+void release_addresses(std::byte* base, std::size_t bytes) noexcept { ::munmap(base, bytes); }
+
+void unmap_to_reservation(std::byte* base, std::size_t bytes) noexcept {
+  void* p = ::mmap(base, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  if (p != MAP_FAILED) ::madvise(p, bytes, MADV_DONTDUMP);
+}
+
+std::size_t address_space_left() noexcept {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::numeric_limits<std::size_t>::max();
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;  // proc(5): the first field is the program's size in pages
+  const std::size_t used = pages * page_bytes();
+  return limit.rlim_cur > used ? static_cast<std::size_t>(limit.rlim_cur) - used : 0;
+}
+
+bool future_mappings_are_locked() noexcept {
+  void* page = ::mmap(nullptr, page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return false;
+  unsigned char resident = 0;
+  ::mincore(page, page_bytes(), &resident);
+  ::munmap(page, page_bytes());
+  return (resident & 1) != 0;
+}
+
+Result<UniqueFd> create_sparse(const char* name, std::size_t bytes, std::byte* at) {
+  UniqueFd fd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) return system_error(std::string("memfd_create(") + name + ")", errno);
+  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0)
+    return system_error("ftruncate of " + std::string(name) + " to " + std::to_string(bytes) + " bytes", errno);
+  if (!map_unpopulated(fd.get(), bytes, at, PROT_READ | PROT_WRITE)) {
+    const Error error = system_error("mmap of " + std::string(name) + ", " + std::to_string(bytes) + " bytes", errno);
+    unmap_to_reservation(at, bytes);
+    return error;
+  }
+  if (::fcntl(fd.get(), F_ADD_SEALS, kSeals | F_SEAL_SEAL) != 0) {
+    const int number = errno;
+    unmap_to_reservation(at, bytes);
+    if (number == EINVAL)
+      return Error{Errc::unsupported, "sealing a memfd against future writes needs Linux 5.1 or newer (F_SEAL_FUTURE_WRITE)"};
+    return system_error("fcntl(F_ADD_SEALS)", number);
+  }
+  ::madvise(at, bytes, MADV_DONTDUMP);
+  return Result<UniqueFd>(std::move(fd));
+}
+
+Result<void> map_sparse(int fd, std::size_t bytes, std::byte* at) {
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  if (seals < 0) return Error{Errc::protocol_violation, "the announced data segment is no memfd (F_GET_SEALS fails)"};
+  if ((seals & kSeals) != kSeals)
+    return Error{Errc::protocol_violation,
+                 "the announced data segment is not sealed against shrinking, growing and future writes (seals " +
+                     std::to_string(seals) + ")"};
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return system_error("fstat of a data segment", errno);
+  if (static_cast<std::uint64_t>(status.st_size) != bytes)
+    return Error{Errc::protocol_violation, "a data segment was announced with " + std::to_string(bytes) + " bytes but has " +
+                                               std::to_string(status.st_size)};
+  if (!map_unpopulated(fd, bytes, at, PROT_READ)) {
+    const Error error = system_error("mmap of a foreign data segment of " + std::to_string(bytes) + " bytes", errno);
+    unmap_to_reservation(at, bytes);
+    return error;
+  }
+  ::madvise(at, bytes, MADV_DONTDUMP);
+  return {};
+}
+
+Result<void> back_sparse(int fd, std::size_t offset, std::size_t bytes, std::byte* at) {
+  int failed;
+  do {
+    failed = ::fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0 ? 0 : errno;
+  } while (failed == EINTR);
+  if (failed != 0)
+    return Error{Errc::out_of_memory, "the machine or its cgroup has no " + std::to_string(bytes) +
+                                          " bytes of shared memory left (fallocate: errno " + std::to_string(failed) +
+                                          "); free memory, or lower memory_limit_bytes"};
+  // Kernels before 5.14 fault the pages in on the first write instead; they are backed either way.
+  ::madvise(at, bytes, MADV_POPULATE_WRITE);
+  return {};
+}
+
+}  // namespace baton::os

@@ -130,11 +130,13 @@ void ParticipantImpl::send(PeerId peer, FrameType type, Payload payload, std::ve
     }
     frame->fds.push_back(std::move(copy));
   }
-  hub_->post([this, frame] {
-    if (Result<void> handled = on_frame(kSelf, std::move(*frame)); !handled) {
-      diagnose(Diagnostic::Level::kError, handled.error().code, handled.error().message);
-    }
-  });
+  hub_->post([this, frame] { deliver_to_self(std::move(*frame)); });
+}
+
+void ParticipantImpl::deliver_to_self(Frame&& frame) {
+  if (Result<void> handled = on_frame(kSelf, std::move(frame)); !handled) {
+    diagnose(Diagnostic::Level::kError, handled.error().code, handled.error().message);
+  }
 }
 
 void ParticipantImpl::diagnose(Diagnostic::Level level, Errc code, std::string text) {

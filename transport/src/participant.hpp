@@ -40,6 +40,8 @@ class ParticipantImpl final : public Participant, private HubHandler {
 
   // --- for endpoints; none of these takes mutex_ unless it says so ---
   void send(PeerId peer, FrameType type, Payload payload, std::vector<os::SharedFd> fds = {});
+  /// Handles a frame of this process at once. No lock may be held.
+  void deliver_to_self(Frame&& frame);
   void post(std::function<void()> fn) { hub_->post(std::move(fn)); }
   Hub& hub() noexcept { return *hub_; }
   void diagnose(Diagnostic::Level level, Errc code, std::string text);

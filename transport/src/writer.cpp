@@ -48,23 +48,24 @@ Result<void> WriterImpl::usable() const {
   return {};
 }
 
-Result<memory::Chunk> WriterImpl::loan_sized(std::size_t message_bytes) {
+Result<memory::Chunk> WriterImpl::loan_sized(std::size_t message_bytes) { return loan(message_bytes, false); }
+Result<memory::Chunk> WriterImpl::loan_growing() { return loan(0, true); }
+
+Result<memory::Chunk> WriterImpl::loan(std::size_t message_bytes, bool growing) {
   if (Result<void> ok = usable(); !ok) return ok.error();
-  const std::lock_guard<std::mutex> lock(mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   BATON_CRASH_POINT("loan.begin");
-  Result<memory::Chunk> chunk = pool_->loan_sized(message_bytes, options_.type.skeleton_bytes);
+  const std::uint32_t skeleton_bytes = options_.type.skeleton_bytes;
+  Result<memory::Chunk> chunk = growing ? pool_->loan_growing(skeleton_bytes) : pool_->loan_sized(message_bytes, skeleton_bytes);
   BATON_CRASH_POINT("loan.end");
   if (chunk) BATON_TRACE2(loan, chunk->handle, message_bytes);
-  return chunk;
-}
-
-Result<memory::Chunk> WriterImpl::loan_growing() {
-  if (Result<void> ok = usable(); !ok) return ok.error();
-  const std::lock_guard<std::mutex> lock(mutex_);
-  BATON_CRASH_POINT("loan.begin");
-  Result<memory::Chunk> chunk = pool_->loan_growing(options_.type.skeleton_bytes);
-  BATON_CRASH_POINT("loan.end");
-  if (chunk) BATON_TRACE2(loan, chunk->handle, 0);
+  if (!frames_to_self_.empty()) {
+    // A new data segment: readers of this process know it before the message can be published.
+    std::vector<Frame> frames;
+    frames.swap(frames_to_self_);
+    lock.unlock();
+    for (Frame& frame : frames) participant_->deliver_to_self(std::move(frame));
+  }
   return chunk;
 }
 

@@ -68,6 +68,7 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   void collect();
   void send_segment(std::uint32_t index, int fd, std::uint64_t size);
   void send_retired(std::uint32_t index);
+  Result<memory::Chunk> loan(std::size_t message_bytes, bool growing);
   Result<std::uint32_t> grant_held(const QoS& requested) const;
   memory::PushStatus push(WriterConnection& connection, const Kept& message);
   void keep(const Kept& message);
@@ -90,6 +91,7 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   bool closed_ = false;
   std::unique_ptr<memory::Pool> pool_;
   Connections live_, draining_;
+  std::vector<Frame> frames_to_self_;  // of a loan: handled when mutex_ is free, before the loan returns
   std::vector<Kept> history_;  // transient local: a ring of the last `depth`
   std::size_t history_begin_ = 0, history_size_ = 0;
   std::uint64_t last_sequence_ = 0;

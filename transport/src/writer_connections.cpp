@@ -31,7 +31,8 @@ Result<std::uint32_t> WriterImpl::grant_held(const QoS& requested) const {
   const memory::PoolOptions& pool = options_.pool;
   const std::uint64_t limit_bytes = pool.memory_limit_bytes != 0 ? pool.memory_limit_bytes : std::uint64_t{1} << 30;
   const std::uint64_t chunk_bytes = sizeof(memory::ChunkHeader) + options_.type.skeleton_bytes;
-  const std::uint64_t slots = options_.type.fixed_size ? limit_bytes / chunk_bytes : std::uint64_t{pool.slots};
+  const std::uint64_t large_slots = pool.slots != 0 ? pool.slots : 256;  // as the pool does
+  const std::uint64_t slots = options_.type.fixed_size ? limit_bytes / chunk_bytes : large_slots;
   std::uint64_t deepest = requested.depth;
   std::uint64_t held = 0;
   for (const auto& connection : live_) held += connection->held;
@@ -159,9 +160,17 @@ void WriterImpl::send_segment(std::uint32_t index, int fd, std::uint64_t size) {
   for (const auto& connection : live_) {
     if (std::find(sent.begin(), sent.end(), connection->peer) != sent.end()) continue;
     sent.push_back(connection->peer);
+    BATON_CRASH_POINT("loan.before_segment");
+    if (connection->peer == kSelf) {
+      Frame frame;
+      frame.type = static_cast<std::uint16_t>(FrameType::kSegment);
+      frame.payload = encode(SegmentFrame{gid_, index, size});
+      frame.fds.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+      if (frame.fds.back()) frames_to_self_.push_back(std::move(frame));
+      continue;
+    }
     if (!shared) shared = participant_->duplicate(fd);
     if (!shared) return;  // reported; readers count the messages as lost
-    BATON_CRASH_POINT("loan.before_segment");
     participant_->send(connection->peer, FrameType::kSegment, encode(SegmentFrame{gid_, index, size}), {shared});
   }
 }

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of endpoints share: a domain of their own, a tiny message type, real child processes.
+// Thread rules: each object belongs to the test's thread, Diagnostics excepted.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "baton/transport/transport.hpp"
+
+namespace baton::transport::test {
+
+using namespace std::chrono_literals;
+
+/// How long a failing test takes at most; a passing one never waits that long.
+inline constexpr auto kPatience = std::chrono::seconds(20);
+
+template <class Predicate>
+bool eventually(Predicate&& predicate, std::chrono::nanoseconds patience = kPatience) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (!predicate()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(500us);
+  }
+  return true;
+}
+
+/// In child processes, where gtest cannot report.
+#define BATON_CHECK(condition)                                                              \
+  do {                                                                                      \
+    if (!(condition)) {                                                                     \
+      std::fprintf(stderr, "%s:%d: child: failed: %s\n", __FILE__, __LINE__, #condition);   \
+      ::_exit(1);                                                                           \
+    }                                                                                       \
+  } while (false)
+
+struct Diagnostics {
+  std::mutex mutex;
+  std::vector<Diagnostic> list;
+  bool has(Errc code) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    for (const Diagnostic& entry : list) {
+      if (entry.code == code) return true;
+    }
+    return false;
+  }
+  std::string text(Errc code) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    for (const Diagnostic& entry : list) {
+      if (entry.code == code) return entry.text;
+    }
+    return "";
+  }
+};
+
+/// A domain directory of its own, gone at the end.
+class TestDomain {
+ public:
+  TestDomain() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "baton-test-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
+    path_ = pattern;
+  }
+  ~TestDomain() {
+    if (owner_ != ::getpid()) return;
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TestDomain(const TestDomain&) = delete;
+  TestDomain& operator=(const TestDomain&) = delete;
+
+  std::shared_ptr<Participant> join(int domain = 0) {
+    ParticipantOptions options;
+    options.domain = domain;
+    options.runtime_directory = path_;
+    options.on_diagnostic = [log = diagnostics_](const Diagnostic& diagnostic) {
+      if (std::getenv("BATON_TEST_VERBOSE") != nullptr) {
+        std::fprintf(stderr, "[%d] %s: %s\n", ::getpid(), errc_name(diagnostic.code), diagnostic.text.c_str());
+      }
+      const std::lock_guard<std::mutex> lock(log->mutex);
+      log->list.push_back(diagnostic);
+    };
+    return Participant::join(options).or_throw();
+  }
+  Diagnostics& diagnostics() { return *diagnostics_; }
+  const std::string& path() const { return path_; }
+  /// Sockets left in domain `domain`.
+  std::size_t names(int domain = 0) const {
+    std::error_code ignored;
+    std::size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(path_ + "/" + std::to_string(domain), ignored)) {
+      count += entry.is_socket() ? 1 : 0;
+    }
+    return count;
+  }
+
+ private:
+  std::string path_;
+  pid_t owner_ = ::getpid();
+  std::shared_ptr<Diagnostics> diagnostics_ = std::make_shared<Diagnostics>();
+};
+
+/// struct { uint64 value; } and room for more bytes behind it.
+inline TypeInfo number_type(std::uint8_t hash = 1) {
+  TypeInfo type;
+  type.name = "test/Number";
+  type.hash[0] = hash;
+  type.definition = "uint64 value\n";
+  type.skeleton_bytes = 8;
+  return type;
+}
+
+inline memory::PoolOptions small_pool() {
+  memory::PoolOptions pool;
+  pool.max_message_bytes = std::size_t{1} << 20;
+  pool.memory_limit_bytes = std::size_t{64} << 20;
+  return pool;
+}
+
+inline std::shared_ptr<Writer> make_writer(Participant& participant, const std::string& topic, const QoS& qos = QoS(),
+                                           const TypeInfo& type = number_type(),
+                                           const memory::PoolOptions& pool = small_pool()) {
+  Participant::WriterOptions options;
+  options.topic = topic;
+  options.node = "test_writer";
+  options.type = type;
+  options.qos = qos;
+  options.pool = pool;
+  return participant.create_writer(options).or_throw();
+}
+
+inline std::shared_ptr<Reader> make_reader(Participant& participant, const std::string& topic, const QoS& qos = QoS(),
+                                           const TypeInfo& type = number_type()) {
+  Participant::ReaderOptions options;
+  options.topic = topic;
+  options.node = "test_reader";
+  options.type = type;
+  options.qos = qos;
+  return participant.create_reader(options).or_throw();
+}
+
+inline Result<std::uint64_t> publish(Writer& writer, std::uint64_t value, std::size_t bytes = 8) {
+  Result<memory::Chunk> chunk = writer.loan_sized(bytes);
+  if (!chunk) return chunk.error();
+  std::memcpy(chunk->message(), &value, 8);
+  Result<std::uint64_t> sequence = writer.publish(*chunk);
+  if (!sequence) writer.abandon(*chunk);
+  return sequence;
+}
+
+inline std::uint64_t value_of(const TakenSample& sample) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, sample.message(), 8);
+  return value;
+}
+
+inline constexpr std::uint64_t kNothing = ~std::uint64_t{0};
+
+/// The next value, or kNothing. Throws on errors.
+inline std::uint64_t take(Reader& reader) {
+  const TakenSample sample = reader.take().or_throw();
+  return sample ? value_of(sample) : kNothing;
+}
+
+inline bool matched(const Writer& writer, std::uint32_t count) {
+  return eventually([&] { return writer.matched() == count; });
+}
+inline bool matched(const Reader& reader, std::uint32_t count) {
+  return eventually([&] { return reader.matched() == count; });
+}
+
+/// A forked process with a pipe in each direction. Fork before this process has a Participant, or none any more. Killed at
+/// destruction; dies with the test.
+class Child {
+ public:
+  explicit Child(const std::function<void(Child&)>& body) {
+    if (::pipe(to_child_) != 0 || ::pipe(to_parent_) != 0) throw std::runtime_error("pipe");
+    std::fflush(nullptr);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      ::alarm(50);
+      in_child_ = true;
+      try {
+        body(*this);
+      } catch (const std::exception& error) {
+        std::fprintf(stderr, "child: %s\n", error.what());
+        ::_exit(1);
+      }
+      ::_exit(0);
+    }
+  }
+  ~Child() {
+    if (in_child_) return;
+    if (pid_ > 0 && !reaped_) {
+      ::kill(pid_, SIGKILL);
+      ::kill(pid_, SIGCONT);
+      ::waitpid(pid_, nullptr, 0);
+    }
+    for (const int fd : {to_child_[0], to_child_[1], to_parent_[0], to_parent_[1]}) ::close(fd);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  /// One byte to the other side.
+  void say(char what = '.') { static_cast<void>(!::write(in_child_ ? to_parent_[1] : to_child_[1], &what, 1)); }
+  /// One byte from the other side; '\0' if it does not come (a dead parent kills the child anyway).
+  char hear() {
+    char what = '\0';
+    const int fd = in_child_ ? to_child_[0] : to_parent_[0];
+    pollfd_wait(fd);
+    if (::read(fd, &what, 1) != 1) return '\0';
+    return what;
+  }
+  void kill(int signal = SIGKILL) { ::kill(pid_, signal); }
+  /// Exit status, or -signal; -1000 if it does not end.
+  int wait() {
+    int status = 0;
+    const bool ended = eventually([&] { return ::waitpid(pid_, &status, WNOHANG) == pid_; }, std::chrono::seconds(30));
+    if (!ended) return -1000;
+    reaped_ = true;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  static void pollfd_wait(int fd);
+  pid_t pid_ = -1;
+  bool in_child_ = false, reaped_ = false;
+  int to_child_[2]{}, to_parent_[2]{};
+};
+
+}  // namespace baton::transport::test
+
+#include <poll.h>
+
+inline void baton::transport::test::Child::pollfd_wait(int fd) {
+  ::pollfd entry{fd, POLLIN, 0};
+  ::poll(&entry, 1, 30000);
+}

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writers and readers of one process: they take the same way through sockets' frames, queues and segments as those of two,
+// only that the frames do not leave the process. Real processes: endpoints_processes_test.cpp.
+#include <atomic>
+
+#include "endpoint_test_support.hpp"
+
+namespace baton::transport::test {
+namespace {
+
+TEST(Endpoints, AMessageArrivesWithItsMetadata) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t");
+  const auto reader = make_reader(*participant, "t");
+  ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
+  EXPECT_FALSE(reader->take().value());
+  ASSERT_EQ(publish(*writer, 42).value(), 1U);
+  const TakenSample sample = reader->take().or_throw();
+  ASSERT_TRUE(sample);
+  EXPECT_EQ(value_of(sample), 42U);
+  EXPECT_EQ(sample.size_bytes(), 8U);
+  EXPECT_EQ(sample.sequence(), 1U);
+  EXPECT_EQ(sample.header().sequence, 1U);
+  EXPECT_EQ(std::memcmp(sample.header().publisher_id, writer->gid().data(), 16), 0);
+  EXPECT_GE(sample.reception_time_ns(), sample.header().source_time_ns);
+  EXPECT_FALSE(reader->take().value());
+}
+
+TEST(Endpoints, OneParticipantPerDirectoryAndDomain) {
+  TestDomain domain;
+  const auto first = domain.join();
+  EXPECT_EQ(first, domain.join());
+  EXPECT_NE(first, domain.join(1));
+}
+
+TEST(Endpoints, KeepLastLosesTheOldestAndCountsThem) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t");
+  const auto reader = make_reader(*participant, "t", QoS(3));
+  ASSERT_TRUE(matched(*reader, 1));
+  for (std::uint64_t i = 1; i <= 10; ++i) publish(*writer, i).or_throw();
+  EXPECT_EQ(take(*reader), 8U);
+  EXPECT_EQ(reader->statuses().lost_total, 7U);
+  EXPECT_EQ(take(*reader), 9U);
+  EXPECT_EQ(take(*reader), 10U);
+  EXPECT_EQ(take(*reader), kNothing);
+  EXPECT_EQ(reader->statuses().lost_total, 7U);
+}
+
+TEST(Endpoints, SeveralWritersAreMergedBySourceTime) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto a = make_writer(*participant, "t"), b = make_writer(*participant, "t"), c = make_writer(*participant, "t");
+  const auto reader = make_reader(*participant, "t", QoS(100));
+  ASSERT_TRUE(matched(*reader, 3));
+  std::uint64_t value = 0;
+  for (const auto& writer : {b, a, c, c, a, b, a}) publish(*writer, ++value).or_throw();
+  for (std::uint64_t i = 1; i <= value; ++i) EXPECT_EQ(take(*reader), i);
+  EXPECT_EQ(take(*reader), kNothing);
+}
+
+TEST(Endpoints, KeepLastCountsOverAllWritersTogether) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto a = make_writer(*participant, "t"), b = make_writer(*participant, "t");
+  const auto reader = make_reader(*participant, "t", QoS(4));
+  ASSERT_TRUE(matched(*reader, 2));
+  for (std::uint64_t i = 1; i <= 4; ++i) publish(*a, i).or_throw();
+  for (std::uint64_t i = 5; i <= 7; ++i) publish(*b, i).or_throw();
+  for (std::uint64_t i = 4; i <= 7; ++i) EXPECT_EQ(take(*reader), i);
+  EXPECT_EQ(take(*reader), kNothing);
+  EXPECT_EQ(reader->statuses().lost_total, 3U);
+}
+
+TEST(Endpoints, KeepAllRefusesToPublishWhenTheQueueIsFull) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t", QoS().keep_all());
+  const auto reader = make_reader(*participant, "t", QoS().keep_all(3));
+  const auto other = make_reader(*participant, "t", QoS(2));
+  ASSERT_TRUE(matched(*writer, 2) && matched(*reader, 1) && matched(*other, 1));
+  for (std::uint64_t i = 1; i <= 3; ++i) publish(*writer, i).or_throw();
+  EXPECT_EQ(publish(*writer, 4).error().code, Errc::queue_full);
+  EXPECT_EQ(take(*reader), 1U);
+  EXPECT_TRUE(publish(*writer, 4).ok());
+  for (std::uint64_t i = 2; i <= 4; ++i) EXPECT_EQ(take(*reader), i);
+  EXPECT_EQ(reader->statuses().lost_total, 0U);
+  EXPECT_EQ(take(*other), 3U);  // the refused message went to nobody
+  EXPECT_EQ(take(*other), 4U);
+}
+
+TEST(Endpoints, ABestEffortReaderNeverHoldsAWriterUp) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t", QoS().keep_all());
+  const auto reader = make_reader(*participant, "t", QoS().keep_all(2).best_effort());
+  ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
+  for (std::uint64_t i = 1; i <= 5; ++i) EXPECT_TRUE(publish(*writer, i).ok());
+  EXPECT_EQ(take(*reader), 4U);
+  EXPECT_EQ(take(*reader), 5U);
+}
+
+TEST(Endpoints, TheHeldLimitIsAnErrorThatARelaseCures) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t");
+  const auto reader = make_reader(*participant, "t", QoS(10).hold(2));
+  ASSERT_TRUE(matched(*reader, 1));
+  for (std::uint64_t i = 1; i <= 5; ++i) publish(*writer, i).or_throw();
+  TakenSample first = reader->take().or_throw();
+  const TakenSample second = reader->take().or_throw();
+  const Result<TakenSample> third = reader->take();
+  ASSERT_FALSE(third.ok());
+  EXPECT_EQ(third.error().code, Errc::held_limit);
+  EXPECT_NE(third.error().message.find("'t'"), std::string::npos);
+  first.release();
+  EXPECT_EQ(take(*reader), 3U);
+}
+
+TEST(Endpoints, HeldSamplesKeepTheirContentWhateverIsPublished) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t");
+  const auto reader = make_reader(*participant, "t", QoS(1).hold(4));
+  ASSERT_TRUE(matched(*reader, 1));
+  std::vector<TakenSample> held;
+  for (std::uint64_t i = 1; i <= 4; ++i) {
+    publish(*writer, i).or_throw();
+    held.push_back(reader->take().or_throw());
+  }
+  for (std::uint64_t i = 100; i < 1100; ++i) publish(*writer, i).or_throw();
+  for (std::uint64_t i = 1; i <= 4; ++i) EXPECT_EQ(value_of(held[i - 1]), i);
+}
+
+TEST(Endpoints, ALateReaderGetsTheHistoryOfATransientLocalWriter) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t", QoS(3).transient_local());
+  for (std::uint64_t i = 1; i <= 5; ++i) publish(*writer, i).or_throw();
+  const auto late = make_reader(*participant, "t", QoS(10).transient_local());
+  const auto shallow = make_reader(*participant, "t", QoS(2).transient_local());
+  const auto fresh = make_reader(*participant, "t", QoS(10));
+  ASSERT_TRUE(matched(*writer, 3) && matched(*late, 1) && matched(*shallow, 1) && matched(*fresh, 1));
+  publish(*writer, 6).or_throw();
+  for (std::uint64_t i = 3; i <= 6; ++i) EXPECT_EQ(take(*late), i);
+  EXPECT_EQ(late->statuses().lost_total, 0U);
+  EXPECT_EQ(take(*shallow), 5U);
+  EXPECT_EQ(take(*shallow), 6U);
+  EXPECT_EQ(take(*fresh), 6U);
+}
+
+TEST(Endpoints, AnExpiredMessageIsNotDelivered) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  QoS qos;
+  qos.lifespan = 50ms;
+  const auto writer = make_writer(*participant, "t", qos);
+  const auto reader = make_reader(*participant, "t");
+  ASSERT_TRUE(matched(*reader, 1));
+  publish(*writer, 1).or_throw();
+  std::this_thread::sleep_for(80ms);
+  publish(*writer, 2).or_throw();
+  EXPECT_EQ(take(*reader), 2U);
+  EXPECT_EQ(reader->statuses().lost_total, 0U);
+}
+
+TEST(Endpoints, AMissedDeadlineIsReportedOnBothSidesFromTheFirstMessageOn) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  QoS qos;
+  qos.deadline = 20ms;
+  const auto writer = make_writer(*participant, "t", qos);
+  const auto reader = make_reader(*participant, "t", qos);
+  std::atomic<int> events{0};
+  reader->on_event([&](Event event) { events += event == Event::kDeadlineMissed ? 1 : 0; });
+  ASSERT_TRUE(matched(*reader, 1));
+  std::this_thread::sleep_for(60ms);
+  EXPECT_EQ(writer->statuses().deadline_missed_total, 0U);
+  EXPECT_EQ(reader->statuses().deadline_missed_total, 0U);
+  publish(*writer, 1).or_throw();
+  EXPECT_TRUE(eventually([&] { return writer->statuses().deadline_missed_total >= 2; }));
+  EXPECT_TRUE(eventually([&] { return reader->statuses().deadline_missed_total >= 2 && events >= 2; }));
+}
+
+TEST(Endpoints, ManualLivelinessIsLostAndComesBack) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  QoS qos;
+  qos.liveliness = Liveliness::kManualByTopic;
+  qos.lease = 40ms;
+  const auto writer = make_writer(*participant, "t", qos);
+  const auto reader = make_reader(*participant, "t", qos);
+  ASSERT_TRUE(matched(*reader, 1));
+  EXPECT_TRUE(eventually([&] { return reader->statuses().not_alive_now == 1; }));
+  EXPECT_TRUE(eventually([&] { return writer->statuses().liveliness_lost_total == 1; }));
+  EXPECT_TRUE(eventually([&] {
+    writer->assert_liveliness();
+    return reader->statuses().alive_now == 1;
+  }));
+}
+
+TEST(Endpoints, IncompatibleQosIsReportedOnBothSidesAndNothingFlows) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t", QoS().best_effort());
+  const auto reader = make_reader(*participant, "t", QoS());
+  EXPECT_TRUE(eventually([&] { return writer->statuses().incompatible_qos_total == 1; }));
+  EXPECT_TRUE(eventually([&] { return reader->statuses().incompatible_qos_total == 1; }));
+  EXPECT_NE(reader->statuses().last_incompatibility.find("reliability"), std::string::npos);
+  EXPECT_TRUE(eventually([&] { return domain.diagnostics().has(Errc::incompatible_qos); }));
+  EXPECT_EQ(writer->matched(), 0U);
+}
+
+TEST(Endpoints, ADifferingDefinitionIsRefusedWithTheDifference) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  TypeInfo other = number_type(2);
+  other.definition = "uint64 value\nuint8 extra\n";
+  const auto writer = make_writer(*participant, "t");
+  const auto reader = make_reader(*participant, "t", QoS(), other);
+  EXPECT_TRUE(eventually([&] { return writer->statuses().incompatible_type_total == 1; }));
+  EXPECT_TRUE(eventually([&] {
+    return reader->statuses().last_incompatibility.find("- here:  uint8 extra") != std::string::npos;
+  }));
+  EXPECT_TRUE(eventually([&] {
+    return writer->statuses().last_incompatibility.find("- there: uint8 extra") != std::string::npos;
+  }));
+  EXPECT_TRUE(eventually([&] { return domain.diagnostics().has(Errc::type_mismatch); }));
+  EXPECT_EQ(reader->matched(), 0U);
+}
+
+TEST(Endpoints, AnotherTypeNameIsRefused) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  TypeInfo other = number_type();
+  other.name = "test/Other";
+  const auto writer = make_writer(*participant, "t");
+  const auto reader = make_reader(*participant, "t", QoS(), other);
+  EXPECT_TRUE(eventually([&] { return reader->statuses().incompatible_type_total == 1; }));
+  EXPECT_TRUE(eventually([&] { return writer->statuses().incompatible_type_total == 1; }));
+}
+
+TEST(Endpoints, EndpointsMayGoInAnyOrderWhileSamplesLive) {
+  for (int order = 0; order < 6; ++order) {
+    TestDomain domain;
+    auto participant = domain.join();
+    auto writer = make_writer(*participant, "t");
+    auto reader = make_reader(*participant, "t");
+    ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
+    publish(*writer, 7).or_throw();
+    publish(*writer, 8).or_throw();
+    TakenSample sample = reader->take().or_throw();
+    switch (order) {
+      case 0: writer.reset(); reader.reset(); participant.reset(); break;
+      case 1: writer.reset(); participant.reset(); reader.reset(); break;
+      case 2: reader.reset(); writer.reset(); participant.reset(); break;
+      case 3: reader.reset(); participant.reset(); writer.reset(); break;
+      case 4: participant.reset(); writer.reset(); reader.reset(); break;
+      default: participant.reset(); reader.reset(); writer.reset(); break;
+    }
+    EXPECT_EQ(value_of(sample), 7U) << order;
+    sample.release();
+    EXPECT_FALSE(sample);
+  }
+}
+
+TEST(Endpoints, UnreadMessagesOfAWriterThatLeftStayReadable) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  auto writer = make_writer(*participant, "t");
+  const auto reader = make_reader(*participant, "t");
+  ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
+  for (std::uint64_t i = 1; i <= 5; ++i) publish(*writer, i).or_throw();
+  writer.reset();
+  ASSERT_TRUE(matched(*reader, 0));
+  EXPECT_TRUE(reader->has_data());
+  for (std::uint64_t i = 1; i <= 5; ++i) EXPECT_EQ(take(*reader), i);
+  EXPECT_EQ(take(*reader), kNothing);
+  EXPECT_FALSE(reader->has_data());
+}
+
+TEST(Endpoints, ASampleHeldByAReaderThatLeftIsNotOverwritten) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t");
+  auto reader = make_reader(*participant, "t");
+  ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
+  publish(*writer, 1).or_throw();
+  TakenSample sample = reader->take().or_throw();
+  reader.reset();
+  ASSERT_TRUE(matched(*writer, 0));
+  for (std::uint64_t i = 100; i < 400; ++i) publish(*writer, i).or_throw();
+  EXPECT_EQ(value_of(sample), 1U);
+  sample.release();
+  const auto used = [&] { return writer->memory_account().published_slots; };
+  publish(*writer, 1).or_throw();
+  EXPECT_LE(used(), 1U);
+}
+
+TEST(Endpoints, WaitForAllAckedEndsWhenEverythingWasTaken) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t");
+  const auto reader = make_reader(*participant, "t");
+  ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
+  EXPECT_TRUE(writer->wait_for_all_acked(0ns).ok());
+  publish(*writer, 1).or_throw();
+  EXPECT_EQ(writer->wait_for_all_acked(5ms).error().code, Errc::timed_out);
+  std::thread taker([&] {
+    std::this_thread::sleep_for(20ms);
+    EXPECT_EQ(take(*reader), 1U);
+  });
+  EXPECT_TRUE(writer->wait_for_all_acked(kPatience).ok());
+  taker.join();
+}
+
+TEST(Endpoints, TheGraphShowsNodesAndEndpointsAndSaysWhenItChanges) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const std::uint64_t before = participant->graph_version();
+  participant->add_node("camera");
+  auto writer = make_writer(*participant, "image");
+  EXPECT_NE(participant->wait_graph_change(before, kPatience).value(), before);
+  EXPECT_EQ(participant->nodes(), (std::vector<std::pair<std::string, std::int32_t>>{{"camera", ::getpid()}}));
+  const auto endpoints = participant->endpoints();
+  ASSERT_EQ(endpoints.size(), 1U);
+  EXPECT_EQ(endpoints[0].topic, "image");
+  EXPECT_EQ(endpoints[0].type_name, "test/Number");
+  EXPECT_EQ(endpoints[0].pid, ::getpid());
+  EXPECT_TRUE(endpoints[0].is_writer);
+  writer.reset();
+  participant->remove_node("camera");
+  EXPECT_TRUE(participant->endpoints().empty());
+  EXPECT_TRUE(participant->nodes().empty());
+  const std::uint64_t now = participant->graph_version();
+  EXPECT_EQ(participant->wait_graph_change(now, 5ms).error().code, Errc::timed_out);
+}
+
+TEST(Endpoints, ArgumentsOutsideTheirRangeAreNamed) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  Participant::WriterOptions options;
+  options.type = number_type();
+  EXPECT_EQ(participant->create_writer(options).error().code, Errc::invalid_argument);
+  options.topic = "t";
+  options.qos.depth = 0;
+  EXPECT_EQ(participant->create_writer(options).error().code, Errc::invalid_argument);
+}
+
+TEST(Endpoints, HeldSamplesAreShareOutWhenTheSlotsRunShort) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  memory::PoolOptions pool = small_pool();
+  pool.slots = 16;
+  const auto writer = make_writer(*participant, "t", QoS(), number_type(), pool);
+  std::vector<std::shared_ptr<Reader>> readers;
+  for (int i = 0; i < 12; ++i) readers.push_back(make_reader(*participant, "t", QoS(2).hold(6)));
+  EXPECT_TRUE(eventually([&] { return domain.diagnostics().text(Errc::limit_reached).find("slots") != std::string::npos; }));
+  EXPECT_TRUE(eventually([&] { return writer->matched() >= 2; }));
+  EXPECT_LT(writer->matched(), 12U);
+}
+
+TEST(Endpoints, ManyThreadsMayPublishTakeAndRelease) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t", QoS().keep_all());
+  const auto reader = make_reader(*participant, "t", QoS().keep_all(32).hold(16));
+  ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
+  constexpr std::uint64_t kEach = 2000;
+  std::atomic<std::uint64_t> taken{0}, sum{0};
+  std::vector<std::thread> threads;
+  for (std::uint64_t t = 0; t < 2; ++t) {
+    threads.emplace_back([&, t] {
+      for (std::uint64_t i = 0; i < kEach;) {
+        const Result<std::uint64_t> sent = publish(*writer, t * kEach + i);
+        if (sent) ++i; else std::this_thread::yield();
+      }
+    });
+    threads.emplace_back([&] {
+      while (taken < 2 * kEach) {
+        Result<TakenSample> sample = reader->take();
+        if (!sample || !*sample) { std::this_thread::yield(); continue; }
+        sum += value_of(*sample);
+        ++taken;
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(sum, (2 * kEach) * (2 * kEach - 1) / 2);
+  EXPECT_EQ(reader->statuses().lost_total, 0U);
+}
+
+}  // namespace
+}  // namespace baton::transport::test

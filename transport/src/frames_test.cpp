@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The byte tables of docs/format/connection.md, and what a decoder must refuse.
+#include "frames.hpp"
+
+#include <gtest/gtest.h>
+
+namespace baton::transport {
+namespace {
+
+AnnounceFrame announce() {
+  AnnounceFrame frame;
+  frame.gid = {1, 2, 3};
+  frame.is_writer = true;
+  frame.topic = "/image";
+  frame.node = "camera";
+  frame.type_name = "sensor_msgs/Image";
+  frame.type_hash = {9, 8, 7};
+  frame.skeleton_bytes = 64;
+  frame.qos.keep_all(7).best_effort().transient_local().hold(3);
+  frame.qos.deadline = std::chrono::milliseconds(5);
+  frame.qos.liveliness = Liveliness::kManualByTopic;
+  return frame;
+}
+
+TEST(Frames, AnnounceComesBackAsItWasSent) {
+  const AnnounceFrame sent = announce();
+  const Result<AnnounceFrame> got = decode_announce(encode(sent));
+  ASSERT_TRUE(got.ok());
+  EXPECT_EQ(got->gid, sent.gid);
+  EXPECT_TRUE(got->is_writer);
+  EXPECT_EQ(got->topic, "/image");
+  EXPECT_EQ(got->node, "camera");
+  EXPECT_EQ(got->type_name, "sensor_msgs/Image");
+  EXPECT_EQ(got->type_hash, sent.type_hash);
+  EXPECT_EQ(got->skeleton_bytes, 64U);
+  EXPECT_EQ(got->qos.history, History::kKeepAll);
+  EXPECT_EQ(got->qos.reliability, Reliability::kBestEffort);
+  EXPECT_EQ(got->qos.durability, Durability::kTransientLocal);
+  EXPECT_EQ(got->qos.liveliness, Liveliness::kManualByTopic);
+  EXPECT_EQ(got->qos.depth, 7U);
+  EXPECT_EQ(got->qos.held, 3U);
+  EXPECT_EQ(got->qos.deadline, std::chrono::milliseconds(5));
+  EXPECT_EQ(got->qos.lifespan, kInfinite);
+}
+
+TEST(Frames, PairFramesHaveTheDocumentedBytes) {
+  PairFrame frame;
+  frame.writer = {0x11};
+  frame.reader = {0x22};
+  Payload expected(32, 0);
+  expected[0] = 0x11;
+  expected[16] = 0x22;
+  EXPECT_EQ(encode(frame), expected);
+  AttachFrame attach;
+  attach.writer = frame.writer;
+  attach.reader = frame.reader;
+  attach.connection_bytes = 0x1000;
+  expected.insert(expected.end(), {0x00, 0x10, 0, 0, 0, 0, 0, 0});
+  EXPECT_EQ(encode(attach), expected);
+}
+
+TEST(Frames, EveryTruncationAndEveryExtraByteIsRefused) {
+  const auto refuses = [](const Payload& good, auto decode) {
+    EXPECT_TRUE(decode(good).ok());
+    for (std::size_t size = 0; size < good.size(); ++size) {
+      const auto got = decode(Payload(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)));
+      ASSERT_FALSE(got.ok()) << size;
+      EXPECT_EQ(got.error().code, Errc::protocol_violation);
+    }
+    Payload longer = good;
+    longer.push_back(0);
+    EXPECT_FALSE(decode(longer).ok());
+  };
+  refuses(encode(announce()), decode_announce);
+  refuses(encode(PairFrame{}), decode_pair);
+  refuses(encode(AttachFrame{}), decode_attach);
+  refuses(encode(AttachedFrame{}), decode_attached);
+  refuses(encode(RefusedFrame{}), decode_refused);
+  refuses(encode(SegmentFrame{}), decode_segment);
+  refuses(encode(DefinitionFrame{{}, "text"}), decode_definition);
+  refuses(encode(AccountFrame{}), decode_account);
+  refuses(encode_gid({}), decode_gid);
+  refuses(encode_name("name"), decode_name);
+}
+
+TEST(Frames, AbsurdValuesAreRefused) {
+  const auto refused = [](const std::function<void(AnnounceFrame&)>& spoil) {
+    AnnounceFrame frame = announce();
+    spoil(frame);
+    return !decode_announce(encode(frame)).ok();
+  };
+  EXPECT_FALSE(refused([](AnnounceFrame&) {}));
+  EXPECT_TRUE(refused([](AnnounceFrame& f) { f.topic.clear(); }));
+  EXPECT_TRUE(refused([](AnnounceFrame& f) { f.topic.assign(kMaxNameBytes + 1, 'x'); }));
+  EXPECT_TRUE(refused([](AnnounceFrame& f) { f.qos.depth = 0; }));
+  EXPECT_TRUE(refused([](AnnounceFrame& f) { f.qos.depth = kMaxDepth + 1; }));
+  EXPECT_TRUE(refused([](AnnounceFrame& f) { f.qos.held = 0; }));
+  EXPECT_TRUE(refused([](AnnounceFrame& f) { f.qos.held = ~0U; }));
+  EXPECT_TRUE(refused([](AnnounceFrame& f) { f.qos.deadline = std::chrono::nanoseconds(-1); }));
+  EXPECT_TRUE(refused([](AnnounceFrame& f) { f.qos.history = static_cast<History>(2); }));
+  EXPECT_TRUE(refused([](AnnounceFrame& f) { f.skeleton_bytes = ~0U; }));
+  SegmentFrame segment;
+  segment.index = 0x10000;
+  EXPECT_FALSE(decode_segment(encode(segment)).ok());
+}
+
+TEST(Qos, AnOfferMustBeAtLeastAsStrongAsTheRequest) {
+  EXPECT_EQ(incompatibility(QoS(), QoS()), "");
+  EXPECT_EQ(incompatibility(QoS(), QoS().best_effort()), "");
+  EXPECT_EQ(incompatibility(QoS().best_effort(), QoS()), "reliability: offered best_effort, requested reliable");
+  EXPECT_EQ(incompatibility(QoS().transient_local(), QoS()), "");
+  EXPECT_EQ(incompatibility(QoS(), QoS().transient_local()), "durability: offered volatile, requested transient_local");
+  QoS offered, requested;
+  offered.deadline = std::chrono::milliseconds(2);
+  EXPECT_EQ(incompatibility(offered, requested), "");
+  EXPECT_EQ(incompatibility(requested, offered), "deadline: offered infinite, requested 2000000 ns");
+  requested.liveliness = Liveliness::kManualByTopic;
+  requested.lease = std::chrono::seconds(1);
+  EXPECT_EQ(incompatibility(QoS(), requested),
+            "liveliness: offered automatic, requested manual_by_topic; liveliness lease: offered infinite, requested "
+            "1000000000 ns");
+}
+
+}  // namespace
+}  // namespace baton::transport

@@ -13,6 +13,7 @@ constexpr auto kFirstRetry = std::chrono::milliseconds(10);
 constexpr unsigned kMaxDoublings = 9;  // 10 ms, 20 ms ... 5 s
 constexpr int kMaxAcceptsPerRound = 64;
 constexpr auto kShortagePause = std::chrono::milliseconds(100);
+constexpr auto kRescanDelay = std::chrono::seconds(1);
 constexpr auto kShortageInterval = std::chrono::seconds(10);
 // A temporary name lives for microseconds. Removing a living one is harmless (its owner takes another), so this only keeps
 // newcomers from disturbing each other.
@@ -85,6 +86,14 @@ void Hub::Impl::scan() {
       if (os::connect_at(directory.fd.get(), directory.path, name, probe) == os::IoStatus::kRefused) sweep(name);
     }
   }
+}
+
+void Hub::Impl::scan_later() {
+  if (std::exchange(scan_planned, true)) return;
+  schedule(Clock::now() + kRescanDelay, [this] {
+    scan_planned = false;
+    scan();
+  });
 }
 
 void Hub::Impl::sweep(const std::string& name) {

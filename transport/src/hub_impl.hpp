@@ -101,6 +101,8 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   // hub_discovery.cpp
   Result<void> publish_name();
   void scan();
+  /// Somebody died before saying its name: look which of the names is dead. At most once a second.
+  void scan_later();
   void connect_to(const ProcessId& process);
   void retry_later(const ProcessId& process);
   void sweep(const std::string& name);
@@ -169,6 +171,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   std::map<ProcessId, Route> routes;
   std::deque<LinkId> silent;  ///< accepted, no HELLO yet; oldest first, may contain ended ones
   std::size_t silent_count = 0;
+  bool scan_planned = false;
   std::unique_ptr<std::uint8_t[]> buffer;
   Clock::time_point diagnostics_since{};
   unsigned diagnostics_count = 0;

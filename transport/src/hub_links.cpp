@@ -282,8 +282,10 @@ void Hub::Impl::on_handshake_timeout(LinkId id) {
 void Hub::Impl::hung_up(Link& link) {
   const ProcessId process = link.process;
   const bool again = link.initiator || link.up;
+  const bool nameless = link.silent;
   drop_link(link, {Errc::disconnected, describe(link) + " ended without saying good-bye"});
   if (again) retry_later(process);
+  if (nameless) scan_later();
 }
 
 // The pidfd's word: the process is dead, even if a child made behind the C library's back still holds its sockets open.
@@ -303,7 +305,9 @@ void Hub::Impl::on_process_end(LinkId id) {
   const ProcessId process = link->process;
   const bool mine = link->initiator;
   const bool known = mine || link->up;
+  const bool nameless = link->silent;
   drop_link(*link, {Errc::disconnected, describe(*link) + " died"});
+  if (nameless) scan_later();
   if (mine) {
     // The pidfd is that of the process that listened under this name.
     sweep(name_of(process));

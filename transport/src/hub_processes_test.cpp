@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+// Real processes that meet, die, stop, fork and run out of things. Each is a hub_peer (hub_peer_main.cpp).
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <thread>
+
+#include "hub_test_support.hpp"
+
+extern char** environ;
+
+namespace baton::transport {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::string peer_program() {
+  std::array<char, 4096> path{};
+  const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size() - 1);
+  const std::string self(path.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  return self.substr(0, self.rfind('/')) + "/transport_hub_peer";
+}
+
+/// A hub_peer process; killed and reaped at the end.
+class Peer {
+ public:
+  Peer(const TemporaryDirectory& directory, const std::string& name, const std::string& crash_at = "", bool quiet = false) {
+    int in[2];
+    int out[2];
+    // Towards the peer a socket: writing to a dead one must not raise SIGPIPE, which here and in the peers keeps its default.
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) != 0 || ::pipe2(out, O_CLOEXEC) != 0) {
+      throw std::runtime_error("socketpair or pipe2");
+    }
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
+    ::posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+    std::vector<std::string> variables;
+    for (char** at = environ; *at != nullptr; ++at) variables.emplace_back(*at);
+    if (!crash_at.empty()) variables.push_back("BATON_CRASH_AT=" + crash_at);
+    std::vector<char*> environment;
+    for (std::string& variable : variables) environment.push_back(variable.data());
+    environment.push_back(nullptr);
+    std::string program = peer_program();
+    std::string path = directory.path();
+    std::string own_name = name;
+    std::string mode = quiet ? "quiet" : "tell";
+    char* arguments[] = {program.data(), path.data(), own_name.data(), mode.data(), nullptr};
+    const int failed = ::posix_spawn(&pid_, program.c_str(), &actions, nullptr, arguments, environment.data());
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::close(in[0]);
+    ::close(out[1]);
+    to_.reset(in[1]);
+    from_.reset(out[0]);
+    if (failed != 0) throw std::runtime_error("posix_spawn " + program);
+  }
+  Peer(Peer&&) = delete;
+  ~Peer() {
+    if (pid_ > 0) signal_and_wait(SIGKILL);
+  }
+
+  void tell(const std::string& line) {
+    const std::string text = line + "\n";
+    (void)!::send(to_.get(), text.data(), text.size(), MSG_NOSIGNAL);
+  }
+  /// Waits for a line that contains `part`; what came before it is kept for later calls. Empty: it did not come in time.
+  std::string hears(const std::string& part, Clock::duration patience = kPatience) {
+    const auto deadline = Clock::now() + patience;
+    for (;;) {
+      const auto found = std::find_if(lines_.begin(), lines_.end(), [&](const std::string& l) { return l.find(part) != std::string::npos; });
+      if (found != lines_.end()) {
+        std::string line = *found;
+        lines_.erase(found);
+        return line;
+      }
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+      pollfd state{from_.get(), POLLIN, 0};
+      if (left <= 0 || ::poll(&state, 1, static_cast<int>(left)) <= 0) return "";
+      std::array<char, 4096> bytes{};
+      const ssize_t got = ::read(from_.get(), bytes.data(), bytes.size());
+      if (got <= 0) return "";
+      pending_.append(bytes.data(), static_cast<std::size_t>(got));
+      for (std::size_t end; (end = pending_.find('\n')) != std::string::npos; pending_.erase(0, end + 1)) {
+        lines_.push_back(pending_.substr(0, end));
+      }
+    }
+  }
+  std::string unheard() const {
+    std::string out;
+    for (const std::string& line : lines_) out += line + "\n";
+    return out;
+  }
+  bool ready() { return !hears("ready").empty(); }
+  void signal(int number) const { ::kill(pid_, number); }
+  int signal_and_wait(int number) {
+    ::kill(pid_, number);
+    ::kill(pid_, SIGCONT);
+    return wait();
+  }
+  int wait() {
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    pid_ = -1;
+    return status;
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = -1;
+  os::UniqueFd to_, from_;
+  std::string pending_;
+  std::vector<std::string> lines_;
+};
+
+bool directory_has(const TemporaryDirectory& directory, std::size_t count) {
+  const auto deadline = Clock::now() + kPatience;
+  while (directory.names().size() != count) {
+    if (Clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return true;
+}
+
+TEST(HubProcesses, AKilledProcessIsNoticedAndItsNameIsSweptByTheSurvivors) {
+  const TemporaryDirectory directory;
+  Peer a(directory, "a");
+  Peer b(directory, "b");
+  ASSERT_TRUE(a.ready() && b.ready());
+  ASSERT_NE(a.hears("up b"), "");
+  EXPECT_EQ(b.hears("up a"), "up a " + std::to_string(a.pid()));
+  EXPECT_EQ(directory.names().size(), 2U);
+  b.signal_and_wait(SIGKILL);
+  EXPECT_NE(a.hears("down process 'b'"), "");
+  EXPECT_TRUE(directory_has(directory, 1));
+  a.tell("quit");
+  EXPECT_NE(a.hears("bye"), "");
+  a.wait();
+  EXPECT_TRUE(directory.names().empty());
+  EXPECT_EQ(a.unheard(), "");
+}
+
+TEST(HubProcesses, TheNextProcessSweepsWhatTheLastOneLeft) {
+  const TemporaryDirectory directory;
+  {
+    Peer a(directory, "a");
+    ASSERT_TRUE(a.ready());
+  }
+  EXPECT_EQ(directory.names().size(), 1U);
+  Peer b(directory, "b");
+  ASSERT_TRUE(b.ready());
+  EXPECT_TRUE(directory_has(directory, 1));
+  b.tell("quit");
+  b.wait();
+  EXPECT_TRUE(directory.names().empty());
+}
+
+TEST(HubProcesses, AStoppedProcessDelaysNobodyAndIsThereAgainWhenItGoesOn) {
+  const TemporaryDirectory directory;
+  Peer a(directory, "a");
+  Peer b(directory, "b");
+  ASSERT_NE(a.hears("up b"), "");
+  ASSERT_NE(b.hears("up a"), "");
+  b.signal(SIGSTOP);
+  Peer c(directory, "c");
+  EXPECT_NE(c.hears("up a"), "") << "newcomers meet the others";
+  EXPECT_NE(a.hears("up c"), "");
+  for (int i = 0; i < 50; ++i) a.tell("send 1000");
+  EXPECT_NE(c.hears("frame 1000 1"), "");
+  b.signal(SIGCONT);
+  EXPECT_NE(c.hears("up b"), "");
+  EXPECT_NE(b.hears("up c"), "");
+  for (int i = 0; i < 50; ++i) EXPECT_NE(b.hears("frame 1000 1"), "");
+  EXPECT_EQ(a.unheard().find("down"), std::string::npos) << a.unheard();
+}
+
+TEST(HubProcesses, AStoppedProcessThatWasGivenUpComesBackWhenItGoesOn) {
+  const TemporaryDirectory directory;
+  Peer a(directory, "a");
+  Peer b(directory, "b");
+  ASSERT_NE(a.hears("up b"), "");
+  ASSERT_NE(b.hears("up a"), "");
+  b.signal(SIGSTOP);
+  for (int i = 0; i < 40; ++i) a.tell("send 200000");
+  EXPECT_NE(a.hears("diagnostic disconnected process 'b'"), "");
+  EXPECT_NE(a.hears("down process 'b'"), "");
+  b.signal(SIGCONT);
+  EXPECT_NE(b.hears("down process 'a'"), "");
+  EXPECT_NE(b.hears("up a"), "");
+  EXPECT_NE(a.hears("up b"), "");
+  a.tell("send 77");
+  EXPECT_NE(b.hears("frame 77 1"), "");
+}
+
+// The child has none of the parent's sockets: the parent's death is seen at once, although the child lives on.
+TEST(HubProcesses, AForkedChildThatOutlivesItsKilledParentDoesNotKeepItAlive) {
+  const TemporaryDirectory directory;
+  Peer a(directory, "a");
+  Peer b(directory, "b");
+  ASSERT_NE(a.hears("up b"), "");
+  ASSERT_NE(b.hears("up a"), "");
+  b.tell("fork");
+  EXPECT_NE(b.hears("child well"), "");
+  const std::string answer = b.hears("child ");
+  const pid_t child = std::atoi(answer.substr(6).c_str());
+  ASSERT_GT(child, 0) << answer;
+  a.tell("send 5");
+  EXPECT_NE(b.hears("frame 5 1"), "") << "the parent goes on";
+  b.tell("send 6");
+  EXPECT_NE(a.hears("frame 6 1"), "");
+  EXPECT_EQ(a.hears("down", std::chrono::milliseconds(100)), "");
+  b.signal_and_wait(SIGKILL);
+  EXPECT_NE(a.hears("down process 'b'"), "");
+  EXPECT_TRUE(directory_has(directory, 1));
+  EXPECT_EQ(::kill(child, 0), 0);
+  ::kill(child, SIGKILL);
+}
+
+// A child made behind the C library's back keeps every descriptor. The pidfd still tells the parent's death.
+TEST(HubProcesses, AChildMadeByARawCloneDoesNotKeepItsKilledParentAlive) {
+  const TemporaryDirectory directory;
+  Peer a(directory, "a");
+  Peer b(directory, "b");
+  ASSERT_NE(a.hears("up b"), "");
+  ASSERT_NE(b.hears("up a"), "");
+  b.tell("clone");
+  const pid_t child = std::atoi(b.hears("child ").substr(6).c_str());
+  ASSERT_GT(child, 0);
+  b.signal_and_wait(SIGKILL);
+  EXPECT_NE(a.hears("down process 'b'"), "");
+  EXPECT_TRUE(directory_has(directory, 1));
+  Peer c(directory, "c");
+  EXPECT_NE(c.hears("up a"), "");
+  ::kill(child, SIGKILL);
+}
+
+TEST(HubProcesses, AProcessThatExecutesAnotherProgramIsGone) {
+  const TemporaryDirectory directory;
+  Peer a(directory, "a");
+  Peer b(directory, "b");
+  ASSERT_NE(a.hears("up b"), "");
+  b.tell("exec");
+  EXPECT_NE(a.hears("down process 'b'"), "");
+  EXPECT_TRUE(directory_has(directory, 1));
+  EXPECT_EQ(::kill(b.pid(), 0), 0);
+}
+
+TEST(HubProcesses, AProcessWithoutDescriptorsSaysSoAndRecovers) {
+  const TemporaryDirectory directory;
+  Peer a(directory, "full");
+  ASSERT_TRUE(a.ready());
+  a.tell("limit 0");
+  ASSERT_NE(a.hears("limited"), "");
+  Peer b(directory, "b");
+  ASSERT_TRUE(b.ready());
+  EXPECT_NE(a.hears("diagnostic out_of_descriptors"), "");
+  // What it can accept with depends on which numbers are free; b hears a good reason, or nothing yet.
+  b.tell("count");
+  EXPECT_EQ(b.hears("count"), "count 0");
+  a.tell("limit 1024");
+  EXPECT_NE(a.hears("up b"), "");
+  EXPECT_NE(b.hears("up full"), "");
+}
+
+TEST(HubProcesses, DescriptorsThatCannotBeReceivedEndTheConnectionUntilThereIsRoom) {
+  const TemporaryDirectory directory;
+  Peer a(directory, "full");
+  Peer b(directory, "b");
+  ASSERT_NE(a.hears("up b"), "");
+  ASSERT_NE(b.hears("up full"), "");
+  a.tell("limit 0");
+  ASSERT_NE(a.hears("limited"), "");
+  b.tell("send 10");
+  EXPECT_NE(a.hears("diagnostic out_of_descriptors"), "");
+  EXPECT_NE(a.hears("down"), "");
+  a.tell("limit 1024");
+  EXPECT_NE(a.hears("up b"), "");
+  EXPECT_NE(b.hears("up full"), "");
+  b.tell("send 11");
+  EXPECT_NE(a.hears("frame 11 1"), "");
+}
+
+#ifdef BATON_CRASH_POINTS
+// Whoever dies at any step of the way in, between or out: the survivors meet each other, notice the death if they had met the
+// dead, and remove what it left.
+TEST(HubProcesses, SurviveTheDeathOfAPeerAtEveryStep) {
+  for (const std::string step :
+       {"hub.listening", "hub.visible", "hub.connected", "hub.hello_sent", "hub.accepted", "hub.hello_received", "hub.answer_sent",
+        "hub.up", "hub.packet_sent", "hub.sweep", "hub.name_removed", "hub.good_bye_sent"}) {
+    for (const bool first : {true, false}) {
+      SCOPED_TRACE(step + (first ? ", the dying one starts first" : ", the dying one starts last"));
+      const TemporaryDirectory directory;
+      if (step == "hub.sweep") {  // something to sweep
+        Peer dead(directory, "dead");
+        ASSERT_TRUE(dead.ready());
+      }
+      std::unique_ptr<Peer> doomed;
+      if (first) {
+        doomed = std::make_unique<Peer>(directory, "doomed", step);
+        (void)doomed->hears("ready", std::chrono::milliseconds(100));
+      }
+      Peer a(directory, "a");
+      ASSERT_TRUE(a.ready());
+      if (!first) doomed = std::make_unique<Peer>(directory, "doomed", step);
+      Peer b(directory, "b");
+      EXPECT_NE(a.hears("up b"), "");
+      EXPECT_NE(b.hears("up a"), "");
+      (void)doomed->hears("up", std::chrono::milliseconds(50));
+      doomed->tell("send 3");
+      doomed->tell("quit");
+      doomed->wait();
+      a.tell("send 5");
+      EXPECT_NE(b.hears("frame 5 1"), "");
+      // A temporary name is left for ten seconds; all else goes at once.
+      const auto deadline = Clock::now() + kPatience;
+      std::size_t names = 99;
+      do {
+        const auto all = directory.names();
+        names = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](const std::string& n) { return n[0] == 'p'; }));
+      } while (names != 2 && Clock::now() < deadline);
+      EXPECT_EQ(names, 2U);
+      a.tell("count");
+      EXPECT_EQ(a.hears("count"), "count 1");
+    }
+  }
+}
+#endif
+
+struct Usage {
+  long ticks = 0;
+  long switches = 0;
+  long rss_kib = 0;
+  long private_kib = 0;
+  long descriptors = 0;
+};
+
+Usage usage_of(pid_t pid) {
+  Usage out;
+  const std::string base = "/proc/" + std::to_string(pid);
+  std::array<char, 4096> text{};
+  if (FILE* file = std::fopen((base + "/stat").c_str(), "r")) {
+    const std::size_t size = std::fread(text.data(), 1, text.size() - 1, file);
+    text[size] = '\0';
+    std::fclose(file);
+    long user = 0;
+    long system = 0;
+    const char* after = std::strrchr(text.data(), ')');
+    if (after != nullptr) std::sscanf(after + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld %ld", &user, &system);
+    out.ticks = user + system;
+  }
+  if (FILE* file = std::fopen((base + "/smaps_rollup").c_str(), "r")) {
+    while (std::fgets(text.data(), text.size(), file) != nullptr) {
+      long value = 0;
+      if (std::sscanf(text.data(), "Rss: %ld", &value) == 1) out.rss_kib = value;
+      if (std::sscanf(text.data(), "Private_Dirty: %ld", &value) == 1) out.private_kib += value;
+    }
+    std::fclose(file);
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(base + "/fd")) {
+    (void)entry;
+    ++out.descriptors;
+  }
+  return out;
+}
+
+// Prints what it measures; asserts only what no load of the machine can change.
+TEST(HubProcesses, TwoHundredThatStartAtOnceAllMeetAndThenRest) {
+  const TemporaryDirectory directory;
+  const char* wanted = std::getenv("BATON_TEST_PROCESSES");
+  const std::size_t count = wanted != nullptr ? static_cast<std::size_t>(std::atoi(wanted)) : 200;
+  std::vector<std::unique_ptr<Peer>> peers;
+  const auto start = Clock::now();
+  for (std::size_t i = 0; i < count; ++i) peers.push_back(std::make_unique<Peer>(directory, "p" + std::to_string(i), "", true));
+  const auto spawned = Clock::now();
+  for (auto& peer : peers) ASSERT_TRUE(peer->ready());
+  const std::string all = "count " + std::to_string(count - 1);
+  for (auto& peer : peers) {
+    const auto deadline = Clock::now() + std::chrono::seconds(50);
+    for (;;) {
+      peer->tell("count");
+      if (peer->hears("count") == all) break;
+      ASSERT_LT(Clock::now(), deadline) << peer->unheard();
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
+  const std::chrono::duration<double> matched = Clock::now() - start;
+  const std::chrono::duration<double> spawning = spawned - start;
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // duplicates end
+  std::vector<Usage> before;
+  for (auto& peer : peers) before.push_back(usage_of(peer->pid()));
+  std::this_thread::sleep_for(std::chrono::seconds(5));
+  long ticks = 0;
+  Usage most;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Usage now = usage_of(peers[i]->pid());
+    ticks += now.ticks - before[i].ticks;
+    most.private_kib = std::max(most.private_kib, now.private_kib);
+    most.descriptors = std::max(most.descriptors, now.descriptors);
+  }
+  std::printf("%zu processes: all matched after %.2f s (starting them took %.2f s); in 5 s of rest %ld ticks of CPU in all; at most "
+              "%ld KiB of private memory and %ld descriptors each\n",
+              count, matched.count(), spawning.count(), ticks, most.private_kib, most.descriptors);
+  EXPECT_EQ(ticks, 0);
+  EXPECT_LT(most.descriptors, 1024);
+  for (auto& peer : peers) peer->tell("quit");
+  for (auto& peer : peers) peer->wait();
+  EXPECT_TRUE(directory.names().empty());
+}
+
+}  // namespace
+}  // namespace baton::transport

@@ -6,6 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
+_WIDEST = 200  # of a longer source line, the part around the error is shown
+
+
 @dataclass(frozen=True)
 class Location:
     """A place in a source. ``line`` and ``column`` start at 1; ``column`` counts characters; ``text`` is the whole source line."""
@@ -39,6 +42,9 @@ class Diagnostic:
                 c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in self.location.text
             )
             start = min(self.location.column - 1, len(shown))
+            if len(shown) > _WIDEST:
+                cut = max(0, min(start - _WIDEST // 2, len(shown) - _WIDEST))
+                shown, start = shown[cut : cut + _WIDEST], start - cut
             indent = "".join("\t" if c == "\t" else " " for c in shown[:start])
             underline = "^" + "~" * (max(1, min(self.location.length, len(shown) - start)) - 1)
             parts.append(f"{self.location.line:5} | {shown}")

@@ -15,7 +15,7 @@ FIELD_NAME = {
 }
 CONSTANT_NAME = {
     Dialect.ROS1: re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z"),
-    Dialect.ROS2: re.compile(r"[A-Z]([A-Z0-9_]?[A-Z0-9]+)*\Z"),
+    Dialect.ROS2: re.compile(r"(?!.*__)(?!.*_\Z)[A-Z][A-Z0-9_]*\Z"),
 }
 NAME_RULE = {
     (Dialect.ROS1, "field"): "a ROS 1 field name begins with a letter and contains letters, digits and underscores",

@@ -286,5 +286,5 @@ class Universe:
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.75)
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.75) if len(name) <= 80 else []
     return f"did you mean '{close[0]}'? Otherwise " if close else ""

@@ -58,13 +58,14 @@ def quoted_end(text: str, start: int) -> int:
 
 def split_comment(text: str) -> tuple[str, str]:
     """Cuts a ROS 2 value off its comment; a '#' inside quotes is part of the value."""
-    i = 0
+    i, unclosed = 0, ""
     while i < len(text):
-        if text[i] in "'\"":
+        if text[i] in "'\"" and text[i] not in unclosed:
             end = quoted_end(text, i)
             if end > 0:
                 i = end
                 continue
+            unclosed += text[i]  # so that a line of quotes is not searched once for each
         if text[i] == "#":
             return text[:i].rstrip(), text[i + 1 :].strip()
         i += 1

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writers and readers in real processes: hand-over, merging, late joiners, death, stop, fork.
+#include <sys/mman.h>
+
+#include <array>
+
+#include "endpoint_test_support.hpp"
+
+namespace baton::transport::test {
+namespace {
+
+/// Waits for the next value with a wait set; kNothing after the patience.
+std::uint64_t wait_take(WaitSet& wait_set, Reader& reader) {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (std::chrono::steady_clock::now() < end) {
+    const std::uint64_t value = take(reader);
+    if (value != kNothing) return value;
+    wait_set.wait(kPatience).or_throw();
+  }
+  return kNothing;
+}
+
+TEST(EndpointsProcesses, OneWriterOneReader) {
+  TestDomain domain;
+  Child writer_process([&](Child& self) {
+    const auto participant = domain.join();
+    const auto writer = make_writer(*participant, "t");
+    BATON_CHECK(matched(*writer, 1));
+    BATON_CHECK(self.hear() == '.');
+    for (std::uint64_t i = 1; i <= 1000; ++i) {
+      publish(*writer, i).or_throw();
+      if (i % 10 == 0) std::this_thread::sleep_for(100us);
+    }
+    BATON_CHECK(writer->wait_for_all_acked(kPatience).ok());
+  });
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t", QoS(2000));
+  WaitSet wait_set;
+  wait_set.add(reader).or_throw();
+  ASSERT_TRUE(matched(*reader, 1));
+  writer_process.say();
+  for (std::uint64_t i = 1; i <= 1000; ++i) ASSERT_EQ(wait_take(wait_set, *reader), i);
+  EXPECT_EQ(writer_process.wait(), 0);
+  EXPECT_EQ(reader->statuses().lost_total, 0U);
+  EXPECT_TRUE(matched(*reader, 0));
+}
+
+TEST(EndpointsProcesses, AHundredThousandPingPongsLoseNoWakeUp) {
+  TestDomain domain;
+  constexpr std::uint64_t kRounds = 100000;
+  Child echo([&](Child&) {
+    ::alarm(100);
+    const auto participant = domain.join();
+    const auto reader = make_reader(*participant, "ping");
+    const auto writer = make_writer(*participant, "pong");
+    WaitSet wait_set;
+    wait_set.add(reader).or_throw();
+    BATON_CHECK(matched(*reader, 1) && matched(*writer, 1));
+    for (std::uint64_t i = 1; i <= kRounds; ++i) {
+      BATON_CHECK(wait_take(wait_set, *reader) == i);
+      publish(*writer, i).or_throw();
+    }
+    BATON_CHECK(writer->wait_for_all_acked(kPatience).ok());
+  });
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "ping");
+  const auto reader = make_reader(*participant, "pong");
+  WaitSet wait_set;
+  wait_set.add(reader).or_throw();
+  ASSERT_TRUE(matched(*reader, 1) && matched(*writer, 1));
+  for (std::uint64_t i = 1; i <= kRounds; ++i) {
+    publish(*writer, i).or_throw();
+    ASSERT_EQ(wait_take(wait_set, *reader), i);
+  }
+  EXPECT_EQ(echo.wait(), 0);
+}
+
+TEST(EndpointsProcesses, ManyReadersGetEveryMessage) {
+  TestDomain domain;
+  constexpr std::uint64_t kMessages = 500;
+  const auto body = [&](Child& self) {
+    const auto participant = domain.join();
+    const auto reader = make_reader(*participant, "t", QoS(1000));
+    WaitSet wait_set;
+    wait_set.add(reader).or_throw();
+    BATON_CHECK(matched(*reader, 1));
+    self.say();
+    for (std::uint64_t i = 1; i <= kMessages; ++i) BATON_CHECK(wait_take(wait_set, *reader) == i);
+  };
+  std::vector<std::unique_ptr<Child>> children;
+  for (int i = 0; i < 8; ++i) children.push_back(std::make_unique<Child>(body));
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t");
+  for (const auto& child : children) ASSERT_EQ(child->hear(), '.');
+  for (std::uint64_t i = 1; i <= kMessages; ++i) publish(*writer, i).or_throw();
+  for (const auto& child : children) EXPECT_EQ(child->wait(), 0);
+  EXPECT_TRUE(matched(*writer, 0));
+  EXPECT_EQ(domain.names(), 1U);
+}
+
+TEST(EndpointsProcesses, SeveralWritersAreMergedByTheirSourceTime) {
+  TestDomain domain;
+  const auto body = [&](Child& self) {
+    const auto participant = domain.join();
+    const auto writer = make_writer(*participant, "t");
+    BATON_CHECK(matched(*writer, 1));
+    self.say();
+    BATON_CHECK(self.hear() == '.');
+    for (std::uint64_t i = 1; i <= 200; ++i) publish(*writer, i).or_throw();
+    BATON_CHECK(writer->wait_for_all_acked(kPatience).ok());
+  };
+  Child a(body), b(body), c(body);
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t", QoS(1000));
+  for (Child* child : {&a, &b, &c}) {
+    ASSERT_EQ(child->hear(), '.');
+    child->say();
+  }
+  ASSERT_TRUE(eventually([&] { return reader->has_data(); }));
+  std::this_thread::sleep_for(200ms);  // let all 600 arrive; then their order is fixed
+  std::int64_t last = 0;
+  int count = 0;
+  EXPECT_TRUE(eventually([&] {
+    const TakenSample sample = reader->take().or_throw();
+    if (!sample) return count == 600;
+    EXPECT_GE(sample.header().source_monotonic_ns, last);
+    last = sample.header().source_monotonic_ns;
+    ++count;
+    return false;
+  }));
+  EXPECT_EQ(count, 600);
+  for (Child* child : {&a, &b, &c}) EXPECT_EQ(child->wait(), 0);
+}
+
+TEST(EndpointsProcesses, WhatAKilledWriterPublishedStaysReadable) {
+  TestDomain domain;
+  Child child([&](Child& self) {
+    const auto participant = domain.join();
+    const auto writer = make_writer(*participant, "t");
+    BATON_CHECK(matched(*writer, 1));
+    BATON_CHECK(self.hear() == '.');
+    for (std::uint64_t i = 1; i <= 5; ++i) publish(*writer, i).or_throw();
+    self.say();
+    ::pause();
+  });
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t");
+  ASSERT_TRUE(matched(*reader, 1));
+  child.say();
+  ASSERT_EQ(child.hear(), '.');
+  ASSERT_TRUE(eventually([&] { return reader->has_data(); }));
+  const TakenSample held = reader->take().or_throw();
+  ASSERT_EQ(value_of(held), 1U);
+  child.kill();
+  EXPECT_EQ(child.wait(), -SIGKILL);
+  EXPECT_TRUE(matched(*reader, 0));
+  for (std::uint64_t i = 2; i <= 5; ++i) EXPECT_EQ(take(*reader), i);
+  EXPECT_EQ(take(*reader), kNothing);
+  EXPECT_EQ(value_of(held), 1U);
+}
+
+TEST(EndpointsProcesses, AWaiterLearnsThatItsWriterDied) {
+  TestDomain domain;
+  Child child([&](Child&) {
+    const auto participant = domain.join();
+    const auto writer = make_writer(*participant, "t");
+    BATON_CHECK(matched(*writer, 1));
+    ::pause();
+  });
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t");
+  GuardCondition gone;
+  WaitSet wait_set;
+  wait_set.add(reader).or_throw();
+  wait_set.add(gone).or_throw();
+  ASSERT_TRUE(matched(*reader, 1));
+  reader->on_event([&](Event event) {
+    if (event == Event::kLivelinessChanged) gone.trigger();
+  });
+  std::thread killer([&] {
+    std::this_thread::sleep_for(50ms);
+    child.kill();
+  });
+  EXPECT_TRUE(wait_set.wait(kPatience).value());
+  killer.join();
+}
+
+TEST(EndpointsProcesses, WhatAKilledReaderHeldComesBackToTheWriter) {
+  TestDomain domain;
+  Child child([&](Child& self) {
+    const auto participant = domain.join();
+    const auto reader = make_reader(*participant, "t", QoS(4).hold(4));
+    WaitSet wait_set;
+    wait_set.add(reader).or_throw();
+    BATON_CHECK(matched(*reader, 1));
+    self.say();
+    std::vector<TakenSample> held;
+    while (held.size() < 4) {
+      wait_set.wait(kPatience).or_throw();
+      while (TakenSample sample = reader->take().or_throw()) held.push_back(std::move(sample));
+    }
+    self.say();
+    ::pause();
+  });
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t");
+  ASSERT_EQ(child.hear(), '.');
+  ASSERT_TRUE(matched(*writer, 1));
+  for (std::uint64_t i = 1; i <= 4; ++i) publish(*writer, i).or_throw();
+  ASSERT_EQ(child.hear(), '.');
+  publish(*writer, 5).or_throw();
+  EXPECT_GE(writer->memory_account().published_slots, 5U);
+  child.kill();
+  EXPECT_TRUE(matched(*writer, 0));
+  EXPECT_EQ(writer->memory_account().published_slots, 0U);
+  EXPECT_TRUE(publish(*writer, 6).ok());
+}
+
+TEST(EndpointsProcesses, AStoppedReaderCostsOnlyItsOwnMessages) {
+  TestDomain domain;
+  const auto body = [&](Child& self) {
+    const auto participant = domain.join();
+    const auto reader = make_reader(*participant, "t", QoS(5));
+    WaitSet wait_set;
+    wait_set.add(reader).or_throw();
+    BATON_CHECK(matched(*reader, 1));
+    self.say();
+    std::uint64_t last = 0, count = 0;
+    while (last != 2000) {
+      const std::uint64_t value = wait_take(wait_set, *reader);
+      BATON_CHECK(value != kNothing && value > last);
+      last = value;
+      ++count;
+    }
+    BATON_CHECK(count + reader->statuses().lost_total == 2000);
+  };
+  Child stopped(body), running(body);
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t");
+  ASSERT_EQ(stopped.hear(), '.');
+  ASSERT_EQ(running.hear(), '.');
+  ASSERT_TRUE(matched(*writer, 2));
+  stopped.kill(SIGSTOP);
+  for (std::uint64_t i = 1; i < 2000; ++i) publish(*writer, i).or_throw();
+  stopped.kill(SIGCONT);
+  std::this_thread::sleep_for(10ms);
+  publish(*writer, 2000).or_throw();
+  EXPECT_EQ(stopped.wait(), 0);
+  EXPECT_EQ(running.wait(), 0);
+}
+
+TEST(EndpointsProcesses, ALateProcessGetsTheHistory) {
+  TestDomain domain;
+  Child child([&](Child& self) {
+    BATON_CHECK(self.hear() == '.');
+    const auto participant = domain.join();
+    const auto reader = make_reader(*participant, "t", QoS(10).transient_local());
+    WaitSet wait_set;
+    wait_set.add(reader).or_throw();
+    for (std::uint64_t i = 3; i <= 5; ++i) BATON_CHECK(wait_take(wait_set, *reader) == i);
+    BATON_CHECK(reader->statuses().lost_total == 0);
+  });
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t", QoS(3).transient_local());
+  for (std::uint64_t i = 1; i <= 5; ++i) publish(*writer, i).or_throw();
+  child.say();
+  EXPECT_EQ(child.wait(), 0);
+}
+
+TEST(EndpointsProcesses, AForkedChildCanNeitherUseNorSpoilWhatItInherited) {
+  TestDomain domain;
+  Child partner([&](Child& self) {
+    const auto participant = domain.join();
+    const auto writer = make_writer(*participant, "t");
+    const auto other = make_reader(*participant, "u");
+    BATON_CHECK(matched(*writer, 1) && matched(*other, 1));
+    self.say();
+    BATON_CHECK(self.hear() == '.');
+    for (std::uint64_t i = 1; i <= 3; ++i) publish(*writer, i).or_throw();
+    self.say();
+    BATON_CHECK(self.hear() == '.');
+  });
+  auto participant = domain.join();
+  auto reader = make_reader(*participant, "t");
+  auto writer = make_writer(*participant, "u");
+  WaitSet wait_set;
+  wait_set.add(reader).or_throw();
+  ASSERT_EQ(partner.hear(), '.');
+  partner.say();
+  ASSERT_EQ(partner.hear(), '.');
+  ASSERT_TRUE(eventually([&] { return reader->has_data(); }));
+  TakenSample sample = reader->take().or_throw();
+  memory::Chunk loan = writer->loan_sized(8).or_throw();
+  const pid_t pid = ::fork();
+  ASSERT_GE(pid, 0);
+  if (pid == 0) {
+    ::alarm(20);
+    BATON_CHECK(reader->take().error().code == Errc::forked);
+    BATON_CHECK(writer->loan_sized(8).error().code == Errc::forked);
+    BATON_CHECK(writer->publish(loan).error().code == Errc::forked);
+    BATON_CHECK(wait_set.wait(0ns).error().code == Errc::forked);
+    BATON_CHECK(reader->pollable_fd().error().code == Errc::forked);
+    BATON_CHECK(participant->create_writer({}).error().code == Errc::forked);
+    BATON_CHECK(!reader->has_data());
+    BATON_CHECK(reader->matched() == 0);
+    writer->abandon(loan);
+    sample.release();
+    writer.reset();
+    reader.reset();
+    participant.reset();
+    // A participant of its own is welcome.
+    const auto own = domain.join();
+    const auto own_reader = make_reader(*own, "t");
+    BATON_CHECK(matched(*own_reader, 1));
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(value_of(sample), 1U);
+  EXPECT_EQ(take(*reader), 2U);
+  writer->publish(loan).or_throw();
+  sample.release();
+  EXPECT_EQ(take(*reader), 3U);
+  partner.say();
+  EXPECT_EQ(partner.wait(), 0);
+}
+
+TEST(EndpointsProcesses, AChildThatOutlivesItsKilledParentDoesNotKeepItAlive) {
+  TestDomain domain;
+  Child parent([&](Child& self) {
+    const auto participant = domain.join();
+    const auto writer = make_writer(*participant, "t");
+    BATON_CHECK(matched(*writer, 1));
+    if (::fork() == 0) {
+      ::prctl(PR_SET_PDEATHSIG, 0);
+      ::alarm(10);
+      std::this_thread::sleep_for(5s);
+      ::_exit(0);
+    }
+    self.say();
+    ::pause();
+  });
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t");
+  ASSERT_TRUE(matched(*reader, 1));
+  ASSERT_EQ(parent.hear(), '.');
+  const auto begin = std::chrono::steady_clock::now();
+  parent.kill();
+  EXPECT_TRUE(matched(*reader, 0));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 4s);
+}
+
+TEST(EndpointsProcesses, NothingIsLeftBehind) {
+  const auto shm = [] {
+    std::error_code ignored;
+    std::size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", ignored)) {
+      count += entry.path().filename().string().find("baton") != std::string::npos ? 1 : 0;
+    }
+    return count;
+  };
+  TestDomain domain;
+  {
+    Child killed([&](Child& self) {
+      const auto participant = domain.join();
+      const auto writer = make_writer(*participant, "t");
+      const auto reader = make_reader(*participant, "t");
+      BATON_CHECK(matched(*reader, 1));
+      publish(*writer, 1).or_throw();
+      self.say();
+      ::pause();
+    });
+    ASSERT_EQ(killed.hear(), '.');
+    EXPECT_EQ(domain.names(), 1U);
+    killed.kill();
+    killed.wait();
+    // The next one that looks into the directory sweeps the dead name.
+    const auto participant = domain.join();
+    EXPECT_TRUE(eventually([&] { return domain.names() == 1; }));
+  }
+  EXPECT_EQ(domain.names(), 0U);
+  EXPECT_EQ(shm(), 0U);
+}
+
+}  // namespace
+}  // namespace baton::transport::test

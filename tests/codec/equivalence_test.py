@@ -35,7 +35,10 @@ def test_all_common_types_are_one_type_except_those_that_the_page_lists():
             package = name.split("/")[0] if "/" in name else package
             listed.add(name if "/" in name else f"{package}/{name}")
     assert different == listed
-    assert f"Of the {len(names)} message types that both sets have, these {len(different)} differ and {len(names) - len(different)} are one" in PAGE
+    assert (
+        f"Of the {len(names)} message types that both sets have, these {len(different)} differ and {len(names) - len(different)} are one"
+        in PAGE
+    )
 
 
 def test_fields_are_renamed_only_where_the_page_says_so():
@@ -68,7 +71,12 @@ for name in sys.stdin.read().split():
 """
     names = sorted(name for name in store.fielddefs if "/msg/" in name)
     out = subprocess.run(
-        [sys.executable, "-c", program], input="\n".join(map(short, names)), capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", program],
+        input="\n".join(map(short, names)),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert out.returncode == 0, out.stderr
     sections = out.stdout.split("== ")[1:]

@@ -13,7 +13,8 @@
 # defines the INTERFACE library <target>: its include directory, and baton's message library. What is included as
 # <baton/msg/sensor_msgs/image.hpp> also brings every type it contains. Headers lie below
 # <binary dir>/<target>/include. A changed interface file, also one that another merely contains, or a file added to a
-# package rebuilds what includes its header; headers whose text stays alike are left alone.
+# package rebuilds what includes its header; headers whose text stays alike are left alone. The target's property
+# BATON_HEADERS lists them.
 #
 # Needs Python 3.10 with jinja2, and rosbags for the standard sets. Python is chosen by BATON_PYTHON, else the .venv of
 # Baton's source tree, else the first on the path.
@@ -122,4 +123,5 @@ function(baton_generate_messages target)
   add_dependencies(${target} ${target}_generate)
   target_include_directories(${target} INTERFACE "${root}/include")
   target_link_libraries(${target} INTERFACE baton::message)
+  set_property(TARGET ${target} PROPERTY BATON_HEADERS ${baton_outputs})
 endfunction()

@@ -35,6 +35,7 @@
 #include <type_traits>
 
 #include "baton/memory/platform.hpp"
+#include "baton/os/crash_point.hpp"
 
 namespace baton::memory {
 
@@ -138,8 +139,10 @@ class QueueProducer {
     slot.source_monotonic_ns.store(source_monotonic_ns, std::memory_order_relaxed);
     slot.sequence.store(sequence, std::memory_order_relaxed);
     ++head_;
+    BATON_CRASH_POINT("queue.push.slot_written");
     // release: [H] pairs with the acquire load in QueueConsumer::peek.
     ring_.head->store(head_, std::memory_order_release);
+    BATON_CRASH_POINT("queue.push.done");
   }
 
   /// make_room + append.
@@ -192,6 +195,7 @@ class QueueProducer {
     // release: [C](b) pairs with the acquire load of the cursor in QueueConsumer, which must then see our head. Success
     // needs no acquire (the value was acquired when last_seen_ was loaded). acquire on failure: as in refresh().
     if (cursor_->compare_exchange_strong(expected, last_seen_ + 1, std::memory_order_release, std::memory_order_acquire)) {
+      BATON_CRASH_POINT("queue.evict.claimed");
       const Item item = items_[last_seen_ & mask_];
       ++last_seen_;
       on_evict(item.handle, item.entry);
@@ -263,6 +267,7 @@ class QueueConsumer {
   /// Takes the message that peek() of this thread copied. False: another taker or an eviction was faster; peek again.
   bool try_take(const QueuedMessage& message) noexcept {
     std::uint64_t expected = message.position;
+    BATON_CRASH_POINT("queue.take.peeked");
     // release: [C](a) our reads of the slot come before the producer's overwriting it, (b) other threads of this reader that
     // see the new cursor also see our head. Needs no acquire: the message was acquired through head. relaxed on failure:
     // nothing is derived from the value.
@@ -270,6 +275,7 @@ class QueueConsumer {
                                           std::memory_order_relaxed)) {
       return false;
     }
+    BATON_CRASH_POINT("queue.take.done");
     count(message);
     return true;
   }

@@ -23,6 +23,7 @@
 #include <memory>
 
 #include "baton/memory/platform.hpp"
+#include "baton/os/crash_point.hpp"
 
 namespace baton::memory {
 
@@ -84,6 +85,7 @@ class ReleaseTable {
       if (value == record.token) {
         record.last_value = value;
         give_back(index);
+        BATON_CRASH_POINT("release.collect.found");
         on_released(record.handle);
       } else if (value != record.last_value) {
         corrupted_ = true;
@@ -158,8 +160,10 @@ class ReleaseWriter {
   /// Gives the message of `token` (QueuedMessage::entry of a successful take) back. Call once per taken message, after the last
   /// access to it; any thread. Requires valid(token).
   void release(std::uint64_t token) const noexcept {
+    BATON_CRASH_POINT("release.give_back.begin");
     // release: pairs with the acquire load in ReleaseTable::collect: our reads come before the publisher's reuse.
     words_[entry_index(token)].store(token, std::memory_order_release);
+    BATON_CRASH_POINT("release.give_back.done");
   }
 
  private:

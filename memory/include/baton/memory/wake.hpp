@@ -8,16 +8,18 @@
 //     the waiter's own mistake and counts as awake.
 //
 // Protocol (W waiter, P publisher or ringer); the proof is the two fences (Dekker's scheme):
-//   W1 seen = event            (acquire)      P1 push to every queue
+//   W1 seen = event            (relaxed)      P1 push to every queue
 //   W2 sleeping = 1 or 2       (relaxed)      P2 event += 1            (release)
 //   W3 fence                   (seq_cst)      P3 fence                 (seq_cst)
 //   W4 look at the queues                     P4 read every sleeping   (relaxed)
 //   W5 futex_waitv(event == seen, ...)        P5 any 1: FUTEX_WAKE(all) on event; any 2: ring that reader's descriptor
 //   W6 sleeping = 0            (relaxed)
 //   - If P3 precedes W3 in the total order of fences, W4 sees the push. If W3 precedes P3, P4 sees sleeping and wakes.
-//   - The wake cannot fall between W4 and W5: P2 came before it. If W1 read P2's value, the acquire/release pair makes W4 see
-//     the push; if it did not, the kernel compares in W5 and refuses to sleep, or the waiter sleeps already and P5 wakes it.
-//   - A descriptor (eventfd) is sticky, so for it W5 is simply poll(); it is drained before W1.
+//   - The wake cannot fall between W4 and W5: P2 came before it. If W1 read P2's value, then W4 sees the push (P2 releases it,
+//     and the fence W3 acquires what W1 read); if W1 did not, the kernel compares in W5 and refuses to sleep, or the waiter
+//     sleeps already and P5 wakes it.
+//   - A descriptor (eventfd) is sticky, so for it W5 is simply poll(); it is drained before W1. Here W3 carries the proof
+//     alone (for a futex, the barrier and the comparison inside the system call would do as well).
 // Only the waiter clears its flag. A publisher that cleared ("claimed") it and died before P5 would leave the waiter asleep.
 // A publisher that dies between P1 and P5 wakes nobody: its socket hangs up, and the waiter's background thread rings the
 // local word. A waiter that dies leaves its flag set: publishers make useless wakes until the connection ends.
@@ -30,6 +32,7 @@
 #include <cstdint>
 
 #include "baton/memory/platform.hpp"
+#include "baton/os/crash_point.hpp"
 
 namespace baton::memory {
 
@@ -48,8 +51,10 @@ using WakeWord = typename Platform::template atomic<std::uint32_t>;
 /// P2 and P3: call once after the pushes (P1), before asking who_sleeps.
 template <class Platform>
 void announce_event(WakeWord<Platform>& event) noexcept {
-  event.fetch_add(1, std::memory_order_release);  // pairs with the acquire in capture_event: who saw this saw the pushes
-  Platform::fence_seq_cst();                      // pairs with the fence in wait_round / announce_sleep
+  BATON_CRASH_POINT("wake.signal.pushed");
+  // release: pairs with capture_event's load followed by the fence in announced_sleep: who saw this sees the pushes.
+  event.fetch_add(1, std::memory_order_release);
+  Platform::fence_seq_cst();  // pairs with the fence in announced_sleep
 }
 
 /// P4 for one connection. An unknown value is kAwake.
@@ -73,6 +78,7 @@ template <class Platform, class Range, class SleepingOf, class RingDescriptor>
       case Sleeping::kDescriptor: ring_descriptor(connection); break;
     }
   }
+  BATON_CRASH_POINT("wake.signal.decided");
   return wake;
 }
 
@@ -81,7 +87,7 @@ template <class Platform, class Range, class SleepingOf, class RingDescriptor>
 /// W1 for one event or local word.
 template <class Platform>
 std::uint32_t capture_event(const WakeWord<Platform>& event) noexcept {
-  return event.load(std::memory_order_acquire);  // pairs with the release in announce_event
+  return event.load(std::memory_order_relaxed);  // becomes an acquire through the fence in announced_sleep
 }
 
 /// W2 for one connection; after the last one call announced_sleep().
@@ -115,8 +121,10 @@ bool wait_round(Sources& sources) {
   sources.for_each_sleeping(
       [](WakeWord<Platform>& sleeping, Sleeping how) { announce_sleep<Platform>(sleeping, how); });
   announced_sleep<Platform>();
+  BATON_CRASH_POINT("wake.wait.announced");
   const bool ready = sources.ready();
   if (!ready) sources.sleep();
+  BATON_CRASH_POINT("wake.wait.woken");
   sources.for_each_sleeping([](WakeWord<Platform>& sleeping, Sleeping) { announce_awake<Platform>(sleeping); });
   return ready;
 }

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// One publisher/subscription connection on simulated memory, with chunks whose content is race-checked, and the bookkeeping
+// that every scenario shares. Labels of locations are what mutations name.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "baton/memory/hand_over.hpp"
+#include "model_platform.hpp"
+
+namespace baton::model {
+
+using memory::QueuedMessage;
+using memory::QueueStatus;
+
+/// Chunk `i` has handle i. Its payload is plain memory; the owner of references is the publisher process.
+struct Chunks {
+  explicit Chunks(int count) : references(static_cast<std::size_t>(count), 0) {
+    for (int i = 0; i < count; ++i) payload.emplace_back("payload");
+  }
+  int find_free() const {
+    for (std::size_t i = 0; i < references.size(); ++i) {
+      if (references[i] == 0) return static_cast<int>(i);
+    }
+    return -1;
+  }
+  void release(std::uint64_t handle) {
+    World& world = World::current();
+    world.require(handle < references.size(), "a handle was released that never existed");
+    world.require(references[handle] > 0, "a handle was released twice");
+    --references[handle];
+  }
+  std::vector<Data<std::uint64_t>> payload;
+  std::vector<int> references;
+};
+
+class Connection {
+ public:
+  Connection(std::uint32_t depth, std::uint32_t held, std::uint32_t capacity = 0)
+      : head_("head"), cursor_("cursor"), sleeping_("sleeping") {
+    if (capacity == 0) capacity = memory::ring_capacity(depth);
+    for (std::uint32_t i = 0; i < capacity; ++i) {
+      slots_.push_back({Atomic<std::uint64_t>("slot.handle"), Atomic<std::uint64_t>("slot.entry"),
+                        Atomic<std::int64_t>("slot.stamp"), Atomic<std::uint64_t>("slot.sequence")});
+    }
+    for (std::uint32_t i = 0; i < depth + held; ++i) words_.emplace_back("word");
+    const memory::RingLayout<ModelPlatform> ring{&head_, slots_.data(), capacity};
+    const memory::ConnectionLayout<ModelPlatform> segment{&cursor_, &sleeping_, words_.data(), depth + held};
+    writer = std::make_unique<memory::HandOverWriter<ModelPlatform>>(ring, segment, depth);
+    reader = std::make_unique<memory::HandOverReader<ModelPlatform>>(ring, segment, 1);
+  }
+
+  Atomic<std::uint64_t>& head() { return head_; }
+  Atomic<std::uint64_t>& cursor() { return cursor_; }
+  memory::WakeWord<ModelPlatform>& sleeping() { return sleeping_; }
+  std::vector<Atomic<std::uint64_t>>& words() { return words_; }
+  std::size_t capacity() const { return slots_.size(); }
+
+  /// Publisher: fills a free chunk with `sequence` and hands it over.
+  memory::PushStatus publish(Chunks& chunks, std::uint64_t sequence) {
+    World& world = World::current();
+    const auto released = [&](std::uint64_t handle) { chunks.release(handle); };
+    world.require(writer->collect(released), "an honest reader was called corrupted");
+    const int chunk = chunks.find_free();
+    world.require(chunk >= 0, "no free chunk although the pool covers depth + held + 1");
+    const std::size_t index = static_cast<std::size_t>(chunk);
+    chunks.payload[index].write(sequence);
+    chunks.references[index] = 1;
+    const memory::PushStatus status =
+        writer->push(static_cast<std::uint64_t>(chunk), static_cast<std::int64_t>(sequence), sequence, released);
+    world.require(status != memory::PushStatus::kCorrupted, "an honest reader was called corrupted");
+    if (status != memory::PushStatus::kPushed) chunks.references[index] = 0;
+    return status;
+  }
+
+  /// Subscriber: one attempt. True if `message` was taken; its content is checked.
+  bool take(Chunks& chunks, QueuedMessage* message, QueueStatus* status = nullptr) {
+    World& world = World::current();
+    QueueStatus seen = reader->queue().peek(message);
+    if (status != nullptr) *status = seen;
+    world.require(seen != QueueStatus::kCorrupted, "an honest publisher was called corrupted");
+    if (seen != QueueStatus::kOk || !reader->queue().try_take(*message)) {
+      world.discard_reads();
+      return false;
+    }
+    const auto& slot = slots_[message->position & (slots_.size() - 1)];
+    const int reads[] = {slot.handle.id(), slot.entry.id(), slot.source_monotonic_ns.id(), slot.sequence.id()};
+    world.confirm_reads(reads, 4);
+    world.require(message->handle < chunks.references.size(), "torn or invented handle");
+    world.require(message->sequence == static_cast<std::uint64_t>(message->source_monotonic_ns), "torn slot");
+    world.require(reader->releases().valid(message->entry), "torn or invented entry");
+    check_content(chunks, *message);
+    return true;
+  }
+
+  /// Reads the payload again: it must still be this message's (a reuse while it is held would be a data race).
+  static void check_content(const Chunks& chunks, const QueuedMessage& message) {
+    World::current().require(chunks.payload[message.handle].read() == message.sequence, "the chunk holds another message");
+  }
+  void release(const QueuedMessage& message) const { reader->releases().release(message.entry); }
+
+  std::unique_ptr<memory::HandOverWriter<ModelPlatform>> writer;
+  std::unique_ptr<memory::HandOverReader<ModelPlatform>> reader;
+
+ private:
+  Atomic<std::uint64_t> head_, cursor_;
+  memory::WakeWord<ModelPlatform> sleeping_;
+  std::vector<memory::RingSlot<ModelPlatform>> slots_;
+  std::vector<Atomic<std::uint64_t>> words_;
+};
+
+}  // namespace baton::model

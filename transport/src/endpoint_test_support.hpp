@@ -175,6 +175,14 @@ inline std::uint64_t take(Reader& reader) {
   return sample ? value_of(sample) : kNothing;
 }
 
+/// The next sample, waiting for it (a new publisher's first message waits for its segment).
+inline TakenSample take_sample(Reader& reader) {
+  TakenSample sample;
+  eventually([&] { return static_cast<bool>(sample = reader.take().or_throw()); });
+  if (!sample) throw std::runtime_error("no message came");
+  return sample;
+}
+
 inline bool matched(const Writer& writer, std::uint32_t count) {
   return eventually([&] { return writer.matched() == count; });
 }

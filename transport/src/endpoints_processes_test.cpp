@@ -148,8 +148,7 @@ TEST(EndpointsProcesses, WhatAKilledWriterPublishedStaysReadable) {
   ASSERT_TRUE(matched(*reader, 1));
   child.say();
   ASSERT_EQ(child.hear(), '.');
-  ASSERT_TRUE(eventually([&] { return reader->has_data(); }));
-  const TakenSample held = reader->take().or_throw();
+  const TakenSample held = take_sample(*reader);
   ASSERT_EQ(value_of(held), 1U);
   child.kill();
   EXPECT_EQ(child.wait(), -SIGKILL);
@@ -288,8 +287,7 @@ TEST(EndpointsProcesses, AForkedChildCanNeitherUseNorSpoilWhatItInherited) {
   ASSERT_EQ(partner.hear(), '.');
   partner.say();
   ASSERT_EQ(partner.hear(), '.');
-  ASSERT_TRUE(eventually([&] { return reader->has_data(); }));
-  TakenSample sample = reader->take().or_throw();
+  TakenSample sample = take_sample(*reader);
   memory::Chunk loan = writer->loan_sized(8).or_throw();
   const pid_t pid = ::fork();
   ASSERT_GE(pid, 0);

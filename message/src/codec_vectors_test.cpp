@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// tests/vectors/codec/: every message in every form becomes every other form, byte for byte. The files are written by
+// tests/codec/make_vectors.py from implementations that share nothing with this one.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "baton/message/byte_order.hpp"
+#include "baton/message/cdr_codec.hpp"
+#include "baton/message/partial.hpp"
+#include "baton/message/ros1_codec.hpp"
+#include "baton/message/validate.hpp"
+#include "testing/build.hpp"
+
+namespace baton::message {
+namespace {
+
+using testing::bytes_of;
+using testing::define;
+using testing::from_hex;
+using testing::to_hex;
+
+struct Vector {
+  std::string name;
+  std::string definition;
+  std::map<std::string, std::vector<std::byte>> forms;
+};
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::vector<Vector> load() {
+  std::vector<Vector> out;
+  for (const auto& entry : std::filesystem::directory_iterator(BATON_CODEC_VECTORS_DIR)) {
+    if (entry.path().extension() != ".msg") continue;
+    Vector vector{entry.path().stem().string(), read(entry.path()), {}};
+    for (const char* form : {"sfm", "sfm-big", "ros1", "cdr-little", "cdr-big", "control", "data"}) {
+      const auto path = entry.path().parent_path() / (vector.name + "." + form + ".hex");
+      if (std::filesystem::exists(path)) vector.forms[form] = from_hex(read(path));
+    }
+    out.push_back(std::move(vector));
+  }
+  std::sort(out.begin(), out.end(), [](const Vector& a, const Vector& b) { return a.name < b.name; });
+  return out;
+}
+
+FlatBuffer flat(const std::vector<std::byte>& bytes) {
+  FlatBuffer out;
+  out.reserve(bytes.size() + 1);
+  std::copy(bytes.begin(), bytes.end(), out.data());
+  out.set_size(bytes.size());
+  return out;
+}
+
+template <class Codec, class... Options>
+std::vector<std::byte> encode(const Codec& codec, Bytes message, Options... options) {
+  std::vector<std::byte> out(codec.encoded_size(message).or_throw());
+  EXPECT_EQ(codec.encode(message, {out.data(), out.size()}, options...).or_throw(), out.size());
+  return out;
+}
+
+/// The native form: the files say little and big.
+const char* native() { return memory::kNativeByteOrder == memory::ByteOrder::kLittle ? "sfm" : "sfm-big"; }
+const char* other() { return memory::kNativeByteOrder == memory::ByteOrder::kLittle ? "sfm-big" : "sfm"; }
+
+class CodecVectors : public ::testing::TestWithParam<Vector> {};
+
+TEST_P(CodecVectors, AreValidMessagesInBothByteOrders) {
+  const Definition type = define(GetParam().definition);
+  FlatBuffer message = flat(GetParam().forms.at(native()));
+  EXPECT_TRUE(validate(type.type(), message.data(), static_cast<std::uint32_t>(message.size())).ok());
+  ASSERT_TRUE(to_other_byte_order(type.type(), {message.data(), message.size()}).ok());
+  EXPECT_EQ(to_hex(message), to_hex(GetParam().forms.at(other())));
+  ASSERT_TRUE(repair_byte_order(type.type(), {message.data(), message.size()}).ok());
+  EXPECT_EQ(to_hex(message), to_hex(GetParam().forms.at(native())));
+}
+
+TEST_P(CodecVectors, BecomeRos1AndBack) {
+  if (GetParam().forms.count("ros1") == 0) return;  // holds a wstring
+  const Definition type = define(GetParam().definition);
+  const Ros1Codec codec = Ros1Codec::compile(type.type()).or_throw();
+  const FlatBuffer message = flat(GetParam().forms.at(native()));
+  EXPECT_EQ(to_hex(encode(codec, message.bytes())), to_hex(GetParam().forms.at("ros1")));
+  FlatBuffer decoded;
+  FlatBuilder builder(decoded);
+  ASSERT_TRUE(codec.decode(bytes_of(GetParam().forms.at("ros1")), builder).ok());
+  EXPECT_EQ(to_hex(decoded), to_hex(message));
+}
+
+TEST_P(CodecVectors, BecomeCdrAndBackInBothByteOrders) {
+  const Definition type = define(GetParam().definition);
+  const CdrCodec codec = CdrCodec::compile(type.type()).or_throw();
+  const FlatBuffer message = flat(GetParam().forms.at(native()));
+  const std::pair<const char*, memory::ByteOrder> orders[] = {{"cdr-little", memory::ByteOrder::kLittle}, {"cdr-big", memory::ByteOrder::kBig}};
+  for (const auto& [form, order] : orders) {
+    const auto& wire = GetParam().forms.at(form);
+    EXPECT_EQ(to_hex(encode(codec, message.bytes(), order)), to_hex(wire));
+    FlatBuffer decoded;
+    FlatBuilder builder(decoded);
+    EXPECT_EQ(codec.decode(bytes_of(wire), builder).or_throw(), wire.size());
+    EXPECT_EQ(decoded.size(), message.size());
+    EXPECT_EQ(to_hex(encode(codec, decoded.bytes(), order)), to_hex(wire));  // Header.seq is not on this wire
+  }
+}
+
+TEST_P(CodecVectors, SplitIntoControlAndDataPartAndBack) {
+  const Definition type = define(GetParam().definition);
+  const PartialSerializer partial = PartialSerializer::compile(type.type()).or_throw();
+  const auto split = [&](const FlatBuffer& message) {
+    std::vector<std::byte> control(partial.control_size(message.bytes()).or_throw());
+    partial.serialize_control(message.bytes(), {control.data(), control.size()}).or_throw();
+    const auto slots = partial.data_in_message(message.bytes()).or_throw();
+    const DataPart layout = organise_data(slots);
+    std::vector<std::byte> data(layout.bytes);
+    copy_data(message.bytes(), slots, layout, {data.data(), data.size()});
+    return std::pair(control, data);
+  };
+  if (memory::kNativeByteOrder != memory::ByteOrder::kLittle) return;  // the data part lies as in memory
+  const auto& control = GetParam().forms.at("control");
+  const auto& data = GetParam().forms.at("data");
+  EXPECT_EQ(split(flat(GetParam().forms.at(native()))), std::pair(control, data));
+  FlatBuffer restored;
+  FlatBuilder builder(restored);
+  ASSERT_TRUE(partial.restore(bytes_of(control), bytes_of(data), builder).ok());
+  EXPECT_EQ(split(restored), std::pair(control, data));
+  EXPECT_TRUE(validate(type.type(), restored.data(), static_cast<std::uint32_t>(restored.size())).ok());
+}
+
+TEST_P(CodecVectors, AreRefusedWhereverTheyAreCut) {
+  const Definition type = define(GetParam().definition);
+  const CdrCodec codec = CdrCodec::compile(type.type()).or_throw();
+  const auto& wire = GetParam().forms.at("cdr-big");
+  FlatBuffer buffer;
+  FlatBuilder builder(buffer);
+  const std::size_t step = wire.size() > 500 ? 97 : 1;
+  for (std::size_t size = 0; size < wire.size(); size += step) {
+    const std::vector<std::byte> cut(wire.begin(), wire.begin() + static_cast<std::ptrdiff_t>(size));
+    EXPECT_FALSE(codec.decode(bytes_of(cut), builder).ok()) << size;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, CodecVectors, ::testing::ValuesIn(load()), [](const auto& vector) { return vector.param.name; });
+
+}  // namespace
+}  // namespace baton::message

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tests/vectors/codec/ is what make_vectors.py writes, and the codecs print each message as YAML that says the same values."""
+
+import io
+import json
+import math
+
+import make_vectors
+import numpy
+import pytest
+import sfm_reference as reference
+import values
+from definitions import definition, ros2_store
+from hypothesis import given, settings
+from ruamel.yaml import YAML
+
+
+def test_the_files_are_what_make_vectors_writes():
+    assert [path for path, text in make_vectors.files().items() if not path.exists() or path.read_text() != text] == []
+
+
+def load_yaml(text: bytes):
+    return YAML(typ="safe").load(io.StringIO(text.decode()))
+
+
+def same(printed, value) -> bool:
+    if isinstance(value, dict):
+        return printed.keys() == value.keys() and all(same(printed[key], value[key]) for key in value)
+    if isinstance(value, list):
+        return len(printed) == len(value) and all(map(same, printed, value))
+    if isinstance(value, float):
+        return isinstance(printed, float) and (printed == value or (math.isnan(printed) and math.isnan(value)))
+    return type(printed) is type(value) and printed == value
+
+
+@pytest.mark.parametrize("name", make_vectors.VECTORS)
+def test_the_printed_message_is_yaml_of_the_same_values(codec, name):
+    text, value = make_vectors.VECTORS[name]
+    value = json.loads(json.dumps(value))
+    schema = reference.Schema(text)
+    printed = load_yaml(codec.convert(text, "sfm", "yaml", reference.SfmWriter(schema).write(value)))
+    assert same(printed, narrowed(schema, schema.root, value))
+
+
+def narrowed(schema, name, value):
+    """float32 values as YAML reads their shortest form."""
+
+    def one(base, item):
+        if base == "float32" and math.isfinite(item):
+            return float(str(numpy.float32(item)))
+        return narrowed(schema, base, item) if "/" in base else item
+
+    return {
+        field: one(kind.base, value[field]) if kind.shape == "single" else [one(kind.base, item) for item in value[field]]
+        for field, kind in schema.types[name]
+    }
+
+
+PRINTED = ["diagnostic_msgs/msg/DiagnosticArray", "sensor_msgs/msg/JointState", "std_msgs/msg/String", "tf2_msgs/msg/TFMessage"]
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_any_value_survives_printing(codec, name):
+    schema = reference.Schema(definition(ros2_store(), name))
+
+    @settings(max_examples=60)
+    @given(value=values.message(schema))
+    def check(value):
+        printed = load_yaml(codec.convert(schema.text, "sfm", "yaml", reference.SfmWriter(schema).write(value)))
+        assert same(printed, narrowed(schema, schema.root, value))
+
+    check()

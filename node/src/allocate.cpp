@@ -17,23 +17,6 @@ using message::Shape;
 using message::Type;
 using sfm::detail::Cell;
 
-std::size_t element_size(const Field& field) {
-  switch (field.kind) {
-    case Kind::kBool: case Kind::kInt8: case Kind::kUint8: return 1;
-    case Kind::kInt16: case Kind::kUint16: return 2;
-    case Kind::kInt32: case Kind::kUint32: case Kind::kFloat32: return 4;
-    case Kind::kInt64: case Kind::kUint64: case Kind::kFloat64: case Kind::kString: case Kind::kWString: return 8;
-    case Kind::kMessage: return field.type->size;
-  }
-  return 0;
-}
-
-std::size_t element_alignment(const Field& field) {
-  if (field.kind == Kind::kMessage) return field.type->alignment;
-  if (field.kind == Kind::kString || field.kind == Kind::kWString) return 4;
-  return element_size(field);
-}
-
 bool fixed_element(const Field& field) {
   return field.kind != Kind::kString && field.kind != Kind::kWString && (field.kind != Kind::kMessage || field.type->fixed);
 }
@@ -111,9 +94,9 @@ Result<void> allocate_data_part(const std::shared_ptr<transport::Writer>& writer
   std::vector<Place> places;
   try {
     for_each_data_cell(type, object, [&](Cell& cell, const Field& field) {
-      const std::size_t bytes = cell.length() * element_size(field);
+      const std::size_t bytes = cell.length() * message::element_size(field);
       if (bytes == 0) return;
-      const std::size_t alignment = sfm::detail::content_alignment(element_alignment(field), bytes);
+      const std::size_t alignment = sfm::detail::content_alignment(message::element_alignment(field), bytes);
       places.push_back({&cell, memory::content_allocate(chunk->message(), bytes, alignment), bytes});
     });
   } catch (const Exception& exception) {

@@ -4,9 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+
+#include "baton/node/node.hpp"
 
 namespace baton::test {
 
@@ -21,5 +24,12 @@ class DomainTest : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(directory_); }
   std::string directory_;
 };
+
+/// Matching happens on the background thread, also inside one process.
+template <class Endpoint>
+void await_matched(Node& node, Endpoint& endpoint, std::uint32_t count = 1) {
+  ASSERT_TRUE(node.wait_for([&] { return endpoint.matched() == count; }, std::chrono::seconds(10)))
+      << endpoint.topic() << " has " << endpoint.matched() << " of " << count;
+}
 
 }  // namespace baton::test

@@ -61,12 +61,12 @@ class Node {
   Publisher<T> advertise(const std::string& topic, const QoS& qos = {}, const PublisherOptions& options = {}) {
     return Publisher<T>(make_publisher(topic, message::type_of<T>(), qos, options));
   }
-  /// TZC Fig. 6: queue length and the total size of the publisher's shared memory.
-  template <class T>
-  Publisher<T> advertise(const std::string& topic, std::uint32_t queue, std::size_t mem_size_bytes) {
+  /// TZC Fig. 6: queue length and the total size of the publisher's shared memory. Only integers: `{}` is a default QoS.
+  template <class T, class Queue, class = std::enable_if_t<std::is_integral_v<Queue>>>
+  Publisher<T> advertise(const std::string& topic, Queue queue, std::size_t mem_size_bytes) {
     PublisherOptions options;
     options.memory_limit_bytes = mem_size_bytes;
-    return advertise<T>(topic, QoS(queue), options);
+    return advertise<T>(topic, QoS(static_cast<std::uint32_t>(queue)), options);
   }
 
   /// A subscription for polling (take, wait sets, pollable_fd).
@@ -84,9 +84,10 @@ class Node {
                                                                              reader, std::move(callback));
     return Subscription<T>(std::move(reader), add(executable), absolute(topic));
   }
-  template <class T, class F>
-  Subscription<T> subscribe(const std::string& topic, std::uint32_t queue, F callback) {
-    return subscribe<T>(topic, QoS(queue), std::move(callback));
+  /// The same with a queue length, as in ROS 1 and TZC Fig. 6. Only integers: `{}` is a default QoS.
+  template <class T, class Queue, class F, class = std::enable_if_t<std::is_integral_v<Queue>>>
+  Subscription<T> subscribe(const std::string& topic, Queue queue, F callback) {
+    return subscribe<T>(topic, QoS(static_cast<std::uint32_t>(queue)), std::move(callback));
   }
 
   /// A service S (S::Request, S::Response). The handler is `void(const Request&, Response&)` or

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <random>
+#include <vector>
 
 using baton::memory::ContentBook;
 
@@ -33,6 +34,63 @@ TEST(ContentBook, TheEndFallsBackWhenTheLastBlockIsFreed) {
   book.free(a);
   EXPECT_EQ(book.end(), 16u);
   EXPECT_EQ(book.gap_bytes(), 0u);
+}
+
+TEST(ContentBook, AlignmentPaddingIsNotUsedByLaterBlocks) {
+  ContentBook book;
+  book.reset(24);
+  EXPECT_EQ(book.allocate(4, 4, 1000), 24u);
+  EXPECT_EQ(book.allocate(16, 64, 1000), 64u);
+  EXPECT_EQ(book.allocate(4, 4, 1000), 80u) << "a message built from front to back lies in call order";
+}
+
+TEST(ContentBook, AFreedBlockLeavesRoomThatMergesWithItsNeighbours) {
+  ContentBook book;
+  book.reset(0);
+  for (std::uint32_t i = 0; i < 4; ++i) ASSERT_EQ(book.allocate(10, 1, 1000), i * 10);
+  book.free(10);
+  book.free(20);
+  EXPECT_FALSE(book.allocate(21, 1, 50)) << "neither the hole nor what is left behind the end";
+  EXPECT_EQ(book.room(0, 1000), 30u);
+  EXPECT_EQ(book.allocate(15, 1, 1000), 10u);
+  EXPECT_EQ(book.allocate(5, 1, 1000), 25u);
+  EXPECT_EQ(book.size_of(10), 15u);
+  EXPECT_EQ(book.room(10, 1000), 15u);
+  EXPECT_EQ(book.gap_bytes(), 0u);
+  EXPECT_EQ(book.blocks(), 4u);
+}
+
+TEST(ContentBook, AGrowingPairOfVectorsUsesItsDeadSpaceAgain) {
+  ContentBook book;
+  book.reset(0);
+  // Two vectors filled in turn: each that is not last moves behind the other, doubling.
+  std::uint32_t at[2] = {*book.allocate(16, 1, 1 << 30), *book.allocate(16, 1, 1 << 30)}, size = 16;
+  for (int round = 0; round < 12; ++round) {
+    size *= 2;
+    for (std::uint32_t& block : at) {
+      if (size <= book.room(block, 1 << 30)) {
+        book.resize(block, size);
+        continue;
+      }
+      const std::uint32_t moved = *book.allocate(size, 1, 1 << 30);
+      book.free(block);
+      block = moved;
+    }
+  }
+  EXPECT_LE(book.end(), 4 * 2 * size);
+}
+
+TEST(ContentBook, AHundredThousandBlocksAreBuiltAndTornDownInLinearTime) {  // the watchdog sees it otherwise
+  ContentBook book;
+  constexpr std::uint32_t kBlocks = 400'000;
+  for (int round = 0; round < 2; ++round) {
+    book.reset(0);
+    std::vector<std::uint32_t> offsets;
+    for (std::uint32_t i = 0; i < kBlocks; ++i) offsets.push_back(*book.allocate(i % 2 ? 8 : 4, i % 2 ? 8 : 4, 1 << 30));
+    for (std::uint32_t i = 0; i + 1 < kBlocks; ++i) book.free(offsets[i]);
+    EXPECT_EQ(book.blocks(), 1u);
+    EXPECT_EQ(book.allocate(64, 64, 1 << 30), 0u);
+  }
 }
 
 // Against a plain model: blocks never overlap, gaps are counted exactly.

@@ -127,7 +127,7 @@ function(baton_test name)
     list(APPEND properties RUN_SERIAL ON)
   endif()
   # PRE_TEST: a test that cannot even list itself fails as a test and does not break the build.
-  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
     PROPERTIES ${properties})
 endfunction()
 

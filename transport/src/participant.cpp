@@ -2,9 +2,6 @@
 // Endpoints of this process and what users ask. Frames are handled in participant_frames.cpp, matching in matching.cpp.
 #include "participant.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <map>
@@ -122,7 +119,7 @@ void ParticipantImpl::send(PeerId peer, FrameType type, Payload payload, std::ve
   frame->type = static_cast<std::uint16_t>(type);
   frame->payload = std::move(payload);
   for (const os::SharedFd& fd : fds) {
-    os::UniqueFd copy(::fcntl(fd->get(), F_DUPFD_CLOEXEC, 0));
+    os::UniqueFd copy = os::duplicate(fd->get());
     if (!copy) {
       diagnose(Diagnostic::Level::kError, Errc::out_of_descriptors,
                "no file descriptor left to connect endpoints of this process; raise RLIMIT_NOFILE");
@@ -151,7 +148,7 @@ void ParticipantImpl::diagnose(Diagnostic::Level level, Errc code, std::string t
 }
 
 os::SharedFd ParticipantImpl::duplicate(int fd) {
-  os::UniqueFd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  os::UniqueFd copy = os::duplicate(fd);
   if (!copy) {
     diagnose(Diagnostic::Level::kError, Errc::out_of_descriptors,
              "no file descriptor left to share a data segment; its messages are lost for readers; raise RLIMIT_NOFILE");

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime_directory.hpp"
 
-#include <sys/stat.h>
-
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -36,12 +34,12 @@ Result<void> check(const std::string& path, const os::DirectoryInfo& info) {
                  "'" + path + "' lies on a network or user-space file system (" + network +
                      "), where sockets of different machines would mix; set BATON_RUNTIME_DIR to a local directory"};
   }
-  if ((info.mode & S_IWOTH) != 0) {
+  if (info.everybody_may_write()) {
     return Error{Errc::foreign_runtime_directory, "'" + path + "' is writable by everybody (mode " + octal(info.mode) +
                                                       "); its permissions are Baton's access control: chmod it to 0700, or 2770 "
                                                       "to share it with its group"};
   }
-  const bool shared = (info.mode & S_IWGRP) != 0;
+  const bool shared = info.group_may_write();
   if (info.uid == os::effective_user_id()) return {};
   if (shared && os::in_group(info.gid)) return {};
   return Error{Errc::foreign_runtime_directory,
@@ -151,7 +149,7 @@ Result<DomainDirectory> open_domain_directory(int domain, const DirectoryOptions
   auto runtime = open_runtime(path, options);
   if (!runtime) return runtime.error();
   const os::DirectoryInfo& info = runtime->info;
-  const bool shared = (info.mode & S_IWGRP) != 0;
+  const bool shared = info.group_may_write();
 
   DomainDirectory out;
   const std::string name = std::to_string(domain);
@@ -164,7 +162,7 @@ Result<DomainDirectory> open_domain_directory(int domain, const DirectoryOptions
   if (!directory) return directory.error();
   os::mark_in_use(runtime->fd.get());
   os::mark_in_use(directory->fd.get());
-  if ((directory->info.mode & S_IWGRP) != 0) {
+  if (directory->info.group_may_write()) {
     out.socket_mode = 0660;
     out.gid = directory->info.gid;
   }

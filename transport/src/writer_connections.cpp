@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // How readers join and leave a writer.
-#include <fcntl.h>
-
 #include <algorithm>
 
 #include "baton/os/crash_point.hpp"
@@ -165,7 +163,7 @@ void WriterImpl::send_segment(std::uint32_t index, int fd, std::uint64_t size) {
       Frame frame;
       frame.type = static_cast<std::uint16_t>(FrameType::kSegment);
       frame.payload = encode(SegmentFrame{gid_, index, size});
-      frame.fds.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+      frame.fds.push_back(os::duplicate(fd));
       if (frame.fds.back()) frames_to_self_.push_back(std::move(frame));
       continue;
     }

@@ -19,6 +19,9 @@ struct DirectoryInfo {
   std::uint32_t gid = 0;
   std::uint32_t mode = 0;           ///< permission bits, with set-group-id and sticky
   std::uint64_t file_system = 0;    ///< statfs f_type
+
+  bool group_may_write() const noexcept { return (mode & 0020u) != 0; }
+  bool everybody_may_write() const noexcept { return (mode & 0002u) != 0; }
 };
 
 /// Opens `name` relative to `parent` (-1: `name` is an absolute path). ENOENT, ENOTDIR, ELOOP (a symbolic link) and the like

@@ -2,6 +2,7 @@
 // Ownership of one file descriptor. Thread rules: a value; shared use is the caller's affair.
 #pragma once
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <memory>
@@ -35,6 +36,9 @@ class UniqueFd {
  private:
   int fd_ = -1;
 };
+
+/// A second, close-on-exec descriptor of the same file; empty if none is left (EMFILE) or `fd` is none.
+inline UniqueFd duplicate(int fd) noexcept { return UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
 
 /// A descriptor with several owners, for example one that waits in the outbound queues of several peers.
 using SharedFd = std::shared_ptr<const UniqueFd>;

@@ -3,6 +3,8 @@
 as commented hex. The bytes come from sfm_reference.py; those of ROS 1 and CDR are compared with rosbags here, and with genpy and
 rclpy by genpy_test.py and rosidl_test.py. The C++ codecs have no part in it.
 
+It also writes the seeds of the codec fuzzers, message/fuzz/seeds/.
+
     .venv/bin/python tests/codec/make_vectors.py            writes the files
     .venv/bin/python tests/codec/make_vectors.py --check    says whether they are up to date
 """
@@ -14,13 +16,13 @@ import json
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+import sfm_reference as reference
+from definitions import definition, new_store, ros1_store, ros2_store, to_rosbags
+from rosbags.typesys import Stores
 
-import sfm_reference as reference  # noqa: E402
-from definitions import definition, new_store, ros1_store, ros2_store, to_rosbags  # noqa: E402
-from rosbags.typesys import Stores  # noqa: E402
-
-DIRECTORY = Path(__file__).resolve().parents[1] / "vectors/codec"
+ROOT = Path(__file__).resolve().parents[2]
+DIRECTORY = ROOT / "tests/vectors/codec"
+SEEDS = ROOT / "message/fuzz/seeds"
 TIME = "message builtin_interfaces/Time\nint32 sec\nuint32 nanosec\n"
 HEADER = "message std_msgs/Header\nuint32 seq\nbuiltin_interfaces/Time stamp\nstring frame_id\n"
 STAMP = {"sec": 1700000000, "nanosec": 999999999}
@@ -170,6 +172,7 @@ VECTORS: dict[str, tuple[str, dict]] = {
     ),
 }
 
+
 def hex_lines(data: bytes, labels: reference.Labels) -> str:
     """One labelled span a line; long ones are broken, their label stands once."""
     lines = []
@@ -215,7 +218,8 @@ def compact(labels: reference.Labels, every: int = 64) -> reference.Labels:
     return out
 
 
-def forms(text: str, value: dict) -> dict[str, str]:
+def forms(text: str, value: dict) -> dict[str, tuple[str, bytes]]:
+    """Form -> commented hex and the bytes."""
     schema = reference.Schema(text)
     out = {}
     writers = {
@@ -229,10 +233,10 @@ def forms(text: str, value: dict) -> dict[str, str]:
         writers["ros1"] = reference.WireWriter(schema, cdr=False, labels=reference.Labels())
     for form, writer in writers.items():
         data = writer.write(value)
-        out[form] = hex_lines(data, compact(writer.labels))
+        out[form] = hex_lines(data, compact(writer.labels)), data
         if form == "control":
             data = writer.data_part()
-            out["data"] = hex_lines(data, reference.Labels()).replace("(hole)", "")
+            out["data"] = hex_lines(data, reference.Labels()).replace(" (hole)", ""), data
     if "wstring" not in text:
         compare_with_rosbags(text, value)
     return out
@@ -268,14 +272,32 @@ def spell(kind: reference.FieldType, field: str) -> str:
     return f"{base}[<={kind.count}] {field}" if kind.count else f"{base}[] {field}"
 
 
-def files() -> dict[Path, str]:
-    out = {}
+def sized(data: bytes) -> bytes:
+    return len(data).to_bytes(2, "little") + data
+
+
+def files() -> dict[Path, bytes]:
+    out: dict[Path, bytes] = {}
     for name, (text, value) in VECTORS.items():
-        out[DIRECTORY / f"{name}.msg"] = text
-        out[DIRECTORY / f"{name}.json"] = json.dumps(value) + "\n"
-        for form, content in forms(text, value).items():
-            out[DIRECTORY / f"{name}.{form}.hex"] = content
+        out[DIRECTORY / f"{name}.msg"] = text.encode()
+        out[DIRECTORY / f"{name}.json"] = json.dumps(value).encode() + b"\n"
+        data = {}
+        for form, (content, data[form]) in forms(text, value).items():
+            out[DIRECTORY / f"{name}.{form}.hex"] = content.encode()
+        seeds = {"sfm_codec": ["sfm", "sfm-big"], "cdr_codec": ["cdr-little", "cdr-big"], "ros1_codec": ["ros1"]}
+        for fuzzer, wanted in seeds.items():
+            for form in wanted:
+                if form in data:
+                    out[SEEDS / fuzzer / f"{name}.{form}"] = sized(text.encode()) + data[form]
+        out[SEEDS / "partial_codec" / name] = sized(text.encode()) + sized(data["control"]) + data["data"]
     return out
+
+
+def problems(wanted: dict[Path, bytes]) -> tuple[list[Path], list[Path]]:
+    """Files to write and files to remove."""
+    stale = [path for path, data in wanted.items() if not path.exists() or path.read_bytes() != data]
+    there = [path for path in [*DIRECTORY.glob("*"), *SEEDS.glob("*_codec/*")] if path.is_file()]
+    return stale, [path for path in there if path not in wanted]
 
 
 def main() -> int:
@@ -283,17 +305,16 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     check = parser.parse_args().check
     wanted = files()
-    stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
-    extra = [path for path in DIRECTORY.glob("*") if path not in wanted]
+    stale, extra = problems(wanted)
     if check:
         for path in [*stale, *extra]:
             print(f"not up to date: {path}")
         return 1 if stale or extra else 0
-    DIRECTORY.mkdir(parents=True, exist_ok=True)
     for path in extra:
         path.unlink()
     for path in stale:
-        path.write_text(wanted[path])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(wanted[path])
     return 0
 
 

@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 
 
 def test_the_files_are_what_make_vectors_writes():
-    assert [path for path, text in make_vectors.files().items() if not path.exists() or path.read_text() != text] == []
+    assert make_vectors.problems(make_vectors.files()) == ([], [])
 
 
 def load_yaml(text: bytes):
@@ -51,12 +51,19 @@ def narrowed(schema, name, value):
         return narrowed(schema, base, item) if "/" in base else item
 
     return {
-        field: one(kind.base, value[field]) if kind.shape == "single" else [one(kind.base, item) for item in value[field]]
+        field: one(kind.base, value[field])
+        if kind.shape == "single"
+        else [one(kind.base, item) for item in value[field]]
         for field, kind in schema.types[name]
     }
 
 
-PRINTED = ["diagnostic_msgs/msg/DiagnosticArray", "sensor_msgs/msg/JointState", "std_msgs/msg/String", "tf2_msgs/msg/TFMessage"]
+PRINTED = [
+    "diagnostic_msgs/msg/DiagnosticArray",
+    "sensor_msgs/msg/JointState",
+    "std_msgs/msg/String",
+    "tf2_msgs/msg/TFMessage",
+]
 
 
 @pytest.mark.parametrize("name", PRINTED)

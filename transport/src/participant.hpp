@@ -54,6 +54,7 @@ class ParticipantImpl final : public Participant, private HubHandler {
   /// A reader found that a writer broke the rules.
   void expel(PeerId peer, const Gid& reader, const Gid& writer, const Error& error);
   std::int32_t pid_of(PeerId peer) const;
+  void graph_changed();  // endpoints, nodes or matches: wakes wait_graph_change()
   void withdraw_writer(const Gid& gid);  // takes mutex_
   void withdraw_reader(const Gid& gid);  // takes mutex_
 
@@ -75,7 +76,6 @@ class ParticipantImpl final : public Participant, private HubHandler {
   Result<void> usable() const;
   Gid new_gid();
   void broadcast(FrameType type, const Payload& payload);
-  void graph_changed();
 
   // HubHandler
   void on_peer_up(PeerId peer, const PeerInfo& info) override;

@@ -265,6 +265,7 @@ void ReaderImpl::on_event(std::function<void(Event)> callback) {
 }
 
 void ReaderImpl::notify(Event event) {  // with mutex_
+  if (event == Event::kMatched) participant_->graph_changed();
   if (!callback_) return;
   participant_->post([weak = weak_from_this(), event] {
     const std::shared_ptr<ReaderImpl> reader = weak.lock();

@@ -28,6 +28,7 @@ Result<std::shared_ptr<WriterImpl>> WriterImpl::create(std::shared_ptr<Participa
   if (!pool) return pool.error();
   writer->pool_ = std::move(*pool);
   writer->pool_->set_collect([self] { self->collect(); });
+  writer->pool_->set_retired([self](std::uint32_t index) { self->send_retired(index); });
   if (options.qos.durability == Durability::kTransientLocal) writer->history_.resize(options.qos.depth);
   return writer;
 }
@@ -213,6 +214,7 @@ void WriterImpl::on_event(std::function<void(Event)> callback) {
 }
 
 void WriterImpl::notify(Event event) {  // with mutex_
+  if (event == Event::kMatched) participant_->graph_changed();
   if (!callback_) return;
   participant_->post([weak = weak_from_this(), event] {
     const std::shared_ptr<WriterImpl> writer = weak.lock();

@@ -31,6 +31,7 @@ struct TypeInfo {
   std::array<std::uint8_t, 16> hash{};
   std::string definition;
   std::uint32_t skeleton_bytes = 0;
+  bool fixed_size = false;              ///< the skeleton is the whole message (no strings, no sequences)
 };
 
 struct ParticipantOptions {
@@ -50,6 +51,8 @@ struct EndpointInfo {
 
 class Writer;
 class Reader;
+struct ReaderConnection;  // private to transport
+struct SegmentUse;
 
 /// This process's presence in one domain: its socket, its one background thread, its view of the graph.
 class Participant : public std::enable_shared_from_this<Participant> {
@@ -74,7 +77,7 @@ class Participant : public std::enable_shared_from_this<Participant> {
   // Graph queries: a snapshot of what is known now, own endpoints included.
   virtual std::vector<EndpointInfo> endpoints() const = 0;
   virtual std::vector<std::pair<std::string, std::int32_t>> nodes() const = 0;  ///< node name, pid
-  virtual std::uint64_t graph_version() const = 0;                               ///< changes whenever the graph does
+  virtual std::uint64_t graph_version() const = 0;  ///< changes with the graph and with what is matched
   /// Waits until graph_version() != seen or the timeout. timed_out otherwise.
   virtual Result<std::uint64_t> wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout) = 0;
 
@@ -142,10 +145,11 @@ class TakenSample {
   friend class ReaderImpl;
   const memory::ChunkHeader* header_ = nullptr;
   std::uint32_t size_bytes_ = 0;
-  std::uint32_t entry_ = 0;
+  std::uint64_t token_ = 0;  // of the release table
   std::uint64_t sequence_ = 0;
   std::int64_t reception_time_ns_ = 0;
-  struct ReaderConnection* connection_ = nullptr;  // counted
+  ReaderConnection* connection_ = nullptr;  // counted
+  SegmentUse* segment_ = nullptr;           // counted
 };
 
 class Reader {
@@ -171,9 +175,11 @@ class GuardCondition {
   ~GuardCondition();
   void trigger();
   bool exchange_triggered();  ///< reads and clears
+
+  struct State;  // private to transport
+
  private:
   friend class WaitSet;
-  struct State;
   std::shared_ptr<State> state_;
 };
 
@@ -191,8 +197,10 @@ class WaitSet {
   /// Returns true when some reader may have data, some guard was triggered, or wake() was called; false on timeout.
   Result<bool> wait(std::chrono::nanoseconds timeout);
   void wake();  ///< makes a running or the next wait() return; any thread
+
+  struct State;  // private to transport
+
  private:
-  struct State;
   std::shared_ptr<State> state_;
 };
 

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/memory/handle_queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <deque>
+#include <random>
+#include <utility>
+#include <vector>
+
+namespace baton::memory {
+namespace {
+
+using Producer = QueueProducer<StdPlatform>;
+using Consumer = QueueConsumer<StdPlatform>;
+using Ring = RingLayout<StdPlatform>;
+
+class HandleQueue : public testing::Test {
+ protected:
+  void make(std::uint32_t depth, std::uint32_t capacity = 0, std::uint64_t first_sequence = 1) {
+    if (capacity == 0) capacity = ring_capacity(depth);
+    ring_ = Ring::at(memory_, capacity);
+    producer_ = std::make_unique<Producer>(ring_, &cursor_, depth);
+    consumer_ = std::make_unique<Consumer>(ring_, &cursor_, first_sequence);
+  }
+  QueueStatus push(std::uint64_t handle) {
+    ++pushed_;
+    return producer_->push(handle, handle + 1000, static_cast<std::int64_t>(pushed_ * 10), pushed_,
+                           [this](std::uint64_t h, std::uint64_t entry) { evicted_.emplace_back(h, entry); });
+  }
+  std::uint64_t take() {
+    QueuedMessage message{};
+    const QueueStatus status = consumer_->take(&message);
+    EXPECT_EQ(status, QueueStatus::kOk);
+    EXPECT_EQ(message.entry, message.handle + 1000);
+    return message.handle;
+  }
+  QueueStatus look() {
+    QueuedMessage message{};
+    return consumer_->peek(&message);
+  }
+
+  alignas(kCacheLineBytes) std::byte memory_[4096] = {};
+  std::atomic<std::uint64_t> cursor_{0};
+  Ring ring_;
+  std::unique_ptr<Producer> producer_;
+  std::unique_ptr<Consumer> consumer_;
+  std::uint64_t pushed_ = 0;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> evicted_;
+};
+
+TEST_F(HandleQueue, IsEmptyAtFirst) {
+  make(4);
+  EXPECT_EQ(look(), QueueStatus::kEmpty);
+  EXPECT_FALSE(consumer_->ready());
+  EXPECT_EQ(consumer_->size(), 0U);
+}
+
+TEST_F(HandleQueue, GivesMessagesInOrderWithEverythingThatBelongsToThem) {
+  make(4);
+  push(7);
+  push(8);
+  QueuedMessage message{};
+  ASSERT_EQ(consumer_->peek(&message), QueueStatus::kOk);
+  EXPECT_EQ(message.handle, 7U);
+  EXPECT_EQ(message.entry, 1007U);
+  EXPECT_EQ(message.source_monotonic_ns, 10);
+  EXPECT_EQ(message.sequence, 1U);
+  EXPECT_EQ(message.position, 0U);
+  EXPECT_EQ(consumer_->size(), 2U);  // a peek takes nothing
+  EXPECT_TRUE(consumer_->try_take(message));
+  EXPECT_FALSE(consumer_->try_take(message)) << "a position can be taken once";
+  EXPECT_EQ(take(), 8U);
+  EXPECT_EQ(look(), QueueStatus::kEmpty);
+}
+
+TEST_F(HandleQueue, DropsTheOldestUnreadMessageWhenFull) {
+  make(2);
+  for (std::uint64_t handle = 1; handle <= 5; ++handle) EXPECT_EQ(push(handle), QueueStatus::kOk);
+  ASSERT_EQ(evicted_.size(), 3U);
+  EXPECT_EQ(evicted_[0], std::make_pair(std::uint64_t{1}, std::uint64_t{1001}));
+  EXPECT_EQ(evicted_[2].first, 3U);
+  EXPECT_EQ(take(), 4U);
+  EXPECT_EQ(take(), 5U);
+  EXPECT_EQ(consumer_->lost(), 3U);
+}
+
+TEST_F(HandleQueue, HoldsItsDepthWhenTheRingIsLarger) {
+  make(3, 8);
+  for (std::uint64_t handle = 1; handle <= 20; ++handle) push(handle);
+  EXPECT_EQ(consumer_->size(), 3U);
+  EXPECT_EQ(take(), 18U);
+}
+
+TEST_F(HandleQueue, ReleasesEvictedHandlesFromItsPrivateCopy) {
+  make(1);
+  push(7);
+  ring_.slots[0].handle.store(99);
+  push(8);
+  ASSERT_EQ(evicted_.size(), 1U);
+  EXPECT_EQ(evicted_[0].first, 7U);
+}
+
+TEST_F(HandleQueue, SaysWhetherAPushWouldEvict) {
+  make(2);
+  push(1);
+  EXPECT_FALSE(producer_->full());
+  push(2);
+  EXPECT_TRUE(producer_->full());
+  take();
+  EXPECT_FALSE(producer_->full());
+}
+
+TEST_F(HandleQueue, EvictsForAMemoryPolicyOnlyTheOldestUnreadMessage) {
+  make(4);
+  push(1);
+  push(2);
+  const auto note = [this](std::uint64_t h, std::uint64_t entry) { evicted_.emplace_back(h, entry); };
+  EXPECT_EQ(producer_->evict_oldest_if(2, note), QueueStatus::kEmpty);
+  EXPECT_EQ(producer_->evict_oldest_if(1, note), QueueStatus::kOk);
+  EXPECT_EQ(producer_->evict_oldest_if(1, note), QueueStatus::kEmpty);
+  EXPECT_EQ(take(), 2U);
+  EXPECT_EQ(producer_->evict_oldest_if(2, note), QueueStatus::kEmpty) << "a taken message is never evicted";
+  EXPECT_EQ(evicted_.size(), 1U);
+  EXPECT_EQ(consumer_->lost(), 1U);
+}
+
+TEST_F(HandleQueue, EvictsEverythingUnreadWhenTheSubscriptionEnds) {
+  make(4);
+  for (std::uint64_t handle = 1; handle <= 4; ++handle) push(handle);
+  take();
+  EXPECT_EQ(producer_->evict_all([this](std::uint64_t h, std::uint64_t entry) { evicted_.emplace_back(h, entry); }),
+            QueueStatus::kOk);
+  EXPECT_EQ(evicted_.size(), 3U);
+  EXPECT_EQ(look(), QueueStatus::kEmpty);
+}
+
+TEST_F(HandleQueue, CountsWhatWasLostFromTheFirstMessageOn) {
+  make(1, 1, 5);  // the connection starts with message 5
+  pushed_ = 4;
+  for (std::uint64_t handle = 1; handle <= 3; ++handle) push(handle);  // 5 and 6 are evicted
+  EXPECT_EQ(consumer_->lost(), 0U) << "not known before the next take";
+  take();
+  EXPECT_EQ(consumer_->lost(), 2U);
+  pushed_ = 9;  // 8 and 9 were refused for want of a release entry
+  push(4);
+  take();
+  EXPECT_EQ(consumer_->lost(), 4U);
+  EXPECT_EQ(consumer_->taken(), 2U);
+}
+
+TEST_F(HandleQueue, CountsFromTheFirstMessageSeenWhenTheFirstSequenceIsUnknown) {
+  make(2, 2, 0);
+  pushed_ = 100;
+  for (std::uint64_t handle = 1; handle <= 3; ++handle) push(handle);
+  take();
+  EXPECT_EQ(consumer_->lost(), 1U);
+}
+
+TEST_F(HandleQueue, ProducerReportsACursorBeyondItsHead) {
+  make(2);
+  push(1);
+  cursor_.store(5);
+  EXPECT_EQ(push(2), QueueStatus::kCorrupted);
+  EXPECT_TRUE(evicted_.empty());
+  cursor_.store(0);
+  EXPECT_EQ(push(3), QueueStatus::kCorrupted) << "once corrupted, always corrupted";
+  EXPECT_TRUE(producer_->corrupted());
+}
+
+TEST_F(HandleQueue, ProducerReportsACursorThatMovesBackwards) {
+  make(2);
+  push(1);
+  take();
+  push(2);
+  cursor_.store(0);
+  EXPECT_EQ(push(3), QueueStatus::kCorrupted);
+}
+
+TEST_F(HandleQueue, ConsumerReportsAnImplausibleHead) {
+  make(2);
+  push(1);
+  ring_.head->store(100);
+  EXPECT_EQ(look(), QueueStatus::kCorrupted);
+  EXPECT_TRUE(consumer_->ready()) << "so that a waiter meets the error";
+  EXPECT_EQ(consumer_->size(), 0U);
+  ring_.head->store(1);
+  cursor_.store(2);  // head behind the cursor
+  EXPECT_EQ(look(), QueueStatus::kCorrupted);
+}
+
+/// Words that change whenever somebody looks: the worst a hostile peer can do.
+struct RestlessPlatform {
+  template <class T>
+  class atomic {
+   public:
+    T load(std::memory_order) const noexcept { return value_ += step_; }
+    void store(T value, std::memory_order) noexcept { value_ = value; }
+    bool compare_exchange_strong(T& expected, T, std::memory_order, std::memory_order) noexcept {
+      expected = (value_ += step_);
+      return false;
+    }
+    mutable T value_{};
+    T step_{};
+  };
+  static void fence_seq_cst() noexcept {}
+};
+
+TEST(HandleQueueUnderAttack, ConsumerGivesUpOnACursorThatNeverRests) {
+  RingLayout<RestlessPlatform>::Word head, cursor;
+  RingSlot<RestlessPlatform> slots[2];
+  cursor.step_ = 3;
+  head.value_ = 1 << 20;
+  QueueConsumer<RestlessPlatform> consumer({&head, slots, 2}, &cursor);
+  QueuedMessage message{};
+  EXPECT_EQ(consumer.peek(&message), QueueStatus::kContended);
+  EXPECT_EQ(consumer.take(&message), QueueStatus::kContended);
+}
+
+TEST(HandleQueueUnderAttack, ProducerNeedsNoMoreStepsThanMessages) {
+  RingLayout<RestlessPlatform>::Word head, cursor;
+  RingSlot<RestlessPlatform> slots[4];
+  QueueProducer<RestlessPlatform> producer({&head, slots, 4}, &cursor, 4);
+  const auto none = [](std::uint64_t, std::uint64_t) { FAIL() << "nothing may be evicted by a lost CAS"; };
+  for (std::uint64_t i = 1; i <= 4; ++i) EXPECT_EQ(producer.push(i, i, 0, i, none), QueueStatus::kOk);
+  cursor.step_ = 1;
+  EXPECT_EQ(producer.evict_all(none), QueueStatus::kOk);  // ends because the cursor reaches head
+  EXPECT_EQ(producer.push(5, 5, 0, 5, none), QueueStatus::kCorrupted);
+}
+
+TEST_F(HandleQueue, BehavesLikeADequeUnderRandomOperations) {
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    std::mt19937 random(seed);
+    std::memset(memory_, 0, sizeof memory_);
+    cursor_.store(0);
+    pushed_ = 0;
+    evicted_.clear();
+    const auto depth = static_cast<std::uint32_t>(1 + random() % 9);
+    make(depth, ring_capacity(depth) << (random() % 2));
+    std::deque<std::uint64_t> expected;
+    std::uint64_t gone = 0, taken = 0;
+    for (int step = 0; step < 2000; ++step) {
+      switch (random() % 5) {
+        case 0:
+        case 1: {
+          const std::uint64_t handle = random();
+          if (expected.size() == depth) {
+            expected.pop_front();
+            ++gone;
+          }
+          expected.push_back(handle);
+          ASSERT_EQ(push(handle), QueueStatus::kOk);
+          break;
+        }
+        case 2:
+          if (expected.empty()) {
+            ASSERT_EQ(look(), QueueStatus::kEmpty);
+          } else {
+            ASSERT_EQ(take(), expected.front());
+            expected.pop_front();
+            ++taken;
+          }
+          break;
+        case 3: {
+          const std::uint64_t handle = expected.empty() ? 1 : expected[random() % expected.size()];
+          const bool oldest = !expected.empty() && expected.front() == handle;
+          const QueueStatus status = producer_->evict_oldest_if(
+              handle, [this](std::uint64_t h, std::uint64_t entry) { evicted_.emplace_back(h, entry); });
+          ASSERT_EQ(status, oldest ? QueueStatus::kOk : QueueStatus::kEmpty);
+          if (oldest) {
+            expected.pop_front();
+            ++gone;
+          }
+          break;
+        }
+        default: ASSERT_EQ(consumer_->size(), expected.size());
+      }
+      ASSERT_EQ(evicted_.size(), gone);
+      ASSERT_EQ(consumer_->taken(), taken);
+    }
+  }
+}
+
+TEST(RingCapacity, IsTheNextPowerOfTwo) {
+  EXPECT_EQ(ring_capacity(1), 1U);
+  EXPECT_EQ(ring_capacity(2), 2U);
+  EXPECT_EQ(ring_capacity(3), 4U);
+  EXPECT_EQ(ring_capacity(1000), 1024U);
+  EXPECT_EQ(Ring::bytes(4), 64U + 4U * 32U);
+}
+
+}  // namespace
+}  // namespace baton::memory

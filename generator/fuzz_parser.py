@@ -7,6 +7,8 @@ and the standard sets, written out as text. Findings and the corpus lie in out/f
 
 from __future__ import annotations
 
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -74,9 +76,17 @@ def seeds() -> list[bytes]:
     return result
 
 
-def main() -> None:
+def fuzz(options: list[str]) -> None:
+    """Does not return: libFuzzer ends the process."""
+    atheris.Setup([sys.argv[0], *options], check)
+    atheris.Fuzz()
+
+
+def main() -> int:
+    if len(sys.argv) > 2:
+        fuzz(sys.argv[2:])
     seconds = sys.argv[1] if len(sys.argv) > 1 else "60"
-    corpus, start = OUT / "corpus", OUT / "seeds"
+    corpus, start, log = OUT / "corpus", OUT / "seeds", OUT / "log.txt"
     for directory in (corpus, start):
         directory.mkdir(parents=True, exist_ok=True)
     for i, seed in enumerate(seeds()):
@@ -86,12 +96,22 @@ def main() -> None:
         "-timeout=10",
         "-rss_limit_mb=2048",
         "-max_len=2048",
-        "-print_final_stats=1",
         f"-artifact_prefix={OUT}/",
     ]
-    atheris.Setup([sys.argv[0], *options, *sys.argv[2:], str(corpus), str(start)], check)
-    atheris.Fuzz()
+    with log.open("w") as out:
+        code = subprocess.call(
+            [sys.executable, __file__, seconds, *options, str(corpus), str(start)], stdout=out, stderr=out
+        )
+    lines = log.read_text(errors="replace").splitlines()
+    if code:
+        print("\n".join(lines[-40:]))
+        print(f"fuzz_parser: a finding; the input lies in {OUT.relative_to(ROOT)}, more in {log.relative_to(ROOT)}")
+        return 1
+    edges = next((line.split()[3] for line in reversed(lines) if "DONE" in line and "cov:" in line), "?")
+    found = re.search(r"Done (\d+) runs", "\n".join(lines))
+    print(f"fuzz_parser: {found[1] if found else '?'} runs, {edges} edges covered")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

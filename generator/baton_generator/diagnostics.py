@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-
 _WIDEST = 200  # of a longer source line, the part around the error is shown
 
 

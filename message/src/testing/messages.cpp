@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "testing/messages.hpp"
 
+#include <cstring>
+#include <random>
+#include <string>
+
 namespace baton::message {
 namespace {
 
@@ -87,6 +91,36 @@ constexpr Field kMonsterFields[] = {
     seq("headers", K::kMessage, AT(Monster, headers), &kHeader, 2)};
 constexpr Type kMonster = make<Monster>("test/Monster", kMonsterFields, false);
 
+constexpr Field kScalarFields[] = {
+    one("flag", K::kBool, AT(Scalars, flag)),   one("i8", K::kInt8, AT(Scalars, i8)),
+    one("u8", K::kUint8, AT(Scalars, u8)),      one("i16", K::kInt16, AT(Scalars, i16)),
+    one("u16", K::kUint16, AT(Scalars, u16)),   one("i32", K::kInt32, AT(Scalars, i32)),
+    one("u32", K::kUint32, AT(Scalars, u32)),   one("i64", K::kInt64, AT(Scalars, i64)),
+    one("u64", K::kUint64, AT(Scalars, u64)),   one("f32", K::kFloat32, AT(Scalars, f32)),
+    one("f64", K::kFloat64, AT(Scalars, f64))};
+constexpr Type kScalars = make<Scalars>("test/Scalars", kScalarFields, true);
+
+constexpr Field kStringFields[] = {one("a", K::kString, AT(Strings, a)),
+                                   one("b", K::kString, AT(Strings, b)),
+                                   one("c", K::kString, AT(Strings, c)),
+                                   one("d", K::kString, AT(Strings, d)),
+                                   one("few", K::kString, AT(Strings, few), nullptr, 5),
+                                   seq("lines", K::kString, AT(Strings, lines)),
+                                   array("pair", K::kString, 2, AT(Strings, pair)),
+                                   one("wide", K::kWString, AT(Strings, wide)),
+                                   seq("wide_lines", K::kWString, AT(Strings, wide_lines))};
+constexpr Type kStrings = make<Strings>("test/Strings", kStringFields, false);
+
+constexpr Field kSequenceFields[] = {seq("flags", K::kBool, AT(Sequences, flags)),
+                                     seq("bytes", K::kUint8, AT(Sequences, bytes)),
+                                     seq("shorts", K::kInt16, AT(Sequences, shorts)),
+                                     seq("doubles", K::kFloat64, AT(Sequences, doubles)),
+                                     seq("few", K::kInt64, AT(Sequences, few), nullptr, 4),
+                                     array("numbers", K::kUint16, 3, AT(Sequences, numbers)),
+                                     seq("points", K::kMessage, AT(Sequences, points), &kPoint),
+                                     array("stamps", K::kMessage, 2, AT(Sequences, stamps), &kTime)};
+constexpr Type kSequences = make<Sequences>("test/Sequences", kSequenceFields, false);
+
 constexpr Type kEmpty = {"test/Empty", 1, 1, nullptr, 0, true, {}, ""};
 
 }  // namespace
@@ -98,6 +132,111 @@ const Type& TypeOf<Point32>::get() noexcept { return kPoint; }
 const Type& TypeOf<Channel>::get() noexcept { return kChannel; }
 const Type& TypeOf<PointCloud>::get() noexcept { return kCloud; }
 const Type& TypeOf<Monster>::get() noexcept { return kMonster; }
+const Type& TypeOf<Scalars>::get() noexcept { return kScalars; }
+const Type& TypeOf<Strings>::get() noexcept { return kStrings; }
+const Type& TypeOf<Sequences>::get() noexcept { return kSequences; }
 const Type& TypeOf<Empty>::get() noexcept { return kEmpty; }
 
+namespace testing {
+namespace {
+
+class Maker {
+ public:
+  explicit Maker(std::uint32_t seed) : random_(seed) {}
+
+  std::uint32_t word() { return static_cast<std::uint32_t>(random_()); }
+  std::uint32_t below(std::uint32_t n) { return word() % n; }
+  std::string text(std::uint32_t longest) {
+    std::string s(below(longest + 1), ' ');
+    for (char& c : s) c = static_cast<char>(random_());
+    return s;
+  }
+  std::u16string wide(std::uint32_t longest) {
+    std::u16string s(below(longest + 1), u' ');
+    for (char16_t& c : s) c = static_cast<char16_t>(random_());
+    return s;
+  }
+  template <class V>
+  void numbers(V& v, std::uint32_t most) {
+    v.resize(below(most + 1));
+    for (auto& x : v) x = static_cast<typename V::value_type>(below(1000));
+  }
+  void fill(Header& h) {
+    h.seq = word();
+    h.stamp = {static_cast<std::int32_t>(word()), below(1000000000)};
+    h.frame_id = text(20);
+  }
+  void fill(Channel& c) {
+    c.name = text(12);
+    numbers(c.values, 30);
+  }
+  void fill(Point32& p) { p = {static_cast<float>(below(100)), static_cast<float>(below(100)), 1.0f}; }
+  void fill(PointCloud& c) {
+    fill(c.header);
+    fill_all(c.points, 10);
+    fill_all(c.channels, 4);
+  }
+  template <class V>
+  void fill_all(V& v, std::uint32_t most) {
+    v.resize(below(most + 1));
+    for (auto& x : v) fill(x);
+  }
+
+ private:
+  std::mt19937 random_;
+};
+
+}  // namespace
+
+Monster make_monster(std::uint32_t seed) {
+  Maker make(seed);
+  Monster m;
+  m.flag = make.below(2) != 0;
+  m.i8 = static_cast<std::int8_t>(make.below(256));
+  m.u8 = static_cast<std::uint8_t>(make.below(256));
+  m.i16 = static_cast<std::int16_t>(make.below(65536));
+  m.u16 = static_cast<std::uint16_t>(make.below(65536));
+  m.i32 = static_cast<std::int32_t>(make.below(0xffffffff));
+  m.u32 = make.below(0xffffffff);
+  m.i64 = -static_cast<std::int64_t>(make.below(0xffffffff));
+  m.u64 = std::uint64_t{make.below(0xffffffff)} << 20;
+  m.f32 = static_cast<float>(make.below(100)) / 8;
+  m.f64 = make.below(100) / 16.0;
+  m.text = make.text(40);
+  m.short_text = make.text(8);
+  m.wide = make.wide(20);
+  m.short_wide = make.wide(4);
+  make.fill(m.header);
+  for (auto& n : m.numbers) n = static_cast<std::uint16_t>(make.below(65536));
+  for (auto& name : m.names) name = make.text(10);
+  for (auto& c : m.pair) make.fill(c);
+  for (auto& w : m.wides) w = make.wide(5);
+  m.flags.resize(make.below(9));
+  for (auto& f : m.flags) f = make.below(2) != 0;
+  make.numbers(m.bytes, make.below(8) == 0 ? 9000 : 50);
+  make.numbers(m.doubles, make.below(8) == 0 ? 700 : 9);
+  make.numbers(m.few, 4);
+  m.lines.resize(make.below(6));
+  for (auto& l : m.lines) l = make.text(30);
+  m.few_lines.resize(make.below(4));
+  for (auto& l : m.few_lines) l = make.text(5);
+  m.wide_lines.resize(make.below(4));
+  for (auto& l : m.wide_lines) l = make.wide(7);
+  make.fill_all(m.points, 9);
+  make.fill_all(m.channels, 5);
+  make.fill_all(m.clouds, 3);
+  make.fill_all(m.headers, 2);
+  return m;
+}
+
+const Type* find_type(const char* name) noexcept {
+  static constexpr const Type* kTypes[] = {&kImage,   &kTime,    &kHeader,  &kPoint,     &kChannel, &kCloud,
+                                           &kMonster, &kScalars, &kStrings, &kSequences, &kEmpty};
+  for (const Type* type : kTypes) {
+    if (std::strcmp(type->name, name) == 0) return type;
+  }
+  return nullptr;
+}
+
+}  // namespace testing
 }  // namespace baton::message

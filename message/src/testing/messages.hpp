@@ -86,6 +86,43 @@ struct Empty {
   std::uint8_t reserved = 0;
 };
 
+struct Scalars {
+  sfm::Bool flag;
+  std::int8_t i8 = 0;
+  std::uint8_t u8 = 0;
+  std::int16_t i16 = 0;
+  std::uint16_t u16 = 0;
+  std::int32_t i32 = 0;
+  std::uint32_t u32 = 0;
+  alignas(8) std::int64_t i64 = 0;
+  alignas(8) std::uint64_t u64 = 0;
+  float f32 = 0;
+  alignas(8) double f64 = 0;
+};
+
+struct Strings {
+  sfm::String a;
+  sfm::String b;
+  sfm::String c;
+  sfm::String d;
+  sfm::BoundedString<5> few;
+  sfm::Vector<sfm::String> lines;
+  std::array<sfm::String, 2> pair;
+  sfm::WString wide;
+  sfm::Vector<sfm::WString> wide_lines;
+};
+
+struct Sequences {
+  sfm::Vector<sfm::Bool> flags;
+  sfm::Vector<std::uint8_t> bytes;
+  sfm::Vector<std::int16_t> shorts;
+  sfm::Vector<double> doubles;
+  sfm::BoundedVector<std::int64_t, 4> few;
+  std::array<std::uint16_t, 3> numbers{};
+  sfm::Vector<Point32> points;
+  std::array<Time, 2> stamps{};
+};
+
 #define BATON_TEST_EQ(T, ...)                                       \
   inline bool operator==(const T& a, const T& b) { return __VA_ARGS__; } \
   inline bool operator!=(const T& a, const T& b) { return !(a == b); }
@@ -95,6 +132,13 @@ BATON_TEST_EQ(Header, a.seq == b.seq && a.stamp == b.stamp && a.frame_id == b.fr
 BATON_TEST_EQ(Point32, a.x == b.x && a.y == b.y && a.z == b.z)
 BATON_TEST_EQ(Channel, a.name == b.name && a.values == b.values)
 BATON_TEST_EQ(PointCloud, a.header == b.header && a.points == b.points && a.channels == b.channels)
+BATON_TEST_EQ(Scalars, a.flag == b.flag && a.i8 == b.i8 && a.u8 == b.u8 && a.i16 == b.i16 && a.u16 == b.u16 &&
+                           a.i32 == b.i32 && a.u32 == b.u32 && a.i64 == b.i64 && a.u64 == b.u64 && a.f32 == b.f32 &&
+                           a.f64 == b.f64)
+BATON_TEST_EQ(Strings, a.a == b.a && a.b == b.b && a.c == b.c && a.d == b.d && a.few == b.few && a.lines == b.lines &&
+                           a.pair == b.pair && a.wide == b.wide && a.wide_lines == b.wide_lines)
+BATON_TEST_EQ(Sequences, a.flags == b.flags && a.bytes == b.bytes && a.shorts == b.shorts && a.doubles == b.doubles &&
+                             a.few == b.few && a.numbers == b.numbers && a.points == b.points && a.stamps == b.stamps)
 BATON_TEST_EQ(Empty, a.reserved == b.reserved)
 BATON_TEST_EQ(Monster, a.flag == b.flag && a.i8 == b.i8 && a.u8 == b.u8 && a.i16 == b.i16 && a.u16 == b.u16 &&
                            a.i32 == b.i32 && a.u32 == b.u32 && a.i64 == b.i64 && a.u64 == b.u64 && a.f32 == b.f32 &&
@@ -105,6 +149,12 @@ BATON_TEST_EQ(Monster, a.flag == b.flag && a.i8 == b.i8 && a.u8 == b.u8 && a.i16
                            a.few_lines == b.few_lines && a.wide_lines == b.wide_lines && a.points == b.points &&
                            a.channels == b.channels && a.clouds == b.clouds && a.headers == b.headers)
 #undef BATON_TEST_EQ
+
+/// A value in which everything that can vary does; the same for the same seed.
+Monster make_monster(std::uint32_t seed);
+
+/// The types above by the name of their Type ("test/Image"), or null.
+const Type* find_type(const char* name) noexcept;
 
 }  // namespace baton::message::testing
 
@@ -123,6 +173,12 @@ template <>
 struct TypeOf<testing::PointCloud> { static const Type& get() noexcept; };
 template <>
 struct TypeOf<testing::Monster> { static const Type& get() noexcept; };
+template <>
+struct TypeOf<testing::Scalars> { static const Type& get() noexcept; };
+template <>
+struct TypeOf<testing::Strings> { static const Type& get() noexcept; };
+template <>
+struct TypeOf<testing::Sequences> { static const Type& get() noexcept; };
 template <>
 struct TypeOf<testing::Empty> { static const Type& get() noexcept; };
 }  // namespace baton::message

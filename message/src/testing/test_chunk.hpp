@@ -20,7 +20,8 @@ class TestChunk {
   TestChunk& operator=(const TestChunk&) = delete;
 
   std::byte* message() const noexcept { return message_; }
-  /// Skeleton and contents up to the end of the last content.
+  /// Skeleton and contents up to the end of the last content. The pool's answer is at least the right one only while it has
+  /// no gaps.
   std::size_t used_bytes() const noexcept;
   /// Content blocks alive. The pool does not tell: then -1.
   int blocks() const noexcept;

@@ -22,6 +22,7 @@ struct Slot {
   std::size_t skeleton = 0;
   std::size_t limit = 0;
   std::map<std::size_t, std::size_t> blocks;  // offset -> bytes
+  bool freed = false;                         // gaps are filled only once a block was freed: alignment gaps are not
 };
 
 std::byte* window() {
@@ -70,11 +71,13 @@ void* content_allocate(const void* owner, std::size_t bytes, std::size_t alignme
   Slot& s = slot_of(owner);
   if (bytes == 0) die("allocation of 0 bytes");
   maybe_fail();
-  std::size_t at = s.skeleton;
-  for (const auto& [offset, size] : s.blocks) {
-    at = (at + alignment - 1) & ~(alignment - 1);
-    if (at + bytes <= offset) break;
-    at = offset + size;
+  std::size_t at = s.freed ? s.skeleton : used(s);
+  if (s.freed) {
+    for (const auto& [offset, size] : s.blocks) {
+      at = (at + alignment - 1) & ~(alignment - 1);
+      if (at + bytes <= offset) break;
+      at = offset + size;
+    }
   }
   at = (at + alignment - 1) & ~(alignment - 1);
   if (at + bytes > s.limit) throw Exception({Errc::message_too_large, "fake limit"});
@@ -104,6 +107,7 @@ std::size_t content_capacity(const void* owner, const void* content) {
 void content_free(const void* owner, void* content) noexcept {
   Slot& s = slot_of(owner);
   if (s.blocks.erase(static_cast<std::size_t>(static_cast<std::byte*>(content) - base_of(s))) != 1) die("double free");
+  s.freed = true;
 }
 
 }  // namespace baton::memory
@@ -122,6 +126,8 @@ TestChunk::TestChunk(std::size_t skeleton_bytes, std::size_t max_bytes) : state_
     s.skeleton = skeleton_bytes;
     s.limit = max_bytes < kSlot ? max_bytes : kSlot;
     s.blocks.clear();
+    s.freed = false;
+    madvise(base_of(s), kSlot, MADV_DONTNEED);  // zero again
     state_->slot = &s;
     message_ = base_of(s);
     return;

@@ -41,7 +41,7 @@ TEST(LoanBuilder, DecodesAMessageThatTheGeneratedTypeReads) {
   cloud->channels[1].name = "a longer name than there was room for";
   EXPECT_EQ(cloud->channels[0].name, "uv");
   EXPECT_EQ(cloud->points[1].z, 6.0F);
-  EXPECT_TRUE(validate(codec.type(), chunk.message(), static_cast<std::uint32_t>(chunk.used_bytes())).ok());
+  EXPECT_TRUE(validate(codec.type(), chunk.message(), 4096).ok());
 }
 
 TEST(LoanBuilder, GivesTheSameBytesInALoanAsInAFlatBuffer) {
@@ -61,11 +61,7 @@ TEST(LoanBuilder, GivesTheSameBytesInALoanAsInAFlatBuffer) {
   codec.decode(bytes_of(wire), loan_builder).or_throw();
 
   EXPECT_EQ(to_hex(loan.message(), loan.used_bytes()), to_hex(flat));
-  auto expected = monster;  // CDR has no Header.seq
-  expected.header.seq = 0;
-  for (auto& header : expected.headers) header.seq = 0;
-  for (auto& cloud : expected.clouds) cloud.header.seq = 0;
-  EXPECT_TRUE(*reinterpret_cast<const testing::Monster*>(loan.message()) == expected);
+  EXPECT_TRUE(*reinterpret_cast<const testing::Monster*>(loan.message()) == monster);
 }
 
 TEST(LoanBuilder, ReportsALoanThatIsTooSmall) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "baton/os/fork.hpp"
+#include "parse_size.hpp"
 #include "pool_segment.hpp"
 
 namespace baton::memory {
@@ -31,9 +32,17 @@ std::uint32_t limit_of(const Slot& slot) noexcept {
 }
 
 [[noreturn]] void throw_too_large(const Slot& slot, std::size_t wanted) {
-  throw Exception({Errc::message_too_large, "a message cannot grow by a content of " + std::to_string(wanted) +
-                                                " bytes: its slot holds " + std::to_string(limit_of(slot)) +
+  throw Exception({Errc::message_too_large, "a message of " + format_size(slot.book.end()) + " cannot grow by a content of " +
+                                                format_size(wanted) + ": its slot holds " + format_size(limit_of(slot)) +
                                                 "; raise max_message_bytes (at most 2 GiB)"});
+}
+
+// Memory for the message's first `bytes`; throws if there is none.
+void back(Slot& slot, std::size_t bytes) {
+  const Result<void> backed = slot.segment->back(slot, sizeof(ChunkHeader) + bytes);
+  if (backed.ok()) return;
+  slot.segment->budget->missed.store(sizeof(ChunkHeader) + bytes, std::memory_order_relaxed);
+  throw Exception({backed.error().code, "while growing a message to " + format_size(bytes) + ": " + backed.error().message});
 }
 
 std::uint32_t offset_in(const Slot& slot, const void* content) noexcept {
@@ -46,12 +55,14 @@ void* content_allocate(const void* owner, std::size_t bytes, std::size_t alignme
   Slot& slot = loan_of(owner);
   const std::uint32_t limit = limit_of(slot);
   if (bytes > limit) throw_too_large(slot, bytes);
+  if (bytes == 0) bytes = 1;  // an address of its own
   const auto offset = slot.book.allocate(static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(alignment), limit);
   if (!offset) throw_too_large(slot, bytes);
-  const Result<void> backed = slot.segment->back(slot, sizeof(ChunkHeader) + *offset + bytes);
-  if (!backed.ok()) {
+  try {
+    back(slot, *offset + bytes);
+  } catch (...) {
     slot.book.cancel(*offset);
-    throw Exception(backed.error());
+    throw;
   }
   return slot.message() + *offset;
 }
@@ -59,9 +70,8 @@ void* content_allocate(const void* owner, std::size_t bytes, std::size_t alignme
 bool content_resize_in_place(const void* owner, void* content, std::size_t new_bytes) {
   Slot& slot = loan_of(owner);
   const std::uint32_t offset = offset_in(slot, content);
-  if (new_bytes > slot.book.room(offset, limit_of(slot))) return false;
-  const Result<void> backed = slot.segment->back(slot, sizeof(ChunkHeader) + offset + new_bytes);
-  if (!backed.ok()) throw Exception(backed.error());
+  if (new_bytes == 0 || new_bytes > slot.book.room(offset, limit_of(slot))) return false;
+  back(slot, offset + new_bytes);
   slot.book.resize(offset, static_cast<std::uint32_t>(new_bytes));
   return true;
 }

@@ -23,4 +23,15 @@ std::optional<std::size_t> parse_size(const std::string& text) {
   return static_cast<std::size_t>(number << shift);
 }
 
+std::string format_size(std::size_t bytes) {
+  static constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  unsigned unit = 0;
+  std::size_t whole = bytes, tenths = 0;
+  for (; whole >= 1024 && unit < 4; ++unit) {
+    tenths = whole % 1024 * 10 / 1024;
+    whole /= 1024;
+  }
+  return std::to_string(whole) + (tenths ? "." + std::to_string(tenths) : "") + " " + kUnits[unit];
+}
+
 }  // namespace baton::memory

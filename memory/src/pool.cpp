@@ -8,6 +8,7 @@
 
 #include "baton/os/crash_point.hpp"
 #include "baton/os/sparse_memory.hpp"
+#include "parse_size.hpp"
 #include "pool_segment.hpp"
 
 namespace baton::memory {
@@ -16,12 +17,15 @@ namespace {
 constexpr std::size_t kDefaultLimit = std::size_t{1} << 30;
 constexpr std::uint32_t kDefaultSlots = 256;
 
-// Published slots of one class, by age.
+// Published slots of all classes and segments, by age.
 struct AgeList {
   Slot* oldest = nullptr;
   Slot* newest = nullptr;
 
+  std::uint64_t next_age = 1;
+
   void append(Slot* slot) noexcept {
+    slot->age = next_age++;
     slot->older = newest;
     slot->newer = nullptr;
     (newest ? newest->newer : oldest) = slot;
@@ -30,6 +34,12 @@ struct AgeList {
   void remove(Slot* slot) noexcept {
     (slot->older ? slot->older->newer : oldest) = slot->newer;
     (slot->newer ? slot->newer->older : newest) = slot->older;
+  }
+  /// The oldest slot published after `age`. Asked by age, since what was next may be gone together with its segment.
+  Slot* after(std::uint64_t age) const noexcept {
+    Slot* slot = oldest;
+    while (slot && slot->age <= age) slot = slot->newer;
+    return slot;
   }
 };
 
@@ -40,23 +50,27 @@ struct Pool::State {
   Evict evict;
   std::function<void(std::uint32_t, int, std::uint64_t)> on_segment;
   std::function<void()> collect;
+  std::function<void(std::uint32_t)> retired;
   Budget budget;
   std::vector<std::unique_ptr<PoolSegment>> segments;  // by index; null once retired and unmapped
   PoolSegment* current = nullptr;
   std::array<std::vector<Slot*>, kClasses + 1> free;   // last in, first out; of the current segment only
-  std::array<AgeList, kClasses + 1> published;
+  std::array<std::size_t, kClasses> class_slots{};     // slots ever carved in the current segment
+  AgeList published;
   std::size_t loaned = 0, published_slots = 0;
   std::size_t expected_bytes = 0;  // the largest unsized message so far: what the next one will probably need
 
   Result<void> ensure_segment();
   Slot* slot_of(Handle handle) const noexcept;
   Slot* pop_free(unsigned size_class, std::size_t wanted_bytes) noexcept;
+  Slot* pop_larger(unsigned size_class, std::size_t wanted_bytes) noexcept;
   Result<Slot*> fresh(unsigned size_class, std::size_t wanted_bytes);
   Slot* reclaim(unsigned size_class, std::size_t wanted_bytes);
   Result<Slot*> find(unsigned size_class, std::size_t wanted_bytes);
   Result<Chunk> start_loan(Slot* slot, std::size_t backed_bytes, std::size_t skeleton_bytes);
   void recycle(Slot* slot) noexcept;
   void drop_if_empty(PoolSegment* segment) noexcept;
+  void retire(std::function<void(std::uint32_t)> on_retired);
 };
 
 Result<std::unique_ptr<Pool>> Pool::create(const PoolOptions& given, Evict evict,
@@ -85,11 +99,14 @@ Pool::~Pool() = default;
 
 Result<void> Pool::State::ensure_segment() {
   if (current) return {};
+  if (segments.size() > UINT16_MAX)
+    return Error{Errc::limit_reached, "this publisher has retired 65536 data segments, and a handle can name no more; make a new publisher"};
   Result<std::unique_ptr<PoolSegment>> made =
       PoolSegment::create(static_cast<std::uint32_t>(segments.size()), options, &budget);
   if (!made.ok()) return made.error();
   BATON_CRASH_POINT("loan.segment_created");
   PoolSegment* segment = made->get();
+  free[kLargeClass].reserve(segment->large.size());
   if (options.prefault) {
     // Whole slots, as many as the limit pays for: later loans take these first.
     for (Slot& slot : segment->large) {
@@ -113,23 +130,26 @@ Slot* Pool::State::slot_of(Handle handle) const noexcept {
   return segments[index]->find_slot(handle_offset(handle));
 }
 
-// The warmest free slot that has memory for `wanted_bytes`, else the warmest.
+// The warmest free slot that has memory for `wanted_bytes`, else the one that needs least, if the budget has that.
 Slot* Pool::State::pop_free(unsigned size_class, std::size_t wanted_bytes) noexcept {
   std::vector<Slot*>& list = free[size_class];
-  if (list.empty()) return nullptr;
-  constexpr std::size_t kLook = 16;
-  for (std::size_t back = 0; back < std::min(kLook, list.size()); ++back) {
-    auto it = list.end() - 1 - static_cast<std::ptrdiff_t>(back);
-    if ((*it)->backed < wanted_bytes) continue;
-    Slot* slot = *it;
-    list.erase(it);
-    return slot;
+  std::size_t best = list.size();
+  for (std::size_t i = list.size(); i-- > 0;) {
+    if (best == list.size() || list[i]->backed > list[best]->backed) best = i;
+    if (list[i]->backed >= wanted_bytes) break;
   }
-  // None is big enough: one that has to grow anyway, if the budget has room for that.
-  Slot* slot = list.back();
-  if (wanted_bytes - slot->backed > budget.left()) return nullptr;
-  list.pop_back();
+  if (best == list.size()) return nullptr;
+  Slot* slot = list[best];
+  if (slot->backed < wanted_bytes && wanted_bytes - slot->backed > budget.left()) return nullptr;
+  list.erase(list.begin() + static_cast<std::ptrdiff_t>(best));
   return slot;
+}
+
+// A free slot of a larger class: rather a slot too large than a message dropped.
+Slot* Pool::State::pop_larger(unsigned size_class, std::size_t wanted_bytes) noexcept {
+  while (++size_class <= kLargeClass)
+    if (Slot* slot = pop_free(size_class, wanted_bytes)) return slot;
+  return nullptr;
 }
 
 Result<Slot*> Pool::State::fresh(unsigned size_class, std::size_t wanted_bytes) {
@@ -142,25 +162,28 @@ Result<Slot*> Pool::State::fresh(unsigned size_class, std::size_t wanted_bytes) 
   if (!run.ok()) return run.error();
   if (!*run) return static_cast<Slot*>(nullptr);
   std::vector<Slot>& slots = (*run)->slots;
+  class_slots[size_class] += slots.size();
+  free[size_class].reserve(class_slots[size_class]);  // so that giving a slot back never allocates
   for (std::size_t i = slots.size(); i-- > 1;) free[size_class].push_back(&slots[i]);
   return &slots[0];
 }
 
-// TZC III-E. Whatever has no reference is in the free list already (lazy release costs nothing), so what is left to release is
-// what waits unread in queues; a sample being read keeps its reference and is passed over.
+// TZC III-E. Whatever has no reference is in a free list already (lazy release costs nothing), so what is left to release waits
+// unread in queues or in the publisher's history: in TZC's words nobody uses it yet. A sample being read keeps its reference
+// whatever evict() does. Always from the oldest on: queues give way only at their oldest end.
+//   best effort:   every message, until the new one fits
+//   medium effort: the same, at most `attempts` messages looked at
+//   worst effort:  ends at the first message that is in use, so that the newer ones stay
 Slot* Pool::State::reclaim(unsigned size_class, std::size_t wanted_bytes) {
-  if (options.policy == Policy::kWorstEffort || !evict) return nullptr;  // the oldest message is still in use
+  if (!evict) return nullptr;
   std::uint32_t attempts = options.policy == Policy::kMediumEffort ? options.attempts : UINT32_MAX;
-  Slot* slot = published[size_class].oldest;
-  while (slot && attempts > 0) {
-    Slot* next = slot->newer;
-    const Handle handle = slot->handle();
-    --attempts;
-    evict(handle);
+  std::uint64_t age = 0;
+  for (Slot* slot = published.oldest; slot && attempts > 0; slot = published.after(age), --attempts) {
+    age = slot->age;
+    evict(slot->handle());
     if (Slot* found = pop_free(size_class, wanted_bytes)) return found;
-    if (!next) return nullptr;
-    // Evicting may have freed others too (a reader's queue gives way from its oldest on); then start over: there was progress.
-    slot = next->state == Slot::State::kPublished ? next : published[size_class].oldest;
+    if (Slot* found = pop_larger(size_class, wanted_bytes)) return found;
+    if (options.policy == Policy::kWorstEffort && published.oldest && published.oldest->age <= age) return nullptr;
   }
   return nullptr;
 }
@@ -174,7 +197,16 @@ Result<Slot*> Pool::State::find(unsigned size_class, std::size_t wanted_bytes) {
   }
   Result<Slot*> slot = fresh(size_class, wanted_bytes);
   if (slot.ok() && *slot) return slot;
+  if (Slot* larger = pop_larger(size_class, wanted_bytes)) return larger;
   if (Slot* reclaimed = reclaim(size_class, wanted_bytes)) return reclaimed;
+  if (!slot.ok() && slot.error().code != Errc::limit_reached) return slot;
+  // The limit is used up by free slots, none of them large enough: start anew if nobody holds a message.
+  if (current->live == 0 && retired && wanted_bytes <= budget.limit && budget.left() < wanted_bytes) {
+    retire(retired);
+    if (Result<void> ready = ensure_segment(); !ready.ok()) return ready.error();
+    slot = fresh(size_class, wanted_bytes);
+    if (slot.ok() && *slot) return slot;
+  }
   if (!slot.ok()) return slot;
   // A slot that must grow beyond what the limit seems to allow: its message may turn out smaller than the last ones.
   if (size_class == kLargeClass && !free[size_class].empty()) {
@@ -184,12 +216,12 @@ Result<Slot*> Pool::State::find(unsigned size_class, std::size_t wanted_bytes) {
   }
   if (size_class == kLargeClass && current->large_used < current->large.size() && budget.left() >= os::page_bytes())
     return &current->large[current->large_used++];
-  const char* what = options.policy == Policy::kWorstEffort ? " (policy worst effort: the oldest message is still in use)" : "";
+  const char* what = options.policy == Policy::kWorstEffort ? " (policy kWorstEffort: the oldest message is still in use)" : "";
   return Error{Errc::limit_reached,
-               "no memory for a message of " + std::to_string(wanted_bytes) + " bytes: " + std::to_string(published_slots) +
+               "no memory for a message of " + format_size(wanted_bytes) + ": " + std::to_string(published_slots) +
                    " messages are held by readers or history, " + std::to_string(loaned) + " are on loan, " +
-                   std::to_string(budget.backed.load(std::memory_order_relaxed)) + " of " + std::to_string(budget.limit) +
-                   " bytes are used" + what + "; release samples, or raise memory_limit_bytes or slots"};
+                   format_size(budget.backed.load(std::memory_order_relaxed)) + " of " + format_size(budget.limit) +
+                   " are used" + what + "; release samples, or raise memory_limit_bytes or slots"};
 }
 
 Result<Chunk> Pool::State::start_loan(Slot* slot, std::size_t backed_bytes, std::size_t skeleton_bytes) {
@@ -234,7 +266,9 @@ Result<Chunk> Pool::loan_growing(std::size_t skeleton_bytes) {
   State& s = *state_;
   if (Result<void> ready = s.ensure_segment(); !ready.ok()) return ready.error();
   const std::size_t needed = skeleton_bytes + sizeof(ChunkHeader);
-  Result<Slot*> slot = s.find(kLargeClass, std::max(needed, s.expected_bytes));
+  // What was learned is a guess: it must not ask for more than could ever be had.
+  const std::size_t guess = std::max(s.expected_bytes, s.budget.missed.exchange(0, std::memory_order_relaxed));
+  Result<Slot*> slot = s.find(kLargeClass, std::max(needed, std::min(guess, s.budget.limit)));
   if (!slot.ok()) return slot.error();
   return s.start_loan(*slot, needed, skeleton_bytes);
 }
@@ -271,7 +305,7 @@ void Pool::publish(const Chunk& chunk) noexcept {
     s.expected_bytes = std::max(s.expected_bytes - s.expected_bytes / 64, slot->book.end() + sizeof(ChunkHeader));
   slot->state = Slot::State::kPublished;
   slot->references = 1;
-  s.published[slot->size_class].append(slot);
+  s.published.append(slot);
   --s.loaned;
   ++s.published_slots;
 }
@@ -284,23 +318,29 @@ void Pool::release(Handle handle) noexcept {
   State& s = *state_;
   Slot* slot = s.slot_of(handle);
   if (!slot || slot->state != Slot::State::kPublished || --slot->references > 0) return;
-  s.published[slot->size_class].remove(slot);
+  s.published.remove(slot);
   --s.published_slots;
   s.recycle(slot);
 }
 
 void Pool::set_collect(std::function<void()> collect) { state_->collect = std::move(collect); }
 
-void Pool::retire_segment(std::function<void(std::uint32_t)> on_retired) {
-  State& s = *state_;
-  if (!s.current) return;
-  PoolSegment* old = s.current;
+void Pool::set_retired(std::function<void(std::uint32_t)> on_retired) { state_->retired = std::move(on_retired); }
+
+void Pool::State::retire(std::function<void(std::uint32_t)> on_retired) {
+  PoolSegment* old = current;
   old->retired = true;
   old->on_retired = std::move(on_retired);
-  for (std::vector<Slot*>& list : s.free) list.clear();
-  s.current = nullptr;
-  s.expected_bytes = 0;
-  s.drop_if_empty(old);
+  for (std::vector<Slot*>& list : free) list.clear();
+  class_slots = {};
+  current = nullptr;
+  drop_if_empty(old);
+}
+
+void Pool::retire_segment(std::function<void(std::uint32_t)> on_retired) {
+  if (!state_->current) return;
+  state_->expected_bytes = 0;
+  state_->retire(std::move(on_retired));
 }
 
 Pool::Account Pool::account() const noexcept {

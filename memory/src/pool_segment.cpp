@@ -9,6 +9,7 @@
 #include "baton/os/crash_point.hpp"
 #include "baton/os/fork.hpp"
 #include "baton/os/sparse_memory.hpp"
+#include "parse_size.hpp"
 
 namespace baton::memory {
 namespace {
@@ -26,8 +27,8 @@ Result<void> Budget::grow(std::size_t bytes) {
   const std::size_t now = backed.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   if (now > limit) {
     backed.fetch_sub(bytes, std::memory_order_relaxed);
-    return Error{Errc::limit_reached, "the publisher's memory limit of " + std::to_string(limit) + " bytes does not allow " +
-                                          std::to_string(now) + "; raise memory_limit_bytes, release samples sooner, or trim()"};
+    return Error{Errc::limit_reached, "publisher memory limit of " + format_size(limit) + " reached (" + format_size(now) +
+                                          " needed); raise memory_limit_bytes, release samples sooner, or trim()"};
   }
   Result<void> allowed = account_grow(bytes);
   if (!allowed.ok()) backed.fetch_sub(bytes, std::memory_order_relaxed);

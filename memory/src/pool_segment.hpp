@@ -35,7 +35,8 @@ struct Slot {
   std::uint32_t references = 0; ///< kPublished only
   State state = State::kFree;
   std::uint8_t size_class = 0;
-  Slot* older = nullptr;        ///< kPublished: age order within the class
+  std::uint64_t age = 0;        ///< kPublished: counts publications
+  Slot* older = nullptr;        ///< kPublished: neighbours in age
   Slot* newer = nullptr;
   ContentBook book;             ///< kLoaned only; its memory stays with the slot
 
@@ -54,6 +55,7 @@ struct Run {
 struct Budget {
   std::size_t limit = 0;
   std::atomic<std::size_t> backed{0};  // a sum that orders nothing else: relaxed
+  std::atomic<std::size_t> missed{0};  // what a loan last failed to grow to, for the next loan's choice of a slot: relaxed
 
   Result<void> grow(std::size_t bytes);
   void shrink(std::size_t bytes) noexcept;

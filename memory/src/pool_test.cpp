@@ -184,7 +184,10 @@ INSTANTIATE_TEST_SUITE_P(
                       PolicyCase{Policy::kMediumEffort, 1, {false, false, false}, 0},
                       PolicyCase{Policy::kMediumEffort, 1, {true, false, false}, -1},
                       PolicyCase{Policy::kMediumEffort, 2, {true, false, false}, 1},
-                      PolicyCase{Policy::kWorstEffort, 0, {false, false, false}, -1},
+                      PolicyCase{Policy::kMediumEffort, 3, {true, true, true}, -1},
+                      PolicyCase{Policy::kWorstEffort, 0, {false, false, false}, 0},
+                      PolicyCase{Policy::kWorstEffort, 0, {false, true, true}, 0},
+                      PolicyCase{Policy::kWorstEffort, 0, {true, false, false}, -1},
                       PolicyCase{Policy::kWorstEffort, 0, {true, true, true}, -1}));
 
 TEST_F(PoolTest, MediumEffortWithoutAttemptsIsRefused) {
@@ -222,6 +225,53 @@ TEST_F(PoolTest, ARetiredSegmentIsUnmappedWithItsLastMessage) {
   EXPECT_EQ(retired, std::vector<std::uint32_t>{0});
   EXPECT_EQ(pool->account().segments, 1u);
   EXPECT_EQ(Window::find(old.header), nullptr);
+}
+
+TEST_F(PoolTest, MemoryStrandedInFreeSlotsIsHadAgainByANewSegment) {
+  PoolOptions options = small();
+  options.memory_limit_bytes = 3 * kMiB / 2;
+  auto pool = make(options);
+  std::vector<std::uint32_t> retired;
+  pool->set_retired([&](std::uint32_t index) { retired.push_back(index); });
+  Chunk chunks[3];
+  for (Chunk& chunk : chunks) {
+    chunk = *pool->loan_growing(16);
+    content_allocate(chunk.message(), 400 << 10, 1);
+  }
+  for (Chunk& chunk : chunks) pool->abandon(chunk);
+  Chunk big = *pool->loan_growing(16);
+  EXPECT_THROW(content_allocate(big.message(), 900 << 10, 1), Exception);
+  pool->abandon(big);
+  big = *pool->loan_growing(16);  // it knows by now what is wanted
+  EXPECT_EQ(retired, std::vector<std::uint32_t>{0});
+  EXPECT_NE(content_allocate(big.message(), 900 << 10, 1), nullptr);
+  EXPECT_LE(pool->account().backed_bytes, options.memory_limit_bytes);
+  ASSERT_EQ(announced.size(), 2u);
+}
+
+TEST_F(PoolTest, AMessageOfAnotherSizeClassThatIsOlderGivesWayFirst) {
+  // Queues give way only at their oldest end, whatever the class of the slot that is short.
+  PoolOptions options = small(Policy::kBestEffort);
+  options.memory_limit_bytes = 2 * (64 << 10);
+  std::vector<Handle> queue;
+  Pool* pool_pointer = nullptr;
+  auto pool = make(options, [&](Handle oldest) {
+    if (queue.empty() || queue.front() != oldest) return false;
+    queue.erase(queue.begin());
+    pool_pointer->release(oldest);
+    return true;
+  });
+  pool_pointer = pool.get();
+  const auto publish = [&](std::size_t bytes) {
+    Result<Chunk> chunk = pool->loan_sized(bytes, 16);
+    ASSERT_TRUE(chunk.ok()) << chunk.error().message;
+    pool->publish(*chunk);
+    queue.push_back(chunk->handle);
+  };
+  publish(100);      // a run of 256-byte slots
+  publish(60'000);   // a run of one slot
+  publish(60'001);   // takes the place of the second, after the first gave way
+  EXPECT_EQ(queue.size(), 1u);
 }
 
 TEST_F(PoolTest, AMessageAboveTwoGiBIsRefused) {

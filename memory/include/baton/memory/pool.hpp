@@ -21,7 +21,7 @@ namespace baton::memory {
 enum class Policy : std::uint8_t {
   kBestEffort,    ///< evict and reclaim old messages, oldest first, until the new one fits or nothing is left
   kMediumEffort,  ///< the same, at most `attempts` times (default)
-  kWorstEffort,   ///< if the oldest message is still in use, the new one is refused
+  kWorstEffort,   ///< from the oldest on, up to the first message that is being read: if that is the oldest, the new one is refused
 };
 
 struct PoolOptions {
@@ -74,6 +74,10 @@ class Pool {
   void release(Handle handle) noexcept;
   /// Called by loan paths before taking a fresh slot: the transport's hook to collect released entries of all connections.
   void set_collect(std::function<void()> collect);
+  /// `on_retired(index)` is called when a segment that the pool retired of itself is unmapped: memory that free slots hold cannot
+  /// be moved to a slot that needs more, so a pool without any message alive starts anew when its limit is used up that way.
+  /// Without this hook it never does, since readers would keep the old segment.
+  void set_retired(std::function<void(std::uint32_t index)> on_retired);
 
   /// Starts a new segment; the old one is unmapped when its last chunk is released. `on_retired(index)` then.
   void retire_segment(std::function<void(std::uint32_t index)> on_retired);

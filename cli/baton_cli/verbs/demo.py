@@ -53,7 +53,7 @@ def default_video() -> Path:
 
 def find_program() -> Path:
     """baton_demo of this checkout's release build, or on the PATH."""
-    checkout = Path(__file__).resolve().parents[2]
+    checkout = Path(__file__).resolve().parents[3]
     for candidate in (checkout / "build" / "release" / "bin" / "baton_demo", shutil.which("baton_demo")):
         if candidate and Path(candidate).is_file():
             return Path(candidate)
@@ -149,46 +149,29 @@ def cpu_per_message(step: Step) -> float:
 
 
 def microseconds(value: float) -> str:
-    return f"{value:.0f} µs" if value < 1000 else f"{value / 1000:.2f} ms"
+    if value < 1000:
+        return f"{value:.0f} µs"
+    return f"{value / 1000:.2f} ms" if value < 10_000 else f"{value / 1000:.0f} ms"
 
 
 def table(steps: list[Step]) -> Table:
-    result = Table(
-        title="One camera, three receivers (detector, recorder, viewer), each a process",
-        caption="latency: from 'frame complete' to the callback, median over the receivers; "
-        "copies: passes over the whole payload per frame, all processes; CPU: all receivers, per frame",
-    )
-    for name, justify in (
-        ("frame", "left"),
-        ("transport", "left"),
-        ("state", "left"),
-        ("rate", "right"),
-        ("latency p50", "right"),
-        ("p99", "right"),
-        ("max", "right"),
-        ("send", "right"),
-        ("copies", "right"),
-        ("CPU", "right"),
-        ("lost", "right"),
-    ):
-        result.add_column(name, justify=justify)
+    result = Table(title="One camera, three receivers (detector, recorder, viewer), each a process",
+                   caption="p50, p99, max: from 'frame complete' to the callback · copies: passes over the whole\n"
+                           "payload per frame, all processes · CPU: all receivers, per frame", caption_justify="left")
+    for name in ("frame", "transport"):
+        result.add_column(name, no_wrap=True)
+    for name in ("rate", "p50", "p99", "max", "copies", "CPU", "lost"):
+        result.add_column(name, justify="right", no_wrap=True)
     for step in steps:
         reports = step.receivers()
-        row = [step.size, TRANSPORTS[step.transport], step.state]
+        row = [step.size, TRANSPORTS[step.transport]]
         if reports:
             latency = [report["latency_us"] for report in reports]
             middle = sorted(entry["p50"] for entry in latency)[len(latency) // 2]
-            camera = step.reports.get("camera", {})
-            row += [
-                f"{sum(report['rate_hz'] for report in reports) / len(reports):.1f} Hz",
-                microseconds(middle),
-                microseconds(max(entry["p99"] for entry in latency)),
-                microseconds(max(entry["max"] for entry in latency)),
-                microseconds(camera["latency_us"]["p50"]) if camera else "",
-                f"{copies_per_message(step):.1f}",
-                microseconds(cpu_per_message(step)),
-                str(sum(report["lost"] for report in step.reports.values())),
-            ]
+            row += [f"{sum(report['rate_hz'] for report in reports) / len(reports):.1f} Hz", microseconds(middle),
+                    microseconds(max(entry["p99"] for entry in latency)), microseconds(max(entry["max"] for entry in latency)),
+                    f"{copies_per_message(step):.1f}", microseconds(cpu_per_message(step)),
+                    str(sum(report["lost"] for report in step.reports.values()))]
         style = {"running": "bold", "waiting": "dim"}.get(step.state, "")
         result.add_row(*row, style=style, end_section=step.transport == list(TRANSPORTS)[-1])
     return result
@@ -257,7 +240,7 @@ def summary(steps: list[Step]) -> list[str]:
     return lines
 
 
-@click.command()
+@click.command(name="demo")
 @click.option("--seconds", default=6.0, show_default=True, type=click.FloatRange(min=0.5), help="Length of each step.")
 @click.option("--rate", default=15.0, show_default=True, type=click.FloatRange(min=0.1), help="Frames per second.")
 @click.option("--size", "sizes", multiple=True, type=click.Choice(list(SIZES)), help="Frame sizes; default all.")
@@ -272,7 +255,7 @@ def summary(steps: list[Step]) -> list[str]:
     help="Folder for the plot, the viewer's frames and the raw reports.",
 )
 @click.option("--program", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The baton_demo program.")
-def demo(
+def command(
     seconds: float, rate: float, sizes: tuple[str, ...], video: Path | None, out: Path, program: Path | None
 ) -> None:
     """Play a video through four processes: handed over by Baton, then serialized over Unix sockets."""

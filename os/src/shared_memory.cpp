@@ -44,6 +44,13 @@ std::size_t round_to_pages(std::size_t bytes) noexcept {
   return (bytes + page - 1) / page * page;
 }
 
+Result<std::uint64_t> file_size(const UniqueFd& fd) {
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return failed("fstat");
+  if (!S_ISREG(status.st_mode)) return Error{Errc::protocol_violation, "the peer's descriptor is not a memfd"};
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
 SharedMapping::~SharedMapping() {
   if (base_ != nullptr && generation_ == fork_generation()) ::munmap(base_, size_);
 }

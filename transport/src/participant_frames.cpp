@@ -196,6 +196,12 @@ Result<void> ParticipantImpl::on_segment(PeerId peer, const SegmentFrame& frame,
   }
   constexpr std::size_t kMaxSegments = 256;  // a publisher retires old segments long before
   if (remote->second.segments.size() >= kMaxSegments) return violation("a publisher announced too many data segments");
+  Result<std::uint64_t> size = os::file_size(fds[0]);
+  if (!size) return size.error();
+  // Before any address space is looked for: an absurd size is a lie, not a shortage.
+  if (*size != frame.size_bytes) {
+    return violation("SEGMENT announces " + std::to_string(frame.size_bytes) + " bytes, but has " + std::to_string(*size));
+  }
   Result<std::shared_ptr<memory::ForeignSegment>> segment =
       memory::ForeignSegment::map(fds[0].release(), frame.size_bytes);
   if (!segment) {

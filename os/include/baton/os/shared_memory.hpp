@@ -64,6 +64,9 @@ Result<CreatedSegment> create_segment(const char* name, std::size_t size, Writer
 /// bytes. Errors: protocol_violation (names what is wrong), out_of_memory, system.
 Result<SharedMapping> map_segment(const UniqueFd& fd, std::size_t size, Writers writers);
 
+/// Size of the file behind `fd`; protocol_violation if it has none (foreign descriptors).
+Result<std::uint64_t> file_size(const UniqueFd& fd);
+
 /// Bytes rounded up to whole pages.
 std::size_t round_to_pages(std::size_t bytes) noexcept;
 

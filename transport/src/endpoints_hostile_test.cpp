@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: Apache-2.0
+// Peers that break the rules: whatever they write or send ends their own connection with a diagnostic, while an honest pair in
+// the same processes goes on. Garbage below the frames (sockets, packets): hub_hostile_test.cpp.
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <sys/mman.h>
+
+#include <condition_variable>
+#include <random>
+
+#include "endpoint_test_support.hpp"
+#include "frames.hpp"
+#include "hub.hpp"
+#include "reader.hpp"
+
+namespace baton::transport::test {
+namespace {
+
+// --- hostile subscriptions: honest until attached, then they write into everything they may write ---
+
+struct HostileReaderCase {
+  const char* name;
+  void (*act)(const Layout&, std::mt19937_64&);
+  bool ends;  ///< the writer notices
+};
+
+void PrintTo(const HostileReaderCase& value, std::ostream* out) { *out << value.name; }
+
+const HostileReaderCase kHostileReaders[] = {
+    {"CursorBeyondTheHead", [](const Layout& layout, std::mt19937_64&) { layout.cursor->store(1'000'000); }, true},
+    {"CursorAtTheEndOfTime", [](const Layout& layout, std::mt19937_64&) { layout.cursor->store(~std::uint64_t{0}); }, true},
+    {"CursorBackwards",
+     [](const Layout& layout, std::mt19937_64&) {
+       std::this_thread::sleep_for(50ms);  // let the writer see progress first
+       layout.cursor->store(0);
+     },
+     true},
+    {"GarbageInTheReleaseTable",
+     [](const Layout& layout, std::mt19937_64& random) {
+       for (std::uint32_t i = 0; i < layout.entries; ++i) layout.release_words[i].store(random());
+     },
+     true},
+    {"GarbageEverywhere",
+     [](const Layout& layout, std::mt19937_64& random) {
+       for (int round = 0; round < 1000; ++round) {
+         layout.cursor->store(random() % 3 == 0 ? random() % 64 : random());
+         layout.sleeping->store(static_cast<std::uint32_t>(random()));
+         for (std::uint32_t i = 0; i < layout.entries; ++i) layout.release_words[i].store(random());
+       }
+     },
+     true},
+    {"SleepingFlagFlickers",
+     [](const Layout& layout, std::mt19937_64& random) {
+       for (int round = 0; round < 20000; ++round) layout.sleeping->store(static_cast<std::uint32_t>(random() % 5));
+     },
+     false},
+};
+
+class HostileReader : public ::testing::TestWithParam<HostileReaderCase> {};
+
+TEST_P(HostileReader, SpoilsItsOwnConnectionOnly) {
+  TestDomain domain;
+  Child honest([&](Child& self) {
+    const auto participant = domain.join();
+    const auto reader = make_reader(*participant, "t", QoS(5000));
+    BATON_CHECK(matched(*reader, 1));
+    self.say();
+    std::uint64_t next = 1;
+    BATON_CHECK(eventually([&] {
+      for (std::uint64_t value = take(*reader); value != kNothing; value = take(*reader)) BATON_CHECK(value == next++);
+      return next > 3000;
+    }));
+    self.say();
+    self.hear();
+  });
+  Child hostile([&](Child& self) {
+    const auto participant = domain.join();
+    const auto reader = make_reader(*participant, "t", QoS(8).hold(4));
+    BATON_CHECK(matched(*reader, 1));
+    std::vector<ConnectionRef> connections;
+    static_cast<ReaderImpl&>(*reader).append_connections(&connections);
+    BATON_CHECK(connections.size() == 1);
+    self.say();
+    for (int i = 0; i < 4; ++i) static_cast<void>(take_sample(*reader));
+    std::mt19937_64 random(7);
+    GetParam().act(connections[0]->layout, random);
+    self.say();
+    self.hear();
+  });
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t");
+  ASSERT_EQ(honest.hear(), '.');
+  ASSERT_EQ(hostile.hear(), '.');
+  ASSERT_TRUE(matched(*writer, 2));
+  for (std::uint64_t i = 1; i <= 3000; ++i) {
+    ASSERT_TRUE(publish(*writer, i).ok()) << i;
+    if (i == 1000) {
+      ASSERT_EQ(hostile.hear(), '.');
+    }
+    if (i % 50 == 0) std::this_thread::sleep_for(1ms);
+  }
+  if (GetParam().ends) {
+    EXPECT_TRUE(matched(*writer, 1));
+    EXPECT_TRUE(eventually([&] { return domain.diagnostics().has(Errc::protocol_violation); }));
+  }
+  EXPECT_EQ(honest.hear(), '.');
+  honest.say();
+  EXPECT_EQ(honest.wait(), 0);
+  hostile.say();
+  hostile.wait();
+  EXPECT_TRUE(matched(*writer, 0));
+  EXPECT_EQ(writer->memory_account().published_slots, 0U) << "nothing stays pinned";
+}
+
+INSTANTIATE_TEST_SUITE_P(Hostile, HostileReader, ::testing::ValuesIn(kHostileReaders),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+// --- a process that speaks frames as it likes ---
+
+class RawPeer final : public HubHandler {
+ public:
+  explicit RawPeer(const std::string& directory) {
+    HubOptions options;
+    options.domain = 0;
+    options.runtime_directory = directory;
+    hub = std::move(Hub::create(options, *this)).or_throw();
+    hub->start().or_throw();
+  }
+  ~RawPeer() override { hub.reset(); }
+  void on_peer_up(PeerId peer, const PeerInfo&) override {
+    const std::lock_guard<std::mutex> lock(mutex);
+    peers.push_back(peer);
+    changed.notify_all();
+  }
+  void on_peer_down(PeerId peer, const Error&) override {
+    const std::lock_guard<std::mutex> lock(mutex);
+    gone.push_back(peer);
+    changed.notify_all();
+  }
+  Result<void> on_frame(PeerId peer, Frame&& frame) override {
+    const std::lock_guard<std::mutex> lock(mutex);
+    frames.emplace_back(peer, std::move(frame));
+    changed.notify_all();
+    return {};
+  }
+  /// The first frame of `type` with its sender; an empty payload if none comes.
+  std::pair<PeerId, Frame> await(FrameType type) {
+    std::unique_lock<std::mutex> lock(mutex);
+    std::pair<PeerId, Frame> out;
+    changed.wait_for(lock, kPatience, [&] {
+      for (auto& entry : frames) {
+        if (entry.second.type != static_cast<std::uint16_t>(type) || entry.second.payload.empty()) continue;
+        out = std::move(entry);
+        entry.second.payload.clear();
+        return true;
+      }
+      return false;
+    });
+    return out;
+  }
+  bool await_peers(std::size_t count) {
+    std::unique_lock<std::mutex> lock(mutex);
+    return changed.wait_for(lock, kPatience, [&] { return peers.size() >= count; });
+  }
+  bool await_gone() {
+    std::unique_lock<std::mutex> lock(mutex);
+    return changed.wait_for(lock, kPatience, [&] { return !gone.empty(); });
+  }
+  void send(PeerId peer, FrameType type, Payload payload, std::vector<os::SharedFd> fds = {}) {
+    hub->send(peer, static_cast<std::uint16_t>(type), std::move(payload), std::move(fds));
+  }
+  /// Announces an endpoint on "t" that looks like make_writer's or make_reader's.
+  Gid announce(bool is_writer, const QoS& qos = QoS()) {
+    AnnounceFrame frame;
+    std::copy(hub->process_id().begin(), hub->process_id().end(), frame.gid.begin());
+    frame.gid[12] ^= 0x55;
+    frame.is_writer = is_writer;
+    frame.topic = "t";
+    frame.node = "hostile";
+    frame.type_name = number_type().name;
+    frame.type_hash = number_type().hash;
+    frame.skeleton_bytes = 8;
+    frame.qos = qos;
+    for (const PeerId peer : peers) send(peer, FrameType::kAnnounce, encode(frame));
+    return frame.gid;
+  }
+
+  std::unique_ptr<Hub> hub;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<PeerId> peers, gone;
+  std::vector<std::pair<PeerId, Frame>> frames;
+};
+
+os::SharedFd memory_fd(std::size_t bytes, int seals) {
+  os::UniqueFd fd(::memfd_create("hostile", MFD_ALLOW_SEALING | MFD_CLOEXEC));
+  BATON_CHECK(::ftruncate(fd.get(), static_cast<off_t>(bytes)) == 0);
+  BATON_CHECK(::fcntl(fd.get(), F_ADD_SEALS, seals) == 0);
+  return std::make_shared<const os::UniqueFd>(std::move(fd));
+}
+
+constexpr int kReadSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE;
+constexpr int kBothSeals = F_SEAL_SHRINK | F_SEAL_GROW;
+constexpr std::uint32_t kCapacity = 16;  // of QoS(10)
+constexpr std::size_t kSegmentBytes = std::size_t{1} << 20;
+
+/// What a writer can get wrong. Defaults: everything right.
+struct Lie {
+  std::size_t event_bytes = 4096, ring_bytes = 4096, announced_ring_bytes = 4096;
+  int event_seals = kReadSeals, ring_seals = kReadSeals, segment_seals = kReadSeals;
+  std::uint32_t event_offset = 0, capacity = kCapacity, held = 8;
+  bool fds = true;
+  std::uint64_t segment_announced = kSegmentBytes;
+  std::uint64_t head = 1;
+  std::uint64_t handle = 4096;
+  std::uint64_t entry = std::uint64_t{1} << 20;
+  std::uint32_t magic = memory::kChunkMagic, size_bytes = 8;
+  int segments = 1;
+};
+
+struct HostileWriterCase {
+  const char* name;
+  void (*lie)(Lie&);
+  Errc error;  ///< what the reader's process reports
+};
+
+void PrintTo(const HostileWriterCase& value, std::ostream* out) { *out << value.name; }
+
+const HostileWriterCase kHostileWriters[] = {
+    {"RingWithoutSeals", [](Lie& lie) { lie.ring_seals = 0; }, Errc::protocol_violation},
+    {"RingThatCanShrink", [](Lie& lie) { lie.ring_seals = F_SEAL_GROW | F_SEAL_FUTURE_WRITE; }, Errc::protocol_violation},
+    {"EventPageWithoutSeals", [](Lie& lie) { lie.event_seals = 0; }, Errc::protocol_violation},
+    {"RingSmallerThanAnnounced", [](Lie& lie) { lie.ring_bytes = 0; }, Errc::protocol_violation},
+    {"AbsurdCapacity", [](Lie& lie) { lie.capacity = 1U << 31; }, Errc::protocol_violation},
+    {"AbsurdRing", [](Lie& lie) { lie.announced_ring_bytes = std::uint64_t{1} << 60; }, Errc::protocol_violation},
+    {"EventLineOutsideItsPage", [](Lie& lie) { lie.event_offset = 4096; }, Errc::protocol_violation},
+    {"MisalignedEventLine", [](Lie& lie) { lie.event_offset = 2; }, Errc::protocol_violation},
+    {"GrantsMoreThanAsked", [](Lie& lie) { lie.held = 1'000'000; }, Errc::protocol_violation},
+    {"NoDescriptors", [](Lie& lie) { lie.fds = false; }, Errc::protocol_violation},
+    {"SegmentWithoutSeals", [](Lie& lie) { lie.segment_seals = 0; }, Errc::protocol_violation},
+    {"SegmentThatReadersCouldWrite", [](Lie& lie) { lie.segment_seals = kBothSeals; }, Errc::protocol_violation},
+    {"SegmentOfAbsurdSize", [](Lie& lie) { lie.segment_announced = std::uint64_t{1} << 60; }, Errc::protocol_violation},
+    {"SegmentLargerThanItIs", [](Lie& lie) { lie.segment_announced = 2 * kSegmentBytes; }, Errc::protocol_violation},
+    {"TooManySegments", [](Lie& lie) { lie.segments = 400; }, Errc::protocol_violation},
+    {"HeadFarAway", [](Lie& lie) { lie.head = 1'000'000; }, Errc::protocol_violation},
+    {"HandleOutsideItsSegment", [](Lie& lie) { lie.handle = std::uint64_t{1} << 40; }, Errc::protocol_violation},
+    {"HandleAtTheVeryEnd", [](Lie& lie) { lie.handle = kSegmentBytes - 64; }, Errc::protocol_violation},
+    {"MisalignedHandle", [](Lie& lie) { lie.handle = 4097; }, Errc::protocol_violation},
+    {"EntryThatDoesNotExist", [](Lie& lie) { lie.entry = (std::uint64_t{1} << 20) + 5000; }, Errc::protocol_violation},
+    {"NoMagic", [](Lie& lie) { lie.magic = 0; }, Errc::protocol_violation},
+    {"MessageLargerThanTheSegment", [](Lie& lie) { lie.size_bytes = ~0U; }, Errc::protocol_violation},
+    {"MessageSmallerThanItsSkeleton", [](Lie& lie) { lie.size_bytes = 4; }, Errc::malformed_message},
+};
+
+void be_hostile_writer(const std::string& directory, const Lie& lie) {
+  RawPeer peer(directory);
+  BATON_CHECK(peer.await_peers(2));
+  const Gid own = peer.announce(true);
+  const auto [victim, attach_frame] = peer.await(FrameType::kAttach);
+  const AttachFrame attach = decode_attach(attach_frame.payload).or_throw();
+  // The right memory first, written before it is sealed against future writers.
+  const auto filled = [](std::size_t bytes, int seals, const std::function<void(std::byte*)>& fill) {
+    const os::SharedFd fd = memory_fd(bytes, 0);
+    if (bytes > 0) {
+      void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd->get(), 0);
+      BATON_CHECK(at != MAP_FAILED);
+      fill(static_cast<std::byte*>(at));
+      ::munmap(at, bytes);
+    }
+    BATON_CHECK(::fcntl(fd->get(), F_ADD_SEALS, seals) == 0);
+    return fd;
+  };
+  const os::SharedFd events = filled(lie.event_bytes, lie.event_seals, [](std::byte*) {});
+  const os::SharedFd ring = filled(lie.ring_bytes, lie.ring_seals, [&](std::byte* at) {
+    const Ring view = Ring::at(at, kCapacity);
+    view.slots[0].handle.store(lie.handle);
+    view.slots[0].entry.store(lie.entry);
+    view.slots[0].sequence.store(1);
+    view.head->store(lie.head);
+  });
+  const os::SharedFd segment = filled(kSegmentBytes, lie.segment_seals, [&](std::byte* at) {
+    memory::ChunkHeader header{};
+    header.magic = lie.magic;
+    header.version = memory::kChunkVersion;
+    header.byte_order = memory::kNativeByteOrder;
+    header.size_bytes = lie.size_bytes;
+    std::memcpy(at + 4096, &header, sizeof header);
+  });
+  for (int i = 0; i < lie.segments; ++i) {
+    SegmentFrame frame;
+    frame.writer = own;
+    frame.index = static_cast<std::uint32_t>(i);
+    frame.size_bytes = lie.segment_announced;
+    peer.send(victim, FrameType::kSegment, encode(frame), {segment});
+    if (i % 50 == 49) std::this_thread::sleep_for(5ms);  // stays below the hub's own limit of queued descriptors
+  }
+  AttachedFrame attached;
+  attached.writer = own;
+  attached.reader = attach.reader;
+  attached.event_offset = lie.event_offset;
+  attached.ring_capacity = lie.capacity;
+  attached.ring_bytes = lie.announced_ring_bytes;
+  attached.held = lie.held;
+  attached.first_sequence = 1;
+  peer.send(victim, FrameType::kAttached, encode(attached),
+            lie.fds ? std::vector<os::SharedFd>{events, ring} : std::vector<os::SharedFd>{});
+  // Either the victim ends this process's connection, or the one pair (DETACH).
+  BATON_CHECK(eventually([&] {
+    const std::lock_guard<std::mutex> lock(peer.mutex);
+    if (!peer.gone.empty()) return true;
+    for (const auto& entry : peer.frames) {
+      if (entry.second.type == static_cast<std::uint16_t>(FrameType::kDetach)) return true;
+    }
+    return false;
+  }));
+}
+
+class HostileWriter : public ::testing::TestWithParam<HostileWriterCase> {};
+
+TEST_P(HostileWriter, LosesItsOwnConnectionOnly) {
+  TestDomain domain;
+  Lie lie;
+  GetParam().lie(lie);
+  Child honest([&](Child& self) {
+    const auto participant = domain.join();
+    const auto writer = make_writer(*participant, "t");
+    BATON_CHECK(matched(*writer, 1));
+    self.say();
+    for (char command = self.hear(); command == '.'; command = self.hear()) {
+      publish(*writer, 77).or_throw();
+    }
+  });
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t", QoS(10));
+  ASSERT_EQ(honest.hear(), '.');
+  ASSERT_TRUE(matched(*reader, 1));
+  // Forked with a participant in this process: the child uses nothing of it.
+  Child hostile([&](Child&) { be_hostile_writer(domain.path(), lie); });
+  EXPECT_TRUE(eventually([&] {
+    const Result<TakenSample> sample = reader->take();
+    if (!sample) {
+      EXPECT_EQ(sample.error().code, GetParam().error);
+    } else {
+      EXPECT_FALSE(*sample);
+    }
+    return domain.diagnostics().has(GetParam().error);
+  }));
+  EXPECT_TRUE(matched(*reader, 1)) << "only the honest writer is left";
+  honest.say();
+  EXPECT_EQ(value_of(take_sample(*reader)), 77U);
+  EXPECT_EQ(hostile.wait(), 0);
+  honest.say('q');
+  EXPECT_EQ(honest.wait(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Hostile, HostileWriter, ::testing::ValuesIn(kHostileWriters),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST(HostileWriterControl, TheSameFramesWithoutALieAreAccepted) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t", QoS(10));
+  // Needs a second peer: await_peers(2).
+  Child other([&](Child& self) {
+    const auto other_participant = domain.join();
+    self.hear();
+  });
+  Child writer([&](Child&) { be_hostile_writer(domain.path(), Lie()); });
+  const TakenSample sample = take_sample(*reader);
+  EXPECT_EQ(sample.size_bytes(), 8U);
+  EXPECT_EQ(reader->matched(), 1U);
+}
+
+struct HostileAttachCase {
+  const char* name;
+  void (*attach)(RawPeer&, PeerId, const Gid& writer, const Gid& reader);
+};
+
+void PrintTo(const HostileAttachCase& value, std::ostream* out) { *out << value.name; }
+
+PairFrame pair(const Gid& writer, const Gid& reader) { return {writer, reader}; }
+
+void send_attach(RawPeer& peer, PeerId victim, const Gid& writer, const Gid& reader, std::uint64_t announced,
+                 const os::SharedFd& fd) {
+  AttachFrame frame;
+  static_cast<PairFrame&>(frame) = pair(writer, reader);
+  frame.connection_bytes = announced;
+  peer.send(victim, FrameType::kAttach, encode(frame), fd ? std::vector<os::SharedFd>{fd} : std::vector<os::SharedFd>{});
+}
+
+const HostileAttachCase kHostileAttaches[] = {
+    {"WithoutADescriptor",
+     [](RawPeer& peer, PeerId victim, const Gid& writer, const Gid& reader) {
+       send_attach(peer, victim, writer, reader, 4096, nullptr);
+     }},
+    {"WithAnUnsealedSegment",
+     [](RawPeer& peer, PeerId victim, const Gid& writer, const Gid& reader) {
+       send_attach(peer, victim, writer, reader, 4096, memory_fd(4096, 0));
+     }},
+    {"WithASegmentThatIsTooSmall",
+     [](RawPeer& peer, PeerId victim, const Gid& writer, const Gid& reader) {
+       send_attach(peer, victim, writer, reader, 4096, memory_fd(0, kBothSeals));
+     }},
+    {"WithAnAbsurdSize",
+     [](RawPeer& peer, PeerId victim, const Gid& writer, const Gid& reader) {
+       send_attach(peer, victim, writer, reader, std::uint64_t{1} << 62, memory_fd(4096, kBothSeals));
+     }},
+    {"WithAnOrdinaryFile",
+     [](RawPeer& peer, PeerId victim, const Gid& writer, const Gid& reader) {
+       send_attach(peer, victim, writer, reader, 4096, std::make_shared<const os::UniqueFd>(::open("/dev/null", O_RDWR)));
+     }},
+    {"Twice",
+     [](RawPeer& peer, PeerId victim, const Gid& writer, const Gid& reader) {
+       send_attach(peer, victim, writer, reader, 4096, memory_fd(4096, kBothSeals));
+       send_attach(peer, victim, writer, reader, 4096, memory_fd(4096, kBothSeals));
+     }},
+    {"ForAReaderNobodyAnnounced",
+     [](RawPeer& peer, PeerId victim, const Gid& writer, const Gid& reader) {
+       Gid other = reader;
+       other[0] ^= 1;
+       send_attach(peer, victim, writer, other, 4096, memory_fd(4096, kBothSeals));
+     }},
+    {"ForTheVictimsOwnEndpoint",
+     [](RawPeer& peer, PeerId victim, const Gid& writer, const Gid&) {
+       send_attach(peer, victim, writer, writer, 4096, memory_fd(4096, kBothSeals));
+     }},
+    {"AnnouncesTheVictimsIdentity",
+     [](RawPeer& peer, PeerId victim, const Gid& writer, const Gid&) {
+       AnnounceFrame frame;
+       frame.gid = writer;
+       frame.topic = "t";
+       peer.send(victim, FrameType::kAnnounce, encode(frame));
+     }},
+    {"WithdrawsTheVictimsWriter",
+     [](RawPeer& peer, PeerId victim, const Gid& writer, const Gid&) {
+       peer.send(victim, FrameType::kWithdraw, encode_gid(writer));
+     }},
+    {"SendsGarbageFrames",
+     [](RawPeer& peer, PeerId victim, const Gid&, const Gid&) {
+       std::mt19937 random(3);
+       Payload payload(40);
+       for (auto& byte : payload) byte = static_cast<std::uint8_t>(random());
+       peer.send(victim, static_cast<FrameType>(kFirstUserFrame + 200), payload);
+     }},
+};
+
+class HostileAttach : public ::testing::TestWithParam<HostileAttachCase> {};
+
+TEST_P(HostileAttach, EndsThatProcessesConnectionOnly) {
+  TestDomain domain;
+  Child honest([&](Child& self) {
+    const auto participant = domain.join();
+    const auto reader = make_reader(*participant, "t");
+    BATON_CHECK(matched(*reader, 1));
+    self.say();
+    BATON_CHECK(value_of(take_sample(*reader)) == 5);
+  });
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t");
+  ASSERT_EQ(honest.hear(), '.');
+  const Gid victim_writer = writer->gid();
+  Child hostile([&](Child&) {
+    RawPeer peer(domain.path());
+    BATON_CHECK(peer.await_peers(2));
+    const Gid own = peer.announce(false);
+    const auto [victim, frame] = peer.await(FrameType::kAnnounce);
+    PeerId target = victim;
+    if (decode_announce(frame.payload).or_throw().gid != victim_writer) target = peer.await(FrameType::kAnnounce).first;
+    GetParam().attach(peer, target, victim_writer, own);
+    BATON_CHECK(peer.await_gone());
+  });
+  EXPECT_EQ(hostile.wait(), 0);
+  EXPECT_TRUE(eventually([&] { return domain.diagnostics().has(Errc::protocol_violation); }));
+  EXPECT_TRUE(matched(*writer, 1));
+  publish(*writer, 5).or_throw();
+  EXPECT_EQ(honest.wait(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Hostile, HostileAttach, ::testing::ValuesIn(kHostileAttaches),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST(Hostile, ARingSocketThatBlocksHoldsNobodyUp) {
+  TestDomain domain;
+  Child hostile([&](Child& self) {
+    RawPeer peer(domain.path());
+    BATON_CHECK(peer.await_peers(1));
+    const Gid own = peer.announce(false);
+    const auto [victim, frame] = peer.await(FrameType::kAnnounce);
+    const Gid writer = decode_announce(frame.payload).or_throw().gid;
+    const os::SharedFd segment = memory_fd(4096, kBothSeals);
+    send_attach(peer, victim, writer, own, 4096, segment);
+    BATON_CHECK(!peer.await(FrameType::kAttached).second.payload.empty());
+    void* at = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, segment->get(), 0);
+    Layout::at(at, 18).sleeping->store(2);
+    int ends[2];
+    BATON_CHECK(::pipe(ends) == 0);
+    const std::vector<char> full(1 << 20, 'x');
+    ::fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    while (::write(ends[1], full.data(), full.size()) > 0) {
+    }
+    ::fcntl(ends[1], F_SETFL, 0);
+    peer.send(victim, FrameType::kRing, encode(pair(writer, own)), {std::make_shared<const os::UniqueFd>(ends[1])});
+    self.say();
+    self.hear();
+  });
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t");
+  ASSERT_EQ(hostile.hear(), '.');
+  std::this_thread::sleep_for(50ms);
+  for (std::uint64_t i = 1; i <= 1000; ++i) ASSERT_TRUE(publish(*writer, i).ok());
+  SUCCEED();
+}
+
+}  // namespace
+}  // namespace baton::transport::test

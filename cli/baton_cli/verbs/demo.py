@@ -19,13 +19,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
+from rich import box
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
 RECEIVERS = ("detector", "recorder", "viewer")
 SIZES = {"720p": (1280, 720), "1080p": (1920, 1080), "4k": (3840, 2160)}
-TRANSPORTS = {"baton": "Baton", "socket": "Unix socket"}
+TRANSPORTS = {"baton": "Baton", "socket": "socket"}
 
 
 @dataclass
@@ -155,12 +156,13 @@ def microseconds(value: float) -> str:
 
 
 def table(steps: list[Step]) -> Table:
-    result = Table(title="One camera, three receivers (detector, recorder, viewer), each a process",
-                   caption="p50, p99, max: from 'frame complete' to the callback · copies: passes over the whole\n"
-                           "payload per frame, all processes · CPU: all receivers, per frame", caption_justify="left")
+    result = Table(title="One camera, three receivers (detector, recorder, viewer), each a process", box=box.SIMPLE_HEAD,
+                   caption="p50, p99, max: from 'frame complete' to the callback\n"
+                           "copies: passes over the whole payload per frame, all processes\n"
+                           "CPU: all receivers, per frame; 'socket' is serialized over Unix sockets", caption_justify="left")
     for name in ("frame", "transport"):
         result.add_column(name, no_wrap=True)
-    for name in ("rate", "p50", "p99", "max", "copies", "CPU", "lost"):
+    for name in ("Hz", "p50", "p99", "max", "copies", "CPU", "lost"):
         result.add_column(name, justify="right", no_wrap=True)
     for step in steps:
         reports = step.receivers()
@@ -168,7 +170,7 @@ def table(steps: list[Step]) -> Table:
         if reports:
             latency = [report["latency_us"] for report in reports]
             middle = sorted(entry["p50"] for entry in latency)[len(latency) // 2]
-            row += [f"{sum(report['rate_hz'] for report in reports) / len(reports):.1f} Hz", microseconds(middle),
+            row += [f"{sum(report['rate_hz'] for report in reports) / len(reports):.1f}", microseconds(middle),
                     microseconds(max(entry["p99"] for entry in latency)), microseconds(max(entry["max"] for entry in latency)),
                     f"{copies_per_message(step):.1f}", microseconds(cpu_per_message(step)),
                     str(sum(report["lost"] for report in step.reports.values()))]

@@ -19,3 +19,7 @@ if(TARGET message_codec_tests)
     BATON_CODEC_VECTORS_DIR="${PROJECT_SOURCE_DIR}/tests/vectors/codec")
 endif()
 add_subdirectory(fuzz)
+if(NOT BATON_SANITIZE AND NOT BATON_COVERAGE)
+  # Counts allocations: a sanitizer has its own.
+  baton_test(message_codec_cost_tests SOURCES src/codec_cost_test.cpp DEPENDS message LABELS count)
+endif()

@@ -5,7 +5,7 @@
 // `first`; (3) a message built from front to back, without freeing, lies in call order with no hole but alignment's: only
 // memory that was freed is used again.
 // Cost: allocate, free and resize of the newest block O(1), of others O(log blocks) amortised; no heap allocation once the
-// slot has held as many blocks before.
+// book has held as many blocks before.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,8 @@ class ContentBook {
  public:
   /// Offsets count from the message's first byte; contents start at `first` (the skeleton's end). Keeps its capacity.
   void reset(std::uint32_t first) noexcept;
+  /// Makes room for `blocks` blocks.
+  void reserve(std::size_t blocks) { entries_.reserve(blocks); }
   std::uint32_t end() const noexcept { return end_; }
 
   /// Place for `bytes` > 0: a gap of a freed block if one fits, else behind the last block, at most up to `limit`.

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kDefaultLimit = std::size_t{1} << 30;
 constexpr std::uint32_t kDefaultSlots = 256;
+constexpr std::size_t kBookBlocks = 16;
 
 // Published slots of all classes and segments, by age.
 struct AgeList {
@@ -56,6 +57,7 @@ struct Pool::State {
   PoolSegment* current = nullptr;
   std::array<std::vector<Slot*>, kClasses + 1> free;   // last in, first out; of the current segment only
   std::array<std::size_t, kClasses> class_slots{};     // slots ever carved in the current segment
+  std::vector<ContentBook> books;  // of no loan, last in, first out: warm, and only as many as loans at the same time
   AgeList published;
   std::size_t loaned = 0, published_slots = 0;
   std::size_t expected_bytes = 0;  // the largest unsized message so far: what the next one will probably need
@@ -229,6 +231,12 @@ Result<Chunk> Pool::State::start_loan(Slot* slot, std::size_t backed_bytes, std:
     free[slot->size_class].push_back(slot);
     return backed.error();
   }
+  if (books.empty()) {
+    books.reserve(loaned + 1);  // so that a loan's end never allocates
+    books.emplace_back().reserve(kBookBlocks);
+  }
+  slot->book = std::move(books.back());
+  books.pop_back();
   slot->state = Slot::State::kLoaned;
   slot->book.reset(static_cast<std::uint32_t>(skeleton_bytes));
   ++loaned;
@@ -293,6 +301,7 @@ void Pool::abandon(const Chunk& chunk) noexcept {
   Slot* slot = state_->slot_of(chunk.handle);
   if (!slot || slot->state != Slot::State::kLoaned) return;
   --state_->loaned;
+  state_->books.push_back(std::move(slot->book));
   state_->recycle(slot);
 }
 
@@ -305,6 +314,7 @@ void Pool::publish(const Chunk& chunk) noexcept {
     s.expected_bytes = std::max(s.expected_bytes - s.expected_bytes / 64, slot->book.end() + sizeof(ChunkHeader));
   slot->state = Slot::State::kPublished;
   slot->references = 1;
+  s.books.push_back(std::move(slot->book));
   s.published.append(slot);
   --s.loaned;
   ++s.published_slots;

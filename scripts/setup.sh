@@ -85,8 +85,17 @@ python_packages() {
   printf '%s\n' "$want" >"$stamp"
 }
 
+check_python_packages() {
+  local stamp=.venv/.baton-setup-check want
+  want=$(cat requirements-check.txt .venv/.baton-setup | sha256sum)
+  [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ] && return
+  .venv/bin/python -m pip install -q --disable-pip-version-check --only-binary :all: -r requirements-check.txt </dev/null
+  printf '%s\n' "$want" >"$stamp"
+}
+
 case $group in
-  base | check) system_packages; python_packages ;;
+  base) system_packages; python_packages ;;
+  check) system_packages; python_packages; check_python_packages ;;
   --needs) group=check; print_needs ;;
   *) echo "usage: scripts/setup.sh [base|check|--needs]" >&2; exit 2 ;;
 esac

@@ -75,15 +75,30 @@ class Overflow : public Scenario {
   std::vector<std::vector<std::uint64_t>> taken_;
 };
 
-TEST(Model, OverflowAgainstOneReaderLosesNothingTwice) {
-  expect_correct("overflow depth 1", scenario<Overflow>(Shape{1, 1, 1, 3, 1, 3}));
-  expect_correct("overflow depth 1 of 2", scenario<Overflow>(Shape{1, 2, 1, 3, 1, 3}));
-  expect_correct("overflow depth 2", scenario<Overflow>(Shape{2, 2, 1, 4, 1, 3}));
+TEST(HandOverModel, OverflowAgainstOneReaderLosesNothingTwice) {
+  //                                                depth, capacity, held, pushes, readers, attempts
+  expect_correct("overflow depth 1", scenario<Overflow>(Shape{1, 1, 1, 4, 1, 4}));
+  expect_correct("overflow depth 1 of 2", scenario<Overflow>(Shape{1, 2, 1, 4, 1, 4}));
+  expect_correct("overflow depth 2", scenario<Overflow>(Shape{2, 2, 1, 4, 1, 4}));
+  if (full_run()) {
+    expect_correct("overflow depth 1, 6 pushes", scenario<Overflow>(Shape{1, 1, 1, 6, 1, 5}));
+    expect_correct("overflow depth 2, 6 pushes", scenario<Overflow>(Shape{2, 2, 1, 6, 1, 5}));
+    expect_correct("overflow depth 2 of 4, 5 pushes", scenario<Overflow>(Shape{2, 4, 1, 5, 1, 5}));
+    expect_correct("overflow depth 3 of 4, 6 pushes", scenario<Overflow>(Shape{3, 4, 1, 6, 1, 5}));
+  }
 }
 
-TEST(Model, TwoReaderThreadsNeverTakeTheSameMessage) {
-  expect_correct("two readers depth 1", scenario<Overflow>(Shape{1, 1, 2, 2, 2, 1}));
-  expect_correct("two readers depth 2", scenario<Overflow>(Shape{2, 2, 2, 2, 2, 2}));
+TEST(HandOverModel, TwoReaderThreadsNeverTakeTheSameMessage) {
+  expect_correct("two readers depth 1", scenario<Overflow>(Shape{1, 1, 2, 2, 2, 2}));
+  expect_correct("two readers depth 2", scenario<Overflow>(Shape{2, 2, 2, 3, 2, 2}));
+  if (full_run()) {
+    expect_correct("two readers depth 1, 3 pushes", scenario<Overflow>(Shape{1, 1, 2, 3, 2, 2}));
+    expect_correct("two readers depth 2, 4 pushes", scenario<Overflow>(Shape{2, 2, 2, 4, 2, 2}));
+    Options bounded;
+    bounded.preemptions = 3;
+    expect_correct("two readers depth 1, 5 pushes", scenario<Overflow>(Shape{1, 1, 2, 5, 2, 3}), bounded);
+    expect_correct("three readers depth 2", scenario<Overflow>(Shape{2, 2, 3, 4, 3, 2}), bounded);
+  }
 }
 
 // --- the checker finds every weakened ordering: each one that the headers state is necessary ---
@@ -116,7 +131,7 @@ TEST_P(WeakenedHandOver, IsFound) {
   options.mutation = &weakened.mutation;
   expect_violation(weakened.name, scenario<Overflow>(weakened.shape), options);
 }
-INSTANTIATE_TEST_SUITE_P(Model, WeakenedHandOver, testing::ValuesIn(kWeakened));
+INSTANTIATE_TEST_SUITE_P(HandOverModel, WeakenedHandOver, testing::ValuesIn(kWeakened));
 
 }  // namespace
 }  // namespace baton::model

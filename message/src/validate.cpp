@@ -105,6 +105,7 @@ class Validator {
     out->at = 0;
     if (length == 0) return true;  // the offset says at most where room is reserved: never followed
     const auto offset = static_cast<std::int32_t>(fetch(base_ + at + 4));
+    if (offset == 0) return fail("length " + std::to_string(length) + " without content (offset 0)");
     if (bound != 0 && length > bound) return fail(std::to_string(length) + " " + unit + ", bound " + std::to_string(bound));
     const std::uint64_t bytes = length * stride;  // < 2^64: both factors are 32-bit
     const std::int64_t start = static_cast<std::int64_t>(at) + 4 + offset;

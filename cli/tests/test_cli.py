@@ -50,6 +50,8 @@ def test_split_counts_a_standard_set() -> None:
     assert (counted["total"], counted["need_support"], counted["supported"], counted["unsupported"]) == (164, 56, 47, 9)
     assert counted["baton_without_serialization"] == counted["total"]
     assert "actionlib_msgs/GoalStatusArray" in counted["unsupported_types"]
+    kilted = json.loads(run("split", "--store", "ros2_kilted", "--json"))
+    assert (kilted["total"], kilted["need_support"], kilted["supported"], kilted["unsupported"]) == (163, 66, 56, 10)
     one = json.loads(run("split", "--store", "ros1_noetic", "--package", "sensor_msgs", "--json"))
     assert one["total"] < 40
     assert "the paper" in run("split", "--store", "ros2_kilted")

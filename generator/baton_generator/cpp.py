@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import PurePosixPath
+from struct import pack, unpack
 
 import jinja2
 
@@ -110,7 +111,10 @@ def _number(base: str, value: Value) -> str:
             return f"::std::numeric_limits<{cpp}>::quiet_NaN()"
         if math.isinf(value):
             return ("-" if value < 0 else "") + f"::std::numeric_limits<{cpp}>::infinity()"
-        return repr(value) + ("F" if base == "float32" else "")
+        if base == "float32":
+            nearest = unpack("f", pack("f", value))[0]
+            return repr(nearest if nearest == 0 else value) + "F"  # compilers warn of a literal that becomes zero
+        return repr(value)
     value = int(value)
     if base == "int64":
         return "-9223372036854775807LL - 1" if value == -(2**63) else f"{value}LL"

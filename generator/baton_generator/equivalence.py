@@ -29,8 +29,12 @@ SECOND_NAMES: dict[str, dict[str, str]] = {
 # What ROS 2 tools put into an empty message so that C has something to hold.
 _EMPTY_FILLER = "structure_needs_at_least_one_member"
 
-# Non-zero defaults of the ROS 2 standard packages; rosbags' stores leave defaults out.
-STORE_DEFAULTS = {("geometry_msgs/Quaternion", "w"): 1.0}
+# Non-zero defaults of the ROS 2 standard packages, which rosbags' stores leave out: (type, field) -> (default, the constant that a
+# set has if it is new enough to have the default, or "").
+STORE_DEFAULTS = {
+    ("geometry_msgs/Quaternion", "w"): (1.0, ""),
+    ("sensor_msgs/NavSatStatus", "status"): (-2, "STATUS_UNKNOWN"),
+}
 
 
 def canonical_message(message: Message) -> Message:

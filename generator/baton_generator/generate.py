@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from .canonical import Resolver, ServiceStructs, Struct
 from .cpp import message_header, render_message, render_service, service_header
-from .diagnostics import Location, fail
+from .diagnostics import Diagnostic, InterfaceError, Location, fail
 from .packages import Universe
 
 
@@ -36,16 +36,23 @@ def resolve(universe: Universe, wanted: Wanted) -> Resolved:
         keys += universe.types_of(package)
     keys += [_kind_of(universe, name) for name in wanted.types]
     result = Resolved()
+    errors: list[Diagnostic] = []
     for kind, name in dict.fromkeys(keys):
-        if kind == "srv":
-            service = resolver.service(name)
-            result.services[name] = service
-            tops: list[Struct] = [service.request, service.response]
-        else:
-            tops = [resolver.message(name)]
-            result.messages[name] = tops[0]
+        try:
+            if kind == "srv":
+                service = resolver.service(name)
+                result.services[name] = service
+                tops: list[Struct] = [service.request, service.response]
+            else:
+                tops = [resolver.message(name)]
+                result.messages[name] = tops[0]
+        except InterfaceError as error:
+            errors.extend(error.diagnostics)
+            continue
         for top in tops:
             result.messages.update(top.reachable())
+    if errors:
+        raise InterfaceError(*dict.fromkeys(errors))
     return result
 
 

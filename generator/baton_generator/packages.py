@@ -16,7 +16,7 @@ from pathlib import Path
 
 from .diagnostics import Location, fail
 from .equivalence import STORE_DEFAULTS
-from .model import PRIMITIVES, Constant, Dialect, Field, FieldType, Interface, Message, Shape
+from .model import PRIMITIVES, Constant, Dialect, Field, FieldType, Interface, Message, Shape, Value
 from .parser import parse_file
 
 DEFAULT_STANDARD = "ros2_kilted"
@@ -118,14 +118,16 @@ def _from_store(store: str, full_name: str, definition: tuple) -> Message:
         shape = Shape.ARRAY if kind == "ARRAY" else Shape.SEQUENCE
         return FieldType(inner.base, shape, value[1], inner.string_bound)
 
-    ros2 = store.startswith("ros2")
+    constant_names = {n for n, _, _ in constants}
+
+    def default_of(field_name: str) -> Value | None:
+        default, needed = STORE_DEFAULTS.get((full_name, field_name), (None, ""))
+        return default if store.startswith("ros2") and (not needed or needed in constant_names) else None
+
     return Message(
         package,
         name,
-        tuple(
-            Field(n, type_of(t), STORE_DEFAULTS.get((full_name, n)) if ros2 else None, location=where)
-            for n, t in fields
-        ),
+        tuple(Field(n, type_of(t), default_of(n), location=where) for n, t in fields),
         tuple(Constant(n, plain(t), v, location=where) for n, t, v in constants),
         location=where,
     )

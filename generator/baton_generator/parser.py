@@ -340,7 +340,7 @@ class _Parser:
             return _ALIASES[text]
         if text in PRIMITIVES:
             return text
-        if text == "Header" and self._reading is Dialect.ROS1:
+        if text == "roslib/Header" or (text == "Header" and self._reading is Dialect.ROS1):
             return "std_msgs/Header"
         parts = text.split("/")
         if len(parts) == 3 and parts[1] == "msg":

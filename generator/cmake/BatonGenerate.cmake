@@ -106,7 +106,7 @@ function(baton_generate_messages target)
   include("${root}/lists.cmake")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${baton_inputs} ${baton_watched})
 
-  file(GLOB generator_files CONFIGURE_DEPENDS
+  file(GLOB generator_files
     "${BATON_GENERATOR_DIR}/baton_generator/*.py" "${BATON_GENERATOR_DIR}/baton_generator/templates/*.j2")
   # Headers keep their time stamp when their text stays alike, so a stamp file tells the build tool that the command ran.
   add_custom_command(

@@ -59,8 +59,8 @@ class Project:
         environment = {k: v for k, v in os.environ.items() if k not in ("AMENT_PREFIX_PATH", "ROS_PACKAGE_PATH")}
         return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, timeout=120)
 
-    def configure(self) -> subprocess.CompletedProcess:
-        return self.run("cmake", "-S", ".", "-B", "build", "-G", "Ninja", f"-DBATON_PYTHON={sys.executable}")
+    def configure(self, generator: str = "Ninja") -> subprocess.CompletedProcess:
+        return self.run("cmake", "-S", ".", "-B", "build", "-G", generator, f"-DBATON_PYTHON={sys.executable}")
 
     def build(self) -> list[str]:
         """The sources that were compiled."""
@@ -89,6 +89,17 @@ def test_a_changed_interface_rebuilds_its_users_in_the_same_build(project: Proje
     project.write("msg/Outer.msg", "inner_msgs/Inner inner\nuint16[] data\n")
     assert project.build() == ["use_outer"]
     assert project.build() == []
+
+
+@needs_tools
+@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+def test_works_with_makefiles_too(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    assert project.configure("Unix Makefiles").returncode == 0
+    assert project.build() == ["use_ask", "use_outer", "use_unrelated"]
+    assert project.build() == []
+    project.write("packages/inner_msgs/msg/Inner.msg", "uint32 number\nuint32 other\n")
+    assert project.build() == ["use_outer"]
 
 
 @needs_tools

@@ -62,6 +62,8 @@ def test_literals_survive_the_compiler() -> None:
     assert cpp.wide_literal("é\x01\U0001f600") == 'u"\\u00E9\\001\\U0001F600"'
     assert cpp.literal("int32", -(2**31)) == "-2147483647 - 1"
     assert cpp.literal("float32", float("inf")) == "::std::numeric_limits<float>::infinity()"
+    assert cpp.literal("float32", 1e-50) == "0.0F"
+    assert cpp.literal("float32", 0.333) == "0.333F"
     assert cpp.literal("string", "a\0b") == '::std::string_view("a\\000b", 3)'
 
 
@@ -139,6 +141,16 @@ def test_names_the_package_that_is_missing() -> None:
         Universe(environment={}).types_of("sensors_msgs")
     with pytest.raises(InterfaceError, match="is not a directory"):
         Universe(search=[Path("/nowhere")], environment={})
+
+
+def test_reports_the_errors_of_all_files_at_once(tmp_path: Path) -> None:
+    package(tmp_path, "pkg", A_msg="nothing/Here a", B_msg="B b", C_srv="uint9 a\n---\n", D_msg="A a\nA b\n")
+    with pytest.raises(InterfaceError) as caught:
+        outputs(Universe(search=[tmp_path], environment={}), Wanted(packages=["pkg"]))
+    text = str(caught.value)
+    assert [
+        text.count(f"{name}.{kind}:") for name, kind in (("A", "msg"), ("B", "msg"), ("C", "srv"), ("D", "msg"))
+    ] == [1, 1, 1, 0]
 
 
 def test_only_changed_headers_are_written(tmp_path: Path) -> None:

@@ -156,10 +156,14 @@ def microseconds(value: float) -> str:
 
 
 def table(steps: list[Step]) -> Table:
-    result = Table(title="One camera, three receivers (detector, recorder, viewer), each a process", box=box.SIMPLE_HEAD,
-                   caption="p50, p99, max: from 'frame complete' to the callback\n"
-                           "copies: passes over the whole payload per frame, all processes\n"
-                           "CPU: all receivers, per frame; 'socket' is serialized over Unix sockets", caption_justify="left")
+    result = Table(
+        title="One camera, three receivers (detector, recorder, viewer), each a process",
+        box=box.SIMPLE_HEAD,
+        caption="p50, p99, max: from 'frame complete' to the callback\n"
+        "copies: passes over the whole payload per frame, all processes\n"
+        "CPU: all receivers, per frame; 'socket' is serialized over Unix sockets",
+        caption_justify="left",
+    )
     for name in ("frame", "transport"):
         result.add_column(name, no_wrap=True)
     for name in ("Hz", "p50", "p99", "max", "copies", "CPU", "lost"):
@@ -170,10 +174,15 @@ def table(steps: list[Step]) -> Table:
         if reports:
             latency = [report["latency_us"] for report in reports]
             middle = sorted(entry["p50"] for entry in latency)[len(latency) // 2]
-            row += [f"{sum(report['rate_hz'] for report in reports) / len(reports):.1f}", microseconds(middle),
-                    microseconds(max(entry["p99"] for entry in latency)), microseconds(max(entry["max"] for entry in latency)),
-                    f"{copies_per_message(step):.1f}", microseconds(cpu_per_message(step)),
-                    str(sum(report["lost"] for report in step.reports.values()))]
+            row += [
+                f"{sum(report['rate_hz'] for report in reports) / len(reports):.1f}",
+                microseconds(middle),
+                microseconds(max(entry["p99"] for entry in latency)),
+                microseconds(max(entry["max"] for entry in latency)),
+                f"{copies_per_message(step):.1f}",
+                microseconds(cpu_per_message(step)),
+                str(sum(report["lost"] for report in step.reports.values())),
+            ]
         style = {"running": "bold", "waiting": "dim"}.get(step.state, "")
         result.add_row(*row, style=style, end_section=step.transport == list(TRANSPORTS)[-1])
     return result

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "baton/os/process.hpp"
+#include "memory_left.hpp"
 
 #ifndef F_SEAL_FUTURE_WRITE  // Linux 5.1; glibc's header may be older
 #define F_SEAL_FUTURE_WRITE 0x0010
@@ -27,12 +28,28 @@ namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE;
 
-// Under MCL_FUTURE a mapping is populated by mmap itself, and reading a hole of a memfd allocates it: so the range is mapped
-// without access (which cannot be populated), unlocked, and only then opened. See mlockall(2), mlock(2).
+// Under MCL_FUTURE the kernel populates every mapping as it is made (reading a hole of a memfd allocates it) and refuses those
+// beyond RLIMIT_MEMLOCK, address space without access included. So one page is mapped without access, unlocked, and then
+// enlarged: mremap(2) takes the lock over from the mapping, not from the process. See mlockall(2).
+void* map_unlocked(int fd, std::size_t bytes, void* at, int flags) {
+  void* page = ::mmap(nullptr, page_bytes(), PROT_NONE, flags, fd, 0);
+  if (page == MAP_FAILED) return MAP_FAILED;
+  ::munlock(page, page_bytes());
+  void* mapped = at ? ::mremap(page, page_bytes(), bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at)
+                    : ::mremap(page, page_bytes(), bytes, MREMAP_MAYMOVE);
+  if (mapped == MAP_FAILED) ::munmap(page, page_bytes());
+  return mapped;
+}
+
+// `bytes` of `fd` (or of nothing, -1) without access and without memory, at `at` or, if null, anywhere.
+void* map_bare(int fd, std::size_t bytes, void* at) {
+  const int flags = MAP_NORESERVE | (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
+  if (future_mappings_are_locked()) return map_unlocked(fd, bytes, at, flags);
+  return ::mmap(at, bytes, PROT_NONE, at ? flags | MAP_FIXED : flags, fd, 0);
+}
+
 bool map_unpopulated(int fd, std::size_t bytes, std::byte* at, int protection) {
-  if (::mmap(at, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) == MAP_FAILED) return false;
-  if (future_mappings_are_locked()) ::munlock(at, bytes);
-  return ::mprotect(at, bytes, protection) == 0;
+  return map_bare(fd, bytes, at) != MAP_FAILED && ::mprotect(at, bytes, protection) == 0;
 }
 
 }  // namespace
@@ -45,7 +62,7 @@ std::size_t page_bytes() noexcept {
 std::byte* reserve_addresses(std::size_t bytes, std::size_t alignment) noexcept {
   if (bytes > std::numeric_limits<std::size_t>::max() - alignment) return nullptr;
   const std::size_t reserved = bytes + alignment;
-  void* p = ::mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* p = map_bare(-1, reserved, nullptr);
   if (p == MAP_FAILED) return nullptr;
   ::madvise(p, reserved, MADV_DONTDUMP);
   const auto start = reinterpret_cast<std::uintptr_t>(p);
@@ -59,7 +76,7 @@ std::byte* reserve_addresses(std::size_t bytes, std::size_t alignment) noexcept 
 void release_addresses(std::byte* base, std::size_t bytes) noexcept { ::munmap(base, bytes); }
 
 void unmap_to_reservation(std::byte* base, std::size_t bytes) noexcept {
-  void* p = ::mmap(base, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  void* p = map_bare(-1, bytes, base);
   if (p != MAP_FAILED) ::madvise(p, bytes, MADV_DONTDUMP);
 }
 
@@ -74,7 +91,7 @@ std::size_t address_space_left() noexcept {
 
 bool future_mappings_are_locked() noexcept {
   void* page = ::mmap(nullptr, page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED) return false;
+  if (page == MAP_FAILED) return errno == EAGAIN;  // nothing more may be locked
   unsigned char resident = 0;
   ::mincore(page, page_bytes(), &resident);
   ::munmap(page, page_bytes());
@@ -124,6 +141,7 @@ Result<void> map_sparse(int fd, std::size_t bytes, std::byte* at) {
 }
 
 Result<void> back_sparse(int fd, std::size_t offset, std::size_t bytes, std::byte* at) {
+  if (Result<void> left = check_memory_left(bytes); !left.ok()) return left;
   int failed;
   do {
     failed = ::fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0 ? 0 : errno;

@@ -41,7 +41,8 @@ struct Input {
 /// The bytes at an address and with an end that a sanitizer watches.
 class Copy {
  public:
-  explicit Copy(Bytes bytes) : data_(static_cast<std::byte*>(std::aligned_alloc(8, (bytes.size + 15) & ~std::size_t{7}))), size_(bytes.size) {
+  explicit Copy(Bytes bytes)
+      : data_(static_cast<std::byte*>(std::aligned_alloc(8, (bytes.size + 15) & ~std::size_t{7}))), size_(bytes.size) {
     if (size_ != 0) std::memcpy(data_, bytes.data, size_);
   }
   ~Copy() { std::free(data_); }
@@ -49,14 +50,18 @@ class Copy {
   Copy& operator=(const Copy&) = delete;
   Bytes bytes() const { return {data_, size_}; }
   MutableBytes writable() { return {data_, size_}; }
-  bool equals(Bytes other) const { return size_ == other.size && (size_ == 0 || std::memcmp(data_, other.data, size_) == 0); }
+  bool equals(Bytes other) const {
+    return size_ == other.size && (size_ == 0 || std::memcmp(data_, other.data, size_) == 0);
+  }
 
  private:
   std::byte* data_;
   std::size_t size_;
 };
 
-inline bool equal(Bytes a, Bytes b) { return a.size == b.size && (a.size == 0 || std::memcmp(a.data, b.data, a.size) == 0); }
+inline bool equal(Bytes a, Bytes b) {
+  return a.size == b.size && (a.size == 0 || std::memcmp(a.data, b.data, a.size) == 0);
+}
 
 inline bool valid(const Type& type, Bytes message) {
   return validate(type, message.data, static_cast<std::uint32_t>(message.size)).ok();

@@ -25,7 +25,8 @@ TEST(CodecFuzzer, SurvivesItsSeedsAndTheirMutations) {
     for (int i = 0; i < 300 && seed.size() > begin; ++i) {
       std::vector<std::uint8_t> mutated = seed;
       for (std::size_t changes = random() % 4; changes != 0; --changes) {
-        mutated[begin + random() % (mutated.size() - begin)] = static_cast<std::uint8_t>(random() % 3 == 0 ? 255 : random());
+        mutated[begin + random() % (mutated.size() - begin)] =
+            static_cast<std::uint8_t>(random() % 3 == 0 ? 255 : random());
       }
       if (random() % 2 == 0) mutated.resize(begin + random() % (mutated.size() - begin + 1));
       LLVMFuzzerTestOneInput(mutated.data(), mutated.size());

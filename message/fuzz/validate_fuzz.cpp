@@ -77,9 +77,9 @@ struct Entry {
 };
 // The order is part of the seeds (make_validate_seeds.py).
 constexpr Entry kEntries[] = {
-    {type_of<Image>, use<Image>},         {type_of<Header>, use<Header>},   {type_of<PointCloud>, use<PointCloud>},
-    {type_of<Scalars>, use<Scalars>},     {type_of<Strings>, use<Strings>}, {type_of<Sequences>, use<Sequences>},
-    {type_of<Monster>, use<Monster>},     {type_of<Empty>, use<Empty>},
+    {type_of<Image>, use<Image>},     {type_of<Header>, use<Header>},   {type_of<PointCloud>, use<PointCloud>},
+    {type_of<Scalars>, use<Scalars>}, {type_of<Strings>, use<Strings>}, {type_of<Sequences>, use<Sequences>},
+    {type_of<Monster>, use<Monster>}, {type_of<Empty>, use<Empty>},
 };
 
 }  // namespace

@@ -53,12 +53,14 @@ ElementLayout element_layout(const Field& field) noexcept {
   return {1, 1};
 }
 
-Result<std::size_t> Builder::add_content(std::size_t words, std::size_t length, std::size_t bytes, std::size_t alignment) {
+Result<std::size_t> Builder::add_content(std::size_t words, std::size_t length, std::size_t bytes,
+                                         std::size_t alignment) {
   auto place = append(words, bytes, alignment);
   if (!place) return place;
   const std::size_t offset_word = words + sizeof(std::uint32_t);
   const auto length_value = static_cast<std::uint32_t>(length);
-  const auto offset_value = static_cast<std::int32_t>(static_cast<std::int64_t>(*place) - static_cast<std::int64_t>(offset_word));
+  const auto offset_value =
+      static_cast<std::int32_t>(static_cast<std::int64_t>(*place) - static_cast<std::int64_t>(offset_word));
   std::memcpy(base_ + words, &length_value, sizeof length_value);
   std::memcpy(base_ + offset_word, &offset_value, sizeof offset_value);
   return place;
@@ -96,7 +98,9 @@ Result<void> Builder::add_string(std::size_t words, const void* text, std::size_
 FlatBuffer::~FlatBuffer() { std::free(data_); }
 
 FlatBuffer::FlatBuffer(FlatBuffer&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)), capacity_(std::exchange(other.capacity_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      capacity_(std::exchange(other.capacity_, 0)) {}
 
 FlatBuffer& FlatBuffer::operator=(FlatBuffer&& other) noexcept {
   std::swap(data_, other.data_);
@@ -122,7 +126,8 @@ bool FlatBuffer::reserve(std::size_t capacity) noexcept {
 Result<void> FlatBuilder::begin(const Type& type) {
   buffer_.set_size(0);
   if (type.size > max_bytes_) return too_large(type.size, max_bytes_);
-  if (!buffer_.reserve(type.size)) return Error{Errc::out_of_memory, std::string("no memory for a message of type ") + type.name};
+  if (!buffer_.reserve(type.size))
+    return Error{Errc::out_of_memory, std::string("no memory for a message of type ") + type.name};
   std::memset(buffer_.data(), 0, type.size);
   buffer_.set_size(type.size);
   base_ = buffer_.data();

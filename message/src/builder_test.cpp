@@ -28,7 +28,8 @@ TEST(Builder, GivesExactlyTheBytesOfRosSfFigure7) {
   std::memset(builder.base() + data, 0x55, 300);
 
   EXPECT_EQ(buffer.size(), 0x14cU);
-  EXPECT_EQ(to_hex(buffer.data(), 0x20), "08 00 00 00 14 00 00 00 0a 00 00 00 0a 00 00 00 2c 01 00 00 0c 00 00 00 72 67 62 38 00 00 00 03");
+  EXPECT_EQ(to_hex(buffer.data(), 0x20),
+            "08 00 00 00 14 00 00 00 0a 00 00 00 0a 00 00 00 2c 01 00 00 0c 00 00 00 72 67 62 38 00 00 00 03");
 }
 
 TEST(Builder, PadsStringsToFourAndKeepsTheNumberOfPaddingBytesInTheLast) {

@@ -81,7 +81,8 @@ class Survey {
 /// Second walk, over bytes that the survey has accepted.
 class Swapper {
  public:
-  Swapper(const Program& program, std::byte* message, bool from_other) : program_(program), message_(message), from_other_(from_other) {}
+  Swapper(const Program& program, std::byte* message, bool from_other)
+      : program_(program), message_(message), from_other_(from_other) {}
 
   void run(std::uint32_t plan, std::size_t base) {
     for (const Op& op : program_.plans[plan].ops) step(op, base + op.offset);
@@ -124,7 +125,9 @@ class Swapper {
     for (std::size_t i = 0; i < count && !program_.plans[op.plan].ops.empty(); ++i) run(op.plan, place + i * op.stride);
   }
 
-  void swap(std::size_t place, std::size_t bytes, std::size_t width) { copy_swapped(message_ + place, message_ + place, bytes, width); }
+  void swap(std::size_t place, std::size_t bytes, std::size_t width) {
+    copy_swapped(message_ + place, message_ + place, bytes, width);
+  }
 
   /// Swaps the two words at `place`; returns what they say.
   Content words(std::size_t place) {
@@ -156,7 +159,8 @@ Result<void> swap_message(const Type& type, MutableBytes message, bool from_othe
   std::size_t end = type.size;
   for (const Extent& extent : extents) {
     if (extent.begin < end) {
-      failure.malformed("the content at byte " + std::to_string(extent.begin) + " overlaps what ends at byte " + std::to_string(end));
+      failure.malformed("the content at byte " + std::to_string(extent.begin) + " overlaps what ends at byte " +
+                        std::to_string(end));
       return failure.error("cannot change the byte order of", type.name);
     }
     end = extent.end;

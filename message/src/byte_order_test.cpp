@@ -60,7 +60,7 @@ TEST(ByteOrder, ReversesEveryScalarAndWordButNoByteOfAString) {
             "12 34 01 00 00 00 00 02 00 00 00 28 00 00 00 01 00 00 00 3c 00 00 00 00 "  // a b list w, hole
             "00 00 00 00 00 00 00 03 00 00 00 00 00 00 00 00 00 00 00 08 00 00 00 24 "  // c s
             "00 09 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 01 00 00 00 04 "  // the list
-            "07 07 07 08 00 61 00 00 61 62 63 64 00 00 00 03");                          // y w s
+            "07 07 07 08 00 61 00 00 61 62 63 64 00 00 00 03");                         // y w s
   ASSERT_TRUE(repair_byte_order(type.type(), all(buffer)).ok());
   EXPECT_EQ(to_hex(buffer), native);
   EXPECT_TRUE(validate(type.type(), buffer.data(), static_cast<std::uint32_t>(buffer.size())).ok());
@@ -75,9 +75,11 @@ TEST(ByteOrder, LeavesTheBytesAloneWhenTheyAreNoMessage) {
     EXPECT_EQ(to_hex(buffer), before);
     return result.ok() ? "no error" : result.error().message;
   };
-  EXPECT_EQ(error("00 00 00 01"), "cannot change the byte order of t/A: the message has 4 bytes, its skeleton alone needs 12");
+  EXPECT_EQ(error("00 00 00 01"),
+            "cannot change the byte order of t/A: the message has 4 bytes, its skeleton alone needs 12");
   EXPECT_EQ(error("00 00 00 01 00 00 00 02 00 00 00 04 00 00 00 05"),
-            "cannot change the byte order of t/A: field 'b': content of 8 bytes at byte 12 lies outside the message of 16 bytes");
+            "cannot change the byte order of t/A: field 'b': content of 8 bytes at byte 12 lies outside the message of "
+            "16 bytes");
   EXPECT_EQ(error("00 00 00 01 00 00 00 01 ff ff ff f8 00 00 00 05"),
             "cannot change the byte order of t/A: the content at byte 0 overlaps what ends at byte 12");
   EXPECT_EQ(error("00 00 00 01 00 00 00 01 00 00 00 05 00 00 00 05 00"),
@@ -89,7 +91,8 @@ TEST(ByteOrder, RefusesTwoContentsInOnePlace) {
   FlatBuffer buffer = load("00 00 00 02 00 00 00 0c 00 00 00 02 00 00 00 06 11 22 33 44 55 66 00 00");
   const auto result = repair_byte_order(type.type(), all(buffer));
   ASSERT_FALSE(result.ok());
-  EXPECT_EQ(result.error().message, "cannot change the byte order of t/A: the content at byte 18 overlaps what ends at byte 20");
+  EXPECT_EQ(result.error().message,
+            "cannot change the byte order of t/A: the content at byte 18 overlaps what ends at byte 20");
 }
 
 TEST(ByteOrder, DemandsAnAlignedMessage) {

@@ -34,8 +34,10 @@ Result<std::size_t> CdrCodec::encoded_size(Bytes message) const {
 
 Result<std::size_t> CdrCodec::encode(Bytes message, MutableBytes out, memory::ByteOrder order) const {
   if (out.size < kEncapsulationBytes)
-    return Error{Errc::message_too_large, "the output buffer is too short for CDR's four bytes in front; ask encoded_size() first"};
-  const std::byte encapsulation[kEncapsulationBytes] = {std::byte{0}, order == memory::ByteOrder::kLittle ? std::byte{1} : std::byte{0}};
+    return Error{Errc::message_too_large,
+                 "the output buffer is too short for CDR's four bytes in front; ask encoded_size() first"};
+  const std::byte encapsulation[kEncapsulationBytes] = {
+      std::byte{0}, order == memory::ByteOrder::kLittle ? std::byte{1} : std::byte{0}};
   std::memcpy(out.data, encapsulation, kEncapsulationBytes);
   const auto& program = order == memory::kNativeByteOrder ? *native_ : *swapped_;
   auto size = wire::encode(program, message, {out.data + kEncapsulationBytes, out.size - kEncapsulationBytes});
@@ -45,8 +47,9 @@ Result<std::size_t> CdrCodec::encode(Bytes message, MutableBytes out, memory::By
 
 Result<std::size_t> CdrCodec::decode(Bytes wire, Builder& builder) const {
   if (wire.size < kEncapsulationBytes)
-    return Error{Errc::malformed_message, std::string("cannot decode ") + type().name + ": CDR needs four bytes in front, " +
-                                              std::to_string(wire.size) + " are there"};
+    return Error{Errc::malformed_message, std::string("cannot decode ") + type().name +
+                                              ": CDR needs four bytes in front, " + std::to_string(wire.size) +
+                                              " are there"};
   const auto kind = std::to_integer<unsigned>(wire.data[0]) << 8 | std::to_integer<unsigned>(wire.data[1]);
   if (kind > 1) {
     char text[8];

@@ -64,12 +64,14 @@ TEST(CdrCodec, AlignsToTheFirstElementOnlyIfThereIsOne) {
   const Definition type = define("message t/Q\nfloat64[] a\nuint8 b\n");
   EXPECT_EQ(both_orders(type, "00 01 00 00 00 00 00 00 07"), "00 01 00 00 00 00 00 00 07 / 00 00 00 00 00 00 00 00 07");
   EXPECT_EQ(both_orders(type, "00 01 00 00 01 00 00 00 00 00 00 00 00 00 00 00 00 00 f0 3f 07"),
-            "00 01 00 00 01 00 00 00 00 00 00 00 00 00 00 00 00 00 f0 3f 07 / 00 00 00 00 00 00 00 01 00 00 00 00 3f f0 00 00 00 00 00 00 07");
+            "00 01 00 00 01 00 00 00 00 00 00 00 00 00 00 00 00 00 f0 3f 07 / 00 00 00 00 00 00 00 01 00 00 00 00 3f "
+            "f0 00 00 00 00 00 00 07");
 }
 
 TEST(CdrCodec, LeavesOutTheHeadersSequenceNumberAndSetsItToZero) {
-  const Definition type = define("message std_msgs/Header\nuint32 seq\nbuiltin_interfaces/Time stamp\nstring frame_id\n"
-                                 "message builtin_interfaces/Time\nint32 sec\nuint32 nanosec\n");
+  const Definition type = define(
+      "message std_msgs/Header\nuint32 seq\nbuiltin_interfaces/Time stamp\nstring frame_id\n"
+      "message builtin_interfaces/Time\nint32 sec\nuint32 nanosec\n");
   const CdrCodec codec = CdrCodec::compile(type.type()).or_throw();
   FlatBuffer buffer;
   FlatBuilder builder(buffer);
@@ -80,7 +82,8 @@ TEST(CdrCodec, LeavesOutTheHeadersSequenceNumberAndSetsItToZero) {
 }
 
 TEST(CdrCodec, GivesAnEmptyMessageOneByteWhereverItStands) {
-  const Definition type = define("message t/E\nstd_msgs/Empty a\nuint16 b\nstd_msgs/Empty[] c\nmessage std_msgs/Empty\n");
+  const Definition type =
+      define("message t/E\nstd_msgs/Empty a\nuint16 b\nstd_msgs/Empty[] c\nmessage std_msgs/Empty\n");
   EXPECT_EQ(both_orders(type, "00 01 00 00 00 00 05 00 02 00 00 00 00 00"),
             "00 01 00 00 00 00 05 00 02 00 00 00 00 00 / 00 00 00 00 00 00 00 05 00 00 00 02 00 00");
 }
@@ -95,9 +98,11 @@ TEST(CdrCodec, IgnoresWhatLiesBehindTheMessage) {
 
 TEST(CdrCodec, RefusesOtherEncapsulationsByTheirNumber) {
   const Definition type = define("message t/A\nuint8 a\n");
-  EXPECT_EQ(both_orders(type, "00 07 00 00 05"), "cannot decode t/A: encapsulation 0x0007, only plain CDR (0x0000 and 0x0001) is known");
+  EXPECT_EQ(both_orders(type, "00 07 00 00 05"),
+            "cannot decode t/A: encapsulation 0x0007, only plain CDR (0x0000 and 0x0001) is known");
   EXPECT_EQ(both_orders(type, "00 01 00"), "cannot decode t/A: CDR needs four bytes in front, 3 are there");
-  EXPECT_EQ(both_orders(type, "00 01 00 00"), "cannot decode t/A: field 'a': the wire ends inside it, 0 bytes were left of 1");
+  EXPECT_EQ(both_orders(type, "00 01 00 00"),
+            "cannot decode t/A: field 'a': the wire ends inside it, 0 bytes were left of 1");
 }
 
 }  // namespace

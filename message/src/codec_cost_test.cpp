@@ -45,7 +45,8 @@ FlatBuffer message_of(const Type& type, std::size_t payload) {
 }
 
 template <class Codec>
-std::size_t allocations_of_a_round_trip(const Codec& codec, Bytes message, FlatBuffer& decoded, std::vector<std::byte>& wire) {
+std::size_t allocations_of_a_round_trip(const Codec& codec, Bytes message, FlatBuffer& decoded,
+                                        std::vector<std::byte>& wire) {
   FlatBuilder builder(decoded);
   const std::size_t before = g_allocations.load();
   const auto size = codec.encoded_size(message);

@@ -99,7 +99,8 @@ TEST_P(CodecVectors, BecomeCdrAndBackInBothByteOrders) {
   const Definition type = define(GetParam().definition);
   const CdrCodec codec = CdrCodec::compile(type.type()).or_throw();
   const FlatBuffer message = flat(GetParam().forms.at(native()));
-  const std::pair<const char*, memory::ByteOrder> orders[] = {{"cdr-little", memory::ByteOrder::kLittle}, {"cdr-big", memory::ByteOrder::kBig}};
+  const std::pair<const char*, memory::ByteOrder> orders[] = {{"cdr-little", memory::ByteOrder::kLittle},
+                                                              {"cdr-big", memory::ByteOrder::kBig}};
   for (const auto& [form, order] : orders) {
     const auto& wire = GetParam().forms.at(form);
     EXPECT_EQ(to_hex(encode(codec, message.bytes(), order)), to_hex(wire));
@@ -147,7 +148,8 @@ TEST_P(CodecVectors, AreRefusedWhereverTheyAreCut) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, CodecVectors, ::testing::ValuesIn(load()), [](const auto& vector) { return vector.param.name; });
+INSTANTIATE_TEST_SUITE_P(Files, CodecVectors, ::testing::ValuesIn(load()),
+                         [](const auto& vector) { return vector.param.name; });
 
 }  // namespace
 }  // namespace baton::message

@@ -20,9 +20,9 @@ constexpr std::uint64_t kMaxSkeletonBytes = std::uint64_t{1} << 28;
 constexpr int kMaxDepth = 64;
 
 constexpr std::pair<std::string_view, Kind> kKinds[] = {
-    {"bool", Kind::kBool},     {"int8", Kind::kInt8},       {"uint8", Kind::kUint8},     {"int16", Kind::kInt16},
-    {"uint16", Kind::kUint16}, {"int32", Kind::kInt32},     {"uint32", Kind::kUint32},   {"int64", Kind::kInt64},
-    {"uint64", Kind::kUint64}, {"float32", Kind::kFloat32}, {"float64", Kind::kFloat64}, {"string", Kind::kString},
+    {"bool", Kind::kBool},      {"int8", Kind::kInt8},       {"uint8", Kind::kUint8},     {"int16", Kind::kInt16},
+    {"uint16", Kind::kUint16},  {"int32", Kind::kInt32},     {"uint32", Kind::kUint32},   {"int64", Kind::kInt64},
+    {"uint64", Kind::kUint64},  {"float32", Kind::kFloat32}, {"float64", Kind::kFloat64}, {"string", Kind::kString},
     {"wstring", Kind::kWString}};
 
 struct Line {
@@ -42,7 +42,8 @@ Error wrong(std::size_t line, const std::string& what) {
 
 bool read_number(std::string_view text, std::uint32_t& value) {
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return code == std::errc{} && end == text.data() + text.size() && !text.empty() && (text[0] != '0' || text.size() == 1);
+  return code == std::errc{} && end == text.data() + text.size() && !text.empty() &&
+         (text[0] != '0' || text.size() == 1);
 }
 
 bool is_name(std::string_view text) {
@@ -102,7 +103,8 @@ struct Definition::Storage {
       return found->second;
     }
     if (depth > kMaxDepth) return wrong(line, "nested deeper than " + std::to_string(kMaxDepth));
-    const auto section = std::find_if(sections.begin(), sections.end(), [&](const Section& s) { return s.name == name; });
+    const auto section =
+        std::find_if(sections.begin(), sections.end(), [&](const Section& s) { return s.name == name; });
     if (section == sections.end()) return wrong(line, "'" + std::string(name) + "' has no section");
     known[section->name] = nullptr;
     std::vector<Field> built;

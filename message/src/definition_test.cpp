@@ -28,7 +28,9 @@ TEST(Definition, LaysFieldsOutAsTheCompilerLaysOutTheStruct) {
     std::uint32_t words[2];
     std::uint8_t d;
   };
-  const Definition type = define("message t/Outer\nuint8 a\nuint16[3] b\nt/Inner[2] c\nstring d\nuint8 e\nmessage t/Inner\nuint8 a\nfloat64 b\nuint8 c\n");
+  const Definition type = define(
+      "message t/Outer\nuint8 a\nuint16[3] b\nt/Inner[2] c\nstring d\nuint8 e\nmessage t/Inner\nuint8 a\nfloat64 "
+      "b\nuint8 c\n");
   const Type& outer = type.type();
   EXPECT_EQ(outer.size, sizeof(Outer));
   EXPECT_EQ(outer.alignment, alignof(Outer));
@@ -67,8 +69,10 @@ TEST(Definition, NamesTheLineOfWhatIsWrong) {
   EXPECT_EQ(error_of("message t/A\nint8[<=] a\n"), "type definition, line 2: a bound is a number from 1 to 4294967295");
   EXPECT_EQ(error_of("message t/A\nint8<=4 a\n"), "type definition, line 2: only strings have a bound of their own");
   EXPECT_EQ(error_of("message t/A\nint8[4 a\n"), "type definition, line 2: expected ']'");
-  EXPECT_EQ(error_of("message t/A\nint8[-1] a\n"), "type definition, line 2: an array's length is a number up to 4294967295");
-  EXPECT_EQ(error_of("message t/A\nuint64[4294967295] a\n"), "type definition, line 2: the skeleton is larger than 256 MiB");
+  EXPECT_EQ(error_of("message t/A\nint8[-1] a\n"),
+            "type definition, line 2: an array's length is a number up to 4294967295");
+  EXPECT_EQ(error_of("message t/A\nuint64[4294967295] a\n"),
+            "type definition, line 2: the skeleton is larger than 256 MiB");
 }
 
 TEST(Definition, RefusesNestingThatNobodyMeans) {

@@ -23,10 +23,12 @@ TEST(LoanBuilder, DecodesAMessageThatTheGeneratedTypeReads) {
   TestChunk chunk(sizeof(testing::PointCloud));
   auto* cloud = chunk.make<testing::PointCloud>();
   LoanBuilder builder(cloud);
-  ASSERT_TRUE(codec.decode(bytes_of(from_hex("01 00 00 00 02 00 00 00 03 00 00 00 03 00 00 00 6d 61 70"
-                                             "01 00 00 00 00 00 80 3f 00 00 00 40 00 00 40 40"
-                                             "01 00 00 00 02 00 00 00 75 76 02 00 00 00 00 00 00 3f 00 00 80 3e")),
-                           builder).ok());
+  ASSERT_TRUE(codec
+                  .decode(bytes_of(from_hex("01 00 00 00 02 00 00 00 03 00 00 00 03 00 00 00 6d 61 70"
+                                            "01 00 00 00 00 00 80 3f 00 00 00 40 00 00 40 40"
+                                            "01 00 00 00 02 00 00 00 75 76 02 00 00 00 00 00 00 3f 00 00 80 3e")),
+                          builder)
+                  .ok());
   EXPECT_EQ(cloud->header.seq, 1U);
   EXPECT_EQ(cloud->header.stamp.nanosec, 3U);
   EXPECT_EQ(cloud->header.frame_id, "map");

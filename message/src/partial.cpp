@@ -24,7 +24,8 @@ void parse(const Type& type, const std::string& prefix, PartialSplit& out) {
   for (std::uint32_t i = 0; i < type.field_count; ++i) {
     const Field& element = type.fields[i];
     const std::string path = prefix + element.name;
-    if (element.shape == Shape::kArray || (element.shape == Shape::kSingle && element.kind != Kind::kMessage)) {  // line 3
+    if (element.shape == Shape::kArray ||
+        (element.shape == Shape::kSingle && element.kind != Kind::kMessage)) {  // line 3
       out.control.push_back({path, &element});
     } else if (element.shape == Shape::kSingle) {  // line 5
       parse(*element.type, path + ".", out);
@@ -97,16 +98,18 @@ Result<std::vector<DataSlot>> PartialSerializer::restore_control(Bytes control, 
   const auto used = wire::decode(*program_, control, builder, &slots);
   if (!used) return used.error();
   if (control.size - *used != 4 * slots.size())
-    return Error{Errc::malformed_message, std::string("control part of ") + type().name + ": expected " + std::to_string(slots.size()) +
-                                              " lengths at its end, found " + std::to_string(control.size - *used) + " bytes"};
+    return Error{Errc::malformed_message, std::string("control part of ") + type().name + ": expected " +
+                                              std::to_string(slots.size()) + " lengths at its end, found " +
+                                              std::to_string(control.size - *used) + " bytes"};
   const std::byte* lengths = control.data + *used;
   for (DataSlot& slot : slots) {
     const PartialElement& element = split_->data[slot.element];
     slot.count = get_word(lengths);
     lengths += 4;
     if (element.field->count != 0 && slot.count > element.field->count)
-      return Error{Errc::malformed_message, std::string("control part of ") + type().name + ": field '" + element.path + "': length " +
-                                                std::to_string(slot.count) + " is above the bound " + std::to_string(element.field->count)};
+      return Error{Errc::malformed_message, std::string("control part of ") + type().name + ": field '" + element.path +
+                                                "': length " + std::to_string(slot.count) + " is above the bound " +
+                                                std::to_string(element.field->count)};
     slot.bytes = std::size_t{slot.count} * element_layout(*element.field).size;
   }
   return slots;
@@ -117,11 +120,13 @@ Result<void> PartialSerializer::restore(Bytes control, Bytes data, Builder& buil
   if (!slots) return slots.error();
   const DataPart part = organise_data(std::move(*slots));
   if (part.bytes > data.size)
-    return Error{Errc::malformed_message, std::string("data part of ") + type().name + ": the lengths need " + std::to_string(part.bytes) +
-                                              " bytes, " + std::to_string(data.size) + " are there"};
+    return Error{Errc::malformed_message, std::string("data part of ") + type().name + ": the lengths need " +
+                                              std::to_string(part.bytes) + " bytes, " + std::to_string(data.size) +
+                                              " are there"};
   for (const DataSlot& slot : part.slots) {
     if (slot.count == 0) continue;
-    const auto content = builder.add_sequence(slot.words, slot.count, element_layout(*split_->data[slot.element].field));
+    const auto content =
+        builder.add_sequence(slot.words, slot.count, element_layout(*split_->data[slot.element].field));
     if (!content) return content.error();
     std::memcpy(builder.base() + *content, data.data + slot.place, slot.bytes);
   }
@@ -142,7 +147,8 @@ DataPart organise_data(std::vector<DataSlot> slots) {
 
 void copy_data(Bytes message, const std::vector<DataSlot>& slots, const DataPart& layout, MutableBytes out) noexcept {
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (slots[i].bytes != 0) std::memcpy(out.data + layout.slots[i].place, message.data + slots[i].place, slots[i].bytes);
+    if (slots[i].bytes != 0)
+      std::memcpy(out.data + layout.slots[i].place, message.data + slots[i].place, slots[i].bytes);
   }
 }
 

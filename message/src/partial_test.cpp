@@ -16,17 +16,18 @@ using testing::to_hex;
 
 // The ROS 1 PointCloud of TZC Fig. 5, with a short header.
 constexpr const char* kPointCloud =
-    "message sensor_msgs/PointCloud\nstd_msgs/Header header\ngeometry_msgs/Point32[] points\nsensor_msgs/ChannelFloat32[] channels\n"
+    "message sensor_msgs/PointCloud\nstd_msgs/Header header\ngeometry_msgs/Point32[] "
+    "points\nsensor_msgs/ChannelFloat32[] channels\n"
     "message builtin_interfaces/Time\nint32 sec\nuint32 nanosec\n"
     "message geometry_msgs/Point32\nfloat32 x\nfloat32 y\nfloat32 z\n"
     "message sensor_msgs/ChannelFloat32\nstring name\nfloat32[] values\n"
     "message std_msgs/Header\nuint32 seq\nbuiltin_interfaces/Time stamp\nstring frame_id\n";
 
 constexpr const char* kPointCloudWire =
-    "01 00 00 00 02 00 00 00 03 00 00 00 01 00 00 00 6d"                    // header
+    "01 00 00 00 02 00 00 00 03 00 00 00 01 00 00 00 6d"                                     // header
     "02 00 00 00  11 11 11 11 12 12 12 12 13 13 13 13  21 21 21 21 22 22 22 22 23 23 23 23"  // points
-    "02 00 00 00  01 00 00 00 69 01 00 00 00 31 31 31 31"                   // channels[0]
-    "02 00 00 00 75 76 03 00 00 00 41 41 41 41 42 42 42 42 43 43 43 43";    // channels[1]
+    "02 00 00 00  01 00 00 00 69 01 00 00 00 31 31 31 31"                                    // channels[0]
+    "02 00 00 00 75 76 03 00 00 00 41 41 41 41 42 42 42 42 43 43 43 43";                     // channels[1]
 
 std::string list(const std::vector<PartialElement>& elements) {
   std::string out;
@@ -50,20 +51,24 @@ std::vector<std::byte> control_of(const PartialSerializer& partial, Bytes messag
 TEST(Partial, SplitsThePointCloudOfTzcFigure5) {
   const Definition type = define(kPointCloud);
   const PartialSplit parts = split(type.type());
-  EXPECT_EQ(list(parts.control), "header.seq header.stamp.sec header.stamp.nanosec header.frame_id channels channels[].name");
+  EXPECT_EQ(list(parts.control),
+            "header.seq header.stamp.sec header.stamp.nanosec header.frame_id channels channels[].name");
   EXPECT_EQ(list(parts.data), "points channels[].values");
 }
 
 TEST(Partial, DecidesWhatFigure4LeavesOpen) {
   const Definition type = define(
       "message t/A\n"
-      "t/V[2] fixed_array_of_variable\nfloat32[4] fixed_array\nuint8[<=9] bounded\nstring<=4[<=9] bounded_strings\nstring[] strings\n"
-      "wstring[] wide_strings\nwstring wide\nbool[] bools\nt/F[] fixed_messages\nt/V[] variable_messages\nt/E[] empties\n"
+      "t/V[2] fixed_array_of_variable\nfloat32[4] fixed_array\nuint8[<=9] bounded\nstring<=4[<=9] "
+      "bounded_strings\nstring[] strings\n"
+      "wstring[] wide_strings\nwstring wide\nbool[] bools\nt/F[] fixed_messages\nt/V[] variable_messages\nt/E[] "
+      "empties\n"
       "message t/E\nmessage t/F\nuint8 a\nfloat64 b\nmessage t/V\nuint8[] bytes\nt/F[] more\n");
   const PartialSplit parts = split(type.type());
   EXPECT_EQ(list(parts.control),
             "fixed_array_of_variable fixed_array bounded_strings strings wide_strings wide variable_messages");
-  EXPECT_EQ(list(parts.data), "bounded bools fixed_messages variable_messages[].bytes variable_messages[].more empties");
+  EXPECT_EQ(list(parts.data),
+            "bounded bools fixed_messages variable_messages[].bytes variable_messages[].more empties");
 }
 
 TEST(Partial, SerializesControlElementsThenTheLengthsOfTheDataElements) {
@@ -73,7 +78,7 @@ TEST(Partial, SerializesControlElementsThenTheLengthsOfTheDataElements) {
   EXPECT_EQ(to_hex(control_of(partial, message.bytes())),
             "01 00 00 00 02 00 00 00 03 00 00 00 01 00 00 00 6d "  // header
             "02 00 00 00 01 00 00 00 69 02 00 00 00 75 76 "        // channels: their number and names
-            "02 00 00 00 01 00 00 00 03 00 00 00");                // lengths: points, channels[0].values, channels[1].values
+            "02 00 00 00 01 00 00 00 03 00 00 00");  // lengths: points, channels[0].values, channels[1].values
 }
 
 TEST(Partial, OrganisesTheDataPartFromTheLengthsAlone) {

@@ -155,14 +155,17 @@ void append_float(std::string& out, T value) {
 
 class Printer {
  public:
-  Printer(SfmReader& reader, const PrintOptions& options, std::string& out) : reader_(reader), options_(options), out_(out) {}
+  Printer(SfmReader& reader, const PrintOptions& options, std::string& out)
+      : reader_(reader), options_(options), out_(out) {}
 
   /// Fields of a message, each on its line; the cursor stands where the first field's name goes.
   bool message(const Type& type, std::size_t base, std::size_t indent) {
     bool first = true;
     for (std::uint32_t i = 0; i < type.field_count; ++i) {
       const Field& field = type.fields[i];
-      if (options_.hide_header_seq && std::strcmp(type.name, "std_msgs/Header") == 0 && std::strcmp(field.name, "seq") == 0) continue;
+      if (options_.hide_header_seq && std::strcmp(type.name, "std_msgs/Header") == 0 &&
+          std::strcmp(field.name, "seq") == 0)
+        continue;
       if (!first) out_.append(indent, ' ');
       first = false;
       out_ += field.name;
@@ -184,12 +187,15 @@ class Printer {
     }
     Content content{place, field.count, 0};
     const ElementLayout layout = element_layout(field);
-    if (field.shape == Shape::kSequence && !reader_.sequence(place, layout.size, layout.alignment, field.count, content)) return false;
+    if (field.shape == Shape::kSequence &&
+        !reader_.sequence(place, layout.size, layout.alignment, field.count, content))
+      return false;
     if (content.count == 0) {
       out_ += " []\n";
       return true;
     }
-    const std::size_t shown = options_.max_elements == 0 || content.count <= options_.max_elements ? content.count : options_.max_elements;
+    const std::size_t shown =
+        options_.max_elements == 0 || content.count <= options_.max_elements ? content.count : options_.max_elements;
     const bool flow = options_.flow_arrays && field.kind != Kind::kMessage;
     out_ += flow ? " [" : "\n";
     for (std::size_t i = 0; i < shown; ++i) {
@@ -229,20 +235,45 @@ class Printer {
   bool scalar(const Field& field, std::size_t place) {
     const std::byte* at = reader_.at(place);
     switch (field.kind) {
-      case Kind::kBool: out_ += fetch_byte(at) != 0 ? "true" : "false"; break;
-      case Kind::kInt8: append_number(out_, static_cast<int>(load<std::int8_t>(at))); break;
-      case Kind::kUint8: append_number(out_, static_cast<int>(load<std::uint8_t>(at))); break;
-      case Kind::kInt16: append_number(out_, load<std::int16_t>(at)); break;
-      case Kind::kUint16: append_number(out_, load<std::uint16_t>(at)); break;
-      case Kind::kInt32: append_number(out_, load<std::int32_t>(at)); break;
-      case Kind::kUint32: append_number(out_, load<std::uint32_t>(at)); break;
-      case Kind::kInt64: append_number(out_, load<std::int64_t>(at)); break;
-      case Kind::kUint64: append_number(out_, load<std::uint64_t>(at)); break;
-      case Kind::kFloat32: append_float(out_, load<float>(at)); break;
-      case Kind::kFloat64: append_float(out_, load<double>(at)); break;
-      case Kind::kString: return string(field, place);
-      case Kind::kWString: return wide_string(field, place);
-      case Kind::kMessage: return false;  // not called for messages
+      case Kind::kBool:
+        out_ += fetch_byte(at) != 0 ? "true" : "false";
+        break;
+      case Kind::kInt8:
+        append_number(out_, static_cast<int>(load<std::int8_t>(at)));
+        break;
+      case Kind::kUint8:
+        append_number(out_, static_cast<int>(load<std::uint8_t>(at)));
+        break;
+      case Kind::kInt16:
+        append_number(out_, load<std::int16_t>(at));
+        break;
+      case Kind::kUint16:
+        append_number(out_, load<std::uint16_t>(at));
+        break;
+      case Kind::kInt32:
+        append_number(out_, load<std::int32_t>(at));
+        break;
+      case Kind::kUint32:
+        append_number(out_, load<std::uint32_t>(at));
+        break;
+      case Kind::kInt64:
+        append_number(out_, load<std::int64_t>(at));
+        break;
+      case Kind::kUint64:
+        append_number(out_, load<std::uint64_t>(at));
+        break;
+      case Kind::kFloat32:
+        append_float(out_, load<float>(at));
+        break;
+      case Kind::kFloat64:
+        append_float(out_, load<double>(at));
+        break;
+      case Kind::kString:
+        return string(field, place);
+      case Kind::kWString:
+        return wide_string(field, place);
+      case Kind::kMessage:
+        return false;  // not called for messages
     }
     return true;
   }
@@ -307,7 +338,8 @@ Result<std::string> print(const Type& type, Bytes message, const PrintOptions& o
   Failure failure;
   SfmReader reader(message, failure);
   std::string out;
-  if (!reader.begin(type.size) || !Printer(reader, options, out).message(type, 0, 0)) return failure.error("cannot print", type.name);
+  if (!reader.begin(type.size) || !Printer(reader, options, out).message(type, 0, 0))
+    return failure.error("cannot print", type.name);
   return out;
 }
 

@@ -22,15 +22,18 @@ std::string show(const char* definition, const char* ros1_wire, const PrintOptio
 }
 
 constexpr const char* kMessage =
-    "message t/A\nstd_msgs/Header header\nfloat64 x\nbool ok\nt/P[] points\nuint8[] data\nint16[2] pair\nstring[] names\n"
+    "message t/A\nstd_msgs/Header header\nfloat64 x\nbool ok\nt/P[] points\nuint8[] data\nint16[2] pair\nstring[] "
+    "names\n"
     "message std_msgs/Header\nuint32 seq\nstring frame_id\nmessage t/P\nfloat32 a\nt/E e\nmessage t/E\n";
 constexpr const char* kWire =
-    "07 00 00 00 03 00 00 00 6d 61 70  00 00 00 00 00 00 e0 3f 01  02 00 00 00 00 00 80 3f 00 00 00 40  03 00 00 00 01 02 03 ff ff 02 00"
+    "07 00 00 00 03 00 00 00 6d 61 70  00 00 00 00 00 00 e0 3f 01  02 00 00 00 00 00 80 3f 00 00 00 40  03 00 00 00 01 "
+    "02 03 ff ff 02 00"
     "01 00 00 00 03 00 00 00 79 65 73";
 
 TEST(Print, ShowsAMessageAsRos2TopicEchoDoes) {
   EXPECT_EQ(show(kMessage, kWire),
-            "header:\n  seq: 7\n  frame_id: map\nx: 0.5\nok: true\npoints:\n- a: 1.0\n  e: {}\n- a: 2.0\n  e: {}\ndata:\n- 1\n- 2\n- 3\n"
+            "header:\n  seq: 7\n  frame_id: map\nx: 0.5\nok: true\npoints:\n- a: 1.0\n  e: {}\n- a: 2.0\n  e: "
+            "{}\ndata:\n- 1\n- 2\n- 3\n"
             "pair:\n- -1\n- 2\nnames:\n- 'yes'\n");
 }
 
@@ -42,7 +45,8 @@ TEST(Print, CutsLongArraysAndStrings) {
   EXPECT_EQ(show("message t/A\nuint8[] data\n", "03 00 00 00 01 02 03", options), "data: [1, 2, '...']\n");
   EXPECT_EQ(show("message t/A\nuint8[] data\n", "00 00 00 00", options), "data: []\n");
   options.max_string_bytes = 2;
-  EXPECT_EQ(show("message t/A\nstring s\n", "03 00 00 00 61 c3 a9", options), "s: a...\n") << "a UTF-8 sequence is not cut";
+  EXPECT_EQ(show("message t/A\nstring s\n", "03 00 00 00 61 c3 a9", options), "s: a...\n")
+      << "a UTF-8 sequence is not cut";
 }
 
 TEST(Print, QuotesWhatYamlWouldReadAsSomethingElse) {
@@ -68,7 +72,8 @@ TEST(Print, NamesTheFieldThatIsMalformed) {
   alignas(8) const std::uint32_t words[] = {1, 4, 4, 400};
   const auto text = print(type.type(), {words, sizeof words});
   ASSERT_FALSE(text.ok());
-  EXPECT_EQ(text.error().message, "cannot print t/A: field 'names[0]': content of 4 bytes at byte 412 lies outside the message of 16 bytes");
+  EXPECT_EQ(text.error().message,
+            "cannot print t/A: field 'names[0]': content of 4 bytes at byte 412 lies outside the message of 16 bytes");
 }
 
 }  // namespace

@@ -21,14 +21,17 @@ const Type& Ros1Codec::type() const noexcept { return *program_->type; }
 
 Result<std::size_t> Ros1Codec::encoded_size(Bytes message) const { return wire::encoded_size(*program_, message); }
 
-Result<std::size_t> Ros1Codec::encode(Bytes message, MutableBytes out) const { return wire::encode(*program_, message, out); }
+Result<std::size_t> Ros1Codec::encode(Bytes message, MutableBytes out) const {
+  return wire::encode(*program_, message, out);
+}
 
 Result<void> Ros1Codec::decode(Bytes wire, Builder& builder) const {
   const auto used = wire::decode(*program_, wire, builder);
   if (!used) return used.error();
   if (*used != wire.size)
-    return Error{Errc::malformed_message, std::string("cannot decode ") + program_->type->name + ": the message ends after " +
-                                              std::to_string(*used) + " of " + std::to_string(wire.size) + " bytes"};
+    return Error{Errc::malformed_message, std::string("cannot decode ") + program_->type->name +
+                                              ": the message ends after " + std::to_string(*used) + " of " +
+                                              std::to_string(wire.size) + " bytes"};
   return {};
 }
 

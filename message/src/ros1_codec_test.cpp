@@ -73,7 +73,8 @@ TEST(Ros1Codec, WritesBoolsAsZeroOrOneWhateverTheChunkHolds) {
 }
 
 TEST(Ros1Codec, SendsNothingForAnEmptyMessage) {
-  const Definition type = define("message t/E\nstd_msgs/Empty a\nuint8 b\nstd_msgs/Empty[] c\nmessage std_msgs/Empty\n");
+  const Definition type =
+      define("message t/E\nstd_msgs/Empty a\nuint8 b\nstd_msgs/Empty[] c\nmessage std_msgs/Empty\n");
   const Decoded decoded = decode(type, from_hex("05 02 00 00 00"));
   ASSERT_TRUE(decoded.result.ok());
   EXPECT_EQ(encode(type, decoded.buffer.bytes()), "05 02 00 00 00");
@@ -81,7 +82,8 @@ TEST(Ros1Codec, SendsNothingForAnEmptyMessage) {
 
 TEST(Ros1Codec, BoundsWhatEmptyElementsMayCost) {
   const Definition type = define("message t/E\nstd_msgs/Empty[] c\nmessage std_msgs/Empty\n");
-  EXPECT_NE(decode_error(type, "ff ff ff ff").find("field 'c': the message needs"), std::string::npos) << decode_error(type, "ff ff ff ff");
+  EXPECT_NE(decode_error(type, "ff ff ff ff").find("field 'c': the message needs"), std::string::npos)
+      << decode_error(type, "ff ff ff ff");
 }
 
 TEST(Ros1Codec, RefusesWideStringsByNameOfTheField) {
@@ -89,12 +91,14 @@ TEST(Ros1Codec, RefusesWideStringsByNameOfTheField) {
   const auto codec = Ros1Codec::compile(type.type());
   ASSERT_FALSE(codec.ok());
   EXPECT_EQ(codec.error().code, Errc::unsupported);
-  EXPECT_EQ(codec.error().message, "t/W: field 'list[].text' is a wstring, which ROS 1 does not have; use a string, or CDR");
+  EXPECT_EQ(codec.error().message,
+            "t/W: field 'list[].text' is a wstring, which ROS 1 does not have; use a string, or CDR");
 }
 
 TEST(Ros1Codec, NamesTheFieldAtWhichTheWireIsWrong) {
   const Definition header = define(kHeader);
-  EXPECT_EQ(decode_error(header, "01 00 00 00 02 00 00 00 03"), "cannot decode std_msgs/Header: field 'stamp.nanosec': the wire ends inside it, 9 bytes were left of 12");
+  EXPECT_EQ(decode_error(header, "01 00 00 00 02 00 00 00 03"),
+            "cannot decode std_msgs/Header: field 'stamp.nanosec': the wire ends inside it, 9 bytes were left of 12");
   EXPECT_EQ(decode_error(header, "01 00 00 00 02 00 00 00 03 00 00 00 04 00 00 00 6d"),
             "cannot decode std_msgs/Header: field 'frame_id': a string needs 4 bytes, 1 are left");
   EXPECT_EQ(decode_error(header, "01 00 00 00 02 00 00 00 03 00 00 00 00 00 00 00 6d"),
@@ -105,8 +109,10 @@ TEST(Ros1Codec, NamesTheFieldAtWhichTheWireIsWrong) {
   EXPECT_EQ(decode_error(cloud, "ff ff ff 7f 00 00 00 00 00 00 00 00"),
             "cannot decode t/C: field 'channels': 2147483647 elements of at least 8 bytes, 8 bytes are left");
   const Definition bounded = define("message t/B\nstring<=2[<=1] names\n");
-  EXPECT_EQ(decode_error(bounded, "01 00 00 00 03 00 00 00 61 62 63"), "cannot decode t/B: field 'names[0]': length 3 is above the bound 2");
-  EXPECT_EQ(decode_error(bounded, "02 00 00 00 00 00 00 00 00 00 00 00"), "cannot decode t/B: field 'names': length 2 is above the bound 1");
+  EXPECT_EQ(decode_error(bounded, "01 00 00 00 03 00 00 00 61 62 63"),
+            "cannot decode t/B: field 'names[0]': length 3 is above the bound 2");
+  EXPECT_EQ(decode_error(bounded, "02 00 00 00 00 00 00 00 00 00 00 00"),
+            "cannot decode t/B: field 'names': length 2 is above the bound 1");
 }
 
 TEST(Ros1Codec, RefusesToEncodeAMessageWhoseWordsLie) {
@@ -122,8 +128,10 @@ TEST(Ros1Codec, RefusesToEncodeAMessageWhoseWordsLie) {
     return size.ok() ? "no error" : size.error().message;
   };
   EXPECT_EQ(error("00 00 00 00"), "cannot encode t/C: the message has 4 bytes, its skeleton alone needs 8");
-  EXPECT_EQ(error("01 00 00 00 04 00 00 00"), "cannot encode t/C: field 'channels': content of 16 bytes at byte 8 lies outside the message of 8 bytes");
-  EXPECT_EQ(error("01 00 00 00 f0 ff ff ff"), "cannot encode t/C: field 'channels': content of 16 bytes at byte -12 lies outside the message of 8 bytes");
+  EXPECT_EQ(error("01 00 00 00 04 00 00 00"),
+            "cannot encode t/C: field 'channels': content of 16 bytes at byte 8 lies outside the message of 8 bytes");
+  EXPECT_EQ(error("01 00 00 00 f0 ff ff ff"),
+            "cannot encode t/C: field 'channels': content of 16 bytes at byte -12 lies outside the message of 8 bytes");
   EXPECT_EQ(error("01 00 00 00 05 00 00 00  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00"),
             "cannot encode t/C: field 'channels': the content at byte 9 is not aligned to 4");
   EXPECT_EQ(error("02 00 00 00 04 00 00 00  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00"

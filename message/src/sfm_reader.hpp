@@ -46,8 +46,8 @@ class SfmReader {
     if (reinterpret_cast<std::uintptr_t>(message_.data) % 8 != 0)
       return failure_.set(Errc::invalid_argument, "the message does not begin at a multiple of 8");
     if (message_.size < skeleton_bytes)
-      return failure_.malformed("the message has " + std::to_string(message_.size) + " bytes, its skeleton alone needs " +
-                                std::to_string(skeleton_bytes));
+      return failure_.malformed("the message has " + std::to_string(message_.size) +
+                                " bytes, its skeleton alone needs " + std::to_string(skeleton_bytes));
     budget_ -= skeleton_bytes;
     return true;
   }
@@ -61,7 +61,8 @@ class SfmReader {
     if (bound != 0 && length > bound) return over_bound(length, bound);
     if (!inside(words, offset, length, stride, content.place)) return false;
     if (content.place % alignment != 0)
-      return failure_.malformed("the content at byte " + std::to_string(content.place) + " is not aligned to " + std::to_string(alignment));
+      return failure_.malformed("the content at byte " + std::to_string(content.place) + " is not aligned to " +
+                                std::to_string(alignment));
     content.count = length;
     content.bytes = length * stride;
     return true;
@@ -107,7 +108,8 @@ class SfmReader {
   bool inside(std::size_t words, std::uint32_t offset, std::size_t length, std::size_t stride, std::size_t& place) {
     const std::int64_t from = static_cast<std::int64_t>(words + 4) + static_cast<std::int32_t>(offset);
     const std::uint64_t bytes = static_cast<std::uint64_t>(length) * stride;
-    if (from < 0 || static_cast<std::uint64_t>(from) > message_.size || bytes > message_.size - static_cast<std::uint64_t>(from))
+    if (from < 0 || static_cast<std::uint64_t>(from) > message_.size ||
+        bytes > message_.size - static_cast<std::uint64_t>(from))
       return failure_.malformed("content of " + std::to_string(bytes) + " bytes at byte " + std::to_string(from) +
                                 " lies outside the message of " + std::to_string(message_.size) + " bytes");
     if (bytes > budget_) return failure_.malformed("contents overlap");

@@ -27,9 +27,15 @@ void copy_swapped_words(std::byte* to, const std::byte* from, std::size_t bytes)
 /// Copies `bytes` with every scalar of `width` reversed. `to` may equal `from`; otherwise they do not overlap.
 inline void copy_swapped(std::byte* to, const std::byte* from, std::size_t bytes, std::size_t width) noexcept {
   switch (width) {
-    case 2: detail::copy_swapped_words<std::uint16_t>(to, from, bytes); break;
-    case 4: detail::copy_swapped_words<std::uint32_t>(to, from, bytes); break;
-    case 8: detail::copy_swapped_words<std::uint64_t>(to, from, bytes); break;
+    case 2:
+      detail::copy_swapped_words<std::uint16_t>(to, from, bytes);
+      break;
+    case 4:
+      detail::copy_swapped_words<std::uint32_t>(to, from, bytes);
+      break;
+    case 8:
+      detail::copy_swapped_words<std::uint64_t>(to, from, bytes);
+      break;
     default:
       if (to != from && bytes != 0) std::memcpy(to, from, bytes);
   }

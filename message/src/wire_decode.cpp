@@ -16,7 +16,12 @@ namespace {
 class Decoder {
  public:
   Decoder(const Program& program, Bytes wire, Builder& builder, Failure& failure, std::vector<DataSlot>* slots)
-      : program_(program), wire_(wire), builder_(builder), failure_(failure), slots_(slots), cdr_(program.format == Format::kCdr) {}
+      : program_(program),
+        wire_(wire),
+        builder_(builder),
+        failure_(failure),
+        slots_(slots),
+        cdr_(program.format == Format::kCdr) {}
 
   bool run(std::uint32_t plan, std::size_t base) {
     for (const Op& op : program_.plans[plan].ops) {
@@ -33,7 +38,8 @@ class Decoder {
 
   bool need(std::size_t bytes, const char* what) {
     if (bytes <= left()) return true;
-    return failure_.malformed(std::string(what) + " needs " + std::to_string(bytes) + " bytes, " + std::to_string(left()) + " are left");
+    return failure_.malformed(std::string(what) + " needs " + std::to_string(bytes) + " bytes, " +
+                              std::to_string(left()) + " are left");
   }
 
   bool align(std::size_t width) {
@@ -96,7 +102,8 @@ class Decoder {
     for (const auto& [begin, field] : program_.runs[op.plan]) {
       if (begin <= left()) name = field;
     }
-    failure_.malformed("the wire ends inside it, " + std::to_string(left()) + " bytes were left of " + std::to_string(op.count));
+    failure_.malformed("the wire ends inside it, " + std::to_string(left()) + " bytes were left of " +
+                       std::to_string(op.count));
     return failure_.in(program_.names[name]);
   }
 
@@ -134,7 +141,9 @@ class Decoder {
     for (std::uint32_t i = 0; i < count; ++i) {
       std::uint32_t value = 0;
       if (!word(value, "a wide character")) return false;
-      if (value > 0xFFFF) return failure_.malformed("wide character " + std::to_string(i) + " is " + std::to_string(value) + ", no UTF-16 code unit");
+      if (value > 0xFFFF)
+        return failure_.malformed("wide character " + std::to_string(i) + " is " + std::to_string(value) +
+                                  ", no UTF-16 code unit");
       const auto unit = static_cast<std::uint16_t>(value);
       std::memcpy(to + std::size_t{i} * 2, &unit, 2);
     }

@@ -154,14 +154,16 @@ class Walk {
     if (!reader_.sequence(place, 2, 2, op.count, text) || !align(4)) return false;
     if (!sink_.word(static_cast<std::uint32_t>(text.count))) return false;
     if (cdr_) return sink_.wide(reader_.at(text.place), text.count);
-    return program_.swap ? sink_.swap(reader_.at(text.place), text.count * 2, 2) : sink_.copy(reader_.at(text.place), text.count * 2);
+    return program_.swap ? sink_.swap(reader_.at(text.place), text.count * 2, 2)
+                         : sink_.copy(reader_.at(text.place), text.count * 2);
   }
 
   bool sequence(const Op& op, std::size_t place) {
     Content content;
     if (!reader_.sequence(place, op.stride, op.alignment, op.count, content)) return false;
     if (slots_ != nullptr && op.data) {
-      slots_->push_back({op.element, static_cast<std::uint32_t>(content.count), place, content.place, content.bytes, op.alignment});
+      slots_->push_back(
+          {op.element, static_cast<std::uint32_t>(content.count), place, content.place, content.bytes, op.alignment});
       return true;
     }
     if (!align(4) || !sink_.word(static_cast<std::uint32_t>(content.count))) return false;
@@ -187,7 +189,8 @@ class Walk {
 };
 
 template <class Sink>
-Result<std::size_t> walk(const Program& program, Bytes message, Sink& sink, Failure& failure, std::vector<DataSlot>* slots) {
+Result<std::size_t> walk(const Program& program, Bytes message, Sink& sink, Failure& failure,
+                         std::vector<DataSlot>* slots) {
   SfmReader reader(message, failure);
   if (!reader.begin(program.type->size) || !Walk<Sink>(program, reader, sink, slots).run(0, 0))
     return failure.error("cannot encode", program.type->name);

@@ -89,14 +89,21 @@ class Compiler {
     for (std::uint32_t i = 0; i < type.field_count; ++i) {
       const Field& field = type.fields[i];
       if (too_complex())
-        return Error{Errc::limit_reached, std::string(program_.type->name) + ": the type has more than a million fields, counted through nesting"};
+        return Error{Errc::limit_reached, std::string(program_.type->name) +
+                                              ": the type has more than a million fields, counted through nesting"};
       if (aligned() && is_header_seq(type, field)) continue;
       const std::string path = prefix + field.name;
       Result<void> done;
       switch (field.shape) {
-        case Shape::kSingle: done = add_single(plan, field, base, path); break;
-        case Shape::kArray: done = add_array(plan, field, base, path); break;
-        case Shape::kSequence: done = add_sequence(plan, field, base, path); break;
+        case Shape::kSingle:
+          done = add_single(plan, field, base, path);
+          break;
+        case Shape::kArray:
+          done = add_array(plan, field, base, path);
+          break;
+        case Shape::kSequence:
+          done = add_sequence(plan, field, base, path);
+          break;
       }
       if (!done) return done;
     }
@@ -144,7 +151,8 @@ class Compiler {
   }
 
   /// `bytes` of scalars whose widest (and first) is `width`, as one run or joined to the run before it.
-  void add_scalars(Plan& plan, std::uint32_t offset, std::uint32_t width, std::uint32_t bytes, const std::string& path) {
+  void add_scalars(Plan& plan, std::uint32_t offset, std::uint32_t width, std::uint32_t bytes,
+                   const std::string& path) {
     if (bytes == 0) return;
     plan.least_bytes += bytes;
     const std::uint32_t name_index = name(path);
@@ -208,7 +216,8 @@ class Compiler {
   }
 
   Result<void> add_sequence(Plan& plan, const Field& field, std::uint32_t base, const std::string& path) {
-    const bool fixed = field.kind == Kind::kMessage ? field.type->fixed : field.kind != Kind::kString && field.kind != Kind::kWString;
+    const bool fixed =
+        field.kind == Kind::kMessage ? field.type->fixed : field.kind != Kind::kString && field.kind != Kind::kWString;
     const bool data = fixed && in_array_ == 0;
     const std::uint32_t data_element = data ? program_.data_elements++ : 0;
     auto element = plan_of_element(field, path);

@@ -22,30 +22,30 @@
 namespace baton::message {
 class Builder;
 struct DataSlot;
-}
+}  // namespace baton::message
 
 namespace baton::message::wire {
 
 enum class Format : std::uint8_t {
-  kRos1,           ///< packed, little-endian; std_msgs/Header with seq; no wstring
-  kCdr,            ///< XCDR1 without its encapsulation header: aligned to at most 8, Header without seq
-  kControl,        ///< ROS 1's rules, with wstring as u32 count and u16 code units: partial serialization's control part
+  kRos1,     ///< packed, little-endian; std_msgs/Header with seq; no wstring
+  kCdr,      ///< XCDR1 without its encapsulation header: aligned to at most 8, Header without seq
+  kControl,  ///< ROS 1's rules, with wstring as u32 count and u16 code units: partial serialization's control part
 };
 
 struct Op {
   enum class Code : std::uint8_t { kScalars, kBools, kString, kWString, kSequence, kArray, kDummyByte };
   Code code;
-  std::uint8_t width = 1;         ///< kScalars: the first scalar's width, the widest of the run
-  bool dense = false;             ///< kSequence: the elements are one kScalars run each, without holes
-  bool bools = false;             ///< kSequence: the elements are one bool each
-  std::uint32_t offset = 0;       ///< in the skeleton
-  std::uint32_t count = 0;        ///< kScalars: bytes; kBools, kArray: elements; kSequence, strings: bound or 0
-  std::uint32_t stride = 0;       ///< kSequence, kArray: size of an element in memory
-  std::uint32_t alignment = 1;    ///< kSequence: alignment of an element in memory
-  std::uint32_t plan = 0;         ///< kSequence, kArray: index of the element's plan
-  std::uint32_t name = 0;         ///< index of the (first) field's path
-  bool data = false;              ///< kSequence of a fixed-length type: belongs to the data part (partial.hpp)
-  std::uint32_t element = 0;      ///< kControl, data: which element of the data part
+  std::uint8_t width = 1;       ///< kScalars: the first scalar's width, the widest of the run
+  bool dense = false;           ///< kSequence: the elements are one kScalars run each, without holes
+  bool bools = false;           ///< kSequence: the elements are one bool each
+  std::uint32_t offset = 0;     ///< in the skeleton
+  std::uint32_t count = 0;      ///< kScalars: bytes; kBools, kArray: elements; kSequence, strings: bound or 0
+  std::uint32_t stride = 0;     ///< kSequence, kArray: size of an element in memory
+  std::uint32_t alignment = 1;  ///< kSequence: alignment of an element in memory
+  std::uint32_t plan = 0;       ///< kSequence, kArray: index of the element's plan
+  std::uint32_t name = 0;       ///< index of the (first) field's path
+  bool data = false;            ///< kSequence of a fixed-length type: belongs to the data part (partial.hpp)
+  std::uint32_t element = 0;    ///< kControl, data: which element of the data part
 };
 
 struct Plan {
@@ -75,10 +75,12 @@ Result<std::size_t> encoded_size(const Program& program, Bytes message, std::vec
 /// Writes the wire form; returns its size. Every word of `message` is fetched once and checked, so that neither a
 /// malformed message nor one that changes meanwhile is read or written out of bounds.
 /// Errors: malformed_message; message_too_large if `out` is too short.
-Result<std::size_t> encode(const Program& program, Bytes message, MutableBytes out, std::vector<DataSlot>* slots = nullptr);
+Result<std::size_t> encode(const Program& program, Bytes message, MutableBytes out,
+                           std::vector<DataSlot>* slots = nullptr);
 
 /// Reads one message from the beginning of `wire` into `builder`; returns the bytes consumed. `slots`, with a kControl
 /// program: the data elements are not on the wire; they stay empty and are listed there, with the places of their words.
-Result<std::size_t> decode(const Program& program, Bytes wire, Builder& builder, std::vector<DataSlot>* slots = nullptr);
+Result<std::size_t> decode(const Program& program, Bytes wire, Builder& builder,
+                           std::vector<DataSlot>* slots = nullptr);
 
 }  // namespace baton::message::wire

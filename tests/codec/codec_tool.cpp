@@ -29,7 +29,8 @@ namespace {
 using namespace baton::message;
 using baton::Result;
 
-Result<std::string> encode_with(Result<std::size_t> size, Result<std::size_t> (*run)(const void*, Bytes, MutableBytes), const void* codec, Bytes message) {
+Result<std::string> encode_with(Result<std::size_t> size, Result<std::size_t> (*run)(const void*, Bytes, MutableBytes),
+                                const void* codec, Bytes message) {
   if (!size) return size.error();
   std::string out(*size, '\xAA');
   const auto written = run(codec, message, {out.data(), out.size()});
@@ -88,26 +89,37 @@ class Converter {
     if (to == "ros1") {
       auto codec = Ros1Codec::compile(type_);
       if (!codec) return codec.error();
-      return encode_with(codec->encoded_size(message),
-                         [](const void* c, Bytes m, MutableBytes o) { return static_cast<const Ros1Codec*>(c)->encode(m, o); }, &*codec, message);
+      return encode_with(
+          codec->encoded_size(message),
+          [](const void* c, Bytes m, MutableBytes o) { return static_cast<const Ros1Codec*>(c)->encode(m, o); },
+          &*codec, message);
     }
     if (to == "cdr-little" || to == "cdr-big") {
       auto codec = CdrCodec::compile(type_);
       if (!codec) return codec.error();
       if (to == "cdr-little")
-        return encode_with(codec->encoded_size(message),
-                           [](const void* c, Bytes m, MutableBytes o) { return static_cast<const CdrCodec*>(c)->encode(m, o, baton::memory::ByteOrder::kLittle); },
-                           &*codec, message);
-      return encode_with(codec->encoded_size(message),
-                         [](const void* c, Bytes m, MutableBytes o) { return static_cast<const CdrCodec*>(c)->encode(m, o, baton::memory::ByteOrder::kBig); },
-                         &*codec, message);
+        return encode_with(
+            codec->encoded_size(message),
+            [](const void* c, Bytes m, MutableBytes o) {
+              return static_cast<const CdrCodec*>(c)->encode(m, o, baton::memory::ByteOrder::kLittle);
+            },
+            &*codec, message);
+      return encode_with(
+          codec->encoded_size(message),
+          [](const void* c, Bytes m, MutableBytes o) {
+            return static_cast<const CdrCodec*>(c)->encode(m, o, baton::memory::ByteOrder::kBig);
+          },
+          &*codec, message);
     }
     if (to == "control") {
       auto partial = PartialSerializer::compile(type_);
       if (!partial) return partial.error();
-      auto control = encode_with(partial->control_size(message),
-                                 [](const void* c, Bytes m, MutableBytes o) { return static_cast<const PartialSerializer*>(c)->serialize_control(m, o); },
-                                 &*partial, message);
+      auto control = encode_with(
+          partial->control_size(message),
+          [](const void* c, Bytes m, MutableBytes o) {
+            return static_cast<const PartialSerializer*>(c)->serialize_control(m, o);
+          },
+          &*partial, message);
       if (!control) return control;
       auto slots = partial->data_in_message(message);
       if (!slots) return slots.error();

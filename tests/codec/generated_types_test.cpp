@@ -60,13 +60,15 @@ void expect_same(const Type& generated, const Type& parsed, const std::string& p
 template <class T>
 class GeneratedTypes : public ::testing::Test {};
 
-using Types = ::testing::Types<
-    msg::golden_msgs::AllKinds, msg::golden_msgs::Bounded, msg::golden_msgs::Constants, msg::golden_msgs::Defaults,
-    msg::golden_msgs::Empty, msg::golden_msgs::FixedArrays, msg::golden_msgs::HoldsEmpty, msg::golden_msgs::Keywords,
-    msg::golden_msgs::Nested, msg::golden_msgs::Ros1Style, msg::golden_msgs::Sequences, msg::diagnostic_msgs::DiagnosticArray,
-    msg::geometry_msgs::PoseWithCovarianceStamped, msg::sensor_msgs::CameraInfo, msg::sensor_msgs::Image, msg::sensor_msgs::Imu,
-    msg::sensor_msgs::JointState, msg::sensor_msgs::LaserScan, msg::sensor_msgs::PointCloud, msg::sensor_msgs::PointCloud2,
-    msg::stereo_msgs::DisparityImage, msg::tf2_msgs::TFMessage>;
+using Types =
+    ::testing::Types<msg::golden_msgs::AllKinds, msg::golden_msgs::Bounded, msg::golden_msgs::Constants,
+                     msg::golden_msgs::Defaults, msg::golden_msgs::Empty, msg::golden_msgs::FixedArrays,
+                     msg::golden_msgs::HoldsEmpty, msg::golden_msgs::Keywords, msg::golden_msgs::Nested,
+                     msg::golden_msgs::Ros1Style, msg::golden_msgs::Sequences, msg::diagnostic_msgs::DiagnosticArray,
+                     msg::geometry_msgs::PoseWithCovarianceStamped, msg::sensor_msgs::CameraInfo,
+                     msg::sensor_msgs::Image, msg::sensor_msgs::Imu, msg::sensor_msgs::JointState,
+                     msg::sensor_msgs::LaserScan, msg::sensor_msgs::PointCloud, msg::sensor_msgs::PointCloud2,
+                     msg::stereo_msgs::DisparityImage, msg::tf2_msgs::TFMessage>;
 TYPED_TEST_SUITE(GeneratedTypes, Types);
 
 TYPED_TEST(GeneratedTypes, AreLaidOutAsTheirDefinitionSays) {

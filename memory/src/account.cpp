@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/memory/account.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "account_internal.hpp"
 #include "parse_size.hpp"
@@ -16,25 +18,43 @@ namespace {
 
 // A sum that orders nothing else: relaxed.
 std::atomic<std::size_t> g_backed{0};
-std::mutex g_check_mutex;
-std::shared_ptr<const std::function<Result<void>(std::size_t)>> g_check;  // under g_check_mutex
+using Watch = std::function<Result<void>(std::ptrdiff_t)>;
+std::mutex g_watches_mutex;
+std::vector<std::weak_ptr<const Watch>> g_watches;  // under g_watches_mutex
+
+Result<void> tell(std::ptrdiff_t bytes) {
+  std::vector<std::shared_ptr<const Watch>> watches;  // called without the lock: a watch may end meanwhile
+  {
+    std::lock_guard<std::mutex> lock(g_watches_mutex);
+    for (const auto& weak : g_watches)
+      if (auto watch = weak.lock()) watches.push_back(std::move(watch));
+  }
+  for (const auto& watch : watches)
+    if (Result<void> allowed = (*watch)(bytes); !allowed.ok()) return allowed;
+  return {};
+}
 
 }  // namespace
 
 std::size_t process_backed_bytes() noexcept { return g_backed.load(std::memory_order_relaxed); }
 
+std::size_t limit_from_environment(const char* name) noexcept {
+  const char* text = std::getenv(name);
+  return text ? parse_size(text).value_or(SIZE_MAX) : SIZE_MAX;
+}
+
 std::size_t process_limit_bytes() noexcept {
-  static const std::size_t limit = [] {
-    const char* text = std::getenv("BATON_PROCESS_MEMORY_LIMIT");
-    return text ? parse_size(text).value_or(SIZE_MAX) : SIZE_MAX;
-  }();
+  static const std::size_t limit = limit_from_environment("BATON_PROCESS_MEMORY_LIMIT");
   return limit;
 }
 
-void set_growth_check(std::function<Result<void>(std::size_t)> check) {
-  auto shared = check ? std::make_shared<const std::function<Result<void>(std::size_t)>>(std::move(check)) : nullptr;
-  std::lock_guard<std::mutex> lock(g_check_mutex);
-  g_check = std::move(shared);
+std::shared_ptr<void> watch_account(std::function<Result<void>(std::ptrdiff_t)> watch) {
+  auto token = std::make_shared<const Watch>(std::move(watch));
+  std::lock_guard<std::mutex> lock(g_watches_mutex);
+  g_watches.erase(std::remove_if(g_watches.begin(), g_watches.end(), [](const auto& weak) { return weak.expired(); }),
+                  g_watches.end());
+  g_watches.push_back(token);
+  return std::const_pointer_cast<Watch>(token);
 }
 
 Result<void> account_grow(std::size_t bytes) {
@@ -45,17 +65,15 @@ Result<void> account_grow(std::size_t bytes) {
                                              " bytes, beyond BATON_PROCESS_MEMORY_LIMIT=" +
                                              std::to_string(process_limit_bytes()) + "; raise it or lower the publishers' limits"};
   } else {
-    std::shared_ptr<const std::function<Result<void>(std::size_t)>> check;
-    {
-      std::lock_guard<std::mutex> lock(g_check_mutex);
-      check = g_check;
-    }
-    if (check) allowed = (*check)(bytes);
+    allowed = tell(static_cast<std::ptrdiff_t>(bytes));
   }
-  if (!allowed.ok()) account_shrink(bytes);
+  if (!allowed.ok()) g_backed.fetch_sub(bytes, std::memory_order_relaxed);
   return allowed;
 }
 
-void account_shrink(std::size_t bytes) noexcept { g_backed.fetch_sub(bytes, std::memory_order_relaxed); }
+void account_shrink(std::size_t bytes) noexcept {
+  g_backed.fetch_sub(bytes, std::memory_order_relaxed);
+  (void)tell(-static_cast<std::ptrdiff_t>(bytes));
+}
 
 }  // namespace baton::memory

@@ -80,6 +80,7 @@ Result<std::shared_ptr<Participant>> ParticipantImpl::join(const ParticipantOpti
       made->hub_ = std::move(*hub);
       if (options.on_diagnostic) made->on_diagnostic_.push_back(options.on_diagnostic);
       if (Result<void> started = made->hub_->start(); !started) return started.error();
+      made->account_.start(made->hub_.get(), [self = made.get()] { self->report_account(); });
       entry = made;
       return std::shared_ptr<Participant>(made);
     }
@@ -91,7 +92,10 @@ Result<std::shared_ptr<Participant>> ParticipantImpl::join(const ParticipantOpti
   return std::shared_ptr<Participant>(participant);
 }
 
-ParticipantImpl::~ParticipantImpl() { hub_.reset(); }  // first: its callbacks use everything else
+ParticipantImpl::~ParticipantImpl() {
+  account_.stop();
+  hub_.reset();  // before the rest: its callbacks use everything else
+}
 
 Result<void> ParticipantImpl::usable() const {
   if (generation_ != os::fork_generation()) {
@@ -311,21 +315,19 @@ Result<std::uint64_t> ParticipantImpl::wait_graph_change(std::uint64_t seen, std
   return version_;
 }
 
+void ParticipantImpl::report_account() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  broadcast(FrameType::kAccount, encode(account_.own()));
+}
+
 Participant::MemoryAccount ParticipantImpl::memory_account() const {
   MemoryAccount out{};
   if (!usable()) return out;
-  const std::lock_guard<std::mutex> lock(mutex_);
-  for (const auto& [gid, writer] : writers_) {
-    const memory::Pool::Account account = writer->memory_account();
-    out.process_backed_bytes += account.backed_bytes;
-    out.process_limit_bytes += account.limit_bytes;
-  }
-  out.domain_backed_bytes = out.process_backed_bytes;
-  out.domain_limit_bytes = out.process_limit_bytes;
-  for (const auto& [peer, state] : peers_) {
-    out.domain_backed_bytes += state.account.backed_bytes;
-    out.domain_limit_bytes += state.account.limit_bytes;
-  }
+  const AccountFrame own = account_.own();
+  out.process_backed_bytes = own.backed_bytes;
+  out.process_limit_bytes = own.limit_bytes;
+  out.domain_backed_bytes = own.backed_bytes + account_.peers_backed_bytes();
+  out.domain_limit_bytes = DomainAccount::limit_bytes();
   return out;
 }
 

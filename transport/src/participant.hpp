@@ -16,6 +16,7 @@
 #include "baton/transport/transport.hpp"
 #include "connection.hpp"
 #include "graph.hpp"
+#include "domain_account.hpp"
 #include "hub.hpp"
 #include "reader.hpp"
 #include "writer.hpp"
@@ -67,7 +68,6 @@ class ParticipantImpl final : public Participant, private HubHandler {
   struct PeerState {
     std::int32_t pid = 0;
     std::string name;
-    AccountFrame account;
   };
   template <class Impl>
   using Endpoints = std::unordered_map<Gid, std::shared_ptr<Impl>, GidHash>;
@@ -76,6 +76,7 @@ class ParticipantImpl final : public Participant, private HubHandler {
   Result<void> usable() const;
   Gid new_gid();
   void broadcast(FrameType type, const Payload& payload);
+  void report_account();
 
   // HubHandler
   void on_peer_up(PeerId peer, const PeerInfo& info) override;
@@ -104,6 +105,7 @@ class ParticipantImpl final : public Participant, private HubHandler {
 
   std::unique_ptr<Hub> hub_;
   const std::uint32_t generation_;
+  DomainAccount account_;  // ended before the hub
   std::shared_ptr<EventPages> event_pages_ = std::make_shared<EventPages>();
 
   mutable std::mutex mutex_;

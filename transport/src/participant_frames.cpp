@@ -18,13 +18,14 @@ void ParticipantImpl::on_peer_up(PeerId peer, const PeerInfo& info) {
     pids_[peer] = info.pid;
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  peers_[peer] = PeerState{info.pid, info.name, {}};
+  peers_[peer] = PeerState{info.pid, info.name};
   BATON_CRASH_POINT("handshake.before_announce");
   graph_.for_each_node([&](PeerId owner, const std::string& name) {
     if (owner == kSelf) send(peer, FrameType::kNodeUp, encode_name(name));
   });
   for (const auto& [gid, writer] : writers_) send(peer, FrameType::kAnnounce, encode(writer->announcement()));
   for (const auto& [gid, reader] : readers_) send(peer, FrameType::kAnnounce, encode(reader->announcement()));
+  if (const AccountFrame account = account_.own(); account.backed_bytes > 0) send(peer, FrameType::kAccount, encode(account));
   BATON_CRASH_POINT("handshake.after_announce");
 }
 
@@ -40,6 +41,7 @@ void ParticipantImpl::on_peer_down(PeerId peer, const Error& reason) {
     const bool died = reason.code == Errc::disconnected;
     for (const auto& [own, writer] : writers_) writer->peer_gone(peer, died);
     peers_.erase(peer);
+    account_.peer_gone(peer);
   }
   {
     const std::lock_guard<std::mutex> lock(pids_mutex_);
@@ -116,7 +118,7 @@ Result<void> ParticipantImpl::on_frame(PeerId peer, Frame&& frame) {
       break;
     case FrameType::kAccount:
       handle(decode_account(frame.payload), [&](const auto& value) -> Result<void> {
-        if (peer != kSelf) peers_[peer].account = value;
+        if (peer != kSelf) account_.peer_reported(peer, value);
         return {};
       });
       break;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 
 #include "baton/os/result.hpp"
 
@@ -12,11 +13,14 @@ namespace baton::memory {
 
 /// Bytes of RAM behind the data segments of this process.
 std::size_t process_backed_bytes() noexcept;
-/// BATON_PROCESS_MEMORY_LIMIT (bytes, with K, M, G or T), read once; SIZE_MAX without it or if it is no size.
+/// BATON_PROCESS_MEMORY_LIMIT (bytes, with K, M, G or T), read once; SIZE_MAX without it.
 std::size_t process_limit_bytes() noexcept;
+/// The limit that environment variable `name` sets; SIZE_MAX without it or if it is no size.
+std::size_t limit_from_environment(const char* name) noexcept;
 
-/// Asked before the account grows by `bytes`, on the slow path only; an error refuses. The transport checks the domain's limit
-/// here. Replaces the previous check; empty removes it.
-void set_growth_check(std::function<Result<void>(std::size_t bytes)> check);
+/// Called with every change of the account: before it grows by `bytes` > 0 (an error refuses), after it shrank by `-bytes`
+/// (the result is ignored). Only where memory is taken from or given to the system, never in the steady state. Any thread; a
+/// publisher's lock may be held, so `watch` must not use a publisher. The watch ends when the returned token dies.
+std::shared_ptr<void> watch_account(std::function<Result<void>(std::ptrdiff_t bytes)> watch);
 
 }  // namespace baton::memory

@@ -81,6 +81,8 @@ class Participant : public std::enable_shared_from_this<Participant> {
   /// Waits until graph_version() != seen or the timeout. timed_out otherwise.
   virtual Result<std::uint64_t> wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout) = 0;
 
+  /// Message memory of this process and of all processes of the domain that it knows; a limit of SIZE_MAX is none
+  /// (BATON_PROCESS_MEMORY_LIMIT, BATON_DOMAIN_MEMORY_LIMIT).
   struct MemoryAccount { std::size_t process_backed_bytes, process_limit_bytes, domain_backed_bytes, domain_limit_bytes; };
   virtual MemoryAccount memory_account() const = 0;
   virtual int domain() const = 0;

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "domain_account.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "baton/memory/account.hpp"
+#include "baton/os/fork.hpp"
+
+namespace baton::transport {
+
+void DomainAccount::start(Hub* hub, std::function<void()> report) {
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    state_->hub = hub;
+    state_->report = std::move(report);
+    state_->generation = os::fork_generation();
+  }
+  watch_ = memory::watch_account([state = state_](std::ptrdiff_t bytes) { return changed(state, bytes); });
+}
+
+void DomainAccount::stop() {
+  watch_.reset();
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->hub = nullptr;
+  state_->report = nullptr;
+}
+
+Result<void> DomainAccount::changed(const std::shared_ptr<State>& state, std::ptrdiff_t bytes) {
+  const std::lock_guard<std::mutex> lock(state->mutex);
+  if (!state->hub || state->generation != os::fork_generation()) return {};
+  if (bytes > 0) {
+    std::uint64_t sum = memory::process_backed_bytes();  // the growth in question is in it already
+    for (const auto& [peer, backed] : state->peers) sum += backed;
+    if (sum > limit_bytes())
+      return Error{Errc::limit_reached, "the domain's message memory would reach " + std::to_string(sum) +
+                                            " bytes, beyond BATON_DOMAIN_MEMORY_LIMIT=" + std::to_string(limit_bytes()) +
+                                            "; raise it, or lower the publishers' memory_limit_bytes"};
+  }
+  if (!state->reporting) {
+    state->reporting = true;
+    state->hub->schedule(std::chrono::steady_clock::now() + kReportDelay, [state] {
+      std::function<void()> report;
+      {
+        const std::lock_guard<std::mutex> inner(state->mutex);
+        state->reporting = false;
+        report = state->report;
+      }
+      if (report) report();
+    });
+  }
+  return {};
+}
+
+void DomainAccount::peer_reported(PeerId peer, const AccountFrame& frame) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  // A peer's number is only its word: one that claims more than exists must not wrap the sum around.
+  state_->peers[peer] = std::min<std::uint64_t>(frame.backed_bytes, std::uint64_t{1} << 48);
+}
+
+void DomainAccount::peer_gone(PeerId peer) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->peers.erase(peer);
+}
+
+std::size_t DomainAccount::peers_backed_bytes() const {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  std::size_t sum = 0;
+  for (const auto& [peer, backed] : state_->peers) sum += backed;
+  return sum;
+}
+
+AccountFrame DomainAccount::own() const {
+  AccountFrame frame;
+  frame.backed_bytes = memory::process_backed_bytes();
+  frame.limit_bytes = memory::process_limit_bytes();
+  return frame;
+}
+
+std::size_t DomainAccount::limit_bytes() {
+  static const std::size_t limit = memory::limit_from_environment("BATON_DOMAIN_MEMORY_LIMIT");
+  return limit;
+}
+
+}  // namespace baton::transport

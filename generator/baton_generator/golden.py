@@ -6,8 +6,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from .canonical import Resolver
 from .generate import Wanted, outputs
 from .packages import Universe
+from .split import split
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 # Beside these, everything they contain.
@@ -18,15 +20,25 @@ builtin_interfaces/Time builtin_interfaces/Duration rosgraph_msgs/Clock stereo_m
 STANDARD_PACKAGES = ["std_srvs"]
 
 
+def _universe() -> Universe:
+    return Universe(search=[GOLDEN / "interfaces"], environment={})  # whatever ROS is installed on this machine
+
+
+def golden_splits() -> str:
+    """`baton split` of every golden message, one element a line: the C++ tests compare message::split() with it."""
+    resolver = Resolver(_universe())
+    own = [name for kind, name in _universe().types_of("golden_msgs") if kind == "msg"]
+    lines = []
+    for name in [*STANDARD_TYPES, *own]:
+        parts = split(resolver.message(name))
+        lines += [f"{name} {'data' if part.data else 'control'} {part.path}" for part in parts]
+    return "\n".join(lines) + "\n"
+
+
 def golden_headers() -> dict[str, str]:
-    """Header path -> text, independent of any ROS installed on this machine."""
-    universe = Universe(search=[GOLDEN / "interfaces"], environment={})
-    return {
-        str(path): text
-        for path, text in outputs(
-            universe, Wanted(types=STANDARD_TYPES, packages=[*STANDARD_PACKAGES, "golden_msgs"])
-        ).items()
-    }
+    """Header path -> text."""
+    wanted = Wanted(types=STANDARD_TYPES, packages=[*STANDARD_PACKAGES, "golden_msgs"])
+    return {str(path): text for path, text in outputs(_universe(), wanted).items()}
 
 
 def main() -> int:
@@ -40,6 +52,7 @@ def main() -> int:
         if not target.exists() or target.read_text() != text:
             target.write_text(text)
             print(f"wrote {target}")
+    (GOLDEN / "split.txt").write_text(golden_splits())
     return 0
 
 

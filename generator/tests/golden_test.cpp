@@ -20,14 +20,18 @@
 #include <baton/msg/tf2_msgs/tf_message.hpp>
 #include <baton/srv/std_srvs/empty.hpp>
 
+#include <fstream>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "baton/message/definition.hpp"
+#include "baton/message/partial.hpp"
 #include "testing/test_chunk.hpp"
 
 namespace {
@@ -100,6 +104,48 @@ TYPED_TEST(EveryGolden, IsDescribedAsItsCanonicalDefinitionSays) {
   std::string section = std::string("message ") + type.name + "\n";
   for (std::uint32_t i = 0; i < type.field_count; ++i) section += shown(type.fields[i]);
   EXPECT_EQ(std::string(type.definition).substr(0, section.size()), section);
+}
+
+void expect_same(const Type& a, const Type& b) {
+  EXPECT_STREQ(a.name, b.name);
+  EXPECT_EQ(a.size, b.size) << a.name;
+  EXPECT_EQ(a.alignment, b.alignment) << a.name;
+  EXPECT_EQ(a.fixed, b.fixed) << a.name;
+  ASSERT_EQ(a.field_count, b.field_count) << a.name;
+  for (std::uint32_t i = 0; i < a.field_count; ++i) {
+    const Field& x = a.fields[i];
+    const Field& y = b.fields[i];
+    EXPECT_EQ(std::tuple(std::string(x.name), x.kind, x.shape, x.count, x.string_bound, x.offset),
+              std::tuple(std::string(y.name), y.kind, y.shape, y.count, y.string_bound, y.offset))
+        << a.name << "." << x.name;
+    if (x.type != nullptr && y.type != nullptr) expect_same(*x.type, *y.type);
+  }
+}
+
+TYPED_TEST(EveryGolden, IsWhatItsDefinitionMakesAtRunTime) {
+  const Type& type = baton::message::type_of<TypeParam>();
+  const auto definition = baton::message::Definition::parse(type.definition, type.hash);
+  ASSERT_TRUE(definition.ok()) << definition.error().message;
+  expect_same(type, definition->type());
+}
+
+TYPED_TEST(EveryGolden, IsSplitAsTheCommandLineSays) {
+  const Type& type = baton::message::type_of<TypeParam>();
+  std::ifstream file(BATON_GOLDEN_DIR "/split.txt");
+  ASSERT_TRUE(file);
+  std::vector<std::string> control;
+  std::vector<std::string> data;
+  for (std::string name, part, path; file >> name >> part >> path;)
+    if (name == type.name) (part == "data" ? data : control).push_back(path);
+  if (control.empty() && data.empty() && type.field_count != 0) GTEST_FAIL() << type.name << " is not in split.txt";
+  const auto paths = [](const std::vector<baton::message::PartialElement>& elements) {
+    std::vector<std::string> result;
+    for (const auto& element : elements) result.push_back(element.path);
+    return result;
+  };
+  const baton::message::PartialSplit split = baton::message::split(type);
+  EXPECT_EQ(paths(split.control), control);
+  EXPECT_EQ(paths(split.data), data);
 }
 
 TYPED_TEST(EveryGolden, IsCopiedAndMovedBetweenStackHeapAndLoan) {

@@ -8,7 +8,7 @@ from baton_generator import cpp
 from baton_generator.canonical import Resolver, Struct
 from baton_generator.diagnostics import InterfaceError
 from baton_generator.generate import Wanted, outputs, write
-from baton_generator.golden import GOLDEN, golden_headers
+from baton_generator.golden import GOLDEN, golden_headers, golden_splits
 from baton_generator.packages import Universe
 
 
@@ -33,6 +33,10 @@ def test_the_checked_in_headers_are_what_the_generator_writes() -> None:
     assert present.keys() == wanted.keys()
     stale = [name for name, text in wanted.items() if present[name] != text]
     assert not stale, "run `python -m baton_generator.golden` in generator/ and read the difference"
+
+
+def test_the_checked_in_splits_are_current() -> None:
+    assert (GOLDEN / "split.txt").read_text() == golden_splits()
 
 
 @pytest.mark.parametrize(

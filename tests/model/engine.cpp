@@ -192,7 +192,7 @@ void World::run(Scenario& scenario) {
     if (threads_[static_cast<std::size_t>(i)].status == Status::kReady) resume(i);
   }
   while (!aborted_) {
-    int options[2 * kMaxThreads + 8];
+    int options[kMaxThreads + 8];
     int count = 0;
     const bool keep = last_running_ >= 0 && preemptions_left_ == 0 && enabled(threads_[static_cast<std::size_t>(last_running_)]);
     if (last_running_ >= 0 && enabled(threads_[static_cast<std::size_t>(last_running_)])) options[count++] = last_running_;

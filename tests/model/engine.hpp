@@ -25,8 +25,8 @@
 
 namespace baton::model {
 
-inline constexpr int kMaxThreads = 6;
-inline constexpr int kMaxLocations = 92;
+inline constexpr int kMaxThreads = 8;
+inline constexpr int kMaxLocations = 96;
 
 struct View {
   std::array<std::uint16_t, kMaxThreads> clock{};   // happens-before: accesses of thread t with stamp <= clock[t]

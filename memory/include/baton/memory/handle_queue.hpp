@@ -113,12 +113,16 @@ class QueueProducer {
 
   /// True if a push now would have to evict (KEEP_ALL checks this before it publishes). Only the producer adds messages, so
   /// false stays false until the next append().
-  bool full() noexcept { return refresh() != QueueStatus::kOk || unread() >= depth_; }
+  bool full() noexcept {
+    if (!corrupted_ && unread() < depth_) return false;  // the cursor can only have grown since: no need to look
+    return refresh() != QueueStatus::kOk || unread() >= depth_;
+  }
 
   /// Evicts oldest unread messages until one more fits (at most one in practice, by invariant 1).
   /// on_evict(handle, entry) is called for each, from the private copy.
   template <class OnEvict>
   QueueStatus make_room(OnEvict&& on_evict) {
+    if (!corrupted_ && unread() < depth_) return QueueStatus::kOk;  // as in full(): spares a cache miss
     if (refresh() != QueueStatus::kOk) return QueueStatus::kCorrupted;
     // Wait-free: head_ is fixed, and each round either evicts or learns that the consumer advanced the cursor.
     while (unread() >= depth_) {

@@ -147,8 +147,7 @@ class Swapper {
 };
 
 Result<void> swap_message(const Type& type, MutableBytes message, bool from_other) {
-  // The control format's plan names every scalar of the message, Header.seq and wstrings included.
-  const auto program = wire::compile_program(type, wire::Format::kControl, true);
+  const auto program = wire::compile_program(type, wire::Format::kMemory, true);
   if (!program) return program.error();
   Failure failure;
   SfmReader reader({message.data, message.size}, failure, from_other);

@@ -163,5 +163,19 @@ TEST(Partial, RefusesPartsThatDoNotFitEachOther) {
   EXPECT_EQ(error("05 00 00 00 02 00 00 00", ""), "cannot decode t/A: field 's': a string needs 5 bytes, 4 are left");
 }
 
+TEST(Partial, RefusesTypesWhoseNestingMultipliesBeyondReason) {
+  std::string text;
+  for (int i = 0; i < 40; ++i) {
+    const std::string next = "t/M" + std::to_string(i + 1);
+    text += "message t/M" + std::to_string(i) + "\n" + next + "[] a\n" + next + "[] b\n";
+  }
+  text += "message t/M40\nstring s\n";
+  const Definition type = define(text);  // 40 small types, 2^40 paths
+  const auto partial = PartialSerializer::compile(type.type());
+  ASSERT_FALSE(partial.ok());
+  EXPECT_EQ(partial.error().code, Errc::limit_reached);
+  EXPECT_TRUE(Ros1Codec::compile(type.type()).ok()) << "codecs share the plans of equal types";
+}
+
 }  // namespace
 }  // namespace baton::message

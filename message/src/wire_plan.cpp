@@ -14,7 +14,7 @@ bool is_header_seq(const Type& type, const Field& field) {
   return std::strcmp(type.name, "std_msgs/Header") == 0 && std::strcmp(field.name, "seq") == 0;
 }
 
-constexpr std::size_t kMaxSteps = 1'000'000;
+constexpr std::size_t kMaxSteps = 100'000;
 
 class Compiler {
  public:
@@ -90,7 +90,7 @@ class Compiler {
       const Field& field = type.fields[i];
       if (too_complex())
         return Error{Errc::limit_reached, std::string(program_.type->name) +
-                                              ": the type has more than a million fields, counted through nesting"};
+                                              ": the type has more than 100000 fields, counted through nesting"};
       if (aligned() && is_header_seq(type, field)) continue;
       const std::string path = prefix + field.name;
       Result<void> done;

@@ -30,6 +30,7 @@ enum class Format : std::uint8_t {
   kRos1,     ///< packed, little-endian; std_msgs/Header with seq; no wstring
   kCdr,      ///< XCDR1 without its encapsulation header: aligned to at most 8, Header without seq
   kControl,  ///< ROS 1's rules, with wstring as u32 count and u16 code units: partial serialization's control part
+  kMemory,   ///< no wire: names every scalar of a message where it lies, for byte_order.cpp
 };
 
 struct Op {
@@ -65,7 +66,7 @@ struct Program {
 };
 
 /// `swap`: the wire's byte order is not this machine's.
-/// Errors: unsupported (a wstring in ROS 1); limit_reached (a type of more than a million steps).
+/// Errors: unsupported (a wstring in ROS 1); limit_reached (a type of more than 100000 fields).
 Result<Program> compile_program(const Type& type, Format format, bool swap);
 
 /// Bytes of `message` on the wire (after the encapsulation header, which is not counted). `slots`, with a kControl program:

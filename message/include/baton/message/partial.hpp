@@ -60,7 +60,7 @@ struct DataPart {
 
 class PartialSerializer {
  public:
-  /// Error: limit_reached for a type of more than a million fields, counted through nesting.
+  /// Error: limit_reached for a type of more than 100000 fields, counted through nesting.
   static Result<PartialSerializer> compile(const Type& type);
 
   const Type& type() const noexcept;

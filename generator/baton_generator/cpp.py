@@ -164,8 +164,9 @@ def cpp_type(type_: FieldType) -> str:
 def _initialiser(member: Member) -> str:
     type_, default = member.type, member.source.default
     if default is None:
+        # Also where the type initialises itself: without it `const Image image;` is an error for clang.
         plain = type_.shape is Shape.SINGLE and type_.base in SCALAR_BYTES
-        return "{" + (_number(type_.base, 0) if plain else "") + "}" if plain or type_.shape is Shape.ARRAY else ""
+        return "{" + (_number(type_.base, 0) if plain else "") + "}"
     if type_.shape is Shape.SINGLE:
         return "{" + literal(type_.base, default) + "}"
     assert isinstance(default, tuple)

@@ -20,8 +20,8 @@ struct DiagnosticArray {
   using Ptr = ::std::shared_ptr<DiagnosticArray>;
   using ConstPtr = ::std::shared_ptr<const DiagnosticArray>;
 
-  ::baton::msg::std_msgs::Header header;
-  ::baton::sfm::Vector<::baton::msg::diagnostic_msgs::DiagnosticStatus> status;
+  ::baton::msg::std_msgs::Header header{};
+  ::baton::sfm::Vector<::baton::msg::diagnostic_msgs::DiagnosticStatus> status{};
 };
 
 }  // namespace baton::msg::diagnostic_msgs

@@ -26,10 +26,10 @@ struct DiagnosticStatus {
   static constexpr ::std::uint8_t STALE = 3;
 
   ::std::uint8_t level{0};
-  ::baton::sfm::String name;
-  ::baton::sfm::String message;
-  ::baton::sfm::String hardware_id;
-  ::baton::sfm::Vector<::baton::msg::diagnostic_msgs::KeyValue> values;
+  ::baton::sfm::String name{};
+  ::baton::sfm::String message{};
+  ::baton::sfm::String hardware_id{};
+  ::baton::sfm::Vector<::baton::msg::diagnostic_msgs::KeyValue> values{};
 };
 
 }  // namespace baton::msg::diagnostic_msgs

@@ -18,8 +18,8 @@ struct KeyValue {
   using Ptr = ::std::shared_ptr<KeyValue>;
   using ConstPtr = ::std::shared_ptr<const KeyValue>;
 
-  ::baton::sfm::String key;
-  ::baton::sfm::String value;
+  ::baton::sfm::String key{};
+  ::baton::sfm::String value{};
 };
 
 }  // namespace baton::msg::diagnostic_msgs

@@ -19,8 +19,8 @@ struct Pose {
   using Ptr = ::std::shared_ptr<Pose>;
   using ConstPtr = ::std::shared_ptr<const Pose>;
 
-  ::baton::msg::geometry_msgs::Point position;
-  ::baton::msg::geometry_msgs::Quaternion orientation;
+  ::baton::msg::geometry_msgs::Point position{};
+  ::baton::msg::geometry_msgs::Quaternion orientation{};
 };
 
 }  // namespace baton::msg::geometry_msgs

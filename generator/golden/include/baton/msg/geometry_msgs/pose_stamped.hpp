@@ -19,8 +19,8 @@ struct PoseStamped {
   using Ptr = ::std::shared_ptr<PoseStamped>;
   using ConstPtr = ::std::shared_ptr<const PoseStamped>;
 
-  ::baton::msg::std_msgs::Header header;
-  ::baton::msg::geometry_msgs::Pose pose;
+  ::baton::msg::std_msgs::Header header{};
+  ::baton::msg::geometry_msgs::Pose pose{};
 };
 
 }  // namespace baton::msg::geometry_msgs

@@ -19,7 +19,7 @@ struct PoseWithCovariance {
   using Ptr = ::std::shared_ptr<PoseWithCovariance>;
   using ConstPtr = ::std::shared_ptr<const PoseWithCovariance>;
 
-  ::baton::msg::geometry_msgs::Pose pose;
+  ::baton::msg::geometry_msgs::Pose pose{};
   alignas(8) ::std::array<double, 36> covariance{};
 };
 

@@ -19,8 +19,8 @@ struct PoseWithCovarianceStamped {
   using Ptr = ::std::shared_ptr<PoseWithCovarianceStamped>;
   using ConstPtr = ::std::shared_ptr<const PoseWithCovarianceStamped>;
 
-  ::baton::msg::std_msgs::Header header;
-  ::baton::msg::geometry_msgs::PoseWithCovariance pose;
+  ::baton::msg::std_msgs::Header header{};
+  ::baton::msg::geometry_msgs::PoseWithCovariance pose{};
 };
 
 }  // namespace baton::msg::geometry_msgs

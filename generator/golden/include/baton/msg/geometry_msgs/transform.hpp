@@ -19,8 +19,8 @@ struct Transform {
   using Ptr = ::std::shared_ptr<Transform>;
   using ConstPtr = ::std::shared_ptr<const Transform>;
 
-  ::baton::msg::geometry_msgs::Vector3 translation;
-  ::baton::msg::geometry_msgs::Quaternion rotation;
+  ::baton::msg::geometry_msgs::Vector3 translation{};
+  ::baton::msg::geometry_msgs::Quaternion rotation{};
 };
 
 }  // namespace baton::msg::geometry_msgs

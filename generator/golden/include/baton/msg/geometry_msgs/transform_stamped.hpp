@@ -20,9 +20,9 @@ struct TransformStamped {
   using Ptr = ::std::shared_ptr<TransformStamped>;
   using ConstPtr = ::std::shared_ptr<const TransformStamped>;
 
-  ::baton::msg::std_msgs::Header header;
-  ::baton::sfm::String child_frame_id;
-  ::baton::msg::geometry_msgs::Transform transform;
+  ::baton::msg::std_msgs::Header header{};
+  ::baton::sfm::String child_frame_id{};
+  ::baton::msg::geometry_msgs::Transform transform{};
 };
 
 }  // namespace baton::msg::geometry_msgs

@@ -18,8 +18,8 @@ struct Twist {
   using Ptr = ::std::shared_ptr<Twist>;
   using ConstPtr = ::std::shared_ptr<const Twist>;
 
-  ::baton::msg::geometry_msgs::Vector3 linear;
-  ::baton::msg::geometry_msgs::Vector3 angular;
+  ::baton::msg::geometry_msgs::Vector3 linear{};
+  ::baton::msg::geometry_msgs::Vector3 angular{};
 };
 
 }  // namespace baton::msg::geometry_msgs

@@ -19,8 +19,8 @@ struct TwistStamped {
   using Ptr = ::std::shared_ptr<TwistStamped>;
   using ConstPtr = ::std::shared_ptr<const TwistStamped>;
 
-  ::baton::msg::std_msgs::Header header;
-  ::baton::msg::geometry_msgs::Twist twist;
+  ::baton::msg::std_msgs::Header header{};
+  ::baton::msg::geometry_msgs::Twist twist{};
 };
 
 }  // namespace baton::msg::geometry_msgs

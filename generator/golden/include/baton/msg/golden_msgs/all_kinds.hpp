@@ -36,11 +36,11 @@ struct AllKinds {
   alignas(8) ::std::uint64_t uint64_value{0ULL};
   float float32_value{0.0F};
   alignas(8) double float64_value{0.0};
-  ::baton::sfm::String string_value;
-  ::baton::sfm::WString wstring_value;
-  ::baton::msg::builtin_interfaces::Time stamp;
-  ::baton::msg::golden_msgs::Point2 point;
-  ::baton::msg::golden_msgs::Named named;
+  ::baton::sfm::String string_value{};
+  ::baton::sfm::WString wstring_value{};
+  ::baton::msg::builtin_interfaces::Time stamp{};
+  ::baton::msg::golden_msgs::Point2 point{};
+  ::baton::msg::golden_msgs::Named named{};
 };
 
 }  // namespace baton::msg::golden_msgs

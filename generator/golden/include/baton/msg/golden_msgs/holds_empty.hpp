@@ -19,9 +19,9 @@ struct HoldsEmpty {
   using Ptr = ::std::shared_ptr<HoldsEmpty>;
   using ConstPtr = ::std::shared_ptr<const HoldsEmpty>;
 
-  ::baton::msg::golden_msgs::Empty nothing;
+  ::baton::msg::golden_msgs::Empty nothing{};
   ::std::uint32_t something{0U};
-  ::baton::sfm::Vector<::baton::msg::golden_msgs::Empty> many_nothings;
+  ::baton::sfm::Vector<::baton::msg::golden_msgs::Empty> many_nothings{};
 };
 
 }  // namespace baton::msg::golden_msgs

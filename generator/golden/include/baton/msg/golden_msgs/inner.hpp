@@ -22,7 +22,7 @@ struct Inner {
   using ConstPtr = ::std::shared_ptr<const Inner>;
 
   ::std::uint8_t id{0};
-  ::baton::sfm::Vector<::baton::msg::golden_msgs::Named> items;
+  ::baton::sfm::Vector<::baton::msg::golden_msgs::Named> items{};
   ::std::array<::baton::msg::golden_msgs::Point2, 2> corners{};
   ::std::array<::baton::msg::golden_msgs::Named, 2> pair{};
 };

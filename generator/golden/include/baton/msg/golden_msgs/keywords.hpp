@@ -24,15 +24,15 @@ struct Keywords {
 
   /// Field names that C++ does not allow as they are.
   ::std::int32_t class_{0};
-  ::baton::sfm::String namespace_;
-  ::baton::sfm::Vector<double> double_;
+  ::baton::sfm::String namespace_{};
+  ::baton::sfm::Vector<double> double_{};
   ::std::uint8_t operator__{0};
   ::std::uint8_t operator_{0};
   ::std::int32_t errno_{0};
   ::std::int32_t unix_{0};
-  ::baton::sfm::String Ptr_;
-  ::baton::sfm::String ConstPtr_;
-  ::baton::sfm::String Keywords_;
+  ::baton::sfm::String Ptr_{};
+  ::baton::sfm::String ConstPtr_{};
+  ::baton::sfm::String Keywords_{};
 };
 
 }  // namespace baton::msg::golden_msgs

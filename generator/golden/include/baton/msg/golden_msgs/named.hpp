@@ -20,8 +20,8 @@ struct Named {
   using ConstPtr = ::std::shared_ptr<const Named>;
 
   /// A variable-length type.
-  ::baton::sfm::String name;
-  ::baton::sfm::Vector<::std::uint8_t> data;
+  ::baton::sfm::String name{};
+  ::baton::sfm::Vector<::std::uint8_t> data{};
 };
 
 }  // namespace baton::msg::golden_msgs

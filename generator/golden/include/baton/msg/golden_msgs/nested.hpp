@@ -23,12 +23,12 @@ struct Nested {
   using ConstPtr = ::std::shared_ptr<const Nested>;
 
   /// Three levels, with every way to nest.
-  ::baton::msg::std_msgs::Header header;
-  ::baton::msg::golden_msgs::Inner one;
+  ::baton::msg::std_msgs::Header header{};
+  ::baton::msg::golden_msgs::Inner one{};
   ::std::array<::baton::msg::golden_msgs::Inner, 2> two{};
-  ::baton::sfm::Vector<::baton::msg::golden_msgs::Inner> many;
-  ::baton::sfm::BoundedVector<::baton::msg::golden_msgs::Inner, 3> few;
-  ::baton::sfm::Vector<::baton::msg::golden_msgs::Point2> points;
+  ::baton::sfm::Vector<::baton::msg::golden_msgs::Inner> many{};
+  ::baton::sfm::BoundedVector<::baton::msg::golden_msgs::Inner, 3> few{};
+  ::baton::sfm::Vector<::baton::msg::golden_msgs::Point2> points{};
   ::std::uint8_t last{0};
 };
 

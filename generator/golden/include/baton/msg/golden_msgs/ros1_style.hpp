@@ -27,12 +27,12 @@ struct Ros1Style {
   static constexpr const char* QUOTED = "\"stays quoted\"";
   static constexpr ::std::int32_t lower_case_constant = 7;
 
-  ::baton::msg::std_msgs::Header header;
-  ::baton::msg::builtin_interfaces::Time stamp;
+  ::baton::msg::std_msgs::Header header{};
+  ::baton::msg::builtin_interfaces::Time stamp{};
   /// may be negative
-  ::baton::msg::builtin_interfaces::Duration timeout;
+  ::baton::msg::builtin_interfaces::Duration timeout{};
   ::std::uint8_t B{0};
-  ::baton::sfm::Vector<::std::uint8_t> letters;
+  ::baton::sfm::Vector<::std::uint8_t> letters{};
 };
 
 }  // namespace baton::msg::golden_msgs

@@ -24,24 +24,24 @@ struct Sequences {
   using Ptr = ::std::shared_ptr<Sequences>;
   using ConstPtr = ::std::shared_ptr<const Sequences>;
 
-  ::baton::sfm::Vector<::baton::sfm::Bool> bool_value;
-  ::baton::sfm::Vector<::std::uint8_t> byte_value;
-  ::baton::sfm::Vector<::std::uint8_t> char_value;
-  ::baton::sfm::Vector<::std::int8_t> int8_value;
-  ::baton::sfm::Vector<::std::uint8_t> uint8_value;
-  ::baton::sfm::Vector<::std::int16_t> int16_value;
-  ::baton::sfm::Vector<::std::uint16_t> uint16_value;
-  ::baton::sfm::Vector<::std::int32_t> int32_value;
-  ::baton::sfm::Vector<::std::uint32_t> uint32_value;
-  ::baton::sfm::Vector<::std::int64_t> int64_value;
-  ::baton::sfm::Vector<::std::uint64_t> uint64_value;
-  ::baton::sfm::Vector<float> float32_value;
-  ::baton::sfm::Vector<double> float64_value;
-  ::baton::sfm::Vector<::baton::sfm::String> string_value;
-  ::baton::sfm::Vector<::baton::sfm::WString> wstring_value;
-  ::baton::sfm::Vector<::baton::msg::builtin_interfaces::Time> stamp;
-  ::baton::sfm::Vector<::baton::msg::golden_msgs::Point2> point;
-  ::baton::sfm::Vector<::baton::msg::golden_msgs::Named> named;
+  ::baton::sfm::Vector<::baton::sfm::Bool> bool_value{};
+  ::baton::sfm::Vector<::std::uint8_t> byte_value{};
+  ::baton::sfm::Vector<::std::uint8_t> char_value{};
+  ::baton::sfm::Vector<::std::int8_t> int8_value{};
+  ::baton::sfm::Vector<::std::uint8_t> uint8_value{};
+  ::baton::sfm::Vector<::std::int16_t> int16_value{};
+  ::baton::sfm::Vector<::std::uint16_t> uint16_value{};
+  ::baton::sfm::Vector<::std::int32_t> int32_value{};
+  ::baton::sfm::Vector<::std::uint32_t> uint32_value{};
+  ::baton::sfm::Vector<::std::int64_t> int64_value{};
+  ::baton::sfm::Vector<::std::uint64_t> uint64_value{};
+  ::baton::sfm::Vector<float> float32_value{};
+  ::baton::sfm::Vector<double> float64_value{};
+  ::baton::sfm::Vector<::baton::sfm::String> string_value{};
+  ::baton::sfm::Vector<::baton::sfm::WString> wstring_value{};
+  ::baton::sfm::Vector<::baton::msg::builtin_interfaces::Time> stamp{};
+  ::baton::sfm::Vector<::baton::msg::golden_msgs::Point2> point{};
+  ::baton::sfm::Vector<::baton::msg::golden_msgs::Named> named{};
 };
 
 }  // namespace baton::msg::golden_msgs

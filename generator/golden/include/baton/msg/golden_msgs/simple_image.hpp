@@ -20,10 +20,10 @@ struct SimpleImage {
   using ConstPtr = ::std::shared_ptr<const SimpleImage>;
 
   /// Figure 1 of the ROS-SF paper.
-  ::baton::sfm::String encoding;
+  ::baton::sfm::String encoding{};
   ::std::uint32_t height{0U};
   ::std::uint32_t width{0U};
-  ::baton::sfm::Vector<::std::uint8_t> data;
+  ::baton::sfm::Vector<::std::uint8_t> data{};
 };
 
 }  // namespace baton::msg::golden_msgs

@@ -18,7 +18,7 @@ struct Clock {
   using Ptr = ::std::shared_ptr<Clock>;
   using ConstPtr = ::std::shared_ptr<const Clock>;
 
-  ::baton::msg::builtin_interfaces::Time clock;
+  ::baton::msg::builtin_interfaces::Time clock{};
 };
 
 }  // namespace baton::msg::rosgraph_msgs

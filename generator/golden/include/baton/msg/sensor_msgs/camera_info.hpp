@@ -23,10 +23,10 @@ struct CameraInfo {
   using Ptr = ::std::shared_ptr<CameraInfo>;
   using ConstPtr = ::std::shared_ptr<const CameraInfo>;
 
-  ::baton::msg::std_msgs::Header header;
+  ::baton::msg::std_msgs::Header header{};
   ::std::uint32_t height{0U};
   ::std::uint32_t width{0U};
-  ::baton::sfm::String distortion_model;
+  ::baton::sfm::String distortion_model{};
   union {
     ::baton::sfm::Vector<double> d{};
     ::baton::sfm::Vector<double> D;  ///< the same field under its other dialect's name
@@ -45,7 +45,7 @@ struct CameraInfo {
   };
   ::std::uint32_t binning_x{0U};
   ::std::uint32_t binning_y{0U};
-  ::baton::msg::sensor_msgs::RegionOfInterest roi;
+  ::baton::msg::sensor_msgs::RegionOfInterest roi{};
 
   // Written out, because a union's members with constructors take the defaulted ones away.
   CameraInfo() {}

@@ -19,8 +19,8 @@ struct ChannelFloat32 {
   using Ptr = ::std::shared_ptr<ChannelFloat32>;
   using ConstPtr = ::std::shared_ptr<const ChannelFloat32>;
 
-  ::baton::sfm::String name;
-  ::baton::sfm::Vector<float> values;
+  ::baton::sfm::String name{};
+  ::baton::sfm::Vector<float> values{};
 };
 
 }  // namespace baton::msg::sensor_msgs

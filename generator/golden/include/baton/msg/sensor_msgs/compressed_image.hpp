@@ -20,9 +20,9 @@ struct CompressedImage {
   using Ptr = ::std::shared_ptr<CompressedImage>;
   using ConstPtr = ::std::shared_ptr<const CompressedImage>;
 
-  ::baton::msg::std_msgs::Header header;
-  ::baton::sfm::String format;
-  ::baton::sfm::Vector<::std::uint8_t> data;
+  ::baton::msg::std_msgs::Header header{};
+  ::baton::sfm::String format{};
+  ::baton::sfm::Vector<::std::uint8_t> data{};
 };
 
 }  // namespace baton::msg::sensor_msgs

@@ -20,13 +20,13 @@ struct Image {
   using Ptr = ::std::shared_ptr<Image>;
   using ConstPtr = ::std::shared_ptr<const Image>;
 
-  ::baton::msg::std_msgs::Header header;
+  ::baton::msg::std_msgs::Header header{};
   ::std::uint32_t height{0U};
   ::std::uint32_t width{0U};
-  ::baton::sfm::String encoding;
+  ::baton::sfm::String encoding{};
   ::std::uint8_t is_bigendian{0};
   ::std::uint32_t step{0U};
-  ::baton::sfm::Vector<::std::uint8_t> data;
+  ::baton::sfm::Vector<::std::uint8_t> data{};
 };
 
 }  // namespace baton::msg::sensor_msgs

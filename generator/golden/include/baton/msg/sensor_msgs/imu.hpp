@@ -21,12 +21,12 @@ struct Imu {
   using Ptr = ::std::shared_ptr<Imu>;
   using ConstPtr = ::std::shared_ptr<const Imu>;
 
-  ::baton::msg::std_msgs::Header header;
-  ::baton::msg::geometry_msgs::Quaternion orientation;
+  ::baton::msg::std_msgs::Header header{};
+  ::baton::msg::geometry_msgs::Quaternion orientation{};
   alignas(8) ::std::array<double, 9> orientation_covariance{};
-  ::baton::msg::geometry_msgs::Vector3 angular_velocity;
+  ::baton::msg::geometry_msgs::Vector3 angular_velocity{};
   alignas(8) ::std::array<double, 9> angular_velocity_covariance{};
-  ::baton::msg::geometry_msgs::Vector3 linear_acceleration;
+  ::baton::msg::geometry_msgs::Vector3 linear_acceleration{};
   alignas(8) ::std::array<double, 9> linear_acceleration_covariance{};
 };
 

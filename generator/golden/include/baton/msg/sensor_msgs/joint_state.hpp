@@ -20,11 +20,11 @@ struct JointState {
   using Ptr = ::std::shared_ptr<JointState>;
   using ConstPtr = ::std::shared_ptr<const JointState>;
 
-  ::baton::msg::std_msgs::Header header;
-  ::baton::sfm::Vector<::baton::sfm::String> name;
-  ::baton::sfm::Vector<double> position;
-  ::baton::sfm::Vector<double> velocity;
-  ::baton::sfm::Vector<double> effort;
+  ::baton::msg::std_msgs::Header header{};
+  ::baton::sfm::Vector<::baton::sfm::String> name{};
+  ::baton::sfm::Vector<double> position{};
+  ::baton::sfm::Vector<double> velocity{};
+  ::baton::sfm::Vector<double> effort{};
 };
 
 }  // namespace baton::msg::sensor_msgs

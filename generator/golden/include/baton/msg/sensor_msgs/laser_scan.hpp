@@ -19,7 +19,7 @@ struct LaserScan {
   using Ptr = ::std::shared_ptr<LaserScan>;
   using ConstPtr = ::std::shared_ptr<const LaserScan>;
 
-  ::baton::msg::std_msgs::Header header;
+  ::baton::msg::std_msgs::Header header{};
   float angle_min{0.0F};
   float angle_max{0.0F};
   float angle_increment{0.0F};
@@ -27,8 +27,8 @@ struct LaserScan {
   float scan_time{0.0F};
   float range_min{0.0F};
   float range_max{0.0F};
-  ::baton::sfm::Vector<float> ranges;
-  ::baton::sfm::Vector<float> intensities;
+  ::baton::sfm::Vector<float> ranges{};
+  ::baton::sfm::Vector<float> intensities{};
 };
 
 }  // namespace baton::msg::sensor_msgs

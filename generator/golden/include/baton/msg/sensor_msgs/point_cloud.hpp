@@ -21,9 +21,9 @@ struct PointCloud {
   using Ptr = ::std::shared_ptr<PointCloud>;
   using ConstPtr = ::std::shared_ptr<const PointCloud>;
 
-  ::baton::msg::std_msgs::Header header;
-  ::baton::sfm::Vector<::baton::msg::geometry_msgs::Point32> points;
-  ::baton::sfm::Vector<::baton::msg::sensor_msgs::ChannelFloat32> channels;
+  ::baton::msg::std_msgs::Header header{};
+  ::baton::sfm::Vector<::baton::msg::geometry_msgs::Point32> points{};
+  ::baton::sfm::Vector<::baton::msg::sensor_msgs::ChannelFloat32> channels{};
 };
 
 }  // namespace baton::msg::sensor_msgs

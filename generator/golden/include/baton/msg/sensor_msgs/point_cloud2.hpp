@@ -21,14 +21,14 @@ struct PointCloud2 {
   using Ptr = ::std::shared_ptr<PointCloud2>;
   using ConstPtr = ::std::shared_ptr<const PointCloud2>;
 
-  ::baton::msg::std_msgs::Header header;
+  ::baton::msg::std_msgs::Header header{};
   ::std::uint32_t height{0U};
   ::std::uint32_t width{0U};
-  ::baton::sfm::Vector<::baton::msg::sensor_msgs::PointField> fields;
+  ::baton::sfm::Vector<::baton::msg::sensor_msgs::PointField> fields{};
   ::baton::sfm::Bool is_bigendian{false};
   ::std::uint32_t point_step{0U};
   ::std::uint32_t row_step{0U};
-  ::baton::sfm::Vector<::std::uint8_t> data;
+  ::baton::sfm::Vector<::std::uint8_t> data{};
   ::baton::sfm::Bool is_dense{false};
 };
 

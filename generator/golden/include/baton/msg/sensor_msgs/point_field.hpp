@@ -27,7 +27,7 @@ struct PointField {
   static constexpr ::std::uint8_t FLOAT32 = 7;
   static constexpr ::std::uint8_t FLOAT64 = 8;
 
-  ::baton::sfm::String name;
+  ::baton::sfm::String name{};
   ::std::uint32_t offset{0U};
   ::std::uint8_t datatype{0};
   ::std::uint32_t count{0U};

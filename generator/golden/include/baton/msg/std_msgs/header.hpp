@@ -21,8 +21,8 @@ struct Header {
 
   /// ROS 1 only; zero on the way from ROS 2, dropped on the way to it
   ::std::uint32_t seq{0U};
-  ::baton::msg::builtin_interfaces::Time stamp;
-  ::baton::sfm::String frame_id;
+  ::baton::msg::builtin_interfaces::Time stamp{};
+  ::baton::sfm::String frame_id{};
 };
 
 }  // namespace baton::msg::std_msgs

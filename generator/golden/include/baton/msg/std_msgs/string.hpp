@@ -18,7 +18,7 @@ struct String {
   using Ptr = ::std::shared_ptr<String>;
   using ConstPtr = ::std::shared_ptr<const String>;
 
-  ::baton::sfm::String data;
+  ::baton::sfm::String data{};
 };
 
 }  // namespace baton::msg::std_msgs

@@ -20,14 +20,14 @@ struct DisparityImage {
   using Ptr = ::std::shared_ptr<DisparityImage>;
   using ConstPtr = ::std::shared_ptr<const DisparityImage>;
 
-  ::baton::msg::std_msgs::Header header;
-  ::baton::msg::sensor_msgs::Image image;
+  ::baton::msg::std_msgs::Header header{};
+  ::baton::msg::sensor_msgs::Image image{};
   float f{0.0F};
   union {
     float t{0.0F};
     float T;  ///< the same field under its other dialect's name
   };
-  ::baton::msg::sensor_msgs::RegionOfInterest valid_window;
+  ::baton::msg::sensor_msgs::RegionOfInterest valid_window{};
   float min_disparity{0.0F};
   float max_disparity{0.0F};
   float delta_d{0.0F};

@@ -19,7 +19,7 @@ struct TFMessage {
   using Ptr = ::std::shared_ptr<TFMessage>;
   using ConstPtr = ::std::shared_ptr<const TFMessage>;
 
-  ::baton::sfm::Vector<::baton::msg::geometry_msgs::TransformStamped> transforms;
+  ::baton::sfm::Vector<::baton::msg::geometry_msgs::TransformStamped> transforms{};
 };
 
 }  // namespace baton::msg::tf2_msgs

@@ -24,7 +24,7 @@ struct Everything_Request {
   static constexpr ::std::uint8_t MODE_FAST = 1;
 
   ::std::uint8_t mode{1};
-  ::baton::sfm::Vector<::baton::msg::golden_msgs::Nested> parts;
+  ::baton::sfm::Vector<::baton::msg::golden_msgs::Nested> parts{};
 };
 
 /// golden_msgs/Everything_Response
@@ -36,7 +36,7 @@ struct Everything_Response {
 
   ::std::int32_t code{-1};
   ::baton::sfm::String reason{"none"};
-  ::baton::msg::sensor_msgs::Image image;
+  ::baton::msg::sensor_msgs::Image image{};
 };
 
 /// golden_msgs/Everything

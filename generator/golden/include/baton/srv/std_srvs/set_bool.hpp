@@ -31,7 +31,7 @@ struct SetBool_Response {
   /// indicate successful run of triggered service
   ::baton::sfm::Bool success{false};
   /// informational, e.g. for error messages
-  ::baton::sfm::String message;
+  ::baton::sfm::String message{};
 };
 
 /// std_srvs/SetBool

@@ -28,7 +28,7 @@ struct Trigger_Response {
   /// indicate successful run of triggered service
   ::baton::sfm::Bool success{false};
   /// informational, e.g. for error messages
-  ::baton::sfm::String message;
+  ::baton::sfm::String message{};
 };
 
 /// std_srvs/Trigger

@@ -261,7 +261,9 @@ Result<void> WriterImpl::wait_for_all_acked(std::chrono::nanoseconds timeout) {
 memory::Pool::Account WriterImpl::memory_account() const {
   if (!usable()) return {};
   const std::lock_guard<std::mutex> lock(mutex_);
-  return pool_ ? pool_->account() : memory::Pool::Account{};
+  if (!pool_) return {};
+  const_cast<WriterImpl*>(this)->collect();  // what readers released without telling is not held any more
+  return pool_->account();
 }
 
 void WriterImpl::trim() {

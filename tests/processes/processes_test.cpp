@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+// What other processes may do to us, with the user's API and real processes: this program started again in another role.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+
+#include "baton/baton.hpp"
+#include "baton/msg/sensor_msgs/image.hpp"
+#include "baton/msg/std_msgs/string.hpp"
+#include "baton/os/child.hpp"
+
+using namespace std::chrono_literals;
+using baton::msg::sensor_msgs::Image;
+using baton::msg::std_msgs::String;
+
+namespace {
+
+constexpr auto kPatience = 10s;
+
+void say(const std::string& line) {
+  std::puts(line.c_str());
+  std::fflush(stdout);
+}
+[[noreturn]] void sleep_forever() {
+  for (;;) std::this_thread::sleep_for(1h);
+}
+
+// --- roles ----------------------------------------------------------------------------------------------------------
+
+// Publishes "1", "2", ... every millisecond.
+int talk() {
+  baton::Node node("talker");
+  auto pub = node.advertise<String>("chatter", baton::QoS(4));
+  node.wait_for([&] { return pub.matched() > 0; }, kPatience);
+  say("ready");
+  for (int i = 1;; ++i) {
+    auto loan = pub.loan();
+    loan->data = std::to_string(i);
+    pub.publish(std::move(loan));
+    std::this_thread::sleep_for(1ms);
+  }
+}
+
+// Publishes three messages and exits in an orderly way, unread.
+int publish_and_exit() {
+  baton::Node node("talker");
+  auto pub = node.advertise<String>("chatter", baton::QoS(4));
+  node.wait_for([&] { return pub.matched() > 0; }, kPatience);
+  for (int i = 1; i <= 3; ++i) {
+    String message;
+    message.data = std::to_string(i);
+    pub.publish(message);
+  }
+  say("published");
+  return 0;
+}
+
+// Has a publisher and a forked child that lives on.
+int fork_and_sleep() {
+  baton::Node node("forker");
+  auto pub = node.advertise<String>("chatter", baton::QoS(4));
+  node.wait_for([&] { return pub.matched() > 0; }, kPatience);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(STDOUT_FILENO);
+    sleep_forever();
+  }
+  say(std::to_string(child));
+  sleep_forever();
+}
+
+int exec_away() {
+  baton::Node node("execer");
+  auto pub = node.advertise<String>("chatter", baton::QoS(4));
+  node.wait_for([&] { return pub.matched() > 0; }, kPatience);
+  say("going");
+  ::execl("/proc/self/exe", "processes_tests", "--role", "sleep", static_cast<char*>(nullptr));
+  return 1;
+}
+
+int sleep_role() {
+  say("asleep");
+  sleep_forever();
+}
+
+int crash_with_core() {
+  baton::Node node("crasher");
+  auto pub = node.advertise<String>("chatter", baton::QoS(4));
+  node.wait_for([&] { return pub.matched() > 0; }, kPatience);
+  say("ready");
+  std::this_thread::sleep_for(50ms);
+  ::raise(SIGSEGV);
+  return 0;
+}
+
+// Counts what it receives; says the newest on SIGTERM-free request: every 20 ms.
+int listen_slowly() {
+  baton::Node node("listener");
+  auto sub = node.subscribe<String>("chatter", baton::QoS(4));
+  node.wait_for([&] { return sub.matched() > 0; }, kPatience);
+  say("ready");
+  baton::transport::WaitSet wait_set;
+  wait_set.add(sub.reader()).or_throw();
+  for (;;) {
+    while (auto sample = sub.take()) say(sample->data.str());
+    (void)wait_set.wait(1s);
+  }
+}
+
+// Backs 8 MiB, says so, sleeps.
+int use_memory() {
+  baton::Node node("user");
+  auto pub = node.advertise<Image>("images", baton::QoS(1));
+  auto loan = pub.loan();
+  try {
+    loan->data.resize(8 << 20);
+  } catch (const baton::Exception& e) {
+    say(e.what());
+    return 0;
+  }
+  say("used");
+  sleep_forever();
+}
+
+// Waits until it has heard of another process's memory, then takes as much.
+int use_memory_second() {
+  baton::Node node("second");
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (node.memory_account().domain_backed_bytes < (8u << 20)) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      say("heard nothing");
+      return 1;
+    }
+    std::this_thread::sleep_for(5ms);
+  }
+  return use_memory();
+}
+
+const std::map<std::string, std::function<int()>> kRoles = {
+    {"talk", talk},          {"publish_and_exit", publish_and_exit}, {"fork_and_sleep", fork_and_sleep},
+    {"exec_away", exec_away}, {"sleep", sleep_role},                  {"crash_with_core", crash_with_core},
+    {"listen_slowly", listen_slowly}, {"use_memory", use_memory}, {"use_memory_second", use_memory_second}};
+
+// --- tests ----------------------------------------------------------------------------------------------------------
+
+class Processes : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "baton-processes-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    directory_ = pattern;
+    ::setenv("BATON_RUNTIME_DIR", directory_.c_str(), 1);
+    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) (void)entry, ++shm_before_;
+  }
+  void TearDown() override {
+    // A new process sweeps what the killed ones left.
+    { baton::Node sweeper("sweeper"); }
+    std::size_t left = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_)) left += entry.is_socket();
+    EXPECT_EQ(left, 0u) << "sockets in " << directory_;
+    std::size_t shm_after = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) (void)entry, ++shm_after;
+    EXPECT_EQ(shm_after, shm_before_);
+    std::filesystem::remove_all(directory_);
+  }
+  static baton::os::Child start(const std::string& role) {
+    return baton::os::Child::start("/proc/self/exe", {"--role", role}).or_throw();
+  }
+  static std::string line(baton::os::Child& child) {
+    std::string text;
+    return child.read_line(&text) ? text : "(ended)";
+  }
+  std::string directory_;
+  std::size_t shm_before_ = 0;
+};
+
+template <class Endpoint>
+void await(baton::Node& node, Endpoint& endpoint, std::uint32_t count) {
+  ASSERT_TRUE(node.wait_for([&] { return endpoint.matched() == count; }, kPatience))
+      << endpoint.topic() << " has " << endpoint.matched() << " of " << count;
+}
+
+TEST_F(Processes, UnreadMessagesOfAPublisherThatExitedStayReadable) {
+  baton::Node node("n");
+  auto sub = node.subscribe<String>("chatter", baton::QoS(4));
+  auto child = start("publish_and_exit");
+  EXPECT_EQ(line(child), "published");
+  EXPECT_EQ(child.wait(), 0);
+  await(node, sub, 0);
+  for (const char* expected : {"1", "2", "3"}) {
+    auto sample = sub.take();
+    ASSERT_TRUE(sample) << expected;
+    EXPECT_EQ(sample->data, expected);
+  }
+  EXPECT_FALSE(sub.take());
+}
+
+TEST_F(Processes, SamplesOfAKilledPublisherStayValid) {
+  baton::Node node("n");
+  auto sub = node.subscribe<String>("chatter", baton::QoS(4));
+  auto child = start("talk");
+  EXPECT_EQ(line(child), "ready");
+  baton::Sample<String> sample;
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (!(sample = sub.take()) && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(1ms);
+  ASSERT_TRUE(sample);
+  const std::string before = sample->data.str();
+  child.send_signal(SIGKILL);
+  EXPECT_EQ(child.wait(), 128 + SIGKILL);
+  await(node, sub, 0);
+  EXPECT_EQ(sample->data, before);
+}
+
+TEST_F(Processes, AForkedChildDoesNotKeepItsKilledParentAlive) {
+  baton::Node node("n");
+  auto sub = node.subscribe<String>("chatter", baton::QoS(4));
+  auto parent = start("fork_and_sleep");
+  const pid_t grandchild = std::stoi(line(parent));
+  await(node, sub, 1);
+  parent.send_signal(SIGKILL);
+  parent.wait();
+  await(node, sub, 0);
+  EXPECT_EQ(::kill(grandchild, 0), 0) << "the child lives on";
+  ::kill(grandchild, SIGKILL);
+}
+
+TEST_F(Processes, InAForkedChildObjectsOfTheParentAreInertAndANewNodeWorks) {
+  baton::Node node("n");
+  auto sub = node.subscribe<String>("chatter", baton::QoS(4));
+  auto pub = node.advertise<String>("chatter", baton::QoS(4));
+  await(node, pub, 1);
+  String message;
+  message.data = "mine";
+  pub.publish(message);
+  auto sample = sub.take();
+  ASSERT_TRUE(sample);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    int code = 0;
+    if (sample->data != "mine") code |= 1;                                          // readable
+    auto refused = pub.try_loan();
+    if (refused.ok() || refused.error().code != baton::Errc::forked) code |= 2;     // not usable
+    { baton::Sample<String> gone = std::move(sample); }                             // releases nothing
+    try {
+      baton::Node own("child");
+      auto own_pub = own.advertise<String>("chatter", baton::QoS(4));
+      if (!own.wait_for([&] { return own_pub.matched() == 1; }, kPatience)) code |= 4;  // meets the parent
+      message.data = "from the child";
+      own_pub.publish(message);
+    } catch (const std::exception&) {
+      code |= 8;
+    }
+    ::_exit(code);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(sample->data, "mine");
+  EXPECT_EQ(pub.memory_account().published_slots, 1u) << "the child released nothing";
+  auto second = sub.take();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->data, "from the child");
+}
+
+TEST_F(Processes, AProcessThatExecsAnotherProgramHasLeft) {
+  baton::Node node("n");
+  auto sub = node.subscribe<String>("chatter", baton::QoS(4));
+  auto child = start("exec_away");
+  EXPECT_EQ(line(child), "going");
+  EXPECT_EQ(line(child), "asleep");
+  await(node, sub, 0);
+}
+
+TEST_F(Processes, ASegmentationFaultOfAPeerIsNoticed) {
+  baton::Node node("n");
+  auto sub = node.subscribe<String>("chatter", baton::QoS(4));
+  auto child = start("crash_with_core");
+  EXPECT_EQ(line(child), "ready");
+  await(node, sub, 1);
+  EXPECT_EQ(child.wait(), 128 + SIGSEGV);
+  await(node, sub, 0);
+}
+
+TEST_F(Processes, AStoppedSubscriberHoldsUpNobodyAndFindsTheNewestMessagesWhenItGoesOn) {
+  baton::Node node("n");
+  auto pub = node.advertise<String>("chatter", baton::QoS(4));
+  auto other = node.subscribe<String>("chatter", baton::QoS(4));
+  auto child = start("listen_slowly");
+  EXPECT_EQ(line(child), "ready");
+  await(node, pub, 2);
+  child.send_signal(SIGSTOP);
+  std::this_thread::sleep_for(50ms);
+  String message;
+  for (int i = 1; i <= 1000; ++i) {
+    message.data = std::to_string(i);
+    pub.publish(message);
+    auto sample = other.take();
+    ASSERT_TRUE(sample) << i;
+    ASSERT_EQ(sample->data, message.data);
+  }
+  EXPECT_EQ(pub.matched(), 2u);
+  child.send_signal(SIGCONT);
+  std::string heard;
+  while (heard != "1000") {
+    heard = line(child);
+    ASSERT_NE(heard, "(ended)");
+  }
+}
+
+TEST_F(Processes, ADomainsMemoryLimitHoldsAcrossProcesses) {
+  ::setenv("BATON_DOMAIN_MEMORY_LIMIT", "12M", 1);
+  auto first = start("use_memory");
+  EXPECT_EQ(line(first), "used");
+  auto second = start("use_memory_second");
+  const std::string answer = line(second);
+  ::unsetenv("BATON_DOMAIN_MEMORY_LIMIT");
+  EXPECT_EQ(answer.rfind("limit_reached", 0), 0u) << answer;
+  EXPECT_NE(answer.find("BATON_DOMAIN_MEMORY_LIMIT"), std::string::npos) << answer;
+}
+
+TEST_F(Processes, SurvivorsOfRandomKillsMissNothingOfTheOthers) {
+  baton::Node node("n");
+  auto sub = node.subscribe<String>("chatter", baton::QoS(8));
+  auto steady = node.advertise<String>("steady", baton::QoS(100));
+  auto steady_sub = node.subscribe<String>("steady", baton::QoS(100));
+  await(node, steady, 1);
+  unsigned sequence = 0;
+  for (int round = 0; round < 15; ++round) {
+    auto child = start("talk");
+    ASSERT_EQ(line(child), "ready");
+    const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(1000 + 777 * round);
+    while (std::chrono::steady_clock::now() < end) {
+      while (sub.take()) {
+      }
+      String message;
+      message.data = std::to_string(++sequence);
+      steady.publish(message);
+      auto sample = steady_sub.take();
+      ASSERT_TRUE(sample);
+      ASSERT_EQ(sample->data, message.data);
+    }
+    child.send_signal(SIGKILL);
+    child.wait();
+    await(node, sub, 0);
+  }
+  EXPECT_EQ(steady.memory_account().published_slots, 0u) << "nothing leaked";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 3 && std::string(argv[1]) == "--role") {
+    ::alarm(120);  // whatever happens, no role outlives its test for long
+    return kRoles.at(argv[2])();
+  }
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -172,7 +172,10 @@ class BasicVector {
   operator std::vector<U, A>() const {  // NOLINT(google-explicit-constructor)
     return std::vector<U, A>(begin(), end());
   }
-  std::vector<std::conditional_t<std::is_same_v<T, Bool>, bool, T>> to_std() const { return {begin(), end()}; }
+  auto to_std() const {
+    using Element = std::conditional_t<std::is_same_v<T, Bool>, bool, T>;
+    return std::vector<Element>(begin(), end());  // not braces: pointers convert to bool
+  }
   Span<T> span() noexcept { return {data(), size()}; }
   Span<const T> span() const noexcept { return {data(), size()}; }
 

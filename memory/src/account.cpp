@@ -29,8 +29,12 @@ Result<void> tell(std::ptrdiff_t bytes) {
     for (const auto& weak : g_watches)
       if (auto watch = weak.lock()) watches.push_back(std::move(watch));
   }
-  for (const auto& watch : watches)
-    if (Result<void> allowed = (*watch)(bytes); !allowed.ok()) return allowed;
+  for (auto watch = watches.begin(); watch != watches.end(); ++watch) {
+    Result<void> allowed = (**watch)(bytes);
+    if (allowed.ok() || bytes < 0) continue;
+    while (watch != watches.begin()) (void)(**--watch)(-bytes);  // those who agreed have counted it
+    return allowed;
+  }
   return {};
 }
 

@@ -14,7 +14,7 @@
 namespace baton::memory {
 namespace {
 
-constexpr std::size_t kMostPackedBytes = std::size_t{1} << 30;
+constexpr std::size_t kMostPackedBytes = std::size_t{256} << 20;
 
 constexpr std::size_t round_up(std::size_t value, std::size_t unit) noexcept { return (value + unit - 1) / unit * unit; }
 
@@ -47,7 +47,8 @@ Result<std::unique_ptr<PoolSegment>> PoolSegment::create(std::uint32_t index, co
   segment->index = index;
   segment->budget = budget;
   segment->generation = os::fork_generation();
-  segment->packed_bytes = round_up(std::min(options.memory_limit_bytes, kMostPackedBytes), kRunBytes);
+  // A small window has to hold several publishers; what finds no packed slot gets a large one.
+  segment->packed_bytes = round_up(std::min({options.memory_limit_bytes, kMostPackedBytes, (*window)->size() / 64}), kRunBytes);
   segment->slot_bytes = round_up(options.max_message_bytes + sizeof(ChunkHeader), std::max(os::page_bytes(), kRunBytes));
   const std::size_t size = segment->packed_bytes + segment->slot_bytes * options.slots;
 

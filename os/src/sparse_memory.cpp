@@ -73,6 +73,16 @@ std::byte* reserve_addresses(std::size_t bytes, std::size_t alignment) noexcept 
   return reinterpret_cast<std::byte*>(aligned);
 }
 
+std::byte* map_lazily(std::size_t bytes) noexcept {
+  void* p = map_bare(-1, bytes, nullptr);
+  if (p == MAP_FAILED) return nullptr;
+  if (::mprotect(p, bytes, PROT_READ | PROT_WRITE) != 0) {
+    ::munmap(p, bytes);
+    return nullptr;
+  }
+  return static_cast<std::byte*>(p);
+}
+
 void release_addresses(std::byte* base, std::size_t bytes) noexcept { ::munmap(base, bytes); }
 
 void unmap_to_reservation(std::byte* base, std::size_t bytes) noexcept {

@@ -21,6 +21,10 @@ void release_addresses(std::byte* base, std::size_t bytes) noexcept;
 /// Turns a mapped part of a reservation into a bare reservation again.
 void unmap_to_reservation(std::byte* base, std::size_t bytes) noexcept;
 
+/// Private zero bytes that take memory only where they are touched, also under MCL_FUTURE; null if the kernel refuses. Given back
+/// by release_addresses().
+std::byte* map_lazily(std::size_t bytes) noexcept;
+
 /// Bytes of address space this process may still map by RLIMIT_AS; SIZE_MAX if unlimited.
 std::size_t address_space_left() noexcept;
 /// True if new mappings are populated and locked as a whole (mlockall(2), MCL_FUTURE). Probed by mapping one page.

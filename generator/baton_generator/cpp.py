@@ -175,10 +175,11 @@ def _initialiser(member: Member) -> str:
 
 
 def _comment_lines(text: str) -> list[str]:
-    """Safe to put behind `///`: printable, and no backslash at the end, which would continue the comment onto the next line."""
-    lines = [
-        "".join(c if c.isprintable() else " " for c in line).rstrip().rstrip("\\").rstrip() for line in text.split("\n")
-    ]
+    """Safe to put behind `///`: printable, without trigraphs, and no backslash at the end, which would continue the comment."""
+    lines = []
+    for line in text.split("\n"):
+        printable = "".join(c if c.isprintable() else " " for c in line).replace("??/", "? ?/")
+        lines.append(printable.rstrip(" \\"))
     while lines and not lines[-1]:
         lines.pop()
     return lines

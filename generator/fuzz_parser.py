@@ -7,6 +7,7 @@ and the standard sets, written out as text. Findings and the corpus lie in out/f
 
 from __future__ import annotations
 
+import platform
 import re
 import subprocess
 import sys
@@ -15,7 +16,12 @@ from pathlib import Path
 try:
     import atheris
 except ImportError:
-    sys.exit("fuzz_parser: needs atheris: .venv/bin/python -m pip install atheris")
+    if platform.machine() == "x86_64" and sys.version_info < (3, 14):
+        sys.exit("fuzz_parser: needs atheris; make setup installs it")
+    print(
+        "fuzz_parser: left out, since atheris has no build for this machine; generator/tests/test_parser.py tries random texts"
+    )
+    sys.exit(0)
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "generator"))

@@ -90,11 +90,7 @@ void throw_out_of_range(const char* what, std::size_t index, std::size_t size) {
   throw std::out_of_range(std::string(what) + ": index " + std::to_string(index) + ", size " + std::to_string(size));
 }
 
-std::size_t Cell::capacity_bytes() const noexcept {
-  if (!in_chunk()) {
-    const PrivateBlock* b = block();
-    return b != nullptr ? b->capacity : 0;
-  }
+std::size_t Cell::chunk_capacity_bytes() const noexcept {
   if (offset_ == 0) return 0;
   try {
     return std::min(memory::content_capacity(this, content()), kMaxContentBytes);

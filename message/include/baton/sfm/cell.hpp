@@ -120,7 +120,11 @@ class Cell {
   }
 
   /// Bytes usable without growing; for a read-only chunk 0.
-  std::size_t capacity_bytes() const noexcept;
+  std::size_t capacity_bytes() const noexcept {
+    if (in_chunk()) return chunk_capacity_bytes();
+    const PrivateBlock* b = block();
+    return b != nullptr ? b->capacity : 0;
+  }
 
   /// Room that was made but does not hold the elements yet.
   struct Room {
@@ -156,6 +160,8 @@ class Cell {
   void adopt(void* content, std::size_t capacity_bytes, ContentOwner* owner);
 
  private:
+  std::size_t chunk_capacity_bytes() const noexcept;
+
   std::uint32_t length_ = 0;
   std::int32_t offset_ = 0;
 };

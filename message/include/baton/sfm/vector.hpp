@@ -388,7 +388,10 @@ class BasicVector {
   }
 
   static void destroy(T* first, size_type count) noexcept {
-    if constexpr (!std::is_trivially_destructible_v<T>) std::destroy_n(first, count);
+    // Backwards: their contents were made forwards, and the last block of a chunk is the cheapest to give back.
+    if constexpr (!std::is_trivially_destructible_v<T>) {
+      while (count > 0) first[--count].~T();
+    }
   }
   void truncate(size_type count) noexcept {
     const size_type old = size();

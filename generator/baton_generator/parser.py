@@ -89,6 +89,12 @@ def parse_text(
         )
     if kind not in (".msg", ".srv"):
         raise fail(whole, f"'{kind}' is not an interface file", "give files that end in .msg or .srv")
+    if not _TYPE_NAME.match(package):
+        raise fail(
+            whole,
+            f"'{package}' cannot be a package name",
+            "a package name has letters, digits and underscores, beginning with a letter; it is the <name> in package.xml, else the name of the directory above msg/ or srv/",
+        )
     if not _TYPE_NAME.match(name):
         raise fail(
             whole,

@@ -162,6 +162,12 @@ def test_a_service_has_two_halves() -> None:
     assert service.response.fields == ()
 
 
+def test_a_package_name_must_do_as_a_namespace() -> None:
+    for package in ("my-package", "1st", "", "a::b"):
+        with pytest.raises(InterfaceError, match="cannot be a package name"):
+            parse_text("uint8 a", package, "Name")
+
+
 def test_says_which_file_cannot_be_read(tmp_path) -> None:
     from baton_generator.parser import parse_file
 

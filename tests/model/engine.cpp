@@ -86,6 +86,7 @@ int World::add_location(const char* label, std::uint64_t initial) {
   Location& l = locations_.at(static_cast<std::size_t>(id));
   l.label = label;
   l.seqlock = std::strncmp(label, "slot", 4) == 0;
+  l.stored = l.modified = false;
   l.stores.clear();
   l.stores.push_back({initial, View()});
   l.confirmed.fill(0);
@@ -208,7 +209,7 @@ void World::run(Scenario& scenario) {
       }
     }
     if (depth_ == choices_.size()) {  // the frontier: was this state met before?
-      if (!visited_.insert(digest()).second) {
+      if (!visited_.insert(digest())) {
         pruned_ = true;
         return;
       }
@@ -316,6 +317,14 @@ void World::append_store(Thread& thread, int location, std::uint64_t value, std:
   if (releases(order) && running_ >= 0) ++thread.current.clock[static_cast<std::size_t>(running_)];
 }
 
+/// Plain stores run at once (no scheduling point), which is complete only where nobody reads the latest value by rule.
+void World::mark(Location& location, bool plain_store) {
+  (plain_store ? location.stored : location.modified) = true;
+  if (location.stored && location.modified) {
+    fail(std::string("model limit: ") + location.label + " gets plain stores and read-modify-writes");
+  }
+}
+
 void World::store(int location, std::uint64_t value, std::memory_order order) {
   Location& l = locations_[static_cast<std::size_t>(location)];
   if (running_ < 0) {
@@ -328,6 +337,7 @@ void World::store(int location, std::uint64_t value, std::memory_order order) {
     fibers_[static_cast<std::size_t>(running_)]->yield();
   }
   order = mutate(l.label, Mutation::Op::kStore, order);
+  mark(l, true);
   if (t.current.seen[static_cast<std::size_t>(location)] + 1U != l.stores.size()) {
     fail(std::string("unordered stores: ") + t.name + " overwrites " + l.label + " without knowing its latest value");
   }
@@ -349,6 +359,7 @@ bool World::compare_exchange(int location, std::uint64_t& expected, std::uint64_
   }
   park();
   Thread& t = self();
+  mark(l, false);
   success = mutate(l.label, Mutation::Op::kRmw, success);
   failure = mutate(l.label, Mutation::Op::kFailedRmw, failure);
   // Success reads the latest store. Failure is an ordinary load: any readable store with another value.
@@ -376,6 +387,7 @@ std::uint64_t World::fetch_add(int location, std::uint64_t value, std::memory_or
   Location& l = locations_[static_cast<std::size_t>(location)];
   park();
   Thread& t = running_ < 0 ? main_ : self();
+  if (running_ >= 0) mark(l, false);
   order = mutate(l.label, Mutation::Op::kRmw, order);
   const int latest = static_cast<int>(l.stores.size()) - 1;
   const std::uint64_t before = l.stores.back().value;
@@ -551,7 +563,7 @@ void World::await_death(int process) {
 
 // --- states ---
 
-World::Key World::digest() const {
+StateKey World::digest() const {
   Hasher h;
   View floor;  // stores that no live thread can read any more do not count
   floor.seen.fill(255);

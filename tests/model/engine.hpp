@@ -18,10 +18,10 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "fiber.hpp"
+#include "state_set.hpp"
 
 namespace baton::model {
 
@@ -164,7 +164,7 @@ class World {
   };
   struct Location {
     const char* label;
-    bool seqlock;
+    bool seqlock, stored, modified;  // label begins with "slot"; met a plain store, a read-modify-write
     std::vector<Store> stores;
     std::array<std::uint16_t, kMaxThreads> confirmed;
   };
@@ -176,12 +176,6 @@ class World {
   };
   struct Mutex { int owner; View view; };
   struct Choice { std::uint16_t options, chosen; };
-  struct Key {
-    std::uint64_t a, b;
-    bool operator==(const Key& o) const { return a == o.a && b == o.b; }
-  };
-  struct KeyHash { std::size_t operator()(const Key& k) const { return k.a; } };
-
   explicit World(const Options& options);
   void reset();
   void run(Scenario& scenario);
@@ -194,10 +188,11 @@ class World {
   void sc_fence(Thread& thread);
   void observe(Thread& thread, std::uint64_t value);
   std::memory_order mutate(const char* label, Mutation::Op op, std::memory_order order) const;
+  void mark(Location& location, bool plain_store);
   int pick_store(Thread& thread, int location);
   void read_store(Thread& thread, int location, int index, std::memory_order order);
   void append_store(Thread& thread, int location, std::uint64_t value, std::memory_order order, const View* sequence);
-  Key digest() const;
+  StateKey digest() const;
   void note(const char* what, int location, std::uint64_t value, int index);
   Thread& self() { return threads_[static_cast<std::size_t>(running_)]; }
 
@@ -205,7 +200,7 @@ class World {
   Options options_;
   std::vector<Choice> choices_;
   std::size_t depth_ = 0;
-  std::unordered_set<Key, KeyHash> visited_;
+  StateSet visited_;
   std::array<std::unique_ptr<Fiber>, kMaxThreads> fibers_;
   std::array<Thread, kMaxThreads> threads_;
   int thread_count_ = 0;

@@ -81,7 +81,7 @@ TEST(HandOverModel, OverflowAgainstOneReaderLosesNothingTwice) {
   expect_correct("overflow depth 1 of 2", scenario<Overflow>(Shape{1, 2, 1, 4, 1, 4}));
   expect_correct("overflow depth 2", scenario<Overflow>(Shape{2, 2, 1, 4, 1, 4}));
   if (full_run()) {
-    expect_correct("overflow depth 1, 6 pushes", scenario<Overflow>(Shape{1, 1, 1, 6, 1, 5}));
+    expect_correct("overflow depth 1, 5 pushes", scenario<Overflow>(Shape{1, 1, 1, 5, 1, 5}));
     expect_correct("overflow depth 2, 6 pushes", scenario<Overflow>(Shape{2, 2, 1, 6, 1, 5}));
     expect_correct("overflow depth 2 of 4, 5 pushes", scenario<Overflow>(Shape{2, 4, 1, 5, 1, 5}));
     expect_correct("overflow depth 3 of 4, 6 pushes", scenario<Overflow>(Shape{3, 4, 1, 6, 1, 5}));

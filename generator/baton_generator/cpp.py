@@ -47,7 +47,6 @@ def snake_case(name: str) -> str:
 
 def identifier(name: str, taken: set[str] | frozenset[str] = frozenset()) -> str:
     """The C++ spelling of a ROS name: as it is, with underscores appended where C++ or the struct already uses it."""
-    # Names with a leading underscore or two in a row belong to the compiler only in the global scope or begin with one: ROS allows neither at the front.
     while name in _RESERVED or name in taken:
         name += "_"
     return name
@@ -138,7 +137,7 @@ def literal(base: str, value: Value) -> str:
     return _number(base, value)
 
 
-def element_type(type_: FieldType, nested_name: str = "") -> str:
+def element_type(type_: FieldType) -> str:
     if type_.is_message:
         return qualified(type_.base)
     if type_.base == "string":

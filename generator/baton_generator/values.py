@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from struct import pack
 
-from .diagnostics import InterfaceError, Location, fail
+from .diagnostics import Location, fail
 from .model import Dialect, FieldType, Shape, Value
 
 _INTEGER = re.compile(r"[+-]?(0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+|[0-9]+)\Z")
@@ -24,7 +25,6 @@ _SIMPLE_ESCAPES = {
     "'": "'",
 }
 _CODE_ESCAPE = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{1,3})")
-_FLOAT32_MAX = (2 - 2**-23) * 2.0**127
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,11 @@ def read_scalar(base: str, piece: Piece, dialect: Dialect) -> Value:
                 where, f"'{text}' is not a {base}", "write a decimal number such as 0.5 or 1e-3, or inf, -inf, nan"
             )
         value = float(text)
-        if base == "float32" and abs(value) > _FLOAT32_MAX and value not in (float("inf"), -float("inf")):
-            raise fail(where, f"{text} does not fit float32", "use float64 or a smaller value")
+        if base == "float32":
+            try:
+                pack("f", value)
+            except OverflowError:
+                raise fail(where, f"{text} does not fit float32", "use float64 or a smaller value") from None
         return value
     if base in ("string", "wstring"):
         return _read_string(piece, dialect)
@@ -218,15 +221,3 @@ def _check_string_bound(type_: FieldType, value: Value, where: Location) -> None
             f"{len(value)} characters for {type_.base}<={type_.string_bound}",
             "shorten the default or raise the bound",
         )
-
-
-__all__ = [
-    "InterfaceError",
-    "Piece",
-    "integer_range",
-    "quoted_end",
-    "read_default",
-    "read_scalar",
-    "split_array",
-    "split_comment",
-]

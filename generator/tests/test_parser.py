@@ -113,6 +113,7 @@ def test_numbers_may_be_written_in_other_bases() -> None:
         "D": 7,
         "E": 7,
     }
+    assert constants("float32 A=3.4028235e38\nfloat32 B=-inf") == {"A": 3.4028235e38, "B": float("-inf")}
     assert constants("bool A=True\nbool B=0\nfloat32 C=.5\nfloat64 D=-1E3 # c") == {
         "A": True,
         "B": False,

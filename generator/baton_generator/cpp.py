@@ -111,7 +111,7 @@ def _number(base: str, value: Value) -> str:
         if math.isinf(value):
             return ("-" if value < 0 else "") + f"::std::numeric_limits<{cpp}>::infinity()"
         if base == "float32":
-            nearest = unpack("f", pack("f", value))[0]
+            nearest = unpack("<f", pack("<f", value))[0]
             return repr(nearest if nearest == 0 else value) + "F"  # compilers warn of a literal that becomes zero
         return repr(value)
     value = int(value)

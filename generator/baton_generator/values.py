@@ -90,7 +90,7 @@ def read_scalar(base: str, piece: Piece, dialect: Dialect) -> Value:
         value = float(text)
         if base == "float32":
             try:
-                pack("f", value)
+                pack("<f", value)
             except OverflowError:
                 raise fail(where, f"{text} does not fit float32", "use float64 or a smaller value") from None
         return value

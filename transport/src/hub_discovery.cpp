@@ -17,7 +17,7 @@ constexpr auto kRescanDelay = std::chrono::seconds(1);
 constexpr auto kShortageInterval = std::chrono::seconds(10);
 // A temporary name lives for microseconds. Removing a living one is harmless (its owner takes another), so this only keeps
 // newcomers from disturbing each other.
-constexpr std::int64_t kTemporaryNameSeconds = 10;
+constexpr std::int64_t kTemporaryNameSeconds = 2;
 
 }  // namespace
 
@@ -141,12 +141,16 @@ void Hub::Impl::connect_to(const ProcessId& process) {
       }
       retry_later(process);
       return;
-    default:
-      route.refused = true;
-      diagnose(Diagnostic::Level::kWarning, Errc::system,
-               os::system_error("cannot connect to '" + directory.path + "/" + name + "'", failed).message +
-                   (status == os::IoStatus::kDenied ? "; its process belongs to a user who does not share the directory" : ""));
+    default: {
+      Error error = os::system_error("cannot connect to '" + directory.path + "/" + name + "'", failed);
+      // What the name is or who may use it does not change; a lack of memory does.
+      route.refused = status == os::IoStatus::kDenied || failed == EPROTOTYPE || failed == ENAMETOOLONG || failed == ELOOP;
+      if (status == os::IoStatus::kDenied) error.message += "; its process belongs to a user who does not share the directory";
+      if (!route.refused) error.message += "; trying again";
+      if (route.refused || route.attempts == 0) diagnose(Diagnostic::Level::kWarning, error.code, error.message);
+      retry_later(process);
       return;
+    }
   }
   route.mine = made;
   Link* link = find(made);

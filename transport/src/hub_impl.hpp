@@ -50,6 +50,7 @@ struct Link {
   bool initiator = false;
   ProcessId process{};  ///< initiator: whom it is meant to reach; else known from HELLO
   PeerInfo info;
+  std::int32_t kernel_pid = 0;  ///< 0: a process of another pid namespace (a container)
   LinkMachine machine;
   TimerId handshake_timer = 0;
   bool silent = false;  ///< accepted and has not said HELLO

@@ -30,7 +30,7 @@ std::string Hub::Impl::describe(const Link& link) const {
 std::size_t Hub::Impl::links_of_pid(std::int32_t pid) const {
   std::size_t count = 0;
   for (const auto& [id, link] : links) {
-    if (link->up && link->info.pid == pid) ++count;
+    if (link->up && link->kernel_pid == pid) ++count;
   }
   return count;
 }
@@ -59,6 +59,7 @@ Link& Hub::Impl::add_link(os::UniqueFd socket, bool initiator) {
   link->initiator = initiator;
   const os::PeerCredentials credentials = os::peer_credentials(socket.get());
   link->info.pid = credentials.pid;
+  link->kernel_pid = credentials.pid;
   link->info.uid = credentials.uid;
   link->socket = std::move(socket);
   (void)poller.add(link->socket.get(), socket_token(link->id));
@@ -177,7 +178,7 @@ void Hub::Impl::on_hello(Link& link) {
   no_longer_silent(link);
   make_room_for_routes();
   Route& route = routes[hello.process_id];
-  if (route.refused || (link.info.pid != 0 && links_of_pid(link.info.pid) >= kMaxLinksPerPid)) {
+  if (route.refused || (link.kernel_pid != 0 && links_of_pid(link.kernel_pid) >= kMaxLinksPerPid)) {
     end_link(link, {{Errc::protocol_violation, route.refused ? "refused before" : describe(link) + " joins too often"},
                     Bye::kViolation, !route.refused});
     return;

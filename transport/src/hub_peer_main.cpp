@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A process with nothing but a hub, for tests: says what happens on standard output and does what standard input says, one
-// line each. hub_peer <runtime directory> <name>
+// line each. hub_peer <runtime directory> <name> [tell|quiet [<uid> <gid>]]
 #include <fcntl.h>
+#include <grp.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -64,6 +65,10 @@ class Teller final : public HubHandler {
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
   const bool quiet = argc > 3 && std::string(argv[3]) == "quiet";
+  if (argc > 5) {
+    const auto gid = static_cast<gid_t>(std::atoi(argv[5]));
+    if (::setgroups(0, nullptr) != 0 || ::setgid(gid) != 0 || ::setuid(static_cast<uid_t>(std::atoi(argv[4]))) != 0) return 3;
+  }
   Teller teller(quiet);
   HubOptions options;
   options.domain = 0;
@@ -111,6 +116,11 @@ int main(int argc, char** argv) {
         for (;;) ::pause();
       }
       say("child " + std::to_string(child));
+    }
+    if (verb == "core") {  // a death by signal leaves a core in the runtime directory
+      const rlimit limit{RLIM_INFINITY, RLIM_INFINITY};
+      ::setrlimit(RLIMIT_CORE, &limit);
+      say(::chdir(argv[1]) == 0 ? "core" : "no core");
     }
     if (verb == "exec") ::execl("/bin/sleep", "sleep", "1000", static_cast<char*>(nullptr));
     if (verb == "limit") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // sfm::Vector<T> and sfm::BoundedVector<T, N>: std::vector's interface over the 8 SFM bytes, wherever they lie (cell.hpp).
 //
+// Every access asks where the vector lies (one compare); in a hot loop take data(), span() or iterators once.
 // Thread rules and validity of references: as std::vector. Growing a vector inside a loan never moves the message itself.
 // Errors: std::bad_alloc, std::length_error (bound, 2 GiB) and, inside a loan, baton::Exception (message_too_large,
 // limit_reached, out_of_memory; invalid_argument for a received, read-only message). A failed growth leaves the vector as it was.

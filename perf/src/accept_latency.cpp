@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One publisher, one subscriber process. Every round interleaves the two kinds that are compared, so that the machine's noise
 // meets both. Hand-over = from just before publish (payload written) until the subscriber has read the first byte.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <map>
@@ -63,7 +64,8 @@ std::map<Kind, std::vector<double>> exchange(const AcceptOptions& options, const
   if (!node.wait_for([&] { return publisher.matched() == 1; }, 20s)) throw std::runtime_error("the subscriber did not come");
   while (bare.page().children_ready.load(std::memory_order_acquire) == 0) std::this_thread::sleep_for(1ms);
 
-  std::vector<std::uint8_t> elsewhere(kBig);
+  const bool with_big = std::find(order.begin(), order.end(), Kind::kBigMessage) != order.end();
+  std::vector<std::uint8_t> elsewhere(with_big ? kBig : 0);
   std::uint8_t value = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {
     ++value;
@@ -73,7 +75,7 @@ std::map<Kind, std::vector<double>> exchange(const AcceptOptions& options, const
       image->data.resize_uninitialized(order[i] == Kind::kBigMessage ? kBig : kSmall);
       std::fill(image->data.begin(), image->data.end(), value);
     }
-    // Small and bare exchanges write as many bytes to private memory: the caches are equally cold for all.
+    // Beside 16 MB messages the small ones write as many bytes to private memory: the caches are equally cold for both.
     if (order[i] != Kind::kBigMessage) std::fill(elsewhere.begin(), elsewhere.end(), value);
     pause(spin);
     if (image) {

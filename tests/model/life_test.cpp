@@ -223,6 +223,60 @@ TEST(LifeModel, ReusingATakenMessageIsFound) {
   expect_violation("mutant: reuse what is held", scenario<Life>(p));
 }
 
+/// The reader takes only while it holds less than its limit; another thread gives back and counts down. Then depth + held
+/// release entries suffice, and no message may be refused - if the count is decremented with release and read with acquire.
+class HeldLimit : public Scenario {
+ public:
+  HeldLimit(int pushes, int attempts) : pushes_(pushes), attempts_(attempts) {}
+  void setup(World& world) override {
+    connection_ = std::make_unique<Connection>(1, 1);
+    chunks_ = std::make_unique<Chunks>(3);
+    outstanding_ = std::make_unique<Atomic<std::uint32_t>>("outstanding");
+    mailbox_ = std::make_unique<Atomic<std::uint64_t>>("mailbox");
+    world.spawn(kPublisher, "publisher", [this] {
+      for (int i = 1; i <= pushes_; ++i) {
+        World::current().require(
+            connection_->publish(*chunks_, static_cast<std::uint64_t>(i)) == memory::PushStatus::kPushed,
+            "refused although the reader never held more than it may");
+      }
+    });
+    world.spawn(kReader, "reader", [this] {
+      for (int i = 0; i < attempts_; ++i) {
+        if (outstanding_->load(std::memory_order_acquire) >= 1) continue;  // pairs with the release below
+        QueuedMessage message{};
+        if (!connection_->take(*chunks_, &message)) continue;
+        outstanding_->fetch_add(1, std::memory_order_relaxed);
+        mailbox_->store(message.entry, std::memory_order_release);
+      }
+    });
+    world.spawn(kReader, "releaser", [this] {
+      std::uint64_t done = 0;
+      for (int i = 0; i < attempts_; ++i) {
+        const std::uint64_t token = mailbox_->load(std::memory_order_acquire);
+        if (token == done) continue;
+        connection_->reader->releases().release(token);
+        outstanding_->fetch_add(~std::uint32_t{0}, std::memory_order_release);  // pairs with the acquire above
+        done = token;
+      }
+    });
+  }
+
+ private:
+  int pushes_, attempts_;
+  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<Chunks> chunks_;
+  std::unique_ptr<Atomic<std::uint32_t>> outstanding_;
+  std::unique_ptr<Atomic<std::uint64_t>> mailbox_;
+};
+
+TEST(LifeModel, DepthPlusHeldEntriesSufficeWhenTheHeldCountIsReleased) {
+  expect_correct("held limit", scenario<HeldLimit>(3, 2));
+  static const Mutation relaxed{"outstanding", Mutation::Op::kRmw, kReader};
+  Options options;
+  options.mutation = &relaxed;
+  expect_violation("mutant: held count relaxed", scenario<HeldLimit>(3, 2), options);
+}
+
 /// A subscriber that writes arbitrary values into everything it may write, at any moment.
 class Hostile : public Scenario {
  public:

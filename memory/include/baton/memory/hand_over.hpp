@@ -4,6 +4,9 @@
 //
 // Who writes what: the ring (control segment) the publisher only; the connection segment both (cursor) or the subscriber only
 // (sleeping, release words). Thread rules: HandOverWriter externally synchronised, HandOverReader any thread.
+// A reader keeps its held limit by a count of its own: increment after a take; decrement (release) after giving back, and read
+// it (acquire) before the next take. So the publisher that sees the take sees the word given back, and depth + held entries
+// suffice; with a relaxed count a message can be refused that need not be (tests/model, "held limit").
 // Invariant: every handle that push() accepted comes back through `on_released` exactly once: evicted unread, given back by
 // the subscriber, or dropped by end().
 #pragma once

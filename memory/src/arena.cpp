@@ -32,7 +32,7 @@ std::uint32_t limit_of(const Slot& slot) noexcept {
 }
 
 [[noreturn]] void throw_too_large(const Slot& slot, std::size_t wanted) {
-  throw Exception({Errc::message_too_large, "a message of " + format_size(slot.book.end()) + " cannot grow by a content of " +
+  throw Exception({Errc::message_too_large, "a message of " + format_size(slot.book->end()) + " cannot grow by a content of " +
                                                 format_size(wanted) + ": its slot holds " + format_size(limit_of(slot)) +
                                                 "; raise max_message_bytes (at most 2 GiB)"});
 }
@@ -56,12 +56,12 @@ void* content_allocate(const void* owner, std::size_t bytes, std::size_t alignme
   const std::uint32_t limit = limit_of(slot);
   if (bytes > limit) throw_too_large(slot, bytes);
   if (bytes == 0) bytes = 1;  // an address of its own
-  const auto offset = slot.book.allocate(static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(alignment), limit);
+  const auto offset = slot.book->allocate(static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(alignment), limit);
   if (!offset) throw_too_large(slot, bytes);
   try {
     back(slot, *offset + bytes);
   } catch (...) {
-    slot.book.cancel(*offset);
+    slot.book->cancel(*offset);
     throw;
   }
   return slot.message() + *offset;
@@ -70,22 +70,22 @@ void* content_allocate(const void* owner, std::size_t bytes, std::size_t alignme
 bool content_resize_in_place(const void* owner, void* content, std::size_t new_bytes) {
   Slot& slot = loan_of(owner);
   const std::uint32_t offset = offset_in(slot, content);
-  if (new_bytes == 0 || new_bytes > slot.book.room(offset, limit_of(slot))) return false;
+  if (new_bytes == 0 || new_bytes > slot.book->room(offset, limit_of(slot))) return false;
   back(slot, offset + new_bytes);
-  slot.book.resize(offset, static_cast<std::uint32_t>(new_bytes));
+  slot.book->resize(offset, static_cast<std::uint32_t>(new_bytes));
   return true;
 }
 
 std::size_t content_capacity(const void* owner, const void* content) {
   const Slot& slot = loan_of(owner);
-  return slot.book.size_of(offset_in(slot, content));
+  return slot.book->size_of(offset_in(slot, content));
 }
 
 void content_free(const void* owner, void* content) noexcept {
   const SegmentRecord* record = Window::find(owner);
   if (!record || !record->own || record->own->generation != os::fork_generation()) return;
   Slot* slot = record->own->find_slot(static_cast<std::uint64_t>(static_cast<const std::byte*>(owner) - record->base));
-  if (slot && slot->state == Slot::State::kLoaned) slot->book.free(offset_in(*slot, content));
+  if (slot && slot->state == Slot::State::kLoaned) slot->book->free(offset_in(*slot, content));
 }
 
 }  // namespace baton::memory

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "baton/os/crash_point.hpp"
@@ -57,7 +58,8 @@ struct Pool::State {
   PoolSegment* current = nullptr;
   std::array<std::vector<Slot*>, kClasses + 1> free;   // last in, first out; of the current segment only
   std::array<std::size_t, kClasses> class_slots{};     // slots ever carved in the current segment
-  std::vector<ContentBook> books;  // of no loan, last in, first out: warm, and only as many as loans at the same time
+  std::vector<std::unique_ptr<ContentBook>> all_books;  // as many as there were loans at the same time
+  std::vector<ContentBook*> books;                      // those of no loan; last in, first out, so that they are warm
   AgeList published;
   std::size_t loaned = 0, published_slots = 0;
   std::size_t expected_bytes = 0;  // the largest unsized message so far: what the next one will probably need
@@ -93,6 +95,13 @@ Result<std::unique_ptr<Pool>> Pool::create(const PoolOptions& given, Evict evict
   state->evict = std::move(evict);
   state->on_segment = std::move(on_segment);
   state->budget.limit = options.memory_limit_bytes;
+  if (options.prefault) {
+    if (options.max_message_bytes > options.memory_limit_bytes)
+      return Error{Errc::invalid_argument, "prefault backs whole slots, and one of " + format_size(options.max_message_bytes) +
+                                               " (max_message_bytes) exceeds memory_limit_bytes of " +
+                                               format_size(options.memory_limit_bytes) + "; set max_message_bytes to what a message needs"};
+    if (Result<void> ready = state->ensure_segment(); !ready.ok()) return ready.error();
+  }
   return std::unique_ptr<Pool>(new Pool(std::move(state)));
 }
 
@@ -232,13 +241,15 @@ Result<Chunk> Pool::State::start_loan(Slot* slot, std::size_t backed_bytes, std:
     return backed.error();
   }
   if (books.empty()) {
-    books.reserve(loaned + 1);  // so that a loan's end never allocates
-    books.emplace_back().reserve(kBookBlocks);
+    all_books.push_back(std::make_unique<ContentBook>());
+    all_books.back()->reserve(kBookBlocks);
+    books.reserve(all_books.size());  // so that a loan's end never allocates
+    books.push_back(all_books.back().get());
   }
-  slot->book = std::move(books.back());
+  slot->book = books.back();
   books.pop_back();
   slot->state = Slot::State::kLoaned;
-  slot->book.reset(static_cast<std::uint32_t>(skeleton_bytes));
+  slot->book->reset(static_cast<std::uint32_t>(skeleton_bytes));
   ++loaned;
   ++slot->segment->live;
   ChunkHeader* header = slot->header();
@@ -301,7 +312,7 @@ void Pool::abandon(const Chunk& chunk) noexcept {
   Slot* slot = state_->slot_of(chunk.handle);
   if (!slot || slot->state != Slot::State::kLoaned) return;
   --state_->loaned;
-  state_->books.push_back(std::move(slot->book));
+  state_->books.push_back(std::exchange(slot->book, nullptr));
   state_->recycle(slot);
 }
 
@@ -309,12 +320,12 @@ void Pool::publish(const Chunk& chunk) noexcept {
   State& s = *state_;
   Slot* slot = s.slot_of(chunk.handle);
   if (!slot || slot->state != Slot::State::kLoaned) return;
-  chunk.header->size_bytes = slot->book.end();
+  chunk.header->size_bytes = slot->book->end();
   if (slot->size_class == kLargeClass)
-    s.expected_bytes = std::max(s.expected_bytes - s.expected_bytes / 64, slot->book.end() + sizeof(ChunkHeader));
+    s.expected_bytes = std::max(s.expected_bytes - s.expected_bytes / 64, slot->book->end() + sizeof(ChunkHeader));
   slot->state = Slot::State::kPublished;
   slot->references = 1;
-  s.books.push_back(std::move(slot->book));
+  s.books.push_back(std::exchange(slot->book, nullptr));
   s.published.append(slot);
   --s.loaned;
   ++s.published_slots;

@@ -57,7 +57,7 @@ struct Model {
     options.slots = *rc::gen::inRange(1u, 6u);
     options.max_message_bytes = 256 * kKiB;
     options.memory_limit_bytes = *rc::gen::inRange<std::size_t>(1, 12) * 128 * kKiB;
-    options.prefault = *rc::gen::arbitrary<bool>();
+    options.prefault = options.memory_limit_bytes >= options.max_message_bytes && *rc::gen::arbitrary<bool>();
     pool = std::move(*Pool::create(options, [this](Handle oldest) { return evict(oldest); },
                                    [this](std::uint32_t index, int, std::uint64_t) {
                                      RC_ASSERT(segments.emplace(index, false).second);  // an index is never used again

@@ -138,6 +138,7 @@ Result<void> PoolSegment::back(Slot& slot, std::size_t bytes) {
     return backed;
   }
   slot.backed += more;
+  BATON_CRASH_POINT("loan.grown");
   return {};
 }
 

@@ -38,7 +38,7 @@ struct Slot {
   std::uint64_t age = 0;        ///< kPublished: counts publications
   Slot* older = nullptr;        ///< kPublished: neighbours in age
   Slot* newer = nullptr;
-  ContentBook book;             ///< kLoaned only; lent by the pool
+  ContentBook* book = nullptr;  ///< kLoaned only; lent by the pool
 
   ChunkHeader* header() const noexcept;
   std::byte* message() const noexcept { return reinterpret_cast<std::byte*>(header() + 1); }

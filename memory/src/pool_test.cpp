@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
-#include <set>
+#include <mutex>
+#include <thread>
 #include <vector>
 
 #include "baton/memory/arena.hpp"
@@ -281,15 +283,55 @@ TEST_F(PoolTest, AMessageAboveTwoGiBIsRefused) {
   EXPECT_EQ(make(small())->loan_sized(kMaxMessageBytes + 1, 16).error().code, Errc::message_too_large);
 }
 
-TEST_F(PoolTest, PrefaultedSlotsAreBackedAtTheFirstLoan) {
+TEST_F(PoolTest, PrefaultedSlotsAreBackedAtCreation) {
   PoolOptions options = small();
   options.prefault = true;
   auto pool = make(options);
-  Chunk chunk = *pool->loan_growing(16);
+  ASSERT_EQ(announced.size(), 1u);
   const std::size_t backed = pool->account().backed_bytes;
   EXPECT_GT(backed, 3 * kMiB - 1);
+  Chunk chunk = *pool->loan_growing(16);
   content_allocate(chunk.message(), kMiB - 1000, 1);
   EXPECT_EQ(pool->account().backed_bytes, backed);
+}
+
+TEST_F(PoolTest, PrefaultOfSlotsBeyondTheLimitIsRefused) {
+  PoolOptions options = small();
+  options.prefault = true;
+  options.max_message_bytes = 2 * options.memory_limit_bytes;
+  EXPECT_EQ(Pool::create(options, {}, {}).error().code, Errc::invalid_argument);
+}
+
+// What the thread rules promise; TSan looks at it.
+TEST_F(PoolTest, LoansGrowOnTheirOwnThreadsWhileThePoolWorksOn) {
+  PoolOptions options = small();
+  options.slots = 16;
+  options.memory_limit_bytes = 64 * kMiB;
+  auto pool = make(options);
+  std::mutex mutex;  // the transport's
+  const auto work = [&](unsigned seed) {
+    for (unsigned i = 0; i < 200; ++i) {
+      const bool growing = (i + seed) % 3 != 0;
+      std::unique_lock<std::mutex> lock(mutex);
+      Chunk chunk = growing ? *pool->loan_growing(16) : *pool->loan_sized(3000, 16);
+      lock.unlock();
+      void* a = content_allocate(chunk.message(), 1000, 8);
+      void* b = content_allocate(chunk.message(), 1000, 64);
+      std::memset(a, 1, 1000);
+      if (growing && content_resize_in_place(chunk.message(), b, 1000 * (i + seed))) std::memset(b, 2, 1000 * (i + seed));
+      content_free(chunk.message(), a);
+      lock.lock();
+      pool->publish(chunk);
+      lock.unlock();
+      std::this_thread::yield();
+      lock.lock();
+      pool->release(chunk.handle);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned seed = 1; seed <= 4; ++seed) threads.emplace_back(work, seed);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(pool->account().loaned_slots + pool->account().published_slots, 0u);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ struct PoolOptions {
   std::uint32_t slots = 256;           ///< page-exclusive slots: unsized loans and messages above 64 KiB alive at the same time
   Policy policy = Policy::kMediumEffort;
   std::uint32_t attempts = 8;          ///< kMediumEffort: N >= 1
-  bool prefault = false;               ///< back and map `memory_limit_bytes` at creation
+  bool prefault = false;               ///< back and map whole slots at creation, as many as memory_limit_bytes pays for
 };
 
 /// Names a chunk to readers: segment index (upper 16 bits) and byte offset of its ChunkHeader (lower 48).
@@ -53,7 +53,7 @@ using Evict = std::function<bool(Handle oldest)>;
 class Pool {
  public:
   /// `on_segment(index, fd, size)` is called once per new data segment, inside loan(), before any chunk of it is returned; the
-  /// fd stays owned by the pool. Creates no segment yet (the first loan does).
+  /// fd stays owned by the pool. Creates no segment yet (the first loan does), unless `prefault` is set: then here.
   static Result<std::unique_ptr<Pool>> create(const PoolOptions& options, Evict evict,
                                               std::function<void(std::uint32_t index, int fd, std::uint64_t size)> on_segment);
   ~Pool();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "baton/memory/arena.hpp"
+#include "baton/sfm/string.hpp"
 
 namespace baton::message {
 
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::size_t kStringAlignment = 4;
 constexpr std::size_t kFirstCapacity = 512;
+constexpr std::size_t kBufferAlignment = 64;  // as a chunk's message, so that contents may ask for any alignment
 
 std::size_t align_up(std::size_t value, std::size_t alignment) noexcept {
   return (value + alignment - 1) & ~(alignment - 1);
@@ -26,32 +28,6 @@ Error too_large(std::size_t bytes, std::size_t limit) {
 }
 
 }  // namespace
-
-ElementLayout element_layout(const Field& field) noexcept {
-  switch (field.kind) {
-    case Kind::kBool:
-    case Kind::kInt8:
-    case Kind::kUint8:
-      return {1, 1};
-    case Kind::kInt16:
-    case Kind::kUint16:
-      return {2, 2};
-    case Kind::kInt32:
-    case Kind::kUint32:
-    case Kind::kFloat32:
-      return {4, 4};
-    case Kind::kInt64:
-    case Kind::kUint64:
-    case Kind::kFloat64:
-      return {8, 8};
-    case Kind::kString:
-    case Kind::kWString:
-      return {8, 4};
-    case Kind::kMessage:
-      return {field.type->size, field.type->alignment};
-  }
-  return {1, 1};
-}
 
 Result<std::size_t> Builder::add_content(std::size_t words, std::size_t length, std::size_t bytes,
                                          std::size_t alignment) {
@@ -72,7 +48,7 @@ Result<std::size_t> Builder::add_sequence(std::size_t words, std::size_t count, 
     return too_large(count > std::numeric_limits<std::size_t>::max() / element.size ? count : count * element.size,
                      memory::kMaxMessageBytes);
   const std::size_t bytes = count * element.size;
-  return add_content(words, count, bytes, content_alignment(bytes, element.alignment));
+  return add_content(words, count, bytes, sfm::detail::content_alignment(element.alignment, bytes));
 }
 
 Result<std::size_t> Builder::add_zeroed_sequence(std::size_t words, std::size_t count, ElementLayout element) {
@@ -84,8 +60,8 @@ Result<std::size_t> Builder::add_zeroed_sequence(std::size_t words, std::size_t 
 Result<void> Builder::add_string(std::size_t words, const void* text, std::size_t length) {
   if (length == 0) return {};
   if (length >= memory::kMaxMessageBytes) return too_large(length, memory::kMaxMessageBytes);
-  const std::size_t padded = padded_string_bytes(length);
-  auto place = add_content(words, padded, padded, content_alignment(padded, kStringAlignment));
+  const std::size_t padded = sfm::detail::padded_string_bytes(length);
+  auto place = add_content(words, padded, padded, sfm::detail::content_alignment(kStringAlignment, padded));
   if (!place) return place.error();
   std::byte* content = base_ + *place;
   // Terminator and padding first: they lie in the last four bytes, of which the text may fill up to three.
@@ -113,8 +89,8 @@ bool FlatBuffer::reserve(std::size_t capacity) noexcept {
   if (capacity <= capacity_) return true;
   std::size_t wanted = capacity_ < kFirstCapacity ? kFirstCapacity : capacity_ * 2;
   if (wanted < capacity) wanted = capacity;
-  wanted = align_up(wanted, kBigContentAlignment);
-  auto* grown = static_cast<std::byte*>(std::aligned_alloc(kBigContentAlignment, wanted));
+  wanted = align_up(wanted, kBufferAlignment);
+  auto* grown = static_cast<std::byte*>(std::aligned_alloc(kBufferAlignment, wanted));
   if (grown == nullptr) return false;
   if (size_ != 0) std::memcpy(grown, data_, size_);
   std::free(data_);

@@ -123,8 +123,7 @@ struct Definition::Storage {
       } else if (field.shape == Shape::kArray) {
         bytes *= field.count;
       }
-      fixed = fixed && field.shape != Shape::kSequence && field.kind != Kind::kString && field.kind != Kind::kWString &&
-              (field.kind != Kind::kMessage || field.type->fixed);
+      fixed = fixed && field.shape != Shape::kSequence && !element_has_contents(field);
       size = (size + layout.alignment - 1) & ~std::uint64_t{layout.alignment - 1};
       field.offset = static_cast<std::uint32_t>(size);
       size += bytes;

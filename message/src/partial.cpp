@@ -6,6 +6,7 @@
 
 #include "baton/memory/chunk_header.hpp"
 #include "baton/message/builder.hpp"
+#include "baton/sfm/cell.hpp"
 #include "wire_plan.hpp"
 
 namespace baton::message {
@@ -13,11 +14,6 @@ namespace baton::message {
 namespace {
 
 constexpr bool kSwap = memory::kNativeByteOrder != memory::ByteOrder::kLittle;
-
-bool is_fixed(const Field& field) {
-  if (field.kind == Kind::kMessage) return field.type->fixed;
-  return field.kind != Kind::kString && field.kind != Kind::kWString;
-}
 
 /// Fig. 4's func parse. Its lines are named; Compiler::add_sequence (wire_plan.cpp) numbers the data elements alike.
 void parse(const Type& type, const std::string& prefix, PartialSplit& out) {
@@ -29,7 +25,7 @@ void parse(const Type& type, const std::string& prefix, PartialSplit& out) {
       out.control.push_back({path, &element});
     } else if (element.shape == Shape::kSingle) {  // line 5
       parse(*element.type, path + ".", out);
-    } else if (is_fixed(element)) {  // line 9
+    } else if (!element_has_contents(element)) {  // line 9
       out.data.push_back({path, &element});
     } else {  // line 11; the array's own length is control
       out.control.push_back({path, &element});
@@ -136,7 +132,7 @@ Result<void> PartialSerializer::restore(Bytes control, Bytes data, Builder& buil
 DataPart organise_data(std::vector<DataSlot> slots) {
   DataPart part;
   for (DataSlot& slot : slots) {
-    const std::size_t alignment = content_alignment(slot.bytes, slot.alignment);
+    const std::size_t alignment = sfm::detail::content_alignment(slot.alignment, slot.bytes);
     if (slot.count != 0) part.bytes = (part.bytes + alignment - 1) & ~(alignment - 1);
     slot.place = part.bytes;
     part.bytes += slot.bytes;

@@ -216,9 +216,7 @@ class Compiler {
   }
 
   Result<void> add_sequence(Plan& plan, const Field& field, std::uint32_t base, const std::string& path) {
-    const bool fixed =
-        field.kind == Kind::kMessage ? field.type->fixed : field.kind != Kind::kString && field.kind != Kind::kWString;
-    const bool data = fixed && in_array_ == 0;
+    const bool data = !element_has_contents(field) && in_array_ == 0;
     const std::uint32_t data_element = data ? program_.data_elements++ : 0;
     auto element = plan_of_element(field, path);
     if (!element) return element.error();

@@ -18,24 +18,14 @@
 
 namespace baton::message {
 
-/// Contents of at least this many bytes are aligned to kBigContentAlignment (docs/format/sfm.md).
-inline constexpr std::size_t kBigContentBytes = 4096;
-inline constexpr std::size_t kBigContentAlignment = 64;
-
-/// Bytes that a string of `length` bytes occupies: content, terminating zero, padding to a multiple of 4.
-constexpr std::size_t padded_string_bytes(std::size_t length) noexcept { return (length + 4) & ~std::size_t{3}; }
-
-/// Alignment of a content: its element's (a string's is 4), or 64 for a big one.
-constexpr std::size_t content_alignment(std::size_t content_bytes, std::size_t element_alignment) noexcept {
-  return content_bytes >= kBigContentBytes ? kBigContentAlignment : element_alignment;
-}
-
 /// Size and alignment of one element of `field` (of its content if it is a sequence or array, of itself otherwise).
 struct ElementLayout {
   std::uint32_t size;
   std::uint32_t alignment;
 };
-ElementLayout element_layout(const Field& field) noexcept;
+constexpr ElementLayout element_layout(const Field& field) noexcept {
+  return {element_size(field), element_alignment(field)};
+}
 
 class Builder {
  public:

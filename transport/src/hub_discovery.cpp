@@ -133,12 +133,7 @@ void Hub::Impl::connect_to(const ProcessId& process) {
       retry_later(process);
       return;
     case os::IoStatus::kNoDescriptors:
-      if (!shortage_was_told || Clock::now() - shortage_told > kShortageInterval) {
-        shortage_was_told = true;
-        shortage_told = Clock::now();
-        diagnose(Diagnostic::Level::kError, Errc::out_of_descriptors,
-                 os::system_error("cannot connect to another process", EMFILE).message + "; trying again until it works");
-      }
+      tell_shortage("cannot connect to another process");
       retry_later(process);
       return;
     default: {
@@ -187,14 +182,16 @@ void Hub::Impl::on_listener() {
     }
     if (status == os::IoStatus::kWouldBlock) return;
     if (status == os::IoStatus::kNoDescriptors) {
-      accept_without_descriptors();
-      continue;
+      if (accept_without_descriptors()) continue;
+      pause_listening();
+      return;
     }
     if (status != os::IoStatus::kDone) {
       pause_listening();  // the kernel is short of memory, for example
       return;
     }
     BATON_CRASH_POINT("hub.accepted");
+    while (!silent.empty() && (find(silent.front()) == nullptr || !find(silent.front())->silent)) silent.pop_front();
     silent.push_back(made);
     ++silent_count;
     find(made)->silent = true;
@@ -218,7 +215,7 @@ void Hub::Impl::evict_silent_link() {
 
 // A connection that cannot be accepted would keep the listener readable and the thread busy. One descriptor is kept for this
 // moment: it makes room to accept, say why not, and close. The other side tries again later.
-void Hub::Impl::accept_without_descriptors() {
+bool Hub::Impl::accept_without_descriptors() {
   bool refused = false;
   {
     const std::lock_guard<std::mutex> lock(mutex);
@@ -232,12 +229,15 @@ void Hub::Impl::accept_without_descriptors() {
     socket.reset();
     reserve = os::reserve_descriptor();
   }
-  if (!refused) pause_listening();
-  if (shortage_was_told && Clock::now() - shortage_told < kShortageInterval) return;
-  shortage_was_told = true;
-  shortage_told = Clock::now();
-  diagnose(Diagnostic::Level::kError, Errc::out_of_descriptors,
-           os::system_error("cannot accept another process", EMFILE).message + "; it tries again until there is room");
+  tell_shortage("cannot accept another process");
+  return refused;
+}
+
+void Hub::Impl::tell_shortage(const std::string& what) {
+  const auto now = Clock::now();
+  if (shortage_told && now - *shortage_told < kShortageInterval) return;
+  shortage_told = now;
+  diagnose(Diagnostic::Level::kError, Errc::out_of_descriptors, os::system_error(what, EMFILE).message + "; trying again until it works");
 }
 
 void Hub::Impl::pause_listening() {

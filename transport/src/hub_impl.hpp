@@ -71,7 +71,8 @@ struct Route {
   LinkId mine = 0;      ///< the connection that this process initiated and that is not up yet
   LinkId up = 0;
   TimerId retry = 0;
-  unsigned attempts = 0;
+  unsigned attempts = 0;  ///< since it last stayed up for a while
+  Clock::time_point up_since{};
   bool refused = false;  ///< final: one of the two will have nothing to do with the other
 };
 
@@ -108,7 +109,8 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void retry_later(const ProcessId& process);
   void sweep(const std::string& name);
   void on_listener();
-  void accept_without_descriptors();
+  bool accept_without_descriptors();
+  void tell_shortage(const std::string& what);
   void pause_listening();
   void evict_silent_link();
 
@@ -176,8 +178,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   std::unique_ptr<std::uint8_t[]> buffer;
   Clock::time_point diagnostics_since{};
   unsigned diagnostics_count = 0;
-  Clock::time_point shortage_told{};
-  bool shortage_was_told = false;
+  std::optional<Clock::time_point> shortage_told;
 };
 
 inline constexpr std::size_t kMaxSilentLinks = 64;

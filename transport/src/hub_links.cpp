@@ -12,6 +12,7 @@ namespace {
 // So that one talkative peer does not keep the others waiting.
 constexpr int kMaxPacketsPerRound = 64;
 constexpr auto kInFlightPause = std::chrono::milliseconds(20);
+constexpr auto kSteadyTime = std::chrono::seconds(5);
 constexpr std::size_t kMaxRoutes = 16384;
 
 }  // namespace
@@ -214,7 +215,7 @@ void Hub::Impl::go_up(Link& link) {
   if (route.mine == link.id) route.mine = 0;
   if (route.retry != 0) cancel(std::exchange(route.retry, 0));
   route.up = link.id;
-  route.attempts = 0;
+  route.up_since = Clock::now();
   {
     const std::lock_guard<std::mutex> lock(mutex);
     link.up = true;
@@ -341,7 +342,11 @@ void Hub::Impl::drop_link(Link& link, const Error& reason) {
   const auto route = routes.find(link.process);
   if (route != routes.end()) {
     if (route->second.mine == id) route->second.mine = 0;
-    if (route->second.up == id) route->second.up = 0;
+    if (route->second.up == id) {
+      route->second.up = 0;
+      // One that comes up only to hang up is tried ever more rarely.
+      if (Clock::now() - route->second.up_since > kSteadyTime) route->second.attempts = 0;
+    }
   }
   std::unique_ptr<Link> gone;  // destroyed outside the lock
   {

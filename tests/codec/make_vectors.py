@@ -242,25 +242,29 @@ def forms(text: str, value: dict) -> dict[str, tuple[str, bytes]]:
     return out
 
 
+def store_with(schema: reference.Schema, stores: Stores):
+    """A rosbags store that has the schema's types too."""
+    known = (ros1_store() if stores == Stores.ROS1_NOETIC else ros2_store()).fielddefs
+    types = {}
+    for name, fields in schema.types.items():
+        full = name.replace("/", "/msg/")
+        if full not in known:
+            types[full] = "\n".join(spell(kind, field) for field, kind in fields)
+    return new_store(stores, types)
+
+
 def compare_with_rosbags(text: str, value: dict) -> None:
     """The reference against rosbags, for ROS 1 and for CDR without Header.seq."""
     schema = reference.Schema(text)
-    for stores in (Stores.ROS1_NOETIC, Stores.ROS2_KILTED):
-        base = ros1_store() if stores == Stores.ROS1_NOETIC else ros2_store()
-        types = {}
-        for name, fields in schema.types.items():
-            full = name.replace("/", "/msg/")
-            if full not in base.fielddefs:
-                types[full] = "\n".join(spell(kind, field) for field, kind in fields)
-        store = new_store(stores, types)
-        root = schema.root.replace("/", "/msg/")
-        message = to_rosbags(store, root, value)
-        if stores == Stores.ROS1_NOETIC:
-            assert bytes(store.serialize_ros1(message, root)) == reference.WireWriter(schema, cdr=False).write(value)
-            continue
-        for order in "<>":
-            theirs = bytes(store.serialize_cdr(message, root, little_endian=order == "<"))
-            assert theirs == reference.WireWriter(schema, cdr=True, order=order).write(value), schema.root
+    root = schema.root.replace("/", "/msg/")
+    store = store_with(schema, Stores.ROS1_NOETIC)
+    wire = store.serialize_ros1(to_rosbags(store, root, value), root)
+    assert bytes(wire) == reference.WireWriter(schema, cdr=False).write(value)
+    store = store_with(schema, Stores.ROS2_KILTED)
+    message = to_rosbags(store, root, value)
+    for order in "<>":
+        wire = store.serialize_cdr(message, root, little_endian=order == "<")
+        assert bytes(wire) == reference.WireWriter(schema, cdr=True, order=order).write(value), schema.root
 
 
 def spell(kind: reference.FieldType, field: str) -> str:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A simple model of memory/arena.hpp: first fit in gaps, bounds checks, counters, failure injection. It is stricter than the
 // pool: freeing or resizing a block that it did not hand out aborts the test.
-#include <sys/mman.h>
-
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 
 #include "baton/memory/arena.hpp"
@@ -13,22 +13,22 @@
 
 namespace {
 
-constexpr std::size_t kSlot = std::size_t{64} << 20;
-constexpr std::size_t kSlots = 64;
+constexpr std::size_t kSlot = std::size_t{32} << 20;
+constexpr std::size_t kSlots = 8;
 
 struct Slot {
   bool used = false;
-  bool writable = true;
   std::size_t skeleton = 0;
   std::size_t limit = 0;
+  std::size_t dirty = 0;  // bytes that a message of this slot may have written
   std::map<std::size_t, std::size_t> blocks;  // offset -> bytes
   bool freed = false;                         // gaps are filled only once a block was freed: alignment gaps are not
 };
 
 std::byte* window() {
   static std::byte* base = [] {
-    void* p = mmap(nullptr, kSlot * kSlots, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) std::abort();
+    void* p = std::aligned_alloc(4096, kSlot * kSlots);  // pages come when touched; still reachable at exit
+    if (p == nullptr) std::abort();
     baton::memory::g_window_range = {reinterpret_cast<std::uintptr_t>(p), kSlot * kSlots};
     return static_cast<std::byte*>(p);
   }();
@@ -82,6 +82,7 @@ void* content_allocate(const void* owner, std::size_t bytes, std::size_t alignme
   at = (at + alignment - 1) & ~(alignment - 1);
   if (at + bytes > s.limit) throw Exception({Errc::message_too_large, "fake limit"});
   s.blocks.emplace(at, bytes);
+  s.dirty = std::max(s.dirty, used(s));
   return base_of(s) + at;
 }
 
@@ -94,6 +95,7 @@ bool content_resize_in_place(const void* owner, void* content, std::size_t new_b
   const std::size_t end = next == s.blocks.end() ? s.limit : next->first;
   if (it->first + new_bytes > end) return false;
   it->second = new_bytes;
+  s.dirty = std::max(s.dirty, used(s));
   return true;
 }
 
@@ -127,7 +129,9 @@ TestChunk::TestChunk(std::size_t skeleton_bytes, std::size_t max_bytes) : state_
     s.limit = max_bytes < kSlot ? max_bytes : kSlot;
     s.blocks.clear();
     s.freed = false;
-    madvise(base_of(s), kSlot, MADV_DONTNEED);  // zero again
+    s.dirty = std::max(s.dirty, skeleton_bytes);
+    std::memset(base_of(s), 0, s.dirty);
+    s.dirty = skeleton_bytes;
     state_->slot = &s;
     message_ = base_of(s);
     return;

@@ -573,51 +573,6 @@ using Vector = BasicVector<T, 0>;
 template <class T, std::uint32_t N>
 using BoundedVector = BasicVector<T, N>;
 
-// --- comparison, also with std::vector ------------------------------------------------------------------------------------
-template <class T, std::uint32_t N, std::uint32_t M>
-bool operator==(const BasicVector<T, N>& a, const BasicVector<T, M>& b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
-}
-template <class T, std::uint32_t N, std::uint32_t M>
-bool operator!=(const BasicVector<T, N>& a, const BasicVector<T, M>& b) { return !(a == b); }
-template <class T, std::uint32_t N, std::uint32_t M>
-bool operator<(const BasicVector<T, N>& a, const BasicVector<T, M>& b) {
-  return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
-}
-template <class T, std::uint32_t N, std::uint32_t M>
-bool operator>(const BasicVector<T, N>& a, const BasicVector<T, M>& b) { return b < a; }
-template <class T, std::uint32_t N, std::uint32_t M>
-bool operator<=(const BasicVector<T, N>& a, const BasicVector<T, M>& b) { return !(b < a); }
-template <class T, std::uint32_t N, std::uint32_t M>
-bool operator>=(const BasicVector<T, N>& a, const BasicVector<T, M>& b) { return !(a < b); }
-template <class T, std::uint32_t N, class U, class A>
-bool operator==(const BasicVector<T, N>& a, const std::vector<U, A>& b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
-}
-template <class T, std::uint32_t N, class U, class A>
-bool operator!=(const BasicVector<T, N>& a, const std::vector<U, A>& b) { return !(a == b); }
-template <class T, std::uint32_t N, class U, class A>
-bool operator==(const std::vector<U, A>& a, const BasicVector<T, N>& b) { return b == a; }
-template <class T, std::uint32_t N, class U, class A>
-bool operator!=(const std::vector<U, A>& a, const BasicVector<T, N>& b) { return !(b == a); }
-
-/// "[1, 2, 3]"; bytes as numbers.
-template <class Traits, class T, std::uint32_t N>
-std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& os, const BasicVector<T, N>& v) {
-  os << '[';
-  const char* separator = "";
-  for (const T& element : v) {
-    os << separator;
-    if constexpr (std::is_integral_v<T> && sizeof(T) == 1) {
-      os << static_cast<int>(element);
-    } else {
-      os << element;
-    }
-    separator = ", ";
-  }
-  return os << ']';
-}
-
 // --- contents provided by somebody else (TZC's allocate) -------------------------------------------------------------------
 /// Makes the ordinary (not in a chunk) vector `v` empty and lets it keep its elements at `content`, room for
 /// `capacity_elements`, until it outgrows them. REQUIRES `content` aligned for T and valid until owner->release or
@@ -636,3 +591,5 @@ ContentOwner* adopted_owner(const BasicVector<T, N>& v) noexcept {
 }
 
 }  // namespace baton::sfm
+
+#include "baton/sfm/vector_operators.hpp"  // IWYU pragma: export

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/os/process.hpp"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <future>
+
+#include "baton/os/fork_listener.hpp"
+#include "baton/os/poller.hpp"
+
+namespace baton::os {
+namespace {
+
+TEST(Process, RandomIdsDiffer) {
+  const auto a = random_id();
+  const auto b = random_id();
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_NE(*a, *b);
+}
+
+TEST(Process, ItsEndMakesTheWatchReadable) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  const UniqueFd watch = watch_process(child);
+  ASSERT_TRUE(watch) << "pidfd_open needs Linux 5.3";
+  pollfd state{watch.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&state, 1, 0), 0);
+  ::kill(child, SIGKILL);
+  EXPECT_EQ(::poll(&state, 1, 20000), 1) << "before anybody reaps it";
+  ::waitpid(child, nullptr, 0);
+  EXPECT_FALSE(watch_process(child));
+}
+
+TEST(Process, ErrorsOfDescriptorsAndMemoryHaveCodesOfTheirOwn) {
+  EXPECT_EQ(system_error("open", EMFILE).code, Errc::out_of_descriptors);
+  EXPECT_EQ(system_error("open", ENFILE).code, Errc::out_of_descriptors);
+  EXPECT_EQ(system_error("mmap", ENOMEM).code, Errc::out_of_memory);
+  EXPECT_EQ(system_error("open", EIO).code, Errc::system);
+  EXPECT_EQ(system_error("open", EIO).message.rfind("open: ", 0), 0U);
+}
+
+TEST(Thread, ReceivesNoSignalsAndCarriesItsName) {
+  std::promise<bool> blocked;
+  std::promise<std::string> name;
+  auto thread = start_thread("a-name", 64 * 1024, [&] {
+    sigset_t mask;
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    blocked.set_value(::sigismember(&mask, SIGTERM) == 1 && ::sigismember(&mask, SIGUSR1) == 1);
+    std::array<char, 16> text{};
+    // The name is set by the starter, perhaps a moment later.
+    for (int i = 0; i < 2000 && std::string(text.data()) != "a-name"; ++i) {
+      ::pthread_getname_np(::pthread_self(), text.data(), text.size());
+      ::usleep(1000);
+    }
+    name.set_value(text.data());
+  });
+  ASSERT_TRUE(thread);
+  EXPECT_TRUE(blocked.get_future().get());
+  EXPECT_EQ(name.get_future().get(), "a-name");
+  ::pthread_join(*thread, nullptr);
+}
+
+TEST(Poller, SleepsUntilItsDeadlineAndWakesWhenRung) {
+  auto poller = Poller::create();
+  ASSERT_TRUE(poller);
+  std::vector<Poller::Event> events;
+  const auto start = std::chrono::steady_clock::now();
+  ASSERT_TRUE(poller->wait(start + std::chrono::milliseconds(20), events));
+  EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(20)) << "never early: that would spin";
+  EXPECT_TRUE(events.empty());
+  poller->wake();
+  ASSERT_TRUE(poller->wait(std::nullopt, events));
+  EXPECT_TRUE(events.empty());
+}
+
+TEST(Poller, ReportsReadinessWithTheTokenUntilRemoved) {
+  auto poller = Poller::create();
+  ASSERT_TRUE(poller);
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const UniqueFd reader(ends[0]);
+  const UniqueFd writer(ends[1]);
+  ASSERT_TRUE(poller->add(reader.get(), 77));
+  ASSERT_TRUE(poller->add(writer.get(), 78, true));
+  ASSERT_EQ(::write(writer.get(), "x", 1), 1);
+  std::vector<Poller::Event> events;
+  ASSERT_TRUE(poller->wait(std::nullopt, events));
+  ASSERT_EQ(events.size(), 2U);
+  for (const Poller::Event& event : events) {
+    EXPECT_EQ(event.readable, event.token == 77);
+    EXPECT_EQ(event.writable, event.token == 78);
+  }
+  poller->modify(writer.get(), 78, false);
+  poller->remove(reader.get());
+  ASSERT_TRUE(poller->wait(std::chrono::steady_clock::now(), events));
+  EXPECT_TRUE(events.empty());
+}
+
+struct Listener final : ForkListener {
+  Listener() { start_listening(); }
+  ~Listener() { stop_listening(); }
+  void before_fork() override { order += 'b'; }
+  void after_fork_in_parent() override { order += 'p'; }
+  void after_fork_in_child() override { order += 'c'; }
+  std::string order;
+};
+
+TEST(ForkListener, HearsOfTheForkOnBothSidesAndOnlyWhileItListens) {
+  {
+    Listener listener;
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(listener.order == "bc" ? 0 : 1);
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(listener.order, "bp");
+  }
+  const pid_t child = ::fork();  // nobody listens any more: nothing dangles
+  if (child == 0) ::_exit(0);
+  ::waitpid(child, nullptr, 0);
+}
+
+}  // namespace
+}  // namespace baton::os

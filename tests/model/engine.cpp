@@ -87,6 +87,7 @@ int World::add_location(const char* label, std::uint64_t initial) {
   l.label = label;
   l.seqlock = std::strncmp(label, "slot", 4) == 0;
   l.stored = l.modified = false;
+  l.owner = -1;
   l.stores.clear();
   l.stores.push_back({initial, View()});
   l.confirmed.fill(0);
@@ -162,6 +163,14 @@ void World::park() {
   if (running_ < 0) return;
   observe(self(), 0x5C);  // where the thread stands is part of its state, even if the operation returns nothing
   fibers_[static_cast<std::size_t>(running_)]->yield();
+}
+
+void World::park(const Location& location) {
+  if (location.owner < 0 || running_ < 0) {
+    park();
+  } else if (location.owner != running_) {
+    fail(std::string("model limit: ") + location.label + " is not private");
+  }
 }
 
 void World::fail(const std::string& what) {
@@ -286,7 +295,7 @@ void World::read_store(Thread& thread, int location, int index, std::memory_orde
 std::uint64_t World::load(int location, std::memory_order order) {
   Location& l = locations_[static_cast<std::size_t>(location)];
   if (running_ < 0) return l.stores.back().value;
-  if (!(l.seqlock && options_.write_once_slots)) park();
+  if (!(l.seqlock && options_.write_once_slots)) park(l);
   order = mutate(l.label, Mutation::Op::kLoad, order);
   Thread& t = self();
   const int index = pick_store(t, location);
@@ -357,7 +366,7 @@ bool World::compare_exchange(int location, std::uint64_t& expected, std::uint64_
     append_store(main_, location, desired, std::memory_order_relaxed, nullptr);
     return true;
   }
-  park();
+  park(l);
   Thread& t = self();
   mark(l, false);
   success = mutate(l.label, Mutation::Op::kRmw, success);
@@ -385,7 +394,7 @@ bool World::compare_exchange(int location, std::uint64_t& expected, std::uint64_
 
 std::uint64_t World::fetch_add(int location, std::uint64_t value, std::memory_order order, std::uint64_t mask) {
   Location& l = locations_[static_cast<std::size_t>(location)];
-  park();
+  park(l);
   Thread& t = running_ < 0 ? main_ : self();
   if (running_ >= 0) mark(l, false);
   order = mutate(l.label, Mutation::Op::kRmw, order);

@@ -93,6 +93,8 @@ class World {
   int add_data(const char* label);
   int add_descriptor();
   int add_mutex();
+  /// Only `thread` accesses this location in this scenario (verified), so that its operations need not be scheduling points.
+  void make_private(int location, int thread) { locations_[static_cast<std::size_t>(location)].owner = thread; }
 
   // --- operations of simulated threads (each one a scheduling point unless noted) ---
   std::uint64_t load(int location, std::memory_order order);
@@ -165,6 +167,7 @@ class World {
   struct Location {
     const char* label;
     bool seqlock, stored, modified;  // label begins with "slot"; met a plain store, a read-modify-write
+    int owner;  // make_private; -1: nobody's
     std::vector<Store> stores;
     std::array<std::uint16_t, kMaxThreads> confirmed;
   };
@@ -182,6 +185,7 @@ class World {
   bool backtrack();
   int choose(int options);
   void park();  // a scheduling point of the running thread
+  void park(const Location& location);  // ... unless it is private
   bool enabled(const Thread& thread) const;
   bool may_kill(int process) const;
   void kill(int process);

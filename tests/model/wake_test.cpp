@@ -68,7 +68,11 @@ class Waking : public Scenario {
       world.spawn(p, p == 0 ? "publisher" : "publisher2", [this, p] { publish(p); });
     }
     for (int w = 0; w < plan_.waiters; ++w) {
-      world.spawn(kFirstWaiter + w, w == 0 ? "waiter" : "waiter2", [this, w] { wait(w); });
+      const int waiter = world.spawn(kFirstWaiter + w, w == 0 ? "waiter" : "waiter2", [this, w] { wait(w); });
+      // The queues never fill, so the publishers do not look at the cursors.
+      for (auto& publisher : publishers_) {
+        world.make_private(publisher.connections[static_cast<std::size_t>(w)]->cursor().id(), waiter);
+      }
       if (plan_.hang_up) world.spawn(kFirstWaiter + w, "background", [this, w] { hang_up(w); }, true);
     }
     if (plan_.guard) world.spawn(kFirstWaiter, "trigger", [this] { trigger(); });
@@ -301,12 +305,19 @@ Plan plan(int publishers, int waiters, int messages) {
 
 TEST(WakeModel, OnePublisherNeverLeavesOneWaiterAsleep) {
   expect_correct("1 publisher, 1 waiter", scenario<Waking>(plan(1, 1, 2)), no_kill());
+  if (full_run()) expect_correct("1 publisher, 1 waiter, 4 messages", scenario<Waking>(plan(1, 1, 4)), no_kill());
 }
 TEST(WakeModel, OnePublisherNeverLeavesTwoWaitersAsleep) {
   expect_correct("1 publisher, 2 waiters", scenario<Waking>(plan(1, 2, 1)), no_kill());
+  Options bounded = no_kill();
+  bounded.preemptions = 3;
+  if (full_run()) expect_correct("1 publisher, 2 waiters, 2 messages", scenario<Waking>(plan(1, 2, 2)), bounded);
 }
 TEST(WakeModel, TwoPublishersNeverLeaveOneWaiterAsleep) {
   expect_correct("2 publishers, 1 waiter", scenario<Waking>(plan(2, 1, 1)), no_kill());
+  Options bounded = no_kill();
+  bounded.preemptions = 2;
+  if (full_run()) expect_correct("2 publishers, 1 waiter, 2 messages", scenario<Waking>(plan(2, 1, 2)), bounded);
 }
 TEST(WakeModel, APublisherKilledAnywhereLeavesNobodyAsleep) {
   Plan p = plan(1, 1, 2);
@@ -315,7 +326,7 @@ TEST(WakeModel, APublisherKilledAnywhereLeavesNobodyAsleep) {
   p = plan(2, 1, 1);
   p.hang_up = true;
   Options options = with_kill(kFirstPublisherDies);
-if (!full_run()) options.preemptions = 1;
+if (!full_run()) options.preemptions = 2;
   expect_correct("1 of 2 publishers killed, 1 waiter", scenario<Waking>(p), options);
 }
 TEST(WakeModel, AWaiterKilledAnywhereDisturbsNobody) {

@@ -3,7 +3,7 @@
 .PHONY: setup demo build test check asan tsan fuzz bench torture docs accept
 setup:   ; scripts/setup.sh check
 build:   ; scripts/setup.sh base && scripts/build.sh release
-demo:    build ; .venv/bin/baton demo $(ARGS)
+demo:    ; scripts/setup.sh base && scripts/build.sh release --target baton_demo && .venv/bin/baton demo $(ARGS)
 test:    build ; scripts/test.sh
 check:   ; scripts/setup.sh check && scripts/check.sh
 asan:    ; scripts/setup.sh base && scripts/sanitize.sh asan-ubsan

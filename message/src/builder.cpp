@@ -10,6 +10,17 @@
 #include "baton/memory/arena.hpp"
 #include "baton/sfm/string.hpp"
 
+// Empty macros without AddressSanitizer.
+#if defined(__has_include)
+#if __has_include(<sanitizer/asan_interface.h>)
+#include <sanitizer/asan_interface.h>
+#endif
+#endif
+#ifndef ASAN_POISON_MEMORY_REGION
+#define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#endif
+
 namespace baton::message {
 
 namespace {
@@ -20,6 +31,11 @@ constexpr std::size_t kBufferAlignment = 64;  // as a chunk's message, so that c
 
 std::size_t align_up(std::size_t value, std::size_t alignment) noexcept {
   return (value + alignment - 1) & ~(alignment - 1);
+}
+
+void release(std::byte* data, [[maybe_unused]] std::size_t capacity) noexcept {
+  if (data != nullptr) ASAN_UNPOISON_MEMORY_REGION(data, capacity);
+  std::free(data);
 }
 
 Error too_large(std::size_t bytes, std::size_t limit) {
@@ -71,7 +87,7 @@ Result<void> Builder::add_string(std::size_t words, const void* text, std::size_
   return {};
 }
 
-FlatBuffer::~FlatBuffer() { std::free(data_); }
+FlatBuffer::~FlatBuffer() { release(data_, capacity_); }
 
 FlatBuffer::FlatBuffer(FlatBuffer&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
@@ -93,10 +109,18 @@ bool FlatBuffer::reserve(std::size_t capacity) noexcept {
   auto* grown = static_cast<std::byte*>(std::aligned_alloc(kBufferAlignment, wanted));
   if (grown == nullptr) return false;
   if (size_ != 0) std::memcpy(grown, data_, size_);
-  std::free(data_);
+  release(data_, capacity_);
   data_ = grown;
   capacity_ = wanted;
+  ASAN_POISON_MEMORY_REGION(data_ + size_, capacity_ - size_);
   return true;
+}
+
+void FlatBuffer::set_size(std::size_t size) noexcept {
+  size_ = size;
+  if (capacity_ == 0) return;
+  ASAN_UNPOISON_MEMORY_REGION(data_, size_);
+  ASAN_POISON_MEMORY_REGION(data_ + size_, capacity_ - size_);
 }
 
 Result<void> FlatBuilder::begin(const Type& type) {
@@ -104,8 +128,8 @@ Result<void> FlatBuilder::begin(const Type& type) {
   if (type.size > max_bytes_) return too_large(type.size, max_bytes_);
   if (!buffer_.reserve(type.size))
     return Error{Errc::out_of_memory, std::string("no memory for a message of type ") + type.name};
-  std::memset(buffer_.data(), 0, type.size);
   buffer_.set_size(type.size);
+  std::memset(buffer_.data(), 0, type.size);
   base_ = buffer_.data();
   return {};
 }
@@ -116,8 +140,8 @@ Result<std::size_t> FlatBuilder::append(std::size_t /*owner*/, std::size_t bytes
   if (place > max_bytes_ || bytes > max_bytes_ - place) return too_large(place + bytes, max_bytes_);
   if (!buffer_.reserve(place + bytes))
     return Error{Errc::out_of_memory, "no memory for a message of " + std::to_string(place + bytes) + " bytes"};
-  std::memset(buffer_.data() + used, 0, place - used);
   buffer_.set_size(place + bytes);
+  std::memset(buffer_.data() + used, 0, place - used);
   base_ = buffer_.data();
   return place;
 }

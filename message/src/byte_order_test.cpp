@@ -22,8 +22,8 @@ FlatBuffer load(const char* hex) {
   const auto bytes = from_hex(hex);
   FlatBuffer out;
   out.reserve(bytes.size());
-  std::copy(bytes.begin(), bytes.end(), out.data());
   out.set_size(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), out.data());
   return out;
 }
 

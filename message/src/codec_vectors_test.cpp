@@ -55,8 +55,8 @@ std::vector<Vector> load() {
 FlatBuffer flat(const std::vector<std::byte>& bytes) {
   FlatBuffer out;
   out.reserve(bytes.size() + 1);
-  std::copy(bytes.begin(), bytes.end(), out.data());
   out.set_size(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), out.data());
   return out;
 }
 

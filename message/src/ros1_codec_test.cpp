@@ -122,8 +122,8 @@ TEST(Ros1Codec, RefusesToEncodeAMessageWhoseWordsLie) {
     const auto message = from_hex(hex);
     FlatBuffer aligned;
     aligned.reserve(message.size());
-    std::copy(message.begin(), message.end(), aligned.data());
     aligned.set_size(message.size());
+    std::copy(message.begin(), message.end(), aligned.data());
     const auto size = codec.encoded_size(aligned.bytes());
     return size.ok() ? "no error" : size.error().message;
   };

@@ -76,8 +76,8 @@ class Converter {
     }
     if (from == "sfm" || from == "sfm-other") {
       buffer_.reserve(input_.size() + 1);
-      std::memcpy(buffer_.data(), input_.data(), input_.size());
       buffer_.set_size(input_.size());
+      std::memcpy(buffer_.data(), input_.data(), input_.size());
       if (from == "sfm") return {};
       return repair_byte_order(type_, {buffer_.data(), buffer_.size()});
     }

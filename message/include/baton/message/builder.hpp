@@ -79,8 +79,9 @@ class FlatBuffer {
 
   /// Makes room without changing size(). False if there is no memory. Invalidates data().
   bool reserve(std::size_t capacity) noexcept;
-  /// Sets the size; new bytes are uninitialised. REQUIRES: size <= capacity().
-  void set_size(std::size_t size) noexcept { size_ = size; }
+  /// Sets the size; new bytes are uninitialised. REQUIRES: size <= capacity(). AddressSanitizer reports any use of the bytes
+  /// behind it.
+  void set_size(std::size_t size) noexcept;
 
  private:
   std::byte* data_ = nullptr;

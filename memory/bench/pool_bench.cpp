@@ -93,7 +93,8 @@ int main() {
       const Chunk chunk = *pool->loan_growing(64);
       content_allocate(chunk.message(), 6'000'000, 64);
       finish(*pool, chunk);
-      microseconds.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count());
+      microseconds.push_back(
+          std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count());
     }
     std::sort(microseconds.begin(), microseconds.end());
     std::printf("%-58s median %10.1f us\n", "a new publisher's first message of 6 MB (cold pages)", microseconds[10]);

@@ -65,9 +65,10 @@ Result<void> account_grow(std::size_t bytes) {
   const std::size_t now = g_backed.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   Result<void> allowed;
   if (now > process_limit_bytes()) {
-    allowed = Error{Errc::limit_reached, "this process's message memory would reach " + std::to_string(now) +
-                                             " bytes, beyond BATON_PROCESS_MEMORY_LIMIT=" +
-                                             std::to_string(process_limit_bytes()) + "; raise it or lower the publishers' limits"};
+    allowed = Error{Errc::limit_reached,
+                    "this process's message memory would reach " + std::to_string(now) +
+                        " bytes, beyond BATON_PROCESS_MEMORY_LIMIT=" + std::to_string(process_limit_bytes()) +
+                        "; raise it or lower the publishers' limits"};
   } else {
     allowed = tell(static_cast<std::ptrdiff_t>(bytes));
   }

@@ -18,11 +18,13 @@ Slot& loan_of(const void* owner) {
     throw Exception({Errc::invalid_argument, "a received message is read-only; copy it to change it"});
   PoolSegment& segment = *record->own;
   if (segment.generation != os::fork_generation())
-    throw Exception({Errc::forked, "this loan belongs to the parent of this forked process; make a new Node in the child"});
+    throw Exception(
+        {Errc::forked, "this loan belongs to the parent of this forked process; make a new Node in the child"});
   const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(owner) - segment.base());
   Slot* slot = segment.find_slot(offset);
   if (!slot || slot->state != Slot::State::kLoaned)
-    throw Exception({Errc::invalid_argument, "this message was published or given back; a loan ends with its publication"});
+    throw Exception(
+        {Errc::invalid_argument, "this message was published or given back; a loan ends with its publication"});
   return *slot;
 }
 
@@ -32,8 +34,9 @@ std::uint32_t limit_of(const Slot& slot) noexcept {
 }
 
 [[noreturn]] void throw_too_large(const Slot& slot, std::size_t wanted) {
-  throw Exception({Errc::message_too_large, "a message of " + format_size(slot.book->end()) + " cannot grow by a content of " +
-                                                format_size(wanted) + ": its slot holds " + format_size(limit_of(slot)) +
+  throw Exception({Errc::message_too_large, "a message of " + format_size(slot.book->end()) +
+                                                " cannot grow by a content of " + format_size(wanted) +
+                                                ": its slot holds " + format_size(limit_of(slot)) +
                                                 "; raise max_message_bytes (at most 2 GiB)"});
 }
 
@@ -42,7 +45,8 @@ void back(Slot& slot, std::size_t bytes) {
   const Result<void> backed = slot.segment->back(slot, sizeof(ChunkHeader) + bytes);
   if (backed.ok()) return;
   slot.segment->budget->missed.store(sizeof(ChunkHeader) + bytes, std::memory_order_relaxed);
-  throw Exception({backed.error().code, "while growing a message to " + format_size(bytes) + ": " + backed.error().message});
+  throw Exception(
+      {backed.error().code, "while growing a message to " + format_size(bytes) + ": " + backed.error().message});
 }
 
 std::uint32_t offset_in(const Slot& slot, const void* content) noexcept {
@@ -56,7 +60,8 @@ void* content_allocate(const void* owner, std::size_t bytes, std::size_t alignme
   const std::uint32_t limit = limit_of(slot);
   if (bytes > limit) throw_too_large(slot, bytes);
   if (bytes == 0) bytes = 1;  // an address of its own
-  const auto offset = slot.book->allocate(static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(alignment), limit);
+  const auto offset =
+      slot.book->allocate(static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(alignment), limit);
   if (!offset) throw_too_large(slot, bytes);
   try {
     back(slot, *offset + bytes);

@@ -68,9 +68,9 @@ struct Publisher {
 
   explicit Publisher(PoolOptions options = {}) {
     pool = std::move(Pool::create(options, {}, [this](std::uint32_t, int made, std::uint64_t bytes) {
-                       fd = made;
-                       size = bytes;
-                     })).or_throw();
+             fd = made;
+             size = bytes;
+           })).or_throw();
   }
   Chunk publish(std::size_t content_bytes, int fill) {
     Chunk chunk = pool->loan_growing(16).or_throw();
@@ -112,45 +112,53 @@ std::size_t address_space_bytes() {
 
 TEST(BadDays, ALimitedAddressSpaceGivesASmallerWindowThatWorks) {
   EXPECT_EQ(in_child([]() -> std::string {
-    limit(RLIMIT_AS, address_space_bytes() + 1024 * kMiB);
-    Publisher publisher;
-    const std::size_t size = (*Window::instance())->size();
-    if (size > 512 * kMiB || size < 128 * kMiB) return "window of " + std::to_string(size);
-    publisher.publish(50'000, 1);
-    std::vector<char> other(256 * kMiB);  // the program keeps its half
-    PoolOptions large;
-    large.max_message_bytes = 256 * kMiB;
-    Publisher second(large);
-    Result<Chunk> refused = second.pool->loan_growing(16);
-    if (refused.ok() || !names(refused.error(), Errc::window_exhausted, "max_message_bytes")) return "not refused by name";
-    return "";
-  }), "");
+              limit(RLIMIT_AS, address_space_bytes() + 1024 * kMiB);
+              Publisher publisher;
+              const std::size_t size = (*Window::instance())->size();
+              if (size > 512 * kMiB || size < 128 * kMiB) return "window of " + std::to_string(size);
+              publisher.publish(50'000, 1);
+              std::vector<char> other(256 * kMiB);  // the program keeps its half
+              PoolOptions large;
+              large.max_message_bytes = 256 * kMiB;
+              Publisher second(large);
+              Result<Chunk> refused = second.pool->loan_growing(16);
+              if (refused.ok() || !names(refused.error(), Errc::window_exhausted, "max_message_bytes"))
+                return "not refused by name";
+              return "";
+            }),
+            "");
 }
 
 TEST(BadDays, NoAddressSpaceForAWindowIsAClearError) {
   EXPECT_EQ(in_child([]() -> std::string {
-    limit(RLIMIT_AS, address_space_bytes() + 40 * kMiB);
-    auto pool = Pool::create({}, {}, {});
-    if (pool.ok()) return "made";
-    return names(pool.error(), Errc::window_exhausted, "RLIMIT_AS") ? "" : show(pool.error());
-  }), "");
+              limit(RLIMIT_AS, address_space_bytes() + 40 * kMiB);
+              auto pool = Pool::create({}, {}, {});
+              if (pool.ok()) return "made";
+              return names(pool.error(), Errc::window_exhausted, "RLIMIT_AS") ? "" : show(pool.error());
+            }),
+            "");
 }
 
 TEST(BadDays, TheEnvironmentSetsTheWindowAndANonsenseValueIsNamed) {
   EXPECT_EQ(in_child([]() -> std::string {
-    ::setenv("BATON_WINDOW", "256M", 1);
-    Publisher publisher(small());
-    publisher.publish(1000, 1);
-    return (*Window::instance())->size() == 256 * kMiB ? "" : "another size";
-  }), "");
+              ::setenv("BATON_WINDOW", "256M", 1);
+              Publisher publisher(small());
+              publisher.publish(1000, 1);
+              return (*Window::instance())->size() == 256 * kMiB ? "" : "another size";
+            }),
+            "");
   for (const char* nonsense : {"lots", "", "12Q", "1M", "-1", "99999999999999999999"}) {
     EXPECT_EQ(in_child([nonsense]() -> std::string {
-      ::setenv("BATON_WINDOW", nonsense, 1);
-      auto pool = Pool::create({}, {}, {});
-      if (pool.ok()) return "made";
-      return names(pool.error(), Errc::invalid_argument, "BATON_WINDOW") ||
-                     names(pool.error(), Errc::window_exhausted, "BATON_WINDOW") ? "" : show(pool.error());
-    }), "") << nonsense;
+                ::setenv("BATON_WINDOW", nonsense, 1);
+                auto pool = Pool::create({}, {}, {});
+                if (pool.ok()) return "made";
+                return names(pool.error(), Errc::invalid_argument, "BATON_WINDOW") ||
+                               names(pool.error(), Errc::window_exhausted, "BATON_WINDOW")
+                           ? ""
+                           : show(pool.error());
+              }),
+              "")
+        << nonsense;
   }
 }
 
@@ -218,202 +226,234 @@ TEST(BadDays, AFullCgroupIsAnErrorAndNotTheOomKiller) {
 
 TEST(BadDays, TheProcessLimitAndTheDomainsCheckRefuseByName) {
   EXPECT_EQ(in_child([]() -> std::string {
-    ::setenv("BATON_PROCESS_MEMORY_LIMIT", "1M", 1);
-    Publisher a(small()), b(small());
-    a.publish(600'000, 1);
-    try {
-      b.publish(600'000, 1);
-      return "not refused";
-    } catch (const Exception& e) {
-      if (e.code() != Errc::limit_reached || std::string(e.what()).find("BATON_PROCESS_MEMORY_LIMIT") == std::string::npos) return e.what();
-    }
-    const std::size_t before = process_backed_bytes();
-    a.pool.reset();
-    if (process_backed_bytes() >= before) return "a pool's end gives nothing back";
-    std::ptrdiff_t told = 0;
-    auto counting = watch_account([&](std::ptrdiff_t bytes) -> Result<void> { return told += bytes, Result<void>(); });
-    auto token = watch_account([](std::ptrdiff_t bytes) -> Result<void> {
-      if (bytes > 0) return Error{Errc::limit_reached, "the domain is full"};
-      return {};
-    });
-    Publisher c(small());
-    Result<Chunk> refused = c.pool->loan_growing(16);
-    if (refused.ok() || !names(refused.error(), Errc::limit_reached, "the domain is full")) return "the check was not asked";
-    if (told != 0) return "a refused growth was counted: " + std::to_string(told);
-    token.reset();
-    if (!c.pool->loan_growing(16).ok()) return "refused without a watch";
-    return told == static_cast<std::ptrdiff_t>(c.pool->account().backed_bytes) ? "" : "told " + std::to_string(told);
-  }), "");
+              ::setenv("BATON_PROCESS_MEMORY_LIMIT", "1M", 1);
+              Publisher a(small()), b(small());
+              a.publish(600'000, 1);
+              try {
+                b.publish(600'000, 1);
+                return "not refused";
+              } catch (const Exception& e) {
+                if (e.code() != Errc::limit_reached ||
+                    std::string(e.what()).find("BATON_PROCESS_MEMORY_LIMIT") == std::string::npos)
+                  return e.what();
+              }
+              const std::size_t before = process_backed_bytes();
+              a.pool.reset();
+              if (process_backed_bytes() >= before) return "a pool's end gives nothing back";
+              std::ptrdiff_t told = 0;
+              auto counting =
+                  watch_account([&](std::ptrdiff_t bytes) -> Result<void> { return told += bytes, Result<void>(); });
+              auto token = watch_account([](std::ptrdiff_t bytes) -> Result<void> {
+                if (bytes > 0) return Error{Errc::limit_reached, "the domain is full"};
+                return {};
+              });
+              Publisher c(small());
+              Result<Chunk> refused = c.pool->loan_growing(16);
+              if (refused.ok() || !names(refused.error(), Errc::limit_reached, "the domain is full"))
+                return "the check was not asked";
+              if (told != 0) return "a refused growth was counted: " + std::to_string(told);
+              token.reset();
+              if (!c.pool->loan_growing(16).ok()) return "refused without a watch";
+              return told == static_cast<std::ptrdiff_t>(c.pool->account().backed_bytes)
+                         ? ""
+                         : "told " + std::to_string(told);
+            }),
+            "");
 }
 
 TEST(BadDays, NoDescriptorLeftIsAnErrorAndTheNextLoanWorks) {
   EXPECT_EQ(in_child([]() -> std::string {
-    Publisher publisher(small());
-    std::vector<int> taken;
-    limit(RLIMIT_NOFILE, 64);
-    for (int fd; (fd = ::dup(1)) >= 0;) taken.push_back(fd);
-    Result<Chunk> refused = publisher.pool->loan_growing(16);
-    if (refused.ok() || refused.error().code != Errc::out_of_descriptors) return "not refused";
-    for (int fd : taken) ::close(fd);
-    publisher.publish(1000, 1);
-    return "";
-  }), "");
+              Publisher publisher(small());
+              std::vector<int> taken;
+              limit(RLIMIT_NOFILE, 64);
+              for (int fd; (fd = ::dup(1)) >= 0;) taken.push_back(fd);
+              Result<Chunk> refused = publisher.pool->loan_growing(16);
+              if (refused.ok() || refused.error().code != Errc::out_of_descriptors) return "not refused";
+              for (int fd : taken) ::close(fd);
+              publisher.publish(1000, 1);
+              return "";
+            }),
+            "");
 }
 
 TEST(BadDays, AReaderCannotWriteShrinkOrGrowASegment) {
   EXPECT_EQ(in_child([]() -> std::string {
-    Publisher publisher(small());
-    publisher.publish(1000, 1);
-    // Neither by the descriptor nor by opening it anew, which gives a description of its own.
-    for (int fd : {::dup(publisher.fd), ::open(("/proc/self/fd/" + std::to_string(publisher.fd)).c_str(), O_RDWR)}) {
-      if (fd < 0) return "no descriptor";
-      if (::mmap(nullptr, publisher.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) != MAP_FAILED) return "mapped writable";
-      if (::ftruncate(fd, 0) == 0 || ::ftruncate(fd, static_cast<off_t>(publisher.size * 2)) == 0) return "resized";
-      if (::pwrite(fd, "x", 1, 0) == 1) return "written";
-      if (::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096) == 0) return "hole punched";
-      void* view = ::mmap(nullptr, publisher.size, PROT_READ, MAP_SHARED, fd, 0);
-      if (view == MAP_FAILED) return "not even readable";
-      if (::mprotect(view, publisher.size, PROT_READ | PROT_WRITE) == 0) return "opened for writing";
-      if (::fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE) == 0) return "seals added";
-    }
-    auto mapped = ForeignSegment::map(::dup(publisher.fd), publisher.size);
-    if (!mapped.ok()) return show(mapped.error());
-    const auto* own = reinterpret_cast<const void*>((*mapped)->base());
-    if (::mprotect(const_cast<void*>(own), 4096, PROT_READ | PROT_WRITE) == 0) return "our reader's mapping can be opened";
-    return "";
-  }), "");
+              Publisher publisher(small());
+              publisher.publish(1000, 1);
+              // Neither by the descriptor nor by opening it anew, which gives a description of its own.
+              for (int fd :
+                   {::dup(publisher.fd), ::open(("/proc/self/fd/" + std::to_string(publisher.fd)).c_str(), O_RDWR)}) {
+                if (fd < 0) return "no descriptor";
+                if (::mmap(nullptr, publisher.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) != MAP_FAILED)
+                  return "mapped writable";
+                if (::ftruncate(fd, 0) == 0 || ::ftruncate(fd, static_cast<off_t>(publisher.size * 2)) == 0)
+                  return "resized";
+                if (::pwrite(fd, "x", 1, 0) == 1) return "written";
+                if (::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096) == 0) return "hole punched";
+                void* view = ::mmap(nullptr, publisher.size, PROT_READ, MAP_SHARED, fd, 0);
+                if (view == MAP_FAILED) return "not even readable";
+                if (::mprotect(view, publisher.size, PROT_READ | PROT_WRITE) == 0) return "opened for writing";
+                if (::fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE) == 0) return "seals added";
+              }
+              auto mapped = ForeignSegment::map(::dup(publisher.fd), publisher.size);
+              if (!mapped.ok()) return show(mapped.error());
+              const auto* own = reinterpret_cast<const void*>((*mapped)->base());
+              if (::mprotect(const_cast<void*>(own), 4096, PROT_READ | PROT_WRITE) == 0)
+                return "our reader's mapping can be opened";
+              return "";
+            }),
+            "");
 }
 
 TEST(BadDays, AMessageOutlivesItsKilledPublisher) {
   EXPECT_EQ(in_child([]() -> std::string {
-    int ends[2];
-    if (::pipe(ends) != 0) return "pipe";
-    struct Word { int fd; std::uint64_t size; Handle handle; };
-    const pid_t owner = ::fork();
-    if (owner == 0) {
-      Publisher publisher(small());
-      const Word word{publisher.fd, publisher.size, publisher.publish(kMiB / 2, 42).handle};
-      Word said{publisher.fd, publisher.size, word.handle};
-      if (::write(ends[1], &said, sizeof said) != sizeof said) ::_exit(1);
-      for (;;) ::pause();
-    }
-    Word word{};
-    if (::read(ends[0], &word, sizeof word) != sizeof word) return "the owner said nothing";
-    Result<os::UniqueFd> fd = os::open_descriptor_of(owner, word.fd);
-    if (!fd.ok()) return show(fd.error());
-    auto segment = ForeignSegment::map(fd->release(), word.size);
-    ::kill(owner, SIGKILL);
-    ::waitpid(owner, nullptr, 0);
-    if (!segment.ok()) return show(segment.error());
-    std::uint32_t size = 0;
-    Result<const ChunkHeader*> header = (*segment)->chunk(handle_offset(word.handle), &size);
-    if (!header.ok()) return show(header.error());
-    const auto* bytes = reinterpret_cast<const char*>(*header + 1);
-    for (std::size_t at = 64; at < kMiB / 2; ++at)
-      if (bytes[at] != 42) return "byte " + std::to_string(at) + " is lost";
-    return size == 64 + kMiB / 2 ? "" : "size " + std::to_string(size);
-  }), "");
+              int ends[2];
+              if (::pipe(ends) != 0) return "pipe";
+              struct Word {
+                int fd;
+                std::uint64_t size;
+                Handle handle;
+              };
+              const pid_t owner = ::fork();
+              if (owner == 0) {
+                Publisher publisher(small());
+                const Word word{publisher.fd, publisher.size, publisher.publish(kMiB / 2, 42).handle};
+                Word said{publisher.fd, publisher.size, word.handle};
+                if (::write(ends[1], &said, sizeof said) != sizeof said) ::_exit(1);
+                for (;;) ::pause();
+              }
+              Word word{};
+              if (::read(ends[0], &word, sizeof word) != sizeof word) return "the owner said nothing";
+              Result<os::UniqueFd> fd = os::open_descriptor_of(owner, word.fd);
+              if (!fd.ok()) return show(fd.error());
+              auto segment = ForeignSegment::map(fd->release(), word.size);
+              ::kill(owner, SIGKILL);
+              ::waitpid(owner, nullptr, 0);
+              if (!segment.ok()) return show(segment.error());
+              std::uint32_t size = 0;
+              Result<const ChunkHeader*> header = (*segment)->chunk(handle_offset(word.handle), &size);
+              if (!header.ok()) return show(header.error());
+              const auto* bytes = reinterpret_cast<const char*>(*header + 1);
+              for (std::size_t at = 64; at < kMiB / 2; ++at)
+                if (bytes[at] != 42) return "byte " + std::to_string(at) + " is lost";
+              return size == 64 + kMiB / 2 ? "" : "size " + std::to_string(size);
+            }),
+            "");
 }
 
 TEST(BadDays, SegmentsThatLieAreRefusedAndCostNothing) {
   EXPECT_EQ(in_child([]() -> std::string {
-    Publisher publisher(small());
-    publisher.publish(1000, 1);
-    const auto memfd = [](std::size_t bytes, unsigned seals) {
-      const int fd = ::memfd_create("hostile", MFD_ALLOW_SEALING | MFD_CLOEXEC);
-      if (::ftruncate(fd, static_cast<off_t>(bytes)) != 0 || (seals && ::fcntl(fd, F_ADD_SEALS, seals) != 0)) ::abort();
-      return fd;
-    };
-    constexpr unsigned kAll = F_SEAL_SHRINK | F_SEAL_GROW | 0x10;  // F_SEAL_FUTURE_WRITE
-    struct Lie { const char* name; int fd; std::uint64_t size; Errc expected; };
-    int pair[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) return "socketpair";
-    ::close(pair[1]);
-    const Lie lies[] = {
-        {"unsealed", memfd(kMiB, 0), kMiB, Errc::protocol_violation},
-        {"may shrink", memfd(kMiB, kAll & ~F_SEAL_SHRINK), kMiB, Errc::protocol_violation},
-        {"may grow", memfd(kMiB, kAll & ~F_SEAL_GROW), kMiB, Errc::protocol_violation},
-        {"others may write", memfd(kMiB, F_SEAL_SHRINK | F_SEAL_GROW), kMiB, Errc::protocol_violation},
-        {"truncated", memfd(kMiB / 2, kAll), kMiB, Errc::protocol_violation},
-        {"larger than announced", memfd(2 * kMiB, kAll), kMiB, Errc::protocol_violation},
-        {"empty", memfd(0, kAll), 0, Errc::protocol_violation},
-        {"absurd", memfd(kMiB, kAll), std::uint64_t{1} << 62, Errc::window_exhausted},
-        {"all of 64 bits", memfd(kMiB, kAll), ~std::uint64_t{0}, Errc::window_exhausted},
-        {"no memfd", ::open("/proc/self/exe", O_RDONLY), kMiB, Errc::protocol_violation},
-        {"a socket", pair[0], kMiB, Errc::protocol_violation},
-        {"no descriptor", -1, kMiB, Errc::protocol_violation},
-    };
-    const int before = ::dup(0);
-    ::close(before);
-    std::byte* free_before = (*Window::instance())->allocate(1).or_throw();
-    (*Window::instance())->free(free_before, 1);
-    for (const Lie& lie : lies) {
-      auto mapped = ForeignSegment::map(lie.fd, lie.size);
-      if (mapped.ok()) return std::string(lie.name) + ": accepted";
-      if (mapped.error().code != lie.expected) return std::string(lie.name) + ": " + show(mapped.error());
-      if (lie.fd >= 0 && ::fcntl(lie.fd, F_GETFD) >= 0) return std::string(lie.name) + ": descriptor kept";
-    }
-    std::byte* free_after = (*Window::instance())->allocate(1).or_throw();
-    return free_after == free_before ? "" : "addresses leaked";
-  }), "");
+              Publisher publisher(small());
+              publisher.publish(1000, 1);
+              const auto memfd = [](std::size_t bytes, unsigned seals) {
+                const int fd = ::memfd_create("hostile", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+                if (::ftruncate(fd, static_cast<off_t>(bytes)) != 0 || (seals && ::fcntl(fd, F_ADD_SEALS, seals) != 0))
+                  ::abort();
+                return fd;
+              };
+              constexpr unsigned kAll = F_SEAL_SHRINK | F_SEAL_GROW | 0x10;  // F_SEAL_FUTURE_WRITE
+              struct Lie {
+                const char* name;
+                int fd;
+                std::uint64_t size;
+                Errc expected;
+              };
+              int pair[2];
+              if (::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) return "socketpair";
+              ::close(pair[1]);
+              const Lie lies[] = {
+                  {"unsealed", memfd(kMiB, 0), kMiB, Errc::protocol_violation},
+                  {"may shrink", memfd(kMiB, kAll & ~F_SEAL_SHRINK), kMiB, Errc::protocol_violation},
+                  {"may grow", memfd(kMiB, kAll & ~F_SEAL_GROW), kMiB, Errc::protocol_violation},
+                  {"others may write", memfd(kMiB, F_SEAL_SHRINK | F_SEAL_GROW), kMiB, Errc::protocol_violation},
+                  {"truncated", memfd(kMiB / 2, kAll), kMiB, Errc::protocol_violation},
+                  {"larger than announced", memfd(2 * kMiB, kAll), kMiB, Errc::protocol_violation},
+                  {"empty", memfd(0, kAll), 0, Errc::protocol_violation},
+                  {"absurd", memfd(kMiB, kAll), std::uint64_t{1} << 62, Errc::window_exhausted},
+                  {"all of 64 bits", memfd(kMiB, kAll), ~std::uint64_t{0}, Errc::window_exhausted},
+                  {"no memfd", ::open("/proc/self/exe", O_RDONLY), kMiB, Errc::protocol_violation},
+                  {"a socket", pair[0], kMiB, Errc::protocol_violation},
+                  {"no descriptor", -1, kMiB, Errc::protocol_violation},
+              };
+              const int before = ::dup(0);
+              ::close(before);
+              std::byte* free_before = (*Window::instance())->allocate(1).or_throw();
+              (*Window::instance())->free(free_before, 1);
+              for (const Lie& lie : lies) {
+                auto mapped = ForeignSegment::map(lie.fd, lie.size);
+                if (mapped.ok()) return std::string(lie.name) + ": accepted";
+                if (mapped.error().code != lie.expected) return std::string(lie.name) + ": " + show(mapped.error());
+                if (lie.fd >= 0 && ::fcntl(lie.fd, F_GETFD) >= 0) return std::string(lie.name) + ": descriptor kept";
+              }
+              std::byte* free_after = (*Window::instance())->allocate(1).or_throw();
+              return free_after == free_before ? "" : "addresses leaked";
+            }),
+            "");
 }
 
 TEST(BadDays, ASizeThatChangesWhileItIsCheckedIsUsedAsChecked) {
   EXPECT_EQ(in_child([]() -> std::string {
-    Publisher publisher(small());
-    Chunk chunk = publisher.publish(1000, 1);
-    auto segment = ForeignSegment::map(::dup(publisher.fd), publisher.size).or_throw();
-    std::atomic<bool> stop{false};
-    std::thread hostile([&] {
-      auto* word = const_cast<volatile std::uint32_t*>(&chunk.header->size_bytes);
-      while (!stop.load(std::memory_order_relaxed)) {
-        *word = 0xffffffffu;
-        *word = 1064;  // what it was
-      }
-    });
-    std::string said;
-    for (int i = 0; i < 200'000 && said.empty(); ++i) {
-      std::uint32_t size = 0;
-      if (segment->chunk(handle_offset(chunk.handle), &size).ok() && size != 1064) said = "size " + std::to_string(size);
-    }
-    stop = true;
-    hostile.join();
-    return said;
-  }), "");
+              Publisher publisher(small());
+              Chunk chunk = publisher.publish(1000, 1);
+              auto segment = ForeignSegment::map(::dup(publisher.fd), publisher.size).or_throw();
+              std::atomic<bool> stop{false};
+              std::thread hostile([&] {
+                auto* word = const_cast<volatile std::uint32_t*>(&chunk.header->size_bytes);
+                while (!stop.load(std::memory_order_relaxed)) {
+                  *word = 0xffffffffu;
+                  *word = 1064;  // what it was
+                }
+              });
+              std::string said;
+              for (int i = 0; i < 200'000 && said.empty(); ++i) {
+                std::uint32_t size = 0;
+                if (segment->chunk(handle_offset(chunk.handle), &size).ok() && size != 1064)
+                  said = "size " + std::to_string(size);
+              }
+              stop = true;
+              hostile.join();
+              return said;
+            }),
+            "");
 }
 
 TEST(BadDays, AForkedChildCannotChangeItsParentsLoan) {
   EXPECT_EQ(in_child([]() -> std::string {
-    Publisher publisher(small());
-    Chunk chunk = publisher.pool->loan_growing(16).or_throw();
-    void* content = content_allocate(chunk.message(), 100, 1);
-    const std::string said = in_child([&]() -> std::string {
-      content_free(chunk.message(), content);  // a destructor in the child
-      try {
-        content_allocate(chunk.message(), 100, 1);
-      } catch (const Exception& e) {
-        return errc_name(e.code());
-      }
-      return "allocated";
-    });
-    if (said != "forked") return said;
-    return content_capacity(chunk.message(), content) == 100 ? "" : "changed";
-  }), "");
+              Publisher publisher(small());
+              Chunk chunk = publisher.pool->loan_growing(16).or_throw();
+              void* content = content_allocate(chunk.message(), 100, 1);
+              const std::string said = in_child([&]() -> std::string {
+                content_free(chunk.message(), content);  // a destructor in the child
+                try {
+                  content_allocate(chunk.message(), 100, 1);
+                } catch (const Exception& e) {
+                  return errc_name(e.code());
+                }
+                return "allocated";
+              });
+              if (said != "forked") return said;
+              return content_capacity(chunk.message(), content) == 100 ? "" : "changed";
+            }),
+            "");
 }
 
 TEST(BadDays, AThousandRetiredSegmentsLeaveNothingBehind) {
   EXPECT_EQ(in_child([]() -> std::string {
-    limit(RLIMIT_NOFILE, 64);
-    Publisher publisher(small());
-    std::uint32_t expected = 0, wrong = 0;
-    for (int i = 0; i < 1000; ++i) {
-      Chunk chunk = publisher.publish(5000, 1);
-      if (handle_segment(chunk.handle) != static_cast<std::uint32_t>(i)) ++wrong;  // an index is never used again
-      publisher.pool->retire_segment([&](std::uint32_t index) { wrong += index != expected++; });
-      publisher.pool->release(chunk.handle);
-    }
-    if (wrong || expected != 1000) return std::to_string(wrong) + " wrong, " + std::to_string(expected) + " retired";
-    if (publisher.pool->account().backed_bytes != 0 || process_backed_bytes() != 0) return "backed bytes left";
-    return publisher.pool->account().segments == 0 ? "" : "segments left";
-  }), "");
+              limit(RLIMIT_NOFILE, 64);
+              Publisher publisher(small());
+              std::uint32_t expected = 0, wrong = 0;
+              for (int i = 0; i < 1000; ++i) {
+                Chunk chunk = publisher.publish(5000, 1);
+                if (handle_segment(chunk.handle) != static_cast<std::uint32_t>(i))
+                  ++wrong;  // an index is never used again
+                publisher.pool->retire_segment([&](std::uint32_t index) { wrong += index != expected++; });
+                publisher.pool->release(chunk.handle);
+              }
+              if (wrong || expected != 1000)
+                return std::to_string(wrong) + " wrong, " + std::to_string(expected) + " retired";
+              if (publisher.pool->account().backed_bytes != 0 || process_backed_bytes() != 0)
+                return "backed bytes left";
+              return publisher.pool->account().segments == 0 ? "" : "segments left";
+            }),
+            "");
 }

@@ -63,7 +63,8 @@ std::optional<std::uint32_t> ContentBook::reuse(std::uint32_t bytes, std::uint32
         entries_[mark] = {static_cast<std::uint32_t>(at), bytes};
         --dead_;
         // What remains of the hole keeps its other marks; they stay sorted.
-        for (std::size_t j = mark + 1; j < i; ++j) entries_[j].offset = std::max(entries_[j].offset, entries_[mark].offset);
+        for (std::size_t j = mark + 1; j < i; ++j)
+          entries_[j].offset = std::max(entries_[j].offset, entries_[mark].offset);
         return entries_[mark].offset;
       }
       largest = std::max(largest, entries_[i].offset - hole_begin);
@@ -119,7 +120,8 @@ void ContentBook::free(std::uint32_t offset) noexcept {
 void ContentBook::drop_doubled_marks() noexcept {
   const auto doubled = [](const Entry& a, const Entry& b) { return a.bytes == 0 && b.bytes == 0; };
   entries_.erase(std::unique(entries_.begin(), entries_.end(), doubled), entries_.end());
-  dead_ = static_cast<std::size_t>(std::count_if(entries_.begin(), entries_.end(), [](const Entry& e) { return e.bytes == 0; }));
+  dead_ = static_cast<std::size_t>(
+      std::count_if(entries_.begin(), entries_.end(), [](const Entry& e) { return e.bytes == 0; }));
   first_dead_ = 0;
 }
 

@@ -48,10 +48,10 @@ class ContentBook {
   std::optional<std::uint32_t> reuse(std::uint32_t bytes, std::uint32_t alignment) noexcept;
   void drop_doubled_marks() noexcept;
 
-  std::vector<Entry> entries_;   // the last one is a block
-  std::size_t dead_ = 0;         // marks in entries_
-  std::size_t first_dead_ = 0;   // no mark before this entry
-  std::uint32_t largest_ = 0;    // no freed hole is larger
+  std::vector<Entry> entries_;  // the last one is a block
+  std::size_t dead_ = 0;        // marks in entries_
+  std::size_t first_dead_ = 0;  // no mark before this entry
+  std::uint32_t largest_ = 0;   // no freed hole is larger
   std::uint32_t first_ = 0, end_ = 0;
 };
 

@@ -86,7 +86,8 @@ TEST(ContentBook, AHundredThousandBlocksAreBuiltAndTornDownInLinearTime) {  // t
   for (int round = 0; round < 2; ++round) {
     book.reset(0);
     std::vector<std::uint32_t> offsets;
-    for (std::uint32_t i = 0; i < kBlocks; ++i) offsets.push_back(*book.allocate(i % 2 ? 8 : 4, i % 2 ? 8 : 4, 1 << 30));
+    for (std::uint32_t i = 0; i < kBlocks; ++i)
+      offsets.push_back(*book.allocate(i % 2 ? 8 : 4, i % 2 ? 8 : 4, 1 << 30));
     for (std::uint32_t i = 0; i + 1 < kBlocks; ++i) book.free(offsets[i]);
     EXPECT_EQ(book.blocks(), 1u);
     EXPECT_EQ(book.allocate(64, 64, 1 << 30), 0u);

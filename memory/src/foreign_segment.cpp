@@ -20,8 +20,8 @@ Result<std::shared_ptr<ForeignSegment>> ForeignSegment::map(int fd, std::uint64_
   if (!window.ok()) return window.error();
   if (announced_size < os::page_bytes() || announced_size > (*window)->size())
     return Error{announced_size < os::page_bytes() ? Errc::protocol_violation : Errc::window_exhausted,
-                 "a data segment of " + std::to_string(announced_size) + " bytes does not fit this process's window of " +
-                     std::to_string((*window)->size()) +
+                 "a data segment of " + std::to_string(announced_size) +
+                     " bytes does not fit this process's window of " + std::to_string((*window)->size()) +
                      " bytes; raise BATON_WINDOW here, or lower max_message_bytes at the publisher"};
   Result<std::byte*> base = (*window)->allocate(announced_size);
   if (!base.ok()) return base.error();
@@ -47,8 +47,8 @@ ForeignSegment::~ForeignSegment() {
 
 Result<const ChunkHeader*> ForeignSegment::chunk(std::uint64_t offset, std::uint32_t* size_bytes) const {
   if (offset % 64 != 0 || size_ < sizeof(ChunkHeader) || offset > size_ - sizeof(ChunkHeader))
-    return Error{Errc::protocol_violation,
-                 "a handle names offset " + std::to_string(offset) + " in a segment of " + std::to_string(size_) + " bytes"};
+    return Error{Errc::protocol_violation, "a handle names offset " + std::to_string(offset) + " in a segment of " +
+                                               std::to_string(size_) + " bytes"};
   const auto* header = reinterpret_cast<const ChunkHeader*>(base_ + offset);
   // Each word is fetched once: what was checked is what is used.
   const std::uint32_t magic = *static_cast<const volatile std::uint32_t*>(&header->magic);

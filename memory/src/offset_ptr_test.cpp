@@ -74,5 +74,6 @@ TEST(OffsetPtr, ADistanceThatLeavesItsSegmentIsNoPointer) {
   EXPECT_EQ(inside(42, 2), nullptr) << "misaligned";
   EXPECT_EQ(inside(48, 0), nullptr);
   EXPECT_EQ(inside(-17, 4), nullptr);
-  for (std::int64_t extreme : {INT64_MIN, INT64_MAX, std::int64_t{1} << 47, -(std::int64_t{1} << 47)}) EXPECT_EQ(inside(extreme, 4), nullptr);
+  for (std::int64_t extreme : {INT64_MIN, INT64_MAX, std::int64_t{1} << 47, -(std::int64_t{1} << 47)})
+    EXPECT_EQ(inside(extreme, 4), nullptr);
 }

@@ -56,8 +56,8 @@ struct Pool::State {
   Budget budget;
   std::vector<std::unique_ptr<PoolSegment>> segments;  // by index; null once retired and unmapped
   PoolSegment* current = nullptr;
-  std::array<std::vector<Slot*>, kClasses + 1> free;   // last in, first out; of the current segment only
-  std::array<std::size_t, kClasses> class_slots{};     // slots ever carved in the current segment
+  std::array<std::vector<Slot*>, kClasses + 1> free;    // last in, first out; of the current segment only
+  std::array<std::size_t, kClasses> class_slots{};      // slots ever carved in the current segment
   std::vector<std::unique_ptr<ContentBook>> all_books;  // as many as there were loans at the same time
   std::vector<ContentBook*> books;                      // those of no loan; last in, first out, so that they are warm
   AgeList published;
@@ -87,9 +87,11 @@ Result<std::unique_ptr<Pool>> Pool::create(const PoolOptions& given, Evict evict
   if (options.slots == 0) options.slots = kDefaultSlots;
   if (options.max_message_bytes > kMaxMessageBytes)
     return Error{Errc::message_too_large, "max_message_bytes is " + std::to_string(options.max_message_bytes) +
-                                              "; a message is at most " + std::to_string(kMaxMessageBytes) + " bytes (2 GiB)"};
+                                              "; a message is at most " + std::to_string(kMaxMessageBytes) +
+                                              " bytes (2 GiB)"};
   if (options.policy == Policy::kMediumEffort && options.attempts == 0)
-    return Error{Errc::invalid_argument, "the policy kMediumEffort needs attempts >= 1; with 0 nothing is ever reclaimed"};
+    return Error{Errc::invalid_argument,
+                 "the policy kMediumEffort needs attempts >= 1; with 0 nothing is ever reclaimed"};
   auto state = std::make_unique<State>();
   state->options = options;
   state->evict = std::move(evict);
@@ -97,9 +99,10 @@ Result<std::unique_ptr<Pool>> Pool::create(const PoolOptions& given, Evict evict
   state->budget.limit = options.memory_limit_bytes;
   if (options.prefault) {
     if (options.max_message_bytes > options.memory_limit_bytes)
-      return Error{Errc::invalid_argument, "prefault backs whole slots, and one of " + format_size(options.max_message_bytes) +
-                                               " (max_message_bytes) exceeds memory_limit_bytes of " +
-                                               format_size(options.memory_limit_bytes) + "; set max_message_bytes to what a message needs"};
+      return Error{Errc::invalid_argument,
+                   "prefault backs whole slots, and one of " + format_size(options.max_message_bytes) +
+                       " (max_message_bytes) exceeds memory_limit_bytes of " + format_size(options.memory_limit_bytes) +
+                       "; set max_message_bytes to what a message needs"};
     if (Result<void> ready = state->ensure_segment(); !ready.ok()) return ready.error();
   }
   return std::unique_ptr<Pool>(new Pool(std::move(state)));
@@ -111,7 +114,8 @@ Pool::~Pool() = default;
 Result<void> Pool::State::ensure_segment() {
   if (current) return {};
   if (segments.size() > UINT16_MAX)
-    return Error{Errc::limit_reached, "this publisher has retired 65536 data segments, and a handle can name no more; make a new publisher"};
+    return Error{Errc::limit_reached,
+                 "this publisher has retired 65536 data segments, and a handle can name no more; make a new publisher"};
   Result<std::unique_ptr<PoolSegment>> made =
       PoolSegment::create(static_cast<std::uint32_t>(segments.size()), options, &budget);
   if (!made.ok()) return made.error();
@@ -165,7 +169,8 @@ Slot* Pool::State::pop_larger(unsigned size_class, std::size_t wanted_bytes) noe
 
 Result<Slot*> Pool::State::fresh(unsigned size_class, std::size_t wanted_bytes) {
   if (size_class == kLargeClass) {
-    if (current->large_used == current->large.size() || budget.left() < wanted_bytes) return static_cast<Slot*>(nullptr);
+    if (current->large_used == current->large.size() || budget.left() < wanted_bytes)
+      return static_cast<Slot*>(nullptr);
     return &current->large[current->large_used++];
   }
   if (budget.left() < kRunBytes) return static_cast<Slot*>(nullptr);
@@ -227,7 +232,8 @@ Result<Slot*> Pool::State::find(unsigned size_class, std::size_t wanted_bytes) {
   }
   if (size_class == kLargeClass && current->large_used < current->large.size() && budget.left() >= os::page_bytes())
     return &current->large[current->large_used++];
-  const char* what = options.policy == Policy::kWorstEffort ? " (policy kWorstEffort: the oldest message is still in use)" : "";
+  const char* what =
+      options.policy == Policy::kWorstEffort ? " (policy kWorstEffort: the oldest message is still in use)" : "";
   return Error{Errc::limit_reached,
                "no memory for a message of " + format_size(wanted_bytes) + ": " + std::to_string(published_slots) +
                    " messages are held by readers or history, " + std::to_string(loaned) + " are on loan, " +
@@ -265,10 +271,11 @@ Result<Chunk> Pool::State::start_loan(Slot* slot, std::size_t backed_bytes, std:
 Result<Chunk> Pool::loan_sized(std::size_t message_bytes, std::size_t skeleton_bytes) {
   State& s = *state_;
   const std::size_t total = message_bytes + sizeof(ChunkHeader);
-  if (message_bytes > kMaxMessageBytes || (total > class_bytes(kClasses - 1) && message_bytes > s.options.max_message_bytes))
-    return Error{Errc::message_too_large, "a message of " + std::to_string(message_bytes) +
-                                              " bytes exceeds max_message_bytes of " + std::to_string(s.options.max_message_bytes) +
-                                              "; raise it (at most 2 GiB)"};
+  if (message_bytes > kMaxMessageBytes ||
+      (total > class_bytes(kClasses - 1) && message_bytes > s.options.max_message_bytes))
+    return Error{Errc::message_too_large,
+                 "a message of " + std::to_string(message_bytes) + " bytes exceeds max_message_bytes of " +
+                     std::to_string(s.options.max_message_bytes) + "; raise it (at most 2 GiB)"};
   if (Result<void> ready = s.ensure_segment(); !ready.ok()) return ready.error();
   unsigned size_class = 0;
   while (size_class < kLargeClass && class_bytes(size_class) < total) ++size_class;
@@ -304,8 +311,10 @@ void Pool::State::recycle(Slot* slot) noexcept {
   slot->state = Slot::State::kFree;
   PoolSegment* segment = slot->segment;
   --segment->live;
-  if (segment == current) free[slot->size_class].push_back(slot);
-  else drop_if_empty(segment);
+  if (segment == current)
+    free[slot->size_class].push_back(slot);
+  else
+    drop_if_empty(segment);
 }
 
 void Pool::abandon(const Chunk& chunk) noexcept {

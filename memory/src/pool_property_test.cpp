@@ -58,10 +58,11 @@ struct Model {
     options.max_message_bytes = 256 * kKiB;
     options.memory_limit_bytes = *rc::gen::inRange<std::size_t>(1, 12) * 128 * kKiB;
     options.prefault = options.memory_limit_bytes >= options.max_message_bytes && *rc::gen::arbitrary<bool>();
-    pool = std::move(*Pool::create(options, [this](Handle oldest) { return evict(oldest); },
-                                   [this](std::uint32_t index, int, std::uint64_t) {
-                                     RC_ASSERT(segments.emplace(index, false).second);  // an index is never used again
-                                   }));
+    pool = std::move(*Pool::create(
+        options, [this](Handle oldest) { return evict(oldest); },
+        [this](std::uint32_t index, int, std::uint64_t) {
+          RC_ASSERT(segments.emplace(index, false).second);  // an index is never used again
+        }));
     pool->set_collect([this] { collect(); });
     pool->set_retired([this](std::uint32_t index) { gone(index); });
   }
@@ -106,7 +107,8 @@ struct Model {
     const bool sized = *rc::gen::arbitrary<bool>();
     Result<Chunk> chunk = sized ? pool->loan_sized(bytes, 16) : pool->loan_growing(16);
     if (!chunk.ok()) {
-      RC_ASSERT(chunk.error().code == (sized && bytes > options.max_message_bytes ? Errc::message_too_large : Errc::limit_reached));
+      RC_ASSERT(chunk.error().code ==
+                (sized && bytes > options.max_message_bytes ? Errc::message_too_large : Errc::limit_reached));
       return;
     }
     for (const Loan& other : loans) RC_ASSERT(other.chunk.handle != chunk->handle);
@@ -161,7 +163,8 @@ struct Model {
     Message message{loan.chunk, loan.contents, loan.chunk.header->size_bytes, 0, 0};
     std::size_t end = 16;
     for (const Content& content : loan.contents)
-      end = std::max(end, static_cast<std::size_t>(content.at - static_cast<std::byte*>(loan.chunk.message())) + content.bytes);
+      end = std::max(
+          end, static_cast<std::size_t>(content.at - static_cast<std::byte*>(loan.chunk.message())) + content.bytes);
     RC_ASSERT(message.size_bytes == end);
     // One queue; the publisher's own reference goes.
     pool->add_reference(loan.chunk.handle);
@@ -188,7 +191,8 @@ struct Model {
 
   void step() {
     switch (*rc::gen::weightedElement<int>({{4, 0}, {8, 1}, {4, 2}, {4, 3}, {3, 4}, {1, 5}, {1, 6}, {1, 7}})) {
-      case 0: return loan();
+      case 0:
+        return loan();
       case 1:
         if (!loans.empty()) content(loans[*rc::gen::inRange<std::size_t>(0, loans.size())]);
         return;
@@ -210,8 +214,10 @@ struct Model {
           loans.erase(loans.begin() + static_cast<std::ptrdiff_t>(i));
         }
         return;
-      case 6: return collect();
-      default: pool->retire_segment([this](std::uint32_t index) { gone(index); });
+      case 6:
+        return collect();
+      default:
+        pool->retire_segment([this](std::uint32_t index) { gone(index); });
     }
   }
 

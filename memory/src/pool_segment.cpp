@@ -16,7 +16,9 @@ namespace {
 
 constexpr std::size_t kMostPackedBytes = std::size_t{256} << 20;
 
-constexpr std::size_t round_up(std::size_t value, std::size_t unit) noexcept { return (value + unit - 1) / unit * unit; }
+constexpr std::size_t round_up(std::size_t value, std::size_t unit) noexcept {
+  return (value + unit - 1) / unit * unit;
+}
 
 }  // namespace
 
@@ -27,7 +29,8 @@ Result<void> Budget::grow(std::size_t bytes) {
   const std::size_t now = backed.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   if (now > limit) {
     backed.fetch_sub(bytes, std::memory_order_relaxed);
-    return Error{Errc::limit_reached, "publisher memory limit of " + format_size(limit) + " reached (" + format_size(now) +
+    return Error{Errc::limit_reached, "publisher memory limit of " + format_size(limit) + " reached (" +
+                                          format_size(now) +
                                           " needed); raise memory_limit_bytes, release samples sooner, or trim()"};
   }
   Result<void> allowed = account_grow(bytes);
@@ -40,7 +43,8 @@ void Budget::shrink(std::size_t bytes) noexcept {
   account_shrink(bytes);
 }
 
-Result<std::unique_ptr<PoolSegment>> PoolSegment::create(std::uint32_t index, const PoolOptions& options, Budget* budget) {
+Result<std::unique_ptr<PoolSegment>> PoolSegment::create(std::uint32_t index, const PoolOptions& options,
+                                                         Budget* budget) {
   Result<Window*> window = Window::instance();
   if (!window.ok()) return window.error();
   auto segment = std::make_unique<PoolSegment>();
@@ -48,8 +52,10 @@ Result<std::unique_ptr<PoolSegment>> PoolSegment::create(std::uint32_t index, co
   segment->budget = budget;
   segment->generation = os::fork_generation();
   // A small window has to hold several publishers; what finds no packed slot gets a large one.
-  segment->packed_bytes = round_up(std::min({options.memory_limit_bytes, kMostPackedBytes, (*window)->size() / 64}), kRunBytes);
-  segment->slot_bytes = round_up(options.max_message_bytes + sizeof(ChunkHeader), std::max(os::page_bytes(), kRunBytes));
+  segment->packed_bytes =
+      round_up(std::min({options.memory_limit_bytes, kMostPackedBytes, (*window)->size() / 64}), kRunBytes);
+  segment->slot_bytes =
+      round_up(options.max_message_bytes + sizeof(ChunkHeader), std::max(os::page_bytes(), kRunBytes));
   const std::size_t size = segment->packed_bytes + segment->slot_bytes * options.slots;
 
   Result<std::byte*> base = (*window)->allocate(size);
@@ -63,7 +69,8 @@ Result<std::unique_ptr<PoolSegment>> PoolSegment::create(std::uint32_t index, co
   segment->fd = std::move(*fd);
   segment->run_count = segment->packed_bytes / kRunBytes;
   // calloc: zero pages that cost nothing until a run is carved.
-  segment->runs = {static_cast<std::atomic<Run*>*>(std::calloc(segment->run_count, sizeof(std::atomic<Run*>))), std::free};
+  segment->runs = {static_cast<std::atomic<Run*>*>(std::calloc(segment->run_count, sizeof(std::atomic<Run*>))),
+                   std::free};
   if (!segment->runs) return Error{Errc::out_of_memory, "no memory for a segment's table"};
   segment->large.resize(options.slots);
   for (std::size_t i = 0; i < segment->large.size(); ++i) {

@@ -29,14 +29,14 @@ struct PoolSegment;
 struct Slot {
   enum class State : std::uint8_t { kFree, kLoaned, kPublished };
   PoolSegment* segment = nullptr;
-  std::uint64_t offset = 0;     ///< of the ChunkHeader in the segment
-  std::size_t bytes = 0;        ///< virtual size, header included
-  std::size_t backed = 0;       ///< bytes from the slot's start that have memory
-  std::uint32_t references = 0; ///< kPublished only
+  std::uint64_t offset = 0;      ///< of the ChunkHeader in the segment
+  std::size_t bytes = 0;         ///< virtual size, header included
+  std::size_t backed = 0;        ///< bytes from the slot's start that have memory
+  std::uint32_t references = 0;  ///< kPublished only
   State state = State::kFree;
   std::uint8_t size_class = 0;
-  std::uint64_t age = 0;        ///< kPublished: counts publications
-  Slot* older = nullptr;        ///< kPublished: neighbours in age
+  std::uint64_t age = 0;  ///< kPublished: counts publications
+  Slot* older = nullptr;  ///< kPublished: neighbours in age
   Slot* newer = nullptr;
   ContentBook* book = nullptr;  ///< kLoaned only; lent by the pool
 
@@ -55,7 +55,8 @@ struct Run {
 struct Budget {
   std::size_t limit = 0;
   std::atomic<std::size_t> backed{0};  // a sum that orders nothing else: relaxed
-  std::atomic<std::size_t> missed{0};  // what a loan last failed to grow to, for the next loan's choice of a slot: relaxed
+  std::atomic<std::size_t> missed{
+      0};  // what a loan last failed to grow to, for the next loan's choice of a slot: relaxed
 
   Result<void> grow(std::size_t bytes);
   void shrink(std::size_t bytes) noexcept;
@@ -72,11 +73,11 @@ struct PoolSegment {
   Budget* budget = nullptr;
   std::size_t packed_bytes = 0, slot_bytes = 0;
   std::uint32_t generation = 0;  ///< os::fork_generation() of its process
-  std::unique_ptr<std::atomic<Run*>[], void (*)(void*)> runs{nullptr, nullptr};  ///< release/acquire: made once
+  std::unique_ptr<std::atomic<Run*>[], void (*)(void*)> runs { nullptr, nullptr };  ///< release/acquire: made once
   std::size_t runs_used = 0, run_count = 0;
   std::vector<Slot> large;
   std::size_t large_used = 0;
-  std::size_t live = 0;          ///< loaned and published slots
+  std::size_t live = 0;  ///< loaned and published slots
   bool retired = false;
   std::function<void(std::uint32_t)> on_retired;
 

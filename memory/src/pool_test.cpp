@@ -27,7 +27,11 @@ struct PoolTest : ::testing::Test {
     EXPECT_TRUE(pool.ok()) << pool.error().message;
     return std::move(*pool);
   }
-  struct Announced { std::uint32_t index; int fd; std::uint64_t size; };
+  struct Announced {
+    std::uint32_t index;
+    int fd;
+    std::uint64_t size;
+  };
   std::vector<Announced> announced;
 };
 
@@ -178,19 +182,18 @@ TEST_P(PolicyTest, TakesWhatThePolicyAllowsAndNeverAMessageBeingRead) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    TzcIIIE, PolicyTest,
-    ::testing::Values(PolicyCase{Policy::kBestEffort, 0, {false, false, false}, 0},
-                      PolicyCase{Policy::kBestEffort, 0, {true, true, false}, 2},
-                      PolicyCase{Policy::kBestEffort, 0, {true, true, true}, -1},
-                      PolicyCase{Policy::kMediumEffort, 1, {false, false, false}, 0},
-                      PolicyCase{Policy::kMediumEffort, 1, {true, false, false}, -1},
-                      PolicyCase{Policy::kMediumEffort, 2, {true, false, false}, 1},
-                      PolicyCase{Policy::kMediumEffort, 3, {true, true, true}, -1},
-                      PolicyCase{Policy::kWorstEffort, 0, {false, false, false}, 0},
-                      PolicyCase{Policy::kWorstEffort, 0, {false, true, true}, 0},
-                      PolicyCase{Policy::kWorstEffort, 0, {true, false, false}, -1},
-                      PolicyCase{Policy::kWorstEffort, 0, {true, true, true}, -1}));
+INSTANTIATE_TEST_SUITE_P(TzcIIIE, PolicyTest,
+                         ::testing::Values(PolicyCase{Policy::kBestEffort, 0, {false, false, false}, 0},
+                                           PolicyCase{Policy::kBestEffort, 0, {true, true, false}, 2},
+                                           PolicyCase{Policy::kBestEffort, 0, {true, true, true}, -1},
+                                           PolicyCase{Policy::kMediumEffort, 1, {false, false, false}, 0},
+                                           PolicyCase{Policy::kMediumEffort, 1, {true, false, false}, -1},
+                                           PolicyCase{Policy::kMediumEffort, 2, {true, false, false}, 1},
+                                           PolicyCase{Policy::kMediumEffort, 3, {true, true, true}, -1},
+                                           PolicyCase{Policy::kWorstEffort, 0, {false, false, false}, 0},
+                                           PolicyCase{Policy::kWorstEffort, 0, {false, true, true}, 0},
+                                           PolicyCase{Policy::kWorstEffort, 0, {true, false, false}, -1},
+                                           PolicyCase{Policy::kWorstEffort, 0, {true, true, true}, -1}));
 
 TEST_F(PoolTest, MediumEffortWithoutAttemptsIsRefused) {
   PoolOptions options = small();
@@ -270,9 +273,9 @@ TEST_F(PoolTest, AMessageOfAnotherSizeClassThatIsOlderGivesWayFirst) {
     pool->publish(*chunk);
     queue.push_back(chunk->handle);
   };
-  publish(100);      // a run of 256-byte slots
-  publish(60'000);   // a run of one slot
-  publish(60'001);   // takes the place of the second, after the first gave way
+  publish(100);     // a run of 256-byte slots
+  publish(60'000);  // a run of one slot
+  publish(60'001);  // takes the place of the second, after the first gave way
   EXPECT_EQ(queue.size(), 1u);
 }
 
@@ -318,7 +321,8 @@ TEST_F(PoolTest, LoansGrowOnTheirOwnThreadsWhileThePoolWorksOn) {
       void* a = content_allocate(chunk.message(), 1000, 8);
       void* b = content_allocate(chunk.message(), 1000, 64);
       std::memset(a, 1, 1000);
-      if (growing && content_resize_in_place(chunk.message(), b, 1000 * (i + seed))) std::memset(b, 2, 1000 * (i + seed));
+      if (growing && content_resize_in_place(chunk.message(), b, 1000 * (i + seed)))
+        std::memset(b, 2, 1000 * (i + seed));
       content_free(chunk.message(), a);
       lock.lock();
       pool->publish(chunk);

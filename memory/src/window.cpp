@@ -63,7 +63,8 @@ Result<void> reserve(State& state) {
       state.granule_shift = shift;
       const std::size_t granules = size >> shift;
       // Zero pages until touched, and zero bytes are null pointers.
-      state.table = reinterpret_cast<std::atomic<const SegmentRecord*>*>(os::map_lazily(granules * sizeof(*state.table)));
+      state.table =
+          reinterpret_cast<std::atomic<const SegmentRecord*>*>(os::map_lazily(granules * sizeof(*state.table)));
       if (!state.table) {
         os::release_addresses(base, size);
         return Error{Errc::out_of_memory, "no memory for the window's table"};

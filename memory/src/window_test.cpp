@@ -87,7 +87,8 @@ TEST(ForeignSegment, HandlesThatNameNoMessageAreRefused) {
   pool->publish(chunk);
   auto segment = *ForeignSegment::map(announced.fd, announced.size);
   std::uint32_t size = 0;
-  for (std::uint64_t offset : {std::uint64_t{1}, handle_offset(chunk.handle) + 64, announced.size, announced.size - 64, ~std::uint64_t{63}})
+  for (std::uint64_t offset :
+       {std::uint64_t{1}, handle_offset(chunk.handle) + 64, announced.size, announced.size - 64, ~std::uint64_t{63}})
     EXPECT_FALSE(segment->chunk(offset, &size).ok()) << offset;
   chunk.header->size_bytes = 1u << 30;  // a lie of the publisher
   EXPECT_TRUE(segment->chunk(handle_offset(chunk.handle), &size).ok() == (announced.size > (1u << 30) + 128));

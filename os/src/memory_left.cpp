@@ -58,8 +58,7 @@ void look_at_groups(Left& left, const std::string& mount, std::string path, bool
       const std::size_t files = second ? lines_in(group + "memory.stat", "inactive_file", "active_file")
                                        : lines_in(group + "memory.stat", "total_inactive_file", "total_active_file");
       const std::size_t held = *used - std::min(*used, files);
-      lower(left, *limit - std::min(*limit, held),
-            "cgroup " + path + " (limit " + std::to_string(*limit) + " bytes)",
+      lower(left, *limit - std::min(*limit, held), "cgroup " + path + " (limit " + std::to_string(*limit) + " bytes)",
             second ? "raise its memory.max" : "raise its memory.limit_in_bytes");
     }
     if (path.empty() || path == "/") return;
@@ -94,8 +93,8 @@ Result<void> check_memory_left(std::size_t bytes) {
     if (g_credit.compare_exchange_weak(credit, credit - bytes, std::memory_order_relaxed)) return {};
   const Left left = measure();
   if (left.bytes < kMargin || left.bytes - kMargin < bytes)
-    return Error{Errc::out_of_memory, std::to_string(bytes) + " bytes of message memory are needed, but " + left.whose + " has " +
-                                          std::to_string(left.bytes) + " left; " + left.way_out +
+    return Error{Errc::out_of_memory, std::to_string(bytes) + " bytes of message memory are needed, but " + left.whose +
+                                          " has " + std::to_string(left.bytes) + " left; " + left.way_out +
                                           ", or lower memory_limit_bytes of the publishers"};
   g_credit.store(std::min((left.bytes - kMargin - bytes) / 8, kMostCredit), std::memory_order_relaxed);
   return {};

@@ -92,7 +92,8 @@ void unmap_to_reservation(std::byte* base, std::size_t bytes) noexcept {
 
 std::size_t address_space_left() noexcept {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::numeric_limits<std::size_t>::max();
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    return std::numeric_limits<std::size_t>::max();
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;  // proc(5): the first field is the program's size in pages
   const std::size_t used = pages * page_bytes();
@@ -122,7 +123,8 @@ Result<UniqueFd> create_sparse(const char* name, std::size_t bytes, std::byte* a
     const int number = errno;
     unmap_to_reservation(at, bytes);
     if (number == EINVAL)
-      return Error{Errc::unsupported, "sealing a memfd against future writes needs Linux 5.1 or newer (F_SEAL_FUTURE_WRITE)"};
+      return Error{Errc::unsupported,
+                   "sealing a memfd against future writes needs Linux 5.1 or newer (F_SEAL_FUTURE_WRITE)"};
     return system_error("fcntl(F_ADD_SEALS)", number);
   }
   ::madvise(at, bytes, MADV_DONTDUMP);
@@ -139,8 +141,8 @@ Result<void> map_sparse(int fd, std::size_t bytes, std::byte* at) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) return system_error("fstat of a data segment", errno);
   if (static_cast<std::uint64_t>(status.st_size) != bytes)
-    return Error{Errc::protocol_violation, "a data segment was announced with " + std::to_string(bytes) + " bytes but has " +
-                                               std::to_string(status.st_size)};
+    return Error{Errc::protocol_violation, "a data segment was announced with " + std::to_string(bytes) +
+                                               " bytes but has " + std::to_string(status.st_size)};
   if (!map_unpopulated(fd, bytes, at, PROT_READ)) {
     const Error error = system_error("mmap of a foreign data segment of " + std::to_string(bytes) + " bytes", errno);
     unmap_to_reservation(at, bytes);

@@ -18,22 +18,23 @@ inline constexpr ByteOrder kNativeByteOrder =
 
 /// 128 bytes; the message's skeleton begins right behind it, so it is aligned to 64.
 struct alignas(64) ChunkHeader {
-  std::uint32_t magic;                 //   0
-  std::uint16_t version;               //   4
-  ByteOrder byte_order;                //   6
-  std::uint8_t reserved0;              //   7
-  std::uint32_t size_bytes;            //   8  skeleton + contents, without this header; <= 2 GiB
-  std::uint32_t skeleton_bytes;        //  12
-  std::uint64_t sequence;              //  16  per publisher, from 1
-  std::int64_t source_time_ns;         //  24  CLOCK_REALTIME at publish
-  std::int64_t source_monotonic_ns;    //  32  CLOCK_MONOTONIC at publish (lifespan, latency on one machine)
-  std::uint8_t publisher_id[16];       //  40
-  std::uint8_t type_hash[8];           //  56  first 8 bytes of the TypeHash
-  std::uint8_t correlation_client[16]; //  64  services: the client's id, else zero
-  std::uint64_t correlation_sequence;  //  80  services: the request's number, else zero
-  std::uint8_t reserved1[40];          //  88
+  std::uint32_t magic;                  //   0
+  std::uint16_t version;                //   4
+  ByteOrder byte_order;                 //   6
+  std::uint8_t reserved0;               //   7
+  std::uint32_t size_bytes;             //   8  skeleton + contents, without this header; <= 2 GiB
+  std::uint32_t skeleton_bytes;         //  12
+  std::uint64_t sequence;               //  16  per publisher, from 1
+  std::int64_t source_time_ns;          //  24  CLOCK_REALTIME at publish
+  std::int64_t source_monotonic_ns;     //  32  CLOCK_MONOTONIC at publish (lifespan, latency on one machine)
+  std::uint8_t publisher_id[16];        //  40
+  std::uint8_t type_hash[8];            //  56  first 8 bytes of the TypeHash
+  std::uint8_t correlation_client[16];  //  64  services: the client's id, else zero
+  std::uint64_t correlation_sequence;   //  80  services: the request's number, else zero
+  std::uint8_t reserved1[40];           //  88
 };
-static_assert(sizeof(ChunkHeader) == 128 && std::is_trivially_copyable_v<ChunkHeader> && std::is_standard_layout_v<ChunkHeader>);
+static_assert(sizeof(ChunkHeader) == 128 && std::is_trivially_copyable_v<ChunkHeader> &&
+              std::is_standard_layout_v<ChunkHeader>);
 
 inline constexpr std::size_t kMaxMessageBytes = std::size_t{1} << 31;  // architecture: a message is at most 2 GiB
 

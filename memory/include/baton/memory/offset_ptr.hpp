@@ -19,11 +19,13 @@ template <class T>
 class OffsetPtr {
  public:
   OffsetPtr() noexcept = default;
-  OffsetPtr(std::nullptr_t) noexcept {}                                  // NOLINT(google-explicit-constructor)
-  OffsetPtr(T* pointer) noexcept { set(pointer); }                       // NOLINT(google-explicit-constructor)
+  OffsetPtr(std::nullptr_t) noexcept {}             // NOLINT(google-explicit-constructor)
+  OffsetPtr(T* pointer) noexcept { set(pointer); }  // NOLINT(google-explicit-constructor)
   OffsetPtr(const OffsetPtr& other) noexcept { set(other.get()); }
   template <class U, class = std::enable_if_t<std::is_convertible_v<U*, T*>>>
-  OffsetPtr(const OffsetPtr<U>& other) noexcept { set(other.get()); }    // NOLINT(google-explicit-constructor)
+  OffsetPtr(const OffsetPtr<U>& other) noexcept {
+    set(other.get());
+  }  // NOLINT(google-explicit-constructor)
   OffsetPtr& operator=(const OffsetPtr& other) noexcept {
     set(other.get());
     return *this;
@@ -35,11 +37,15 @@ class OffsetPtr {
 
   T* get() const noexcept {
     // Integers, since a pointer may not leave its object by arithmetic ([expr.add]); the sum wraps as addresses do.
-    return distance_ == 0 ? nullptr : reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(this) + static_cast<std::uintptr_t>(distance_));
+    return distance_ == 0
+               ? nullptr
+               : reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(this) + static_cast<std::uintptr_t>(distance_));
   }
   T* operator->() const noexcept { return get(); }
   template <class U = T, class = std::enable_if_t<!std::is_void_v<U>>>
-  U& operator*() const noexcept { return *get(); }
+  U& operator*() const noexcept {
+    return *get();
+  }
   explicit operator bool() const noexcept { return distance_ != 0; }
 
   /// The pointer if `bytes` bytes from it on lie in [base, base + size) and it is aligned for T, else null. Reads the distance

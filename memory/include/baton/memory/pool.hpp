@@ -21,16 +21,17 @@ namespace baton::memory {
 enum class Policy : std::uint8_t {
   kBestEffort,    ///< evict and reclaim old messages, oldest first, until the new one fits or nothing is left
   kMediumEffort,  ///< the same, at most `attempts` times (default)
-  kWorstEffort,   ///< from the oldest on, up to the first message that is being read: if that is the oldest, the new one is refused
+  kWorstEffort,   ///< only up to the first message being read: if that is the oldest, the new one is refused
 };
 
 struct PoolOptions {
-  std::size_t max_message_bytes = 0;   ///< virtual slot size of unsized loans; 0 = default of this window (256 MiB on 47 bits)
+  std::size_t max_message_bytes =
+      0;  ///< virtual slot size of unsized loans; 0 = default of this window (256 MiB on 47 bits)
   std::size_t memory_limit_bytes = 0;  ///< bytes of RAM this publisher may ever back; 0 = 1 GiB
-  std::uint32_t slots = 256;           ///< page-exclusive slots: unsized loans and messages above 64 KiB alive at the same time
+  std::uint32_t slots = 256;  ///< page-exclusive slots: unsized loans and messages above 64 KiB alive at the same time
   Policy policy = Policy::kMediumEffort;
-  std::uint32_t attempts = 8;          ///< kMediumEffort: N >= 1
-  bool prefault = false;               ///< back and map whole slots at creation, as many as memory_limit_bytes pays for
+  std::uint32_t attempts = 8;  ///< kMediumEffort: N >= 1
+  bool prefault = false;       ///< back and map whole slots at creation, as many as memory_limit_bytes pays for
 };
 
 /// Names a chunk to readers: segment index (upper 16 bits) and byte offset of its ChunkHeader (lower 48).
@@ -54,8 +55,9 @@ class Pool {
  public:
   /// `on_segment(index, fd, size)` is called once per new data segment, inside loan(), before any chunk of it is returned; the
   /// fd stays owned by the pool. Creates no segment yet (the first loan does), unless `prefault` is set: then here.
-  static Result<std::unique_ptr<Pool>> create(const PoolOptions& options, Evict evict,
-                                              std::function<void(std::uint32_t index, int fd, std::uint64_t size)> on_segment);
+  static Result<std::unique_ptr<Pool>> create(
+      const PoolOptions& options, Evict evict,
+      std::function<void(std::uint32_t index, int fd, std::uint64_t size)> on_segment);
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
@@ -82,7 +84,9 @@ class Pool {
   /// Starts a new segment; the old one is unmapped when its last chunk is released. `on_retired(index)` then.
   void retire_segment(std::function<void(std::uint32_t index)> on_retired);
 
-  struct Account { std::size_t backed_bytes, limit_bytes, loaned_slots, published_slots, segments; };
+  struct Account {
+    std::size_t backed_bytes, limit_bytes, loaned_slots, published_slots, segments;
+  };
   Account account() const noexcept;
   /// Segments alive now, for a subscriber that attaches later: calls `visit(index, fd, size)`.
   void visit_segments(const std::function<void(std::uint32_t, int, std::uint64_t)>& visit) const;

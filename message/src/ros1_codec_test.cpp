@@ -128,6 +128,8 @@ TEST(Ros1Codec, RefusesToEncodeAMessageWhoseWordsLie) {
     return size.ok() ? "no error" : size.error().message;
   };
   EXPECT_EQ(error("00 00 00 00"), "cannot encode t/C: the message has 4 bytes, its skeleton alone needs 8");
+  EXPECT_EQ(error("01 00 00 00 00 00 00 00  00 00 00 00 00 00 00 00 00 00 00 00"),
+            "cannot encode t/C: field 'channels': length 1 with offset 0, which says 'no content'");
   EXPECT_EQ(error("01 00 00 00 04 00 00 00"),
             "cannot encode t/C: field 'channels': content of 16 bytes at byte 8 lies outside the message of 8 bytes");
   EXPECT_EQ(error("01 00 00 00 f0 ff ff ff"),

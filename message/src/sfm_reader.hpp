@@ -106,6 +106,8 @@ class SfmReader {
   }
 
   bool inside(std::size_t words, std::uint32_t offset, std::size_t length, std::size_t stride, std::size_t& place) {
+    if (offset == 0)
+      return failure_.malformed("length " + std::to_string(length) + " with offset 0, which says 'no content'");
     const std::int64_t from = static_cast<std::int64_t>(words + 4) + static_cast<std::int32_t>(offset);
     const std::uint64_t bytes = static_cast<std::uint64_t>(length) * stride;
     if (from < 0 || static_cast<std::uint64_t>(from) > message_.size ||

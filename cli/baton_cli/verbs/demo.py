@@ -152,7 +152,9 @@ def cpu_per_message(step: Step) -> float:
 def microseconds(value: float) -> str:
     if value < 1000:
         return f"{value:.0f} µs"
-    return f"{value / 1000:.2f} ms" if value < 10_000 else f"{value / 1000:.0f} ms"
+    if value < 1_000_000:
+        return f"{value / 1000:.2f} ms" if value < 10_000 else f"{value / 1000:.0f} ms"
+    return f"{value / 1e6:.1f} s"
 
 
 def table(steps: list[Step]) -> Table:
@@ -167,7 +169,7 @@ def table(steps: list[Step]) -> Table:
     for name in ("frame", "transport"):
         result.add_column(name, no_wrap=True)
     for name in ("Hz", "p50", "p99", "max", "copies", "CPU", "lost"):
-        result.add_column(name, justify="right", no_wrap=True)
+        result.add_column(name, justify="right", no_wrap=True, min_width=len(name))
     for step in steps:
         reports = step.receivers()
         row = [step.size, TRANSPORTS[step.transport]]
@@ -304,6 +306,7 @@ def command(
             ]
         )
     )
+    console.print()
     for line in summary(steps):
         console.print(line)
     console.print(f"Plot: {out / 'latency.png'}   frames: {out}/frame-*.png   raw reports: {out / 'reports.json'}")

@@ -331,7 +331,9 @@ class QueueConsumer {
 
   void count(const QueuedMessage& message) noexcept {
     std::uint64_t unknown = 0;
-    first_sequence_.compare_exchange_strong(unknown, message.sequence - message.position, std::memory_order_relaxed);
+    if (first_sequence_.load(std::memory_order_relaxed) == unknown) {
+      first_sequence_.compare_exchange_strong(unknown, message.sequence - message.position, std::memory_order_relaxed);
+    }
     taken_.fetch_add(1, std::memory_order_relaxed);  // before end_sequence_: a concurrent lost() may be late, never too high
     raise(end_sequence_, message.sequence + 1);
   }

@@ -89,7 +89,9 @@ class FlatBuffer {
   std::size_t capacity_ = 0;
 };
 
-/// Builds in a FlatBuffer, which must outlive the builder; buffer.size() is the message's size so far.
+/// Builds in a FlatBuffer, which must outlive the builder; buffer.size() is the message's size so far. Decoders need memory in
+/// proportion to the wire, except for types with sequences of empty messages (or of messages with arrays of these), which
+/// take none on a ROS 1 wire: `max_bytes` is what a hostile wire can cost then.
 class FlatBuilder final : public Builder {
  public:
   explicit FlatBuilder(FlatBuffer& buffer, std::size_t max_bytes = memory::kMaxMessageBytes) noexcept

@@ -93,11 +93,12 @@ TEST(HandOverModel, TwoReaderThreadsNeverTakeTheSameMessage) {
   expect_correct("two readers depth 2", scenario<Overflow>(Shape{2, 2, 2, 3, 2, 2}));
   if (full_run()) {
     expect_correct("two readers depth 1, 3 pushes", scenario<Overflow>(Shape{1, 1, 2, 3, 2, 2}));
-    expect_correct("two readers depth 2, 4 pushes", scenario<Overflow>(Shape{2, 2, 2, 4, 2, 2}));
     Options bounded;
     bounded.preemptions = 3;
-    expect_correct("two readers depth 1, 5 pushes", scenario<Overflow>(Shape{1, 1, 2, 5, 2, 3}), bounded);
-    expect_correct("three readers depth 2", scenario<Overflow>(Shape{2, 2, 3, 4, 3, 2}), bounded);
+    expect_correct("two readers depth 2, 4 pushes", scenario<Overflow>(Shape{2, 2, 2, 4, 2, 2}), bounded);
+    bounded.preemptions = 2;
+    expect_correct("two readers depth 1, 4 pushes", scenario<Overflow>(Shape{1, 1, 2, 4, 2, 2}), bounded);
+    expect_correct("three readers depth 2", scenario<Overflow>(Shape{2, 2, 3, 3, 3, 1}), bounded);
   }
 }
 

@@ -305,12 +305,12 @@ Plan plan(int publishers, int waiters, int messages) {
 
 TEST(WakeModel, OnePublisherNeverLeavesOneWaiterAsleep) {
   expect_correct("1 publisher, 1 waiter", scenario<Waking>(plan(1, 1, 2)), no_kill());
-  if (full_run()) expect_correct("1 publisher, 1 waiter, 4 messages", scenario<Waking>(plan(1, 1, 4)), no_kill());
+  if (full_run()) expect_correct("1 publisher, 1 waiter, 3 messages", scenario<Waking>(plan(1, 1, 3)), no_kill());
 }
 TEST(WakeModel, OnePublisherNeverLeavesTwoWaitersAsleep) {
   expect_correct("1 publisher, 2 waiters", scenario<Waking>(plan(1, 2, 1)), no_kill());
   Options bounded = no_kill();
-  bounded.preemptions = 3;
+  bounded.preemptions = 2;
   if (full_run()) expect_correct("1 publisher, 2 waiters, 2 messages", scenario<Waking>(plan(1, 2, 2)), bounded);
 }
 TEST(WakeModel, TwoPublishersNeverLeaveOneWaiterAsleep) {

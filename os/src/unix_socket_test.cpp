@@ -66,6 +66,7 @@ TEST_F(UnixSocket, CarriesBothPartsOfAPacketAndItsDescriptorsClosedOnExec) {
   EXPECT_EQ(receive(packet), IoStatus::kWouldBlock);
 }
 
+#ifndef BATON_EMULATED  // qemu-user hands the kernel a larger buffer and forgets MSG_CTRUNC
 TEST_F(UnixSocket, SaysWhenDescriptorsOrBytesDidNotFit) {
   const std::array<int, 3> fds{STDIN_FILENO, STDIN_FILENO, STDIN_FILENO};
   const std::string large(100, 'x');
@@ -76,6 +77,7 @@ TEST_F(UnixSocket, SaysWhenDescriptorsOrBytesDidNotFit) {
   EXPECT_TRUE(packet.fds_lost);
   EXPECT_EQ(packet.fds.size(), 2U);
 }
+#endif
 
 TEST_F(UnixSocket, SendingToOneThatIsGoneIsAStatusAndNoSignal) {
   server_.reset();

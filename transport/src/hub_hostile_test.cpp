@@ -155,6 +155,7 @@ TEST_F(HostilePeer, APacketLargerThanAllowedIsRefused) {
   EXPECT_TRUE(victim_.recorder.has_diagnostic(Errc::protocol_violation, "larger than"));
 }
 
+#ifndef BATON_EMULATED  // qemu-user itself keeps what the kernel would have closed
 TEST_F(HostilePeer, AFloodOfDescriptorsLeavesNoneBehind) {
   const std::size_t before = open_descriptors();
   const std::vector<int> many(200, STDERR_FILENO);
@@ -172,6 +173,7 @@ TEST_F(HostilePeer, AFloodOfDescriptorsLeavesNoneBehind) {
   for (int i = 0; i < 200 && open_descriptors() > before; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_LE(open_descriptors(), before);
 }
+#endif
 
 TEST_F(HostilePeer, AFrameThatIsNeverFinishedIsForgottenWithItsDescriptors) {
   const std::size_t before = open_descriptors();

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -191,6 +194,29 @@ TEST(Places, AnyByteOfABoolIsAValidBool) {
   EXPECT_TRUE(flags == bits);
   for (bool b : flags) flag |= b;
   EXPECT_EQ(flags.to_std(), bits);
+}
+
+TEST(Places, RangesOfEveryKindAreTaken) {
+  const std::vector<std::uint8_t> bytes = {1, 2, 3, 4};
+  const std::list<int> numbers = {5, 6};
+  const std::vector<bool> bits = {true, false};
+  Loaned<Sequences> loan;
+  Sequences stack;
+  for (Sequences* m : {&*loan, &stack}) {
+    m->bytes.assign(bytes.begin(), bytes.end());
+    m->bytes.insert(m->bytes.begin() + 1, bytes.data(), bytes.data() + 2);
+    m->bytes.insert(m->bytes.end(), numbers.begin(), numbers.end());
+    m->bytes.insert(m->bytes.begin() + 2, m->bytes.begin(), m->bytes.begin() + 3);  // its own
+    m->bytes.insert(m->bytes.begin(), 2, m->bytes.back());
+    std::istringstream words("7 8");
+    m->bytes.insert(m->bytes.end(), std::istream_iterator<int>(words), std::istream_iterator<int>());
+    EXPECT_EQ(m->bytes, (std::vector<std::uint8_t>{6, 6, 1, 1, 1, 1, 2, 2, 2, 3, 4, 5, 6, 7, 8}));
+    m->flags.assign(bits.begin(), bits.end());
+    m->flags.insert(m->flags.begin(), bits.begin(), bits.end());
+    EXPECT_EQ(m->flags, (std::vector<bool>{true, false, true, false}));
+    std::copy(bytes.begin(), bytes.end(), std::back_inserter(m->doubles));
+    EXPECT_EQ(m->doubles.back(), 4.0);
+  }
 }
 
 TEST(Places, SpansSeeTheContent) {

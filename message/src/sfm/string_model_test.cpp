@@ -130,6 +130,8 @@ TEST(String, ComparesHashesAndConcatenatesLikeStd) {
   EXPECT_EQ(s + "/x", "map/x");
   EXPECT_EQ("/" + s, "/map");
   EXPECT_EQ(s + s, "mapmap");
+  EXPECT_EQ('/' + s + '/', "/map/");
+  EXPECT_EQ(std::string("a ") + s + " b", "a map b");
   EXPECT_EQ(s.at(1), 'a');
   EXPECT_THROW(s.at(3), std::out_of_range);
   std::unordered_set<sfm::String> set{s, "a"};

@@ -322,6 +322,15 @@ std::string operator+(const BasicString<N>& a, const BasicString<M>& b) {
   return a.str().append(b.view());
 }
 
+template <std::uint32_t N>
+std::string operator+(const BasicString<N>& a, char b) {
+  return a.str().append(1, b);
+}
+template <std::uint32_t N>
+std::string operator+(char a, const BasicString<N>& b) {
+  return std::string(1, a).append(b.view());
+}
+
 template <class Traits, std::uint32_t N>
 std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& os, const BasicString<N>& s) {
   return os << s.view();

@@ -158,7 +158,7 @@ class BasicVector {
     using Category = typename std::iterator_traits<It>::iterator_category;
     if constexpr (!std::is_convertible_v<Category, std::forward_iterator_tag>) {
       BasicVector fresh;
-      for (; first != last; ++first) fresh.emplace_back(*first);
+      for (; first != last; ++first) fresh.emplace_back(T(*first));
       *this = std::move(fresh);
     } else if constexpr (std::is_pointer_v<It> && std::is_same_v<std::remove_cv_t<std::remove_pointer_t<It>>, T>) {
       assign_elements(first, static_cast<size_type>(last - first));
@@ -291,10 +291,15 @@ class BasicVector {
   }
   iterator insert(const_iterator position, size_type count, const T& value) {
     const size_type index = static_cast<size_type>(position - cbegin());
-    const size_type own = index_of(&value);
-    return insert_with(index, count, [&](T* gap, auto where) {
-      detail::construct(gap, own == kNotOwn ? value : std::as_const(*where(own)));
-    });
+    if constexpr (kTrivial) {
+      const T copy = value;
+      return insert_bulk(index, count, [&](T* gap) { std::uninitialized_fill_n(gap, count, copy); });
+    } else {
+      const size_type own = index_of(&value);
+      return insert_with(index, count, [&](T* gap, auto where) {
+        detail::construct(gap, own == kNotOwn ? value : std::as_const(*where(own)));
+      });
+    }
   }
   template <class It, class = detail::RequireInput<It>>
   iterator insert(const_iterator position, It first, It last) {
@@ -308,8 +313,12 @@ class BasicVector {
       BasicVector copy(first, last);
       return insert(cbegin() + index, std::make_move_iterator(copy.begin()), std::make_move_iterator(copy.end()));
     }
-    return insert_with(index, static_cast<size_type>(std::distance(first, last)),
-                       [&](T* gap, auto) { detail::construct(gap, *first), ++first; });
+    const size_type count = static_cast<size_type>(std::distance(first, last));
+    if constexpr (kTrivial) {
+      return insert_bulk(index, count, [&](T* gap) { std::uninitialized_copy_n(first, count, gap); });
+    } else {
+      return insert_with(index, count, [&](T* gap, auto) { detail::construct(gap, *first), ++first; });
+    }
   }
   iterator insert(const_iterator position, std::initializer_list<T> list) {
     return insert(position, list.begin(), list.end());
@@ -506,6 +515,24 @@ class BasicVector {
     return d + index;
   }
 
+  // The same for trivially copyable elements, all at once (so that the compiler sees a memcpy).
+  template <class F>
+  iterator insert_bulk(size_type index, size_type count, F&& fill) {
+    const size_type old = size();
+    if (count == 0) return begin() + index;
+    check_bound(old + count);
+    T* d = room_for(old, old + count, true);
+    relocate(d + index, d + index + count, old - index);
+    try {
+      fill(d + index);
+    } catch (...) {
+      relocate(d + index + count, d + index, old - index);
+      throw;
+    }
+    set_size(old + count);
+    return d + index;
+  }
+
   // From contiguous T, possibly our own.
   void assign_elements(const T* first, size_type count) {
     if (count != 0 && owns(first)) {
@@ -527,8 +554,7 @@ class BasicVector {
   void assign_range(It first, size_type count) {
     check_bound(count);
     if constexpr (kTrivial) {
-      T* d = room_for(0, count);
-      for (size_type i = 0; i < count; ++i, ++first) ::new (static_cast<void*>(d + i)) T(*first);
+      std::uninitialized_copy_n(first, count, room_for(0, count));
       set_size(count);
     } else if (count > cell_.capacity_bytes() / sizeof(T)) {
       // Everything new first, so that a failure changes nothing.

@@ -26,7 +26,7 @@ TEST_F(ExecutorTest, SpinRunsCallbacksUntilItIsCancelled) {
   int calls = 0;
   auto sub = node.subscribe<String>("t", {}, [&](const String&) { if (++calls == 3) executor.cancel(); });
   auto pub = node.advertise<String>("t");
-  baton::test::await_matched(node, pub);
+  baton::test::await_matched(node, sub);
   executor.add(node);
   std::thread talker([&] { for (int i = 0; i < 3; ++i) { std::this_thread::sleep_for(2ms); pub.publish(String{}); } });
   executor.spin();
@@ -122,7 +122,7 @@ TEST_F(ExecutorTest, CallbacksOfOneGroupNeverOverlapAndGroupsRunInParallel) {
     ++done;
   }, other);
   auto pub = node.advertise<String>("t");
-  baton::test::await_matched(node, pub, 3);
+  for (auto* sub : {&a, &b, &c}) baton::test::await_matched(node, *sub);
   executor.add(node);
   for (int i = 0; i < 20; ++i) pub.publish(String{});
   std::thread spinner([&] { executor.spin(); });
@@ -143,7 +143,7 @@ TEST_F(ExecutorTest, SpinSomeRunsWhatIsReadyAndReturns) {
   int calls = 0;
   auto sub = node.subscribe<String>("t", {}, [&](const String&) { ++calls; });
   auto pub = node.advertise<String>("t");
-  baton::test::await_matched(node, pub);
+  baton::test::await_matched(node, sub);
   pub.publish(String{});
   EXPECT_EQ(executor.spin_some(), 1u);
   EXPECT_EQ(calls, 1);

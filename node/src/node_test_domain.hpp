@@ -25,7 +25,8 @@ class DomainTest : public ::testing::Test {
   std::string directory_;
 };
 
-/// Matching happens on the background thread, also inside one process.
+/// Matching happens on the background thread, also inside one process. A subscription is matched once its publisher serves it, so
+/// what is published afterwards can be taken at once; the publisher counts it a little earlier.
 template <class Endpoint>
 void await_matched(Node& node, Endpoint& endpoint, std::uint32_t count = 1) {
   ASSERT_TRUE(node.wait_for([&] { return endpoint.matched() == count; }, std::chrono::seconds(10)))

@@ -14,5 +14,6 @@ step scripts/build.sh dev
 step scripts/run_ctest.sh dev --label-regex process --repeat until-fail:"$rounds" --timeout 600
 step scripts/sanitize.sh asan-ubsan --label-regex process --repeat until-fail:3 --timeout 600
 step scripts/sanitize.sh tsan --repeat until-fail:3
+step build/dev/bin/model_tests --full
 step scripts/fuzz.sh --each "${FUZZ_SECONDS:-600}"
 exit $status

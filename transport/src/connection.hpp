@@ -156,7 +156,7 @@ struct ReaderConnection {
   bool readable() const noexcept {
     const State now = state.load(std::memory_order_acquire);  // pairs with the release in ReaderImpl: hand_over is set
     return (now == State::kLive || now == State::kOrphaned) && !blocked.load(std::memory_order_relaxed) &&
-           outstanding.load(std::memory_order_relaxed) < limit.load(std::memory_order_relaxed) &&
+           outstanding.load(std::memory_order_acquire) < limit.load(std::memory_order_relaxed) &&
            hand_over->queue().ready();
   }
   void add_reference() noexcept { references.fetch_add(1, std::memory_order_relaxed); }

@@ -95,7 +95,8 @@ Result<TakenSample> ReaderImpl::take() {
       }
       continue;
     }
-    if (connection->outstanding.load(std::memory_order_relaxed) >= connection->limit.load(std::memory_order_relaxed)) {
+    // acquire: pairs with the release in TakenSample::release().
+    if (connection->outstanding.load(std::memory_order_acquire) >= connection->limit.load(std::memory_order_relaxed)) {
       return Error{Errc::held_limit, "subscription to '" + options_.topic + "' holds " +
                                          std::to_string(connection->limit.load(std::memory_order_relaxed)) +
                                          " samples of one publisher, as many as its QoS 'held' allows; release some or " +

@@ -15,5 +15,7 @@ if [ ! -d /usr/src/googletest ]; then
   echo "test_aarch64: /usr/src/googletest is missing (Debian package googletest); run: make setup" >&2
   exit 1
 fi
+# qemu-user keeps a table entry per page of every mapping, reserved ones too: the default window would take gigabytes.
+export BATON_WINDOW=${BATON_WINDOW:-8G}
 scripts/build.sh aarch64
 scripts/run_ctest.sh aarch64 "$@"

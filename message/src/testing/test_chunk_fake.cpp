@@ -29,6 +29,7 @@ std::byte* window() {
   static std::byte* base = [] {
     void* p = std::aligned_alloc(4096, kSlot * kSlots);  // pages come when touched; still reachable at exit
     if (p == nullptr) std::abort();
+    std::memset(p, 0, 4096);  // AddressSanitizer fills the first page of an allocation; a segment's pages are zero
     baton::memory::g_window_range = {reinterpret_cast<std::uintptr_t>(p), kSlot * kSlots};
     return static_cast<std::byte*>(p);
   }();

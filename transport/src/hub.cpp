@@ -3,6 +3,7 @@
 #include "hub.hpp"
 
 #include <cassert>
+#include <utility>
 
 #include "baton/os/crash_point.hpp"
 #include "baton/os/process.hpp"
@@ -29,7 +30,8 @@ Result<std::unique_ptr<Hub>> Hub::create(const HubOptions& options, HubHandler& 
 }
 
 Hub::Hub(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Hub::~Hub() { impl_->stop(); }
+void Hub::stop() { impl_->stop(); }
+Hub::~Hub() { stop(); }
 Result<void> Hub::start() { return impl_->start(); }
 
 void Hub::send(PeerId peer, std::uint16_t type, std::vector<std::uint8_t> payload, std::vector<os::SharedFd> fds) {
@@ -109,7 +111,7 @@ void Hub::Impl::stop() {
     stopping.store(true, std::memory_order_release);
     poller.wake();
   }
-  if (!thread_started) {
+  if (!std::exchange(thread_started, false)) {
     const std::lock_guard<std::mutex> lock(mutex);
     if (listener) (void)os::remove_name(directory.fd.get(), socket_name);
   } else if (inside) {

@@ -86,8 +86,10 @@ class Hub {
   /// Becomes visible and starts the background thread; callbacks may come before this returns. Once only.
   Result<void> start();
   /// Says good-bye to all peers, removes the name and joins the thread; no callback runs afterwards, and on_peer_down is
-  /// not called for the peers that were up. From the background thread itself: the same, the thread ends by itself.
-  ~Hub();
+  /// not called for the peers that were up. From the background thread itself: the same, the thread ends by itself. What is
+  /// sent, posted or scheduled from now on is dropped. Not from two threads at once; again: nothing.
+  void stop();
+  ~Hub();  ///< stop(). An owner whose callbacks use its pointer to the hub stops it first: the pointer is gone in here.
   Hub(const Hub&) = delete;
   Hub& operator=(const Hub&) = delete;
 

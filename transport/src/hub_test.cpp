@@ -219,6 +219,36 @@ TEST(Hub, PostedFunctionsAndTimersRunInOrderOnTheBackgroundThread) {
   a.hub->cancel(12345);
 }
 
+TEST(Hub, StopWaitsForTheRunningCallbackWhichMayUseTheHubAndDropsTheRest) {
+  const TemporaryDirectory directory;
+  TestHub a(directory);
+  std::promise<void> inside;
+  std::promise<void> go_on;
+  std::atomic<bool> finished{false};
+  std::atomic<bool> late{false};
+  const auto run_late = [&] { late = true; };
+  a.hub->post([&] {
+    inside.set_value();
+    go_on.get_future().get();
+    a.hub->post(run_late);
+    a.hub->schedule(std::chrono::steady_clock::now(), run_late);
+    a.hub->send(7, 0x100, {1});
+    finished = true;
+  });
+  inside.get_future().get();
+  std::thread stopper([&] { a.hub->stop(); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(finished);
+  go_on.set_value();
+  stopper.join();
+  EXPECT_TRUE(finished);
+  a.hub->post(run_late);
+  a.hub->stop();
+  EXPECT_TRUE(directory.names().empty());
+  a.hub.reset();
+  EXPECT_FALSE(late);
+}
+
 TEST(Hub, MayBeDestroyedOnItsOwnThread) {
   const TemporaryDirectory directory;
   TestHub a(directory);

@@ -94,7 +94,7 @@ Result<std::shared_ptr<Participant>> ParticipantImpl::join(const ParticipantOpti
 
 ParticipantImpl::~ParticipantImpl() {
   account_.stop();
-  hub_.reset();  // before the rest: its callbacks use everything else
+  if (hub_) hub_->stop();  // before anything goes: its callbacks use all the rest, hub_ too
 }
 
 Result<void> ParticipantImpl::usable() const {

@@ -5,6 +5,7 @@
 #include <grp.h>
 #include <poll.h>
 #include <pwd.h>
+#include <sched.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -75,6 +76,27 @@ std::string home_directory() {
   }
   const char* home = std::getenv("HOME");
   return home != nullptr && home[0] == '/' ? home : "";
+}
+
+std::vector<int> allowed_cpus() {
+  std::vector<int> cpus;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  return cpus;
+}
+
+Result<void> stay_on_cpus(const std::vector<int>& cpus) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int cpu : cpus) {
+    if (cpu < 0 || cpu >= CPU_SETSIZE) return system_error("sched_setaffinity: CPU " + std::to_string(cpu), EINVAL);
+    CPU_SET(cpu, &set);
+  }
+  if (::sched_setaffinity(0, sizeof set, &set) != 0) return system_error("sched_setaffinity", errno);
+  return {};
 }
 
 UniqueFd watch_process(std::int32_t pid) {

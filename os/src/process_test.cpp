@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <csignal>
 #include <future>
+#include <thread>
+#include <vector>
 
 #include "baton/os/fork_listener.hpp"
 #include "baton/os/poller.hpp"
@@ -23,6 +25,19 @@ TEST(Process, RandomIdsDiffer) {
   const auto b = random_id();
   ASSERT_TRUE(a.ok() && b.ok());
   EXPECT_NE(*a, *b);
+}
+
+TEST(Process, AThreadStaysOnTheCpusItIsToldAndRefusesOthers) {
+  std::thread([] {
+    const std::vector<int> all = allowed_cpus();
+    ASSERT_FALSE(all.empty());
+    ASSERT_TRUE(stay_on_cpus({all.back()}));
+    EXPECT_EQ(allowed_cpus(), (std::vector<int>{all.back()}));
+    EXPECT_FALSE(stay_on_cpus({-1}));
+    EXPECT_FALSE(stay_on_cpus({1023}).ok() && all.back() < 1023);
+    ASSERT_TRUE(stay_on_cpus(all));
+    EXPECT_EQ(allowed_cpus(), all);
+  }).join();
 }
 
 TEST(Process, ItsEndMakesTheWatchReadable) {

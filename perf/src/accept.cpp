@@ -8,6 +8,7 @@
 #include <map>
 
 #include "accept.hpp"
+#include "baton/os/process.hpp"
 
 int main(int argc, char** argv) {
   using namespace baton::perf;
@@ -25,6 +26,8 @@ int main(int argc, char** argv) {
   app.add_option("criterion", chosen, "size, wake, fanout, scale; default all")->check(CLI::IsMember(names));
   app.add_option("--rounds", options.rounds, "ratios per interval")->capture_default_str()->check(CLI::Range(6u, 1000u));
   app.add_option("--exchanges", options.exchanges, "messages per kind and round")->capture_default_str()->check(CLI::Range(5u, 100000u));
+  app.add_flag("--together", options.together,
+               "size, wake, fanout: let the scheduler place the processes (default: the publisher has a CPU of its own)");
   app.add_option("--processes", options.processes, "scale: processes")->capture_default_str()->check(CLI::Range(2u, 2000u));
   app.add_option("--idle", options.idle_seconds, "scale: seconds of idling")->capture_default_str();
   // What the program tells its own children; not for people.
@@ -36,6 +39,7 @@ int main(int argc, char** argv) {
   app.add_option("--count", child.count)->group("");
   app.add_option("--messages", child.messages)->group("");
   app.add_option("--schedule", child.schedule)->group("");
+  app.add_option("--cpus", child.cpus)->delimiter(',')->group("");
   bool sleep = false;
   app.add_flag("--spin", child.spin)->group("");
   app.add_flag("--sleep", sleep)->group("");
@@ -44,6 +48,7 @@ int main(int argc, char** argv) {
   try {
     if (!child_role.empty()) {
       child.role = child_role;
+      if (!child.cpus.empty()) baton::os::stay_on_cpus(child.cpus).or_throw();
       if (child_role == "latency") return latency_child(child);
       if (child_role == "fanout") return fanout_child(child);
       return scale_child(child);

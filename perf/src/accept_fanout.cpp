@@ -10,6 +10,7 @@
 #include "baton/baton.hpp"
 #include "baton/msg/sensor_msgs/image.hpp"
 #include "figures.hpp"
+#include "placement.hpp"
 
 namespace baton::perf {
 namespace {
@@ -18,14 +19,18 @@ using Image = msg::sensor_msgs::Image;
 using namespace std::chrono_literals;
 constexpr unsigned kSubscribers = 8;
 
-std::vector<os::Child> start_children(const AcceptOptions& options, const Bare& bare, const char* state, unsigned exchanges) {
+std::vector<os::Child> start_children(const AcceptOptions& options, const Placement& placement, const Bare& bare,
+                                      const char* state, unsigned exchanges) {
   std::vector<os::Child> children;
-  for (unsigned i = 0; i < kSubscribers; ++i)
-    children.push_back(os::Child::start("/proc/self/exe", {"--child", "fanout", "--directory", options.directory, "--parent",
-                                                           std::to_string(os::process_id()), "--bare-fd",
-                                                           std::to_string(bare.fd()), "--index", std::to_string(i),
-                                                           "--messages", std::to_string(exchanges), state})
-                           .or_throw());
+  for (unsigned i = 0; i < kSubscribers; ++i) {
+    std::vector<std::string> arguments = {"--child",    "fanout", "--directory", options.directory,
+                                          "--parent",   std::to_string(os::process_id()),
+                                          "--bare-fd",  std::to_string(bare.fd()),
+                                          "--index",    std::to_string(i),
+                                          "--messages", std::to_string(exchanges), state};
+    if (const std::string cpus = placement.others(); !cpus.empty()) arguments.insert(arguments.end(), {"--cpus", cpus});
+    children.push_back(os::Child::start("/proc/self/exe", arguments).or_throw());
+  }
   return children;
 }
 
@@ -38,13 +43,14 @@ Loan<Image> prepared(Publisher<Image>& publisher) {
 }  // namespace
 
 bool accept_fanout(const AcceptOptions& options) {
+  const Placement placement(!options.together);
   bool pass = true;
   {
     // Awake: the subscribers are busy elsewhere (their flag is clear) and take what came when they come round.
     Bare bare = Bare::create();
     Node node("accept", NodeOptions{0, options.directory, {}});
     auto publisher = node.advertise<Image>("fanout/awake", QoS(8));
-    std::vector<os::Child> children = start_children(options, bare, "--spin", 0);
+    std::vector<os::Child> children = start_children(options, placement, bare, "--spin", 0);
     if (!node.wait_for([&] { return publisher.matched() == kSubscribers; }, 30s))
       throw std::runtime_error("fanout: the subscribers did not come");
     std::vector<double> per_round;
@@ -73,7 +79,7 @@ bool accept_fanout(const AcceptOptions& options) {
     Node node("accept", NodeOptions{0, options.directory, {}});
     auto publisher = node.advertise<Image>("fanout/asleep", QoS(8));
     const unsigned exchanges = options.rounds * options.exchanges;
-    std::vector<os::Child> children = start_children(options, bare, "--sleep", exchanges);
+    std::vector<os::Child> children = start_children(options, placement, bare, "--sleep", exchanges);
     if (!node.wait_for([&] { return publisher.matched() == kSubscribers; }, 30s))
       throw std::runtime_error("fanout: the subscribers did not come");
     while (bare.page().children_ready.load(std::memory_order_acquire) < kSubscribers) std::this_thread::sleep_for(1ms);

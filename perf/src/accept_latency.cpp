@@ -14,6 +14,7 @@
 #include "baton/baton.hpp"
 #include "baton/msg/sensor_msgs/image.hpp"
 #include "figures.hpp"
+#include "placement.hpp"
 
 namespace baton::perf {
 namespace {
@@ -49,6 +50,7 @@ void pause(bool spin) {
 // Latencies in ns of `order`, a schedule of kinds, per kind.
 std::map<Kind, std::vector<double>> exchange(const AcceptOptions& options, const std::vector<Kind>& order, bool spin,
                                              unsigned round) {
+  const Placement placement(!options.together);
   Bare bare = Bare::create();
   const std::string directory = options.directory;
   Node node("accept", NodeOptions{0, directory, {}});
@@ -56,11 +58,13 @@ std::map<Kind, std::vector<double>> exchange(const AcceptOptions& options, const
   auto publisher = node.advertise<Image>(topic, QoS(4));
   std::string schedule;
   for (Kind kind : order) schedule += static_cast<char>('0' + static_cast<int>(kind));
-  os::Child child = os::Child::start("/proc/self/exe", {"--child", "latency", "--directory", directory, "--parent",
-                                                        std::to_string(os::process_id()), "--bare-fd",
-                                                        std::to_string(bare.fd()), "--index", std::to_string(round),
-                                                        spin ? "--spin" : "--sleep", "--schedule", schedule})
-                        .or_throw();
+  std::vector<std::string> arguments = {"--child",   "latency",  "--directory", directory,
+                                        "--parent",  std::to_string(os::process_id()),
+                                        "--bare-fd", std::to_string(bare.fd()),
+                                        "--index",   std::to_string(round),
+                                        spin ? "--spin" : "--sleep", "--schedule", schedule};
+  if (const std::string cpus = placement.others(); !cpus.empty()) arguments.insert(arguments.end(), {"--cpus", cpus});
+  os::Child child = os::Child::start("/proc/self/exe", arguments).or_throw();
   if (!node.wait_for([&] { return publisher.matched() == 1; }, 20s)) throw std::runtime_error("the subscriber did not come");
   while (bare.page().children_ready.load(std::memory_order_acquire) == 0) std::this_thread::sleep_for(1ms);
 

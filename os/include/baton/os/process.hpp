@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "baton/os/result.hpp"
 #include "baton/os/unique_fd.hpp"
@@ -27,6 +28,12 @@ std::uint32_t effective_user_id();
 bool in_group(std::uint32_t gid);
 /// Home directory by the user database, else $HOME, else empty. Not $HOME first: two processes of one user must agree.
 std::string home_directory();
+
+/// The CPUs that the calling thread may run on, ascending (sched_getaffinity(2)); empty if the kernel does not say.
+std::vector<int> allowed_cpus();
+/// Keeps the calling thread, and threads it starts from now on, on `cpus`. Error system_error for a CPU that does not exist or is
+/// forbidden, with the others left as they were.
+Result<void> stay_on_cpus(const std::vector<int>& cpus);
 
 /// A descriptor that becomes readable when process `pid` ends (pidfd, Linux 5.3). Empty where the kernel lacks it, the process
 /// is gone or no descriptor is left: it is a second signal, not the first.

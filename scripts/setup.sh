@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs what Baton needs: setup.sh [base|check]. 'base' serves demo and test; 'check' adds the sanitizers' helpers,
-# fuzzers, style tools and the Arm cross build. Does nothing when everything is there. Uses sudo only when not root.
+# fuzzers, style tools, ROS 2 as an oracle and the Arm cross build. Does nothing when everything is there. Uses sudo only when not root.
 # On anything but Debian 12 or newer it installs no system packages: it looks, and says what is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -93,9 +93,20 @@ check_python_packages() {
   printf '%s\n' "$want" >"$stamp"
 }
 
+ros2_packages() {
+  [ "$(uname -m)" = x86_64 ] || return 0  # no other wheels; the tests that want them say so and are skipped
+  local stamp=.venv-ros2/.baton-setup want
+  want=$(cat requirements-ros2.txt; pwd; python3 --version)
+  [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ] && return
+  echo "setup: ROS 2's Python packages into .venv-ros2"
+  python3 -m venv --clear .venv-ros2
+  .venv-ros2/bin/python -m pip install -q --disable-pip-version-check -r requirements-ros2.txt </dev/null
+  printf '%s\n' "$want" >"$stamp"
+}
+
 case $group in
   base) system_packages; python_packages ;;
-  check) system_packages; python_packages; check_python_packages ;;
+  check) system_packages; python_packages; check_python_packages; ros2_packages ;;
   --needs) group=check; print_needs ;;
   *) echo "usage: scripts/setup.sh [base|check|--needs]" >&2; exit 2 ;;
 esac

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CDR codec against ROS 2 itself: rclpy.serialization over rmw_fastrtps_cpp. Runs where ROS 2's Python packages are:
-
-    python3 -m venv ros && ros/bin/pip install "ros-rclpy[fastrtps]" ros-sensor-msgs ros-nav-msgs ros-test-msgs
-    BATON_ROS2_PYTHON=ros/bin/python .venv/bin/python -m pytest tests/codec/rosidl_test.py
-
-Elsewhere the bytes of tests/vectors/codec/ remain (vectors_test.py), which were compared with it."""
+"""The CDR codec against ROS 2 itself: rclpy.serialization over rmw_fastrtps_cpp. Runs where ROS 2's Python packages are: in
+.venv-ros2 (`make setup` makes it) or where BATON_ROS2_PYTHON points. Elsewhere the bytes of tests/vectors/codec/ remain
+(vectors_test.py), which were compared with it."""
 
 import copy
 import os
 import re
+from pathlib import Path
 
 import make_vectors
 import pytest
@@ -18,8 +16,9 @@ from definitions import definition, ros2_store
 from hypothesis import given, settings
 from oracle_process import Oracle, python_with
 
-PYTHON = python_with("rclpy.serialization", [os.environ.get("BATON_ROS2_PYTHON")])
-pytestmark = pytest.mark.skipif(PYTHON is None, reason="needs ROS 2's Python packages, see the top of this file")
+ROS2_VENV = Path(__file__).parents[2] / ".venv-ros2/bin/python"
+PYTHON = python_with("rclpy.serialization", [os.environ.get("BATON_ROS2_PYTHON"), str(ROS2_VENV)])
+pytestmark = pytest.mark.skipif(PYTHON is None, reason="needs ROS 2's Python packages: make setup")
 
 STANDARD = sorted(
     name

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Baton with real message types. The payload is the large array of each.
+#include <cstring>
+#include <stdexcept>
+#include <type_traits>
+
+#include "baton/baton.hpp"
+#include "baton/msg/perf_msgs/array16k.hpp"
+#include "baton/msg/perf_msgs/array16m.hpp"
+#include "baton/msg/perf_msgs/array1k.hpp"
+#include "baton/msg/perf_msgs/array1m.hpp"
+#include "baton/msg/perf_msgs/array256k.hpp"
+#include "baton/msg/perf_msgs/array2m.hpp"
+#include "baton/msg/perf_msgs/array32k.hpp"
+#include "baton/msg/perf_msgs/array4k.hpp"
+#include "baton/msg/perf_msgs/array4m.hpp"
+#include "baton/msg/perf_msgs/array60k.hpp"
+#include "baton/msg/perf_msgs/array64k.hpp"
+#include "baton/msg/perf_msgs/array8m.hpp"
+#include "baton/msg/perf_msgs/lidar.hpp"
+#include "baton/msg/perf_msgs/struct16.hpp"
+#include "baton/msg/perf_msgs/struct256.hpp"
+#include "baton/msg/perf_msgs/struct32k.hpp"
+#include "baton/msg/perf_msgs/struct4k.hpp"
+#include "baton/msg/perf_msgs/way_points.hpp"
+#include "baton/msg/sensor_msgs/image.hpp"
+#include "baton/msg/sensor_msgs/laser_scan.hpp"
+#include "baton/msg/sensor_msgs/point_cloud2.hpp"
+#include "peer.hpp"
+
+namespace baton::perf {
+namespace {
+
+using msg::sensor_msgs::Image;
+using msg::sensor_msgs::LaserScan;
+using msg::sensor_msgs::PointCloud2;
+
+/// A piece of a message that is plain bytes.
+struct Bytes {
+  const std::byte* data;
+  std::size_t size;
+};
+
+template <class Container>
+Bytes bytes_of(const Container& container) {
+  return {reinterpret_cast<const std::byte*>(container.data()), container.size() * sizeof *container.data()};
+}
+
+// prepare(): what a user sets beside the payload, and room for `bytes` of it. payload(): where it lies.
+
+void prepare(Image& image, std::size_t bytes) {
+  image.header.frame_id = "camera";
+  image.height = 1;
+  image.width = image.step = static_cast<std::uint32_t>(bytes);
+  image.encoding = "mono8";
+  image.data.resize_uninitialized(bytes);
+}
+Bytes payload(const Image& image) { return bytes_of(image.data); }
+
+void prepare(PointCloud2& cloud, std::size_t bytes) {
+  cloud.header.frame_id = "lidar";
+  cloud.height = 1;
+  cloud.width = static_cast<std::uint32_t>(bytes / 16);
+  cloud.point_step = 16;
+  cloud.row_step = cloud.width * 16;
+  cloud.fields.resize(4);
+  const char* const names[] = {"x", "y", "z", "intensity"};
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    cloud.fields[i].name = names[i];
+    cloud.fields[i].offset = 4 * i;
+    cloud.fields[i].datatype = 7;  // FLOAT32
+    cloud.fields[i].count = 1;
+  }
+  cloud.data.resize_uninitialized(bytes);
+}
+Bytes payload(const PointCloud2& cloud) { return bytes_of(cloud.data); }
+
+void prepare(LaserScan& scan, std::size_t bytes) {
+  scan.header.frame_id = "laser";
+  scan.ranges.resize_uninitialized((bytes + 3) / 4);
+}
+Bytes payload(const LaserScan& scan) { return bytes_of(scan.ranges); }
+
+void prepare(msg::perf_msgs::WayPoints& points, std::size_t bytes) { points.way_points.resize((bytes + 71) / 72); }
+Bytes payload(const msg::perf_msgs::WayPoints& points) { return bytes_of(points.way_points); }
+void prepare(msg::perf_msgs::Lidar& lidar, std::size_t bytes) { lidar.packets.resize((bytes + 1249) / 1250); }
+Bytes payload(const msg::perf_msgs::Lidar& lidar) { return bytes_of(lidar.packets); }
+
+// Types of fixed size: the whole array, or the whole struct.
+template <class T>
+auto prepare(T& message, std::size_t bytes) -> decltype(message.array.size(), void()) {
+  if (bytes != message.array.size()) throw std::runtime_error("this type has a payload of " + std::to_string(message.array.size()) + " bytes");
+}
+template <class T>
+auto payload(const T& message) -> decltype(message.array.size(), Bytes()) { return bytes_of(message.array); }
+template <class T>
+auto prepare(T& message, std::size_t bytes) -> decltype(message.stamp.size(), void()) {
+  if (bytes != sizeof message) throw std::runtime_error("this type has a payload of " + std::to_string(sizeof message) + " bytes");
+}
+template <class T>
+auto payload(const T& message) -> decltype(message.stamp.size(), Bytes()) {
+  return {reinterpret_cast<const std::byte*>(&message), sizeof message};
+}
+
+QoS qos_of(const Plan& plan) {
+  QoS qos(plan.depth);
+  if (!plan.reliable) qos.best_effort();
+  return qos;
+}
+
+NodeOptions options_of(const Plan& plan) { return NodeOptions{0, plan.directory, {}}; }
+
+template <class T>
+class BatonPublisher : public PublisherEnd {
+ public:
+  BatonPublisher(const Plan& plan, unsigned index)
+      : node_("perf_publisher_" + std::to_string(index), options_of(plan)), publisher_(node_.advertise<T>(plan.topic, qos_of(plan))) {}
+  std::byte* begin(std::size_t bytes) override {
+    loan_ = publisher_.loan();
+    prepare(*loan_, bytes);
+    return const_cast<std::byte*>(payload(*loan_).data);
+  }
+  void publish(std::size_t) override { publisher_.publish(std::move(loan_)); }
+
+ private:
+  Node node_;
+  Publisher<T> publisher_;
+  Loan<T> loan_;
+};
+
+template <class T>
+class BatonSubscriber : public SubscriberEnd {
+ public:
+  BatonSubscriber(const Plan& plan, unsigned index, Receiver& receiver)
+      : receiver_(receiver),
+        node_("perf_subscriber_" + std::to_string(index), options_of(plan)),
+        subscription_(node_.subscribe<T>(plan.topic, qos_of(plan))) {
+    wait_set_.add(subscription_.reader()).or_throw();
+  }
+  void receive(std::chrono::nanoseconds timeout) override {
+    Sample<T> sample = subscription_.take();
+    if (!sample) {
+      if (timeout.count() == 0) return;
+      (void)wait_set_.wait(timeout).or_throw();
+      sample = subscription_.take();
+    }
+    for (; sample; sample = subscription_.take()) {
+      const Bytes bytes = payload(*sample);
+      receiver_.message(bytes.data, bytes.size);
+    }
+  }
+
+ private:
+  Receiver& receiver_;
+  Node node_;
+  Subscription<T> subscription_;
+  transport::WaitSet wait_set_;
+};
+
+/// Calls `with` with a value of the type that the plan names.
+template <class With>
+auto for_type(const std::string& name, With&& with) {
+  using namespace msg::perf_msgs;
+  if (name == "bytes" || name == "Image") return with(static_cast<Image*>(nullptr));
+  if (name == "PointCloud2") return with(static_cast<PointCloud2*>(nullptr));
+  if (name == "LaserScan") return with(static_cast<LaserScan*>(nullptr));
+  if (name == "WayPoints") return with(static_cast<WayPoints*>(nullptr));
+  if (name == "Lidar") return with(static_cast<Lidar*>(nullptr));
+#define BATON_PERF_TYPE(T) \
+  if (name == #T) return with(static_cast<T*>(nullptr));
+  BATON_PERF_TYPE(Array1k) BATON_PERF_TYPE(Array4k) BATON_PERF_TYPE(Array16k) BATON_PERF_TYPE(Array32k) BATON_PERF_TYPE(Array60k)
+  BATON_PERF_TYPE(Array64k) BATON_PERF_TYPE(Array256k) BATON_PERF_TYPE(Array1m) BATON_PERF_TYPE(Array2m) BATON_PERF_TYPE(Array4m)
+  BATON_PERF_TYPE(Array8m) BATON_PERF_TYPE(Array16m)
+  BATON_PERF_TYPE(Struct16) BATON_PERF_TYPE(Struct256) BATON_PERF_TYPE(Struct4k) BATON_PERF_TYPE(Struct32k)
+#undef BATON_PERF_TYPE
+  throw std::runtime_error("the message type '" + name + "' is unknown here");
+}
+
+}  // namespace
+
+PeerInfo peer_info() {
+  PeerInfo info{"Baton", BATON_VERSION_STRING, "loans of real message types, wait set (futex) or polling take()", {"loan"}};
+  info.can_spin = true;
+  return info;
+}
+
+std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned index) {
+  return for_type(plan.message, [&](auto* type) -> std::unique_ptr<PublisherEnd> {
+    return std::make_unique<BatonPublisher<std::remove_pointer_t<decltype(type)>>>(plan, index);
+  });
+}
+std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned index, Receiver& receiver) {
+  return for_type(plan.message, [&](auto* type) -> std::unique_ptr<SubscriberEnd> {
+    return std::make_unique<BatonSubscriber<std::remove_pointer_t<decltype(type)>>>(plan, index, receiver);
+  });
+}
+
+}  // namespace baton::perf

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a transport must offer to be measured. A folder of perf/peers/ implements these functions for one system; the runner
+// (runner.cpp) does all the rest, equally for all: process layout, schedule, clocks, fill, counting, files.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace baton::perf {
+
+/// What is measured: read by every process of a run from the same file (plan.cpp).
+struct Plan {
+  std::string variant;             ///< one of PeerInfo::variants
+  std::string directory;           ///< fresh directory of this run: sockets, configuration files, whatever a peer needs
+  std::string topic = "perf";      ///< unique to the run where `id` is part of it: names may be machine-wide
+  std::string message = "bytes";   ///< message type; a peer without types sends as many bytes
+  std::size_t bytes = 64;          ///< payload of a message, at least sizeof(Stamp); varying sizes are at most this
+  bool varying = false;            ///< sizes between 50 % and 100 % of `bytes`
+  unsigned publishers = 1, subscribers = 1;
+  unsigned messages = 100;         ///< per publisher, after the warm-up
+  double rate = 30;                ///< messages per second and publisher; 0: the next one when the last was received by all
+  bool spin = false;               ///< the subscriber polls instead of sleeping
+  bool read_all = false;           ///< the subscriber reads every byte
+  bool round_trip = false;         ///< subscriber 0 sends back; one publisher, one subscriber
+  bool one_process = false;        ///< all ends are threads of one process
+  unsigned depth = 10;             ///< queue depth, KEEP_LAST
+  bool reliable = true;
+  std::map<std::string, std::string> settings;  ///< peer-specific, from the command line
+};
+
+/// The first bytes of every payload, written by the runner. Times are CLOCK_MONOTONIC in ns.
+struct Stamp {
+  static constexpr std::uint32_t kMagic = 0x4e544142;  // "BATN"
+  std::uint32_t magic;
+  std::uint32_t publisher;
+  std::uint64_t sequence;       ///< counts from 0; the warm-up has its highest bit set
+  std::int64_t construct_ns;    ///< before begin(): ROS-SF's clock starts here
+  std::int64_t fill_ns;         ///< before the payload is written
+  std::int64_t publish_ns;      ///< before publish()
+  std::uint64_t payload_bytes;
+};
+constexpr std::size_t kSmallestPayload = 64;
+static_assert(sizeof(Stamp) <= kSmallestPayload);
+
+/// Takes what arrives; the runner's. Called on one thread at a time per subscriber, which may be the peer's own.
+class Receiver {
+ public:
+  virtual ~Receiver() = default;
+  /// `data` is readable until this returns.
+  virtual void message(const std::byte* data, std::size_t bytes) = 0;
+};
+
+class PublisherEnd {
+ public:
+  virtual ~PublisherEnd() = default;
+  /// Where the payload of the next message goes: a loan where the peer has loans, else a buffer of its own. Includes whatever a
+  /// user has to do before the payload can be written, for example constructing the message. May throw.
+  virtual std::byte* begin(std::size_t bytes) = 0;
+  /// Sends what begin() gave. Includes serialization. May throw.
+  virtual void publish(std::size_t bytes) = 0;
+};
+
+class SubscriberEnd {
+ public:
+  virtual ~SubscriberEnd() = default;
+  /// Delivers what has come, waiting at most `timeout` for the first; 0: only looks. A peer that calls back on a thread of its own
+  /// waits here and delivers there.
+  virtual void receive(std::chrono::nanoseconds timeout) = 0;
+};
+
+struct PeerInfo {
+  std::string name, version, how;     ///< `how`: one line on what was chosen for it (wait primitive, settings)
+  std::vector<std::string> variants;  ///< at least one
+  bool can_spin = false;
+  std::size_t largest = SIZE_MAX;     ///< payloads beyond are not tried
+  unsigned most_subscribers = 64;
+};
+
+// What a peer's folder defines. The functions may throw; what they throw is reported as the run's failure.
+PeerInfo peer_info();
+std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned index);
+std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned index, Receiver& receiver);
+
+}  // namespace baton::perf

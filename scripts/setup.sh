@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what Baton needs: setup.sh [base|check]. 'base' serves demo and test; 'check' adds the sanitizers' helpers,
-# fuzzers, style tools, ROS 2 as an oracle and the Arm cross build. Does nothing when everything is there. Uses sudo only when not root.
+# Installs what Baton needs: setup.sh [base|check|peers]. 'base' serves demo and test; 'check' adds the sanitizers' helpers,
+# fuzzers, style tools, ROS 2 as an oracle and the Arm cross build;
+# 'peers' adds the systems that `baton perf` compares with. Does nothing when everything is there. Uses sudo only when not root.
 # On anything but Debian 12 or newer it installs no system packages: it looks, and says what is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,7 +11,7 @@ group=${1:-base}
 rows() {  # the wanted rows of packages.txt as group|package|probe|purpose, blanks trimmed
   grep -Ev '^[[:space:]]*(#|$)' scripts/packages.txt |
     sed -E 's/[[:space:]]*\|[[:space:]]*/|/g; s/^[[:space:]]+//; s/[[:space:]]+$//' |
-    { if [ "$group" = check ]; then grep -E '^(base|check)\|'; else grep -E '^base\|'; fi; }
+    grep -E "^(base|$group)\\|"
 }
 
 is_debian() {
@@ -107,6 +108,7 @@ ros2_packages() {
 case $group in
   base) system_packages; python_packages ;;
   check) system_packages; python_packages; check_python_packages; ros2_packages ;;
+  peers) system_packages; python_packages; ros2_packages ;;
   --needs) group=check; print_needs ;;
-  *) echo "usage: scripts/setup.sh [base|check|--needs]" >&2; exit 2 ;;
+  *) echo "usage: scripts/setup.sh [base|check|peers|--needs]" >&2; exit 2 ;;
 esac

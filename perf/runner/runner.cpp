@@ -73,9 +73,9 @@ class Samples : public Receiver {
       // relaxed: a sign that orders nothing.
       sync_.heard[index_].fetch_or(std::uint64_t{1} << stamp.publisher, std::memory_order_relaxed);
       if (back_ != nullptr) send_back(data, stamp.payload_bytes);
+      begin_ = usage_now();  // the last of these is what counts
       return;
     }
-    if (rows_.empty()) begin_ = usage_now();
     std::int64_t read = received;
     bool torn = data[stamp.payload_bytes - 1] != filling(stamp.sequence) && stamp.payload_bytes > kSmallestPayload;
     if (plan_.read_all) {

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `baton perf` measures: the experiments of the papers that Baton builds on, and the machine's own limits.
+
+An experiment is a list of cells per profile. `quick` finishes in about two minutes with all peers; `full` is the paper's own
+schedule, for a quiet hour. Every round runs all cells of all peers once, in a rotating order, so that the machine's moods meet all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from .runs import Cell
+
+KB, MB = 1 << 10, 1 << 20
+LOT_SIZES = [
+    128,
+    512,
+    1 * KB,
+    2 * KB,
+    4 * KB,
+    8 * KB,
+    16 * KB,
+    32 * KB,
+    64 * KB,
+    256 * KB,
+    1 * MB,
+    2 * MB,
+    4 * MB,
+    16 * MB,
+]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    id: str
+    title: str
+    source: str  # where the original is
+    cells: Callable[[str], list[Cell]]  # profile -> cells
+    figures: tuple[str, ...]  # drawn by report.py, in this order
+    clock: str = "hand_over_ns"
+    peers: tuple[str, ...] = ("all",)
+    rounds: tuple[int, int] = (1, 10)  # quick, full
+    note: str = ""
+
+
+def _tzc_fig7(profile: str) -> list[Cell]:
+    if profile == "quick":
+        return [Cell(bytes=b, subscribers=s, messages=40, rate=100) for b in (4 * KB, 4 * MB) for s in (1, 8)]
+    return [
+        Cell(bytes=b, subscribers=s, messages=1000, rate=30)
+        for b in (4 * KB, 64 * KB, MB, 4 * MB)
+        for s in (1, 2, 4, 8)
+    ]
+
+
+def _tzc_fig8(profile: str) -> list[Cell]:
+    return [Cell(bytes=4 * MB, subscribers=8, messages=90 if profile == "quick" else 1000, rate=30)]
+
+
+def _tzc_fig9(profile: str) -> list[Cell]:
+    loads = (0.0, 0.9) if profile == "quick" else (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+    return [
+        Cell(bytes=4 * MB, subscribers=4, messages=60 if profile == "quick" else 600, rate=30, load=x) for x in loads
+    ]
+
+
+def _tzc_table1(profile: str) -> list[Cell]:
+    subscribers = (1, 4) if profile == "quick" else (1, 2, 4, 8)
+    return [Cell(bytes=MB, subscribers=s, messages=20, rate=30, count_copies=True) for s in subscribers]
+
+
+def _lot_fig6(profile: str) -> list[Cell]:
+    sizes = (128, 64 * KB, 16 * MB) if profile == "quick" else LOT_SIZES
+    messages, rate = (30, 60) if profile == "quick" else (2000, 30)
+    return [Cell(bytes=b, messages=messages, rate=rate, pinned=pinned) for b in sizes for pinned in (False, True)]
+
+
+def _lot_fig6d(profile: str) -> list[Cell]:
+    messages = 200 if profile == "quick" else 2000
+    return [Cell(bytes=b, messages=messages, rate=2000) for b in (512, 1 * KB)]
+
+
+def _lot_fig7(profile: str) -> list[Cell]:
+    sizes = (4 * KB, 4 * MB) if profile == "quick" else (4 * KB, 64 * KB, MB, 4 * MB, 16 * MB)
+    messages, rate = (40, 60) if profile == "quick" else (2000, 30)
+    return [
+        Cell(bytes=b, subscribers=5, messages=messages, rate=rate, connect_in_order=ordered)
+        for b in sizes
+        for ordered in (False, True)
+    ]
+
+
+def _lot_fig5(profile: str) -> list[Cell]:
+    return [replace(c, publishers=5, subscribers=1) for c in _lot_fig7(profile)]
+
+
+def _lot_fig3(profile: str) -> list[Cell]:
+    sizes = (64 * KB,) if profile == "quick" else (4 * KB, 64 * KB, MB, 4 * MB, 16 * MB)
+    messages, rate = (60, 60) if profile == "quick" else (2000, 30)
+    return [
+        Cell(bytes=b, messages=messages, rate=rate, isolation=isolation)
+        for b in sizes
+        for isolation in ("host", "container", "containers")
+    ]
+
+
+def _lot_table1(profile: str) -> list[Cell]:
+    seconds = 5 if profile == "quick" else 60
+    return [Cell(bytes=16 * MB, messages=seconds * 30, rate=30, timeline=True)]
+
+
+def _trosb(profile: str) -> list[Cell]:
+    seconds = 3 if profile == "quick" else 30
+    return [Cell(bytes=4 * MB, message="Array4m", messages=seconds * 100, rate=100)]
+
+
+def _rossf_fig13(profile: str) -> list[Cell]:
+    # The three images of ROS-SF: 256x256, 800x600 and 1920x1080 in RGB.
+    sizes = (256 * 256 * 3, 800 * 600 * 3, 1920 * 1080 * 3)
+    messages, rate = (30, 30) if profile == "quick" else (2000, 10)
+    return [Cell(bytes=b, message="Image", messages=messages, rate=rate) for b in sizes]
+
+
+def _field(profile: str) -> list[Cell]:
+    """All peers at all sizes, one and eight subscribers: what `baton perf accept` compares."""
+    sizes = (64, 64 * KB, 4 * MB) if profile == "quick" else (64, 4 * KB, 64 * KB, MB, 4 * MB, 16 * MB)
+    subscribers = (1,) if profile == "quick" else (1, 8)
+    return [Cell(bytes=b, subscribers=s, messages=60, rate=100 if b < MB else 60) for b in sizes for s in subscribers]
+
+
+def _spin(profile: str) -> list[Cell]:
+    sizes = (64, 4 * MB) if profile == "quick" else (64, 4 * KB, 64 * KB, MB, 4 * MB, 16 * MB)
+    return [Cell(bytes=b, messages=100, rate=200 if b < MB else 60, spin=True, pinned=True) for b in sizes]
+
+
+def _read(profile: str) -> list[Cell]:
+    return [replace(cell, read_all=True) for cell in _field(profile) if cell.subscribers == 1]
+
+
+def _round_trip(profile: str) -> list[Cell]:
+    return [replace(cell, round_trip=True) for cell in _field(profile) if cell.subscribers == 1]
+
+
+def _varying(profile: str) -> list[Cell]:
+    return [
+        Cell(bytes=4 * MB, message=m, varying=v, messages=60, rate=60) for m, v in (("Image", False), ("Image", True))
+    ]
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    e.id: e
+    for e in (
+        Experiment(
+            "field",
+            "Latency over size and subscribers, every peer",
+            "the field",
+            _field,
+            ("ratio_table", "lines_over_size", "cpu_bars", "spread"),
+        ),
+        Experiment(
+            "tzc-fig7",
+            "Latency, 1 to 8 subscribers",
+            "TZC, Fig. 7",
+            _tzc_fig7,
+            ("boxes_over_size", "lines_over_subscribers", "summary_table"),
+        ),
+        Experiment(
+            "tzc-fig8",
+            "Distribution and period at 4 MB to 8 subscribers",
+            "TZC, Fig. 8",
+            _tzc_fig8,
+            ("histogram", "period", "summary_table"),
+        ),
+        Experiment(
+            "tzc-fig9",
+            "Messages that arrive while the CPUs are busy",
+            "TZC, Fig. 9",
+            _tzc_fig9,
+            ("success", "summary_table"),
+        ),
+        Experiment(
+            "tzc-table1",
+            "Copies per message, counted",
+            "TZC, Table I",
+            _tzc_table1,
+            ("copies_table",),
+            rounds=(1, 1),
+            note="Counted by a preloaded library in every process: copies through memcpy and memmove and through read, write, "
+            "send and receive calls, in units of the payload. What the runner itself writes into the payload is not a copy.",
+        ),
+        Experiment(
+            "lot-fig6",
+            "1p1s, pinned and not",
+            "LOT, Fig. 6a-c",
+            _lot_fig6,
+            ("lines_over_size", "boxes_over_size", "summary_table"),
+        ),
+        Experiment("lot-fig6d", "Bursts of small messages", "LOT, Fig. 6d", _lot_fig6d, ("sequence", "summary_table")),
+        Experiment(
+            "lot-fig7",
+            "1p5s: fairness among subscribers",
+            "LOT, Fig. 7",
+            _lot_fig7,
+            ("boxes_by_end", "gap_table", "summary_table"),
+        ),
+        Experiment(
+            "lot-fig5", "5p1s: fairness among publishers", "LOT, Fig. 5", _lot_fig5, ("boxes_by_end", "summary_table")
+        ),
+        Experiment(
+            "lot-fig3",
+            "Same host, same container, separate containers",
+            "LOT, Fig. 3",
+            _lot_fig3,
+            ("boxes_by_isolation", "summary_table"),
+            note="A container here is a set of Linux namespaces (mount, IPC, network, PID, UTS) that shares only the file "
+            "system with the run's directory. Peers that need a shared network or /dev/shm fail in separate ones; that is shown.",
+        ),
+        Experiment(
+            "lot-table1",
+            "A long run at 16 MB: where the CPU goes",
+            "LOT, Table 1 and Fig. 8",
+            _lot_table1,
+            ("timeline", "cpu_bars", "usage_table"),
+            rounds=(1, 1),
+        ),
+        Experiment(
+            "trosb",
+            "4 MB at 100 Hz, all columns of the page's result table",
+            "TogetheROS.Bot, zero-copy page",
+            _trosb,
+            ("usage_table", "summary_table"),
+        ),
+        Experiment(
+            "rossf-fig13",
+            "Images at 10 Hz, construction included",
+            "ROS-SF, Fig. 13",
+            _rossf_fig13,
+            ("boxes_over_size", "summary_table"),
+            clock="construct_ns",
+        ),
+        Experiment(
+            "rossf-fig14",
+            "The same image through other serializers",
+            "ROS-SF, Fig. 14",
+            _rossf_fig13,
+            ("boxes_over_size", "summary_table"),
+            clock="construct_ns",
+            peers=("baton", "serializers", "baton_serialized"),
+        ),
+        Experiment("spin", "The subscriber polls", "the field", _spin, ("lines_over_size", "summary_table")),
+        Experiment(
+            "read",
+            "The subscriber reads every byte",
+            "the field",
+            _read,
+            ("lines_over_size", "summary_table"),
+            clock="with_read_ns",
+        ),
+        Experiment(
+            "round-trip",
+            "There and back",
+            "the field",
+            _round_trip,
+            ("lines_over_size", "summary_table"),
+            clock="round_trip_ns",
+        ),
+        Experiment("varying", "Images of varying size", "the field", _varying, ("boxes_over_size", "summary_table")),
+    )
+}

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs that can be measured: ``baton_perf_<peer>`` of this checkout's release build, or installed beside `baton`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import click
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+BUILD = CHECKOUT / "build" / "release"
+PREFIX = "baton_perf_"
+
+
+@dataclass(frozen=True)
+class Peer:
+    """One program, as it describes itself."""
+
+    id: str
+    program: Path
+    name: str
+    version: str
+    how: str
+    variants: tuple[str, ...]
+    can_spin: bool
+    most_subscribers: int
+    largest: int
+
+
+def program_folder() -> Path | None:
+    """Where the programs are: BATON_PERF_PROGRAMS, the checkout's release build, or the folder of an installed one."""
+    named = os.environ.get("BATON_PERF_PROGRAMS")
+    if named:
+        return Path(named)
+    if (BUILD / "bin" / f"{PREFIX}baton").is_file():
+        return BUILD / "bin"
+    installed = shutil.which(f"{PREFIX}baton")
+    return Path(installed).parent if installed else None
+
+
+@lru_cache(maxsize=1)
+def built() -> dict[str, Peer]:
+    """All peers whose program is there and can say what it is, Baton first."""
+    folder = program_folder()
+    if folder is None:
+        raise click.ClickException(
+            "no program to measure was found: run `make build` in the checkout (or `make peers`)"
+        )
+    found: dict[str, Peer] = {}
+    for program in sorted(folder.glob(f"{PREFIX}*")):
+        if not os.access(program, os.X_OK) or program.is_dir():
+            continue
+        id = program.name.removeprefix(PREFIX)
+        try:
+            done = subprocess.run([program, "--describe"], capture_output=True, text=True, timeout=20, check=True)
+            said = json.loads(done.stdout)
+        except (OSError, subprocess.SubprocessError, ValueError) as problem:
+            click.echo(f"{program.name} does not say what it is ({problem}); left out", err=True)
+            continue
+        found[id] = Peer(
+            id=id,
+            program=program,
+            name=said["name"],
+            version=said["version"],
+            how=said["how"],
+            variants=tuple(said["variants"]),
+            can_spin=said.get("can_spin", False),
+            most_subscribers=said.get("most_subscribers", 64),
+            largest=said.get("largest", 1 << 62),
+        )
+    return dict(sorted(found.items(), key=lambda item: (not item[0].startswith("baton"), item[0])))
+
+
+def absent() -> dict[str, str]:
+    """Peers that the build left out, with the reason."""
+    folder = BUILD / "peers_absent"
+    return {file.name: file.read_text().strip() for file in sorted(folder.glob("*"))} if folder.is_dir() else {}
+
+
+def choose(names: list[str]) -> list[tuple[Peer, str]]:
+    """Peers with variants for names like ``fastdds``, ``fastdds:shm_tuned`` or ``all``. Unknown names are an error."""
+    peers = {id: peer for id, peer in built().items() if id != "synthetic"}
+    chosen: list[tuple[Peer, str]] = []
+    for name in names or ["all"]:
+        id, _, variant = name.partition(":")
+        if id == "all":
+            chosen += [(peer, v) for peer in peers.values() for v in peer.variants]
+        elif id not in built():
+            why = absent().get(id)
+            raise click.ClickException(
+                f"peer '{id}' is not here: {why or 'unknown'}; built: {', '.join(built())}. `make peers` installs and builds all"
+            )
+        elif variant and variant not in built()[id].variants:
+            raise click.ClickException(
+                f"peer '{id}' has no variant '{variant}', but: {', '.join(built()[id].variants)}"
+            )
+        else:
+            chosen += [(built()[id], v) for v in ([variant] if variant else built()[id].variants)]
+    return list(dict.fromkeys(chosen))

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The file of raw samples: JSON lines in gzip. The first line is the header (machine, build, command), every further line one run.
+
+Runs are appended as they end, each as a gzip member of its own, so that an interrupted recording is whole up to its last run.
+Tables and plots are made from such files only.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import platform
+import shlex
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from .peers import BUILD, CHECKOUT, Peer
+from .runs import Cell
+
+FORMAT = 1
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""
+
+
+def machine() -> dict:
+    """What a reader must know of the machine to believe a figure."""
+    cpu = next(
+        (line.split(":", 1)[1].strip() for line in _read("/proc/cpuinfo").splitlines() if "model name" in line), ""
+    )
+    memory = next((line.split()[1] for line in _read("/proc/meminfo").splitlines() if line.startswith("MemTotal")), "0")
+    try:
+        virtual = subprocess.run(["systemd-detect-virt"], capture_output=True, text=True, check=False).stdout.strip()
+    except OSError:
+        virtual = ""
+    flags = _read("/proc/cpuinfo")
+    return {
+        "cpu": cpu or platform.processor() or platform.machine(),
+        "cpus": len(os.sched_getaffinity(0)),
+        "memory_gb": round(int(memory) / 1024 / 1024, 1),
+        "kernel": platform.release(),
+        "architecture": platform.machine(),
+        "virtual": virtual or ("yes" if " hypervisor" in flags else ""),
+        "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or "not visible",
+        "idle_driver": _read("/sys/devices/system/cpu/cpuidle/current_driver") or "not visible",
+        "load_before": os.getloadavg()[0],
+    }
+
+
+def build() -> dict:
+    """Which Baton was measured."""
+    git = ["git", "-C", str(CHECKOUT)]
+    commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    changed = subprocess.run(
+        [*git, "status", "--porcelain"], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    cache = _read(str(BUILD / "CMakeCache.txt"))
+    wanted = ("CMAKE_BUILD_TYPE", "CMAKE_CXX_COMPILER", "CMAKE_CXX_FLAGS")
+    settings = {
+        line.split(":", 1)[0]: line.split("=", 1)[1]
+        for line in cache.splitlines()
+        if line.split(":", 1)[0] in wanted and "=" in line
+    }
+    return {"commit": commit or "unknown", "modified": bool(changed), **settings}
+
+
+class Recording:
+    """What a file holds: ``header`` and ``runs`` (dicts with experiment, peer, variant, round, cell, and processes or error)."""
+
+    def __init__(self, header: dict, runs: list[dict]):
+        self.header = header
+        self.runs = runs
+
+    @staticmethod
+    def load(path: Path) -> Recording:
+        try:
+            with gzip.open(path, "rt") as file:
+                lines = [json.loads(line) for line in file]
+        except (OSError, EOFError, ValueError) as problem:
+            raise click.ClickException(f"{path} is no recording of `baton perf`: {problem}") from problem
+        if not lines or lines[0].get("format") != FORMAT:
+            raise click.ClickException(f"{path} is no recording of `baton perf` of format {FORMAT}")
+        return Recording(lines[0], lines[1:])
+
+
+class Writer:
+    """Appends to a new file; a file that exists is not overwritten but moved aside."""
+
+    def __init__(self, path: Path, peers: list[Peer]):
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            path.replace(path.with_name(path.name + ".before"))
+        self.write(
+            {
+                "format": FORMAT,
+                "command": shlex.join(["baton", *sys.argv[1:]]),
+                "started": time.time(),
+                "machine": machine(),
+                "build": build(),
+                "peers": {p.id: {"name": p.name, "version": p.version, "how": p.how} for p in peers},
+            }
+        )
+
+    def write(self, line: dict) -> None:
+        with gzip.open(self.path, "at", compresslevel=6) as file:
+            file.write(json.dumps(line, separators=(",", ":")) + "\n")
+
+    def add(self, experiment: str, peer: Peer, variant: str, round: int, cell: Cell, result: dict) -> None:
+        self.write(
+            {
+                "experiment": experiment,
+                "peer": peer.id,
+                "variant": variant,
+                "round": round,
+                "cell": asdict(cell),
+                **result,
+            }
+        )

@@ -1,0 +1,598 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One self-contained HTML page from recordings. Every figure is drawn from raw samples; nothing is typed in."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import jinja2
+import matplotlib
+import numpy
+
+matplotlib.use("svg")
+import matplotlib.pyplot as plt
+
+from . import figures, tables
+from .experiments import EXPERIMENTS, Experiment
+from .recording import Recording
+from .runs import size_text
+
+FIRST_COLOR = "#d1495b"
+COLORS = plt.get_cmap("tab20").colors
+plt.rcParams |= {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "svg.fonttype": "none",
+    "legend.frameon": False,
+}
+
+
+class View:
+    """The runs of one experiment that gave a result, and how to draw them."""
+
+    def __init__(self, experiment: Experiment, runs: list[dict]):
+        self.experiment = experiment
+        self.all = runs
+        self.good = [run for run in runs if figures.metric(run, "hand_over") is not None]
+        self.names = sorted(
+            {tables.name_of(run) for run in self.good}, key=lambda n: (n != "baton", not n.startswith("baton"), n)
+        )
+
+    def color(self, name: str):
+        if name == "baton":
+            return FIRST_COLOR
+        return COLORS[
+            (2 * self.names.index(name)) % 20 if self.names.index(name) < 10 else (2 * self.names.index(name) + 1) % 20
+        ]
+
+    def of(self, name: str, **wanted) -> list[dict]:
+        return [
+            run
+            for run in self.good
+            if tables.name_of(run) == name and all(run["cell"][key] == value for key, value in wanted.items())
+        ]
+
+    def values(self, name: str, clock: str | None = None, **wanted):
+        parts = [figures.column(run, clock or self.experiment.clock) for run in self.of(name, **wanted)]
+        return numpy.concatenate(parts) / 1000 if parts else numpy.empty(0)
+
+    def distinct(self, key: str) -> list:
+        return sorted({run["cell"][key] for run in self.good})
+
+
+def svg(figure) -> str:
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", bbox_inches="tight")
+    plt.close(figure)
+    text = buffer.getvalue()
+    return text[text.index("<svg") :]
+
+
+def latency_axis(axis, values=None) -> None:
+    axis.set_yscale("log")
+    axis.set_ylabel("µs")
+
+
+def legend(figure, axis) -> None:
+    handles, labels = axis.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _variants(view: View) -> list[tuple[str, dict]]:
+    """The settings besides size and ends by which this experiment's cells differ, each with its title."""
+    seen: dict[str, dict] = {}
+    for run in view.good:
+        wanted = {key: run["cell"][key] for key in ("pinned", "connect_in_order", "isolation", "load", "varying")}
+        words = [
+            word
+            for word, on in (("pinned", wanted["pinned"]), ("connected in order", wanted["connect_in_order"]))
+            if on
+        ]
+        words += [wanted["isolation"]] if wanted["isolation"] != "host" else []
+        words += [f"load {wanted['load']:.0%}"] if wanted["load"] else []
+        words += ["varying size"] if wanted["varying"] else []
+        seen.setdefault(", ".join(words) or "plain", wanted)
+    return list(seen.items())
+
+
+def lines_over_size(view: View) -> list[str]:
+    out = []
+    for title, wanted in _variants(view):
+        for subscribers in view.distinct("subscribers"):
+            figure, axis = plt.subplots(figsize=(7.2, 3.8))
+            for name in view.names:
+                points = []
+                for size in view.distinct("bytes"):
+                    v = view.values(name, bytes=size, subscribers=subscribers, **wanted)
+                    if len(v):
+                        points.append((size, numpy.median(v), numpy.quantile(v, 0.99)))
+                if points:
+                    x, p50, p99 = zip(*points, strict=True)
+                    bold = name == "baton"
+                    axis.plot(
+                        x,
+                        p50,
+                        marker="o",
+                        ms=3,
+                        lw=2.2 if bold else 1.1,
+                        color=view.color(name),
+                        label=name,
+                        zorder=3 if bold else 2,
+                    )
+                    axis.fill_between(x, p50, p99, color=view.color(name), alpha=0.12 if bold else 0.05, lw=0)
+            axis.set_xscale("log", base=2)
+            axis.set_xticks(view.distinct("bytes"), [size_text(b) for b in view.distinct("bytes")])
+            axis.minorticks_off()
+            latency_axis(axis)
+            axis.set_title(
+                f"median over size (band up to p99), {subscribers} subscriber{'s' * (subscribers > 1)}, {title}",
+                loc="left",
+            )
+            legend(figure, axis)
+            out.append(svg(figure))
+    return out
+
+
+def lines_over_subscribers(view: View) -> list[str]:
+    out = []
+    for size in view.distinct("bytes"):
+        figure, axis = plt.subplots(figsize=(5.2, 3.2))
+        for name in view.names:
+            points = []
+            for subscribers in view.distinct("subscribers"):
+                v = view.values(name, bytes=size, subscribers=subscribers)
+                if len(v):
+                    points.append((subscribers, numpy.median(v)))
+            if points:
+                axis.plot(
+                    *zip(*points, strict=True),
+                    marker="o",
+                    ms=3,
+                    lw=2.2 if name == "baton" else 1.1,
+                    color=view.color(name),
+                    label=name,
+                )
+        axis.set_xticks(view.distinct("subscribers"))
+        axis.set_xlabel("subscribers")
+        latency_axis(axis)
+        axis.set_title(f"median, {size_text(size)}", loc="left")
+        legend(figure, axis)
+        out.append(svg(figure))
+    return out
+
+
+def _boxes(view: View, groups: list[tuple[str, Callable[[str], numpy.ndarray]]], title: str) -> str:
+    """Groups of boxes side by side; whiskers at p1 and p99, no outliers drawn (the table has the maximum)."""
+    width = max(6.0, 0.16 * len(groups) * len(view.names) + 2)
+    figure, axis = plt.subplots(figsize=(min(width, 14), 3.6))
+    step = 0.8 / max(1, len(view.names))
+    for g, (_, values) in enumerate(groups):
+        for n, name in enumerate(view.names):
+            v = values(name)
+            if len(v) == 0:
+                continue
+            box = axis.boxplot(
+                [v],
+                positions=[g - 0.4 + step * (n + 0.5)],
+                widths=step * 0.85,
+                whis=(1, 99),
+                showfliers=False,
+                patch_artist=True,
+                medianprops={"color": "black", "lw": 1},
+                boxprops={"lw": 0.6},
+                whiskerprops={"lw": 0.6},
+                capprops={"lw": 0.6},
+            )
+            box["boxes"][0].set_facecolor(view.color(name))
+            if g == 0 or not any(h.get_label() == name for h in axis.patches):
+                box["boxes"][0].set_label(name)
+    axis.set_xticks(range(len(groups)), [label for label, _ in groups])
+    latency_axis(axis)
+    axis.grid(axis="x", visible=False)
+    axis.set_title(title + " (box: quartiles, whiskers: p1 and p99)", loc="left")
+    handles = [plt.Rectangle((0, 0), 1, 1, facecolor=view.color(name)) for name in view.names]
+    figure.legend(handles, view.names, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return svg(figure)
+
+
+def boxes_over_size(view: View) -> list[str]:
+    out = []
+    for title, wanted in _variants(view):
+        for subscribers in view.distinct("subscribers"):
+            groups = [
+                (
+                    size_text(b),
+                    lambda name, b=b, w=wanted, s=subscribers: view.values(name, bytes=b, subscribers=s, **w),
+                )
+                for b in view.distinct("bytes")
+            ]
+            out.append(_boxes(view, groups, f"{subscribers} subscriber{'s' * (subscribers > 1)}, {title}"))
+    return out
+
+
+def boxes_by_isolation(view: View) -> list[str]:
+    return [
+        _boxes(
+            view,
+            [
+                (i, lambda name, i=i, b=b: view.values(name, bytes=b, isolation=i))
+                for i in ("host", "container", "containers")
+            ],
+            size_text(b),
+        )
+        for b in view.distinct("bytes")
+    ]
+
+
+def boxes_by_end(view: View) -> list[str]:
+    """One box per subscriber (or per publisher, where there are several): who is served later?"""
+    out = []
+    many_publishers = max(view.distinct("publishers"), default=1) > 1
+    for ordered in view.distinct("connect_in_order"):
+        for size in view.distinct("bytes"):
+
+            def values(name, index, ordered=ordered, size=size):
+                parts = []
+                for run in view.of(name, bytes=size, connect_in_order=ordered):
+                    for end in figures.subscribers(run):
+                        v = numpy.asarray(end["samples"]["hand_over_ns"], dtype=float) / 1000
+                        if many_publishers:
+                            parts.append(v[numpy.asarray(end["samples"]["publisher"]) == index])
+                        elif end["index"] == index:
+                            parts.append(v)
+                return numpy.concatenate(parts) if parts else numpy.empty(0)
+
+            what = "publisher" if many_publishers else "subscriber"
+            groups = [(f"{what} {i + 1}", lambda name, i=i: values(name, i)) for i in range(5)]
+            out.append(_boxes(view, groups, f"{size_text(size)}, connection order {'enforced' if ordered else 'free'}"))
+    return out
+
+
+def histogram(view: View) -> list[str]:
+    figure, axis = plt.subplots(figsize=(7.2, 3.4))
+    pooled = [view.values(name) for name in view.names]
+    if not any(len(v) for v in pooled):
+        return []
+    low, high = min(v.min() for v in pooled if len(v)), max(v.max() for v in pooled if len(v))
+    bins = numpy.geomspace(max(low, 0.1), high * 1.01, 70)
+    for name, v in zip(view.names, pooled, strict=True):
+        axis.hist(v, bins=bins, histtype="step", lw=2 if name == "baton" else 1, color=view.color(name), label=name)
+    axis.set_xscale("log")
+    axis.set_xlabel("µs")
+    axis.set_ylabel("messages")
+    axis.set_title("distribution of the hand-over latency", loc="left")
+    legend(figure, axis)
+    return [svg(figure)]
+
+
+def period(view: View) -> list[str]:
+    """Peak to peak: how far the time between arrivals strays from the publisher's period."""
+    figure, axis = plt.subplots(figsize=(7.2, 3.0))
+    rate = view.good[0]["cell"]["rate"] if view.good else 30
+    data, names = [], []
+    for name in view.names:
+        steps = []
+        for run in view.of(name):
+            for end in figures.subscribers(run):
+                c = end["samples"]
+                arrivals = numpy.asarray(c["publish_ns"], dtype=float) + numpy.asarray(c["hand_over_ns"], dtype=float)
+                steps.append(numpy.diff(arrivals) / 1000 - 1e6 / rate)
+        if steps:
+            data.append(numpy.concatenate(steps))
+            names.append(name)
+    if not data:
+        return []
+    axis.boxplot(data, whis=(0, 100), showfliers=False, vert=False, medianprops={"color": "black"})
+    axis.set_yticks(
+        range(1, len(names) + 1), [f"{n}  ({numpy.ptp(d) / 1000:.2f} ms)" for n, d in zip(names, data, strict=True)]
+    )
+    axis.set_xlabel("µs from the period; whiskers: smallest and largest; in brackets: peak to peak")
+    axis.set_title("time between arrivals", loc="left")
+    return [svg(figure)]
+
+
+def success(view: View) -> list[str]:
+    figure, axis = plt.subplots(figsize=(6, 3.2))
+    for name in view.names:
+        points = []
+        for load in view.distinct("load"):
+            runs = view.of(name, load=load)
+            if runs:
+                expected = sum(figures.sent(run) * len(figures.subscribers(run)) for run in runs)
+                points.append((100 * load, 100 * (1 - sum(figures.lost(run) for run in runs) / max(1, expected))))
+        if points:
+            axis.plot(*zip(*points, strict=True), marker="o", ms=3, color=view.color(name), label=name)
+    axis.set_xlabel("load of every CPU by other processes, %")
+    axis.set_ylabel("messages that arrived, %")
+    axis.set_ylim(-3, 103)
+    legend(figure, axis)
+    return [svg(figure)]
+
+
+def sequence(view: View) -> list[str]:
+    """Latency message by message: bursts show as sawteeth."""
+    out = []
+    for size in view.distinct("bytes"):
+        figure, axis = plt.subplots(figsize=(7.2, 2.8))
+        for name in view.names:
+            runs = view.of(name, bytes=size)
+            v = figures.column(runs[0], "hand_over_ns")[:200] / 1000 if runs else []
+            axis.plot(v, lw=1.6 if name == "baton" else 0.8, color=view.color(name), label=name)
+        axis.set_xlabel("message")
+        latency_axis(axis)
+        axis.set_title(f"{size_text(size)} at {view.good[0]['cell']['rate']:.0f} Hz", loc="left")
+        legend(figure, axis)
+        out.append(svg(figure))
+    return out
+
+
+def cpu_bars(view: View) -> list[str]:
+    out = []
+    for subscribers in view.distinct("subscribers"):
+        sizes = [b for b in view.distinct("bytes") if b >= 1 << 20] or view.distinct("bytes")
+        figure, axes = plt.subplots(
+            1, len(sizes), figsize=(3.0 * len(sizes) + 1.5, 0.24 * len(view.names) + 1.2), sharey=True, squeeze=False
+        )
+        for axis, size in zip(axes[0], sizes, strict=True):
+            values = []
+            for name in view.names:
+                runs = view.of(name, bytes=size, subscribers=subscribers)
+                values.append(numpy.median([figures.cpu_us_per_message(run) for run in runs]) if runs else 0)
+            axis.barh(view.names, values, color=[view.color(name) for name in view.names])
+            axis.invert_yaxis()
+            axis.set_title(size_text(size), loc="left")
+            axis.set_xlabel("µs CPU per message, all processes")
+        figure.suptitle(f"{subscribers} subscriber{'s' * (subscribers > 1)}", x=0.02, ha="left")
+        out.append(svg(figure))
+    return out
+
+
+def timeline(view: View) -> list[str]:
+    out = []
+    for name in view.names:
+        runs = [run for run in view.of(name) if run.get("timeline")]
+        if not runs:
+            continue
+        rows = runs[0]["timeline"]
+        t = numpy.array([row["t"] for row in rows])
+        cpu = numpy.array([sum(row["cpu_ns"]) for row in rows], dtype=float)
+        steps = numpy.maximum(numpy.diff(cpu) / 1e7 / numpy.maximum(numpy.diff(t), 1e-6) / 100, 0)  # % of one CPU
+        figure, axis = plt.subplots(figsize=(7.2, 1.6))
+        axis.fill_between(t[1:], steps, step="pre", color=view.color(name), alpha=0.7, lw=0)
+        axis.set_ylabel("% of a CPU")
+        axis.set_xlabel("s")
+        axis.set_ylim(0, max(30.0, float(steps.max()) * 1.05))
+        axis.set_title(f"{name}: CPU of all its processes", loc="left")
+        out.append(svg(figure))
+    return out
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    def cell(text):
+        return "<td>" + str(text).replace("&", "&amp;").replace("<", "&lt;") + "</td>"
+
+    body = "".join("<tr>" + "".join(map(cell, row)) + "</tr>" for row in rows)
+    return '<div class="scroll"><table><tr>' + "".join(f"<th>{h}</th>" for h in head) + f"</tr>{body}</table></div>"
+
+
+def summary_table(view: View) -> list[str]:
+    head = [
+        "cell",
+        "peer",
+        "min",
+        "p50",
+        "p90",
+        "p99",
+        "p99.9",
+        "max",
+        "mean",
+        "lost",
+        "CPU µs/msg",
+        "faults/msg",
+        "switches/msg",
+        "RSS MB",
+    ]
+    rows = []
+    for row in tables.summary_rows(view.all, view.experiment.clock):
+        if "error" in row:
+            rows.append([row["cell"], row["peer"], "no result: " + row["error"][:120]])
+            continue
+        numbers = [tables.micros(row[key]) for key in ("min", "p50", "p90", "p99", "p99.9", "max", "mean")]
+        lost = f"{row['lost']} of {row['expected']}" if row["lost"] else "0"
+        if row["torn"]:
+            lost += f", {row['torn']} torn"
+        cost = [f"{row['cpu']:.0f}", f"{row['faults']:.1f}", f"{row['switches']:.1f}", f"{row['rss_mb']:.0f}"]
+        rows.append([row["cell"], row["peer"], *numbers, lost, *cost])
+    return [f"<p>Latency in µs, {tables.CLOCK_NAMES[view.experiment.clock]}.</p>" + _table(head, rows)]
+
+
+def usage_table(view: View) -> list[str]:
+    keys = [
+        "utime_us",
+        "stime_us",
+        "voluntary_switches",
+        "involuntary_switches",
+        "minor_faults",
+        "major_faults",
+        "rss_kb",
+        "pss_kb",
+        "shared_kb",
+    ]
+    rows = []
+    for name in view.names:
+        for run in view.of(name)[:1]:
+            for process in run["processes"]:
+                u = process.get("usage", {})
+                rows.append([name, f"{process['role']} {process['index']}", *[f"{u.get(key, 0):,.0f}" for key in keys]])
+    return ["<p>Per process, over the whole run.</p>" + _table(["peer", "process", *keys], rows)]
+
+
+def copies_table(view: View) -> list[str]:
+    rows = [
+        [row["cell"], row["peer"], "no result: " + row["error"][:100]]
+        if "error" in row
+        else [row["cell"], row["peer"], *(f"{row[k]:.2f}" for k in ("publisher", "subscriber", "total"))]
+        for row in tables.copies_rows(view.all)
+    ]
+    return [_table(["cell", "peer", "publisher", "each subscriber", "in total"], rows)]
+
+
+def gap_table(view: View) -> list[str]:
+    rows = []
+    for cell, peers in tables.grouped(view.good).items():
+        for peer, runs in peers.items():
+            gaps = [figures.subscriber_gap(run) / 1000 for run in runs]
+            rows.append([cell, peer, f"{numpy.nanmedian(gaps):.1f}"])
+    return [
+        "<p>Median over messages of the last subscriber's arrival after the first one's, µs.</p>"
+        + _table(["cell", "peer", "gap"], rows)
+    ]
+
+
+def ratio_table(view: View) -> list[str]:
+    """Baton's median over the peer's, per round of the same recording; green: the interval lies below 1.05."""
+    cells = tables.grouped(view.good)
+    head = ["peer", *cells]
+    rows = []
+    for name in [n for n in view.names if n != "baton"]:
+        row = [name]
+        for peers in cells.values():
+            own = {run["round"]: figures.metric(run, "hand_over") for run in peers.get("baton", [])}
+            ratios = [
+                own[run["round"]] / figures.metric(run, "hand_over")
+                for run in peers.get(name, [])
+                if run["round"] in own
+            ]
+            row.append(str(figures.median_interval(ratios)) if ratios else "")
+        rows.append(row)
+    return [
+        "<p>Hand-over median of Baton divided by the peer's, with the 95 % interval over rounds.</p>"
+        + _table(head, rows)
+    ]
+
+
+def spread(view: View) -> list[str]:
+    """How far medians of rounds lie apart: what differences this machine can show at all."""
+    rows = []
+    for cell, peers in tables.grouped(view.good).items():
+        for peer, runs in peers.items():
+            medians = numpy.array([figures.metric(run, "hand_over") for run in runs]) / 1000
+            if len(medians) > 1:
+                rows.append(
+                    [
+                        cell,
+                        peer,
+                        len(medians),
+                        f"{medians.min():.1f}",
+                        f"{numpy.median(medians):.1f}",
+                        f"{medians.max():.1f}",
+                    ]
+                )
+    return (
+        [
+            "<p>Medians of the rounds in µs: smallest, middle, largest.</p>"
+            + _table(["cell", "peer", "rounds", "min", "middle", "max"], rows)
+        ]
+        if rows
+        else []
+    )
+
+
+DRAW = {
+    f.__name__: f
+    for f in (
+        lines_over_size, lines_over_subscribers, boxes_over_size, boxes_by_isolation, boxes_by_end, histogram, period, success,
+        sequence, cpu_bars, timeline, summary_table, usage_table, copies_table, gap_table, ratio_table, spread,
+    )
+}  # fmt: skip
+
+PAGE = jinja2.Template(
+    """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>baton perf</title>
+<style>
+body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;color:#1c2530}
+h1{margin-bottom:.2rem} h2{margin-top:3rem;border-top:1px solid #dde3ea;padding-top:1.2rem}
+.source{color:#667} .note{background:#f5f7fa;padding:.6rem .9rem;border-radius:.4rem}
+nav a{margin-right:1rem} svg{max-width:100%;height:auto} figure{margin:1rem 0}
+.scroll{overflow-x:auto} table{border-collapse:collapse;font-size:.82rem;font-variant-numeric:tabular-nums}
+th,td{padding:.18rem .55rem;text-align:right;white-space:nowrap;border-bottom:1px solid #edf0f4}
+th:first-child,td:first-child,td:nth-child(2),th:nth-child(2){text-align:left} tr:hover td{background:#f5f7fa}
+details summary{cursor:pointer;color:#456}
+</style></head><body>
+<h1>baton perf</h1>
+<p class="source">{{ machine }}<br>Baton {{ commit }}, made {{ made }}</p>
+<nav>{% for s in sections %}<a href="#{{ s.id }}">{{ s.source }}</a>{% endfor %}</nav>
+{% for s in sections %}
+<h2 id="{{ s.id }}">{{ s.title }}</h2>
+<p class="source">{{ s.source }} &middot; <code>{{ s.command|e }}</code> &middot; {{ s.runs }} runs, {{ s.failed }} without result
+&middot; load before: {{ s.load }}{% if s.one_process %} &middot; all ends are threads of one process{% else %} &middot; every end is a process of its own{% endif %}</p>
+{% if s.note %}<p class="note">{{ s.note|e }}</p>{% endif %}
+{% for f in s.figures %}<figure>{{ f }}</figure>{% endfor %}
+{% endfor %}
+<h2>Peers</h2>
+{{ peers }}
+</body></html>
+"""
+)
+
+FREE = Experiment(
+    "run",
+    "A comparison",
+    "baton perf run",
+    lambda profile: [],
+    ("lines_over_size", "boxes_over_size", "cpu_bars", "summary_table", "usage_table"),
+)
+
+
+def write_report(recordings: list[tuple[Path, Recording]], out: Path) -> None:
+    sections, known = [], {}
+    for _, recording in recordings:
+        known |= recording.header["peers"]
+        for id in dict.fromkeys(run["experiment"] for run in recording.runs):
+            experiment = EXPERIMENTS.get(id, FREE)
+            runs = [run for run in recording.runs if run["experiment"] == id]
+            view = View(experiment, runs)
+            drawn = (
+                [text for name in experiment.figures for text in DRAW[name](view)]
+                if view.good
+                else ["no run gave a result"]
+            )
+            sections.append(
+                {
+                    "id": id,
+                    "title": experiment.title,
+                    "source": experiment.source,
+                    "note": experiment.note,
+                    "command": recording.header["command"],
+                    "runs": len(runs),
+                    "failed": len(runs) - len(view.good),
+                    "load": f"{recording.header['machine']['load_before']:.2f}",
+                    "one_process": runs[0]["cell"].get("one_process", False),
+                    "figures": drawn,
+                }
+            )
+    header = recordings[0][1].header
+    m, b = header["machine"], header["build"]
+    machine = (
+        f"{m['cpu']}, {m['cpus']} CPUs, {m['memory_gb']} GB, Linux {m['kernel']} {m['architecture']}"
+        f"{', virtual (' + m['virtual'] + ')' if m['virtual'] else ''}, governor {m['governor']}, idle driver {m['idle_driver']}"
+    )
+    commit = (
+        b["commit"][:12]
+        + (" with local changes" if b["modified"] else "")
+        + f", {b.get('CMAKE_BUILD_TYPE', 'unknown build')}"
+    )
+    peers = _table(
+        ["peer", "name", "version", "how it is used"],
+        [[id, p["name"], p["version"], p["how"]] for id, p in known.items()],
+    )
+    out.parent.mkdir(parents=True, exist_ok=True)
+    made = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(header["started"]))
+    out.write_text(PAGE.render(machine=machine, commit=commit, made=made, sections=sections, peers=peers))

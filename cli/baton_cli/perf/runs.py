@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run: a fresh directory with a plan, the processes, their results."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from .peers import BUILD, Peer
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one run measures, apart from who is measured. Field names are those of the runner's Plan (perf/runner/peer.hpp)."""
+
+    bytes: int = 64
+    message: str = "bytes"
+    publishers: int = 1
+    subscribers: int = 1
+    messages: int = 100
+    rate: float = 30
+    spin: bool = False
+    read_all: bool = False
+    round_trip: bool = False
+    one_process: bool = False
+    varying: bool = False
+    depth: int = 10
+    reliable: bool = True
+    pinned: bool = False  # publishers on the first CPU, subscribers on the others
+    connect_in_order: bool = False  # each subscriber starts when the one before it is ready
+    isolation: str = "host"  # host, container (all in one), containers (each its own)
+    load: float = 0  # share of every CPU that busy processes use beside
+    count_copies: bool = False
+    timeline: bool = False  # sample every process's CPU time during the run
+    settings: dict = field(default_factory=dict, hash=False)
+
+    def label(self) -> str:
+        return f"{size_text(self.bytes)} {self.publishers}p{self.subscribers}s"
+
+
+PLAN_FIELDS = (
+    "bytes message publishers subscribers messages rate spin read_all round_trip one_process varying depth reliable settings"
+).split()
+
+
+def size_text(bytes: int) -> str:
+    for unit, size in (("MB", 1 << 20), ("KB", 1 << 10)):
+        if bytes >= size:
+            return f"{bytes / size:.3g} {unit}"
+    return f"{bytes} B"
+
+
+class RunFailed(Exception):
+    """A run gave no result; says why."""
+
+
+def cpus() -> list[int]:
+    return sorted(os.sched_getaffinity(0))
+
+
+def perform(peer: Peer, variant: str, cell: Cell, timeout: float | None = None) -> dict:
+    """Runs all processes to their end and returns what they reported, or raises RunFailed."""
+    with tempfile.TemporaryDirectory(prefix="baton-perf-") as directory:
+        plan = {key: value for key, value in asdict(cell).items() if key in PLAN_FIELDS}
+        plan |= {"variant": variant, "directory": directory}
+        Path(directory, "plan.json").write_text(json.dumps(plan))
+        if timeout is None:
+            timeout = 150 + 2 * (cell.messages / cell.rate if cell.rate > 0 else cell.messages * 0.02)
+        started = time.time()
+        timeline = Timeline() if cell.timeline else None
+        with _Load(cell.load):
+            _run_processes(peer, cell, directory, timeout, timeline)
+        processes = [json.loads(file.read_text()) for file in sorted(Path(directory).glob("*_*.json"))]
+        if not processes:
+            raise RunFailed("no process wrote a result")
+        result = {"started": started, "seconds": time.time() - started, "processes": processes}
+        if timeline is not None:
+            result["timeline"] = timeline.rows
+        return result
+
+
+class Timeline:
+    """CPU time of every process over wall time, for LOT's activity plots: ns as the scheduler counts them, every 100 ms."""
+
+    PERIOD = 0.1
+
+    def __init__(self):
+        self.begin = time.monotonic()
+        self.rows: list[dict] = []
+
+    def sample(self, processes: list[subprocess.Popen]) -> None:
+        now = time.monotonic() - self.begin
+        if self.rows and now - self.rows[-1]["t"] < self.PERIOD:
+            return
+        self.rows.append({"t": round(now, 4), "cpu_ns": [_cpu_ns(process.pid) for process in processes]})
+
+
+def _cpu_ns(pid: int) -> int:
+    """Of all threads of a process that runs (/proc/<pid>/task/*/schedstat); 0 when it has ended."""
+    total = 0
+    for task in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        try:
+            total += int(task.read_text().split()[0])
+        except (OSError, IndexError, ValueError):
+            pass  # it ended just now
+    return total
+
+
+def _run_processes(peer: Peer, cell: Cell, directory: str, timeout: float, timeline: Timeline | None) -> None:
+    environment = os.environ.copy()
+    if cell.count_copies:
+        environment["LD_PRELOAD"] = str(BUILD / "lib" / "libbaton_perf_copies.so")
+        environment["BATON_PERF_COPY_BYTES"] = str(max(256, cell.bytes // 2))
+    log = open(Path(directory, "log"), "w+")
+    processes: list[subprocess.Popen] = []
+
+    def start(role: str, index: int, where: list[int]) -> None:
+        command = [str(peer.program), "--plan", f"{directory}/plan.json", "--role", role, "--index", str(index)]
+        if where:
+            command += ["--cpus", ",".join(map(str, where))]
+        processes.append(
+            subprocess.Popen(
+                _isolated(command, cell.isolation, directory),
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                env=environment,
+                start_new_session=True,
+            )
+        )
+
+    all_cpus = cpus()
+    first = all_cpus[:1] if cell.pinned else []
+    others = (all_cpus[1:] or all_cpus) if cell.pinned else []
+    end = time.monotonic() + timeout
+    try:
+        if cell.one_process:
+            start("both", 0, [])
+        else:
+            for index in range(cell.publishers if cell.connect_in_order else 0):
+                start("publisher", index, first)
+            for index in range(cell.subscribers):
+                start("subscriber", index, others)
+                if cell.connect_in_order:
+                    _wait_ready(Path(directory, "sync"), index + 1, end, processes)
+            for index in range(0 if cell.connect_in_order else cell.publishers):
+                start("publisher", index, first)
+        waiting = list(processes)
+        while waiting:
+            if timeline is not None:
+                timeline.sample(processes)
+            for process in list(waiting):
+                if process.poll() is not None:
+                    waiting.remove(process)
+                    if process.returncode != 0:
+                        raise RunFailed(_last_words(log) or f"a process ended with {process.returncode}")
+            if time.monotonic() > end:
+                raise RunFailed(f"did not finish in {timeout:.0f} s; {_last_words(log)}")
+            time.sleep(0.01)
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                try:
+                    os.killpg(process.pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            process.wait()
+        log.close()
+
+
+def _wait_ready(sync: Path, count: int, end: float, processes: list[subprocess.Popen]) -> None:
+    """Until `count` subscribers have said that they are ready (the first word of the runner's sync page)."""
+    while time.monotonic() < end and all(process.poll() is None for process in processes):
+        if sync.exists() and int.from_bytes(sync.read_bytes()[:4], "little") >= count:
+            return
+        time.sleep(0.005)
+
+
+def _last_words(log) -> str:
+    log.flush()
+    text = Path(log.name).read_text(errors="replace").strip()
+    return " | ".join(text.splitlines()[-3:])[-500:]
+
+
+def _isolated(command: list[str], isolation: str, directory: str) -> list[str]:
+    """Container-like: own mount, IPC, network, PID and UTS namespaces; only the file system with the run's directory is shared."""
+    if isolation == "host":
+        return command
+    unshare = ["unshare", "--mount", "--ipc", "--net", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    if os.geteuid() != 0:
+        unshare += ["--user", "--map-root-user"]
+    prepare = 'mount -t tmpfs tmpfs /dev/shm && ip link set lo up 2>/dev/null; exec "$@"'
+    return [*unshare, "sh", "-c", prepare, "sh", *command]
+
+
+class _Load:
+    """Busy processes beside the run: one per CPU, each busy for `share` of every 10 ms."""
+
+    def __init__(self, share: float):
+        self.share = share
+        self.processes: list[subprocess.Popen] = []
+
+    def __enter__(self):
+        if self.share > 0:
+            program = (
+                "import time\n"
+                f"share = {self.share!r}\n"
+                "while True:\n"
+                "    end = time.perf_counter() + 0.01 * share\n"
+                "    while time.perf_counter() < end: pass\n"
+                "    if share < 1: time.sleep(0.01 * (1 - share))\n"
+            )
+            self.processes = [subprocess.Popen(["python3", "-c", program]) for _ in cpus()]
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+
+def scaled(cell: Cell, **changes) -> Cell:
+    return replace(cell, **changes)
+
+
+def have_unshare() -> bool:
+    """Whether this user may make namespaces."""
+    if shutil.which("unshare") is None:
+        return False
+    return subprocess.run(_isolated(["true"], "containers", "/"), capture_output=True, check=False).returncode == 0

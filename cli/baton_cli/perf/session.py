@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs experiments: rounds over cells over peers, a progress bar, and a recording that survives Ctrl-C."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from .figures import metric
+from .peers import Peer
+from .recording import Writer
+from .runs import Cell, RunFailed, perform
+
+
+@dataclass(frozen=True)
+class Job:
+    experiment: str
+    peer: Peer
+    variant: str
+    round: int
+    cell: Cell
+
+    def name(self) -> str:
+        return self.peer.id if len(self.peer.variants) == 1 else f"{self.peer.id}:{self.variant}"
+
+
+def possible(peer: Peer, variant: str, cell: Cell) -> bool:
+    """False for what this peer does not do at all (it is left out of tables, not counted as a failure)."""
+    if cell.spin and not peer.can_spin:
+        return False
+    return cell.subscribers <= peer.most_subscribers and cell.bytes <= peer.largest
+
+
+def schedule(experiment: str, cells: list[Cell], peers: list[tuple[Peer, str]], rounds: int) -> list[Job]:
+    """Round by round; within a round cell by cell, the peers of a cell next to each other, in an order that rotates."""
+    jobs: list[Job] = []
+    for round in range(rounds):
+        for number, cell in enumerate(cells):
+            shift = (round + number) % max(1, len(peers))
+            for peer, variant in peers[shift:] + peers[:shift]:
+                if possible(peer, variant, cell):
+                    jobs.append(Job(experiment, peer, variant, round, cell))
+    return jobs
+
+
+def run(jobs: list[Job], path: Path, console: Console) -> int:
+    """Performs the jobs and records them; returns how many failed. Ctrl-C ends early and keeps what was measured."""
+    writer = Writer(path, list({job.peer.id: job.peer for job in jobs}.values()))
+    failures: dict[str, int] = {}
+    progress = Progress(
+        TextColumn("{task.description}", justify="left"),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=console,
+    )
+    with progress:
+        task = progress.add_task("", total=len(jobs))
+        try:
+            for job in jobs:
+                progress.update(task, description=f"{job.experiment}  {job.name()}  {job.cell.label()}"[:60].ljust(40))
+                try:
+                    result = perform(job.peer, job.variant, job.cell)
+                except RunFailed as problem:
+                    result = {"error": str(problem)}
+                    key = f"{job.name()} {job.cell.label()}"
+                    if key not in failures:
+                        console.print(f"[yellow]{key} failed:[/] {problem}", highlight=False)
+                    failures[key] = failures.get(key, 0) + 1
+                writer.add(job.experiment, job.peer, job.variant, job.round, job.cell, result)
+                progress.advance(task)
+        except KeyboardInterrupt:
+            console.print("[yellow]interrupted; what was measured is kept[/]")
+    return sum(failures.values())
+
+
+def usable(run: dict) -> bool:
+    return metric(run, "hand_over") is not None

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables on the terminal."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+
+import numpy
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from . import figures
+from .runs import Cell
+
+
+def name_of(run: dict) -> str:
+    return run["peer"] if run["variant"] in ("", "loan", "stream") else f"{run['peer']}:{run['variant']}"
+
+
+def cell_of(run: dict) -> Cell:
+    return Cell(**run["cell"])
+
+
+def describe(cell: Cell) -> str:
+    """What tells this cell from another with the same size and ends."""
+    words = [cell.label()]
+    if cell.message not in ("bytes", "Image"):
+        words.append(cell.message)
+    words += [word for word, said in (("varying", cell.varying), ("pinned", cell.pinned), ("spin", cell.spin)) if said]
+    if cell.connect_in_order:
+        words.append("in order")
+    if cell.isolation != "host":
+        words.append(cell.isolation)
+    if cell.load:
+        words.append(f"load {cell.load:.0%}")
+    return " ".join(words)
+
+
+def grouped(runs: list[dict]) -> dict[str, dict[str, list[dict]]]:
+    """cell -> peer -> its runs, in the order of the recording with Baton first."""
+    out: dict[str, dict[str, list[dict]]] = {}
+    for run in runs:
+        out.setdefault(describe(cell_of(run)), {}).setdefault(name_of(run), []).append(run)
+    return {
+        cell: dict(sorted(peers.items(), key=lambda p: not p[0].startswith("baton"))) for cell, peers in out.items()
+    }
+
+
+def micros(ns: float) -> str:
+    us = ns / 1000
+    return f"{us:.2f}" if us < 10 else f"{us:.1f}" if us < 1000 else f"{us:.0f}"
+
+
+def summary_rows(runs: list[dict], clock: str) -> list[dict]:
+    """One row per cell and peer: latency in ns, loss, cost. A row with `error` has nothing else."""
+    rows = []
+    for cell, peers in grouped(runs).items():
+        for peer, its in peers.items():
+            good = [run for run in its if figures.metric(run, "hand_over") is not None]
+            row: dict = {"cell": cell, "peer": peer}
+            if not good:
+                row["error"] = next((run["error"] for run in its if "error" in run), "received nothing")
+            else:
+                values = numpy.concatenate([figures.column(run, clock) for run in good])
+                row |= figures.summary(values)
+                row["lost"] = sum(figures.lost(run) for run in good)
+                row["expected"] = sum(figures.sent(run) * len(figures.subscribers(run)) for run in good)
+                row["torn"] = sum(s["torn"] for run in good for s in figures.subscribers(run))
+                for key in ("cpu", "faults", "switches"):
+                    row[key] = float(numpy.median([figures.METRICS[key](run) for run in good]))
+                row["rss_mb"] = float(numpy.median([figures.usage(run, "rss_kb") for run in good])) / 1024
+                row["failed"] = len(its) - len(good)
+            rows.append(row)
+    return rows
+
+
+CLOCK_NAMES = {
+    "hand_over_ns": "hand-over: payload written until first byte seen",
+    "fill_ns": "with fill: before the payload is written until first byte seen",
+    "construct_ns": "with construction: before the message is made until first byte seen",
+    "with_read_ns": "payload written until every byte was read",
+    "round_trip_ns": "there and back",
+}
+
+
+def print_summary(console: Console, runs: list[dict], clock: str) -> None:
+    rows = summary_rows(runs, clock)
+    processes = (
+        "threads of one process" if runs and runs[0]["cell"].get("one_process") else "every end a process of its own"
+    )
+    by_cell = defaultdict(list)
+    for row in rows:
+        by_cell[row["cell"]].append(row)
+    for cell, its in by_cell.items():
+        table = Table(
+            title=f"{cell}  [dim](us, {CLOCK_NAMES[clock]}; {processes})[/]", box=box.SIMPLE_HEAD, title_justify="left"
+        )
+        table.add_column("peer")
+        for title in ("min", "p50", "p90", "p99", "max", "lost", "cpu us/msg", "faults/msg", "switches/msg", "RSS MB"):
+            table.add_column(title, justify="right")
+        for row in its:
+            if "error" in row:
+                table.add_row(row["peer"], f"[yellow]{row['error'][:60]}[/]")
+                continue
+            lost = f"{row['lost']}/{row['expected']}" if row["lost"] else "0"
+            table.add_row(
+                f"[bold]{row['peer']}[/]" if row["peer"] == "baton" else row["peer"],
+                *(micros(row[key]) for key in ("min", "p50", "p90", "p99", "max")),
+                lost + (f" [red]torn {row['torn']}[/]" if row["torn"] else ""),
+                f"{row['cpu']:.0f}",
+                f"{row['faults']:.1f}",
+                f"{row['switches']:.1f}",
+                f"{row['rss_mb']:.0f}",
+            )
+        console.print(table)
+
+
+def copies_rows(runs: list[dict]) -> list[dict]:
+    rows = []
+    for cell, peers in grouped(runs).items():
+        for peer, its in peers.items():
+            good = [run for run in its if figures.metric(run, "hand_over") is not None]
+            if not good:
+                rows.append({"cell": cell, "peer": peer, "error": next((r["error"] for r in its if "error" in r), "")})
+                continue
+            there, here = figures.copies_per_message(good[0])
+            subscribers = len(figures.subscribers(good[0]))
+            rows.append(
+                {
+                    "cell": cell,
+                    "peer": peer,
+                    "publisher": there,
+                    "subscriber": here,
+                    "total": there + here * subscribers,
+                }
+            )
+    return rows
+
+
+def print_copies(console: Console, runs: list[dict]) -> None:
+    table = Table(box=box.SIMPLE_HEAD, title="copies of the payload per message", title_justify="left")
+    table.add_column("cell")
+    table.add_column("peer")
+    for title in ("publisher", "each subscriber", "in total"):
+        table.add_column(title, justify="right")
+    for row in copies_rows(runs):
+        if "error" in row:
+            table.add_row(row["cell"], row["peer"], f"[yellow]{row['error'][:50]}[/]")
+        else:
+            table.add_row(row["cell"], row["peer"], *(f"{row[k]:.2f}" for k in ("publisher", "subscriber", "total")))
+    console.print(table)
+
+
+def as_json(runs: list[dict], clock: str) -> str:
+    return json.dumps(summary_rows(runs, clock), indent=1)

@@ -28,8 +28,16 @@ struct Plan {
   bool read_all = false;           ///< the subscriber reads every byte
   bool round_trip = false;         ///< subscriber 0 sends back; one publisher, one subscriber
   bool one_process = false;        ///< all ends are threads of one process
-  unsigned depth = 10;             ///< queue depth, KEEP_LAST
+  unsigned depth = 10;             ///< queue depth, KEEP_LAST; 0: KEEP_ALL
   bool reliable = true;
+  bool transient = false;          ///< transient local
+  // performance_test's way (live.cpp): no schedule of a fixed length, one report a second.
+  bool live = false;
+  double max_runtime = 0;          ///< seconds; 0: until a signal
+  double ignore = 0;               ///< seconds at the start that are not reported
+  int expected_publishers = -1, expected_subscribers = -1;  ///< waits for so many; -1: does not wait
+  double matched_timeout = 30;     ///< seconds
+  int domain = 0;
   std::map<std::string, std::string> settings;  ///< peer-specific, from the command line
 };
 
@@ -63,6 +71,8 @@ class PublisherEnd {
   virtual std::byte* begin(std::size_t bytes) = 0;
   /// Sends what begin() gave. Includes serialization. May throw.
   virtual void publish(std::size_t bytes) = 0;
+  /// Subscribers that are connected now; -1: the peer does not know.
+  virtual int matched() { return -1; }
 };
 
 class SubscriberEnd {
@@ -71,12 +81,15 @@ class SubscriberEnd {
   /// Delivers what has come, waiting at most `timeout` for the first; 0: only looks. A peer that calls back on a thread of its own
   /// waits here and delivers there.
   virtual void receive(std::chrono::nanoseconds timeout) = 0;
+  /// Publishers that are connected now; -1: the peer does not know.
+  virtual int matched() { return -1; }
 };
 
 struct PeerInfo {
   std::string name, version, how;     ///< `how`: one line on what was chosen for it (wait primitive, settings)
   std::vector<std::string> variants;  ///< at least one
   bool can_spin = false;
+  bool has_qos = false;               ///< honours reliable, KEEP_ALL and transient
   std::size_t largest = SIZE_MAX;     ///< payloads beyond are not tried
   unsigned most_subscribers = 64;
 };

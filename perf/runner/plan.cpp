@@ -31,6 +31,14 @@ Plan read_plan(const std::string& path) {
     get("one_process", plan.one_process);
     get("depth", plan.depth);
     get("reliable", plan.reliable);
+    get("transient", plan.transient);
+    get("live", plan.live);
+    get("max_runtime", plan.max_runtime);
+    get("ignore", plan.ignore);
+    get("expected_publishers", plan.expected_publishers);
+    get("expected_subscribers", plan.expected_subscribers);
+    get("matched_timeout", plan.matched_timeout);
+    get("domain", plan.domain);
     get("settings", plan.settings);
     if (plan.bytes < kSmallestPayload) throw std::runtime_error("a payload has at least 64 bytes, for the time stamps");
     return plan;
@@ -45,6 +53,7 @@ nlohmann::json describe(const PeerInfo& info) {
                         {"how", info.how},
                         {"variants", info.variants},
                         {"can_spin", info.can_spin},
+                        {"has_qos", info.has_qos},
                         {"most_subscribers", info.most_subscribers}};
   if (info.largest != SIZE_MAX) out["largest"] = info.largest;
   return out;

@@ -13,6 +13,7 @@
 
 #include "baton/os/clock.hpp"
 #include "baton/os/process.hpp"
+#include "live.hpp"
 #include "peer.hpp"
 #include "plan.hpp"
 #include "sync.hpp"
@@ -371,6 +372,10 @@ int run(int argc, char** argv) {
   }
   if (!cpus.empty()) os::stay_on_cpus(cpus).or_throw();
   const Plan plan = read_plan(plan_path);
+  if (plan.live) {
+    run_live(plan);
+    return 0;
+  }
   SyncPage& sync = map_sync_page(plan.directory);
   try {
     if (role == "both") {

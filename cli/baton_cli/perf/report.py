@@ -362,7 +362,7 @@ def timeline(view: View) -> list[str]:
         rows = runs[0]["timeline"]
         t = numpy.array([row["t"] for row in rows])
         cpu = numpy.array([sum(row["cpu_ns"]) for row in rows], dtype=float)
-        steps = numpy.maximum(numpy.diff(cpu) / 1e7 / numpy.maximum(numpy.diff(t), 1e-6) / 100, 0)  # % of one CPU
+        steps = numpy.maximum(numpy.diff(cpu) / 1e7 / numpy.maximum(numpy.diff(t), 1e-6), 0)  # % of one CPU
         figure, axis = plt.subplots(figsize=(7.2, 1.6))
         axis.fill_between(t[1:], steps, step="pre", color=view.color(name), alpha=0.7, lw=0)
         axis.set_ylabel("% of a CPU")

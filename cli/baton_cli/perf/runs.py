@@ -39,7 +39,7 @@ class Cell:
     load: float = 0  # share of every CPU that busy processes use beside
     count_copies: bool = False
     timeline: bool = False  # sample every process's CPU time during the run
-    settings: dict = field(default_factory=dict, hash=False)
+    settings: dict = field(default_factory=dict, hash=False, compare=False)
 
     def label(self) -> str:
         return f"{size_text(self.bytes)} {self.publishers}p{self.subscribers}s"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import click
@@ -35,9 +36,56 @@ class Size(click.ParamType):
         return bytes
 
 
-@click.group()
-def command() -> None:
+@click.group(invoke_without_command=True, options_metavar="[OPTIONS of performance_test]")
+@click.option(
+    "-o", "--output", type=click.Choice(["stdout", "csv", "json", "none"]), default="stdout", show_default=True
+)
+@click.option(
+    "-l", "--csv-logfile", type=click.Path(dir_okay=False, path_type=Path), help="Also write the original's CSV there."
+)
+@click.option("--json-logfile", type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "-r", "--rate", type=click.FloatRange(0), default=1000.0, show_default=True, help="Hz; 0: without a pause."
+)
+@click.option(
+    "-c", "--communication", default="baton", show_default=True, help="Peer or peer:variant; see `baton perf peers`."
+)
+@click.option("-t", "--topic", default="test_topic", show_default=True)
+@click.option("-m", "--msg", default="Array1k", show_default=True, help="Message type; see --msg-list.")
+@click.option("--msg-list", is_flag=True, help="List message types and exit.")
+@click.option("--dds-domain_id", type=click.IntRange(0), default=0, show_default=True, help="The domain, of Baton too.")
+@click.option("--reliable", is_flag=True)
+@click.option("--transient", is_flag=True)
+@click.option("--keep-last", is_flag=True, help="Default: KEEP_ALL.")
+@click.option("--history-depth", type=click.IntRange(1), default=1000, show_default=True)
+@click.option("--disable-async", is_flag=True, help="Fast DDS: publish synchronously. Everybody else always does.")
+@click.option("--max-runtime", type=click.FloatRange(0), default=0.0, show_default=True, help="Seconds; 0: endless.")
+@click.option("-p", "--num-pub-threads", type=click.IntRange(0, 64), default=1, show_default=True)
+@click.option("-s", "--num-sub-threads", type=click.IntRange(0, 64), default=1, show_default=True)
+@click.option("--check-memory", is_flag=True, help="Not available here; see the error for what is.")
+@click.option("--use-rt-prio", type=click.IntRange(0, 99), default=0, help="SCHED_FIFO priority of all threads.")
+@click.option("--use-rt-cpus", type=int, default=0, help="Mask of CPUs to stay on.")
+@click.option("--with-security", is_flag=True, help="Not available here.")
+@click.option("--roundtrip-mode", type=click.Choice(["None", "Main", "Relay"]), default="None", show_default=True)
+@click.option(
+    "--ignore",
+    type=click.FloatRange(0),
+    default=0.0,
+    show_default=True,
+    help="Seconds of warm-up that are not printed.",
+)
+@click.option("--expected-num-pubs", type=click.IntRange(0))
+@click.option("--expected-num-subs", type=click.IntRange(0))
+@click.option("--wait-for-matched-timeout", type=click.FloatRange(0), default=30.0, show_default=True)
+@click.option("--zero-copy", is_flag=True, help="Publish loans. Without it Baton publishes ordinary objects: one copy.")
+@click.option("--unbounded-msg-size", type=Size(), default=None)
+@click.pass_context
+def command(ctx: click.Context, **options) -> None:
     """Measure Baton and what its users would pick instead.
+
+    Without a verb it speaks the vocabulary of performance_test: `baton perf --zero-copy --reliable --keep-last -m Array4m -r 100`
+    runs publisher and subscriber as threads of one process and prints the original's tables every second. -p 0 or -s 0 in
+    two terminals makes them two processes.
 
     \b
     baton perf peers                       what can be measured here
@@ -46,6 +94,44 @@ def command() -> None:
     baton perf report out/perf/*.gz        tables and plots of recordings, one HTML page
     baton perf accept                      every performance criterion, PASS or FAIL
     """
+    if ctx.invoked_subcommand is not None:
+        given = [name for name in options if ctx.get_parameter_source(name) != click.core.ParameterSource.DEFAULT]
+        if given:
+            raise click.UsageError(f"--{given[0].replace('_', '-')} does not belong before '{ctx.invoked_subcommand}'")
+        return
+    if len(sys.argv) <= 2 and ctx.get_parameter_source("msg") == click.core.ParameterSource.DEFAULT:
+        click.echo(ctx.get_help())
+        return
+    _performance_test(options)
+
+
+def _performance_test(options: dict) -> None:
+    from ..perf import performance_test
+
+    if options["msg_list"]:
+        click.echo("\n".join(performance_test.MESSAGES))
+        return
+    if options["with_security"]:
+        raise click.ClickException("Baton has no encryption: access is by the permissions of the domain's directory")
+    if options["check_memory"]:
+        raise click.ClickException(
+            "--check-memory is not available; `make test` counts allocations in the steady state instead"
+        )
+    if options["roundtrip_mode"] != "None":
+        raise click.ClickException("round trips are measured by `baton perf run --round-trip`, which starts both ends")
+    if options["num_pub_threads"] == 0 and options["num_sub_threads"] == 0:
+        raise click.ClickException("no publisher and no subscriber: give -p or -s at least 1")
+    chosen = peer_list.choose([options["communication"]])
+    peer, variant = chosen[0]
+    if peer.id == "baton" and ":" not in options["communication"]:
+        variant = "loan" if options["zero_copy"] else "copy"
+    elif options["zero_copy"] and peer.id != "baton":
+        raise click.ClickException(
+            f"--zero-copy: choose the variant by name: {', '.join(f'{peer.id}:{v}' for v in peer.variants)}"
+        )
+    if options["disable_async"] and peer.id == "fastdds":
+        raise click.ClickException("Fast DDS is always used synchronously here")
+    sys.exit(performance_test.run(peer, variant, options))
 
 
 @command.command()
@@ -164,3 +250,38 @@ def report(recordings, out) -> None:
 
     write_report([(path, Recording.load(path)) for path in recordings], out)
     click.echo(f"{out}: {out.stat().st_size / 1e6:.1f} MB, self-contained")
+
+
+@command.command()
+@click.argument("ids", nargs=-1, metavar="CRITERION...")
+@click.option(
+    "--rounds", type=click.IntRange(6), default=10, show_default=True, help="Fewer than six give no 95 % interval."
+)
+@click.option("--quick", is_flag=True, help="The quick cells of comparisons with every peer.")
+@click.option("--all", "every", is_flag=True, help="Also show passing rows of comparisons with every peer.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="Recording; default out/perf/accept.jsonl.gz")
+def accept(ids, rounds, quick, every, out) -> None:
+    """Judge every performance criterion of perf/criteria.toml, or those named (also by prefix).
+
+    Exit status: 0 all passed, 1 one failed or could not be measured.
+    """
+    from ..perf import accept as judge
+    from ..perf import session
+    from ..perf.recording import Recording
+
+    criteria = judge.load()
+    if ids:
+        for id in ids:
+            if not any(c["id"].startswith(id) for c in criteria):
+                raise click.ClickException(f"no criterion '{id}'; there are: {', '.join(c['id'] for c in criteria)}")
+        criteria = [c for c in criteria if any(c["id"].startswith(id) for id in ids)]
+    console = Console()
+    profile = "quick" if quick else "full"
+    rows = [row for c in criteria if c["kind"] == "program" for row in judge.run_program(c, console)]
+    jobs = judge.plan(criteria, rounds, profile)
+    path = _out(out, "accept")
+    if jobs:
+        session.run(jobs, path, console)
+        rows += judge.judge(criteria, judge.Measured(Recording.load(path)), profile)
+    judge.show(rows, console, brief=not every)
+    sys.exit(0 if rows and all(row.passed for row in rows) else 1)

@@ -103,12 +103,15 @@ auto payload(const T& message) -> decltype(message.stamp.size(), Bytes()) {
 }
 
 QoS qos_of(const Plan& plan) {
-  QoS qos(plan.depth);
+  QoS qos(std::max(1U, plan.depth));
+  if (plan.depth == 0) qos.keep_all();
   if (!plan.reliable) qos.best_effort();
+  if (plan.transient) qos.transient_local();
   return qos;
 }
 
-NodeOptions options_of(const Plan& plan) { return NodeOptions{0, plan.directory, {}}; }
+/// Live runs meet others in the domain's usual place; the rest keeps to itself.
+NodeOptions options_of(const Plan& plan) { return NodeOptions{plan.domain, plan.live ? std::string() : plan.directory, {}}; }
 
 template <class T>
 class BatonPublisher : public PublisherEnd {
@@ -121,11 +124,32 @@ class BatonPublisher : public PublisherEnd {
     return const_cast<std::byte*>(payload(*loan_).data);
   }
   void publish(std::size_t) override { publisher_.publish(std::move(loan_)); }
+  int matched() override { return static_cast<int>(publisher_.matched()); }
 
  private:
   Node node_;
   Publisher<T> publisher_;
   Loan<T> loan_;
+};
+
+/// As a program that knows nothing of loans: an ordinary object, copied into shared memory once by publish().
+template <class T>
+class CopyingPublisher : public PublisherEnd {
+ public:
+  CopyingPublisher(const Plan& plan, unsigned index)
+      : node_("perf_publisher_" + std::to_string(index), options_of(plan)), publisher_(node_.advertise<T>(plan.topic, qos_of(plan))) {}
+  std::byte* begin(std::size_t bytes) override {
+    message_ = std::make_unique<T>();
+    prepare(*message_, bytes);
+    return const_cast<std::byte*>(payload(*message_).data);
+  }
+  void publish(std::size_t) override { publisher_.publish(*message_); }
+  int matched() override { return static_cast<int>(publisher_.matched()); }
+
+ private:
+  Node node_;
+  Publisher<T> publisher_;
+  std::unique_ptr<T> message_;
 };
 
 template <class T>
@@ -149,6 +173,7 @@ class BatonSubscriber : public SubscriberEnd {
       receiver_.message(bytes.data, bytes.size);
     }
   }
+  int matched() override { return static_cast<int>(subscription_.matched()); }
 
  private:
   Receiver& receiver_;
@@ -179,14 +204,17 @@ auto for_type(const std::string& name, With&& with) {
 }  // namespace
 
 PeerInfo peer_info() {
-  PeerInfo info{"Baton", BATON_VERSION_STRING, "loans of real message types, wait set (futex) or polling take()", {"loan"}};
+  PeerInfo info{"Baton", BATON_VERSION_STRING, "loans of real message types, wait set (futex) or polling take()", {"loan", "copy"}};
+  info.has_qos = true;
   info.can_spin = true;
   return info;
 }
 
 std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned index) {
   return for_type(plan.message, [&](auto* type) -> std::unique_ptr<PublisherEnd> {
-    return std::make_unique<BatonPublisher<std::remove_pointer_t<decltype(type)>>>(plan, index);
+    using T = std::remove_pointer_t<decltype(type)>;
+    if (plan.variant == "copy") return std::make_unique<CopyingPublisher<T>>(plan, index);
+    return std::make_unique<BatonPublisher<T>>(plan, index);
   });
 }
 std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned index, Receiver& receiver) {

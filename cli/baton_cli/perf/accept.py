@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baton perf accept`: every criterion of perf/criteria.toml, interleaved, with ratio, 95 % interval and verdict."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tomllib
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from . import figures, peers, session, tables
+from .experiments import EXPERIMENTS
+from .peers import CHECKOUT, Peer
+from .recording import Recording
+from .runs import Cell
+
+CRITERIA = CHECKOUT / "perf" / "criteria.toml"
+CELL_FIELDS = {f.name for f in fields(Cell)}
+KINDS = {
+    "ratio": {"metric", "cell", "a", "b", "bar"},
+    "difference": {"metric", "cell", "a", "b", "bar"},
+    "value": {"metric", "cell", "a", "bar"},
+    "peers": {"metric", "experiment"},
+    "program": {"program"},
+}
+OPTIONAL = {"id", "source", "kind", "bar", "smallest", "not_worse", "peers", "arguments"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One verdict. `passed` is None where nothing could be measured; that is no pass."""
+
+    criterion: str
+    what: str
+    value: figures.Interval | None
+    unit: str
+    bar: str
+    passed: bool | None
+    detail: str = ""
+
+
+def load(path: Path = CRITERIA) -> list[dict]:
+    """The criteria, checked: an unknown key or kind is an error, so that no line of the file is without effect."""
+    try:
+        criteria = tomllib.loads(path.read_text())["criterion"]
+    except (OSError, tomllib.TOMLDecodeError, KeyError) as problem:
+        raise click.ClickException(f"{path}: {problem}") from problem
+    for c in criteria:
+        name = c.get("id", "?")
+        if c.get("kind") not in KINDS:
+            raise click.ClickException(
+                f"{path}: criterion '{name}' has kind '{c.get('kind')}', not one of {', '.join(KINDS)}"
+            )
+        wanted = KINDS[c["kind"]]
+        if missing := wanted - c.keys():
+            raise click.ClickException(f"{path}: criterion '{name}' lacks {', '.join(sorted(missing))}")
+        if unknown := c.keys() - wanted - OPTIONAL:
+            raise click.ClickException(f"{path}: criterion '{name}' has unknown keys {', '.join(sorted(unknown))}")
+        if "metric" in c and c["metric"] not in figures.METRICS:
+            raise click.ClickException(f"{path}: criterion '{name}': no metric '{c['metric']}'")
+        for key in ("cell", "a", "b"):
+            if unknown := c.get(key, {}).keys() - CELL_FIELDS - {"peer"}:
+                raise click.ClickException(
+                    f"{path}: criterion '{name}': {key} has unknown fields {', '.join(sorted(unknown))}"
+                )
+        if c["kind"] == "peers" and c["experiment"] not in EXPERIMENTS:
+            raise click.ClickException(f"{path}: criterion '{name}': no experiment '{c['experiment']}'")
+        if c["kind"] == "peers" and not c.get("not_worse") and "bar" not in c:
+            raise click.ClickException(f"{path}: criterion '{name}' needs bar or not_worse")
+    return criteria
+
+
+def _side(criterion: dict, key: str) -> tuple[str, Cell]:
+    values = {**criterion["cell"], **criterion[key]}
+    return values.pop("peer"), Cell(**values)
+
+
+def _find(name: str) -> tuple[Peer, str] | None:
+    """The first variant of a peer, or the named one; None if it is not built here."""
+    try:
+        return peers.choose([name])[0]
+    except click.ClickException:
+        return None
+
+
+def plan(criteria: list[dict], rounds: int, profile: str) -> list[session.Job]:
+    """All runs of all criteria, round by round; a run that two criteria need is made once."""
+    jobs: dict[tuple, session.Job] = {}
+    for round in range(rounds):
+        for c in criteria:
+            if c["kind"] == "peers":
+                others = peers.choose(c.get("peers", ["all"]))
+                for job in session.schedule(c["experiment"], EXPERIMENTS[c["experiment"]].cells(profile), others, 1):
+                    job = replace(job, round=round)
+                    if job.peer.id != "bare":
+                        jobs.setdefault((round, job.name(), job.cell), job)
+            elif c["kind"] != "program":
+                for key in ("a", "b") if "b" in c else ("a",):
+                    name, cell = _side(c, key)
+                    if found := _find(name):
+                        job = session.Job(c["id"], *found, round, cell)
+                        jobs.setdefault((round, job.name(), cell), job)
+    return list(jobs.values())
+
+
+class Measured:
+    """Figures of a recording by (round, peer:variant, cell)."""
+
+    def __init__(self, recording: Recording):
+        self.runs: dict[tuple, dict] = {}
+        for run in recording.runs:
+            self.runs[(run["round"], run["peer"], run["variant"], Cell(**run["cell"]))] = run
+        self.rounds = sorted({run["round"] for run in recording.runs})
+
+    def figure(self, found: tuple[Peer, str] | None, cell: Cell, metric: str, round: int) -> float | None:
+        if found is None:
+            return None
+        run = self.runs.get((round, found[0].id, found[1], cell))
+        return None if run is None else figures.metric(run, metric)
+
+    def error(self, found: tuple[Peer, str], cell: Cell) -> str:
+        for round in self.rounds:
+            run = self.runs.get((round, found[0].id, found[1], cell))
+            if run and "error" in run:
+                return run["error"][:100]
+        return "not measured"
+
+
+def _compared(measured: Measured, a, b, metric: str, kind: str) -> list[float]:
+    out = []
+    for round in measured.rounds:
+        x = measured.figure(*a, metric, round)
+        y = measured.figure(*b, metric, round) if b else 0.0
+        if x is None or y is None:
+            continue
+        # Metrics in ns become microseconds where they are not divided.
+        scale = 1000 if metric in ("gap",) or metric.startswith(("hand_over", "fill", "construct", "with_read")) else 1
+        if kind == "ratio":
+            if y != 0:
+                out.append(x / y)
+        elif kind == "difference":
+            out.append((x - y) / scale)
+        else:
+            out.append(x / scale)
+    return out
+
+
+def judge(criteria: list[dict], measured: Measured, profile: str) -> list[Row]:
+    rows: list[Row] = []
+    for c in criteria:
+        if c["kind"] in ("ratio", "difference", "value"):
+            name, cell = _side(c, "a")
+            a = (_find(name), cell)
+            b = None
+            if "b" in c:
+                other, other_cell = _side(c, "b")
+                b = (_find(other), other_cell)
+                if b[0] is None:
+                    rows.append(
+                        Row(c["id"], c["source"], None, "", "", None, f"peer {other} is not built here: make peers")
+                    )
+                    continue
+            values = _compared(measured, a, b, c["metric"], c["kind"])
+            unit = {"ratio": "x", "difference": " us"}.get(c["kind"], "")
+            if not values:
+                rows.append(Row(c["id"], c["source"], None, unit, f"{c['bar']}{unit}", None, measured.error(*(b or a))))
+                continue
+            interval = figures.median_interval(values)
+            rows.append(Row(c["id"], c["source"], interval, unit, f"{c['bar']:g}{unit}", interval.high <= c["bar"]))
+        elif c["kind"] == "peers":
+            rows += _judge_peers(c, measured, profile)
+    return rows
+
+
+def _judge_peers(c: dict, measured: Measured, profile: str) -> list[Row]:
+    rows = []
+    own = _find("baton")
+    for cell in EXPERIMENTS[c["experiment"]].cells(profile):
+        if cell.bytes < c.get("smallest", 0):
+            continue
+        for other in peers.choose(c.get("peers", ["all"])):
+            if other[0].id.startswith("baton") and other[1] == own[1] and other[0] is own[0] or other[0].id == "bare":
+                continue
+            if not session.possible(*other, cell):
+                continue
+            name = other[0].id if len(other[0].variants) == 1 else f"{other[0].id}:{other[1]}"
+            what = f"{tables.describe(cell)} / {name}"
+            if c.get("not_worse"):
+                rows.append(_not_worse(c, measured, own, other, cell, what))
+                continue
+            values = _compared(measured, (own, cell), (other, cell), c["metric"], "ratio")
+            if not values:
+                rows.append(Row(c["id"], what, None, "x", f"{c['bar']:g}x", None, measured.error(other, cell)))
+                continue
+            interval = figures.median_interval(values)
+            rows.append(Row(c["id"], what, interval, "x", f"{c['bar']:g}x", interval.high <= c["bar"]))
+    return rows
+
+
+def _not_worse(c: dict, measured: Measured, own, other, cell: Cell, what: str) -> Row:
+    """Passes unless the two intervals lie apart and ours above."""
+    mine = [v for r in measured.rounds if (v := measured.figure(own, cell, c["metric"], r)) is not None]
+    theirs = [v for r in measured.rounds if (v := measured.figure(other, cell, c["metric"], r)) is not None]
+    if not mine or not theirs:
+        return Row(c["id"], what, None, "", "", None, measured.error(other, cell))
+    a, b = figures.median_interval(mine), figures.median_interval(theirs)
+    ratio = figures.Interval(a.middle / b.middle, a.low / b.high, a.high / b.low, min(a.count, b.count))
+    return Row(c["id"], what, ratio, "x", "overlap", a.low <= b.high)
+
+
+def run_program(c: dict, console: Console) -> list[Row]:
+    """Runs a program and takes over its own verdicts."""
+    folder = peers.program_folder()
+    program = (folder or Path()) / c["program"]
+    if not program.is_file():
+        return [Row(c["id"], c["source"], None, "", "", None, f"{c['program']} is not built: make build")]
+    console.print(f"[dim]{c['program']} ...[/]")
+    done = subprocess.run([program, *c.get("arguments", [])], capture_output=True, text=True, check=False)
+    pattern = r"(PASS|FAIL)\s+(.+?)\s{2,}(\S+?)(x| us| s|%| MiB|) \[(\S+?), (\S+?)\]\s+bar <= (\S+.*?)\s+\((.*)\)"
+    rows = []
+    for line in done.stdout.splitlines():
+        if match := re.match(pattern, line):
+            verdict, what, middle, unit, low, high, bar, detail = match.groups()
+            interval = figures.Interval(float(middle), float(low), float(high), 0)
+            rows.append(Row(c["id"], what, interval, unit, bar, verdict == "PASS", detail))
+        elif line.startswith(("PASS", "FAIL")):
+            rows.append(Row(c["id"], line[4:].strip(), None, "", "", line.startswith("PASS")))
+    if not rows or done.returncode > 1:
+        rows.append(
+            Row(c["id"], c["source"], None, "", "", None, (done.stderr or "it printed no verdict").strip()[-200:])
+        )
+    return rows
+
+
+def show(rows: list[Row], console: Console, brief: bool) -> None:
+    """All rows, or with `brief` only those of a comparison with many peers that did not pass."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    table.add_column("criterion", no_wrap=True)
+    table.add_column("what")
+    table.add_column("median [95 %]", justify="right", no_wrap=True)
+    table.add_column("bar", justify="right", no_wrap=True)
+    hidden = 0
+    for row in rows:
+        if brief and row.passed and row.criterion.startswith("field"):
+            hidden += 1
+            continue
+        word = {True: "[green]PASS[/]", False: "[red]FAIL[/]", None: "[yellow]NONE[/]"}[row.passed]
+        value = f"{row.value}{row.unit}" if row.value else ""
+        table.add_row(word, row.criterion, row.what + (f" [dim]{row.detail}[/]" if row.detail else ""), value, row.bar)
+    console.print(table)
+    counts = {verdict: sum(row.passed is verdict for row in rows) for verdict in (True, False, None)}
+    console.print(
+        f"{counts[True]} PASS, {counts[False]} FAIL, {counts[None]} could not be measured"
+        + (f" ({hidden} passing rows of comparisons with peers are not shown; --all shows them)" if hidden else ""),
+        highlight=False,
+    )

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// The machine's limit, not a transport: one buffer in shared memory, overwritten by each message, and one word that everybody waits
+// for, by futex or by polling a cache line. No queue, no life cycle, no safety; nothing can hand a payload over faster.
+#include <atomic>
+#include <fstream>
+#include <stdexcept>
+#include <thread>
+
+#include "baton/os/child.hpp"
+#include "baton/os/clock.hpp"
+#include "baton/os/futex.hpp"
+#include "baton/os/process.hpp"
+#include "baton/os/shared_memory.hpp"
+#include "peer.hpp"
+
+namespace baton::perf {
+namespace {
+
+struct Page {
+  alignas(64) std::atomic<std::uint32_t> word;  // counts messages
+  std::atomic<std::uint64_t> bytes;
+  alignas(4096) std::byte payload[1];
+};
+
+std::string where(const Plan& plan) { return plan.directory + "/" + plan.topic + "_bare"; }
+std::size_t segment_bytes(const Plan& plan) { return os::round_to_pages(sizeof(Page) + plan.bytes); }
+
+class BarePublisher : public PublisherEnd {
+ public:
+  explicit BarePublisher(const Plan& plan) : spin_(plan.spin) {
+    if (plan.publishers != 1) throw std::runtime_error("there is one buffer, so there can be only one publisher");
+    os::CreatedSegment segment =
+        os::create_segment("baton-perf-bare", segment_bytes(plan), os::Writers::kBothEnds).or_throw();
+    mapping_ = std::move(segment.mapping);
+    fd_ = std::move(segment.fd);
+    // Under another name first: who finds the file finds all of it.
+    const std::string path = where(plan), temporary = path + ".new";
+    std::ofstream(temporary) << os::process_id() << ' ' << fd_.get() << '\n';
+    if (std::rename(temporary.c_str(), path.c_str()) != 0) throw std::runtime_error("cannot write " + path);
+  }
+  std::byte* begin(std::size_t) override { return page().payload; }
+  void publish(std::size_t bytes) override {
+    page().bytes.store(bytes, std::memory_order_relaxed);
+    page().word.fetch_add(1, std::memory_order_release);  // pairs with the acquire in receive()
+    if (!spin_) os::futex_wake(&page().word, 1 << 30);
+  }
+
+ private:
+  Page& page() const { return *reinterpret_cast<Page*>(mapping_.base()); }
+  os::SharedMapping mapping_;
+  os::UniqueFd fd_;
+  const bool spin_;
+};
+
+class BareSubscriber : public SubscriberEnd {
+ public:
+  BareSubscriber(const Plan& plan, Receiver& receiver) : plan_(plan), receiver_(receiver) {}
+
+  void receive(std::chrono::nanoseconds timeout) override {
+    if (!mapping_ && !open()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return;
+    }
+    Page& page = *reinterpret_cast<Page*>(mapping_.base());
+    std::uint32_t now = page.word.load(std::memory_order_acquire);
+    if (now == seen_ && timeout.count() > 0) {
+      const os::FutexWait waits[] = {{&page.word, seen_}};
+      os::futex_waits(waits, 1, os::monotonic_ns() + timeout.count());
+      now = page.word.load(std::memory_order_acquire);
+    }
+    if (now == seen_) return;
+    seen_ = now;
+    receiver_.message(page.payload, page.bytes.load(std::memory_order_relaxed));
+  }
+
+ private:
+  bool open() {
+    std::ifstream file(where(plan_));
+    std::int32_t process;
+    int fd;
+    if (!(file >> process >> fd)) return false;
+    const os::UniqueFd opened = os::open_descriptor_of(process, fd).or_throw();
+    mapping_ = os::map_segment(opened, segment_bytes(plan_), os::Writers::kBothEnds).or_throw();
+    return true;
+  }
+
+  const Plan& plan_;
+  Receiver& receiver_;
+  os::SharedMapping mapping_;
+  std::uint32_t seen_ = 0;
+};
+
+}  // namespace
+
+PeerInfo peer_info() {
+  PeerInfo info{"the machine's limit", "", "one shared buffer and one futex word (or polled cache line): no transport", {"futex"}};
+  info.can_spin = true;
+  return info;
+}
+
+std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) {
+  return std::make_unique<BarePublisher>(plan);
+}
+std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
+  return std::make_unique<BareSubscriber>(plan, receiver);
+}
+
+}  // namespace baton::perf

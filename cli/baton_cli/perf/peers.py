@@ -85,15 +85,18 @@ def absent() -> dict[str, str]:
     return {file.name: file.read_text().strip() for file in sorted(folder.glob("*"))} if folder.is_dir() else {}
 
 
+def _by_default(peer: Peer) -> list[str]:
+    """Baton's copying variant is what a program gets that does not use loans: measured when asked for by name."""
+    return [variant for variant in peer.variants if (peer.id, variant) != ("baton", "copy")]
+
+
 def choose(names: list[str]) -> list[tuple[Peer, str]]:
     """Peers with variants for names like ``fastdds``, ``fastdds:shm_tuned`` or ``all``. Unknown names are an error."""
-    peers = {id: peer for id, peer in built().items() if id != "synthetic"}  # the tool's own test
     chosen: list[tuple[Peer, str]] = []
     for name in names or ["all"]:
         id, _, variant = name.partition(":")
-        if id == "all":
-            # Baton's copying variant is what a program gets that does not use loans: asked for by name.
-            chosen += [(peer, v) for peer in peers.values() for v in peer.variants if (peer.id, v) != ("baton", "copy")]
+        if id == "all":  # without the tool's own test
+            chosen += [(p, v) for p in built().values() if p.id != "synthetic" for v in _by_default(p)]
         elif id not in built():
             why = absent().get(id)
             raise click.ClickException(
@@ -104,5 +107,5 @@ def choose(names: list[str]) -> list[tuple[Peer, str]]:
                 f"peer '{id}' has no variant '{variant}', but: {', '.join(built()[id].variants)}"
             )
         else:
-            chosen += [(built()[id], v) for v in ([variant] if variant else built()[id].variants)]
+            chosen += [(built()[id], v) for v in ([variant] if variant else _by_default(built()[id]))]
     return list(dict.fromkeys(chosen))

@@ -288,7 +288,7 @@ def period(view: View) -> list[str]:
             names.append(name)
     if not data:
         return []
-    axis.boxplot(data, whis=(0, 100), showfliers=False, vert=False, medianprops={"color": "black"})
+    axis.boxplot(data, whis=(0, 100), showfliers=False, orientation="horizontal", medianprops={"color": "black"})
     axis.set_yticks(
         range(1, len(names) + 1), [f"{n}  ({numpy.ptp(d) / 1000:.2f} ms)" for n, d in zip(names, data, strict=True)]
     )

@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baton perf`: statistics, recordings, schedules, criteria and reports; with real runs where the programs are built."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import click
+import numpy
+import pytest
+from baton_cli.main import baton
+from baton_cli.perf import accept, figures, peers, performance_test, recording, report, session, tables
+from baton_cli.perf.experiments import EXPERIMENTS
+from baton_cli.perf.peers import Peer
+from baton_cli.perf.runs import Cell, RunFailed, perform
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+BUILT = peers.program_folder() is not None
+needs_programs = pytest.mark.skipif(not BUILT, reason="the release build is not there: make build")
+
+
+def peer(id="baton", variants=("loan",), **changes) -> Peer:
+    values = dict(can_spin=True, has_qos=False, most_subscribers=64, largest=1 << 40)
+    return Peer(id=id, program=Path(id), name=id, version="1", how="", variants=tuple(variants), **(values | changes))
+
+
+def run_of(latencies_us, *, peer="baton", round=0, cell=None, sequences=None, sent=None, cpu_us=100) -> dict:
+    """A run with one subscriber, as a recording holds it."""
+    n = len(latencies_us)
+    ns = [int(1000 * x) for x in latencies_us]
+    sequences = list(range(n)) if sequences is None else sequences
+    usage = dict(
+        utime_us=cpu_us, stime_us=0, minor_faults=0, major_faults=0, voluntary_switches=0, involuntary_switches=0
+    )
+    usage |= dict(rss_kb=1000, pss_kb=900, shared_kb=800, copies=0, copied_bytes=0)
+    subscriber = {
+        "role": "subscriber",
+        "index": 0,
+        "torn": 0,
+        "usage": usage,
+        "samples": {
+            "publisher": [0] * n,
+            "sequence": sequences,
+            "publish_ns": [1_000_000 * s for s in sequences],
+            "hand_over_ns": ns,
+            "fill_ns": ns,
+            "construct_ns": ns,
+            "read_ns": [0] * n,
+        },
+    }
+    publisher = {"role": "publisher", "index": 0, "sent": n if sent is None else sent, "usage": usage, "samples": {}}
+    return {
+        "experiment": "field",
+        "peer": peer,
+        "variant": "loan" if peer == "baton" else "v",
+        "round": round,
+        "cell": asdict(cell or Cell()),
+        "processes": [publisher, subscriber],
+    }
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40))
+def test_the_interval_of_a_median_contains_it_and_shrinks_only_as_far_as_95_percent_allow(values):
+    interval = figures.median_interval(values)
+    assert min(values) <= interval.low <= interval.middle <= interval.high <= max(values)
+    n, ordered = len(values), sorted(values)
+    cut = max(k for k in range(n) if ordered[k] == interval.low)
+    if len(set(values)) == n and n >= 6:
+        outside = sum(math.comb(n, k) for k in range(cut + 1)) / 2**n
+        assert outside <= 0.025
+        assert sum(math.comb(n, k) for k in range(cut + 2)) / 2**n > 0.025, "one narrower would still have 95 %"
+
+
+def test_the_interval_covers_the_true_median_as_often_as_it_says():
+    random = numpy.random.default_rng(7)
+    hits = 0
+    for _ in range(2000):
+        interval = figures.median_interval(random.lognormal(0, 1, 10))
+        hits += interval.low <= 1.0 <= interval.high  # the median of this distribution
+    assert hits >= 0.95 * 2000
+
+
+def test_losses_are_counted_per_subscriber_and_repeated_messages_count_once():
+    run = run_of([1, 1, 1, 1], sequences=[0, 1, 1, 3], sent=5)
+    assert figures.lost(run) == 2  # 2 and 4
+
+
+def test_a_run_in_which_nothing_arrived_has_no_figure_instead_of_a_wrong_one():
+    assert figures.metric(run_of([], sent=5), "hand_over") is None
+    assert figures.metric({"error": "it died"}, "hand_over") is None
+
+
+def test_the_gap_is_between_the_first_and_the_last_subscriber_of_each_message():
+    run = run_of([10, 10, 10])
+    late = json.loads(json.dumps(run["processes"][1]))
+    late["index"] = 1
+    late["samples"]["hand_over_ns"] = [15_000, 25_000, 17_000]
+    run["processes"].append(late)
+    assert figures.subscriber_gap(run) == 7_000
+
+
+def test_a_recording_is_read_back_and_an_interrupted_one_is_whole_up_to_its_last_run(tmp_path):
+    path = tmp_path / "r.jsonl.gz"
+    writer = recording.Writer(path, [peer()])
+    for round in range(3):
+        writer.add("field", peer(), "loan", round, Cell(), {"processes": run_of([5])["processes"]})
+    read = recording.Recording.load(path)
+    assert [run["round"] for run in read.runs] == [0, 1, 2]
+    assert Cell(**read.runs[0]["cell"]) == Cell()
+    assert {"cpu", "kernel", "governor", "cpus"} <= read.header["machine"].keys()
+    assert {"commit", "modified"} <= read.header["build"].keys()
+
+
+def test_a_new_recording_does_not_destroy_an_older_one(tmp_path):
+    path = tmp_path / "r.jsonl.gz"
+    recording.Writer(path, [])
+    before = path.read_bytes()
+    recording.Writer(path, [])
+    assert (tmp_path / "r.jsonl.gz.before").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"not gzip", gzip.compress(b"not json\n"), gzip.compress(b'{"format": 99}\n')]
+)
+def test_a_file_that_is_no_recording_is_refused_by_name(tmp_path, content):
+    path = tmp_path / "x.gz"
+    path.write_bytes(content)
+    with pytest.raises(click.ClickException, match=r"x\.gz is no recording"):
+        recording.Recording.load(path)
+
+
+def test_every_round_runs_everybody_once_per_cell_in_a_rotating_order():
+    chosen = [(peer(x), "v") for x in "abc"]
+    cells = [Cell(bytes=64), Cell(bytes=128)]
+    jobs = session.schedule("e", cells, chosen, 3)
+    assert len(jobs) == 18
+    for round in range(3):
+        for cell in cells:
+            its = [job.peer.id for job in jobs if job.round == round and job.cell == cell]
+            assert sorted(its) == ["a", "b", "c"]
+    first = [next(j.peer.id for j in jobs if j.round == r and j.cell == cells[0]) for r in range(3)]
+    assert sorted(first) == ["a", "b", "c"]
+
+
+def test_what_a_peer_cannot_do_is_not_scheduled():
+    cells = [Cell(spin=True), Cell(subscribers=8), Cell(bytes=1 << 20)]
+    limited = peer(can_spin=False, most_subscribers=4, largest=1000)
+    assert session.schedule("e", cells, [(limited, "v")], 1) == []
+
+
+@pytest.mark.parametrize("profile", ["quick", "full"])
+def test_every_experiment_has_cells_and_figures_that_exist(profile):
+    for e in EXPERIMENTS.values():
+        assert e.cells(profile), e.id
+        assert all(name in report.DRAW for name in e.figures), e.id
+
+
+def field_runs(own: float, other: float, rounds: int = 10) -> list[dict]:
+    runs = []
+    for cell in EXPERIMENTS["field"].cells("quick"):
+        for round in range(rounds):
+            runs.append(run_of([own + round % 3] * 5, round=round, cell=cell))
+            runs.append(run_of([other + round % 2] * 5, peer="slow", round=round, cell=cell))
+    return runs
+
+
+@pytest.fixture
+def two_peers(monkeypatch):
+    known = {"baton": peer(), "slow": peer("slow", ("v",))}
+    monkeypatch.setattr(peers, "built", lambda: known)
+
+
+def verdicts(runs, **changes):
+    criterion = {
+        "id": "c",
+        "source": "",
+        "kind": "peers",
+        "experiment": "field",
+        "metric": "hand_over",
+        "bar": 1.05,
+    } | changes
+    return accept.judge([criterion], accept.Measured(recording.Recording({}, runs)), "quick")
+
+
+def test_a_comparison_passes_on_its_interval_and_fails_beyond(two_peers):
+    assert all(row.passed for row in verdicts(field_runs(10, 100)))
+    assert not any(row.passed for row in verdicts(field_runs(100, 10)))
+    nearly = field_runs(
+        100, 100
+    )  # the median ratio is about 1, the interval reaches beyond 1.05 only if rounds differ so much
+    assert all(row.passed for row in verdicts(nearly, bar=1.05)) and not any(
+        row.passed for row in verdicts(nearly, bar=0.99)
+    )
+
+
+def test_what_was_not_measured_does_not_pass(two_peers):
+    runs = [run for run in field_runs(10, 100) if run["peer"] == "baton"]
+    rows = verdicts(runs)
+    assert rows and all(row.passed is None for row in rows)
+
+
+def test_overlapping_intervals_are_not_worse(two_peers):
+    assert all(row.passed for row in verdicts(field_runs(10, 10.5), not_worse=True))
+    assert not any(row.passed for row in verdicts(field_runs(50, 10), not_worse=True))
+
+
+def test_the_projects_criteria_are_sound():
+    criteria = accept.load()
+    assert len({c["id"] for c in criteria}) == len(criteria)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('[[criterion]]\nid="x"\nkind="ratio"\nmetric="hand_over"\nbar=1\ncell={}\na={peer="baton"}', "lacks b"),
+        ('[[criterion]]\nid="x"\nkind="guess"', "kind 'guess'"),
+        ('[[criterion]]\nid="x"\nkind="value"\nmetric="speed"\nbar=1\ncell={}\na={peer="baton"}', "no metric 'speed'"),
+        (
+            '[[criterion]]\nid="x"\nkind="value"\nmetric="cpu"\nbar=1\ncell={size=4}\na={peer="baton"}',
+            "unknown fields size",
+        ),
+        ('[[criterion]]\nid="x"\nkind="program"\nprogram="p"\nbars=3', "unknown keys bars"),
+        ("criterion = 3 4", "criteria.toml"),
+    ],
+)
+def test_a_mistake_in_the_criteria_is_named(tmp_path, text, complaint):
+    path = tmp_path / "criteria.toml"
+    path.write_text(text)
+    with pytest.raises(click.ClickException, match=complaint):
+        accept.load(path)
+
+
+def test_the_report_is_one_file_that_shows_every_peer_and_asks_for_nothing_from_elsewhere(tmp_path, two_peers):
+    header = {
+        "command": "baton perf <x>",
+        "started": 0,
+        "machine": recording.machine(),
+        "build": recording.build(),
+        "peers": {
+            "baton": {"name": "Baton", "version": "1", "how": "loans"},
+            "slow": {"name": "s", "version": "", "how": ""},
+        },
+    }
+    runs = field_runs(10, 100, rounds=2) + [run_of([], sent=3, peer="dead") | {"error": "it <died>"}]
+    out = tmp_path / "report.html"
+    report.write_report([(tmp_path / "r", recording.Recording(header, runs))], out)
+    page = out.read_text()
+    assert page.count("<svg") >= 2 and "slow" in page and "1 without result" in page
+    assert "baton perf &lt;x&gt;" in page and "it <died>" not in page
+    assert 'src="http' not in page and 'href="http' not in page
+
+
+@pytest.mark.parametrize("id", [e for e in EXPERIMENTS])
+def test_every_experiments_figures_can_be_drawn(tmp_path, id):
+    runs = []
+    for cell in EXPERIMENTS[id].cells("quick"):
+        for name in ("baton", "other"):
+            run = run_of([10, 12, 11], peer=name, cell=cell) | {"experiment": id}
+            run["timeline"] = [{"t": t / 10, "cpu_ns": [t * 1000, t * 500]} for t in range(5)]
+            run["processes"][0]["samples"]["round_trip_ns"] = [20_000, 21_000]
+            runs.append(run)
+    view = report.View(EXPERIMENTS[id], runs)
+    for figure in EXPERIMENTS[id].figures:
+        assert all(text.startswith(("<svg", "<p>", "<div")) for text in report.DRAW[figure](view))
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "expected"),
+    [
+        ("Array4m", None, ("Array4m", 4 << 20)),
+        ("PointCloud512k", None, ("PointCloud2", 512 << 10)),
+        ("UnboundedSequence", 5000, ("Image", 5000)),
+        ("Struct256", None, ("Struct256", 320)),
+    ],
+)
+def test_performance_tests_message_names_mean_what_they_say(name, size, expected):
+    assert performance_test.message_and_bytes(name, size) == expected
+
+
+def invoke(*arguments: str):
+    return CliRunner().invoke(baton, ["perf", *arguments])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["-m", "Array3k"], "no message 'Array3k'"),
+        (["--with-security", "-m", "Array1k"], "no encryption"),
+        (["--check-memory", "-m", "Array1k"], "not available"),
+        (["-m", "Array1k", "-p", "0", "-s", "0"], "no publisher and no subscriber"),
+        (["-m", "Array1k", "--unbounded-msg-size", "5000"], "has its size in its name"),
+        (["-r", "5", "peers"], "does not belong before 'peers'"),
+        (["run", "-b", "12"], "at least 64 bytes"),
+        (["run", "-b", "big"], "is no size"),
+        (["experiment", "tzc-fig99"], "no experiment 'tzc-fig99'"),
+        (["accept", "nothing"], "no criterion 'nothing'"),
+    ],
+)
+@needs_programs
+def test_a_wrong_option_is_named_with_the_way_out(arguments, complaint):
+    result = invoke(*arguments)
+    assert result.exit_code != 0 and complaint in result.output
+
+
+@needs_programs
+def test_an_unknown_peer_is_an_error_that_lists_the_known():
+    result = invoke("run", "-p", "telepathy")
+    assert result.exit_code != 0 and "telepathy" in result.output and "baton" in result.output
+
+
+@needs_programs
+@pytest.mark.parametrize("changes", [{}, {"subscribers": 3}, {"publishers": 3}, {"round_trip": True}, {"read_all": True}, {"one_process": True}, {"varying": True}, {"rate": 0}])  # fmt: skip
+def test_a_run_over_baton_loses_and_tears_nothing(changes):
+    cell = replace(Cell(bytes=65536, message="Image", messages=30, rate=200), **changes)
+    own = peers.built()["baton"]
+    run = perform(own, "loan", cell) | {"cell": asdict(cell)}
+    assert figures.sent(run) == 30 * cell.publishers
+    assert figures.lost(run) == 0
+    assert all(s["torn"] == s["refused"] == 0 for s in figures.subscribers(run))
+    columns = figures.subscribers(run)[0]["samples"]
+    order = ("hand_over_ns", "fill_ns", "construct_ns")
+    assert all(a <= b <= c for a, b, c in zip(*(columns[k] for k in order), strict=True)), (
+        "the clocks start one after the other"
+    )
+    if cell.round_trip:
+        assert len(figures.publishers(run)[0]["samples"]["round_trip_ns"]) == 30
+
+
+@needs_programs
+@pytest.mark.parametrize("message", ["Image", "PointCloud2", "LaserScan", "Array64k", "Struct4k", "WayPoints", "Lidar"])
+def test_every_message_type_travels_over_baton(message):
+    bytes = {"Array64k": 65536, "Struct4k": 4160, "WayPoints": 144000, "Lidar": 1250000}.get(message, 100_000)
+    cell = Cell(bytes=bytes, message=message, messages=5, rate=100)
+    run = perform(peers.built()["baton"], "loan", cell) | {"cell": asdict(cell)}
+    assert figures.lost(run) == 0
+
+
+@needs_programs
+def test_a_message_of_a_type_that_is_unknown_or_of_another_size_ends_the_run_with_a_reason():
+    with pytest.raises(RunFailed, match="'Sonnet' is unknown"):
+        perform(peers.built()["baton"], "loan", Cell(message="Sonnet", messages=1))
+    with pytest.raises(RunFailed, match="payload of 65536 bytes"):
+        perform(peers.built()["baton"], "loan", Cell(bytes=1000, message="Array64k", messages=1))
+
+
+@needs_programs
+def test_perf_test_prints_a_block_per_second_and_writes_the_originals_log(tmp_path):
+    log, data = tmp_path / "l.csv", tmp_path / "l.json"
+    line = "--zero-copy --reliable --keep-last --history-depth 10 -s 1 -m Array64k -r 100 --max-runtime 2".split()
+    result = invoke(*line, "-t", "perf_test_of_the_tests", "-l", str(log), "--json-logfile", str(data))
+    assert result.exit_code == 0, result.output
+    assert result.output.count("T_experiment") == 2 and "Maximum runtime reached. Exiting." in result.output
+    head, rows = log.read_text().split("---EXPERIMENT-START---\n")
+    assert "zero_copy: True" in head and rows.startswith("T_experiment,T_loop,received,sent,lost")
+    assert len(rows.splitlines()) == 3
+    seconds = json.loads(data.read_text())["seconds"]
+    assert sum(s["recv"] for s in seconds) > 100 and sum(s["lost"] for s in seconds) == 0
+
+
+@needs_programs
+def test_a_comparison_from_the_command_line_ends_in_a_table_and_a_report(tmp_path):
+    out = tmp_path / "run.gz"
+    result = invoke(
+        "run", "-p", "baton", "-p", "unix_socket", "-b", "4K", "-n", "10", "-r", "200", "--rounds", "1", "-o", str(out)
+    )
+    assert result.exit_code == 0, result.output
+    assert "unix_socket" in result.output
+    rows = tables.summary_rows(recording.Recording.load(out).runs, "hand_over_ns")
+    assert [row["lost"] for row in rows] == [0, 0]
+    page = tmp_path / "r.html"
+    assert invoke("report", str(out), "-o", str(page)).exit_code == 0 and page.stat().st_size > 10_000

@@ -185,6 +185,7 @@ TEST(Places, AnyByteOfABoolIsAValidBool) {
   std::memcpy(&flag, &two, 1);
   EXPECT_TRUE(flag);
   EXPECT_TRUE(flag == true && flag == sfm::Bool(true) && !(flag != true));
+  EXPECT_TRUE(flag == 1 && 0 != flag && !(flag == 0));  // as with ROS 1's uint8
   sfm::Vector<sfm::Bool> flags = {true, false};
   std::vector<bool> bits = flags;
   EXPECT_EQ(bits, (std::vector<bool>{true, false}));

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <cstring>
+#include <sstream>
 #include <string>
 #include <tuple>
 #include <unordered_set>
@@ -122,6 +124,43 @@ TEST(StringModel, Utf16RoundTrips) {
   }));
   EXPECT_EQ(sfm::to_utf8(u"a\u00e9\u20ac\U0001F600"), "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80");
   EXPECT_EQ(sfm::to_utf16("\xF0\x9F\x98\x80\xFFz\xED\xA0\x80"), u"\U0001F600\xFFFDz\xFFFD");
+}
+
+TEST(String, IsEditedThroughIteratorsAndPositionsLikeStd) {
+  for (const bool in_chunk : {false, true}) {
+    Loaned<sfm::String> loan;
+    sfm::String stack;
+    sfm::String& s = in_chunk ? *loan : stack;
+    std::string model = "a b  c";
+    s = model;
+    s.erase(std::remove(s.begin(), s.end(), ' '), s.end());
+    EXPECT_EQ(s, "abc");
+    EXPECT_EQ(*s.erase(s.begin() + 1), 'c');
+    EXPECT_EQ(s, "ac");
+    EXPECT_EQ(*s.insert(s.cbegin() + 1, 'b'), 'b');
+    s.insert(0, 2, '>').append(model.rbegin(), model.rend());
+    EXPECT_EQ(s, ">>abcc  b a");
+    EXPECT_EQ(std::string(s.crbegin(), s.crend()), "a b  ccba>>");
+    EXPECT_EQ(s.compare(2, 3, "abc"), 0);
+    EXPECT_THROW((void)s.compare(99, 1, "x"), std::out_of_range);
+    s.erase(5).erase(0, 0);
+    EXPECT_EQ(s, ">>abc");
+    s.erase(0);
+    EXPECT_TRUE(s.empty());
+  }
+}
+
+TEST(String, IsReadFromAStreamLikeStd) {
+  std::istringstream in("one two three\nfour");
+  sfm::String word;
+  sfm::String line;
+  in >> word;
+  getline(in, line);
+  EXPECT_EQ(word, "one");
+  EXPECT_EQ(line, " two three");
+  in >> line >> word;
+  EXPECT_EQ(line, "four");
+  EXPECT_EQ(word, "one") << "nothing was left to read";
 }
 
 TEST(String, ComparesHashesAndConcatenatesLikeStd) {

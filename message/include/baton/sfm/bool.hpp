@@ -22,12 +22,7 @@ class Bool {
 };
 static_assert(sizeof(Bool) == 1 && std::is_trivially_copyable_v<Bool> && std::is_standard_layout_v<Bool>);
 
-constexpr bool operator==(Bool a, Bool b) noexcept { return static_cast<bool>(a) == static_cast<bool>(b); }
-constexpr bool operator!=(Bool a, Bool b) noexcept { return !(a == b); }
-constexpr bool operator==(Bool a, bool b) noexcept { return static_cast<bool>(a) == b; }
-constexpr bool operator!=(Bool a, bool b) noexcept { return !(a == b); }
-constexpr bool operator==(bool a, Bool b) noexcept { return a == static_cast<bool>(b); }
-constexpr bool operator!=(bool a, Bool b) noexcept { return !(a == b); }
+// No operator== here: the built-in one takes Bool, bool and, as in `flag == 1`, int alike; overloads would make that ambiguous.
 
 }  // namespace baton::sfm
 

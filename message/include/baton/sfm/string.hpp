@@ -75,6 +75,9 @@ class BasicString {
   // What converts to a view, except our own kind (overloads of its own) and C strings (which would convert twice).
   template <class S>
   using RequireView = std::enable_if_t<std::is_convertible_v<const S&, std::string_view>>;
+  // Our iterators are pointers, to which a literal 0 converts as well as to a position: so that `erase(0)` is not ambiguous.
+  template <class It>
+  using RequireIterator = std::enable_if_t<std::is_same_v<It, char*> || std::is_same_v<It, const char*>>;
 
  public:
   using value_type = char;
@@ -174,6 +177,8 @@ class BasicString {
   const_reverse_iterator rbegin() const noexcept { return const_reverse_iterator(end()); }
   reverse_iterator rend() noexcept { return reverse_iterator(begin()); }
   const_reverse_iterator rend() const noexcept { return const_reverse_iterator(begin()); }
+  const_reverse_iterator crbegin() const noexcept { return rbegin(); }
+  const_reverse_iterator crend() const noexcept { return rend(); }
   /// REQUIRES i <= size() to read, i < size() to write.
   char& operator[](size_type i) noexcept { return data()[i]; }
   const char& operator[](size_type i) const noexcept { return data()[i]; }
@@ -208,6 +213,10 @@ class BasicString {
     cell_.resize(size() + count, c, Bound);
     return *this;
   }
+  template <class It, class = typename std::iterator_traits<It>::iterator_category>
+  BasicString& append(It first, It last) {
+    return append(std::string_view(std::string(first, last)));
+  }
   BasicString& operator+=(std::string_view text) { return append(text); }
   BasicString& operator+=(char c) { return append({&c, 1}); }
   void push_back(char c) { append({&c, 1}); }
@@ -217,10 +226,22 @@ class BasicString {
     cell_.replace(check_position(position), 0, text, Bound);
     return *this;
   }
+  BasicString& insert(size_type position, size_type count, char c) { return insert(position, std::string(count, c)); }
+  template <class It, class = RequireIterator<It>>
+  iterator insert(It position, char c) {
+    const size_type index = index_of(position);
+    cell_.replace(index, 0, {&c, 1}, Bound);
+    return begin() + index;
+  }
   BasicString& erase(size_type position = 0, size_type count = npos) { return replace(position, count, {}); }
-  iterator erase(const_iterator position) {
-    const size_type index = static_cast<size_type>(position - cbegin());
-    cell_.replace(index, 1, {}, Bound);
+  template <class It, class = RequireIterator<It>>
+  iterator erase(It position) {
+    return erase(position, position + 1);
+  }
+  template <class It, class = RequireIterator<It>>
+  iterator erase(It first, It last) {
+    const size_type index = index_of(first);
+    cell_.replace(index, static_cast<size_type>(last - first), {}, Bound);
     return begin() + index;
   }
   BasicString& replace(size_type position, size_type count, std::string_view text) {
@@ -246,6 +267,10 @@ class BasicString {
   }
   size_type copy(char* to, size_type count, size_type position = 0) const { return view().copy(to, count, position); }
   int compare(std::string_view other) const noexcept { return view().compare(other); }
+  /// Throws std::out_of_range.
+  int compare(size_type position, size_type count, std::string_view other) const {
+    return view().compare(position, count, other);
+  }
   size_type find(std::string_view text, size_type from = 0) const noexcept { return view().find(text, from); }
   size_type find(char c, size_type from = 0) const noexcept { return view().find(c, from); }
   size_type rfind(std::string_view text, size_type from = npos) const noexcept { return view().rfind(text, from); }
@@ -272,6 +297,7 @@ class BasicString {
     if (i >= size()) detail::throw_out_of_range("sfm::String::at", i, size());
     return i;
   }
+  size_type index_of(const_iterator position) const noexcept { return static_cast<size_type>(position - cbegin()); }
   size_type check_position(size_type i) const {
     if (i > size()) detail::throw_out_of_range("sfm::String", i, size());
     return i;
@@ -334,6 +360,19 @@ std::string operator+(char a, const BasicString<N>& b) {
 template <class Traits, std::uint32_t N>
 std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& os, const BasicString<N>& s) {
   return os << s.view();
+}
+/// A word, or with getline a line, as for std::string.
+template <class Traits, std::uint32_t N>
+std::basic_istream<char, Traits>& operator>>(std::basic_istream<char, Traits>& is, BasicString<N>& s) {
+  std::string word;
+  if (is >> word) s = word;
+  return is;
+}
+template <class Traits, std::uint32_t N>
+std::basic_istream<char, Traits>& getline(std::basic_istream<char, Traits>& is, BasicString<N>& s, char end = '\n') {
+  std::string line;
+  if (std::getline(is, line, end)) s = line;
+  return is;
 }
 
 }  // namespace baton::sfm

@@ -27,6 +27,9 @@ SIGINT SIGTERM EINTR EAGAIN INT8_MIN INT8_MAX UINT8_MAX INT16_MIN INT16_MAX UINT
 UINT64_MAX SIZE_MAX CHAR_BIT CHAR_MIN CHAR_MAX INT_MIN INT_MAX UINT_MAX LONG_MIN LONG_MAX ULONG_MAX RAND_MAX PATH_MAX""".split()
 _RESERVED = frozenset(_KEYWORDS + _MACROS)
 _MEMBER_NAMES = ("Ptr", "ConstPtr")
+_SERVICE_MEMBER_NAMES = frozenset(("Request", "Response", "kName"))
+# A type of such a name would hide, or be hidden by, what the templates call members and parameters.
+_NOT_TYPE_NAMES = frozenset((*_MEMBER_NAMES, "a", "b", "out", "message", "that_"))
 
 _SCALARS = {
     "bool": "::baton::sfm::Bool",
@@ -64,7 +67,7 @@ def service_header(full_name: str) -> PurePosixPath:
 
 def qualified(struct_name: str, space: str = "msg") -> str:
     package, name = struct_name.split("/")
-    return f"::baton::{space}::{identifier(package)}::{identifier(name)}"
+    return f"::baton::{space}::{identifier(package)}::{identifier(name, _NOT_TYPE_NAMES)}"
 
 
 def string_literal(text: str) -> str:
@@ -248,7 +251,7 @@ def _constant(constant: Constant, name: str) -> CppConstant:
 
 
 def describe(struct: Struct, space: str = "msg") -> CppStruct:
-    name = identifier(struct.name)
+    name = identifier(struct.name, _NOT_TYPE_NAMES)
     taken = {name, *_MEMBER_NAMES}
 
     def take(wanted: str) -> str:
@@ -370,7 +373,7 @@ def render_service(service: ServiceStructs) -> str:
         .render(
             source=service.full_name,
             package=identifier(service.package),
-            name=identifier(service.name),
+            name=identifier(service.name, _SERVICE_MEMBER_NAMES),
             structs=[describe(half, "srv") for half in halves],
             own=own,
             standard=standard,

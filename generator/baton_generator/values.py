@@ -215,9 +215,14 @@ def read_default(type_: FieldType, text: str, where: Location) -> Value | tuple[
 
 
 def _check_string_bound(type_: FieldType, value: Value, where: Location) -> None:
-    if type_.string_bound and isinstance(value, str) and len(value) > type_.string_bound:
+    """A bound counts what the field holds: bytes of UTF-8 or units of UTF-16."""
+    if not type_.string_bound or not isinstance(value, str):
+        return
+    wide = type_.base == "wstring"
+    length = len(value.encode("utf-16-le")) // 2 if wide else len(value.encode())
+    if length > type_.string_bound:
         raise fail(
             where,
-            f"{len(value)} characters for {type_.base}<={type_.string_bound}",
+            f"{length} {'UTF-16 units' if wide else 'bytes'} for {type_.base}<={type_.string_bound}",
             "shorten the default or raise the bound",
         )

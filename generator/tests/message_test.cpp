@@ -28,6 +28,7 @@
 
 #include <gtest/gtest.h>
 
+#include "baton/os/result.hpp"
 #include "testing/test_chunk.hpp"
 
 namespace {
@@ -321,6 +322,14 @@ TEST(GeneratedMessage, WithTwoNamesForAFieldCopiesAndMovesLikeAnyOther) {
   Loaned<CameraInfo> loan;
   *loan = info;
   EXPECT_EQ(CameraInfo(*loan), info);
+}
+
+TEST(GeneratedMessage, WithTwoNamesForAFieldThrowsWhenItIsMovedIntoALoanThatIsTooSmall) {
+  CameraInfo info;
+  info.d.resize(100'000);
+  Loaned<CameraInfo> loan(4096);
+  EXPECT_THROW(*loan = std::move(info), baton::Exception);
+  EXPECT_EQ(info.d.size(), 100'000u) << "nothing was lost";
 }
 
 TEST(GeneratedMessage, HasPointersAsInRos) {

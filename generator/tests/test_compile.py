@@ -134,6 +134,12 @@ def test_hostile_names_texts_and_comments_compile(compiler: str, tmp_path: Path)
         (package / f"one{i}.msg").write_text(ros1_text(chance))
     (package / "class.msg").write_text("one0 union\nTwo1[] message\n")
     (package / "baton.msg").write_text("class std\nclass[2] baton\n")
+    for name in ("Ptr", "ConstPtr", "Request", "a", "b", "out", "message"):
+        (package / f"{name}.msg").write_text("string a\n")
+    services = tmp_path / "namespace" / "srv"
+    services.mkdir()
+    for name in ("Request", "Response", "kName", "message"):
+        (services / f"{name}.srv").write_text("string a\n---\nbool b\n")
     headers = outputs(Universe(search=[tmp_path], environment={}), Wanted(own=True))
     write(tmp_path / "include", headers)
     source = tmp_path / "all.cpp"

@@ -47,7 +47,8 @@ struct CameraInfo {
   ::std::uint32_t binning_y{0U};
   ::baton::msg::sensor_msgs::RegionOfInterest roi{};
 
-  // Written out, because a union's members with constructors take the defaulted ones away.
+  // Written out, because a union's members with constructors take the defaulted ones away. Moving into a loan copies, which
+  // may fail: so the assignment is not noexcept.
   CameraInfo() {}
   CameraInfo(const CameraInfo& that_)
       : header(that_.header), height(that_.height), width(that_.width), distortion_model(that_.distortion_model), d(that_.d), k(that_.k), r(that_.r), p(that_.p), binning_x(that_.binning_x), binning_y(that_.binning_y), roi(that_.roi) {}
@@ -67,7 +68,7 @@ struct CameraInfo {
     roi = that_.roi;
     return *this;
   }
-  CameraInfo& operator=(CameraInfo&& that_) noexcept {
+  CameraInfo& operator=(CameraInfo&& that_) {
     header = ::std::move(that_.header);
     height = ::std::move(that_.height);
     width = ::std::move(that_.width);

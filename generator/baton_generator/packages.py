@@ -65,9 +65,18 @@ def _package_name(package_dir: Path) -> str:
 
 
 def _directory_packages(root: Path, dialect: Dialect | None, inputs: set[Path]) -> dict[str, Package]:
-    """Every package below ``root`` (or ``root`` itself): a directory with a msg/ or srv/ directory inside."""
+    """Every package below ``root`` (or ``root`` itself): a directory with interface files in a msg/ or srv/ directory inside.
+
+    Links are followed, since workspaces link their packages; a directory that was seen is not entered again.
+    """
     found: dict[str, Package] = {}
-    for current, directories, _ in os.walk(root):
+    seen: set[str] = set()
+    for current, directories, _ in os.walk(root, followlinks=True):
+        real = os.path.realpath(current)
+        if real in seen:
+            directories.clear()
+            continue
+        seen.add(real)
         directories[:] = sorted(d for d in directories if not d.startswith(".") and d not in _PRUNED)
         here = Path(current)
         kinds = [kind for kind in _KINDS if kind in directories]
@@ -80,7 +89,8 @@ def _directory_packages(root: Path, dialect: Dialect | None, inputs: set[Path]) 
             package.watched.append(here / kind)
             for path in sorted((here / kind).glob(f"*.{kind}")):
                 package.loaders.setdefault((kind, path.stem), lambda p=path, n=name: _load_file(p, n, dialect, inputs))
-    return found
+    # A msg/ of C++ headers or Python modules does not stand in front of the real package elsewhere.
+    return {name: package for name, package in found.items() if package.loaders}
 
 
 def _ament_package(prefix: Path, name: str, dialect: Dialect | None, inputs: set[Path]) -> Package | None:
@@ -176,10 +186,10 @@ class Universe:
             loader[kind, path.stem] = lambda p=path, n=package: _load_file(p, n, dialect, self.inputs)
         self._sources: list[dict[str, Package]] = [own]
         for root in search:
-            if not root.is_dir():
+            if not os.path.isdir(root) or not os.access(root, os.R_OK | os.X_OK):
                 raise fail(
                     Location(str(root)),
-                    "is not a directory",
+                    "is not a directory that can be read",
                     "give directories that contain packages (each with msg/ or srv/ inside)",
                 )
             self._sources.append(_directory_packages(root, dialect, self.inputs))

@@ -131,6 +131,23 @@ def test_finds_packages_of_an_installed_ros(tmp_path: Path) -> None:
     assert tmp_path / "ros1" / "stack" / "one" / "msg" / "B.msg" in universe.inputs
 
 
+def test_finds_packages_behind_links_and_is_not_caught_by_loops(tmp_path: Path) -> None:
+    package(tmp_path / "elsewhere", "pkg", A_msg="uint8 a")
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "linked").symlink_to("../elsewhere/pkg")
+    (tmp_path / "elsewhere" / "pkg" / "up").symlink_to("..")
+    (tmp_path / "workspace" / "itself").symlink_to("itself")
+    universe = Universe(search=[tmp_path / "workspace"], environment={})
+    assert universe.own_types() == [("msg", "pkg/A")]
+
+
+def test_a_directory_of_cpp_headers_does_not_hide_the_package(tmp_path: Path) -> None:
+    headers = tmp_path / "include" / "sensor_msgs" / "msg"
+    headers.mkdir(parents=True)
+    (headers / "image.hpp").write_text("")
+    assert ("msg", "sensor_msgs/Image") in Universe(search=[tmp_path], environment={}).types_of("sensor_msgs")
+
+
 def test_package_xml_gives_name_and_dialect(tmp_path: Path) -> None:
     root = package(tmp_path, "directory", A_msg="string S=a # b\n")
     (root / "directory" / "package.xml").write_text(

@@ -13,7 +13,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -215,11 +214,3 @@ def run(peer: Peer, variant: str, options: dict) -> int:
     if status == 0 and options["output"] == "stdout":
         console.print("Interrupted. Exiting." if interrupted else "Maximum runtime reached. Exiting.")
     return status
-
-
-def perf_test() -> None:
-    """`ros2 run performance_test perf_test`: the same as `baton perf` with options."""
-    from ..main import baton
-
-    sys.argv[1:1] = ["perf"]
-    baton.main(prog_name="baton")

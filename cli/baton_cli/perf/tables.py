@@ -97,9 +97,9 @@ def print_summary(console: Console, runs: list[dict], clock: str) -> None:
         table = Table(
             title=f"{cell}  [dim](us, {CLOCK_NAMES[clock]}; {processes})[/]", box=box.SIMPLE_HEAD, title_justify="left"
         )
-        table.add_column("peer")
-        for title in ("min", "p50", "p90", "p99", "max", "lost", "cpu us/msg", "faults/msg", "switches/msg", "RSS MB"):
-            table.add_column(title, justify="right")
+        table.add_column("peer", no_wrap=True)
+        for title in ("min", "p50", "p90", "p99", "max", "lost", "CPU", "flt", "csw", "RSS"):
+            table.add_column(title, justify="right", no_wrap=True)
         for row in its:
             if "error" in row:
                 table.add_row(row["peer"], f"[yellow]{row['error'][:60]}[/]")
@@ -115,6 +115,10 @@ def print_summary(console: Console, runs: list[dict], clock: str) -> None:
                 f"{row['rss_mb']:.0f}",
             )
         console.print(table)
+    if rows:
+        console.print(
+            "[dim]CPU: us per message, all processes; flt, csw: faults and context switches per message; RSS: MB, sum[/]"
+        )
 
 
 def copies_rows(runs: list[dict]) -> list[dict]:

@@ -14,9 +14,14 @@ from rich.table import Table
 
 from ..perf import peers as peer_list
 from ..perf.experiments import EXPERIMENTS
-from ..perf.runs import Cell
+from ..perf.runs import Cell, size_text
 
 DEFAULT_OUT = Path("out/perf")
+
+
+def _console() -> Console:
+    """Wide enough for the tables, also where the output is no terminal."""
+    return Console(width=max(100, Console().width))
 
 
 class Size(click.ParamType):
@@ -93,6 +98,7 @@ def command(ctx: click.Context, **options) -> None:
     baton perf experiment tzc-fig7         an experiment of the papers, recorded
     baton perf report out/perf/*.gz        tables and plots of recordings, one HTML page
     baton perf accept                      every performance criterion, PASS or FAIL
+    baton perf limits                      what this machine can do at best
     """
     if ctx.invoked_subcommand is not None:
         given = [name for name in options if ctx.get_parameter_source(name) != click.core.ParameterSource.DEFAULT]
@@ -137,7 +143,7 @@ def _performance_test(options: dict) -> None:
 @command.command()
 def peers() -> None:
     """List the transports that can be measured on this machine, and those that cannot, with the reason."""
-    console = Console()
+    console = _console()
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for title in ("peer", "variants", "version", "how it is used"):
         table.add_column(title)
@@ -146,6 +152,51 @@ def peers() -> None:
     console.print(table)
     for id, why in peer_list.absent().items():
         console.print(f"[dim]{id} is not built: {why}[/]", highlight=False)
+
+
+@command.command()
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path), help="Recording of the waking; default out/perf/limits.jsonl.gz"
+)
+def limits(out) -> None:
+    """Measure what this machine can do at best: waking, cache lines, copying, page faults, system calls."""
+    import json
+    import subprocess
+
+    from ..perf import session, tables
+    from ..perf.recording import Recording
+
+    console = _console()
+    bare = peer_list.choose(["bare"])
+    cells = [Cell(bytes=64, subscribers=s, messages=100, rate=200, pinned=p) for s in (1, 8) for p in (False, True)]
+    cells.append(Cell(bytes=64, messages=500, rate=1000, spin=True, pinned=True))
+    path = _out(out, "limits")
+    session.run(session.schedule("limits", cells, bare, 3), path, console)
+    tables.print_summary(console, Recording.load(path).runs, "hand_over_ns")
+    program = (peer_list.program_folder() or Path()) / "baton_limits"
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise click.ClickException(done.stderr.strip())
+    figures = json.loads(done.stdout)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("into shared memory (us)")
+    sizes = [int(size) for size in figures["memcpy_warm_ns"]]
+    for size in sizes:
+        table.add_column(size_text(size), justify="right")
+    for key in ("memcpy_warm_ns", "memcpy_cold_ns", "memcpy_fresh_ns"):
+        words = {"warm": "copy, everything warm", "cold": "copy, caches cold", "fresh": "copy, fresh pages"}[
+            key.split("_")[1]
+        ]
+        table.add_row(words, *(tables.micros(figures[key][str(size)]) for size in sizes))
+    console.print(table)
+    for key, words in (
+        ("page_first_write_ns", "4 KB page, first write"),
+        ("page_mapped_anew_write_ns", "4 KB page mapped anew, write"),
+        ("page_mapped_anew_read_ns", "4 KB page mapped anew, read"),
+        ("system_call_ns", "system call"),
+        ("clock_ns", "reading the clock"),
+    ):
+        console.print(f"{words:32} {figures[key] / 1000:8.3f} us", highlight=False)
 
 
 def _out(path: Path | None, name: str) -> Path:
@@ -188,7 +239,7 @@ def run(names, sizes, best_effort, rounds, settings, out, **cell) -> None:
     pairs = dict(item.partition("=")[::2] for item in settings)
     cells = [Cell(bytes=b, reliable=not best_effort, settings=pairs, **cell) for b in sizes]
     path = _out(out, "run")
-    console = Console()
+    console = _console()
     session.run(session.schedule("run", cells, chosen, rounds), path, console)
     recording = Recording.load(path)
     clock = "round_trip_ns" if cell["round_trip"] else "with_read_ns" if cell["read_all"] else "hand_over_ns"
@@ -209,7 +260,7 @@ def experiment(names, full, peers_, rounds, out) -> None:
     from ..perf import session, tables
     from ..perf.recording import Recording
 
-    console = Console()
+    console = _console()
     if not names:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for title in ("experiment", "source", "what"):
@@ -275,7 +326,7 @@ def accept(ids, rounds, quick, every, out) -> None:
             if not any(c["id"].startswith(id) for c in criteria):
                 raise click.ClickException(f"no criterion '{id}'; there are: {', '.join(c['id'] for c in criteria)}")
         criteria = [c for c in criteria if any(c["id"].startswith(id) for id in ids)]
-    console = Console()
+    console = _console()
     profile = "quick" if quick else "full"
     rows = [row for c in criteria if c["kind"] == "program" for row in judge.run_program(c, console)]
     jobs = judge.plan(criteria, rounds, profile)

@@ -102,7 +102,7 @@ def parse_text(
             "name the file with letters, digits and underscores, beginning with a letter",
         )
     lines = [line.rstrip("\r") for line in text.split("\n")]
-    separators = [i for i, line in enumerate(lines) if line.strip(" \t") == "---"]
+    separators = [i for i, line in enumerate(lines) if _is_separator(line)]
     parser = _Parser(package, path, lines, hint, dialect)
     if kind == ".msg":
         if separators:
@@ -121,6 +121,11 @@ def parse_text(
     request = parser.message(f"{name}_Request", 0, cut)
     response = parser.message(f"{name}_Response", cut + 1, len(lines))
     return Service(package, name, request, response, location=whole)
+
+
+def _is_separator(line: str) -> bool:
+    """ROS 1 takes every line that begins with it, such as ----- or '--- # response'."""
+    return line.strip(" \t").startswith("---")
 
 
 class _Parser:
@@ -147,7 +152,7 @@ class _Parser:
             if stripped.startswith("#"):
                 comment.append(stripped.lstrip("#").strip())
                 continue
-            if not stripped or stripped == "---":
+            if not stripped or _is_separator(stripped):
                 comment = []
                 continue
             match = _LINE.match(text)

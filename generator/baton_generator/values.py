@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from struct import pack
@@ -88,6 +89,8 @@ def read_scalar(base: str, piece: Piece, dialect: Dialect) -> Value:
                 where, f"'{text}' is not a {base}", "write a decimal number such as 0.5 or 1e-3, or inf, -inf, nan"
             )
         value = float(text)
+        if math.isinf(value) and "inf" not in text.lower():
+            raise fail(where, f"{text} does not fit {base}", "use a smaller value, or write inf")
         if base == "float32":
             try:
                 pack("<f", value)

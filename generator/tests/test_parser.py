@@ -163,6 +163,13 @@ def test_a_service_has_two_halves() -> None:
     assert service.response.fields == ()
 
 
+@pytest.mark.parametrize("separator", ["-----", "--- # response", "  ---response"])
+def test_every_line_that_begins_with_the_separator_is_one_as_in_ros_1(separator: str) -> None:
+    service = parse_text(f"uint8 a\n{separator}\nuint8 b\n", "pkg", "Name", kind=".srv")
+    assert [f.name for f in service.request.fields] == ["a"]
+    assert [f.name for f in service.response.fields] == ["b"]
+
+
 def test_a_package_name_must_do_as_a_namespace() -> None:
     for package in ("my-package", "1st", "", "a::b"):
         with pytest.raises(InterfaceError, match="cannot be a package name"):

@@ -179,6 +179,21 @@ TEST(Places, BoundsHoldInEveryPlace) {
   }
 }
 
+TEST(Places, ACountThatWrapsIsTooLongAndChangesNothing) {
+  const auto huge = static_cast<std::size_t>(-1);
+  Loaned<Strings> loan;
+  Strings stack;
+  for (Strings* m : {&*loan, &stack}) {
+    m->wide = u"w";
+    m->lines = {"line"};
+    EXPECT_THROW(m->wide.insert(m->wide.end(), huge, u'x'), std::length_error);
+    EXPECT_THROW(m->lines.insert(m->lines.end(), huge, "x"), std::length_error);
+    EXPECT_THROW(m->lines[0].append(huge, 'x'), std::length_error);
+    EXPECT_EQ(m->wide, u"w");
+    EXPECT_EQ(m->lines, (std::vector<std::string>{"line"}));
+  }
+}
+
 TEST(Places, AnyByteOfABoolIsAValidBool) {
   sfm::Bool flag;
   const unsigned char two = 2;

@@ -210,7 +210,7 @@ class BasicString {
   }
   BasicString& append(const char* text, size_type count) { return append(std::string_view(text, count)); }
   BasicString& append(size_type count, char c) {
-    cell_.resize(size() + count, c, Bound);
+    cell_.resize(count > max_size() ? count : size() + count, c, Bound);  // the sum might wrap
     return *this;
   }
   template <class It, class = typename std::iterator_traits<It>::iterator_category>

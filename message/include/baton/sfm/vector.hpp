@@ -499,7 +499,7 @@ class BasicVector {
   iterator insert_with(size_type index, size_type count, F&& fill) {
     const size_type old = size();
     if (count == 0) return begin() + index;
-    check_bound(old + count);
+    check_bound(count > max_size() ? count : old + count);  // the sum might wrap
     T* d = room_for(old, old + count, true);
     relocate(d + index, d + index + count, old - index);
     size_type done = 0;
@@ -520,7 +520,7 @@ class BasicVector {
   iterator insert_bulk(size_type index, size_type count, F&& fill) {
     const size_type old = size();
     if (count == 0) return begin() + index;
-    check_bound(old + count);
+    check_bound(count > max_size() ? count : old + count);  // the sum might wrap
     T* d = room_for(old, old + count, true);
     relocate(d + index, d + index + count, old - index);
     try {

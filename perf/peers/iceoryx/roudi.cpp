@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "roudi.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "keeper.hpp"
+
+namespace baton::perf {
+
+void join_roudi(const Plan& plan) {
+  // A pool that is never empty: all queues full of different messages, one held by each end, and some that are being written.
+  const std::size_t ends = std::size_t{plan.publishers} + plan.subscribers;
+  const std::size_t count = plan.publishers * (std::size_t{plan.depth} + 8) + 2 * ends + (plan.round_trip ? plan.depth + 16 : 0);
+  const std::size_t chunk = (plan.bytes + 1024 + 63) / 64 * 64;  // with room for the header that Cyclone DDS adds
+  const std::string path = plan.directory + "/roudi.toml", mine = path + "." + std::to_string(::getpid());
+  std::ofstream(mine) << "[general]\nversion = 1\n[[segment]]\n[[segment.mempool]]\nsize = " << chunk << "\ncount = " << count << "\n";
+  std::rename(mine.c_str(), path.c_str());
+
+  KeeperTask task;
+  // Without monitoring: on a loaded machine it takes slow processes for dead.
+  task.daemon = {BATON_IOX_ROUDI, "--config-file", path, "--monitoring-mode", "off", "--kill-delay", "1"};
+  task.ready = "RouDi is ready for clients";
+  task.only_one = "roudi";
+  task.own = {"/tmp/" + run_id(plan)};
+  task.leftovers = {"/dev/shm/iceoryx_mgmt", "/tmp/roudi"};
+  join_keeper(plan, task);
+}
+
+}  // namespace baton::perf

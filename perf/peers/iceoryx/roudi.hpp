@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+#include "peer.hpp"
+
+namespace baton::perf {
+
+/// RouDi for this run, with memory for chunks of the plan's size; there can be one RouDi on a machine, so runs wait for each other.
+/// Before anything else of iceoryx. Throws std::runtime_error, for example when somebody else's RouDi runs.
+void join_roudi(const Plan& plan);
+
+}  // namespace baton::perf

@@ -2,7 +2,7 @@
 # The verbs. `make demo` and `make test` do all set-up on a fresh Debian 12 machine; the rest is in scripts/.
 .PHONY: setup peers demo build test check asan tsan fuzz bench torture docs accept
 setup:   ; scripts/setup.sh check
-peers:   ; scripts/setup.sh peers && scripts/build.sh release
+peers:   ; scripts/setup.sh peers && cmake --preset release -DBATON_PERF_RUST=ON >/dev/null && scripts/build.sh release
 build:   ; scripts/setup.sh base && scripts/build.sh release
 demo:    ; scripts/setup.sh base && scripts/build.sh release --target baton_demo && .venv/bin/baton demo $(ARGS)
 test:    build ; scripts/test.sh

@@ -46,7 +46,7 @@ std::string configuration(const Plan& plan) {
       "<Discovery><ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>120</MaxAutoParticipantIndex></Discovery>"
       "<Internal><SocketReceiveBufferSize min='default' max='64MB'/><SocketSendBufferSize min='default' max='64MB'/>"
       "<Watermarks><WhcHigh>256MB</WhcHigh></Watermarks></Internal>"
-      "<Tracing><Verbosity>severe</Verbosity></Tracing>";
+      "<Tracing><Verbosity>severe</Verbosity><OutputFile>stderr</OutputFile></Tracing>";
   if (shared(plan)) xml += "<SharedMemory><Enable>true</Enable><LogLevel>fatal</LogLevel></SharedMemory>";
   return xml;
 }

@@ -26,6 +26,7 @@
 #include <stdexcept>
 #include <system_error>
 #include <thread>
+#include <tuple>
 
 namespace baton::perf {
 namespace {
@@ -89,24 +90,30 @@ void end_daemon(pid_t pid) {
   }
 }
 
-std::vector<std::string> paths_beginning(const std::string& beginning) {
+std::vector<std::string> paths_like(const std::string& pattern) {
   glob_t found{};
   std::vector<std::string> paths;
-  if (::glob((beginning + "*").c_str(), 0, nullptr, &found) == 0)
+  if (::glob(pattern.c_str(), 0, nullptr, &found) == 0)
     for (std::size_t i = 0; i < found.gl_pathc; ++i) paths.emplace_back(found.gl_pathv[i]);
   ::globfree(&found);
   return paths;
 }
 
-/// Paths of /dev/shm and /tmp that some process maps or has open.
+/// The last column of a file of /proc, where it is a path.
+void collect_paths(const std::string& file_name, std::set<std::string>& paths) {
+  std::ifstream file(file_name);
+  for (std::string line; std::getline(file, line);)
+    if (const std::size_t at = line.find('/'); at != std::string::npos) paths.insert(line.substr(at));
+}
+
+/// Paths that some process maps or has open, or that a socket is bound to.
 std::set<std::string> in_use() {
   std::set<std::string> used;
-  for (const std::string& maps : paths_beginning("/proc/[0-9]")) {
-    std::ifstream file(maps + "/maps");
-    for (std::string line; std::getline(file, line);)
-      if (const std::size_t at = line.find('/'); at != std::string::npos) used.insert(line.substr(at));
+  collect_paths("/proc/net/unix", used);
+  for (const std::string& process : paths_like("/proc/[0-9]*")) {
+    collect_paths(process + "/maps", used);
     std::error_code ignored;
-    for (std::filesystem::directory_iterator fd(maps + "/fd", ignored), end; !ignored && fd != end; fd.increment(ignored))
+    for (std::filesystem::directory_iterator fd(process + "/fd", ignored), end; !ignored && fd != end; fd.increment(ignored))
       used.insert(std::filesystem::read_symlink(fd->path(), ignored).string());
   }
   return used;
@@ -114,16 +121,18 @@ std::set<std::string> in_use() {
 
 void sweep(const KeeperTask& task) {
   std::error_code ignored;
-  for (const std::string& beginning : task.own)
-    for (const std::string& path : paths_beginning(beginning)) std::filesystem::remove_all(path, ignored);
+  for (const std::string& pattern : task.own)
+    for (const std::string& path : paths_like(pattern)) std::filesystem::remove_all(path, ignored);
   if (task.leftovers.empty()) return;
   // What the next run has just made and not mapped yet is younger.
-  const std::time_t now = std::time(nullptr);
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);  // the clock of files' times
+  const auto older = [&](const timespec& time) { return std::tie(time.tv_sec, time.tv_nsec) < std::tie(now.tv_sec, now.tv_nsec); };
   std::vector<std::string> candidates;
-  for (const std::string& beginning : task.leftovers)
-    for (const std::string& path : paths_beginning(beginning)) {
+  for (const std::string& pattern : task.leftovers)
+    for (const std::string& path : paths_like(pattern)) {
       struct stat state {};
-      if (::lstat(path.c_str(), &state) == 0 && state.st_uid == ::geteuid() && state.st_ctime < now) candidates.push_back(path);
+      if (::lstat(path.c_str(), &state) == 0 && state.st_uid == ::geteuid() && older(state.st_ctim)) candidates.push_back(path);
     }
   if (candidates.empty()) return;
   const std::set<std::string> used = in_use();

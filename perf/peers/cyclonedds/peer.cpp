@@ -4,11 +4,10 @@
 #include <dds/ddsi/ddsi_serdata.h>
 #include <dds/features.h>
 
-#include <condition_variable>
 #include <mutex>
 #include <stdexcept>
-#include <thread>
 
+#include "arrivals.hpp"
 #include "keeper.hpp"
 #include "peer.hpp"
 
@@ -150,7 +149,7 @@ class CyclonePublisher : public PublisherEnd {
 class CycloneSubscriber : public SubscriberEnd {
  public:
   CycloneSubscriber(const Plan& plan, Receiver& receiver)
-      : participant_(Participant::of(plan)), plan_(plan), receiver_(receiver), answers_(plan.round_trip) {
+      : participant_(Participant::of(plan)), plan_(plan), receiver_(receiver), arrivals_(plan) {
     dds_listener_t* listener = nullptr;
     if (!plan.spin) {
       listener = dds_create_listener(this);
@@ -165,9 +164,7 @@ class CycloneSubscriber : public SubscriberEnd {
 
   void receive(std::chrono::nanoseconds timeout) override {
     if (plan_.spin) return take_all(reader_);
-    std::unique_lock<std::mutex> lock(mutex_);
-    if (!arrived_) condition_.wait_for(lock, timeout, [&] { return arrived_; });
-    arrived_ = false;
+    arrivals_.wait(timeout);
   }
 
  private:
@@ -182,10 +179,7 @@ class CycloneSubscriber : public SubscriberEnd {
         take_sequences(reader);
       }
     }
-    if (!answers_) return;  // nobody waits for a single message
-    const std::lock_guard<std::mutex> lock(mutex_);
-    arrived_ = true;
-    condition_.notify_one();
+    arrivals_.notify();
   }
   void take_sequences(dds_entity_t reader) {
     void* sample = nullptr;
@@ -211,12 +205,10 @@ class CycloneSubscriber : public SubscriberEnd {
 #endif
 
   std::shared_ptr<Participant> participant_;
-  const Plan& plan_;
+  const Plan plan_;
   Receiver& receiver_;
-  const bool answers_;
-  std::mutex taking_, mutex_;
-  std::condition_variable condition_;
-  bool arrived_ = false;
+  Arrivals arrivals_;
+  std::mutex taking_;
   dds_entity_t reader_ = 0;
 };
 

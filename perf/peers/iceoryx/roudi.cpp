@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "roudi.hpp"
 
+#include <grp.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -24,8 +25,10 @@ void join_roudi(const Plan& plan) {
   task.daemon = {BATON_IOX_ROUDI, "--config-file", path, "--monitoring-mode", "off", "--kill-delay", "1"};
   task.ready = "RouDi is ready for clients";
   task.only_one = "roudi";
-  task.own = {"/tmp/" + run_id(plan)};
-  task.leftovers = {"/dev/shm/iceoryx_mgmt", "/tmp/roudi"};
+  task.own = {"/tmp/" + run_id(plan) + "_*"};
+  // What a RouDi that had to be killed leaves; its segment is named after the user's group, Cyclone's processes by themselves.
+  task.leftovers = {"/dev/shm/iceoryx_mgmt", "/tmp/roudi*", "/tmp/iox-unique-roudi.lock", "/tmp/iceoryx_rt_*"};
+  if (const group* own = ::getgrgid(::getegid()); own != nullptr) task.leftovers.push_back(std::string("/dev/shm/") + own->gr_name);
   join_keeper(plan, task);
 }
 

@@ -18,7 +18,7 @@ template <class End>
 End* made(const Plan& plan, End* (*make)(const CratePlan*)) {
   const std::string prefix = "iox2_" + run_id(plan) + "_", directory = plan.directory + "/iceoryx2";
   KeeperTask task;
-  task.own = {"/dev/shm/" + prefix, "/tmp/" + prefix};
+  task.own = {"/dev/shm/" + prefix + "*", "/tmp/" + prefix + "*"};
   join_keeper(plan, task);
   const CratePlan crate_plan{prefix.c_str(), directory.c_str(), plan.topic.c_str(), plan.bytes,
                              plan.publishers, plan.subscribers, plan.depth, !polls(plan)};

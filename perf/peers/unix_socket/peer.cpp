@@ -112,7 +112,7 @@ class SocketSubscriber : public SubscriberEnd {
     return true;
   }
 
-  const Plan& plan_;
+  const Plan plan_;
   Receiver& receiver_;
   std::vector<os::UniqueFd> connections_;
   std::vector<pollfd> polled_;

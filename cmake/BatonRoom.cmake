@@ -27,6 +27,8 @@ function(baton_warnings target)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # gcc 12 reports these falsely in inlined standard-library code at -O2 and above.
     list(APPEND warnings -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds -Wno-maybe-uninitialized -Wno-restrict)
+  else()
+    list(APPEND warnings -Wno-gnu-zero-variadic-macro-arguments)  # in the macros of <sys/sdt.h>
   endif()
   if(BATON_WERROR)
     list(APPEND warnings -Werror)

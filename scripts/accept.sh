@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The promises about speed and scale, each PASS or FAIL with ratio and spread: accept.sh [criterion...] (--help lists
-# them). Close other programs first: everything is measured against a bare kernel primitive in the same run, but noise widens
+# The promises about speed and scale, each PASS or FAIL with ratio and spread: accept.sh [criterion...] (`baton perf accept --help`;
+# they stand in perf/criteria.toml). Close other programs first: everything is measured against a bare kernel primitive in the same run, but noise widens
 # the spread.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,4 +9,4 @@ cd "$(dirname "$0")/.."
 if [ $# -eq 0 ]; then
   scripts/run_ctest.sh release --label-regex '^count$' --verbose
 fi
-build/release/bin/baton_accept "$@"
+.venv/bin/baton perf accept "$@"

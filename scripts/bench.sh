@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Half a minute per step of the demo's pipeline, over Baton and serialized over Unix sockets, then the table of README's
-# "Measured": bench.sh [options of `baton demo`]. Raw samples and the machine's name land in out/bench/reports.json.
+# The papers' experiments with every transport that is built here, then one HTML page: bench.sh [options of `baton perf
+# experiment`], for example --full in a quiet hour, or -p baton -p zeromq. Recordings land in out/perf.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-.venv/bin/baton demo --seconds 30 --rate 30 --out out/bench "$@"
-.venv/bin/python scripts/bench_table.py out/bench/reports.json
+.venv/bin/baton perf experiment all "$@"
+.venv/bin/baton perf report out/perf/*.jsonl.gz

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes over loopback TCP, one connection per subscriber.
+#include "stream.hpp"
+
+namespace baton::perf {
+
+PeerInfo peer_info() {
+  PeerInfo info{"TCP", "kernel", "loopback, TCP_NODELAY, buffers sized by the kernel; one sendmsg() per message; sleeps in recv(), poll() for several publishers",
+                {"stream"}};
+  info.can_spin = true;
+  return info;
+}
+
+std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned index) {
+  return make_stream_publisher(plan, index, Family::kTcp);
+}
+std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
+  return make_stream_subscriber(plan, Family::kTcp, receiver);
+}
+
+}  // namespace baton::perf

@@ -69,9 +69,16 @@ void no_delay(int fd) {
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
+/// Buffers: a Unix socket is fastest with the default (about 200 KB, which stay in the cache), TCP with as much as the system
+/// allows, up to the 4 MB that the kernel's own tuning reaches only slowly.
 os::UniqueFd stream_socket(Family family, int flags) {
   os::UniqueFd fd(::socket(family == Family::kUnix ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
   if (!fd) fail("socket");
+  if (family == Family::kTcp) {
+    const int bytes = 4 << 20;
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+  }
   return fd;
 }
 

@@ -5,7 +5,7 @@
 namespace baton::perf {
 
 PeerInfo peer_info() {
-  PeerInfo info{"TCP", "kernel", "loopback, TCP_NODELAY, buffers sized by the kernel; one sendmsg() per message; sleeps in recv(), poll() for several publishers",
+  PeerInfo info{"TCP", "kernel", "loopback, TCP_NODELAY, 4 MB buffers, one sendmsg() per message; sleeps in recv(), poll() for several publishers",
                 {"stream"}};
   info.can_spin = true;
   return info;

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rosmaster for one run. The first process of the run that asks starts it, on a free port, and ends it when the other processes
+// have ended; the others find its address in the run's directory. If the starter is killed, so is the master (PR_SET_PDEATHSIG).
+// Thread rules: one object per process, used by one thread at a time.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <thread>
+
+#include "baton/os/unique_fd.hpp"
+
+namespace baton::perf {
+
+class RosMaster {
+ public:
+  /// Returns when the master answers. Throws std::runtime_error if it does not come up.
+  explicit RosMaster(const std::string& directory);
+  ~RosMaster();
+  RosMaster(const RosMaster&) = delete;
+  RosMaster& operator=(const RosMaster&) = delete;
+
+  const std::string& uri() const noexcept { return uri_; }
+
+ private:
+  void start(const std::string& directory);
+  void stop();
+
+  std::string uri_;
+  os::UniqueFd users_;  ///< locked, shared, by every process of the run that still needs the master
+  pid_t child_ = -1;
+  std::thread keeper_;  ///< the thread whose death would end the child; waits for it
+};
+
+}  // namespace baton::perf

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// ROS 1 with sensor_msgs/Image. `tcpros`: between processes. `same_process`: a shared pointer is handed from publisher to
+// subscribers, which roscpp does within one process only.
+#include <ros/callback_queue.h>
+#include <ros/ros.h>
+#include <sensor_msgs/Image.h>
+#include <unistd.h>
+
+#include <boost/make_shared.hpp>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+
+#include "master.hpp"
+#include "peer.hpp"
+
+namespace baton::perf {
+namespace {
+
+using sensor_msgs::Image;
+
+/// This process as a ROS node; shared by its ends.
+class RosNode {
+ public:
+  static std::shared_ptr<RosNode> get(const Plan& plan) {
+    static std::mutex mutex;
+    static std::weak_ptr<RosNode> known;
+    const std::lock_guard<std::mutex> lock(mutex);
+    std::shared_ptr<RosNode> node = known.lock();
+    if (!node) known = node = std::shared_ptr<RosNode>(new RosNode(plan));
+    return node;
+  }
+  ~RosNode() {
+    handle_.reset();
+    ros::shutdown();
+  }
+  ros::NodeHandle& handle() { return *handle_; }
+
+ private:
+  explicit RosNode(const Plan& plan) : master_(plan.directory) {
+    ::setenv("ROS_HOME", plan.directory.c_str(), 1);
+    ::setenv("ROS_LOG_DIR", plan.directory.c_str(), 1);
+    ros::init(ros::M_string{{"__master", master_.uri()}, {"__ip", "127.0.0.1"}}, "perf_" + std::to_string(::getpid()),
+              ros::init_options::NoSigintHandler | ros::init_options::NoRosout);
+    handle_ = std::make_unique<ros::NodeHandle>();
+  }
+  RosMaster master_;  // last to go
+  std::unique_ptr<ros::NodeHandle> handle_;
+};
+
+class RosPublisher : public PublisherEnd {
+ public:
+  explicit RosPublisher(const Plan& plan)
+      : same_process_(plan.variant == "same_process"),
+        node_(RosNode::get(plan)),
+        publisher_(node_->handle().advertise<Image>(plan.topic, plan.depth)) {
+    if (same_process_ && !plan.one_process) throw std::runtime_error("the variant same_process needs one process");
+  }
+  std::byte* begin(std::size_t bytes) override {
+    // A message that nobody holds any more is used again: a new one would zero its pixels first.
+    message_.reset();
+    for (const auto& image : images_)
+      if (image.use_count() == 1) message_ = image;
+    if (!message_) {
+      message_ = boost::make_shared<Image>();
+      images_.push_back(message_);
+    }
+    message_->header.frame_id = "camera";
+    message_->height = 1;
+    message_->width = message_->step = static_cast<std::uint32_t>(bytes);
+    message_->encoding = "mono8";
+    message_->data.resize(bytes);
+    return reinterpret_cast<std::byte*>(message_->data.data());
+  }
+  void publish(std::size_t) override {
+    if (same_process_) {
+      publisher_.publish(message_);
+    } else {
+      publisher_.publish(*message_);
+    }
+  }
+
+ private:
+  const bool same_process_;
+  std::shared_ptr<RosNode> node_;
+  ros::Publisher publisher_;
+  std::vector<boost::shared_ptr<Image>> images_;
+  boost::shared_ptr<Image> message_;
+};
+
+class RosSubscriber : public SubscriberEnd {
+ public:
+  RosSubscriber(const Plan& plan, Receiver& receiver) : node_(RosNode::get(plan)) {
+    ros::SubscribeOptions options = ros::SubscribeOptions::create<Image>(
+        plan.topic, plan.depth,
+        [&receiver](const boost::shared_ptr<const Image>& image) {
+          receiver.message(reinterpret_cast<const std::byte*>(image->data.data()), image->data.size());
+        },
+        ros::VoidPtr(), &queue_);
+    options.transport_hints = ros::TransportHints().tcpNoDelay();
+    subscriber_ = node_->handle().subscribe(options);
+  }
+  void receive(std::chrono::nanoseconds timeout) override {
+    queue_.callAvailable(ros::WallDuration(static_cast<double>(timeout.count()) * 1e-9));
+  }
+
+ private:
+  std::shared_ptr<RosNode> node_;
+  ros::CallbackQueue queue_;
+  ros::Subscriber subscriber_;
+};
+
+}  // namespace
+
+PeerInfo peer_info() {
+  PeerInfo info{"roscpp", ROSCPP_VERSION_STRING,
+                "sensor_msgs/Image, TCP_NODELAY, queues = depth, a callback queue per subscriber; messages are reused. In one process "
+                "roscpp itself passes tcpros's serialized messages on without TCP",
+                {"tcpros", "same_process"}};
+  info.can_spin = true;
+  info.one_process_variants = {"same_process"};
+  return info;
+}
+
+std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) { return std::make_unique<RosPublisher>(plan); }
+std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
+  return std::make_unique<RosSubscriber>(plan, receiver);
+}
+
+}  // namespace baton::perf

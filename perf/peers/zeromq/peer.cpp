@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// ZeroMQ PUB/SUB over ipc. The publisher's buffers are handed to ZeroMQ without a copy and come back to a pool when it has sent them.
+#include <zmq.hpp>
+
+#include <mutex>
+#include <vector>
+
+#include "peer.hpp"
+
+namespace baton::perf {
+namespace {
+
+std::string address_of(const Plan& plan, unsigned publisher) {
+  return "ipc://" + plan.directory + "/" + plan.topic + "_" + std::to_string(publisher);
+}
+
+/// Buffers that ZeroMQ's thread gives back.
+class Pool {
+ public:
+  using Buffer = std::unique_ptr<std::vector<std::byte>>;
+  Buffer take(std::size_t bytes) {
+    Buffer buffer;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!free_.empty()) {
+        buffer = std::move(free_.back());  // the last one back is the warmest
+        free_.pop_back();
+      }
+    }
+    if (!buffer) buffer = std::make_unique<std::vector<std::byte>>();
+    if (buffer->size() < bytes) buffer->resize(bytes);
+    return buffer;
+  }
+  void give(Buffer buffer) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    free_.push_back(std::move(buffer));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Buffer> free_;
+};
+
+/// A buffer under way, and where it belongs.
+struct Lent {
+  Pool* pool;
+  Pool::Buffer buffer;
+};
+void give_back(void*, void* hint) {
+  const std::unique_ptr<Lent> lent(static_cast<Lent*>(hint));
+  lent->pool->give(std::move(lent->buffer));
+}
+
+class ZmqPublisher : public PublisherEnd {
+ public:
+  ZmqPublisher(const Plan& plan, unsigned index) : socket_(context_, zmq::socket_type::pub) {
+    socket_.set(zmq::sockopt::sndhwm, static_cast<int>(plan.depth));
+    socket_.set(zmq::sockopt::linger, 0);
+    socket_.bind(address_of(plan, index));
+  }
+  std::byte* begin(std::size_t bytes) override {
+    buffer_ = pool_.take(bytes);
+    return buffer_->data();
+  }
+  void publish(std::size_t bytes) override {
+    void* const data = buffer_->data();
+    auto lent = std::make_unique<Lent>(Lent{&pool_, std::move(buffer_)});
+    zmq::message_t message(data, bytes, give_back, lent.release());
+    socket_.send(message, zmq::send_flags::dontwait);
+  }
+
+ private:
+  Pool pool_;  // outlives the context, whose end gives the last buffers back
+  Pool::Buffer buffer_;
+  zmq::context_t context_;
+  zmq::socket_t socket_;
+};
+
+class ZmqSubscriber : public SubscriberEnd {
+ public:
+  ZmqSubscriber(const Plan& plan, Receiver& receiver) : receiver_(receiver), socket_(context_, zmq::socket_type::sub) {
+    socket_.set(zmq::sockopt::rcvhwm, static_cast<int>(plan.depth));
+    socket_.set(zmq::sockopt::reconnect_ivl, 5);  // the publisher may start later
+    socket_.set(zmq::sockopt::rcvtimeo, 100);
+    socket_.set(zmq::sockopt::linger, 0);
+    socket_.set(zmq::sockopt::subscribe, "");
+    for (unsigned i = 0; i < plan.publishers; ++i) socket_.connect(address_of(plan, i));
+  }
+  void receive(std::chrono::nanoseconds timeout) override {
+    zmq::message_t message;
+    auto flags = timeout.count() == 0 ? zmq::recv_flags::dontwait : zmq::recv_flags::none;
+    while (socket_.recv(message, flags)) {
+      receiver_.message(message.data<std::byte>(), message.size());
+      flags = zmq::recv_flags::dontwait;
+    }
+  }
+
+ private:
+  Receiver& receiver_;
+  zmq::context_t context_;
+  zmq::socket_t socket_;
+};
+
+}  // namespace
+
+PeerInfo peer_info() {
+  const auto [major, minor, patch] = zmq::version();
+  PeerInfo info{"ZeroMQ", std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch),
+                "PUB/SUB over ipc, zero-copy send from a pool of buffers, high-water marks = depth, blocking recv() (or polling it)",
+                {"ipc"}};
+  info.can_spin = true;
+  return info;
+}
+
+std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned index) {
+  return std::make_unique<ZmqPublisher>(plan, index);
+}
+std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
+  return std::make_unique<ZmqSubscriber>(plan, receiver);
+}
+
+}  // namespace baton::perf

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// libbaton_perf_copies.so, preloaded into a process in a pass of its own: counts every copy of at least
-// BATON_PERF_COPY_BYTES bytes that goes through the C library, in user space (memcpy, memmove) or through the kernel (read, write,
-// send, receive and their kin). Copies that a program makes with loops or instructions of its own are not seen.
+// libbaton_perf_copies.so, preloaded into a process in a pass of its own: counts every copy that goes through the C library, in user
+// space (memcpy, memmove) or through the kernel (read, write, send, receive and their kin). Two counters, because many transports
+// move a message in pieces: the bytes of every copy of at least 1 KB (less if BATON_PERF_COPY_BYTES is less), from which copies in
+// units of the payload follow, and the number of single copies of at least BATON_PERF_COPY_BYTES. Copies that a program makes with
+// loops or instructions of its own are not seen.
 // Thread rules: any thread. Built with -fno-builtin, so that the loops below stay loops.
 #include <dlfcn.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -17,16 +20,20 @@ namespace {
 
 // relaxed everywhere: counters and lazily found addresses order nothing.
 std::atomic<std::uint64_t> g_copies{0}, g_bytes{0};
-std::atomic<std::size_t> g_threshold{SIZE_MAX};
+std::atomic<std::size_t> g_threshold{SIZE_MAX}, g_least{SIZE_MAX};
 
 void count(std::size_t bytes) {
-  if (bytes < g_threshold.load(std::memory_order_relaxed)) return;
-  g_copies.fetch_add(1, std::memory_order_relaxed);
+  if (bytes < g_least.load(std::memory_order_relaxed)) return;
   g_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  if (bytes >= g_threshold.load(std::memory_order_relaxed)) g_copies.fetch_add(1, std::memory_order_relaxed);
 }
 ssize_t counted(ssize_t bytes) {
   if (bytes > 0) count(static_cast<std::size_t>(bytes));
   return bytes;
+}
+int counted(const mmsghdr* messages, int done) {
+  for (int i = 0; i < done; ++i) count(messages[i].msg_len);
+  return done;
 }
 
 using Copy = void* (*)(void*, const void*, std::size_t);
@@ -48,7 +55,9 @@ void* copy(void* to, const void* from, std::size_t n) {
 __attribute__((constructor)) void start() {
   g_memmove.store(reinterpret_cast<Copy>(::dlsym(RTLD_NEXT, "memmove")), std::memory_order_relaxed);
   const char* text = ::getenv("BATON_PERF_COPY_BYTES");
-  g_threshold.store(text == nullptr ? 4096 : ::strtoull(text, nullptr, 10), std::memory_order_relaxed);
+  const std::size_t threshold = text == nullptr ? 4096 : ::strtoull(text, nullptr, 10);
+  g_threshold.store(threshold, std::memory_order_relaxed);
+  g_least.store(threshold < 1024 ? threshold : 1024, std::memory_order_relaxed);
 }
 
 template <class F>
@@ -71,6 +80,7 @@ void* mempcpy(void* __restrict to, const void* __restrict from, std::size_t n) n
 }
 void* __memcpy_chk(void* to, const void* from, std::size_t n, std::size_t) { return copy(to, from, n); }
 void* __memmove_chk(void* to, const void* from, std::size_t n, std::size_t) { return copy(to, from, n); }
+void* __mempcpy_chk(void* to, const void* from, std::size_t n, std::size_t) { return static_cast<char*>(copy(to, from, n)) + n; }
 
 ssize_t read(int fd, void* data, std::size_t n) {
   NEXT(read);
@@ -112,6 +122,22 @@ ssize_t sendmsg(int fd, const msghdr* message, int flags) {
 ssize_t recvmsg(int fd, msghdr* message, int flags) {
   NEXT(recvmsg);
   return counted(real(fd, message, flags));
+}
+int sendmmsg(int fd, mmsghdr* messages, unsigned count, int flags) {
+  NEXT(sendmmsg);
+  return counted(messages, real(fd, messages, count, flags));
+}
+int recvmmsg(int fd, mmsghdr* messages, unsigned count, int flags, timespec* timeout) {
+  NEXT(recvmmsg);
+  return counted(messages, real(fd, messages, count, flags, timeout));
+}
+
+// What programs call that were built with _FORTIFY_SOURCE; the size of the buffer is not checked again.
+ssize_t __read_chk(int fd, void* data, std::size_t n, std::size_t) { return read(fd, data, n); }
+ssize_t __recv_chk(int fd, void* data, std::size_t n, std::size_t, int flags) { return recv(fd, data, n, flags); }
+ssize_t __recvfrom_chk(int fd, void* __restrict data, std::size_t n, std::size_t, int flags, sockaddr* __restrict from,
+                       socklen_t* __restrict from_size) {
+  return recvfrom(fd, data, n, flags, from, from_size);
 }
 
 }  // extern "C"

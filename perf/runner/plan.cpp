@@ -52,6 +52,7 @@ nlohmann::json describe(const PeerInfo& info) {
                         {"version", info.version},
                         {"how", info.how},
                         {"variants", info.variants},
+                        {"one_process_variants", info.one_process_variants},
                         {"can_spin", info.can_spin},
                         {"has_qos", info.has_qos},
                         {"most_subscribers", info.most_subscribers}};

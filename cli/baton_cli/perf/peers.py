@@ -32,6 +32,7 @@ class Peer:
     has_qos: bool
     most_subscribers: int
     largest: int
+    one_process_variants: tuple[str, ...] = ()
 
 
 def program_folder() -> Path | None:
@@ -75,6 +76,7 @@ def built() -> dict[str, Peer]:
             has_qos=said.get("has_qos", False),
             most_subscribers=said.get("most_subscribers", 64),
             largest=said.get("largest", 1 << 62),
+            one_process_variants=tuple(said.get("one_process_variants", ())),
         )
     return dict(sorted(found.items(), key=lambda item: (not item[0].startswith("baton"), item[0])))
 

@@ -31,6 +31,8 @@ def possible(peer: Peer, variant: str, cell: Cell) -> bool:
     """False for what this peer does not do at all (it is left out of tables, not counted as a failure)."""
     if cell.spin and not peer.can_spin:
         return False
+    if variant in peer.one_process_variants and not cell.one_process:
+        return False
     return cell.subscribers <= peer.most_subscribers and cell.bytes <= peer.largest
 
 

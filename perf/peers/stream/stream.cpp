@@ -24,7 +24,7 @@ namespace {
 
 // The first look at a connection reads at most this much: the whole of a small frame, and of a large one less than half, so that
 // nearly all of it goes straight to its place.
-constexpr std::size_t kFirstRead = 16383;
+constexpr std::size_t kFirstRead = 4095;
 constexpr std::size_t kHeader = sizeof(std::uint64_t);
 
 std::size_t padded(std::size_t bytes) { return (bytes + 7) & ~std::size_t{7}; }

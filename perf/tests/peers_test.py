@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every transport that is built here: a short run loses nothing; copies are what its scheme says."""
+
+from __future__ import annotations
+
+import pytest
+from baton_cli.perf import figures, peers
+from baton_cli.perf.runs import Cell, perform
+
+if peers.program_folder() is None:
+    pytest.skip("the release build is not there: make build", allow_module_level=True)
+
+BUILT = peers.built()
+ALL = [(peer, variant) for peer in BUILT.values() for variant in peer.variants if peer.id != "synthetic"]
+SHORT = Cell(bytes=64 << 10, subscribers=2, messages=20, rate=100)
+
+
+def identify(value) -> str:
+    return value.id if isinstance(value, peers.Peer) else str(value)
+
+
+def cell_for(peer: peers.Peer, variant: str, **changes) -> Cell:
+    values = {name: getattr(SHORT, name) for name in ("bytes", "subscribers", "messages", "rate")} | changes
+    values["subscribers"] = min(values["subscribers"], peer.most_subscribers)
+    return Cell(**values, one_process=variant in peer.one_process_variants)
+
+
+@pytest.mark.parametrize(("peer", "variant"), ALL, ids=identify)
+def test_a_short_run_loses_and_tears_nothing(peer, variant):
+    run = perform(peer, variant, cell_for(peer, variant), timeout=60)
+    assert figures.lost(run) == 0
+    assert figures.received(run) == 20 * len(figures.subscribers(run))
+    for subscriber in figures.subscribers(run):
+        assert subscriber["torn"] == 0 and subscriber["refused"] == 0
+        assert min(subscriber["samples"]["hand_over_ns"]) > 0
+
+
+# Copies of the payload: by the publisher's process per message, by a subscriber's per message. With two subscribers.
+COPIES = {
+    "baton": (0, 0),
+    "tzc": (0, 0),
+    "serialized_shm": (1, 1),
+    "unix_socket": (2, 1),
+    "tcp": (2, 1),
+    "udp": (2, 1),
+    "baton_serialized": (1 + 2, 1 + 1),
+    "zeromq": (2, 1),
+    "roscpp": (1 + 2, 1 + 1),
+}
+
+
+@pytest.mark.parametrize("id", [id for id in COPIES if id in BUILT])
+def test_copies_are_counted_as_the_scheme_says(id):
+    peer = BUILT[id]
+    size = 1 << 20
+    cell = cell_for(peer, peer.variants[0], bytes=size, messages=10, rate=40, count_copies=True)
+    run = perform(peer, peer.variants[0], cell, timeout=60) | {"cell": {"bytes": size}}
+    assert figures.lost(run) == 0
+    # What is not payload (headers, file names, sizes) is far below a tenth; a missing or additional copy is one.
+    assert figures.copies_per_message(run) == pytest.approx(COPIES[id], abs=0.1)

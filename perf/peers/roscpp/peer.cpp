@@ -35,7 +35,15 @@ class RosNode {
     handle_.reset();
     ros::shutdown();
   }
-  ros::NodeHandle& handle() { return *handle_; }
+  /// One at a time: roscpp connects ends of one process twice if they are made at the same time.
+  ros::Publisher advertise(const std::string& topic, unsigned depth) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return handle_->advertise<Image>(topic, depth);
+  }
+  ros::Subscriber subscribe(ros::SubscribeOptions& options) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return handle_->subscribe(options);
+  }
 
  private:
   explicit RosNode(const Plan& plan) : master_(plan.directory) {
@@ -47,6 +55,7 @@ class RosNode {
   }
   RosMaster master_;  // last to go
   std::unique_ptr<ros::NodeHandle> handle_;
+  std::mutex mutex_;
 };
 
 class RosPublisher : public PublisherEnd {
@@ -54,7 +63,7 @@ class RosPublisher : public PublisherEnd {
   explicit RosPublisher(const Plan& plan)
       : same_process_(plan.variant == "same_process"),
         node_(RosNode::get(plan)),
-        publisher_(node_->handle().advertise<Image>(plan.topic, plan.depth)) {
+        publisher_(node_->advertise(plan.topic, plan.depth)) {
     if (same_process_ && !plan.one_process) throw std::runtime_error("the variant same_process needs one process");
   }
   std::byte* begin(std::size_t bytes) override {
@@ -99,7 +108,7 @@ class RosSubscriber : public SubscriberEnd {
         },
         ros::VoidPtr(), &queue_);
     options.transport_hints = ros::TransportHints().tcpNoDelay();
-    subscriber_ = node_->handle().subscribe(options);
+    subscriber_ = node_->subscribe(options);
   }
   void receive(std::chrono::nanoseconds timeout) override {
     queue_.callAvailable(ros::WallDuration(static_cast<double>(timeout.count()) * 1e-9));

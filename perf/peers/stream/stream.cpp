@@ -235,6 +235,7 @@ void StreamReceiver::read_some(Connection& connection, int flags) {
     if (::poll(&polled, 1, flags & MSG_DONTWAIT ? 0 : 100) <= 0) return;
     met_(connection.fd.get(), connection.publisher);
     connection.met = true;
+    return;  // a frame may not have come yet
   }
   Buffer& buffer = connection.buffer;
   if (connection.begin > 0) {

@@ -2,6 +2,7 @@
 // ZeroMQ PUB/SUB over ipc. The publisher's buffers are handed to ZeroMQ without a copy and come back to a pool when it has sent them.
 #include <zmq.hpp>
 
+#include <algorithm>
 #include <mutex>
 #include <vector>
 
@@ -13,6 +14,10 @@ namespace {
 std::string address_of(const Plan& plan, unsigned publisher) {
   return "ipc://" + plan.directory + "/" + plan.topic + "_" + std::to_string(publisher);
 }
+
+/// At least ZeroMQ's default: its counters of what was read are updated in batches, so that a mark as low as the depth drops messages
+/// although nothing waits.
+int high_water_mark(const Plan& plan) { return std::max(1000, static_cast<int>(plan.depth)); }
 
 /// Buffers that ZeroMQ's thread gives back.
 class Pool {
@@ -54,7 +59,7 @@ void give_back(void*, void* hint) {
 class ZmqPublisher : public PublisherEnd {
  public:
   ZmqPublisher(const Plan& plan, unsigned index) : socket_(context_, zmq::socket_type::pub) {
-    socket_.set(zmq::sockopt::sndhwm, static_cast<int>(plan.depth));
+    socket_.set(zmq::sockopt::sndhwm, high_water_mark(plan));
     socket_.set(zmq::sockopt::linger, 0);
     socket_.bind(address_of(plan, index));
   }
@@ -79,7 +84,7 @@ class ZmqPublisher : public PublisherEnd {
 class ZmqSubscriber : public SubscriberEnd {
  public:
   ZmqSubscriber(const Plan& plan, Receiver& receiver) : receiver_(receiver), socket_(context_, zmq::socket_type::sub) {
-    socket_.set(zmq::sockopt::rcvhwm, static_cast<int>(plan.depth));
+    socket_.set(zmq::sockopt::rcvhwm, high_water_mark(plan));
     socket_.set(zmq::sockopt::reconnect_ivl, 5);  // the publisher may start later
     socket_.set(zmq::sockopt::rcvtimeo, 100);
     socket_.set(zmq::sockopt::linger, 0);
@@ -106,7 +111,7 @@ class ZmqSubscriber : public SubscriberEnd {
 PeerInfo peer_info() {
   const auto [major, minor, patch] = zmq::version();
   PeerInfo info{"ZeroMQ", std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch),
-                "PUB/SUB over ipc, zero-copy send from a pool of buffers, high-water marks = depth, blocking recv() (or polling it)",
+                "PUB/SUB over ipc, zero-copy send from a pool of buffers, default high-water marks, blocking recv() (or polling it)",
                 {"ipc"}};
   info.can_spin = true;
   return info;

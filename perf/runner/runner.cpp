@@ -73,6 +73,7 @@ class Samples : public Receiver {
     if (stamp.sequence & kWarmUp) {
       // relaxed: a sign that orders nothing.
       sync_.heard[index_].fetch_or(std::uint64_t{1} << stamp.publisher, std::memory_order_relaxed);
+      sync_.warmed.fetch_add(1, std::memory_order_relaxed);
       if (back_ != nullptr) send_back(data, stamp.payload_bytes);
       begin_ = usage_now();  // the last of these is what counts
       return;
@@ -271,6 +272,13 @@ class PublisherRun : Receiver {
     if (back_) {  // what is still on its way back
       const std::int64_t end = os::monotonic_ns() + 200'000'000;
       while (os::monotonic_ns() < end) back_->receive(plan_.spin ? 0ns : 20ms);
+    }
+    // Until the queues are empty: the schedule of a peer that is slower than the warm-up must not begin with a backlog.
+    std::uint64_t before = 0, now = sync_.warmed.load(std::memory_order_relaxed);
+    for (unsigned round = 0; now != before && round < 100; ++round) {
+      before = now;
+      std::this_thread::sleep_for(100ms);
+      now = sync_.warmed.load(std::memory_order_relaxed);
     }
   }
 

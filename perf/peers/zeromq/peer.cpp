@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ZeroMQ PUB/SUB over ipc. The publisher's buffers are handed to ZeroMQ without a copy and come back to a pool when it has sent them.
+#include <malloc.h>
 #include <zmq.hpp>
 
 #include <algorithm>
@@ -84,6 +85,8 @@ class ZmqPublisher : public PublisherEnd {
 class ZmqSubscriber : public SubscriberEnd {
  public:
   ZmqSubscriber(const Plan& plan, Receiver& receiver) : receiver_(receiver), socket_(context_, zmq::socket_type::sub) {
+    ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // ZeroMQ allocates what it receives anew: not with fresh pages each time
+    ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
     socket_.set(zmq::sockopt::rcvhwm, high_water_mark(plan));
     socket_.set(zmq::sockopt::reconnect_ivl, 5);  // the publisher may start later
     socket_.set(zmq::sockopt::rcvtimeo, 100);
@@ -111,7 +114,7 @@ class ZmqSubscriber : public SubscriberEnd {
 PeerInfo peer_info() {
   const auto [major, minor, patch] = zmq::version();
   PeerInfo info{"ZeroMQ", std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch),
-                "PUB/SUB over ipc, zero-copy send from a pool of buffers, default high-water marks, blocking recv() (or polling it)",
+                "PUB/SUB over ipc, zero-copy send from a pool of buffers, default high-water marks, malloc keeps its memory, blocking recv() (or polling it)",
                 {"ipc"}};
   info.can_spin = true;
   return info;

@@ -5,7 +5,10 @@
 namespace baton::perf {
 
 PeerInfo peer_info() {
-  PeerInfo info{"Baton, serialized", BATON_VERSION_STRING, "sensor_msgs/Image as CDR over the Unix socket of peer unix_socket", {"cdr"}};
+  PeerInfo info{"Baton, serialized",
+                BATON_VERSION_STRING,
+                "sensor_msgs/Image as CDR over the Unix socket of peer unix_socket",
+                {"cdr"}};
   info.can_spin = true;
   return info;
 }

@@ -18,7 +18,8 @@ std::string url_of(const Plan& plan) {
   const unsigned port = 20000 + static_cast<unsigned>(hash % 12000), low = static_cast<unsigned>(hash >> 32) % 250 + 1;
   std::uint64_t most = 2 << 20;
   std::ifstream("/proc/sys/net/core/rmem_max") >> most;
-  return "udpm://239.255.66." + std::to_string(low) + ":" + std::to_string(port) + "?ttl=0&recv_buf_size=" + std::to_string(most);
+  return "udpm://239.255.66." + std::to_string(low) + ":" + std::to_string(port) +
+         "?ttl=0&recv_buf_size=" + std::to_string(most);
 }
 
 struct Connection {
@@ -69,8 +70,10 @@ class LcmSubscriber : public SubscriberEnd {
 }  // namespace
 
 PeerInfo peer_info() {
-  PeerInfo info{"LCM", LCM_VERSION_STRING,
-                "UDP multicast, ttl 0, by the machine's own multicast route, receive buffer as large as the system allows; lcm_handle_timeout()",
+  PeerInfo info{"LCM",
+                LCM_VERSION_STRING,
+                "UDP multicast, ttl 0, by the machine's own multicast route, receive buffer as large as the system "
+                "allows; lcm_handle_timeout()",
                 {"udpm"}};
   info.can_spin = true;
   return info;

@@ -127,8 +127,10 @@ class RosSubscriber : public SubscriberEnd {
 }  // namespace
 
 PeerInfo peer_info() {
-  PeerInfo info{"roscpp", ROSCPP_VERSION_STRING,
-                "sensor_msgs/Image, TCP_NODELAY, queues = depth, a callback queue per subscriber; messages are reused, malloc keeps its memory. In one process "
+  PeerInfo info{"roscpp",
+                ROSCPP_VERSION_STRING,
+                "sensor_msgs/Image, TCP_NODELAY, queues = depth, a callback queue per subscriber; messages are reused, "
+                "malloc keeps its memory. In one process "
                 "roscpp itself passes tcpros's serialized messages on without TCP",
                 {"tcpros", "same_process"}};
   info.can_spin = true;
@@ -136,7 +138,9 @@ PeerInfo peer_info() {
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) { return std::make_unique<RosPublisher>(plan); }
+std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) {
+  return std::make_unique<RosPublisher>(plan);
+}
 std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
   return std::make_unique<RosSubscriber>(plan, receiver);
 }

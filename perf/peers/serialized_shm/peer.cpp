@@ -59,10 +59,12 @@ class RingPublisher : public PublisherEnd {
     slot.turn.store(2 * count_ + 1, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_release);  // pairs with the acquire fence of a reader that was overtaken
     slot.bytes.store(bytes, std::memory_order_relaxed);
-    std::memcpy(segment_.mapping.base() + shape_.payload + count_ % shape_.slots * shape_.stride, message_.data(), bytes);
+    std::memcpy(segment_.mapping.base() + shape_.payload + count_ % shape_.slots * shape_.stride, message_.data(),
+                bytes);
     slot.turn.store(2 * count_ + 2, std::memory_order_release);  // pairs with the acquire in take()
     ++count_;
-    ring.head.store(static_cast<std::uint32_t>(count_), std::memory_order_seq_cst);  // pairs with a sleeper's look after its sign
+    ring.head.store(static_cast<std::uint32_t>(count_),
+                    std::memory_order_seq_cst);  // pairs with a sleeper's look after its sign
     if (!spin_ && ring.sleepers.load(std::memory_order_seq_cst) > 0) os::futex_wake(&ring.head, 1 << 30);
   }
 
@@ -149,7 +151,9 @@ class RingSubscriber : public SubscriberEnd {
 }  // namespace
 
 PeerInfo peer_info() {
-  PeerInfo info{"serialize into shared memory", "", "ring of depth + 1 messages, copied in and out, no lock; futex, woken only if somebody sleeps",
+  PeerInfo info{"serialize into shared memory",
+                "",
+                "ring of depth + 1 messages, copied in and out, no lock; futex, woken only if somebody sleeps",
                 {"ring"}};
   info.can_spin = true;
   return info;

@@ -17,7 +17,9 @@ using msg::sensor_msgs::Image;
 using msg::std_msgs::Header;
 
 template <class Number>
-void put(std::byte* at, Number value) { std::memcpy(at, &value, sizeof value); }
+void put(std::byte* at, Number value) {
+  std::memcpy(at, &value, sizeof value);
+}
 
 /// An image in private memory, one flat block.
 class FlatImage {
@@ -104,7 +106,8 @@ Format cdr_format() {
           [](const Plan&) { return std::make_unique<CdrDecoder>(); }};
 }
 Format sfm_format() {
-  return {[](const Plan&) { return std::make_unique<SfmEncoder>(); }, [](const Plan&) { return std::make_unique<SfmDecoder>(); }};
+  return {[](const Plan&) { return std::make_unique<SfmEncoder>(); },
+          [](const Plan&) { return std::make_unique<SfmDecoder>(); }};
 }
 
 }  // namespace baton::perf

@@ -15,7 +15,8 @@ namespace {
 
 class CapnProtoEncoder : public Encoder {
  public:
-  explicit CapnProtoEncoder(const Plan& plan) : scratch_(kj::heapArray<capnp::word>(plan.bytes / sizeof(capnp::word) + 128)) {
+  explicit CapnProtoEncoder(const Plan& plan)
+      : scratch_(kj::heapArray<capnp::word>(plan.bytes / sizeof(capnp::word) + 128)) {
     std::memset(scratch_.begin(), 0, scratch_.size() * sizeof(capnp::word));
   }
   std::byte* begin(std::size_t bytes) override {

@@ -32,9 +32,9 @@ struct Format {
   std::function<std::unique_ptr<Decoder>(const Plan&)> decoder;
 };
 
-Format cdr_format();         // ROS 2's, by Baton's codec
-Format sfm_format();         // Baton's own: the message is sent as it lies in memory
-Format ros1_format();        // roscpp_serialization
+Format cdr_format();   // ROS 2's, by Baton's codec
+Format sfm_format();   // Baton's own: the message is sent as it lies in memory
+Format ros1_format();  // roscpp_serialization
 Format protobuf_format();
 Format flatbuffers_format();
 Format capnproto_format();

@@ -37,8 +37,9 @@ class DecodingSubscriber : public SubscriberEnd {
  public:
   DecodingSubscriber(const Plan& plan, const Format& format, Receiver& receiver)
       : decoder_(format.decoder(plan)),
-        stream_(plan, family_of(plan),
-                [this, &receiver](std::byte* wire, std::size_t bytes, unsigned) { decoder_->decode(wire, bytes, receiver); }) {}
+        stream_(plan, family_of(plan), [this, &receiver](std::byte* wire, std::size_t bytes, unsigned) {
+          decoder_->decode(wire, bytes, receiver);
+        }) {}
   void receive(std::chrono::nanoseconds timeout) override { stream_.receive(timeout); }
 
  private:

@@ -20,7 +20,8 @@ class FlatBuffersEncoder : public Encoder {
     const fb::Time stamp(++count_, 0);
     header_ = fb::CreateHeader(builder_, count_, &stamp, frame);
     std::uint8_t* data = nullptr;
-    data_ = builder_.CreateUninitializedVector<std::uint8_t>(bytes, &data);  // nothing that is added later moves it: there is room
+    data_ = builder_.CreateUninitializedVector<std::uint8_t>(
+        bytes, &data);  // nothing that is added later moves it: there is room
     return reinterpret_cast<std::byte*>(data);
   }
   void finish(std::vector<iovec>& parts) override {

@@ -38,7 +38,9 @@ const Format& format_of(const Plan& plan) {
 }  // namespace
 
 PeerInfo peer_info() {
-  PeerInfo info{"serializers", BATON_PERF_FORMAT_VERSIONS, "sensor_msgs/Image over the Unix socket of peer unix_socket; message objects and buffers are reused",
+  PeerInfo info{"serializers",
+                BATON_PERF_FORMAT_VERSIONS,
+                "sensor_msgs/Image over the Unix socket of peer unix_socket; message objects and buffers are reused",
                 {}};
   for (const auto& [name, format] : formats()) info.variants.push_back(name);
   info.can_spin = true;

@@ -39,7 +39,8 @@ class ProtobufEncoder : public Encoder {
 class ProtobufDecoder : public Decoder {
  public:
   void decode(std::byte* wire, std::size_t bytes, Receiver& receiver) override {
-    if (!image_.ParseFromArray(wire, static_cast<int>(bytes))) throw std::runtime_error("Protocol Buffers cannot parse what came");
+    if (!image_.ParseFromArray(wire, static_cast<int>(bytes)))
+      throw std::runtime_error("Protocol Buffers cannot parse what came");
     receiver.message(reinterpret_cast<const std::byte*>(image_.data().data()), image_.data().size());
   }
 

@@ -199,8 +199,9 @@ StreamReceiver::~StreamReceiver() {
 }
 
 void StreamReceiver::connect() {
-  missing_.erase(std::remove_if(missing_.begin(), missing_.end(), [&](unsigned publisher) { return connect_to(publisher); }),
-                 missing_.end());
+  missing_.erase(
+      std::remove_if(missing_.begin(), missing_.end(), [&](unsigned publisher) { return connect_to(publisher); }),
+      missing_.end());
 }
 
 bool StreamReceiver::connect_to(unsigned publisher) {
@@ -288,7 +289,8 @@ void StreamReceiver::receive(std::chrono::nanoseconds timeout) {
   for (Connection& connection : connections_) any |= connection.end > 0 && deliver(connection);
   if (any) return;
   const bool look = timeout.count() == 0, alone = connections_.size() == 1 && plan_.publishers == 1;
-  if (!look && !alone && ::poll(polled_.data(), polled_.size(), static_cast<int>(timeout.count() / 1'000'000)) <= 0) return;
+  if (!look && !alone && ::poll(polled_.data(), polled_.size(), static_cast<int>(timeout.count() / 1'000'000)) <= 0)
+    return;
   for (std::size_t i = 0; i < connections_.size(); ++i) {
     if (polled_[i].fd < 0) {
       if (alone && !look) std::this_thread::sleep_for(timeout);
@@ -308,7 +310,8 @@ void StreamReceiver::drain() {
       Connection& connection = connections_[i];
       Buffer& buffer = connection.buffer;
       buffer.reserve(connection.end + (64 << 10), connection.end);
-      const ssize_t n = ::recv(polled_[i].fd, buffer.data() + connection.end, buffer.capacity() - connection.end, MSG_DONTWAIT);
+      const ssize_t n =
+          ::recv(polled_[i].fd, buffer.data() + connection.end, buffer.capacity() - connection.end, MSG_DONTWAIT);
       if (n > 0) connection.end += static_cast<std::size_t>(n);
     }
 }
@@ -333,7 +336,8 @@ class BytesPublisher : public PublisherEnd {
 class BytesSubscriber : public SubscriberEnd {
  public:
   BytesSubscriber(const Plan& plan, Family family, Receiver& receiver)
-      : receiver_(plan, family, [&receiver](std::byte* data, std::size_t bytes, unsigned) { receiver.message(data, bytes); }) {}
+      : receiver_(plan, family,
+                  [&receiver](std::byte* data, std::size_t bytes, unsigned) { receiver.message(data, bytes); }) {}
   void receive(std::chrono::nanoseconds timeout) override { receiver_.receive(timeout); }
 
  private:

@@ -84,9 +84,10 @@ class SyntheticPublisher : public PublisherEnd {
 class SyntheticSubscriber : public SubscriberEnd {
  public:
   SyntheticSubscriber(const Plan& plan, unsigned index, Receiver& receiver)
-      : tracer_(plan, 1, index), receiver_(receiver), stream_(plan, Family::kUnix, [this](std::byte* frame, std::size_t bytes, unsigned) {
-          deliver(frame, bytes);
-        }) {}
+      : tracer_(plan, 1, index),
+        receiver_(receiver),
+        stream_(plan, Family::kUnix, [this](std::byte* frame, std::size_t bytes, unsigned) { deliver(frame, bytes); }) {
+  }
   void receive(std::chrono::nanoseconds timeout) override { stream_.receive(timeout); }
 
  private:
@@ -113,7 +114,8 @@ class SyntheticSubscriber : public SubscriberEnd {
 }  // namespace
 
 PeerInfo peer_info() {
-  return {"synthetic", "", "a known delay (setting delay_us), losses on purpose (drop_every): checks the tool", {"delay"}};
+  return {
+      "synthetic", "", "a known delay (setting delay_us), losses on purpose (drop_every): checks the tool", {"delay"}};
 }
 
 std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned index) {

@@ -26,7 +26,8 @@ struct Control {
 template <class Visit, class Message>
 void for_each_field(Message& control, Visit&& visit) {
   visit(control.seq), visit(control.sec), visit(control.nanosec), visit(control.frame_id);
-  visit(control.height), visit(control.width), visit(control.encoding), visit(control.is_bigendian), visit(control.step);
+  visit(control.height), visit(control.width), visit(control.encoding), visit(control.is_bigendian),
+      visit(control.step);
   visit(control.data.offset), visit(control.data.bytes), visit(control.data.magic);
 }
 
@@ -43,7 +44,9 @@ struct Write {
     bytes(text.data(), text.size());
   }
   template <class Number>
-  void operator()(const Number& number) { bytes(&number, sizeof number); }
+  void operator()(const Number& number) {
+    bytes(&number, sizeof number);
+  }
 };
 
 struct Read {
@@ -62,7 +65,9 @@ struct Read {
     at += size;
   }
   template <class Number>
-  void operator()(Number& number) { bytes(&number, sizeof number); }
+  void operator()(Number& number) {
+    bytes(&number, sizeof number);
+  }
 };
 
 std::size_t mem_size(const Plan& plan) {
@@ -143,8 +148,11 @@ class TzcSubscriber : public SubscriberEnd {
 }  // namespace
 
 PeerInfo peer_info() {
-  PeerInfo info{"TZC's scheme", "", "control part over a Unix stream socket, data part in shared memory (room for depth + 2 messages), medium effort",
-                {"unix"}};
+  PeerInfo info{
+      "TZC's scheme",
+      "",
+      "control part over a Unix stream socket, data part in shared memory (room for depth + 2 messages), medium effort",
+      {"unix"}};
   info.can_spin = true;
   return info;
 }

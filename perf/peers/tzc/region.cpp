@@ -40,7 +40,8 @@ bool Region::release_oldest() {
     auto* part = reinterpret_cast<DataPart*>(segment_.mapping.base() + oldest->offset);
     std::uint64_t unreferenced = word_of(magic_of(oldest->age), 0);
     // acquire: pairs with the release in drop(): the readers are done with what is going to be overwritten.
-    if (!part->word.compare_exchange_strong(unreferenced, 0, std::memory_order_acquire, std::memory_order_relaxed)) continue;
+    if (!part->word.compare_exchange_strong(unreferenced, 0, std::memory_order_acquire, std::memory_order_relaxed))
+      continue;
     used_.erase(oldest);
     return true;
   }
@@ -50,7 +51,8 @@ DataPart& Region::allocate(std::size_t bytes, Handle& handle) {
   const std::size_t whole = sizeof(DataPart) + ((bytes + 63) & ~std::size_t{63});
   std::size_t offset = 0;
   for (unsigned attempt = 0; !place(whole, offset); ++attempt)
-    if (attempt == kAttempts || !release_oldest()) throw std::runtime_error("no room in the shared memory region (mem_size)");
+    if (attempt == kAttempts || !release_oldest())
+      throw std::runtime_error("no room in the shared memory region (mem_size)");
   const std::uint64_t age = count_++;
   const auto at = std::find_if(used_.begin(), used_.end(), [&](const Used& used) { return used.offset > offset; });
   used_.insert(at, {offset, offset + whole, age});
@@ -73,6 +75,8 @@ DataPart* take(std::byte* base, std::size_t region_bytes, const Handle& handle) 
   return part;
 }
 
-void drop(DataPart& part) noexcept { part.word.fetch_sub(1, std::memory_order_release); }  // pairs with release_oldest()
+void drop(DataPart& part) noexcept {
+  part.word.fetch_sub(1, std::memory_order_release);
+}  // pairs with release_oldest()
 
 }  // namespace baton::perf::tzc

@@ -50,13 +50,16 @@ os::UniqueFd udp_socket() {
 /// Room for some messages; beyond the system's limit only where that is permitted. The kernel doubles what it is told, for its
 /// bookkeeping.
 void set_buffer(int fd, int option, int force, const Plan& plan) {
-  const auto bytes = static_cast<int>(std::clamp<std::size_t>(plan.bytes * std::min(plan.depth, 4U), 4 << 20, 128 << 20));
-  if (::setsockopt(fd, SOL_SOCKET, force, &bytes, sizeof bytes) != 0) ::setsockopt(fd, SOL_SOCKET, option, &bytes, sizeof bytes);
+  const auto bytes =
+      static_cast<int>(std::clamp<std::size_t>(plan.bytes * std::min(plan.depth, 4U), 4 << 20, 128 << 20));
+  if (::setsockopt(fd, SOL_SOCKET, force, &bytes, sizeof bytes) != 0)
+    ::setsockopt(fd, SOL_SOCKET, option, &bytes, sizeof bytes);
 }
 
 class UdpPublisher : public PublisherEnd {
  public:
-  UdpPublisher(const Plan& plan, unsigned index) : plan_(plan), index_(index), buffer_(plan.bytes), headers_(kBatch), parts_(2 * kBatch), batch_(kBatch) {
+  UdpPublisher(const Plan& plan, unsigned index)
+      : plan_(plan), index_(index), buffer_(plan.bytes), headers_(kBatch), parts_(2 * kBatch), batch_(kBatch) {
     for (unsigned i = 0; i < plan.subscribers; ++i) missing_.push_back(i);
   }
   std::byte* begin(std::size_t bytes) override {
@@ -68,7 +71,8 @@ class UdpPublisher : public PublisherEnd {
     ++count_;
     const std::size_t fragments = fragments_of(bytes);
     for (const os::UniqueFd& to : sockets_)
-      for (std::size_t first = 0; first < fragments; first += kBatch) send(to.get(), bytes, first, std::min(kBatch, fragments - first));
+      for (std::size_t first = 0; first < fragments; first += kBatch)
+        send(to.get(), bytes, first, std::min(kBatch, fragments - first));
   }
 
  private:
@@ -116,7 +120,8 @@ class UdpPublisher : public PublisherEnd {
 
 class UdpSubscriber : public SubscriberEnd {
  public:
-  UdpSubscriber(const Plan& plan, unsigned index, Receiver& receiver) : receiver_(receiver), scratch_(kBatch * kFragment) {
+  UdpSubscriber(const Plan& plan, unsigned index, Receiver& receiver)
+      : receiver_(receiver), scratch_(kBatch * kFragment) {
     for (unsigned i = 0; i < plan.publishers; ++i) {
       Source source{udp_socket(), Buffer(plan.bytes)};
       set_buffer(source.fd.get(), SO_RCVBUF, SO_RCVBUFFORCE, plan);
@@ -134,7 +139,9 @@ class UdpSubscriber : public SubscriberEnd {
   }
 
   void receive(std::chrono::nanoseconds timeout) override {
-    if (timeout.count() > 0 && ::poll(polled_.data(), polled_.size(), static_cast<int>(timeout.count() / 1'000'000)) <= 0) return;
+    if (timeout.count() > 0 &&
+        ::poll(polled_.data(), polled_.size(), static_cast<int>(timeout.count() / 1'000'000)) <= 0)
+      return;
     for (std::size_t i = 0; i < sources_.size(); ++i)
       if (timeout.count() == 0 || polled_[i].revents != 0)
         while (read(sources_[i])) {
@@ -145,17 +152,17 @@ class UdpSubscriber : public SubscriberEnd {
   struct Source {
     os::UniqueFd fd;
     Buffer buffer;
-    std::uint64_t message = 0;   ///< which one is being put together
-    std::size_t bytes = 0;       ///< its size
-    std::size_t next = 0;        ///< the fragment that is expected; loopback keeps the order. 0: the first of a new message
+    std::uint64_t message = 0;  ///< which one is being put together
+    std::size_t bytes = 0;      ///< its size
+    std::size_t next = 0;  ///< the fragment that is expected; loopback keeps the order. 0: the first of a new message
   };
 
   /// Reads what is there of one message; false if there was nothing.
   bool read(Source& source) {
     // The first fragment says how many follow. They are received where they belong if none is missing.
     const std::size_t wanted = source.next == 0 ? 1 : std::min(kBatch, fragments_of(source.bytes) - source.next);
+    source.buffer.reserve((source.next + wanted) * kFragment, source.next * kFragment);
     for (std::size_t i = 0; i < wanted; ++i) {
-      source.buffer.reserve((source.next + i) * kFragment + kFragment, source.next * kFragment);
       parts_[2 * i] = {&headers_[i], sizeof(Header)};
       parts_[2 * i + 1] = {source.buffer.data() + (source.next + i) * kFragment, kFragment};
       batch_[i] = {};
@@ -167,7 +174,8 @@ class UdpSubscriber : public SubscriberEnd {
     const std::size_t expected = source.next;
     for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
       const std::size_t got = batch_[i].msg_len - sizeof(Header);
-      const bool right = headers_[i].fragment == expected + i && (expected == 0 || headers_[i].message == source.message);
+      const bool right =
+          headers_[i].fragment == expected + i && (expected == 0 || headers_[i].message == source.message);
       if (!right) {
         elsewhere(source, expected, i, static_cast<std::size_t>(n));
         break;
@@ -185,7 +193,8 @@ class UdpSubscriber : public SubscriberEnd {
     }
     const bool last = header.fragment + 1 == fragments_of(header.bytes);
     source.next = last ? 0 : header.fragment + 1;
-    if (last && header.fragment * kFragment + bytes == header.bytes) receiver_.message(source.buffer.data(), header.bytes);
+    if (last && header.fragment * kFragment + bytes == header.bytes)
+      receiver_.message(source.buffer.data(), header.bytes);
   }
 
   /// Something was lost: what came from number `from` of the batch on lies in the wrong places. Only the beginning of a new message
@@ -195,11 +204,14 @@ class UdpSubscriber : public SubscriberEnd {
     std::size_t start = from;
     while (start < count && headers_[start].fragment != 0) ++start;
     for (std::size_t i = start; i < count; ++i)
-      std::memcpy(scratch_.data() + i * kFragment, source.buffer.data() + (expected + i) * kFragment, batch_[i].msg_len - sizeof(Header));
+      std::memcpy(scratch_.data() + i * kFragment, source.buffer.data() + (expected + i) * kFragment,
+                  batch_[i].msg_len - sizeof(Header));
     for (std::size_t i = start; i < count; ++i) {
-      if (headers_[i].fragment != source.next || (source.next > 0 && headers_[i].message != source.message)) return void(source.next = 0);
+      if (headers_[i].fragment != source.next || (source.next > 0 && headers_[i].message != source.message))
+        return void(source.next = 0);
       source.buffer.reserve((source.next + 1) * kFragment, source.next * kFragment);
-      std::memcpy(source.buffer.data() + source.next * kFragment, scratch_.data() + i * kFragment, batch_[i].msg_len - sizeof(Header));
+      std::memcpy(source.buffer.data() + source.next * kFragment, scratch_.data() + i * kFragment,
+                  batch_[i].msg_len - sizeof(Header));
       accept(source, headers_[i], batch_[i].msg_len - sizeof(Header));
     }
   }
@@ -216,7 +228,10 @@ class UdpSubscriber : public SubscriberEnd {
 }  // namespace
 
 PeerInfo peer_info() {
-  PeerInfo info{"UDP", "kernel", "loopback unicast, 64 KB datagrams by sendmmsg()/recvmmsg(), buffers for 4 messages where permitted (else the system's limit), poll()",
+  PeerInfo info{"UDP",
+                "kernel",
+                "loopback unicast, 64 KB datagrams by sendmmsg()/recvmmsg(), buffers for 4 messages where permitted "
+                "(else the system's limit), poll()",
                 {"unicast"}};
   info.can_spin = true;
   return info;

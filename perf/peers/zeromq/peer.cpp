@@ -113,8 +113,10 @@ class ZmqSubscriber : public SubscriberEnd {
 
 PeerInfo peer_info() {
   const auto [major, minor, patch] = zmq::version();
-  PeerInfo info{"ZeroMQ", std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch),
-                "PUB/SUB over ipc, zero-copy send from a pool of buffers, default high-water marks, malloc keeps its memory, blocking recv() (or polling it)",
+  PeerInfo info{"ZeroMQ",
+                std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch),
+                "PUB/SUB over ipc, zero-copy send from a pool of buffers, default high-water marks, malloc keeps its "
+                "memory, blocking recv() (or polling it)",
                 {"ipc"}};
   info.can_spin = true;
   return info;

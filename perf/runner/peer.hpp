@@ -89,6 +89,7 @@ struct PeerInfo {
   std::string name, version, how;     ///< `how`: one line on what was chosen for it (wait primitive, settings)
   std::vector<std::string> variants;  ///< at least one
   std::vector<std::string> one_process_variants{};  ///< of these, the ones that work within one process only
+  std::vector<std::string> polling_variants{};      ///< of these, the ones that always poll: compared where everybody polls
   bool can_spin = false;
   bool has_qos = false;               ///< honours reliable, KEEP_ALL and transient
   std::size_t largest = SIZE_MAX;     ///< payloads beyond are not tried

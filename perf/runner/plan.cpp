@@ -53,6 +53,7 @@ nlohmann::json describe(const PeerInfo& info) {
                         {"how", info.how},
                         {"variants", info.variants},
                         {"one_process_variants", info.one_process_variants},
+                        {"polling_variants", info.polling_variants},
                         {"can_spin", info.can_spin},
                         {"has_qos", info.has_qos},
                         {"most_subscribers", info.most_subscribers}};

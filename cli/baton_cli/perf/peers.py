@@ -33,6 +33,7 @@ class Peer:
     most_subscribers: int
     largest: int
     one_process_variants: tuple[str, ...] = ()
+    polling_variants: tuple[str, ...] = ()
 
 
 def program_folder() -> Path | None:
@@ -77,6 +78,7 @@ def built() -> dict[str, Peer]:
             most_subscribers=said.get("most_subscribers", 64),
             largest=said.get("largest", 1 << 62),
             one_process_variants=tuple(said.get("one_process_variants", ())),
+            polling_variants=tuple(said.get("polling_variants", ())),
         )
     return dict(sorted(found.items(), key=lambda item: (not item[0].startswith("baton"), item[0])))
 

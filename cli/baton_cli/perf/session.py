@@ -33,6 +33,8 @@ def possible(peer: Peer, variant: str, cell: Cell) -> bool:
         return False
     if variant in peer.one_process_variants and not cell.one_process:
         return False
+    if variant in peer.polling_variants and not cell.spin:
+        return False  # beside sleepers it would win latency with a whole CPU
     return cell.subscribers <= peer.most_subscribers and cell.bytes <= peer.largest
 
 

@@ -240,6 +240,11 @@ def run(names, sizes, best_effort, rounds, settings, out, **cell) -> None:
     cells = [Cell(bytes=b, reliable=not best_effort, settings=pairs, **cell) for b in sizes]
     path = _out(out, "run")
     console = _console()
+    for peer, variant in chosen:
+        if not any(session.possible(peer, variant, c) for c in cells) and names:
+            console.print(
+                f"[yellow]{peer.id}:{variant} does not do this[/] (see `baton perf peers`; some poll, or need --one-process)"
+            )
     session.run(session.schedule("run", cells, chosen, rounds), path, console)
     recording = Recording.load(path)
     clock = "round_trip_ns" if cell["round_trip"] else "with_read_ns" if cell["read_all"] else "hand_over_ns"

@@ -83,6 +83,7 @@ PeerInfo peer_info() {
                 "after each send; poll: busy receive(), no events (also when event is asked to spin)",
                 {"event", "poll"}};
   info.can_spin = true;
+  info.polling_variants = {"poll"};
   return info;
 }
 

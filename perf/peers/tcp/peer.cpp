@@ -5,11 +5,11 @@
 namespace baton::perf {
 
 PeerInfo peer_info() {
-  PeerInfo info{
-      "TCP",
-      "kernel",
-      "loopback, TCP_NODELAY, 4 MB buffers, one sendmsg() per message; sleeps in recv(), poll() for several publishers",
-      {"stream"}};
+  PeerInfo info{"TCP",
+                "kernel",
+                "loopback, TCP_NODELAY, 4 MB buffers, one sendmsg() per message; a full buffer blocks the publisher; "
+                "sleeps in recv(), poll() for several publishers",
+                {"stream"}};
   info.can_spin = true;
   return info;
 }

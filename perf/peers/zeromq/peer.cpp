@@ -16,9 +16,12 @@ std::string address_of(const Plan& plan, unsigned publisher) {
   return "ipc://" + plan.directory + "/" + plan.topic + "_" + std::to_string(publisher);
 }
 
-/// At least ZeroMQ's default: its counters of what was read are updated in batches, so that a mark as low as the depth drops messages
-/// although nothing waits.
-int high_water_mark(const Plan& plan) { return std::max(1000, static_cast<int>(plan.depth)); }
+/// ZeroMQ's default (1000), less only where that would be more than 512 MB. Its counters of what was read are updated in batches, so
+/// that a mark as low as the depth drops messages although nothing waits.
+int high_water_mark(const Plan& plan) {
+  const std::size_t most = std::min<std::size_t>(1000, (std::size_t{512} << 20) / plan.bytes);
+  return static_cast<int>(std::max<std::size_t>(most, 2 * plan.depth));
+}
 
 /// Buffers that ZeroMQ's thread gives back.
 class Pool {
@@ -115,7 +118,8 @@ PeerInfo peer_info() {
   const auto [major, minor, patch] = zmq::version();
   PeerInfo info{"ZeroMQ",
                 std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch),
-                "PUB/SUB over ipc, zero-copy send from a pool of buffers, default high-water marks, malloc keeps its "
+                "PUB/SUB over ipc, zero-copy send from a pool of buffers, default high-water marks (at most 512 MB), "
+                "malloc keeps its "
                 "memory, blocking recv() (or polling it)",
                 {"ipc"}};
   info.can_spin = true;

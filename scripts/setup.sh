@@ -105,10 +105,22 @@ ros2_packages() {
   printf '%s\n' "$want" >"$stamp"
 }
 
+peers_packages() {
+  [ "$(uname -m)" = x86_64 ] || return 0
+  local stamp=.venv-peers/.baton-setup want
+  want=$(cat requirements-peers.txt; pwd; python3 --version)
+  [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ] && return
+  echo "setup: wheels of the compared systems into .venv-peers"
+  python3 -m venv --clear .venv-peers
+  # Only their libraries are used, from C++.
+  .venv-peers/bin/python -m pip install -q --disable-pip-version-check --no-deps -r requirements-peers.txt </dev/null
+  printf '%s\n' "$want" >"$stamp"
+}
+
 case $group in
   base) system_packages; python_packages ;;
   check) system_packages; python_packages; check_python_packages; ros2_packages ;;
-  peers) system_packages; python_packages; ros2_packages ;;
+  peers) system_packages; python_packages; ros2_packages; peers_packages ;;
   --needs) group=check; print_needs ;;
   *) echo "usage: scripts/setup.sh [base|check|peers|--needs]" >&2; exit 2 ;;
 esac

@@ -50,4 +50,10 @@ void SimulatedClock::set(std::chrono::nanoseconds now) {
   for (const auto& wake : wakes) (*wake)();
 }
 
+std::chrono::steady_clock::time_point detail::deadline_after(std::chrono::nanoseconds timeout) noexcept {
+  using Time = std::chrono::steady_clock::time_point;
+  const Time now = std::chrono::steady_clock::now();
+  return timeout > Time::max() - now ? Time::max() : now + timeout;
+}
+
 }  // namespace baton

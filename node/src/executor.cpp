@@ -35,14 +35,10 @@ struct Entry {
   bool waited = false;  // its reader is in the wait set
 };
 
-SteadyTime deadline_after(Nanoseconds timeout) {
-  const SteadyTime now = std::chrono::steady_clock::now();
-  return timeout > SteadyTime::max() - now ? SteadyTime::max() : now + timeout;
-}
-
 }  // namespace
 
-struct Executor::State {
+// Shared with whoever is about to call refresh() or wake(), so that it may end late.
+struct Executor::State : std::enable_shared_from_this<Executor::State> {
   unsigned threads = 1;
   transport::WaitSet wait_set;
 
@@ -51,6 +47,7 @@ struct Executor::State {
   std::vector<std::shared_ptr<detail::NodeCore>> nodes;
   std::vector<Entry> entries;
   std::size_t next = 0;  // round robin, so that no executable starves another
+  bool spinning = false;
   bool leader = false;
   bool skipped_busy = false;
   std::atomic<bool> cancelled{false};  // relaxed: paired with wake() and the mutex
@@ -64,7 +61,13 @@ struct Executor::State {
     leadership.notify_all();
   }
 
-  void refresh();
+  /// Makes `entries` and the wait set those of `nodes`, and of `added` from now on. All stays as it was when that throws.
+  void refresh(const std::shared_ptr<detail::NodeCore>& added = nullptr);
+  void leave(const Entry& entry);
+  void begin_spin();
+  /// Consumes a cancel() and rethrows what a callback threw.
+  void end_spin();
+  void fail(std::exception_ptr thrown);
   std::shared_ptr<detail::Executable> pick(Nanoseconds* ready_in);
   bool run_one(SteadyTime deadline, bool wait);
   void mute_busy();
@@ -72,46 +75,95 @@ struct Executor::State {
 
 namespace {
 
-std::mutex g_executors_mutex;
-std::vector<Executor*> g_executors;  // for shutdown(); guarded by g_executors_mutex
+// For shutdown(). Never destroyed: an executor may be a static object.
+struct Executors {
+  std::mutex mutex;
+  std::vector<Executor*> all;
+};
+
+Executors& executors() {
+  static auto* const instance = new Executors;
+  return *instance;
+}
 
 }  // namespace
 
-// Makes `entries` and the wait set those of `nodes`.
-void Executor::State::refresh() {
-  std::vector<std::shared_ptr<detail::Executable>> now;
-  std::vector<Entry> gone;  // destroyed after the lock is released: destructors may call back
+void Executor::State::refresh(const std::shared_ptr<detail::NodeCore>& added) {
+  std::vector<Entry> gone, now;  // destroyed after the lock is released: destructors may call back
   {
     std::lock_guard<std::mutex> lock(mutex);
-    for (const auto& node : nodes) {
-      std::lock_guard<std::mutex> node_lock(node->mutex);
-      now.insert(now.end(), node->executables.begin(), node->executables.end());
-    }
-    std::vector<Entry> kept;
-    for (auto& executable : now) {
-      auto known = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.executable == executable; });
-      if (known != entries.end()) {
-        kept.push_back(std::move(*known));
-        continue;
+    const auto collect = [&now](detail::NodeCore& node) {
+      std::lock_guard<std::mutex> node_lock(node.mutex);
+      for (const auto& executable : node.executables) now.push_back({executable, false});
+    };
+    for (const auto& node : nodes) collect(*node);
+    if (added) collect(*added);
+
+    std::vector<Entry*> joined;
+    joined.reserve(now.size());
+    try {
+      if (added) nodes.reserve(nodes.size() + 1);
+      for (Entry& entry : now) {
+        const auto known = std::find_if(entries.begin(), entries.end(),
+                                        [&](const Entry& old) { return old.executable == entry.executable; });
+        if (known != entries.end()) {
+          entry.waited = known->waited;
+          continue;
+        }
+        if (entry.executable->reader()) {
+          wait_set.add(entry.executable->reader()).or_throw();
+          entry.waited = true;
+        }
+        joined.push_back(&entry);
+        entry.executable->set_wake([weak = weak_from_this()] {
+          if (const auto self = weak.lock()) self->wake();
+        });
       }
-      Entry entry{executable, false};
-      if (executable->reader()) {
-        wait_set.add(executable->reader()).or_throw();
-        entry.waited = true;
-      }
-      executable->set_wake([this] { wake(); });
-      kept.push_back(std::move(entry));
+    } catch (...) {
+      for (const Entry* entry : joined) leave(*entry);
+      throw;
     }
-    gone = std::move(entries);
-    entries = std::move(kept);
+    if (added) nodes.push_back(added);
+    gone.swap(entries);
+    entries.swap(now);
     next = 0;
-    for (Entry& entry : gone) {
-      if (!entry.executable) continue;
-      if (entry.waited) wait_set.remove(entry.executable->reader());
-      entry.executable->set_wake({});
+    for (const Entry& old : gone) {
+      const bool stays = std::any_of(entries.begin(), entries.end(),
+                                     [&](const Entry& entry) { return entry.executable == old.executable; });
+      if (!stays) leave(old);
     }
   }
   wake();
+}
+
+void Executor::State::leave(const Entry& entry) {
+  if (entry.waited) wait_set.remove(entry.executable->reader());
+  entry.executable->set_wake({});
+}
+
+void Executor::State::begin_spin() {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (spinning)
+    throw Exception({Errc::already_exists,
+                     "this executor is spinning already: in another thread, or around the callback that asks; for callbacks "
+                     "in parallel give it more threads"});
+  spinning = true;
+}
+
+void Executor::State::end_spin() {
+  std::exception_ptr thrown;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    spinning = false;
+    cancelled.store(false, std::memory_order_relaxed);
+    thrown = std::exchange(failure, nullptr);
+  }
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+void Executor::State::fail(std::exception_ptr thrown) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!failure) failure = std::move(thrown);
 }
 
 // Under the mutex. Marks the group of what it returns as running.
@@ -181,8 +233,8 @@ bool Executor::State::run_one(SteadyTime deadline, bool wait) {
       leadership.wait_until(lock, std::min(deadline, now + std::chrono::hours(1)));
       continue;
     }
-    leader = true;
     if (threads > 1) mute_busy();
+    leader = true;
     lock.unlock();
     const Result<bool> woken = wait_set.wait(std::min<Nanoseconds>(ready_in, deadline - now));
     lock.lock();
@@ -192,28 +244,29 @@ bool Executor::State::run_one(SteadyTime deadline, bool wait) {
   }
 }
 
-Executor::Executor(unsigned threads) : state_(std::make_unique<State>()) {
+Executor::Executor(unsigned threads) : state_(std::make_shared<State>()) {
   if (threads == 0) throw Exception({Errc::invalid_argument, "an executor needs at least one thread; got 0"});
   state_->threads = threads;
-  std::lock_guard<std::mutex> lock(g_executors_mutex);
-  g_executors.push_back(this);
+  std::lock_guard<std::mutex> lock(executors().mutex);
+  executors().all.push_back(this);
 }
 
 Executor::~Executor() {
   {
-    std::lock_guard<std::mutex> lock(g_executors_mutex);
-    g_executors.erase(std::find(g_executors.begin(), g_executors.end(), this));
+    std::lock_guard<std::mutex> lock(executors().mutex);
+    auto& all = executors().all;
+    all.erase(std::find(all.begin(), all.end(), this));
   }
   std::vector<std::shared_ptr<detail::NodeCore>> nodes;
   {
     std::lock_guard<std::mutex> lock(state_->mutex);
     nodes.swap(state_->nodes);
   }
+  state_->refresh();
   for (const auto& node : nodes) {
     std::lock_guard<std::mutex> lock(node->mutex);
     node->on_change = nullptr;
   }
-  state_->refresh();
 }
 
 void Executor::add(Node& node) {
@@ -221,13 +274,17 @@ void Executor::add(Node& node) {
     std::lock_guard<std::mutex> lock(node.core_->mutex);
     if (node.core_->on_change)
       throw Exception({Errc::already_exists, "node '" + node.name() + "' belongs to an executor; remove it there first"});
-    node.core_->on_change = [state = state_.get()] { state->refresh(); };
+    node.core_->on_change = [weak = std::weak_ptr<State>(state_)] {
+      if (const auto state = weak.lock()) state->refresh();
+    };
   }
-  {
-    std::lock_guard<std::mutex> lock(state_->mutex);
-    state_->nodes.push_back(node.core_);
+  try {
+    state_->refresh(node.core_);
+  } catch (...) {
+    std::lock_guard<std::mutex> lock(node.core_->mutex);
+    node.core_->on_change = nullptr;
+    throw;
   }
-  state_->refresh();
 }
 
 void Executor::remove(Node& node) {
@@ -238,42 +295,50 @@ void Executor::remove(Node& node) {
       throw Exception({Errc::not_found, "node '" + node.name() + "' does not belong to this executor"});
     state_->nodes.erase(it);
   }
-  {
-    std::lock_guard<std::mutex> lock(node.core_->mutex);
-    node.core_->on_change = nullptr;
-  }
   state_->refresh();
+  // Last: another executor may add the node only when this one has let go of it.
+  std::lock_guard<std::mutex> lock(node.core_->mutex);
+  node.core_->on_change = nullptr;
 }
 
 void Executor::set_spin(Nanoseconds budget) { state_->wait_set.set_spin(budget); }
 
 void Executor::spin() {
+  state_->begin_spin();
   auto work = [this] {
     try {
       while (state_->run_one(SteadyTime::max(), true)) {
       }
     } catch (...) {
-      std::lock_guard<std::mutex> lock(state_->mutex);
-      if (!state_->failure) state_->failure = std::current_exception();
+      state_->fail(std::current_exception());
     }
     state_->wake();
   };
   std::vector<std::thread> helpers;
-  for (unsigned i = 1; i < state_->threads; ++i) helpers.emplace_back(work);
+  try {
+    for (unsigned i = 1; i < state_->threads; ++i) helpers.emplace_back(work);
+  } catch (...) {
+    state_->fail(std::current_exception());  // no thread left: those that started end
+  }
   work();
   for (std::thread& helper : helpers) helper.join();
-  state_->cancelled.store(false, std::memory_order_relaxed);
-  if (std::exception_ptr failure = std::exchange(state_->failure, nullptr)) std::rethrow_exception(failure);
+  state_->end_spin();
 }
 
 bool Executor::spin_once(Nanoseconds timeout) {
-  const bool ran = state_->run_one(deadline_after(timeout), true);
-  state_->cancelled.store(false, std::memory_order_relaxed);
-  if (std::exception_ptr failure = std::exchange(state_->failure, nullptr)) std::rethrow_exception(failure);
+  state_->begin_spin();
+  bool ran = false;
+  try {
+    ran = state_->run_one(detail::deadline_after(timeout), true);
+  } catch (...) {
+    state_->fail(std::current_exception());
+  }
+  state_->end_spin();
   return ran;
 }
 
 std::size_t Executor::spin_some() {
+  state_->begin_spin();
   std::size_t count = 0;
   std::size_t limit;
   {
@@ -281,7 +346,7 @@ std::size_t Executor::spin_some() {
     limit = state_->entries.size();  // one round: work that arrives meanwhile is for the next call
   }
   while (count < limit && state_->run_one(SteadyTime::min(), false)) ++count;
-  if (std::exception_ptr failure = std::exchange(state_->failure, nullptr)) std::rethrow_exception(failure);
+  state_->end_spin();
   return count;
 }
 
@@ -294,8 +359,8 @@ bool ok() noexcept { return g_ok.load(std::memory_order_relaxed); }
 
 void shutdown() {
   g_ok.store(false, std::memory_order_relaxed);
-  std::lock_guard<std::mutex> lock(g_executors_mutex);
-  for (Executor* executor : g_executors) executor->wake_for_shutdown();
+  std::lock_guard<std::mutex> lock(executors().mutex);
+  for (Executor* executor : executors().all) executor->wake_for_shutdown();
 }
 
 void Executor::wake_for_shutdown() { state_->wake(); }

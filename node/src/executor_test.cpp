@@ -2,11 +2,13 @@
 #include "baton/node/executor.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <mutex>
 #include <set>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 
 #include "baton/baton.hpp"
@@ -147,6 +149,201 @@ TEST_F(ExecutorTest, SpinSomeRunsWhatIsReadyAndReturns) {
   pub.publish(String{});
   EXPECT_EQ(executor.spin_some(), 1u);
   EXPECT_EQ(calls, 1);
+}
+
+TEST_F(ExecutorTest, SpinSomeTakesNoticeOfACancelAndTheNextSpinRunsAgain) {
+  baton::Node node("n");
+  baton::Executor executor;
+  int calls = 0;
+  auto sub = node.subscribe<String>("t", {}, [&](const String&) { ++calls; executor.cancel(); });
+  auto pub = node.advertise<String>("t");
+  baton::test::await_matched(node, sub);
+  executor.add(node);
+  pub.publish(String{});
+  pub.publish(String{});
+  EXPECT_EQ(executor.spin_some(), 1u);
+  EXPECT_EQ(executor.spin_some(), 1u) << "one cancel() ends one spin";
+  EXPECT_EQ(calls, 2);
+}
+
+TEST_F(ExecutorTest, ANodeWhoseSubscriptionIsPolledIsRefusedAndTheExecutorGoesOn) {
+  baton::Node node("n"), polled("polled");
+  baton::Executor executor;
+  int calls = 0;
+  auto sub = node.subscribe<String>("t", {}, [&](const String&) { ++calls; });
+  auto pub = node.advertise<String>("t");
+  baton::test::await_matched(node, sub);
+  executor.add(node);
+  auto other = polled.subscribe<String>("t", {}, [](const String&) {});
+  other.pollable_fd();
+  EXPECT_THROW(executor.add(polled), baton::Exception);
+  pub.publish(String{});
+  EXPECT_TRUE(executor.spin_once(5s));
+  EXPECT_EQ(calls, 1);
+  EXPECT_THROW(executor.remove(polled), baton::Exception) << "it never belonged to the executor";
+  auto later = node.subscribe<String>("u", {}, [](const String&) {});
+  EXPECT_NO_THROW(executor.spin_some());
+}
+
+TEST_F(ExecutorTest, ASecondSpinAtTheSameTimeIsRefused) {
+  baton::Node node("n");
+  baton::Executor executor;
+  int refused = 0;
+  auto timer = node.create_timer(1ms, [&] {
+    try {
+      executor.spin_once(0s);
+    } catch (const baton::Exception& exception) {
+      refused += exception.code() == baton::Errc::already_exists;
+    }
+    executor.cancel();
+  });
+  executor.add(node);
+  executor.spin();
+  EXPECT_EQ(refused, 1);
+  EXPECT_NO_THROW(executor.spin_some()) << "one after the other is fine";
+}
+
+TEST_F(ExecutorTest, SimulatedTimeMayJumpAfterTheExecutorOrTheNodeWasTakenAway) {
+  baton::Node node("n");
+  auto clock = std::make_shared<baton::SimulatedClock>();
+  int calls = 0;
+  auto timer = node.create_timer(10ms, [&] { ++calls; }, clock);
+  {
+    baton::Executor executor;
+    executor.add(node);
+    executor.remove(node);
+    EXPECT_NO_THROW(clock->set(10ms));
+    executor.add(node);
+  }
+  EXPECT_NO_THROW(clock->set(20ms));
+  EXPECT_EQ(calls, 0);
+}
+
+TEST_F(ExecutorTest, ATimerOfAReentrantGroupIsCalledOncePerPeriod) {
+  struct SlowClock final : baton::Clock {  // gives all threads time to find the timer ready
+    std::chrono::nanoseconds now() const override {
+      std::this_thread::sleep_for(2ms);
+      return std::chrono::nanoseconds(time_ns.load());
+    }
+    std::chrono::nanoseconds real_time_until(std::chrono::nanoseconds) const override { return 1ms; }
+    std::shared_ptr<void> on_jump(std::function<void()>) override { return nullptr; }
+    std::atomic<std::int64_t> time_ns{0};
+  };
+  baton::Node node("n");
+  auto clock = std::make_shared<SlowClock>();
+  std::atomic<int> calls{0};
+  auto group = std::make_shared<baton::CallbackGroup>(baton::CallbackGroup::Kind::kReentrant);
+  auto timer = node.create_timer(100ns, [&] { ++calls; }, clock, group);
+  baton::Executor executor(4);
+  executor.add(node);
+  std::thread spinner([&] { executor.spin(); });
+  for (int i = 1; i <= 5; ++i) {
+    clock->time_ns = 100 * i;
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (calls < i && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(10ms);  // for a call too many
+  }
+  executor.cancel();
+  spinner.join();
+  EXPECT_EQ(calls, 5);
+}
+
+TEST_F(ExecutorTest, ASpinThatGetsNoThreadThrows) {
+  baton::Executor executor(3);
+  pthread_attr_t before, greedy;
+  ASSERT_EQ(::pthread_getattr_default_np(&before), 0);
+  ASSERT_EQ(::pthread_attr_init(&greedy), 0);
+  ASSERT_EQ(::pthread_attr_setstacksize(&greedy, std::size_t{1} << 47), 0);
+  ASSERT_EQ(::pthread_setattr_default_np(&greedy), 0);
+  EXPECT_THROW(executor.spin(), std::system_error);
+  ASSERT_EQ(::pthread_setattr_default_np(&before), 0);
+  executor.cancel();
+  EXPECT_NO_THROW(executor.spin());
+}
+
+TEST_F(ExecutorTest, ASubscriptionPolledInsideItsCallbackEndsTheSpinWithAnError) {
+  baton::Node node("n");
+  baton::Subscription<String> sub;
+  sub = node.subscribe<String>("t", {}, [&](const String&) {
+    // While its group is busy the reader is not in the executor's wait set, once the other thread has seen to that.
+    const auto deadline = std::chrono::steady_clock::now() + 5s;
+    while (std::chrono::steady_clock::now() < deadline) {
+      try {
+        sub.pollable_fd();
+        return;
+      } catch (const baton::Exception&) {
+        std::this_thread::sleep_for(1ms);
+      }
+    }
+  });
+  auto pub = node.advertise<String>("t");
+  baton::test::await_matched(node, sub);
+  baton::Executor executor(2);
+  executor.add(node);
+  pub.publish(String{});
+  EXPECT_THROW(executor.spin(), baton::Exception);
+}
+
+TEST_F(ExecutorTest, AnExecutorMayEndWhileItsNodesChangeInAnotherThread) {
+  baton::Node node("n");
+  auto clock = std::make_shared<baton::SimulatedClock>();
+  auto timer = node.create_timer(1s, [] {}, clock);
+  std::atomic<bool> stop{false};
+  std::thread changes([&] {
+    while (!stop) {
+      auto short_lived = node.create_timer(1h, [] {});
+      clock->set(clock->now() + 1ns);
+    }
+  });
+  for (int i = 0; i < 2000; ++i) {
+    baton::Executor executor;
+    executor.add(node);
+    executor.spin_some();
+  }
+  stop = true;
+  changes.join();
+}
+
+TEST_F(ExecutorTest, ANodeMayMoveFromOneSpinningExecutorToAnother) {
+  baton::Node node("n");
+  std::atomic<int> calls{0};
+  auto sub = node.subscribe<String>("t", {}, [&](const String&) { ++calls; });
+  auto pub = node.advertise<String>("t");
+  baton::test::await_matched(node, sub);
+  baton::Executor a, b;
+  std::thread spin_a([&] { a.spin(); }), spin_b([&] { b.spin(); });
+  a.add(node);
+  baton::Executor* mine = &a;
+  baton::Executor* other = &b;
+  for (int i = 1; i <= 3000 && !HasFailure(); ++i) {
+    mine->remove(node);
+    other->add(node);
+    std::swap(mine, other);
+    for (volatile int n = 0; n < i * 13 % 20000; n = n + 1) {}
+    pub.publish(String{});
+    const auto deadline = std::chrono::steady_clock::now() + 5s;
+    while (calls < i && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(20us);
+    EXPECT_EQ(calls, i) << "a message was slept over";
+  }
+  a.cancel();
+  b.cancel();
+  spin_a.join();
+  spin_b.join();
+}
+
+TEST_F(ExecutorTest, DurationsWithoutEndAreWaitsWithoutEnd) {
+  baton::Node node("n");
+  auto timer = node.create_timer(std::chrono::nanoseconds::max(), [] {});
+  baton::Executor executor;
+  executor.add(node);
+  EXPECT_FALSE(executor.spin_once(1ms));
+  std::thread later([&] { std::this_thread::sleep_for(20ms); executor.cancel(); });
+  EXPECT_FALSE(executor.spin_once(std::chrono::nanoseconds::max()));
+  later.join();
+  int looks = 0;
+  std::thread change([&] { std::this_thread::sleep_for(20ms); baton::Node another("m"); });
+  EXPECT_TRUE(node.wait_for([&] { return ++looks == 2; }, baton::kInfinite));
+  change.join();
 }
 
 TEST_F(ExecutorTest, ZeroThreadsAreRefused) { EXPECT_THROW(baton::Executor(0), baton::Exception); }

@@ -160,7 +160,7 @@ std::size_t Node::count_publishers(const std::string& topic) const { return coun
 std::size_t Node::count_subscriptions(const std::string& topic) const { return count(endpoints(), absolute(topic), false); }
 
 bool Node::wait_for(const std::function<bool()>& condition, std::chrono::nanoseconds timeout) const {
-  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  const auto deadline = detail::deadline_after(timeout);
   for (;;) {
     const std::uint64_t seen = core_->participant->graph_version();
     if (condition()) return true;

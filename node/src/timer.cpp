@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
+#include <cstdint>
 
 #include "baton/node/node.hpp"
 #include "node_core.hpp"
@@ -15,13 +16,13 @@ class TimerExecutable final : public detail::Executable {
         period_ns_(period.count()),
         callback_(std::move(callback)),
         clock_(std::move(clock)),
-        next_ns_((clock_->now() + period).count()) {}
+        next_ns_(after(clock_->now().count())) {}
 
   bool ready() const override {
     const std::int64_t now = clock_->now().count();
     std::int64_t next = next_ns_.load(std::memory_order_relaxed);
     // Simulated time went back by more than a period: a new period starts where time stands now.
-    if (next - now > period_ns_) next_ns_.compare_exchange_strong(next, now + period_ns_, std::memory_order_relaxed);
+    if (now < next - period_ns_) next_ns_.compare_exchange_strong(next, after(now), std::memory_order_relaxed);
     return now >= next;
   }
   std::chrono::nanoseconds ready_in() const override {
@@ -32,13 +33,18 @@ class TimerExecutable final : public detail::Executable {
     std::int64_t next = next_ns_.load(std::memory_order_relaxed);
     if (now < next) return;
     // The phase is kept and missed periods are skipped, as rclcpp's timers do.
-    next += period_ns_ * ((now - next) / period_ns_ + 1);
-    next_ns_.store(next, std::memory_order_relaxed);
-    callback_();
+    const std::int64_t last = next + period_ns_ * ((now - next) / period_ns_);
+    // In a reentrant group several threads may find the timer ready; the period belongs to one of them.
+    if (next_ns_.compare_exchange_strong(next, after(last), std::memory_order_relaxed)) callback_();
   }
-  void set_wake(std::function<void()> wake) override { jump_ = clock_->on_jump(std::move(wake)); }
+  void set_wake(std::function<void()> wake) override { jump_ = wake ? clock_->on_jump(std::move(wake)) : nullptr; }
 
  private:
+  /// One period later; a timer whose period ends beyond all time is never called.
+  std::int64_t after(std::int64_t time_ns) const noexcept {
+    return time_ns > INT64_MAX - period_ns_ ? INT64_MAX : time_ns + period_ns_;
+  }
+
   const std::int64_t period_ns_;
   std::function<void()> callback_;
   std::shared_ptr<Clock> clock_;

@@ -41,4 +41,10 @@ class SimulatedClock final : public Clock {
   std::vector<std::weak_ptr<std::function<void()>>> wakes_;
 };
 
+namespace detail {
+
+/// CLOCK_MONOTONIC's now plus `timeout`; what lies beyond its range is its last moment, so waits may be endless (kInfinite).
+std::chrono::steady_clock::time_point deadline_after(std::chrono::nanoseconds timeout) noexcept;
+
+}  // namespace detail
 }  // namespace baton

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the callbacks of nodes: one wait set, one or several threads.
-// Thread rules: every function may be called from any thread, except that spin*, when running, must not be entered twice.
+// Thread rules: every function may be called from any thread; one spin*() runs at a time, a second is refused (already_exists).
 // Invariants: (1) callbacks of one CallbackGroup never run at the same time (unless it is reentrant); (2) an exception thrown by
 // a callback ends spin() and is rethrown from it; (3) an idle executor sleeps in the kernel.
 #pragma once
@@ -66,7 +66,8 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// A node belongs to at most one executor (already_exists otherwise).
+  /// A node belongs to at most one executor (already_exists otherwise, also if one of its subscriptions with a callback is
+  /// polled or in a wait set).
   void add(Node& node);
   void remove(Node& node);
   /// Busy-waits that long before sleeping: a hand-over to a spinning thread costs 0.1 us instead of a futex wake.
@@ -78,14 +79,14 @@ class Executor {
   bool spin_once(std::chrono::nanoseconds timeout);
   /// Runs what is ready now and returns the number of callbacks run.
   std::size_t spin_some();
-  /// Makes spin() return soon, from any thread or callback.
+  /// Makes the spin*() that runs, or the next one, return soon, from any thread or callback.
   void cancel() noexcept;
 
  private:
   friend void shutdown();
   void wake_for_shutdown();
   struct State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 /// SIGINT and SIGTERM end every spin() of this process; ok() turns false. Call it once, early; it starts one sleeping thread.

@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "baton/node/clock.hpp"
 #include "baton/node/executor.hpp"
 #include "baton/node/publisher.hpp"
 #include "baton/node/sample.hpp"
@@ -154,7 +155,7 @@ class Client {
   bool available() const { return core_->available(); }
   /// Waits for a server; false on timeout.
   bool wait_for_service(std::chrono::nanoseconds timeout) const {
-    const auto deadline = std::chrono::steady_clock::now() + timeout;
+    const auto deadline = detail::deadline_after(timeout);
     for (;;) {
       const std::uint64_t seen = core_->participant->graph_version();
       if (available()) return true;
@@ -180,7 +181,7 @@ class Client {
     if (executable_)
       throw Exception({Errc::invalid_argument, "call() on client '" + core_->name +
                                                    "', which was made with a callback; use send(), or client() without one"});
-    const auto deadline = std::chrono::steady_clock::now() + timeout;
+    const auto deadline = detail::deadline_after(timeout);
     std::lock_guard<std::mutex> lock(core_->call_mutex);
     if (!core_->wait_set) {
       auto wait_set = std::make_unique<transport::WaitSet>();

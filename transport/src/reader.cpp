@@ -192,16 +192,12 @@ bool ReaderImpl::has_data() const {
 
 /// Announces sleep (wake.hpp W1 to W4). True if something arrived meanwhile.
 bool ReaderImpl::rearm() {
-  if (armed_) {
-    // Announced before, and rung or looked at for another reason.
-    os::drain(wake_.wait_end.get());
-  } else {
-    os::drain(wake_.wait_end.get());
-    for (const ConnectionRef& ref : connections_) {
-      memory::announce_sleep<Platform>(*ref->layout.sleeping, memory::Sleeping::kDescriptor);
-    }
-    armed_ = true;
+  os::drain(wake_.wait_end.get());
+  // Also what was announced before: a wait set that the reader left may have taken it back, and rung.
+  for (const ConnectionRef& ref : connections_) {
+    memory::announce_sleep<Platform>(*ref->layout.sleeping, memory::Sleeping::kDescriptor);
   }
+  armed_ = true;
   memory::announced_sleep<Platform>();
   return std::any_of(connections_.begin(), connections_.end(), [](const ConnectionRef& ref) { return ref->readable(); });
 }

@@ -37,7 +37,8 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   // --- wait sets ---
   /// already_exists if it is waited for elsewhere.
   Result<void> join_wait_set(const std::shared_ptr<WaitSet::State>& wait_set);
-  void leave_wait_set();
+  /// False if it is not waited for there.
+  bool leave_wait_set(const std::shared_ptr<WaitSet::State>& wait_set);
   void append_connections(std::vector<ConnectionRef>* out) const;
   /// Gives every publisher `ring_end`, if it has not got it yet.
   void give_ring(const os::SharedFd& ring_end);

@@ -197,12 +197,14 @@ Result<void> ReaderImpl::join_wait_set(const std::shared_ptr<WaitSet::State>& wa
   return {};
 }
 
-void ReaderImpl::leave_wait_set() {
-  if (forked()) return;
+bool ReaderImpl::leave_wait_set(const std::shared_ptr<WaitSet::State>& wait_set) {
+  if (forked()) return false;
   const std::lock_guard<std::mutex> lock(mutex_);
   const std::lock_guard<std::mutex> wake_lock(wake_mutex_);
+  if (wait_set_ != wait_set) return false;
   wait_set_.reset();
   for (const ConnectionRef& ref : connections_) ref->ring_given = false;
+  return true;
 }
 
 void ReaderImpl::append_connections(std::vector<ConnectionRef>* out) const {

@@ -69,6 +69,8 @@ void WaitSet::State::remove(const ReaderImpl* reader) {
 /// Takes over what changed since the last look. Allocates; not part of the steady state.
 Result<void> WaitSet::State::rebuild() {
   std::vector<std::shared_ptr<ReaderImpl>> members;
+  std::vector<ConnectionRef> before;
+  before.swap(connections);
   {
     const std::lock_guard<std::mutex> lock(mutex);
     members = readers;
@@ -76,8 +78,13 @@ Result<void> WaitSet::State::rebuild() {
   }
   watched.clear();
   for (const auto& guard : watched_owners) watched.push_back(guard.get());
-  connections.clear();
   for (const auto& reader : members) reader->append_connections(&connections);
+  // Where a reader went that left us, its sleep may have been announced before we took back ours, in the same word: lost.
+  // Whoever waits there now is to look, and to announce it, once more.
+  for (const ConnectionRef& ref : before) {
+    const std::shared_ptr<ReaderImpl> owner = ref->owner.lock();
+    if (owner && std::find(members.begin(), members.end(), owner) == members.end()) owner->ring();
+  }
   waits.assign(connections.size() + 1, os::FutexWait{});
   waits[0].word = &words().local;
   for (std::size_t i = 0; i < connections.size(); ++i) waits[i + 1].word = &connections[i]->line->event;
@@ -160,6 +167,9 @@ Result<bool> WaitSet::State::wait(std::chrono::nanoseconds timeout) {
     if (how == memory::Sleeping::kDescriptor) os::drain(socket.wait_end.get());
     BATON_CRASH_POINT("wait.before_announce");
     memory::wait_round<Platform>(*this);
+    // Between taking back the announcement and looking at the version; pairs with the fence in ring(), which remove() makes
+    // between the two's counterparts: if it was not ours that we took back, we see that the reader left.
+    Platform::fence_seq_cst();
   }
 }
 
@@ -172,7 +182,7 @@ WaitSet::~WaitSet() {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     readers.swap(state_->readers);
   }
-  for (const auto& reader : readers) reader->leave_wait_set();
+  for (const auto& reader : readers) reader->leave_wait_set(state_);
 }
 
 Result<void> WaitSet::add(const std::shared_ptr<Reader>& reader) {
@@ -190,8 +200,7 @@ Result<void> WaitSet::add(const std::shared_ptr<Reader>& reader) {
 
 void WaitSet::remove(const std::shared_ptr<Reader>& reader) {
   auto& impl = static_cast<ReaderImpl&>(*reader);
-  impl.leave_wait_set();
-  state_->remove(&impl);
+  if (impl.leave_wait_set(state_)) state_->remove(&impl);
 }
 
 Result<void> WaitSet::add(GuardCondition& guard) {

@@ -113,6 +113,22 @@ TEST(WaitSet, AReaderIsWaitedForInOnePlaceOnly) {
   EXPECT_TRUE(second.add(reader).ok());
 }
 
+TEST(WaitSet, RemovingAReaderThatIsWaitedForElsewhereChangesNothing) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t");
+  WaitSet here, elsewhere;
+  here.add(reader).or_throw();
+  elsewhere.remove(reader);
+  EXPECT_EQ(elsewhere.add(reader).error().code, Errc::already_exists);
+  const auto writer = make_writer(*participant, "t");
+  ASSERT_TRUE(matched(*writer, 1));
+  publish(*writer, 5).or_throw();
+  std::uint64_t value = kNothing;
+  while (value == kNothing && here.wait(kPatience).value()) value = take(*reader);
+  EXPECT_EQ(value, 5U);
+}
+
 TEST(WaitSet, AReaderMayEndWhileItIsWaitedFor) {
   TestDomain domain;
   const auto participant = domain.join();

@@ -63,14 +63,14 @@ class Tracer:
         ]
 
 
-def synthetic(**settings) -> dict:
-    cell = Cell(bytes=4096, subscribers=2, messages=30, rate=30, settings={k: str(v) for k, v in settings.items()})
+def synthetic(rate, **settings) -> dict:
+    cell = Cell(bytes=4096, subscribers=2, messages=30, rate=rate, settings={k: str(v) for k, v in settings.items()})
     return perform(peers.built()["synthetic"], "delay", cell, timeout=60)
 
 
 def test_the_latency_is_within_5_percent_of_an_independent_tracers():
     with Tracer() as tracer:
-        run = synthetic(delay_us=DELAY_US, tracer_port=tracer.port)
+        run = synthetic(rate=30, delay_us=DELAY_US, tracer_port=tracer.port)
         assert figures.lost(run) == 0
     for subscriber in figures.subscribers(run):
         measured = statistics.median(subscriber["samples"]["hand_over_ns"])
@@ -83,7 +83,7 @@ def test_the_latency_is_within_5_percent_of_an_independent_tracers():
 
 @pytest.mark.parametrize(("every", "expected"), [(0, 0), (7, 4), (2, 15), (30, 1)])
 def test_the_count_of_losses_is_exact(every, expected):
-    run = synthetic(drop_every=every)
+    run = synthetic(rate=150, drop_every=every)
     assert figures.lost(run) == 2 * expected
     for subscriber in figures.subscribers(run):
         dropped = set(range(30)) - set(subscriber["samples"]["sequence"])

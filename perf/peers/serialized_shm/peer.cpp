@@ -99,7 +99,8 @@ class RingSubscriber : public SubscriberEnd {
     }
     // A message that came since the look above has changed its word, so that this returns at once.
     const std::int64_t wait = rings_.size() < publishers_ ? 2'000'000 : timeout.count();
-    os::futex_waits(waits_.data(), waits_.size(), os::monotonic_ns() + wait);
+    if (os::futex_waits(waits_.data(), waits_.size(), os::monotonic_ns() + wait) == os::WaitOutcome::kUnsupported)
+      throw std::runtime_error("several publishers need futex_waitv (Linux 5.16)");
     for (Reader& reader : rings_) reader.ring().sleepers.fetch_sub(1, std::memory_order_relaxed);
     for (Reader& reader : rings_) take(reader);
   }

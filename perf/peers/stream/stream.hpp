@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <sys/uio.h>
 
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>

@@ -51,7 +51,8 @@ ReaderImpl::Pick ReaderImpl::pick(ReaderConnection** best, memory::QueuedMessage
       *error = expel(connection, Errc::protocol_violation, "its queue holds impossible positions");
       return Pick::kFailed;
     }
-    if (connection.find_segment(memory::handle_segment(oldest.handle)) == nullptr) {
+    const SegmentUse* segment = connection.find_segment(memory::handle_segment(oldest.handle));
+    if (segment == nullptr) {
       if (state == ReaderConnection::State::kOrphaned) {
         // The publisher died before its segment arrived here: nobody can read this message any more.
         if (connection.hand_over->queue().try_take(oldest)) ++discarded_;
@@ -61,6 +62,8 @@ ReaderImpl::Pick ReaderImpl::pick(ReaderConnection** best, memory::QueuedMessage
       }
       continue;
     }
+    // The publisher's CPU has these lines: they come together, while the queue's words are still being fetched.
+    segment->segment->prefetch(memory::handle_offset(oldest.handle));
     *unread += connection.hand_over->queue().size();
     if (*best == nullptr || oldest.source_monotonic_ns < message->source_monotonic_ns) {
       *best = &connection;

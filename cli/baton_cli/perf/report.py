@@ -348,7 +348,7 @@ def cpu_bars(view: View) -> list[str]:
             axis.invert_yaxis()
             axis.set_title(size_text(size), loc="left")
             axis.set_xlabel("µs CPU per message, all processes")
-        figure.suptitle(f"{subscribers} subscriber{'s' * (subscribers > 1)}", x=0.02, ha="left")
+        figure.suptitle(f"{subscribers} subscriber{'s' * (subscribers > 1)}", x=0.02, y=1.04, ha="left")
         out.append(svg(figure))
     return out
 

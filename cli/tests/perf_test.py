@@ -6,6 +6,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import subprocess
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -330,6 +331,18 @@ def test_a_run_over_baton_loses_and_tears_nothing(changes):
     )
     if cell.round_trip:
         assert len(figures.publishers(run)[0]["samples"]["round_trip_ns"]) == 30
+
+
+def may_make_namespaces() -> bool:
+    return subprocess.run(["unshare", "--mount", "--net", "true"], capture_output=True, check=False).returncode == 0
+
+
+@needs_programs
+@pytest.mark.skipif(not may_make_namespaces(), reason="this user may not make namespaces")
+@pytest.mark.parametrize("isolation", ["container", "containers"])
+def test_baton_works_between_containers_that_share_only_the_runs_directory(isolation):
+    run = perform(peers.built()["baton"], "loan", Cell(bytes=65536, messages=20, rate=200, isolation=isolation))
+    assert figures.lost(run) == 0
 
 
 @needs_programs

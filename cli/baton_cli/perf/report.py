@@ -44,6 +44,10 @@ class View:
             {tables.name_of(run) for run in self.good}, key=lambda n: (n != "baton", not n.startswith("baton"), n)
         )
 
+    def style(self, name: str) -> str:
+        """Twenty colours are not enough for all peers: the second twenty are dashed."""
+        return "-" if self.names.index(name) < 20 else "--"
+
     def color(self, name: str):
         if name == "baton":
             return FIRST_COLOR
@@ -81,7 +85,9 @@ def latency_axis(axis, values=None) -> None:
 
 def legend(figure, axis) -> None:
     handles, labels = axis.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    figure.legend(
+        handles, labels, loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=1 + len(labels) // 15, fontsize=8
+    )
 
 
 def _variants(view: View) -> list[tuple[str, dict]]:
@@ -197,7 +203,8 @@ def _boxes(view: View, groups: list[tuple[str, Callable[[str], numpy.ndarray]]],
     axis.grid(axis="x", visible=False)
     axis.set_title(title + " (box: quartiles, whiskers: p1 and p99)", loc="left")
     handles = [plt.Rectangle((0, 0), 1, 1, facecolor=view.color(name)) for name in view.names]
-    figure.legend(handles, view.names, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    columns = 1 + len(view.names) // 15
+    figure.legend(handles, view.names, loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=columns, fontsize=8)
     return svg(figure)
 
 
@@ -375,7 +382,8 @@ def timeline(view: View) -> list[str]:
 
 def _table(head: list[str], rows: list[list[str]]) -> str:
     def cell(text):
-        return "<td>" + str(text).replace("&", "&amp;").replace("<", "&lt;") + "</td>"
+        start = '<td class="error" colspan="99">' if str(text).startswith("no result: ") else "<td>"
+        return start + str(text).replace("&", "&amp;").replace("<", "&lt;") + "</td>"
 
     body = "".join("<tr>" + "".join(map(cell, row)) + "</tr>" for row in rows)
     return '<div class="scroll"><table><tr>' + "".join(f"<th>{h}</th>" for h in head) + f"</tr>{body}</table></div>"
@@ -523,7 +531,8 @@ h1{margin-bottom:.2rem} h2{margin-top:3rem;border-top:1px solid #dde3ea;padding-
 nav a{margin-right:1rem} svg{max-width:100%;height:auto} figure{margin:1rem 0}
 .scroll{overflow-x:auto} table{border-collapse:collapse;font-size:.82rem;font-variant-numeric:tabular-nums}
 th,td{padding:.18rem .55rem;text-align:right;white-space:nowrap;border-bottom:1px solid #edf0f4}
-th:first-child,td:first-child,td:nth-child(2),th:nth-child(2){text-align:left} tr:hover td{background:#f5f7fa}
+th:first-child,td:first-child,td:nth-child(2),th:nth-child(2){text-align:left}
+td.error{white-space:normal;text-align:left;color:#9a6700} tr:hover td{background:#f5f7fa}
 details summary{cursor:pointer;color:#456}
 </style></head><body>
 <h1>baton perf</h1>

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -75,8 +74,8 @@ def perform(peer: Peer, variant: str, cell: Cell, timeout: float | None = None) 
             timeout = 150 + 2 * (cell.messages / cell.rate if cell.rate > 0 else cell.messages * 0.02)
         started = time.time()
         timeline = Timeline() if cell.timeline else None
-        with _Load(cell.load):
-            _run_processes(peer, cell, directory, timeout, timeline)
+        with _Load(cell.load), _Isolation(cell.isolation) as isolation:
+            _run_processes(peer, cell, directory, timeout, timeline, isolation)
         processes = [json.loads(file.read_text()) for file in sorted(Path(directory).glob("*_*.json"))]
         if not processes:
             raise RunFailed("no process wrote a result")
@@ -113,7 +112,9 @@ def _cpu_ns(pid: int) -> int:
     return total
 
 
-def _run_processes(peer: Peer, cell: Cell, directory: str, timeout: float, timeline: Timeline | None) -> None:
+def _run_processes(
+    peer: Peer, cell: Cell, directory: str, timeout: float, timeline: Timeline | None, isolation: _Isolation
+) -> None:
     environment = os.environ.copy()
     if cell.count_copies:
         environment["LD_PRELOAD"] = str(BUILD / "lib" / "libbaton_perf_copies.so")
@@ -127,7 +128,7 @@ def _run_processes(peer: Peer, cell: Cell, directory: str, timeout: float, timel
             command += ["--cpus", ",".join(map(str, where))]
         processes.append(
             subprocess.Popen(
-                _isolated(command, cell.isolation, directory),
+                isolation.wrap(command),
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
@@ -189,15 +190,53 @@ def _last_words(log) -> str:
     return " | ".join(text.splitlines()[-3:])[-500:]
 
 
-def _isolated(command: list[str], isolation: str, directory: str) -> list[str]:
-    """Container-like: own mount, IPC, network, PID and UTS namespaces; only the file system with the run's directory is shared."""
-    if isolation == "host":
-        return command
-    unshare = ["unshare", "--mount", "--ipc", "--net", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
+_PREPARE = "mount -t tmpfs tmpfs /dev/shm && { ip link set lo up 2>/dev/null || true; }; "
+
+
+def _unshare(script: str) -> list[str]:
+    """A shell script in namespaces of its own (mount, IPC, network, UTS, PID): what containers are made of."""
+    command = ["unshare", "--mount", "--ipc", "--net", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
     if os.geteuid() != 0:
-        unshare += ["--user", "--map-root-user"]
-    prepare = 'mount -t tmpfs tmpfs /dev/shm && ip link set lo up 2>/dev/null; exec "$@"'
-    return [*unshare, "sh", "-c", prepare, "sh", *command]
+        command += ["--user", "--map-root-user"]
+    return [*command, "sh", "-c", script, "sh"]
+
+
+class _Isolation:
+    """Where the processes of a run live. host: here; container: all in one set of namespaces; containers: each in its own. In
+    all of them they share the file system with the run's directory."""
+
+    def __init__(self, kind: str):
+        self.kind = kind
+        self.holder: subprocess.Popen | None = None
+        self.inside = 0
+
+    def __enter__(self):
+        if self.kind == "container":
+            # Holds the namespaces that the others enter.
+            self.holder = subprocess.Popen(
+                _unshare(_PREPARE + "echo ready; exec sleep infinity"),
+                stdout=subprocess.PIPE,
+                stdin=subprocess.DEVNULL,
+                text=True,
+            )
+            if self.holder.stdout.readline().strip() != "ready":
+                self.__exit__()
+                raise RunFailed("this user may not make namespaces (unshare(1))")
+            self.inside = int(Path(f"/proc/{self.holder.pid}/task/{self.holder.pid}/children").read_text().split()[0])
+        return self
+
+    def __exit__(self, *_):
+        if self.holder is not None:
+            self.holder.kill()  # unshare --kill-child ends what is inside
+            self.holder.wait()
+
+    def wrap(self, command: list[str]) -> list[str]:
+        if self.kind == "host":
+            return command
+        if self.kind == "container":
+            enter = ["nsenter", "--target", str(self.inside), "--mount", "--ipc", "--net", "--uts", "--pid"]
+            return [*enter, *(["--user", "--preserve-credentials"] if os.geteuid() != 0 else []), "--", *command]
+        return [*_unshare(_PREPARE + 'exec "$@"'), *command]
 
 
 class _Load:
@@ -228,10 +267,3 @@ class _Load:
 
 def scaled(cell: Cell, **changes) -> Cell:
     return replace(cell, **changes)
-
-
-def have_unshare() -> bool:
-    """Whether this user may make namespaces."""
-    if shutil.which("unshare") is None:
-        return False
-    return subprocess.run(_isolated(["true"], "containers", "/"), capture_output=True, check=False).returncode == 0

@@ -102,7 +102,6 @@ def print_summary(console: Console, runs: list[dict], clock: str) -> None:
             table.add_column(title, justify="right", no_wrap=True)
         for row in its:
             if "error" in row:
-                table.add_row(row["peer"], f"[yellow]{row['error'][:60]}[/]")
                 continue
             lost = f"{row['lost']}/{row['expected']}" if row["lost"] else "0"
             table.add_row(
@@ -115,6 +114,9 @@ def print_summary(console: Console, runs: list[dict], clock: str) -> None:
                 f"{row['rss_mb']:.0f}",
             )
         console.print(table)
+        for row in its:
+            if "error" in row:
+                console.print(f"  [yellow]{row['peer']}: no result:[/] {row['error'][:200]}", highlight=False)
     if rows:
         console.print(
             "[dim]CPU: us per message, all processes; flt, csw: faults and context switches per message; RSS: MB, sum[/]"

@@ -84,7 +84,7 @@ class BareSubscriber : public SubscriberEnd {
     return true;
   }
 
-  const Plan& plan_;
+  const Plan plan_;
   Receiver& receiver_;
   os::SharedMapping mapping_;
   std::uint32_t seen_ = 0;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "account_internal.hpp"
+#include "baton/os/fork_listener.hpp"
 #include "parse_size.hpp"
 
 namespace baton::memory {
@@ -19,20 +20,38 @@ namespace {
 // A sum that orders nothing else: relaxed.
 std::atomic<std::size_t> g_backed{0};
 using Watch = std::function<Result<void>(std::ptrdiff_t)>;
-std::mutex g_watches_mutex;
-std::vector<std::weak_ptr<const Watch>> g_watches;  // under g_watches_mutex
+
+// A forked child starts with none: what they report to is the parent's, and may be locked for ever in the child. Never
+// destroyed: publishers may be static objects.
+struct Watches final : os::ForkListener {
+  std::mutex mutex;
+  std::vector<std::weak_ptr<const Watch>> list;
+
+  Watches() { start_listening(); }
+  void before_fork() override { mutex.lock(); }
+  void after_fork_in_parent() override { mutex.unlock(); }
+  void after_fork_in_child() override {
+    list.clear();
+    mutex.unlock();
+  }
+};
+
+Watches& watches() {
+  static auto* const instance = new Watches;
+  return *instance;
+}
 
 Result<void> tell(std::ptrdiff_t bytes) {
-  std::vector<std::shared_ptr<const Watch>> watches;  // called without the lock: a watch may end meanwhile
+  std::vector<std::shared_ptr<const Watch>> alive;  // called without the lock: a watch may end meanwhile
   {
-    std::lock_guard<std::mutex> lock(g_watches_mutex);
-    for (const auto& weak : g_watches)
-      if (auto watch = weak.lock()) watches.push_back(std::move(watch));
+    std::lock_guard<std::mutex> lock(watches().mutex);
+    for (const auto& weak : watches().list)
+      if (auto watch = weak.lock()) alive.push_back(std::move(watch));
   }
-  for (auto watch = watches.begin(); watch != watches.end(); ++watch) {
+  for (auto watch = alive.begin(); watch != alive.end(); ++watch) {
     Result<void> allowed = (**watch)(bytes);
     if (allowed.ok() || bytes < 0) continue;
-    while (watch != watches.begin()) (void)(**--watch)(-bytes);  // those who agreed have counted it
+    while (watch != alive.begin()) (void)(**--watch)(-bytes);  // those who agreed have counted it
     return allowed;
   }
   return {};
@@ -54,10 +73,10 @@ std::size_t process_limit_bytes() noexcept {
 
 std::shared_ptr<void> watch_account(std::function<Result<void>(std::ptrdiff_t)> watch) {
   auto token = std::make_shared<const Watch>(std::move(watch));
-  std::lock_guard<std::mutex> lock(g_watches_mutex);
-  g_watches.erase(std::remove_if(g_watches.begin(), g_watches.end(), [](const auto& weak) { return weak.expired(); }),
-                  g_watches.end());
-  g_watches.push_back(token);
+  std::lock_guard<std::mutex> lock(watches().mutex);
+  auto& list = watches().list;
+  list.erase(std::remove_if(list.begin(), list.end(), [](const auto& weak) { return weak.expired(); }), list.end());
+  list.push_back(token);
   return std::const_pointer_cast<Watch>(token);
 }
 

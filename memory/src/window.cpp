@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "baton/os/fork_listener.hpp"
 #include "baton/os/sparse_memory.hpp"
 #include "parse_size.hpp"
 
@@ -32,11 +33,25 @@ struct State {
   std::size_t size = 0;
   unsigned granule_shift = 20;
   std::atomic<const SegmentRecord*>* table = nullptr;
-  std::mutex mutex;
   std::map<std::size_t, std::size_t> free_ranges;  // first granule -> granules
 };
 
-State* g_state = nullptr;  // set once under call-once semantics of instance()
+State* g_state = nullptr;  // set once, by instance()
+
+// Guards the making of the window and free_ranges. Held during a fork, so that the child finds both whole and unlocked.
+struct Lock final : os::ForkListener {
+  std::mutex mutex;
+
+  Lock() { start_listening(); }
+  void before_fork() override { mutex.lock(); }
+  void after_fork_in_parent() override { mutex.unlock(); }
+  void after_fork_in_child() override { mutex.unlock(); }
+};
+
+std::mutex& window_mutex() {
+  static auto* const lock = new Lock;  // lives to the end of the process, as the window does
+  return lock->mutex;
+}
 
 Result<void> reserve(State& state) {
   std::size_t wanted = kWanted;
@@ -82,9 +97,8 @@ Result<void> reserve(State& state) {
 }  // namespace
 
 Result<Window*> Window::instance() {
-  static std::mutex mutex;
   static Window* window = nullptr;  // lives to the end of the process: samples may outlive every static object
-  std::lock_guard<std::mutex> lock(mutex);
+  std::lock_guard<std::mutex> lock(window_mutex());
   if (!window) {
     auto state = std::make_unique<State>();
     if (Result<void> reserved = reserve(*state); !reserved.ok()) return reserved.error();
@@ -99,7 +113,7 @@ Result<std::byte*> Window::allocate(std::size_t bytes) {
   State& s = *g_state;
   const std::size_t granule = std::size_t{1} << s.granule_shift;
   const std::size_t granules = bytes / granule + (bytes % granule != 0);
-  std::lock_guard<std::mutex> lock(s.mutex);
+  std::lock_guard<std::mutex> lock(window_mutex());
   for (auto it = s.free_ranges.begin(); it != s.free_ranges.end(); ++it) {
     if (it->second < granules) continue;
     const std::size_t first = it->first, length = it->second;
@@ -128,7 +142,7 @@ void Window::free(std::byte* base, std::size_t bytes) noexcept {
   std::size_t granules = bytes / granule + (bytes % granule != 0);
   for (std::size_t i = first; i < first + granules; ++i) s.table[i].store(nullptr, std::memory_order_release);
   os::unmap_to_reservation(base, granules << s.granule_shift);
-  std::lock_guard<std::mutex> lock(s.mutex);
+  std::lock_guard<std::mutex> lock(window_mutex());
   std::size_t start = first;
   auto next = s.free_ranges.lower_bound(first);
   if (next != s.free_ranges.end() && next->first == first + granules) {

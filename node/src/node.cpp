@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 
 #include "node_core.hpp"
 
@@ -56,6 +57,15 @@ void print_diagnostic(const transport::Diagnostic& diagnostic) {
   std::fprintf(stderr, "[baton] %s: %s: %s\n", level, errc_name(diagnostic.code), diagnostic.text.c_str());
 }
 
+std::shared_ptr<const void> printer() {
+  static std::mutex mutex;
+  static std::weak_ptr<const void> current;
+  std::lock_guard<std::mutex> lock(mutex);
+  std::shared_ptr<const void> printer = current.lock();
+  if (!printer) current = printer = std::make_shared<char>();
+  return printer;
+}
+
 MessageInfo message_info(const transport::TakenSample& taken) noexcept {
   const memory::ChunkHeader& header = taken.header();
   MessageInfo info;
@@ -88,7 +98,9 @@ Node::Node(std::string name, NodeOptions options) : core_(std::make_shared<detai
   transport::ParticipantOptions participant_options;
   participant_options.domain = options.domain;
   participant_options.runtime_directory = options.runtime_directory;
+  core_->diagnostic_owner = options.on_diagnostic ? std::make_shared<char>() : detail::printer();
   participant_options.on_diagnostic = options.on_diagnostic ? std::move(options.on_diagnostic) : detail::print_diagnostic;
+  participant_options.diagnostic_owner = core_->diagnostic_owner;
   core_->participant = transport::Participant::join(participant_options).or_throw();
   core_->name = std::move(name);
   core_->participant->add_node(core_->name);

@@ -16,6 +16,7 @@ namespace baton::detail {
 struct NodeCore : std::enable_shared_from_this<NodeCore> {
   std::shared_ptr<transport::Participant> participant;
   std::string name;
+  std::shared_ptr<const void> diagnostic_owner;  // on_diagnostic is not called after the node's end
   std::shared_ptr<CallbackGroup> default_group = std::make_shared<CallbackGroup>();
 
   std::mutex mutex;
@@ -31,5 +32,7 @@ struct NodeCore : std::enable_shared_from_this<NodeCore> {
 
 /// One line on stderr for warnings and errors, unless BATON_LOG=off.
 void print_diagnostic(const transport::Diagnostic& diagnostic);
+/// Owned by all nodes that print, so that each diagnostic is printed once.
+std::shared_ptr<const void> printer();
 
 }  // namespace baton::detail

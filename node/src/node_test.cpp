@@ -218,4 +218,21 @@ TEST_F(NodeTest, AnAllocatedMessageThatIsNeverPublishedGivesItsChunkBack) {
   EXPECT_EQ(pub.memory_account().loaned_slots, 0u);
 }
 
+TEST_F(NodeTest, DiagnosticsReachLivingNodesOnly) {
+  baton::Node stays("stays");
+  std::atomic<int> told{0}, told_late{0};
+  baton::NodeOptions counting;
+  counting.on_diagnostic = [&](const baton::transport::Diagnostic&) { ++told; };
+  baton::NodeOptions late;
+  late.on_diagnostic = [&](const baton::transport::Diagnostic&) { ++told_late; };
+  { baton::Node gone("gone", counting); }
+  baton::Node witness("witness", late);
+  auto strings = stays.advertise<String>("t");
+  auto others = stays.subscribe<Image>("t");
+  const auto deadline = std::chrono::steady_clock::now() + 10s;
+  while (told_late == 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(1ms);
+  EXPECT_GT(told_late, 0);
+  EXPECT_EQ(told, 0);
+}
+
 }  // namespace

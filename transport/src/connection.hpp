@@ -31,6 +31,9 @@ namespace baton::transport {
 
 class ReaderImpl;
 
+/// Deadlines and leases from here on never end: added to a time they could overflow.
+inline constexpr std::chrono::nanoseconds kEndless = kInfinite / 2;
+
 using Platform = memory::StdPlatform;
 using WakeWord = memory::WakeWord<Platform>;
 using Ring = memory::RingLayout<Platform>;
@@ -152,12 +155,16 @@ struct ReaderConnection {
     }
     return nullptr;
   }
+  /// The held limit is reached.
+  bool full() const noexcept {
+    // acquire: pairs with the release in TakenSample::release().
+    return outstanding.load(std::memory_order_acquire) >= limit.load(std::memory_order_relaxed);
+  }
   /// Something to take, or something that take() must report.
   bool readable() const noexcept {
     const State now = state.load(std::memory_order_acquire);  // pairs with the release in ReaderImpl: hand_over is set
     return (now == State::kLive || now == State::kOrphaned) && !blocked.load(std::memory_order_relaxed) &&
-           outstanding.load(std::memory_order_acquire) < limit.load(std::memory_order_relaxed) &&
-           hand_over->queue().ready();
+           !full() && hand_over->queue().ready();
   }
   void add_reference() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
   void drop_reference() noexcept {

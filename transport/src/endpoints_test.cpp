@@ -102,6 +102,38 @@ TEST(Endpoints, ABestEffortReaderNeverHoldsAWriterUp) {
   EXPECT_EQ(take(*reader), 5U);
 }
 
+TEST(Endpoints, SamplesHeldOfOnePublisherDoNotHoldUpTheOthersMessages) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto first = make_writer(*participant, "t"), second = make_writer(*participant, "t");
+  const auto reader = make_reader(*participant, "t", QoS(10).hold(1));
+  ASSERT_TRUE(matched(*reader, 2));
+  publish(*first, 1).or_throw();
+  publish(*first, 2).or_throw();
+  publish(*second, 3).or_throw();
+  TakenSample held = reader->take().or_throw();
+  EXPECT_EQ(take(*reader), 3U);
+  EXPECT_EQ(reader->take().error().code, Errc::held_limit);
+  EXPECT_FALSE(reader->has_data());
+  held.release();
+  EXPECT_EQ(take(*reader), 2U);
+}
+
+TEST(Endpoints, DurationsNearTheEndOfTimeAreEndless) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  QoS qos(10);
+  qos.deadline = qos.lease = qos.lifespan = kInfinite - 1ns;
+  qos.liveliness = Liveliness::kManualByTopic;
+  const auto writer = make_writer(*participant, "t", qos);
+  const auto reader = make_reader(*participant, "t", qos);
+  ASSERT_TRUE(matched(*reader, 1));
+  publish(*writer, 1).or_throw();
+  EXPECT_EQ(take(*reader), 1U);
+  EXPECT_EQ(reader->statuses().deadline_missed_total, 0U);
+  EXPECT_EQ(reader->statuses().alive_now, 1U);
+}
+
 TEST(Endpoints, TheHeldLimitIsAnErrorThatARelaseCures) {
   TestDomain domain;
   const auto participant = domain.join();

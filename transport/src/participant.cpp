@@ -60,12 +60,7 @@ Result<std::shared_ptr<Participant>> ParticipantImpl::join(const ParticipantOpti
   hub_options.domain = options.domain;
   hub_options.runtime_directory = options.runtime_directory;
   hub_options.on_diagnostic = [self = made.get()](const Diagnostic& diagnostic) {
-    std::vector<std::function<void(const Diagnostic&)>> callbacks;
-    {
-      const std::lock_guard<std::mutex> lock(self->pids_mutex_);
-      callbacks = self->on_diagnostic_;
-    }
-    for (const auto& callback : callbacks) callback(diagnostic);
+    self->call_diagnostic_callbacks(diagnostic);
   };
   Result<std::unique_ptr<Hub>> hub = Hub::create(hub_options, *made);
   if (!hub) return hub.error();
@@ -78,18 +73,38 @@ Result<std::shared_ptr<Participant>> ParticipantImpl::join(const ParticipantOpti
     participant = entry.lock();
     if (!participant) {
       made->hub_ = std::move(*hub);
-      if (options.on_diagnostic) made->on_diagnostic_.push_back(options.on_diagnostic);
+      made->add_diagnostic_callback(options);
       if (Result<void> started = made->hub_->start(); !started) return started.error();
       made->account_.start(made->hub_.get(), [self = made.get()] { self->report_account(); });
       entry = made;
       return std::shared_ptr<Participant>(made);
     }
   }
-  if (options.on_diagnostic) {
-    const std::lock_guard<std::mutex> lock(participant->pids_mutex_);
-    participant->on_diagnostic_.push_back(options.on_diagnostic);
-  }
+  participant->add_diagnostic_callback(options);
   return std::shared_ptr<Participant>(participant);
+}
+
+void ParticipantImpl::add_diagnostic_callback(const ParticipantOptions& options) {
+  if (!options.on_diagnostic) return;
+  const std::shared_ptr<const void>& owner = options.diagnostic_owner;
+  const std::lock_guard<std::mutex> lock(pids_mutex_);
+  auto& all = on_diagnostic_;
+  all.erase(std::remove_if(all.begin(), all.end(), [](const auto& entry) { return entry.owned && entry.owner.expired(); }),
+            all.end());
+  const bool known = owner && std::any_of(all.begin(), all.end(), [&](const auto& entry) { return entry.owner.lock() == owner; });
+  if (!known) all.push_back({options.on_diagnostic, owner, owner != nullptr});
+}
+
+void ParticipantImpl::call_diagnostic_callbacks(const Diagnostic& diagnostic) {
+  std::vector<DiagnosticCallback> callbacks;
+  {
+    const std::lock_guard<std::mutex> lock(pids_mutex_);
+    callbacks = on_diagnostic_;
+  }
+  for (const DiagnosticCallback& callback : callbacks) {
+    const std::shared_ptr<const void> owner = callback.owner.lock();
+    if (owner || !callback.owned) callback.call(diagnostic);
+  }
 }
 
 ParticipantImpl::~ParticipantImpl() {
@@ -141,14 +156,7 @@ void ParticipantImpl::deliver_to_self(Frame&& frame) {
 }
 
 void ParticipantImpl::diagnose(Diagnostic::Level level, Errc code, std::string text) {
-  hub_->post([this, diagnostic = Diagnostic{level, code, std::move(text)}] {
-    std::vector<std::function<void(const Diagnostic&)>> callbacks;
-    {
-      const std::lock_guard<std::mutex> lock(pids_mutex_);
-      callbacks = on_diagnostic_;
-    }
-    for (const auto& callback : callbacks) callback(diagnostic);
-  });
+  hub_->post([this, diagnostic = Diagnostic{level, code, std::move(text)}] { call_diagnostic_callbacks(diagnostic); });
 }
 
 os::SharedFd ParticipantImpl::duplicate(int fd) {

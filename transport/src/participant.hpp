@@ -77,6 +77,8 @@ class ParticipantImpl final : public Participant, private HubHandler {
   Gid new_gid();
   void broadcast(FrameType type, const Payload& payload);
   void report_account();
+  void add_diagnostic_callback(const ParticipantOptions& options);
+  void call_diagnostic_callbacks(const Diagnostic& diagnostic);
 
   // HubHandler
   void on_peer_up(PeerId peer, const PeerInfo& info) override;
@@ -119,7 +121,12 @@ class ParticipantImpl final : public Participant, private HubHandler {
 
   mutable std::mutex pids_mutex_;  // innermost
   std::unordered_map<PeerId, std::int32_t> pids_;
-  std::vector<std::function<void(const Diagnostic&)>> on_diagnostic_;
+  struct DiagnosticCallback {
+    std::function<void(const Diagnostic&)> call;
+    std::weak_ptr<const void> owner;
+    bool owned = false;
+  };
+  std::vector<DiagnosticCallback> on_diagnostic_;
 
   mutable std::mutex version_mutex_;
   std::condition_variable version_changed_;

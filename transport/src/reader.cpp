@@ -28,9 +28,10 @@ Result<void> ReaderImpl::usable() const {
   return {};
 }
 
-/// The connection whose oldest message is the oldest of all, and the number of unread messages.
+/// The connection whose oldest message is the oldest of all (`holdable`: of those whose held limit leaves room), and the number
+/// of unread messages.
 ReaderImpl::Pick ReaderImpl::pick(ReaderConnection** best, memory::QueuedMessage* message, std::uint64_t* unread,
-                                  Error* error) {
+                                  Error* error, bool holdable) {
   *best = nullptr;
   *unread = 0;
   for (std::size_t i = 0; i < connections_.size(); ++i) {
@@ -65,6 +66,7 @@ ReaderImpl::Pick ReaderImpl::pick(ReaderConnection** best, memory::QueuedMessage
     // The publisher's CPU has these lines: they come together, while the queue's words are still being fetched.
     segment->segment->prefetch(memory::handle_offset(oldest.handle));
     *unread += connection.hand_over->queue().size();
+    if (holdable && connection.full()) continue;
     if (*best == nullptr || oldest.source_monotonic_ns < message->source_monotonic_ns) {
       *best = &connection;
       *message = oldest;
@@ -82,7 +84,7 @@ Result<TakenSample> ReaderImpl::take() {
     memory::QueuedMessage message{};
     std::uint64_t unread = 0;
     Error error{};
-    switch (pick(&connection, &message, &unread, &error)) {
+    switch (pick(&connection, &message, &unread, &error, false)) {
       case Pick::kFailed: return error;
       case Pick::kNone:
         if (!polled_ || !rearm()) return TakenSample();
@@ -98,10 +100,13 @@ Result<TakenSample> ReaderImpl::take() {
       }
       continue;
     }
-    // acquire: pairs with the release in TakenSample::release().
-    if (connection->outstanding.load(std::memory_order_acquire) >= connection->limit.load(std::memory_order_relaxed)) {
-      return Error{Errc::held_limit, "subscription to '" + options_.topic + "' holds " +
-                                         std::to_string(connection->limit.load(std::memory_order_relaxed)) +
+    if (connection->full()) {
+      // What one publisher's samples hold up, does not hold up the others' messages.
+      const std::uint32_t limit = connection->limit.load(std::memory_order_relaxed);
+      const Pick other = pick(&connection, &message, &unread, &error, true);
+      if (other == Pick::kFailed) return error;
+      if (other == Pick::kNone)
+        return Error{Errc::held_limit, "subscription to '" + options_.topic + "' holds " + std::to_string(limit) +
                                          " samples of one publisher, as many as its QoS 'held' allows; release some or " +
                                          "raise it"};
     }

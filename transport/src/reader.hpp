@@ -68,7 +68,7 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   enum class Pick : std::uint8_t { kNone, kFound, kFailed };
 
   Result<void> usable() const;
-  Pick pick(ReaderConnection** best, memory::QueuedMessage* message, std::uint64_t* unread, Error* error);
+  Pick pick(ReaderConnection** best, memory::QueuedMessage* message, std::uint64_t* unread, Error* error, bool holdable);
   Result<TakenSample> accept(ReaderConnection& connection, SegmentUse& segment, const memory::QueuedMessage& message);
   void discard(ReaderConnection& connection, const memory::QueuedMessage& message);
   Error expel(ReaderConnection& connection, Errc code, const std::string& what);

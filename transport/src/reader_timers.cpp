@@ -19,13 +19,13 @@ void ReaderImpl::start_timers() {
   const QoS& qos = options_.qos;
   const std::int64_t now = os::monotonic_ns();
   const std::weak_ptr<ReaderImpl> weak = weak_from_this();
-  if (qos.deadline != kInfinite) {
+  if (qos.deadline < kEndless) {
     deadline_due_ns_ = now + qos.deadline.count();
     participant_->hub().schedule(at(deadline_due_ns_), [weak] {
       if (const auto self = weak.lock()) self->check_deadline();
     });
   }
-  if (qos.lease != kInfinite) {
+  if (qos.lease < kEndless) {
     participant_->hub().schedule(at(now + qos.lease.count()), [weak] {
       if (const auto self = weak.lock()) self->check_liveliness();
     });

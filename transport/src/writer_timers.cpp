@@ -20,13 +20,13 @@ void WriterImpl::start_timers() {
   const QoS& qos = options_.qos;
   const std::int64_t now = os::monotonic_ns();
   const std::weak_ptr<WriterImpl> weak = weak_from_this();
-  if (qos.deadline != kInfinite) {
+  if (qos.deadline < kEndless) {
     deadline_due_ns_ = now + qos.deadline.count();
     participant_->hub().schedule(at(deadline_due_ns_), [weak] {
       if (const auto self = weak.lock()) self->check_deadline();
     });
   }
-  if (qos.lease != kInfinite && qos.liveliness == Liveliness::kManualByTopic) {
+  if (qos.lease < kEndless && qos.liveliness == Liveliness::kManualByTopic) {
     participant_->hub().schedule(at(now + qos.lease.count()), [weak] {
       if (const auto self = weak.lock()) self->check_liveliness();
     });

@@ -38,6 +38,8 @@ struct ParticipantOptions {
   int domain = -1;                     ///< -1: BATON_DOMAIN, else ROS_DOMAIN_ID, else 0
   std::string runtime_directory;       ///< empty: BATON_RUNTIME_DIR, else the per-user default
   std::function<void(const Diagnostic&)> on_diagnostic;  ///< empty: dropped (the runtime never prints)
+  /// `on_diagnostic` is called while this lives; null: as long as the participant does. Of one owner only the first is kept.
+  std::shared_ptr<const void> diagnostic_owner;
 };
 
 struct EndpointInfo {

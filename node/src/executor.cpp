@@ -22,6 +22,46 @@ const std::shared_ptr<transport::Reader>& Executable::reader() const noexcept {
 
 }  // namespace detail
 
+bool CallbackGroup::free_or_wait_locked(const std::shared_ptr<detail::Wakeable>& waiter) {
+  if (!running_) return true;
+  const bool known = std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& other) {
+    return !other.owner_before(waiter) && !waiter.owner_before(other);
+  });
+  if (!known) waiting_.push_back(waiter);
+  return false;
+}
+
+bool CallbackGroup::free_or_wait(const std::shared_ptr<detail::Wakeable>& waiter) {
+  if (kind_ == Kind::kReentrant) return true;
+  std::lock_guard<std::mutex> lock(mutex_);
+  return free_or_wait_locked(waiter);
+}
+
+bool CallbackGroup::enter(const std::shared_ptr<detail::Wakeable>& waiter) {
+  if (kind_ == Kind::kReentrant) return true;
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!free_or_wait_locked(waiter)) return false;
+  running_ = true;
+  return true;
+}
+
+void CallbackGroup::leave() {
+  if (kind_ == Kind::kReentrant) return;
+  std::vector<std::weak_ptr<detail::Wakeable>> waiting;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    running_ = false;
+    waiting.swap(waiting_);
+  }
+  // Without the lock: an executor asks a group while it holds its own.
+  for (const auto& weak : waiting)
+    if (const auto waiter = weak.lock()) waiter->wake();
+  if (waiting.capacity() == 0) return;
+  waiting.clear();
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (waiting_.capacity() == 0) waiting_.swap(waiting);  // so that a busy group does not allocate for ever
+}
+
 namespace {
 
 using Nanoseconds = std::chrono::nanoseconds;
@@ -38,7 +78,7 @@ struct Entry {
 }  // namespace
 
 // Shared with whoever is about to call refresh() or wake(), so that it may end late.
-struct Executor::State : std::enable_shared_from_this<Executor::State> {
+struct Executor::State final : detail::Wakeable, std::enable_shared_from_this<Executor::State> {
   unsigned threads = 1;
   transport::WaitSet wait_set;
 
@@ -49,13 +89,13 @@ struct Executor::State : std::enable_shared_from_this<Executor::State> {
   std::size_t next = 0;  // round robin, so that no executable starves another
   bool spinning = false;
   bool leader = false;
-  bool skipped_busy = false;
+  bool muted = false;  // some reader of a running group is not in the wait set
   std::atomic<bool> cancelled{false};  // relaxed: paired with wake() and the mutex
   std::exception_ptr failure;
 
   bool ended() const { return cancelled.load(std::memory_order_relaxed) || !g_ok.load(std::memory_order_relaxed); }
 
-  void wake() {
+  void wake() override {
     wait_set.wake();
     { std::lock_guard<std::mutex> lock(mutex); }  // a follower between its check and its sleep holds the mutex
     leadership.notify_all();
@@ -68,7 +108,7 @@ struct Executor::State : std::enable_shared_from_this<Executor::State> {
   /// Consumes a cancel() and rethrows what a callback threw.
   void end_spin();
   void fail(std::exception_ptr thrown);
-  std::shared_ptr<detail::Executable> pick(Nanoseconds* ready_in);
+  std::shared_ptr<detail::Executable> pick(Nanoseconds* ready_in, bool* skipped_busy);
   bool run_one(SteadyTime deadline, bool wait);
   void mute_busy();
 };
@@ -166,24 +206,21 @@ void Executor::State::fail(std::exception_ptr thrown) {
   if (!failure) failure = std::move(thrown);
 }
 
-// Under the mutex. Marks the group of what it returns as running.
-std::shared_ptr<detail::Executable> Executor::State::pick(Nanoseconds* ready_in) {
+// Under the mutex. What it returns has entered its group.
+std::shared_ptr<detail::Executable> Executor::State::pick(Nanoseconds* ready_in, bool* skipped_busy) {
   *ready_in = Nanoseconds::max();
-  skipped_busy = false;
+  *skipped_busy = false;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const std::size_t index = (next + i) % entries.size();
     const auto& executable = entries[index].executable;
-    CallbackGroup& group = *executable->group();
-    if (group.running_ > 0 && group.kind_ == CallbackGroup::Kind::kMutuallyExclusive) {
-      skipped_busy = true;
-      continue;
-    }
-    if (executable->ready()) {
-      ++group.running_;
+    if (!executable->ready()) {
+      *ready_in = std::min(*ready_in, executable->ready_in());
+    } else if (executable->group()->enter(shared_from_this())) {
       next = index + 1;
       return executable;
+    } else {
+      *skipped_busy = true;
     }
-    *ready_in = std::min(*ready_in, executable->ready_in());
   }
   return nullptr;
 }
@@ -191,10 +228,11 @@ std::shared_ptr<detail::Executable> Executor::State::pick(Nanoseconds* ready_in)
 // Under the mutex. Readers of running groups leave the wait set, or the leader would never sleep while one of them has data;
 // those of idle groups come back.
 void Executor::State::mute_busy() {
+  muted = false;
   for (Entry& entry : entries) {
     if (!entry.executable->reader()) continue;
-    const CallbackGroup& group = *entry.executable->group();
-    const bool busy = group.running_ > 0 && group.kind_ == CallbackGroup::Kind::kMutuallyExclusive;
+    const bool busy = !entry.executable->group()->free_or_wait(shared_from_this());
+    muted = muted || busy;
     if (busy == !entry.waited) continue;
     if (busy) wait_set.remove(entry.executable->reader());
     else wait_set.add(entry.executable->reader()).or_throw();
@@ -207,7 +245,8 @@ bool Executor::State::run_one(SteadyTime deadline, bool wait) {
   for (;;) {
     if (ended() || failure) return false;
     Nanoseconds ready_in;
-    std::shared_ptr<detail::Executable> executable = pick(&ready_in);
+    bool skipped_busy;
+    std::shared_ptr<detail::Executable> executable = pick(&ready_in, &skipped_busy);
     if (executable) {
       if (threads > 1) leadership.notify_one();
       lock.unlock();
@@ -217,14 +256,11 @@ bool Executor::State::run_one(SteadyTime deadline, bool wait) {
       } catch (...) {
         thrown = std::current_exception();
       }
-      lock.lock();
-      --executable->group()->running_;
-      if (thrown && !failure) failure = thrown;
-      const bool others_wait = leader || thrown;
-      lock.unlock();
-      // The group is free again: a sleeping leader, which left its readers out, must look anew.
-      if (others_wait) wake();
-      executable.reset();
+      executable->group()->leave();
+      if (thrown) {
+        fail(thrown);
+        wake();
+      }
       return true;
     }
     const SteadyTime now = std::chrono::steady_clock::now();
@@ -233,7 +269,7 @@ bool Executor::State::run_one(SteadyTime deadline, bool wait) {
       leadership.wait_until(lock, std::min(deadline, now + std::chrono::hours(1)));
       continue;
     }
-    if (threads > 1) mute_busy();
+    if (skipped_busy || muted) mute_busy();
     leader = true;
     lock.unlock();
     const Result<bool> woken = wait_set.wait(std::min<Nanoseconds>(ready_in, deadline - now));

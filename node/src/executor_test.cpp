@@ -265,7 +265,7 @@ TEST_F(ExecutorTest, ASubscriptionPolledInsideItsCallbackEndsTheSpinWithAnError)
   baton::Node node("n");
   baton::Subscription<String> sub;
   sub = node.subscribe<String>("t", {}, [&](const String&) {
-    // While its group is busy the reader is not in the executor's wait set, once the other thread has seen to that.
+    // While its group is busy and it has data, the reader is not in the wait set, once the other thread has seen to that.
     const auto deadline = std::chrono::steady_clock::now() + 5s;
     while (std::chrono::steady_clock::now() < deadline) {
       try {
@@ -280,6 +280,7 @@ TEST_F(ExecutorTest, ASubscriptionPolledInsideItsCallbackEndsTheSpinWithAnError)
   baton::test::await_matched(node, sub);
   baton::Executor executor(2);
   executor.add(node);
+  pub.publish(String{});
   pub.publish(String{});
   EXPECT_THROW(executor.spin(), baton::Exception);
 }
@@ -329,6 +330,42 @@ TEST_F(ExecutorTest, ANodeMayMoveFromOneSpinningExecutorToAnother) {
   b.cancel();
   spin_a.join();
   spin_b.join();
+}
+
+TEST_F(ExecutorTest, ACallbackThatOutlastsItsNodesMoveExcludesTheNextInTheNewExecutor) {
+  for (const unsigned threads : {1U, 2U}) {
+    baton::Node node("n" + std::to_string(threads));
+    std::atomic<int> begun{0}, ended{0};
+    std::atomic<bool> go_on{false};
+    auto sub = node.subscribe<String>("t", {}, [&](const String&) {
+      ++begun;
+      while (!go_on) std::this_thread::sleep_for(100us);
+      ++ended;
+    });
+    auto pub = node.advertise<String>("t");
+    baton::test::await_matched(node, sub);
+    baton::Executor a, b(threads);
+    std::thread spin_a([&] { a.spin(); }), spin_b([&] { b.spin(); });
+    a.add(node);
+    const auto await = [](const std::atomic<int>& count, int value) {
+      const auto deadline = std::chrono::steady_clock::now() + 10s;
+      while (count < value && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(100us);
+      return count.load();
+    };
+    pub.publish(String{});
+    EXPECT_EQ(await(begun, 1), 1);
+    a.remove(node);
+    b.add(node);
+    pub.publish(String{});
+    std::this_thread::sleep_for(20ms);
+    EXPECT_EQ(begun, 1) << "two callbacks of one group at the same time";
+    go_on = true;
+    EXPECT_EQ(await(ended, 2), 2) << "the new executor slept over the end of the old one's callback";
+    a.cancel();
+    b.cancel();
+    spin_a.join();
+    spin_b.join();
+  }
 }
 
 TEST_F(ExecutorTest, DurationsWithoutEndAreWaitsWithoutEnd) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "baton/transport/transport.hpp"
@@ -18,7 +19,19 @@ namespace baton {
 
 class Node;
 
-/// Callbacks that exclude each other. Every node has one by default, as in rclcpp.
+namespace detail {
+
+/// A spinning executor, as those see it who make work for it.
+class Wakeable {
+ public:
+  virtual ~Wakeable() = default;
+  virtual void wake() = 0;
+};
+
+}  // namespace detail
+
+/// Callbacks that exclude each other. Every node has one by default, as in rclcpp. Its callbacks may run in several executors.
+/// Thread-safe.
 class CallbackGroup {
  public:
   enum class Kind : std::uint8_t { kMutuallyExclusive, kReentrant };
@@ -27,8 +40,17 @@ class CallbackGroup {
 
  private:
   friend class Executor;
+  /// May a callback run? If not, leave() will wake `waiter`. For ever "yes" when reentrant.
+  bool free_or_wait(const std::shared_ptr<detail::Wakeable>& waiter);
+  /// The same, and the caller runs one: leave() must follow.
+  bool enter(const std::shared_ptr<detail::Wakeable>& waiter);
+  void leave();
+  bool free_or_wait_locked(const std::shared_ptr<detail::Wakeable>& waiter);
+
   const Kind kind_;
-  int running_ = 0;  // under the executor's mutex
+  std::mutex mutex_;  // innermost
+  bool running_ = false;
+  std::vector<std::weak_ptr<detail::Wakeable>> waiting_;
 };
 
 namespace detail {
@@ -69,6 +91,7 @@ class Executor {
   /// A node belongs to at most one executor (already_exists otherwise, also if one of its subscriptions with a callback is
   /// polled or in a wait set).
   void add(Node& node);
+  /// A callback of the node that runs now goes on; its group's others wait for it, in the next executor too.
   void remove(Node& node);
   /// Busy-waits that long before sleeping: a hand-over to a spinning thread costs 0.1 us instead of a futex wake.
   void set_spin(std::chrono::nanoseconds budget);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The verbs. `make demo` and `make test` do all set-up on a fresh Debian 12 machine; the rest is in scripts/.
-.PHONY: setup peers demo build test check asan tsan fuzz bench torture docs accept
+.PHONY: help setup peers demo build test check asan tsan fuzz bench torture docs accept
+help:    ; @awk -F'|' '/^[|] `make/ { gsub(/`/, ""); printf "%-24s%s\n", $$2, $$3 }' HACKING.md
 setup:   ; scripts/setup.sh check
 peers:   ; scripts/setup.sh peers && cmake --preset release -DBATON_PERF_RUST=ON >/dev/null && scripts/build.sh release
 build:   ; scripts/setup.sh base && scripts/build.sh release

@@ -330,12 +330,15 @@ TEST_P(HostileWriter, LosesItsOwnConnectionOnly) {
       publish(*writer, 77).or_throw();
     }
   });
+  Child hostile([&](Child& self) {
+    self.hear();
+    be_hostile_writer(domain.path(), lie);
+  });
   const auto participant = domain.join();
   const auto reader = make_reader(*participant, "t", QoS(10));
   ASSERT_EQ(honest.hear(), '.');
   ASSERT_TRUE(matched(*reader, 1));
-  // Forked with a participant in this process: the child uses nothing of it.
-  Child hostile([&](Child&) { be_hostile_writer(domain.path(), lie); });
+  hostile.say();
   EXPECT_TRUE(eventually([&] {
     const Result<TakenSample> sample = reader->take();
     if (!sample) {
@@ -358,14 +361,14 @@ INSTANTIATE_TEST_SUITE_P(Hostile, HostileWriter, ::testing::ValuesIn(kHostileWri
 
 TEST(HostileWriterControl, TheSameFramesWithoutALieAreAccepted) {
   TestDomain domain;
-  const auto participant = domain.join();
-  const auto reader = make_reader(*participant, "t", QoS(10));
   // Needs a second peer: await_peers(2).
   Child other([&](Child& self) {
     const auto other_participant = domain.join();
     self.hear();
   });
   Child writer([&](Child&) { be_hostile_writer(domain.path(), Lie()); });
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t", QoS(10));
   const TakenSample sample = take_sample(*reader);
   EXPECT_EQ(sample.size_bytes(), 8U);
   EXPECT_EQ(reader->matched(), 1U);
@@ -455,11 +458,9 @@ TEST_P(HostileAttach, EndsThatProcessesConnectionOnly) {
     self.say();
     BATON_CHECK(value_of(take_sample(*reader)) == 5);
   });
-  const auto participant = domain.join();
-  const auto writer = make_writer(*participant, "t");
-  ASSERT_EQ(honest.hear(), '.');
-  const Gid victim_writer = writer->gid();
-  Child hostile([&](Child&) {
+  Child hostile([&](Child& self) {
+    Gid victim_writer{};
+    for (auto& byte : victim_writer) byte = static_cast<std::uint8_t>(self.hear());
     RawPeer peer(domain.path());
     BATON_CHECK(peer.await_peers(2));
     const Gid own = peer.announce(false);
@@ -469,6 +470,10 @@ TEST_P(HostileAttach, EndsThatProcessesConnectionOnly) {
     GetParam().attach(peer, target, victim_writer, own);
     BATON_CHECK(peer.await_gone());
   });
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t");
+  ASSERT_EQ(honest.hear(), '.');
+  for (const std::uint8_t byte : writer->gid()) hostile.say(static_cast<char>(byte));
   EXPECT_EQ(hostile.wait(), 0);
   EXPECT_TRUE(eventually([&] { return domain.diagnostics().has(Errc::protocol_violation); }));
   EXPECT_TRUE(matched(*writer, 1));

@@ -40,8 +40,8 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   /// False if it is not waited for there.
   bool leave_wait_set(const std::shared_ptr<WaitSet::State>& wait_set);
   void append_connections(std::vector<ConnectionRef>* out) const;
-  /// Gives every publisher `ring_end`, if it has not got it yet.
-  void give_ring(const os::SharedFd& ring_end);
+  /// Gives every publisher `ring_end`, if it has not got it yet; nothing if this is not (any more) waited for in `wait_set`.
+  void give_ring(const WaitSet::State* wait_set, const os::SharedFd& ring_end);
   /// Something happened that no publisher announces: look again. Any thread.
   void ring();
 

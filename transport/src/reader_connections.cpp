@@ -214,8 +214,9 @@ void ReaderImpl::append_connections(std::vector<ConnectionRef>* out) const {
   }
 }
 
-void ReaderImpl::give_ring(const os::SharedFd& ring_end) {
+void ReaderImpl::give_ring(const WaitSet::State* wait_set, const os::SharedFd& ring_end) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (wait_set_.get() != wait_set) return;  // it left while that wait set was being rebuilt
   for (const ConnectionRef& ref : connections_) {
     if (ref->ring_given || ref->state.load(std::memory_order_relaxed) != State::kLive) continue;
     ref->ring_given = true;

@@ -101,7 +101,7 @@ Result<void> WaitSet::State::rebuild() {
     }
   }
   if (!futex) {
-    for (const auto& reader : members) reader->give_ring(ring_end);
+    for (const auto& reader : members) reader->give_ring(this, ring_end);
   }
   return {};
 }

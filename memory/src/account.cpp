@@ -41,6 +41,8 @@ Watches& watches() {
   return *instance;
 }
 
+[[maybe_unused]] const Watches& g_made_early = watches();  // as the window's lock, for the same reason
+
 Result<void> tell(std::ptrdiff_t bytes) {
   std::vector<std::shared_ptr<const Watch>> alive;  // called without the lock: a watch may end meanwhile
   {

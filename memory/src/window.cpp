@@ -53,6 +53,9 @@ std::mutex& window_mutex() {
   return lock->mutex;
 }
 
+// Made when the library is loaded: a child forked while another thread makes it would wait for that thread for ever.
+[[maybe_unused]] const std::mutex& g_made_early = window_mutex();
+
 Result<void> reserve(State& state) {
   std::size_t wanted = kWanted;
   bool exact = false;

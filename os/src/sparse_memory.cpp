@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include <string>
 
 #include "baton/os/process.hpp"
+#include "baton/os/real_time.hpp"
 #include "memory_left.hpp"
 
 #ifndef F_SEAL_FUTURE_WRITE  // Linux 5.1; glibc's header may be older
@@ -46,6 +48,24 @@ void* map_bare(int fd, std::size_t bytes, void* at) {
   const int flags = MAP_NORESERVE | (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
   if (future_mappings_are_locked()) return map_unlocked(fd, bytes, at, flags);
   return ::mmap(at, bytes, PROT_NONE, at ? flags | MAP_FIXED : flags, fd, 0);
+}
+
+Result<void> lock_range(std::byte* at, std::size_t bytes) {
+  if (::mlock(at, bytes) == 0) return {};
+  return Error{Errc::out_of_memory, "mlock of " + std::to_string(bytes) +
+                                        " bytes of a segment (errno " + std::to_string(errno) +
+                                        "): this process locks its memory, and RLIMIT_MEMLOCK is too small"};
+}
+
+// After lock_memory(): maps and locks what is backed of [0, bytes), and nothing else.
+Result<void> lock_backed(int fd, std::size_t bytes, std::byte* at) {
+  for (off_t begin = 0; (begin = ::lseek(fd, begin, SEEK_DATA)) >= 0;) {
+    const off_t end = std::min(::lseek(fd, begin, SEEK_HOLE), static_cast<off_t>(bytes));
+    if (end <= begin) break;
+    if (Result<void> locked = lock_range(at + begin, static_cast<std::size_t>(end - begin)); !locked) return locked;
+    begin = end;
+  }
+  return {};
 }
 
 bool map_unpopulated(int fd, std::size_t bytes, std::byte* at, int protection) {
@@ -149,7 +169,10 @@ Result<void> map_sparse(int fd, std::size_t bytes, std::byte* at) {
     return error;
   }
   ::madvise(at, bytes, MADV_DONTDUMP);
-  return {};
+  if (!memory_is_locked()) return {};
+  Result<void> locked = lock_backed(fd, bytes, at);
+  if (!locked) unmap_to_reservation(at, bytes);
+  return locked;
 }
 
 Result<void> back_sparse(int fd, std::size_t offset, std::size_t bytes, std::byte* at) {
@@ -164,6 +187,7 @@ Result<void> back_sparse(int fd, std::size_t offset, std::size_t bytes, std::byt
                                           "); free memory, or lower memory_limit_bytes"};
   // Kernels before 5.14 fault the pages in on the first write instead; they are backed either way.
   ::madvise(at, bytes, MADV_POPULATE_WRITE);
+  if (memory_is_locked()) return lock_range(at, bytes);
   return {};
 }
 

@@ -31,6 +31,7 @@ struct Plan {
   unsigned depth = 10;             ///< queue depth, KEEP_LAST; 0: KEEP_ALL
   bool reliable = true;
   bool transient = false;          ///< transient local
+  int priority = 0;                ///< of SCHED_FIFO; above 0 memory is locked, and peers that can prepare their memory do
   // performance_test's way (live.cpp): no schedule of a fixed length, one report a second.
   bool live = false;
   double max_runtime = 0;          ///< seconds; 0: until a signal

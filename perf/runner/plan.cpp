@@ -32,6 +32,7 @@ Plan read_plan(const std::string& path) {
     get("depth", plan.depth);
     get("reliable", plan.reliable);
     get("transient", plan.transient);
+    get("priority", plan.priority);
     get("live", plan.live);
     get("max_runtime", plan.max_runtime);
     get("ignore", plan.ignore);

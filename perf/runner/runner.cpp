@@ -13,6 +13,7 @@
 
 #include "baton/os/clock.hpp"
 #include "baton/os/process.hpp"
+#include "baton/os/real_time.hpp"
 #include "live.hpp"
 #include "peer.hpp"
 #include "plan.hpp"
@@ -380,6 +381,11 @@ int run(int argc, char** argv) {
   }
   if (!cpus.empty()) os::stay_on_cpus(cpus).or_throw();
   const Plan plan = read_plan(plan_path);
+  if (plan.priority > 0) {
+    os::lock_memory().or_throw();
+    os::run_fifo(plan.priority).or_throw();
+    os::touch_stack(256 * 1024);
+  }
   if (plan.live) {
     run_live(plan);
     return 0;

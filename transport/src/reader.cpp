@@ -77,7 +77,7 @@ ReaderImpl::Pick ReaderImpl::pick(ReaderConnection** best, memory::QueuedMessage
 
 Result<TakenSample> ReaderImpl::take() {
   if (Result<void> ok = usable(); !ok) return ok.error();
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return TakenSample();
   for (;;) {
     ReaderConnection* connection = nullptr;
@@ -191,7 +191,7 @@ void ReaderImpl::forget(ReaderConnection& connection) {
 
 bool ReaderImpl::has_data() const {
   if (forked()) return false;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   return std::any_of(connections_.begin(), connections_.end(), [](const ConnectionRef& ref) { return ref->readable(); });
 }
 
@@ -218,7 +218,7 @@ void ReaderImpl::disarm() {
 
 Result<int> ReaderImpl::pollable_fd() {
   if (Result<void> ok = usable(); !ok) return ok.error();
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   if (!polled_) {
     const std::lock_guard<std::mutex> wake_lock(wake_mutex_);
     if (wait_set_) {
@@ -243,7 +243,7 @@ Result<int> ReaderImpl::pollable_fd() {
 
 std::uint32_t ReaderImpl::matched() const {
   if (forked()) return 0;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   return static_cast<std::uint32_t>(std::count_if(connections_.begin(), connections_.end(), [](const ConnectionRef& ref) {
     return ref->state.load(std::memory_order_relaxed) == ReaderConnection::State::kLive;
   }));
@@ -251,7 +251,7 @@ std::uint32_t ReaderImpl::matched() const {
 
 Statuses ReaderImpl::statuses() const {
   if (forked()) return {};
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   Statuses out = statuses_;
   out.lost_total = discarded_;
   for (const ConnectionRef& ref : connections_) {
@@ -265,7 +265,7 @@ Statuses ReaderImpl::statuses() const {
 
 void ReaderImpl::on_event(std::function<void(Event)> callback) {
   if (forked()) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   callback_ = std::move(callback);
 }
 
@@ -277,7 +277,7 @@ void ReaderImpl::notify(Event event) {  // with mutex_
     if (!reader) return;
     std::function<void(Event)> callback;
     {
-      const std::lock_guard<std::mutex> lock(reader->mutex_);
+      const std::lock_guard<os::PiMutex> lock(reader->mutex_);
       callback = reader->callback_;
     }
     if (callback) callback(event);

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <vector>
 
+#include "baton/os/pi_mutex.hpp"
 #include "baton/os/wake_socket.hpp"
 #include "baton/transport/transport.hpp"
 #include "connection.hpp"
@@ -89,7 +90,7 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   const Gid gid_;
   const std::uint32_t generation_;
 
-  mutable std::mutex mutex_;
+  mutable os::PiMutex mutex_;
   bool closed_ = false;
   std::vector<ConnectionRef> connections_;
   std::uint64_t discarded_ = 0;  // lost by merging, or with connections that are gone

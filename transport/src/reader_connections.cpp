@@ -32,12 +32,12 @@ ReaderConnection* ReaderImpl::find(const Gid& writer) const {
 }
 
 bool ReaderImpl::uses(const Gid& writer) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   return !closed_ && find(writer) != nullptr;
 }
 
 Result<void> ReaderImpl::begin_attach(PeerId peer, const Gid& writer, const QoS& offered) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_ || find(writer) != nullptr) return {};
   const std::uint32_t entries = Layout::entries_for(options_.qos.depth, options_.qos.held);
   Result<os::CreatedSegment> segment =
@@ -65,7 +65,7 @@ Result<void> ReaderImpl::begin_attach(PeerId peer, const Gid& writer, const QoS&
 Result<void> ReaderImpl::attached(
     PeerId peer, const AttachedFrame& frame, const std::vector<os::UniqueFd>& fds,
     const std::vector<std::pair<std::uint32_t, std::shared_ptr<memory::ForeignSegment>>>& segments) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   ReaderConnection* connection = closed_ ? nullptr : find(frame.writer);
   if (connection == nullptr) return {};  // ended meanwhile
   if (connection->peer != peer || connection->state.load(std::memory_order_relaxed) != State::kAttaching) {
@@ -112,7 +112,7 @@ Result<void> ReaderImpl::attached(
 }
 
 void ReaderImpl::ended_by_writer(PeerId peer, const RefusedFrame& frame) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   ReaderConnection* connection = closed_ ? nullptr : find(frame.writer);
   if (connection == nullptr || connection->peer != peer) return;
   participant_->diagnose(Diagnostic::Level::kError, frame.code,
@@ -133,14 +133,14 @@ void ReaderImpl::orphan(ReaderConnection& connection) {
 }
 
 void ReaderImpl::writer_gone(PeerId peer, const Gid& writer) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   ReaderConnection* connection = closed_ ? nullptr : find(writer);
   if (connection != nullptr && connection->peer == peer) orphan(*connection);
 }
 
 void ReaderImpl::add_segment(const Gid& writer, std::uint32_t index,
                              const std::shared_ptr<memory::ForeignSegment>& segment) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   ReaderConnection* connection = closed_ ? nullptr : find(writer);
   if (connection == nullptr || connection->state.load(std::memory_order_relaxed) != State::kLive) return;
   if (connection->find_segment(index) != nullptr) return;
@@ -153,7 +153,7 @@ void ReaderImpl::add_segment(const Gid& writer, std::uint32_t index,
 }
 
 void ReaderImpl::retire_segment(const Gid& writer, std::uint32_t index) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   ReaderConnection* connection = closed_ ? nullptr : find(writer);
   if (connection == nullptr) return;
   if (SegmentUse* use = connection->find_segment(index)) use->retired = true;
@@ -172,12 +172,12 @@ void ReaderImpl::drop_retired(ReaderConnection& connection) {
 }
 
 void ReaderImpl::explain_incompatible(const std::string& text) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   statuses_.last_incompatibility = text;
 }
 
 void ReaderImpl::report_incompatible(Event event, const std::string& text) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   ++(event == Event::kIncompatibleQos ? statuses_.incompatible_qos_total : statuses_.incompatible_type_total);
   statuses_.last_incompatibility = text;
   notify(event);
@@ -185,7 +185,7 @@ void ReaderImpl::report_incompatible(Event event, const std::string& text) {
 
 Result<void> ReaderImpl::join_wait_set(const std::shared_ptr<WaitSet::State>& wait_set) {
   if (Result<void> ok = usable(); !ok) return ok;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   const std::lock_guard<std::mutex> wake_lock(wake_mutex_);
   if (wait_set_ == wait_set) return {};
   if (wait_set_ || polled_) {
@@ -199,7 +199,7 @@ Result<void> ReaderImpl::join_wait_set(const std::shared_ptr<WaitSet::State>& wa
 
 bool ReaderImpl::leave_wait_set(const std::shared_ptr<WaitSet::State>& wait_set) {
   if (forked()) return false;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   const std::lock_guard<std::mutex> wake_lock(wake_mutex_);
   if (wait_set_ != wait_set) return false;
   wait_set_.reset();
@@ -208,14 +208,14 @@ bool ReaderImpl::leave_wait_set(const std::shared_ptr<WaitSet::State>& wait_set)
 }
 
 void ReaderImpl::append_connections(std::vector<ConnectionRef>* out) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   for (const ConnectionRef& ref : connections_) {
     if (ref->state.load(std::memory_order_relaxed) != State::kAttaching) out->push_back(ref);
   }
 }
 
 void ReaderImpl::give_ring(const WaitSet::State* wait_set, const os::SharedFd& ring_end) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   if (wait_set_.get() != wait_set) return;  // it left while that wait set was being rebuilt
   for (const ConnectionRef& ref : connections_) {
     if (ref->ring_given || ref->state.load(std::memory_order_relaxed) != State::kLive) continue;
@@ -248,7 +248,7 @@ void ReaderImpl::close() {
   std::vector<ConnectionRef> connections;
   std::shared_ptr<WaitSet::State> wait_set;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<os::PiMutex> lock(mutex_);
     closed_ = true;
     callback_ = nullptr;
     connections.swap(connections_);

@@ -47,7 +47,7 @@ std::int64_t ReaderImpl::last_arrival_ns() const {
 }
 
 void ReaderImpl::check_deadline() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return;
   const std::int64_t now = os::monotonic_ns();
   const std::int64_t period = std::max<std::int64_t>(options_.qos.deadline.count(), 1'000'000);
@@ -69,7 +69,7 @@ void ReaderImpl::check_deadline() {
 /// Manual liveliness: the publisher's last sign of life stands in its control line. (Automatic liveliness is the kernel's
 /// word: the connection ends when the process does.)
 void ReaderImpl::check_liveliness() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return;
   const std::int64_t now = os::monotonic_ns();
   const std::int64_t lease = std::max<std::int64_t>(options_.qos.lease.count(), 1'000'000);

@@ -54,7 +54,7 @@ Result<memory::Chunk> WriterImpl::loan_growing() { return loan(0, true); }
 
 Result<memory::Chunk> WriterImpl::loan(std::size_t message_bytes, bool growing) {
   if (Result<void> ok = usable(); !ok) return ok.error();
-  std::unique_lock<std::mutex> lock(mutex_);
+  std::unique_lock<os::PiMutex> lock(mutex_);
   BATON_CRASH_POINT("loan.begin");
   const std::uint32_t skeleton_bytes = options_.type.skeleton_bytes;
   Result<memory::Chunk> chunk = growing ? pool_->loan_growing(skeleton_bytes) : pool_->loan_sized(message_bytes, skeleton_bytes);
@@ -72,7 +72,7 @@ Result<memory::Chunk> WriterImpl::loan(std::size_t message_bytes, bool growing) 
 
 void WriterImpl::abandon(const memory::Chunk& chunk) noexcept {
   if (generation_ != os::fork_generation()) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   pool_->abandon(chunk);
 }
 
@@ -102,7 +102,7 @@ void WriterImpl::keep(const Kept& message) {
 
 Result<std::uint64_t> WriterImpl::publish(const memory::Chunk& chunk, const PublishInfo& info) {
   if (Result<void> ok = usable(); !ok) return ok.error();
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   BATON_CRASH_POINT("publish.begin");
   bool broken = false;
   const bool refuse_when_full =
@@ -195,13 +195,13 @@ void WriterImpl::collect() {
 
 std::uint32_t WriterImpl::matched() const {
   if (!usable()) return 0;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   return static_cast<std::uint32_t>(live_.size());
 }
 
 Statuses WriterImpl::statuses() const {
   if (!usable()) return {};
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   Statuses out = statuses_;
   out.matched_now = live_.size();
   return out;
@@ -209,7 +209,7 @@ Statuses WriterImpl::statuses() const {
 
 void WriterImpl::on_event(std::function<void(Event)> callback) {
   if (!usable()) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   callback_ = std::move(callback);
 }
 
@@ -221,7 +221,7 @@ void WriterImpl::notify(Event event) {  // with mutex_
     if (!writer) return;
     std::function<void(Event)> callback;
     {
-      const std::lock_guard<std::mutex> lock(writer->mutex_);
+      const std::lock_guard<os::PiMutex> lock(writer->mutex_);
       callback = writer->callback_;
     }
     if (callback) callback(event);
@@ -233,7 +233,7 @@ Result<void> WriterImpl::wait_for_all_acked(std::chrono::nanoseconds timeout) {
   const std::int64_t begin = os::monotonic_ns();
   std::vector<std::pair<Gid, std::uint64_t>> wanted;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<os::PiMutex> lock(mutex_);
     for (const auto& connection : live_) {
       if (connection->reliable) wanted.emplace_back(connection->reader, connection->pushed);
     }
@@ -242,7 +242,7 @@ Result<void> WriterImpl::wait_for_all_acked(std::chrono::nanoseconds timeout) {
   // intervals; it is meant for orderly ends, not for the hot path.
   for (auto pause = std::chrono::microseconds(20);; pause = std::min(pause * 2, std::chrono::microseconds(2000))) {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const std::lock_guard<os::PiMutex> lock(mutex_);
       std::size_t open = 0;
       for (const auto& connection : live_) {
         const std::uint64_t taken = connection->pushed - connection->hand_over.unread();
@@ -260,7 +260,7 @@ Result<void> WriterImpl::wait_for_all_acked(std::chrono::nanoseconds timeout) {
 
 memory::Pool::Account WriterImpl::memory_account() const {
   if (!usable()) return {};
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   if (!pool_) return {};
   const_cast<WriterImpl*>(this)->collect();  // what readers released without telling is not held any more
   return pool_->account();
@@ -268,7 +268,7 @@ memory::Pool::Account WriterImpl::memory_account() const {
 
 void WriterImpl::trim() {
   if (!usable()) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   pool_->retire_segment([this](std::uint32_t index) { send_retired(index); });
 }
 

@@ -13,6 +13,7 @@
 
 #include "connection.hpp"
 #include "frames.hpp"
+#include "baton/os/pi_mutex.hpp"
 #include "baton/transport/transport.hpp"
 
 namespace baton::transport {
@@ -87,7 +88,7 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   const std::uint32_t generation_;
   EventLine line_;
 
-  mutable std::mutex mutex_;
+  mutable os::PiMutex mutex_;
   bool closed_ = false;
   std::unique_ptr<memory::Pool> pool_;
   Connections live_, draining_;

@@ -62,7 +62,7 @@ void WriterImpl::refuse(PeerId peer, const AttachFrame& frame, Errc code, const 
 }
 
 Result<void> WriterImpl::attach(PeerId peer, const QoS& requested, const AttachFrame& frame, const os::UniqueFd& segment) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return {};  // WITHDRAW is on its way
   for (const auto& connection : live_) {
     if (connection->reader == frame.reader) return Error{Errc::protocol_violation, "ATTACH for a reader that is attached"};
@@ -201,7 +201,7 @@ void WriterImpl::drain(Connections::iterator at) {
 }
 
 void WriterImpl::detach(PeerId peer, const Gid& reader) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return;
   const auto found = std::find_if(live_.begin(), live_.end(), [&](const auto& connection) {
     return connection->peer == peer && connection->reader == reader;
@@ -212,7 +212,7 @@ void WriterImpl::detach(PeerId peer, const Gid& reader) {
 void WriterImpl::reader_gone(PeerId peer, const Gid& reader) { detach(peer, reader); }
 
 void WriterImpl::peer_gone(PeerId peer, bool died) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return;
   for (std::size_t i = live_.size(); i > 0; --i) {
     if (live_[i - 1]->peer == peer) drain(live_.begin() + static_cast<std::ptrdiff_t>(i - 1));
@@ -230,7 +230,7 @@ void WriterImpl::peer_gone(PeerId peer, bool died) {
 }
 
 void WriterImpl::set_ring(PeerId peer, const Gid& reader, os::UniqueFd ring_end) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   for (const auto& connection : live_) {
     if (connection->peer != peer || connection->reader != reader) continue;
     connection->ring_end = std::move(ring_end);
@@ -259,12 +259,12 @@ void WriterImpl::expel_broken() {
 }
 
 void WriterImpl::explain_incompatible(const std::string& text) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   statuses_.last_incompatibility = text;
 }
 
 void WriterImpl::report_incompatible(Event event, const std::string& text) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   ++(event == Event::kIncompatibleQos ? statuses_.incompatible_qos_total : statuses_.incompatible_type_total);
   statuses_.last_incompatibility = text;
   notify(event);
@@ -273,7 +273,7 @@ void WriterImpl::report_incompatible(Event event, const std::string& text) {
 void WriterImpl::close() {
   if (generation_ != os::fork_generation()) return;
   participant_->withdraw_writer(gid_);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   closed_ = true;
   callback_ = nullptr;
   live_.clear();

@@ -34,7 +34,7 @@ void WriterImpl::start_timers() {
 }
 
 void WriterImpl::check_deadline() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return;
   const std::int64_t now = os::monotonic_ns();
   const std::int64_t period = std::max<std::int64_t>(options_.qos.deadline.count(), 1'000'000);
@@ -53,7 +53,7 @@ void WriterImpl::check_deadline() {
 }
 
 void WriterImpl::check_liveliness() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return;
   const std::int64_t now = os::monotonic_ns();
   const std::int64_t lease = std::max<std::int64_t>(options_.qos.lease.count(), 1'000'000);

@@ -129,6 +129,15 @@ def _field(profile: str) -> list[Cell]:
     return [Cell(bytes=b, subscribers=s, messages=60, rate=100 if b < MB else 60) for b in sizes for s in subscribers]
 
 
+def _real_time(profile: str) -> list[Cell]:
+    seconds = 3 if profile == "quick" else 60
+    return [
+        Cell(bytes=4 * MB, messages=seconds * 100, rate=100, priority=priority, load=load)
+        for priority in (0, 80)
+        for load in (0.0, 0.9)
+    ]
+
+
 def _spin(profile: str) -> list[Cell]:
     sizes = (64, 4 * MB) if profile == "quick" else (64, 4 * KB, 64 * KB, MB, 4 * MB, 16 * MB)
     return [Cell(bytes=b, messages=100, rate=200 if b < MB else 60, spin=True, pinned=True) for b in sizes]
@@ -247,6 +256,16 @@ EXPERIMENTS: dict[str, Experiment] = {
             ("boxes_over_size", "summary_table"),
             clock="construct_ns",
             peers=("baton", "serializers", "baton_serialized"),
+        ),
+        Experiment(
+            "real-time",
+            "A periodic node at SCHED_FIFO, memory locked, beside busy CPUs",
+            "TZC-RT, as TZC, Fig. 8",
+            _real_time,
+            ("histogram", "period", "summary_table"),
+            peers=("baton", "bare", "unix_socket"),
+            note="FIFO 80: every end has that priority and locks its memory; Baton's publisher also takes its pool at the start. "
+            "Needs the right to do so (root, or RLIMIT_RTPRIO and RLIMIT_MEMLOCK).",
         ),
         Experiment("spin", "The subscriber polls", "the field", _spin, ("lines_over_size", "summary_table")),
         Experiment(

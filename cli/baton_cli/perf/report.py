@@ -59,7 +59,8 @@ class View:
         return [
             run
             for run in self.good
-            if tables.name_of(run) == name and all(run["cell"][key] == value for key, value in wanted.items())
+            if tables.name_of(run) == name
+            and all(getattr(tables.cell_of(run), key) == value for key, value in wanted.items())
         ]
 
     def values(self, name: str, clock: str | None = None, **wanted):
@@ -90,17 +91,21 @@ def legend(figure, axis) -> None:
     )
 
 
+VARIED = ("pinned", "connect_in_order", "isolation", "priority", "load", "varying")
+
+
 def _variants(view: View) -> list[tuple[str, dict]]:
     """The settings besides size and ends by which this experiment's cells differ, each with its title."""
     seen: dict[str, dict] = {}
     for run in view.good:
-        wanted = {key: run["cell"][key] for key in ("pinned", "connect_in_order", "isolation", "load", "varying")}
+        wanted = {key: getattr(tables.cell_of(run), key) for key in VARIED}
         words = [
             word
             for word, on in (("pinned", wanted["pinned"]), ("connected in order", wanted["connect_in_order"]))
             if on
         ]
         words += [wanted["isolation"]] if wanted["isolation"] != "host" else []
+        words += [f"FIFO {wanted['priority']}"] if wanted["priority"] else []
         words += [f"load {wanted['load']:.0%}"] if wanted["load"] else []
         words += ["varying size"] if wanted["varying"] else []
         seen.setdefault(", ".join(words) or "plain", wanted)
@@ -262,46 +267,57 @@ def boxes_by_end(view: View) -> list[str]:
 
 
 def histogram(view: View) -> list[str]:
-    figure, axis = plt.subplots(figsize=(7.2, 3.4))
-    pooled = [view.values(name) for name in view.names]
-    if not any(len(v) for v in pooled):
+    pooled = view.values
+    everything = [pooled(name) for name in view.names]
+    if not any(len(v) for v in everything):
         return []
-    low, high = min(v.min() for v in pooled if len(v)), max(v.max() for v in pooled if len(v))
+    # One scale for all settings, so that the plots can be compared.
+    low, high = min(v.min() for v in everything if len(v)), max(v.max() for v in everything if len(v))
     bins = numpy.geomspace(max(low, 0.1), high * 1.01, 70)
-    for name, v in zip(view.names, pooled, strict=True):
-        axis.hist(v, bins=bins, histtype="step", lw=2 if name == "baton" else 1, color=view.color(name), label=name)
-    axis.set_xscale("log")
-    axis.set_xlabel("µs")
-    axis.set_ylabel("messages")
-    axis.set_title("distribution of the hand-over latency", loc="left")
-    legend(figure, axis)
-    return [svg(figure)]
+    out = []
+    for title, wanted in _variants(view):
+        figure, axis = plt.subplots(figsize=(7.2, 3.4))
+        for name in view.names:
+            width = 2 if name == "baton" else 1
+            axis.hist(pooled(name, **wanted), bins=bins, histtype="step", lw=width, color=view.color(name), label=name)
+        axis.set_xscale("log")
+        axis.set_xlabel("µs")
+        axis.set_ylabel("messages")
+        axis.set_title(f"distribution of the latency, {title}", loc="left")
+        legend(figure, axis)
+        out.append(svg(figure))
+    return out
 
 
 def period(view: View) -> list[str]:
     """Peak to peak: how far the time between arrivals strays from the publisher's period."""
-    figure, axis = plt.subplots(figsize=(7.2, 3.0))
     rate = view.good[0]["cell"]["rate"] if view.good else 30
-    data, names = [], []
-    for name in view.names:
-        steps = []
-        for run in view.of(name):
-            for end in figures.subscribers(run):
-                c = end["samples"]
-                arrivals = numpy.asarray(c["publish_ns"], dtype=float) + numpy.asarray(c["hand_over_ns"], dtype=float)
-                steps.append(numpy.diff(arrivals) / 1000 - 1e6 / rate)
-        if steps:
-            data.append(numpy.concatenate(steps))
-            names.append(name)
-    if not data:
-        return []
-    axis.boxplot(data, whis=(0, 100), showfliers=False, orientation="horizontal", medianprops={"color": "black"})
-    axis.set_yticks(
-        range(1, len(names) + 1), [f"{n}  ({numpy.ptp(d) / 1000:.2f} ms)" for n, d in zip(names, data, strict=True)]
-    )
-    axis.set_xlabel("µs from the period; whiskers: smallest and largest; in brackets: peak to peak")
-    axis.set_title("time between arrivals", loc="left")
-    return [svg(figure)]
+    out = []
+    for title, wanted in _variants(view):
+        data, names = [], []
+        for name in view.names:
+            steps = []
+            for run in view.of(name, **wanted):
+                for end in figures.subscribers(run):
+                    c = end["samples"]
+                    arrivals = numpy.asarray(c["publish_ns"], dtype=float) + numpy.asarray(
+                        c["hand_over_ns"], dtype=float
+                    )
+                    steps.append(numpy.diff(arrivals) / 1000 - 1e6 / rate)
+            if steps:
+                data.append(numpy.concatenate(steps))
+                names.append(name)
+        if not data:
+            continue
+        figure, axis = plt.subplots(figsize=(7.2, 1 + 0.5 * len(names)))
+        axis.boxplot(data, whis=(0, 100), showfliers=False, orientation="horizontal", medianprops={"color": "black"})
+        axis.set_yticks(
+            range(1, len(names) + 1), [f"{n}  ({numpy.ptp(d) / 1000:.2f} ms)" for n, d in zip(names, data, strict=True)]
+        )
+        axis.set_xlabel("µs from the period; whiskers: smallest and largest; in brackets: peak to peak")
+        axis.set_title(f"time between arrivals, {title}", loc="left")
+        out.append(svg(figure))
+    return out
 
 
 def success(view: View) -> list[str]:

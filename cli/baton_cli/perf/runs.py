@@ -35,6 +35,7 @@ class Cell:
     pinned: bool = False  # publishers on the first CPU, subscribers on the others
     connect_in_order: bool = False  # each subscriber starts when the one before it is ready
     isolation: str = "host"  # host, container (all in one), containers (each its own)
+    priority: int = 0  # of SCHED_FIFO; above 0 with locked memory, prepared at the start
     load: float = 0  # share of every CPU that busy processes use beside
     count_copies: bool = False
     timeline: bool = False  # sample every process's CPU time during the run
@@ -45,7 +46,7 @@ class Cell:
 
 
 PLAN_FIELDS = (
-    "bytes message publishers subscribers messages rate spin read_all round_trip one_process varying depth reliable settings"
+    "bytes message publishers subscribers messages rate spin read_all round_trip one_process varying depth reliable priority settings"
 ).split()
 
 

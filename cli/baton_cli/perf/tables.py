@@ -33,6 +33,8 @@ def describe(cell: Cell) -> str:
         words.append("in order")
     if cell.isolation != "host":
         words.append(cell.isolation)
+    if cell.priority:
+        words.append(f"FIFO {cell.priority}")
     if cell.load:
         words.append(f"load {cell.load:.0%}")
     return " ".join(words)

@@ -226,6 +226,8 @@ def _out(path: Path | None, name: str) -> Path:
 @click.option("--round-trip", is_flag=True)
 @click.option("--pin", "pinned", is_flag=True, help="Publishers on the first CPU, subscribers on the others.")
 @click.option("--one-process", is_flag=True, help="All ends are threads of one process.")
+@click.option("--load", type=click.FloatRange(0, 1), default=0.0, help="Share of every CPU that busy processes take.")
+@click.option("--priority", type=click.IntRange(0, 99), default=0, help="Every end at SCHED_FIFO, with locked memory.")
 @click.option("--depth", type=click.IntRange(1), default=10, show_default=True, help="KEEP_LAST depth.")
 @click.option("--best-effort", is_flag=True)
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the peer.")

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "baton/baton.hpp"
+#include "baton/node/real_time.hpp"
 #include "baton/msg/perf_msgs/array16k.hpp"
 #include "baton/msg/perf_msgs/array16m.hpp"
 #include "baton/msg/perf_msgs/array1k.hpp"
@@ -110,6 +111,12 @@ QoS qos_of(const Plan& plan) {
   return qos;
 }
 
+/// In a real-time run all memory is taken at the start: for what is unread, held and being filled.
+PublisherOptions memory_of(const Plan& plan) {
+  if (plan.priority == 0) return {};
+  return real_time::pool(plan.bytes + 4096, (plan.depth + 2) * plan.subscribers + 2);
+}
+
 /// Live runs meet others in the domain's usual place; the rest keeps to itself.
 NodeOptions options_of(const Plan& plan) { return NodeOptions{plan.domain, plan.live ? std::string() : plan.directory, {}}; }
 
@@ -117,7 +124,7 @@ template <class T>
 class BatonPublisher : public PublisherEnd {
  public:
   BatonPublisher(const Plan& plan, unsigned index)
-      : node_("perf_publisher_" + std::to_string(index), options_of(plan)), publisher_(node_.advertise<T>(plan.topic, qos_of(plan))) {}
+      : node_("perf_publisher_" + std::to_string(index), options_of(plan)), publisher_(node_.advertise<T>(plan.topic, qos_of(plan), memory_of(plan))) {}
   std::byte* begin(std::size_t bytes) override {
     loan_ = publisher_.loan();
     prepare(*loan_, bytes);
@@ -137,7 +144,7 @@ template <class T>
 class CopyingPublisher : public PublisherEnd {
  public:
   CopyingPublisher(const Plan& plan, unsigned index)
-      : node_("perf_publisher_" + std::to_string(index), options_of(plan)), publisher_(node_.advertise<T>(plan.topic, qos_of(plan))) {}
+      : node_("perf_publisher_" + std::to_string(index), options_of(plan)), publisher_(node_.advertise<T>(plan.topic, qos_of(plan), memory_of(plan))) {}
   std::byte* begin(std::size_t bytes) override {
     message_ = std::make_unique<T>();
     prepare(*message_, bytes);

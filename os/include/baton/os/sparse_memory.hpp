@@ -36,11 +36,13 @@ bool future_mappings_are_locked() noexcept;
 Result<UniqueFd> create_sparse(const char* name, std::size_t bytes, std::byte* at);
 
 /// Maps a foreign sparse memfd read-only at `at` after checking that it is a memfd of exactly `bytes` with the seals of
-/// create_sparse. Nothing is populated; excluded from core dumps. Errors: protocol_violation, out_of_memory, system.
+/// create_sparse. Excluded from core dumps. Nothing is populated; but after lock_memory() (real_time.hpp) what is
+/// backed by now is mapped and locked. Errors: protocol_violation, out_of_memory, system.
 Result<void> map_sparse(int fd, std::size_t bytes, std::byte* at);
 
 /// Gives [offset, offset + bytes) of the memfd memory, so that writing to it cannot raise SIGBUS, and maps it at `at`, so that
-/// it does not fault either. Errors: out_of_memory (machine or cgroup).
+/// it does not fault either; locks it after lock_memory(). Errors: out_of_memory (machine, cgroup, or
+/// RLIMIT_MEMLOCK).
 Result<void> back_sparse(int fd, std::size_t offset, std::size_t bytes, std::byte* at);
 
 }  // namespace baton::os

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mutex inside one process whose owner inherits the priority of who waits for it (pthread_mutexattr_setprotocol(3p)): the
-// background thread, which runs at ordinary priority, then cannot hold up a real-time thread by being preempted.
+// A mutex inside one process. In a real-time process (lock_memory() was called before) its owner inherits the priority of who waits
+// for it (pthread_mutexattr_setprotocol(3p)): the background thread, which runs at ordinary priority, then cannot hold up a real-time
+// thread by being preempted. Elsewhere it is an ordinary mutex, which takes a third of the instructions.
 // Thread rules: as std::mutex, a BasicLockable and Lockable.
 #pragma once
 
 #include <pthread.h>
+
+#include "baton/os/real_time.hpp"
 
 namespace baton::os {
 
@@ -13,8 +16,8 @@ class PiMutex {
   PiMutex() noexcept {
     pthread_mutexattr_t attributes;
     ::pthread_mutexattr_init(&attributes);
-    // Fails where the kernel has no FUTEX_LOCK_PI (and in no Linux of the last decade): then it is an ordinary mutex.
-    (void)::pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
+    // Fails where the kernel has no FUTEX_LOCK_PI (in no Linux of the last decade): then it is an ordinary mutex.
+    if (memory_is_locked()) (void)::pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
     if (::pthread_mutex_init(&mutex_, &attributes) != 0) ::pthread_mutex_init(&mutex_, nullptr);
     ::pthread_mutexattr_destroy(&attributes);
   }

@@ -17,7 +17,7 @@
 # BATON_HEADERS lists them.
 #
 # Needs Python 3.10 with jinja2, and rosbags for the standard sets. Python is chosen by BATON_PYTHON, else the .venv of
-# Baton's source tree, else the first on the path.
+# Baton's source tree, else the first on the path, else the one that Baton was built with.
 
 # Where the Python package lies: beside this file's directory in the source tree, below it when installed.
 if(EXISTS "${CMAKE_CURRENT_LIST_DIR}/generator/baton_generator")
@@ -29,22 +29,22 @@ endif()
 
 # Sets BATON_PYTHON to an interpreter that can run the generator; `found` to whether there is one.
 function(baton_find_generator found)
+  set(candidates "${BATON_PYTHON}")
   if(NOT BATON_PYTHON)
-    if(EXISTS "${BATON_GENERATOR_DIR}/../.venv/bin/python")
-      set(python "${BATON_GENERATOR_DIR}/../.venv/bin/python")
-    else()
-      find_package(Python3 3.10 COMPONENTS Interpreter QUIET)
-      set(python "${Python3_EXECUTABLE}")
-    endif()
-    set(BATON_PYTHON "${python}" CACHE FILEPATH "Python that runs Baton's generator")
+    find_package(Python3 3.10 COMPONENTS Interpreter QUIET)
+    set(candidates "${BATON_GENERATOR_DIR}/../.venv/bin/python" "${Python3_EXECUTABLE}" "${BATON_PYTHON_OF_BUILD}")
   endif()
   set(${found} OFF PARENT_SCOPE)
-  if(BATON_PYTHON)
-    execute_process(COMMAND "${BATON_PYTHON}" -c "import jinja2, rosbags" RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
-    if(NOT failed)
-      set(${found} ON PARENT_SCOPE)
+  foreach(python IN LISTS candidates)
+    if(python AND EXISTS "${python}")
+      execute_process(COMMAND "${python}" -c "import jinja2, rosbags" RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+      if(NOT failed)
+        set(BATON_PYTHON "${python}" CACHE FILEPATH "Python that runs Baton's generator")
+        set(${found} ON PARENT_SCOPE)
+        return()
+      endif()
     endif()
-  endif()
+  endforeach()
 endfunction()
 
 function(baton_generate_messages target)
@@ -58,7 +58,7 @@ function(baton_generate_messages target)
   baton_find_generator(found)
   if(NOT found)
     message(FATAL_ERROR
-      "baton_generate_messages(${target}): '${BATON_PYTHON}' cannot import jinja2 and rosbags.\n"
+      "baton_generate_messages(${target}): no Python that can import jinja2 and rosbags (tried: ${BATON_PYTHON} ${Python3_EXECUTABLE}).\n"
       "Way out: run `make setup` in Baton's source tree, or `pip install jinja2 rosbags` and set -DBATON_PYTHON=<that python>.")
   endif()
   if(NOT GENERATE_PACKAGE)

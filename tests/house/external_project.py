@@ -22,7 +22,7 @@ def run(*command, **kwargs):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("cmake", "compiler", "python", "build", "source"):
+    for name in ("cmake", "compiler", "build", "source"):
         parser.add_argument(f"--{name}", required=True)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -33,7 +33,6 @@ def main():
         run(
             args.cmake, "-G", "Ninja", "-S", args.source, "-B", build,
             f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_CXX_COMPILER={args.compiler}",
-            f"-DPython3_EXECUTABLE={args.python}",
             env=environment,
         )  # fmt: skip
         run(args.cmake, "--build", build, env=environment)

@@ -159,7 +159,7 @@ def microseconds(value: float) -> str:
 
 def table(steps: list[Step], rate: float) -> Table:
     result = Table(
-        title=f"One camera at {rate:g} Hz, three receivers (detector, recorder, viewer), each a process",
+        title=f"One camera at {rate:g} Hz; detector, recorder and viewer: a process each",
         box=box.SIMPLE_HEAD,
         caption="p50, p99, max: from 'frame complete' to the callback\n"
         "copies: passes over the whole payload per frame, all processes\n"

@@ -72,6 +72,11 @@ function(baton_room name)
     set_target_properties(${target} PROPERTIES
       VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
     target_include_directories(${target} PRIVATE src)
+    # Calls inside a room are direct, calls between rooms go without a stub: fewer cache lines for a process that wakes up cold.
+    if(BUILD_SHARED_LIBS AND NOT BATON_SANITIZE AND NOT BATON_FUZZ AND NOT BATON_COVERAGE)
+      target_compile_options(${target} PRIVATE -fno-semantic-interposition -fno-plt)
+      target_link_options(${target} PRIVATE -Wl,-Bsymbolic-functions -Wl,-z,now)
+    endif()
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)

@@ -127,7 +127,8 @@ class Validator {
     return true;
   }
 
-  bool fail(std::string what) {
+  // cold: keeps the making of texts out of the way of what is good.
+  __attribute__((cold)) bool fail(std::string what) {
     what_ = std::move(what);
     return false;
   }

@@ -126,6 +126,7 @@ Result<void> allocate_data_part(const std::shared_ptr<transport::Writer>& writer
 
 bool take_allocated(transport::Writer& writer, const Type& type, void* message, memory::Chunk* chunk,
                     void (*copy_control)(void* to, const void* from)) {
+  if (memory::in_window(message)) return false;  // a loan or a sample: its vectors hold SFM words, no blocks
   auto* object = static_cast<std::byte*>(message);
   Reservation* reservation = nullptr;
   for_each_data_cell(type, object, [&](Cell& cell, const Field&) {

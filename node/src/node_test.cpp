@@ -104,6 +104,24 @@ TEST_F(NodeTest, RepublishingAReceivedSampleCopiesItOnce) {
   EXPECT_EQ(out.take()->data, sample->data);
 }
 
+TEST_F(NodeTest, PublishingWhatALoanRefersToCopiesItAndLeavesTheLoan) {
+  baton::Node node("n");
+  auto sub = node.subscribe<Image>("image");
+  auto pub = node.advertise<Image>("image");
+  auto other = node.advertise<Image>("other");
+  baton::test::await_matched(node, sub);
+  auto loan = pub.loan();
+  loan->data.assign(5000, 7);
+  other.publish(*loan);
+  pub.publish(*loan);
+  EXPECT_EQ(other.counters().copied_messages, 1u);
+  EXPECT_EQ(pub.counters().copied_messages, 1u);
+  loan->data[0] = 8;
+  pub.publish(std::move(loan));
+  EXPECT_EQ(sub.take()->data[0], 7);
+  EXPECT_EQ(sub.take()->data[0], 8);
+}
+
 TEST_F(NodeTest, CallbacksMayTakeSamplesReferencesInfoOrSharedPointers) {
   baton::Node node("n");
   int calls = 0;

@@ -313,6 +313,31 @@ TEST(Endpoints, UnreadMessagesOfAWriterThatLeftStayReadable) {
   EXPECT_FALSE(reader->has_data());
 }
 
+TEST(Endpoints, AReaderThatIsNeverAskedKeepsNothingOfWritersThatLeftButItsNewestMessages) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t", QoS(3));
+  const auto connections = [] {
+    std::ifstream maps("/proc/self/maps");
+    int count = 0;
+    for (std::string line; std::getline(maps, line);) count += line.find("memfd:baton-connection") != std::string::npos ? 1 : 0;
+    return count;
+  };
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    const auto writer = make_writer(*participant, "t");
+    ASSERT_TRUE(matched(*reader, 1));
+    if (i % 2 == 0) publish(*writer, i).or_throw();
+  }
+  ASSERT_TRUE(matched(*reader, 0));
+  EXPECT_LE(connections(), 3);
+  EXPECT_EQ(reader->statuses().lost_total, 7u);
+  EXPECT_EQ(take(*reader), 14u);
+  EXPECT_EQ(take(*reader), 16u);
+  EXPECT_EQ(take(*reader), 18u);
+  EXPECT_EQ(take(*reader), kNothing);
+  EXPECT_EQ(connections(), 0);
+}
+
 TEST(Endpoints, ASampleHeldByAReaderThatLeftIsNotOverwritten) {
   TestDomain domain;
   const auto participant = domain.join();

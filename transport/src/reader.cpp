@@ -75,6 +75,28 @@ ReaderImpl::Pick ReaderImpl::pick(ReaderConnection** best, memory::QueuedMessage
   return *best != nullptr ? Pick::kFound : Pick::kNone;
 }
 
+/// KEEP_LAST is over all publishers: of the unread messages together only the newest `depth` count. True if `message`, the oldest,
+/// is one too many; it is given up then (or was taken or evicted meanwhile).
+bool ReaderImpl::merged_away(ReaderConnection& connection, const memory::QueuedMessage& message, std::uint64_t unread) {
+  if (connections_.size() <= 1 || options_.qos.history != History::kKeepLast || unread <= options_.qos.depth) return false;
+  if (connection.hand_over->queue().try_take(message)) {
+    discard(connection, message);
+    notify(Event::kMessageLost);
+  }
+  return true;
+}
+
+/// Gives up what no take() would deliver. A reader that is rarely asked must not collect the segments of all publishers that ever
+/// were.
+void ReaderImpl::drop_useless() {
+  ReaderConnection* connection = nullptr;
+  memory::QueuedMessage message{};
+  std::uint64_t unread = 0;
+  Error error{};
+  while (pick(&connection, &message, &unread, &error, false) == Pick::kFound && merged_away(*connection, message, unread)) {
+  }
+}
+
 Result<TakenSample> ReaderImpl::take() {
   if (Result<void> ok = usable(); !ok) return ok.error();
   const std::lock_guard<os::PiMutex> lock(mutex_);
@@ -92,14 +114,7 @@ Result<TakenSample> ReaderImpl::take() {
       case Pick::kFound: break;
     }
     if (armed_) disarm();
-    // KEEP_LAST is over all publishers: of the unread messages together only the newest `depth` count.
-    if (connections_.size() > 1 && options_.qos.history == History::kKeepLast && unread > options_.qos.depth) {
-      if (connection->hand_over->queue().try_take(message)) {
-        discard(*connection, message);
-        notify(Event::kMessageLost);
-      }
-      continue;
-    }
+    if (merged_away(*connection, message, unread)) continue;
     if (connection->full()) {
       // What one publisher's samples hold up, does not hold up the others' messages.
       const std::uint32_t limit = connection->limit.load(std::memory_order_relaxed);
@@ -181,6 +196,7 @@ Error ReaderImpl::expel(ReaderConnection& connection, Errc code, const std::stri
 void ReaderImpl::forget(ReaderConnection& connection) {
   const bool was_matched = connection.state.load(std::memory_order_relaxed) == ReaderConnection::State::kLive;
   if (connection.hand_over) discarded_ += connection.hand_over->queue().lost();
+  last_arrival_ns_ = std::max(last_arrival_ns_, last_arrival_ns());  // its messages count for the deadline still
   connection.state.store(ReaderConnection::State::kEnded, std::memory_order_relaxed);
   const auto found = std::find_if(connections_.begin(), connections_.end(),
                                   [&](const ConnectionRef& ref) { return ref.get() == &connection; });

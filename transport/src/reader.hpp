@@ -3,7 +3,7 @@
 // Thread rules: everything below mutex_ belongs to that process-private mutex; ring() may be called with or without it.
 // Lock order: ParticipantImpl::mutex_ before ReaderImpl::mutex_ before wake_mutex_ before the hub's locks.
 // Invariants: (1) a message is delivered at most once; those of one publisher in the order of its sequence numbers; (2) an
-// orphaned connection stays until its last unread message is taken; (3) whatever a publisher wrote is checked before use, and
+// orphaned connection stays until its last unread message is taken or pushed out by newer ones; (3) whatever a publisher wrote is checked before use, and
 // what fails the check ends that publisher's connection alone.
 #pragma once
 
@@ -74,6 +74,8 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   void discard(ReaderConnection& connection, const memory::QueuedMessage& message);
   Error expel(ReaderConnection& connection, Errc code, const std::string& what);
   void forget(ReaderConnection& connection);
+  bool merged_away(ReaderConnection& connection, const memory::QueuedMessage& message, std::uint64_t unread);
+  void drop_useless();
   void drop_retired(ReaderConnection& connection);
   bool rearm();
   void disarm();

@@ -130,6 +130,7 @@ void ReaderImpl::orphan(ReaderConnection& connection) {
   notify(Event::kMatched);
   notify(Event::kLivelinessChanged);
   connections_changed();
+  drop_useless();  // may end `connection`
 }
 
 void ReaderImpl::writer_gone(PeerId peer, const Gid& writer) {

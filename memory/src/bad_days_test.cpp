@@ -276,6 +276,23 @@ TEST(BadDays, NoDescriptorLeftIsAnErrorAndTheNextLoanWorks) {
             "");
 }
 
+TEST(BadDays, AMachineThatCannotBeAskedForItsMemoryIsNoFullMachine) {
+  EXPECT_EQ(in_child([]() -> std::string {
+              PoolOptions options;
+              options.max_message_bytes = options.memory_limit_bytes = 200 * kMiB;
+              options.slots = 1;
+              Publisher publisher(options);
+              publisher.pool->abandon(publisher.pool->loan_growing(16).or_throw());
+              limit(RLIMIT_NOFILE, 64);
+              while (::dup(1) >= 0) {
+              }
+              // More than may be taken before /proc/meminfo is asked again, for which there is no descriptor.
+              Result<Chunk> large = publisher.pool->loan_sized(150 * kMiB, 16);
+              return large.ok() ? "" : show(large.error());
+            }),
+            "");
+}
+
 TEST(BadDays, AReaderCannotWriteShrinkOrGrowASegment) {
   EXPECT_EQ(in_child([]() -> std::string {
               Publisher publisher(small());

@@ -35,9 +35,11 @@ std::optional<std::size_t> number_in(const std::string& path) {
   return file >> number ? std::optional(number) : std::nullopt;  // "max" is no number
 }
 
-// The sum of the lines `a` and `b` of a file of "name value" lines; units as in the file.
-std::size_t lines_in(const std::string& path, const std::string& a, const std::string& b) {
+// The sum of the lines `a` and `b` of a file of "name value" lines; units as in the file. Nullopt if it cannot be opened: without
+// /proc or without a free file descriptor nothing is known, which is no reason to refuse.
+std::optional<std::size_t> lines_in(const std::string& path, const std::string& a, const std::string& b) {
   std::ifstream file(path);
+  if (!file) return std::nullopt;
   std::size_t sum = 0;
   for (std::string line; std::getline(file, line);) {
     const std::size_t end = line.find_first_of(" :");
@@ -55,8 +57,9 @@ void look_at_groups(Left& left, const std::string& mount, std::string path, bool
     const auto limit = number_in(group + (second ? "memory.max" : "memory.limit_in_bytes"));
     const auto used = number_in(group + (second ? "memory.current" : "memory.usage_in_bytes"));
     if (limit && used && *limit < std::size_t{1} << 60) {
-      const std::size_t files = second ? lines_in(group + "memory.stat", "inactive_file", "active_file")
-                                       : lines_in(group + "memory.stat", "total_inactive_file", "total_active_file");
+      const std::size_t files = (second ? lines_in(group + "memory.stat", "inactive_file", "active_file")
+                                        : lines_in(group + "memory.stat", "total_inactive_file", "total_active_file"))
+                                    .value_or(0);
       const std::size_t held = *used - std::min(*used, files);
       lower(left, *limit - std::min(*limit, held), "cgroup " + path + " (limit " + std::to_string(*limit) + " bytes)",
             second ? "raise its memory.max" : "raise its memory.limit_in_bytes");
@@ -69,7 +72,8 @@ void look_at_groups(Left& left, const std::string& mount, std::string path, bool
 Left measure() {
   Left left;
   // meminfo counts in KiB.
-  lower(left, lines_in("/proc/meminfo", "MemAvailable", "SwapFree") * 1024, "this machine", "free memory");
+  if (const auto machine = lines_in("/proc/meminfo", "MemAvailable", "SwapFree"))
+    lower(left, *machine * 1024, "this machine", "free memory");
   std::ifstream groups("/proc/self/cgroup");  // cgroups(7): "hierarchy:controllers:path", version 2 is "0::path"
   for (std::string line; std::getline(groups, line);) {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);

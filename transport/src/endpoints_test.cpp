@@ -3,6 +3,8 @@
 // only that the frames do not leave the process. Real processes: endpoints_processes_test.cpp.
 #include <atomic>
 
+#include <sys/resource.h>
+
 #include "endpoint_test_support.hpp"
 
 namespace baton::transport::test {
@@ -417,6 +419,65 @@ TEST(Endpoints, HeldSamplesAreShareOutWhenTheSlotsRunShort) {
   EXPECT_TRUE(eventually([&] { return domain.diagnostics().text(Errc::limit_reached).find("slots") != std::string::npos; }));
   EXPECT_TRUE(eventually([&] { return writer->matched() >= 2; }));
   EXPECT_LT(writer->matched(), 12U);
+}
+
+TEST(Endpoints, AReaderThatWasRefusedForWantOfSlotsIsServedWhenOthersHaveLeft) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  memory::PoolOptions pool = small_pool();
+  pool.slots = 8;
+  const auto writer = make_writer(*participant, "t", QoS(), number_type(), pool);
+  std::vector<std::shared_ptr<Reader>> readers;
+  const auto told = [&] { return domain.diagnostics().has(Errc::limit_reached); };
+  while (!told()) {
+    readers.push_back(make_reader(*participant, "t", QoS(1).hold(1)));
+    ASSERT_LT(readers.size(), 20U);
+    ASSERT_TRUE(eventually([&] { return told() || writer->matched() == readers.size(); }));
+  }
+  const auto refused = readers.back();
+  EXPECT_EQ(refused->matched(), 0U);
+  readers.clear();
+  ASSERT_TRUE(matched(*refused, 1));
+  publish(*writer, 7).or_throw();
+  EXPECT_EQ(value_of(take_sample(*refused)), 7U);
+}
+
+TEST(Endpoints, AShortageOfDescriptorsDelaysMatchesAndMessagesAndLosesNone) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  for (std::size_t spare = 0; spare < 6; ++spare) {
+    const std::string topic = "t" + std::to_string(spare);
+    const auto writer = make_writer(*participant, topic);
+    const auto old = make_reader(*participant, topic);
+    ASSERT_TRUE(matched(*writer, 1) && matched(*old, 1));
+    std::vector<int> taken;
+    for (int fd = ::dup(2); fd >= 0; fd = ::dup(2)) {
+      taken.push_back(fd);
+      if (taken.size() > 1) continue;
+      const rlimit low{static_cast<rlim_t>(fd) + 30, before.rlim_max};
+      ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+    }
+    for (std::size_t i = 0; i < spare; ++i) {
+      ::close(taken.back());
+      taken.pop_back();
+    }
+    // The first loan makes the data segment, whose descriptor `old` and `late` need.
+    const bool published = publish(*writer, 1).ok();
+    const auto late = make_reader(*participant, topic);
+    eventually([&] { return late->matched() == 1; }, 50ms);
+    for (const int fd : taken) ::close(fd);
+    EXPECT_TRUE(matched(*late, 1)) << spare;
+    publish(*writer, 2).or_throw();
+    if (published) {
+      EXPECT_EQ(value_of(take_sample(*old)), 1U) << spare;
+    }
+    EXPECT_EQ(value_of(take_sample(*old)), 2U) << spare;
+    EXPECT_EQ(value_of(take_sample(*late)), 2U) << spare;
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(domain.diagnostics().has(Errc::out_of_descriptors));
 }
 
 TEST(Endpoints, ManyThreadsMayPublishTakeAndRelease) {

@@ -6,6 +6,13 @@
 #include "participant.hpp"
 
 namespace baton::transport {
+namespace {
+
+/// Between two attempts of a pair that lacks descriptors, memory or slots: from the first, doubled, to the longest.
+constexpr auto kFirstPause = std::chrono::milliseconds(100);
+constexpr auto kLongestPause = std::chrono::milliseconds(5000);
+
+}  // namespace
 
 void ParticipantImpl::match_new(Topic& topic, const EndpointRecord& added) {
   // A new foreign (or own) endpoint meets the own endpoints of the other kind ...
@@ -70,12 +77,34 @@ void ParticipantImpl::match(const std::shared_ptr<WriterImpl>& writer, const End
 
 void ParticipantImpl::match(const std::shared_ptr<ReaderImpl>& reader, const EndpointRecord& writer) {
   if (writer.banned || !compatible(reader, writer, writer.qos, reader->options().qos)) return;
+  begin_attach(reader, writer);
+}
+
+void ParticipantImpl::begin_attach(const std::shared_ptr<ReaderImpl>& reader, const EndpointRecord& writer) {
   remote_writers_[writer.gid].peer = writer.peer;
-  if (Result<void> begun = reader->begin_attach(writer.peer, writer.gid, writer.qos); !begun) {
+  Result<void> begun = reader->begin_attach(writer.peer, writer.gid, writer.qos);
+  if (begun) return;
+  release_remote_writer(writer.gid);
+  if (attach_later(reader->gid(), writer.gid)) {
     diagnose(Diagnostic::Level::kError, begun.error().code,
-             "subscription to '" + reader->options().topic + "' cannot connect: " + begun.error().message);
-    release_remote_writer(writer.gid);
+             "subscription to '" + reader->options().topic + "' cannot connect: " + begun.error().message + "; trying again");
   }
+}
+
+bool ParticipantImpl::attach_later(const Gid& reader, const Gid& writer) {
+  const unsigned attempt = attempts_[{reader, writer}]++;
+  const auto pause = std::min<std::chrono::milliseconds>(kFirstPause * (1 << std::min(attempt, 10U)), kLongestPause);
+  hub_->schedule(std::chrono::steady_clock::now() + pause, [this, reader, writer] {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto own = readers_.find(reader);
+    const EndpointRecord* record = graph_.find(writer).second;
+    if (own == readers_.end() || record == nullptr || record->banned) {
+      attempts_.erase({reader, writer});
+      return;
+    }
+    begin_attach(own->second, *record);
+  });
+  return attempt == 0;
 }
 
 void ParticipantImpl::release_remote_writer(const Gid& writer) {

@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
+#include <utility>
 
 #include "baton/os/clock.hpp"
 #include "baton/os/process.hpp"
 
 namespace baton::transport {
 namespace {
+
+constexpr auto kDescriptorPause = std::chrono::milliseconds(100);
 
 /// Participants of this process by domain directory. A forked child starts with an empty one: the parent's mutex may be locked
 /// for ever there.
@@ -134,19 +137,46 @@ void ParticipantImpl::send(PeerId peer, FrameType type, Payload payload, std::ve
     hub_->send(peer, static_cast<std::uint16_t>(type), std::move(payload), std::move(fds));
     return;
   }
-  auto frame = std::make_shared<Frame>();
-  frame->type = static_cast<std::uint16_t>(type);
-  frame->payload = std::move(payload);
-  for (const os::SharedFd& fd : fds) {
-    os::UniqueFd copy = os::duplicate(fd->get());
-    if (!copy) {
-      diagnose(Diagnostic::Level::kError, Errc::out_of_descriptors,
-               "no file descriptor left to connect endpoints of this process; raise RLIMIT_NOFILE");
+  {
+    const std::lock_guard<std::mutex> lock(to_self_mutex_);
+    to_self_.push_back({static_cast<std::uint16_t>(type), std::move(payload), std::move(fds)});
+  }
+  hub_->post([this] { deliver_next_to_self(); });
+}
+
+/// Background thread. A frame whose descriptors cannot be duplicated waits, and those behind it: their order counts.
+void ParticipantImpl::deliver_next_to_self() {
+  Frame frame;
+  {
+    const std::lock_guard<std::mutex> lock(to_self_mutex_);
+    if (to_self_waits_ || to_self_.empty()) return;
+    const FrameToSelf& next = to_self_.front();
+    for (const os::SharedFd& fd : next.fds) {
+      frame.fds.push_back(os::duplicate(fd->get()));
+      if (frame.fds.back()) continue;
+      if (!std::exchange(to_self_told_, true)) {
+        diagnose(Diagnostic::Level::kError, Errc::out_of_descriptors,
+                 "no file descriptor left to connect endpoints of this process; raise RLIMIT_NOFILE; trying again");
+      }
+      to_self_waits_ = true;
+      hub_->schedule(std::chrono::steady_clock::now() + kDescriptorPause, [this] { resume_to_self(); });
       return;
     }
-    frame->fds.push_back(std::move(copy));
+    frame.type = next.type;
+    frame.payload = std::move(to_self_.front().payload);
+    to_self_.pop_front();
   }
-  hub_->post([this, frame] { deliver_to_self(std::move(*frame)); });
+  deliver_to_self(std::move(frame));
+}
+
+void ParticipantImpl::resume_to_self() {
+  std::size_t waiting = 0;
+  {
+    const std::lock_guard<std::mutex> lock(to_self_mutex_);
+    to_self_waits_ = false;
+    waiting = to_self_.size();
+  }
+  while (waiting-- > 0) deliver_next_to_self();
 }
 
 void ParticipantImpl::deliver_to_self(Frame&& frame) {
@@ -163,7 +193,7 @@ os::SharedFd ParticipantImpl::duplicate(int fd) {
   os::UniqueFd copy = os::duplicate(fd);
   if (!copy) {
     diagnose(Diagnostic::Level::kError, Errc::out_of_descriptors,
-             "no file descriptor left to share a data segment; its messages are lost for readers; raise RLIMIT_NOFILE");
+             "no file descriptor left to share a data segment; its messages wait until there is one; raise RLIMIT_NOFILE");
     return nullptr;
   }
   return std::make_shared<const os::UniqueFd>(std::move(copy));

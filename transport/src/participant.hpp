@@ -6,11 +6,14 @@
 // graph under kSelf, and frames to kSelf take the same way as frames to others: a pair in one process is nothing special.
 #pragma once
 
+#include <condition_variable>
+#include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <condition_variable>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "baton/transport/transport.hpp"
@@ -77,6 +80,8 @@ class ParticipantImpl final : public Participant, private HubHandler {
   Gid new_gid();
   void broadcast(FrameType type, const Payload& payload);
   void report_account();
+  void deliver_next_to_self();
+  void resume_to_self();
   void add_diagnostic_callback(const ParticipantOptions& options);
   void call_diagnostic_callbacks(const Diagnostic& diagnostic);
 
@@ -103,6 +108,9 @@ class ParticipantImpl final : public Participant, private HubHandler {
   void match(const std::shared_ptr<ReaderImpl>& reader, const EndpointRecord& writer);
   template <class Impl>
   bool compatible(const std::shared_ptr<Impl>& own, const EndpointRecord& other, const QoS& offered, const QoS& requested);
+  void begin_attach(const std::shared_ptr<ReaderImpl>& reader, const EndpointRecord& writer);
+  /// For shortages, which pass: the pair tries again after a pause, longer each time. True the first time.
+  bool attach_later(const Gid& reader, const Gid& writer);
   void release_remote_writer(const Gid& writer);
 
   std::unique_ptr<Hub> hub_;
@@ -116,8 +124,18 @@ class ParticipantImpl final : public Participant, private HubHandler {
   Endpoints<ReaderImpl> readers_;
   std::unordered_map<PeerId, PeerState> peers_;
   std::unordered_map<Gid, RemoteWriter, GidHash> remote_writers_;
+  std::map<std::pair<Gid, Gid>, unsigned> attempts_;                        // reader and writer that could not connect yet
   std::unordered_map<Gid, std::vector<Gid>, GidHash> definitions_wanted_;  // of other endpoint -> own endpoints
   std::uint64_t next_endpoint_ = 1;
+
+  struct FrameToSelf {
+    std::uint16_t type;
+    Payload payload;
+    std::vector<os::SharedFd> fds;
+  };
+  std::mutex to_self_mutex_;  // innermost but for the hub's locks
+  std::deque<FrameToSelf> to_self_;
+  bool to_self_waits_ = false, to_self_told_ = false;  // for a file descriptor
 
   mutable std::mutex pids_mutex_;  // innermost
   std::unordered_map<PeerId, std::int32_t> pids_;

@@ -144,6 +144,9 @@ Result<void> ParticipantImpl::on_withdraw(PeerId peer, const Gid& gid) {
   const bool was_writer = record->is_writer;
   graph_.remove_endpoint(peer, gid);
   definitions_wanted_.erase(gid);
+  for (auto at = attempts_.begin(); at != attempts_.end();) {
+    at = at->first.first == gid || at->first.second == gid ? attempts_.erase(at) : std::next(at);
+  }
   if (was_writer) {
     for (const auto& [own, reader] : readers_) reader->writer_gone(peer, gid);
     remote_writers_.erase(gid);
@@ -177,14 +180,20 @@ Result<void> ParticipantImpl::on_attached(PeerId peer, const AttachedFrame& fram
   if (reader == readers_.end()) return {};
   const auto remote = remote_writers_.find(frame.writer);
   if (remote == remote_writers_.end() || remote->second.peer != peer) return {};
+  attempts_.erase({frame.reader, frame.writer});
   return reader->second->attached(peer, frame, fds, remote->second.segments);
 }
 
 Result<void> ParticipantImpl::on_ended(PeerId peer, const RefusedFrame& frame) {
   const auto reader = readers_.find(frame.reader);
   if (reader == readers_.end()) return {};
-  reader->second->ended_by_writer(peer, frame);
+  if (!reader->second->ended_by_writer(peer, frame.writer)) return {};
   release_remote_writer(frame.writer);
+  const bool shortage = frame.code == Errc::out_of_descriptors || frame.code == Errc::out_of_memory ||
+                        frame.code == Errc::limit_reached || frame.code == Errc::window_exhausted;
+  if (shortage && !attach_later(frame.reader, frame.writer)) return {};  // told already
+  diagnose(Diagnostic::Level::kError, frame.code,
+           "subscription to '" + reader->second->options().topic + "' is not served: " + frame.text);
   return {};
 }
 

@@ -54,8 +54,8 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   /// Errors are the publisher's fault.
   Result<void> attached(PeerId peer, const AttachedFrame& frame, const std::vector<os::UniqueFd>& fds,
                         const std::vector<std::pair<std::uint32_t, std::shared_ptr<memory::ForeignSegment>>>& segments);
-  /// REFUSED, or CLOSED by the writer.
-  void ended_by_writer(PeerId peer, const RefusedFrame& frame);
+  /// REFUSED, or CLOSED by the writer. False if there is no such connection.
+  bool ended_by_writer(PeerId peer, const Gid& writer);
   void add_segment(const Gid& writer, std::uint32_t index, const std::shared_ptr<memory::ForeignSegment>& segment);
   void retire_segment(const Gid& writer, std::uint32_t index);
   void writer_gone(PeerId peer, const Gid& writer);

@@ -111,13 +111,12 @@ Result<void> ReaderImpl::attached(
   return {};
 }
 
-void ReaderImpl::ended_by_writer(PeerId peer, const RefusedFrame& frame) {
+bool ReaderImpl::ended_by_writer(PeerId peer, const Gid& writer) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  ReaderConnection* connection = closed_ ? nullptr : find(frame.writer);
-  if (connection == nullptr || connection->peer != peer) return;
-  participant_->diagnose(Diagnostic::Level::kError, frame.code,
-                         "subscription to '" + options_.topic + "' is not served: " + frame.text);
+  ReaderConnection* connection = closed_ ? nullptr : find(writer);
+  if (connection == nullptr || connection->peer != peer) return false;
   orphan(*connection);
+  return true;
 }
 
 void ReaderImpl::orphan(ReaderConnection& connection) {

@@ -3,7 +3,7 @@
 // Thread rules: everything below mutex_ belongs to that process-private mutex; no lock is held while a user's callback runs.
 // Lock order: ParticipantImpl::mutex_ before WriterImpl::mutex_ before the hub's locks.
 // Invariants: (1) a message is pushed to every live connection or, on an error, to none; (2) a data segment's descriptor is
-// sent to a peer before the first handle in it is pushed; (3) publish makes no system call unless somebody sleeps.
+// sent to a peer before the first handle in it is pushed, if there is a descriptor, else later; (3) publish makes no system call unless somebody sleeps.
 #pragma once
 
 #include <atomic>
@@ -69,6 +69,8 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   void collect();
   void send_segment(std::uint32_t index, int fd, std::uint64_t size);
   void send_retired(std::uint32_t index);
+  void owe_segment(PeerId peer, std::uint32_t index);
+  void send_owed();
   Result<memory::Chunk> loan(std::size_t message_bytes, bool growing);
   Result<std::uint32_t> grant_held(const QoS& requested) const;
   memory::PushStatus push(WriterConnection& connection, const Kept& message);
@@ -92,6 +94,8 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   bool closed_ = false;
   std::unique_ptr<memory::Pool> pool_;
   Connections live_, draining_;
+  std::vector<std::pair<PeerId, std::uint32_t>> owed_segments_;  // whose descriptors could not be sent for want of descriptors
+  std::vector<std::pair<PeerId, Gid>> refused_;  // readers that were told so; they try again
   std::vector<Frame> frames_to_self_;  // of a loan: handled when mutex_ is free, before the loan returns
   std::vector<Kept> history_;  // transient local: a ring of the last `depth`
   std::size_t history_begin_ = 0, history_size_ = 0;

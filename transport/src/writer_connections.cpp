@@ -58,6 +58,9 @@ void WriterImpl::refuse(PeerId peer, const AttachFrame& frame, Errc code, const 
   refused.code = code;
   refused.text = text;
   participant_->send(peer, FrameType::kRefused, encode(refused));
+  const std::pair<PeerId, Gid> who{peer, frame.reader};
+  if (std::find(refused_.begin(), refused_.end(), who) != refused_.end()) return;
+  refused_.push_back(who);
   participant_->diagnose(Diagnostic::Level::kError, code, text);
 }
 
@@ -110,7 +113,7 @@ Result<void> WriterImpl::attach(PeerId peer, const QoS& requested, const AttachF
   if (first_of_peer) {
     pool_->visit_segments([&](std::uint32_t index, int fd, std::uint64_t size) {
       const os::SharedFd shared = participant_->duplicate(fd);
-      if (!shared) return;
+      if (!shared) return owe_segment(peer, index);
       BATON_CRASH_POINT("attach.before_segment");
       participant_->send(peer, FrameType::kSegment, encode(SegmentFrame{gid_, index, size}), {shared});
     });
@@ -133,6 +136,7 @@ Result<void> WriterImpl::attach(PeerId peer, const QoS& requested, const AttachF
   participant_->send(peer, FrameType::kAttached, encode(attached),
                      {line_.fd(), std::make_shared<const os::UniqueFd>(std::move(ring->fd))});
   BATON_CRASH_POINT("attach.after_attached");
+  refused_.erase(std::remove(refused_.begin(), refused_.end(), std::pair{peer, frame.reader}), refused_.end());
   ++statuses_.matched_total;
   notify(Event::kMatched);
   if (*held < requested.held) {
@@ -164,13 +168,52 @@ void WriterImpl::send_segment(std::uint32_t index, int fd, std::uint64_t size) {
       frame.type = static_cast<std::uint16_t>(FrameType::kSegment);
       frame.payload = encode(SegmentFrame{gid_, index, size});
       frame.fds.push_back(os::duplicate(fd));
-      if (frame.fds.back()) frames_to_self_.push_back(std::move(frame));
+      if (!frame.fds.back()) {
+        owe_segment(kSelf, index);
+      } else {
+        frames_to_self_.push_back(std::move(frame));
+      }
       continue;
     }
     if (!shared) shared = participant_->duplicate(fd);
-    if (!shared) return;  // reported; readers count the messages as lost
+    if (!shared) {
+      owe_segment(connection->peer, index);
+      continue;
+    }
     participant_->send(connection->peer, FrameType::kSegment, encode(SegmentFrame{gid_, index, size}), {shared});
   }
+}
+
+/// Readers pass over what lies in a segment that they have not got: it stays unread until then.
+void WriterImpl::owe_segment(PeerId peer, std::uint32_t index) {  // with mutex_
+  constexpr auto kPause = std::chrono::milliseconds(100);
+  owed_segments_.emplace_back(peer, index);
+  if (owed_segments_.size() > 1) return;
+  participant_->hub().schedule(std::chrono::steady_clock::now() + kPause, [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->send_owed();
+  });
+}
+
+void WriterImpl::send_owed() {
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  if (closed_) return;
+  std::vector<std::pair<PeerId, std::uint32_t>> owed;
+  owed.swap(owed_segments_);
+  pool_->visit_segments([&](std::uint32_t index, int fd, std::uint64_t size) {
+    os::SharedFd shared;
+    for (const auto& entry : owed) {
+      const PeerId peer = entry.first;
+      if (entry.second != index) continue;
+      if (std::none_of(live_.begin(), live_.end(), [peer](const auto& other) { return other->peer == peer; })) continue;
+      if (!shared) shared = std::make_shared<const os::UniqueFd>(os::duplicate(fd));
+      if (!*shared) {
+        shared.reset();
+        owe_segment(peer, index);
+        continue;
+      }
+      participant_->send(peer, FrameType::kSegment, encode(SegmentFrame{gid_, index, size}), {shared});
+    }
+  });
 }
 
 void WriterImpl::send_retired(std::uint32_t index) {
@@ -209,11 +252,17 @@ void WriterImpl::detach(PeerId peer, const Gid& reader) {
   if (found != live_.end()) drain(found);
 }
 
-void WriterImpl::reader_gone(PeerId peer, const Gid& reader) { detach(peer, reader); }
+void WriterImpl::reader_gone(PeerId peer, const Gid& reader) {
+  detach(peer, reader);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  refused_.erase(std::remove(refused_.begin(), refused_.end(), std::pair{peer, reader}), refused_.end());
+}
 
 void WriterImpl::peer_gone(PeerId peer, bool died) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return;
+  refused_.erase(std::remove_if(refused_.begin(), refused_.end(), [peer](const auto& entry) { return entry.first == peer; }),
+                 refused_.end());
   for (std::size_t i = live_.size(); i > 0; --i) {
     if (live_[i - 1]->peer == peer) drain(live_.begin() + static_cast<std::ptrdiff_t>(i - 1));
   }

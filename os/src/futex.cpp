@@ -59,8 +59,15 @@ bool probe_waitv() noexcept {
 }  // namespace
 
 bool futex_waits_available() noexcept {
-  static const bool available = probe_waitv();
-  return available;
+  // Constant-initialized, as page_bytes() is. Relaxed: orders nothing, and every thread finds the same.
+  enum : int { kUnknown, kYes, kNo };
+  static std::atomic<int> known{kUnknown};
+  int answer = known.load(std::memory_order_relaxed);
+  if (answer == kUnknown) {
+    answer = probe_waitv() ? kYes : kNo;
+    known.store(answer, std::memory_order_relaxed);
+  }
+  return answer == kYes;
 }
 
 WaitOutcome futex_waits(const FutexWait* waits, std::size_t count, std::int64_t deadline_ns) noexcept {

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "baton/os/fork.hpp"
+#include "baton/os/sparse_memory.hpp"
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
@@ -40,7 +41,7 @@ int required_seals(Writers writers) noexcept {
 }  // namespace
 
 std::size_t round_to_pages(std::size_t bytes) noexcept {
-  static const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t page = page_bytes();
   return (bytes + page - 1) / page * page;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
@@ -75,7 +76,13 @@ bool map_unpopulated(int fd, std::size_t bytes, std::byte* at, int protection) {
 }  // namespace
 
 std::size_t page_bytes() noexcept {
-  static const std::size_t bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  // Constant-initialized: a child that is forked while another thread makes a static object would wait for it for ever.
+  static std::atomic<std::size_t> known{0};
+  std::size_t bytes = known.load(std::memory_order_relaxed);  // orders nothing
+  if (bytes == 0) {
+    bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    known.store(bytes, std::memory_order_relaxed);
+  }
   return bytes;
 }
 

@@ -24,9 +24,9 @@ struct Registry {
 };
 
 Registry& registry() {
-  static std::atomic<Registry*> current{new Registry};
+  static std::atomic<Registry*> current{nullptr};
   Registry* now = current.load(std::memory_order_acquire);
-  while (now->generation != os::fork_generation()) {
+  while (now == nullptr || now->generation != os::fork_generation()) {
     auto* fresh = new Registry;
     // acq_rel: pairs with the acquire above. The parent's registry is left alone in the child.
     if (current.compare_exchange_strong(now, fresh, std::memory_order_acq_rel)) return *fresh;
@@ -58,6 +58,7 @@ Result<std::shared_ptr<Participant>> Participant::join(const ParticipantOptions&
 ParticipantImpl::ParticipantImpl() : generation_(os::fork_generation()) {}
 
 Result<std::shared_ptr<Participant>> ParticipantImpl::join(const ParticipantOptions& options) {
+  if (!DomainAccount::limit()) return DomainAccount::limit().error();
   const std::shared_ptr<ParticipantImpl> made(new ParticipantImpl);
   HubOptions hub_options;
   hub_options.domain = options.domain;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,15 +64,28 @@ Result<void> tell(std::ptrdiff_t bytes) {
 
 std::size_t process_backed_bytes() noexcept { return g_backed.load(std::memory_order_relaxed); }
 
-std::size_t limit_from_environment(const char* name) noexcept {
+Result<std::size_t> limit_from_environment(const char* name) {
   const char* text = std::getenv(name);
-  return text ? parse_size(text).value_or(SIZE_MAX) : SIZE_MAX;
+  if (!text) return SIZE_MAX;
+  const std::optional<std::size_t> limit = parse_size(text);
+  if (!limit)
+    return Error{Errc::invalid_argument, std::string(name) + "='" + text + "': give a number of bytes, with K, M, G or T behind it"};
+  return *limit;
 }
 
-std::size_t process_limit_bytes() noexcept {
-  static const std::size_t limit = limit_from_environment("BATON_PROCESS_MEMORY_LIMIT");
-  return limit;
+const Result<std::size_t>& process_limit() {
+  // Not a static of its own initializer: in a child forked while another thread runs that, it would never be ready.
+  static std::atomic<const Result<std::size_t>*> known{nullptr};
+  const Result<std::size_t>* limit = known.load(std::memory_order_acquire);
+  if (limit == nullptr) {
+    auto read = std::make_unique<Result<std::size_t>>(limit_from_environment("BATON_PROCESS_MEMORY_LIMIT"));
+    // acq_rel: pairs with the acquire above. Of two threads the first one's is kept, to the end of the process.
+    if (known.compare_exchange_strong(limit, read.get(), std::memory_order_acq_rel)) limit = read.release();
+  }
+  return *limit;
 }
+
+std::size_t process_limit_bytes() noexcept { return process_limit().ok() ? *process_limit() : SIZE_MAX; }
 
 std::shared_ptr<void> watch_account(std::function<Result<void>(std::ptrdiff_t)> watch) {
   auto token = std::make_shared<const Watch>(std::move(watch));

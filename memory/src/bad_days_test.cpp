@@ -162,6 +162,19 @@ TEST(BadDays, TheEnvironmentSetsTheWindowAndANonsenseValueIsNamed) {
   }
 }
 
+TEST(BadDays, ANonsenseMemoryLimitIsNamedAndNotIgnored) {
+  for (const char* nonsense : {"lots", "", "512MB", "10 M", "-1", "99999999999999999999"}) {
+    EXPECT_EQ(in_child([nonsense]() -> std::string {
+                ::setenv("BATON_PROCESS_MEMORY_LIMIT", nonsense, 1);
+                auto pool = Pool::create({}, {}, {});
+                if (pool.ok()) return "made";
+                return names(pool.error(), Errc::invalid_argument, "BATON_PROCESS_MEMORY_LIMIT") ? "" : show(pool.error());
+              }),
+              "")
+        << nonsense;
+  }
+}
+
 // mlockall(2): every new mapping counts against RLIMIT_MEMLOCK and is populated, which for a sparse segment means all of it.
 TEST(BadDays, LockedFutureMappingsPopulateNothing) {
   const std::string said = in_child([]() -> std::string {

@@ -2,6 +2,7 @@
 #include "parse_size.hpp"
 
 #include <cctype>
+#include <cerrno>
 #include <cstdlib>
 
 namespace baton::memory {
@@ -9,6 +10,7 @@ namespace baton::memory {
 std::optional<std::size_t> parse_size(const std::string& text) {
   if (text.empty() || !std::isdigit(static_cast<unsigned char>(text[0]))) return std::nullopt;
   char* end = nullptr;
+  errno = 0;
   const unsigned long long number = std::strtoull(text.c_str(), &end, 10);
   unsigned shift = 0;
   switch (*end) {
@@ -37,7 +39,7 @@ std::optional<std::size_t> parse_size(const std::string& text) {
     default:
       return std::nullopt;
   }
-  if (*end != '\0' || (number << shift) >> shift != number) return std::nullopt;
+  if (*end != '\0' || (number << shift) >> shift != number || errno == ERANGE) return std::nullopt;
   return static_cast<std::size_t>(number << shift);
 }
 

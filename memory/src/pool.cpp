@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "account_internal.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/os/sparse_memory.hpp"
 #include "parse_size.hpp"
@@ -81,6 +82,7 @@ Result<std::unique_ptr<Pool>> Pool::create(const PoolOptions& given, Evict evict
                                            std::function<void(std::uint32_t, int, std::uint64_t)> on_segment) {
   Result<Window*> window = Window::instance();
   if (!window.ok()) return window.error();
+  if (!process_limit().ok()) return process_limit().error();
   PoolOptions options = given;
   if (options.memory_limit_bytes == 0) options.memory_limit_bytes = kDefaultLimit;
   if (options.max_message_bytes == 0) options.max_message_bytes = (*window)->default_message_bytes();

@@ -2,6 +2,7 @@
 #include "domain_account.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 
 #include "baton/memory/account.hpp"
@@ -77,9 +78,16 @@ AccountFrame DomainAccount::own() const {
   return frame;
 }
 
-std::size_t DomainAccount::limit_bytes() {
-  static const std::size_t limit = memory::limit_from_environment("BATON_DOMAIN_MEMORY_LIMIT");
-  return limit;
+const Result<std::size_t>& DomainAccount::limit() {
+  // As memory::process_limit(): without an initializer that a forked child could find half run.
+  static std::atomic<const Result<std::size_t>*> known{nullptr};
+  const Result<std::size_t>* limit = known.load(std::memory_order_acquire);
+  if (limit == nullptr) {
+    auto read = std::make_unique<Result<std::size_t>>(memory::limit_from_environment("BATON_DOMAIN_MEMORY_LIMIT"));
+    // acq_rel: pairs with the acquire above.
+    if (known.compare_exchange_strong(limit, read.get(), std::memory_order_acq_rel)) limit = read.release();
+  }
+  return *limit;
 }
 
 }  // namespace baton::transport

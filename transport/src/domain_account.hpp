@@ -31,8 +31,9 @@ class DomainAccount {
   void peer_gone(PeerId peer);
   std::size_t peers_backed_bytes() const;
   AccountFrame own() const;
-  /// BATON_DOMAIN_MEMORY_LIMIT (bytes, with K, M, G or T); SIZE_MAX without it or if it is no size.
-  static std::size_t limit_bytes();
+  /// BATON_DOMAIN_MEMORY_LIMIT (bytes, with K, M, G or T); SIZE_MAX without it, invalid_argument if it is no size.
+  static const Result<std::size_t>& limit();
+  static std::size_t limit_bytes() { return limit().ok() ? *limit() : SIZE_MAX; }
 
  private:
   /// Shared with the account's watch, which may be running while this object ends.

@@ -96,4 +96,29 @@ TEST_F(ServiceTest, ACallWithoutAServerEndsAtItsTimeout) {
   EXPECT_FALSE(client.call(SetBool::Request{}, 20ms));
 }
 
+TEST_F(ServiceTest, AsManyClientsAreServedAsTheResponsesHaveSlotsFor) {
+  baton::Node server("server"), caller("caller");
+  baton::PublisherOptions many;
+  many.slots = 1024;
+  many.max_message_bytes = 1 << 20;
+  const auto answer = [](const SetBool::Request& request, SetBool::Response& response) { response.success = request.data; };
+  auto some_service = server.serve<SetBool>("some", answer);
+  auto many_service = server.serve<SetBool>("many", answer, nullptr, many);
+  std::vector<baton::Client<SetBool>> clients;
+  for (int i = 0; i < 50; ++i) clients.push_back(caller.client<SetBool>("some"));
+  for (int i = 0; i < 150; ++i) clients.push_back(caller.client<SetBool>("many"));
+  for (const auto& client : clients) ASSERT_TRUE(client.wait_for_service(20s));
+  baton::Executor executor;
+  executor.add(server);
+  std::thread spin([&] { executor.spin(); });
+  SetBool::Request request;
+  request.data = true;
+  for (std::size_t i : {std::size_t{0}, std::size_t{49}, std::size_t{50}, clients.size() - 1}) {
+    const auto response = clients[i].call(request, 20s);
+    EXPECT_TRUE(response && response->success) << i;
+  }
+  executor.cancel();
+  spin.join();
+}
+
 }  // namespace

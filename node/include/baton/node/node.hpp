@@ -91,9 +91,11 @@ class Node {
   }
 
   /// A service S (S::Request, S::Response). The handler is `void(const Request&, Response&)` or
-  /// `void(const Request&, Response&, const MessageInfo&)`; the response is built in shared memory.
+  /// `void(const Request&, Response&, const MessageInfo&)`; the response is built in shared memory, which `options` bound: its
+  /// `slots` are shared by the clients, of which the default serves some 50.
   template <class S, class F>
-  Service<S> serve(const std::string& name, F handler, std::shared_ptr<CallbackGroup> group = nullptr);
+  Service<S> serve(const std::string& name, F handler, std::shared_ptr<CallbackGroup> group = nullptr,
+                   const PublisherOptions& options = {});
   /// A client whose call() blocks the calling thread; needs no executor.
   template <class S>
   Client<S> client(const std::string& name);
@@ -132,11 +134,12 @@ class Node {
 };
 
 template <class S, class F>
-Service<S> Node::serve(const std::string& name, F handler, std::shared_ptr<CallbackGroup> group) {
+Service<S> Node::serve(const std::string& name, F handler, std::shared_ptr<CallbackGroup> group,
+                       const PublisherOptions& options) {
   using Executable = detail::ServiceExecutable<S, F>;
   auto requests = make_reader(detail::request_topic(name), message::type_of<typename S::Request>(), detail::request_qos());
   Publisher<typename S::Response> responses(make_publisher(
-      detail::response_topic(name), message::type_of<typename S::Response>(), detail::response_qos(), {}));
+      detail::response_topic(name), message::type_of<typename S::Response>(), detail::response_qos(), options));
   auto executable = std::make_shared<Executable>(group ? std::move(group) : default_group(), std::move(requests),
                                                  std::move(responses), std::move(handler));
   return Service<S>(add(executable), absolute(name));

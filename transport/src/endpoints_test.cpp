@@ -3,6 +3,7 @@
 // only that the frames do not leave the process. Real processes: endpoints_processes_test.cpp.
 #include <atomic>
 
+#include <poll.h>
 #include <sys/resource.h>
 
 #include "endpoint_test_support.hpp"
@@ -151,6 +152,30 @@ TEST(Endpoints, TheHeldLimitIsAnErrorThatARelaseCures) {
   EXPECT_NE(third.error().message.find("'t'"), std::string::npos);
   first.release();
   EXPECT_EQ(take(*reader), 3U);
+}
+
+TEST(Endpoints, ADescriptorRestsAtTheHeldLimitUntilSomethingChanges) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t");
+  const auto reader = make_reader(*participant, "t", QoS(5).hold(1));
+  ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
+  ::pollfd entry{reader->pollable_fd().or_throw(), POLLIN, 0};
+  EXPECT_EQ(take(*reader), kNothing);
+  for (std::uint64_t i = 1; i <= 3; ++i) publish(*writer, i).or_throw();
+  TakenSample held = reader->take().or_throw();
+  EXPECT_EQ(::poll(&entry, 1, 0), 1);
+  EXPECT_EQ(reader->take().error().code, Errc::held_limit);
+  EXPECT_EQ(::poll(&entry, 1, 0), 0);
+  publish(*writer, 4).or_throw();
+  EXPECT_EQ(::poll(&entry, 1, 20000), 1);
+  EXPECT_EQ(reader->take().error().code, Errc::held_limit);
+  EXPECT_EQ(::poll(&entry, 1, 0), 0);
+  held.release();
+  EXPECT_EQ(::poll(&entry, 1, 20000), 1);
+  for (std::uint64_t i = 2; i <= 4; ++i) EXPECT_EQ(take(*reader), i);
+  EXPECT_EQ(take(*reader), kNothing);
+  EXPECT_EQ(::poll(&entry, 1, 0), 0);
 }
 
 TEST(Endpoints, HeldSamplesKeepTheirContentWhateverIsPublished) {

@@ -120,10 +120,13 @@ Result<TakenSample> ReaderImpl::take() {
       const std::uint32_t limit = connection->limit.load(std::memory_order_relaxed);
       const Pick other = pick(&connection, &message, &unread, &error, true);
       if (other == Pick::kFailed) return error;
-      if (other == Pick::kNone)
+      if (other == Pick::kNone) {
+        // The descriptor rests until a sample is released or something new comes, or its loop would run on in vain.
+        if (polled_ && rearm()) continue;
         return Error{Errc::held_limit, "subscription to '" + options_.topic + "' holds " + std::to_string(limit) +
                                          " samples of one publisher, as many as its QoS 'held' allows; release some or " +
                                          "raise it"};
+      }
     }
     BATON_CRASH_POINT("take.before_cursor");
     if (!connection->hand_over->queue().try_take(message)) continue;  // evicted meanwhile: look again

@@ -27,7 +27,7 @@ struct NodeOptions {
   int domain = -1;                ///< -1: BATON_DOMAIN, else ROS_DOMAIN_ID, else 0
   std::string runtime_directory;  ///< empty: BATON_RUNTIME_DIR, else the per-user default
   /// Receives what no call can return (a peer's broken message, a refused type). Empty: one line on stderr for warnings and
-  /// errors, unless BATON_LOG=off. Called on the background thread while the node lives; must not block.
+  /// errors, unless BATON_LOG=off. Called on the background thread while the node lives; must not block or throw.
   std::function<void(const transport::Diagnostic&)> on_diagnostic;
 };
 

@@ -130,7 +130,7 @@ class Publisher {
   const std::string& topic() const noexcept { return core_->topic; }
   std::uint32_t matched() const { return core_->writer->matched(); }
   transport::Statuses statuses() const { return core_->writer->statuses(); }
-  /// Called on Baton's background thread; must not block.
+  /// Called on Baton's background thread; must not block or throw.
   void on_event(std::function<void(transport::Event)> callback) { core_->writer->on_event(std::move(callback)); }
   void assert_liveliness() { core_->writer->assert_liveliness(); }
   /// True once every reliable subscription took (or lost to overwriting) all messages published so far.

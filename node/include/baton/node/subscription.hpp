@@ -43,7 +43,7 @@ class Subscription {
   const std::string& topic() const noexcept { return topic_; }
   std::uint32_t matched() const { return reader_->matched(); }
   transport::Statuses statuses() const { return reader_->statuses(); }
-  /// Called on Baton's background thread; must not block.
+  /// Called on Baton's background thread; must not block or throw.
   void on_event(std::function<void(transport::Event)> callback) { reader_->on_event(std::move(callback)); }
   const transport::Gid& gid() const { return reader_->gid(); }
   /// For wait sets.

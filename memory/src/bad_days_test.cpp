@@ -289,6 +289,17 @@ TEST(BadDays, NoDescriptorLeftIsAnErrorAndTheNextLoanWorks) {
             "");
 }
 
+TEST(BadDays, AFileSizeLimitIsAnErrorAndNotASignal) {
+  EXPECT_EQ(in_child([]() -> std::string {
+              Publisher publisher(small());
+              limit(RLIMIT_FSIZE, kMiB);
+              Result<Chunk> refused = publisher.pool->loan_growing(16);
+              if (refused.ok()) return "not refused";
+              return names(refused.error(), Errc::limit_reached, "RLIMIT_FSIZE") ? "" : show(refused.error());
+            }),
+            "");
+}
+
 TEST(BadDays, AMachineThatCannotBeAskedForItsMemoryIsNoFullMachine) {
   EXPECT_EQ(in_child([]() -> std::string {
               PoolOptions options;

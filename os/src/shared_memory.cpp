@@ -76,6 +76,7 @@ Result<SharedMapping> SharedMapping::map(int fd, std::size_t size, bool writable
 
 Result<CreatedSegment> create_segment(const char* name, std::size_t size, Writers writers) {
   size = round_to_pages(size);
+  if (Result<void> allowed = check_file_size_limit(size); !allowed.ok()) return allowed.error();
   CreatedSegment out;
   out.fd = UniqueFd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!out.fd) return failed("memfd_create");

@@ -86,6 +86,14 @@ std::size_t page_bytes() noexcept {
   return bytes;
 }
 
+Result<void> check_file_size_limit(std::size_t bytes) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur) return {};
+  return Error{Errc::limit_reached, "a segment of " + std::to_string(bytes) +
+                                        " bytes (mostly holes) is larger than RLIMIT_FSIZE of this process, " +
+                                        std::to_string(limit.rlim_cur) + " bytes; raise it (`ulimit -f`)"};
+}
+
 std::byte* reserve_addresses(std::size_t bytes, std::size_t alignment) noexcept {
   if (bytes > std::numeric_limits<std::size_t>::max() - alignment) return nullptr;
   const std::size_t reserved = bytes + alignment;
@@ -137,6 +145,7 @@ bool future_mappings_are_locked() noexcept {
 }
 
 Result<UniqueFd> create_sparse(const char* name, std::size_t bytes, std::byte* at) {
+  if (Result<void> allowed = check_file_size_limit(bytes); !allowed.ok()) return allowed.error();
   UniqueFd fd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return system_error(std::string("memfd_create(") + name + ")", errno);
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0)

@@ -13,6 +13,10 @@ namespace baton::os {
 
 std::size_t page_bytes() noexcept;
 
+/// May this process make a file of `bytes`? limit_reached under a smaller RLIMIT_FSIZE, which counts memfds too: ftruncate(2) would
+/// kill the process by SIGXFSZ.
+Result<void> check_file_size_limit(std::size_t bytes);
+
 /// Reserves address space without memory (PROT_NONE, MAP_NORESERVE), aligned to `alignment` (a power of two of whole pages);
 /// null if the kernel refuses.
 std::byte* reserve_addresses(std::size_t bytes, std::size_t alignment) noexcept;

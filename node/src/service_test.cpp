@@ -96,6 +96,20 @@ TEST_F(ServiceTest, ACallWithoutAServerEndsAtItsTimeout) {
   EXPECT_FALSE(client.call(SetBool::Request{}, 20ms));
 }
 
+TEST_F(ServiceTest, AClientThatReadsLateHasItsResponseHoweverManyOthersGotTheirs) {
+  baton::Node node("clients");
+  auto late = node.client<SetBool>("switch");
+  auto busy = node.client<SetBool>("switch");
+  ASSERT_TRUE(late.wait_for_service(5s) && busy.wait_for_service(5s));
+  SetBool::Request request;
+  const std::uint64_t sequence = late.send(request);
+  for (int i = 0; i < 150; ++i) ASSERT_TRUE(busy.call(request, 20s));
+  const auto response = late.core()->next_own_response();
+  ASSERT_TRUE(response);
+  EXPECT_EQ(response.info().correlation_sequence, sequence);
+  EXPECT_FALSE(late.core()->responses->take().or_throw());
+}
+
 TEST_F(ServiceTest, AsManyClientsAreServedAsTheResponsesHaveSlotsFor) {
   baton::Node server("server"), caller("caller");
   baton::PublisherOptions many;

@@ -2,6 +2,7 @@
 // Loan and publish. Connections come and go in writer_connections.cpp, time passes in writer_timers.cpp.
 #include "writer.hpp"
 
+#include <algorithm>
 #include <climits>
 #include <thread>
 
@@ -105,10 +106,17 @@ Result<std::uint64_t> WriterImpl::publish(const memory::Chunk& chunk, const Publ
   const std::lock_guard<os::PiMutex> lock(mutex_);
   BATON_CRASH_POINT("publish.begin");
   bool broken = false;
+  const bool only_client = info.only_client && std::any_of(live_.begin(), live_.end(), [&](const auto& connection) {
+                             return connection->reader == info.correlation_client;
+                           });
+  const auto left_out = [&](const WriterConnection& connection) {
+    return only_client && connection.reader != info.correlation_client;
+  };
   const bool refuse_when_full =
       options_.qos.history == History::kKeepAll && options_.qos.reliability == Reliability::kReliable;
   for (const auto& connection : live_) {
-    if (!refuse_when_full || !connection->keep_all || !connection->reliable || !connection->hand_over.full()) continue;
+    if (!refuse_when_full || !connection->keep_all || !connection->reliable || left_out(*connection)) continue;
+    if (!connection->hand_over.full()) continue;
     if (connection->hand_over.corrupted()) {
       connection->broken = broken = true;  // full() answers true for what it cannot trust
       continue;
@@ -131,6 +139,7 @@ Result<std::uint64_t> WriterImpl::publish(const memory::Chunk& chunk, const Publ
 
   BATON_CRASH_POINT("publish.before_push");
   for (const auto& connection : live_) {
+    if (left_out(*connection)) continue;
     push(*connection, message);
     broken = broken || connection->broken;
     BATON_CRASH_POINT("publish.between_pushes");

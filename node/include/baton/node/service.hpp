@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Request and response over two topics: requests go to every server's reader, responses carry the client's id and the
-// request's number in the chunk header (docs/format/chunk.md), so a client picks out its own.
+// Request and response over two topics: requests go to every server's reader and name the reader that waits for the response. It
+// goes to that one alone, with the request's number in the chunk header (docs/format/chunk.md).
 // Thread rules: all functions are thread-safe; call() serialises its callers.
 #pragma once
 
@@ -26,7 +26,7 @@ std::string request_topic(const std::string& service);
 std::string response_topic(const std::string& service);
 /// KEEP_ALL: a request is delivered or refused with queue_full, never silently dropped.
 QoS request_qos();
-/// KEEP_LAST: every client sees all responses of a service, so one that stopped reading must not hold up the others.
+/// KEEP_LAST: a client that stopped reading must not hold up the others.
 QoS response_qos();
 
 template <class S, class F>
@@ -60,6 +60,7 @@ class ServiceExecutable final : public Executable {
     transport::Writer::PublishInfo correlation;
     correlation.correlation_client = info.correlation_client;
     correlation.correlation_sequence = info.correlation_sequence;
+    correlation.only_client = true;
     responses_.publish_correlated(std::move(response), correlation);
   }
   std::uint32_t matched() const { return requests_->matched(); }
@@ -85,13 +86,13 @@ struct ClientCore {
   Sample<Response> next_own_response() {
     for (;;) {
       Sample<Response> sample(std::move(responses->take()).or_throw());
-      if (!sample || sample.info().correlation_client == requests.gid()) return sample;
+      if (!sample || sample.info().correlation_client == responses->gid()) return sample;
     }
   }
   std::uint64_t send(Loan<Request>&& request) {
     const std::uint64_t sequence = next_sequence.fetch_add(1, std::memory_order_relaxed) + 1;  // only uniqueness matters
     transport::Writer::PublishInfo correlation;
-    correlation.correlation_client = requests.gid();
+    correlation.correlation_client = responses->gid();
     correlation.correlation_sequence = sequence;
     requests.publish_correlated(std::move(request), correlation);
     return sequence;

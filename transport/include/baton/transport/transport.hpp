@@ -104,7 +104,12 @@ enum class Event : std::uint8_t { kMatched, kIncompatibleQos, kIncompatibleType,
                                   kLivelinessChanged, kMessageLost };
 
 /// Travels beside a message: whose request a reply answers.
-struct PublishInfo { Gid correlation_client{}; std::uint64_t correlation_sequence = 0; };
+struct PublishInfo {
+  Gid correlation_client{};
+  std::uint64_t correlation_sequence = 0;
+  /// If `correlation_client` is a connected reader, only that one gets the message; for the others it is one that was lost.
+  bool only_client = false;
+};
 
 class Writer {
  public:

@@ -87,6 +87,7 @@ transport::TypeInfo type_info(const message::Type& type) {
   info.hash = type.hash;
   info.definition = type.definition;
   info.skeleton_bytes = type.size;
+  info.fixed_size = type.fixed;
   return info;
 }
 

@@ -5,10 +5,12 @@
 #include <string>
 #include <thread>
 #include <type_traits>
+#include <vector>
 
 #include "baton/baton.hpp"
 #include "baton/msg/sensor_msgs/image.hpp"
 #include "baton/msg/std_msgs/string.hpp"
+#include "baton/msg/std_msgs/u_int64.hpp"
 #include "node_test_domain.hpp"
 
 using namespace std::chrono_literals;
@@ -120,6 +122,16 @@ TEST_F(NodeTest, PublishingWhatALoanRefersToCopiesItAndLeavesTheLoan) {
   pub.publish(std::move(loan));
   EXPECT_EQ(sub.take()->data[0], 7);
   EXPECT_EQ(sub.take()->data[0], 8);
+}
+
+TEST_F(NodeTest, APublisherOfAFixedSizeIsBoundByItsMemoryAndNotByLargeSlots) {
+  baton::Node node("n");
+  baton::PublisherOptions options;
+  options.slots = 4;
+  auto pub = node.advertise<baton::msg::std_msgs::UInt64>("number", {}, options);
+  std::vector<baton::Subscription<baton::msg::std_msgs::UInt64>> subs;
+  for (int i = 0; i < 20; ++i) subs.push_back(node.subscribe<baton::msg::std_msgs::UInt64>("number"));
+  for (auto& sub : subs) baton::test::await_matched(node, sub);
 }
 
 TEST_F(NodeTest, CallbacksMayTakeSamplesReferencesInfoOrSharedPointers) {

@@ -119,7 +119,7 @@ TEST_F(ServiceTest, AsManyClientsAreServedAsTheResponsesHaveSlotsFor) {
   auto some_service = server.serve<SetBool>("some", answer);
   auto many_service = server.serve<SetBool>("many", answer, nullptr, many);
   std::vector<baton::Client<SetBool>> clients;
-  for (int i = 0; i < 50; ++i) clients.push_back(caller.client<SetBool>("some"));
+  for (int i = 0; i < 40; ++i) clients.push_back(caller.client<SetBool>("some"));
   for (int i = 0; i < 150; ++i) clients.push_back(caller.client<SetBool>("many"));
   for (const auto& client : clients) ASSERT_TRUE(client.wait_for_service(20s));
   baton::Executor executor;
@@ -127,7 +127,7 @@ TEST_F(ServiceTest, AsManyClientsAreServedAsTheResponsesHaveSlotsFor) {
   std::thread spin([&] { executor.spin(); });
   SetBool::Request request;
   request.data = true;
-  for (std::size_t i : {std::size_t{0}, std::size_t{49}, std::size_t{50}, clients.size() - 1}) {
+  for (std::size_t i : {std::size_t{0}, std::size_t{39}, std::size_t{40}, clients.size() - 1}) {
     const auto response = clients[i].call(request, 20s);
     EXPECT_TRUE(response && response->success) << i;
   }

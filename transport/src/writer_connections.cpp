@@ -46,8 +46,8 @@ Result<std::uint32_t> WriterImpl::grant_held(const QoS& requested) const {
                      " or lower the subscriptions' QoS 'held'"};
   }
   const std::uint64_t left = slots - used;
-  // While half the slots are left everybody gets what it asks for, then a part of it, at last one: so twice as many find a place.
-  const std::uint64_t fair = std::max<std::uint64_t>(1, std::uint64_t{requested.held} * left * 2 / slots);
+  // While half of what may be held is left everybody gets what it asks for, then a part of it, at last one: so twice as many find a place.
+  const std::uint64_t fair = std::max<std::uint64_t>(1, std::uint64_t{requested.held} * left * 2 / (left + held));
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(requested.held, fair));
 }
 

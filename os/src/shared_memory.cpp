@@ -38,6 +38,15 @@ int required_seals(Writers writers) noexcept {
   return writers == Writers::kOnlyCreator ? both | F_SEAL_FUTURE_WRITE : both;
 }
 
+// Gives the whole memfd memory; a signal may interrupt that.
+bool back(int fd, std::size_t size) {
+  int result;
+  do {
+    result = ::fallocate(fd, 0, 0, static_cast<off_t>(size));
+  } while (result != 0 && errno == EINTR);
+  return result == 0;
+}
+
 }  // namespace
 
 std::size_t round_to_pages(std::size_t bytes) noexcept {
@@ -81,7 +90,7 @@ Result<CreatedSegment> create_segment(const char* name, std::size_t size, Writer
   out.fd = UniqueFd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!out.fd) return failed("memfd_create");
   if (::ftruncate(out.fd.get(), static_cast<off_t>(size)) != 0) return failed("ftruncate");
-  if (::fallocate(out.fd.get(), 0, 0, static_cast<off_t>(size)) != 0) return failed("fallocate");
+  if (!back(out.fd.get(), size)) return failed("fallocate");
   Result<SharedMapping> mapping = SharedMapping::map(out.fd.get(), size, true);
   if (!mapping) return mapping.error();
   out.mapping = std::move(*mapping);
@@ -107,7 +116,7 @@ Result<SharedMapping> map_segment(const UniqueFd& fd, std::size_t size, Writers 
   }
   // A hole would raise SIGBUS when memory is short: back it here, where shortage is an error. Not possible (and not needed:
   // a read of a hole maps a zero page or fails the same way) for segments that this process may not write.
-  if (writers == Writers::kBothEnds && ::fallocate(fd.get(), 0, 0, static_cast<off_t>(size)) != 0) return failed("fallocate");
+  if (writers == Writers::kBothEnds && !back(fd.get(), size)) return failed("fallocate");
   return SharedMapping::map(fd.get(), size, writers == Writers::kBothEnds);
 }
 

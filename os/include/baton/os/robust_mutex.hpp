@@ -8,7 +8,6 @@
 #pragma once
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -72,8 +71,5 @@ class RobustMutex {
 
   pthread_mutex_t mutex_;
 };
-
-/// The calling thread's number in its PID namespace. A system call: remember it, but not across fork().
-inline std::uint32_t thread_number() noexcept { return static_cast<std::uint32_t>(::gettid()); }
 
 }  // namespace baton::os

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// counting_semaphore and binary_semaphore for memory that several processes write. Whoever can write the memory is trusted.
+// counting_semaphore and binary_semaphore in a shared heap. Whoever can write the memory is trusted.
 // A semaphore has no owners, so it cannot know whose count a dead process held: **what a process acquired and did not release
 // when it died stays taken**, as with POSIX semaphores. To protect something, use a mutex. A process that dies while it waits
 // takes nothing; one that dies in release() has released all of its counts or none.
@@ -42,7 +42,8 @@ class counting_semaphore {
     std::uint32_t count = count_.load(std::memory_order_relaxed);  // a hint; the exchange decides
     while (count > 0) {
       // acquire: pairs with release(). relaxed on failure: only tried again.
-      if (count_.compare_exchange_weak(count, count - 1, std::memory_order_acquire, std::memory_order_relaxed)) return true;
+      if (count_.compare_exchange_weak(count, count - 1, std::memory_order_acquire, std::memory_order_relaxed))
+        return true;
     }
     return false;
   }

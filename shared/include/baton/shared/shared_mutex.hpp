@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// shared_mutex for memory that several processes write. Whoever can write the memory is trusted. A reader or writer that dies
-// blocks nobody; after a writer's death every lock() and lock_shared() says previous_owner_died until consistent().
+// shared_mutex in a shared heap. Whoever can write the heap is trusted. A reader or writer that dies blocks nobody; after a writer's death every lock() and lock_shared() says previous_owner_died until consistent().
 //
 // Semantics of std::shared_mutex ([thread.sharedmutex.class]), with room for Slots readers at a time; more wait, as the
 // standard has it beyond its limit. Works with std::unique_lock and std::shared_lock. Writers do not starve.
-// Thread rules: as mutex (one PID namespace; in place; not unmapped while owned). A thread owns it once, in one way.
+// Thread rules: as mutex. A thread owns it once, in one way.
 //
-// A table of robust locks: a reader owns one slot, a writer writer_ and all slots. So the kernel frees whatever the dead had,
+// A table of robust locks: a reader owns one slot, a writer writer_ and all slots. So what the dead had is found by those who wait,
 // a reader's lock touches no word of other readers, and a writer pays for all slots.
 // Invariants: (1) writing_ and died_ are written by one who owns every slot, and read by one who owns any; (2) writing_ is true
 // exactly while a writer may change what is protected: who finds it true on entering knows that a writer died; (3) holder of a
@@ -18,28 +17,18 @@
 #include <cstdint>
 
 #include "baton/memory/platform.hpp"
-#include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
-#include "baton/os/fork.hpp"
-#include "baton/os/robust_mutex.hpp"
 #include "baton/shared/mutex.hpp"
 
 namespace baton::shared {
 
 namespace detail {
 
-/// A number that no other thread of the machine has, had or (in practice) will have.
-inline std::uint64_t thread_tag() noexcept {
-  struct Tag {
-    std::uint64_t value = 0;
-    std::uint32_t generation = 0;
-  };
-  thread_local Tag tag;
-  if (tag.value == 0 || tag.generation != os::fork_generation()) {
-    tag.generation = os::fork_generation();
-    tag.value = (static_cast<std::uint64_t>(os::monotonic_ns()) << 22 | os::thread_number()) | 1ULL << 63;
-  }
-  return tag.value;
+/// The calling thread's number among those of this process that asked.
+inline std::uint32_t thread_number() noexcept {
+  static std::atomic<std::uint32_t> last{0};
+  thread_local const std::uint32_t number = last.fetch_add(1, std::memory_order_relaxed) + 1;
+  return number;
 }
 
 }  // namespace detail
@@ -47,10 +36,10 @@ inline std::uint64_t thread_tag() noexcept {
 template <std::size_t Slots>
 class basic_shared_mutex {
   static_assert(Slots > 0);
-  using Locked = os::RobustMutex::Locked;
+  using Locked = detail::Locked;
 
  public:
-  basic_shared_mutex() noexcept = default;
+  basic_shared_mutex() = default;
   basic_shared_mutex(const basic_shared_mutex&) = delete;
   basic_shared_mutex& operator=(const basic_shared_mutex&) = delete;
 
@@ -85,7 +74,7 @@ class basic_shared_mutex {
     if (!try_lock_shared()) {
       Slot& slot = slots_[home()];
       own(slot.lock.lock(), slot.lock);
-      slot.holder.store(detail::thread_tag(), std::memory_order_relaxed);  // only its own thread looks for it
+      slot.holder.store(tag(), std::memory_order_relaxed);  // only its own thread looks for it
     }
     return owner_died() ? ownership::previous_owner_died : ownership::acquired;
   }
@@ -94,18 +83,18 @@ class basic_shared_mutex {
     for (std::size_t i = 0; i < Slots; ++i) {
       Slot& slot = slots_[(first + i) % Slots];
       if (!try_own(slot.lock)) continue;
-      slot.holder.store(detail::thread_tag(), std::memory_order_relaxed);  // only its own thread looks for it
+      slot.holder.store(tag(), std::memory_order_relaxed);  // only its own thread looks for it
       BATON_CRASH_POINT("shared.shared_mutex.reading");
       return true;
     }
     return false;
   }
   void unlock_shared() noexcept {
-    const std::uint64_t tag = detail::thread_tag();
+    const std::uint64_t mine = tag();
     const std::size_t first = home();
     for (std::size_t i = 0; i < Slots; ++i) {
       Slot& slot = slots_[(first + i) % Slots];
-      if (slot.holder.load(std::memory_order_relaxed) != tag) continue;  // nobody else stores our tag
+      if (slot.holder.load(std::memory_order_relaxed) != mine) continue;  // nobody else stores our tag
       slot.holder.store(0, std::memory_order_relaxed);
       slot.lock.unlock();
       return;
@@ -121,16 +110,20 @@ class basic_shared_mutex {
 
  private:
   struct alignas(memory::kCacheLineBytes) Slot {
-    os::RobustMutex lock;
+    detail::ProcessLock lock;
     std::atomic<std::uint64_t> holder{0};
   };
 
-  static std::size_t home() noexcept { return static_cast<std::size_t>(detail::thread_tag() % 1'000'003 % Slots); }
-  static void own(Locked locked, os::RobustMutex& lock) {
+  /// A number that no other thread that ever had the heap open has.
+  std::uint64_t tag() const noexcept { return std::uint64_t{writer_.me()} << 32 | detail::thread_number(); }
+  std::size_t home() const noexcept {
+    return static_cast<std::size_t>((writer_.me() * 7U + detail::thread_number()) % Slots);
+  }
+  static void own(Locked locked, detail::ProcessLock& lock) {
     if (locked == Locked::kNo) throw std::system_error(std::make_error_code(std::errc::invalid_argument));
     if (locked == Locked::kOwnerDied) lock.make_consistent();  // writing_ tells whether it matters
   }
-  static bool try_own(os::RobustMutex& lock) noexcept {
+  static bool try_own(detail::ProcessLock& lock) noexcept {
     const Locked locked = lock.try_lock();
     if (locked == Locked::kOwnerDied) lock.make_consistent();
     return locked != Locked::kNo;
@@ -139,18 +132,20 @@ class basic_shared_mutex {
   ownership enter() noexcept {
     const bool left = writing_.load(std::memory_order_relaxed);
     if (left) died_.store(true, std::memory_order_relaxed);
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // died_ before the dead one's tag goes, the tag before the mark
-    writer_tag_.store(detail::thread_tag(), std::memory_order_relaxed);
+    std::atomic_signal_fence(
+        std::memory_order_seq_cst);  // died_ before the dead one's tag goes, the tag before the mark
+    writer_tag_.store(tag(), std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     writing_.store(true, std::memory_order_relaxed);
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // the mark before the owner's changes, for the compiler; a kill
-                                                          // is precise, and the next owner is ordered by the locks
+    std::atomic_signal_fence(
+        std::memory_order_seq_cst);  // the mark before the owner's changes, for the compiler; a kill
+                                     // is precise, and the next owner is ordered by the locks
     BATON_CRASH_POINT("shared.shared_mutex.writing");
     return died_.load(std::memory_order_relaxed) ? ownership::previous_owner_died : ownership::acquired;
   }
-  bool mine() const noexcept { return writer_tag_.load(std::memory_order_relaxed) == detail::thread_tag(); }
+  bool mine() const noexcept { return writer_tag_.load(std::memory_order_relaxed) == tag(); }
 
-  os::RobustMutex writer_;
+  detail::ProcessLock writer_;
   std::atomic<bool> writing_{false};
   std::atomic<bool> died_{false};
   std::atomic<std::uint64_t> writer_tag_{0};  // whose writing_ is, so that the writer may ask owner_died()

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Latest<T>: the newest value of a plain struct in memory that several processes write. Readers never block writers, writers
+// Latest<T>: the newest value of a plain struct in a shared heap. Readers never block writers, writers
 // never block readers, and a writer killed in the middle leaves the value before. Whoever can write the memory is trusted.
 //
-// Thread rules: placed in shared memory and constructed by one thread before others know its address (zeroed memory will do
-// for LatestCell). Any number of writers (serialised by a robust lock) and readers. read() is repeated only if kSlots - 1 values
+// Thread rules: constructed in an open heap by one thread before others know its address. Any number of writers (serialised by a robust lock) and readers. read() is repeated only if kSlots - 1 values
 // were completed while it copied one.
 //
 // version = values completed; value v lies in slot v % kSlots. A writer makes value w = version + 1: words of slot w % kSlots,
@@ -25,9 +24,9 @@
 
 #include "baton/memory/platform.hpp"
 #include "baton/os/crash_point.hpp"
-#include "baton/os/robust_mutex.hpp"
 #include "baton/shared/bell.hpp"
 #include "baton/shared/deadline.hpp"
+#include "baton/shared/process_lock.hpp"
 #include "baton/shared/shareable.hpp"
 
 namespace baton::shared {
@@ -70,7 +69,7 @@ class Latest {
   static constexpr std::size_t kWords = (sizeof(T) + 7) / 8;
 
  public:
-  Latest() noexcept = default;
+  Latest() = default;
   Latest(const Latest&) = delete;
   Latest& operator=(const Latest&) = delete;
 
@@ -78,7 +77,7 @@ class Latest {
   std::uint64_t write(const T& value) noexcept {
     std::uint64_t words[kWords] = {};
     std::memcpy(words, &value, sizeof(T));
-    if (lock_.lock() == os::RobustMutex::Locked::kOwnerDied) lock_.make_consistent();  // its slot is written anew
+    if (lock_.lock() == detail::Locked::kOwnerDied) lock_.make_consistent();  // its slot is written anew
     const std::uint64_t version = cell_.write(words);
     lock_.unlock();
     bell_.ring(INT_MAX);
@@ -100,13 +99,14 @@ class Latest {
 
   /// Until a version above `seen` is there, then read() (0: the time is over).
   template <class Rep, class Period>
-  std::uint64_t read_newer_for(std::uint64_t seen, T* value, const std::chrono::duration<Rep, Period>& duration) noexcept {
+  std::uint64_t read_newer_for(std::uint64_t seen, T* value,
+                               const std::chrono::duration<Rep, Period>& duration) noexcept {
     return bell_.wait([&] { return version() > seen; }, detail::deadline_after(duration)) ? read(value) : 0;
   }
 
  private:
   alignas(memory::kCacheLineBytes) LatestCell<memory::StdPlatform, kWords> cell_{};
-  alignas(memory::kCacheLineBytes) os::RobustMutex lock_;  // writers
+  alignas(memory::kCacheLineBytes) detail::ProcessLock lock_;  // writers
   Bell bell_;
 };
 

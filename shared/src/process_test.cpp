@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -24,6 +25,7 @@
 #include "baton/shared/queue.hpp"
 #include "baton/shared/semaphore.hpp"
 #include "baton/shared/shared_mutex.hpp"
+#include "heap_test_support.hpp"
 
 namespace baton::shared {
 namespace {
@@ -45,7 +47,13 @@ Element element(std::uint64_t n) { return {n, {n, n, n, n}}; }
 /// Everything that the processes of one test share.
 struct Objects {
   timed_mutex lock;
-  timed_mutex inheriting{priority_inheritance};
+  timed_mutex left, held;  // by a dead process; by us while the victim lives
+  explicit Objects(bool confined) {
+    if (confined) new (&inheriting_memory) inheriting_timed_mutex;
+  }
+  inheriting_timed_mutex& inheriting() { return *reinterpret_cast<inheriting_timed_mutex*>(&inheriting_memory); }
+  alignas(
+      inheriting_timed_mutex) unsigned char inheriting_memory[sizeof(inheriting_timed_mutex)];  // none if not confined
   condition_variable changed;
   std::uint64_t value = 0;  // under lock
   counting_semaphore<> semaphore{0};
@@ -61,28 +69,31 @@ struct Objects {
 
 class SharedMemory {
  public:
-  SharedMemory() : fd_(static_cast<int>(::syscall(SYS_memfd_create, "baton-test", 0U))) {  // inherited by exec
-    EXPECT_EQ(::ftruncate(fd_, sizeof(Objects)), 0);
-    objects_ = new (map(fd_)) Objects;
-  }
-  ~SharedMemory() {
-    ::munmap(static_cast<void*>(objects_), sizeof(Objects));
-    ::close(fd_);
+  /// `confined`: with an inheriting lock, and so for one PID namespace.
+  explicit SharedMemory(bool confined = true) : heap_(new_heap()), objects_(&heap_.construct<Objects>(confined)) {
+    fd_ = os::UniqueFd(::dup(heap_.descriptor().get()));  // inherited by fork and exec
+    offset_ = reinterpret_cast<std::byte*>(objects_) - heap_.base();
+    current = this;
   }
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
-  static void* map(int fd) {
-    void* const memory = ::mmap(nullptr, sizeof(Objects), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (memory == MAP_FAILED) std::abort();
-    return memory;
+  /// In a forked child: opens the heap anew.
+  void reopen() {
+    heap_ = Heap::attach(fd_).or_throw();
+    objects_ = reinterpret_cast<Objects*>(heap_.base() + offset_);
   }
   Objects* operator->() const { return objects_; }
   Objects& operator*() const { return *objects_; }
-  int fd() const { return fd_; }
+  int fd() const { return fd_.get(); }
+  std::ptrdiff_t offset() const { return offset_; }
+
+  static inline SharedMemory* current = nullptr;
 
  private:
-  int fd_;
+  Heap heap_;
   Objects* objects_;
+  os::UniqueFd fd_;
+  std::ptrdiff_t offset_ = 0;
 };
 
 template <class Body>
@@ -91,52 +102,75 @@ pid_t in_child(Body&& body) {
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::alarm(50);
+    SharedMemory::current->reopen();
     body();
     ::_exit(testing::Test::HasFailure() ? 1 : 0);
   }
   return child;
 }
-int status_of(pid_t child) {
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return status;
-}
-[[noreturn]] void die() {
-  ::kill(::getpid(), SIGKILL);
-  for (;;) ::pause();
+
+constexpr int kNotPermitted = 77;
+/// Runs body() in a child that is process 1 of a new PID namespace.
+template <class Body>
+pid_t in_namespace(Body&& body) {
+  return in_child([&] {
+    if (::unshare(CLONE_NEWPID) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) ::_exit(kNotPermitted);
+    const pid_t first = ::fork();
+    if (first == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (::getpid() != 1) ::_exit(78);
+      SharedMemory::current->reopen();
+      body();
+      ::_exit(testing::Test::HasFailure() ? 1 : 0);
+    }
+    const int status = status_of(first);
+    ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+  });
 }
 
+template <class Mutex, class Get>
+void expect_a_dead_owner_is_told(Get&& m) {
+  status_of(in_child([&] {
+    m().lock();
+    die();
+  }));
+  EXPECT_EQ(m().lock(), ownership::previous_owner_died);
+  EXPECT_TRUE(m().owner_died());
+  m().unlock();  // not repaired: it goes on to the next
+  EXPECT_TRUE(m().try_lock());
+  EXPECT_TRUE(m().owner_died());
+  m().consistent();
+  m().unlock();
+  EXPECT_EQ(m().lock(), ownership::acquired);
+  m().unlock();
+}
 TEST(SharedBetweenProcesses, ADeadOwnerIsToldToTheNext) {
   SharedMemory s;
-  for (timed_mutex* m : {&s->lock, &s->inheriting}) {
-    status_of(in_child([&] {
-      m->lock();
-      die();
-    }));
-    EXPECT_EQ(m->lock(), ownership::previous_owner_died);
-    m->consistent();
-    m->unlock();
-  }
+  expect_a_dead_owner_is_told<timed_mutex>([&]() -> timed_mutex& { return s->lock; });
+  expect_a_dead_owner_is_told<inheriting_timed_mutex>([&]() -> inheriting_timed_mutex& { return s->inheriting(); });
 }
 
+template <class Get>
+void expect_a_waiter_gets_the_lock(SharedMemory& s, Get&& m) {
+  const pid_t owner = in_child([&] {
+    m().lock();
+    s->semaphore.release();
+    for (;;) ::pause();
+  });
+  s->semaphore.acquire();
+  std::thread waiting([&] {
+    EXPECT_EQ(m().lock(), ownership::previous_owner_died);
+    m().unlock();
+  });
+  std::this_thread::sleep_for(5ms);
+  ::kill(owner, SIGKILL);
+  status_of(owner);
+  waiting.join();
+}
 TEST(SharedBetweenProcesses, AWaiterGetsTheLockOfAnOwnerThatIsKilled) {
   SharedMemory s;
-  for (timed_mutex* m : {&s->lock, &s->inheriting}) {
-    const pid_t owner = in_child([&] {
-      m->lock();
-      s->semaphore.release();
-      for (;;) ::pause();
-    });
-    s->semaphore.acquire();
-    std::thread waiting([&] {
-      EXPECT_EQ(m->lock(), ownership::previous_owner_died);
-      m->unlock();
-    });
-    std::this_thread::sleep_for(5ms);
-    ::kill(owner, SIGKILL);
-    status_of(owner);
-    waiting.join();
-  }
+  expect_a_waiter_gets_the_lock(s, [&]() -> timed_mutex& { return s->lock; });
+  expect_a_waiter_gets_the_lock(s, [&]() -> inheriting_timed_mutex& { return s->inheriting(); });
 }
 
 TEST(SharedBetweenProcesses, DeadReadersAndWritersBlockNobody) {
@@ -153,8 +187,87 @@ TEST(SharedBetweenProcesses, DeadReadersAndWritersBlockNobody) {
     s->readers_writer.lock();
     die();
   }));
-  EXPECT_EQ(s->readers_writer.lock_shared(), ownership::previous_owner_died);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(s->readers_writer.lock_shared(), ownership::previous_owner_died);
+    s->readers_writer.unlock_shared();
+    EXPECT_EQ(s->readers_writer.lock(), ownership::previous_owner_died);
+    if (i == 1) s->readers_writer.consistent();
+    s->readers_writer.unlock();
+  }
+  EXPECT_EQ(s->readers_writer.lock_shared(), ownership::acquired);
   s->readers_writer.unlock_shared();
+}
+
+TEST(SharedBetweenProcesses, AHeapWithAnInheritingLockIsForOnePidNamespace) {
+  const Heap heap = new_heap();
+  const Heap open = new_heap();
+  const os::UniqueFd first(::dup(heap.descriptor().get())), second(::dup(open.descriptor().get()));
+  Heap& mutable_heap = const_cast<Heap&>(heap);
+  mutable_heap.construct<inheriting_mutex>();
+  SharedMemory s(false);
+  const pid_t child = in_namespace([&] {
+    const Result<Heap> opened = Heap::attach(first);
+    if (opened.ok() || opened.error().code != Errc::unsupported) ::_exit(1);
+    Heap other = Heap::attach(second).or_throw();
+    s->semaphore.release();
+    while (!s->end) std::this_thread::sleep_for(1ms);
+  });
+  if (!s->semaphore.try_acquire_for(10s)) {
+    if (WEXITSTATUS(status_of(child)) == kNotPermitted)
+      GTEST_SKIP() << "this machine permits no new PID namespace (unshare)";
+    FAIL() << "the child did not come";
+  }
+  try {
+    const_cast<Heap&>(open).construct<inheriting_mutex>();
+    ADD_FAILURE() << "constructed although another PID namespace uses the heap";
+  } catch (const Exception& e) {
+    EXPECT_EQ(e.code(), Errc::unsupported);
+  }
+  s->end = true;
+  EXPECT_EQ(status_of(child), 0);
+  const_cast<Heap&>(open).construct<inheriting_mutex>();  // they are gone
+}
+
+// In two containers both may be process 1, so nothing in the words may come from a PID namespace.
+TEST(SharedBetweenProcesses, AKilledWaiterOfAnotherPidNamespaceFreesNobodysLock) {
+  SharedMemory s(false);
+  const pid_t owner = in_namespace([&] {
+    s->lock.lock();
+    s->semaphore.release();
+    while (!s->end) std::this_thread::sleep_for(1ms);
+    s->value = 1;
+    if (s->lock.owner_died()) ::_exit(3);
+    s->lock.unlock();
+  });
+  if (!s->semaphore.try_acquire_for(10s)) {
+    if (WEXITSTATUS(status_of(owner)) == kNotPermitted)
+      GTEST_SKIP() << "this machine permits no new PID namespace (unshare)";
+    FAIL() << "the owner did not come";
+  }
+  const pid_t waiter = in_namespace([&] {
+    std::thread([] {
+      std::this_thread::sleep_for(50ms);
+      ::_exit(9);
+    }).detach();
+    s->lock.lock();
+    ::_exit(4);
+  });
+  EXPECT_EQ(WEXITSTATUS(status_of(waiter)), 9);
+  EXPECT_FALSE(s->lock.try_lock_for(150ms)) << "the owner lives";
+  s->end = true;
+  EXPECT_EQ(s->lock.lock(), ownership::acquired);
+  EXPECT_EQ(s->value, 1U);
+  s->lock.unlock();
+  EXPECT_EQ(status_of(owner), 0);
+  // And one that is dead is found from here.
+  EXPECT_EQ(status_of(in_namespace([&] {
+              s->lock.lock();
+              ::_exit(0);
+            })),
+            0);
+  EXPECT_EQ(s->lock.lock(), ownership::previous_owner_died);
+  s->lock.consistent();
+  s->lock.unlock();
 }
 
 TEST(SharedBetweenProcesses, AKilledWaiterTakesNobodysNotificationWithIt) {
@@ -263,27 +376,32 @@ TEST(SharedBetweenProcesses, RandomKillsLoseAndDoubleNothing) {
 #ifdef BATON_CRASH_POINTS
 
 constexpr const char* kPoints[] = {
-    "shared.mutex.unlock",         "shared.mutex.marked",     "shared.mutex.taken_over",
-    "shared.bell.announced",       "shared.bell.woken",       "shared.bell.sleepers_seen",
-    "shared.bell.event_counted",   "shared.semaphore.released", "shared.queue.locked",
-    "shared.queue.push.written",   "shared.queue.push.done",  "shared.queue.push.unlocked",
-    "shared.queue.pop.copied",     "shared.queue.pop.done",   "shared.queue.pop.unlocked",
-    "shared.latest.written",       "shared.latest.done",      "shared.shared_mutex.slot_taken",
+    "shared.mutex.unlock",         "shared.mutex.marked",         "shared.mutex.taken_over",
+    "shared.bell.announced",       "shared.bell.woken",           "shared.bell.sleepers_seen",
+    "shared.bell.event_counted",   "shared.semaphore.released",   "shared.queue.locked",
+    "shared.queue.push.written",   "shared.queue.push.done",      "shared.queue.push.unlocked",
+    "shared.lock.waiting",         "shared.lock.taken_over",      "shared.lock.unlocked",
+    "shared.queue.pop.copied",     "shared.queue.pop.done",       "shared.queue.pop.unlocked",
+    "shared.latest.written",       "shared.latest.done",          "shared.shared_mutex.slot_taken",
     "shared.shared_mutex.reading", "shared.shared_mutex.writing", "shared.shared_mutex.unlocking",
 };
 
 /// The victim, in a program started anew (crash points read the environment once): does everything until it dies.
 TEST(SharedVictim, DISABLED_DoesEverythingUntilItIsKilled) {
   const char* const fd = std::getenv("BATON_SHARED_FD");
-  if (fd == nullptr) GTEST_SKIP();
+  const char* const offset = std::getenv("BATON_SHARED_OFFSET");
+  if (fd == nullptr || offset == nullptr) GTEST_SKIP();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::alarm(30);
-  Objects& s = *static_cast<Objects*>(SharedMemory::map(std::atoi(fd)));
+  Heap heap = Heap::attach(os::UniqueFd(std::atoi(fd))).or_throw();
+  Objects& s = *reinterpret_cast<Objects*>(heap.base() + std::atoll(offset));
   const auto start = std::chrono::steady_clock::now();
   for (std::uint64_t i = 1; std::chrono::steady_clock::now() - start < 300ms; ++i) {
     {
-      const std::lock_guard<timed_mutex> lock(s.inheriting);
+      const std::lock_guard<inheriting_timed_mutex> lock(s.inheriting());
+      const std::lock_guard<timed_mutex> left(s.left);
     }
+    if (s.held.try_lock_for(1ms)) ::_exit(3);
     {
       std::unique_lock<timed_mutex> lock(s.lock);
       s.value = i;
@@ -295,9 +413,7 @@ TEST(SharedVictim, DISABLED_DoesEverythingUntilItIsKilled) {
       s.low = i;
       s.high = i;
     }
-    {
-      const std::shared_lock<shared_mutex> lock(s.readers_writer);
-    }
+    { const std::shared_lock<shared_mutex> lock(s.readers_writer); }
     s.push_begun = i;
     if (!s.to_us.push_for(element(i), 5s)) ::_exit(2);
     s.push_done = i;
@@ -317,15 +433,19 @@ TEST_P(SharedCrash, LeavesEverythingUsableAndWhole) {
   for (const int pass : {1, 2, 5}) {
     SharedMemory s;
     status_of(in_child([&] {  // so that the victim meets a dead owner
-      s->inheriting.lock();
+      s->inheriting().lock();
+      s->left.lock();
       die();
     }));
     const std::string at = "BATON_CRASH_AT=" + std::string(GetParam()) + ":" + std::to_string(pass);
     const std::string fd = "BATON_SHARED_FD=" + std::to_string(s.fd());
+    const std::string offset = "BATON_SHARED_OFFSET=" + std::to_string(s.offset());
+    s->held.lock();
     const pid_t victim = ::fork();
     if (victim == 0) {
-      const char* const arguments[] = {"victim", "--gtest_also_run_disabled_tests", "--gtest_filter=SharedVictim.*", nullptr};
-      const char* const environment[] = {at.c_str(), fd.c_str(), nullptr};
+      const char* const arguments[] = {"victim", "--gtest_also_run_disabled_tests", "--gtest_filter=SharedVictim.*",
+                                       nullptr};
+      const char* const environment[] = {at.c_str(), fd.c_str(), offset.c_str(), nullptr};
       ::dup2(::open("/dev/null", O_WRONLY), STDOUT_FILENO);
       ::execve("/proc/self/exe", const_cast<char**>(arguments), const_cast<char**>(environment));
       ::_exit(99);
@@ -392,8 +512,8 @@ TEST_P(SharedCrash, LeavesEverythingUsableAndWhole) {
     }
     ASSERT_TRUE(s->lock.try_lock_for(5s));
     s->lock.unlock();
-    EXPECT_EQ(s->inheriting.lock(), ownership::previous_owner_died) << "nobody called consistent()";
-    s->inheriting.unlock();
+    EXPECT_EQ(s->inheriting().lock(), ownership::previous_owner_died) << "nobody called consistent()";
+    s->inheriting().unlock();
     const ownership writer = s->readers_writer.lock();
     if (s->low != s->high) {
       EXPECT_EQ(writer, ownership::previous_owner_died);

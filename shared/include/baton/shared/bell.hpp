@@ -55,7 +55,7 @@ struct BellWords {
   void awake() noexcept { sleepers.fetch_add(~0U, std::memory_order_relaxed); }  // as S1
   /// R2 to R4: true if the caller must now wake sleepers on event (R5).
   [[nodiscard]] bool must_wake() noexcept {
-    Platform::fence_seq_cst();  // pairs with the fence in announce
+    Platform::fence_seq_cst();                                        // pairs with the fence in announce
     if (sleepers.load(std::memory_order_relaxed) == 0) return false;  // ordered by the two fences
     BATON_CRASH_POINT("shared.bell.sleepers_seen");
     event.fetch_add(1, std::memory_order_relaxed);  // a release by the fence above; pairs with announce

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The objects of baton/shared between threads, in the order of the standard's clauses. Between processes:
-// shared_process_test.cpp, which also kills them.
+// process_test.cpp, which also kills them.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -15,6 +15,7 @@
 #include "baton/shared/queue.hpp"
 #include "baton/shared/semaphore.hpp"
 #include "baton/shared/shared_mutex.hpp"
+#include "heap_test_support.hpp"
 
 namespace baton::shared {
 namespace {
@@ -40,18 +41,23 @@ void exclude_each_other(M& m) {
 }
 
 TEST(SharedMutexes, ExcludeEachOther) {
-  mutex plain;
+  InHeap<mutex> plain_;
+  mutex& plain = *plain_;
   exclude_each_other(plain);
-  mutex inheriting(priority_inheritance);
+  InHeap<inheriting_mutex> inheriting_;
+  inheriting_mutex& inheriting = *inheriting_;
   exclude_each_other(inheriting);
-  timed_mutex timed;
+  InHeap<timed_mutex> timed_;
+  timed_mutex& timed = *timed_;
   exclude_each_other(timed);
-  shared_mutex shared;
+  InHeap<shared_mutex> shared_;
+  shared_mutex& shared = *shared_;
   exclude_each_other(shared);
 }
 
 TEST(SharedMutexes, TryLockIsRefusedWhileOwned) {
-  mutex m;
+  InHeap<mutex> m_;
+  mutex& m = *m_;
   EXPECT_EQ(m.lock(), ownership::acquired);
   std::thread([&] { EXPECT_FALSE(m.try_lock()); }).join();
   m.unlock();
@@ -63,7 +69,10 @@ TEST(SharedMutexes, TryLockIsRefusedWhileOwned) {
 }
 
 TEST(SharedMutexes, StdLockTakesSeveralWithoutDeadlock) {
-  mutex a, b;
+  InHeap<mutex> a_;
+  mutex& a = *a_;
+  InHeap<mutex> b_;
+  mutex& b = *b_;
   int both = 0;
   std::thread other([&] {
     for (int i = 0; i < 500; ++i) {
@@ -81,9 +90,7 @@ TEST(SharedMutexes, StdLockTakesSeveralWithoutDeadlock) {
 
 // [thread.timedmutex.requirements]
 TEST(SharedMutexes, TimedLockGivesUpAtItsTimeAndNotBefore) {
-  for (const bool inherit : {false, true}) {
-    alignas(timed_mutex) unsigned char memory[sizeof(timed_mutex)];
-    timed_mutex& m = inherit ? *new (memory) timed_mutex(priority_inheritance) : *new (memory) timed_mutex;
+  const auto check = [](auto& m) {
     m.lock();
     std::thread([&] {
       const auto start = std::chrono::steady_clock::now();
@@ -103,28 +110,20 @@ TEST(SharedMutexes, TimedLockGivesUpAtItsTimeAndNotBefore) {
       EXPECT_TRUE(m.try_lock_for(0s));
       m.unlock();
     }).join();
-  }
-}
-
-// A thread that ends while it owns the lock counts as dead, as a process does.
-TEST(SharedMutexes, TheNextOwnersLearnThatAnOwnerDiedUntilItIsConsistent) {
-  timed_mutex m;
-  std::thread([&] { m.lock(); }).join();
-  EXPECT_EQ(m.lock(), ownership::previous_owner_died);
-  EXPECT_TRUE(m.owner_died());
-  m.unlock();  // not repaired: it goes on to the next
-  EXPECT_TRUE(m.try_lock());
-  EXPECT_TRUE(m.owner_died());
-  m.consistent();
-  m.unlock();
-  EXPECT_EQ(m.lock(), ownership::acquired);
-  m.unlock();
+  };
+  InHeap<timed_mutex> plain_;
+  timed_mutex& plain = *plain_;
+  check(plain);
+  InHeap<inheriting_timed_mutex> inheriting_;
+  inheriting_timed_mutex& inheriting = *inheriting_;
+  check(inheriting);
 }
 
 // --- [thread.sharedmutex.requirements] ---
 
 TEST(SharedMutexes, ReadersShareAndExcludeTheWriter) {
-  shared_mutex m;
+  InHeap<shared_mutex> m_;
+  shared_mutex& m = *m_;
   const std::shared_lock<shared_mutex> mine(m);
   std::thread([&] {
     EXPECT_FALSE(m.try_lock());
@@ -135,7 +134,8 @@ TEST(SharedMutexes, ReadersShareAndExcludeTheWriter) {
 }
 
 TEST(SharedMutexes, TheWriterExcludesReaders) {
-  shared_mutex m;
+  InHeap<shared_mutex> m_;
+  shared_mutex& m = *m_;
   int value = 0;
   std::atomic<bool> end{false};
   std::vector<std::thread> readers;
@@ -158,7 +158,8 @@ TEST(SharedMutexes, TheWriterExcludesReaders) {
 }
 
 TEST(SharedMutexes, MoreReadersThanSlotsWaitForOneAnother) {
-  basic_shared_mutex<2> m;
+  InHeap<basic_shared_mutex<2>> m_;
+  basic_shared_mutex<2>& m = *m_;
   std::atomic<int> inside{0}, most{0};
   std::vector<std::thread> readers;
   for (int r = 0; r < 6; ++r) {
@@ -179,30 +180,13 @@ TEST(SharedMutexes, MoreReadersThanSlotsWaitForOneAnother) {
   m.unlock();
 }
 
-TEST(SharedMutexes, ADeadReaderBlocksNobodyAndADeadWriterIsToldToAll) {
-  shared_mutex m;
-  std::thread([&] { m.lock_shared(); }).join();
-  EXPECT_EQ(m.lock(), ownership::acquired) << "a reader changes nothing";
-  m.unlock();
-  std::thread([&] { m.lock(); }).join();
-  EXPECT_EQ(m.lock_shared(), ownership::previous_owner_died);
-  m.unlock_shared();
-  EXPECT_EQ(m.lock(), ownership::previous_owner_died);
-  m.unlock();
-  EXPECT_EQ(m.lock_shared(), ownership::previous_owner_died);
-  m.unlock_shared();
-  EXPECT_EQ(m.lock(), ownership::previous_owner_died);
-  m.consistent();
-  m.unlock();
-  EXPECT_EQ(m.lock_shared(), ownership::acquired);
-  m.unlock_shared();
-}
-
 // --- [thread.condition] ---
 
 TEST(SharedConditionVariable, WaitsForItsPredicate) {
-  mutex m;
-  condition_variable c;
+  InHeap<mutex> m_;
+  mutex& m = *m_;
+  InHeap<condition_variable> c_;
+  condition_variable& c = *c_;
   int turn = 0;
   const auto play = [&](int me) {
     for (int i = 0; i < 300; ++i) {
@@ -219,8 +203,10 @@ TEST(SharedConditionVariable, WaitsForItsPredicate) {
 }
 
 TEST(SharedConditionVariable, TimesOutWithTheLockOwned) {
-  mutex m;
-  condition_variable c;
+  InHeap<mutex> m_;
+  mutex& m = *m_;
+  InHeap<condition_variable> c_;
+  condition_variable& c = *c_;
   std::unique_lock<mutex> lock(m);
   const auto start = std::chrono::steady_clock::now();
   EXPECT_FALSE(c.wait_for(lock, 20ms, [] { return false; }));
@@ -235,7 +221,8 @@ TEST(SharedConditionVariable, TimesOutWithTheLockOwned) {
 // --- [thread.sema] ---
 
 TEST(SharedSemaphore, CountsAndWaits) {
-  counting_semaphore<> s(2);
+  InHeap<counting_semaphore<>> s_(2);
+  counting_semaphore<>& s = *s_;
   EXPECT_TRUE(s.try_acquire());
   s.acquire();
   EXPECT_FALSE(s.try_acquire());
@@ -256,7 +243,10 @@ TEST(SharedSemaphore, CountsAndWaits) {
 }
 
 TEST(SharedSemaphore, ReleaseSynchronisesWithAcquire) {
-  binary_semaphore there(0), back(0);
+  InHeap<binary_semaphore> there_(0);
+  binary_semaphore& there = *there_;
+  InHeap<binary_semaphore> back_(0);
+  binary_semaphore& back = *back_;
   int value = 0;
   std::thread other([&] {
     for (int i = 0; i < 300; ++i) {
@@ -283,7 +273,8 @@ struct Element {
 };
 
 TEST(SharedQueue, IsBoundedAndFirstInFirstOut) {
-  queue<int, 3> q;
+  InHeap<queue<int, 3>> q_;
+  queue<int, 3>& q = *q_;
   EXPECT_TRUE(q.empty());
   EXPECT_FALSE(q.try_pop());
   for (int round = 0; round < 5; ++round) {
@@ -303,7 +294,7 @@ TEST(SharedQueue, IsBoundedAndFirstInFirstOut) {
 
 TEST(SharedQueue, LosesAndDoublesNothingBetweenManyThreads) {
   constexpr std::uint32_t kProducers = 3, kConsumers = 3, kEach = 1500;
-  const auto q = std::make_unique<queue<Element, 4>>();
+  const InHeap<queue<Element, 4>> q;
   std::vector<std::thread> threads;
   std::atomic<std::uint64_t> sum{0};
   for (std::uint32_t p = 0; p < kProducers; ++p) {
@@ -331,7 +322,8 @@ TEST(SharedQueue, LosesAndDoublesNothingBetweenManyThreads) {
 // --- Latest ---
 
 TEST(SharedLatest, GivesTheNewestValue) {
-  Latest<Element> latest;
+  InHeap<Latest<Element>> latest_;
+  Latest<Element>& latest = *latest_;
   Element e{};
   EXPECT_EQ(latest.read(&e), 0U);
   EXPECT_FALSE(latest.read());
@@ -346,7 +338,7 @@ TEST(SharedLatest, GivesTheNewestValue) {
 }
 
 TEST(SharedLatest, IsNeverTornAndNeverGoesBack) {
-  const auto latest = std::make_unique<Latest<Element>>();
+  const InHeap<Latest<Element>> latest;
   std::vector<std::thread> threads;
   std::atomic<int> writers{2};
   for (int w = 0; w < 2; ++w) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// condition_variable for memory that several processes write, with baton::shared::mutex or any lockable of that memory.
+// condition_variable in a shared heap, with baton::shared::mutex or any lockable of the heap.
 // Whoever can write the memory is trusted; death is survived: a process killed while it waits, or just as it is notified,
 // takes nobody's wake-up with it.
 //

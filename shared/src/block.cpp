@@ -330,8 +330,7 @@ std::uint32_t use_count(const PointerWords* words) noexcept {
              __builtin_popcountll(__atomic_load_n(&block.holds, __ATOMIC_RELAXED) & ~my_bit(state)));
 }
 
-Block* make_block(Heap& heap, std::size_t bytes, std::size_t alignment, const TypeInfo* type) {
-  static_cast<void>(alignment);
+Block* make_block(Heap& heap, std::size_t bytes, const TypeInfo* type) {
   HeapState& state = HeapAccess::state(heap);
   void* const memory = state.allocate(sizeof(Block) + bytes, 64).or_throw();
   std::memset(memory, 0, sizeof(Block) + bytes);

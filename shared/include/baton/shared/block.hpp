@@ -98,7 +98,7 @@ bool lock_weak(PointerWords* to, const PointerWords* weak);
 std::uint32_t use_count(const PointerWords* words) noexcept;
 
 /// Memory for an object of `bytes` in the state kConstructing, all zero. Throws baton::Exception as Heap::allocate() fails.
-Block* make_block(Heap& heap, std::size_t bytes, std::size_t alignment, const TypeInfo* type);
+Block* make_block(Heap& heap, std::size_t bytes, const TypeInfo* type);
 /// It is constructed: *to (null, private or in this heap) is the one pointer to it.
 void finish_block(Block* block, PointerWords* to);
 /// Its constructor threw.

@@ -115,16 +115,14 @@ class queue {
           BATON_CRASH_POINT("shared.queue.pop.copied");
           break;
         } else {
-          const bool ours = slot.full.load(std::memory_order_relaxed) != 0;  // else a dead consumer had it
-          if (ours) {
-            T taken(slot.element());
-            BATON_CRASH_POINT("shared.queue.pop.taken");
+          if (slot.full.load(std::memory_order_relaxed) != 0) {
             slot.full.store(0, std::memory_order_release);  // the pop
-            BATON_CRASH_POINT("shared.queue.pop.emptying");
-            *element = std::move(taken);
+            BATON_CRASH_POINT("shared.queue.pop.taken");
+            *element = std::move(slot.element());
+            BATON_CRASH_POINT("shared.queue.pop.emptied");
+            break;
           }
-          slot.element() = T();
-          if (ours) break;
+          slot.element() = T();                              // a dead consumer had popped it
           head_.store(head + 1, std::memory_order_release);  // [H]
         }
       }

@@ -25,6 +25,7 @@
 #include "baton/shared/queue.hpp"
 #include "baton/shared/semaphore.hpp"
 #include "baton/shared/shared_mutex.hpp"
+#include "crash_points.hpp"
 #include "heap_test_support.hpp"
 
 namespace baton::shared {
@@ -375,17 +376,6 @@ TEST(SharedBetweenProcesses, RandomKillsLoseAndDoubleNothing) {
 
 #ifdef BATON_CRASH_POINTS
 
-constexpr const char* kPoints[] = {
-    "shared.mutex.unlock",         "shared.mutex.marked",         "shared.mutex.taken_over",
-    "shared.bell.announced",       "shared.bell.woken",           "shared.bell.sleepers_seen",
-    "shared.bell.event_counted",   "shared.semaphore.released",   "shared.queue.locked",
-    "shared.queue.push.written",   "shared.queue.push.done",      "shared.queue.push.unlocked",
-    "shared.lock.waiting",         "shared.lock.taken_over",      "shared.lock.unlocked",
-    "shared.queue.pop.copied",     "shared.queue.pop.done",       "shared.queue.pop.unlocked",
-    "shared.latest.written",       "shared.latest.done",          "shared.shared_mutex.slot_taken",
-    "shared.shared_mutex.reading", "shared.shared_mutex.writing", "shared.shared_mutex.unlocking",
-};
-
 /// The victim, in a program started anew (crash points read the environment once): does everything until it dies.
 TEST(SharedVictim, DISABLED_DoesEverythingUntilItIsKilled) {
   const char* const fd = std::getenv("BATON_SHARED_FD");
@@ -529,7 +519,7 @@ TEST_P(SharedCrash, LeavesEverythingUsableAndWhole) {
     EXPECT_TRUE(s->semaphore.try_acquire_for(5s));
   }
 }
-INSTANTIATE_TEST_SUITE_P(AtEveryPoint, SharedCrash, testing::ValuesIn(kPoints), [](const auto& point) {
+INSTANTIATE_TEST_SUITE_P(AtEveryPoint, SharedCrash, testing::ValuesIn(kObjectCrashPoints), [](const auto& point) {
   std::string name = point.param;
   for (char& c : name) {
     if (c == '.') c = '_';

@@ -50,17 +50,20 @@ using baton::perf::median_interval;
 using baton::perf::verdict;
 
 /// What took `ns` beside `base_ns`, block by block, as a verdict.
-bool compare(const char* name, const std::vector<double>& values, const std::vector<double>& base, double bar, const char* detail) {
+bool compare(const char* name, const std::vector<double>& values, const std::vector<double>& base, double bar,
+             const char* detail) {
   std::vector<double> ratios;
   for (std::size_t i = 0; i < values.size(); ++i) ratios.push_back(values[i] / base[i]);
   char text[160];
-  std::snprintf(text, sizeof text, "%.4g beside %.4g ns; %s", baton::perf::median(values), baton::perf::median(base), detail);
+  std::snprintf(text, sizeof text, "%.4g beside %.4g ns; %s", baton::perf::median(values), baton::perf::median(base),
+                detail);
   return verdict(name, median_interval(ratios), "x", bar, text);
 }
 
 /// This process's view of the one heap; children open it anew.
 struct Shared {
-  Shared() : heap(baton::shared::Heap::create({}).or_throw()), descriptor(baton::os::duplicate(heap.descriptor().get())) {}
+  Shared()
+      : heap(baton::shared::Heap::create({}).or_throw()), descriptor(baton::os::duplicate(heap.descriptor().get())) {}
   void reopen() { heap = baton::shared::Heap::attach(descriptor).or_throw(); }
   baton::shared::Heap heap;
   baton::os::UniqueFd descriptor;
@@ -174,8 +177,27 @@ namespace {
 bool pointers(int blocks) {
   namespace bs = baton::shared;
   bs::Heap& heap = shared_memory().heap;
-  enum { kCopy, kCopyStd, kMove, kMoveStd, kGet, kGetStd, kUniqueMove, kUniqueMoveStd, kUniqueGet, kUniqueGetStd, kHold, kHoldPlain,
-         kQueue, kQueuePlain, kMake, kMakeStd, kUniqueMake, kUniqueMakeStd, kCount };
+  enum {
+    kCopy,
+    kCopyStd,
+    kMove,
+    kMoveStd,
+    kGet,
+    kGetStd,
+    kUniqueMove,
+    kUniqueMoveStd,
+    kUniqueGet,
+    kUniqueGetStd,
+    kHold,
+    kHoldPlain,
+    kQueue,
+    kQueuePlain,
+    kMake,
+    kMakeStd,
+    kUniqueMake,
+    kUniqueMakeStd,
+    kCount
+  };
   std::vector<double> times[kCount];
   bs::shared_ptr<Object> ours = bs::make_shared<Object>(heap);
   std::shared_ptr<Object> standard = std::make_shared<Object>();
@@ -198,10 +220,22 @@ bool pointers(int blocks) {
     times[kUniqueMoveStd].push_back(move_there_and_back(std_unique));
     times[kUniqueGet].push_back(dereference(our_unique));
     times[kUniqueGetStd].push_back(dereference(std_unique));
-    times[kMake].push_back(per_call([&] { bs::shared_ptr<Object> p = bs::make_shared<Object>(heap); keep(p); }));
-    times[kMakeStd].push_back(per_call([&] { std::shared_ptr<Object> p = std::make_shared<Object>(); keep(p); }));
-    times[kUniqueMake].push_back(per_call([&] { bs::unique_ptr<Object> p = bs::make_unique<Object>(heap); keep(p); }));
-    times[kUniqueMakeStd].push_back(per_call([&] { std::unique_ptr<Object> p = std::make_unique<Object>(); keep(p); }));
+    times[kMake].push_back(per_call([&] {
+      bs::shared_ptr<Object> p = bs::make_shared<Object>(heap);
+      keep(p);
+    }));
+    times[kMakeStd].push_back(per_call([&] {
+      std::shared_ptr<Object> p = std::make_shared<Object>();
+      keep(p);
+    }));
+    times[kUniqueMake].push_back(per_call([&] {
+      bs::unique_ptr<Object> p = bs::make_unique<Object>(heap);
+      keep(p);
+    }));
+    times[kUniqueMakeStd].push_back(per_call([&] {
+      std::unique_ptr<Object> p = std::make_unique<Object>();
+      keep(p);
+    }));
     times[kHold].push_back(per_call([&] {
       bs::shared_ptr<Object> held = holder->stored;
       keep(held);
@@ -230,16 +264,20 @@ bool pointers(int blocks) {
       count_twice();
     }));
   }
-  bool good = compare("copy and destroy shared_ptr / std", times[kCopy], times[kCopyStd], 1.1, "in a program with threads");
-  good &= compare("move shared_ptr there and back / std", times[kMove], times[kMoveStd], 1.1, "in a program with threads");
+  bool good =
+      compare("copy and destroy shared_ptr / std", times[kCopy], times[kCopyStd], 1.1, "in a program with threads");
+  good &=
+      compare("move shared_ptr there and back / std", times[kMove], times[kMoveStd], 1.1, "in a program with threads");
   good &= compare("dereference shared_ptr / std", times[kGet], times[kGetStd], 1.1, "loop of loads");
   good &= compare("move unique_ptr there and back / std", times[kUniqueMove], times[kUniqueMoveStd], 1.1, "");
   good &= compare("dereference unique_ptr / std", times[kUniqueGet], times[kUniqueGetStd], 1.1, "loop of loads");
-  good &= compare("first hold and its end / atomics", times[kHold], times[kHoldPlain], 2.0, "4 additions to 2 cache lines");
-  good &= compare("pointer through queue / data and atomics", times[kQueue], times[kQueuePlain], 2.0, "same queue, and 7 additions");
+  good &=
+      compare("first hold and its end / atomics", times[kHold], times[kHoldPlain], 2.0, "4 additions to 2 cache lines");
+  good &= compare("pointer through queue / data and atomics", times[kQueue], times[kQueuePlain], 2.0,
+                  "same queue, and 7 additions");
   std::printf("note  make and destroy, no criterion: make_shared %.0f ns (std %.0f), make_unique %.0f ns (std %.0f)\n",
-              baton::perf::median(times[kMake]), baton::perf::median(times[kMakeStd]), baton::perf::median(times[kUniqueMake]),
-              baton::perf::median(times[kUniqueMakeStd]));
+              baton::perf::median(times[kMake]), baton::perf::median(times[kMakeStd]),
+              baton::perf::median(times[kUniqueMake]), baton::perf::median(times[kUniqueMakeStd]));
   return good;
 }
 
@@ -289,7 +327,9 @@ struct MutexCondition {
 #ifdef BATON_BENCH_BOOST
 struct Boost {
   static constexpr bool kInHeap = false;
-  Boost() : name("baton-bench-" + std::to_string(::getpid()) + "-" + std::to_string(reinterpret_cast<std::uintptr_t>(this))) {
+  Boost()
+      : name("baton-bench-" + std::to_string(::getpid()) + "-" +
+             std::to_string(reinterpret_cast<std::uintptr_t>(this))) {
     boost::interprocess::message_queue::remove(name.c_str());
     queue = std::make_unique<boost::interprocess::message_queue>(boost::interprocess::create_only, name.c_str(), kDepth,
                                                                  sizeof(Element));
@@ -427,7 +467,8 @@ bool queues(int blocks, int messages) {
 #endif
     }
   }
-  const char* const what[] = {"queue latency 1p1c", "queue time per element 1p1c", "queue time per element 1p5c", "queue time per element 5p1c"};
+  const char* const what[] = {"queue latency 1p1c", "queue time per element 1p1c", "queue time per element 1p5c",
+                              "queue time per element 5p1c"};
   const char* const beside[] = {"", " / LOT's mutex+cv", " / Boost message_queue"};
   bool good = true;
   for (std::size_t row = 0; row < 4; ++row) {

@@ -80,29 +80,52 @@ bool acquire_hold(HeapState& state, Block& block, Strength strength) {
   const bool got = strength == Strength::kWeak || block.state.load(std::memory_order_relaxed) == BlockState::kAlive;
   if (got) (strength == Strength::kStrong ? block.holds : block.weak_holds) |= my_bit(state);
   BATON_CRASH_POINT("shared.pointer.hold_marked");
-  if (got) state.hold_open();
+  if (got) state.held();
   count.store(got ? 3 : 0, std::memory_order_release);  // pairs with the acquires above
   state.unlock_block(block);
   return got;
 }
 
-/// *to (null, in the heap) points to the block, which the caller keeps alive.
-void store(HeapState& state, PointerWords* to, std::uintptr_t address, Block& block, Strength strength) {
+std::uint32_t& count_in(Block& block, Strength strength) noexcept {
+  return strength == Strength::kStrong ? block.count : block.weak_count;
+}
+std::uint64_t& holds_in(Block& block, Strength strength) noexcept {
+  return strength == Strength::kStrong ? block.holds : block.weak_holds;
+}
+
+void check_same_heap(const HeapState& state, const PointerWords* to) {
   if (heap_base_of(to) != state.base()) {
     throw Exception(Error{Errc::invalid_argument, "a stored smart pointer must lie in the heap of its object"});
   }
-  std::uint32_t& count = strength == Strength::kStrong ? block.count : block.weak_count;
-  state.lock_block(block);
+}
+
+/// *to (null, in the heap) points to the block, which the caller has locked and keeps alive.
+void write_stored(HeapState& state, PointerWords* to, std::uintptr_t address, Block& block,
+                  Strength strength) noexcept {
+  std::uint32_t& count = count_in(block, strength);
   block.undo_count = count;
   put(block.undo_target, state.offset_of(to) | (strength == Strength::kWeak ? kWeakPointer : 0));
   BATON_CRASH_POINT("shared.pointer.store_begun");
   put(count, count + 1);
   BATON_CRASH_POINT("shared.pointer.store_counted");
-  put(to->pointer, address - reinterpret_cast<std::uintptr_t>(to));
+  put(to->pointer, to->distance_to(address));
   put(to->block, static_cast<std::uintptr_t>(state.offset_of(&block) | 1));
   BATON_CRASH_POINT("shared.pointer.stored");
   put(block.undo_target, std::uint64_t{0});
-  state.unlock_block(block);
+}
+
+/// *stored, a pointer to the block that the caller has locked, becomes null.
+void write_null(HeapState& state, PointerWords* stored, Block& block, Strength strength) noexcept {
+  std::uint32_t& count = count_in(block, strength);
+  block.undo_count = count;
+  put(block.undo_target, state.offset_of(stored) | kToNull | (strength == Strength::kWeak ? kWeakPointer : 0));
+  BATON_CRASH_POINT("shared.pointer.clear_begun");
+  put(count, count - 1);
+  BATON_CRASH_POINT("shared.pointer.clear_counted");
+  put(stored->block, std::uintptr_t{0});
+  put(stored->pointer, std::uintptr_t{0});
+  BATON_CRASH_POINT("shared.pointer.cleared");
+  put(block.undo_target, std::uint64_t{0});
 }
 
 }  // namespace
@@ -251,7 +274,10 @@ void copy_pointer(PointerWords* to, const PointerWords* from, Strength strength,
   const std::uintptr_t address = from->address();
   (void)from_strong;  // either keeps the block
   if (memory::in_window(to)) {
-    store(state, to, address, block, strength);
+    check_same_heap(state, to);
+    state.lock_block(block);
+    write_stored(state, to, address, block, strength);
+    state.unlock_block(block);
   } else {
     acquire_hold(state, block, strength);
     to->pointer = address;
@@ -264,6 +290,51 @@ void move_pointer(PointerWords* to, PointerWords* from, Strength strength) {
     *to = *from;
     *from = PointerWords{};
     return;
+  }
+  if (from->block == 0) return;
+  const bool into_heap = memory::in_window(to);
+  // Between private memory and the heap, with the process's only pointer on the private side: the hold comes or goes under the same lock as
+  // the stored pointer goes or comes.
+  if (from->stored() && !into_heap) {
+    HeapState& state = state_of(from);
+    Block& block = *block_of(state, from);
+    LocalCount& local = state.local_of(&block);
+    std::uint32_t none = 0;
+    // acquire: pairs with the release of the thread that dropped the hold before.
+    if (count_in(local, strength)
+            .compare_exchange_strong(none, 1, std::memory_order_acquire, std::memory_order_relaxed)) {
+      const std::uintptr_t address = from->address();
+      state.lock_block(block);
+      put(holds_in(block, strength), holds_in(block, strength) | my_bit(state));
+      BATON_CRASH_POINT("shared.pointer.taking_out");
+      write_null(state, from, block, strength);
+      state.held();
+      to->pointer = address;
+      to->block = reinterpret_cast<std::uintptr_t>(&local);
+      count_in(local, strength).store(3, std::memory_order_release);  // pairs with the acquires in acquire_hold()
+      state.unlock_block(block);
+      return;
+    }
+  } else if (!from->stored() && into_heap) {
+    HeapState& state = state_of(from);
+    Block& block = *block_of(state, from);
+    check_same_heap(state, to);
+    LocalCount& local = *from->local();
+    std::uint32_t mine = 3;
+    // acq_rel: as count_down().
+    if (count_in(local, strength)
+            .compare_exchange_strong(mine, 1, std::memory_order_acq_rel, std::memory_order_relaxed)) {
+      state.lock_block(block);
+      write_stored(state, to, from->address(), block, strength);
+      *from = PointerWords{};
+      BATON_CRASH_POINT("shared.pointer.putting_in");
+      put(holds_in(block, strength), holds_in(block, strength) & ~my_bit(state));
+      count_in(local, strength)
+          .store(0, std::memory_order_release);  // pairs with the exchanges in acquire_hold() and here
+      state.unlock_block(block);
+      state.let_go();
+      return;
+    }
   }
   copy_pointer(to, from, strength);
   if (from->stored()) {
@@ -278,17 +349,8 @@ void move_pointer(PointerWords* to, PointerWords* from, Strength strength) {
 void clear_stored(PointerWords* stored, Strength strength) noexcept {
   HeapState& state = state_of(stored);
   Block& block = *block_of(state, stored);
-  std::uint32_t& count = strength == Strength::kStrong ? block.count : block.weak_count;
   state.lock_block(block);
-  block.undo_count = count;
-  put(block.undo_target, state.offset_of(stored) | kToNull | (strength == Strength::kWeak ? kWeakPointer : 0));
-  BATON_CRASH_POINT("shared.pointer.clear_begun");
-  put(count, count - 1);
-  BATON_CRASH_POINT("shared.pointer.clear_counted");
-  put(stored->block, std::uintptr_t{0});
-  put(stored->pointer, std::uintptr_t{0});
-  BATON_CRASH_POINT("shared.pointer.cleared");
-  put(block.undo_target, std::uint64_t{0});
+  write_null(state, stored, block, strength);
   state.unlock_and_settle(block);
 }
 
@@ -304,7 +366,7 @@ void drop_hold(LocalCount* local, Strength strength) noexcept {
   BATON_CRASH_POINT("shared.pointer.hold_dropped");
   count_in(*local, strength).store(0, std::memory_order_release);  // pairs with the exchange in acquire_hold()
   state.unlock_and_settle(block);
-  state.let_close();
+  state.let_go();
 }
 
 bool lock_weak(PointerWords* to, const PointerWords* weak) {
@@ -352,7 +414,7 @@ void finish_block(Block* block, PointerWords* to) {
   BATON_CRASH_POINT("shared.object.constructed");
   block->state.store(BlockState::kAlive, std::memory_order_release);
   BATON_CRASH_POINT("shared.object.alive");
-  state.hold_open();
+  state.held();
   while (local.strong.load(std::memory_order_acquire) != 0)
     std::this_thread::yield();  // a thread that dropped what lay here before
   local.strong.store(3, std::memory_order_release);

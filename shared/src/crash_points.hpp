@@ -40,8 +40,8 @@ constexpr const char* kHeapCrashPoints[] = {
     "shared.pointer.hold_marked",   "shared.pointer.store_begun", "shared.pointer.store_counted",
     "shared.pointer.stored",        "shared.pointer.undone",      "shared.pointer.clear_begun",
     "shared.pointer.clear_counted", "shared.pointer.cleared",     "shared.pointer.hold_dropped",
-    "shared.queue.pop.taken",       "shared.queue.pop.emptied",   "shared.root.adding",
-    "shared.root.removing",
+    "shared.pointer.taking_out",    "shared.pointer.putting_in",  "shared.queue.pop.taken",
+    "shared.queue.pop.emptied",     "shared.root.adding",         "shared.root.removing",
 };
 
 constexpr const char* kNameCrashPoints[] = {

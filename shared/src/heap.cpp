@@ -107,17 +107,29 @@ HeapState::~HeapState() {
   if (window_base_ != nullptr) (*memory::Window::instance())->free(window_base_, window_bytes_);
 }
 
-void HeapState::hold_open() noexcept {
-  if (holds_.fetch_add(1, std::memory_order_acq_rel) != 0) return;
+std::uint64_t HeapState::count_holds() {
+  std::uint64_t count = 0;
+  const std::uint64_t bit = std::uint64_t{1} << slot_;
+  walk(kMaxProcesses, [&](const Found& found) {
+    count += (__atomic_load_n(&found.block->holds, __ATOMIC_RELAXED) & bit) != 0;
+    count += (__atomic_load_n(&found.block->weak_holds, __ATOMIC_RELAXED) & bit) != 0;
+  });
+  return count;
+}
+
+// With 1 for the caller. Other threads may get and drop holds meanwhile, so holds_ may be off; when it says none, the bits are asked once more. If it never does, the heap stays open.
+void HeapState::close(std::shared_ptr<HeapState> self) noexcept {
   const std::lock_guard<std::mutex> lock(self_mutex_);
-  if (holds_.load(std::memory_order_acquire) != 0 && !self_) self_ = weak_from_this().lock();
+  self_ = std::move(self);
+  closing_.store(true, std::memory_order_release);  // pairs with the acquire in let_go()
+  holds_.store(static_cast<std::int64_t>(count_holds()) + 1, std::memory_order_relaxed);
 }
 
 void HeapState::let_close() noexcept {
-  if (holds_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  std::shared_ptr<HeapState> last;  // its end unlocks first
+  if (holds_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+  std::shared_ptr<HeapState> last;  // its end comes after the unlocking
   const std::lock_guard<std::mutex> lock(self_mutex_);
-  if (holds_.load(std::memory_order_acquire) == 0) last = std::move(self_);
+  if (self_ && count_holds() == 0) last = std::move(self_);
 }
 
 void HeapState::set_membership(std::unique_ptr<Membership> membership) {
@@ -161,7 +173,12 @@ Heap& Heap::operator=(Heap&& other) noexcept {
   return *this;
 }
 Heap::~Heap() {
-  if (state_) state_->end_membership();
+  if (!state_) return;
+  state_->end_membership();
+  if (state_->forked()) return;
+  detail::HeapState& state = *state_;
+  state.close(std::move(state_));
+  state.let_go();  // closes it now if there are no pointers
 }
 
 Result<Heap> Heap::open(const HeapOptions& options) {

@@ -156,14 +156,22 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   void end_object(Block& block) noexcept;
   void end_memory(Block& block) noexcept;
 
-  /// Smart pointers in this process's private memory keep the heap open.
-  void hold_open() noexcept;
-  void let_close() noexcept;
+  /// Smart pointers in this process's private memory keep the heap open. They are counted from the end of its Heap object on.
+  void close(std::shared_ptr<HeapState> self) noexcept;
+  void held() noexcept {
+    if (closing_.load(std::memory_order_relaxed))
+      holds_.fetch_add(1, std::memory_order_relaxed);  // exact enough: see close()
+  }
+  void let_go() noexcept {
+    if (closing_.load(std::memory_order_acquire)) let_close();  // pairs with the release in close()
+  }
   void set_membership(std::unique_ptr<Membership> membership);
   void end_membership() noexcept;
 
  private:
   HeapState() = default;
+  void let_close() noexcept;
+  std::uint64_t count_holds();
   Result<void> map(std::size_t limit);
   Result<std::uint32_t> take_run(std::uint32_t count);
   Result<void> back(std::uint32_t end);
@@ -204,7 +212,8 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   std::array<Cursor, kClasses.size()> cursors_;
   std::mutex membership_mutex_;
   std::unique_ptr<Membership, void (*)(Membership*)> membership_{nullptr, nullptr};
-  std::atomic<std::uint64_t> holds_{0};
+  std::atomic<bool> closing_{false};
+  std::atomic<std::int64_t> holds_{0};
   std::shared_ptr<HeapState> self_;  // while holds_ > 0
   std::mutex self_mutex_;
 };

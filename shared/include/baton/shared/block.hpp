@@ -37,13 +37,20 @@ struct LocalCount {
 };
 
 /// The two words of a smart pointer. Null: both 0. In private memory: the object's address, and the LocalCount's. In a heap: the
-/// object's distance from this word, and the block's offset in the heap | 1.
+/// object's distance from this word in 63 bits with the highest one set, and the block's offset in the heap | 1.
 struct PointerWords {
   std::uintptr_t pointer = 0;
   std::uintptr_t block = 0;
 
   std::uintptr_t address() const noexcept {
-    return pointer + (reinterpret_cast<std::uintptr_t>(this) & (0 - (block & 1)));
+    const auto word = static_cast<std::intptr_t>(pointer);
+    if (__builtin_expect(word >= 0, 1)) return pointer;  // one load, one branch that is foreseen
+    return static_cast<std::uintptr_t>(static_cast<std::intptr_t>(pointer << 1) >> 1) +
+           reinterpret_cast<std::uintptr_t>(this);
+  }
+  /// What `pointer` is when this lies in a heap.
+  std::uintptr_t distance_to(std::uintptr_t address) const noexcept {
+    return (address - reinterpret_cast<std::uintptr_t>(this)) | std::uintptr_t{1} << 63;
   }
   bool stored() const noexcept { return (block & 1) != 0; }
   LocalCount* local() const noexcept { return reinterpret_cast<LocalCount*>(block); }
@@ -103,6 +110,8 @@ Block* make_block(Heap& heap, std::size_t bytes, const TypeInfo* type);
 void finish_block(Block* block, PointerWords* to);
 /// Its constructor threw.
 void abandon_block(Block* block) noexcept;
+
+static_assert(sizeof(void*) == 8, "addresses of programs leave the highest bit free");
 
 inline void count_up(std::atomic<std::uint32_t>& count) noexcept {
   count.fetch_add(2, std::memory_order_relaxed);  // who copies has one: as std::shared_ptr

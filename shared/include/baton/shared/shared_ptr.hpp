@@ -60,7 +60,13 @@ class Pointer {
   }
 
   T* address() const noexcept { return reinterpret_cast<T*>(words_.address()); }
-  bool is_private() const noexcept { return !memory::in_window(this); }
+  /// Where this pointer lies. Most are local variables: those are told by their distance from the stack's top, without a look at the window.
+  bool is_private() const noexcept {
+    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    return reinterpret_cast<std::uintptr_t>(this) - here + kNearBytes < 2 * kNearBytes || !memory::in_window(this);
+  }
+  static constexpr std::uintptr_t kNearBytes =
+      4096;  // of the frame: no heap is that near to a stack (it begins with private memory)
 
   // The three below: *this is null.
   void take_copy(const PointerWords& from) {
@@ -80,6 +86,22 @@ class Pointer {
       move_pointer(&words_, &from, S);
     }
   }
+  /// Move assignment. What *this had ends last: `from` may lie in it.
+  void assign(Pointer& from) {
+    if (__builtin_expect(!from.words_.stored() && !words_.stored() && is_private(), 1)) {
+      if (this == &from) return;
+      Pointer before;
+      before.words_ = words_;
+      words_ = from.words_;
+      from.words_ = PointerWords{};
+      return;
+    }
+    if (this == &from) return;
+    Pointer moved;
+    moved.take(from.words_);
+    drop_to_null();
+    take(moved.words_);
+  }
   void drop() noexcept {
     if (words_.block == 0) return;
     if (words_.stored()) {
@@ -98,8 +120,8 @@ class Pointer {
   /// The pointee seen as a U.
   template <class U>
   void retarget(U* now) noexcept {
-    words_.pointer =
-        reinterpret_cast<std::uintptr_t>(now) - (words_.stored() ? reinterpret_cast<std::uintptr_t>(&words_) : 0);
+    const auto address = reinterpret_cast<std::uintptr_t>(now);
+    words_.pointer = words_.stored() ? words_.distance_to(address) : address;
   }
 
   PointerWords words_;
@@ -161,10 +183,7 @@ class shared_ptr : detail::Pointer<T, detail::Strength::kStrong> {
     return *this;
   }
   shared_ptr& operator=(shared_ptr&& other) {
-    if (this == &other) return *this;
-    shared_ptr moved(std::move(other));
-    this->drop_to_null();
-    this->take(moved.words_);
+    this->assign(other);
     return *this;
   }
   shared_ptr& operator=(std::nullptr_t) noexcept {
@@ -239,10 +258,7 @@ class weak_ptr : detail::Pointer<T, detail::Strength::kWeak> {
     return *this;
   }
   weak_ptr& operator=(weak_ptr&& other) {
-    if (this == &other) return *this;
-    weak_ptr moved(std::move(other));
-    this->drop_to_null();
-    this->take(moved.words_);
+    this->assign(other);
     return *this;
   }
   void reset() noexcept { this->drop_to_null(); }
@@ -274,10 +290,7 @@ class unique_ptr : detail::Pointer<T, detail::Strength::kStrong> {
   unique_ptr(unique_ptr&& other) { this->take(other.words_); }
   ~unique_ptr() = default;
   unique_ptr& operator=(unique_ptr&& other) {
-    if (this == &other) return *this;
-    unique_ptr moved(std::move(other));
-    this->drop_to_null();
-    this->take(moved.words_);
+    this->assign(other);
     return *this;
   }
   void reset() noexcept { this->drop_to_null(); }

@@ -217,6 +217,14 @@ Result<void> map_private_sparse(std::size_t bytes, std::byte* at) {
   return {};
 }
 
+void populate(std::byte* at, std::size_t bytes) noexcept {
+  if (::madvise(at, bytes, MADV_POPULATE_WRITE) != 0) {
+    // Kernels before 5.14. Adding nothing keeps what others may write there meanwhile.
+    for (std::size_t i = 0; i < bytes; i += page_bytes()) __atomic_fetch_add(reinterpret_cast<unsigned char*>(at + i), 0, __ATOMIC_RELAXED);
+  }
+  if (memory_is_locked()) (void)lock_range(at, bytes);
+}
+
 Result<void> back_sparse(int fd, std::size_t offset, std::size_t bytes, std::byte* at) {
   if (Result<void> left = check_memory_left(bytes); !left.ok()) return left;
   int failed;

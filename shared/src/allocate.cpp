@@ -219,12 +219,16 @@ Result<void> HeapState::reserve(std::size_t bytes, std::size_t count) {
       result = memory.error();
       break;
     }
-    std::memset(*memory, 0, bytes);                                                   // mapped here from now on
-    locals_[offset_of(*memory) / 64].strong.fetch_add(0, std::memory_order_relaxed);  // its count, too
     taken.push_back(*memory);
   }
   for (auto it = taken.rbegin(); it != taken.rend(); ++it) release(*it);
   return result;
+}
+
+void HeapState::prefault() noexcept {
+  const std::size_t bytes = header().backed.load(std::memory_order_acquire) * kSpanBytes;
+  os::populate(base_, bytes);
+  os::populate(reinterpret_cast<std::byte*>(locals_), bytes / 64 * sizeof(LocalCount));
 }
 
 void HeapState::walk(std::size_t slot, const std::function<void(const Found&)>& visit) {

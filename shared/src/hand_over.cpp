@@ -101,7 +101,8 @@ void sweep_others(const transport::DomainDirectory& directory, const std::string
 
 enum class Asked : std::uint8_t { kGiven, kSilent, kGone };
 
-Asked ask(int socket, os::UniqueFd* descriptor, std::int64_t deadline_ns) {
+// Not inlined: gcc 12 then takes the packet's vector for `descriptor` and warns.
+__attribute__((noinline)) Asked ask(int socket, os::UniqueFd* descriptor, std::int64_t deadline_ns) {
   if (!os::wait_readable(socket, deadline_ns)) return Asked::kSilent;
   Hello hello{0, 0, 0};
   os::ReceivedPacket packet;

@@ -208,6 +208,9 @@ void Heap::deallocate(void* memory) noexcept {
 }
 std::size_t Heap::collect() { return state_->collect(); }
 HeapStats Heap::stats() const { return state_->forked() ? HeapStats{} : state_->stats(); }
+void Heap::prefault() noexcept {
+  if (!state_->forked()) state_->prefault();
+}
 Result<void> Heap::reserve(std::size_t bytes, std::size_t count) { return state_->reserve(bytes, count); }
 std::byte* Heap::base() const noexcept { return state_->forked() ? nullptr : state_->base(); }
 

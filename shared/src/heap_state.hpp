@@ -118,6 +118,7 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   void settle(void* memory, bool block) noexcept;  ///< it is known to others or has an owner now
   void release(void* memory) noexcept;
   Result<void> reserve(std::size_t bytes, std::size_t count);
+  void prefault() noexcept;
   HeapStats stats();
   /// Frees what the dead process of `slot` (kMaxProcesses: none) had in the making, and shows every block to `visit`, with a word that
   /// is `living` as long as the block exists.

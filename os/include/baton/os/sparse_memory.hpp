@@ -52,6 +52,10 @@ Result<void> map_common_sparse(int fd, std::size_t bytes, std::byte* at);
 /// child. Errors: out_of_memory, system.
 Result<void> map_private_sparse(std::size_t bytes, std::byte* at);
 
+/// Maps [at, at + bytes), which has memory behind it, into this process, so that touching it does not fault; in a process whose
+/// memory is locked, it is locked, too.
+void populate(std::byte* at, std::size_t bytes) noexcept;
+
 /// Gives [offset, offset + bytes) of the memfd memory, so that writing to it cannot raise SIGBUS, and maps it at `at`, so that
 /// it does not fault either; locks it after lock_memory(). Errors: out_of_memory (machine, cgroup, or
 /// RLIMIT_MEMLOCK).

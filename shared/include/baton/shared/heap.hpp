@@ -119,8 +119,11 @@ class Heap {
   /// is short.
   std::size_t collect();
   HeapStats stats() const;
-  /// Backs `bytes` more for allocations up to 16 KiB of this size, in this process without page faults later.
+  /// Takes memory from the machine for `count` allocations of `bytes` at a time, so that they need no system call later. An object of a
+  /// smart pointer needs 64 bytes more than its size. Errors: as allocate().
   Result<void> reserve(std::size_t bytes, std::size_t count);
+  /// Maps all that was taken from the machine so far into this process, so that touching it does not fault later.
+  void prefault() noexcept;
 
   /// The heap's first byte in this process; null after fork().
   std::byte* base() const noexcept;

@@ -123,6 +123,25 @@ bool is_socket(int directory, const std::string& name) {
   return ::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(status.st_mode);
 }
 
+Result<UniqueFd> open_file_at(int directory, const std::string& name, std::uint32_t mode, std::uint32_t gid) {
+  UniqueFd fd(::openat(directory, name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd) return system_error("open of '" + name + "'", errno);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return system_error("fstat of '" + name + "'", errno);
+  if (!S_ISREG(status.st_mode)) return Error{Errc::already_exists, "'" + name + "' in the domain's directory is no ordinary file"};
+  if (status.st_uid == ::geteuid() && (status.st_mode & 07777U) != mode) {
+    if (gid != ~0U) (void)!::fchown(fd.get(), static_cast<uid_t>(-1), gid);
+    ::fchmod(fd.get(), mode);
+  }
+  return Result<UniqueFd>(std::move(fd));
+}
+
+bool is_file_at(int directory, const std::string& name, int fd) {
+  struct stat named {}, opened {};
+  return ::fstatat(directory, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 && ::fstat(fd, &opened) == 0 &&
+         named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
+}
+
 int remove_name(int directory, const std::string& name) {
   return ::unlinkat(directory, name.c_str(), 0) == 0 ? 0 : errno;
 }

@@ -86,6 +86,12 @@ WaitOutcome futex_waits(const FutexWait* waits, std::size_t count, std::int64_t 
   return outcome_of(::syscall(SYS_futex_waitv, entries, static_cast<unsigned>(count), 0U, limit, CLOCK_MONOTONIC));
 }
 
+bool futex_wait_counted(const FutexWait& wait, std::int64_t deadline_ns) noexcept {
+  const timespec deadline = to_timespec(deadline_ns);
+  return ::syscall(SYS_futex, wait.word, FUTEX_WAIT_BITSET, wait.seen, deadline_ns == INT64_MAX ? nullptr : &deadline, nullptr,
+                   FUTEX_BITSET_MATCH_ANY) == 0;
+}
+
 int futex_wake(const std::atomic<std::uint32_t>* word, int count) noexcept {
   return static_cast<int>(::syscall(SYS_futex, word, FUTEX_WAKE, count, nullptr, nullptr, 0));
 }

@@ -191,6 +191,56 @@ Result<void> map_sparse(int fd, std::size_t bytes, std::byte* at) {
   return locked;
 }
 
+Result<UniqueFd> create_common_sparse(const char* name, std::size_t bytes) {
+  UniqueFd fd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) return system_error(std::string("memfd_create(") + name + ")", errno);
+  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0)
+    return system_error("ftruncate of " + std::string(name) + " to " + std::to_string(bytes) + " bytes", errno);
+  if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    return system_error("fcntl(F_ADD_SEALS)", errno);
+  return Result<UniqueFd>(std::move(fd));
+}
+
+Result<std::size_t> common_sparse_bytes(int fd) {
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  constexpr int kNeeded = F_SEAL_SHRINK | F_SEAL_GROW;
+  struct stat status {};
+  if (seals < 0 || (seals & kNeeded) != kNeeded || (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0 ||
+      ::fstat(fd, &status) != 0)
+    return Error{Errc::protocol_violation, "the descriptor is no memfd that is sealed against resizing and may be written"};
+  return static_cast<std::size_t>(status.st_size);
+}
+
+Result<void> map_common_sparse(int fd, std::size_t bytes, std::byte* at) {
+  if (!map_unpopulated(fd, bytes, at, PROT_READ | PROT_WRITE)) {
+    const Error error = system_error("mmap of " + std::to_string(bytes) + " bytes of common memory", errno);
+    unmap_to_reservation(at, bytes);
+    return error;
+  }
+  ::madvise(at, bytes, MADV_DONTDUMP);
+  ::madvise(at, bytes, MADV_DONTFORK);
+  return {};
+}
+
+Result<void> map_private_sparse(std::size_t bytes, std::byte* at) {
+  if (!map_unpopulated(-1, bytes, at, PROT_READ | PROT_WRITE)) {
+    const Error error = system_error("mmap of " + std::to_string(bytes) + " private bytes", errno);
+    unmap_to_reservation(at, bytes);
+    return error;
+  }
+  ::madvise(at, bytes, MADV_DONTDUMP);
+  ::madvise(at, bytes, MADV_WIPEONFORK);
+  return {};
+}
+
+void populate(std::byte* at, std::size_t bytes) noexcept {
+  if (::madvise(at, bytes, MADV_POPULATE_WRITE) != 0) {
+    // Kernels before 5.14. Adding nothing keeps what others may write there meanwhile.
+    for (std::size_t i = 0; i < bytes; i += page_bytes()) __atomic_fetch_add(reinterpret_cast<unsigned char*>(at + i), 0, __ATOMIC_RELAXED);
+  }
+  if (memory_is_locked()) (void)lock_range(at, bytes);
+}
+
 Result<void> back_sparse(int fd, std::size_t offset, std::size_t bytes, std::byte* at) {
   if (Result<void> left = check_memory_left(bytes); !left.ok()) return left;
   int failed;

@@ -34,7 +34,8 @@ TEST(CrashPoints, TheListNamesExactlyThoseInTheSources) {
       std::ifstream file(entry.path());
       const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
       for (auto at = std::sregex_iterator(text.begin(), text.end(), point); at != std::sregex_iterator(); ++at) {
-        found.insert((*at)[1]);
+        // Objects without messages have their own matrix (shared/src/process_test.cpp, heap_process_test.cpp).
+        if ((*at)[1].str().rfind("shared.", 0) != 0) found.insert((*at)[1]);
       }
     }
   }

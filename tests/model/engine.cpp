@@ -461,7 +461,7 @@ void World::checkpoint(int place, std::uint64_t digest) {
 
 // --- what the kernel does ---
 
-void World::futex_wait(const Word* words, int count) {
+bool World::futex_wait(const Word* words, int count) {
   park();
   Thread& t = self();
   sc_fence(t);
@@ -472,7 +472,7 @@ void World::futex_wait(const Word* words, int count) {
     if (value != words[i].seen) {
       observe(t, 1);
       note("no sleep", words[i].location, value, index);
-      return;
+      return false;
     }
   }
   for (int i = 0; i < count; ++i) t.waits[static_cast<std::size_t>(i)] = words[i];
@@ -481,9 +481,17 @@ void World::futex_wait(const Word* words, int count) {
   if (tracing_) trace_ += std::string("  ") + t.name + "   sleeps\n";
   park();
   observe(t, 2);
+  return true;
 }
 
-void World::futex_wake_all(int location) {
+int World::futex_wake_counted(int location) {
+  const int woken = futex_wake_all(location);
+  observe(self(), static_cast<std::uint64_t>(woken));
+  return woken;
+}
+
+int World::futex_wake_all(int location) {
+  int woken = 0;
   park();
   Thread& t = self();
   sc_fence(t);
@@ -492,9 +500,13 @@ void World::futex_wake_all(int location) {
     Thread& sleeper = threads_[static_cast<std::size_t>(i)];
     if (sleeper.status != Status::kAsleep) continue;
     for (int w = 0; w < sleeper.wait_count; ++w) {
-      if (sleeper.waits[static_cast<std::size_t>(w)].location == location) sleeper.status = Status::kReady;
+      if (sleeper.waits[static_cast<std::size_t>(w)].location != location) continue;
+      sleeper.status = Status::kReady;
+      ++woken;
+      break;
     }
   }
+  return woken;
 }
 
 void World::descriptor_write(int descriptor) {

@@ -109,8 +109,11 @@ class World {
 
   /// futex_waitv: a full barrier, compares each word with `seen`, sleeps if all match. Returns on wake or mismatch.
   struct Word { int location; std::uint64_t seen; };
-  void futex_wait(const Word* words, int count);
-  void futex_wake_all(int location);
+  /// True if it slept and was woken.
+  bool futex_wait(const Word* words, int count);
+  /// How many were woken; a body that uses the number calls the second, which makes it a part of the state.
+  int futex_wake_all(int location);
+  int futex_wake_counted(int location);
   /// eventfd: write adds, wait blocks until it is not 0, drain sets it to 0 (full barriers all).
   void descriptor_write(int descriptor);
   void descriptor_wait(int descriptor);

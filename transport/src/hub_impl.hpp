@@ -21,7 +21,7 @@
 #include "baton/os/unix_socket.hpp"
 #include "handshake.hpp"
 #include "hub.hpp"
-#include "runtime_directory.hpp"
+#include "baton/transport/runtime_directory.hpp"
 
 namespace baton::transport {
 

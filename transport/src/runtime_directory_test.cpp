@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime_directory.hpp"
+#include "baton/transport/runtime_directory.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

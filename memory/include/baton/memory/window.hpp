@@ -20,6 +20,8 @@ struct SegmentRecord {
   std::size_t size = 0;
   /// The pool segment that owns it; null for foreign, read-only segments.
   struct PoolSegment* own = nullptr;
+  /// The shared heap (shared/) that lies there; null for messages.
+  void* heap = nullptr;
 };
 
 class Window {

@@ -45,6 +45,11 @@ Result<std::vector<std::string>> list_directory(int directory);
 std::int64_t seconds_since_change(int directory, const std::string& name);
 /// True if the name is a socket.
 bool is_socket(int directory, const std::string& name);
+/// Opens the ordinary file `name`, made empty if it is not there, readable and writable, without following a symbolic link. Its mode
+/// and group become what is asked for if this process owns it.
+Result<UniqueFd> open_file_at(int directory, const std::string& name, std::uint32_t mode, std::uint32_t gid);
+/// True if the name is the very file behind `fd`.
+bool is_file_at(int directory, const std::string& name, int fd);
 /// 0 or errno.
 int remove_name(int directory, const std::string& name);
 int rename_name(int directory, const std::string& from, const std::string& to);

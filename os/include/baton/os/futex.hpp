@@ -33,6 +33,10 @@ bool futex_waits_available() noexcept;
 /// CLOCK_MONOTONIC time `deadline_ns` (INT64_MAX: no limit). One word uses plain futex(2).
 WaitOutcome futex_waits(const FutexWait* waits, std::size_t count, std::int64_t deadline_ns) noexcept;
 
+/// Sleeps on one word until a wake, a changed word, a signal or the absolute CLOCK_MONOTONIC time; true exactly if a futex_wake()
+/// counted this sleeper among those that it woke.
+bool futex_wait_counted(const FutexWait& wait, std::int64_t deadline_ns) noexcept;
+
 /// Wakes up to `count` sleepers on `word` of all processes; returns how many.
 int futex_wake(const std::atomic<std::uint32_t>* word, int count) noexcept;
 

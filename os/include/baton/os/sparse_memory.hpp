@@ -44,6 +44,22 @@ Result<UniqueFd> create_sparse(const char* name, std::size_t bytes, std::byte* a
 /// backed by now is mapped and locked. Errors: protocol_violation, out_of_memory, system.
 Result<void> map_sparse(int fd, std::size_t bytes, std::byte* at);
 
+/// A sparse memfd of `bytes` that everybody who gets the descriptor may write, sealed against shrinking, growing and further
+/// seals. Nothing is backed. Errors: out_of_descriptors, out_of_memory, system.
+Result<UniqueFd> create_common_sparse(const char* name, std::size_t bytes);
+/// Bytes of a memfd of create_common_sparse. Errors: protocol_violation (something else).
+Result<std::size_t> common_sparse_bytes(int fd);
+/// Maps it writable at `at` (inside a reservation). Nothing is populated; excluded from core dumps; not in forked children.
+/// Errors: out_of_memory, system.
+Result<void> map_common_sparse(int fd, std::size_t bytes, std::byte* at);
+/// Private zero bytes at `at` (inside a reservation) that take memory only where they are touched, and are zero again in a forked
+/// child. Errors: out_of_memory, system.
+Result<void> map_private_sparse(std::size_t bytes, std::byte* at);
+
+/// Maps [at, at + bytes), which has memory behind it, into this process, so that touching it does not fault; in a process whose
+/// memory is locked, it is locked, too.
+void populate(std::byte* at, std::size_t bytes) noexcept;
+
 /// Gives [offset, offset + bytes) of the memfd memory, so that writing to it cannot raise SIGBUS, and maps it at `at`, so that
 /// it does not fault either; locks it after lock_memory(). Errors: out_of_memory (machine, cgroup, or
 /// RLIMIT_MEMLOCK).

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the objects of baton/shared sleep and wake: an event word to sleep on and a count of those who do. No system call while
+// nobody sleeps. Whoever can write the memory is trusted.
+//
+//   sleeper S                                    ringer R
+//   S1 sleepers += 1           (relaxed)         R1 change the state (in its own words)
+//   S2 seen = event            (relaxed)         R2 fence            (seq_cst)
+//   S3 fence                   (seq_cst)         R3 read sleepers    (relaxed): 0 -> done
+//   S4 look at the state                         R4 event += 1       (relaxed)
+//   S5 FUTEX_WAIT(event == seen)                 R5 n = FUTEX_WAKE(event)
+//   S6 unless woken by a ringer:                 R6 sleepers -= n    (relaxed)
+//      sleepers -= 1           (relaxed)
+//   - If R2 precedes S3 in the order of fences, S4 sees the change. Otherwise S3 precedes R2, so R3 sees S1 and wakes.
+//   - If S2 read what R4 wrote, S4 sees the change: the fence R2 before R4 releases it and the fence S3 acquires what S2 read. If it did not, the
+//     kernel refuses in S5, or S sleeps already and R5 wakes it.
+//   - Each S1 is taken back once: by the ringer that woke the sleeper, so that one ring wakes once however long the sleeper needs
+//     to come, or by the sleeper that nobody woke. A count is never too low, and one that is too high costs a useless wake.
+//
+// Death. A sleeper that dies asleep, or a ringer between R5 and R6, leaves its count: useless wakes from then on, no more. A ringer that dies between R1
+// and R5, or a sleeper that is woken as the only one and dies, takes a wake-up with it; therefore nobody sleeps longer than
+// kLookAgainNs at a stretch. Such a wake-up is late by at most that, never lost; a wake-up of the living is never late.
+//
+// Memory must be zero or constructed before its first use. Thread rules: everything is thread-safe.
+#pragma once
+
+#include <algorithm>
+#include <climits>
+#include <cstdint>
+
+#include "baton/memory/platform.hpp"
+#include "baton/os/clock.hpp"
+#include "baton/os/crash_point.hpp"
+#include "baton/os/futex.hpp"
+
+namespace baton::shared {
+
+/// Longest sleep at a stretch: what a wake-up that died with its process can be late.
+inline constexpr std::int64_t kLookAgainNs = 100'000'000;
+
+/// The two words and the protocol's steps without system calls (tests/model runs these).
+template <class Platform>
+struct BellWords {
+  using Word = typename Platform::template atomic<std::uint32_t>;
+  Word event;
+  Word sleepers;
+
+  /// S1 to S3; look at the state (S4) before sleeping with the value returned.
+  std::uint32_t announce() noexcept {
+    sleepers.fetch_add(1, std::memory_order_relaxed);  // ordered before S4 by the fence; pairs with R2, R3
+    const std::uint32_t seen = event.load(std::memory_order_relaxed);  // becomes an acquire through the fence
+    Platform::fence_seq_cst();                                         // pairs with the fence in must_wake
+    return seen;
+  }
+  /// S6: for one that no ringer woke.
+  void awake() noexcept { sleepers.fetch_add(~0U, std::memory_order_relaxed); }  // as S1
+  /// R2 to R4: true if the caller must now wake sleepers on event (R5).
+  [[nodiscard]] bool must_wake() noexcept {
+    Platform::fence_seq_cst();                                        // pairs with the fence in announce
+    if (sleepers.load(std::memory_order_relaxed) == 0) return false;  // ordered by the two fences
+    BATON_CRASH_POINT("shared.bell.sleepers_seen");
+    event.fetch_add(1, std::memory_order_relaxed);  // a release by the fence above; pairs with announce
+    BATON_CRASH_POINT("shared.bell.event_counted");
+    return true;
+  }
+  /// R6, with what the wake (R5) returned.
+  void woke(int count) noexcept {
+    if (count > 0) sleepers.fetch_add(~static_cast<std::uint32_t>(count) + 1, std::memory_order_relaxed);  // as S1
+  }
+};
+
+class Bell {
+ public:
+  /// After a change of the state: wakes up to `count` of those who wait for it.
+  void ring(int count) noexcept {
+    if (words_.must_wake()) words_.woke(os::futex_wake(&words_.event, count));
+  }
+
+  /// Until ready() is true (then true) or the absolute CLOCK_MONOTONIC time (then ready()'s last answer). ready() is asked
+  /// first, after every wake-up, and every kLookAgainNs; it must not throw.
+  template <class Ready>
+  bool wait(Ready&& ready, std::int64_t deadline_ns) noexcept {
+    while (!ready()) {
+      const std::uint32_t seen = announce();
+      if (ready()) {
+        words_.awake();
+        return true;
+      }
+      if (!sleep_after(seen, deadline_ns)) return ready();
+    }
+    return true;
+  }
+
+  /// For those whose state lies under a lock: S1 to S3, then the lock is given up, then sleep_after().
+  std::uint32_t announce() noexcept { return words_.announce(); }
+  /// S5 and S6: one sleep. False: the time is over.
+  bool sleep_after(std::uint32_t seen, std::int64_t deadline_ns) noexcept {
+    BATON_CRASH_POINT("shared.bell.announced");
+    const std::int64_t now = os::monotonic_ns();
+    const bool in_time = now < deadline_ns;
+    const bool woken =
+        in_time && os::futex_wait_counted({&words_.event, seen}, std::min(deadline_ns, now + kLookAgainNs));
+    BATON_CRASH_POINT("shared.bell.woken");
+    if (!woken) words_.awake();
+    return in_time;
+  }
+
+ private:
+  BellWords<memory::StdPlatform> words_{};
+};
+
+}  // namespace baton::shared

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// condition_variable in a shared heap, with baton::shared::mutex or any lockable of the heap.
+// Whoever can write the memory is trusted; death is survived: a process killed while it waits, or just as it is notified,
+// takes nobody's wake-up with it.
+//
+// Semantics of std::condition_variable_any ([thread.condition.condvarany]) without stop tokens. What differs, and is allowed
+// there as spurious wake-ups: notify_one() may wake every waiter (so it does not matter whether one of them dies), and wait()
+// returns at least every kLookAgainNs (so a notifier that died after its change and before notify is made good). Wait with a
+// predicate, and look at owner_died() of the mutex in it: the wait takes the lock again and with it what a dead owner left.
+// Thread rules: as mutex. All waiters of one condition_variable use the same lock. A wait that times out costs nothing.
+// Protocol: bell.hpp. The state looked at in S4 is the user's, under the lock: a change after the waiter's unlock happens after
+// S1 and S2, so its notifier sees the count and the kernel sees the new event.
+#pragma once
+
+#include <chrono>
+#include <climits>
+#include <condition_variable>
+
+#include "baton/shared/bell.hpp"
+#include "baton/shared/deadline.hpp"
+
+namespace baton::shared {
+
+class condition_variable {
+ public:
+  condition_variable() noexcept = default;
+  condition_variable(const condition_variable&) = delete;
+  condition_variable& operator=(const condition_variable&) = delete;
+
+  void notify_one() noexcept { bell_.ring(INT_MAX); }
+  void notify_all() noexcept { bell_.ring(INT_MAX); }
+
+  template <class Lock>
+  void wait(Lock& lock) {
+    wait_ns(lock, detail::kForever);
+  }
+  template <class Lock, class Predicate>
+  void wait(Lock& lock, Predicate predicate) {
+    while (!predicate()) wait(lock);
+  }
+  template <class Lock, class Clock, class Duration>
+  std::cv_status wait_until(Lock& lock, const std::chrono::time_point<Clock, Duration>& point) {
+    wait_ns(lock, detail::deadline_at(point));
+    return Clock::now() < point ? std::cv_status::no_timeout : std::cv_status::timeout;
+  }
+  template <class Lock, class Clock, class Duration, class Predicate>
+  bool wait_until(Lock& lock, const std::chrono::time_point<Clock, Duration>& point, Predicate predicate) {
+    while (!predicate()) {
+      if (wait_until(lock, point) == std::cv_status::timeout) return predicate();
+    }
+    return true;
+  }
+  template <class Lock, class Rep, class Period>
+  std::cv_status wait_for(Lock& lock, const std::chrono::duration<Rep, Period>& duration) {
+    const std::int64_t deadline = detail::deadline_after(duration);
+    wait_ns(lock, deadline);
+    return os::monotonic_ns() < deadline ? std::cv_status::no_timeout : std::cv_status::timeout;
+  }
+  template <class Lock, class Rep, class Period, class Predicate>
+  bool wait_for(Lock& lock, const std::chrono::duration<Rep, Period>& duration, Predicate predicate) {
+    const std::int64_t deadline = detail::deadline_after(duration);
+    while (!predicate()) {
+      wait_ns(lock, deadline);
+      if (os::monotonic_ns() >= deadline) return predicate();
+    }
+    return true;
+  }
+
+ private:
+  template <class Lock>
+  void wait_ns(Lock& lock, std::int64_t deadline_ns) {
+    const std::uint32_t seen = bell_.announce();  // under the lock: whoever changes the state later sees it
+    lock.unlock();
+    bell_.sleep_after(seen, deadline_ns);
+    lock.lock();
+  }
+
+  Bell bell_;
+};
+
+}  // namespace baton::shared

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// A heap that several processes share. **All of its memory is writable by all who open it: it joins processes that trust each
+// other.** What is survived is death, at any instruction, not lies.
+//
+// A heap has a name in a domain. Who opens it first makes it; everybody who has it open hands it to newcomers, over a Unix socket
+// in the domain's directory, so the first may be gone, and containers need to share only that directory. It is one sparse memfd,
+// reserved at its limit; memory is taken as it is used. After the last process the kernel frees everything.
+//
+// Who lives. Each process that opens a heap takes a slot of its table and holds a lock of one byte of the memfd (F_OFD_SETLK, byte = slot) on an open file description
+// of its own. The kernel drops it when the process ends, and anybody can ask for it, from whatever namespace.
+// {slot, epoch} names a process in every word of the heap: locks, half-done operations, holds.
+// Death is noticed by whoever waits for something of the dead, by collect(), and, in named heaps, at once by the background
+// threads of the others, whose sockets hang up. Then one of them takes the dead one's byte lock and gives back what he held.
+//
+// Thread rules: every function may be called from any thread. A forked child has nothing: its Heap objects answer with Errc::forked, the
+// memory is not mapped there, and it can open the heap anew. Objects must not be used after the last Heap of this process
+// is gone, except by smart pointers: they keep the heap open.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "baton/os/result.hpp"
+#include "baton/os/unique_fd.hpp"
+#include "baton/shared/process_lock.hpp"
+#include "baton/shared/shareable.hpp"
+
+namespace baton::shared {
+
+namespace detail {
+struct HeapAccess;
+/// Heap::allocate() and deallocate() of the open heap with this first byte; throws baton::Exception.
+void* allocate_at(std::byte* heap_base, std::size_t bytes, std::size_t alignment);
+void deallocate_at(std::byte* heap_base, void* memory) noexcept;
+}  // namespace detail
+
+/// Processes that may have one heap open at a time.
+inline constexpr std::size_t kMaxProcesses = detail::kMaxProcesses;
+
+/// Something that no call can return.
+struct HeapEvent {
+  enum class Kind : std::uint8_t {
+    kProcessDied,  ///< its holds, locks and half-done operations were given back
+    kOrphan,       ///< an object whose last holder died has a type that this process does not know: kept until one does
+    kDiedInDestructor,  ///< memory was freed, the destructor that its process died in was not run again
+  } kind;
+  std::int32_t pid = 0;  ///< of the dead, in its own PID namespace
+  std::string text;      ///< in words
+};
+
+struct HeapOptions {
+  std::string name;               ///< letters, digits, '-', '_', '.'; at most 48
+  int domain = -1;                ///< -1: BATON_DOMAIN, else ROS_DOMAIN_ID, else 0
+  std::string runtime_directory;  ///< empty: BATON_RUNTIME_DIR, else the per-user default
+  std::size_t limit_bytes = std::size_t{1}
+                            << 30;  ///< address space; who opens an existing heap gets its limit. 1 MiB to 16 GiB
+  std::chrono::milliseconds timeout{5000};         ///< of open(): other processes may be stopped
+  std::function<void(const HeapEvent&)> on_event;  ///< any thread; empty: dropped
+};
+
+struct HeapStats {
+  std::size_t limit_bytes = 0;
+  std::size_t backed_bytes = 0;  ///< taken from the machine
+  std::size_t used_bytes = 0;    ///< in living allocations, rounded up to their size classes
+  std::size_t allocations = 0;
+  std::size_t objects = 0;  ///< of smart pointers, orphans included
+  std::size_t orphans = 0;
+  std::size_t processes = 0;  ///< that have it open and live
+};
+
+class Heap {
+ public:
+  /// The heap of that name in the domain, made if nobody has it open. Errors: invalid_argument, no_runtime_directory,
+  /// foreign_runtime_directory, timed_out (everybody who has it is stopped), limit_reached (kMaxProcesses), out_of_memory,
+  /// window_exhausted, version_mismatch, unsupported.
+  static Result<Heap> open(const HeapOptions& options);
+  /// A heap without a name, handed over by its descriptor() as the caller likes. name, domain and directory are not used.
+  static Result<Heap> create(const HeapOptions& options = {});
+  /// Opens the heap behind a descriptor of a Heap.
+  static Result<Heap> attach(const os::UniqueFd& descriptor, const HeapOptions& options = {});
+
+  Heap(Heap&&) noexcept;
+  Heap& operator=(Heap&&) noexcept;
+  ~Heap();
+
+  /// For attach() in another process (SCM_RIGHTS, inheritance). Owned by the heap.
+  const os::UniqueFd& descriptor() const noexcept;
+
+  /// Uninitialised memory, aligned to 64 bytes (to `alignment` if it is larger, at most 64 KiB). It belongs to whoever knows it: a process that dies does
+  /// not free it. Errors: out_of_memory (the machine), limit_reached (the heap), forked.
+  Result<void*> allocate(std::size_t bytes, std::size_t alignment = 64);
+  /// Of any process's allocate() of this heap. Null is fine.
+  void deallocate(void* memory) noexcept;
+  /// An object of no owner. Throws baton::Exception as allocate() fails, and what the constructor throws.
+  template <class T, class... Args>
+  T& construct(Args&&... args) {
+    static_assert(detail::check_shareable<T>());
+    void* const memory = allocate(sizeof(T), alignof(T)).or_throw();
+    try {
+      return *::new (memory) T(std::forward<Args>(args)...);
+    } catch (...) {
+      deallocate(memory);
+      throw;
+    }
+  }
+  template <class T>
+  void destroy(T& object) noexcept {
+    object.~T();
+    deallocate(&object);
+  }
+
+  /// Gives back what dead processes held; returns how many there were. Called by itself when a process of a named heap dies and when memory
+  /// is short.
+  std::size_t collect();
+  HeapStats stats() const;
+  /// Takes memory from the machine for `count` allocations of `bytes` at a time, so that they need no system call later. An object of a
+  /// smart pointer needs 64 bytes more than its size. Errors: as allocate().
+  Result<void> reserve(std::size_t bytes, std::size_t count);
+  /// Maps all that was taken from the machine so far into this process, so that touching it does not fault later.
+  void prefault() noexcept;
+
+  /// The heap's first byte in this process; null after fork().
+  std::byte* base() const noexcept;
+
+  explicit Heap(std::shared_ptr<detail::HeapState> state) noexcept;  // for this library
+
+ private:
+  friend struct detail::HeapAccess;
+  std::shared_ptr<detail::HeapState> state_;
+};
+
+}  // namespace baton::shared

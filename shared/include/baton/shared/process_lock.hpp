@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lock that everything in a shared heap is made of: one word that says which process owns it. Uncontended it costs one
+// compare-and-swap and one exchange. A dead owner is found by those who wait, by asking the kernel whether his process holds its
+// byte lock (heap.hpp, "Who lives"); nobody else pays. Works between PID namespaces, since it names slots of the heap, not threads.
+//
+// Thread rules: constructed inside an open heap by one thread before others know its address; then every call is thread-safe.
+// Not recursive. unlock() is for the process that locked, from any of its threads. A thread that ends while it owns a lock in a living process leaves
+// it locked, as with std::mutex. Never destroyed.
+//
+// The word, bit by bit:  0..5 slot, 6..28 epoch of the slot (never 0)   who owns it; both 0: nobody
+//                        29   reserved
+//                        30   kDied     an owner died and nobody called make_consistent(); stays through unlock()
+//                        31   kWaiters  somebody sleeps on the word, or did
+// Orderings: [L] every change of the word that takes the lock is an acquire, unlock() a release (exchange): the owner sees what all before did.
+// What a dead owner did is seen because the kernel ends the process (a full barrier) before it drops its byte lock.
+// Waiting: a waiter sets kWaiters by CAS and sleeps on that value for at most kLookAgainNs; one that was woken takes the lock with kWaiters,
+// since others may sleep. A waiter that is killed after the wake it got costs the others at most one such slice.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace baton::shared::detail {
+
+/// A process as the words in a heap name it: slot and epoch (bits 0..28); 0: nobody.
+using ProcessWord = std::uint32_t;
+inline constexpr ProcessWord kProcessMask = 0x1fff'ffff;
+inline constexpr std::uint32_t kDied = 1U << 30;
+inline constexpr std::uint32_t kWaiters = 1U << 31;
+inline constexpr std::size_t kMaxProcesses = 64;
+inline constexpr ProcessWord process_word(std::size_t slot, std::uint32_t epoch) noexcept {
+  return static_cast<ProcessWord>(slot) | (epoch << 6 & kProcessMask);
+}
+inline constexpr std::size_t slot_of(ProcessWord process) noexcept { return process & (kMaxProcesses - 1); }
+
+class HeapState;
+
+/// What this process keeps beside a heap, in private memory directly below the heap's first byte.
+struct HeapPrivate {
+  std::atomic<ProcessWord> me;  // 0 in a forked child
+  HeapState* state;
+};
+inline constexpr std::size_t kPrivateBytes = 65536;  // a whole page of any kernel
+
+inline HeapPrivate& private_of(const void* heap_base) noexcept {
+  return *reinterpret_cast<HeapPrivate*>(reinterpret_cast<std::uintptr_t>(heap_base) - kPrivateBytes);
+}
+
+/// The first byte of the open heap that `address` lies in, or null.
+std::byte* heap_base_of(const void* address) noexcept;
+/// The same; throws baton::Exception (invalid_argument) if there is none.
+std::byte* heap_base_or_throw(const void* address);
+/// True if the process of this word lives. A system call, except for one's own.
+bool process_lives(std::byte* heap_base, ProcessWord process) noexcept;
+
+enum class Locked : std::uint8_t {
+  kYes,
+  kOwnerDied,  ///< yes, and an owner died since the last make_consistent()
+  kNo,         ///< busy, or the time is over
+};
+
+/// The lock's protocol on a word, for whoever knows his ProcessWord.
+struct LockWord {
+  std::atomic<std::uint32_t> word{0};
+
+  Locked try_lock(std::byte* base, ProcessWord me) noexcept {
+    std::uint32_t seen = 0;
+    // [L] acquire: pairs with the release in unlock(). relaxed on failure: only looked at.
+    if (word.compare_exchange_strong(seen, me, std::memory_order_acquire, std::memory_order_relaxed))
+      return Locked::kYes;
+    return try_lock_slow(base, me, seen);
+  }
+  Locked lock_until(std::byte* base, ProcessWord me, std::int64_t deadline_ns) noexcept {
+    std::uint32_t seen = 0;
+    if (word.compare_exchange_strong(seen, me, std::memory_order_acquire, std::memory_order_relaxed))
+      return Locked::kYes;  // [L]
+    return lock_slow(base, me, deadline_ns);
+  }
+  void make_consistent() noexcept { word.fetch_and(~kDied, std::memory_order_relaxed); }  // by the owner only
+  void unlock() noexcept {
+    // relaxed: kDied is changed by owners only. [L] release: pairs with the acquire of the next owner.
+    const std::uint32_t left = word.load(std::memory_order_relaxed) & kDied;
+    if ((word.exchange(left, std::memory_order_release) & kWaiters) != 0) wake_one();
+  }
+
+ private:
+  Locked try_lock_slow(std::byte* base, ProcessWord me, std::uint32_t seen) noexcept;
+  Locked lock_slow(std::byte* base, ProcessWord me, std::int64_t deadline_ns) noexcept;
+  void wake_one() noexcept;
+};
+
+class alignas(8) ProcessLock {
+ public:
+  /// Throws baton::Exception (invalid_argument) outside open heaps.
+  ProcessLock() : ProcessLock(nullptr) {}
+  /// `heap_base`: of the heap that it lies in, if that is known.
+  explicit ProcessLock(const std::byte* heap_base);
+  ProcessLock(const ProcessLock&) = delete;
+  ProcessLock& operator=(const ProcessLock&) = delete;
+
+  Locked try_lock() noexcept { return word_.try_lock(base(), me()); }
+  Locked lock() noexcept { return word_.lock_until(base(), me(), INT64_MAX); }
+  /// Until the absolute CLOCK_MONOTONIC time.
+  Locked lock_until(std::int64_t deadline_ns) noexcept { return word_.lock_until(base(), me(), deadline_ns); }
+  /// For the owner: what the lock protects is whole again.
+  void make_consistent() noexcept { word_.make_consistent(); }
+  /// For the owner.
+  bool owner_died() const noexcept { return (word_.word.load(std::memory_order_relaxed) & kDied) != 0; }
+  void unlock() noexcept { word_.unlock(); }
+  /// This process in the heap that the lock lies in.
+  ProcessWord me() const noexcept {
+    return private_of(base()).me.load(std::memory_order_relaxed);
+  }  // written before the heap is known
+
+ private:
+  std::byte* base() const noexcept {
+    return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(this) - std::uintptr_t{distance_} * 8);
+  }
+
+  LockWord word_;
+  std::uint32_t distance_;  // from the heap's first byte, in units of 8 bytes
+};
+static_assert(sizeof(ProcessLock) == 8);
+
+}  // namespace baton::shared::detail

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// A bounded first-in first-out queue in a shared heap: any number of producers and consumers, blocking, with timeout, or try; of plain
+// data and of any other shareable type that may be assigned and is declared recoverable (shareable.hpp), smart pointers among them.
+// Whoever can write the heap is trusted. A process killed at any instruction blocks nobody, and every element is in the queue
+// entirely or not at all:
+//   * a push has happened when tail_ is stored; what a dead producer left in the slot behind it is overwritten;
+//   * plain data: a pop has happened when head_ is stored; an element that a dead consumer had copied but not popped is still there;
+//   * other types: a pop has happened when the slot's `full` is cleared. The next consumer empties a slot that it finds so;
+//   * the lock of a dead producer or consumer is taken over by those who wait.
+// A wake-up that died with its sender comes at most kLookAgainNs late (bell.hpp).
+//
+// Thread rules: constructed in an open heap by one thread before others know its address; then every call is thread-safe. Destroyed by
+// one thread that nobody competes with. No system call while nobody waits and no lock is contended.
+//
+// Two locks, since producers and consumers meet only in the two positions: push_lock_ serialises producers, pop_lock_
+// consumers. Positions count from 0 and never wrap; position p lies in slot p % Capacity. head_ <= tail_ <= head_ + Capacity.
+// Orderings:
+//   [T] tail_: release store (push), acquire load (pop): the element is seen whole.
+//   [H] head_: release store (pop), acquire load (push): the copy out of a slot comes before its reuse.
+// Each is stored under its side's lock, so its own side may read it relaxed. known_head_ and known_tail_ are last seen values
+// of the other side's position, kept under the lock so that its cache line is not asked for every time; old values are safe
+// because positions only grow. `full` belongs to the side that may touch the slot: it is ordered by [T] and [H].
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "baton/memory/platform.hpp"
+#include "baton/shared/bell.hpp"
+#include "baton/shared/deadline.hpp"
+#include "baton/shared/process_lock.hpp"
+#include "baton/shared/shareable.hpp"
+
+namespace baton::shared {
+
+namespace detail {
+
+template <class T>
+constexpr bool check_element() {
+  static_assert(check_shareable<T>());
+  static_assert(std::is_trivially_copyable_v<T> || (is_recoverable<T>::value && std::is_move_assignable_v<T>),
+                "elements are copied as bytes, or are assigned and declared recoverable (shareable.hpp), so that a "
+                "process killed in the "
+                "middle leaves each entirely in or out");
+  static_assert(std::is_default_constructible_v<T>, "an element is taken into an object of the reader");
+  return true;
+}
+
+}  // namespace detail
+
+template <class T, std::size_t Capacity>
+class queue {
+  static_assert(detail::check_element<T>());
+  static_assert(Capacity > 0);
+  static constexpr bool kPlain = std::is_trivially_copyable_v<T>;
+
+ public:
+  queue() = default;
+  queue(const queue&) = delete;
+  queue& operator=(const queue&) = delete;
+
+  static constexpr std::size_t capacity() noexcept { return Capacity; }
+  /// Exact only while nobody pushes or pops.
+  std::size_t size() const noexcept {
+    const std::uint64_t head = head_.load(std::memory_order_acquire);  // [H], before tail_, so that head <= tail
+    const std::uint64_t count = tail_.load(std::memory_order_acquire) - head;
+    return static_cast<std::size_t>(count < Capacity ? count : Capacity);
+  }
+  bool empty() const noexcept { return size() == 0; }
+  bool full() const noexcept { return size() == Capacity; }
+
+  // Pushing and popping throws baton::Exception only for smart pointers to another heap.
+
+  /// False: full.
+  bool try_push(const T& element) { return try_push_from(element); }
+  /// A refused element is as it was.
+  bool try_push(T&& element) { return try_push_from(std::move(element)); }
+  void push(const T& element) { push_ns(element, detail::kForever); }
+  void push(T&& element) { push_ns(std::move(element), detail::kForever); }
+  template <class Rep, class Period>
+  bool push_for(const T& element, const std::chrono::duration<Rep, Period>& duration) {
+    return push_ns(element, detail::deadline_after(duration));
+  }
+  template <class Rep, class Period>
+  bool push_for(T&& element, const std::chrono::duration<Rep, Period>& duration) {
+    return push_ns(std::move(element), detail::deadline_after(duration));
+  }
+  template <class Clock, class Duration>
+  bool push_until(const T& element, const std::chrono::time_point<Clock, Duration>& point) {
+    do {
+      if (push_ns(element, detail::deadline_at(point))) return true;
+    } while (Clock::now() < point);
+    return false;
+  }
+
+  /// False: empty, and *element is as it was.
+  bool try_pop(T* element) {
+    {
+      Hold hold(pop_lock_);
+      std::uint64_t head = head_.load(std::memory_order_relaxed);  // stored under this lock
+      for (;; ++head) {
+        if (head == known_tail_) {
+          known_tail_ = tail_.load(std::memory_order_acquire);  // [T]
+          if (head == known_tail_) return false;
+        }
+        Slot& slot = slots_[head % Capacity];
+        if constexpr (kPlain) {
+          std::memcpy(static_cast<void*>(element), slot.bytes, sizeof(T));
+          BATON_CRASH_POINT("shared.queue.pop.copied");
+          break;
+        } else {
+          if (slot.full.load(std::memory_order_relaxed) != 0) {
+            slot.full.store(0, std::memory_order_release);  // the pop
+            BATON_CRASH_POINT("shared.queue.pop.taken");
+            *element = std::move(slot.element());
+            BATON_CRASH_POINT("shared.queue.pop.emptied");
+            break;
+          }
+          slot.element() = T();                              // a dead consumer had popped it
+          head_.store(head + 1, std::memory_order_release);  // [H]
+        }
+      }
+      head_.store(head + 1, std::memory_order_release);  // [H] the pop of plain data
+      BATON_CRASH_POINT("shared.queue.pop.done");
+    }
+    BATON_CRASH_POINT("shared.queue.pop.unlocked");
+    not_full_.ring(1);
+    return true;
+  }
+  std::optional<T> try_pop() { return popped(0); }
+  T pop() { return *popped(detail::kForever); }
+  template <class Rep, class Period>
+  std::optional<T> pop_for(const std::chrono::duration<Rep, Period>& duration) {
+    return popped(detail::deadline_after(duration));
+  }
+  template <class Clock, class Duration>
+  std::optional<T> pop_until(const std::chrono::time_point<Clock, Duration>& point) {
+    std::optional<T> element;
+    do {
+      element = popped(detail::deadline_at(point));
+    } while (!element && Clock::now() < point);
+    return element;
+  }
+
+  /// Until there is something to pop (which another consumer may take) or the time is over.
+  template <class Rep, class Period>
+  bool wait_not_empty_for(const std::chrono::duration<Rep, Period>& duration) noexcept {
+    return not_empty_.wait([this] { return !empty(); }, detail::deadline_after(duration));
+  }
+
+ private:
+  /// A side's lock. What a dead owner left needs no repair.
+  class Hold {
+   public:
+    explicit Hold(detail::ProcessLock& lock) noexcept : lock_(lock) {
+      if (lock.lock() == detail::Locked::kOwnerDied) lock.make_consistent();
+      BATON_CRASH_POINT("shared.queue.locked");
+    }
+    ~Hold() { lock_.unlock(); }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    detail::ProcessLock& lock_;
+  };
+
+  template <class E>
+  bool try_push_from(E&& element) {
+    {
+      Hold hold(push_lock_);
+      const std::uint64_t tail = tail_.load(std::memory_order_relaxed);  // stored under this lock
+      if (tail - known_head_ == Capacity) {
+        known_head_ = head_.load(std::memory_order_acquire);  // [H]
+        if (tail - known_head_ == Capacity) return false;
+      }
+      Slot& slot = slots_[tail % Capacity];
+      if constexpr (kPlain) {
+        std::memcpy(slot.bytes, &element, sizeof(T));
+      } else {
+        slot.element() = std::forward<E>(element);
+        slot.full.store(1, std::memory_order_relaxed);  // seen with tail_
+      }
+      BATON_CRASH_POINT("shared.queue.push.written");
+      tail_.store(tail + 1, std::memory_order_release);  // [T] the push
+      BATON_CRASH_POINT("shared.queue.push.done");
+    }
+    BATON_CRASH_POINT("shared.queue.push.unlocked");
+    not_empty_.ring(1);
+    return true;
+  }
+  template <class E>
+  bool push_ns(E&& element, std::int64_t deadline_ns) {
+    // Forwarded more than once: a refused element is as it was.
+    return try_push_from(std::forward<E>(element)) ||
+           not_full_.wait([&] { return !full() && try_push_from(std::forward<E>(element)); }, deadline_ns);
+  }
+  bool pop_ns(T* element, std::int64_t deadline_ns) {
+    return try_pop(element) || not_empty_.wait([&] { return !empty() && try_pop(element); }, deadline_ns);
+  }
+  std::optional<T> popped(std::int64_t deadline_ns) {
+    std::optional<T> element(std::in_place);
+    if (deadline_ns == 0 ? !try_pop(&*element) : !pop_ns(&*element, deadline_ns)) element.reset();
+    return element;
+  }
+
+  struct PlainSlot {
+    alignas(T) unsigned char bytes[sizeof(T)];
+  };
+  struct AssignedSlot {
+    std::atomic<std::uint32_t> full{0};
+    T value{};
+    T& element() noexcept { return value; }
+  };
+  using Slot = std::conditional_t<kPlain, PlainSlot, AssignedSlot>;
+  // Producers' line, consumers' line, what both touch.
+  alignas(memory::kCacheLineBytes) detail::ProcessLock push_lock_;
+  std::uint64_t known_head_ = 0;
+  alignas(memory::kCacheLineBytes) detail::ProcessLock pop_lock_;
+  std::uint64_t known_tail_ = 0;
+  alignas(memory::kCacheLineBytes) std::atomic<std::uint64_t> tail_{0};
+  alignas(memory::kCacheLineBytes) std::atomic<std::uint64_t> head_{0};
+  alignas(memory::kCacheLineBytes) Bell not_empty_;
+  alignas(memory::kCacheLineBytes) Bell not_full_;
+  alignas(memory::kCacheLineBytes) Slot slots_[Capacity];
+};
+
+template <class T, std::size_t Capacity>
+struct declared_shareable<queue<T, Capacity>> : recoverable {};
+
+}  // namespace baton::shared

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which types may lie in memory that several processes map at different addresses, and why others may not. A pointer member
+// cannot be seen by the compiler here; what can be seen is refused. Thread rules: none (compile time).
+#pragma once
+
+#include <type_traits>
+
+namespace baton::shared {
+
+/// Specialise as std::true_type for a type with a destructor that is known to work in shared memory: what it owns lies in the heap,
+/// too (smart pointers of this library, containers with its allocator). Derive from recoverable instead if the destructor may
+/// also run on an object that is all zero bytes, constructed in part or destroyed in part, as those of structs of our smart
+/// pointers and plain data do: then nothing is lost when a process dies in the constructor or destructor.
+template <class T>
+struct declared_shareable : std::false_type {};
+/// See declared_shareable.
+struct recoverable : std::true_type {
+  static constexpr bool kRecoverable = true;
+};
+
+namespace detail {
+
+template <class T, class = void>
+struct is_recoverable : std::is_trivially_destructible<T> {};
+template <class T>
+struct is_recoverable<T, std::enable_if_t<declared_shareable<T>::kRecoverable>> : std::true_type {};
+
+template <class T>
+constexpr bool check_shareable() {
+  using E = std::remove_all_extents_t<T>;
+  static_assert(!std::is_reference_v<E>, "a reference is an address, and addresses differ between processes");
+  static_assert(
+      !std::is_pointer_v<E> && !std::is_member_pointer_v<E> && !std::is_null_pointer_v<E>,
+      "a pointer is an address, and addresses differ between processes: use baton::memory::OffsetPtr or an index");
+  static_assert(!std::is_function_v<E>, "a function lies at another address in another process");
+  static_assert(!std::is_polymorphic_v<E>,
+                "a type with virtual functions holds a pointer to a table that lies elsewhere in another process");
+  static_assert(std::is_trivially_destructible_v<E> || declared_shareable<E>::value,
+                "a destructor says that the type owns something, usually private memory; if it works in shared memory, "
+                "specialise baton::shared::declared_shareable for it");
+  return true;
+}
+
+/// For objects that are moved as bytes, so that a process killed in the middle leaves each of them entirely in or out.
+template <class T>
+constexpr bool check_copied_as_bytes() {
+  static_assert(std::is_trivially_copyable_v<T>,
+                "elements are copied as bytes, so that a process killed in the middle leaves each entirely in or out");
+  static_assert(std::is_default_constructible_v<T>, "a copy is made in an object of the reader");
+  return true;
+}
+
+}  // namespace detail
+
+}  // namespace baton::shared

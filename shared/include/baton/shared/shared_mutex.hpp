@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// shared_mutex in a shared heap. Whoever can write the heap is trusted. A reader or writer that dies blocks nobody; after a writer's death every lock() and lock_shared() says previous_owner_died until consistent().
+//
+// Semantics of std::shared_mutex ([thread.sharedmutex.class]), with room for Slots readers at a time; more wait, as the
+// standard has it beyond its limit. Works with std::unique_lock and std::shared_lock. Writers do not starve.
+// Thread rules: as mutex. A thread owns it once, in one way.
+//
+// A table of robust locks: a reader owns one slot, a writer writer_ and all slots. So what the dead had is found by those who wait,
+// a reader's lock touches no word of other readers, and a writer pays for all slots.
+// Invariants: (1) writing_ and died_ are written by one who owns every slot, and read by one who owns any; (2) writing_ is true
+// exactly while a writer may change what is protected: who finds it true on entering knows that a writer died; (3) holder of a
+// slot is the tag of the thread that reads there; a tag is used by one thread ever.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "baton/memory/platform.hpp"
+#include "baton/os/crash_point.hpp"
+#include "baton/shared/mutex.hpp"
+
+namespace baton::shared {
+
+namespace detail {
+
+/// The calling thread's number among those of this process that asked.
+inline std::uint32_t thread_number() noexcept {
+  static std::atomic<std::uint32_t> last{0};
+  thread_local const std::uint32_t number = last.fetch_add(1, std::memory_order_relaxed) + 1;
+  return number;
+}
+
+}  // namespace detail
+
+template <std::size_t Slots>
+class basic_shared_mutex {
+  static_assert(Slots > 0);
+  using Locked = detail::Locked;
+
+ public:
+  basic_shared_mutex() = default;
+  basic_shared_mutex(const basic_shared_mutex&) = delete;
+  basic_shared_mutex& operator=(const basic_shared_mutex&) = delete;
+
+  ownership lock() {
+    own(writer_.lock(), writer_);
+    for (Slot& slot : slots_) {
+      own(slot.lock.lock(), slot.lock);  // waits for the reader there; no new one can come behind us
+      BATON_CRASH_POINT("shared.shared_mutex.slot_taken");
+    }
+    return enter();
+  }
+  bool try_lock() noexcept {
+    if (!try_own(writer_)) return false;
+    for (std::size_t i = 0; i < Slots; ++i) {
+      if (try_own(slots_[i].lock)) continue;
+      while (i > 0) slots_[--i].lock.unlock();
+      writer_.unlock();
+      return false;
+    }
+    enter();
+    return true;
+  }
+  void unlock() noexcept {
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // the owner's changes before the mark, for the compiler
+    writing_.store(false, std::memory_order_relaxed);     // carried to the next by the locks
+    BATON_CRASH_POINT("shared.shared_mutex.unlocking");
+    for (Slot& slot : slots_) slot.lock.unlock();
+    writer_.unlock();
+  }
+
+  ownership lock_shared() {
+    if (!try_lock_shared()) {
+      Slot& slot = slots_[home()];
+      own(slot.lock.lock(), slot.lock);
+      slot.holder.store(tag(), std::memory_order_relaxed);  // only its own thread looks for it
+    }
+    return owner_died() ? ownership::previous_owner_died : ownership::acquired;
+  }
+  bool try_lock_shared() noexcept {
+    const std::size_t first = home();
+    for (std::size_t i = 0; i < Slots; ++i) {
+      Slot& slot = slots_[(first + i) % Slots];
+      if (!try_own(slot.lock)) continue;
+      slot.holder.store(tag(), std::memory_order_relaxed);  // only its own thread looks for it
+      BATON_CRASH_POINT("shared.shared_mutex.reading");
+      return true;
+    }
+    return false;
+  }
+  void unlock_shared() noexcept {
+    const std::uint64_t mine = tag();
+    const std::size_t first = home();
+    for (std::size_t i = 0; i < Slots; ++i) {
+      Slot& slot = slots_[(first + i) % Slots];
+      if (slot.holder.load(std::memory_order_relaxed) != mine) continue;  // nobody else stores our tag
+      slot.holder.store(0, std::memory_order_relaxed);
+      slot.lock.unlock();
+      return;
+    }
+  }
+
+  /// For any owner: a writer died and nobody called consistent() since.
+  bool owner_died() const noexcept {
+    return died_.load(std::memory_order_relaxed) || (writing_.load(std::memory_order_relaxed) && !mine());
+  }
+  /// For the exclusive owner: what is protected is whole again.
+  void consistent() noexcept { died_.store(false, std::memory_order_relaxed); }
+
+ private:
+  struct alignas(memory::kCacheLineBytes) Slot {
+    detail::ProcessLock lock;
+    std::atomic<std::uint64_t> holder{0};
+  };
+
+  /// A number that no other thread that ever had the heap open has.
+  std::uint64_t tag() const noexcept { return std::uint64_t{writer_.me()} << 32 | detail::thread_number(); }
+  std::size_t home() const noexcept {
+    return static_cast<std::size_t>((writer_.me() * 7U + detail::thread_number()) % Slots);
+  }
+  static void own(Locked locked, detail::ProcessLock& lock) {
+    if (locked == Locked::kNo) throw std::system_error(std::make_error_code(std::errc::invalid_argument));
+    if (locked == Locked::kOwnerDied) lock.make_consistent();  // writing_ tells whether it matters
+  }
+  static bool try_own(detail::ProcessLock& lock) noexcept {
+    const Locked locked = lock.try_lock();
+    if (locked == Locked::kOwnerDied) lock.make_consistent();
+    return locked != Locked::kNo;
+  }
+  /// With everything owned.
+  ownership enter() noexcept {
+    const bool left = writing_.load(std::memory_order_relaxed);
+    if (left) died_.store(true, std::memory_order_relaxed);
+    std::atomic_signal_fence(
+        std::memory_order_seq_cst);  // died_ before the dead one's tag goes, the tag before the mark
+    writer_tag_.store(tag(), std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    writing_.store(true, std::memory_order_relaxed);
+    std::atomic_signal_fence(
+        std::memory_order_seq_cst);  // the mark before the owner's changes, for the compiler; a kill
+                                     // is precise, and the next owner is ordered by the locks
+    BATON_CRASH_POINT("shared.shared_mutex.writing");
+    return died_.load(std::memory_order_relaxed) ? ownership::previous_owner_died : ownership::acquired;
+  }
+  bool mine() const noexcept { return writer_tag_.load(std::memory_order_relaxed) == tag(); }
+
+  detail::ProcessLock writer_;
+  std::atomic<bool> writing_{false};
+  std::atomic<bool> died_{false};
+  std::atomic<std::uint64_t> writer_tag_{0};  // whose writing_ is, so that the writer may ask owner_died()
+  Slot slots_[Slots];
+};
+
+/// 16 readers at a time, about 1 KiB.
+using shared_mutex = basic_shared_mutex<16>;
+
+}  // namespace baton::shared

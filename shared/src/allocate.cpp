@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where memory of a heap comes from and goes to; the words are described in heap_state.hpp.
+#include <algorithm>
+#include <cstring>
+
+#include "baton/os/crash_point.hpp"
+#include "baton/os/sparse_memory.hpp"
+#include "heap_state.hpp"
+
+namespace baton::shared::detail {
+namespace {
+
+constexpr std::uint32_t kFull = 1U << 28;  // of a small span: no free object was seen, and none was freed since
+
+std::size_t class_of(std::size_t bytes) noexcept {
+  std::size_t c = 0;
+  while (c < kClasses.size() && kClasses[c] < bytes) ++c;
+  return c;
+}
+std::size_t size_class_of(std::uint32_t word) noexcept { return word & 0xff; }
+
+Error full(std::size_t bytes, std::size_t limit) {
+  return {Errc::limit_reached, "the shared heap of " + std::to_string(limit) + " bytes has no room for " +
+                                   std::to_string(bytes) + " more; free objects, or make it with a higher limit_bytes"};
+}
+
+}  // namespace
+
+void HeapState::lock_spans() noexcept {
+  // A run that a dead owner had half done is named by him and freed by recover_slot().
+  if (header().span_lock.lock() == Locked::kOwnerDied) header().span_lock.make_consistent();
+}
+
+Result<void> HeapState::back(std::uint32_t end) {
+  HeapHeader& h = header();
+  const std::uint32_t from = h.backed.load(std::memory_order_relaxed);  // under span_lock
+  if (end <= from) return {};
+  const std::size_t offset = std::size_t{from} * kSpanBytes;
+  Result<void> backed = os::back_sparse(share_.get(), offset, (end - from) * kSpanBytes, base_ + offset);
+  if (backed) h.backed.store(end, std::memory_order_relaxed);
+  return backed;
+}
+
+// The first free run of `count` spans, pending, backed, under span_lock.
+Result<std::uint32_t> HeapState::take_run(std::uint32_t count) {
+  HeapHeader& h = header();
+  std::atomic<std::uint32_t>* const words = h.words();
+  std::uint32_t found = 0;
+  for (std::uint32_t at = h.first_span; at < h.spans; ++at) {
+    if (kind_of(words[at].load(std::memory_order_acquire)) !=
+        SpanKind::kFree) {  // [W] pairs with the releases in this file
+      found = 0;
+    } else if (++found == count) {
+      const std::uint32_t first = at + 1 - count;
+      if (Result<void> backed = back(at + 1); !backed) return backed.error();
+      words[first].store(span_word(SpanKind::kPending, me()), std::memory_order_release);  // [W]
+      BATON_CRASH_POINT("shared.heap.run_begun");
+      for (std::uint32_t i = first + 1; i <= at; ++i)
+        words[i].store(span_word(SpanKind::kRest, first), std::memory_order_release);
+      BATON_CRASH_POINT("shared.heap.run_taken");
+      return first;
+    }
+  }
+  return full(std::size_t{count} * kSpanBytes, h.limit);
+}
+
+// Under span_lock. The first word is kPending already.
+void HeapState::free_run(std::uint32_t first, ProcessWord) noexcept {
+  HeapHeader& h = header();
+  std::uint32_t end = first + 1;
+  while (end < h.spans && h.words()[end].load(std::memory_order_acquire) == span_word(SpanKind::kRest, first)) ++end;
+  // From behind, so that what is left of the run after a death is still found from its first span.
+  while (--end > first) h.words()[end].store(span_word(SpanKind::kFree, 0), std::memory_order_release);  // [W]
+  BATON_CRASH_POINT("shared.heap.run_half_freed");
+  h.words()[first].store(span_word(SpanKind::kFree, 0), std::memory_order_release);
+}
+
+void* HeapState::claim(std::uint32_t span, std::size_t size_class, std::uint32_t from) noexcept {
+  std::atomic<std::uint32_t>* const words = slot_words(span);
+  const std::uint32_t count = objects_of(size_class);
+  for (std::uint32_t i = from; i < count; ++i) {
+    std::uint32_t seen = words[i].load(std::memory_order_relaxed);  // a hint; the exchange decides
+    // acquire: pairs with the release in release(): who had it before is done with it.
+    if (seen == 0 && words[i].compare_exchange_strong(seen, kSlotPending | me(), std::memory_order_acquire,
+                                                      std::memory_order_relaxed)) {
+      BATON_CRASH_POINT("shared.heap.claimed");
+      return base_ + std::size_t{span} * kSpanBytes + first_object(size_class) + std::size_t{i} * kClasses[size_class];
+    }
+  }
+  return nullptr;
+}
+
+// A span of the class with a free object, or a new one.
+Result<std::uint32_t> HeapState::small_span(std::size_t size_class) {
+  HeapHeader& h = header();
+  lock_spans();
+  Result<std::uint32_t> run = take_run(1);
+  if (run) {
+    std::memset(static_cast<void*>(slot_words(*run)), 0, first_object(size_class));
+    h.words()[*run].store(span_word(SpanKind::kSmall, static_cast<std::uint32_t>(size_class)),
+                          std::memory_order_release);  // [W]
+  }
+  h.span_lock.unlock();
+  return run;
+}
+
+Result<void*> HeapState::allocate(std::size_t bytes, std::size_t alignment) {
+  if (forked()) return Error{Errc::forked, "a shared heap of the parent; open it anew in the child"};
+  HeapHeader& h = header();
+  if (alignment > kSpanBytes || bytes > h.limit) return full(bytes, h.limit);
+  const std::size_t size_class = alignment > 64 ? kClasses.size() : class_of(bytes);
+  if (size_class == kClasses.size()) {
+    const auto count = static_cast<std::uint32_t>((bytes + kSpanBytes - 1) / kSpanBytes);
+    for (int attempt = 0;; ++attempt) {
+      lock_spans();
+      Result<std::uint32_t> run = take_run(std::max(count, 1U));
+      h.span_lock.unlock();
+      if (run) return static_cast<void*>(base_ + std::size_t{*run} * kSpanBytes);
+      if (attempt > 0 || collect() == 0) return run.error();
+    }
+  }
+  Cursor& cursor = cursors_[size_class];
+  std::unique_lock<std::mutex> lock(cursor.mutex);
+  while (cursor.freed_count > 0) {
+    void* const memory = cursor.freed[--cursor.freed_count];
+    const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(memory) - base_);
+    const auto span = static_cast<std::uint32_t>(offset / kSpanBytes);
+    const auto index =
+        static_cast<std::uint32_t>((offset % kSpanBytes - first_object(size_class)) / kClasses[size_class]);
+    std::uint32_t free = 0;
+    if (slot_words(span)[index].compare_exchange_strong(free, kSlotPending | me(), std::memory_order_acquire,
+                                                        std::memory_order_relaxed)) {  // as in claim()
+      BATON_CRASH_POINT("shared.heap.claimed");
+      return memory;
+    }
+  }
+  const auto look = [&](std::uint32_t span, std::uint32_t from) -> void* {
+    void* const memory = claim(span, size_class, from);
+    if (memory == nullptr) return nullptr;
+    cursor.span = span;
+    const auto within = static_cast<std::size_t>(static_cast<std::byte*>(memory) - base_) % kSpanBytes;
+    cursor.next = static_cast<std::uint32_t>((within - first_object(size_class)) / kClasses[size_class]) + 1;
+    return memory;
+  };
+  if (cursor.span != 0) {
+    if (void* const memory = look(cursor.span, cursor.next)) return memory;
+  }
+  for (int attempt = 0;; ++attempt) {
+    // Spans of this class that may have room; in the last attempt, every one.
+    for (std::uint32_t span = h.first_span; span < h.spans; ++span) {
+      std::uint32_t word = h.words()[span].load(std::memory_order_acquire);  // [W]
+      if (kind_of(word) != SpanKind::kSmall || size_class_of(word) != size_class ||
+          ((word & kFull) != 0 && attempt == 0))
+        continue;
+      if (void* const memory = look(span, 0)) return memory;
+      h.words()[span].fetch_or(kFull, std::memory_order_relaxed);  // small spans stay small
+    }
+    Result<std::uint32_t> fresh = small_span(size_class);
+    if (fresh) {
+      if (void* const memory = look(*fresh, 0)) return memory;
+      continue;  // others were quicker
+    }
+    if (attempt > 1) return fresh.error();
+    lock.unlock();
+    collect();
+    lock.lock();
+  }
+}
+
+void HeapState::settle(void* memory, bool block) noexcept {
+  const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(memory) - base_);
+  const auto span = static_cast<std::uint32_t>(offset / kSpanBytes);
+  std::atomic<std::uint32_t>& word = header().words()[span];
+  const std::uint32_t seen = word.load(std::memory_order_acquire);  // [W]
+  if (kind_of(seen) == SpanKind::kSmall) {
+    const std::size_t c = size_class_of(seen);
+    const std::size_t index = (offset % kSpanBytes - first_object(c)) / kClasses[c];
+    // release: pairs with the acquire in walk(): a block's header is whole.
+    slot_words(span)[index].store(block ? kSlotBlock : kSlotRaw, std::memory_order_release);
+    return;
+  }
+  std::uint32_t end = span + 1;
+  while (end < header().spans &&
+         header().words()[end].load(std::memory_order_relaxed) == span_word(SpanKind::kRest, span))
+    ++end;
+  word.store(span_word(block ? SpanKind::kLargeBlock : SpanKind::kLargeRaw, end - span),
+             std::memory_order_release);  // [W]
+}
+
+void HeapState::release(void* memory) noexcept {
+  const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(memory) - base_);
+  const auto span = static_cast<std::uint32_t>(offset / kSpanBytes);
+  std::atomic<std::uint32_t>& word = header().words()[span];
+  const std::uint32_t seen = word.load(std::memory_order_acquire);  // [W]
+  if (kind_of(seen) == SpanKind::kSmall) {
+    const std::size_t c = size_class_of(seen);
+    const std::size_t index = (offset % kSpanBytes - first_object(c)) / kClasses[c];
+    slot_words(span)[index].store(0, std::memory_order_release);  // pairs with the acquire in claim()
+    if ((word.load(std::memory_order_relaxed) & kFull) != 0) word.fetch_and(~kFull, std::memory_order_relaxed);
+    Cursor& cursor = cursors_[c];
+    const std::unique_lock<std::mutex> lock(cursor.mutex, std::try_to_lock);
+    if (lock && cursor.freed_count < cursor.freed.size()) cursor.freed[cursor.freed_count++] = memory;
+    return;
+  }
+  lock_spans();
+  word.store(span_word(SpanKind::kPending, me()), std::memory_order_release);  // [W]
+  BATON_CRASH_POINT("shared.heap.run_freeing");
+  free_run(span, me());
+  header().span_lock.unlock();
+}
+
+Result<void> HeapState::reserve(std::size_t bytes, std::size_t count) {
+  if (forked()) return Error{Errc::forked, "a shared heap of the parent; open it anew in the child"};
+  std::vector<void*> taken;
+  Result<void> result;
+  for (std::size_t i = 0; i < count; ++i) {
+    Result<void*> memory = allocate(bytes, 64);
+    if (!memory) {
+      result = memory.error();
+      break;
+    }
+    taken.push_back(*memory);
+  }
+  for (auto it = taken.rbegin(); it != taken.rend(); ++it) release(*it);
+  return result;
+}
+
+void HeapState::prefault() noexcept {
+  const std::size_t bytes = header().backed.load(std::memory_order_acquire) * kSpanBytes;
+  os::populate(base_, bytes);
+  os::populate(reinterpret_cast<std::byte*>(locals_), bytes / 64 * sizeof(LocalCount));
+}
+
+void HeapState::walk(std::size_t slot, const std::function<void(const Found&)>& visit) {
+  HeapHeader& h = header();
+  const auto of_dead = [&](std::uint32_t word) {
+    const ProcessWord process = word & kProcessMask;
+    return slot_of(process) == slot && process != me();
+  };
+  for (std::uint32_t span = h.first_span; span < h.spans; ++span) {
+    const std::uint32_t word = h.words()[span].load(std::memory_order_acquire);  // [W]
+    std::byte* const first = base_ + std::size_t{span} * kSpanBytes;
+    if (kind_of(word) == SpanKind::kPending && of_dead(word)) {
+      lock_spans();
+      free_run(span, word & kProcessMask);
+      h.span_lock.unlock();
+    } else if (kind_of(word) == SpanKind::kSmall) {
+      const std::size_t c = size_class_of(word);
+      for (std::uint32_t i = 0; i < objects_of(c); ++i) {
+        std::atomic<std::uint32_t>& object = slot_words(span)[i];
+        const std::uint32_t seen = object.load(std::memory_order_acquire);  // pairs with settle()
+        if (seen == kSlotBlock) {
+          visit(
+              {reinterpret_cast<Block*>(first + first_object(c) + std::size_t{i} * kClasses[c]), &object, kSlotBlock});
+        } else if ((seen & kSlotPending) != 0 && of_dead(seen)) {
+          object.store(0, std::memory_order_release);  // as release()
+          h.words()[span].fetch_and(~kFull, std::memory_order_relaxed);
+        }
+      }
+    } else if (kind_of(word) == SpanKind::kLargeBlock) {
+      visit({reinterpret_cast<Block*>(first), &h.words()[span], word});
+    }
+  }
+}
+
+HeapStats HeapState::stats() {
+  HeapHeader& h = header();
+  HeapStats out;
+  out.limit_bytes = static_cast<std::size_t>(h.limit);
+  out.backed_bytes = h.backed.load(std::memory_order_relaxed) * kSpanBytes;
+  const auto block = [&out](const Block& b) {
+    ++out.objects;
+    if (b.state.load(std::memory_order_relaxed) == BlockState::kOrphan) ++out.orphans;
+  };
+  for (std::uint32_t span = h.first_span; span < h.spans; ++span) {
+    const std::uint32_t word = h.words()[span].load(std::memory_order_acquire);
+    const SpanKind kind = kind_of(word);
+    std::byte* const first = base_ + std::size_t{span} * kSpanBytes;
+    if (kind == SpanKind::kSmall) {
+      const std::size_t c = size_class_of(word);
+      for (std::uint32_t i = 0; i < objects_of(c); ++i) {
+        const std::uint32_t seen = slot_words(span)[i].load(std::memory_order_acquire);
+        if (seen == 0) continue;
+        ++out.allocations;
+        out.used_bytes += kClasses[c];
+        if (seen == kSlotBlock)
+          block(*reinterpret_cast<Block*>(first + first_object(c) + std::size_t{i} * kClasses[c]));
+      }
+    } else if (kind != SpanKind::kFree) {
+      out.used_bytes += kSpanBytes;
+      if (kind != SpanKind::kRest) ++out.allocations;
+      if (kind == SpanKind::kLargeBlock) block(*reinterpret_cast<Block*>(first));
+    }
+  }
+  for (std::size_t i = 0; i < kMaxProcesses; ++i) {
+    ProcessSlot& slot = h.slots[i];
+    if (slot.state.load(std::memory_order_acquire) == ProcessSlot::kInUse &&
+        lives(process_word(i, slot.epoch.load(std::memory_order_relaxed))))
+      ++out.processes;
+  }
+  return out;
+}
+
+}  // namespace baton::shared::detail

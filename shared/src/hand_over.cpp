@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hand_over.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "baton/os/clock.hpp"
+#include "baton/os/crash_point.hpp"
+#include "baton/os/file_lock.hpp"
+#include "baton/os/fork.hpp"
+#include "baton/os/futex.hpp"
+#include "baton/os/process.hpp"
+#include "baton/os/unix_socket.hpp"
+#include "baton/os/wake_socket.hpp"
+
+namespace baton::shared::detail {
+namespace {
+
+struct Hello {
+  std::uint64_t magic = kMagic;
+  std::uint32_t version = kVersion;
+  std::uint32_t reserved = 0;
+};
+
+constexpr std::int64_t kPollNs = 2'000'000;        // between tries for the file's lock
+constexpr std::int64_t kMemberNs = 1'000'000'000;  // how long a member may take to answer before the next one is asked
+constexpr std::int64_t kLeaveNs = 500'000'000;
+
+bool good_name(const std::string& name) {
+  return !name.empty() && name.size() <= 48 && name[0] != '.' && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+           c == '.';
+  });
+}
+std::string hex(const std::array<std::uint8_t, 16>& id) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string out;
+  for (std::uint8_t byte : id) (out += kDigits[byte >> 4]) += kDigits[byte & 15];
+  return out;
+}
+void pause_until(std::int64_t deadline_ns) {
+  std::atomic<std::uint32_t> never{0};
+  const os::FutexWait wait{&never, 0};
+  while (os::monotonic_ns() < deadline_ns && os::futex_waits(&wait, 1, deadline_ns) != os::WaitOutcome::kTimedOut) {
+  }
+}
+
+/// The heap's file, locked. Empty: the time is over.
+Result<os::UniqueFd> lock_file(const transport::DomainDirectory& directory, const std::string& name,
+                               std::int64_t deadline_ns) {
+  for (;;) {
+    Result<os::UniqueFd> file = os::open_file_at(directory.fd.get(), name, directory.socket_mode, directory.gid);
+    if (!file) return file;
+    while (!os::try_lock_byte(file->get(), 0)) {
+      const std::int64_t now = os::monotonic_ns();
+      if (now >= deadline_ns) {
+        return Error{Errc::timed_out, "another process is opening or closing the shared heap '" + name + "' in '" +
+                                          directory.path + "' and does not come to an end (is it stopped?)"};
+      }
+      pause_until(now + kPollNs);
+    }
+    if (os::is_file_at(directory.fd.get(), name, file->get())) return file;  // not removed while we waited
+  }
+}
+
+std::vector<std::string> sockets_of(const transport::DomainDirectory& directory, const std::string& name) {
+  std::vector<std::string> out;
+  if (Result<std::vector<std::string>> names = os::list_directory(directory.fd.get())) {
+    for (std::string& found : *names) {
+      if (found.rfind(name + "@", 0) == 0) out.push_back(std::move(found));
+    }
+  }
+  return out;
+}
+
+/// With the file locked: removes what dead processes left; true if nobody is left.
+bool sweep(const transport::DomainDirectory& directory, const std::string& name, const std::string& but) {
+  bool nobody = true;
+  for (const std::string& socket : sockets_of(directory, name)) {
+    if (socket == but) continue;
+    os::UniqueFd probe;
+    if (os::connect_at(directory.fd.get(), directory.path, socket, probe) == os::IoStatus::kRefused) {
+      (void)os::remove_name(directory.fd.get(), socket);
+    } else {
+      nobody = false;
+    }
+  }
+  return nobody;
+}
+
+/// Other heaps of the domain whose last process was killed.
+void sweep_others(const transport::DomainDirectory& directory, const std::string& mine) {
+  Result<std::vector<std::string>> names = os::list_directory(directory.fd.get());
+  if (!names) return;
+  for (const std::string& name : *names) {
+    if (name.rfind("heap-", 0) != 0 || name.find('@') != std::string::npos || name == mine) continue;
+    Result<os::UniqueFd> file = lock_file(directory, name, 0);
+    if (file && sweep(directory, name, "")) (void)os::remove_name(directory.fd.get(), name);
+  }
+}
+
+enum class Asked : std::uint8_t { kGiven, kSilent, kGone };
+
+// Not inlined: gcc 12 then takes the packet's vector for `descriptor` and warns.
+__attribute__((noinline)) Asked ask(int socket, os::UniqueFd* descriptor, std::int64_t deadline_ns) {
+  if (!os::wait_readable(socket, deadline_ns)) return Asked::kSilent;
+  Hello hello{0, 0, 0};
+  os::ReceivedPacket packet;
+  const os::IoStatus status = os::receive_packet(socket, &hello, sizeof hello, 1, packet);
+  if (status != os::IoStatus::kDone || packet.size_bytes != sizeof hello || packet.fds.size() != 1 ||
+      hello.magic != kMagic)
+    return Asked::kGone;
+  *descriptor = std::move(packet.fds[0]);
+  return Asked::kGiven;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<HeapState>> open_named(const HeapOptions& options) {
+  if (!good_name(options.name)) {
+    return Error{Errc::invalid_argument,
+                 "'" + options.name + "' is no name for a shared heap: 1 to 48 letters, digits, '-', '_', '.'"};
+  }
+  const std::int64_t deadline = os::monotonic_ns() + std::chrono::nanoseconds(options.timeout).count();
+  transport::DirectoryOptions where;
+  where.runtime_directory = options.runtime_directory;
+  Result<int> domain = transport::resolve_domain(options.domain, where);
+  if (!domain) return domain.error();
+  Result<transport::DomainDirectory> directory = transport::open_domain_directory(*domain, where);
+  if (!directory) return directory.error();
+  Membership::Parts parts;
+  parts.directory = std::move(*directory);
+  parts.name = "heap-" + options.name;
+  Result<std::array<std::uint8_t, 16>> id = os::random_id();
+  if (!id) return id.error();
+  parts.socket_name = parts.name + "@" + hex(*id);
+  sweep_others(parts.directory, parts.name);
+
+  Result<os::UniqueFd> lock = lock_file(parts.directory, parts.name, deadline);
+  if (!lock) return lock.error();
+  BATON_CRASH_POINT("shared.name.locked");
+  os::UniqueFd descriptor;
+  bool silent = false;
+  for (const std::string& socket : sockets_of(parts.directory, parts.name)) {
+    os::UniqueFd link;
+    const os::IoStatus status = os::connect_at(parts.directory.fd.get(), parts.directory.path, socket, link);
+    if (status == os::IoStatus::kRefused) (void)os::remove_name(parts.directory.fd.get(), socket);
+    if (status == os::IoStatus::kWouldBlock) silent = true;
+    if (status != os::IoStatus::kDone) continue;
+    if (!descriptor) {
+      const Asked asked = ask(link.get(), &descriptor, std::min(deadline, os::monotonic_ns() + kMemberNs));
+      if (asked == Asked::kGone) continue;  // it died, or left, just now
+      if (asked == Asked::kSilent) silent = true;
+    }
+    parts.links.push_back(std::move(link));
+  }
+  if (!descriptor && silent) {
+    return Error{Errc::timed_out,
+                 "nobody who has the shared heap '" + options.name + "' open answers (stopped?); try again"};
+  }
+  Result<std::shared_ptr<HeapState>> state =
+      descriptor ? HeapState::attach(descriptor, options) : HeapState::create(options);
+  if (!state) return state.error();
+  BATON_CRASH_POINT("shared.name.opened");
+  if (os::listen_at(parts.directory.fd.get(), parts.directory.path, parts.socket_name, parts.directory.socket_mode,
+                    parts.directory.gid, parts.listener) != os::IoStatus::kDone) {
+    return os::system_error("listen in '" + parts.directory.path + "'", errno);
+  }
+  BATON_CRASH_POINT("shared.name.listening");
+  Result<std::unique_ptr<Membership>> membership = Membership::start(std::move(parts), **state);
+  if (!membership) return membership.error();
+  (*state)->set_membership(std::move(*membership));
+  (*state)->collect();  // what died before we came
+  return state;
+}
+
+Result<std::unique_ptr<Membership>> Membership::start(Parts parts, HeapState& state) {
+  Result<os::Poller> poller = os::Poller::create();
+  if (!poller) return poller.error();
+  std::unique_ptr<Membership> out(new Membership(std::move(parts), state, std::move(*poller)));
+  out->generation_ = os::fork_generation();
+  out->poller_.add(out->parts_.listener.get(), 0);
+  for (std::size_t i = 0; i < out->parts_.links.size(); ++i) out->poller_.add(out->parts_.links[i].get(), i + 1);
+  Result<pthread_t> thread = os::start_thread("baton-heap", 256 * 1024, [m = out.get()] { m->run(); });
+  if (!thread) return thread.error();
+  out->thread_ = *thread;
+  out->running_ = true;
+  return out;
+}
+
+// Tokens: 0 the listener, i + 1 links[i]. A link that ended leaves an empty place, which the next one takes.
+void Membership::run() {
+  std::vector<os::Poller::Event> events;
+  while (!ended_.load(std::memory_order_acquire)) {  // pairs with the release in ~Membership
+    if (!poller_.wait(std::nullopt, events)) return;
+    bool hung_up = false;
+    for (const os::Poller::Event& event : events) {
+      if (event.token != 0) {
+        os::UniqueFd& link = parts_.links[event.token - 1];
+        Hello hello;
+        os::ReceivedPacket packet;
+        const os::IoStatus status = os::receive_packet(link.get(), &hello, sizeof hello, 1, packet);
+        if (status == os::IoStatus::kWouldBlock || (status == os::IoStatus::kDone && packet.size_bytes != 0))
+          continue;  // a hello
+        poller_.remove(link.get());
+        link.reset();
+        hung_up = true;
+        continue;
+      }
+      os::UniqueFd link;
+      if (os::accept_one(parts_.listener.get(), link) != os::IoStatus::kDone) continue;
+      const Hello hello;
+      const int fd = state_.descriptor().get();
+      if (os::send_packet(link.get(), &hello, sizeof hello, nullptr, 0, &fd, 1) != os::IoStatus::kDone) continue;
+      auto place = std::find_if(parts_.links.begin(), parts_.links.end(), [](const os::UniqueFd& l) { return !l; });
+      if (place == parts_.links.end()) place = parts_.links.emplace(parts_.links.end());
+      *place = std::move(link);
+      poller_.add(place->get(), static_cast<std::uint64_t>(place - parts_.links.begin()) + 1);
+    }
+    if (hung_up) state_.collect();
+  }
+}
+
+Membership::~Membership() {
+  if (generation_ != os::fork_generation()) return;
+  if (running_) {
+    ended_.store(true, std::memory_order_release);  // pairs with the acquire in run()
+    poller_.wake();
+    ::pthread_join(thread_, nullptr);
+  }
+  // A lock that somebody does not give up leaves the file to him or to the next one.
+  Result<os::UniqueFd> lock = lock_file(parts_.directory, parts_.name, os::monotonic_ns() + kLeaveNs);
+  (void)os::remove_name(parts_.directory.fd.get(), parts_.socket_name);
+  BATON_CRASH_POINT("shared.name.leaving");
+  if (lock && sweep(parts_.directory, parts_.name, parts_.socket_name))
+    (void)os::remove_name(parts_.directory.fd.get(), parts_.name);
+}
+
+void Membership::after_fork_in_child() noexcept {
+  parts_.listener.reset();
+  for (os::UniqueFd& link : parts_.links) link.reset();
+  parts_.directory.fd.reset();
+  parts_.directory.runtime.reset();
+  poller_.close_after_fork();
+}
+
+}  // namespace baton::shared::detail

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// A heap's memory, word by word, and what one process keeps beside it.
+//
+// The memfd: HeapHeader, the span words, then spans of 64 KiB.
+// A span word, bits 29..31 kind, 0..28 payload:
+//   kFree; kPending (ProcessWord): a process makes or unmakes it; kSmall (size class): objects of one size; kLargeRaw, kLargeBlock (spans in
+//   the run): first span of a large allocation; kRest (index of the first span)
+// Changes of span words are made under HeapHeader::span_lock. A run is made and unmade with its first word kPending, so what a dead process left is
+// found by its name: the words kRest behind it, then itself, become kFree.
+// A small span begins with one word per object: 0 free; kSlotPending | ProcessWord: allocated, but not yet anybody's or being
+// made; kSlotRaw, kSlotBlock: living. Claimed by CAS from 0, freed by a store of 0. So each allocation of a dead process that nobody else knows is
+// found by its name; there is no free list that could be left broken.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "baton/memory/window.hpp"
+#include "baton/os/fork_listener.hpp"
+#include "baton/shared/block.hpp"
+#include "baton/shared/heap.hpp"
+#include "baton/shared/process_lock.hpp"
+
+namespace baton::shared::detail {
+
+inline constexpr std::uint64_t kMagic = 0x31'50'41'45'48'54'4f'4c;  // "LOTHEAP1"
+inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::size_t kSpanBytes = 65536;
+inline constexpr std::size_t kRoots = 256;
+inline constexpr std::size_t kRootNameBytes = 48;
+
+enum class SpanKind : std::uint32_t { kFree, kPending, kSmall, kLargeRaw, kLargeBlock, kRest };
+inline constexpr std::uint32_t kPayload = 0x1fff'ffff;
+inline constexpr std::uint32_t span_word(SpanKind kind, std::uint32_t payload) noexcept {
+  return static_cast<std::uint32_t>(kind) << 29 | payload;
+}
+inline constexpr SpanKind kind_of(std::uint32_t word) noexcept { return static_cast<SpanKind>(word >> 29); }
+
+inline constexpr std::uint32_t kSlotPending = 1U << 31;
+inline constexpr std::uint32_t kSlotRaw = 1;
+inline constexpr std::uint32_t kSlotBlock = 2;
+
+/// Object sizes; above the last one, whole spans.
+inline constexpr std::array<std::uint32_t, 15> kClasses = {64,   128,  192,  256,  384,  512,  768,  1024,
+                                                           1536, 2048, 3072, 4096, 6144, 8192, 16256};
+inline constexpr std::uint32_t objects_of(std::size_t size_class) noexcept {
+  const std::uint32_t size = kClasses[size_class];
+  std::uint32_t count = static_cast<std::uint32_t>(kSpanBytes) / (size + 4);
+  while ((count * 4 + 63) / 64 * 64 + count * size > kSpanBytes) --count;
+  return count;
+}
+inline constexpr std::uint32_t first_object(std::size_t size_class) noexcept {
+  return (objects_of(size_class) * 4 + 63) / 64 * 64;
+}
+
+struct alignas(64) ProcessSlot {
+  enum State : std::uint32_t { kNobody, kInUse };
+  std::atomic<std::uint32_t> state;
+  std::atomic<std::uint32_t> epoch;
+  std::atomic<std::uint64_t> pid_namespace;
+  std::atomic<std::int32_t> pid;
+};
+
+/// A name that processes find an object by.
+struct Root {
+  char name[kRootNameBytes];  // empty: free
+  std::uint64_t type;
+  PointerWords object;
+};
+
+struct HeapHeader {
+  explicit HeapHeader(std::byte* base) : span_lock(base), root_lock(base) {}
+  std::uint64_t magic = 0;  // stored last
+  std::uint32_t version = kVersion;
+  std::uint32_t layout_bytes = sizeof(HeapHeader);  // two builds that differ here cannot share
+  std::uint64_t limit = 0;
+  std::uint32_t spans = 0;
+  std::uint32_t first_span = 0;            // those before hold the header and the words
+  std::atomic<std::uint32_t> backed{0};    // spans [first_span, backed) have memory; under span_lock
+  std::atomic<std::uint32_t> orphans{0};   // a hint: there may be some
+  std::atomic<std::uint32_t> confined{0};  // a lock with priority inheritance was made: one PID namespace from then on
+  ProcessLock span_lock;
+  ProcessLock root_lock;
+  ProcessSlot slots[kMaxProcesses] = {};
+  Root roots[kRoots] = {};
+  std::atomic<std::uint32_t>* words() noexcept { return reinterpret_cast<std::atomic<std::uint32_t>*>(this + 1); }
+};
+
+/// Reaches into a Heap.
+struct HeapAccess {
+  static HeapState& state(Heap& heap) noexcept;
+};
+
+class Membership;  // hand_over.cpp: the name in the domain
+
+class HeapState final : public std::enable_shared_from_this<HeapState>, os::ForkListener {
+ public:
+  static Result<std::shared_ptr<HeapState>> create(const HeapOptions& options);
+  static Result<std::shared_ptr<HeapState>> attach(const os::UniqueFd& descriptor, const HeapOptions& options);
+  ~HeapState();
+
+  std::byte* base() const noexcept { return base_; }
+  HeapHeader& header() const noexcept { return *reinterpret_cast<HeapHeader*>(base_); }
+  const os::UniqueFd& descriptor() const noexcept { return share_; }
+  bool forked() const noexcept;
+  ProcessWord me() const noexcept { return private_of(base_).me.load(std::memory_order_relaxed); }
+
+  // --- allocate.cpp ---
+  /// Pending: named by this process until settle().
+  Result<void*> allocate(std::size_t bytes, std::size_t alignment);
+  void settle(void* memory, bool block) noexcept;  ///< it is known to others or has an owner now
+  void release(void* memory) noexcept;
+  Result<void> reserve(std::size_t bytes, std::size_t count);
+  void prefault() noexcept;
+  HeapStats stats();
+  /// Frees what the dead process of `slot` (kMaxProcesses: none) had in the making, and shows every block to `visit`, with a word that
+  /// is `living` as long as the block exists.
+  struct Found {
+    Block* block;
+    const std::atomic<std::uint32_t>* word;
+    std::uint32_t living;
+    bool exists() const noexcept { return word->load(std::memory_order_acquire) == living; }
+  };
+  void walk(std::size_t slot, const std::function<void(const Found&)>& visit);
+
+  // --- recovery.cpp ---
+  bool lives(ProcessWord process) noexcept;
+  std::size_t collect();
+  Result<void> join();
+  void leave() noexcept;
+  void tell(HeapEvent event) noexcept;
+
+  // --- block.cpp ---
+  LocalCount& local_of(const Block* block) const noexcept {
+    return locals_[static_cast<std::size_t>(reinterpret_cast<const std::byte*>(block) - base_) / 64];
+  }
+  Block* block_of(const LocalCount* local) const noexcept {
+    return reinterpret_cast<Block*>(base_ + (local - locals_) * 64);
+  }
+  std::uint64_t offset_of(const void* p) const noexcept {
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - base_);
+  }
+  /// What a dead owner had half done is undone or completed then.
+  void lock_block(Block& block) noexcept;
+  void after_dead_owner(Block& block) noexcept;
+  void unlock_block(Block& block) noexcept { block.lock.unlock(); }
+  /// For the owner of the lock, which is given up: ends the object if nothing refers to it, and its memory when it can.
+  void unlock_and_settle(Block& block) noexcept;
+  void recover(const Found& found, std::size_t slot) noexcept;
+  void end_object(Block& block) noexcept;
+  void end_memory(Block& block) noexcept;
+
+  /// Smart pointers in this process's private memory keep the heap open. They are counted from the end of its Heap object on.
+  void close(std::shared_ptr<HeapState> self) noexcept;
+  void held() noexcept {
+    if (closing_.load(std::memory_order_relaxed))
+      holds_.fetch_add(1, std::memory_order_relaxed);  // exact enough: see close()
+  }
+  void let_go() noexcept {
+    if (closing_.load(std::memory_order_acquire)) let_close();  // pairs with the release in close()
+  }
+  void set_membership(std::unique_ptr<Membership> membership);
+  void end_membership() noexcept;
+
+ private:
+  HeapState() = default;
+  void let_close() noexcept;
+  std::uint64_t count_holds();
+  Result<void> map(std::size_t limit);
+  Result<std::uint32_t> take_run(std::uint32_t count);
+  Result<void> back(std::uint32_t end);
+  Result<std::uint32_t> small_span(std::size_t size_class);
+  void* claim(std::uint32_t span, std::size_t size_class, std::uint32_t from) noexcept;
+  std::atomic<std::uint32_t>* slot_words(std::uint32_t span) const noexcept {
+    return reinterpret_cast<std::atomic<std::uint32_t>*>(base_ + std::size_t{span} * kSpanBytes);
+  }
+  void lock_spans() noexcept;
+  void free_run(std::uint32_t first, ProcessWord owner) noexcept;
+  void recover_slot(std::size_t slot);
+
+  void before_fork() override;
+  void after_fork_in_parent() override;
+  void after_fork_in_child() override;
+
+  std::uint32_t generation_ = 0;
+  std::byte* window_base_ = nullptr;  // of the private part and the heap behind it
+  std::size_t window_bytes_ = 0;
+  std::byte* base_ = nullptr;
+  LocalCount* locals_ = nullptr;
+  os::UniqueFd share_;  // the description that others get: holds no locks
+  os::UniqueFd live_;   // this process's own: holds the byte of its slot
+  memory::SegmentRecord record_;
+  std::size_t slot_ = 0;
+  std::function<void(const HeapEvent&)> on_event_;
+  std::mutex recovery_mutex_;  // byte locks are of the process, not of a thread
+  bool published_ = false;
+  bool listening_ = false;
+
+  struct Cursor {
+    std::mutex mutex;
+    std::uint32_t span = 0;  // 0: none (spans before first_span are never small)
+    std::uint32_t next = 0;
+    std::uint32_t freed_count = 0;
+    std::array<void*, 64> freed;  // most recent ones of this process: hints, claimed by CAS like all others
+  };
+  std::array<Cursor, kClasses.size()> cursors_;
+  std::mutex membership_mutex_;
+  std::unique_ptr<Membership, void (*)(Membership*)> membership_{nullptr, nullptr};
+  std::atomic<bool> closing_{false};
+  std::atomic<std::int64_t> holds_{0};
+  std::shared_ptr<HeapState> self_;  // while holds_ > 0
+  std::mutex self_mutex_;
+};
+
+}  // namespace baton::shared::detail

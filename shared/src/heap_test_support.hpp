@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of shared heaps use: a heap of the test, objects in it, children that open it and may be killed.
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "baton/os/unique_fd.hpp"
+#include "baton/shared/heap.hpp"
+
+namespace baton::shared {
+
+inline Heap new_heap(std::size_t limit_bytes = std::size_t{64} << 20) {
+  HeapOptions options;
+  options.limit_bytes = limit_bytes;
+  return Heap::create(options).or_throw();
+}
+
+/// The process's heap for tests of objects.
+inline Heap& test_heap() {
+  static auto* const heap = new Heap(new_heap());
+  return *heap;
+}
+
+/// An object in the test's heap, as a local variable.
+template <class T>
+class InHeap {
+ public:
+  template <class... Args>
+  explicit InHeap(Args&&... args) : object_(test_heap().construct<T>(std::forward<Args>(args)...)) {}
+  ~InHeap() { test_heap().destroy(object_); }
+  InHeap(const InHeap&) = delete;
+  InHeap& operator=(const InHeap&) = delete;
+  T& operator*() const { return object_; }
+  T* operator->() const { return &object_; }
+
+ private:
+  T& object_;
+};
+
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() : path_((std::filesystem::temp_directory_path() / "baton-heap-XXXXXX").string()) {
+    if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("mkdtemp");
+  }
+  ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  const std::string& path() const { return path_; }
+  HeapOptions options(const std::string& name, std::size_t limit_bytes = std::size_t{64} << 20) const {
+    HeapOptions out;
+    out.name = name;
+    out.domain = 0;
+    out.runtime_directory = path_;
+    out.limit_bytes = limit_bytes;
+    return out;
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    for (const auto& entry : std::filesystem::directory_iterator(path_ + "/0"))
+      out.push_back(entry.path().filename().string());
+    return out;
+  }
+
+ private:
+  std::string path_;
+};
+
+/// Runs body(heap) in a child that has `heap` open anew. Exit code 0 unless an expectation failed there.
+template <class Body>
+pid_t in_child(const Heap& heap, Body&& body) {
+  const os::UniqueFd descriptor = os::duplicate(heap.descriptor().get());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::alarm(50);
+    {
+      Heap mine = Heap::attach(descriptor).or_throw();
+      body(mine);
+    }
+    ::_exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  return child;
+}
+inline int status_of(pid_t child) {
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return status;
+}
+[[noreturn]] inline void die() {
+  ::kill(::getpid(), SIGKILL);
+  for (;;) ::pause();
+}
+
+}  // namespace baton::shared

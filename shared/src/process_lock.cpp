@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/shared/process_lock.hpp"
+
+#include <algorithm>
+
+#include "baton/memory/window.hpp"
+#include "baton/os/clock.hpp"
+#include "baton/os/crash_point.hpp"
+#include "baton/os/futex.hpp"
+#include "baton/os/result.hpp"
+#include "baton/shared/bell.hpp"
+#include "heap_state.hpp"
+
+namespace baton::shared::detail {
+namespace {
+
+constexpr int kSpins = 40;  // the sections that are locked most are shorter than a system call
+
+inline void pause() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+std::byte* heap_base_of(const void* address) noexcept {
+  const memory::SegmentRecord* record = memory::Window::find(address);
+  return record == nullptr || record->heap == nullptr ? nullptr : static_cast<HeapState*>(record->heap)->base();
+}
+
+std::byte* heap_base_or_throw(const void* address) {
+  std::byte* const base = heap_base_of(address);
+  if (base == nullptr) {
+    throw Exception(Error{Errc::invalid_argument,
+                          "a shared object was constructed outside every open shared heap: make it with make_shared(), "
+                          "make_unique() or Heap::construct()"});
+  }
+  return base;
+}
+
+bool process_lives(std::byte* heap_base, ProcessWord process) noexcept {
+  HeapPrivate& here = private_of(heap_base);
+  return process == here.me.load(std::memory_order_relaxed) || here.state->lives(process);
+}
+
+ProcessLock::ProcessLock(const std::byte* heap_base) {
+  if (heap_base == nullptr) heap_base = heap_base_or_throw(this);
+  distance_ = static_cast<std::uint32_t>(
+      (reinterpret_cast<std::uintptr_t>(this) - reinterpret_cast<std::uintptr_t>(heap_base)) / 8);
+}
+
+Locked LockWord::try_lock_slow(std::byte* base, ProcessWord me, std::uint32_t seen) noexcept {
+  for (;;) {
+    const ProcessWord owner = seen & kProcessMask;
+    std::uint32_t marks = seen & (kDied | kWaiters);
+    if (owner != 0) {
+      if (process_lives(base, owner)) return Locked::kNo;
+      marks |= kDied;
+    }
+    // [L] acquire. The exact word of a dead owner can be met by one taker only, as the next one's word differs.
+    if (word.compare_exchange_weak(seen, me | marks, std::memory_order_acquire, std::memory_order_relaxed)) {
+      BATON_CRASH_POINT("shared.lock.taken_over");
+      return (marks & kDied) != 0 ? Locked::kOwnerDied : Locked::kYes;
+    }
+  }
+}
+
+Locked LockWord::lock_slow(std::byte* base, ProcessWord me, std::int64_t deadline_ns) noexcept {
+  std::uint32_t seen = word.load(std::memory_order_relaxed);
+  std::uint32_t waited = 0;
+  for (int spins = 0;;) {
+    if ((seen & kProcessMask) == 0) {
+      // [L] acquire.
+      if (word.compare_exchange_weak(seen, me | (seen & kDied) | (seen & kWaiters) | waited, std::memory_order_acquire,
+                                     std::memory_order_relaxed)) {
+        return (seen & kDied) != 0 ? Locked::kOwnerDied : Locked::kYes;
+      }
+      continue;
+    }
+    if (spins < kSpins) {
+      ++spins;
+      pause();
+      seen = word.load(std::memory_order_relaxed);
+      continue;
+    }
+    const std::int64_t now = os::monotonic_ns();
+    if (now >= deadline_ns) return try_lock_slow(base, me, seen);  // a dead owner is found without waiting, too
+    if ((seen & kWaiters) == 0 &&
+        !word.compare_exchange_weak(seen, seen | kWaiters, std::memory_order_relaxed, std::memory_order_relaxed)) {
+      continue;
+    }
+    seen |= kWaiters;
+    if (waited == 0) {  // an owner who is dead already need not be waited for
+      waited = kWaiters;
+      if (const Locked locked = try_lock_slow(base, me, seen); locked != Locked::kNo) return locked;
+    }
+    BATON_CRASH_POINT("shared.lock.waiting");
+    os::futex_wait_counted({&word, seen}, std::min(deadline_ns, now + kLookAgainNs));
+    const std::uint32_t after = word.load(std::memory_order_relaxed);
+    if (after == seen) {  // a whole slice, or a wake meant for another: does the owner live?
+      if (const Locked locked = try_lock_slow(base, me, seen); locked != Locked::kNo) return locked;
+      seen = word.load(std::memory_order_relaxed);
+    } else {
+      seen = after;
+    }
+  }
+}
+
+void LockWord::wake_one() noexcept {
+  BATON_CRASH_POINT("shared.lock.unlocked");
+  os::futex_wake(&word, 1);
+}
+
+}  // namespace baton::shared::detail

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of processes: joining, leaving, who lives, and giving back what the dead had. Who recovers a slot owns its byte lock,
+// so there is one at a time, and one who dies at it leaves the slot as it is, in use by nobody who lives: the next one
+// starts again. Every step may be repeated.
+#include "baton/os/crash_point.hpp"
+#include "baton/os/file_lock.hpp"
+#include "baton/os/process.hpp"
+#include "baton/shared/mutex.hpp"
+#include "heap_state.hpp"
+
+namespace baton::shared::detail {
+
+bool HeapState::lives(ProcessWord process) noexcept {
+  const ProcessSlot& slot = header().slots[slot_of(process)];
+  // [P] acquire: pairs with the releases in join() and recover_slot().
+  if (slot.state.load(std::memory_order_acquire) != ProcessSlot::kInUse) return false;
+  if (process_word(slot_of(process), slot.epoch.load(std::memory_order_acquire)) != process) return false;  // [P]
+  return process == me() || os::byte_locked_by_other(live_.get(), slot_of(process));
+}
+
+Result<void> HeapState::join() {
+  Result<os::UniqueFd> live = os::reopen(share_.get());
+  if (!live) return live.error();
+  live_ = std::move(*live);
+  HeapHeader& h = header();
+  const std::lock_guard<std::mutex> lock(recovery_mutex_);
+  for (const bool dirty : {false, true}) {
+    for (std::size_t i = 0; i < kMaxProcesses; ++i) {
+      ProcessSlot& slot = h.slots[i];
+      if (!os::try_lock_byte(live_.get(), i)) continue;
+      const bool left_by_dead = slot.state.load(std::memory_order_acquire) == ProcessSlot::kInUse;
+      if (left_by_dead && !dirty) {
+        os::unlock_byte(live_.get(), i);
+        continue;
+      }
+      std::uint32_t epoch = slot.epoch.load(std::memory_order_relaxed) + 1;  // the byte's owner alone writes it
+      if (process_word(0, epoch) == 0) ++epoch;
+      slot.epoch.store(epoch, std::memory_order_release);  // [P]
+      slot.pid.store(os::process_id(), std::memory_order_relaxed);
+      slot.pid_namespace.store(os::pid_namespace(),
+                               std::memory_order_seq_cst);  // before confined, see confine_to_namespace()
+      slot.state.store(ProcessSlot::kInUse, std::memory_order_seq_cst);
+      slot_ = i;
+      private_of(base_).me.store(process_word(i, epoch),
+                                 std::memory_order_relaxed);  // before anybody can find the heap
+      BATON_CRASH_POINT("shared.heap.joined");
+      if (left_by_dead) recover_slot(i);
+      if (h.confined.load(std::memory_order_seq_cst) != 0) {
+        for (ProcessSlot& other : h.slots) {
+          if (other.state.load(std::memory_order_acquire) == ProcessSlot::kInUse &&
+              other.pid_namespace != slot.pid_namespace &&
+              lives(process_word(static_cast<std::size_t>(&other - h.slots), other.epoch))) {
+            leave();
+            return Error{Errc::unsupported,
+                         "the shared heap has a lock with priority inheritance, whose users must be in one PID "
+                         "namespace; this process is in "
+                         "another one than process " +
+                             std::to_string(other.pid.load()) + " there"};
+          }
+        }
+      }
+      return {};
+    }
+  }
+  live_.reset();
+  return Error{Errc::limit_reached,
+               "the shared heap is open in " + std::to_string(kMaxProcesses) + " processes, the most it can have"};
+}
+
+void HeapState::leave() noexcept {
+  header().slots[slot_].state.store(ProcessSlot::kNobody, std::memory_order_release);  // [P]
+  live_.reset();
+}
+
+std::size_t HeapState::collect() {
+  if (forked()) return 0;
+  const std::unique_lock<std::mutex> lock(recovery_mutex_, std::try_to_lock);
+  if (!lock || !live_) return 0;  // another thread is at it, or a destructor that runs in it asks
+  std::size_t dead = 0;
+  HeapHeader& h = header();
+  for (std::size_t i = 0; i < kMaxProcesses; ++i) {
+    ProcessSlot& slot = h.slots[i];
+    if (i == slot_ || slot.state.load(std::memory_order_acquire) != ProcessSlot::kInUse ||
+        !os::try_lock_byte(live_.get(), i))
+      continue;
+    if (slot.state.load(std::memory_order_acquire) == ProcessSlot::kInUse) {  // else others were quicker
+      recover_slot(i);
+      ++dead;
+      HeapEvent event;
+      event.kind = HeapEvent::Kind::kProcessDied;
+      event.pid = slot.pid.load(std::memory_order_relaxed);
+      event.text = "process " + std::to_string(event.pid) + " died with the shared heap open";
+      slot.state.store(ProcessSlot::kNobody, std::memory_order_release);  // [P]
+      tell(std::move(event));
+    }
+    os::unlock_byte(live_.get(), i);
+  }
+  if (dead == 0 && h.orphans.load(std::memory_order_relaxed) != 0) {
+    walk(kMaxProcesses, [this](const Found& found) { recover(found, kMaxProcesses); });
+  }
+  return dead;
+}
+
+void InheritingLock::confine_to_namespace(const void* address) {
+  std::byte* const base = heap_base_or_throw(address);
+  HeapState& state = *private_of(base).state;
+  HeapHeader& h = state.header();
+  // Before the look at the slots; join() stores its slot before it looks here. Both seq_cst: at least one sees the other.
+  h.confined.store(1, std::memory_order_seq_cst);
+  const std::uint64_t mine = h.slots[slot_of(state.me())].pid_namespace.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < kMaxProcesses; ++i) {
+    const ProcessSlot& slot = h.slots[i];
+    if (slot.state.load(std::memory_order_seq_cst) == ProcessSlot::kInUse &&
+        slot.pid_namespace.load(std::memory_order_seq_cst) != mine &&
+        state.lives(process_word(i, slot.epoch.load(std::memory_order_acquire)))) {
+      h.confined.store(0, std::memory_order_seq_cst);
+      throw Exception(Error{Errc::unsupported,
+                            "a lock with priority inheritance works in one PID namespace only, and process " +
+                                std::to_string(slot.pid.load()) + " has this shared heap open from another one"});
+    }
+  }
+}
+
+// With the slot's byte locked.
+void HeapState::recover_slot(std::size_t slot) {
+  BATON_CRASH_POINT("shared.heap.recovering");
+  walk(slot, [this, slot](const Found& found) { recover(found, slot); });
+  BATON_CRASH_POINT("shared.heap.recovered");
+}
+
+void HeapState::tell(HeapEvent event) noexcept {
+  if (on_event_) on_event_(event);
+}
+
+}  // namespace baton::shared::detail

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lock-free parts of baton/shared: BellWords (who wakes whom) and LatestCell (newest value), explored exhaustively.
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "baton/shared/bell.hpp"
+#include "baton/shared/latest.hpp"
+#include "model_platform.hpp"
+#include "model_test.hpp"
+
+namespace baton::model {
+namespace {
+
+using Bell = shared::BellWords<ModelPlatform>;
+using Op = Mutation::Op;
+
+/// A counting semaphore on the bell: releasers add one each, takers take one each. Nobody may sleep while a count is left.
+class Ringing : public Scenario {
+ public:
+  Ringing(int ringers, int sleepers, int each, bool no_look = false)
+      : ringers_(ringers), sleepers_(sleepers), each_(each), no_look_(no_look) {}
+
+  static constexpr int kFirstSleeper = 4;
+
+  void setup(World& world) override {
+    bell_ = std::make_unique<Bell>(Bell{Atomic<std::uint32_t>("event"), Atomic<std::uint32_t>("sleepers")});
+    count_ = std::make_unique<Atomic<std::uint32_t>>("count");
+    for (int r = 0; r < ringers_; ++r) {
+      world.spawn(r, r == 0 ? "ringer" : "ringer2", [this] {
+        for (int i = 0; i < each_; ++i) {
+          count_->fetch_add(1, std::memory_order_release);
+          // The simulated kernel wakes all sleepers, where release() would wake one.
+          if (bell_->must_wake()) bell_->woke(World::current().futex_wake_counted(bell_->event.id()));
+        }
+      });
+    }
+    const int takes = ringers_ * each_ / sleepers_;
+    for (int s = 0; s < sleepers_; ++s) {
+      world.spawn(kFirstSleeper + s, s == 0 ? "sleeper" : "sleeper2", [this, takes] {
+        for (int i = 0; i < takes; ++i) take();
+      });
+    }
+  }
+  bool try_take() {
+    std::uint32_t count = count_->load(std::memory_order_relaxed);
+    while (count > 0) {
+      if (count_->compare_exchange_strong(count, count - 1, std::memory_order_acquire, std::memory_order_relaxed)) return true;
+    }
+    return false;
+  }
+  void take() {
+    while (!try_take()) {
+      const std::uint32_t seen = bell_->announce();
+      const bool taken = !no_look_ && try_take();
+      const World::Word word{bell_->event.id(), seen};
+      if (taken || !World::current().futex_wait(&word, 1)) bell_->awake();
+      if (taken) return;
+    }
+  }
+  void finish(World& world) override { 
+    world.require(world.latest(count_->id()) == 0, "a count was left");
+    world.require(world.latest(bell_->sleepers.id()) == 0, "a sleeper is counted who is awake");
+  }
+
+ private:
+  int ringers_, sleepers_, each_;
+  bool no_look_;
+  std::unique_ptr<Bell> bell_;
+  std::unique_ptr<Atomic<std::uint32_t>> count_;
+};
+
+TEST(BellModel, NobodySleepsWhileThereIsSomethingToTake) {
+  expect_correct("bell: 1 ringer, 1 sleeper, 3 rings", scenario<Ringing>(1, 1, 3));
+  expect_correct("bell: 2 ringers, 1 sleeper", scenario<Ringing>(2, 1, 1));
+  Options bounded;
+  bounded.preemptions = 3;
+  expect_correct("bell: 1 ringer, 2 sleepers, 2 rings", scenario<Ringing>(1, 2, 2), full_run() ? Options{} : bounded);
+}
+TEST(BellModel, AMissingLookIsFound) {
+  expect_violation("bell: no look after announcing", scenario<Ringing>(1, 1, 1, true));
+}
+struct WeakBell {
+  const char* name;
+  Mutation mutation;
+};
+class WeakenedBell : public testing::TestWithParam<WeakBell> {};
+TEST_P(WeakenedBell, IsFound) {
+  Options options;
+  options.mutation = &GetParam().mutation;
+  expect_violation(GetParam().name, scenario<Ringing>(1, 1, 2), options);
+}
+INSTANTIATE_TEST_SUITE_P(BellModel, WeakenedBell,
+                         testing::Values(WeakBell{"ringer's fence missing", {"fence", Op::kFence, 0}}));
+
+/// The condition variable: the state lies under a lock, and the waiter does not look between announcing and sleeping.
+class Waiting : public Scenario {
+ public:
+  explicit Waiting(int waiters, bool announce_late = false) : waiters_(waiters), announce_late_(announce_late) {}
+  void setup(World& world) override {
+    bell_ = std::make_unique<Bell>(Bell{Atomic<std::uint32_t>("event"), Atomic<std::uint32_t>("sleepers")});
+    mutex_ = world.add_mutex();
+    state_ = std::make_unique<Data<int>>("state");
+    world.spawn(0, "notifier", [this] {
+      for (int i = 1; i <= 2; ++i) {
+        World::current().lock(mutex_);
+        state_->write(i);
+        World::current().unlock(mutex_);
+        if (bell_->must_wake()) bell_->woke(World::current().futex_wake_counted(bell_->event.id()));
+      }
+    });
+    for (int w = 0; w < waiters_; ++w) {
+      world.spawn(1 + w, w == 0 ? "waiter" : "waiter2", [this] {
+        World& now = World::current();
+        now.lock(mutex_);
+        while (state_->read() != 2) {
+          std::uint32_t seen = 0;
+          if (!announce_late_) seen = bell_->announce();
+          now.unlock(mutex_);
+          if (announce_late_) seen = bell_->announce();
+          const World::Word word{bell_->event.id(), seen};
+          if (!now.futex_wait(&word, 1)) bell_->awake();
+          now.lock(mutex_);
+        }
+        now.unlock(mutex_);
+      });
+    }
+  }
+
+ private:
+  int waiters_;
+  bool announce_late_;
+  std::unique_ptr<Bell> bell_;
+  int mutex_ = 0;
+  std::unique_ptr<Data<int>> state_;
+};
+
+TEST(BellModel, AConditionIsNeverMissed) {
+  expect_correct("condition: 1 waiter", scenario<Waiting>(1));
+  Options bounded;
+  bounded.preemptions = 3;
+  expect_correct("condition: 2 waiters", scenario<Waiting>(2), full_run() ? Options{} : bounded);
+}
+TEST(BellModel, AWaiterKilledAnywhereOutsideTheLockTakesNoWakeUp) {
+  // The lock of this model is not robust, so the one that dies is a taker of the semaphore.
+  Options options;
+  options.kills = 1;
+  options.killable = 1U << (Ringing::kFirstSleeper + 1);
+  options.preemptions = full_run() ? -1 : 2;
+  class OneDies : public Ringing {
+   public:
+    OneDies() : Ringing(1, 2, 2) {}
+    void finish(World&) override {}  // the dead one may have taken or not
+  };
+  expect_correct("bell: 1 of 2 sleepers killed", [] { return std::make_unique<OneDies>(); }, options);
+}
+TEST(BellModel, AnnouncingAfterTheUnlockIsFound) {
+  expect_violation("condition: announced after the unlock", scenario<Waiting>(1, true));
+}
+
+/// Writers (one after another, by a lock) and readers of a value of two words.
+class Newest : public Scenario {
+ public:
+  explicit Newest(int writes) : writes_(writes) {}
+  using Cell = shared::LatestCell<ModelPlatform, 2, 2>;
+  void setup(World& world) override {
+    cell_ = std::make_unique<Cell>(Cell{Atomic<std::uint64_t>("version"), {{A("word"), A("word")}, {A("word"), A("word")}}});
+    world.spawn(0, "writer", [this] {
+      for (int i = 1; i <= writes_; ++i) {
+        const std::uint64_t value[2] = {static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(i) + 100};
+        World::current().require(cell_->write(value) == static_cast<std::uint64_t>(i), "a version is missing");
+      }
+    });
+    world.spawn(1, "reader", [this] {
+      std::uint64_t last = 0;
+      for (int i = 0; i < 2; ++i) {
+        std::uint64_t value[2] = {};
+        const std::uint64_t version = cell_->read(value);
+        World::current().require(version >= last, "went back");
+        if (version != 0) World::current().require(value[0] == version && value[1] == version + 100, "torn");
+        last = version;
+      }
+    });
+  }
+
+ private:
+  using A = Atomic<std::uint64_t>;
+  int writes_;
+  std::unique_ptr<Cell> cell_;
+};
+
+TEST(LatestModel, AValueIsNeverTornAndNeverOlderThanTheLast) {
+  expect_correct("latest: 4 writes, 2 reads, 2 slots", scenario<Newest>(4));
+  Options options;
+  options.kills = 1;
+  options.killable = 1U << 0;
+  expect_correct("latest: the writer is killed", scenario<Newest>(3), options);
+}
+struct WeakLatest {
+  const char* name;
+  Mutation mutation;
+};
+class WeakenedLatest : public testing::TestWithParam<WeakLatest> {};
+TEST_P(WeakenedLatest, IsFound) {
+  Options options;
+  options.mutation = &GetParam().mutation;
+  expect_violation(GetParam().name, scenario<Newest>(4), options);
+}
+INSTANTIATE_TEST_SUITE_P(LatestModel, WeakenedLatest,
+                         testing::Values(WeakLatest{"version store relaxed", {"version", Op::kStore, 0}},
+                                         WeakLatest{"version load relaxed", {"version", Op::kLoad, 1}},
+                                         WeakLatest{"word store relaxed", {"word", Op::kStore, 0}},
+                                         WeakLatest{"word load relaxed", {"word", Op::kLoad, 1}}));
+
+}  // namespace
+}  // namespace baton::model

@@ -18,6 +18,7 @@ holds it or any array made from it. docs/python.md tells more.
 
 from __future__ import annotations
 
+import atexit as _atexit
 import os as _os
 import sys as _sys
 import threading as _threading
@@ -25,7 +26,7 @@ import threading as _threading
 if not getattr(_sys, "_is_gil_enabled", lambda: True)():
     raise ImportError("baton does not support free-threaded Python without the GIL; run it with PYTHON_GIL=1")
 
-from . import _core
+from . import _core, aio, msg, srv
 from ._array import Array, CopyWarning
 from ._core import (
     BatonError,
@@ -67,6 +68,7 @@ __all__ = [
     "Timer",
     "TypeSource",
     "address",
+    "aio",
     "convert",
     "copy",
     "in_shared_memory",
@@ -74,12 +76,22 @@ __all__ = [
     "is_read_only",
     "message",
     "message_from_text",
+    "msg",
     "search",
     "service",
     "spin",
+    "srv",
     "to_dict",
 ]
 
 _core._set_python_parts(Array, CopyWarning)
 _core._set_main_thread(_threading.main_thread().ident)
-_os.register_at_fork(after_in_child=lambda: _core._set_main_thread(_threading.get_ident()))
+
+
+def _after_fork_in_child() -> None:
+    _core._set_main_thread(_threading.get_ident())
+    _core._forget_executors()
+
+
+_os.register_at_fork(after_in_child=_after_fork_in_child)
+_atexit.register(_core._end_executors)

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <mutex>
 #include <optional>
+#include <thread>
 
 #include "baton/message/validate.hpp"
 #include "baton/node/node.hpp"
@@ -263,6 +264,22 @@ class PyClient {
   bool calling_ = false;  // GIL
 };
 
+/// Threads in an executor's spin*(). They must be out before the interpreter ends, since they would ask it for the GIL.
+std::atomic<int> g_spinning{0};  // changed with the GIL; read without, as a hint
+
+struct Spinning {
+  Spinning() { g_spinning.fetch_add(1, std::memory_order_relaxed); }
+  ~Spinning() { g_spinning.fetch_sub(1, std::memory_order_relaxed); }
+};
+
+/// At exit: ends every spin, and waits for it (not for ever: a callback may hang).
+void end_executors() {
+  shutdown();
+  const WithoutGil without;
+  for (int i = 0; i < 5000 && g_spinning.load(std::memory_order_relaxed) > 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
 class PyExecutor {
  public:
   explicit PyExecutor(unsigned threads) : executor_(threads) {}
@@ -301,6 +318,7 @@ class PyExecutor {
   bool interruptible(F&& body) {
     bool signalled;
     {
+      const Spinning spinning;
       const SignalWatch watch([this] { executor_.cancel(); });
       {
         const nb::gil_scoped_release without;
@@ -670,6 +688,8 @@ void add_executor(nb::module_& m) {
 }  // namespace
 
 void add_endpoints(nb::module_& m) {
+  m.def("_end_executors", end_executors);
+  m.def("_forget_executors", [] { g_spinning.store(0, std::memory_order_relaxed); });  // in a forked child
   nb::class_<MessageInfo>(m, "MessageInfo", "What is known of a received message.")
       .def_ro("sequence", &MessageInfo::sequence)
       .def_ro("source_time_ns", &MessageInfo::source_time_ns)

@@ -53,7 +53,7 @@ def _fill(target: Any, value: _core.Message, cls: type) -> Any:
     return target
 
 
-def _element_class(cls: type, name: str) -> type | None:
+def _element_class(cls: Any, name: str) -> Any:
     """The class of the elements of a sequence field, from what rclpy and rospy classes say of themselves."""
     import importlib
 

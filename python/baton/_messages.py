@@ -221,7 +221,8 @@ def _make_class(struct: Struct) -> type[_core.Message]:
 
 def struct_of(cls: type[_core.Message]) -> Struct:
     """The resolved definition behind a message class."""
-    return cls._struct  # type: ignore[attr-defined, no-any-return]
+    struct: Struct = cls._struct
+    return struct
 
 
 def to_dict(value: _core.Message) -> dict[str, Any]:

@@ -6,10 +6,15 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from . import _core, _messages
 from ._core import QoS
+
+if TYPE_CHECKING:
+    import asyncio
+
+_M = TypeVar("_M", bound=_core.Message)
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,34 @@ class Node(_core.Node):
         super().__init__(name, -1 if domain is None else domain, os.fspath(runtime_directory or ""))
         self._kept: list[Any] = []
 
+    @overload
+    def advertise(
+        self,
+        topic: str,
+        message_type: type[_M],
+        qos: QoS | int | None = ...,
+        *,
+        memory_limit: int = ...,
+        max_message: int = ...,
+        slots: int = ...,
+        policy: str = ...,
+        attempts: int = ...,
+        prefault: bool = ...,
+    ) -> _core.Publisher[_M]: ...
+    @overload
+    def advertise(
+        self,
+        topic: str,
+        message_type: Any,
+        qos: QoS | int | None = ...,
+        *,
+        memory_limit: int = ...,
+        max_message: int = ...,
+        slots: int = ...,
+        policy: str = ...,
+        attempts: int = ...,
+        prefault: bool = ...,
+    ) -> _core.Publisher[Any]: ...
     def advertise(
         self,
         topic: str,
@@ -70,13 +103,33 @@ class Node(_core.Node):
         policy: str = "medium_effort",
         attempts: int = 8,
         prefault: bool = False,
-    ) -> _core.Publisher:
+    ) -> _core.Publisher[Any]:
         """A publisher. `qos`: a QoS or a queue length. `memory_limit`: bytes it may ever use (0: 1 GiB); `max_message`: bytes
         of the largest message (0: 256 MiB); `policy`: what a loan does when memory is short (TZC's efforts)."""
         return self._advertise(
             topic, _message_class(message_type), _qos(qos), memory_limit, max_message, slots, policy, attempts, prefault
         )
 
+    @overload
+    def subscribe(
+        self,
+        topic: str,
+        message_type: type[_M],
+        callback: Callable[[_M], object] | None = ...,
+        qos: QoS | int | None = ...,
+        *,
+        group: _core.CallbackGroup | None = ...,
+    ) -> _core.Subscription[_M]: ...
+    @overload
+    def subscribe(
+        self,
+        topic: str,
+        message_type: Any,
+        callback: Callable[[Any], object] | None = ...,
+        qos: QoS | int | None = ...,
+        *,
+        group: _core.CallbackGroup | None = ...,
+    ) -> _core.Subscription[Any]: ...
     def subscribe(
         self,
         topic: str,
@@ -85,7 +138,7 @@ class Node(_core.Node):
         qos: QoS | int | None = None,
         *,
         group: _core.CallbackGroup | None = None,
-    ) -> _core.Subscription:
+    ) -> _core.Subscription[Any]:
         """A subscription. An executor gives messages to `callback(message)`; without one, take(), iterate or await them."""
         made = self._subscribe(topic, _message_class(message_type), _qos(qos), callback, group)
         if callback is not None:
@@ -109,14 +162,14 @@ class Node(_core.Node):
         group: _core.CallbackGroup | None = None,
     ) -> _core.Service:
         """A service: an executor calls `handler(request, response)`, which fills the response in shared memory."""
-        service = _messages.service(service_type) if isinstance(service_type, str) else service_type
+        service: Any = _messages.service(service_type) if isinstance(service_type, str) else service_type
         made = self._serve(name, _message_class(service.Request), _message_class(service.Response), handler, group)
         self._kept.append(made)
         return made
 
     def client(self, name: str, service_type: Any) -> _core.Client:
         """A client of a service; its call() needs no executor."""
-        service = _messages.service(service_type) if isinstance(service_type, str) else service_type
+        service: Any = _messages.service(service_type) if isinstance(service_type, str) else service_type
         return self._client(name, _message_class(service.Request), _message_class(service.Response))
 
     def destroy(self, made: Any) -> None:
@@ -168,7 +221,12 @@ def spin(*nodes: Node, threads: int = 1) -> None:
             executor.remove(node)
 
 
-async def messages(subscription: _core.Subscription) -> AsyncIterator[Any]:
+def _wake(ready: asyncio.Future[None]) -> None:
+    if not ready.done():
+        ready.set_result(None)
+
+
+async def messages(subscription: _core.Subscription[_M]) -> AsyncIterator[_M]:
     """Messages of a subscription in an asyncio event loop: `async for image in baton.aio.messages(subscription)`."""
     import asyncio
 
@@ -181,7 +239,7 @@ async def messages(subscription: _core.Subscription) -> AsyncIterator[Any]:
             del taken
             continue
         ready: asyncio.Future[None] = loop.create_future()
-        loop.add_reader(descriptor, lambda future=ready: future.done() or future.set_result(None))
+        loop.add_reader(descriptor, _wake, ready)
         try:
             if not subscription.has_data():
                 await ready

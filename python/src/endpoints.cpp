@@ -436,7 +436,7 @@ void add_qos(nb::module_& m) {
 }
 
 void add_publisher(nb::module_& m) {
-  nb::class_<PyPublisher>(m, "Publisher", "Publishes messages of one type on a topic. Thread-safe.")
+  nb::class_<PyPublisher>(m, "Publisher", nb::is_generic(), "Publishes messages of one type on a topic. Thread-safe.")
       .def("loan", &PyPublisher::loan,
            "A new message in shared memory, with default values. Use it with 'with', or give it to publish().")
       .def(
@@ -495,7 +495,7 @@ void add_publisher(nb::module_& m) {
 }
 
 void add_subscription(nb::module_& m) {
-  nb::class_<PySubscription>(m, "Subscription", nb::type_slots(callback_slots<PySubscription>()),
+  nb::class_<PySubscription>(m, "Subscription", nb::is_generic(), nb::type_slots(callback_slots<PySubscription>()),
                              "Receives messages of one type from a topic: by callback, take(), iteration or asyncio.")
       .def("take", &PySubscription::take, "timeout"_a = 0.0,
            "The oldest unread message, or None after `timeout` seconds (0: at once, None: never). Raises HeldLimit "

@@ -155,6 +155,7 @@ PyType_Slot sequence_slots[] = {
     {Py_tp_richcompare, reinterpret_cast<void*>(sequence_compare)},
     {Py_tp_hash, reinterpret_cast<void*>(PyObject_HashNotImplemented)},
     {Py_tp_methods, sequence_methods},
+    {Py_tp_iter, reinterpret_cast<void*>(PySeqIter_New)},
     {Py_sq_length, reinterpret_cast<void*>(sequence_length)},
     {Py_sq_item, reinterpret_cast<void*>(sequence_item)},
     {Py_mp_length, reinterpret_cast<void*>(sequence_length)},

@@ -7,8 +7,9 @@ One class per definition: asking again gives the same class. Thread-safe.
 from __future__ import annotations
 
 import os
+import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ class TypeSource:
     """Where message types are looked up: `search` directories first, then an installed ROS, then a standard set."""
 
     def __init__(self, search: Iterable[str | os.PathLike[str]] = (), standard: str = DEFAULT_STANDARD) -> None:
-        self._universe = Universe(search=[Path(p) for p in search], standard=standard)
+        self._universe = Universe(search=[Path(p) for p in search], standard=standard, environment=_environment())
         self._resolver = Resolver(self._universe)
 
     def message(self, name: str) -> type[_core.Message]:
@@ -61,6 +62,15 @@ class TypeSource:
     def packages(self) -> list[str]:
         """Packages of the standard set."""
         return self._universe.standard_packages()
+
+
+def _environment() -> dict[str, str]:
+    """Where an installed ROS 2 is said to be; one made of wheels is this Python's own prefix."""
+    environment = dict(os.environ)
+    if (Path(sys.prefix) / "share" / "ament_index").is_dir():
+        known = environment.get("AMENT_PREFIX_PATH", "")
+        environment["AMENT_PREFIX_PATH"] = os.pathsep.join(filter(None, [known, sys.prefix]))
+    return environment
 
 
 def _short(name: str) -> str:
@@ -92,8 +102,20 @@ def search(*directories: str | os.PathLike[str]) -> None:
         _default = None
 
 
-def message(name: str) -> type[_core.Message]:
-    """The class of a message type, e.g. baton.message("sensor_msgs/Image"). baton.msg.sensor_msgs.Image is the same class."""
+def message(name: str | type) -> type[_core.Message]:
+    """The class of a message type, e.g. baton.message("sensor_msgs/Image"). baton.msg.sensor_msgs.Image is the same class.
+    Instead of a name, a message class of rclpy, rospy or rosbags says which type is meant."""
+    if isinstance(name, type) and issubclass(name, _core.Message):
+        return name
+    if not isinstance(name, str):
+        from ._convert import type_name
+
+        known = type_name(name)
+        if known is None:
+            raise TypeError(
+                f'{name!r} is no message type: give a class of baton.msg, "package/Name", or a class of rclpy, rospy or rosbags'
+            )
+        name = known
     return source().message(name)
 
 
@@ -243,8 +265,9 @@ def copy(value: _core.Message) -> _core.Message:
     return type(value)(value)
 
 
-def convert(value: _core.Message, cls: type) -> Any:
-    """An object of another world's class (rclpy, rospy, rosbags, a dataclass) with the values of a message; arrays are copied."""
+def convert(value: _core.Message, cls: Any, types: Mapping[str, Any] | None = None) -> Any:
+    """An object of another world's class with the values of a message; arrays are copied. `cls`: a message class of rclpy or
+    rospy, or one of rosbags; `types` then says where its nested classes are: `typestore.types`."""
     from ._convert import to_foreign
 
-    return to_foreign(value, cls)
+    return to_foreign(value, cls, types)

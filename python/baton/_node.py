@@ -37,22 +37,6 @@ def _qos(qos: QoS | int | None) -> QoS:
     return QoS(qos) if isinstance(qos, int) else qos
 
 
-def _message_class(message_type: type[_core.Message] | str | Any) -> Any:
-    """A class of baton for a class of baton, a name, or a class of rclpy, rospy or rosbags."""
-    if isinstance(message_type, str):
-        return _messages.message(message_type)
-    if isinstance(message_type, type) and issubclass(message_type, _core.Message):
-        return message_type
-    from ._convert import type_name
-
-    name = type_name(message_type)
-    if name is None:
-        raise TypeError(
-            f'{message_type!r} is no message type: give a class of baton.msg, "package/Name", or a class of ROS'
-        )
-    return _messages.message(name)
-
-
 class Node(_core.Node):
     """A named participant of a domain. What it makes with a callback lives until close() or the node's end."""
 
@@ -107,7 +91,15 @@ class Node(_core.Node):
         """A publisher. `qos`: a QoS or a queue length. `memory_limit`: bytes it may ever use (0: 1 GiB); `max_message`: bytes
         of the largest message (0: 256 MiB); `policy`: what a loan does when memory is short (TZC's efforts)."""
         return self._advertise(
-            topic, _message_class(message_type), _qos(qos), memory_limit, max_message, slots, policy, attempts, prefault
+            topic,
+            _messages.message(message_type),
+            _qos(qos),
+            memory_limit,
+            max_message,
+            slots,
+            policy,
+            attempts,
+            prefault,
         )
 
     @overload
@@ -140,7 +132,7 @@ class Node(_core.Node):
         group: _core.CallbackGroup | None = None,
     ) -> _core.Subscription[Any]:
         """A subscription. An executor gives messages to `callback(message)`; without one, take(), iterate or await them."""
-        made = self._subscribe(topic, _message_class(message_type), _qos(qos), callback, group)
+        made = self._subscribe(topic, _messages.message(message_type), _qos(qos), callback, group)
         if callback is not None:
             self._kept.append(made)
         return made
@@ -163,14 +155,16 @@ class Node(_core.Node):
     ) -> _core.Service:
         """A service: an executor calls `handler(request, response)`, which fills the response in shared memory."""
         service: Any = _messages.service(service_type) if isinstance(service_type, str) else service_type
-        made = self._serve(name, _message_class(service.Request), _message_class(service.Response), handler, group)
+        made = self._serve(
+            name, _messages.message(service.Request), _messages.message(service.Response), handler, group
+        )
         self._kept.append(made)
         return made
 
     def client(self, name: str, service_type: Any) -> _core.Client:
         """A client of a service; its call() needs no executor."""
         service: Any = _messages.service(service_type) if isinstance(service_type, str) else service_type
-        return self._client(name, _message_class(service.Request), _message_class(service.Response))
+        return self._client(name, _messages.message(service.Request), _messages.message(service.Response))
 
     def destroy(self, made: Any) -> None:
         """Ends a subscription with a callback, a timer or a service of this node."""

@@ -8,6 +8,7 @@
 
 #include "baton/sfm/string.hpp"
 #include "core.hpp"
+#include "plan.hpp"
 
 namespace baton::python {
 namespace {
@@ -67,6 +68,8 @@ double as_double(const Field& field, PyObject* value) {
   return number;
 }
 
+}  // namespace
+
 void store_scalar(const Field& field, std::byte* at, PyObject* value) {
   switch (field.kind) {
     case Kind::kBool: {
@@ -97,30 +100,6 @@ void store_scalar(const Field& field, std::byte* at, PyObject* value) {
     default:
       throw std::logic_error("no scalar");
   }
-}
-
-void store_string(const Field& field, std::byte* at, PyObject* value) {
-  auto& cell = *reinterpret_cast<StringCell*>(at);
-  if (PyUnicode_Check(value)) {
-    Py_ssize_t bytes;
-    const char* text = PyUnicode_AsUTF8AndSize(value, &bytes);
-    if (text != nullptr) return cell.assign({text, static_cast<std::size_t>(bytes)}, field.string_bound);
-    if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) throw PythonError();
-    PyErr_Clear();
-    Ref encoded(checked(PyUnicode_AsEncodedString(value, "utf-8", "surrogateescape")));
-    return cell.assign({PyBytes_AS_STRING(encoded.get()), static_cast<std::size_t>(PyBytes_GET_SIZE(encoded.get()))},
-                       field.string_bound);
-  }
-  if (!PyBytes_Check(value)) type_error(field, "a string", value);
-  cell.assign({PyBytes_AS_STRING(value), static_cast<std::size_t>(PyBytes_GET_SIZE(value))}, field.string_bound);
-}
-
-void store_wide(const Field& field, std::byte* at, PyObject* value) {
-  if (!PyUnicode_Check(value)) type_error(field, "a string", value);
-  Ref encoded(checked(PyUnicode_AsEncodedString(
-      value, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "utf-16-le" : "utf-16-be", "surrogatepass")));
-  set_wstring(at, PyBytes_AS_STRING(encoded.get()), static_cast<std::size_t>(PyBytes_GET_SIZE(encoded.get())) / 2,
-              field.string_bound);
 }
 
 /// Does the buffer hold elements of this kind, in native byte order?
@@ -157,6 +136,32 @@ bool same_format(Kind kind, const Py_buffer& buffer) noexcept {
     default:
       return false;
   }
+}
+
+namespace {
+
+void store_string(const Field& field, std::byte* at, PyObject* value) {
+  auto& cell = *reinterpret_cast<StringCell*>(at);
+  if (PyUnicode_Check(value)) {
+    Py_ssize_t bytes;
+    const char* text = PyUnicode_AsUTF8AndSize(value, &bytes);
+    if (text != nullptr) return cell.assign({text, static_cast<std::size_t>(bytes)}, field.string_bound);
+    if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) throw PythonError();
+    PyErr_Clear();
+    Ref encoded(checked(PyUnicode_AsEncodedString(value, "utf-8", "surrogateescape")));
+    return cell.assign({PyBytes_AS_STRING(encoded.get()), static_cast<std::size_t>(PyBytes_GET_SIZE(encoded.get()))},
+                       field.string_bound);
+  }
+  if (!PyBytes_Check(value)) type_error(field, "a string", value);
+  cell.assign({PyBytes_AS_STRING(value), static_cast<std::size_t>(PyBytes_GET_SIZE(value))}, field.string_bound);
+}
+
+void store_wide(const Field& field, std::byte* at, PyObject* value) {
+  if (!PyUnicode_Check(value)) type_error(field, "a string", value);
+  Ref encoded(checked(PyUnicode_AsEncodedString(
+      value, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "utf-16-le" : "utf-16-be", "surrogatepass")));
+  set_wstring(at, PyBytes_AS_STRING(encoded.get()), static_cast<std::size_t>(PyBytes_GET_SIZE(encoded.get())) / 2,
+              field.string_bound);
 }
 
 struct Buffer {

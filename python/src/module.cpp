@@ -8,6 +8,7 @@
 #include "baton/memory/window.hpp"
 #include "core.hpp"
 #include "endpoints.hpp"
+#include "plan.hpp"
 #include "signal_wake.hpp"
 
 namespace nb = nanobind;
@@ -100,6 +101,7 @@ NB_MODULE(_core, m) {
     add_chunk_types(m.ptr());
     add_view_types(m.ptr());
     add_sequence_type(m.ptr());
+    add_plans(m.ptr());
     nb::module_ numpy = nb::module_::import_("numpy");
     imports.frombuffer = nb::object(numpy.attr("frombuffer")).release().ptr();
     imports.asarray = nb::object(numpy.attr("asarray")).release().ptr();

@@ -39,7 +39,8 @@ def find_threshold(
     most: int = MOST,
     cost: Callable[[Callable[[], object]], float] = measure,
 ) -> int:
-    """The K up to which low-layer serialization is not dearer, by binary search over messages make(K). `most`: it never is."""
+    """The K up to which low-layer serialization is not dearer, by binary search over messages make(K). -1: it always is;
+    `most`: it never is."""
 
     def high_wins(k: int) -> bool:
         x = make(k)
@@ -52,7 +53,7 @@ def find_threshold(
             above = middle
         else:
             below = middle
-    return max(below, 0) if below < most else most
+    return below
 
 
 def _cache_file() -> Path:

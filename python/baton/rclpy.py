@@ -4,7 +4,8 @@
 - Conversion (ATSA's low-layer serialization): the converters that rclpy looks up at a message class are replaced by the
   extension's, which read and fill the generated objects directly.
 - High-layer serialization: a publisher whose message is complex (K(x) above the threshold) writes CDR itself and publishes the
-  bytes. Subscribers see ordinary CDR and need not know.
+  bytes; a subscription to a type with sequences of messages takes the bytes and makes the objects from them. The wire is ordinary
+  CDR, so neither end need know of the other.
 
 Classes with fields that the extension does not know are left to rclpy.
 """
@@ -12,6 +13,7 @@ Classes with fields that the extension does not know are left to rclpy.
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import Any
 
 from . import _core, atsa
@@ -92,6 +94,33 @@ def threshold() -> int:
     return _threshold
 
 
+def _reading(callback: Any, cls: Any) -> Any:
+    """A callback for raw messages that gives `callback` the object: high-layer deserialization, for types with layers."""
+    plan = plan_of(cls)
+
+    def read(data: bytes) -> Any:
+        try:
+            return _core._from_wire(plan, None, data, True)
+        except _core.Unsupported:  # from a machine of the other byte order
+            from rclpy.serialization import deserialize_message
+
+            return deserialize_message(data, cls)
+
+    if inspect.iscoroutinefunction(callback):
+
+        @functools.wraps(callback)
+        async def run(data: bytes, *rest: Any) -> Any:
+            return await callback(read(data), *rest)
+
+    else:
+
+        @functools.wraps(callback)
+        def run(data: bytes, *rest: Any) -> Any:
+            return callback(read(data), *rest)
+
+    return run
+
+
 _limit = threshold
 
 
@@ -120,8 +149,20 @@ def accelerate(threshold: int | None = None) -> None:
 
         return create
 
-    for name in ("create_publisher", "create_subscription", "create_service", "create_client"):
+    for name in ("create_publisher", "create_service", "create_client"):
         patch(rclpy.node.Node, name, with_type(getattr(rclpy.node.Node, name)))
+    subscribe = with_type(rclpy.node.Node.create_subscription)
+
+    @functools.wraps(rclpy.node.Node.create_subscription)
+    def create_subscription(
+        self: Any, msg_type: Any, topic: Any, callback: Any, *arguments: Any, **options: Any
+    ) -> Any:
+        layers = accelerate_class(msg_type) and _core._has_layers(_accelerated[msg_type])
+        if layers and not options.get("raw", False):
+            callback, options = _reading(callback, msg_type), {**options, "raw": True}
+        return subscribe(self, msg_type, topic, callback, *arguments, **options)
+
+    patch(rclpy.node.Node, "create_subscription", create_subscription)
 
     publish = rclpy.publisher.Publisher.publish
 

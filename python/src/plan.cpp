@@ -103,6 +103,7 @@ PyObject* make_plan(PyObject* /*module*/, PyObject* arguments) {
                      : std::strcmp(holder, "tuple") == 0 ? Holder::kTuple
                                                          : Holder::kList;
       field.maker = Py_NewRef(maker);
+      if (field.holder == Holder::kArray) field.one = checked(PyObject_CallFunction(array_class, "O(i)", maker, 0));
       field.octet = octet != 0;
       if (field.nested != nullptr && (field.field.shape == Shape::kSequence || field.nested->layers))
         plan->layers = true;
@@ -152,6 +153,10 @@ PyObject* complexity(PyObject* /*module*/, PyObject* arguments) {
   });
 }
 
+PyObject* has_layers(PyObject* /*module*/, PyObject* capsule) {
+  return guarded<PyObject*>(nullptr, [&] { return PyBool_FromLong(plan_of_capsule(capsule)->layers); });
+}
+
 PyObject* to_wire(PyObject* /*module*/, PyObject* arguments) {
   return guarded<PyObject*>(nullptr, [&] {
     PyObject *capsule, *object;
@@ -178,6 +183,7 @@ PyObject* from_wire(PyObject* /*module*/, PyObject* arguments) {
 PyMethodDef plan_functions[] = {
     {"_make_plan", make_plan, METH_VARARGS, nullptr},
     {"_complexity", complexity, METH_VARARGS, "K(x): how many messages lie in sequences of this one."},
+    {"_has_layers", has_layers, METH_O, "Whether K(x) can be other than 0."},
     {"_to_wire", to_wire, METH_VARARGS, nullptr},
     {"_from_wire", from_wire, METH_VARARGS, nullptr},
     {"_from_message", plan_from_message, METH_VARARGS, nullptr},
@@ -299,8 +305,15 @@ PyObject* plan_make_scalars(const PlanField& field, const void* data, std::size_
     case Holder::kBytes:
       return checked(PyBytes_FromStringAndSize(bytes, length));
     case Holder::kArray: {
+      if (length <= 65536) {
+        Ref array(checked(PySequence_Repeat(field.one, static_cast<Py_ssize_t>(count))));
+        Py_buffer view;
+        checked(PyObject_GetBuffer(array.get(), &view, PyBUF_WRITABLE));
+        if (count != 0) std::memcpy(view.buf, bytes, count * size);
+        PyBuffer_Release(&view);
+        return array.release();
+      }
       Ref array(checked(PyObject_CallOneArg(array_class, field.maker)));
-      if (count == 0) return array.release();
       Ref memory(checked(PyMemoryView_FromMemory(const_cast<char*>(bytes), length, PyBUF_READ)));
       Ref none(checked(PyObject_CallMethodOneArg(array.get(), frombytes_name, memory.get())));
       return array.release();

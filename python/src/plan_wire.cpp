@@ -173,7 +173,7 @@ class Reader {
     const char* header = take(4, 1);
     const char native = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1 : 0;
     if (header[0] != 0 || header[1] != native) {
-      PyErr_SetString(PyExc_ValueError, "not CDR in this machine's byte order");
+      PyErr_SetString(exception_of(Errc::unsupported), "not plain CDR in this machine's byte order");
       throw PythonError();
     }
   }

@@ -132,11 +132,25 @@ def topics():
     for cls, publisher in publishers.items():
         publisher.publish(sent[cls])
     short = Path(poses=[pose])
+    infos = []
+    node.create_subscription(Path, "Path", lambda message, info: infos.append((message, info)), 10)
+    awaited = []
+
+    async def later(message):
+        awaited.append(message)
+
+    node.create_subscription(Path, "Path", later, 10)
+    while publishers[Path].get_subscription_count() < 3:
+        rclpy.spin_once(node, timeout_sec=0.1)
     publishers[Path].publish(short)
     deadline = node.get_clock().now().nanoseconds + 30 * 10**9
-    while sum(map(len, got.values())) < 4 and node.get_clock().now().nanoseconds < deadline:
+    while (
+        sum(map(len, got.values())) < 4 or not infos or not awaited
+    ) and node.get_clock().now().nanoseconds < deadline:
         rclpy.spin_once(node, timeout_sec=0.1)
     assert got[Path] == [path, short]
+    assert infos[-1][0] == short and "source_timestamp" in infos[-1][1]
+    assert awaited[-1] == short
     assert got[Image] == [image]
     assert got[String] == [text]
 

@@ -41,9 +41,12 @@ from ._core import (
     Subscription,
     Timer,
     address,
+    format_message,
     in_shared_memory,
+    incompatibility,
     info,
     is_read_only,
+    size_bytes,
 )
 from ._errors import *  # noqa: F403
 from ._messages import TypeSource, convert, copy, message, message_from_text, search, service, to_dict
@@ -71,7 +74,9 @@ __all__ = [
     "aio",
     "convert",
     "copy",
+    "format_message",
     "in_shared_memory",
+    "incompatibility",
     "info",
     "is_read_only",
     "message",
@@ -79,6 +84,7 @@ __all__ = [
     "msg",
     "search",
     "service",
+    "size_bytes",
     "spin",
     "srv",
     "to_dict",

@@ -16,6 +16,7 @@
 #include <optional>
 #include <thread>
 
+#include "baton/message/print.hpp"
 #include "baton/message/validate.hpp"
 #include "baton/node/node.hpp"
 #include "callback.hpp"
@@ -688,6 +689,30 @@ void add_executor(nb::module_& m) {
 }  // namespace
 
 void add_endpoints(nb::module_& m) {
+  m.def("size_bytes",
+        [](nb::handle message) {
+          if (!is_message(message.ptr())) raise(PyExc_TypeError, "a message is wanted");
+          const Chunk* chunk = reinterpret_cast<Message*>(message.ptr())->chunk;
+          if (chunk->kind != Chunk::Kind::kSample) raise(PyExc_ValueError, "only received messages have a size");
+          return chunk->size;
+        },
+        "message"_a, "Bytes of a received message: skeleton and contents.");
+  m.def("format_message",
+        [](nb::handle message, std::size_t max_elements, std::size_t max_string, bool flow_arrays) {
+          if (!is_message(message.ptr())) raise(PyExc_TypeError, "a message is wanted");
+          const auto* view = reinterpret_cast<Message*>(message.ptr());
+          if (view->chunk->kind != Chunk::Kind::kSample || view->address != view->chunk->message)
+            raise(PyExc_ValueError, "only whole received messages can be formatted; str() takes any");
+          message::PrintOptions options;
+          options.max_elements = max_elements;
+          options.max_string_bytes = max_string;
+          options.flow_arrays = flow_arrays;
+          return std::move(message::print(*view->record->type, {view->address, view->chunk->size}, options)).or_throw();
+        },
+        "message"_a, "max_elements"_a = 128, "max_string"_a = 128, "flow_arrays"_a = true,
+        "A received message as YAML; 0 elements or bytes: all.");
+  m.def("incompatibility", &incompatibility, "offered"_a, "requested"_a,
+        "Empty, or which policies of a publisher and a subscription do not fit.");
   m.def("_end_executors", end_executors);
   m.def("_forget_executors", [] { g_spinning.store(0, std::memory_order_relaxed); });  // in a forked child
   nb::class_<MessageInfo>(m, "MessageInfo", "What is known of a received message.")

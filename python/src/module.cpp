@@ -86,6 +86,12 @@ Message* message_argument(nb::handle object) {
 
 NB_MODULE(_core, m) {
   using namespace baton::python;
+  static PyInterpreterState* owner = nullptr;
+  if (owner != nullptr && owner != PyInterpreterState_Get()) {
+    PyErr_SetString(PyExc_ImportError, "baton works in one interpreter of a process; this sub-interpreter is another one");
+    throw nb::python_error();
+  }
+  owner = PyInterpreterState_Get();
   nb::set_leak_warnings(false);  // nodes may live until the process ends
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
     try {

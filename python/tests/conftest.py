@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python package of the build tree (BATON_BUILD, by default build/release), and processes to talk to."""
+"""The Python package of the build tree, and processes to talk to."""
 
 from __future__ import annotations
 
@@ -11,14 +11,11 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build" / "release"))
-PACKAGE = BUILD / "python"
-HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from build_tree import BUILD, HERE, PACKAGE
 
 if any((PACKAGE / "baton").glob("_core*.so")):
     sys.path.insert(0, str(PACKAGE))
-    sys.path.insert(0, str(HERE))
 else:
     collect_ignore_glob = ["*_test.py"]
 

@@ -7,7 +7,7 @@ import sys
 
 import numpy
 import pytest
-from conftest import HERE, PACKAGE
+from build_tree import HERE, PACKAGE
 
 
 def python_with_genpy():

@@ -192,3 +192,28 @@ def test_a_killed_publisher_leaves_its_messages_readable(start):
     assert node.wait_for(lambda: subscription.matched == 0, 30)
     assert [first.data, subscription.take(0).data, subscription.take(0).data] == [f"message {i}" for i in range(3)]
     assert subscription.take(0) is None
+
+
+def test_a_second_interpreter_is_refused_in_words(start):
+    process = start("""
+        import baton
+        try: import _xxsubinterpreters as interpreters
+        except ImportError: import _interpreters as interpreters
+        other = interpreters.create()
+        code = "try: import baton\\nexcept ImportError as error: print('refused:', error, flush=True)"
+        interpreters.run_string(other, code)
+        print(baton.message('std_msgs/String')(data='still works').data)
+    """)
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert out.startswith("refused:") and out.endswith("still works\n"), out + errors
+
+
+def test_python_without_the_gil_is_refused_in_words(start):
+    process = start("""
+        import sys
+        sys._is_gil_enabled = lambda: False
+        try: import baton
+        except ImportError as error: print(error)
+    """)
+    assert "PYTHON_GIL=1" in process.communicate(timeout=60)[0]

@@ -5,7 +5,7 @@ import os
 import subprocess
 
 import pytest
-from conftest import HERE, PACKAGE, ROOT
+from build_tree import HERE, PACKAGE, ROOT
 
 PYTHON = ROOT / ".venv-ros2" / "bin" / "python"
 pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="needs ROS 2's wheels: make setup")

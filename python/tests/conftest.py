@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,10 @@ def start(monkeypatch):
             env=env,
             **options,
         )
-        running.append(process)
+        watchdog = threading.Timer(60, process.kill)  # ends a test that reads from a process that hangs
+        watchdog.daemon = True
+        watchdog.start()
+        running.append((process, watchdog))
         return process
 
     def start_python(code, *arguments, **options):
@@ -58,7 +62,8 @@ def start(monkeypatch):
 
     start_python.peer = start_peer
     yield start_python
-    for process in running:
+    for process, watchdog in running:
+        watchdog.cancel()
         if process.poll() is None:
             process.kill()
         process.communicate()

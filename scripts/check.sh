@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Style and structure, no tests: order of the rooms, documents, Python style, C++ format and clang-tidy of what this
+# Style and structure, no tests: order of the rooms, documents, Python style and types, C++ format and clang-tidy of what this
 # branch changes (all files with ALL=1).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,6 +8,8 @@ cd "$(dirname "$0")/.."
 .venv/bin/python scripts/check_docs.py
 .venv/bin/ruff check -q .
 .venv/bin/ruff format -q --check . || echo "check: 'ruff format' would change Python files (advice, not an error)"
+.venv/bin/mypy --no-error-summary --config-file python/pyproject.toml python/baton
+(cd python && ../.venv/bin/basedpyright --pythonpath ../.venv/bin/python --level error baton | grep -v '^0 errors' && exit 1 || true)
 base=$(git merge-base HEAD origin/main 2>/dev/null || git rev-list --max-parents=0 HEAD | tail -n 1)
 mapfile -t files < <(
   if [ -n "${ALL:-}" ]; then git ls-files; else git diff --name-only --diff-filter=AM "$base"; fi |

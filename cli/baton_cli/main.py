@@ -4,12 +4,23 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import pkgutil
 import sys
 
 import click
 
 from . import verbs
+
+
+def _version() -> str:
+    """Of the distribution that brought this command: the whole package, or cli/ alone."""
+    for name in ("baton-ipc", "baton-robotics"):
+        try:
+            return importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return "unknown"
 
 
 class Verbs(click.Group):
@@ -27,7 +38,7 @@ class Verbs(click.Group):
 
 
 @click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(package_name="baton-robotics")
+@click.version_option(version=_version())
 def baton() -> None:
     """Zero-copy messages between robot processes."""
 

@@ -121,15 +121,17 @@ class Node {
   /// Below the typed API.
   const std::shared_ptr<transport::Participant>& participant() const noexcept;
 
- private:
-  friend class Executor;
+  // For types known only at run time: other languages, bridges. `type` must outlive every endpoint and sample of it.
   std::shared_ptr<detail::PublisherCore> make_publisher(const std::string& topic, const message::Type& type, const QoS& qos,
                                                         const PublisherOptions& options);
   std::shared_ptr<transport::Reader> make_reader(const std::string& topic, const message::Type& type, const QoS& qos);
   /// Registers with the executor; the returned handle takes it out again when its last copy dies.
   std::shared_ptr<detail::Executable> add(const std::shared_ptr<detail::Executable>& executable);
+  /// "image" -> "/image". Throws invalid_argument for what is no topic name.
   static std::string absolute(const std::string& topic);
 
+ private:
+  friend class Executor;
   std::shared_ptr<detail::NodeCore> core_;
 };
 

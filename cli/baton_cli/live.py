@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A look into a running domain, for the verbs that need one: the node they look from, its graph, message types, output."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import click
+import numpy as np
+from baton_generator.diagnostics import InterfaceError
+
+
+def load() -> ModuleType:
+    """The package baton: installed, or of this checkout's build."""
+    try:
+        import baton
+    except ImportError:
+        built = Path(__file__).resolve().parents[2] / "build" / "release" / "python"
+        if not built.is_dir():
+            raise click.ClickException(
+                "this verb needs Baton's Python package: pip install ./python, or `make build` in a checkout"
+            ) from None
+        sys.path.insert(0, str(built))
+        import baton
+    return baton
+
+
+def domain_options(function: Callable) -> Callable:
+    """--domain and --search."""
+    function = click.option("--domain", type=click.IntRange(0), help="Default: BATON_DOMAIN, ROS_DOMAIN_ID, or 0.")(
+        function
+    )
+    return click.option(
+        "--search",
+        multiple=True,
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Directory with message packages, for types that are not standard; may be repeated.",
+    )(function)
+
+
+def join(domain: int | None, search: tuple[Path, ...] = ()) -> Any:
+    """A node for looking, named so that listings can leave it out."""
+    baton = load()
+    if search:
+        baton.search(*search)
+    try:
+        node = baton.Node(f"_baton_{os.getpid()}", domain=domain)
+    except baton.BatonError as error:
+        raise click.ClickException(str(error)) from None
+    settle(node)
+    return node
+
+
+def settle(node: Any, limit: float = 2.0) -> None:
+    """Waits until the graph has been the same for a moment."""
+    end = time.monotonic() + limit
+    before, same = None, 0
+    while time.monotonic() < end and same < 4:
+        now = sorted((e.gid, e.topic) for e in node.endpoints()), sorted(node.nodes())
+        same = same + 1 if now == before else 0
+        before = now
+        time.sleep(0.03)
+
+
+def others(node: Any) -> list[Any]:
+    """Endpoints of everybody else."""
+    return [e for e in node.endpoints() if not e.node.startswith("_baton_")]
+
+
+def absolute(topic: str) -> str:
+    return topic if topic.startswith("/") else "/" + topic
+
+
+def type_of(node: Any, topic: str, wait: bool = True, timeout: float | None = None) -> str:
+    """The type of a topic that somebody has; waits for it to appear, at most `timeout` seconds."""
+    topic = absolute(topic)
+
+    def types() -> list[str]:
+        return sorted({e.type_name for e in others(node) if e.topic == topic})
+
+    if not types() and wait:
+        click.echo(f"waiting for {topic} ...", err=True)
+        node.wait_for(types, timeout)
+    found = types()
+    if not found:
+        raise click.ClickException(f"nobody publishes or subscribes {topic}; `baton topic list` shows what there is")
+    if len(found) > 1:
+        raise click.ClickException(f"{topic} has several types: {', '.join(found)}; name one with --type")
+    return found[0]
+
+
+def message_class(name: str) -> Any:
+    try:
+        return load().message(name)
+    except (InterfaceError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+
+
+def subscribe(node: Any, topic: str, type_name: str | None, depth: int = 10, timeout: float | None = None) -> Any:
+    """A subscription with whatever quality of service its publishers offer."""
+    baton = load()
+    topic = absolute(topic)
+    cls = message_class(type_name or type_of(node, topic, timeout=timeout))
+    offered = [e.qos for e in others(node) if e.topic == topic and e.is_publisher]
+    reliable = all(q.reliability == "reliable" for q in offered)
+    durable = bool(offered) and all(q.durability == "transient_local" for q in offered)
+    qos = baton.QoS(
+        depth,
+        reliability="reliable" if reliable else "best_effort",
+        durability="transient_local" if durable else "volatile",
+    )
+    return node.subscribe(topic, cls, qos=qos)
+
+
+def plain(value: Any, limit: int) -> Any:
+    """A message as JSON's types; long arrays are cut, with the number of what is left out as the last entry."""
+    baton = load()
+    if isinstance(value, baton.Message):
+        return {m.name: plain(getattr(value, m.name), limit) for m in value._struct.members}
+    if isinstance(value, np.ndarray):
+        shown = value[:limit] if limit else value
+        items = [_row(r) for r in shown] if shown.dtype.names else shown.tolist()
+        return items + ([f"... {len(value) - limit} more"] if limit and len(value) > limit else [])
+    if isinstance(value, baton.Sequence):
+        items = [plain(v, limit) for v in (value[:limit] if limit else value)]
+        return items + ([f"... {len(value) - limit} more"] if limit and len(value) > limit else [])
+    return value
+
+
+def _row(record: Any) -> Any:
+    if record.dtype.names is None:
+        return record.tolist()
+    return {
+        n: _row(record[n]) if record[n].dtype.names or record[n].shape else record[n].item() for n in record.dtype.names
+    }
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """All values of what plain() gave, in order: a line of CSV."""
+    if isinstance(value, dict):
+        for part in value.values():
+            yield from leaves(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from leaves(part)
+    else:
+        yield value
+
+
+def field_of(message: Any, path: str) -> Any:
+    """A field by its path, e.g. pose.position.x or poses[0].header."""
+    value = message
+    for part in path.replace("[", ".").replace("]", "").split("."):
+        try:
+            value = value[int(part)] if part.isdigit() else getattr(value, part)
+        except (AttributeError, IndexError, KeyError, TypeError):
+            raise click.ClickException(f"the message has no field '{path}'") from None
+    return value

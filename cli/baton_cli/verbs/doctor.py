@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baton doctor`: which pairs share memory, which do not and why, and what the machine lacks."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import stat
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from .. import live
+
+
+@dataclass(frozen=True)
+class Finding:
+    """`good` None: worth knowing, nothing wrong."""
+
+    what: str
+    good: bool | None
+    why: str
+    way_out: str = ""
+
+
+def judge_pair(publisher: Any, subscription: Any) -> Finding:
+    """Whether messages of this publisher reach this subscription, and that they do so without a copy."""
+    what = f"{publisher.topic}: {publisher.node} ({publisher.pid}) -> {subscription.node} ({subscription.pid})"
+    if publisher.type_name != subscription.type_name:
+        return Finding(
+            what, False, f"types differ: {publisher.type_name}, {subscription.type_name}", "use one type, or two topics"
+        )
+    if publisher.type_hash != subscription.type_hash:
+        return Finding(
+            what,
+            False,
+            f"both say {publisher.type_name}, but define it differently",
+            "generate both ends from the same .msg file; each end's log shows the difference",
+        )
+    if differing := live.load().incompatibility(publisher.qos, subscription.qos):
+        return Finding(what, False, f"quality of service: {differing}", "offer at least what the subscription requests")
+    return Finding(what, True, "zero-copy: the subscription reads the publisher's memory")
+
+
+def judge_topics(endpoints: list[Any]) -> list[Finding]:
+    """A line for each pair, and for each end that has no other."""
+    findings = []
+    for topic in sorted({e.topic for e in endpoints}):
+        publishers = [e for e in endpoints if e.topic == topic and e.is_publisher]
+        subscriptions = [e for e in endpoints if e.topic == topic and not e.is_publisher]
+        findings += [judge_pair(p, s) for p in publishers for s in subscriptions]
+        if "/_" in topic:
+            continue
+        alone = publishers if not subscriptions else subscriptions if not publishers else []
+        kind, missing = ("publisher", "subscription") if not subscriptions else ("subscription", "publisher")
+        near = sorted(
+            {e.topic for e in endpoints if e.topic != topic and e.topic.lower().strip("/") == topic.lower().strip("/")}
+        )
+        for e in alone:
+            hint = f"did you mean {', '.join(near)}?" if near else ""
+            findings.append(Finding(f"{topic}: {kind} of {e.node} ({e.pid})", None, f"no {missing}", hint))
+    return findings
+
+
+def judge_machine() -> list[Finding]:
+    """What this machine and this shell give Baton."""
+    findings = []
+    release = tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
+    findings.append(
+        Finding("kernel", True, os.uname().release)
+        if release >= (5, 16)
+        else Finding(
+            "kernel", None, f"{os.uname().release} has no futex_waitv", "5.16 or newer wakes sleepers with fewer calls"
+        )
+    )
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    findings.append(
+        Finding("file descriptors", True, f"{soft} a process")
+        if soft >= 1024 or soft == resource.RLIM_INFINITY
+        else Finding(
+            "file descriptors", False, f"only {soft} a process", "ulimit -n 4096: each peer and publisher needs some"
+        )
+    )
+    space, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if space != resource.RLIM_INFINITY:
+        findings.append(
+            Finding(
+                "address space",
+                None,
+                f"limited to {space >> 20} MiB",
+                "ulimit -v unlimited, or keep BATON_WINDOW small",
+            )
+        )
+    directory = os.environ.get("BATON_RUNTIME_DIR")
+    if directory:
+        try:
+            mode = Path(directory).stat()
+            if mode.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                findings.append(
+                    Finding(
+                        "runtime directory",
+                        None,
+                        f"{directory} can be written by others",
+                        "they can join the domain: chmod 700",
+                    )
+                )
+            else:
+                findings.append(Finding("runtime directory", True, directory))
+        except OSError as error:
+            findings.append(Finding("runtime directory", False, str(error), "make it, or unset BATON_RUNTIME_DIR"))
+    try:
+        cgroup = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        if cgroup != "max":
+            findings.append(Finding("memory", None, f"the cgroup may use {int(cgroup) >> 20} MiB, messages included"))
+    except (OSError, ValueError):
+        pass
+    return findings
+
+
+@click.command()
+@live.domain_options
+@click.option("--json", "as_json", is_flag=True)
+def command(domain: int | None, search: tuple[Path, ...], as_json: bool) -> None:
+    """Say for every topic and pair whether it is zero-copy, and if not why and what to do.
+
+    Exit status 1 if something is wrong. What a publisher copies into shared memory (objects built elsewhere) is in its own
+    counters (Publisher::counters(), publisher.counters), not visible from outside.
+    """
+    machine = judge_machine()
+    node = live.join(domain, search)
+    pairs = judge_topics(live.others(node))
+    memory = node.memory
+    if as_json:
+        click.echo(
+            json.dumps(
+                {"machine": [asdict(f) for f in machine], "topics": [asdict(f) for f in pairs], "memory": memory}
+            )
+        )
+    else:
+        console = Console(width=max(100, Console().width))
+        for title, findings in (("machine", machine), ("topics", pairs)):
+            table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
+            for name in ("", "what", "finding", "way out"):
+                table.add_column(name, overflow="fold")
+            for f in findings:
+                mark = {True: "[green]ok[/]", False: "[red]no[/]", None: "[yellow]-[/]"}[f.good]
+                table.add_row(mark, f.what, f.why, f.way_out)
+            if findings:
+                console.print(table)
+            else:
+                console.print(f"{title}: nobody is there (domain {node.domain})", highlight=False)
+        console.print(f"message memory of the domain: {memory['domain_backed_bytes'] / 1e6:.1f} MB", highlight=False)
+    raise SystemExit(1 if any(f.good is False for f in [*machine, *pairs]) else 0)

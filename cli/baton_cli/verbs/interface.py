@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baton interface`: message and service definitions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from baton_generator.model import Message, Service
+from baton_generator.packages import Universe
+
+from ..interfaces import interface_errors, make_universe, source_options
+
+
+@click.group()
+def command() -> None:
+    """Look at message and service definitions."""
+
+
+def _lines(universe: Universe, message: Message, indent: str) -> list[str]:
+    lines = []
+    for c in message.constants:
+        lines.append(f"{indent}{c.base} {c.name}={c.value}")
+    for f in message.fields:
+        default = "" if f.default is None else f" {list(f.default) if isinstance(f.default, tuple) else f.default}"
+        lines.append(f"{indent}{f.type} {f.name}{default}")
+        if f.type.is_message:
+            nested = universe.load(f.type.base, "msg", f.location)
+            assert isinstance(nested, Message)
+            lines += _lines(universe, nested, indent + "\t")
+    return lines
+
+
+@command.command()
+@source_options
+@click.argument("name", metavar="TYPE")
+def show(name: str, search: tuple[Path, ...], standard: str, dialect: str | None) -> None:
+    """Print the definition of TYPE (package/Name), nested types indented."""
+    package, *rest = name.split("/")
+    if not rest:
+        raise click.ClickException(f"'{name}' is no type name: write package/Name")
+    full = f"{package}/{rest[-1]}"
+    with interface_errors():
+        universe = make_universe(search, standard, dialect)
+        kinds = {kind for kind, known in universe.types_of(package) if known == full}
+        kind = "srv" if "srv" in kinds and (len(rest) == 1 or rest[0] == "srv") and "msg" not in kinds else "msg"
+        interface = universe.load(full, kind)
+        if isinstance(interface, Service):
+            lines = [*_lines(universe, interface.request, ""), "---", *_lines(universe, interface.response, "")]
+        else:
+            lines = _lines(universe, interface, "")
+    click.echo("\n".join(lines))
+
+
+@command.command()
+@source_options
+@click.argument("name", metavar="PACKAGE")
+def package(name: str, search: tuple[Path, ...], standard: str, dialect: str | None) -> None:
+    """List the interfaces of PACKAGE."""
+    with interface_errors():
+        for kind, full in make_universe(search, standard, dialect).types_of(name):
+            click.echo(full.replace("/", f"/{kind}/"))

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baton node`: who is there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from .. import live
+
+
+@click.group()
+def command() -> None:
+    """Look at nodes."""
+
+
+@command.command("list")
+@live.domain_options
+@click.option("--json", "as_json", is_flag=True)
+def list_(domain: int | None, search: tuple[Path, ...], as_json: bool) -> None:
+    """List the nodes that are known, with their processes."""
+    found = sorted(n for n in live.join(domain, search).nodes() if not n[0].startswith("_baton_"))
+    if as_json:
+        click.echo(json.dumps([{"node": name, "pid": pid} for name, pid in found]))
+    else:
+        for name, pid in found:
+            click.echo(f"{name}  (process {pid})")
+
+
+@command.command()
+@live.domain_options
+@click.argument("name", metavar="NODE")
+def info(domain: int | None, search: tuple[Path, ...], name: str) -> None:
+    """Print what NODE publishes, subscribes, serves and calls."""
+    node = live.join(domain, search)
+    if name.lstrip("/") not in {n for n, _ in node.nodes()}:
+        known = ", ".join(sorted(n for n, _ in node.nodes() if not n.startswith("_baton_")))
+        raise click.ClickException(f"there is no node '{name}'" + (f"; there are: {known}" if known else ""))
+    mine = [e for e in node.endpoints() if e.node == name.lstrip("/")]
+    sections: dict[str, set[str]] = {
+        k: set() for k in ("Subscribers", "Publishers", "Service Servers", "Service Clients")
+    }
+    for e in mine:
+        if e.topic.endswith("/_request"):
+            kind = "Service Clients" if e.is_publisher else "Service Servers"
+            sections[kind].add(f"{e.topic.removesuffix('/_request')}: {e.type_name.removesuffix('_Request')}")
+        elif not e.topic.endswith("/_response"):
+            sections["Publishers" if e.is_publisher else "Subscribers"].add(f"{e.topic}: {e.type_name}")
+    click.echo(name)
+    for title, lines in sections.items():
+        click.echo(f"  {title}:")
+        for line in sorted(lines):
+            click.echo(f"    {line}")

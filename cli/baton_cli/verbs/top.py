@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baton top`: topics, rates, bandwidth, latency and memory, live."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+from rich import box
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from .. import live
+
+
+@dataclass
+class Watched:
+    """One topic: how it is watched and what came in the last interval."""
+
+    topic: str
+    type_name: str
+    subscription: Any = None
+    why_not: str = ""
+    sizes: list[int] = field(default_factory=list)
+    ages: list[float] = field(default_factory=list)  # seconds from publish to take
+    lost: int = 0
+
+    def on_message(self, message: Any) -> None:
+        baton = live.load()
+        info = baton.info(message)
+        self.sizes.append(baton.size_bytes(message))
+        self.ages.append((info.reception_time_ns - info.source_time_ns) / 1e9)
+
+    def figures(self, seconds: float, endpoints: list[Any]) -> dict[str, Any]:
+        here = [e for e in endpoints if e.topic == self.topic]
+        lost = self.subscription.statuses["lost_total"] if self.subscription is not None else 0
+        new_lost, self.lost = lost - self.lost, lost
+        figures = {
+            "topic": self.topic,
+            "type": self.type_name,
+            "publishers": [f"{e.node}({e.pid})" for e in here if e.is_publisher],
+            "subscriptions": [f"{e.node}({e.pid})" for e in here if not e.is_publisher],
+            # What overtook us unread was published too.
+            "rate_hz": (len(self.sizes) + new_lost) / seconds,
+            "bytes_per_s": (sum(self.sizes) + new_lost * (statistics.fmean(self.sizes) if self.sizes else 0)) / seconds,
+            "latency_s": statistics.median(self.ages) if self.ages else None,
+            "note": self.why_not,
+        }
+        self.sizes.clear()
+        self.ages.clear()
+        return figures
+
+
+def watch(node: Any, known: dict[str, Watched], endpoints: list[Any]) -> None:
+    """Subscribes what is new, forgets what is gone."""
+    baton = live.load()
+    topics = {e.topic: e.type_name for e in endpoints if e.is_publisher and "/_" not in e.topic}
+    for topic in set(known) - set(topics):
+        node.destroy(known.pop(topic).subscription)
+    for topic, type_name in topics.items():
+        if topic in known:
+            continue
+        watched = known[topic] = Watched(topic, type_name)
+        try:
+            # Best effort, so that looking never holds a publisher up.
+            qos = baton.QoS(100, reliability="best_effort", held=1)
+            cls = live.message_class(type_name)
+            watched.subscription = node.subscribe(topic, cls, watched.on_message, qos)
+        except (click.ClickException, baton.BatonError) as error:
+            watched.why_not = str(getattr(error, "message", error)).splitlines()[0]
+
+
+def _table(rows: list[dict[str, Any]], memory: dict[str, int], nodes: list[tuple[str, int]], domain: int) -> Group:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=True)
+    for name, justify in (("topic", "left"), ("type", "left"), ("Hz", "right"), ("MB/s", "right"), ("latency us", "right"),
+                          ("publishers", "left"), ("subscriptions", "left")):  # fmt: skip
+        table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    for r in sorted(rows, key=lambda r: -r["bytes_per_s"]):
+        latency = "" if r["latency_s"] is None else f"{r['latency_s'] * 1e6:.0f}"
+        table.add_row(
+            r["topic"],
+            r["type"],
+            r["note"] or f"{r['rate_hz']:.1f}",
+            f"{r['bytes_per_s'] / 1e6:.2f}",
+            latency,
+            " ".join(r["publishers"]),
+            " ".join(r["subscriptions"]),
+        )
+    processes = len({pid for _, pid in nodes})
+    limit = memory["domain_limit_bytes"]
+    text = f"domain {domain}: {len(nodes)} nodes, {processes} processes; message memory {memory['domain_backed_bytes'] / 1e6:.1f} MB"
+    if limit < 1 << 62:
+        text += f" of {limit / 1e6:.1f} MB"
+    return Group(Text(text), table)
+
+
+@click.command()
+@live.domain_options
+@click.option("-i", "--interval", type=click.FloatRange(min=0.1), default=1.0, show_default=True, help="Seconds.")
+@click.option("-n", "--count", type=click.IntRange(1), help="Leave after so many intervals.")
+@click.option("--json", "as_json", is_flag=True, help="One object for each interval, a line each.")
+def command(domain: int | None, search: tuple[Path, ...], interval: float, count: int | None, as_json: bool) -> None:
+    """Show topics, rates, bandwidth, latency (from publish to a subscription here), and memory, live.
+
+    It subscribes every topic with best effort, so it is one more reader, and never holds a publisher up.
+    """
+    baton = live.load()
+    node = live.join(domain, search)
+    executor = baton.Executor(node)
+    known: dict[str, Watched] = {}
+    console = Console()
+    shown = 0
+    with (
+        Live(console=console, auto_refresh=False, screen=console.is_terminal and not as_json)
+        if not as_json
+        else _Silent() as view
+    ):
+        try:
+            while count is None or shown < count:
+                begin = time.monotonic()
+                watch(node, known, live.others(node))
+                while (left := begin + interval - time.monotonic()) > 0:
+                    executor.spin_once(left)
+                endpoints = live.others(node)
+                nodes = [n for n in node.nodes() if not n[0].startswith("_baton_")]
+                rows = [w.figures(time.monotonic() - begin, endpoints) for w in known.values()]
+                if as_json:
+                    click.echo(json.dumps({"topics": rows, "memory": node.memory, "nodes": nodes}))
+                else:
+                    view.update(_table(rows, node.memory, nodes, node.domain), refresh=True)
+                shown += 1
+        except KeyboardInterrupt:
+            pass
+
+
+class _Silent:
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing was drawn."""

@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baton topic`: what is published, by whom, what it says and how fast."""
+
+from __future__ import annotations
+
+import csv
+import json
+import statistics
+import sys
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .. import live
+
+
+@click.group()
+def command() -> None:
+    """Look at topics, and publish."""
+
+
+@command.command("list")
+@live.domain_options
+@click.option("-t", "--show-types", is_flag=True)
+@click.option("-c", "--count-topics", is_flag=True, help="Only how many there are.")
+@click.option("--include-hidden-topics", "hidden", is_flag=True, help="Also those that carry services.")
+@click.option("--json", "as_json", is_flag=True)
+def list_(
+    domain: int | None, search: tuple[Path, ...], show_types: bool, count_topics: bool, hidden: bool, as_json: bool
+) -> None:
+    """List the topics that are known."""
+    node = live.join(domain, search)
+    topics: dict[str, set[str]] = {}
+    for e in live.others(node):
+        if hidden or "/_" not in e.topic:
+            topics.setdefault(e.topic, set()).add(e.type_name)
+    if as_json:
+        click.echo(json.dumps({topic: sorted(types) for topic, types in sorted(topics.items())}))
+    elif count_topics:
+        click.echo(len(topics))
+    else:
+        for topic, types in sorted(topics.items()):
+            click.echo(f"{topic} [{', '.join(sorted(types))}]" if show_types else topic)
+
+
+@command.command("type")
+@live.domain_options
+@click.argument("topic")
+def type_(domain: int | None, search: tuple[Path, ...], topic: str) -> None:
+    """Print the type of TOPIC."""
+    click.echo(live.type_of(live.join(domain, search), topic, wait=False))
+
+
+@command.command()
+@live.domain_options
+@click.argument("topic")
+@click.option("-v", "--verbose", is_flag=True, help="Every publisher and subscription.")
+@click.option("--json", "as_json", is_flag=True)
+def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool, as_json: bool) -> None:
+    """Print who publishes and subscribes TOPIC."""
+    node = live.join(domain, search)
+    name = live.type_of(node, topic, wait=False)
+    here = [e for e in live.others(node) if e.topic == live.absolute(topic)]
+    if as_json:
+        keys = ("reliability", "history", "depth", "durability", "deadline", "lifespan", "liveliness", "lease", "held")
+        ends = [
+            {
+                "kind": "publisher" if e.is_publisher else "subscription",
+                "node": e.node,
+                "pid": e.pid,
+                "gid": e.gid.hex(),
+                "type": e.type_name,
+                "type_hash": e.type_hash.hex(),
+                "qos": {k: getattr(e.qos, k) for k in keys},
+            }
+            for e in here
+        ]
+        click.echo(json.dumps({"type": name, "endpoints": ends}))
+        return
+    click.echo(f"Type: {name}")
+    for kind, publishers in (("Publisher", True), ("Subscription", False)):
+        ends = [e for e in here if e.is_publisher == publishers]
+        click.echo(f"{kind} count: {len(ends)}")
+        for e in ends if verbose else []:
+            click.echo(
+                f"\n  Node name: {e.node}\n  Process: {e.pid}\n  GID: {e.gid.hex()}\n  Type hash: {e.type_hash.hex()}"
+            )
+            click.echo(
+                f"  QoS: {e.qos.reliability}, {e.qos.history} {e.qos.depth}, {e.qos.durability}"
+                + (f", holds {e.qos.held}" if not publishers else "")
+                + "\n"
+            )
+
+
+@command.command()
+@live.domain_options
+@click.argument("topic")
+@click.argument("type_name", metavar="[TYPE]", required=False)
+@click.option("--once", is_flag=True, help="Leave after one message.")
+@click.option("-n", "--count", type=click.IntRange(1), help="Leave after so many messages.")
+@click.option("--field", help="Only this field, e.g. pose.position or poses[0].")
+@click.option(
+    "-l", "--truncate-length", type=click.IntRange(0), default=32, show_default=True, help="Elements; 0: all."
+)
+@click.option("-f", "--full-length", is_flag=True, help="The same as -l 0.")
+@click.option("--no-arr", is_flag=True, help="Arrays only as their length.")
+@click.option("--csv", "as_csv", is_flag=True)
+@click.option("--json", "as_json", is_flag=True, help="One object a line.")
+@click.option("--timeout", type=float, help="Seconds to wait for a message.")
+def echo(
+    domain: int | None,
+    search: tuple[Path, ...],
+    topic: str,
+    type_name: str | None,
+    once: bool,
+    count: int | None,
+    field: str | None,
+    truncate_length: int,
+    full_length: bool,
+    no_arr: bool,
+    as_csv: bool,
+    as_json: bool,
+    timeout: float | None,
+) -> None:
+    """Print messages of TOPIC. Long arrays are cut: an image does not print megabytes."""
+    baton = live.load()
+    node = live.join(domain, search)
+    subscription = live.subscribe(node, topic, type_name, timeout=timeout)
+    limit = 0 if full_length else truncate_length
+    left = 1 if once else count
+    writer = csv.writer(sys.stdout)
+    while left is None or left > 0:
+        message = subscription.take(timeout)
+        if message is None:
+            raise click.ClickException(f"no message on {live.absolute(topic)} for {timeout} s")
+        value = live.field_of(message, field) if field else message
+        if as_json or as_csv or field or no_arr:
+            data = live.plain(value, limit)
+            if no_arr:
+                data = _lengths(value)
+            if as_json:
+                click.echo(json.dumps(data))
+            elif as_csv:
+                writer.writerow(live.leaves(data))
+                sys.stdout.flush()
+            else:
+                click.echo(json.dumps(data, ensure_ascii=False) + "\n---")
+        else:
+            click.echo(baton.format_message(message, limit, 0 if full_length else 128) + "---")
+        del message, value
+        left = None if left is None else left - 1
+
+
+def _lengths(value: Any) -> Any:
+    baton = live.load()
+    if isinstance(value, baton.Message):
+        return {m.name: _lengths(getattr(value, m.name)) for m in value._struct.members}
+    if hasattr(value, "__len__") and not isinstance(value, str):
+        return f"<{len(value)} elements>"
+    return value
+
+
+def _sampling(function: Any) -> Any:
+    for option in (
+        click.option("-n", "--count", type=click.IntRange(2), help="Leave after so many messages."),
+        click.option(
+            "-w", "--window", type=click.IntRange(2), default=1000, show_default=True, help="Messages looked at."
+        ),
+        click.option("--json", "as_json", is_flag=True),
+        click.argument("topic"),
+        live.domain_options,
+    ):
+        function = option(function)
+    return function
+
+
+def _watch(domain: int | None, search: tuple[Path, ...], topic: str, count: int | None, show: Any, sample: Any) -> None:
+    """Calls sample(message) for each, and show() every second and at the end."""
+    node = live.join(domain, search)
+    subscription = live.subscribe(node, topic, None, 100)
+    seen, shown, next_show = 0, -1, time.monotonic() + 1
+    try:
+        while count is None or seen < count:
+            message = subscription.take(max(0.0, next_show - time.monotonic()))
+            if message is not None:
+                seen += 1
+                sample(message)
+                del message
+            if time.monotonic() >= next_show:
+                next_show += 1
+                if seen == shown or seen == 0:
+                    click.echo("no new messages")
+                else:
+                    show()
+                shown = seen
+    except KeyboardInterrupt:
+        pass
+    if seen != shown and seen > 0:
+        show()
+
+
+@command.command()
+@_sampling
+def hz(domain: int | None, search: tuple[Path, ...], topic: str, count: int | None, window: int, as_json: bool) -> None:
+    """Print the rate of TOPIC, by the publisher's clock."""
+    baton = live.load()
+    times: deque[int] = deque(maxlen=window)
+
+    def show() -> None:
+        if len(times) < 2:
+            return
+        gaps = [(b - a) / 1e9 for a, b in zip(times, list(times)[1:], strict=False)]
+        mean = statistics.fmean(gaps)
+        figures = {
+            "rate_hz": 1 / mean if mean > 0 else 0.0,
+            "min_s": min(gaps),
+            "max_s": max(gaps),
+            "std_dev_s": statistics.pstdev(gaps),
+            "window": len(times),
+        }
+        if as_json:
+            click.echo(json.dumps(figures))
+        else:
+            click.echo(
+                f"average rate: {figures['rate_hz']:.3f}\n"
+                f"\tmin: {figures['min_s']:.4f}s max: {figures['max_s']:.4f}s std dev: {figures['std_dev_s']:.5f}s "
+                f"window: {figures['window']}"
+            )
+
+    _watch(domain, search, topic, count, show, lambda m: times.append(baton.info(m).source_monotonic_ns))
+
+
+@command.command()
+@_sampling
+def bw(domain: int | None, search: tuple[Path, ...], topic: str, count: int | None, window: int, as_json: bool) -> None:
+    """Print what TOPIC would take if it were copied: bytes per second and per message."""
+    baton = live.load()
+    sizes: deque[tuple[int, int]] = deque(maxlen=window)
+
+    def show() -> None:
+        span = (sizes[-1][0] - sizes[0][0]) / 1e9
+        rate = sum(s for _, s in list(sizes)[1:]) / span if span > 0 else 0.0
+        values = [s for _, s in sizes]
+        if as_json:
+            click.echo(
+                json.dumps(
+                    {"bytes_per_s": rate, "mean": statistics.fmean(values), "min": min(values), "max": max(values)}
+                )
+            )
+        else:
+            click.echo(
+                f"{_bytes(rate)}/s from {len(values)} messages\n\tmessage size mean: {_bytes(statistics.fmean(values))} "
+                f"min: {_bytes(min(values))} max: {_bytes(max(values))}"
+            )
+
+    _watch(
+        domain,
+        search,
+        topic,
+        count,
+        show,
+        lambda m: sizes.append((baton.info(m).source_monotonic_ns, baton.size_bytes(m))),
+    )
+
+
+def _bytes(value: float) -> str:
+    for unit in ("B", "KB", "MB"):
+        if value < 1000:
+            return f"{value:.2f} {unit}"
+        value /= 1000
+    return f"{value:.2f} GB"
+
+
+@command.command()
+@_sampling
+def delay(
+    domain: int | None, search: tuple[Path, ...], topic: str, count: int | None, window: int, as_json: bool
+) -> None:
+    """Print how old messages of TOPIC are: by header.stamp if it is set, else since publish()."""
+    baton = live.load()
+    ages: deque[float] = deque(maxlen=window)
+
+    def sample(message: Any) -> None:
+        info = baton.info(message)
+        stamp = getattr(getattr(message, "header", None), "stamp", None)
+        since = stamp.sec * 10**9 + stamp.nanosec if stamp is not None else 0
+        ages.append((info.reception_time_ns - (since or info.source_time_ns)) / 1e9)
+
+    def show() -> None:
+        figures = {
+            "mean_s": statistics.fmean(ages),
+            "min_s": min(ages),
+            "max_s": max(ages),
+            "std_dev_s": statistics.pstdev(ages),
+            "window": len(ages),
+        }
+        if as_json:
+            click.echo(json.dumps(figures))
+        else:
+            click.echo(
+                f"average delay: {figures['mean_s']:.6f}\n\tmin: {figures['min_s']:.6f}s max: {figures['max_s']:.6f}s "
+                f"std dev: {figures['std_dev_s']:.6f}s window: {figures['window']}"
+            )
+
+    _watch(domain, search, topic, count, show, sample)
+
+
+@command.command()
+@live.domain_options
+@click.argument("topic")
+@click.argument("type_name", metavar="TYPE")
+@click.argument("values", required=False, default="{}")
+@click.option("-r", "--rate", type=click.FloatRange(min=0, min_open=True), default=1.0, show_default=True, help="Hz.")
+@click.option("-1", "--once", is_flag=True, help="One message, when somebody subscribes; waits until it was taken.")
+@click.option("-t", "--times", type=click.IntRange(1), help="So many messages.")
+@click.option(
+    "-w", "--wait-matching-subscriptions", "wait", type=click.IntRange(0), help="Default: 1 with -1 or -t, else 0."
+)
+@click.option("--durability", type=click.Choice(["volatile", "transient_local"]), default="volatile", show_default=True)
+@click.option("--reliability", type=click.Choice(["reliable", "best_effort"]), default="reliable", show_default=True)
+def pub(
+    domain: int | None,
+    search: tuple[Path, ...],
+    topic: str,
+    type_name: str,
+    values: str,
+    rate: float,
+    once: bool,
+    times: int | None,
+    wait: int | None,
+    durability: str,
+    reliability: str,
+) -> None:
+    """Publish messages of TYPE on TOPIC; VALUES are YAML, e.g. '{data: hello}'."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    baton = live.load()
+    node = live.join(domain, search)
+    cls = live.message_class(type_name)
+    try:
+        message = cls(YAML(typ="safe").load(values) or {})
+    except (YAMLError, TypeError, ValueError, OverflowError, AttributeError) as error:
+        raise click.ClickException(f"VALUES are no {type_name}: {error}") from None
+    publisher = node.advertise(topic, cls, baton.QoS(10, durability=durability, reliability=reliability))
+    left = 1 if once else times
+    publisher.wait_for_subscriptions((1 if left else 0) if wait is None else wait)
+    next_time = time.monotonic()
+    while left is None or left > 0:
+        number = publisher.publish(message)
+        click.echo(f"publishing #{number}: {json.dumps(live.plain(message, 32))}")
+        left = None if left is None else left - 1
+        if left != 0:
+            next_time += 1 / rate
+            time.sleep(max(0.0, next_time - time.monotonic()))
+    publisher.wait_for_all_acked(5)

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Zero-copy messages between the processes of a robot.
+
+    import baton
+    from baton.msg.sensor_msgs import Image
+
+    node = baton.Node("camera")
+    publisher = node.advertise("image", Image)
+    with publisher.loan() as image:
+        image.width, image.height = 640, 480
+        image.data.resize(640 * 480 * 3)
+        image.data[:] = 0
+
+Numeric arrays of a message are NumPy arrays on the shared memory, arrays of fixed structs are structured arrays; strings and
+nested messages are made when they are asked for. Received messages are read-only. A message stays valid for as long as Python
+holds it or any array made from it. docs/python.md tells more.
+"""
+
+from __future__ import annotations
+
+import atexit as _atexit
+import os as _os
+import sys as _sys
+import threading as _threading
+
+if not getattr(_sys, "_is_gil_enabled", lambda: True)():
+    raise ImportError("baton does not support free-threaded Python without the GIL; run it with PYTHON_GIL=1")
+
+from . import _core, aio, msg, srv
+from ._array import Array, CopyWarning
+from ._core import (
+    BatonError,
+    CallbackGroup,
+    Client,
+    Message,
+    MessageInfo,
+    Publisher,
+    QoS,
+    Sequence,
+    Service,
+    Subscription,
+    Timer,
+    address,
+    format_message,
+    in_shared_memory,
+    incompatibility,
+    info,
+    is_read_only,
+    size_bytes,
+)
+from ._errors import *  # noqa: F403
+from ._messages import TypeSource, convert, copy, message, message_from_text, search, service, to_dict
+from ._node import Endpoint, Executor, Node, spin
+
+__all__ = [
+    "Array",
+    "BatonError",
+    "CallbackGroup",
+    "Client",
+    "CopyWarning",
+    "Endpoint",
+    "Executor",
+    "Message",
+    "MessageInfo",
+    "Node",
+    "Publisher",
+    "QoS",
+    "Sequence",
+    "Service",
+    "Subscription",
+    "Timer",
+    "TypeSource",
+    "address",
+    "aio",
+    "convert",
+    "copy",
+    "format_message",
+    "in_shared_memory",
+    "incompatibility",
+    "info",
+    "is_read_only",
+    "message",
+    "message_from_text",
+    "msg",
+    "search",
+    "service",
+    "size_bytes",
+    "spin",
+    "srv",
+    "to_dict",
+]
+
+_core._set_python_parts(Array, CopyWarning)
+_core._set_main_thread(_threading.main_thread().ident)
+
+
+def _after_fork_in_child() -> None:
+    _core._set_main_thread(_threading.get_ident())
+    _core._forget_executors()
+
+
+_os.register_at_fork(after_in_child=_after_fork_in_child)
+_atexit.register(_core._end_executors)

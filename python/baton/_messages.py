@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Message classes made at run time from definitions: standard sets, installed ROS, directories, texts.
+
+One class per definition: asking again gives the same class. Thread-safe.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from baton_generator.canonical import Resolver, Struct
+from baton_generator.model import SCALAR_BYTES, FieldType, Shape
+from baton_generator.model import Message as ParsedMessage
+from baton_generator.model import Service as ParsedService
+from baton_generator.packages import DEFAULT_STANDARD, Universe
+from baton_generator.parser import parse_text
+
+from . import _core
+
+# Names that other worlds use for the same field: genpy's Time and Duration.
+_FOREIGN_NAMES = {
+    ("builtin_interfaces/Time", "sec"): ("secs",),
+    ("builtin_interfaces/Time", "nanosec"): ("nsecs",),
+    ("builtin_interfaces/Duration", "sec"): ("secs",),
+    ("builtin_interfaces/Duration", "nanosec"): ("nsecs",),
+}
+_OPTIONAL = {("std_msgs/Header", "seq")}  # ROS 2 has no such field
+
+_lock = threading.RLock()
+_classes: dict[tuple[str, str], type[_core.Message]] = {}  # (definition, defaults) -> class
+
+
+class TypeSource:
+    """Where message types are looked up: `search` directories first, then an installed ROS, then a standard set."""
+
+    def __init__(self, search: Iterable[str | os.PathLike[str]] = (), standard: str = DEFAULT_STANDARD) -> None:
+        self._universe = Universe(search=[Path(p) for p in search], standard=standard, environment=_environment())
+        self._resolver = Resolver(self._universe)
+
+    def message(self, name: str) -> type[_core.Message]:
+        """The class of "package/Name" (or "package/msg/Name")."""
+        with _lock:
+            return _class_of(self._resolver.message(_short(name)))
+
+    def service(self, name: str) -> type:
+        """A class with the message classes `Request` and `Response`."""
+        with _lock:
+            structs = self._resolver.service(_short(name))
+            return _service_class(structs.full_name, _class_of(structs.request), _class_of(structs.response))
+
+    def names(self, package: str, kind: str = "msg") -> list[str]:
+        """Names of the messages ("msg") or services ("srv") of a package."""
+        with _lock:
+            return [name.partition("/")[2] for k, name in self._universe.types_of(package) if k == kind]
+
+    def packages(self) -> list[str]:
+        """Packages of the standard set."""
+        return self._universe.standard_packages()
+
+
+def _environment() -> dict[str, str]:
+    """Where an installed ROS 2 is said to be; one made of wheels is this Python's own prefix."""
+    environment = dict(os.environ)
+    if (Path(sys.prefix) / "share" / "ament_index").is_dir():
+        known = environment.get("AMENT_PREFIX_PATH", "")
+        environment["AMENT_PREFIX_PATH"] = os.pathsep.join(filter(None, [known, sys.prefix]))
+    return environment
+
+
+def _short(name: str) -> str:
+    package, *rest = name.split("/")
+    if not rest or len(rest) > 2:
+        raise ValueError(f'\'{name}\' is no type name: write "package/Name", e.g. "sensor_msgs/Image"')
+    return f"{package}/{rest[-1]}"
+
+
+_default: TypeSource | None = None
+_search: list[str | os.PathLike[str]] = []
+
+
+def source() -> TypeSource:
+    """The process's own source: BATON_MSG_PATH (directories) and what search() added, an installed ROS, the standard set."""
+    global _default
+    with _lock:
+        if _default is None:
+            path = [p for p in os.environ.get("BATON_MSG_PATH", "").split(os.pathsep) if p]
+            _default = TypeSource([*_search, *path])
+        return _default
+
+
+def search(*directories: str | os.PathLike[str]) -> None:
+    """Looks for packages (with msg/ or srv/ inside) below these directories first, from now on."""
+    global _default
+    with _lock:
+        _search[:0] = directories
+        _default = None
+
+
+def message(name: str | type) -> type[_core.Message]:
+    """The class of a message type, e.g. baton.message("sensor_msgs/Image"). baton.msg.sensor_msgs.Image is the same class.
+    Instead of a name, a message class of rclpy, rospy or rosbags says which type is meant."""
+    if isinstance(name, type) and issubclass(name, _core.Message):
+        return name
+    if not isinstance(name, str):
+        from ._convert import type_name
+
+        known = type_name(name)
+        if known is None:
+            raise TypeError(
+                f'{name!r} is no message type: give a class of baton.msg, "package/Name", or a class of rclpy, rospy or rosbags'
+            )
+        name = known
+    return source().message(name)
+
+
+def service(name: str) -> type:
+    """The class of a service type, with message classes `Request` and `Response`."""
+    return source().service(name)
+
+
+def message_from_text(name: str, text: str) -> type[_core.Message]:
+    """The class of a message "package/Name" defined by the text of a .msg file, ROS 1 or ROS 2. Types it names come from the
+    same places as message()'s."""
+    package, _, short = _short(name).partition("/")
+    parsed = parse_text(text, package, short, f"<{name}>")
+    assert isinstance(parsed, ParsedMessage)
+    with _lock:
+        return _class_of(source()._resolver.resolve(parsed))
+
+
+def service_from_text(name: str, text: str) -> type:
+    """The same for the text of a .srv file."""
+    package, _, short = _short(name).partition("/")
+    parsed = parse_text(text, package, short, f"<{name}>", kind=".srv")
+    assert isinstance(parsed, ParsedService)
+    with _lock:
+        resolver = source()._resolver
+        return _service_class(
+            parsed.full_name, _class_of(resolver.resolve(parsed.request)), _class_of(resolver.resolve(parsed.response))
+        )
+
+
+def _service_class(full_name: str, request: type[_core.Message], response: type[_core.Message]) -> type:
+    package, _, name = full_name.partition("/")
+    return type(
+        name,
+        (),
+        {
+            "__module__": f"baton.srv.{package}",
+            "__doc__": f"The service {full_name}.",
+            "Request": request,
+            "Response": response,
+            "__slots__": (),
+        },
+    )
+
+
+def _defaults(struct: Struct) -> dict[str, Any]:
+    return {m.name: m.source.default for m in struct.members if m.source.default is not None}
+
+
+def _class_of(struct: Struct) -> type[_core.Message]:
+    key = (struct.definition, repr([(n, _defaults(s)) for n, s in sorted({**struct.reachable(), "": struct}.items())]))
+    found = _classes.get(key)
+    if found is None:
+        found = _classes[key] = _make_class(struct)
+    return found
+
+
+def _dtype_of(type_: FieldType, struct: Struct) -> np.dtype | None:
+    """NumPy's dtype of one element; None if it holds a string or sequence."""
+    if type_.is_message:
+        return getattr(_class_of(struct.nested[type_.base]), "dtype", None)
+    return np.dtype(type_.base) if type_.base in SCALAR_BYTES else None
+
+
+def _make_class(struct: Struct) -> type[_core.Message]:
+    fields = []
+    content_defaults: dict[str, Any] = {}
+    prototype = bytearray(struct.size)
+    names, formats, offsets = [], [], []
+    for member in struct.members:
+        nested = _class_of(struct.nested[member.type.base]) if member.type.is_message else None
+        element = _dtype_of(member.type, struct)
+        key = (struct.full_name, member.name)
+        all_names = [member.name, *([member.second_name] if member.second_name else []), *_FOREIGN_NAMES.get(key, ())]
+        fields.append((all_names, nested._record if nested else None, element, key in _OPTIONAL))
+        if element is not None and member.type.shape is not Shape.SEQUENCE:
+            names.append(member.name)
+            formats.append((element, (member.type.count,)) if member.type.shape is Shape.ARRAY else element)
+            offsets.append(member.offset)
+        count = member.type.count if member.type.shape is Shape.ARRAY else 1
+        if nested is not None and member.type.shape is not Shape.SEQUENCE and nested._prototype:
+            prototype[member.offset : member.offset + member.size] = nested._prototype * count
+        default = member.source.default
+        if default is None:
+            continue
+        if element is not None and member.type.shape is not Shape.SEQUENCE and nested is None:
+            prototype[member.offset : member.offset + member.size] = np.array(default, element).tobytes()
+        else:
+            content_defaults[member.name] = list(default) if isinstance(default, tuple) else default
+    dtype = None
+    if struct.fixed:
+        dtype = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": struct.size})
+    start = bytes(prototype) if any(prototype) else b""
+    record = _core._make_record(struct.definition, struct.hash, fields, dtype, start, content_defaults or None)
+    space: dict[str, Any] = {
+        "__module__": f"baton.msg.{struct.package}",
+        "__qualname__": struct.name,
+        "__slots__": (),
+        "__doc__": "\n".join(
+            filter(
+                None,
+                [
+                    struct.comment,
+                    f"The message {struct.full_name}:",
+                    *(f"    {m.type} {m.name}" for m in struct.members),
+                ],
+            )
+        ),
+        "_record": record,
+        "_prototype": start,
+        "_struct": struct,
+    }
+    if dtype is not None:
+        space["dtype"] = dtype
+    for constant in struct.constants:
+        space[constant.name] = constant.value
+    for index, member in enumerate(struct.members):
+        space[member.name] = _core.Field(record, index)
+        if member.second_name:
+            space.setdefault(member.second_name, space[member.name])
+    cls = type(struct.name, (_core.Message,), space)
+    _core._bind_class(record, cls)
+    return cls
+
+
+def struct_of(cls: type[_core.Message]) -> Struct:
+    """The resolved definition behind a message class."""
+    struct: Struct = cls._struct
+    return struct
+
+
+def to_dict(value: _core.Message) -> dict[str, Any]:
+    """Fields by name: nested messages as dicts, arrays as (read-only or live) NumPy arrays, structured ones included."""
+    return {m.name: _plain(getattr(value, m.name)) for m in struct_of(type(value)).members}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, _core.Message):
+        return to_dict(value)
+    if isinstance(value, _core.Sequence):
+        return [_plain(v) for v in value]
+    return value
+
+
+def copy(value: _core.Message) -> _core.Message:
+    """A private, writable copy, independent of shared memory."""
+    return type(value)(value)
+
+
+def convert(value: _core.Message, cls: Any, types: Mapping[str, Any] | None = None) -> Any:
+    """An object of another world's class with the values of a message; arrays are copied. `cls`: a message class of rclpy or
+    rospy, or one of rosbags; `types` then says where its nested classes are: `typestore.types`."""
+    from ._convert import to_foreign
+
+    return to_foreign(value, cls, types)

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes and executors: the part of the API that is written in Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from . import _core, _messages
+from ._core import QoS
+
+if TYPE_CHECKING:
+    import asyncio
+
+_M = TypeVar("_M", bound=_core.Message)
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A publisher or subscription that is known in the domain."""
+
+    gid: bytes
+    is_publisher: bool
+    topic: str
+    type_name: str
+    node: str
+    type_hash: bytes
+    qos: QoS
+    pid: int
+
+
+def _qos(qos: QoS | int | None) -> QoS:
+    if qos is None:
+        return QoS()
+    return QoS(qos) if isinstance(qos, int) else qos
+
+
+class Node(_core.Node):
+    """A named participant of a domain. What it makes with a callback lives until close() or the node's end."""
+
+    def __init__(
+        self, name: str, *, domain: int | None = None, runtime_directory: str | os.PathLike[str] | None = None
+    ) -> None:
+        """Joins the domain: `domain`, else BATON_DOMAIN, else ROS_DOMAIN_ID, else 0."""
+        super().__init__(name, -1 if domain is None else domain, os.fspath(runtime_directory or ""))
+        self._kept: list[Any] = []
+
+    @overload
+    def advertise(
+        self,
+        topic: str,
+        message_type: type[_M],
+        qos: QoS | int | None = ...,
+        *,
+        memory_limit: int = ...,
+        max_message: int = ...,
+        slots: int = ...,
+        policy: str = ...,
+        attempts: int = ...,
+        prefault: bool = ...,
+    ) -> _core.Publisher[_M]: ...
+    @overload
+    def advertise(
+        self,
+        topic: str,
+        message_type: Any,
+        qos: QoS | int | None = ...,
+        *,
+        memory_limit: int = ...,
+        max_message: int = ...,
+        slots: int = ...,
+        policy: str = ...,
+        attempts: int = ...,
+        prefault: bool = ...,
+    ) -> _core.Publisher[Any]: ...
+    def advertise(
+        self,
+        topic: str,
+        message_type: Any,
+        qos: QoS | int | None = None,
+        *,
+        memory_limit: int = 0,
+        max_message: int = 0,
+        slots: int = 256,
+        policy: str = "medium_effort",
+        attempts: int = 8,
+        prefault: bool = False,
+    ) -> _core.Publisher[Any]:
+        """A publisher. `qos`: a QoS or a queue length. `memory_limit`: bytes it may ever use (0: 1 GiB); `max_message`: bytes
+        of the largest message (0: 256 MiB); `policy`: what a loan does when memory is short (TZC's efforts)."""
+        return self._advertise(
+            topic,
+            _messages.message(message_type),
+            _qos(qos),
+            memory_limit,
+            max_message,
+            slots,
+            policy,
+            attempts,
+            prefault,
+        )
+
+    @overload
+    def subscribe(
+        self,
+        topic: str,
+        message_type: type[_M],
+        callback: Callable[[_M], object] | None = ...,
+        qos: QoS | int | None = ...,
+        *,
+        group: _core.CallbackGroup | None = ...,
+    ) -> _core.Subscription[_M]: ...
+    @overload
+    def subscribe(
+        self,
+        topic: str,
+        message_type: Any,
+        callback: Callable[[Any], object] | None = ...,
+        qos: QoS | int | None = ...,
+        *,
+        group: _core.CallbackGroup | None = ...,
+    ) -> _core.Subscription[Any]: ...
+    def subscribe(
+        self,
+        topic: str,
+        message_type: Any,
+        callback: Callable[[Any], object] | None = None,
+        qos: QoS | int | None = None,
+        *,
+        group: _core.CallbackGroup | None = None,
+    ) -> _core.Subscription[Any]:
+        """A subscription. An executor gives messages to `callback(message)`; without one, take(), iterate or await them."""
+        made = self._subscribe(topic, _messages.message(message_type), _qos(qos), callback, group)
+        if callback is not None:
+            self._kept.append(made)
+        return made
+
+    def create_timer(
+        self, period: float, callback: Callable[[], object], *, group: _core.CallbackGroup | None = None
+    ) -> _core.Timer:
+        """Calls `callback()` every `period` seconds, by an executor. Missed periods are skipped."""
+        made = self._create_timer(period, callback, group)
+        self._kept.append(made)
+        return made
+
+    def serve(
+        self,
+        name: str,
+        service_type: Any,
+        handler: Callable[[Any, Any], object],
+        *,
+        group: _core.CallbackGroup | None = None,
+    ) -> _core.Service:
+        """A service: an executor calls `handler(request, response)`, which fills the response in shared memory."""
+        service: Any = _messages.service(service_type) if isinstance(service_type, str) else service_type
+        made = self._serve(
+            name, _messages.message(service.Request), _messages.message(service.Response), handler, group
+        )
+        self._kept.append(made)
+        return made
+
+    def client(self, name: str, service_type: Any) -> _core.Client:
+        """A client of a service; its call() needs no executor."""
+        service: Any = _messages.service(service_type) if isinstance(service_type, str) else service_type
+        return self._client(name, _messages.message(service.Request), _messages.message(service.Response))
+
+    def destroy(self, made: Any) -> None:
+        """Ends a subscription with a callback, a timer or a service of this node."""
+        self._kept = [kept for kept in self._kept if kept is not made]
+
+    def close(self) -> None:
+        """Ends everything that the node keeps."""
+        self._kept.clear()
+
+    def __enter__(self) -> Node:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def endpoints(self) -> list[Endpoint]:
+        """All publishers and subscriptions that are known now, own ones included."""
+        return [Endpoint(*values) for values in self._endpoints()]
+
+
+class Executor(_core.Executor):
+    """Runs the callbacks of nodes on one or several threads."""
+
+    def __init__(self, *nodes: Node, threads: int = 1) -> None:
+        super().__init__(threads)
+        self._nodes: list[Node] = []
+        for node in nodes:
+            self.add(node)
+
+    def add(self, node: Node) -> None:
+        """A node belongs to at most one executor."""
+        self._add(node)
+        self._nodes.append(node)
+
+    def remove(self, node: Node) -> None:
+        """Its callbacks run no more."""
+        self._remove(node)
+        self._nodes.remove(node)
+
+
+def spin(*nodes: Node, threads: int = 1) -> None:
+    """Runs the callbacks of these nodes until Ctrl-C, which raises KeyboardInterrupt."""
+    executor = Executor(*nodes, threads=threads)
+    try:
+        executor.spin()
+    finally:
+        for node in nodes:
+            executor.remove(node)
+
+
+def _wake(ready: asyncio.Future[None]) -> None:
+    if not ready.done():
+        ready.set_result(None)
+
+
+async def messages(subscription: _core.Subscription[_M]) -> AsyncIterator[_M]:
+    """Messages of a subscription in an asyncio event loop: `async for image in baton.aio.messages(subscription)`."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    descriptor = subscription.fileno()
+    while True:
+        taken = subscription.take()
+        if taken is not None:
+            yield taken
+            del taken
+            continue
+        ready: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(descriptor, _wake, ready)
+        try:
+            if not subscription.has_data():
+                await ready
+        finally:
+            loop.remove_reader(descriptor)

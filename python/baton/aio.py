@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Subscriptions in an asyncio event loop, which waits on their descriptors: no thread, no polling."""
+
+from __future__ import annotations
+
+from ._node import messages
+
+__all__ = ["messages"]

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ATSA's choice: low-layer or high-layer serialization, by the complexity K(x) against a threshold.
+
+K(x) is the number of messages in the sequences of x (ATSA, Eq. 6). Low-layer serialization (LSA) converts the object to the
+middleware's native struct and lets that be serialized; high-layer serialization (HSA) writes the finished bytes in the language
+layer. Above the threshold HSA is cheaper. The threshold is measured by a binary search before the first use and kept per machine
+in ~/.cache/baton (the paper's future work).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+_X = TypeVar("_X")
+MOST = 8000  # the paper's range (Fig. 8)
+
+
+def measure(function: Callable[[], object], repeat: int = 5) -> float:
+    """The least of several times of a call, in seconds: what it costs without disturbance."""
+    best = float("inf")
+    for _ in range(repeat):
+        begin = time.perf_counter()
+        function()
+        best = min(best, time.perf_counter() - begin)
+    return best
+
+
+def find_threshold(
+    make: Callable[[int], _X],
+    low: Callable[[_X], object],
+    high: Callable[[_X], object],
+    most: int = MOST,
+    cost: Callable[[Callable[[], object]], float] = measure,
+) -> int:
+    """The K up to which low-layer serialization is not dearer, by binary search over messages make(K). -1: it always is;
+    `most`: it never is."""
+
+    def high_wins(k: int) -> bool:
+        x = make(k)
+        return cost(lambda: high(x)) < cost(lambda: low(x))
+
+    below, above = -1, most + 1  # low wins at `below`, high at `above`
+    while above - below > 1:
+        middle = (below + above) // 2
+        if high_wins(middle):
+            above = middle
+        else:
+            below = middle
+    return below
+
+
+def _cache_file() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "baton" / "atsa.json"
+
+
+def machine() -> str:
+    """What a threshold holds for: this processor and this Python."""
+    model = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo") as info:
+            model = next((line.partition(":")[2].strip() for line in info if line.startswith("model name")), model)
+    except OSError:
+        pass
+    return f"{model}, Python {sys.version_info[0]}.{sys.version_info[1]}"
+
+
+def cached_threshold(world: str, calibrate: Callable[[], int]) -> int:
+    """The threshold of a world ("rclpy"): BATON_ATSA_THRESHOLD, else this machine's cached one, else calibrate()'s."""
+    given = os.environ.get("BATON_ATSA_THRESHOLD")
+    if given:
+        return int(given)
+    key = f"{world}, {machine()}"
+    path = _cache_file()
+    known: dict[str, Any] = {}
+    try:
+        known = json.loads(path.read_text())
+    except (OSError, ValueError):
+        pass
+    if isinstance(known.get(key), int):
+        return int(known[key])
+    known[key] = calibrate()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_suffix(f".{os.getpid()}")
+        fresh.write_text(json.dumps(known, indent=2))
+        fresh.replace(path)
+    except OSError:
+        pass  # measured again next time
+    return int(known[key])

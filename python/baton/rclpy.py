@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faster unmodified rclpy programs, under any RMW: `import baton.rclpy; baton.rclpy.accelerate()`.
+
+- Conversion (ATSA's low-layer serialization): the converters that rclpy looks up at a message class are replaced by the
+  extension's, which read and fill the generated objects directly.
+- High-layer serialization: a publisher whose message is complex (K(x) above the threshold) writes CDR itself and publishes the
+  bytes; a subscription to a type with sequences of messages takes the bytes and makes the objects from them. The wire is ordinary
+  CDR, so neither end need know of the other.
+
+Classes with fields that the extension does not know are left to rclpy.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any
+
+from . import _core, atsa
+from ._plans import Unsupported, plan_of
+
+_originals: dict[Any, tuple[Any, Any]] = {}
+_converters: dict[Any, Any] = {}  # made once per class: the extension has a fixed stock of functions
+_accelerated: dict[Any, Any] = {}  # class -> plan
+_patched: list[tuple[Any, str, Any]] = []
+_threshold: int | None = None
+
+
+def serialize(message: Any) -> bytes:
+    """A message of rclpy as CDR, written in one walk (high-layer serialization)."""
+    return _core._to_wire(plan_of(type(message)), message, True)
+
+
+def deserialize(data: bytes, cls: Any) -> Any:
+    """The message of rclpy that CDR bytes describe."""
+    return _core._from_wire(plan_of(cls), None, data, True)
+
+
+def complexity(message: Any) -> int:
+    """K(x) of a message of rclpy."""
+    return _core._complexity(plan_of(type(message)), message)
+
+
+def accelerate_class(cls: Any) -> bool:
+    """Replaces the converters of one message class; False if it is left alone."""
+    if cls in _accelerated:
+        return _accelerated[cls] is not None
+    meta = type(cls)
+    try:
+        plan = plan_of(cls)
+        if meta._TYPE_SUPPORT is None:
+            meta.__import_type_support__()
+        if cls not in _converters and meta._CONVERT_FROM_PY is not None:
+            _converters[cls] = _core._converters(plan)
+        converters = _converters.get(cls)
+    except (Unsupported, ImportError, AttributeError):
+        converters = None
+    if converters is None:
+        _accelerated[cls] = None
+        return False
+    _originals[cls] = (meta._CONVERT_FROM_PY, meta._CONVERT_TO_PY)
+    meta._CONVERT_FROM_PY, meta._CONVERT_TO_PY = converters
+    _accelerated[cls] = plan
+    return True
+
+
+def _classes_of(kind: Any) -> list[Any]:
+    """The message classes behind what a node is asked to make: a message, or a service's halves."""
+    if hasattr(kind, "_fields_and_field_types"):
+        return [kind]
+    return [half for half in (getattr(kind, "Request", None), getattr(kind, "Response", None)) if half is not None]
+
+
+def calibrate() -> int:
+    """Measures this machine's threshold with the paper's three-layer message: conversion and the RMW's serialization against
+    serialization here."""
+    from geometry_msgs.msg import PoseStamped
+    from nav_msgs.msg import Path
+    from rclpy.serialization import serialize_message
+
+    accelerate_class(Path)
+    pose = PoseStamped()
+    return atsa.find_threshold(lambda k: Path(poses=[pose] * k), serialize_message, serialize)
+
+
+def threshold() -> int:
+    """K(x) above which publishers serialize themselves. Measured once per machine; BATON_ATSA_THRESHOLD sets it."""
+    global _threshold
+    if _threshold is None:
+        try:
+            _threshold = atsa.cached_threshold("rclpy", calibrate)
+        except ImportError:  # no nav_msgs to measure with
+            _threshold = atsa.MOST
+    return _threshold
+
+
+def _reading(callback: Any, cls: Any) -> Any:
+    """A callback for raw messages that gives `callback` the object: high-layer deserialization, for types with layers."""
+    plan = plan_of(cls)
+
+    def read(data: bytes) -> Any:
+        try:
+            return _core._from_wire(plan, None, data, True)
+        except _core.Unsupported:  # from a machine of the other byte order
+            from rclpy.serialization import deserialize_message
+
+            return deserialize_message(data, cls)
+
+    if inspect.iscoroutinefunction(callback):
+
+        @functools.wraps(callback)
+        async def run(data: bytes, *rest: Any) -> Any:
+            return await callback(read(data), *rest)
+
+    else:
+
+        @functools.wraps(callback)
+        def run(data: bytes, *rest: Any) -> Any:
+            return callback(read(data), *rest)
+
+    return run
+
+
+_limit = threshold
+
+
+def accelerate(threshold: int | None = None) -> None:
+    """From now on, publishers, subscriptions, services and clients that rclpy makes are accelerated. Call it before making them.
+    `threshold`: K(x) above which publishers serialize themselves (None: this machine's, measured once)."""
+    global _threshold
+    import rclpy.node
+    import rclpy.publisher
+
+    if threshold is not None:
+        _threshold = threshold
+    if _patched:
+        return
+
+    def patch(owner: Any, name: str, replacement: Any) -> None:
+        _patched.append((owner, name, getattr(owner, name)))
+        setattr(owner, name, replacement)
+
+    def with_type(method: Any) -> Any:
+        @functools.wraps(method)
+        def create(self: Any, kind: Any, *arguments: Any, **options: Any) -> Any:
+            for cls in _classes_of(kind):
+                accelerate_class(cls)
+            return method(self, kind, *arguments, **options)
+
+        return create
+
+    for name in ("create_publisher", "create_service", "create_client"):
+        patch(rclpy.node.Node, name, with_type(getattr(rclpy.node.Node, name)))
+    subscribe = with_type(rclpy.node.Node.create_subscription)
+
+    @functools.wraps(rclpy.node.Node.create_subscription)
+    def create_subscription(
+        self: Any, msg_type: Any, topic: Any, callback: Any, *arguments: Any, **options: Any
+    ) -> Any:
+        layers = accelerate_class(msg_type) and _core._has_layers(_accelerated[msg_type])
+        if layers and not options.get("raw", False):
+            callback, options = _reading(callback, msg_type), {**options, "raw": True}
+        return subscribe(self, msg_type, topic, callback, *arguments, **options)
+
+    patch(rclpy.node.Node, "create_subscription", create_subscription)
+
+    publish = rclpy.publisher.Publisher.publish
+
+    @functools.wraps(publish)
+    def adaptive(self: Any, msg: Any) -> None:
+        plan = _accelerated.get(type(msg))
+        if plan is not None and isinstance(msg, self.msg_type) and _core._complexity(plan, msg) > _limit():
+            msg = _core._to_wire(plan, msg, True)
+        publish(self, msg)
+
+    patch(rclpy.publisher.Publisher, "publish", adaptive)
+
+
+def decelerate() -> None:
+    """Gives rclpy its own functions back."""
+    while _patched:
+        owner, name, original = _patched.pop()
+        setattr(owner, name, original)
+    for cls in [c for c, plan in _accelerated.items() if plan is not None]:
+        meta = type(cls)
+        meta._CONVERT_FROM_PY, meta._CONVERT_TO_PY = _originals[cls]
+        del _accelerated[cls]

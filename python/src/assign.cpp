@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks Python objects of any world (dicts, rclpy, rospy, rosbags and baton messages, NumPy arrays, lists) straight into a
+// message. Where a class keeps its fields is looked up once per class: entries of __slots__, which rclpy and rospy classes
+// have, are then read without any attribute look-up.
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "baton/sfm/string.hpp"
+#include "core.hpp"
+#include "plan.hpp"
+
+namespace baton::python {
+namespace {
+
+using message::Field;
+using message::Kind;
+using message::Shape;
+using sfm::detail::StringCell;
+
+[[noreturn]] void type_error(const Field& field, const char* wanted, PyObject* value) {
+  PyErr_Format(PyExc_TypeError, "field '%s' takes %s, not %s", field.name, wanted, Py_TYPE(value)->tp_name);
+  throw PythonError();
+}
+
+template <class T>
+void store(std::byte* at, T value) noexcept {
+  std::memcpy(at, &value, sizeof value);
+}
+
+template <class T>
+void store_integer(const Field& field, std::byte* at, PyObject* value) {
+  Ref index;
+  if (!PyLong_Check(value)) {
+    if constexpr (sizeof(T) == 1) {
+      // rclpy's `byte` is a bytes object of length 1.
+      if (PyBytes_Check(value) && PyBytes_GET_SIZE(value) == 1)
+        return store(at, static_cast<T>(PyBytes_AS_STRING(value)[0]));
+    }
+    if (!PyIndex_Check(value)) type_error(field, "an integer", value);
+    index = Ref(checked(PyNumber_Index(value)));
+    value = index.get();
+  }
+  if constexpr (std::is_same_v<T, std::uint64_t>) {
+    const unsigned long long number = PyLong_AsUnsignedLongLong(value);
+    if (number == static_cast<unsigned long long>(-1) && PyErr_Occurred()) throw PythonError();
+    store(at, static_cast<T>(number));
+  } else {
+    int overflow = 0;
+    const long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (number == -1 && overflow == 0 && PyErr_Occurred()) throw PythonError();
+    if (overflow != 0 || number < static_cast<long long>(std::numeric_limits<T>::min()) ||
+        number > static_cast<long long>(std::numeric_limits<T>::max())) {
+      PyErr_Format(PyExc_OverflowError, "field '%s': %S is outside its range", field.name, value);
+      throw PythonError();
+    }
+    store(at, static_cast<T>(number));
+  }
+}
+
+double as_double(const Field& field, PyObject* value) {
+  if (PyFloat_CheckExact(value)) return PyFloat_AS_DOUBLE(value);
+  const double number = PyFloat_AsDouble(value);
+  if (number == -1.0 && PyErr_Occurred()) {
+    if (PyErr_ExceptionMatches(PyExc_TypeError)) type_error(field, "a number", value);
+    throw PythonError();
+  }
+  return number;
+}
+
+}  // namespace
+
+void store_scalar(const Field& field, std::byte* at, PyObject* value) {
+  switch (field.kind) {
+    case Kind::kBool: {
+      const int truth = PyObject_IsTrue(value);
+      checked(truth);
+      return store(at, static_cast<std::uint8_t>(truth));
+    }
+    case Kind::kInt8:
+      return store_integer<std::int8_t>(field, at, value);
+    case Kind::kUint8:
+      return store_integer<std::uint8_t>(field, at, value);
+    case Kind::kInt16:
+      return store_integer<std::int16_t>(field, at, value);
+    case Kind::kUint16:
+      return store_integer<std::uint16_t>(field, at, value);
+    case Kind::kInt32:
+      return store_integer<std::int32_t>(field, at, value);
+    case Kind::kUint32:
+      return store_integer<std::uint32_t>(field, at, value);
+    case Kind::kInt64:
+      return store_integer<std::int64_t>(field, at, value);
+    case Kind::kUint64:
+      return store_integer<std::uint64_t>(field, at, value);
+    case Kind::kFloat32:
+      return store(at, static_cast<float>(as_double(field, value)));
+    case Kind::kFloat64:
+      return store(at, as_double(field, value));
+    default:
+      throw std::logic_error("no scalar");
+  }
+}
+
+/// Does the buffer hold elements of this kind, in native byte order?
+bool same_format(Kind kind, const Py_buffer& buffer) noexcept {
+  const char* format = buffer.format != nullptr ? buffer.format : "B";
+  if (*format == '@' || *format == '=' || (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && *format == '<')) ++format;
+  if (format[0] == '\0' || format[1] != '\0') return false;
+  const auto is_signed = [&] { return std::strchr("bhilqn", *format) != nullptr; };
+  const auto is_unsigned = [&] { return std::strchr("BHILQN", *format) != nullptr; };
+  const Py_ssize_t size = buffer.itemsize;
+  switch (kind) {
+    case Kind::kBool:
+      return *format == '?';
+    case Kind::kInt8:
+      return size == 1 && (is_signed() || *format == 'c');
+    case Kind::kUint8:
+      return size == 1 && (is_unsigned() || *format == 'c');
+    case Kind::kInt16:
+      return size == 2 && is_signed();
+    case Kind::kUint16:
+      return size == 2 && is_unsigned();
+    case Kind::kInt32:
+      return size == 4 && is_signed();
+    case Kind::kUint32:
+      return size == 4 && is_unsigned();
+    case Kind::kInt64:
+      return size == 8 && is_signed();
+    case Kind::kUint64:
+      return size == 8 && is_unsigned();
+    case Kind::kFloat32:
+      return *format == 'f';
+    case Kind::kFloat64:
+      return *format == 'd';
+    default:
+      return false;
+  }
+}
+
+namespace {
+
+void store_string(const Field& field, std::byte* at, PyObject* value) {
+  auto& cell = *reinterpret_cast<StringCell*>(at);
+  if (PyUnicode_Check(value)) {
+    Py_ssize_t bytes;
+    const char* text = PyUnicode_AsUTF8AndSize(value, &bytes);
+    if (text != nullptr) return cell.assign({text, static_cast<std::size_t>(bytes)}, field.string_bound);
+    if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) throw PythonError();
+    PyErr_Clear();
+    Ref encoded(checked(PyUnicode_AsEncodedString(value, "utf-8", "surrogateescape")));
+    return cell.assign({PyBytes_AS_STRING(encoded.get()), static_cast<std::size_t>(PyBytes_GET_SIZE(encoded.get()))},
+                       field.string_bound);
+  }
+  if (!PyBytes_Check(value)) type_error(field, "a string", value);
+  cell.assign({PyBytes_AS_STRING(value), static_cast<std::size_t>(PyBytes_GET_SIZE(value))}, field.string_bound);
+}
+
+void store_wide(const Field& field, std::byte* at, PyObject* value) {
+  if (!PyUnicode_Check(value)) type_error(field, "a string", value);
+  Ref encoded(checked(PyUnicode_AsEncodedString(
+      value, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "utf-16-le" : "utf-16-be", "surrogatepass")));
+  set_wstring(at, PyBytes_AS_STRING(encoded.get()), static_cast<std::size_t>(PyBytes_GET_SIZE(encoded.get())) / 2,
+              field.string_bound);
+}
+
+struct Buffer {
+  Py_buffer view{};
+  bool held = false;
+  ~Buffer() {
+    if (held) PyBuffer_Release(&view);
+  }
+};
+
+/// The place for `count` elements of an array or sequence.
+std::byte* room_for(Chunk* chunk, const FieldRecord& record, std::byte* at, std::size_t count) {
+  const Field& field = *record.field;
+  if (field.shape == Shape::kArray) {
+    if (count == field.count) return at;
+    PyErr_Format(PyExc_ValueError, "field '%s' has exactly %u elements, not %zu", field.name, field.count, count);
+    throw PythonError();
+  }
+  resize_sequence(chunk, record, at, count);
+  return reinterpret_cast<sfm::detail::Cell*>(at)->content();
+}
+
+/// Copies a buffer of the same element type; false if `value` is none.
+bool assign_from_buffer(Chunk* chunk, const FieldRecord& record, std::byte* at, PyObject* value) {
+  if (!PyObject_CheckBuffer(value)) return false;
+  Buffer buffer;
+  if (PyObject_GetBuffer(value, &buffer.view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) != 0) {
+    PyErr_Clear();
+    return false;
+  }
+  buffer.held = true;
+  if (record.field->kind == Kind::kMessage) {
+    // A structured array: the same memory if NumPy says that its dtype is ours.
+    if (!PyObject_TypeCheck(value, reinterpret_cast<PyTypeObject*>(imports.ndarray))) return false;
+    Ref dtype(checked(PyObject_GetAttrString(value, "dtype")));
+    const int same = PyObject_RichCompareBool(dtype.get(), record.dtype, Py_EQ);
+    checked(same);
+    if (same == 0) return false;
+  } else if (!same_format(record.field->kind, buffer.view)) {
+    return false;
+  }
+  const auto bytes = static_cast<std::size_t>(buffer.view.len);
+  std::byte* target = room_for(chunk, record, at, bytes / message::element_size(*record.field));
+  if (bytes != 0) std::memmove(target, buffer.view.buf, bytes);
+  return true;
+}
+
+void assign_many(Chunk* chunk, const FieldRecord& record, std::byte* at, PyObject* value) {
+  const Field& field = *record.field;
+  const bool listed = PyList_CheckExact(value) || PyTuple_CheckExact(value);
+  if (record.dtype != nullptr && !listed) {
+    if (assign_from_buffer(chunk, record, at, value)) return;
+    if (PyObject_CheckBuffer(value) && (field.kind != Kind::kMessage || PyObject_HasAttrString(value, "dtype"))) {
+      // Other element type, byte order or strides: NumPy converts, refusing what would lose more than precision.
+      if (PyUnicode_Check(value)) type_error(field, "numbers", value);
+      Ref array(checked(PyObject_CallFunction(imports.asarray, "O", value)));
+      Ref converted(checked(PyObject_CallMethod(array.get(), "astype", "OOs", record.dtype, Py_None, "same_kind")));
+      if (assign_from_buffer(chunk, record, at, converted.get())) return;
+    }
+  }
+  if (PyUnicode_Check(value) || PyDict_Check(value)) type_error(field, "a sequence", value);
+  Ref items(PySequence_Fast(value, "a message field of several elements takes a sequence"));
+  if (!items) {
+    if (PyErr_ExceptionMatches(PyExc_TypeError)) type_error(field, "a sequence", value);
+    throw PythonError();
+  }
+  const auto count = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(items.get()));
+  std::byte* target = room_for(chunk, record, at, count);
+  const std::size_t size = message::element_size(field);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (static_cast<std::size_t>(PySequence_Fast_GET_SIZE(items.get())) != count) {
+      PyErr_SetString(PyExc_RuntimeError, "the list changed while it was read");
+      throw PythonError();
+    }
+    // Elements' own contents go behind this one, which therefore stays.
+    const Ref item = Ref::of(PySequence_Fast_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)));
+    assign_element(chunk, record, target + i * size, item.get());
+  }
+}
+
+/// The offset of the __slots__ entry `name` of `type`, or 0.
+Py_ssize_t slot_of(PyTypeObject* type, PyObject* name) noexcept {
+  Ref attribute(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), name));
+  if (!attribute) {
+    PyErr_Clear();
+    return 0;
+  }
+  if (Py_TYPE(attribute.get()) != &PyMemberDescr_Type) return 0;
+  const PyMemberDef* member = reinterpret_cast<PyMemberDescrObject*>(attribute.get())->d_member;
+  return member->type == T_OBJECT_EX ? member->offset : 0;
+}
+
+bool has_attribute(PyObject* object, PyObject* name) noexcept {
+  Ref value(PyObject_GetAttr(object, name));
+  if (!value) PyErr_Clear();
+  return static_cast<bool>(value);
+}
+
+const ForeignLayout& layout_of(const TypeRecord& record, PyObject* value) {
+  PyTypeObject* type = Py_TYPE(value);
+  for (const ForeignLayout& known : record.foreign)
+    if (known.type == type) return known;
+  ForeignLayout layout;
+  layout.type = type;
+  // In a class generated for rclpy, property x only returns the slot _x.
+  const bool generated = PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "_fields_and_field_types") != 0;
+  for (const FieldRecord& field : record.fields) {
+    ForeignLayout::Place place;
+    for (PyObject* name : field.names) {
+      place.slot = slot_of(type, name);
+      if (place.slot == 0 && generated) {
+        Ref hidden(checked(PyUnicode_FromFormat("_%U", name)));
+        place.slot = slot_of(type, hidden.get());
+      }
+      if (place.slot != 0 || has_attribute(value, name)) {
+        place.name = name;
+        break;
+      }
+    }
+    if (place.name == nullptr && !field.optional) {
+      PyErr_Format(PyExc_TypeError, "a %s cannot be made of %s, which has no attribute '%U'", record.type->name,
+                   type->tp_name, field.names.front());
+      throw PythonError();
+    }
+    layout.places.push_back(place);
+  }
+  Py_INCREF(type);
+  record.foreign.push_back(std::move(layout));
+  return record.foreign.back();
+}
+
+void assign_from_dict(Chunk* chunk, const TypeRecord& record, std::byte* address, PyObject* dict) {
+  Py_ssize_t position = 0;
+  PyObject *key, *item;
+  while (PyDict_Next(dict, &position, &key, &item) != 0) {
+    const FieldRecord* field = record.find(key);
+    if (field == nullptr) {
+      PyErr_Format(PyExc_TypeError, "%s has no field %R", record.type->name, key);
+      throw PythonError();
+    }
+    const Ref held = Ref::of(item);
+    assign_field(chunk, *field, address + field->field->offset, item);
+  }
+}
+
+}  // namespace
+
+const FieldRecord* TypeRecord::find(PyObject* name) const noexcept {
+  for (const FieldRecord& field : fields)
+    if (field.names.front() == name) return &field;  // interned, nearly always
+  if (!PyUnicode_Check(name)) return nullptr;
+  for (const FieldRecord& field : fields)
+    for (PyObject* known : field.names)
+      if (PyUnicode_Compare(known, name) == 0) return &field;
+  return nullptr;
+}
+
+void assign_element(Chunk* chunk, const FieldRecord& record, std::byte* at, PyObject* value) {
+  switch (record.field->kind) {
+    case Kind::kString:
+      return store_string(*record.field, at, value);
+    case Kind::kWString:
+      return store_wide(*record.field, at, value);
+    case Kind::kMessage:
+      return assign_message(chunk, *record.nested, at, value);
+    default:
+      return store_scalar(*record.field, at, value);
+  }
+}
+
+void assign_field(Chunk* chunk, const FieldRecord& record, std::byte* at, PyObject* value) {
+  if (record.field->shape == Shape::kSingle)
+    assign_element(chunk, record, at, value);
+  else
+    assign_many(chunk, record, at, value);
+}
+
+void assign_message(Chunk* chunk, const TypeRecord& record, std::byte* address, PyObject* value) {
+  if (is_message(value)) {
+    auto* source = reinterpret_cast<Message*>(value);
+    if (source->record == &record) {
+      check_live(source->owner, source->chunk);
+      return copy_message(source->chunk, source->address, chunk, address, record);
+    }
+  }
+  if (PyDict_Check(value)) return assign_from_dict(chunk, record, address, value);
+  if (record.dtype != nullptr && Py_TYPE(value)->tp_as_buffer != nullptr &&
+      PyObject_HasAttrString(value, "dtype") != 0) {
+    // One element of a structured array.
+    Ref array(checked(PyObject_CallFunction(imports.asarray, "OO", value, record.dtype)));
+    Ref bytes(checked(PyObject_CallMethod(array.get(), "tobytes", nullptr)));
+    if (static_cast<std::size_t>(PyBytes_GET_SIZE(bytes.get())) != record.type->size) {
+      PyErr_Format(PyExc_ValueError, "one %s is wanted, not an array", record.type->name);
+      throw PythonError();
+    }
+    std::memcpy(address, PyBytes_AS_STRING(bytes.get()), record.type->size);
+    return;
+  }
+  const std::vector<ForeignLayout::Place>& places = layout_of(record, value).places;
+  for (std::size_t i = 0; i < record.fields.size(); ++i) {
+    const FieldRecord& field = record.fields[i];
+    const ForeignLayout::Place place = places[i];
+    if (place.name == nullptr) continue;
+    Ref item;
+    if (place.slot != 0) {
+      item = Ref::of(*reinterpret_cast<PyObject**>(reinterpret_cast<char*>(value) + place.slot));
+      if (!item) {
+        PyErr_SetObject(PyExc_AttributeError, place.name);
+        throw PythonError();
+      }
+    } else {
+      item = Ref(checked(PyObject_GetAttr(value, place.name)));
+    }
+    assign_field(chunk, field, address + field.field->offset, item.get());
+  }
+}
+
+}  // namespace baton::python

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strings and sequences of a message by its type model: reading them with checks, growing, copying and freeing them.
+#include <algorithm>
+#include <stdexcept>
+
+#include "baton/memory/arena.hpp"
+#include "baton/sfm/string.hpp"
+#include "core.hpp"
+
+namespace baton::python {
+namespace {
+
+using message::Field;
+using message::Kind;
+using message::Shape;
+using sfm::detail::Cell;
+using sfm::detail::StringCell;
+
+Cell& cell_at(std::byte* words) noexcept { return *reinterpret_cast<Cell*>(words); }
+
+[[noreturn]] void throw_malformed() {
+  throw Exception({Errc::malformed_message,
+                   "the publisher changed this message after it was checked: a content lies outside of it"});
+}
+
+bool exported(const Chunk* chunk, const std::byte* content) noexcept {
+  return std::any_of(chunk->exports.begin(), chunk->exports.end(),
+                     [content](const Content* e) { return e->data == content; });
+}
+
+/// Hands a content that is viewed to its views: they free it.
+void retire(Chunk* chunk, const std::byte* content, sfm::PrivateBlock* block) noexcept {
+  for (Content* e : chunk->exports) {
+    if (e->data != content) continue;
+    e->retired = true;
+    e->retired_block = block;
+  }
+}
+
+/// Calls `visit(words)` for every string's and sequence's words in one skeleton.
+template <class F>
+void for_each_cell(const message::Type& type, std::byte* address, F&& visit) {
+  for (std::uint32_t i = 0; i < type.field_count; ++i) {
+    const Field& field = type.fields[i];
+    std::byte* at = address + field.offset;
+    if (field.shape == Shape::kSequence) {
+      visit(at);
+      continue;
+    }
+    if (!message::element_has_contents(field)) continue;
+    for (std::uint32_t n = 0; n < message::inline_count(field); ++n, at += message::element_size(field)) {
+      if (field.kind == Kind::kMessage)
+        for_each_cell(*field.type, at, visit);
+      else
+        visit(at);
+    }
+  }
+}
+
+void for_each_cell_of_element(const Field& field, std::byte* element, const std::function<void(std::byte*)>& visit) {
+  if (field.kind == Kind::kMessage)
+    for_each_cell(*field.type, element, visit);
+  else
+    visit(element);
+}
+
+void release_cell(Chunk* chunk, std::byte* words) noexcept {
+  Cell& cell = cell_at(words);
+  if (!chunk->exports.empty() && cell.content() != nullptr && exported(chunk, cell.content())) {
+    retire(chunk, cell.content(), cell.in_chunk() ? nullptr : cell.block());
+    cell.forget();
+  } else {
+    cell.release();
+  }
+}
+
+void release_elements(Chunk* chunk, const Field& field, std::byte* first, std::size_t count) {
+  const std::size_t size = message::element_size(field);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (field.kind == Kind::kMessage)
+      release_contents(chunk, *field.type, first + i * size);
+    else
+      release_cell(chunk, first + i * size);
+  }
+}
+
+/// Moves the first `count` elements to `to`. In a chunk, offsets count from their own address.
+void relocate(const Field& field, std::byte* from, std::byte* to, std::size_t count, bool in_chunk) {
+  const std::size_t size = message::element_size(field);
+  std::memcpy(to, from, count * size);
+  if (!in_chunk || !message::element_has_contents(field)) return;
+  for (std::size_t i = 0; i < count; ++i) {
+    for_each_cell_of_element(field, from + i * size, [&](std::byte* words) {
+      Cell& moved = cell_at(to + (words - from));
+      if (moved.chunk_offset() != 0) moved.set_chunk_content(cell_at(words).content());
+    });
+  }
+}
+
+}  // namespace
+
+Span content_of(const Chunk* chunk, const std::byte* words, std::size_t element_size, std::size_t alignment) {
+  if (chunk->kind != Chunk::Kind::kSample) {
+    Cell& cell = cell_at(const_cast<std::byte*>(words));
+    return {cell.content(), cell.length()};
+  }
+  std::uint32_t length;
+  std::int32_t offset;
+  std::memcpy(&length, words, sizeof length);
+  std::memcpy(&offset, words + sizeof length, sizeof offset);
+  if (length == 0) return {nullptr, 0};
+  const auto begin = reinterpret_cast<std::uintptr_t>(chunk->message);
+  const std::uintptr_t at =
+      reinterpret_cast<std::uintptr_t>(words) + sizeof length + static_cast<std::uintptr_t>(std::intptr_t{offset});
+  const std::uint64_t bytes = std::uint64_t{length} * element_size;
+  if (at < begin || at - begin > chunk->size || bytes > chunk->size - (at - begin) || at % alignment != 0)
+    throw_malformed();
+  return {reinterpret_cast<std::byte*>(at), length};
+}
+
+Span string_of(const Chunk* chunk, const std::byte* words) {
+  if (chunk->kind != Chunk::Kind::kSample) {
+    const std::string_view text = reinterpret_cast<const StringCell*>(words)->view();
+    return {reinterpret_cast<std::byte*>(const_cast<char*>(text.data())), text.size()};
+  }
+  const Span padded = content_of(chunk, words, 1, 4);
+  if (padded.count == 0) return padded;
+  const auto padding = std::to_integer<std::size_t>(padded.data[padded.count - 1]);
+  if (padding > 3 || padding + 1 > padded.count) throw_malformed();
+  return {padded.data, padded.count - padding - 1};
+}
+
+void resize_sequence(Chunk* chunk, const FieldRecord& record, std::byte* words, std::size_t count) {
+  const Field& field = *record.field;
+  Cell& cell = cell_at(words);
+  const std::size_t old = cell.length();
+  const std::size_t size = message::element_size(field);
+  if (field.shape != Shape::kSequence) throw std::length_error(std::string(field.name) + " is no sequence");
+  if (field.count != 0 && count > field.count) sfm::detail::throw_length_error(field.name, count, field.count);
+  if (count > sfm::detail::kMaxContentBytes / size)
+    sfm::detail::throw_length_error(field.name, count, sfm::detail::kMaxContentBytes / size);
+  if (count <= old) {
+    if (record.has_contents()) release_elements(chunk, field, cell.content() + count * size, old - count);
+    if (count == 0 && cell.in_chunk())
+      release_cell(chunk, words);  // {0, 0}, as empty sequences are
+    else
+      cell.set_length(static_cast<std::uint32_t>(count));
+    return;
+  }
+  if (cell.capacity_bytes() < count * size) {
+    const Cell::Room room = cell.make_room(count * size, message::element_alignment(field), false);
+    if (room.moved) {
+      std::byte* content = cell.content();
+      if (content != nullptr) relocate(field, content, room.content, old, cell.in_chunk());
+      if (content != nullptr && exported(chunk, content)) {
+        if (cell.in_chunk()) {
+          retire(chunk, content, nullptr);
+          cell.set_chunk_content(room.content);
+        } else {
+          retire(chunk, content, cell.block());
+          room.block->size = static_cast<std::uint32_t>(old);
+          cell.set_block(room.block);
+        }
+      } else {
+        cell.commit(room);
+      }
+    } else {
+      cell.commit(room);
+    }
+  }
+  std::byte* content = cell.content();
+  if (field.kind == Kind::kMessage || record.has_contents()) std::memset(content + old * size, 0, (count - old) * size);
+  cell.set_length(static_cast<std::uint32_t>(count));
+  if (field.kind == Kind::kMessage && (!record.nested->prototype.empty() || record.nested->nested_defaults)) {
+    // The content's place is asked for again each time: a default string may make it move.
+    for (std::size_t i = old; i < count; ++i) initialise(chunk, *record.nested, cell.content() + i * size);
+  }
+}
+
+void set_wstring(std::byte* words, const void* units, std::size_t count, std::size_t bound) {
+  if (bound != 0 && count > bound) sfm::detail::throw_length_error("wstring", count, bound);
+  Cell& cell = cell_at(words);
+  if (count == 0) return cell.release();
+  std::byte* room = cell.capacity_bytes() >= count * 2 ? cell.content() : cell.reserve_trivial(0, count * 2, 2, false);
+  std::memcpy(room, units, count * 2);
+  cell.set_length(static_cast<std::uint32_t>(count));
+}
+
+void initialise(Chunk* chunk, const TypeRecord& record, std::byte* address) {
+  if (!record.prototype.empty()) std::memcpy(address, record.prototype.data(), record.prototype.size());
+  if (!record.nested_defaults) return;
+  for (const FieldRecord& field : record.fields) {
+    std::byte* at = address + field.field->offset;
+    if (field.field->kind == Kind::kMessage && field.field->shape != Shape::kSequence &&
+        field.nested->nested_defaults) {
+      for (std::uint32_t i = 0; i < message::inline_count(*field.field); ++i)
+        initialise(chunk, *field.nested, at + i * field.field->type->size);
+    }
+    if (record.content_defaults == nullptr) continue;
+    PyObject* value = PyDict_GetItemWithError(record.content_defaults, field.names.front());
+    if (value != nullptr)
+      assign_field(chunk, field, at, value);
+    else if (PyErr_Occurred())
+      throw PythonError();
+  }
+}
+
+void release_contents(Chunk* chunk, const message::Type& type, std::byte* address) {
+  if (type.fixed) return;
+  for (std::uint32_t i = 0; i < type.field_count; ++i) {
+    const Field& field = type.fields[i];
+    std::byte* at = address + field.offset;
+    if (field.shape == Shape::kSequence) {
+      Cell& cell = cell_at(at);
+      if (message::element_has_contents(field)) release_elements(chunk, field, cell.content(), cell.length());
+      release_cell(chunk, at);
+    } else if (message::element_has_contents(field)) {
+      release_elements(chunk, field, at, message::inline_count(field));
+    }
+  }
+}
+
+void copy_message(const Chunk* from_chunk, const std::byte* from, Chunk* to_chunk, std::byte* to,
+                  const TypeRecord& record) {
+  if (from == to) return;
+  if (record.type->fixed) {
+    std::memmove(to, from, record.type->size);
+    return;
+  }
+  for (const FieldRecord& part : record.fields) {
+    const Field& field = *part.field;
+    const std::byte* source = from + field.offset;
+    std::byte* target = to + field.offset;
+    const std::size_t size = message::element_size(field);
+    std::size_t count = message::inline_count(field);
+    if (field.shape == Shape::kSequence) {
+      const Span content = content_of(from_chunk, source, size, message::element_alignment(field));
+      // Growing the target cannot move the source: they are different contents, and contents move only when they grow.
+      resize_sequence(to_chunk, part, target, content.count);
+      source = content.data;
+      target = cell_at(target).content();
+      count = content.count;
+    }
+    if (count == 0) continue;
+    if (!part.has_contents()) {
+      std::memmove(target, source, count * size);
+      continue;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::byte* element = source + i * size;
+      std::byte* copy = target + i * size;
+      if (field.kind == Kind::kMessage) {
+        copy_message(from_chunk, element, to_chunk, copy, *part.nested);
+      } else if (field.kind == Kind::kString) {
+        const Span text = string_of(from_chunk, element);
+        reinterpret_cast<StringCell*>(copy)->assign({reinterpret_cast<const char*>(text.data), text.count},
+                                                    field.string_bound);
+      } else {
+        const Span units = content_of(from_chunk, element, 2, 2);
+        set_wstring(copy, units.data, units.count, field.string_bound);
+      }
+    }
+  }
+}
+
+}  // namespace baton::python

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// The objects behind Python's messages: what keeps memory alive, and what a class knows of its type.
+//
+// Thread rules: everything here is used with the GIL held, except where a line says otherwise.
+// Invariants: (1) every view of a message (Message, Sequence, NumPy array) owns a reference to its Chunk, directly or through
+// a Content, so memory outlives every array made from it; (2) a TypeRecord is immortal: validators and samples refer to it from
+// threads that know no Python; (3) words of a received message are fetched once and checked at every access, because its
+// publisher may rewrite them; (4) contents of a loan or of a private message that somebody still views are never freed or
+// moved under him: they are retired, and freed with the last view.
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "baton/memory/pool.hpp"
+#include "baton/message/definition.hpp"
+#include "baton/message/type.hpp"
+#include "baton/node/publisher.hpp"
+#include "baton/node/sample.hpp"
+#include "baton/sfm/cell.hpp"
+#include "baton/transport/transport.hpp"
+
+namespace baton::python {
+
+/// An owned reference.
+class Ref {
+ public:
+  Ref() = default;
+  explicit Ref(PyObject* owned) noexcept : object_(owned) {}
+  Ref(Ref&& other) noexcept : object_(other.release()) {}
+  Ref& operator=(Ref&& other) noexcept {
+    PyObject* old = object_;
+    object_ = other.release();
+    Py_XDECREF(old);
+    return *this;
+  }
+  ~Ref() { Py_XDECREF(object_); }
+  static Ref of(PyObject* borrowed) noexcept {
+    Py_XINCREF(borrowed);
+    return Ref(borrowed);
+  }
+  PyObject* get() const noexcept { return object_; }
+  PyObject* release() noexcept {
+    PyObject* o = object_;
+    object_ = nullptr;
+    return o;
+  }
+  explicit operator bool() const noexcept { return object_ != nullptr; }
+
+ private:
+  PyObject* object_ = nullptr;
+};
+
+/// Thrown where a Python error is set already.
+struct PythonError {};
+
+/// Throws PythonError if `result` is null.
+inline PyObject* checked(PyObject* result) {
+  if (result == nullptr) throw PythonError();
+  return result;
+}
+inline void checked(int status) {
+  if (status < 0) throw PythonError();
+}
+
+/// Sets the Python error that belongs to the C++ exception being handled.
+void translate_current_exception() noexcept;
+/// The exception class of an error code. Borrowed.
+PyObject* exception_of(Errc code) noexcept;
+void set_error(const Error& error) noexcept;
+/// Adds BatonError and its subclasses to the module.
+void add_exceptions(PyObject* module);
+
+/// Runs `body`; turns exceptions into a Python error and `failure`.
+template <class R, class F>
+R guarded(R failure, F&& body) noexcept {
+  try {
+    return body();
+  } catch (...) {
+    translate_current_exception();
+    return failure;
+  }
+}
+
+template <class T>
+T value_or_throw(Result<T> result) {
+  if (!result.ok()) {
+    set_error(result.error());
+    throw PythonError();
+  }
+  return std::move(result).value();
+}
+
+/// Releases the GIL for a scope.
+class WithoutGil {
+ public:
+  WithoutGil() : state_(PyEval_SaveThread()) {}
+  ~WithoutGil() { PyEval_RestoreThread(state_); }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+struct TypeRecord;
+
+struct FieldRecord {
+  const message::Field* field = nullptr;
+  const TypeRecord* nested = nullptr;  ///< kMessage
+  PyObject* dtype = nullptr;           ///< NumPy's dtype of one element; null if an element has contents
+  std::vector<PyObject*> names;        ///< interned: the field's name, then those other worlds use for it
+  bool optional = false;               ///< objects of other worlds may lack it (Header.seq)
+
+  bool has_contents() const noexcept { return message::element_has_contents(*field); }
+};
+
+/// Where a foreign Python class keeps the values of a type's fields.
+struct ForeignLayout {
+  PyTypeObject* type;  ///< strong: an address is never reused for another class
+  struct Place {
+    Py_ssize_t slot = 0;       ///< offset of a __slots__ entry, or 0
+    PyObject* name = nullptr;  ///< else this attribute; null: the class lacks it
+  };
+  std::vector<Place> places;
+};
+
+/// What a message class knows of its type. Immortal.
+struct TypeRecord {
+  explicit TypeRecord(message::Definition parsed) : definition(std::move(parsed)), type(&definition.type()) {}
+  message::Definition definition;
+  const message::Type* type;
+  PyTypeObject* cls = nullptr;
+  PyObject* dtype = nullptr;             ///< if the type is of fixed size
+  std::vector<std::byte> prototype;      ///< a skeleton with its default scalars; empty: zeros
+  PyObject* content_defaults = nullptr;  ///< dict of default strings and sequences, or null
+  bool nested_defaults = false;          ///< some inline nested message has content_defaults
+  std::vector<FieldRecord> fields;
+  mutable std::deque<ForeignLayout> foreign;  // a deque: references stay valid
+
+  const FieldRecord* find(PyObject* name) const noexcept;
+};
+
+struct Content;
+
+/// Owns one message: a sample, a loan, or private memory.
+struct Chunk {
+  PyObject_HEAD enum class Kind : std::uint8_t { kSample, kLoan, kPrivate, kGone } kind;
+  std::byte* message;  // the skeleton
+  std::size_t size;    // kSample: bytes of the message
+  const TypeRecord* record;
+  transport::TakenSample sample;
+  std::shared_ptr<baton::detail::PublisherCore> publisher;
+  memory::Chunk loan;
+  std::vector<Content*> exports;  // kLoan, kPrivate: what is viewed now
+  PyObject* weak_references;
+};
+
+/// Keeps a part of a message alive and, as a buffer, shows it to NumPy.
+struct Content {
+  PyObject_HEAD Chunk* chunk;  // strong
+  std::byte* data;
+  std::size_t bytes;
+  sfm::PrivateBlock* retired_block;  // kPrivate: to be freed with the last view
+  bool retired;                      // the message has left this content behind
+};
+
+/// A view of a message or of a message inside it. `owner` is a Chunk or a Content.
+struct Message {
+  PyObject_HEAD PyObject* owner;  // strong
+  Chunk* chunk;                   // borrowed through owner
+  const TypeRecord* record;
+  std::byte* address;
+  PyObject* weak_references;
+};
+
+/// A view of an array or sequence whose elements have contents (strings, messages with strings or sequences).
+struct Sequence {
+  PyObject_HEAD PyObject* owner;
+  Chunk* chunk;
+  const FieldRecord* field;
+  std::byte* address;  // of the words, or of the inline array
+};
+
+extern PyTypeObject* chunk_type;
+extern PyTypeObject* content_type;
+extern PyTypeObject* message_type;
+extern PyTypeObject* sequence_type;
+extern PyTypeObject* field_type;
+
+/// What is needed of NumPy and of baton's own Python part. Borrowed for ever.
+struct Imports {
+  PyObject* frombuffer = nullptr;
+  PyObject* asarray = nullptr;
+  PyObject* ndarray = nullptr;
+  PyObject* array_class = nullptr;  // baton.Array
+  PyObject* copy_warning = nullptr;
+};
+extern Imports imports;
+
+// --- chunk.cpp
+Chunk* new_sample(const TypeRecord* record, transport::TakenSample&& sample);
+Chunk* new_loan(const TypeRecord* record, std::shared_ptr<baton::detail::PublisherCore> publisher,
+                const memory::Chunk& loan);
+Chunk* new_private(const TypeRecord* record);
+/// A new reference to a Content over [data, data + bytes) of `owner`'s chunk.
+PyObject* new_content(Chunk* chunk, std::byte* data, std::size_t bytes);
+inline bool read_only(const Chunk* chunk) noexcept { return chunk->kind == Chunk::Kind::kSample; }
+/// Throws unless the view may be used: published loans and contents left behind may not.
+void check_live(PyObject* owner, const Chunk* chunk);
+void check_writable(PyObject* owner, const Chunk* chunk);
+void add_chunk_types(PyObject* module);
+
+// --- contents.cpp: strings and sequences by type model
+struct Span {
+  std::byte* data;
+  std::size_t count;
+};
+/// The content that the words at `words` describe, checked against the chunk's end if it was received.
+Span content_of(const Chunk* chunk, const std::byte* words, std::size_t element_size, std::size_t alignment);
+/// A string's bytes without terminator and padding.
+Span string_of(const Chunk* chunk, const std::byte* words);
+/// Sets the length of the sequence at `words`. Elements that are messages get their defaults, scalars are unspecified.
+void resize_sequence(Chunk* chunk, const FieldRecord& field, std::byte* words, std::size_t count);
+/// Sets the wstring at `words`.
+void set_wstring(std::byte* words, const void* units, std::size_t count, std::size_t bound);
+/// A message's default values, at an address that holds zeros or nothing yet.
+void initialise(Chunk* chunk, const TypeRecord& record, std::byte* address);
+/// Frees the contents of the message at `address`. Views of them stay valid.
+void release_contents(Chunk* chunk, const message::Type& type, std::byte* address);
+/// Copies a message of the same type between any two places. `to` holds a valid message.
+void copy_message(const Chunk* from_chunk, const std::byte* from, Chunk* to_chunk, std::byte* to,
+                  const TypeRecord& record);
+
+// --- view.cpp
+PyObject* new_message(const TypeRecord* record, PyObject* owner, Chunk* chunk, std::byte* address);
+/// The view of a whole chunk; takes the reference.
+PyObject* new_root(Chunk* chunk);
+PyObject* get_field(PyObject* owner, Chunk* chunk, const FieldRecord& field, std::byte* address, Message* holder,
+                    std::size_t index);
+PyObject* get_element(PyObject* owner, Chunk* chunk, const FieldRecord& field, std::byte* address);
+bool is_message(PyObject* object) noexcept;
+const TypeRecord* record_of_class(PyObject* cls);
+void add_view_types(PyObject* module);
+void add_sequence_type(PyObject* module);
+
+// --- assign.cpp: Python objects of any world into messages
+void assign_field(Chunk* chunk, const FieldRecord& field, std::byte* address, PyObject* value);
+void assign_element(Chunk* chunk, const FieldRecord& field, std::byte* address, PyObject* value);
+void assign_message(Chunk* chunk, const TypeRecord& record, std::byte* address, PyObject* value);
+
+// --- publish.cpp
+/// A loan with default values.
+Chunk* make_loan(const TypeRecord* record, const std::shared_ptr<baton::detail::PublisherCore>& publisher);
+/// Hands a loan over; its views are dead afterwards. Arrays that still show it keep its memory, and a copy is published.
+std::uint64_t publish_loan(Chunk* chunk, const transport::PublishInfo& info);
+/// Publishes any object that is, or can be made, a message of the type.
+std::uint64_t publish_object(const TypeRecord* record, const std::shared_ptr<baton::detail::PublisherCore>& publisher,
+                             PyObject* object, const transport::PublishInfo& info);
+/// Gives a loan back.
+void abandon_loan(Chunk* chunk);
+
+}  // namespace baton::python

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of error codes as Python exceptions, and C++ exceptions as Python errors.
+#include <cctype>
+#include <new>
+#include <stdexcept>
+
+#include "core.hpp"
+
+namespace baton::python {
+namespace {
+
+PyObject* baton_error = nullptr;
+
+#define BATON_ERROR(name, value, text) PyObject* error_##name = nullptr;
+#include "baton/os/error_codes.def"
+#undef BATON_ERROR
+
+// "held_limit" -> "HeldLimit"
+std::string class_name(const char* code) {
+  std::string name;
+  bool upper = true;
+  for (; *code != '\0'; ++code) {
+    if (*code == '_') {
+      upper = true;
+    } else {
+      name += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(*code))) : *code;
+      upper = false;
+    }
+  }
+  return name;
+}
+
+void add(PyObject* module, PyObject** slot, const char* code, const char* text, PyObject* also) {
+  const std::string name = class_name(code);
+  Ref bases(also != nullptr ? checked(PyTuple_Pack(2, baton_error, also)) : checked(PyTuple_Pack(1, baton_error)));
+  Ref dict(checked(PyDict_New()));
+  Ref code_text(checked(PyUnicode_FromString(code)));
+  checked(PyDict_SetItemString(dict.get(), "code", code_text.get()));
+  *slot = checked(PyErr_NewExceptionWithDoc(("baton." + name).c_str(), text, bases.get(), dict.get()));
+  checked(PyModule_AddObjectRef(module, name.c_str(), *slot));
+}
+
+}  // namespace
+
+PyObject* exception_of(Errc code) noexcept {
+  switch (code) {
+#define BATON_ERROR(name, value, text) \
+  case Errc::name:                     \
+    return error_##name;
+#include "baton/os/error_codes.def"
+#undef BATON_ERROR
+  }
+  return baton_error;
+}
+
+void set_error(const Error& error) noexcept { PyErr_SetString(exception_of(error.code), error.message.c_str()); }
+
+void translate_current_exception() noexcept {
+  try {
+    throw;
+  } catch (const PythonError&) {
+  } catch (const Exception& e) {
+    PyErr_SetString(exception_of(e.code()), e.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::out_of_range& e) {
+    PyErr_SetString(PyExc_IndexError, e.what());
+  } catch (const std::length_error& e) {
+    PyErr_SetString(PyExc_ValueError, e.what());
+  } catch (const std::exception& e) {
+    PyErr_SetString(PyExc_RuntimeError, e.what());
+  } catch (...) {
+    PyErr_SetString(PyExc_SystemError, "unknown C++ exception");
+  }
+}
+
+void add_exceptions(PyObject* module) {
+  baton_error = checked(PyErr_NewExceptionWithDoc(
+      "baton.BatonError", "What went wrong and the way out. `code` is the name in Baton's table of errors.",
+      PyExc_RuntimeError, nullptr));
+  checked(PyModule_AddObjectRef(module, "BatonError", baton_error));
+#define BATON_ERROR(name, value, text)                                                                   \
+  add(module, &error_##name, #name, text,                                                                \
+      Errc::name == Errc::invalid_argument || Errc::name == Errc::malformed_message ? PyExc_ValueError   \
+      : Errc::name == Errc::timed_out                                               ? PyExc_TimeoutError \
+      : Errc::name == Errc::out_of_memory                                           ? PyExc_MemoryError  \
+                                                                                    : nullptr);
+#include "baton/os/error_codes.def"
+#undef BATON_ERROR
+}
+
+}  // namespace baton::python

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Message classes of other worlds (rclpy, rospy) as this extension sees them: where each field is kept in the Python object,
+// and where in the C struct that rosidl generates. With a Plan, objects are written to and made from CDR, ROS 1's wire and
+// such structs without running Python code.
+//
+// Thread rules: with the GIL. A Plan is immortal: rclpy keeps function pointers that refer to it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core.hpp"
+
+namespace baton::python {
+
+struct Plan;
+
+/// What a Python object holds an array or sequence of scalars in.
+enum class Holder : std::uint8_t { kList, kTuple, kArray, kNumpy, kBytes };
+
+struct PlanField {
+  message::Field field{};  ///< name, kind, shape, count, string_bound; type is null
+  std::string text;        ///< what field.name points to
+  PyObject* name = nullptr;
+  Py_ssize_t slot = 0;  ///< offset in the object; 0: by attribute
+  const Plan* nested = nullptr;
+  Holder holder = Holder::kList;
+  PyObject* maker = nullptr;                            ///< kArray: the type code, kNumpy: the dtype
+  PyObject* one = nullptr;  ///< kArray: an array of one zero, which repeated is the quickest way to a short one
+  bool octet = false;                                   ///< held as bytes of length 1
+  std::size_t place = 0;                                ///< offset in the C struct
+  std::size_t element_size = 0, element_alignment = 0;  ///< in the C struct
+};
+
+struct Plan {
+  std::string name;
+  PyTypeObject* cls = nullptr;
+  std::vector<PlanField> fields;
+  std::vector<std::pair<Py_ssize_t, PyObject*>> other_slots;  ///< and what a new object has there
+  std::size_t size = 0, alignment = 1;                        ///< of the C struct
+  bool layers = false;                                        ///< has sequences of messages, here or inside
+};
+
+/// make_plan(class, name, fields, other_slots) -> capsule; see baton/_plans.py.
+void add_plans(PyObject* module);
+
+const Plan* plan_of_capsule(PyObject* capsule);
+PyObject* plan_get(const PlanField& field, PyObject* object);  ///< new reference
+PyObject* plan_new_object(const Plan& plan);
+void plan_set(const PlanField& field, PyObject* object, PyObject* value);  ///< takes the reference
+/// Makes the object that holds `count` scalars at `data`, copied.
+PyObject* plan_make_scalars(const PlanField& field, const void* data, std::size_t count);
+PyObject* plan_make_scalar(const PlanField& field, const void* data);
+/// The scalars of `value` as one block: of its buffer if it has the right one, else converted into `scratch`.
+struct Block {
+  const void* data = nullptr;
+  std::size_t count = 0;
+  Py_buffer view{};
+  bool held = false;
+  std::vector<char> scratch;
+  Block() = default;
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  ~Block() {
+    if (held) PyBuffer_Release(&view);
+  }
+};
+void plan_scalars(const PlanField& field, PyObject* value, Block* block);
+/// Raises if an array has not `field.count` elements, or a bounded sequence more.
+void plan_check_count(const PlanField& field, std::size_t count);
+
+// --- plan_wire.cpp: CDR and ROS 1
+PyObject* plan_to_wire(const Plan& plan, PyObject* object, bool cdr);
+/// Fills `target`, or a new object if null. Returns a new reference.
+PyObject* plan_from_wire(const Plan& plan, PyObject* target, const void* data, std::size_t size, bool cdr);
+
+// --- plan_struct.cpp: rosidl's C structs
+void plan_to_struct(const Plan& plan, PyObject* object, char* at);
+PyObject* plan_from_struct(const Plan& plan, const char* at);
+/// Capsules for a generated class's _CONVERT_FROM_PY and _CONVERT_TO_PY. None if all places for functions are taken.
+PyObject* plan_converters(PyObject* module, PyObject* capsule);
+
+// --- plan_message.cpp
+/// _from_message(plan, message): an object of the plan's class.
+PyObject* plan_from_message(PyObject* module, PyObject* arguments);
+
+// --- assign.cpp
+void store_scalar(const message::Field& field, std::byte* at, PyObject* value);
+bool same_format(message::Kind kind, const Py_buffer& buffer) noexcept;
+
+}  // namespace baton::python

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Objects of rclpy's and rospy's classes from Baton's messages, in one walk.
+#include "plan.hpp"
+
+namespace baton::python {
+namespace {
+
+using message::Kind;
+using message::Shape;
+
+PyObject* convert(const Plan& plan, Message* holder, const TypeRecord& record, std::byte* at);
+
+PyObject* convert_element(const PlanField& field, const FieldRecord& source, Message* holder, std::byte* at) {
+  if (field.nested != nullptr) return convert(*field.nested, holder, *source.nested, at);
+  if (field.field.kind < Kind::kString) return plan_make_scalar(field, at);
+  return get_element(holder->owner, holder->chunk, source, at);
+}
+
+PyObject* convert(const Plan& plan, Message* holder, const TypeRecord& record, std::byte* at) {
+  Ref object(plan_new_object(plan));
+  for (const PlanField& field : plan.fields) {
+    const FieldRecord* source = record.find(field.name);
+    if (source == nullptr || (source->nested != nullptr) != (field.nested != nullptr) ||
+        message::element_size(*source->field) !=
+            (field.nested ? source->field->type->size : message::element_size(field.field)) ||
+        (source->field->shape == Shape::kSingle) != (field.field.shape == Shape::kSingle)) {
+      PyErr_Format(PyExc_TypeError, "%s and the class %s differ in field '%U'", record.type->name, plan.name.c_str(),
+                   field.name);
+      throw PythonError();
+    }
+    const message::Field& from = *source->field;
+    std::byte* data = at + from.offset;
+    if (field.field.shape == Shape::kSingle) {
+      plan_set(field, object.get(), convert_element(field, *source, holder, data));
+      continue;
+    }
+    const std::size_t size = message::element_size(from);
+    std::size_t count = message::inline_count(from);
+    if (from.shape == Shape::kSequence) {
+      const Span content = content_of(holder->chunk, data, size, message::element_alignment(from));
+      data = content.data;
+      count = content.count;
+    }
+    plan_check_count(field, count);
+    if (field.field.kind < Kind::kString) {
+      plan_set(field, object.get(), plan_make_scalars(field, data, count));
+      continue;
+    }
+    Ref items(checked(PyList_New(static_cast<Py_ssize_t>(count))));
+    for (std::size_t i = 0; i < count; ++i)
+      PyList_SET_ITEM(items.get(), static_cast<Py_ssize_t>(i),
+                      convert_element(field, *source, holder, data + i * size));
+    plan_set(field, object.get(), items.release());
+  }
+  return object.release();
+}
+
+}  // namespace
+
+PyObject* plan_from_message(PyObject* /*module*/, PyObject* arguments) {
+  return guarded<PyObject*>(nullptr, [&] {
+    PyObject *capsule, *value;
+    if (!PyArg_ParseTuple(arguments, "OO!", &capsule, message_type, &value)) throw PythonError();
+    auto* message = reinterpret_cast<Message*>(value);
+    check_live(message->owner, message->chunk);
+    return convert(*plan_of_capsule(capsule), message, *message->record, message->address);
+  });
+}
+
+}  // namespace baton::python

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// From loans and objects to published messages. The GIL is released around calls that may wait for a publisher's mutex.
+#include "baton/sfm/size.hpp"
+#include "core.hpp"
+
+namespace baton::python {
+namespace {
+
+memory::Chunk take_loan(const TypeRecord& record, transport::Writer& writer, std::size_t bytes) {
+  return value_or_throw([&] {
+    const WithoutGil without;
+    return bytes != 0           ? writer.loan_sized(bytes)
+           : record.type->fixed ? writer.loan_sized(record.type->size)
+                                : writer.loan_growing();
+  }());
+}
+
+std::uint64_t hand_over(Chunk* chunk, const transport::PublishInfo& info) {
+  const auto publisher = chunk->publisher;
+  const memory::Chunk loan = chunk->loan;
+  const std::uint64_t sequence = value_or_throw([&] {
+    const WithoutGil without;
+    return publisher->writer->publish(loan, info);
+  }());
+  chunk->kind = Chunk::Kind::kGone;
+  chunk->loan = {};
+  chunk->publisher.reset();
+  publisher->published.fetch_add(1, std::memory_order_relaxed);  // a statistic: orders nothing
+  return sequence;
+}
+
+/// A loan of exactly the size of the message at `from`, and its copy.
+Ref copy_to_loan(const TypeRecord& record, const std::shared_ptr<baton::detail::PublisherCore>& publisher,
+                 const Chunk* from_chunk, const std::byte* from) {
+  const bool received = read_only(from_chunk);
+  // The words of a received message are not to be trusted, so its size is found while copying.
+  const std::size_t bytes = !received ? sfm::copy_size(*record.type, from) : 0;
+  const memory::Chunk loan = take_loan(record, *publisher->writer, bytes);
+  Chunk* chunk;
+  try {
+    chunk = new_loan(&record, publisher, loan);
+  } catch (...) {
+    publisher->writer->abandon(loan);
+    throw;
+  }
+  Ref owner(reinterpret_cast<PyObject*>(chunk));
+  std::memset(chunk->message, 0, record.type->size);
+  copy_message(from_chunk, from, chunk, chunk->message, record);
+  publisher->copied_messages.fetch_add(1, std::memory_order_relaxed);  // statistics: order nothing
+  publisher->copied_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  return owner;
+}
+
+}  // namespace
+
+Chunk* make_loan(const TypeRecord* record, const std::shared_ptr<baton::detail::PublisherCore>& publisher) {
+  const memory::Chunk loan = take_loan(*record, *publisher->writer, 0);
+  Chunk* chunk;
+  try {
+    chunk = new_loan(record, publisher, loan);
+  } catch (...) {
+    publisher->writer->abandon(loan);
+    throw;
+  }
+  Ref owner(reinterpret_cast<PyObject*>(chunk));
+  std::memset(chunk->message, 0, record->type->size);
+  initialise(chunk, *record, chunk->message);
+  owner.release();
+  return chunk;
+}
+
+std::uint64_t publish_loan(Chunk* chunk, const transport::PublishInfo& info) {
+  if (chunk->kind != Chunk::Kind::kLoan)
+    throw Exception({Errc::invalid_argument, "this loan was published or given back"});
+  if (chunk->exports.empty()) return hand_over(chunk, info);
+  checked(PyErr_WarnEx(imports.copy_warning,
+                       "an array of this loan is still in use, so a copy of the message is published; delete the array "
+                       "(or leave its function) before publishing",
+                       1));
+  const auto publisher = chunk->publisher;
+  const Ref copy = copy_to_loan(*chunk->record, publisher, chunk, chunk->message);
+  const std::uint64_t sequence = hand_over(reinterpret_cast<Chunk*>(copy.get()), info);
+  chunk->kind = Chunk::Kind::kGone;  // its memory goes back with the last array
+  return sequence;
+}
+
+void abandon_loan(Chunk* chunk) {
+  if (chunk->kind != Chunk::Kind::kLoan) return;
+  chunk->kind = Chunk::Kind::kGone;
+  if (!chunk->exports.empty()) return;  // the memory goes back with the last array
+  const memory::Chunk loan = chunk->loan;
+  chunk->loan = {};
+  const auto publisher = std::move(chunk->publisher);
+  const WithoutGil without;
+  publisher->writer->abandon(loan);
+}
+
+std::uint64_t publish_object(const TypeRecord* record, const std::shared_ptr<baton::detail::PublisherCore>& publisher,
+                             PyObject* object, const transport::PublishInfo& info) {
+  if (is_message(object)) {
+    auto* message = reinterpret_cast<Message*>(object);
+    if (message->record == record) {
+      check_live(message->owner, message->chunk);
+      Chunk* chunk = message->chunk;
+      const bool own =
+          chunk->kind == Chunk::Kind::kLoan && chunk->publisher == publisher && message->address == chunk->message;
+      if (own) return publish_loan(chunk, info);
+      const Ref copy = copy_to_loan(*record, publisher, chunk, message->address);
+      return hand_over(reinterpret_cast<Chunk*>(copy.get()), info);
+    }
+  }
+  Chunk* chunk = make_loan(record, publisher);
+  const Ref owner(reinterpret_cast<PyObject*>(chunk));
+  assign_message(chunk, *record, chunk->message, object);
+  return hand_over(chunk, info);
+}
+
+}  // namespace baton::python

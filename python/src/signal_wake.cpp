@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "signal_wake.hpp"
+
+#include <Python.h>
+
+#include <climits>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+
+#include "baton/os/fork.hpp"
+#include "baton/os/wake_socket.hpp"
+
+namespace baton::python {
+
+/// One per process that ever waited in its main thread; never ends.
+struct SignalThread {
+  os::WakeSocket socket;
+  std::uint32_t generation = os::fork_generation();
+  std::mutex mutex;
+  SignalWatch* current = nullptr;  // under mutex
+
+  void run() {
+    for (;;) {
+      if (!os::wait_readable(socket.wait_end.get(), INT64_MAX)) continue;
+      os::drain(socket.wait_end.get());
+      const std::lock_guard<std::mutex> lock(mutex);
+      for (SignalWatch* watch = current; watch != nullptr; watch = watch->outer_) {
+        watch->signalled_.store(true, std::memory_order_relaxed);
+        watch->wake_();
+      }
+    }
+  }
+};
+
+namespace {
+
+std::atomic<unsigned long> g_main_thread{
+    0};                            // relaxed: written before the first wait, or by the only thread of a new child
+SignalThread* g_thread = nullptr;  // GIL
+
+PyObject* g_set_wakeup_fd = nullptr;  // signal.set_wakeup_fd; its C function is not exported by every Python
+
+/// The descriptor before, or -1; errors (not the main interpreter) leave everything as it is.
+int set_wakeup_fd(int fd, bool* ok) noexcept {
+  if (g_set_wakeup_fd == nullptr) {
+    PyObject* module = PyImport_ImportModule("signal");
+    if (module != nullptr) g_set_wakeup_fd = PyObject_GetAttrString(module, "set_wakeup_fd");
+    Py_XDECREF(module);
+  }
+  PyObject* previous = g_set_wakeup_fd != nullptr ? PyObject_CallFunction(g_set_wakeup_fd, "i", fd) : nullptr;
+  const long number = previous != nullptr ? PyLong_AsLong(previous) : -1;
+  *ok = previous != nullptr;
+  Py_XDECREF(previous);
+  if (!*ok) PyErr_Clear();
+  return static_cast<int>(number);
+}
+
+SignalThread* thread() {
+  if (g_thread != nullptr && g_thread->generation == os::fork_generation()) return g_thread;
+  Result<os::WakeSocket> socket = os::WakeSocket::create();
+  if (!socket.ok()) return nullptr;
+  auto* made = new SignalThread;  // the parent's is left to the parent
+  made->socket = std::move(*socket);
+  try {
+    std::thread([made] { made->run(); }).detach();
+  } catch (...) {
+    delete made;
+    return nullptr;
+  }
+  g_thread = made;
+  return made;
+}
+
+}  // namespace
+
+void set_main_thread(unsigned long ident) noexcept { g_main_thread.store(ident, std::memory_order_relaxed); }
+
+SignalWatch::SignalWatch(std::function<void()> wake) : wake_(std::move(wake)) {
+  if (PyThread_get_thread_ident() != g_main_thread.load(std::memory_order_relaxed)) return;
+  SignalThread* watcher = thread();
+  if (watcher == nullptr) return;  // no descriptor left: signals wait for the end of the sleep
+  {
+    const std::lock_guard<std::mutex> lock(watcher->mutex);
+    outer_ = watcher->current;
+    watcher->current = this;
+  }
+  bool watched;
+  previous_fd_ = set_wakeup_fd(watcher->socket.ring_end.get(), &watched);
+  active_ = true;
+}
+
+SignalWatch::~SignalWatch() {
+  if (!active_) return;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  bool restored;
+  set_wakeup_fd(previous_fd_, &restored);
+  PyErr_Restore(type, value, trace);
+  if (g_thread->generation != os::fork_generation()) return;
+  const std::lock_guard<std::mutex> lock(g_thread->mutex);
+  g_thread->current = outer_;
+}
+
+}  // namespace baton::python

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the Python package under test is: in the build tree BATON_BUILD, by default build/release."""
+
+import os
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build" / "release"))
+PACKAGE = BUILD / "python"

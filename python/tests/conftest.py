@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python package of the build tree, and processes to talk to."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from build_tree import BUILD, HERE, PACKAGE
+
+if any((PACKAGE / "baton").glob("_core*.so")):
+    sys.path.insert(0, str(PACKAGE))
+else:
+    collect_ignore_glob = ["*_test.py"]
+
+
+@pytest.fixture(autouse=True)
+def runtime_directory(tmp_path, monkeypatch):
+    """Every test has its own domain directory."""
+    directory = tmp_path / "run"
+    directory.mkdir(mode=0o700)
+    monkeypatch.setenv("BATON_RUNTIME_DIR", str(directory))
+    return directory
+
+
+@pytest.fixture
+def start(monkeypatch):
+    """start(code, *arguments) runs Python code in a process; start.peer(*arguments) the C++ program. All end with the test."""
+    running = []
+    environment = dict(os.environ)
+    environment["PYTHONPATH"] = os.pathsep.join([str(PACKAGE), str(HERE), environment.get("PYTHONPATH", "")])
+
+    def run(command, **options):
+        env = {**environment, "BATON_RUNTIME_DIR": os.environ["BATON_RUNTIME_DIR"], **options.pop("env", {})}
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=env,
+            **options,
+        )
+        watchdog = threading.Timer(60, process.kill)  # ends a test that reads from a process that hangs
+        watchdog.daemon = True
+        watchdog.start()
+        running.append((process, watchdog))
+        return process
+
+    def start_python(code, *arguments, **options):
+        return run([sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)], **options)
+
+    def start_peer(*arguments):
+        return run([str(BUILD / "bin" / "python_cpp_peer"), *map(str, arguments)])
+
+    start_python.peer = start_peer
+    yield start_python
+    for process, watchdog in running:
+        watchdog.cancel()
+        if process.poll() is None:
+            process.kill()
+        process.communicate()

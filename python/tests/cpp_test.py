@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C++ and Python share one copy of an image."""
+
+import baton
+import numpy as np
+from baton.msg.sensor_msgs import Image
+from places import place_of
+
+SIZE = 1920 * 1080 * 3
+
+
+def test_an_image_from_a_cpp_publisher_is_the_same_memory_in_a_python_callback(start):
+    node = baton.Node("python")
+    seen = []
+    node.subscribe("image", Image, lambda image: seen.append((place_of(image.data), image)), 100)
+    peer = start.peer("publish", "image", 3, SIZE)
+    executor = baton.Executor(node)
+    while len(seen) < 3:
+        assert executor.spin_once(30)
+    for number, (place, image) in enumerate(seen):
+        word, index, inode, offset = peer.stdout.readline().split()
+        assert (word, int(index)) == ("image", number)
+        assert place == (inode, int(offset))
+        assert baton.in_shared_memory(image.data.ctypes.data)
+        assert image.header.frame_id == f"camera {number}"
+        assert image.data.shape == (SIZE,)
+        assert np.array_equal(image.data[:300], (np.arange(300) + number) % 256)
+        assert not image.data.flags.writeable
+
+
+def test_an_image_that_python_filled_in_a_loan_is_the_same_memory_in_a_cpp_subscriber(start):
+    peer = start.peer("subscribe", "image", 3)
+    assert peer.stdout.readline() == "ready\n"
+    node = baton.Node("python")
+    publisher = node.advertise("image", Image, 100)
+    assert publisher.wait_for_subscriptions(1, 30)
+    for number in range(3):
+        with publisher.loan() as image:
+            image.encoding = "mono8"
+            image.data.resize(SIZE)
+            image.data[:] = number + 1
+            place = place_of(image.data)
+        word, index, inode, offset, total = peer.stdout.readline().split()
+        assert (word, int(index)) == ("image", number)
+        assert (inode, int(offset)) == place
+        assert int(total) == SIZE * (number + 1)
+    assert publisher.counters == {"published": 3, "copied_messages": 0}
+    assert peer.wait(30) == 0
+
+
+def test_arrays_outlive_the_sample_the_node_and_the_publisher_process(start):
+    node = baton.Node("python")
+    subscription = node.subscribe("image", Image, qos=10)
+    peer = start.peer("publish", "image", 1, SIZE)
+    image = subscription.take(30)
+    data = image.data
+    view = data[10:20]
+    del image, data, subscription, node
+    peer.kill()
+    peer.wait(30)
+    assert view.tolist() == list(range(10, 20))

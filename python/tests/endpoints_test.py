@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Callbacks, polling, iteration, asyncio, timers, services, quality of service."""
+
+import asyncio
+import gc
+import select
+import threading
+import weakref
+
+import baton
+import pytest
+from baton.msg.sensor_msgs import Image
+from baton.msg.std_msgs import Header, String
+from baton.srv.std_srvs import SetBool
+
+
+@pytest.fixture
+def node():
+    return baton.Node("endpoints")
+
+
+def connected(node, message_type=String, callback=None, qos=None, **options):
+    publisher = node.advertise("topic", message_type, qos, **options)
+    subscription = node.subscribe("topic", message_type, callback, qos)
+    assert publisher.wait_for_subscriptions(1, 30)
+    return publisher, subscription
+
+
+def test_an_empty_take_is_none_at_once_and_after_a_timeout(node):
+    publisher, subscription = connected(node)
+    assert subscription.take() is None
+    assert subscription.take(0.01) is None
+    publisher.publish({"data": "x"})
+    assert subscription.take(30).data == "x"
+
+
+def test_take_waits_without_the_gil(node):
+    publisher, subscription = connected(node)
+    thread = threading.Thread(target=lambda: publisher.publish({"data": "from a thread"}))
+    thread.start()
+    assert subscription.take(None).data == "from a thread"
+    thread.join()
+
+
+def test_iteration_gives_every_message_in_order(node):
+    publisher, subscription = connected(node, qos=100)
+    for i in range(10):
+        assert publisher.publish({"data": str(i)}) == i + 1
+    got = []
+    for message in subscription:
+        got.append((message.data, baton.info(message).sequence))
+        if len(got) == 10:
+            break
+    assert got == [(str(i), i + 1) for i in range(10)]
+
+
+def test_the_held_limit_is_an_error_that_says_so_and_ends_with_a_release(node):
+    publisher, subscription = connected(node, qos=baton.QoS(10, held=2))
+    for _ in range(3):
+        publisher.publish({"data": "x"})
+    held = [subscription.take(30), subscription.take(30)]
+    with pytest.raises(baton.HeldLimit, match="held") as error:
+        subscription.take(30)
+    assert error.value.code == "held_limit"
+    assert isinstance(error.value, baton.BatonError)
+    held.pop()
+    assert subscription.take(30) is not None
+
+
+def test_an_array_holds_its_sample(node):
+    publisher, subscription = connected(node, Image, qos=baton.QoS(10, held=1))
+    publisher.publish({"data": b"abc"})
+    publisher.publish({"data": b"def"})
+    part = subscription.take(30).data[1:]
+    with pytest.raises(baton.HeldLimit):
+        subscription.take(30)
+    assert bytes(part) == b"bc"
+    del part
+    assert bytes(subscription.take(30).data) == b"def"
+
+
+def test_a_view_of_a_nested_message_holds_its_sample(node):
+    publisher, subscription = connected(node, Image, qos=baton.QoS(10, held=1))
+    publisher.publish({"header": {"frame_id": "a"}})
+    publisher.publish({"header": {"frame_id": "b"}})
+    stamp = subscription.take(30).header
+    with pytest.raises(baton.HeldLimit):
+        subscription.take(30)
+    assert stamp.frame_id == "a"
+    del stamp
+    assert subscription.take(30).header.frame_id == "b"
+
+
+def test_a_full_keep_all_queue_refuses_and_the_loan_stays(node):
+    publisher, subscription = connected(node, qos=baton.QoS(1, history="keep_all"))
+    publisher.publish({"data": "first"})
+    loan = publisher.loan()
+    loan.data = "second"
+    with pytest.raises(baton.QueueFull):
+        publisher.publish(loan)
+    assert subscription.take(30).data == "first"
+    publisher.publish(loan)
+    assert subscription.take(30).data == "second"
+
+
+def test_memory_that_is_too_short_is_an_error(node):
+    publisher = node.advertise("big", Image, memory_limit=1 << 20)
+    image = publisher.loan()
+    with pytest.raises(baton.LimitReached):
+        image.data.resize(8 << 20)
+    image.data.resize(1000)
+    with pytest.raises(ValueError):
+        node.advertise("wrong", Image, policy="no such effort")
+
+
+def test_callbacks_run_in_spin_and_cancel_ends_it(node):
+    got = []
+
+    def callback(message):
+        got.append(message.data)
+        if len(got) == 3:
+            executor.cancel()
+
+    publisher, _ = connected(node, callback=callback, qos=10)
+    executor = baton.Executor(node)
+    for i in range(3):
+        publisher.publish({"data": str(i)})
+    executor.spin()
+    assert got == ["0", "1", "2"]
+    assert executor.spin_some() == 0
+    assert not executor.spin_once(0)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_an_exception_of_a_callback_ends_spin_and_is_raised_there(node, threads):
+    def callback(message):
+        raise KeyError(message.data)
+
+    publisher, _ = connected(node, callback=callback)
+    executor = baton.Executor(node, threads=threads)
+    publisher.publish({"data": "reason"})
+    with pytest.raises(KeyError, match="reason"):
+        executor.spin()
+    assert executor.spin_some() == 0
+
+
+def test_callbacks_of_a_reentrant_group_run_in_parallel(node):
+    both = threading.Barrier(2, timeout=30)
+
+    def callback(_):
+        both.wait()
+        executor.cancel()
+
+    group = baton.CallbackGroup(reentrant=True)
+    publisher = node.advertise("topic", String)
+    node.subscribe("topic", String, callback, group=group)
+    node.subscribe("topic", String, callback, group=group)
+    assert publisher.wait_for_subscriptions(2, 30)
+    executor = baton.Executor(node, threads=2)
+    publisher.publish({"data": "x"})
+    executor.spin()
+    assert not both.broken
+
+
+def test_timers_run_until_they_are_destroyed(node):
+    executor = baton.Executor(node)
+    count = []
+    timer = node.create_timer(0.001, lambda: count.append(1))
+    while len(count) < 3:
+        executor.spin_once(30)
+    node.destroy(timer)
+    del timer
+    assert not executor.spin_once(0.01)
+    with pytest.raises(baton.InvalidArgument):
+        node.create_timer(0, print)
+
+
+def test_a_service_answers_in_shared_memory(node):
+    def handler(request, response):
+        response.success = request.data
+        response.message = "was " + str(request.data)
+
+    server = baton.Node("server")
+    server.serve("switch", SetBool, handler)
+    executor = baton.Executor(server)
+    thread = threading.Thread(target=executor.spin)
+    thread.start()
+    try:
+        client = node.client("switch", "std_srvs/SetBool")
+        assert client.wait_for_service(30)
+        response = client.call({"data": True}, 30)
+        assert (response.success, response.message) == (True, "was True")
+        request = client.loan()
+        request.data = False
+        assert client.call(request, 30).message == "was False"
+    finally:
+        executor.cancel()
+        thread.join()
+    assert client.call(SetBool.Request(data=True), 0.01) is None
+
+
+def test_asyncio_waits_on_the_descriptor(node):
+    publisher, subscription = connected(node, qos=100)
+
+    async def main():
+        got = []
+
+        async def consume():
+            async for message in baton.aio.messages(subscription):
+                got.append(message.data)
+                if len(got) == 5:
+                    return
+
+        async def produce():
+            for i in range(5):
+                await asyncio.sleep(0.001)
+                publisher.publish({"data": str(i)})
+
+        await asyncio.wait_for(asyncio.gather(consume(), produce()), 30)
+        return got
+
+    assert asyncio.run(main()) == ["0", "1", "2", "3", "4"]
+
+
+def test_the_descriptor_becomes_readable(node):
+    publisher, subscription = connected(node)
+    assert select.select([subscription], [], [], 0) == ([], [], [])
+    publisher.publish({"data": "x"})
+    assert select.select([subscription], [], [], 30)[0] == [subscription]
+    assert subscription.take().data == "x"
+
+
+def test_a_subscription_with_a_callback_does_not_wait(node):
+    _, subscription = connected(node, callback=print)
+    with pytest.raises(TypeError, match="callback"):
+        subscription.take(1)
+
+
+def test_a_node_with_callbacks_that_refer_to_it_is_collected():
+    class Robot:
+        def __init__(self):
+            self.node = baton.Node("robot")
+            self.publisher = self.node.advertise("topic", String)
+            self.subscription = self.node.subscribe("topic", String, self.on_message)
+            self.timer = self.node.create_timer(10, self.on_timer)
+            self.service = self.node.serve("service", SetBool, self.on_call)
+            self.executor = baton.Executor(self.node)
+            self.executor.spin_some()
+
+        def on_message(self, message): ...
+        def on_timer(self): ...
+        def on_call(self, request, response): ...
+
+    robot = Robot()
+    gone = weakref.ref(robot)
+    del robot
+    gc.collect()
+    assert gone() is None
+    assert baton.Node("observer").topics() == {}
+
+
+def test_the_graph_is_known(node):
+    publisher, subscription = connected(node, qos=baton.QoS(3, reliability="best_effort"))
+    assert ("endpoints", __import__("os").getpid()) in node.nodes()
+    assert node.topics() == {"/topic": ["std_msgs/String"]}
+    kinds = {e.gid: e for e in node.endpoints()}
+    assert kinds[publisher.gid].is_publisher
+    assert not kinds[subscription.gid].is_publisher
+    assert kinds[publisher.gid].qos.reliability == "best_effort"
+    assert (publisher.topic, subscription.topic, publisher.message_type) == ("/topic", "/topic", String)
+    assert (publisher.matched, subscription.matched) == (1, 1)
+
+
+def test_incompatible_quality_of_service_is_reported(node):
+    publisher = node.advertise("topic", String, baton.QoS(reliability="best_effort"))
+    node.subscribe("topic", String)
+    assert node.wait_for(lambda: publisher.statuses["incompatible_qos_total"] == 1, 30)
+    assert "reliability" in publisher.statuses["last_incompatibility"]
+    with pytest.raises(ValueError, match="'reliable' or 'best_effort'"):
+        baton.QoS(reliability="perfect")
+
+
+def test_transient_local_history_reaches_late_joiners(node):
+    qos = baton.QoS(5, durability="transient_local")
+    publisher = node.advertise("map", String, qos)
+    publisher.publish({"data": "early"})
+    assert node.subscribe("map", String, qos=qos).take(30).data == "early"
+
+
+def test_types_are_classes_or_names_and_nothing_else(node):
+    assert node.advertise("a", "std_msgs/Header").message_type is Header
+    with pytest.raises(TypeError, match="no message type"):
+        node.advertise("b", int)
+    with pytest.raises(baton.InvalidArgument, match="topic name"):
+        node.advertise("two words", String)

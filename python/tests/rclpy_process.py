@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What rclpy_test.py runs under ROS 2's Python: `rclpy_process.py conversion|topics|publish`."""
+
+from __future__ import annotations
+
+import array
+import importlib
+import os
+import random
+import re
+import sys
+import time
+
+import baton
+import baton.rclpy
+import numpy as np
+import rclpy
+import test_msgs.msg
+from rclpy.serialization import deserialize_message, serialize_message
+
+PACKAGES = ("geometry_msgs", "sensor_msgs", "nav_msgs", "std_msgs", "test_msgs", "builtin_interfaces", "rcl_interfaces")
+IDL_ONLY = {
+    test_msgs.msg.ComplexNestedKey,
+    test_msgs.msg.KeyedLong,
+    test_msgs.msg.KeyedString,
+    test_msgs.msg.NonKeyedWithNestedKey,
+}
+rnd = random.Random(5)
+
+
+def classes():
+    for package in PACKAGES:
+        for cls in vars(importlib.import_module(f"{package}.msg")).values():
+            if hasattr(cls, "_fields_and_field_types"):
+                yield cls
+
+
+def element(kind):
+    if kind == "boolean":
+        return rnd.random() < 0.5
+    if kind == "octet":
+        return bytes([rnd.randrange(256)])
+    if kind == "float":
+        return float(np.float32(rnd.random()))
+    if kind == "double":
+        return rnd.random()
+    if match := re.fullmatch(r"(u?)int(\d+)", kind):
+        bits = int(match[2])
+        return rnd.randrange(2**bits) if match[1] else rnd.randrange(-(2 ** (bits - 1)), 2 ** (bits - 1))
+    if match := re.fullmatch(r"w?string(?:<(\d+)>)?", kind):
+        return "".join(rnd.choice("aé b") for _ in range(rnd.randrange(int(match[1] or 20) // 2 + 1)))
+    package, name = kind.split("/")
+    return filled(getattr(importlib.import_module(f"{package}.msg"), name))
+
+
+def field(kind, old):
+    if match := re.fullmatch(r"sequence<(.*?)(?:, (\d+))?>", kind):
+        values = [element(match[1]) for _ in range(rnd.randrange(int(match[2] or 4) + 1))]
+        return array.array(old.typecode, values) if isinstance(old, array.array) else values
+    if match := re.fullmatch(r"(.*)\[(\d+)\]", kind):
+        values = [element(match[1]) for _ in range(int(match[2]))]
+        return np.array(values, old.dtype) if isinstance(old, np.ndarray) else values
+    return element(kind)
+
+
+def filled(cls):
+    message = cls()
+    for name, kind in message.get_fields_and_field_types().items():
+        setattr(message, name, field(kind, getattr(message, name)))
+    return message
+
+
+def same(one, two):
+    """Equal in values and in the types that hold them."""
+    assert type(one) is type(two), (type(one), type(two))
+    assert repr(one) == repr(two)
+    for name in one.get_fields_and_field_types() if hasattr(one, "get_fields_and_field_types") else ():
+        assert type(getattr(one, name)) is type(getattr(two, name)), name
+        assert getattr(one, name) is not None
+
+
+def conversion():
+    count = 0
+    for cls in classes():
+        for _ in range(3):
+            baton.rclpy.decelerate()
+            message = filled(cls)
+            stock_bytes = serialize_message(message)
+            stock = deserialize_message(stock_bytes, cls)
+            mine = baton.rclpy.serialize(message)
+            same(deserialize_message(mine, cls), stock)
+            same(baton.rclpy.deserialize(stock_bytes, cls), stock)
+            for end in range(0, len(mine), max(1, len(mine) // 7)):
+                try:
+                    baton.rclpy.deserialize(mine[:end], cls)
+                except ValueError:
+                    continue
+                raise AssertionError(f"{cls} was read from {end} of {len(mine)} bytes")
+            if not message.get_fields_and_field_types():
+                continue
+            assert baton.rclpy.accelerate_class(cls), cls
+            accelerated_bytes = serialize_message(message)
+            same(baton.rclpy.deserialize(accelerated_bytes, cls), stock)
+            same(deserialize_message(stock_bytes, cls), stock)
+            assert deserialize_message(accelerated_bytes, cls) == stock
+            # Into Baton's shape and back.
+            if cls not in IDL_ONLY:
+                same(baton.convert(baton.message(cls)(message), cls), message)
+        count += 1
+    print(f"{count} types")
+
+
+def topics():
+    from geometry_msgs.msg import PoseStamped
+    from nav_msgs.msg import Path
+    from sensor_msgs.msg import Image
+    from std_msgs.msg import String
+    from test_msgs.srv import BasicTypes
+
+    baton.rclpy.accelerate(threshold=10)
+    rclpy.init()
+    node = rclpy.create_node("accelerated")
+    got = {}
+    publishers = {}
+    for cls in (Path, Image, String):
+        publishers[cls] = node.create_publisher(cls, cls.__name__, 10)
+        node.create_subscription(cls, cls.__name__, lambda m, c=cls: got.setdefault(c, []).append(m), 10)
+    pose = PoseStamped()
+    pose.pose.position.x = 2.5
+    path = Path(poses=[pose] * 2000)
+    image = Image(width=3, data=array.array("B", range(200)), encoding="mono8")
+    text = String(data="größe")
+    sent = {Path: path, Image: image, String: text}
+    for cls, publisher in publishers.items():
+        publisher.publish(sent[cls])
+    short = Path(poses=[pose])
+    infos = []
+    node.create_subscription(Path, "Path", lambda message, info: infos.append((message, info)), 10)
+    awaited = []
+
+    async def later(message):
+        awaited.append(message)
+
+    node.create_subscription(Path, "Path", later, 10)
+    deadline = time.monotonic() + 30
+    while publishers[Path].get_subscription_count() < 3 and time.monotonic() < deadline:
+        rclpy.spin_once(node, timeout_sec=0.1)
+    publishers[Path].publish(short)
+    while (sum(map(len, got.values())) < 4 or not infos or not awaited) and time.monotonic() < deadline:
+        rclpy.spin_once(node, timeout_sec=0.1)
+    assert got[Path] == [path, short]
+    assert infos[-1][0] == short and "source_timestamp" in infos[-1][1]
+    assert awaited[-1] == short
+    assert got[Image] == [image]
+    assert got[String] == [text]
+
+    def answer(request, response):
+        response.int64_value = -request.int64_value
+        response.string_value = request.string_value * 2
+        return response
+
+    node.create_service(BasicTypes, "negate", answer)
+    client = node.create_client(BasicTypes, "negate")
+    assert client.wait_for_service(30)
+    future = client.call_async(BasicTypes.Request(int64_value=5, string_value="ä"))
+    rclpy.spin_until_future_complete(node, future, timeout_sec=30)
+    assert (future.result().int64_value, future.result().string_value) == (-5, "ää")
+    try:
+        publishers[String].publish(String(data=5))
+    except (TypeError, AssertionError):
+        pass
+    else:
+        raise AssertionError("a wrong type was published")
+    baton.rclpy.decelerate()
+    assert rclpy.publisher.Publisher.publish.__module__ == "rclpy.publisher"
+    node.destroy_node()
+    rclpy.shutdown()
+    print("topics")
+
+
+def publish():
+    """Objects of rclpy on Baton's topics."""
+    from nav_msgs.msg import Path
+
+    node = baton.Node("rclpy_objects")
+    publisher = node.advertise("path", Path)
+    subscription = node.subscribe("path", Path)
+    assert publisher.wait_for_subscriptions(1, 30)
+    message = filled(Path)
+    publisher.publish(message)
+    same(baton.convert(subscription.take(30), Path), message)
+    print("published")
+
+
+if __name__ == "__main__":
+    {"conversion": conversion, "topics": topics, "publish": publish}[sys.argv[1]]()
+    sys.stdout.flush()
+    os._exit(0)  # the middleware's end is not what is tested

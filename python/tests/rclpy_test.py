@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""rclpy of ROS 2 Kilted's wheels, accelerated and as a source of objects. In .venv-ros2 (make setup, x86-64)."""
+
+import contextlib
+import os
+import signal
+import subprocess
+
+import pytest
+from build_tree import HERE, PACKAGE, ROOT
+
+PYTHON = ROOT / ".venv-ros2" / "bin" / "python"
+pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="needs ROS 2's wheels: make setup")
+
+
+@pytest.mark.parametrize(
+    ("what", "says"), [("conversion", "127 types\n"), ("topics", "topics\n"), ("publish", "published\n")]
+)
+def test_rclpy(what, says, tmp_path):
+    """conversion: every type, against rclpy's own functions, in values and Python types; topics: publishers, subscriptions and
+    services; publish: rclpy's objects on Baton's topics."""
+    domain = str(100 + os.getpid() % 100)
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "ROS_DOMAIN_ID": domain, "ROS_LOG_DIR": str(tmp_path)}
+    with open(tmp_path / "out", "w+") as out, open(tmp_path / "errors", "w+") as errors:
+        # Files and a session of its own, because the wheels may start a second process.
+        process = subprocess.Popen(
+            [PYTHON, HERE / "rclpy_process.py", what],
+            env=environment,
+            stdout=out,
+            stderr=errors,
+            start_new_session=True,
+        )
+        try:
+            code = process.wait(90)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    assert (code, (tmp_path / "out").read_text()) == (0, says), (tmp_path / "errors").read_text()

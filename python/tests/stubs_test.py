@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stub of the extension says what the extension has, name by name (mypy and pyright read it in scripts/check.sh)."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import baton
+from baton import _core
+from build_tree import PACKAGE
+
+STUB = Path(__file__).resolve().parents[1] / "baton" / "_core.pyi"
+
+
+def members(cls):
+    # What a nanobind class does not write itself, and what typing adds, is no part of the interface.
+    ignored = {"__class_getitem__", "__new__", "__repr__", "__init__", "__get__", "__set__", "__enter__", "__exit__"}
+    found = set()
+    for base in cls.__mro__[:-1]:
+        if base.__module__.startswith("baton"):
+            found |= {n for n in vars(base) if not n.startswith("__") or n in ("__next__", "__iter__")}
+    return found - ignored
+
+
+def stub_members(node):
+    names = {n.name for n in node.body if isinstance(n, ast.FunctionDef)}
+    return {n for n in names if not n.startswith("__") or n in ("__next__", "__iter__")}
+
+
+def test_functions_and_classes_are_the_same():
+    tree = ast.parse(STUB.read_text())
+    stubbed = {n.name for n in tree.body if isinstance(n, (ast.ClassDef, ast.FunctionDef))}
+    real = {n for n in vars(_core) if not n.startswith("__")}
+    assert stubbed == real
+
+
+def test_members_of_classes_are_the_same():
+    for node in ast.parse(STUB.read_text()).body:
+        if isinstance(node, ast.ClassDef) and not issubclass(getattr(_core, node.name), BaseException):
+            assert stub_members(node) == members(getattr(_core, node.name)), node.name
+
+
+def test_every_exported_name_exists_and_errors_have_their_base():
+    for name in baton.__all__:
+        assert hasattr(baton, name)
+    for node in ast.parse(STUB.read_text()).body:
+        if isinstance(node, ast.ClassDef) and issubclass(getattr(_core, node.name), BaseException):
+            bases = {b.id for b in node.bases}
+            assert bases == {b.__name__ for b in getattr(_core, node.name).__bases__}, node.name
+            assert getattr(baton, node.name) is getattr(_core, node.name)
+
+
+def test_stubs_of_message_classes_name_every_field(tmp_path):
+    run = [sys.executable, "-m", "baton.stubs", "--out", str(tmp_path), "sensor_msgs", "std_srvs"]
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
+    subprocess.run(run, env=environment, check=True, capture_output=True, timeout=60)
+    written = {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*.pyi")}
+    assert {"msg/sensor_msgs.pyi", "msg/std_msgs.pyi", "msg/builtin_interfaces.pyi", "srv/std_srvs.pyi"} <= written
+    tree = ast.parse((tmp_path / "msg/sensor_msgs.pyi").read_text())
+    classes = {n.name: n for n in tree.body if isinstance(n, ast.ClassDef)}
+    assert set(classes) == set(dir(baton.msg.sensor_msgs))
+    image = ast.unparse(classes["Image"])
+    assert "width: int" in image
+    assert "def data(self) -> npt.NDArray[np.uint8]" in image
+    assert "def header(self) -> std_msgs__Header" in image
+    assert "def name(self) -> Sequence[str]" in ast.unparse(classes["JointState"])
+    assert "class Request(Message)" in (tmp_path / "srv/std_srvs.pyi").read_text()

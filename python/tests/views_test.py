@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages as views: every kind of field, in received messages, loans and private messages."""
+
+import array
+import importlib
+import warnings
+
+import baton
+import numpy as np
+import pytest
+from baton.msg.diagnostic_msgs import DiagnosticArray
+from baton.msg.geometry_msgs import Pose, PoseArray, Quaternion
+from baton.msg.nav_msgs import Path
+from baton.msg.sensor_msgs import CameraInfo, Image, JointState, PointCloud2
+from baton.msg.std_msgs import Header
+
+EVERYTHING = """
+bool flag
+int8 i8
+uint8 u8
+int16 i16
+uint16 u16
+int32 i32
+uint32 u32
+int64 i64
+uint64 u64
+float32 f32
+float64 f64
+string text
+wstring wide
+bool[] flags
+int16[3] triple
+uint64[] numbers
+float32[<=4] few
+string[] names
+string[2] pair
+geometry_msgs/Point[] points
+geometry_msgs/Point[2] two
+std_msgs/Header[] headers
+std_msgs/Header[2] both
+std_msgs/Header header
+string<=5 short
+"""
+
+
+def everything():
+    return baton.message_from_text("views_test/Everything", EVERYTHING)
+
+
+VALUES = {
+    "flag": True,
+    "i8": -8,
+    "u8": 200,
+    "i16": -300,
+    "u16": 60000,
+    "i32": -70000,
+    "u32": 4000000000,
+    "i64": -(2**60),
+    "u64": 2**63 + 1,
+    "f32": 0.5,
+    "f64": 0.1,
+    "text": "größe",
+    "wide": "weit 🚀",
+    "flags": [True, False, True],
+    "triple": [1, 2, -3],
+    "numbers": [1, 2**63],
+    "few": [1.5, 2.5],
+    "names": ["a", "", "a longer name"],
+    "pair": ["x", "yy"],
+    "points": [{"x": 1.0, "y": 2.0, "z": 3.0}, {"x": 4.0, "y": 5.0, "z": 6.0}],
+    "two": [{"x": 1.0}, {"z": 2.0}],
+    "headers": [{"frame_id": "one", "stamp": {"sec": 1}}, {"frame_id": "two"}],
+    "both": [{"frame_id": "l"}, {"frame_id": "r", "stamp": {"nanosec": 7}}],
+    "header": {"frame_id": "h", "seq": 3},
+    "short": "12345",
+}
+
+
+def check_everything(m):
+    for name in ("flag", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64", "text", "wide", "short"):
+        assert getattr(m, name) == VALUES[name], name
+    for name in ("flags", "triple", "numbers", "few"):
+        assert isinstance(getattr(m, name), np.ndarray)
+        assert getattr(m, name).tolist() == VALUES[name], name
+    assert list(m.names) == VALUES["names"]
+    assert m.pair == ["x", "yy"]
+    assert m.points["x"].tolist() == [1.0, 4.0]
+    assert m.points["z"].tolist() == [3.0, 6.0]
+    assert m.two["x"].tolist() == [1.0, 0.0]
+    assert [h.frame_id for h in m.headers] == ["one", "two"]
+    assert m.headers[0].stamp.sec == 1
+    assert [h.frame_id for h in m.both] == ["l", "r"]
+    assert m.both[-1].stamp.nanosec == 7
+    assert (m.header.frame_id, m.header.seq) == ("h", 3)
+
+
+@pytest.fixture
+def pair():
+    """make(type) -> publisher, subscription on one topic."""
+    node = baton.Node("views")
+
+    def make(message_type, **options):
+        publisher = node.advertise("topic", message_type, 100)
+        subscription = node.subscribe("topic", message_type, qos=baton.QoS(100, **options))
+        assert publisher.wait_for_subscriptions(1, 30)
+        return publisher, subscription
+
+    return make
+
+
+def test_every_kind_of_field_survives_private_loan_and_received_messages(pair):
+    cls = everything()
+    private = cls(VALUES)
+    check_everything(private)
+    publisher, subscription = pair(cls)
+    publisher.publish(VALUES)
+    publisher.publish(private)
+    loan = publisher.loan()
+    for name, value in VALUES.items():
+        setattr(loan, name, value)
+    check_everything(loan)
+    publisher.publish(loan)
+    received = [subscription.take(30) for _ in range(3)]
+    for message in received:
+        check_everything(message)
+        check_everything(cls(message))
+        check_everything(baton.copy(message))
+    publisher.publish(received[0])
+    check_everything(subscription.take(30))
+    check_everything(cls(baton.to_dict(received[0])))
+
+
+def test_a_received_message_cannot_be_written(pair):
+    publisher, subscription = pair(everything())
+    publisher.publish(VALUES)
+    message = subscription.take(30)
+    for name, value in VALUES.items():
+        with pytest.raises(baton.InvalidArgument, match="read-only"):
+            setattr(message, name, value)
+    with pytest.raises(ValueError, match="read-only"):
+        message.numbers[0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        message.points["x"] = 1
+    with pytest.raises(baton.InvalidArgument, match="read-only"):
+        message.names.append("more")
+    with pytest.raises(baton.InvalidArgument, match="read-only"):
+        message.headers[0].frame_id = "x"
+    with pytest.raises(ValueError):
+        message.numbers.flags.writeable = True
+    check_everything(message)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "error"),
+    [
+        ("u8", 256, OverflowError),
+        ("u8", -1, OverflowError),
+        ("i64", 2**63, OverflowError),
+        ("u64", -1, OverflowError),
+        ("i32", "text", TypeError),
+        ("i32", 1.5, TypeError),
+        ("f64", "text", TypeError),
+        ("text", 5, TypeError),
+        ("short", "123456", ValueError),
+        ("few", [1, 2, 3, 4, 5], ValueError),
+        ("triple", [1, 2], ValueError),
+        ("numbers", "text", TypeError),
+        ("numbers", 5, TypeError),
+        ("numbers", np.array([1.5]), TypeError),
+        ("points", [5], TypeError),
+        ("header", 5, TypeError),
+        ("header", {"nothing": 1}, TypeError),
+        ("names", ["a", 5], TypeError),
+    ],
+)
+def test_a_wrong_value_is_refused_by_name(field, value, error):
+    message = everything()()
+    with pytest.raises(error):
+        setattr(message, field, value)
+
+
+def test_unknown_fields_are_refused():
+    with pytest.raises(TypeError, match="no field 'colour'"):
+        Image(colour=1)
+    with pytest.raises(AttributeError):
+        Image().colour = 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"\x01\x02\x03",
+        bytearray(b"\x01\x02\x03"),
+        memoryview(b"\x01\x02\x03"),
+        array.array("B", [1, 2, 3]),
+        np.array([1, 2, 3], np.uint8),
+        np.array([1, 9, 2, 9, 3], np.uint8)[::2],
+        np.array([[1], [2], [3]], np.uint8),
+        [1, 2, 3],
+        (1, 2, 3),
+        range(1, 4),
+    ],
+    ids=lambda v: type(v).__name__,
+)
+def test_bytes_come_from_anything_that_holds_bytes(value):
+    message = Image(data=value)
+    assert message.data.tolist() == [1, 2, 3]
+    assert message.data.dtype == np.uint8
+
+
+def test_numbers_are_converted_only_where_no_more_than_precision_is_lost():
+    message = JointState(position=np.array([1, 2], np.float32))
+    assert message.position.tolist() == [1.0, 2.0]
+    message.position = np.array([1, 2], ">f8")
+    assert message.position.tolist() == [1.0, 2.0]
+    with pytest.raises(TypeError):
+        Image(data=np.array([1.5]))
+
+
+def test_structured_arrays_go_in_and_out_as_one_block(pair):
+    publisher, subscription = pair(PoseArray)
+    with publisher.loan() as message:
+        message.poses.resize(2000)
+        message.poses["position"]["x"] = np.arange(2000)
+        assert message.poses["orientation"]["w"].tolist() == [1.0] * 2000  # ROS 2's default
+    received = subscription.take(30)
+    poses = received.poses
+    assert poses.dtype == Pose.dtype
+    assert poses["position"]["x"][1999] == 1999
+    again = PoseArray(poses=poses)
+    assert np.array_equal(again.poses, poses)
+    assert PoseArray(poses=poses[::2]).poses["position"]["x"][1] == 2
+    assert Pose(poses[7]).position.x == 7
+
+
+def test_defaults_of_the_definition_are_there_from_the_start(pair):
+    assert Quaternion().w == 1.0
+    cls = baton.message_from_text(
+        "views_test/Defaults",
+        'string name "bob"\nint32[] list [1, 2]\nint8[2] two [3, 4]\ngeometry_msgs/Pose pose\nint32 n 7',
+    )
+    publisher, subscription = pair(cls)
+    with publisher.loan():
+        pass
+    for message in (cls(), subscription.take(30)):
+        assert (message.name, message.n, message.pose.orientation.w) == ("bob", 7, 1.0)
+        assert (message.list.tolist(), message.two.tolist()) == ([1, 2], [3, 4])
+    outer = baton.message_from_text("views_test/Outer", "geometry_msgs/PoseStamped[] poses")(poses=[{}])
+    assert outer.poses[0].pose.orientation.w == 1.0
+
+
+def test_fields_have_the_names_of_both_ros_generations():
+    info = CameraInfo(D=[1.0], k=range(9))
+    assert info.d.tolist() == [1.0]
+    assert info.K.tolist() == list(range(9))
+    header = Header(stamp={"secs": 4, "nsec": 5})
+    assert (header.stamp.sec, header.stamp.nsec, header.stamp.nanosec) == (4, 5, 5)
+
+
+@pytest.mark.parametrize("where", ["private", "loan"])
+def test_sequences_grow_shrink_and_keep_their_values(pair, where):
+    publisher, subscription = pair(DiagnosticArray)
+    message = publisher.loan() if where == "loan" else DiagnosticArray()
+    for i in range(50):
+        message.status.append({"name": f"component {i}", "values": [{"key": "k" * i, "value": str(i)}]})
+    message.status.resize(40)
+    message.status.resize(45)
+    message.status[-1].name = "new"
+    message.status[0] = {"name": "first"}
+    with pytest.raises(IndexError):
+        message.status[45]
+    with pytest.raises(TypeError):
+        message.status.append(5)
+    assert len(message.status) == 45
+    publisher.publish(message)
+    received = subscription.take(30)
+    assert [s.name for s in received.status[:3]] == ["first", "component 1", "component 2"]
+    assert received.status[39].values[0].key == "k" * 39
+    assert received.status[40].name == ""
+    assert received.status[-1].name == "new"
+
+
+@pytest.mark.parametrize("where", ["private", "loan"])
+def test_arrays_taken_before_a_resize_stay_valid_but_are_left_behind(pair, where):
+    publisher, _ = pair(PointCloud2)
+    message = publisher.loan() if where == "loan" else PointCloud2()
+    message.data = range(100)
+    before = message.data
+    message.fields.resize(3)  # something behind it, so that it must move
+    message.data.resize(100_000)
+    assert before.tolist() == list(range(100))
+    before[:] = 0
+    assert message.data[:100].tolist() == list(range(100))
+    message.data = []
+    message.data.resize(10)
+    assert before.tolist() == [0] * 100
+
+
+def test_views_of_elements_that_were_left_behind_say_so():
+    message = DiagnosticArray(status=[{"name": "a"}])
+    element = message.status[0]
+    message.status.resize(1000)
+    with pytest.raises(baton.InvalidArgument, match="resized"):
+        element.name  # noqa: B018
+    assert message.status[0].name == "a"
+
+
+def test_only_the_field_itself_can_be_resized():
+    message = Image(data=range(10))
+    with pytest.raises(ValueError, match="resize the field"):
+        message.data[2:].resize(5)
+
+
+def test_a_loan_is_over_when_it_was_published(pair):
+    publisher, subscription = pair(Image)
+    image = publisher.loan()
+    header = image.header
+    publisher.publish(image)
+    for use in (lambda: image.width, lambda: header.frame_id, lambda: publisher.publish(image), lambda: str(image)):
+        with pytest.raises(baton.InvalidArgument, match="published"):
+            use()
+    assert subscription.take(30) is not None
+
+
+def test_an_exception_gives_the_loan_back(pair):
+    publisher, subscription = pair(Image)
+    with pytest.raises(KeyError), publisher.loan() as image:
+        raise KeyError
+    with pytest.raises(baton.InvalidArgument):
+        image.width  # noqa: B018
+    assert subscription.take() is None
+    assert publisher.memory["loaned"] == 0
+
+
+def test_an_array_kept_beyond_publishing_cannot_change_what_readers_see(pair):
+    publisher, subscription = pair(Image)
+    image = publisher.loan()
+    image.data = range(100)
+    data = image.data
+    with pytest.warns(baton.CopyWarning):
+        publisher.publish(image)
+    data[:] = 0
+    assert subscription.take(30).data.tolist() == list(range(100))
+    assert publisher.counters["copied_messages"] == 1
+    assert publisher.memory["loaned"] == 1
+    del data
+    del image
+    assert publisher.memory["loaned"] == 0
+
+
+def test_filling_through_temporary_arrays_copies_nothing(pair):
+    publisher, subscription = pair(Image)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with publisher.loan() as image:
+            image.data.resize(12)
+            image.data.reshape(2, 2, 3)[:, :, 1] = 5
+    assert subscription.take(30).data[1::3].tolist() == [5] * 4
+    assert publisher.counters["copied_messages"] == 0
+
+
+def test_dlpack_and_the_buffer_protocol_share_the_memory(pair):
+    publisher, subscription = pair(Image)
+    publisher.publish({"data": b"abc"})
+    data = subscription.take(30).data
+    assert bytes(memoryview(data)) == b"abc"
+    shared = np.from_dlpack(Image(data=b"abc").data)
+    assert shared.tolist() == [97, 98, 99]
+
+
+def test_text_and_dict_show_the_message():
+    message = Path(poses=[{"header": {"frame_id": "map"}}])
+    assert "frame_id: map" in str(message)
+    assert baton.to_dict(message)["poses"][0]["header"]["frame_id"] == "map"
+    assert "nav_msgs/Path" in repr(message)
+
+
+def test_strings_that_are_no_utf8_survive(pair):
+    publisher, subscription = pair(Header)
+    publisher.publish({"frame_id": b"\xff\xfe"})
+    text = subscription.take(30).frame_id
+    assert text.encode("utf-8", "surrogateescape") == b"\xff\xfe"
+    assert Header(frame_id=text).frame_id == text
+
+
+def test_one_definition_is_one_class():
+    assert baton.message("sensor_msgs/Image") is Image
+    assert baton.message("sensor_msgs/msg/Image") is Image
+    assert baton.msg.sensor_msgs.Image is Image
+    with pytest.raises(ImportError):
+        importlib.import_module("baton.msg.no_such_package")
+    with pytest.raises(ImportError, match="Imagee"):
+        from baton.msg.sensor_msgs import Imagee  # noqa: F401

@@ -259,7 +259,7 @@ TEST_F(Processes, InAForkedChildObjectsOfTheParentAreInertAndANewNodeWorks) {
   baton::Node node("n");
   auto sub = node.subscribe<String>("chatter", baton::QoS(4));
   auto pub = node.advertise<String>("chatter", baton::QoS(4));
-  await(node, pub, 1);
+  await(node, sub, 1);
   String message;
   message.data = "mine";
   pub.publish(message);

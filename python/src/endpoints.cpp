@@ -205,7 +205,11 @@ class ServiceExecutable final : public baton::detail::Executable {
     Chunk* loan = make_loan(response_, responses_);
     nb::object response = nb::steal(new_root(loan));
     (*handler_)(request, response);
-    publish_loan(loan, {info.correlation_client, info.correlation_sequence});
+    transport::PublishInfo correlation;
+    correlation.correlation_client = info.correlation_client;
+    correlation.correlation_sequence = info.correlation_sequence;
+    correlation.only_client = true;
+    publish_loan(loan, correlation);
   }
 
  private:
@@ -236,7 +240,7 @@ class PyClient {
     calling_ = true;
     const SteadyTime deadline = deadline_after(timeout);
     transport::PublishInfo info;
-    info.correlation_client = requests_.core->writer->gid();
+    info.correlation_client = responses_->gid();
     info.correlation_sequence = ++sequence_;
     publish_object(requests_.record, requests_.core, request.ptr(), info);
     for (;;) {
@@ -689,28 +693,30 @@ void add_executor(nb::module_& m) {
 }  // namespace
 
 void add_endpoints(nb::module_& m) {
-  m.def("size_bytes",
-        [](nb::handle message) {
-          if (!is_message(message.ptr())) raise(PyExc_TypeError, "a message is wanted");
-          const Chunk* chunk = reinterpret_cast<Message*>(message.ptr())->chunk;
-          if (chunk->kind != Chunk::Kind::kSample) raise(PyExc_ValueError, "only received messages have a size");
-          return chunk->size;
-        },
-        "message"_a, "Bytes of a received message: skeleton and contents.");
-  m.def("format_message",
-        [](nb::handle message, std::size_t max_elements, std::size_t max_string, bool flow_arrays) {
-          if (!is_message(message.ptr())) raise(PyExc_TypeError, "a message is wanted");
-          const auto* view = reinterpret_cast<Message*>(message.ptr());
-          if (view->chunk->kind != Chunk::Kind::kSample || view->address != view->chunk->message)
-            raise(PyExc_ValueError, "only whole received messages can be formatted; str() takes any");
-          message::PrintOptions options;
-          options.max_elements = max_elements;
-          options.max_string_bytes = max_string;
-          options.flow_arrays = flow_arrays;
-          return std::move(message::print(*view->record->type, {view->address, view->chunk->size}, options)).or_throw();
-        },
-        "message"_a, "max_elements"_a = 128, "max_string"_a = 128, "flow_arrays"_a = true,
-        "A received message as YAML; 0 elements or bytes: all.");
+  m.def(
+      "size_bytes",
+      [](nb::handle message) {
+        if (!is_message(message.ptr())) raise(PyExc_TypeError, "a message is wanted");
+        const Chunk* chunk = reinterpret_cast<Message*>(message.ptr())->chunk;
+        if (chunk->kind != Chunk::Kind::kSample) raise(PyExc_ValueError, "only received messages have a size");
+        return chunk->size;
+      },
+      "message"_a, "Bytes of a received message: skeleton and contents.");
+  m.def(
+      "format_message",
+      [](nb::handle message, std::size_t max_elements, std::size_t max_string, bool flow_arrays) {
+        if (!is_message(message.ptr())) raise(PyExc_TypeError, "a message is wanted");
+        const auto* view = reinterpret_cast<Message*>(message.ptr());
+        if (view->chunk->kind != Chunk::Kind::kSample || view->address != view->chunk->message)
+          raise(PyExc_ValueError, "only whole received messages can be formatted; str() takes any");
+        message::PrintOptions options;
+        options.max_elements = max_elements;
+        options.max_string_bytes = max_string;
+        options.flow_arrays = flow_arrays;
+        return std::move(message::print(*view->record->type, {view->address, view->chunk->size}, options)).or_throw();
+      },
+      "message"_a, "max_elements"_a = 128, "max_string"_a = 128, "flow_arrays"_a = true,
+      "A received message as YAML; 0 elements or bytes: all.");
   m.def("incompatibility", &incompatibility, "offered"_a, "requested"_a,
         "Empty, or which policies of a publisher and a subscription do not fit.");
   m.def("_end_executors", end_executors);

@@ -59,3 +59,27 @@ def test_arrays_outlive_the_sample_the_node_and_the_publisher_process(start):
     peer.kill()
     peer.wait(30)
     assert view.tolist() == list(range(10, 20))
+
+
+def test_a_python_client_calls_a_cpp_service(start):
+    peer = start.peer("serve", "switch")
+    assert peer.stdout.readline() == "ready\n"
+    client = baton.Node("python").client("switch", "std_srvs/SetBool")
+    assert client.wait_for_service(30)
+    response = client.call({"data": True}, 30)
+    assert (response.success, response.message) == (False, "from C++")
+
+
+def test_a_cpp_client_calls_a_python_service(start):
+    node = baton.Node("python")
+
+    def handler(request, response):
+        response.success, response.message = request.data, "from Python"
+
+    node.serve("switch", "std_srvs/SetBool", handler)
+    executor = baton.Executor(node)
+    peer = start.peer("call", "switch")
+    while not executor.spin_once(30):
+        assert peer.poll() is None
+    assert peer.stdout.readline() == "true from Python\n"
+    assert peer.wait(30) == 0

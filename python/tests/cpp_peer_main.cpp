@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A C++ program at the other end of the Python tests. `cpp_peer publish TOPIC COUNT BYTES` publishes images whose data counts
 // up from the image's number, and prints for each where its data lies: "image <n> <inode> <offset in the file>".
-// `cpp_peer subscribe TOPIC COUNT` takes images and prints "image <n> <inode> <offset> <sum of the data>". `cpp_peer serve NAME` and `cpp_peer call NAME` are the ends of a
+// `cpp_peer subscribe TOPIC COUNT` takes images and prints "image <n> <inode> <offset> <sum of the data> <ns since publish()>". `cpp_peer serve NAME` and `cpp_peer call NAME` are the ends of a
 // std_srvs/SetBool service.
 #include <baton/msg/sensor_msgs/image.hpp>
 #include <baton/srv/std_srvs/set_bool.hpp>
@@ -69,8 +69,9 @@ int subscribe(const std::string& topic, int count) {
       (void)wait_set.wait(std::chrono::seconds(30)).or_throw();
       continue;
     }
+    const std::int64_t age = std::chrono::steady_clock::now().time_since_epoch().count() - image.info().source_monotonic_ns;
     const std::uint64_t sum = std::accumulate(image->data.begin(), image->data.end(), std::uint64_t{0});
-    std::cout << "image " << i++ << " " << place_of(image->data.data()) << " " << sum << std::endl;
+    std::cout << "image " << i++ << " " << place_of(image->data.data()) << " " << sum << " " << age << std::endl;
   }
   return 0;
 }

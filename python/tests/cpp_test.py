@@ -40,10 +40,11 @@ def test_an_image_that_python_filled_in_a_loan_is_the_same_memory_in_a_cpp_subsc
             image.data.resize(SIZE)
             image.data[:] = number + 1
             place = place_of(image.data)
-        word, index, inode, offset, total = peer.stdout.readline().split()
+        word, index, inode, offset, total, age = peer.stdout.readline().split()
         assert (word, int(index)) == ("image", number)
         assert (inode, int(offset)) == place
         assert int(total) == SIZE * (number + 1)
+        assert int(age) > 0
     assert publisher.counters == {"published": 3, "copied_messages": 0}
     assert peer.wait(30) == 0
 

@@ -142,6 +142,54 @@ def steps(options):
         verdict(f"{kind}, conversion and serialization", "accelerated", [ratio], 0.10 if kind in COMPLEX else 1)
 
 
+PYTHON_END = """
+import sys, time, baton
+node = baton.Node("image_subscriber")
+def on_image(image):
+    print(time.monotonic_ns() - baton.info(image).source_monotonic_ns, flush=True)
+node.subscribe("image", "sensor_msgs/Image", on_image, 100)
+print("ready", flush=True)
+baton.spin(node)
+"""
+
+
+def image(options):
+    """A 6 MB image: the median time from publish() to a Python callback beside that to a C++ subscriber, alternating."""
+    import baton
+
+    peer_program = Path(baton.__file__).parents[2] / "bin" / "python_cpp_peer"
+    node = baton.Node("image_publisher")
+    publisher = node.advertise("image", "sensor_msgs/Image", 100)
+    count = 20
+
+    def run(command):
+        """One subscriber alone, so that neither waits for the other to be woken."""
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as end:
+            end.stdout.readline()
+            publisher.wait_for_subscriptions(1)
+            ages = []
+            for _ in range(count):
+                with publisher.loan() as loan:
+                    loan.data.resize(1920 * 1080 * 3)
+                    loan.data[:] = 1
+                ages.append(int(end.stdout.readline().split()[-1]))
+                time.sleep(0.01)
+            end.kill()
+        node.wait_for(lambda: publisher.matched == 0, 30)
+        return median(ages[3:])
+
+    ratios = []
+    for _ in range(options.rounds):
+        python, cpp = run([sys.executable, "-c", PYTHON_END]), run([peer_program, "subscribe", "image", "1000"])
+        ratios.append(python / cpp)
+        print(f"# Python {python / 1000:.0f} us, C++ {cpp / 1000:.0f} us", flush=True)
+    low, middle, high = min(ratios), median(ratios), max(ratios)
+    print(
+        f"{'PASS' if high <= 2 else 'FAIL'}  6 MB image to a Python callback by a C++ subscriber  "
+        f"{middle:.2f}x [{low:.2f}, {high:.2f}]  bar <= 2  (medians)"
+    )
+
+
 SHAPES = [
     (1, 1, 10000), (1, 10, 1000), (1, 20, 500), (1, 50, 200), (1, 100, 100), (1, 200, 50), (1, 500, 20), (1, 1000, 10),
     (1, 2000, 5), (1, 2500, 4), (1, 5000, 2), (1, 10000, 1), (10, 10, 100), (100, 10, 10), (500, 5, 2), (500, 10, 2),
@@ -227,7 +275,9 @@ def threshold(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="?", choices=["latencies", "steps", "table1", "threshold"], default="latencies")
+    parser.add_argument(
+        "what", nargs="?", choices=["latencies", "steps", "image", "table1", "threshold"], default="latencies"
+    )
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--count", type=int, default=15, help="messages a round (the paper sends 2000)")
     parser.add_argument("--messages", nargs="*", choices=[*MESSAGES, "workflow"])

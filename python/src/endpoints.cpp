@@ -9,94 +9,21 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <cmath>
-#include <mutex>
 #include <optional>
-#include <thread>
 
 #include "baton/message/print.hpp"
 #include "baton/message/validate.hpp"
 #include "baton/node/node.hpp"
 #include "callback.hpp"
 #include "core.hpp"
-#include "signal_wake.hpp"
-
-namespace nb = nanobind;
-using namespace nb::literals;
+#include "endpoints_shared.hpp"
 
 namespace baton::python {
+
+using namespace nb::literals;
+
 namespace {
-
-using Nanoseconds = std::chrono::nanoseconds;
-using SteadyTime = std::chrono::steady_clock::time_point;
-using Seconds = std::optional<double>;
-
-[[noreturn]] void raise(PyObject* type, const std::string& text) {
-  PyErr_SetString(type, text.c_str());
-  throw nb::python_error();
-}
-
-Nanoseconds nanoseconds(const Seconds& seconds) {
-  if (!seconds) return kInfinite;
-  if (std::isnan(*seconds)) raise(PyExc_ValueError, "a time must be a number of seconds");
-  if (*seconds >= 9e9) return kInfinite;
-  return Nanoseconds(static_cast<std::int64_t>(std::max(*seconds, 0.0) * 1e9));
-}
-Seconds seconds(Nanoseconds time) {
-  if (time == kInfinite) return std::nullopt;
-  return static_cast<double>(time.count()) * 1e-9;
-}
-
-SteadyTime deadline_after(const Seconds& timeout) { return baton::detail::deadline_after(nanoseconds(timeout)); }
-Nanoseconds left_until(SteadyTime deadline) {
-  return deadline == SteadyTime::max() ? kInfinite : deadline - std::chrono::steady_clock::now();
-}
-
-void check_signals() {
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
-}
-
-/// Waits once without the GIL. Also returns after a signal whose Python handler did not raise.
-void wait_once(transport::WaitSet& wait_set, Nanoseconds timeout) {
-  {
-    const SignalWatch watch([&wait_set] { wait_set.wake(); });
-    const Result<bool> result = [&] {
-      const WithoutGil without;
-      return wait_set.wait(timeout);
-    }();
-    if (!result.ok()) throw Exception(result.error());
-  }
-  check_signals();
-}
-
-std::shared_ptr<CallbackGroup> group_or_default(const Node& node, std::shared_ptr<CallbackGroup> group) {
-  return group ? std::move(group) : node.default_group();
-}
-
-nb::bytes gid_bytes(const transport::Gid& gid) { return nb::bytes(gid.data(), gid.size()); }
-
-/// The next message, or none. Without the GIL: the reader's mutex is shared with the background thread.
-Result<transport::TakenSample> take_from(transport::Reader& reader) {
-  const WithoutGil without;
-  return reader.take();
-}
-
-nb::object to_message(const TypeRecord* record, Result<transport::TakenSample> taken) {
-  if (!taken.ok()) throw Exception(taken.error());
-  if (!*taken) return nb::none();
-  return nb::steal(new_root(new_sample(record, std::move(*taken))));
-}
-
-struct PyPublisher {
-  std::shared_ptr<baton::detail::PublisherCore> core;
-  const TypeRecord* record;
-  std::shared_ptr<transport::Participant> participant;
-
-  nb::object loan() const { return nb::steal(new_root(make_loan(record, core))); }
-  std::uint64_t publish(nb::handle message) const { return publish_object(record, core, message.ptr(), {}); }
-};
 
 class PySubscription {
  public:
@@ -173,214 +100,6 @@ struct PyTimer {
   Timer timer;
 };
 
-struct PyService {
-  std::shared_ptr<Callback> callback;
-  std::shared_ptr<baton::detail::Executable> registration;
-  std::string name;
-};
-
-class ServiceExecutable final : public baton::detail::Executable {
- public:
-  ServiceExecutable(std::shared_ptr<CallbackGroup> group, std::shared_ptr<transport::Reader> requests,
-                    const TypeRecord* request, std::shared_ptr<baton::detail::PublisherCore> responses,
-                    const TypeRecord* response, std::shared_ptr<Callback> handler)
-      : Executable(std::move(group)),
-        requests_(std::move(requests)),
-        request_(request),
-        responses_(std::move(responses)),
-        response_(response),
-        handler_(std::move(handler)) {}
-  const std::shared_ptr<transport::Reader>& reader() const noexcept override { return requests_; }
-  bool ready() const override { return requests_->has_data(); }
-  void execute() override {
-    Result<transport::TakenSample> taken = requests_->take();
-    if (!taken.ok()) {
-      if (taken.error().code == Errc::malformed_message || taken.error().code == Errc::protocol_violation) return;
-      throw Exception(taken.error());
-    }
-    if (!*taken) return;
-    const MessageInfo info = baton::detail::message_info(*taken);
-    const nb::gil_scoped_acquire gil;
-    nb::object request = to_message(request_, std::move(taken));
-    Chunk* loan = make_loan(response_, responses_);
-    nb::object response = nb::steal(new_root(loan));
-    (*handler_)(request, response);
-    publish_loan(loan, {info.correlation_client, info.correlation_sequence});
-  }
-
- private:
-  std::shared_ptr<transport::Reader> requests_;
-  const TypeRecord* request_;
-  std::shared_ptr<baton::detail::PublisherCore> responses_;
-  const TypeRecord* response_;
-  std::shared_ptr<Callback> handler_;
-};
-
-class PyClient {
- public:
-  PyClient(PyPublisher requests, std::shared_ptr<transport::Reader> responses, const TypeRecord* response,
-           std::string name)
-      : requests_(std::move(requests)), responses_(std::move(responses)), response_(response), name_(std::move(name)) {
-    wait_set_.add(responses_).or_throw();
-  }
-  const std::string& name() const noexcept { return name_; }
-  bool available() const { return requests_.core->writer->matched() > 0 && responses_->matched() > 0; }
-  nb::object loan() const { return requests_.loan(); }
-  /// The response to this request, or none after the timeout. One call at a time.
-  nb::object call(nb::handle request, const Seconds& timeout) {
-    if (calling_) raise(PyExc_RuntimeError, "client '" + name_ + "' is waiting for a response in another thread");
-    struct Reset {
-      bool& flag;
-      ~Reset() { flag = false; }
-    } reset{calling_};
-    calling_ = true;
-    const SteadyTime deadline = deadline_after(timeout);
-    transport::PublishInfo info;
-    info.correlation_client = requests_.core->writer->gid();
-    info.correlation_sequence = ++sequence_;
-    publish_object(requests_.record, requests_.core, request.ptr(), info);
-    for (;;) {
-      for (;;) {
-        Result<transport::TakenSample> taken = take_from(*responses_);
-        if (!taken.ok()) throw Exception(taken.error());
-        if (!*taken) break;
-        const MessageInfo got = baton::detail::message_info(*taken);
-        if (got.correlation_client == info.correlation_client && got.correlation_sequence == info.correlation_sequence)
-          return to_message(response_, std::move(taken));
-      }
-      const Nanoseconds left = left_until(deadline);
-      if (left <= Nanoseconds::zero()) return nb::none();
-      wait_once(wait_set_, left);
-    }
-  }
-  const std::shared_ptr<transport::Participant>& participant() const noexcept { return requests_.participant; }
-
- private:
-  PyPublisher requests_;
-  std::shared_ptr<transport::Reader> responses_;
-  const TypeRecord* response_;
-  std::string name_;
-  transport::WaitSet wait_set_;
-  std::uint64_t sequence_ = 0;
-  bool calling_ = false;  // GIL
-};
-
-/// Threads in an executor's spin*(). They must be out before the interpreter ends, since they would ask it for the GIL.
-std::atomic<int> g_spinning{0};  // changed with the GIL; read without, as a hint
-
-struct Spinning {
-  Spinning() { g_spinning.fetch_add(1, std::memory_order_relaxed); }
-  ~Spinning() { g_spinning.fetch_sub(1, std::memory_order_relaxed); }
-};
-
-/// At exit: ends every spin, and waits for it (not for ever: a callback may hang).
-void end_executors() {
-  shutdown();
-  const WithoutGil without;
-  for (int i = 0; i < 5000 && g_spinning.load(std::memory_order_relaxed) > 0; ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-}
-
-class PyExecutor {
- public:
-  explicit PyExecutor(unsigned threads) : executor_(threads) {}
-  void add(Node& node) {
-    const WithoutGil without;
-    executor_.add(node);
-  }
-  void remove(Node& node) {
-    const WithoutGil without;
-    executor_.remove(node);
-  }
-  void set_spin(double budget) { executor_.set_spin(nanoseconds(budget)); }
-  void cancel() {
-    cancelled_ = true;
-    executor_.cancel();
-  }
-  void spin() {
-    cancelled_ = false;
-    while (interruptible([this] { executor_.spin(); }) && !cancelled_ && ok()) {
-    }
-  }
-  bool spin_once(const Seconds& timeout) {
-    bool ran = false;
-    interruptible([&] { ran = executor_.spin_once(nanoseconds(timeout)); });
-    return ran;
-  }
-  std::size_t spin_some() {
-    std::size_t count = 0;
-    interruptible([&] { count = executor_.spin_some(); });
-    return count;
-  }
-
- private:
-  /// True if a signal ended `body`, and its handler did not raise.
-  template <class F>
-  bool interruptible(F&& body) {
-    bool signalled;
-    {
-      const Spinning spinning;
-      const SignalWatch watch([this] { executor_.cancel(); });
-      {
-        const nb::gil_scoped_release without;
-        body();
-      }
-      signalled = watch.signalled();
-    }
-    check_signals();
-    return signalled;
-  }
-  Executor executor_;
-  std::atomic<bool> cancelled_{false};
-};
-
-bool wait_matched(transport::Participant& participant, const std::function<bool()>& condition, const Seconds& timeout) {
-  const SteadyTime deadline = deadline_after(timeout);
-  for (;;) {
-    const std::uint64_t seen = participant.graph_version();
-    if (condition()) return true;
-    const Nanoseconds left = left_until(deadline);
-    if (left <= Nanoseconds::zero()) return false;
-    {
-      // Attaching ends a little after the graph shows the endpoint, and signals are to be seen: look again soon.
-      const WithoutGil without;
-      (void)participant.wait_graph_change(seen, std::min<Nanoseconds>(left, std::chrono::milliseconds(10)));
-    }
-    check_signals();
-  }
-}
-
-const char* name_of(Reliability r) { return r == Reliability::kReliable ? "reliable" : "best_effort"; }
-const char* name_of(History h) { return h == History::kKeepLast ? "keep_last" : "keep_all"; }
-const char* name_of(Durability d) { return d == Durability::kVolatile ? "volatile" : "transient_local"; }
-const char* name_of(Liveliness l) { return l == Liveliness::kAutomatic ? "automatic" : "manual_by_topic"; }
-
-template <class E>
-E parse(const char* policy, const std::string& text, std::initializer_list<E> values) {
-  std::string known;
-  for (const E value : values) {
-    if (text == name_of(value)) return value;
-    known += std::string(known.empty() ? "'" : " or '") + name_of(value) + "'";
-  }
-  raise(PyExc_ValueError, std::string(policy) + " is " + known + ", not '" + text + "'");
-}
-
-void init_qos(QoS* self, std::uint32_t depth, const std::string& reliability, const std::string& history,
-              const std::string& durability, const Seconds& deadline, const Seconds& lifespan,
-              const std::string& liveliness, const Seconds& lease, std::uint32_t held) {
-  QoS qos;
-  qos.depth = depth;
-  qos.reliability = parse("reliability", reliability, {Reliability::kReliable, Reliability::kBestEffort});
-  qos.history = parse("history", history, {History::kKeepLast, History::kKeepAll});
-  qos.durability = parse("durability", durability, {Durability::kVolatile, Durability::kTransientLocal});
-  qos.deadline = nanoseconds(deadline);
-  qos.lifespan = nanoseconds(lifespan);
-  qos.liveliness = parse("liveliness", liveliness, {Liveliness::kAutomatic, Liveliness::kManualByTopic});
-  qos.lease = nanoseconds(lease);
-  qos.held = held;
-  new (self) QoS(qos);
-}
-
 PublisherOptions pool_options(std::size_t memory_limit, std::size_t max_message, std::uint32_t slots,
                               const std::string& policy, std::uint32_t attempts, bool prefault) {
   PublisherOptions options;
@@ -413,27 +132,6 @@ nb::dict statuses(const transport::Statuses& s) {
   d["not_alive_now"] = s.not_alive_now;
   d["lost_total"] = s.lost_total;
   return d;
-}
-
-void add_qos(nb::module_& m) {
-  nb::class_<QoS>(m, "QoS", "Quality of service in ROS 2's terms. Times are seconds; None is for ever.")
-      .def("__init__", init_qos, "depth"_a = 10, nb::kw_only(), "reliability"_a = "reliable", "history"_a = "keep_last",
-           "durability"_a = "volatile", "deadline"_a = nb::none(), "lifespan"_a = nb::none(),
-           "liveliness"_a = "automatic", "lease"_a = nb::none(), "held"_a = 8)
-      .def_ro("depth", &QoS::depth)
-      .def_ro("held", &QoS::held)
-      .def_prop_ro("reliability", [](const QoS& q) { return name_of(q.reliability); })
-      .def_prop_ro("history", [](const QoS& q) { return name_of(q.history); })
-      .def_prop_ro("durability", [](const QoS& q) { return name_of(q.durability); })
-      .def_prop_ro("liveliness", [](const QoS& q) { return name_of(q.liveliness); })
-      .def_prop_ro("deadline", [](const QoS& q) { return seconds(q.deadline); })
-      .def_prop_ro("lifespan", [](const QoS& q) { return seconds(q.lifespan); })
-      .def_prop_ro("lease", [](const QoS& q) { return seconds(q.lease); })
-      .def("__repr__", [](const QoS& q) {
-        return "QoS(" + std::to_string(q.depth) + ", reliability='" + name_of(q.reliability) + "', history='" +
-               name_of(q.history) + "', durability='" + name_of(q.durability) + "', held=" + std::to_string(q.held) +
-               ")";
-      });
 }
 
 void add_publisher(nb::module_& m) {
@@ -535,21 +233,8 @@ void add_node(nb::module_& m) {
           },
           nb::kw_only(), "reentrant"_a = false);
   nb::class_<PyTimer>(m, "Timer", nb::type_slots(callback_slots<PyTimer>()), "A running timer.");
-  nb::class_<PyService>(m, "Service", nb::type_slots(callback_slots<PyService>()), "A running service.")
-      .def_ro("name", &PyService::name);
-  nb::class_<PyClient>(m, "Client", "Calls a service.")
-      .def_prop_ro("name", &PyClient::name)
-      .def("available", &PyClient::available)
-      .def(
-          "wait_for_service",
-          [](const PyClient& c, Seconds timeout) {
-            return wait_matched(
-                *c.participant(), [&] { return c.available(); }, timeout);
-          },
-          "timeout"_a = nb::none())
-      .def("loan", &PyClient::loan, "A request in shared memory, for call().")
-      .def("call", &PyClient::call, "request"_a, "timeout"_a = nb::none(), "The response, or None after the timeout.");
-  nb::class_<Node>(m, "Node", nb::is_weak_referenceable())
+  nb::class_<Node> node_class(m, "Node", nb::is_weak_referenceable());
+  node_class
       .def(
           "__init__",
           [](Node* self, std::string name, int domain, std::string runtime_directory) {
@@ -607,41 +292,6 @@ void add_node(nb::module_& m) {
             return timer;
           },
           nb::arg(), nb::arg(), nb::arg().none())
-      .def(
-          "_serve",
-          [](Node& node, const std::string& name, nb::handle request, nb::handle response, nb::object handler,
-             std::shared_ptr<CallbackGroup> group) {
-            const TypeRecord* requests = record_of_class(request.ptr());
-            const TypeRecord* responses = record_of_class(response.ptr());
-            PyService service;
-            service.name = Node::absolute(name);
-            service.callback = std::make_shared<Callback>(std::move(handler));
-            const WithoutGil without;
-            auto executable = std::make_shared<ServiceExecutable>(
-                group_or_default(node, std::move(group)),
-                node.make_reader(baton::detail::request_topic(name), *requests->type, baton::detail::request_qos()),
-                requests,
-                node.make_publisher(baton::detail::response_topic(name), *responses->type,
-                                    baton::detail::response_qos(), {}),
-                responses, service.callback);
-            service.registration = node.add(executable);
-            return service;
-          },
-          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
-      .def(
-          "_client",
-          [](Node& node, const std::string& name, nb::handle request, nb::handle response) {
-            const TypeRecord* requests = record_of_class(request.ptr());
-            const TypeRecord* responses = record_of_class(response.ptr());
-            const WithoutGil without;
-            auto reader =
-                node.make_reader(baton::detail::response_topic(name), *responses->type, baton::detail::response_qos());
-            PyPublisher publisher{node.make_publisher(baton::detail::request_topic(name), *requests->type,
-                                                      baton::detail::request_qos(), {}),
-                                  requests, node.participant()};
-            return new PyClient(std::move(publisher), std::move(reader), responses, Node::absolute(name));
-          },
-          nb::rv_policy::take_ownership)
       .def("nodes", &Node::nodes, "Names and process ids of all nodes that are known now.")
       .def("topics", &Node::topics, "Topics that are known now, with the names of their types.")
       .def("_endpoints",
@@ -670,51 +320,38 @@ void add_node(nb::module_& m) {
           },
           "condition"_a, "timeout"_a = nb::none(),
           "Waits until `condition()` is true, looking again after changes of the graph; False on timeout.");
-}
-
-void add_executor(nb::module_& m) {
-  nb::class_<PyExecutor>(m, "Executor", "Runs the callbacks of nodes.")
-      .def(nb::init<unsigned>(), "threads"_a = 1)
-      .def("_add", &PyExecutor::add)
-      .def("_remove", &PyExecutor::remove)
-      .def("spin", &PyExecutor::spin,
-           "Runs callbacks until cancel() or Ctrl-C. An exception of a callback ends it and is raised here.")
-      .def("spin_once", &PyExecutor::spin_once, "timeout"_a = nb::none(),
-           "At most one callback; False if none became ready.")
-      .def("spin_some", &PyExecutor::spin_some, "Runs what is ready now; the number of callbacks run.")
-      .def("cancel", &PyExecutor::cancel, "Makes spin() return soon; from any thread or callback.")
-      .def("set_spin", &PyExecutor::set_spin, "seconds"_a, "Busy-waits that long before sleeping.");
+  add_services(m, node_class);
 }
 
 }  // namespace
 
 void add_endpoints(nb::module_& m) {
-  m.def("size_bytes",
-        [](nb::handle message) {
-          if (!is_message(message.ptr())) raise(PyExc_TypeError, "a message is wanted");
-          const Chunk* chunk = reinterpret_cast<Message*>(message.ptr())->chunk;
-          if (chunk->kind != Chunk::Kind::kSample) raise(PyExc_ValueError, "only received messages have a size");
-          return chunk->size;
-        },
-        "message"_a, "Bytes of a received message: skeleton and contents.");
-  m.def("format_message",
-        [](nb::handle message, std::size_t max_elements, std::size_t max_string, bool flow_arrays) {
-          if (!is_message(message.ptr())) raise(PyExc_TypeError, "a message is wanted");
-          const auto* view = reinterpret_cast<Message*>(message.ptr());
-          if (view->chunk->kind != Chunk::Kind::kSample || view->address != view->chunk->message)
-            raise(PyExc_ValueError, "only whole received messages can be formatted; str() takes any");
-          message::PrintOptions options;
-          options.max_elements = max_elements;
-          options.max_string_bytes = max_string;
-          options.flow_arrays = flow_arrays;
-          return std::move(message::print(*view->record->type, {view->address, view->chunk->size}, options)).or_throw();
-        },
-        "message"_a, "max_elements"_a = 128, "max_string"_a = 128, "flow_arrays"_a = true,
-        "A received message as YAML; 0 elements or bytes: all.");
+  m.def(
+      "size_bytes",
+      [](nb::handle message) {
+        if (!is_message(message.ptr())) raise(PyExc_TypeError, "a message is wanted");
+        const Chunk* chunk = reinterpret_cast<Message*>(message.ptr())->chunk;
+        if (chunk->kind != Chunk::Kind::kSample) raise(PyExc_ValueError, "only received messages have a size");
+        return chunk->size;
+      },
+      "message"_a, "Bytes of a received message: skeleton and contents.");
+  m.def(
+      "format_message",
+      [](nb::handle message, std::size_t max_elements, std::size_t max_string, bool flow_arrays) {
+        if (!is_message(message.ptr())) raise(PyExc_TypeError, "a message is wanted");
+        const auto* view = reinterpret_cast<Message*>(message.ptr());
+        if (view->chunk->kind != Chunk::Kind::kSample || view->address != view->chunk->message)
+          raise(PyExc_ValueError, "only whole received messages can be formatted; str() takes any");
+        message::PrintOptions options;
+        options.max_elements = max_elements;
+        options.max_string_bytes = max_string;
+        options.flow_arrays = flow_arrays;
+        return std::move(message::print(*view->record->type, {view->address, view->chunk->size}, options)).or_throw();
+      },
+      "message"_a, "max_elements"_a = 128, "max_string"_a = 128, "flow_arrays"_a = true,
+      "A received message as YAML; 0 elements or bytes: all.");
   m.def("incompatibility", &incompatibility, "offered"_a, "requested"_a,
         "Empty, or which policies of a publisher and a subscription do not fit.");
-  m.def("_end_executors", end_executors);
-  m.def("_forget_executors", [] { g_spinning.store(0, std::memory_order_relaxed); });  // in a forked child
   nb::class_<MessageInfo>(m, "MessageInfo", "What is known of a received message.")
       .def_ro("sequence", &MessageInfo::sequence)
       .def_ro("source_time_ns", &MessageInfo::source_time_ns)

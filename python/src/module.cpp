@@ -88,7 +88,8 @@ NB_MODULE(_core, m) {
   using namespace baton::python;
   static PyInterpreterState* owner = nullptr;
   if (owner != nullptr && owner != PyInterpreterState_Get()) {
-    PyErr_SetString(PyExc_ImportError, "baton works in one interpreter of a process; this sub-interpreter is another one");
+    PyErr_SetString(PyExc_ImportError,
+                    "baton works in one interpreter of a process; this sub-interpreter is another one");
     throw nb::python_error();
   }
   owner = PyInterpreterState_Get();

@@ -27,10 +27,10 @@ struct PlanField {
   Py_ssize_t slot = 0;  ///< offset in the object; 0: by attribute
   const Plan* nested = nullptr;
   Holder holder = Holder::kList;
-  PyObject* maker = nullptr;                            ///< kArray: the type code, kNumpy: the dtype
-  PyObject* one = nullptr;  ///< kArray: an array of one zero, which repeated is the quickest way to a short one
-  bool octet = false;                                   ///< held as bytes of length 1
-  std::size_t place = 0;                                ///< offset in the C struct
+  PyObject* maker = nullptr;  ///< kArray: the type code, kNumpy: the dtype
+  PyObject* one = nullptr;    ///< kArray: an array of one zero, which repeated is the quickest way to a short one
+  bool octet = false;         ///< held as bytes of length 1
+  std::size_t place = 0;      ///< offset in the C struct
   std::size_t element_size = 0, element_alignment = 0;  ///< in the C struct
 };
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A C++ program at the other end of the Python tests. `cpp_peer publish TOPIC COUNT BYTES` publishes images whose data counts
 // up from the image's number, and prints for each where its data lies: "image <n> <inode> <offset in the file>".
-// `cpp_peer subscribe TOPIC COUNT` takes images and prints "image <n> <inode> <offset> <sum of the data>".
+// `cpp_peer subscribe TOPIC COUNT` takes images and prints "image <n> <inode> <offset> <sum of the data> <ns since publish()>". `cpp_peer serve NAME` and `cpp_peer call NAME` are the ends of a
+// std_srvs/SetBool service.
 #include <baton/msg/sensor_msgs/image.hpp>
+#include <baton/srv/std_srvs/set_bool.hpp>
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
@@ -17,6 +19,7 @@
 namespace {
 
 using baton::msg::sensor_msgs::Image;
+using baton::srv::std_srvs::SetBool;
 
 // The file (a memfd) and the place in it that an address is mapped to: the same in every process that sees the same memory.
 std::string place_of(const void* address) {
@@ -66,9 +69,36 @@ int subscribe(const std::string& topic, int count) {
       (void)wait_set.wait(std::chrono::seconds(30)).or_throw();
       continue;
     }
+    const std::int64_t age = std::chrono::steady_clock::now().time_since_epoch().count() - image.info().source_monotonic_ns;
     const std::uint64_t sum = std::accumulate(image->data.begin(), image->data.end(), std::uint64_t{0});
-    std::cout << "image " << i++ << " " << place_of(image->data.data()) << " " << sum << std::endl;
+    std::cout << "image " << i++ << " " << place_of(image->data.data()) << " " << sum << " " << age << std::endl;
   }
+  return 0;
+}
+
+int serve(const std::string& name) {
+  baton::shutdown_on_signals();
+  baton::Node node("cpp_server");
+  auto service = node.serve<SetBool>(name, [](const SetBool::Request& request, SetBool::Response& response) {
+    response.success = !request.data;
+    response.message = "from C++";
+  });
+  baton::Executor executor;
+  executor.add(node);
+  std::cout << "ready" << std::endl;
+  executor.spin();
+  return 0;
+}
+
+int call(const std::string& name) {
+  baton::Node node("cpp_client");
+  auto client = node.client<SetBool>(name);
+  if (!client.wait_for_service(std::chrono::seconds(30))) return 1;
+  SetBool::Request request;
+  request.data = true;
+  auto response = client.call(request, std::chrono::seconds(30));
+  if (!response) return 1;
+  std::cout << (response->success ? "true " : "false ") << response->message.str() << std::endl;
   return 0;
 }
 
@@ -78,6 +108,8 @@ int main(int argc, char** argv) {
   if (argc == 5 && std::string(argv[1]) == "publish")
     return publish(argv[2], std::atoi(argv[3]), std::strtoull(argv[4], nullptr, 10));
   if (argc == 4 && std::string(argv[1]) == "subscribe") return subscribe(argv[2], std::atoi(argv[3]));
-  std::cerr << "usage: cpp_peer publish TOPIC COUNT BYTES | subscribe TOPIC COUNT\n";
+  if (argc == 3 && std::string(argv[1]) == "serve") return serve(argv[2]);
+  if (argc == 3 && std::string(argv[1]) == "call") return call(argv[2]);
+  std::cerr << "usage: cpp_peer publish TOPIC COUNT BYTES | subscribe TOPIC COUNT | serve NAME | call NAME\n";
   return 2;
 }

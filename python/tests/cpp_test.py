@@ -40,10 +40,11 @@ def test_an_image_that_python_filled_in_a_loan_is_the_same_memory_in_a_cpp_subsc
             image.data.resize(SIZE)
             image.data[:] = number + 1
             place = place_of(image.data)
-        word, index, inode, offset, total = peer.stdout.readline().split()
+        word, index, inode, offset, total, age = peer.stdout.readline().split()
         assert (word, int(index)) == ("image", number)
         assert (inode, int(offset)) == place
         assert int(total) == SIZE * (number + 1)
+        assert int(age) > 0
     assert publisher.counters == {"published": 3, "copied_messages": 0}
     assert peer.wait(30) == 0
 
@@ -59,3 +60,31 @@ def test_arrays_outlive_the_sample_the_node_and_the_publisher_process(start):
     peer.kill()
     peer.wait(30)
     assert view.tolist() == list(range(10, 20))
+
+
+def test_a_python_client_calls_a_cpp_service(start):
+    peer = start.peer("serve", "switch")
+    assert peer.stdout.readline() == "ready\n"
+    client = baton.Node("python").client("switch", "std_srvs/SetBool")
+    assert client.wait_for_service(30)
+    response = client.call({"data": True}, 30)
+    assert (response.success, response.message) == (False, "from C++")
+
+
+def test_a_cpp_client_calls_a_python_service(start):
+    node = baton.Node("python")
+
+    calls = []
+
+    def handler(request, response):
+        calls.append(request.data)
+        response.success, response.message = request.data, "from Python"
+
+    node.serve("switch", "std_srvs/SetBool", handler)
+    executor = baton.Executor(node)
+    peer = start.peer("call", "switch")
+    while not calls:  # spin_once() may also find that what woke it was nothing to take
+        executor.spin_once(30)
+        assert peer.poll() is None or calls
+    assert peer.stdout.readline() == "true from Python\n"
+    assert peer.wait(30) == 0

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the endpoints share: times, waiting that signals end, and the publisher. Thread rules: endpoints.hpp.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "baton/node/node.hpp"
+#include "core.hpp"
+#include "signal_wake.hpp"
+
+namespace baton::python {
+
+namespace nb = nanobind;
+
+using Nanoseconds = std::chrono::nanoseconds;
+using SteadyTime = std::chrono::steady_clock::time_point;
+using Seconds = std::optional<double>;
+
+[[noreturn]] inline void raise(PyObject* type, const std::string& text) {
+  PyErr_SetString(type, text.c_str());
+  throw nb::python_error();
+}
+
+inline Nanoseconds nanoseconds(const Seconds& seconds) {
+  if (!seconds) return kInfinite;
+  if (std::isnan(*seconds)) raise(PyExc_ValueError, "a time must be a number of seconds");
+  if (*seconds >= 9e9) return kInfinite;
+  return Nanoseconds(static_cast<std::int64_t>(std::max(*seconds, 0.0) * 1e9));
+}
+inline Seconds seconds(Nanoseconds time) {
+  if (time == kInfinite) return std::nullopt;
+  return static_cast<double>(time.count()) * 1e-9;
+}
+
+inline SteadyTime deadline_after(const Seconds& timeout) { return baton::detail::deadline_after(nanoseconds(timeout)); }
+inline Nanoseconds left_until(SteadyTime deadline) {
+  return deadline == SteadyTime::max() ? kInfinite : deadline - std::chrono::steady_clock::now();
+}
+
+inline void check_signals() {
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+/// Waits once without the GIL. Also returns after a signal whose Python handler did not raise.
+inline void wait_once(transport::WaitSet& wait_set, Nanoseconds timeout) {
+  {
+    const SignalWatch watch([&wait_set] { wait_set.wake(); });
+    const Result<bool> result = [&] {
+      const WithoutGil without;
+      return wait_set.wait(timeout);
+    }();
+    if (!result.ok()) throw Exception(result.error());
+  }
+  check_signals();
+}
+
+inline std::shared_ptr<CallbackGroup> group_or_default(const Node& node, std::shared_ptr<CallbackGroup> group) {
+  return group ? std::move(group) : node.default_group();
+}
+
+inline nb::bytes gid_bytes(const transport::Gid& gid) { return nb::bytes(gid.data(), gid.size()); }
+
+/// The next message, or none. Without the GIL: the reader's mutex is shared with the background thread.
+inline Result<transport::TakenSample> take_from(transport::Reader& reader) {
+  const WithoutGil without;
+  return reader.take();
+}
+
+inline nb::object to_message(const TypeRecord* record, Result<transport::TakenSample> taken) {
+  if (!taken.ok()) throw Exception(taken.error());
+  if (!*taken) return nb::none();
+  return nb::steal(new_root(new_sample(record, std::move(*taken))));
+}
+
+struct PyPublisher {
+  std::shared_ptr<baton::detail::PublisherCore> core;
+  const TypeRecord* record;
+  std::shared_ptr<transport::Participant> participant;
+
+  nb::object loan() const { return nb::steal(new_root(make_loan(record, core))); }
+  std::uint64_t publish(nb::handle message) const { return publish_object(record, core, message.ptr(), {}); }
+};
+
+inline bool wait_matched(transport::Participant& participant, const std::function<bool()>& condition,
+                         const Seconds& timeout) {
+  const SteadyTime deadline = deadline_after(timeout);
+  for (;;) {
+    const std::uint64_t seen = participant.graph_version();
+    if (condition()) return true;
+    const Nanoseconds left = left_until(deadline);
+    if (left <= Nanoseconds::zero()) return false;
+    {
+      // Attaching ends a little after the graph shows the endpoint, and signals are to be seen: look again soon.
+      const WithoutGil without;
+      (void)participant.wait_graph_change(seen, std::min<Nanoseconds>(left, std::chrono::milliseconds(10)));
+    }
+    check_signals();
+  }
+}
+
+void add_qos(nb::module_& module);
+void add_services(nb::module_& module, nb::class_<Node>& node_class);
+void add_executor(nb::module_& module);
+
+}  // namespace baton::python

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quality of service as Python sees it: names for enumerations, seconds for times.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <initializer_list>
+
+#include "endpoints_shared.hpp"
+
+namespace baton::python {
+
+using namespace nb::literals;
+
+namespace {
+
+const char* name_of(Reliability r) { return r == Reliability::kReliable ? "reliable" : "best_effort"; }
+const char* name_of(History h) { return h == History::kKeepLast ? "keep_last" : "keep_all"; }
+const char* name_of(Durability d) { return d == Durability::kVolatile ? "volatile" : "transient_local"; }
+const char* name_of(Liveliness l) { return l == Liveliness::kAutomatic ? "automatic" : "manual_by_topic"; }
+
+template <class E>
+E parse(const char* policy, const std::string& text, std::initializer_list<E> values) {
+  std::string known;
+  for (const E value : values) {
+    if (text == name_of(value)) return value;
+    known += std::string(known.empty() ? "'" : " or '") + name_of(value) + "'";
+  }
+  raise(PyExc_ValueError, std::string(policy) + " is " + known + ", not '" + text + "'");
+}
+
+void init_qos(QoS* self, std::uint32_t depth, const std::string& reliability, const std::string& history,
+              const std::string& durability, const Seconds& deadline, const Seconds& lifespan,
+              const std::string& liveliness, const Seconds& lease, std::uint32_t held) {
+  QoS qos;
+  qos.depth = depth;
+  qos.reliability = parse("reliability", reliability, {Reliability::kReliable, Reliability::kBestEffort});
+  qos.history = parse("history", history, {History::kKeepLast, History::kKeepAll});
+  qos.durability = parse("durability", durability, {Durability::kVolatile, Durability::kTransientLocal});
+  qos.deadline = nanoseconds(deadline);
+  qos.lifespan = nanoseconds(lifespan);
+  qos.liveliness = parse("liveliness", liveliness, {Liveliness::kAutomatic, Liveliness::kManualByTopic});
+  qos.lease = nanoseconds(lease);
+  qos.held = held;
+  new (self) QoS(qos);
+}
+
+}  // namespace
+
+void add_qos(nb::module_& m) {
+  nb::class_<QoS>(m, "QoS", "Quality of service in ROS 2's terms. Times are seconds; None is for ever.")
+      .def("__init__", init_qos, "depth"_a = 10, nb::kw_only(), "reliability"_a = "reliable", "history"_a = "keep_last",
+           "durability"_a = "volatile", "deadline"_a = nb::none(), "lifespan"_a = nb::none(),
+           "liveliness"_a = "automatic", "lease"_a = nb::none(), "held"_a = 8)
+      .def_ro("depth", &QoS::depth)
+      .def_ro("held", &QoS::held)
+      .def_prop_ro("reliability", [](const QoS& q) { return name_of(q.reliability); })
+      .def_prop_ro("history", [](const QoS& q) { return name_of(q.history); })
+      .def_prop_ro("durability", [](const QoS& q) { return name_of(q.durability); })
+      .def_prop_ro("liveliness", [](const QoS& q) { return name_of(q.liveliness); })
+      .def_prop_ro("deadline", [](const QoS& q) { return seconds(q.deadline); })
+      .def_prop_ro("lifespan", [](const QoS& q) { return seconds(q.lifespan); })
+      .def_prop_ro("lease", [](const QoS& q) { return seconds(q.lease); })
+      .def("__repr__", [](const QoS& q) {
+        return "QoS(" + std::to_string(q.depth) + ", reliability='" + name_of(q.reliability) + "', history='" +
+               name_of(q.history) + "', durability='" + name_of(q.durability) + "', held=" + std::to_string(q.held) +
+               ")";
+      });
+}
+
+}  // namespace baton::python

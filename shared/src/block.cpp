@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "baton/os/crash_point.hpp"
+#include "baton/shared/transfer.hpp"
 #include "heap_state.hpp"
 
 namespace baton::shared::detail {
@@ -22,8 +23,6 @@ template <class T>
 T get(const T& word) noexcept {
   return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
 }
-
-constexpr std::uint64_t kToNull = 1, kWeakPointer = 2;
 
 struct Types {
   std::mutex mutex;
@@ -99,33 +98,33 @@ void check_same_heap(const HeapState& state, const PointerWords* to) {
   }
 }
 
+/// A plain word with the functions of an atomic one.
+template <class T>
+struct Word {
+  T& word;
+  T load(std::memory_order) const noexcept { return get(word); }
+  void store(T value, std::memory_order) noexcept { put(word, value); }
+};
+template <class T>
+Word(T&) -> Word<T>;
+
 /// *to (null, in the heap) points to the block, which the caller has locked and keeps alive.
 void write_stored(HeapState& state, PointerWords* to, std::uintptr_t address, Block& block,
                   Strength strength) noexcept {
-  std::uint32_t& count = count_in(block, strength);
-  block.undo_count = count;
-  put(block.undo_target, state.offset_of(to) | (strength == Strength::kWeak ? kWeakPointer : 0));
-  BATON_CRASH_POINT("shared.pointer.store_begun");
-  put(count, count + 1);
-  BATON_CRASH_POINT("shared.pointer.store_counted");
-  put(to->pointer, to->distance_to(address));
-  put(to->block, static_cast<std::uintptr_t>(state.offset_of(&block) | 1));
-  BATON_CRASH_POINT("shared.pointer.stored");
-  put(block.undo_target, std::uint64_t{0});
+  const std::uint64_t what = state.offset_of(to) | (strength == Strength::kWeak ? kWeakPointer : 0);
+  transfer(Word{count_in(block, strength)}, Word{block.undo_count}, Word{block.undo_target}, what, [&] {
+    put(to->pointer, to->distance_to(address));
+    put(to->block, static_cast<std::uintptr_t>(state.offset_of(&block) | 1));
+  });
 }
 
 /// *stored, a pointer to the block that the caller has locked, becomes null.
 void write_null(HeapState& state, PointerWords* stored, Block& block, Strength strength) noexcept {
-  std::uint32_t& count = count_in(block, strength);
-  block.undo_count = count;
-  put(block.undo_target, state.offset_of(stored) | kToNull | (strength == Strength::kWeak ? kWeakPointer : 0));
-  BATON_CRASH_POINT("shared.pointer.clear_begun");
-  put(count, count - 1);
-  BATON_CRASH_POINT("shared.pointer.clear_counted");
-  put(stored->block, std::uintptr_t{0});
-  put(stored->pointer, std::uintptr_t{0});
-  BATON_CRASH_POINT("shared.pointer.cleared");
-  put(block.undo_target, std::uint64_t{0});
+  const std::uint64_t what = state.offset_of(stored) | kToNull | (strength == Strength::kWeak ? kWeakPointer : 0);
+  transfer(Word{count_in(block, strength)}, Word{block.undo_count}, Word{block.undo_target}, what, [&] {
+    put(stored->block, std::uintptr_t{0});
+    put(stored->pointer, std::uintptr_t{0});
+  });
 }
 
 }  // namespace
@@ -141,16 +140,15 @@ void HeapState::lock_block(Block& block) noexcept {
 
 // With the lock: completes or undoes what the dead owner had half done.
 void HeapState::after_dead_owner(Block& block) noexcept {
-  if (const std::uint64_t undo = get(block.undo_target); undo != 0) {
-    const std::uint64_t offset = undo & ~(kToNull | kWeakPointer);
-    std::uint32_t& count = (undo & kWeakPointer) != 0 ? block.weak_count : block.count;
-    const auto* const target = reinterpret_cast<const PointerWords*>(base_ + offset);
-    const bool refers = get(target->block) == (offset_of(&block) | 1);
-    const bool done = ((undo & kToNull) != 0) != refers;
-    if (!done) put(count, block.undo_count);
-    BATON_CRASH_POINT("shared.pointer.undone");
-    put(block.undo_target, std::uint64_t{0});
-  }
+  redo(
+      [&](std::uint64_t what) {
+        return Word{count_in(block, (what & kWeakPointer) != 0 ? Strength::kWeak : Strength::kStrong)};
+      },
+      Word{block.undo_count}, Word{block.undo_target},
+      [&](std::uint64_t what) {
+        const auto* const target = reinterpret_cast<const PointerWords*>(base_ + (what & ~(kToNull | kWeakPointer)));
+        return get(target->block) == (offset_of(&block) | 1);
+      });
   block.lock.make_consistent();
 }
 

@@ -29,7 +29,8 @@ struct Types {
   std::map<std::uint64_t, TypeInfo> known;
 };
 Types& types() noexcept {
-  static auto* const instance = new Types;  // objects end while static objects go
+  static auto* const instance =
+      new Types;  // NOLINT(bugprone-unhandled-exception-at-new): objects end while static ones go
   return *instance;
 }
 bool find_type(std::uint64_t id, TypeInfo* info) noexcept {
@@ -40,12 +41,16 @@ bool find_type(std::uint64_t id, TypeInfo* info) noexcept {
   return true;
 }
 
-HeapState& state_at(const void* address) {
+HeapState* find_state(const void* address) noexcept {
   const memory::SegmentRecord* record = memory::Window::find(address);
-  if (record == nullptr || record->heap == nullptr) {
+  return record == nullptr ? nullptr : static_cast<HeapState*>(record->heap);
+}
+HeapState& state_at(const void* address) {
+  HeapState* const state = find_state(address);
+  if (state == nullptr) {
     throw Exception(Error{Errc::invalid_argument, "a smart pointer lies in memory of Baton's that is no shared heap"});
   }
-  return *static_cast<HeapState*>(record->heap);
+  return *state;
 }
 HeapState& state_of(const PointerWords* words) {
   return state_at(words->stored() ? static_cast<const void*>(words) : static_cast<const void*>(words->local()));
@@ -345,7 +350,9 @@ void move_pointer(PointerWords* to, PointerWords* from, Strength strength) {
 }
 
 void clear_stored(PointerWords* stored, Strength strength) noexcept {
-  HeapState& state = state_of(stored);
+  HeapState* const found = find_state(stored);
+  if (found == nullptr) return;  // overwritten words: it is no stored pointer
+  HeapState& state = *found;
   Block& block = *block_of(state, stored);
   state.lock_block(block);
   write_null(state, stored, block, strength);
@@ -353,10 +360,9 @@ void clear_stored(PointerWords* stored, Strength strength) noexcept {
 }
 
 void drop_hold(LocalCount* local, Strength strength) noexcept {
-  const memory::SegmentRecord* record = memory::Window::find(local);
-  if (record == nullptr || record->heap == nullptr) return;
-  HeapState& state = *static_cast<HeapState*>(record->heap);
-  if (state.forked()) return;
+  HeapState* const found = find_state(local);
+  if (found == nullptr || found->forked()) return;
+  HeapState& state = *found;
   Block& block = *state.block_of(local);
   state.lock_block(block);
   std::uint64_t& holds = strength == Strength::kStrong ? block.holds : block.weak_holds;
@@ -382,7 +388,9 @@ bool lock_weak(PointerWords* to, const PointerWords* weak) {
 
 std::uint32_t use_count(const PointerWords* words) noexcept {
   if (words->block == 0) return 0;
-  HeapState& state = state_of(words);
+  HeapState* const found = find_state(words->stored() ? static_cast<const void*>(words) : words->local());
+  if (found == nullptr) return 0;
+  HeapState& state = *found;
   Block& block = *block_of(state, words);
   const std::uint32_t mine = state.local_of(&block).strong.load(std::memory_order_relaxed) / 2;
   return __atomic_load_n(&block.count, __ATOMIC_RELAXED) + mine +
@@ -423,7 +431,7 @@ void finish_block(Block* block, PointerWords* to) {
 }
 
 void abandon_block(Block* block) noexcept {
-  HeapState& state = state_at(block);
+  HeapState& state = *find_state(block);  // make_block() made it
   block->state.store(BlockState::kDestroyed, std::memory_order_release);
   state.end_memory(*block);
 }

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "baton/os/crash_point.hpp"
+#include "baton/shared/transfer.hpp"
 #include "heap_state.hpp"
 
 namespace baton::shared::detail {
@@ -23,14 +24,13 @@ T get(const T& word) noexcept {
   return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
 }
 
-constexpr std::uint64_t kToNull = 1, kWeakPointer = 2;
-
 struct Types {
   std::mutex mutex;
   std::map<std::uint64_t, TypeInfo> known;
 };
 Types& types() noexcept {
-  static auto* const instance = new Types;  // objects end while static objects go
+  static auto* const instance =
+      new Types;  // NOLINT(bugprone-unhandled-exception-at-new): objects end while static ones go
   return *instance;
 }
 bool find_type(std::uint64_t id, TypeInfo* info) noexcept {
@@ -41,12 +41,16 @@ bool find_type(std::uint64_t id, TypeInfo* info) noexcept {
   return true;
 }
 
-HeapState& state_at(const void* address) {
+HeapState* find_state(const void* address) noexcept {
   const memory::SegmentRecord* record = memory::Window::find(address);
-  if (record == nullptr || record->heap == nullptr) {
+  return record == nullptr ? nullptr : static_cast<HeapState*>(record->heap);
+}
+HeapState& state_at(const void* address) {
+  HeapState* const state = find_state(address);
+  if (state == nullptr) {
     throw Exception(Error{Errc::invalid_argument, "a smart pointer lies in memory of Baton's that is no shared heap"});
   }
-  return *static_cast<HeapState*>(record->heap);
+  return *state;
 }
 HeapState& state_of(const PointerWords* words) {
   return state_at(words->stored() ? static_cast<const void*>(words) : static_cast<const void*>(words->local()));
@@ -99,33 +103,33 @@ void check_same_heap(const HeapState& state, const PointerWords* to) {
   }
 }
 
+/// A plain word with the functions of an atomic one.
+template <class T>
+struct Word {
+  T& word;
+  T load(std::memory_order) const noexcept { return get(word); }
+  void store(T value, std::memory_order) noexcept { put(word, value); }
+};
+template <class T>
+Word(T&) -> Word<T>;
+
 /// *to (null, in the heap) points to the block, which the caller has locked and keeps alive.
 void write_stored(HeapState& state, PointerWords* to, std::uintptr_t address, Block& block,
                   Strength strength) noexcept {
-  std::uint32_t& count = count_in(block, strength);
-  block.undo_count = count;
-  put(block.undo_target, state.offset_of(to) | (strength == Strength::kWeak ? kWeakPointer : 0));
-  BATON_CRASH_POINT("shared.pointer.store_begun");
-  put(count, count + 1);
-  BATON_CRASH_POINT("shared.pointer.store_counted");
-  put(to->pointer, to->distance_to(address));
-  put(to->block, static_cast<std::uintptr_t>(state.offset_of(&block) | 1));
-  BATON_CRASH_POINT("shared.pointer.stored");
-  put(block.undo_target, std::uint64_t{0});
+  const std::uint64_t what = state.offset_of(to) | (strength == Strength::kWeak ? kWeakPointer : 0);
+  transfer(Word{count_in(block, strength)}, Word{block.undo_count}, Word{block.undo_target}, what, [&] {
+    put(to->pointer, to->distance_to(address));
+    put(to->block, static_cast<std::uintptr_t>(state.offset_of(&block) | 1));
+  });
 }
 
 /// *stored, a pointer to the block that the caller has locked, becomes null.
 void write_null(HeapState& state, PointerWords* stored, Block& block, Strength strength) noexcept {
-  std::uint32_t& count = count_in(block, strength);
-  block.undo_count = count;
-  put(block.undo_target, state.offset_of(stored) | kToNull | (strength == Strength::kWeak ? kWeakPointer : 0));
-  BATON_CRASH_POINT("shared.pointer.clear_begun");
-  put(count, count - 1);
-  BATON_CRASH_POINT("shared.pointer.clear_counted");
-  put(stored->block, std::uintptr_t{0});
-  put(stored->pointer, std::uintptr_t{0});
-  BATON_CRASH_POINT("shared.pointer.cleared");
-  put(block.undo_target, std::uint64_t{0});
+  const std::uint64_t what = state.offset_of(stored) | kToNull | (strength == Strength::kWeak ? kWeakPointer : 0);
+  transfer(Word{count_in(block, strength)}, Word{block.undo_count}, Word{block.undo_target}, what, [&] {
+    put(stored->block, std::uintptr_t{0});
+    put(stored->pointer, std::uintptr_t{0});
+  });
 }
 
 }  // namespace
@@ -141,16 +145,15 @@ void HeapState::lock_block(Block& block) noexcept {
 
 // With the lock: completes or undoes what the dead owner had half done.
 void HeapState::after_dead_owner(Block& block) noexcept {
-  if (const std::uint64_t undo = get(block.undo_target); undo != 0) {
-    const std::uint64_t offset = undo & ~(kToNull | kWeakPointer);
-    std::uint32_t& count = (undo & kWeakPointer) != 0 ? block.weak_count : block.count;
-    const auto* const target = reinterpret_cast<const PointerWords*>(base_ + offset);
-    const bool refers = get(target->block) == (offset_of(&block) | 1);
-    const bool done = ((undo & kToNull) != 0) != refers;
-    if (!done) put(count, block.undo_count);
-    BATON_CRASH_POINT("shared.pointer.undone");
-    put(block.undo_target, std::uint64_t{0});
-  }
+  redo(
+      [&](std::uint64_t what) {
+        return Word{count_in(block, (what & kWeakPointer) != 0 ? Strength::kWeak : Strength::kStrong)};
+      },
+      Word{block.undo_count}, Word{block.undo_target},
+      [&](std::uint64_t what) {
+        const auto* const target = reinterpret_cast<const PointerWords*>(base_ + (what & ~(kToNull | kWeakPointer)));
+        return get(target->block) == (offset_of(&block) | 1);
+      });
   block.lock.make_consistent();
 }
 
@@ -347,7 +350,9 @@ void move_pointer(PointerWords* to, PointerWords* from, Strength strength) {
 }
 
 void clear_stored(PointerWords* stored, Strength strength) noexcept {
-  HeapState& state = state_of(stored);
+  HeapState* const found = find_state(stored);
+  if (found == nullptr) return;  // overwritten words: it is no stored pointer
+  HeapState& state = *found;
   Block& block = *block_of(state, stored);
   state.lock_block(block);
   write_null(state, stored, block, strength);
@@ -355,10 +360,9 @@ void clear_stored(PointerWords* stored, Strength strength) noexcept {
 }
 
 void drop_hold(LocalCount* local, Strength strength) noexcept {
-  const memory::SegmentRecord* record = memory::Window::find(local);
-  if (record == nullptr || record->heap == nullptr) return;
-  HeapState& state = *static_cast<HeapState*>(record->heap);
-  if (state.forked()) return;
+  HeapState* const found = find_state(local);
+  if (found == nullptr || found->forked()) return;
+  HeapState& state = *found;
   Block& block = *state.block_of(local);
   state.lock_block(block);
   std::uint64_t& holds = strength == Strength::kStrong ? block.holds : block.weak_holds;
@@ -384,7 +388,9 @@ bool lock_weak(PointerWords* to, const PointerWords* weak) {
 
 std::uint32_t use_count(const PointerWords* words) noexcept {
   if (words->block == 0) return 0;
-  HeapState& state = state_of(words);
+  HeapState* const found = find_state(words->stored() ? static_cast<const void*>(words) : words->local());
+  if (found == nullptr) return 0;
+  HeapState& state = *found;
   Block& block = *block_of(state, words);
   const std::uint32_t mine = state.local_of(&block).strong.load(std::memory_order_relaxed) / 2;
   return __atomic_load_n(&block.count, __ATOMIC_RELAXED) + mine +
@@ -425,7 +431,7 @@ void finish_block(Block* block, PointerWords* to) {
 }
 
 void abandon_block(Block* block) noexcept {
-  HeapState& state = state_at(block);
+  HeapState& state = *find_state(block);  // make_block() made it
   block->state.store(BlockState::kDestroyed, std::memory_order_release);
   state.end_memory(*block);
 }

@@ -165,6 +165,26 @@ TEST(SharedHeapProcesses, ADeadProcessesHoldsAreDroppedAndItsObjectsEndOnce) {
   expect_nothing_is_lost(heap, common, 0);
 }
 
+TEST(SharedHeapProcesses, PointersAndHeapsOfTheParentAreInertInAForkedChild) {
+  Heap heap = new_heap();
+  shared_ptr<Node> a = make_shared<Node>(heap);
+  a->number = 7;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    {
+      shared_ptr<Node> copy = a;
+      a.reset();
+    }
+    const bool refused = !heap.allocate(10).ok() && heap.allocate(10).error().code == Errc::forked;
+    { const Heap ended = std::move(heap); }
+    ::_exit(refused ? 0 : 1);
+  }
+  EXPECT_EQ(status_of(child), 0);
+  EXPECT_EQ(a->number, 7U);
+  EXPECT_EQ(heap.stats().processes, 1U);
+}
+
 TEST(SharedHeapProcesses, AnObjectOfAnUnknownTypeIsKeptAndReported) {
   struct Unknown {  // no pointer to it is named in the parent before the child is gone
     std::uint64_t x;

@@ -149,24 +149,6 @@ TEST_F(SharedPtr, KeepsTheHeapOpen) {
   heap_ = new_heap();
 }
 
-TEST_F(SharedPtr, InAForkedChildIsInert) {
-  shared_ptr<Counted> a = make_shared<Counted>(heap_, 7);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(20);
-    {
-      shared_ptr<Counted> copy = a;
-      a.reset();
-    }
-    const bool refused = !heap_.allocate(10).ok() && heap_.allocate(10).error().code == Errc::forked;
-    { const Heap ended = std::move(heap_); }
-    ::_exit(refused ? 0 : 1);
-  }
-  EXPECT_EQ(status_of(child), 0);
-  EXPECT_EQ(a->value, 7);
-  EXPECT_EQ(heap_.stats().processes, 1U);
-}
-
 TEST_F(SharedPtr, ManyThreadsCopyAndEndPointersAndHolds) {
   shared_ptr<Node> root = make_shared<Node>(heap_, 0);
   root->next = make_shared<Node>(heap_, 1);

@@ -16,14 +16,6 @@ namespace {
 
 constexpr int kSpins = 40;  // the sections that are locked most are shorter than a system call
 
-inline void pause() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
 }  // namespace
 
 std::byte* heap_base_of(const void* address) noexcept {

@@ -37,6 +37,17 @@ namespace baton::shared {
 /// Longest sleep at a stretch: what a wake-up that died with its process can be late.
 inline constexpr std::int64_t kLookAgainNs = 100'000'000;
 
+namespace detail {
+/// One step of a short spin.
+inline void pause() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+}  // namespace detail
+
 /// The two words and the protocol's steps without system calls (tests/model runs these).
 template <class Platform>
 struct BellWords {
@@ -78,7 +89,9 @@ class Bell {
   /// Until ready() is true (then true) or the absolute CLOCK_MONOTONIC time (then ready()'s last answer). ready() is asked
   /// first, after every wake-up, and every kLookAgainNs; it must not throw.
   template <class Ready>
-  bool wait(Ready&& ready, std::int64_t deadline_ns) noexcept {
+  bool wait(Ready&& ready, std::int64_t deadline_ns) noexcept(noexcept(ready())) {
+    if (ready()) return true;
+    if (deadline_ns != 0 && spin(ready)) return true;
     while (!ready()) {
       const std::uint32_t seen = announce();
       if (ready()) {
@@ -88,6 +101,24 @@ class Bell {
       if (!sleep_after(seen, deadline_ns)) return ready();
     }
     return true;
+  }
+
+  /// A short look before sleeping, which costs two system calls and a switch. As long as looking has paid for this thread: it does not if
+  /// the ringer needs this very CPU.
+  template <class Ready>
+  static bool spin(Ready&& ready) noexcept(noexcept(ready())) {
+    constexpr int kMost = 128, kEvery = 16;
+    thread_local int looks = kMost / 2;
+    thread_local unsigned failed = 0;
+    for (int i = 0; i < looks; ++i) {
+      detail::pause();
+      if (ready()) {
+        looks = std::min(kMost, looks * 2);
+        return true;
+      }
+    }
+    looks = ++failed % kEvery == 0 ? kMost / 4 : std::max(1, looks / 2);
+    return false;
   }
 
   /// For those whose state lies under a lock: S1 to S3, then the lock is given up, then sleep_after().

@@ -9,9 +9,7 @@
 //
 // Everything but `state` and the lock is read and written under `lock`, by the process that owns it. A stored pointer changes in these steps,
 // so that who takes the lock over from a dead owner can tell how far he came (the redo record):
-//   lock; undo_count = count; undo_target = which pointer, from 0 or to 0; count += or -= 1;
-//   the pointer's block word (this is the transfer); undo_target = 0; unlock
-//   taken over with undo_target set: is the pointer's block word as it should be after? Then all is done, else count = undo_count.
+//   see transfer.hpp, with undo_count as `before` and undo_target as `record`.
 // States: kConstructing, kEnding and kDestroyed name the process that is at it in `worker`.
 //
 // LocalCount (private memory; an odd number counts, so that the last pointer's end and the hold's are one step):

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the compiler must refuse to put into a shared heap, and the reason that it must give; and what it must accept.
+
+Usage: refused_types.py --compiler <c++> <include dir>...
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+PROLOGUE = """
+#include <memory>
+#include <string>
+#include "baton/shared/queue.hpp"
+#include "baton/shared/latest.hpp"
+#include "baton/shared/shared_ptr.hpp"
+namespace bs = baton::shared;
+struct Plain { int x; double y[3]; };
+struct Virtual { virtual void f(); int x; };
+struct Owner { std::string text; };
+struct Node { bs::shared_ptr<Node> next; };
+template <> struct bs::declared_shareable<Node> : bs::recoverable {};
+struct Busy { ~Busy(); int x; };
+template <> struct bs::declared_shareable<Busy> : std::true_type {};
+void use(bs::Heap& heap) { (void)heap;
+"""
+
+# what is done, words of the reason (empty: it must compile)
+CASES = [
+    ("(void)bs::make_shared<Plain>(heap);", ""),
+    ("(void)bs::make_shared<Node>(heap);", ""),
+    ("(void)bs::make_shared<Busy>(heap);", ""),
+    ("(void)bs::make_shared<bs::queue<bs::unique_ptr<Node>, 4>>(heap);", ""),
+    ("(void)bs::make_shared<bs::Latest<Plain>>(heap);", ""),
+    ("(void)bs::make_shared<int*>(heap);", "a pointer is an address"),
+    ("(void)bs::make_unique<int Plain::*>(heap);", "a pointer is an address"),
+    ("(void)heap.construct<Virtual>();", "virtual functions"),
+    ("(void)bs::make_shared<Owner>(heap);", "a destructor says that the type owns something"),
+    ("(void)bs::make_shared<std::shared_ptr<int>>(heap);", "a destructor says that the type owns something"),
+    ("(void)bs::make_shared<bs::queue<int*, 4>>(heap);", "a pointer is an address"),
+    ("(void)bs::make_shared<bs::queue<Busy, 4>>(heap);", "declared recoverable"),
+    ("(void)bs::make_shared<bs::Latest<Node>>(heap);", "copied as bytes"),
+    ("bs::unique_ptr<Node> a; bs::unique_ptr<Node> b = a;", "deleted"),
+]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--compiler", required=True)
+    parser.add_argument("dirs", nargs="+")
+    args = parser.parse_args()
+    command = [args.compiler, *(f"-I{d}" for d in args.dirs), "-std=c++17", "-fsyntax-only", "-x", "c++", "-"]
+
+    def check(case: tuple[str, str]) -> str:
+        statement, reason = case
+        done = subprocess.run(
+            command, input=f"{PROLOGUE}{statement}\n}}\n", capture_output=True, text=True, check=False
+        )
+        if not reason:
+            return "" if done.returncode == 0 else f"'{statement}' must compile:\n{done.stderr[:2000]}"
+        if done.returncode == 0:
+            return f"'{statement}' must be refused"
+        return "" if reason in done.stderr else f"'{statement}' must be refused with '{reason}':\n{done.stderr[:2000]}"
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        problems = [problem for problem in pool.map(check, CASES) if problem]
+    print(f"{len(CASES)} cases, {len(problems)} wrong", *problems, sep="\n")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -53,6 +53,7 @@ inline void check_signals() {
 inline void wait_once(transport::WaitSet& wait_set, Nanoseconds timeout) {
   {
     const SignalWatch watch([&wait_set] { wait_set.wake(); });
+    check_signals();  // those that came before the watch wake nobody
     const Result<bool> result = [&] {
       const WithoutGil without;
       return wait_set.wait(timeout);

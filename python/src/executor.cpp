@@ -69,6 +69,7 @@ class PyExecutor {
     {
       const Spinning spinning;
       const SignalWatch watch([this] { executor_.cancel(); });
+      check_signals();  // those that came before the watch wake nobody
       {
         const nb::gil_scoped_release without;
         body();

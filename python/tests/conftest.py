@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -11,6 +12,10 @@ import threading
 from pathlib import Path
 
 import pytest
+
+# A shell's background jobs ignore Ctrl-C, and their children inherit that; the tests send it.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from build_tree import BUILD, HERE, PACKAGE

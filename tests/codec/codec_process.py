@@ -16,10 +16,11 @@ class CodecError(Exception):
 
 
 def find_tool() -> str:
-    """BATON_CODEC_TOOL, or the newest that lies in a build directory of the repository."""
+    """BATON_CODEC_TOOL, or the newest that lies in a build directory of the repository and runs here."""
     if named := os.environ.get("BATON_CODEC_TOOL"):
         return named
-    found = sorted(ROOT.glob("build/*/**/codec_tool"), key=lambda path: path.stat().st_mtime)
+    native = (path for path in ROOT.glob("build/*/**/codec_tool") if "aarch64" not in path.parts)  # a cross build's
+    found = sorted(native, key=lambda path: path.stat().st_mtime)
     if not found:
         raise RuntimeError("codec_tool is not built: run 'make build', or name it in BATON_CODEC_TOOL")
     return str(found[-1])

@@ -1,37 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The steady state, counted: the last 10,000 of 20,000 loans with sizes of a fixed mix allocate nothing on the heap, fault no
-// page and make no system call. An executable of its own, since it replaces operator new and filters system calls.
+// page and make no system call. An executable of its own, since the check's library replaces malloc.
 #include <gtest/gtest.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
-#include <atomic>
-#include <cstdlib>
-#include <new>
+#include <thread>
 #include <vector>
 
 #include "baton/memory/arena.hpp"
 #include "baton/memory/pool.hpp"
-
-namespace {
-
-std::atomic<std::size_t> g_allocations{0};
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  g_allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* p = std::malloc(bytes ? bytes : 1)) return p;
-  throw std::bad_alloc();
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+#include "baton/os/real_time_check.hpp"
 
 using namespace baton;
 using namespace baton::memory;
@@ -98,70 +76,29 @@ PoolOptions options() {
   return options;
 }
 
-long page_faults() {
-  rusage usage{};
-  ::getrusage(RUSAGE_THREAD, &usage);
-  return usage.ru_minflt + usage.ru_majflt;
-}
-
-// From here on any system call but exit_group ends this process with SIGSYS.
-void forbid_system_calls() {
-  sock_filter filter[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  sock_fprog program{4, filter};
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-    ::_exit(77);
-}
-
-template <class Body>
-int in_child(Body&& body) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(30);
-    body();
-    ::_exit(0);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return status;
-}
-
 }  // namespace
 
-TEST(SteadyState, AllocatesNothingAndFaultsNoPage) {
-  Traffic traffic(options());
-  for (int i = 0; i < kMessages - kMeasured; ++i) traffic.send();
-  const std::size_t allocations = g_allocations.load();
-  const std::size_t backed = traffic.pool->account().backed_bytes;
-  const long faults = page_faults();
-  for (int i = 0; i < kMeasured; ++i) traffic.send();
-  EXPECT_EQ(page_faults() - faults, 0);
-  EXPECT_EQ(g_allocations.load() - allocations, 0u);
-  EXPECT_EQ(traffic.pool->account().backed_bytes, backed);
-}
-
-TEST(SteadyState, MakesNoSystemCall) {
-  const int status = in_child([] {
+TEST(SteadyState, AllocatesNothingFaultsNoPageAndMakesNoSystemCall) {
+  // In a thread of its own: the filter of system calls cannot be taken back.
+  std::thread([] {
     Traffic traffic(options());
     for (int i = 0; i < kMessages - kMeasured; ++i) traffic.send();
-    forbid_system_calls();
+    const std::size_t backed = traffic.pool->account().backed_bytes;
+    const RealTimeCheck check({});
     for (int i = 0; i < kMeasured; ++i) traffic.send();
-    ::_exit(0);  // before the pool unmaps
-  });
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) GTEST_SKIP() << "this kernel has no seccomp filters";
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+    const RealTimeReport report = check.report();
+    EXPECT_TRUE(report.clean()) << report.text();
+    EXPECT_EQ(traffic.pool->account().backed_bytes, backed);
+  }).join();
 }
 
-TEST(SteadyState, TheFilterSeesASystemCall) {  // the test above would otherwise pass with a filter that filters nothing
-  const int status = in_child([] {
+TEST(SteadyState, TheCheckSeesTheFirstLoan) {  // the test above would otherwise pass with a check that sees nothing
+  std::thread([] {
     Traffic traffic(options());
-    forbid_system_calls();
-    traffic.send();  // the first loan makes the segment
-  });
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) GTEST_SKIP() << "this kernel has no seccomp filters";
-  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS) << "status " << status;
+    const RealTimeCheck check({});
+    traffic.send();  // makes the segment
+    const RealTimeReport report = check.report();
+    EXPECT_GT(report.minor_faults, 0U);
+    EXPECT_GT(report.system_calls, 0U);
+  }).join();
 }

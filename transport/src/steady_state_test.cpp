@@ -1,35 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Property 3, by counting and never by time: after a warm-up, loan, publish, take and release make no heap allocation, no page
 // fault and, while the peer is awake, no system call. Sizes come from a fixed mix.
-//
-// System calls are counted by a seccomp filter that answers every call with SIGSYS: the handler counts and lets the test fail.
-// The filter is installed last, in a process that then only exchanges messages through shared memory and ends by _exit.
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 
 #include <atomic>
-#include <cstdlib>
-#include <new>
+#include <cstring>
+#include <optional>
 
 #include "baton/memory/arena.hpp"
+#include "baton/os/real_time_check.hpp"
 #include "endpoint_test_support.hpp"
-
-namespace {
-// Per thread, as the faults and system calls below: the background thread may still be reporting what the warm-up took.
-thread_local std::uint64_t t_allocations = 0;
-}
-
-void* operator new(std::size_t size) {
-  ++t_allocations;
-  if (void* memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace baton::transport::test {
 namespace {
@@ -39,53 +19,12 @@ constexpr std::uint64_t kWarm = 10000;
 // Bytes of content behind the 8-byte skeleton: an IMU sample, a scan, a small and a large image.
 constexpr std::size_t kMix[] = {64, 300, 4 << 10, 64, 40 << 10, 1000, 300 << 10, 64, 900 << 10, 16};
 
-std::uint64_t page_faults() {
-  rusage usage{};
-  ::getrusage(RUSAGE_THREAD, &usage);
-  return static_cast<std::uint64_t>(usage.ru_minflt + usage.ru_majflt);
-}
-
 struct Counts {
   std::atomic<std::uint32_t> ready{0};
   std::atomic<std::uint64_t> published{0}, taken{0};
   std::atomic<bool> reader_done{false};
-  std::atomic<std::uint64_t> allocations[2]{}, faults[2]{}, calls[2]{};
+  RealTimeReport reports[2];  // of the writer and of the reader; written before they end
 };
-
-Counts* g_counts = nullptr;
-int g_side = 0;
-
-void on_call(int, siginfo_t* info, void*) {
-  g_counts->calls[g_side].fetch_add(1);
-  if (info->si_syscall != SYS_getppid && g_counts->calls[g_side] < 4) {
-    // async-signal-safe enough for a test: write(2) is what the filter lets through to stderr.
-    char text[64];
-    const int length = std::snprintf(text, sizeof text, "side %d: system call %d\n", g_side, info->si_syscall);
-    static_cast<void>(!::write(2, text, static_cast<std::size_t>(length)));
-  }
-}
-
-/// From now on every system call of this thread but write to stderr, exit_group and the signal return is counted and refused.
-void count_system_calls(int side) {
-  g_side = side;
-  struct sigaction action {};
-  action.sa_sigaction = on_call;
-  action.sa_flags = SA_SIGINFO;
-  ::sigaction(SIGSYS, &action, nullptr);
-  const std::uint32_t syscall_offset = offsetof(seccomp_data, nr);
-  sock_filter filter[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, syscall_offset),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 4, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigreturn, 3, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 2, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrusage, 1, 0),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  sock_fprog program{sizeof filter / sizeof filter[0], filter};
-  BATON_CHECK(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-  BATON_CHECK(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
-}
 
 void pause_cpu() {
 #if defined(__x86_64__)
@@ -95,13 +34,9 @@ void pause_cpu() {
 
 /// Awake on both sides: the writer publishes when the reader has taken, both look without sleeping.
 void writer_side(Writer& writer, Counts& counts) {
-  std::uint64_t allocations = 0, faults = 0;
+  std::optional<RealTimeCheck> check;
   for (std::uint64_t i = 0; i < kMessages; ++i) {
-    if (i == kWarm) {
-      count_system_calls(0);
-      faults = page_faults();
-      allocations = t_allocations;
-    }
+    if (i == kWarm) check.emplace(std::initializer_list<long>{});
     Result<memory::Chunk> chunk = writer.loan_growing();
     BATON_CHECK(chunk.ok());
     const std::size_t bytes = kMix[i % (sizeof kMix / sizeof kMix[0])];
@@ -112,20 +47,14 @@ void writer_side(Writer& writer, Counts& counts) {
     counts.published.store(i + 1, std::memory_order_release);
     while (counts.taken.load(std::memory_order_acquire) + 4 < i) pause_cpu();
   }
-  counts.allocations[0] = t_allocations - allocations;
-  counts.faults[0] = page_faults() - faults;
-  ::syscall(SYS_getppid);  // proves that the filter counts
+  counts.reports[0] = check->report();
 }
 
 void reader_side(Reader& reader, Counts& counts) {
-  std::uint64_t allocations = 0, faults = 0;
+  std::optional<RealTimeCheck> check;
   TakenSample kept[2];
   for (std::uint64_t i = 0; i < kMessages;) {
-    if (i == kWarm && faults == 0) {
-      count_system_calls(1);
-      faults = page_faults();
-      allocations = t_allocations;
-    }
+    if (i == kWarm && !check) check.emplace(std::initializer_list<long>{});
     // Now and then the reader lets the writer run as far ahead as it may, so that the warm-up has seen the worst.
     if (i < kWarm / 2 && i % 7 == 0)
       while (counts.published.load(std::memory_order_acquire) < i + 5) pause_cpu();
@@ -143,9 +72,7 @@ void reader_side(Reader& reader, Counts& counts) {
     counts.taken.store(i, std::memory_order_release);
   }
   for (TakenSample& sample : kept) sample.release();
-  counts.allocations[1] = t_allocations - allocations;
-  counts.faults[1] = page_faults() - faults;
-  ::syscall(SYS_getppid);
+  counts.reports[1] = check->report();
   counts.reader_done.store(true, std::memory_order_release);
 }
 
@@ -153,8 +80,7 @@ TEST(SteadyState, NeitherAllocatesNorFaultsNorCallsTheKernelWhileThePeerIsAwake)
   TestDomain domain;
   void* memory = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
-  g_counts = new (memory) Counts;
-  Counts& counts = *g_counts;
+  Counts& counts = *new (memory) Counts;
   memory::PoolOptions pool;
   pool.max_message_bytes = std::size_t{1} << 20;
   Child publisher([&](Child&) {
@@ -179,11 +105,8 @@ TEST(SteadyState, NeitherAllocatesNorFaultsNorCallsTheKernelWhileThePeerIsAwake)
   EXPECT_EQ(subscriber.wait(), 0);
   EXPECT_EQ(counts.published, kMessages);
   EXPECT_EQ(counts.taken, kMessages);
-  for (int side = 0; side < 2; ++side) {
-    EXPECT_EQ(counts.allocations[side], 0U) << (side == 0 ? "writer" : "reader");
-    EXPECT_EQ(counts.faults[side], 0U) << (side == 0 ? "writer" : "reader");
-    EXPECT_EQ(counts.calls[side], 1U) << "the one that proves the filter, and no other: " << (side == 0 ? "writer" : "reader");
-  }
+  EXPECT_TRUE(counts.reports[0].clean()) << "writer: " << counts.reports[0].text();
+  EXPECT_TRUE(counts.reports[1].clean()) << "reader: " << counts.reports[1].text();
   ::munmap(memory, 4096);
 }
 

@@ -126,6 +126,29 @@ def test_a_new_recording_does_not_destroy_an_older_one(tmp_path):
     assert (tmp_path / "r.jsonl.gz.before").read_bytes() == before
 
 
+def test_a_resumed_recording_keeps_its_runs_and_only_what_it_lacks_is_measured(tmp_path, monkeypatch):
+    monkeypatch.setattr(recording, "build", lambda: {"commit": "1234", "modified": False})
+    path = tmp_path / "r.jsonl.gz"
+    jobs = session.schedule("field", [Cell(bytes=64), Cell(bytes=128)], [(peer(), "loan")], 2)
+    writer = recording.Writer(path, [peer()])
+    for job in jobs[:3]:
+        writer.add(job.experiment, job.peer, job.variant, job.round, job.cell, {"processes": []})
+    recording.Writer(path, [peer()], resume=True)
+    kept = recording.Recording.load(path)
+    assert len(kept.runs) == 3
+    assert session.missing(jobs, kept) == jobs[3:]
+
+
+@pytest.mark.parametrize("now", [{"commit": "5678", "modified": False}, {"commit": "1234", "modified": True}])
+def test_a_recording_of_another_build_is_not_resumed(tmp_path, monkeypatch, now):
+    path = tmp_path / "r.jsonl.gz"
+    monkeypatch.setattr(recording, "build", lambda: {"commit": "1234", "modified": False})
+    recording.Writer(path, [])
+    monkeypatch.setattr(recording, "build", lambda: now)
+    with pytest.raises(click.ClickException, match="measure anew"):
+        recording.Writer(path, [], resume=True)
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"not gzip", gzip.compress(b"not json\n"), gzip.compress(b'{"format": 99}\n')]
 )

@@ -74,6 +74,10 @@ def build() -> dict:
     return {"commit": commit or "unknown", "modified": bool(changed), **settings}
 
 
+def _describe(built: dict) -> str:
+    return built["commit"][:12] + (" with local changes" if built["modified"] else "")
+
+
 class Recording:
     """What a file holds: ``header`` and ``runs`` (dicts with experiment, peer, variant, round, cell, and processes or error)."""
 
@@ -94,12 +98,15 @@ class Recording:
 
 
 class Writer:
-    """Appends to a new file; a file that exists is not overwritten but moved aside."""
+    """Appends to a new file; a file that exists is not overwritten but moved aside, or with `resume` goes on."""
 
-    def __init__(self, path: Path, peers: list[Peer]):
+    def __init__(self, path: Path, peers: list[Peer], resume: bool = False):
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
+            if resume:
+                self._check_same_build(Recording.load(path))
+                return
             path.replace(path.with_name(path.name + ".before"))
         self.write(
             {
@@ -111,6 +118,15 @@ class Writer:
                 "peers": {p.id: {"name": p.name, "version": p.version, "how": p.how} for p in peers},
             }
         )
+
+    def _check_same_build(self, recording: Recording) -> None:
+        """Rounds of two builds make no interval."""
+        before, now = recording.header["build"], build()
+        if before != now or before["modified"]:
+            raise click.ClickException(
+                f"{self.path} was recorded with {_describe(before)}, and this is {_describe(now)}: only the same commit "
+                "without local changes can be resumed; leave out --resume to measure anew"
+            )
 
     def write(self, line: dict) -> None:
         with gzip.open(self.path, "at", compresslevel=6) as file:

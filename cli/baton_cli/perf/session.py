@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from .figures import metric
 from .peers import Peer
-from .recording import Writer
+from .recording import Recording, Writer
 from .runs import Cell, RunFailed, perform
 
 
@@ -50,9 +50,18 @@ def schedule(experiment: str, cells: list[Cell], peers: list[tuple[Peer, str]], 
     return jobs
 
 
-def run(jobs: list[Job], path: Path, console: Console) -> int:
-    """Performs the jobs and records them; returns how many failed. Ctrl-C ends early and keeps what was measured."""
-    writer = Writer(path, list({job.peer.id: job.peer for job in jobs}.values()))
+def missing(jobs: list[Job], recording: Recording) -> list[Job]:
+    """The jobs that the recording has no run of."""
+    done = {(run["round"], run["peer"], run["variant"], Cell(**run["cell"])) for run in recording.runs}
+    return [job for job in jobs if (job.round, job.peer.id, job.variant, job.cell) not in done]
+
+
+def run(jobs: list[Job], path: Path, console: Console, resume: bool = False) -> int:
+    """Performs the jobs and records them; returns how many failed. Ctrl-C ends early and keeps what was measured; with `resume`
+    what the file already holds is not measured again."""
+    writer = Writer(path, list({job.peer.id: job.peer for job in jobs}.values()), resume)
+    if resume:
+        jobs = missing(jobs, Recording.load(path))
     failures: dict[str, int] = {}
     progress = Progress(
         TextColumn("{task.description}", justify="left"),

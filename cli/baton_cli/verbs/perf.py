@@ -317,8 +317,9 @@ def report(recordings, out) -> None:
 )
 @click.option("--quick", is_flag=True, help="The quick cells of comparisons with every peer.")
 @click.option("--all", "every", is_flag=True, help="Also show passing rows of comparisons with every peer.")
+@click.option("--resume", is_flag=True, help="Measure only what the recording lacks, for example after Ctrl-C.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Recording; default out/perf/accept.jsonl.gz")
-def accept(ids, rounds, quick, every, out) -> None:
+def accept(ids, rounds, quick, every, resume, out) -> None:
     """Judge every performance criterion of perf/criteria.toml, or those named (also by prefix).
 
     Exit status: 0 all passed, 1 one failed or could not be measured.
@@ -339,7 +340,7 @@ def accept(ids, rounds, quick, every, out) -> None:
     jobs = judge.plan(criteria, rounds, profile)
     path = _out(out, "accept")
     if jobs:
-        session.run(jobs, path, console)
+        session.run(jobs, path, console, resume)
         rows += judge.judge(criteria, judge.Measured(Recording.load(path)), profile)
     judge.show(rows, console, brief=not every)
     sys.exit(0 if rows and all(row.passed for row in rows) else 1)

@@ -14,7 +14,8 @@ set_target_properties(baton_all PROPERTIES EXPORT_NAME baton)
 foreach(room IN LISTS installed_rooms)
   target_link_libraries(baton_all INTERFACE baton_${room})
 endforeach()
-install(TARGETS baton_all EXPORT batonTargets)
+install(TARGETS baton_all baton_library EXPORT batonTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/baton")
 install(EXPORT batonTargets NAMESPACE baton:: DESTINATION ${package_dir})

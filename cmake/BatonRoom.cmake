@@ -8,9 +8,11 @@
 #     [LIBS <target>...]         other libraries (PRIVATE, or INTERFACE for a header-only room)
 #     [TESTS <file>...]          one gtest executable <name>_tests
 #     [TEST_DEPENDS <x>...]      room names or targets for the tests; unknown optional ones are skipped
-#     [NO_INSTALL])              not part of the installed package
+#     [NO_INSTALL])              a library of its own, not part of the installed package
 #
-# defines target baton_<name>, alias baton::<name>, its installation, and its tests.
+# defines target baton_<name>, alias baton::<name>, its installation, and its tests. The installed rooms are one library,
+# libbaton: a process that wakes up cold pays for every page, and one library keeps what runs for each message on few. Linking
+# a room still gives only the headers of that room and of those before it. baton_<name>_objects is what compiles it.
 #
 #   baton_test(<name> SOURCES <file>... [DEPENDS <x>...] [TIMEOUT <s>] [LABELS <l>...] [SERIAL])
 #
@@ -51,6 +53,16 @@ function(baton_link target scope)
   endforeach()
 endfunction()
 
+# Version and binding of a library; Threads for those that link it.
+function(baton_library_settings target)
+  set_target_properties(${target} PROPERTIES
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} LINKER_LANGUAGE CXX)
+  target_link_libraries(${target} PUBLIC Threads::Threads)
+  if(BUILD_SHARED_LIBS AND NOT BATON_SANITIZE AND NOT BATON_FUZZ AND NOT BATON_COVERAGE)
+    target_link_options(${target} PRIVATE -Wl,-Bsymbolic-functions -Wl,-z,now)
+  endif()
+endfunction()
+
 function(baton_room name)
   cmake_parse_arguments(ROOM "NO_INSTALL" "HEADERS_DIR" "SOURCES;DEPENDS;LIBS;TESTS;TEST_DEPENDS" ${ARGN})
   if(ROOM_UNPARSED_ARGUMENTS)
@@ -64,23 +76,40 @@ function(baton_room name)
   endif()
 
   set(target baton_${name})
-  if(ROOM_SOURCES)
-    add_library(${target} ${ROOM_SOURCES})
-    set(scope PUBLIC)
-    set(libs_scope PRIVATE)
-    baton_warnings(${target})
-    set_target_properties(${target} PROPERTIES
-      VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
-    target_include_directories(${target} PRIVATE src)
-    # Calls inside a room are direct, calls between rooms go without a stub: fewer cache lines for a process that wakes up cold.
-    if(BUILD_SHARED_LIBS AND NOT BATON_SANITIZE AND NOT BATON_FUZZ AND NOT BATON_COVERAGE)
-      target_compile_options(${target} PRIVATE -fno-semantic-interposition -fno-plt)
-      target_link_options(${target} PRIVATE -Wl,-Bsymbolic-functions -Wl,-z,now)
-    endif()
-  else()
+  set(compiled ${target})  # what compiles the sources
+  if(NOT ROOM_SOURCES)
     add_library(${target} INTERFACE)
+    set(compiled "")
     set(scope INTERFACE)
-    set(libs_scope INTERFACE)
+  elseif(ROOM_NO_INSTALL)
+    add_library(${target} ${ROOM_SOURCES})
+    baton_library_settings(${target})
+    set(scope PUBLIC)
+  else()
+    # Not linked, so that the library does not depend on itself: include directories are all that a room needs of those below.
+    set(compiled ${target}_objects)
+    add_library(${compiled} OBJECT ${ROOM_SOURCES})
+    add_library(${target} INTERFACE)
+    target_include_directories(${compiled} PRIVATE $<TARGET_PROPERTY:${target},INTERFACE_INCLUDE_DIRECTORIES>)
+    target_compile_features(${compiled} PRIVATE cxx_std_17)
+    if(NOT TARGET baton_library)
+      add_library(baton_library)
+      set_target_properties(baton_library PROPERTIES OUTPUT_NAME baton EXPORT_NAME library)
+      baton_library_settings(baton_library)
+    endif()
+    target_sources(baton_library PRIVATE $<TARGET_OBJECTS:${compiled}>)
+    baton_link(baton_library PRIVATE ${ROOM_LIBS})
+    set(ROOM_LIBS "")
+    target_link_libraries(${target} INTERFACE baton_library)
+    set(scope INTERFACE)
+  endif()
+  if(compiled)
+    baton_warnings(${compiled})
+    target_include_directories(${compiled} PRIVATE src)
+    # Calls inside a library are direct, others go without a stub: fewer cache lines for a process that wakes up cold.
+    if(BUILD_SHARED_LIBS AND NOT BATON_SANITIZE AND NOT BATON_FUZZ AND NOT BATON_COVERAGE)
+      target_compile_options(${compiled} PRIVATE -fno-semantic-interposition -fno-plt)
+    endif()
   endif()
   add_library(baton::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
@@ -92,15 +121,16 @@ function(baton_room name)
     set_property(GLOBAL APPEND PROPERTY BATON_HEADER_DIRS "${ROOM_HEADERS_DIR}")
   endif()
   baton_link(${target} ${scope} ${ROOM_DEPENDS})
-  baton_link(${target} ${libs_scope} ${ROOM_LIBS})
+  if(ROOM_SOURCES)
+    baton_link(${target} PRIVATE ${ROOM_LIBS})
+  else()
+    baton_link(${target} INTERFACE ${ROOM_LIBS})
+  endif()
   target_link_libraries(${target} ${scope} Threads::Threads)
 
   if(NOT ROOM_NO_INSTALL)
     set_property(GLOBAL APPEND PROPERTY BATON_INSTALLED_ROOMS ${name})
-    install(TARGETS ${target} EXPORT batonTargets
-      RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
-      LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-      ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(TARGETS ${target} EXPORT batonTargets)
     if(ROOM_HEADERS_DIR)
       install(DIRECTORY ${ROOM_HEADERS_DIR}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" PATTERN "*.def")

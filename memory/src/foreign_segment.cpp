@@ -46,21 +46,29 @@ ForeignSegment::~ForeignSegment() {
 }
 
 Result<const ChunkHeader*> ForeignSegment::chunk(std::uint64_t offset, std::uint32_t* size_bytes) const {
-  if (offset % 64 != 0 || size_ < sizeof(ChunkHeader) || offset > size_ - sizeof(ChunkHeader))
-    return Error{Errc::protocol_violation, "a handle names offset " + std::to_string(offset) + " in a segment of " +
-                                               std::to_string(size_) + " bytes"};
+  const auto refused = [](auto&& text) { return out_of_line([&] { return Error{Errc::protocol_violation, text()}; }); };
+  if (offset % 64 != 0 || size_ < sizeof(ChunkHeader) || offset > size_ - sizeof(ChunkHeader)) {
+    return refused([&] {
+      return "a handle names offset " + std::to_string(offset) + " in a segment of " + std::to_string(size_) + " bytes";
+    });
+  }
   const auto* header = reinterpret_cast<const ChunkHeader*>(base_ + offset);
   // Each word is fetched once: what was checked is what is used.
   const std::uint32_t magic = *static_cast<const volatile std::uint32_t*>(&header->magic);
   const std::uint16_t version = *static_cast<const volatile std::uint16_t*>(&header->version);
   const std::uint32_t size = *static_cast<const volatile std::uint32_t*>(&header->size_bytes);
-  if (magic != kChunkMagic || version != kChunkVersion)
-    return Error{Errc::protocol_violation, "no message at offset " + std::to_string(offset) + ": magic " +
-                                               std::to_string(magic) + ", version " + std::to_string(version)};
-  if (size > kMaxMessageBytes || size > size_ - sizeof(ChunkHeader) - offset)
-    return Error{Errc::protocol_violation, "a message at offset " + std::to_string(offset) + " claims " +
-                                               std::to_string(size) + " bytes, beyond its segment of " +
-                                               std::to_string(size_) + " bytes"};
+  if (magic != kChunkMagic || version != kChunkVersion) {
+    return refused([&] {
+      return "no message at offset " + std::to_string(offset) + ": magic " + std::to_string(magic) + ", version " +
+             std::to_string(version);
+    });
+  }
+  if (size > kMaxMessageBytes || size > size_ - sizeof(ChunkHeader) - offset) {
+    return refused([&] {
+      return "a message at offset " + std::to_string(offset) + " claims " + std::to_string(size) +
+             " bytes, beyond its segment of " + std::to_string(size_) + " bytes";
+    });
+  }
   *size_bytes = size;
   return header;
 }

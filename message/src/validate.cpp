@@ -16,18 +16,18 @@ class Validator {
   Validator(const std::byte* message, std::uint64_t size) noexcept : base_(message), size_(size), left_(size) {}
 
   bool take_skeleton(const Type& type) {
-    if (type.size > size_) return fail("skeleton of " + std::to_string(type.size) + " bytes in a message of " + std::to_string(size_));
+    if (type.size > size_) return fail([&] { return "skeleton of " + std::to_string(type.size) + " bytes in a message of " + std::to_string(size_); });
     left_ -= type.size;
     return true;
   }
 
   bool check_message(const Type& type, std::uint64_t at, int depth) {
     if (type.fixed) return true;
-    if (depth > kMaxNesting) return fail("messages nested deeper than " + std::to_string(kMaxNesting));
+    if (depth > kMaxNesting) return fail([&] { return "messages nested deeper than " + std::to_string(kMaxNesting); });
     for (std::uint32_t i = 0; i < type.field_count; ++i) {
       const Field& field = type.fields[i];
       if (!check_field(field, at + field.offset, depth)) {
-        path_.insert(0, std::string(".") + field.name);
+        out_of_line([&] { path_.insert(0, std::string(".") + field.name); });
         return false;
       }
     }
@@ -66,7 +66,7 @@ class Validator {
         good = check_message(*field.type, at, depth + 1);
       }
       if (!good) {
-        if (field.shape != Shape::kSingle) path_.insert(0, "[" + std::to_string(i) + "]");
+        if (field.shape != Shape::kSingle) out_of_line([&] { path_.insert(0, "[" + std::to_string(i) + "]"); });
         return false;
       }
     }
@@ -78,21 +78,21 @@ class Validator {
     if (!check_words(at, 1, 4, 0, "bytes", &content)) return false;
     if (content.length == 0) return true;
     if (content.length % 4 != 0) {
-      return fail("string of " + std::to_string(content.length) + " padded bytes, must be a multiple of 4");
+      return fail([&] { return "string of " + std::to_string(content.length) + " padded bytes, must be a multiple of 4"; });
     }
     // The last word holds terminator, padding and the padding's length.
     const std::uint32_t last = fetch(base_ + content.at + content.length - 4);
     unsigned char bytes[4];
     __builtin_memcpy(bytes, &last, 4);
     const std::uint32_t padding = bytes[3];
-    if (padding > 3) return fail("string padding of " + std::to_string(padding) + " bytes, at most 3");
+    if (padding > 3) return fail([&] { return "string padding of " + std::to_string(padding) + " bytes, at most 3"; });
     for (std::uint32_t i = 3 - padding; i < 3; ++i) {
-      if (bytes[i] != 0) return fail("string of " + std::to_string(content.length) + " padded bytes without terminating zero");
+      if (bytes[i] != 0) return fail([&] { return "string of " + std::to_string(content.length) + " padded bytes without terminating zero"; });
     }
     const std::uint64_t characters = content.length - 1 - padding;
-    if (characters == 0) return fail("empty string with content, must have length 0");
+    if (characters == 0) return fail([&] { return std::string("empty string with content, must have length 0"); });
     if (bound != 0 && characters > bound) {
-      return fail(std::to_string(characters) + " characters, bound " + std::to_string(bound));
+      return fail([&] { return std::to_string(characters) + " characters, bound " + std::to_string(bound); });
     }
     return true;
   }
@@ -105,31 +105,31 @@ class Validator {
     out->at = 0;
     if (length == 0) return true;  // the offset says at most where room is reserved: never followed
     const auto offset = static_cast<std::int32_t>(fetch(base_ + at + 4));
-    if (offset == 0) return fail("length " + std::to_string(length) + " without content (offset 0)");
-    if (bound != 0 && length > bound) return fail(std::to_string(length) + " " + unit + ", bound " + std::to_string(bound));
+    if (offset == 0) return fail([&] { return "length " + std::to_string(length) + " without content (offset 0)"; });
+    if (bound != 0 && length > bound) return fail([&] { return std::to_string(length) + " " + unit + ", bound " + std::to_string(bound); });
     const std::uint64_t bytes = length * stride;  // < 2^64: both factors are 32-bit
     const std::int64_t start = static_cast<std::int64_t>(at) + 4 + offset;
     if (start < 0 || static_cast<std::uint64_t>(start) > size_ || bytes > size_ - static_cast<std::uint64_t>(start)) {
-      return fail("length " + std::to_string(length) + " (" + std::to_string(bytes) + " bytes), offset " +
+      return fail([&] { return "length " + std::to_string(length) + " (" + std::to_string(bytes) + " bytes), offset " +
                   std::to_string(offset) + " reach from byte " + std::to_string(start) + ", message of " +
-                  std::to_string(size_) + " bytes");
+                  std::to_string(size_) + " bytes"; });
     }
     if (static_cast<std::uint64_t>(start) % alignment != 0) {
-      return fail("offset " + std::to_string(offset) + " puts the content at byte " + std::to_string(start) +
-                  ", alignment is " + std::to_string(alignment));
+      return fail([&] { return "offset " + std::to_string(offset) + " puts the content at byte " + std::to_string(start) +
+                  ", alignment is " + std::to_string(alignment); });
     }
     if (bytes > left_) {
-      return fail("content of " + std::to_string(bytes) + " bytes, but other contents leave only " + std::to_string(left_) +
-                  " of the message's " + std::to_string(size_) + " (overlap)");
+      return fail([&] { return "content of " + std::to_string(bytes) + " bytes, but other contents leave only " + std::to_string(left_) +
+                  " of the message's " + std::to_string(size_) + " (overlap)"; });
     }
     left_ -= bytes;
     out->at = static_cast<std::uint64_t>(start);
     return true;
   }
 
-  // cold: keeps the making of texts out of the way of what is good.
-  __attribute__((cold)) bool fail(std::string what) {
-    what_ = std::move(what);
+  template <class Text>
+  bool fail(Text&& text) {
+    out_of_line([&] { what_ = text(); });
     return false;
   }
 
@@ -144,10 +144,11 @@ class Validator {
 
 Result<void> validate(const Type& type, const std::byte* message, std::uint32_t size_bytes) {
   if (reinterpret_cast<std::uintptr_t>(message) % 8 != 0) {
-    return Error{Errc::invalid_argument, std::string(type.name) + ": the message is not aligned to 8"};
+    return out_of_line([&] { return Error{Errc::invalid_argument, std::string(type.name) + ": the message is not aligned to 8"}; });
   }
   Validator validator(message, size_bytes);
-  if (!validator.take_skeleton(type) || !validator.check_message(type, 0, 1)) return validator.error(type);
+  if (!validator.take_skeleton(type) || !validator.check_message(type, 0, 1))
+    return out_of_line([&] { return validator.error(type); });
   return {};
 }
 

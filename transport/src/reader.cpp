@@ -21,11 +21,11 @@ ReaderImpl::ReaderImpl(std::shared_ptr<ParticipantImpl> participant, const Parti
 ReaderImpl::~ReaderImpl() = default;
 
 Result<void> ReaderImpl::usable() const {
-  if (forked()) {
+  if (!forked()) return {};
+  return out_of_line([&] {
     return Error{Errc::forked,
                  "subscription to '" + options_.topic + "' belongs to the parent process; make a new node in the child"};
-  }
-  return {};
+  });
 }
 
 /// The connection whose oldest message is the oldest of all (`holdable`: of those whose held limit leaves room), and the number
@@ -49,7 +49,8 @@ ReaderImpl::Pick ReaderImpl::pick(ReaderConnection** best, memory::QueuedMessage
       continue;
     }
     if (status == QueueStatus::kCorrupted) {
-      *error = expel(connection, Errc::protocol_violation, "its queue holds impossible positions");
+      *error = out_of_line(
+          [&] { return expel(connection, Errc::protocol_violation, "its queue holds impossible positions"); });
       return Pick::kFailed;
     }
     const SegmentUse* segment = connection.find_segment(memory::handle_segment(oldest.handle));
@@ -123,9 +124,11 @@ Result<TakenSample> ReaderImpl::take() {
       if (other == Pick::kNone) {
         // The descriptor rests until a sample is released or something new comes, or its loop would run on in vain.
         if (polled_ && rearm()) continue;
-        return Error{Errc::held_limit, "subscription to '" + options_.topic + "' holds " + std::to_string(limit) +
-                                         " samples of one publisher, as many as its QoS 'held' allows; release some or " +
-                                         "raise it"};
+        return out_of_line([&] {
+          return Error{Errc::held_limit, "subscription to '" + options_.topic + "' holds " + std::to_string(limit) +
+                                             " samples of one publisher, as many as its QoS 'held' allows; release some or " +
+                                             "raise it"};
+        });
       }
     }
     BATON_CRASH_POINT("take.before_cursor");
@@ -148,20 +151,23 @@ Result<TakenSample> ReaderImpl::take() {
 Result<TakenSample> ReaderImpl::accept(ReaderConnection& connection, SegmentUse& segment,
                                        const memory::QueuedMessage& message) {
   if (!connection.hand_over->releases().valid(message.entry)) {
-    return expel(connection, Errc::protocol_violation, "it lent a release entry that does not exist");
+    return out_of_line(
+        [&] { return expel(connection, Errc::protocol_violation, "it lent a release entry that does not exist"); });
   }
   std::uint32_t size_bytes = 0;
   Result<const memory::ChunkHeader*> header = segment.segment->chunk(memory::handle_offset(message.handle), &size_bytes);
-  if (!header) return expel(connection, header.error().code, header.error().message);
+  if (!header) return out_of_line([&] { return expel(connection, header.error().code, header.error().message); });
   if (size_bytes < options_.type.skeleton_bytes) {
-    return expel(connection, Errc::malformed_message,
-                 "it sent a message of " + std::to_string(size_bytes) + " bytes; the type has at least " +
-                     std::to_string(options_.type.skeleton_bytes));
+    return out_of_line([&] {
+      return expel(connection, Errc::malformed_message,
+                   "it sent a message of " + std::to_string(size_bytes) + " bytes; the type has at least " +
+                       std::to_string(options_.type.skeleton_bytes));
+    });
   }
   if (options_.validate != nullptr) {
     const auto* bytes = reinterpret_cast<const std::byte*>(*header + 1);
     if (Result<void> valid = options_.validate(options_.validate_context, bytes, size_bytes); !valid) {
-      return expel(connection, Errc::malformed_message, valid.error().message);
+      return out_of_line([&] { return expel(connection, Errc::malformed_message, valid.error().message); });
     }
   }
   TakenSample sample;

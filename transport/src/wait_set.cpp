@@ -136,7 +136,8 @@ void WaitSet::State::sleep() {
 
 Result<bool> WaitSet::State::wait(std::chrono::nanoseconds timeout) {
   if (generation != os::fork_generation()) {
-    return Error{Errc::forked, "this wait set belongs to the parent process; make a new node in the child"};
+    return out_of_line(
+        [] { return Error{Errc::forked, "this wait set belongs to the parent process; make a new node in the child"}; });
   }
   if (!words_memory) return failure;
   deadline_ns = deadline_after(timeout);

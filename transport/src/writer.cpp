@@ -44,10 +44,10 @@ WriterImpl::~WriterImpl() {
 }
 
 Result<void> WriterImpl::usable() const {
-  if (generation_ != os::fork_generation()) {
+  if (generation_ == os::fork_generation()) return {};
+  return out_of_line([&] {
     return Error{Errc::forked, "publisher of '" + options_.topic + "' belongs to the parent process; make a new node in the child"};
-  }
-  return {};
+  });
 }
 
 Result<memory::Chunk> WriterImpl::loan_sized(std::size_t message_bytes) { return loan(message_bytes, false); }
@@ -121,8 +121,10 @@ Result<std::uint64_t> WriterImpl::publish(const memory::Chunk& chunk, const Publ
       connection->broken = broken = true;  // full() answers true for what it cannot trust
       continue;
     }
-    return Error{Errc::queue_full, "publisher of '" + options_.topic +
-                                       "': a keep_all subscription has not taken its last messages; nothing was published"};
+    return out_of_line([&] {
+      return Error{Errc::queue_full, "publisher of '" + options_.topic +
+                                         "': a keep_all subscription has not taken its last messages; nothing was published"};
+    });
   }
 
   memory::ChunkHeader& header = *chunk.header;

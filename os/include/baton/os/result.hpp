@@ -49,6 +49,13 @@ struct Error {
   std::string message;
 };
 
+/// make(), out of line and out of the way. For the making of errors in code that runs for every message: their texts are long code,
+/// and a process that wakes up cold fetches every line between what it needs.
+template <class Make>
+[[gnu::cold, gnu::noinline]] auto out_of_line(Make&& make) {
+  return make();
+}
+
 /// Thrown by the node API (and by message types when a chunk cannot grow). what() = "<code name>: <message>".
 class Exception : public std::runtime_error {
  public:

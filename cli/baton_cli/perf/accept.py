@@ -29,7 +29,7 @@ KINDS = {
     "peers": {"metric", "experiment"},
     "program": {"program"},
 }
-OPTIONAL = {"id", "source", "kind", "bar", "smallest", "not_worse", "peers", "arguments"}
+OPTIONAL = {"id", "source", "kind", "bar", "smallest", "not_worse", "peers", "without", "arguments"}
 
 
 @dataclass(frozen=True)
@@ -89,13 +89,21 @@ def _find(name: str) -> tuple[Peer, str] | None:
         return None
 
 
+def _others(criterion: dict) -> list[tuple[Peer, str]]:
+    return [
+        (peer, variant)
+        for peer, variant in peers.choose(criterion.get("peers", ["all"]))
+        if peer.id not in criterion.get("without", [])
+    ]
+
+
 def plan(criteria: list[dict], rounds: int, profile: str) -> list[session.Job]:
     """All runs of all criteria, round by round; a run that two criteria need is made once."""
     jobs: dict[tuple, session.Job] = {}
     for round in range(rounds):
         for c in criteria:
             if c["kind"] == "peers":
-                others = peers.choose(c.get("peers", ["all"]))
+                others = _others(c)
                 for job in session.schedule(c["experiment"], EXPERIMENTS[c["experiment"]].cells(profile), others, 1):
                     job = replace(job, round=round)
                     if job.peer.id != "bare":
@@ -184,7 +192,7 @@ def _judge_peers(c: dict, measured: Measured, profile: str) -> list[Row]:
     for cell in EXPERIMENTS[c["experiment"]].cells(profile):
         if cell.bytes < c.get("smallest", 0):
             continue
-        for other in peers.choose(c.get("peers", ["all"])):
+        for other in _others(c):
             if other[0].id.startswith("baton") and other[1] == own[1] and other[0] is own[0] or other[0].id == "bare":
                 continue
             if not session.possible(*other, cell):

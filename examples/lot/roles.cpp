@@ -32,7 +32,7 @@ using Frames = bs::queue<bs::shared_ptr<const Frame>, 16>;
 /// Each subscriber owns its queue, in private memory: if it dies, the queue ends and its place is free again.
 struct Topic {
   bs::mutex lock;  // protects places
-  bs::weak_ptr<Frames> places[8];
+  bs::stored<bs::weak_ptr<Frames>> places[8];
   struct Status {
     std::uint64_t pushed;
   };
@@ -55,7 +55,7 @@ std::vector<bs::shared_ptr<Frames>> subscribers(Topic& topic) {
   const std::lock_guard<bs::mutex> lock(topic.lock);
   if (topic.lock.owner_died()) topic.lock.consistent();  // each place is whole in itself
   std::vector<bs::shared_ptr<Frames>> out;
-  for (const bs::weak_ptr<Frames>& place : topic.places) {
+  for (const bs::stored<bs::weak_ptr<Frames>>& place : topic.places) {
     if (bs::shared_ptr<Frames> queue = place.lock()) out.push_back(std::move(queue));
   }
   return out;
@@ -64,7 +64,7 @@ std::vector<bs::shared_ptr<Frames>> subscribers(Topic& topic) {
 bs::shared_ptr<Frames> subscribe(bs::Heap& heap, Topic& topic) {
   const std::lock_guard<bs::mutex> lock(topic.lock);
   if (topic.lock.owner_died()) topic.lock.consistent();
-  for (bs::weak_ptr<Frames>& place : topic.places) {
+  for (bs::stored<bs::weak_ptr<Frames>>& place : topic.places) {
     if (!place.expired()) continue;
     bs::shared_ptr<Frames> queue = bs::make_shared<Frames>(heap);
     place = queue;

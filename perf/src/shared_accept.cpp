@@ -75,8 +75,9 @@ Shared& shared_memory() {
 
 // --- locks ---
 
+/// Each in a function of its own, with aligned loops (CMakeLists.txt): what differs is the work, not where the linker put the loop.
 template <class F>
-double per_call(F&& f) {
+[[gnu::noinline]] double per_call(F&& f) {
   constexpr int kCalls = 20000;
   const std::int64_t start = baton::os::monotonic_ns();
   for (int i = 0; i < kCalls; ++i) f();
@@ -129,7 +130,7 @@ struct Object {
   std::uint64_t rest[7] = {};
 };
 struct Holder {
-  baton::shared::shared_ptr<Object> stored;
+  baton::shared::stored<baton::shared::shared_ptr<Object>> stored;
   baton::shared::queue<baton::shared::shared_ptr<Object>, 4> pointers;
   struct Plain {
     std::uint64_t words[2];

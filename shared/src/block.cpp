@@ -45,19 +45,14 @@ HeapState* find_state(const void* address) noexcept {
   const memory::SegmentRecord* record = memory::Window::find(address);
   return record == nullptr ? nullptr : static_cast<HeapState*>(record->heap);
 }
-HeapState& state_at(const void* address) {
-  HeapState* const state = find_state(address);
-  if (state == nullptr) {
-    throw Exception(Error{Errc::invalid_argument, "a smart pointer lies in memory of Baton's that is no shared heap"});
-  }
-  return *state;
-}
-HeapState& state_of(const PointerWords* words) {
-  return state_at(words->stored() ? static_cast<const void*>(words) : static_cast<const void*>(words->local()));
-}
-Block* block_of(HeapState& state, const PointerWords* words) noexcept {
-  return words->stored() ? reinterpret_cast<Block*>(state.base() + (words->block & ~std::uintptr_t{1}))
-                         : state.block_of(words->local());
+HeapState& state_of(Block& block) noexcept { return *private_of(block.heap_base()).state; }
+LocalCount& local_of(Block& block) noexcept { return private_of(block.heap_base()).locals[block.place]; }
+Block& block_of_object(void* object) noexcept { return *(static_cast<Block*>(object) - 1); }
+/// Null: the pointer is, or it was the parent's of a forked child.
+Block* block_of(const LocalCount* local) noexcept {
+  if (local == nullptr) return nullptr;
+  HeapState* const state = find_state(local);
+  return state == nullptr || state->forked() ? nullptr : state->block_of(local);
 }
 std::uint64_t my_bit(HeapState& state) noexcept { return std::uint64_t{1} << slot_of(state.me()); }
 
@@ -66,8 +61,8 @@ std::atomic<std::uint32_t>& count_in(LocalCount& local, Strength strength) noexc
 }
 
 /// The process gets its hold, or one pointer more. The block exists. False (strong only): its object has ended.
-bool acquire_hold(HeapState& state, Block& block, Strength strength) {
-  std::atomic<std::uint32_t>& count = count_in(state.local_of(&block), strength);
+bool acquire_hold(HeapState& state, Block& block, Strength strength) noexcept {
+  std::atomic<std::uint32_t>& count = count_in(local_of(block), strength);
   for (;;) {
     std::uint32_t seen = count.load(std::memory_order_relaxed);
     if (seen >= 3) {
@@ -97,8 +92,10 @@ std::uint64_t& holds_in(Block& block, Strength strength) noexcept {
   return strength == Strength::kStrong ? block.holds : block.weak_holds;
 }
 
-void check_same_heap(const HeapState& state, const PointerWords* to) {
-  if (heap_base_of(to) != state.base()) {
+Held held_of(Block& block, void* address) noexcept { return {address, &local_of(block)}; }
+
+void check_same_heap(Block& block, const StoredWords* to) {
+  if (heap_base_of(to) != block.heap_base()) {
     throw Exception(Error{Errc::invalid_argument, "a stored smart pointer must lie in the heap of its object"});
   }
 }
@@ -114,22 +111,31 @@ template <class T>
 Word(T&) -> Word<T>;
 
 /// *to (null, in the heap) points to the block, which the caller has locked and keeps alive.
-void write_stored(HeapState& state, PointerWords* to, std::uintptr_t address, Block& block,
-                  Strength strength) noexcept {
+void write_stored(HeapState& state, StoredWords* to, const void* address, Block& block, Strength strength) noexcept {
   const std::uint64_t what = state.offset_of(to) | (strength == Strength::kWeak ? kWeakPointer : 0);
+  const std::uintptr_t marks =
+      StoredWords::kInHeap | (strength == Strength::kWeak ? StoredWords::kWeakInHeap : std::uintptr_t{0});
   transfer(Word{count_in(block, strength)}, Word{block.undo_count}, Word{block.undo_target}, what, [&] {
-    put(to->pointer, to->distance_to(address));
-    put(to->block, static_cast<std::uintptr_t>(state.offset_of(&block) | 1));
+    put(to->pointer, reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(to));
+    put(to->block, (reinterpret_cast<std::uintptr_t>(&block) - reinterpret_cast<std::uintptr_t>(to)) | marks);
   });
 }
 
 /// *stored, a pointer to the block that the caller has locked, becomes null.
-void write_null(HeapState& state, PointerWords* stored, Block& block, Strength strength) noexcept {
+void write_null(HeapState& state, StoredWords* stored, Block& block, Strength strength) noexcept {
   const std::uint64_t what = state.offset_of(stored) | kToNull | (strength == Strength::kWeak ? kWeakPointer : 0);
   transfer(Word{count_in(block, strength)}, Word{block.undo_count}, Word{block.undo_target}, what, [&] {
     put(stored->block, std::uintptr_t{0});
     put(stored->pointer, std::uintptr_t{0});
   });
+}
+
+void store_in(Block& block, StoredWords* to, const void* address, Strength strength) {
+  check_same_heap(block, to);
+  HeapState& state = state_of(block);
+  state.lock_block(block);
+  write_stored(state, to, address, block, strength);
+  state.unlock_block(block);
 }
 
 }  // namespace
@@ -151,8 +157,8 @@ void HeapState::after_dead_owner(Block& block) noexcept {
       },
       Word{block.undo_count}, Word{block.undo_target},
       [&](std::uint64_t what) {
-        const auto* const target = reinterpret_cast<const PointerWords*>(base_ + (what & ~(kToNull | kWeakPointer)));
-        return get(target->block) == (offset_of(&block) | 1);
+        const auto* const target = reinterpret_cast<const StoredWords*>(base_ + (what & ~(kToNull | kWeakPointer)));
+        return get(target->block) != 0 && target->at() == &block;
       });
   block.lock.make_consistent();
 }
@@ -270,102 +276,131 @@ void HeapState::recover(const Found& found, std::size_t slot) noexcept {
   still_orphan ? end_object(block) : end_memory(block);
 }
 
-void copy_pointer(PointerWords* to, const PointerWords* from, Strength strength, bool from_strong) {
-  if (from->block == 0) return;
-  HeapState& state = state_of(from);
-  Block& block = *block_of(state, from);
-  const std::uintptr_t address = from->address();
-  (void)from_strong;  // either keeps the block
+void store(StoredWords* to, const Held& from, Strength strength) {
+  Block* const block = block_of(from.local);
+  if (block == nullptr) return;
   if (memory::in_window(to)) {
-    check_same_heap(state, to);
-    state.lock_block(block);
-    write_stored(state, to, address, block, strength);
-    state.unlock_block(block);
+    store_in(*block, to, from.object, strength);
   } else {
-    acquire_hold(state, block, strength);
-    to->pointer = address;
-    to->block = reinterpret_cast<std::uintptr_t>(&state.local_of(&block));
+    acquire_hold(state_of(*block), *block, strength);
+    to->set(from);
+  }
+}
+void store(StoredWords* to, const StoredWords& from, Strength strength) {
+  if (!from.in_heap()) {
+    store(to, from.held(), strength);
+  } else if (memory::in_window(to)) {
+    store_in(*from.at(), to, from.address(), strength);
+  } else {
+    to->set(hold(from, strength));
   }
 }
 
-void move_pointer(PointerWords* to, PointerWords* from, Strength strength) {
-  if (!from->stored() && !memory::in_window(to)) {
-    *to = *from;
-    *from = PointerWords{};
+// Between private memory and the heap, with the process's only pointer on the private side: the hold comes or goes under the same lock as
+// the stored pointer goes or comes.
+
+void put_in(StoredWords* to, const Held& from, Strength strength) {
+  Block* const found = block_of(from.local);
+  if (found == nullptr) return;
+  if (!memory::in_window(to)) return to->set(from);
+  Block& block = *found;
+  check_same_heap(block, to);
+  HeapState& state = state_of(block);
+  std::atomic<std::uint32_t>& count = count_in(*from.local, strength);
+  std::uint32_t mine = 3;
+  // acq_rel: as count_down().
+  if (count.compare_exchange_strong(mine, 1, std::memory_order_acq_rel, std::memory_order_relaxed)) {
+    state.lock_block(block);
+    write_stored(state, to, from.object, block, strength);
+    BATON_CRASH_POINT("shared.pointer.putting_in");
+    put(holds_in(block, strength), holds_in(block, strength) & ~my_bit(state));
+    count.store(0, std::memory_order_release);  // pairs with the exchanges in acquire_hold() and take_out()
+    state.unlock_block(block);
+    state.let_go();
     return;
   }
-  if (from->block == 0) return;
-  const bool into_heap = memory::in_window(to);
-  // Between private memory and the heap, with the process's only pointer on the private side: the hold comes or goes under the same lock as
-  // the stored pointer goes or comes.
-  if (from->stored() && !into_heap) {
-    HeapState& state = state_of(from);
-    Block& block = *block_of(state, from);
-    LocalCount& local = state.local_of(&block);
-    std::uint32_t none = 0;
-    // acquire: pairs with the release of the thread that dropped the hold before.
-    if (count_in(local, strength)
-            .compare_exchange_strong(none, 1, std::memory_order_acquire, std::memory_order_relaxed)) {
-      const std::uintptr_t address = from->address();
-      state.lock_block(block);
-      put(holds_in(block, strength), holds_in(block, strength) | my_bit(state));
-      BATON_CRASH_POINT("shared.pointer.taking_out");
-      write_null(state, from, block, strength);
-      state.held();
-      to->pointer = address;
-      to->block = reinterpret_cast<std::uintptr_t>(&local);
-      count_in(local, strength).store(3, std::memory_order_release);  // pairs with the acquires in acquire_hold()
-      state.unlock_block(block);
-      return;
-    }
-  } else if (!from->stored() && into_heap) {
-    HeapState& state = state_of(from);
-    Block& block = *block_of(state, from);
-    check_same_heap(state, to);
-    LocalCount& local = *from->local();
-    std::uint32_t mine = 3;
-    // acq_rel: as count_down().
-    if (count_in(local, strength)
-            .compare_exchange_strong(mine, 1, std::memory_order_acq_rel, std::memory_order_relaxed)) {
-      state.lock_block(block);
-      write_stored(state, to, from->address(), block, strength);
-      *from = PointerWords{};
-      BATON_CRASH_POINT("shared.pointer.putting_in");
-      put(holds_in(block, strength), holds_in(block, strength) & ~my_bit(state));
-      count_in(local, strength)
-          .store(0, std::memory_order_release);  // pairs with the exchanges in acquire_hold() and here
-      state.unlock_block(block);
-      state.let_go();
-      return;
-    }
+  store_in(block, to, from.object, strength);
+  if (count_down(count)) drop_hold(from.local, strength);
+}
+
+Held take_out(StoredWords* from, Strength strength) {
+  if (!from->in_heap()) {
+    const Held out = from->held();
+    *from = StoredWords{};
+    return out;
   }
-  copy_pointer(to, from, strength);
-  if (from->stored()) {
+  Block& block = *from->at();
+  HeapState& state = state_of(block);
+  const Held out = held_of(block, from->address());
+  std::atomic<std::uint32_t>& count = count_in(*out.local, strength);
+  std::uint32_t none = 0;
+  // acquire: pairs with the release of the thread that dropped the hold before.
+  if (count.compare_exchange_strong(none, 1, std::memory_order_acquire, std::memory_order_relaxed)) {
+    state.lock_block(block);
+    put(holds_in(block, strength), holds_in(block, strength) | my_bit(state));
+    BATON_CRASH_POINT("shared.pointer.taking_out");
+    write_null(state, from, block, strength);
+    state.held();
+    count.store(3, std::memory_order_release);  // pairs with the acquires in acquire_hold()
+    state.unlock_block(block);
+    return out;
+  }
+  acquire_hold(state, block, strength);
+  clear_stored(from, strength);
+  return out;
+}
+
+void move_stored(StoredWords* to, StoredWords* from, Strength strength) {
+  if (!from->in_heap()) {
+    put_in(to, from->held(), strength);
+    *from = StoredWords{};
+  } else if (memory::in_window(to)) {
+    store(to, *from, strength);
     clear_stored(from, strength);
-  } else if (from->block != 0) {
-    LocalCount* const local = from->local();
-    *from = PointerWords{};
-    if (count_down(count_in(*local, strength))) drop_hold(local, strength);
+  } else {
+    to->set(take_out(from, strength));
   }
 }
 
-void clear_stored(PointerWords* stored, Strength strength) noexcept {
-  HeapState* const found = find_state(stored);
-  if (found == nullptr) return;  // overwritten words: it is no stored pointer
-  HeapState& state = *found;
-  Block& block = *block_of(state, stored);
+Held hold(const StoredWords& from, Strength strength) {
+  if (!from.in_heap()) {
+    const Held out = from.held();
+    if (out.local != nullptr) count_up(count_in(*out.local, strength));
+    return out;
+  }
+  Block& block = *from.at();
+  const Held out = held_of(block, from.address());
+  acquire_hold(state_of(block), block, strength);  // the stored pointer keeps it
+  return out;
+}
+
+Held hold_weakly(const Held& strong) {
+  Block* const block = block_of(strong.local);
+  if (block == nullptr) return {};
+  acquire_hold(state_of(*block), *block, Strength::kWeak);
+  return strong;
+}
+
+void clear_stored_words(StoredWords* stored, Strength strength) noexcept {
+  if (!stored->in_heap()) {
+    const Held gone = take_out(stored, strength);
+    if (count_down(count_in(*gone.local, strength))) drop_hold(gone.local, strength);
+    return;
+  }
+  Block& block = *stored->at();
+  HeapState& state = state_of(block);
   state.lock_block(block);
   write_null(state, stored, block, strength);
   state.unlock_and_settle(block);
 }
 
 void drop_hold(LocalCount* local, Strength strength) noexcept {
-  HeapState* const found = find_state(local);
-  if (found == nullptr || found->forked()) return;
-  HeapState& state = *found;
-  Block& block = *state.block_of(local);
+  Block* const found = block_of(local);
+  if (found == nullptr) return;
+  Block& block = *found;
+  HeapState& state = state_of(block);
   state.lock_block(block);
-  std::uint64_t& holds = strength == Strength::kStrong ? block.holds : block.weak_holds;
+  std::uint64_t& holds = holds_in(block, strength);
   put(holds, holds & ~my_bit(state));
   BATON_CRASH_POINT("shared.pointer.hold_dropped");
   count_in(*local, strength).store(0, std::memory_order_release);  // pairs with the exchange in acquire_hold()
@@ -373,29 +408,44 @@ void drop_hold(LocalCount* local, Strength strength) noexcept {
   state.let_go();
 }
 
-bool lock_weak(PointerWords* to, const PointerWords* weak) {
-  if (weak->block == 0) return false;
-  HeapState& state = state_of(weak);
-  Block& block = *block_of(state, weak);
-  const std::uintptr_t address = weak->address();
-  if (!acquire_hold(state, block, Strength::kStrong)) return false;
-  PointerWords mine;
-  mine.pointer = address;
-  mine.block = reinterpret_cast<std::uintptr_t>(&state.local_of(&block));
-  move_pointer(to, &mine, Strength::kStrong);
-  return true;
+Held lock_weak(const Held& weak) {
+  Block* const block = block_of(weak.local);
+  if (block == nullptr || !acquire_hold(state_of(*block), *block, Strength::kStrong)) return {};
+  return weak;
+}
+Held lock_weak(const StoredWords& weak) {
+  if (!weak.in_heap()) return lock_weak(weak.held());
+  Block& block = *weak.at();
+  const Held out = held_of(block, weak.address());
+  return acquire_hold(state_of(block), block, Strength::kStrong) ? out : Held{};
 }
 
-std::uint32_t use_count(const PointerWords* words) noexcept {
-  if (words->block == 0) return 0;
-  HeapState* const found = find_state(words->stored() ? static_cast<const void*>(words) : words->local());
-  if (found == nullptr) return 0;
-  HeapState& state = *found;
-  Block& block = *block_of(state, words);
-  const std::uint32_t mine = state.local_of(&block).strong.load(std::memory_order_relaxed) / 2;
+namespace {
+std::uint32_t count_uses(Block& block) noexcept {
+  HeapState& state = state_of(block);
+  const std::uint32_t mine = local_of(block).strong.load(std::memory_order_relaxed) / 2;
   return __atomic_load_n(&block.count, __ATOMIC_RELAXED) + mine +
          static_cast<std::uint32_t>(
              __builtin_popcountll(__atomic_load_n(&block.holds, __ATOMIC_RELAXED) & ~my_bit(state)));
+}
+}  // namespace
+std::uint32_t use_count(const LocalCount* local) noexcept {
+  Block* const block = block_of(local);
+  return block == nullptr ? 0 : count_uses(*block);
+}
+std::uint32_t use_count(const StoredWords& words) noexcept {
+  return words.in_heap() ? count_uses(*words.at()) : use_count(words.held().local);
+}
+
+Held held_of_unique(void* object) noexcept {
+  if (object == nullptr) return {};
+  const HeapState* const state = find_state(object);
+  if (state == nullptr || state->forked()) return {};
+  return held_of(block_of_object(object), object);
+}
+void end_unique(void* object) noexcept {
+  const Held held = held_of_unique(object);
+  if (held.local != nullptr && count_down(held.local->strong)) drop_hold(held.local, Strength::kStrong);
 }
 
 Block* make_block(Heap& heap, std::size_t bytes, const TypeInfo* type) {
@@ -404,6 +454,7 @@ Block* make_block(Heap& heap, std::size_t bytes, const TypeInfo* type) {
   std::memset(memory, 0, sizeof(Block) + bytes);
   auto* const block = static_cast<Block*>(memory);
   block->type = type == nullptr ? 0 : type->id;
+  block->place = static_cast<std::uint32_t>(state.offset_of(block) / 64);
   block->worker.store(state.me(), std::memory_order_relaxed);
   block->state.store(BlockState::kConstructing, std::memory_order_release);
   BATON_CRASH_POINT("shared.object.allocated");
@@ -412,9 +463,9 @@ Block* make_block(Heap& heap, std::size_t bytes, const TypeInfo* type) {
   return block;
 }
 
-void finish_block(Block* block, PointerWords* to) {
-  HeapState& state = state_at(block);
-  LocalCount& local = state.local_of(block);
+Held finish_block(Block* block) {
+  HeapState& state = state_of(*block);
+  LocalCount& local = local_of(*block);
   // The hold before the state: a block that is alive is referred to.
   put(block->holds, my_bit(state));
   BATON_CRASH_POINT("shared.object.constructed");
@@ -424,14 +475,11 @@ void finish_block(Block* block, PointerWords* to) {
   while (local.strong.load(std::memory_order_acquire) != 0)
     std::this_thread::yield();  // a thread that dropped what lay here before
   local.strong.store(3, std::memory_order_release);
-  PointerWords mine;
-  mine.pointer = reinterpret_cast<std::uintptr_t>(block->object());
-  mine.block = reinterpret_cast<std::uintptr_t>(&local);
-  move_pointer(to, &mine, Strength::kStrong);
+  return {block->object(), &local};
 }
 
 void abandon_block(Block* block) noexcept {
-  HeapState& state = *find_state(block);  // make_block() made it
+  HeapState& state = state_of(*block);
   block->state.store(BlockState::kDestroyed, std::memory_order_release);
   state.end_memory(*block);
 }

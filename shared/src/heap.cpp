@@ -42,6 +42,7 @@ Result<void> HeapState::map(std::size_t limit) {
   locals_ = reinterpret_cast<LocalCount*>(window_base_);
   new (&private_of(base_)) HeapPrivate{};
   private_of(base_).state = this;
+  private_of(base_).locals = locals_;
   record_.base = window_base_;
   record_.size = window_bytes_;
   record_.heap = this;

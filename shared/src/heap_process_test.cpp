@@ -38,26 +38,26 @@ struct Witness {
     alive = 0xdead;
   }
   std::uint64_t alive = 0;
-  shared_ptr<Tally> tally;
+  stored<shared_ptr<Tally>> tally;
 };
 /// Only pointers and plain data: may be destroyed again from wherever its process died.
 struct Node {
   std::uint64_t number = 0;
-  shared_ptr<Node> next;
-  weak_ptr<Node> back;
-  unique_ptr<Node> own;
-  shared_ptr<Witness> witness;
+  stored<shared_ptr<Node>> next;
+  stored<weak_ptr<Node>> back;
+  stored<unique_ptr<Node>> own;
+  stored<shared_ptr<Witness>> witness;
   char large[100] = {};
 };
 struct Large {
-  shared_ptr<Node> node;
+  stored<shared_ptr<Node>> node;
   char bytes[150000] = {};
 };
 /// What everybody knows by its name.
 struct Common {
   explicit Common(Heap& heap) : tally(make_shared<Tally>(heap)), node(make_shared<Node>(heap)) {}
-  shared_ptr<Tally> tally;
-  shared_ptr<Node> node;
+  stored<shared_ptr<Tally>> tally;
+  stored<shared_ptr<Node>> node;
   queue<shared_ptr<Node>, 3> there, back;
   queue<unique_ptr<Node>, 2> uniques;
 };
@@ -200,8 +200,7 @@ TEST(SharedHeapProcesses, AnObjectOfAnUnknownTypeIsKeptAndReported) {
     detail::TypeInfo info{detail::hash_name("only here"), "only here", [](void*) noexcept { ++destroyed; }, false};
     detail::register_type(info);
     detail::Block* const block = detail::make_block(mine, sizeof(Unknown), &info);
-    static detail::PointerWords words;
-    detail::finish_block(block, &words);
+    (void)detail::finish_block(block);
     die();
   });
   status_of(child);

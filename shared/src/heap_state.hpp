@@ -72,7 +72,7 @@ struct alignas(64) ProcessSlot {
 struct Root {
   char name[kRootNameBytes];  // empty: free
   std::uint64_t type;
-  PointerWords object;
+  StoredWords object;
 };
 
 struct HeapHeader {
@@ -138,9 +138,6 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   void tell(HeapEvent event) noexcept;
 
   // --- block.cpp ---
-  LocalCount& local_of(const Block* block) const noexcept {
-    return locals_[static_cast<std::size_t>(reinterpret_cast<const std::byte*>(block) - base_) / 64];
-  }
   Block* block_of(const LocalCount* local) const noexcept {
     return reinterpret_cast<Block*>(base_ + (local - locals_) * 64);
   }

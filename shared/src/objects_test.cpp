@@ -14,6 +14,7 @@
 #include "baton/shared/mutex.hpp"
 #include "baton/shared/queue.hpp"
 #include "baton/shared/semaphore.hpp"
+#include "baton/shared/shared_ptr.hpp"
 #include "baton/shared/shared_mutex.hpp"
 #include "heap_test_support.hpp"
 
@@ -39,6 +40,45 @@ void exclude_each_other(M& m) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(counter, 8000);
 }
+
+// What the compiler sees of plain structs (the refusals are static_asserts on these).
+struct Fine {
+  int number;
+  double numbers[3];
+  std::atomic<int> atomic;
+  stored<shared_ptr<int>> pointer;
+  char text[100];
+};
+struct WithPointer {
+  int number;
+  char text[100];
+  const char* pointer;
+};
+struct WithPointers {
+  double numbers[2][3];
+  Fine fine;
+  int* pointers[4];
+};
+struct WithFunction {
+  std::atomic<int> atomic;
+  void (*function)();
+};
+struct WithHeld {
+  stored<shared_ptr<int>> fine;
+  shared_ptr<int> pointer;
+};
+struct WithHeldInside {
+  int numbers[5];
+  struct {
+    unique_ptr<int> pointer;
+  } inside;
+};
+static_assert(!detail::has_member<Fine, detail::PointerProbe>() && !detail::has_member<Fine, detail::HeldProbe>());
+static_assert(detail::has_member<WithPointer, detail::PointerProbe>());
+static_assert(detail::has_member<WithPointers, detail::PointerProbe>());
+static_assert(detail::has_member<WithFunction, detail::PointerProbe>());
+static_assert(detail::has_member<WithHeld, detail::HeldProbe>() && !detail::has_member<WithHeld, detail::PointerProbe>());
+static_assert(detail::has_member<WithHeldInside, detail::HeldProbe>());
 
 TEST(SharedMutexes, ExcludeEachOther) {
   InHeap<mutex> plain_;

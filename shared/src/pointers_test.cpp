@@ -26,9 +26,9 @@ struct Counted {
 struct Node {
   explicit Node(int v = 0) : value(v) {}
   int value;
-  shared_ptr<Node> next;
-  weak_ptr<Node> back;
-  unique_ptr<Node> own;
+  stored<shared_ptr<Node>> next;
+  stored<weak_ptr<Node>> back;
+  stored<unique_ptr<Node>> own;
 };
 
 }  // namespace
@@ -273,8 +273,8 @@ using Vector = boost::container::vector<T, allocator<T>>;
 using String = boost::container::basic_string<char, std::char_traits<char>, allocator<char>>;
 struct Table {
   explicit Table(Heap& heap)
-      : nodes(allocator<shared_ptr<Node>>(heap)), names(allocator<std::pair<const int, String>>(heap)) {}
-  Vector<shared_ptr<Node>> nodes;
+      : nodes(allocator<stored<shared_ptr<Node>>>(heap)), names(allocator<std::pair<const int, String>>(heap)) {}
+  Vector<stored<shared_ptr<Node>>> nodes;
   boost::container::map<int, String, std::less<int>, allocator<std::pair<const int, String>>> names;
 };
 }  // namespace

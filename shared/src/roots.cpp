@@ -27,17 +27,17 @@ Roots::Roots(Heap& heap) : state_(HeapAccess::state(heap)) {
   if (state_.forked()) throw Exception(Error{Errc::forked, "a shared heap of the parent; open it anew in the child"});
   if (state_.header().root_lock.lock() != Locked::kOwnerDied) return;
   for (Root& root : state_.header().roots) {
-    if (root.name[0] == 0 && root.object.block != 0) clear_stored(&root.object, Strength::kStrong);
+    if (root.name[0] == 0) clear_stored(&root.object, Strength::kStrong);
   }
   state_.header().root_lock.make_consistent();
 }
 
 Roots::~Roots() {
   state_.header().root_lock.unlock();
-  if (dropped_.block != 0 && count_down(dropped_.local()->strong)) drop_hold(dropped_.local(), Strength::kStrong);
+  if (dropped_.local != nullptr && count_down(dropped_.local->strong)) drop_hold(dropped_.local, Strength::kStrong);
 }
 
-PointerWords* Roots::find(const char* name, std::uint64_t type) {
+StoredWords* Roots::find(const char* name, std::uint64_t type) {
   check_name(name);
   for (Root& root : state_.header().roots) {
     if (root.name[0] == 0 || std::strcmp(root.name, name) != 0) continue;
@@ -50,11 +50,11 @@ PointerWords* Roots::find(const char* name, std::uint64_t type) {
   return nullptr;
 }
 
-void Roots::add(const char* name, std::uint64_t type, PointerWords* object) {
+void Roots::add(const char* name, std::uint64_t type, const Held& object) {
   for (Root& root : state_.header().roots) {
     if (root.name[0] != 0) continue;
-    if (root.object.block != 0) clear_stored(&root.object, Strength::kStrong);
-    copy_pointer(&root.object, object, Strength::kStrong);
+    clear_stored(&root.object, Strength::kStrong);
+    store(&root.object, object, Strength::kStrong);
     root.type = type;
     std::strncpy(root.name + 1, name + 1, kRootNameBytes - 1);
     BATON_CRASH_POINT("shared.root.adding");
@@ -66,9 +66,9 @@ void Roots::add(const char* name, std::uint64_t type, PointerWords* object) {
 }
 
 bool Roots::remove(const char* name) {
-  PointerWords* const object = find(name, 0);
+  StoredWords* const object = find(name, 0);
   if (object == nullptr) return false;
-  copy_pointer(&dropped_, object, Strength::kStrong);
+  dropped_ = hold(*object, Strength::kStrong);
   put_first(*reinterpret_cast<Root*>(reinterpret_cast<char*>(object) - offsetof(Root, object)), 0);
   BATON_CRASH_POINT("shared.root.removing");
   clear_stored(object, Strength::kStrong);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What smart pointers refer to: a block in a shared heap, 64 bytes before its object; and the two words of every smart pointer.
+// What smart pointers refer to: a block in a shared heap, 64 bytes before its object; and the words of smart pointers.
 //
 // Who refers to a block:
 //   stored pointers   lie in the heap themselves (members of shared objects, elements of queues): counted in `count`
@@ -34,24 +34,35 @@ struct LocalCount {
   std::atomic<std::uint32_t> strong, weak;
 };
 
-/// The two words of a smart pointer. Null: both 0. In private memory: the object's address, and the LocalCount's. In a heap: the
-/// object's distance from this word in 63 bits with the highest one set, and the block's offset in the heap | 1.
-struct PointerWords {
+struct Block;
+
+/// A pointer of a process, in private memory: plain addresses. Null: both null.
+struct Held {
+  void* object = nullptr;
+  LocalCount* local = nullptr;
+};
+
+/// A stored<> pointer. Null: both 0. In the heap: `pointer` is the object's distance from this word, `block` the block's | kInHeap (and
+/// kWeakInHeap). In private memory (on its way into the heap or out of it): a Held.
+struct StoredWords {
   std::uintptr_t pointer = 0;
   std::uintptr_t block = 0;
 
-  std::uintptr_t address() const noexcept {
-    const auto word = static_cast<std::intptr_t>(pointer);
-    if (__builtin_expect(word >= 0, 1)) return pointer;  // one load, one branch that is foreseen
-    return static_cast<std::uintptr_t>(static_cast<std::intptr_t>(pointer << 1) >> 1) +
-           reinterpret_cast<std::uintptr_t>(this);
+  static constexpr std::uintptr_t kInHeap = 1, kWeakInHeap = 2, kMarks = 7;
+  bool in_heap() const noexcept { return (block & kInHeap) != 0; }
+  void* address() const noexcept {
+    return reinterpret_cast<void*>(pointer + (in_heap() ? reinterpret_cast<std::uintptr_t>(this) : 0));
   }
-  /// What `pointer` is when this lies in a heap.
-  std::uintptr_t distance_to(std::uintptr_t address) const noexcept {
-    return (address - reinterpret_cast<std::uintptr_t>(this)) | std::uintptr_t{1} << 63;
+  Block* at() const noexcept {  // in_heap()
+    return reinterpret_cast<Block*>(reinterpret_cast<std::uintptr_t>(this) + (block & ~kMarks));
   }
-  bool stored() const noexcept { return (block & 1) != 0; }
-  LocalCount* local() const noexcept { return reinterpret_cast<LocalCount*>(block); }
+  Held held() const noexcept {  // !in_heap()
+    return {reinterpret_cast<void*>(pointer), reinterpret_cast<LocalCount*>(block)};
+  }
+  void set(const Held& held) noexcept {
+    pointer = reinterpret_cast<std::uintptr_t>(held.object);
+    block = reinterpret_cast<std::uintptr_t>(held.local);
+  }
 };
 
 enum class BlockState : std::uint32_t { kAlive, kConstructing, kEnding, kDestroyed, kDead, kOrphan };
@@ -65,7 +76,10 @@ struct alignas(64) Block {
   std::uint64_t undo_target;  // the pointer's offset | 1: from this block to null | 2: weak; 0: nothing is half done
   std::uint32_t undo_count;
   std::atomic<ProcessWord> worker;
+  std::uint32_t place;  // its offset in the heap, in units of 64 bytes
+  std::uint32_t reserved;
   void* object() noexcept { return this + 1; }
+  std::byte* heap_base() noexcept { return reinterpret_cast<std::byte*>(this) - std::size_t{place} * 64; }
 };
 static_assert(sizeof(Block) == 64);
 
@@ -86,30 +100,44 @@ constexpr std::uint64_t hash_name(const char* name) noexcept {
 
 enum class Strength : bool { kStrong, kWeak };
 
-// What is not one addition of a LocalCount. All throw baton::Exception (invalid_argument) where a pointer would lie in one heap
-// and its object in another.
+// What is not one addition of a LocalCount. "Throws": baton::Exception (invalid_argument) where a stored pointer would lie in
+// one heap and its object in another; then nothing has changed. A null source is fine.
 
-/// *to (null) becomes a copy of *from. kWeak: both are weak, or `from_strong`.
-void copy_pointer(PointerWords* to, const PointerWords* from, Strength strength, bool from_strong = false);
-/// *to (null) takes what *from has, which becomes null.
-void move_pointer(PointerWords* to, PointerWords* from, Strength strength);
-/// A stored pointer becomes null.
-void clear_stored(PointerWords* stored, Strength strength) noexcept;
+/// *to (null) becomes one more pointer to what `from` has; kWeak: `from` may be weak or strong. Throws.
+void store(StoredWords* to, const Held& from, Strength strength);
+void store(StoredWords* to, const StoredWords& from, Strength strength);
+/// *to (null) takes over what `from`, one pointer of this process, counts. Throws.
+void put_in(StoredWords* to, const Held& from, Strength strength);
+/// *to (null) takes what *from has, which becomes null. Throws.
+void move_stored(StoredWords* to, StoredWords* from, Strength strength);
+/// A pointer of this process, one more.
+Held hold(const StoredWords& from, Strength strength);
+Held hold_weakly(const Held& strong);
+/// The same, and *from becomes null.
+Held take_out(StoredWords* from, Strength strength);
+/// Becomes null, if it is not.
+void clear_stored_words(StoredWords* stored, Strength strength) noexcept;
+inline void clear_stored(StoredWords* stored, Strength strength) noexcept {
+  if (stored->block != 0) clear_stored_words(stored, strength);
+}
 /// The last pointer of this process to a block is gone: its LocalCount went from 3 to 1.
 void drop_hold(LocalCount* local, Strength strength) noexcept;
-/// *to (null) becomes strong if the object of *weak lives.
-bool lock_weak(PointerWords* to, const PointerWords* weak);
+/// A strong one if the object of the weak one lives, else null.
+Held lock_weak(const Held& weak);
+Held lock_weak(const StoredWords& weak);
 /// Stored and private pointers of all processes: holds count 1 each, private ones of this process in full.
-std::uint32_t use_count(const PointerWords* words) noexcept;
+std::uint32_t use_count(const LocalCount* local) noexcept;
+std::uint32_t use_count(const StoredWords& words) noexcept;
+/// Of the object (not null) of a unique_ptr, its one pointer of this process.
+Held held_of_unique(void* object) noexcept;
+void end_unique(void* object) noexcept;
 
 /// Memory for an object of `bytes` in the state kConstructing, all zero. Throws baton::Exception as Heap::allocate() fails.
 Block* make_block(Heap& heap, std::size_t bytes, const TypeInfo* type);
-/// It is constructed: *to (null, private or in this heap) is the one pointer to it.
-void finish_block(Block* block, PointerWords* to);
+/// It is constructed; the one pointer to it.
+Held finish_block(Block* block);
 /// Its constructor threw.
 void abandon_block(Block* block) noexcept;
-
-static_assert(sizeof(void*) == 8, "addresses of programs leave the highest bit free");
 
 inline void count_up(std::atomic<std::uint32_t>& count) noexcept {
   count.fetch_add(2, std::memory_order_relaxed);  // who copies has one: as std::shared_ptr

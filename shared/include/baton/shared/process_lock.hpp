@@ -35,11 +35,13 @@ inline constexpr ProcessWord process_word(std::size_t slot, std::uint32_t epoch)
 inline constexpr std::size_t slot_of(ProcessWord process) noexcept { return process & (kMaxProcesses - 1); }
 
 class HeapState;
+struct LocalCount;
 
 /// What this process keeps beside a heap, in private memory directly below the heap's first byte.
 struct HeapPrivate {
   std::atomic<ProcessWord> me;  // 0 in a forked child
   HeapState* state;
+  LocalCount* locals;  // one per 64 bytes of the heap
 };
 inline constexpr std::size_t kPrivateBytes = 65536;  // a whole page of any kernel
 

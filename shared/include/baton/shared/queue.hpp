@@ -43,8 +43,10 @@ namespace detail {
 
 template <class T>
 constexpr bool check_element() {
-  static_assert(check_shareable<T>());
-  static_assert(std::is_trivially_copyable_v<T> || (is_recoverable<T>::value && std::is_move_assignable_v<T>),
+  using Stored = typename stored_form<T>::type;
+  static_assert(check_shareable<Stored>());
+  static_assert(std::is_trivially_copyable_v<T> ||
+                    (is_recoverable<Stored>::value && std::is_assignable_v<Stored&, T&&> && std::is_assignable_v<T&, Stored&&>),
                 "elements are copied as bytes, or are assigned and declared recoverable (shareable.hpp), so that a "
                 "process killed in the "
                 "middle leaves each entirely in or out");
@@ -214,8 +216,9 @@ class queue {
   };
   struct AssignedSlot {
     std::atomic<std::uint32_t> full{0};
-    T value{};
-    T& element() noexcept { return value; }
+    using Stored = typename stored_form<T>::type;
+    Stored value{};
+    Stored& element() noexcept { return value; }
   };
   using Slot = std::conditional_t<kPlain, PlainSlot, AssignedSlot>;
   // Producers' line, consumers' line, what both touch.

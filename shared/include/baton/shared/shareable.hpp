@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which types may lie in memory that several processes map at different addresses, and why others may not. A pointer member
-// cannot be seen by the compiler here; what can be seen is refused. Thread rules: none (compile time).
+// Which types may lie in memory that several processes map at different addresses, and why others may not. Members of plain structs
+// are seen (members.hpp), those of classes with constructors are not; what can be seen is refused. Thread rules: none (compile time).
 #pragma once
 
 #include <type_traits>
 
+#include "baton/shared/members.hpp"
+
 namespace baton::shared {
+
+template <class T>
+class shared_ptr;
+template <class T>
+class weak_ptr;
+template <class T>
+class unique_ptr;
 
 /// Specialise as std::true_type for a type with a destructor that is known to work in shared memory: what it owns lies in the heap,
 /// too (smart pointers of this library, containers with its allocator). Derive from recoverable instead if the destructor may
@@ -18,7 +27,34 @@ struct recoverable : std::true_type {
   static constexpr bool kRecoverable = true;
 };
 
+/// What a queue keeps of an element of type T: T itself, or for a process's smart pointers stored<T>. Specialise it for a struct of yours with
+/// such pointers: `type` is the same struct with stored ones, assigned from a T and giving one when moved from.
+template <class T>
+struct stored_form {
+  using type = T;
+};
+
 namespace detail {
+
+/// The smart pointers of a process.
+template <class T>
+struct is_process_held : std::false_type {};
+template <class T>
+struct is_process_held<shared_ptr<T>> : std::true_type {};
+template <class T>
+struct is_process_held<weak_ptr<T>> : std::true_type {};
+template <class T>
+struct is_process_held<unique_ptr<T>> : std::true_type {};
+
+/// Converts to those only.
+struct HeldProbe {
+  template <class T>
+  operator shared_ptr<T>() const noexcept;  // NOLINT(google-explicit-constructor)
+  template <class T>
+  operator weak_ptr<T>() const noexcept;  // NOLINT(google-explicit-constructor)
+  template <class T>
+  operator unique_ptr<T>() const noexcept;  // NOLINT(google-explicit-constructor)
+};
 
 template <class T, class = void>
 struct is_recoverable : std::is_trivially_destructible<T> {};
@@ -32,6 +68,15 @@ constexpr bool check_shareable() {
   static_assert(
       !std::is_pointer_v<E> && !std::is_member_pointer_v<E> && !std::is_null_pointer_v<E>,
       "a pointer is an address, and addresses differ between processes: use baton::memory::OffsetPtr or an index");
+  static_assert(!is_process_held<E>::value,
+                "this pointer holds addresses and counts of one process: in shared memory it is stored<shared_ptr<T>>, "
+                "stored<weak_ptr<T>> or stored<unique_ptr<T>>");
+  static_assert(!has_member<E, PointerProbe>(),
+                "a member is a pointer, which is an address, and addresses differ between processes: use "
+                "baton::memory::OffsetPtr or an index");
+  static_assert(!has_member<E, HeldProbe>(),
+                "a member is a smart pointer of one process: in shared memory it is stored<shared_ptr<T>>, "
+                "stored<weak_ptr<T>> or stored<unique_ptr<T>>");
   static_assert(!std::is_function_v<E>, "a function lies at another address in another process");
   static_assert(!std::is_polymorphic_v<E>,
                 "a type with virtual functions holds a pointer to a table that lies elsewhere in another process");

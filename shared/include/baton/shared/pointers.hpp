@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// shared_ptr, weak_ptr and unique_ptr of a process: they lie in its private memory and point to objects in a shared heap. They hold plain
+// addresses, so following, copying and moving them costs what it costs with the std namesakes: no look at where they lie. Members of
+// shared objects and elements of containers are stored<shared_ptr<T>> and so on (stored.hpp), which count from their own address;
+// queues convert by themselves. The compiler refuses the one where it must be the other.
+//
+// Death: the holds of a dead process are dropped and objects that only it held are destroyed once, by a process that knows
+// the type (that is: whose program names shared_ptr<T> or unique_ptr<T>). block.hpp says how.
+// Semantics: those of the std namesakes ([util.smartptr.shared] and so on) without deleters, arrays and aliasing of foreign objects.
+// use_count() is exact for this process and counts other processes' holds as 1 each.
+// Thread rules: as the std namesakes: one pointer is used by one thread at a time, different pointers to one object freely. In a forked child
+// pointers of the parent are inert: they end without effect and must not be followed.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <type_traits>
+#include <utility>
+
+#include "baton/shared/block.hpp"
+#include "baton/shared/shareable.hpp"
+
+namespace baton::shared {
+
+namespace detail {
+
+template <class T>
+struct TypeOf {
+  static constexpr const char* name() noexcept { return __PRETTY_FUNCTION__; }
+  static void destroy(void* object) noexcept { static_cast<T*>(object)->~T(); }
+  static const TypeInfo& info() noexcept {
+    static const TypeInfo info{hash_name(name()), name(), &destroy, is_recoverable<T>::value};
+    return info;
+  }
+  /// Registered before main(), in every program that has pointers to T.
+  static inline const bool registered = (register_type(info()), true);
+};
+template <class T>
+inline void know_type() noexcept {
+  (void)TypeOf<std::remove_cv_t<T>>::registered;
+}
+
+template <class From, class To>
+using if_converts = std::enable_if_t<std::is_convertible_v<From*, To*>>;
+
+/// The way in and out for stored<> and the makers: a pointer as Held. Both ends of a way take the count over.
+struct PointerAccess {
+  template <class P>
+  static Held get(const P& p) noexcept {
+    return p.held();
+  }
+  template <class P>
+  static Held give(P& p) noexcept {
+    return p.give();
+  }
+  template <class P>
+  static P make(Held held) noexcept {
+    return P(held);
+  }
+};
+
+}  // namespace detail
+
+template <class T>
+class shared_ptr {
+ public:
+  using element_type = T;
+  using weak_type = weak_ptr<T>;
+
+  shared_ptr() noexcept = default;
+  shared_ptr(std::nullptr_t) noexcept {}  // NOLINT(google-explicit-constructor)
+  shared_ptr(const shared_ptr& other) noexcept : object_(other.object_), local_(other.local_) {
+    if (local_ != nullptr) detail::count_up(local_->strong);
+  }
+  shared_ptr(shared_ptr&& other) noexcept : object_(other.object_), local_(other.local_) {
+    other.object_ = nullptr;
+    other.local_ = nullptr;
+  }
+  template <class U, class = detail::if_converts<U, T>>
+  shared_ptr(const shared_ptr<U>& other) noexcept  // NOLINT(google-explicit-constructor)
+      : shared_ptr(other, static_cast<T*>(other.get())) {}
+  template <class U, class = detail::if_converts<U, T>>
+  shared_ptr(shared_ptr<U>&& other) noexcept  // NOLINT(google-explicit-constructor)
+      : object_(other.object_), local_(other.local_) {
+    other.object_ = nullptr;
+    other.local_ = nullptr;
+  }
+  /// Shares with `other`, points to a part of its object (or another type of it).
+  template <class U>
+  shared_ptr(const shared_ptr<U>& other, T* part) noexcept : object_(part), local_(other.local_) {
+    if (local_ != nullptr) detail::count_up(local_->strong);
+  }
+  shared_ptr(unique_ptr<T>&& other) noexcept  // NOLINT(google-explicit-constructor)
+      : shared_ptr(detail::PointerAccess::give(other)) {}
+  ~shared_ptr() {
+    detail::know_type<T>();
+    if (local_ != nullptr && detail::count_down(local_->strong)) {
+      detail::drop_hold(local_, detail::Strength::kStrong);
+    }
+  }
+
+  shared_ptr& operator=(const shared_ptr& other) noexcept {
+    shared_ptr(other).swap(*this);
+    return *this;
+  }
+  shared_ptr& operator=(shared_ptr&& other) noexcept {
+    shared_ptr(std::move(other)).swap(*this);
+    return *this;
+  }
+
+  void reset() noexcept { shared_ptr().swap(*this); }
+  void swap(shared_ptr& other) noexcept {
+    std::swap(object_, other.object_);
+    std::swap(local_, other.local_);
+  }
+  T* get() const noexcept { return object_; }
+  T& operator*() const noexcept { return *object_; }
+  T* operator->() const noexcept { return object_; }
+  explicit operator bool() const noexcept { return object_ != nullptr; }
+  /// Pointers of this process in private memory, and one for each other process and each pointer in the heap.
+  long use_count() const noexcept { return static_cast<long>(detail::use_count(local_)); }
+
+ private:
+  explicit shared_ptr(detail::Held held) noexcept : object_(static_cast<T*>(held.object)), local_(held.local) {}
+  detail::Held held() const noexcept { return {const_cast<std::remove_cv_t<T>*>(object_), local_}; }
+  detail::Held give() noexcept {
+    const detail::Held out = held();
+    object_ = nullptr;
+    local_ = nullptr;
+    return out;
+  }
+
+  T* object_ = nullptr;
+  detail::LocalCount* local_ = nullptr;
+
+  template <class>
+  friend class shared_ptr;
+  friend struct detail::PointerAccess;
+};
+
+template <class T>
+class weak_ptr {
+ public:
+  using element_type = T;
+
+  weak_ptr() noexcept = default;
+  weak_ptr(const shared_ptr<T>& strong)  // NOLINT(google-explicit-constructor)
+      : weak_ptr(detail::hold_weakly(detail::PointerAccess::get(strong))) {}
+  weak_ptr(const weak_ptr& other) noexcept : object_(other.object_), local_(other.local_) {
+    if (local_ != nullptr) detail::count_up(local_->weak);
+  }
+  weak_ptr(weak_ptr&& other) noexcept : weak_ptr(other.give()) {}
+  ~weak_ptr() {
+    detail::know_type<T>();
+    if (local_ != nullptr && detail::count_down(local_->weak)) detail::drop_hold(local_, detail::Strength::kWeak);
+  }
+  weak_ptr& operator=(const weak_ptr& other) noexcept {
+    weak_ptr(other).swap(*this);
+    return *this;
+  }
+  weak_ptr& operator=(weak_ptr&& other) noexcept {
+    weak_ptr(std::move(other)).swap(*this);
+    return *this;
+  }
+  void reset() noexcept { weak_ptr().swap(*this); }
+  void swap(weak_ptr& other) noexcept {
+    std::swap(object_, other.object_);
+    std::swap(local_, other.local_);
+  }
+  /// Null if the object has ended.
+  shared_ptr<T> lock() const {
+    return detail::PointerAccess::make<shared_ptr<T>>(detail::lock_weak(held()));
+  }
+  bool expired() const { return !lock(); }
+
+ private:
+  explicit weak_ptr(detail::Held held) noexcept : object_(static_cast<T*>(held.object)), local_(held.local) {}
+  detail::Held held() const noexcept { return {const_cast<std::remove_cv_t<T>*>(object_), local_}; }
+  detail::Held give() noexcept {
+    const detail::Held out = held();
+    object_ = nullptr;
+    local_ = nullptr;
+    return out;
+  }
+
+  T* object_ = nullptr;
+  detail::LocalCount* local_ = nullptr;
+
+  friend struct detail::PointerAccess;
+};
+
+/// One owner: a process, which may die. One word, as std::unique_ptr.
+template <class T>
+class unique_ptr {
+ public:
+  using element_type = T;
+
+  unique_ptr() noexcept = default;
+  unique_ptr(std::nullptr_t) noexcept {}  // NOLINT(google-explicit-constructor)
+  unique_ptr(const unique_ptr&) = delete;
+  unique_ptr& operator=(const unique_ptr&) = delete;
+  unique_ptr(unique_ptr&& other) noexcept : object_(other.object_) { other.object_ = nullptr; }
+  ~unique_ptr() {
+    detail::know_type<T>();
+    if (object_ != nullptr) detail::end_unique(plain());
+  }
+  unique_ptr& operator=(unique_ptr&& other) noexcept {
+    T* const taken = other.object_;
+    other.object_ = nullptr;
+    T* const before = object_;  // after the line above: null if this is `other`
+    object_ = taken;
+    if (before != nullptr) detail::end_unique(const_cast<std::remove_cv_t<T>*>(before));
+    return *this;
+  }
+  void reset() noexcept { unique_ptr().swap(*this); }
+  void swap(unique_ptr& other) noexcept { std::swap(object_, other.object_); }
+  T* get() const noexcept { return object_; }
+  T& operator*() const noexcept { return *object_; }
+  T* operator->() const noexcept { return object_; }
+  explicit operator bool() const noexcept { return object_ != nullptr; }
+
+ private:
+  explicit unique_ptr(detail::Held held) noexcept : object_(static_cast<T*>(held.object)) {}
+  void* plain() const noexcept { return const_cast<std::remove_cv_t<T>*>(object_); }
+  detail::Held held() const noexcept { return detail::held_of_unique(plain()); }
+  detail::Held give() noexcept {
+    const detail::Held out = held();
+    object_ = nullptr;
+    return out;
+  }
+
+  T* object_ = nullptr;
+
+  friend struct detail::PointerAccess;
+};
+
+template <class T, class U>
+bool operator==(const shared_ptr<T>& a, const shared_ptr<U>& b) noexcept {
+  return a.get() == b.get();
+}
+template <class T, class U>
+bool operator!=(const shared_ptr<T>& a, const shared_ptr<U>& b) noexcept {
+  return a.get() != b.get();
+}
+template <class T>
+bool operator==(const shared_ptr<T>& a, std::nullptr_t) noexcept {
+  return !a;
+}
+template <class T>
+bool operator!=(const shared_ptr<T>& a, std::nullptr_t) noexcept {
+  return static_cast<bool>(a);
+}
+template <class T, class U>
+shared_ptr<T> static_pointer_cast(const shared_ptr<U>& other) {
+  return shared_ptr<T>(other, static_cast<T*>(other.get()));
+}
+
+}  // namespace baton::shared
+
+template <class T>
+struct std::hash<baton::shared::shared_ptr<T>> {
+  std::size_t operator()(const baton::shared::shared_ptr<T>& p) const noexcept { return std::hash<T*>()(p.get()); }
+};

@@ -88,6 +88,8 @@ std::vector<int> allowed_cpus() {
   return cpus;
 }
 
+int current_cpu() noexcept { return ::sched_getcpu(); }
+
 Result<void> stay_on_cpus(const std::vector<int>& cpus) {
   cpu_set_t set;
   CPU_ZERO(&set);

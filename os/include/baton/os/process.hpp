@@ -35,6 +35,9 @@ std::vector<int> allowed_cpus();
 /// forbidden, with the others left as they were.
 Result<void> stay_on_cpus(const std::vector<int>& cpus);
 
+/// The CPU that the calling thread runs on at this moment, without a system call; -1 if that is not known.
+int current_cpu() noexcept;
+
 /// A descriptor that becomes readable when process `pid` ends (pidfd, Linux 5.3). Empty where the kernel lacks it, the process
 /// is gone or no descriptor is left: it is a second signal, not the first.
 UniqueFd watch_process(std::int32_t pid);

@@ -24,6 +24,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <climits>
 #include <cstdint>
 
@@ -31,6 +32,7 @@
 #include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/os/futex.hpp"
+#include "baton/os/process.hpp"
 
 namespace baton::shared {
 
@@ -83,7 +85,9 @@ class Bell {
  public:
   /// After a change of the state: wakes up to `count` of those who wait for it.
   void ring(int count) noexcept {
-    if (words_.must_wake()) words_.woke(os::futex_wake(&words_.event, count));
+    if (!words_.must_wake()) return;
+    ringer_cpu_.store(os::current_cpu(), std::memory_order_relaxed);  // a hint
+    words_.woke(os::futex_wake(&words_.event, count));
   }
 
   /// Until ready() is true (then true) or the absolute CLOCK_MONOTONIC time (then ready()'s last answer). ready() is asked
@@ -103,21 +107,30 @@ class Bell {
     return true;
   }
 
-  /// A short look before sleeping, which costs two system calls and a switch. As long as looking has paid for this thread: it does not if
-  /// the ringer needs this very CPU.
+  /// A look before sleeping. Sleep makes the ringer slow (a system call and an interrupt for each ring), so that the next sleep is due:
+  /// a look that outlasts one ring ends that for both. It is given up as long as it does not pay, but for every kEvery-th time, and where
+  /// the last ringer that had to wake somebody needs this very CPU.
   template <class Ready>
-  static bool spin(Ready&& ready) noexcept(noexcept(ready())) {
-    constexpr int kMost = 128, kEvery = 16;
-    thread_local int looks = kMost / 2;
+  bool spin(Ready&& ready) const noexcept(noexcept(ready())) {
+    constexpr std::int64_t kMostNs = 20'000, kLeastNs = 50;
+    constexpr unsigned kEvery = 32;
+    thread_local std::int64_t look_ns = kMostNs;
     thread_local unsigned failed = 0;
-    for (int i = 0; i < looks; ++i) {
-      detail::pause();
-      if (ready()) {
-        looks = std::min(kMost, looks * 2);
-        return true;
-      }
+    if (ringer_cpu_.load(std::memory_order_relaxed) == os::current_cpu() ||
+        words_.sleepers.load(std::memory_order_relaxed) != 0) {
+      return false;
     }
-    looks = ++failed % kEvery == 0 ? kMost / 4 : std::max(1, looks / 2);
+    const std::int64_t end = os::monotonic_ns() + look_ns;
+    do {
+      for (int i = 0; i < 4; ++i) {
+        detail::pause();
+        if (ready()) {
+          look_ns = kMostNs;
+          return true;
+        }
+      }
+    } while (os::monotonic_ns() < end);
+    look_ns = ++failed % kEvery == 0 ? kMostNs : std::max(kLeastNs, look_ns / 4);
     return false;
   }
 
@@ -137,6 +150,7 @@ class Bell {
 
  private:
   BellWords<memory::StdPlatform> words_{};
+  std::atomic<std::int32_t> ringer_cpu_{-1};
 };
 
 }  // namespace baton::shared

@@ -167,7 +167,7 @@ Result<void*> HeapState::allocate(std::size_t bytes, std::size_t alignment) {
   }
 }
 
-void HeapState::settle(void* memory, bool block) noexcept {
+void HeapState::settle(void* memory, Kind kind, std::uint32_t guard) noexcept {
   const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(memory) - base_);
   const auto span = static_cast<std::uint32_t>(offset / kSpanBytes);
   std::atomic<std::uint32_t>& word = header().words()[span];
@@ -176,15 +176,16 @@ void HeapState::settle(void* memory, bool block) noexcept {
     const std::size_t c = size_class_of(seen);
     const std::size_t index = (offset % kSpanBytes - first_object(c)) / kClasses[c];
     // release: pairs with the acquire in walk(): a block's header is whole.
-    slot_words(span)[index].store(block ? kSlotBlock : kSlotRaw, std::memory_order_release);
+    slot_words(span)[index].store(kind == Kind::kBlock   ? kSlotBlock
+                                  : kind == Kind::kOwned ? kSlotOwned | guard
+                                                         : kSlotRaw,
+                                  std::memory_order_release);
     return;
   }
-  std::uint32_t end = span + 1;
-  while (end < header().spans &&
-         header().words()[end].load(std::memory_order_relaxed) == span_word(SpanKind::kRest, span))
-    ++end;
-  word.store(span_word(block ? SpanKind::kLargeBlock : SpanKind::kLargeRaw, end - span),
-             std::memory_order_release);  // [W]
+  const SpanKind large = kind == Kind::kBlock   ? SpanKind::kLargeBlock
+                         : kind == Kind::kOwned ? SpanKind::kLargeOwned
+                                                : SpanKind::kLargeRaw;
+  word.store(span_word(large, guard), std::memory_order_release);  // [W]
 }
 
 void HeapState::release(void* memory) noexcept {
@@ -259,6 +260,26 @@ void HeapState::walk(std::size_t slot, const std::function<void(const Found&)>& 
       }
     } else if (kind_of(word) == SpanKind::kLargeBlock) {
       visit({reinterpret_cast<Block*>(first), &h.words()[span], word});
+    }
+  }
+}
+
+void HeapState::free_mine() noexcept {
+  if (!has_raw_.load(std::memory_order_relaxed)) return;
+  HeapHeader& h = header();
+  for (std::uint32_t span = h.first_span; span < h.spans; ++span) {
+    const std::uint32_t word = h.words()[span].load(std::memory_order_acquire);  // [W]
+    if (word == span_word(SpanKind::kPending, me())) {
+      lock_spans();
+      free_run(span, me());
+      h.span_lock.unlock();
+    } else if (kind_of(word) == SpanKind::kSmall) {
+      const std::size_t c = size_class_of(word);
+      for (std::uint32_t i = 0; i < objects_of(c); ++i) {
+        std::uint32_t mine = kSlotPending | me();
+        if (slot_words(span)[i].compare_exchange_strong(mine, 0, std::memory_order_release, std::memory_order_relaxed))
+          h.words()[span].fetch_and(~kFull, std::memory_order_relaxed);  // as release()
+      }
     }
   }
 }

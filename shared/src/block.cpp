@@ -261,7 +261,8 @@ void HeapState::recover(const Found& found, std::size_t slot) noexcept {
       tell({HeapEvent::Kind::kDiedInDestructor, 0,
             std::string("a process died in the constructor or destructor of ") +
                 (type.name != nullptr ? type.name : "an unknown type") +
-                "; its memory is freed, what it owned is not"});
+                "; its memory and the smart pointers in it are freed, what else it owned is not"});
+      clear_pointers_in(static_cast<std::byte*>(block.object()), allocation_at(&block).bytes - sizeof(Block));
     }
     block.worker.store(me(), std::memory_order_relaxed);
     block.state.store(again ? BlockState::kEnding : BlockState::kDestroyed, std::memory_order_release);
@@ -458,7 +459,7 @@ Block* make_block(Heap& heap, std::size_t bytes, const TypeInfo* type) {
   block->worker.store(state.me(), std::memory_order_relaxed);
   block->state.store(BlockState::kConstructing, std::memory_order_release);
   BATON_CRASH_POINT("shared.object.allocated");
-  state.settle(memory, true);
+  state.settle(memory, HeapState::Kind::kBlock);
   BATON_CRASH_POINT("shared.object.constructing");
   return block;
 }

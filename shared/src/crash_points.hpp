@@ -42,7 +42,13 @@ constexpr const char* kHeapCrashPoints[] = {
     "shared.pointer.clear_counted", "shared.pointer.cleared",     "shared.pointer.hold_dropped",
     "shared.pointer.taking_out",    "shared.pointer.putting_in",  "shared.queue.pop.taken",
     "shared.queue.pop.emptied",     "shared.root.adding",         "shared.root.removing",
+    "shared.guarded.allocated",     "shared.guarded.counted",     "shared.guarded.owned",
+    "shared.guarded.released",      "shared.guarded.ended",       "shared.guarded.locked",
+    "shared.guarded.whole",         "shared.guarded.made",
 };
+
+/// Passed by who comes after a dead one.
+constexpr const char* kGuardCrashPoints[] = {"shared.guarded.started_over", "shared.guarded.freeing"};
 
 constexpr const char* kNameCrashPoints[] = {
     "shared.name.locked",

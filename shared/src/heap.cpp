@@ -104,7 +104,10 @@ HeapState::~HeapState() {
   end_membership();
   if (listening_) stop_listening();
   if (forked()) return;  // what is mapped, and where, is the parent's affair
-  if (published_ && live_) leave();
+  if (published_ && live_) {
+    free_mine();
+    leave();
+  }
   if (window_base_ != nullptr) (*memory::Window::instance())->free(window_base_, window_bytes_);
 }
 
@@ -200,9 +203,11 @@ Result<Heap> Heap::attach(const os::UniqueFd& descriptor, const HeapOptions& opt
 
 const os::UniqueFd& Heap::descriptor() const noexcept { return state_->descriptor(); }
 Result<void*> Heap::allocate(std::size_t bytes, std::size_t alignment) {
-  Result<void*> memory = state_->allocate(std::max<std::size_t>(bytes, 1), alignment);
-  if (memory) state_->settle(*memory, false);
-  return memory;
+  if (!state_->forked()) state_->note_raw();
+  return state_->allocate(std::max<std::size_t>(bytes, 1), alignment);
+}
+void Heap::keep(void* memory) noexcept {
+  if (memory != nullptr && !state_->forked()) state_->settle(memory, detail::HeapState::Kind::kRaw);
 }
 void Heap::deallocate(void* memory) noexcept {
   if (memory != nullptr && !state_->forked()) state_->release(memory);

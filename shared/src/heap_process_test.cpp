@@ -3,6 +3,9 @@
 // random moments. Afterwards nothing may be lost, doubled or stuck: bytes, objects and destructors are counted.
 // BATON_SHARED_KILLS: how many random kills (default 150).
 #include <atomic>
+#include <boost/container/map.hpp>
+#include <boost/container/string.hpp>
+#include <boost/container/vector.hpp>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -12,6 +15,7 @@
 #include <set>
 #include <thread>
 
+#include "baton/shared/guarded.hpp"
 #include "baton/shared/queue.hpp"
 #include "baton/shared/shared_ptr.hpp"
 #include "crash_points.hpp"
@@ -26,6 +30,7 @@ using namespace std::chrono_literals;
 struct Tally {
   std::atomic<std::uint64_t> made{0}, ended{0}, doubled{0};
   std::atomic<bool> ready{false};
+  std::atomic<std::uint64_t> bytes{0};  // of the heap, with nothing but this
 };
 /// Its end is counted; it must come once.
 struct Witness {
@@ -53,6 +58,13 @@ struct Large {
   stored<shared_ptr<Node>> node;
   char bytes[150000] = {};
 };
+/// Containers that processes change and die in.
+using Text = boost::container::basic_string<char, std::char_traits<char>, allocator<char>>;
+struct Containers {
+  explicit Containers(const allocator<std::byte>& memory) : nodes(memory), texts(memory) {}
+  boost::container::vector<stored<shared_ptr<Node>>, allocator<stored<shared_ptr<Node>>>> nodes;
+  boost::container::map<int, Text, std::less<int>, allocator<std::pair<const int, Text>>> texts;
+};
 /// What everybody knows by its name.
 struct Common {
   explicit Common(Heap& heap) : tally(make_shared<Tally>(heap)), node(make_shared<Node>(heap)) {}
@@ -60,6 +72,11 @@ struct Common {
   stored<shared_ptr<Node>> node;
   queue<shared_ptr<Node>, 3> there, back;
   queue<unique_ptr<Node>, 2> uniques;
+  guarded<Containers> containers;
+};
+/// Comes and goes with containers that are not empty.
+struct Passing {
+  guarded<Containers> containers;
 };
 
 }  // namespace lot_test
@@ -72,6 +89,8 @@ template <>
 struct declared_shareable<lot_test::Large> : recoverable {};
 template <>
 struct declared_shareable<lot_test::Common> : recoverable {};
+template <>
+struct declared_shareable<lot_test::Passing> : recoverable {};
 
 namespace lot_test {
 
@@ -82,6 +101,22 @@ shared_ptr<Node> new_node(Heap& heap, const shared_ptr<Common>& common) {
   node->next->back = node;
   node->own = make_unique<Node>(heap);
   return node;
+}
+
+void change(guarded<Containers>& containers, const shared_ptr<Node>& node) {
+  const auto locked = containers.lock();
+  for (int i = 0; i < 5; ++i) locked->nodes.push_back(node);
+  locked->nodes.insert(locked->nodes.begin() + 1, node);
+  locked->nodes.erase(locked->nodes.begin());
+  const int key = static_cast<int>(locked->texts.size());
+  locked->texts.emplace(key, Text(100, 'x', locked.get_allocator()));
+  locked->texts.emplace(-key, Text(70'000, 'y', locked.get_allocator()));
+  if (locked->nodes.size() > 30) {
+    locked->nodes.clear();
+    locked->nodes.shrink_to_fit();
+    locked->texts.erase(0);
+    locked->texts.clear();
+  }
 }
 
 /// One turn of everything, in any process and thread.
@@ -104,10 +139,23 @@ void turn(Heap& heap, const shared_ptr<Common>& common, queue<shared_ptr<Node>, 
   }
   const shared_ptr<Large> large = make_shared<Large>(heap);
   large->node = copy;
+  change(common->containers, copy);
+  const shared_ptr<Passing> passing = make_shared<Passing>(heap);
+  change(passing->containers, copy);
+  for (const std::size_t bytes : {100U, 100'000U}) {
+    void* const mine = heap.allocate(bytes).or_throw();
+    heap.deallocate(mine);
+  }
   if (names) {
     find_or_make<Witness>(heap, "by name", common->tally);
     forget(heap, "by name");
   }
+}
+
+shared_ptr<Common> new_common(Heap& heap) {
+  shared_ptr<Common> common = find_or_make<Common>(heap, "common", heap);
+  common->tally->bytes = heap.stats().used_bytes;
+  return common;
 }
 
 /// With one process left, and nothing but `common` reachable.
@@ -122,6 +170,7 @@ void expect_nothing_is_lost(Heap& heap, const shared_ptr<Common>& common, std::u
   const auto end = std::chrono::steady_clock::now() + 10s;
   do {
     heap.collect();
+    common->containers.lock().clear();
     drain(common->there);
     drain(common->back);
     drain(common->uniques);
@@ -130,6 +179,7 @@ void expect_nothing_is_lost(Heap& heap, const shared_ptr<Common>& common, std::u
   EXPECT_EQ(stats.processes, 1U);
   EXPECT_EQ(stats.objects, 3U) << "common, its tally, its node";
   EXPECT_EQ(stats.allocations, 3U);
+  EXPECT_EQ(stats.used_bytes, common->tally->bytes) << "to the byte";
   EXPECT_EQ(stats.orphans, 0U);
   EXPECT_EQ(common->tally->doubled, 0U);
   // Of an object whose process died in its constructor or destructor nobody can know.
@@ -139,7 +189,7 @@ void expect_nothing_is_lost(Heap& heap, const shared_ptr<Common>& common, std::u
 
 TEST(SharedHeapProcesses, ADeadProcessesHoldsAreDroppedAndItsObjectsEndOnce) {
   Heap heap = new_heap();
-  shared_ptr<Common> common = find_or_make<Common>(heap, "common", heap);
+  shared_ptr<Common> common = new_common(heap);
   const pid_t child = in_child(heap, [](Heap& mine) {
     const shared_ptr<Common> there = find<Common>(mine, "common");
     const shared_ptr<Node> node = new_node(mine, there);
@@ -221,7 +271,7 @@ TEST(SharedHeapProcesses, RandomKillsUnderLoadLoseDoubleAndBlockNothing) {
   const char* const text = std::getenv("BATON_SHARED_KILLS");
   const int kills = text == nullptr ? 150 : std::atoi(text);
   Heap heap = new_heap();
-  shared_ptr<Common> common = find_or_make<Common>(heap, "common", heap);
+  shared_ptr<Common> common = new_common(heap);
   std::mt19937 random(12345);
   for (int round = 0; round < kills;) {
     std::vector<pid_t> children;
@@ -317,7 +367,7 @@ TEST_P(SharedHeapCrash, LosesDoublesAndBlocksNothing) {
     Heap heap = new_heap();
     const os::UniqueFd fd(::dup(heap.descriptor().get()));  // for those who are started anew
     const std::string where = "BATON_SHARED_FD=" + std::to_string(fd.get());
-    shared_ptr<Common> common = find_or_make<Common>(heap, "common", heap);
+    shared_ptr<Common> common = new_common(heap);
     // So that the victim meets a dead one, in the middle of a pointer's change to an object that it uses.
     status_of(start_victim("shared.pointer.store_counted:3", where));
     const pid_t victim = start_victim(std::string(GetParam()) + ":" + std::to_string(pass), where);
@@ -340,6 +390,31 @@ TEST_P(SharedHeapCrash, LosesDoublesAndBlocksNothing) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(AtEveryPoint, SharedHeapCrash, testing::ValuesIn(kHeapCrashPoints), [](const auto& point) {
+  std::string name = point.param;
+  for (char& c : name) {
+    if (c == '.') c = '_';
+  }
+  return name;
+});
+
+class SharedGuardCrash : public testing::TestWithParam<const char*> {};
+
+TEST_P(SharedGuardCrash, WhoStartsOverMayDieToo) {
+  for (const char* const first : {"shared.guarded.owned:3", "shared.guarded.released:5", "shared.guarded.owned:7"}) {
+    Heap heap = new_heap();
+    const os::UniqueFd fd(::dup(heap.descriptor().get()));
+    const std::string where = "BATON_SHARED_FD=" + std::to_string(fd.get());
+    shared_ptr<Common> common = new_common(heap);
+    int killed = 0;
+    for (const std::string& at : {std::string(first), std::string(GetParam()), std::string(GetParam()) + ":2"}) {
+      const int status = status_of(start_victim(at, where));
+      killed += WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL ? 1 : 0;
+    }
+    EXPECT_GE(killed, 2) << first;
+    expect_nothing_is_lost(heap, common, 4);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(AtEveryPoint, SharedGuardCrash, testing::ValuesIn(kGuardCrashPoints), [](const auto& point) {
   std::string name = point.param;
   for (char& c : name) {
     if (c == '.') c = '_';
@@ -379,6 +454,7 @@ TEST(SharedCrashPoints, TheListsNameExactlyThoseInTheSources) {
   std::set<std::string> listed, found;
   for (const char* name : kObjectCrashPoints) listed.insert(name);
   for (const char* name : kHeapCrashPoints) listed.insert(name);
+  for (const char* name : kGuardCrashPoints) listed.insert(name);
   for (const char* name : kNameCrashPoints) listed.insert(name);
   const std::regex point("BATON_CRASH_POINT\\(\"([^\"]+)\"\\)");
   for (const auto& entry : std::filesystem::recursive_directory_iterator(BATON_SHARED_SOURCES)) {

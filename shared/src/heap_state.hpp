@@ -3,12 +3,12 @@
 //
 // The memfd: HeapHeader, the span words, then spans of 64 KiB.
 // A span word, bits 29..31 kind, 0..28 payload:
-//   kFree; kPending (ProcessWord): a process makes or unmakes it; kSmall (size class): objects of one size; kLargeRaw, kLargeBlock (spans in
-//   the run): first span of a large allocation; kRest (index of the first span)
+//   kFree; kPending (ProcessWord): a process makes or unmakes it, or it is the process's; kSmall (size class): objects of one size; kLargeRaw,
+//   kLargeBlock, kLargeOwned (guard): first span of a large allocation; kRest (index of the first span)
 // Changes of span words are made under HeapHeader::span_lock. A run is made and unmade with its first word kPending, so what a dead process left is
 // found by its name: the words kRest behind it, then itself, become kFree.
-// A small span begins with one word per object: 0 free; kSlotPending | ProcessWord: allocated, but not yet anybody's or being
-// made; kSlotRaw, kSlotBlock: living. Claimed by CAS from 0, freed by a store of 0. So each allocation of a dead process that nobody else knows is
+// A small span begins with one word per object: 0 free; kSlotPending | ProcessWord: being made, or that process's; kSlotRaw,
+// kSlotBlock, kSlotOwned | guard: living. A guard is the place of a guarded<> in units of 64 bytes: what its containers allocate. Claimed by CAS from 0, freed by a store of 0. So each allocation of a dead process that nobody else knows is
 // found by its name; there is no free list that could be left broken.
 #pragma once
 
@@ -36,7 +36,7 @@ inline constexpr std::size_t kSpanBytes = 65536;
 inline constexpr std::size_t kRoots = 256;
 inline constexpr std::size_t kRootNameBytes = 48;
 
-enum class SpanKind : std::uint32_t { kFree, kPending, kSmall, kLargeRaw, kLargeBlock, kRest };
+enum class SpanKind : std::uint32_t { kFree, kPending, kSmall, kLargeRaw, kLargeBlock, kRest, kLargeOwned };
 inline constexpr std::uint32_t kPayload = 0x1fff'ffff;
 inline constexpr std::uint32_t span_word(SpanKind kind, std::uint32_t payload) noexcept {
   return static_cast<std::uint32_t>(kind) << 29 | payload;
@@ -44,6 +44,7 @@ inline constexpr std::uint32_t span_word(SpanKind kind, std::uint32_t payload) n
 inline constexpr SpanKind kind_of(std::uint32_t word) noexcept { return static_cast<SpanKind>(word >> 29); }
 
 inline constexpr std::uint32_t kSlotPending = 1U << 31;
+inline constexpr std::uint32_t kSlotOwned = 1U << 30;
 inline constexpr std::uint32_t kSlotRaw = 1;
 inline constexpr std::uint32_t kSlotBlock = 2;
 
@@ -113,9 +114,10 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   ProcessWord me() const noexcept { return private_of(base_).me.load(std::memory_order_relaxed); }
 
   // --- allocate.cpp ---
-  /// Pending: named by this process until settle().
+  /// Pending: this process's, and freed when it ends, until settle().
   Result<void*> allocate(std::size_t bytes, std::size_t alignment);
-  void settle(void* memory, bool block) noexcept;  ///< it is known to others or has an owner now
+  enum class Kind : std::uint8_t { kRaw, kBlock, kOwned };
+  void settle(void* memory, Kind kind, std::uint32_t guard = 0) noexcept;  ///< it is that now
   void release(void* memory) noexcept;
   Result<void> reserve(std::size_t bytes, std::size_t count);
   void prefault() noexcept;
@@ -129,6 +131,23 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
     bool exists() const noexcept { return word->load(std::memory_order_acquire) == living; }
   };
   void walk(std::size_t slot, const std::function<void(const Found&)>& visit);
+  /// Before leaving: what this process allocated and did not keep().
+  void free_mine() noexcept;
+  void note_raw() noexcept { has_raw_.store(true, std::memory_order_relaxed); }
+
+  // --- owned.cpp ---
+  /// Frees what the containers of a guard have, with the smart pointers in it. Nobody uses them.
+  void free_owned(std::uint32_t guard) noexcept;
+  /// Smart pointers stored in this memory, which nobody uses, become null.
+  void clear_pointers_in(std::byte* memory, std::size_t bytes) noexcept;
+  /// What lies around an address; `memory` is null if nothing does.
+  struct Allocation {
+    std::byte* memory = nullptr;
+    std::size_t bytes = 0;
+    bool block = false;
+    std::uint32_t guard = 0;  // whose it is; 0: of none
+  };
+  Allocation allocation_at(const void* address) noexcept;
 
   // --- recovery.cpp ---
   bool lives(ProcessWord process) noexcept;
@@ -197,6 +216,7 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   std::size_t slot_ = 0;
   std::function<void(const HeapEvent&)> on_event_;
   std::mutex recovery_mutex_;  // byte locks are of the process, not of a thread
+  std::atomic<bool> has_raw_{false};  // this process has used allocate() since it opened the heap
   bool published_ = false;
   bool listening_ = false;
 

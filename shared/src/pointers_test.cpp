@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "baton/shared/allocator.hpp"
+#include "baton/shared/guarded.hpp"
 #include "baton/shared/queue.hpp"
 #include "baton/shared/shared_ptr.hpp"
 #include "heap_test_support.hpp"
@@ -272,33 +273,117 @@ template <class T>
 using Vector = boost::container::vector<T, allocator<T>>;
 using String = boost::container::basic_string<char, std::char_traits<char>, allocator<char>>;
 struct Table {
-  explicit Table(Heap& heap)
-      : nodes(allocator<stored<shared_ptr<Node>>>(heap)), names(allocator<std::pair<const int, String>>(heap)) {}
+  explicit Table(const allocator<std::byte>& memory) : nodes(memory), names(memory), both{Vector<int>(memory), {}} {}
   Vector<stored<shared_ptr<Node>>> nodes;
   boost::container::map<int, String, std::less<int>, allocator<std::pair<const int, String>>> names;
+  struct {
+    Vector<int> numbers;
+    stored<shared_ptr<Node>> node;
+  } both;
+};
+struct Tables {
+  guarded<Table> first, second;
 };
 }  // namespace
 template <>
-struct declared_shareable<Table> : std::true_type {};
+struct declared_shareable<Tables> : recoverable {};
 namespace {
 
-TEST_F(SharedPtr, ContainersWithTheAllocatorLieInTheHeap) {
-  shared_ptr<Table> table = make_shared<Table>(heap_, heap_);
+void fill(Heap& heap, const decltype(std::declval<guarded<Table>&>().lock())& table) {
+  const String name("a name that is longer than what a string keeps in itself", table.get_allocator());
   for (int i = 0; i < 100; ++i) {
-    table->nodes.push_back(make_shared<Node>(heap_, i));
-    table->names.emplace(i, String("a name that is longer than what a string keeps in itself", allocator<char>(heap_)));
+    table->nodes.push_back(make_shared<Node>(heap, i));
+    table->names.emplace(i, name);
   }
+  table->both.numbers.resize(100'000);  // of whole spans
+  table->both.node = table->nodes[7];
+}
+
+TEST_F(SharedPtr, GuardedContainersLieInTheHeap) {
+  shared_ptr<Tables> tables = make_shared<Tables>(heap_);
+  fill(heap_, tables->first.lock());
   Heap again = Heap::attach(heap_.descriptor()).or_throw();
   EXPECT_NE(again.base(), heap_.base());
-  const auto* const there =
-      reinterpret_cast<const Table*>(again.base() + (reinterpret_cast<std::byte*>(table.get()) - heap_.base()));
-  EXPECT_EQ(there->nodes.size(), 100U);
-  EXPECT_EQ(there->nodes[42]->value, 42);
-  EXPECT_EQ(there->names.at(99).size(), 56U);
-  table->nodes.erase(table->nodes.begin() + 10, table->nodes.begin() + 20);
-  EXPECT_EQ(heap_.stats().objects, 91U);
-  EXPECT_EQ(table->nodes[10]->value, 20);
-  table.reset();
+  auto* const there =
+      reinterpret_cast<Tables*>(again.base() + (reinterpret_cast<std::byte*>(tables.get()) - heap_.base()));
+  {
+    const auto read = there->first.read();
+    EXPECT_FALSE(read.started_over());
+    EXPECT_EQ(read->nodes.size(), 100U);
+    EXPECT_EQ(read->nodes[42]->value, 42);
+    EXPECT_EQ(read->names.at(99).size(), 56U);
+    EXPECT_EQ(read->both.node->value, 7);
+  }
+  {
+    const auto locked = tables->first.lock();
+    locked->nodes.erase(locked->nodes.begin() + 10, locked->nodes.begin() + 20);
+    EXPECT_EQ(heap_.stats().objects, 91U);
+    EXPECT_EQ(locked->nodes[10]->value, 20);
+    locked->nodes.insert(locked->nodes.begin() + 3, make_shared<Node>(heap_, 1000));
+    EXPECT_EQ(locked->nodes[3]->value, 1000);
+    EXPECT_EQ(locked->nodes[4]->value, 3);
+  }
+  tables.reset();
+  expect_empty();
+}
+
+TEST_F(SharedPtr, WhatIsGuardedEndsWithoutItsDestructorToo) {
+  shared_ptr<Tables> tables = make_shared<Tables>(heap_);
+  const std::size_t empty = heap_.stats().used_bytes;
+  const auto locked = tables->first.lock();
+  for (int i = 0; i < 3; ++i) {
+    fill(heap_, locked);
+    EXPECT_GT(heap_.stats().used_bytes, empty + 400'000);
+    locked.clear();
+    EXPECT_EQ(heap_.stats().used_bytes, empty);
+    EXPECT_EQ(heap_.stats().objects, 1U);
+    EXPECT_TRUE(locked->nodes.empty());
+  }
+}
+
+TEST_F(SharedPtr, ContainersOfTwoGuardsExchangeElements) {
+  shared_ptr<Tables> tables = make_shared<Tables>(heap_);
+  fill(heap_, tables->first.lock());
+  Vector<int> copy(heap_);
+  String text(heap_);
+  {
+    const auto from = tables->first.lock();
+    const auto to = tables->second.lock();
+    to->nodes = std::move(from->nodes);
+    to->names = from->names;
+    copy = from->both.numbers;
+    const Vector<int> another = from->both.numbers;
+    EXPECT_EQ(another.size(), 100'000U);
+    from.clear();
+    EXPECT_EQ(to->nodes.at(99)->value, 99);
+    EXPECT_EQ(to->names.at(99).size(), 56U);
+    EXPECT_EQ(another.back(), 0);
+    text = to->names.at(5);
+    to.clear();
+  }
+  EXPECT_EQ(copy.size(), 100'000U);
+  EXPECT_EQ(text.size(), 56U);
+  copy = Vector<int>(heap_);
+  text = String(heap_);
+  tables.reset();
+  expect_empty();
+}
+
+TEST_F(SharedPtr, RawMemoryIsTheProcessesUntilItIsKept) {
+  void *kept = nullptr, *kept_large = nullptr;
+  {
+    Heap other = Heap::attach(heap_.descriptor()).or_throw();
+    kept = heap_.base() + (static_cast<std::byte*>(other.allocate(100).or_throw()) - other.base());
+    (void)other.allocate(100).or_throw();
+    kept_large = heap_.base() + (static_cast<std::byte*>(other.allocate(100'000).or_throw()) - other.base());
+    (void)other.allocate(200'000).or_throw();
+    other.keep(other.base() + (static_cast<std::byte*>(kept) - heap_.base()));
+    other.keep(other.base() + (static_cast<std::byte*>(kept_large) - heap_.base()));
+    EXPECT_EQ(heap_.stats().allocations, 4U);
+  }
+  EXPECT_EQ(heap_.stats().allocations, 2U);
+  heap_.deallocate(kept);
+  heap_.deallocate(kept_large);
   expect_empty();
 }
 

@@ -75,16 +75,6 @@ bool Roots::remove(const char* name) {
   return true;
 }
 
-void* allocate_at(std::byte* heap_base, std::size_t bytes, std::size_t alignment) {
-  HeapState& state = *private_of(heap_base).state;
-  void* const memory = state.allocate(bytes == 0 ? 1 : bytes, alignment).or_throw();
-  state.settle(memory, false);
-  return memory;
-}
-void deallocate_at(std::byte* heap_base, void* memory) noexcept {
-  if (memory != nullptr) private_of(heap_base).state->release(memory);
-}
-
 }  // namespace detail
 
 bool forget(Heap& heap, const char* name) { return detail::Roots(heap).remove(name); }

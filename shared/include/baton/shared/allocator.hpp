@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// An allocator of a shared heap for containers that know fancy pointers, such as Boost.Container's vector, map and string. It may lie in private memory or,
-// with the container, in the heap. The containers are ordinary ones: protect them by a lock; after a death in the middle of
-// a change (mutex::owner_died()) they may be broken, and a buffer that was being exchanged is lost to the heap.
+// An allocator of a shared heap for containers that know fancy pointers, such as Boost.Container's vector, map and string. What is shared lies under a
+// guarded<> (guarded.hpp): then memory belongs to the guard in whose memory the container lies, so nothing is lost when a process dies in
+// the middle of a change. Made from a Heap and used elsewhere, it belongs to nobody but the container.
+// Two allocators are equal if their memory is the same one's, so containers of different guards exchange elements, not memory. A copy in private
+// memory is nobody's. **Never move a container, or one that is an element, out of its guard: copy it.** Its memory would stay
+// the guard's, and the compiler cannot see it.
 // Thread rules: a value.
 #pragma once
 
@@ -24,28 +27,46 @@ class allocator {
   using const_void_pointer = offset_ptr<const void>;
   using size_type = std::size_t;
   using difference_type = std::ptrdiff_t;
+  using is_always_equal = std::false_type;
 
   allocator(Heap& heap) noexcept : base_(heap.base()) {}  // NOLINT(google-explicit-constructor)
+  /// For guarded<>.
+  allocator(std::byte* heap_base, std::uint32_t guard) noexcept : base_(heap_base), guard_(guard), given_(true) {}
   allocator(const allocator&) noexcept = default;
   template <class U>
-  allocator(const allocator<U>& other) noexcept : base_(other.base_) {}  // NOLINT(google-explicit-constructor)
+  allocator(const allocator<U>& other) noexcept  // NOLINT(google-explicit-constructor)
+      : base_(other.base_), guard_(other.guard_), given_(other.given_) {}
   allocator& operator=(const allocator&) noexcept = default;
 
   /// Throws baton::Exception as Heap::allocate() fails.
   pointer allocate(std::size_t count) {
     if (count > PTRDIFF_MAX / sizeof(T))
       throw Exception(Error{Errc::invalid_argument, "more elements than memory can have"});
-    return pointer(static_cast<T*>(detail::allocate_at(base_.get(), count * sizeof(T), alignof(T))));
+    return pointer(static_cast<T*>(detail::allocate_at(base_.get(), count * sizeof(T), alignof(T), guard())));
   }
-  void deallocate(const pointer& memory, std::size_t) noexcept { detail::deallocate_at(base_.get(), memory.get()); }
+  void deallocate(const pointer& memory, std::size_t) noexcept {
+    detail::deallocate_at(base_.get(), memory.get());
+  }
+  allocator select_on_container_copy_construction() const noexcept {
+    allocator out = *this;
+    out.given_ = false;
+    return out;
+  }
 
-  friend bool operator==(const allocator& a, const allocator& b) noexcept { return a.base_ == b.base_; }
+  friend bool operator==(const allocator& a, const allocator& b) noexcept {
+    return a.base_ == b.base_ && a.guard() == b.guard();
+  }
   friend bool operator!=(const allocator& a, const allocator& b) noexcept { return !(a == b); }
 
  private:
   template <class>
   friend class allocator;
+  std::uint32_t guard() const noexcept {
+    return guard_ == 0 ? 0 : detail::guard_of(base_.get(), this, guard_, given_);
+  }
   offset_ptr<std::byte> base_;  // the heap's first byte
+  std::uint32_t guard_ = 0;     // the guarded<>'s place in units of 64 bytes; 0: none
+  bool given_ = false;          // by the guard, not by copying a container
 };
 
 }  // namespace baton::shared

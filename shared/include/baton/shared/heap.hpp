@@ -35,9 +35,11 @@ namespace baton::shared {
 
 namespace detail {
 struct HeapAccess;
-/// Heap::allocate() and deallocate() of the open heap with this first byte; throws baton::Exception.
-void* allocate_at(std::byte* heap_base, std::size_t bytes, std::size_t alignment);
+/// Memory of the open heap with this first byte, which belongs to the containers of a guarded<> (0: to nobody). Throws baton::Exception.
+void* allocate_at(std::byte* heap_base, std::size_t bytes, std::size_t alignment, std::uint32_t guard);
 void deallocate_at(std::byte* heap_base, void* memory) noexcept;
+/// Whose memory a container asks for whose allocator lies there and names `guard`; `given`: also if it lies in private memory.
+std::uint32_t guard_of(std::byte* heap_base, const void* allocator, std::uint32_t guard, bool given) noexcept;
 }  // namespace detail
 
 /// Processes that may have one heap open at a time.
@@ -92,12 +94,14 @@ class Heap {
   /// For attach() in another process (SCM_RIGHTS, inheritance). Owned by the heap.
   const os::UniqueFd& descriptor() const noexcept;
 
-  /// Uninitialised memory, aligned to 64 bytes (to `alignment` if it is larger, at most 64 KiB). It belongs to whoever knows it: a process that dies does
-  /// not free it. Errors: out_of_memory (the machine), limit_reached (the heap), forked.
+  /// Uninitialised memory, aligned to 64 bytes (to `alignment` if it is larger, at most 64 KiB). It belongs to this process: when the process
+  /// ends, or has closed the heap, it is freed, unless keep() came before. Errors: out_of_memory (the machine), limit_reached (the heap), forked.
   Result<void*> allocate(std::size_t bytes, std::size_t alignment = 64);
   /// Of any process's allocate() of this heap. Null is fine.
   void deallocate(void* memory) noexcept;
-  /// An object of no owner. Throws baton::Exception as allocate() fails, and what the constructor throws.
+  /// Of allocate() or construct() by this process: from now on it belongs to whoever knows it, and stays when this process ends.
+  void keep(void* memory) noexcept;
+  /// An object in memory as of allocate(): when this process ends it is freed, without a destructor. Throws baton::Exception as allocate() fails, and what the constructor throws.
   template <class T, class... Args>
   T& construct(Args&&... args) {
     static_assert(detail::check_shareable<T>());

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// guarded<C>: a container of Boost.Container (or a struct of such) in a shared heap, with the lock that its users take, and what
+// containers by themselves do not have: when a process dies in the middle of a change, nothing of it is lost to the heap and nobody meets
+// what was left half done.
+//
+//   struct Table { boost::container::vector<int, allocator<int>> values; ... };
+//   guarded<Table> table;                      member of a shared object
+//   auto locked = table.lock();                locked->values.push_back(7);
+//   if (locked.started_over()) ...             a process died changing it: it is new and empty
+//   auto seen = table.read();                  const; a process that dies here does no harm
+//
+// C is constructed from an allocator<std::byte>, which converts to those of its containers and is given to theirs (nested strings, say) by
+// hand: locked.get_allocator(). Containers in it are not moved out (allocator.hpp).
+//
+// How: every buffer is marked with this guard's place, in the same store by which it stops being the allocating process's. `content` says
+// whether C is whole; it is kChanging while somebody has it locked for changes. Who takes the lock over in that state, or ends the object
+// in it, does not trust a word of C: he frees all buffers that are marked, with the smart pointers stored in them, and makes C anew.
+//
+// Thread rules: those of a mutex. REQUIRES of C: its destructor does nothing but free and end what lies in it and its buffers.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "baton/os/crash_point.hpp"
+#include "baton/shared/allocator.hpp"
+#include "baton/shared/mutex.hpp"
+#include "baton/shared/shareable.hpp"
+
+namespace baton::shared {
+
+namespace detail {
+
+/// The beginning of every guarded<>.
+struct alignas(64) GuardWords {
+  enum Content : std::uint32_t { kNone, kWhole, kChanging };
+  std::atomic<std::uint32_t> buffers{0};  // that are marked with this guard; may be too high
+  std::atomic<std::uint32_t> content{kNone};
+};
+/// Frees what is marked with `guard`, and the smart pointers in it and in the content.
+void discard_content(std::byte* heap_base, std::uint32_t guard, void* content, std::size_t bytes) noexcept;
+
+}  // namespace detail
+
+template <class C>
+class guarded {
+ public:
+  static_assert(std::is_constructible_v<C, const allocator<std::byte>&>,
+                "what is guarded is constructed from its allocator, which may be needed at any time");
+
+  /// Throws baton::Exception outside of open heaps (invalid_argument), and what C's constructor throws.
+  guarded() {
+    try {
+      make();
+    } catch (...) {
+      discard();
+      throw;
+    }
+    words_.content.store(detail::GuardWords::kWhole, std::memory_order_release);  // pairs with the acquires below
+  }
+  guarded(const guarded&) = delete;
+  guarded& operator=(const guarded&) = delete;
+  /// May run on zeroes, and again where a dead process began it.
+  ~guarded() {
+    const std::uint32_t content = words_.content.load(std::memory_order_acquire);
+    if (content == detail::GuardWords::kNone) return;
+    words_.content.store(detail::GuardWords::kChanging, std::memory_order_release);
+    if (content == detail::GuardWords::kWhole) {
+      get()->~C();
+      BATON_CRASH_POINT("shared.guarded.ended");
+    }
+    discard();
+    words_.content.store(detail::GuardWords::kNone, std::memory_order_release);
+  }
+
+  /// The lock, and what it protects. Ends as std::unique_lock does.
+  template <class T>
+  class Locked {
+   public:
+    Locked(Locked&& other) noexcept : guard_(std::exchange(other.guard_, nullptr)), started_over_(other.started_over_) {}
+    Locked& operator=(Locked&&) = delete;
+    ~Locked() {
+      if (guard_ == nullptr) return;
+      // release, and by the lock's: who sees the content whole sees it.
+      guard_->words_.content.store(detail::GuardWords::kWhole, std::memory_order_release);
+      BATON_CRASH_POINT("shared.guarded.whole");
+      guard_->lock_.unlock();
+    }
+    T& operator*() const noexcept { return *guard_->get(); }
+    T* operator->() const noexcept { return guard_->get(); }
+    /// True: a process died changing it, so it is new and empty. Told once, to the first who locks it.
+    bool started_over() const noexcept { return started_over_; }
+    /// For containers inside of elements, made while this is locked and put in.
+    allocator<std::byte> get_allocator() const noexcept { return guard_->new_allocator(); }
+    /// Throws away what is in it.
+    void clear() const {
+      guard_->discard();
+      guard_->make();
+    }
+
+   private:
+    friend class guarded;
+    Locked(guarded* guard, bool started_over) noexcept : guard_(guard), started_over_(started_over) {}
+    guarded* guard_;
+    bool started_over_;
+  };
+
+  /// Throws what C's constructor throws, if it must be made anew.
+  Locked<C> lock() {
+    const bool again = take();
+    words_.content.store(detail::GuardWords::kChanging, std::memory_order_release);  // before any change
+    BATON_CRASH_POINT("shared.guarded.locked");
+    return Locked<C>(this, again);
+  }
+  /// To look only.
+  Locked<const C> read() { return Locked<const C>(this, take()); }
+
+ private:
+  /// True: made anew.
+  bool take() {
+    (void)lock_.lock();
+    bool again = false;
+    if (words_.content.load(std::memory_order_acquire) != detail::GuardWords::kWhole) {
+      try {
+        discard();
+        make();
+      } catch (...) {
+        lock_.unlock();
+        throw;
+      }
+      words_.content.store(detail::GuardWords::kWhole, std::memory_order_release);
+      BATON_CRASH_POINT("shared.guarded.started_over");
+      again = true;
+    }
+    if (lock_.owner_died()) lock_.consistent();
+    return again;
+  }
+  void make() {
+    words_.content.store(detail::GuardWords::kChanging, std::memory_order_release);
+    std::memset(bytes_, 0, sizeof bytes_);  // nothing in it is a pointer
+    ::new (static_cast<void*>(bytes_)) C(new_allocator());
+    BATON_CRASH_POINT("shared.guarded.made");
+  }
+  void discard() noexcept { detail::discard_content(base(), place(), bytes_, sizeof bytes_); }
+  std::byte* base() const noexcept { return detail::heap_base_of(this); }
+  std::uint32_t place() const noexcept {
+    return static_cast<std::uint32_t>((reinterpret_cast<const std::byte*>(this) - base()) / 64);
+  }
+  allocator<std::byte> new_allocator() const noexcept { return {base(), place()}; }
+  C* get() noexcept { return std::launder(reinterpret_cast<C*>(bytes_)); }
+
+  detail::GuardWords words_;
+  mutex lock_;  // outside of open heaps its constructor throws
+  alignas(C) unsigned char bytes_[sizeof(C)];
+};
+
+template <class C>
+struct declared_shareable<guarded<C>> : recoverable {};
+
+}  // namespace baton::shared

@@ -452,7 +452,8 @@ void end_unique(void* object) noexcept {
 Block* make_block(Heap& heap, std::size_t bytes, const TypeInfo* type) {
   HeapState& state = HeapAccess::state(heap);
   void* const memory = state.allocate(sizeof(Block) + bytes, 64).or_throw();
-  std::memset(memory, 0, sizeof(Block) + bytes);
+  // The object, too, where a destructor may have to run on what was not constructed.
+  std::memset(memory, 0, type == nullptr ? sizeof(Block) : sizeof(Block) + bytes);
   auto* const block = static_cast<Block*>(memory);
   block->type = type == nullptr ? 0 : type->id;
   block->place = static_cast<std::uint32_t>(state.offset_of(block) / 64);

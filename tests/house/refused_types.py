@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 PROLOGUE = """
 #include <memory>
 #include <string>
+#include "baton/shared/guarded.hpp"
 #include "baton/shared/queue.hpp"
 #include "baton/shared/latest.hpp"
 #include "baton/shared/shared_ptr.hpp"
@@ -21,10 +22,16 @@ namespace bs = baton::shared;
 struct Plain { int x; double y[3]; };
 struct Virtual { virtual void f(); int x; };
 struct Owner { std::string text; };
-struct Node { bs::shared_ptr<Node> next; };
+struct Node { bs::stored<bs::shared_ptr<Node>> next; };
+struct Held { int x; bs::shared_ptr<Node> next; };
 template <> struct bs::declared_shareable<Node> : bs::recoverable {};
 struct Busy { ~Busy(); int x; };
 template <> struct bs::declared_shareable<Busy> : std::true_type {};
+template <> struct bs::declared_shareable<Held> : bs::recoverable {};
+struct Pointing { double y[3]; const char* name; };
+struct Function { int x; void (*f)(); };
+struct Inside { int x; Pointing* pointing[2]; };
+struct Table { explicit Table(const bs::allocator<std::byte>&) {} };
 void use(bs::Heap& heap) { (void)heap;
 """
 
@@ -36,6 +43,16 @@ CASES = [
     ("(void)bs::make_shared<bs::queue<bs::unique_ptr<Node>, 4>>(heap);", ""),
     ("(void)bs::make_shared<bs::Latest<Plain>>(heap);", ""),
     ("(void)bs::make_shared<int*>(heap);", "a pointer is an address"),
+    ("(void)bs::make_shared<Pointing>(heap);", "a member is a pointer"),
+    ("(void)bs::make_shared<Function>(heap);", "a member is a pointer"),
+    ("(void)heap.construct<Inside>();", "a member is a pointer"),
+    ("(void)bs::make_shared<bs::queue<Pointing, 4>>(heap);", "a member is a pointer"),
+    ("(void)bs::make_shared<Held>(heap);", "a member is a smart pointer of one process"),
+    ("(void)bs::make_shared<bs::shared_ptr<int>>(heap);", "in shared memory it is stored<shared_ptr<T>>"),
+    ("(void)bs::make_shared<bs::stored<bs::weak_ptr<int>>>(heap);", ""),
+    ("(void)bs::make_shared<bs::guarded<Table>>(heap);", ""),
+    ("(void)bs::make_shared<bs::guarded<Plain>>(heap);", "constructed from its allocator"),
+    ("bs::stored<bs::unique_ptr<Node>> a; bs::stored<bs::unique_ptr<Node>> b = a;", "deleted"),
     ("(void)bs::make_unique<int Plain::*>(heap);", "a pointer is an address"),
     ("(void)heap.construct<Virtual>();", "virtual functions"),
     ("(void)bs::make_shared<Owner>(heap);", "a destructor says that the type owns something"),

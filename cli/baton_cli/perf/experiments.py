@@ -105,6 +105,16 @@ def _lot_fig3(profile: str) -> list[Cell]:
     ]
 
 
+def _lot_graphs(profile: str) -> list[Cell]:
+    sizes = (64 * KB,) if profile == "quick" else (128, 64 * KB, 4 * MB, 16 * MB)
+    messages, rate = (60, 60) if profile == "quick" else (1000, 30)
+    return [
+        Cell(bytes=b, publishers=p, subscribers=s, messages=messages, rate=rate, isolation="containers")
+        for b in sizes
+        for p, s in ((1, 1), (1, 5), (5, 1))
+    ]
+
+
 def _lot_table1(profile: str) -> list[Cell]:
     seconds = 5 if profile == "quick" else 60
     return [Cell(bytes=16 * MB, messages=seconds * 30, rate=30, timeline=True)]
@@ -224,6 +234,16 @@ EXPERIMENTS: dict[str, Experiment] = {
             ("boxes_by_isolation", "summary_table"),
             note="A container here is a set of Linux namespaces (mount, IPC, network, PID, UTS) that shares only the file "
             "system with the run's directory. Peers that need a shared network or /dev/shm fail in separate ones; that is shown.",
+        ),
+        Experiment(
+            "lot-graphs",
+            "1p1s, 1p5s, 5p1s by shared objects and by topics, every process in namespaces of its own",
+            "LOT, Section V",
+            _lot_graphs,
+            ("summary_table",),
+            peers=("baton", "shared_objects"),
+            note="Each process has mount, IPC, network, PID and UTS namespaces of its own and shares only the file system with "
+            "the run's directory. By shared objects: a pusher puts a pointer into the queue of each subscriber.",
         ),
         Experiment(
             "lot-table1",

@@ -132,7 +132,7 @@ std::uint32_t use_count(const StoredWords& words) noexcept;
 Held held_of_unique(void* object) noexcept;
 void end_unique(void* object) noexcept;
 
-/// Memory for an object of `bytes` in the state kConstructing, all zero. Throws baton::Exception as Heap::allocate() fails.
+/// Memory for an object of `bytes` in the state kConstructing, all zero if it has a type. Throws baton::Exception as Heap::allocate() fails.
 Block* make_block(Heap& heap, std::size_t bytes, const TypeInfo* type);
 /// It is constructed; the one pointer to it.
 Held finish_block(Block* block);

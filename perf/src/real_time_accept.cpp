@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <thread>
@@ -138,6 +139,33 @@ pid_t start_child() {
   return child;
 }
 
+/// The worst case beside that of cyclictest, which does the same with nothing between the timer and the clock: what the machine does to
+/// everybody. Same periods, same load, right after.
+void beside_cyclictest(int periods, std::int64_t period_ns, const std::vector<double>& late) {
+  std::fflush(stdout);
+  if (std::system("command -v cyclictest >/dev/null 2>&1") != 0) {
+    std::printf("note  cyclictest is not installed (Debian: rt-tests; make setup): no worst case to compare with\n");
+    return;
+  }
+  const std::string command = "cyclictest -q -m -t 1 -p 80 -i " + std::to_string(period_ns / 1000) + " -l " +
+                              std::to_string(periods) + " 2>&1";
+  std::FILE* const output = ::popen(command.c_str(), "r");
+  int least = -1, average = -1, most = -1;
+  char line[256];
+  std::string said;
+  while (output != nullptr && std::fgets(line, sizeof line, output) != nullptr) {
+    said += line;
+    const char* const at = std::strstr(line, "Min:");
+    if (at != nullptr) (void)std::sscanf(at, "Min: %d Act: %*d Avg: %d Max: %d", &least, &average, &most);
+  }
+  if (output == nullptr || ::pclose(output) != 0 || most < 0) {
+    std::printf("note  cyclictest failed: %s\n", said.c_str());
+    return;
+  }
+  std::printf("note  cyclictest, us late: least %d, mean %d, most %d, of %d; the node above: most %.0f\n", least, average,
+              most, periods, late.empty() ? 0.0 : *std::max_element(late.begin(), late.end()));
+}
+
 int run(int periods, std::int64_t period_ns, int load) {
   baton::os::lock_memory().or_throw();
   bs::HeapOptions options;
@@ -181,14 +209,7 @@ int run(int periods, std::int64_t period_ns, int load) {
   ::waitpid(child, &status, 0);
   print("late at the period's begin", late);
   std::fflush(stdout);
-  const std::string cyclictest =
-      "cyclictest -q -m -p 80 -i " + std::to_string(period_ns / 1000) + " -l " + std::to_string(periods) + " 2>&1";
-  if (std::system("command -v cyclictest >/dev/null 2>&1") != 0) {
-    std::printf("note  cyclictest is not installed (rt-tests); the node's lateness above is what it measures\n");
-  } else {
-    std::fflush(stdout);
-    if (std::system(cyclictest.c_str()) != 0) std::printf("note  cyclictest failed\n");
-  }
+  beside_cyclictest(periods, period_ns, late);
   for (pid_t one : loads) {
     ::kill(one, SIGKILL);
     ::waitpid(one, nullptr, 0);

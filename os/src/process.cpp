@@ -143,8 +143,8 @@ Error system_error(const std::string& what, int error_number) {
   const std::string text = what + ": " + std::system_category().message(error_number);
   switch (error_number) {
     case EMFILE:
-      return {Errc::out_of_descriptors, text + " (RLIMIT_NOFILE of this process is " + std::to_string(descriptor_limit()) +
-                                            "; raise it with `ulimit -n`)"};
+      return {Errc::out_of_descriptors, text + " (RLIMIT_NOFILE of this process is " +
+                                            std::to_string(descriptor_limit()) + "; raise it with `ulimit -n`)"};
     case ENFILE:
       return {Errc::out_of_descriptors, text + " (the whole machine is out of them; raise fs.file-max)"};
     case ENOMEM:

@@ -147,8 +147,8 @@ void beside_cyclictest(int periods, std::int64_t period_ns, const std::vector<do
     std::printf("note  cyclictest is not installed (Debian: rt-tests; make setup): no worst case to compare with\n");
     return;
   }
-  const std::string command = "cyclictest -q -m -t 1 -p 80 -i " + std::to_string(period_ns / 1000) + " -l " +
-                              std::to_string(periods) + " 2>&1";
+  const std::string command =
+      "cyclictest -q -m -t 1 -p 80 -i " + std::to_string(period_ns / 1000) + " -l " + std::to_string(periods) + " 2>&1";
   std::FILE* const output = ::popen(command.c_str(), "r");
   int least = -1, average = -1, most = -1;
   char line[256];
@@ -162,8 +162,8 @@ void beside_cyclictest(int periods, std::int64_t period_ns, const std::vector<do
     std::printf("note  cyclictest failed: %s\n", said.c_str());
     return;
   }
-  std::printf("note  cyclictest, us late: least %d, mean %d, most %d, of %d; the node above: most %.0f\n", least, average,
-              most, periods, late.empty() ? 0.0 : *std::max_element(late.begin(), late.end()));
+  std::printf("note  cyclictest, us late: least %d, mean %d, most %d, of %d; the node above: most %.0f\n", least,
+              average, most, periods, late.empty() ? 0.0 : *std::max_element(late.begin(), late.end()));
 }
 
 int run(int periods, std::int64_t period_ns, int load) {

@@ -10,70 +10,12 @@
 namespace baton::shared::detail {
 namespace {
 
-constexpr std::uint32_t kFull = 1U << 28;  // of a small span: no free object was seen, and none was freed since
-
 std::size_t class_of(std::size_t bytes) noexcept {
   std::size_t c = 0;
   while (c < kClasses.size() && kClasses[c] < bytes) ++c;
   return c;
 }
-std::size_t size_class_of(std::uint32_t word) noexcept { return word & 0xff; }
-
-Error full(std::size_t bytes, std::size_t limit) {
-  return {Errc::limit_reached, "the shared heap of " + std::to_string(limit) + " bytes has no room for " +
-                                   std::to_string(bytes) + " more; free objects, or make it with a higher limit_bytes"};
-}
-
 }  // namespace
-
-void HeapState::lock_spans() noexcept {
-  // A run that a dead owner had half done is named by him and freed by recover_slot().
-  if (header().span_lock.lock() == Locked::kOwnerDied) header().span_lock.make_consistent();
-}
-
-Result<void> HeapState::back(std::uint32_t end) {
-  HeapHeader& h = header();
-  const std::uint32_t from = h.backed.load(std::memory_order_relaxed);  // under span_lock
-  if (end <= from) return {};
-  const std::size_t offset = std::size_t{from} * kSpanBytes;
-  Result<void> backed = os::back_sparse(share_.get(), offset, (end - from) * kSpanBytes, base_ + offset);
-  if (backed) h.backed.store(end, std::memory_order_relaxed);
-  return backed;
-}
-
-// The first free run of `count` spans, pending, backed, under span_lock.
-Result<std::uint32_t> HeapState::take_run(std::uint32_t count) {
-  HeapHeader& h = header();
-  std::atomic<std::uint32_t>* const words = h.words();
-  std::uint32_t found = 0;
-  for (std::uint32_t at = h.first_span; at < h.spans; ++at) {
-    if (kind_of(words[at].load(std::memory_order_acquire)) !=
-        SpanKind::kFree) {  // [W] pairs with the releases in this file
-      found = 0;
-    } else if (++found == count) {
-      const std::uint32_t first = at + 1 - count;
-      if (Result<void> backed = back(at + 1); !backed) return backed.error();
-      words[first].store(span_word(SpanKind::kPending, me()), std::memory_order_release);  // [W]
-      BATON_CRASH_POINT("shared.heap.run_begun");
-      for (std::uint32_t i = first + 1; i <= at; ++i)
-        words[i].store(span_word(SpanKind::kRest, first), std::memory_order_release);
-      BATON_CRASH_POINT("shared.heap.run_taken");
-      return first;
-    }
-  }
-  return full(std::size_t{count} * kSpanBytes, h.limit);
-}
-
-// Under span_lock. The first word is kPending already.
-void HeapState::free_run(std::uint32_t first, ProcessWord) noexcept {
-  HeapHeader& h = header();
-  std::uint32_t end = first + 1;
-  while (end < h.spans && h.words()[end].load(std::memory_order_acquire) == span_word(SpanKind::kRest, first)) ++end;
-  // From behind, so that what is left of the run after a death is still found from its first span.
-  while (--end > first) h.words()[end].store(span_word(SpanKind::kFree, 0), std::memory_order_release);  // [W]
-  BATON_CRASH_POINT("shared.heap.run_half_freed");
-  h.words()[first].store(span_word(SpanKind::kFree, 0), std::memory_order_release);
-}
 
 void* HeapState::claim(std::uint32_t span, std::size_t size_class, std::uint32_t from) noexcept {
   std::atomic<std::uint32_t>* const words = slot_words(span);
@@ -90,24 +32,41 @@ void* HeapState::claim(std::uint32_t span, std::size_t size_class, std::uint32_t
   return nullptr;
 }
 
-// A span of the class with a free object, or a new one.
-Result<std::uint32_t> HeapState::small_span(std::size_t size_class) {
-  HeapHeader& h = header();
-  lock_spans();
-  Result<std::uint32_t> run = take_run(1);
-  if (run) {
-    std::memset(static_cast<void*>(slot_words(*run)), 0, first_object(size_class));
-    h.words()[*run].store(span_word(SpanKind::kSmall, static_cast<std::uint32_t>(size_class)),
-                          std::memory_order_release);  // [W]
+// Before this process claims objects of a span: it is the cursor's from now on, and trim() leaves it alone; so is the one before. False: it is no
+// more of this class.
+bool HeapState::publish(Cursor& cursor, std::uint32_t span, std::size_t size_class) noexcept {
+  auto& published = header().slots[slot_].spans[size_class];
+  const std::uint32_t before = published[1].load(std::memory_order_relaxed);
+  if (before != 0 && before != span) {
+    std::uint32_t kept = 0;
+    for (std::uint32_t i = 0; i < cursor.freed_count; ++i) {
+      if (span_of(cursor.freed[i]) != before) cursor.freed[kept++] = cursor.freed[i];
+    }
+    cursor.freed_count = kept;
   }
-  h.span_lock.unlock();
-  return run;
+  published[1].store(cursor.span, std::memory_order_release);  // after the last claim in `before`
+  published[0].store(span, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);                                // pairs with the fence in trim()
+  const std::uint32_t word = header().words()[span].load(std::memory_order_acquire);  // [W]
+  const bool good = kind_of(word) == SpanKind::kSmall && size_class_of(word) == size_class && (word & kClosing) == 0;
+  if (!good) published[0].store(0, std::memory_order_relaxed);
+  cursor.span = good ? span : 0;
+  cursor.next = 0;
+  return good;
+}
+
+// After an object of the span was freed, so that by now it may be something else: then its word differs.
+void HeapState::not_full(std::atomic<std::uint32_t>& word, std::size_t size_class) noexcept {
+  std::uint32_t seen = word.load(std::memory_order_relaxed);
+  while (kind_of(seen) == SpanKind::kSmall && size_class_of(seen) == size_class && (seen & kFull) != 0 &&
+         !word.compare_exchange_weak(seen, seen & ~kFull, std::memory_order_relaxed)) {
+  }
 }
 
 Result<void*> HeapState::allocate(std::size_t bytes, std::size_t alignment) {
   if (forked()) return Error{Errc::forked, "a shared heap of the parent; open it anew in the child"};
   HeapHeader& h = header();
-  if (alignment > kSpanBytes || bytes > h.limit) return full(bytes, h.limit);
+  if (alignment > kSpanBytes || bytes > h.limit) return no_room(bytes, h.limit);
   const std::size_t size_class = alignment > 64 ? kClasses.size() : class_of(bytes);
   if (size_class == kClasses.size()) {
     const auto count = static_cast<std::uint32_t>((bytes + kSpanBytes - 1) / kSpanBytes);
@@ -135,9 +94,9 @@ Result<void*> HeapState::allocate(std::size_t bytes, std::size_t alignment) {
     }
   }
   const auto look = [&](std::uint32_t span, std::uint32_t from) -> void* {
+    if (span != cursor.span && !publish(cursor, span, size_class)) return nullptr;
     void* const memory = claim(span, size_class, from);
     if (memory == nullptr) return nullptr;
-    cursor.span = span;
     const auto within = static_cast<std::size_t>(static_cast<std::byte*>(memory) - base_) % kSpanBytes;
     cursor.next = static_cast<std::uint32_t>((within - first_object(size_class)) / kClasses[size_class]) + 1;
     return memory;
@@ -149,11 +108,12 @@ Result<void*> HeapState::allocate(std::size_t bytes, std::size_t alignment) {
     // Spans of this class that may have room; in the last attempt, every one.
     for (std::uint32_t span = h.first_span; span < h.spans; ++span) {
       std::uint32_t word = h.words()[span].load(std::memory_order_acquire);  // [W]
-      if (kind_of(word) != SpanKind::kSmall || size_class_of(word) != size_class ||
+      if (kind_of(word) != SpanKind::kSmall || size_class_of(word) != size_class || (word & kClosing) != 0 ||
           ((word & kFull) != 0 && attempt == 0))
         continue;
       if (void* const memory = look(span, 0)) return memory;
-      h.words()[span].fetch_or(kFull, std::memory_order_relaxed);  // small spans stay small
+      if (span == cursor.span)
+        h.words()[span].fetch_or(kFull, std::memory_order_relaxed);  // it is published, so still small
     }
     Result<std::uint32_t> fresh = small_span(size_class);
     if (fresh) {
@@ -188,6 +148,20 @@ void HeapState::settle(void* memory, Kind kind, std::uint32_t guard) noexcept {
   word.store(span_word(large, guard), std::memory_order_release);  // [W]
 }
 
+bool HeapState::free_block_word(const Found& found, std::uint32_t free) noexcept {
+  for (;;) {
+    std::uint32_t seen = found.living();
+    // release: pairs with the acquire in claim(), or in unpin().
+    if (found.word->compare_exchange_strong(seen, free, std::memory_order_release, std::memory_order_relaxed))
+      return true;
+    seen = found.pinned();
+    if (found.word->compare_exchange_strong(seen, found.pinned_freed(), std::memory_order_release,
+                                            std::memory_order_relaxed)) {
+      return false;
+    }
+  }
+}
+
 void HeapState::release(void* memory) noexcept {
   const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(memory) - base_);
   const auto span = static_cast<std::uint32_t>(offset / kSpanBytes);
@@ -196,15 +170,32 @@ void HeapState::release(void* memory) noexcept {
   if (kind_of(seen) == SpanKind::kSmall) {
     const std::size_t c = size_class_of(seen);
     const std::size_t index = (offset % kSpanBytes - first_object(c)) / kClasses[c];
-    slot_words(span)[index].store(0, std::memory_order_release);  // pairs with the acquire in claim()
-    if ((word.load(std::memory_order_relaxed) & kFull) != 0) word.fetch_and(~kFull, std::memory_order_relaxed);
+    std::atomic<std::uint32_t>& object = slot_words(span)[index];
+    const std::uint32_t before = object.load(std::memory_order_relaxed);
+    if (before == kSlotBlock || before == kSlotPinned) {
+      if (!free_block_word({static_cast<Block*>(memory), &object, true}, 0)) return;
+    } else {
+      object.store(0, std::memory_order_release);  // pairs with the acquire in claim()
+    }
+    not_full(word, c);
     Cursor& cursor = cursors_[c];
     const std::unique_lock<std::mutex> lock(cursor.mutex, std::try_to_lock);
-    if (lock && cursor.freed_count < cursor.freed.size()) cursor.freed[cursor.freed_count++] = memory;
+    if (!lock || cursor.freed_count == cursor.freed.size()) return;
+    const auto& published = header().slots[slot_].spans[c];
+    if (cursor.span == span || published[1].load(std::memory_order_relaxed) == span)
+      cursor.freed[cursor.freed_count++] = memory;
     return;
   }
   lock_spans();
-  word.store(span_word(SpanKind::kPending, me()), std::memory_order_release);  // [W]
+  const std::uint32_t pending = span_word(SpanKind::kPending, me());
+  if (kind_of(seen) == SpanKind::kLargeBlock) {
+    if (!free_block_word({static_cast<Block*>(memory), &word, false}, pending)) {
+      header().span_lock.unlock();
+      return;
+    }
+  } else {
+    word.store(pending, std::memory_order_release);  // [W]
+  }
   BATON_CRASH_POINT("shared.heap.run_freeing");
   free_run(span, me());
   header().span_lock.unlock();
@@ -221,6 +212,11 @@ Result<void> HeapState::reserve(std::size_t bytes, std::size_t count) {
       break;
     }
     taken.push_back(*memory);
+  }
+  for (void* const memory : taken) {  // for this size from now on, see trim()
+    std::atomic<std::uint32_t>& word = header().words()[span_of(memory)];
+    if (kind_of(word.load(std::memory_order_relaxed)) == SpanKind::kSmall)
+      word.fetch_or(kReserved, std::memory_order_relaxed);
   }
   for (auto it = taken.rbegin(); it != taken.rend(); ++it) release(*it);
   return result;
@@ -250,16 +246,15 @@ void HeapState::walk(std::size_t slot, const std::function<void(const Found&)>& 
       for (std::uint32_t i = 0; i < objects_of(c); ++i) {
         std::atomic<std::uint32_t>& object = slot_words(span)[i];
         const std::uint32_t seen = object.load(std::memory_order_acquire);  // pairs with settle()
-        if (seen == kSlotBlock) {
-          visit(
-              {reinterpret_cast<Block*>(first + first_object(c) + std::size_t{i} * kClasses[c]), &object, kSlotBlock});
+        if (seen == kSlotBlock || seen == kSlotPinned) {
+          visit({reinterpret_cast<Block*>(first + first_object(c) + std::size_t{i} * kClasses[c]), &object, true});
         } else if ((seen & kSlotPending) != 0 && of_dead(seen)) {
           object.store(0, std::memory_order_release);  // as release()
-          h.words()[span].fetch_and(~kFull, std::memory_order_relaxed);
+          not_full(h.words()[span], c);
         }
       }
     } else if (kind_of(word) == SpanKind::kLargeBlock) {
-      visit({reinterpret_cast<Block*>(first), &h.words()[span], word});
+      visit({reinterpret_cast<Block*>(first), &h.words()[span], false});
     }
   }
 }
@@ -278,7 +273,7 @@ void HeapState::free_mine() noexcept {
       for (std::uint32_t i = 0; i < objects_of(c); ++i) {
         std::uint32_t mine = kSlotPending | me();
         if (slot_words(span)[i].compare_exchange_strong(mine, 0, std::memory_order_release, std::memory_order_relaxed))
-          h.words()[span].fetch_and(~kFull, std::memory_order_relaxed);  // as release()
+          not_full(h.words()[span], c);
       }
     }
   }
@@ -304,7 +299,7 @@ HeapStats HeapState::stats() {
         if (seen == 0) continue;
         ++out.allocations;
         out.used_bytes += kClasses[c];
-        if (seen == kSlotBlock)
+        if (seen == kSlotBlock || seen == kSlotPinned)
           block(*reinterpret_cast<Block*>(first + first_object(c) + std::size_t{i} * kClasses[c]));
       }
     } else if (kind != SpanKind::kFree) {

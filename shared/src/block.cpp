@@ -205,42 +205,44 @@ void HeapState::end_memory(Block& block) noexcept {
   unlock_and_settle(block);
 }
 
-// One block of the walk over the heap. Other processes may free it at any time unless the dead one had something of it.
+bool HeapState::lock_pinned(const Found& found, const std::function<bool()>& of_interest) noexcept {
+  Block& block = *found.block;
+  while (!found.is_freed() && of_interest()) {
+    const Locked locked = block.lock.try_lock(base_, me());
+    if (locked == Locked::kNo) {  // its owner lives, and is at it
+      std::this_thread::yield();
+      continue;
+    }
+    if (found.is_freed()) return false;  // by an owner who died then
+    if (locked == Locked::kOwnerDied) after_dead_owner(block);
+    return true;
+  }
+  return false;
+}
+
+// One block of the walk over the heap. Others may free it at any time, so it is pinned until its lock is ours; only the lock's owner frees it.
 void HeapState::recover(const Found& found, std::size_t slot) noexcept {
   Block& block = *found.block;
   const std::uint64_t bit = slot < kMaxProcesses ? std::uint64_t{1} << slot : 0;
   const auto dead = [&](ProcessWord process) {
     return process != 0 && slot < kMaxProcesses && slot_of(process) == slot && process != me();
   };
-  std::uint32_t lock_word = block.lock.word.load(std::memory_order_acquire);
-  const bool locked_by_dead = dead(lock_word & kProcessMask);
-  const BlockState before = block.state.load(std::memory_order_acquire);
-  const bool worked_by_dead =
-      (before == BlockState::kConstructing || before == BlockState::kEnding || before == BlockState::kDestroyed) &&
-      dead(block.worker.load(std::memory_order_relaxed));
-  const bool held_by_dead = ((get(block.holds) | get(block.weak_holds)) & bit) != 0;
   TypeInfo type{};
-  const bool orphan = before == BlockState::kOrphan && find_type(block.type, &type);
-  if (!locked_by_dead && !worked_by_dead && !held_by_dead && !orphan) return;
-  if (!found.exists()) return;  // freed while we looked; what was read meant nothing
-  if (locked_by_dead) {
-    // Only from the dead one's very word: if somebody else has taken the lock over, he may free the block at any time.
-    const std::uint32_t mine = me() | (lock_word & (kDied | kWaiters));
-    if (block.lock.word.compare_exchange_strong(lock_word, mine, std::memory_order_acquire,
-                                                std::memory_order_relaxed)) {
-      if (!found.exists()) {
-        block.lock.word.store(lock_word, std::memory_order_relaxed);
-        return;
-      }
-      after_dead_owner(block);
-    } else if (!worked_by_dead && !held_by_dead && !orphan) {
-      return;
-    } else {
-      lock_block(block);
-    }
-  } else {
-    lock_block(block);
-  }
+  bool orphan = false;
+  const auto of_interest = [&] {
+    const BlockState state = block.state.load(std::memory_order_acquire);
+    orphan = state == BlockState::kOrphan && find_type(get(block.type), &type);
+    return orphan || ((get(block.holds) | get(block.weak_holds)) & bit) != 0 ||
+           dead(block.lock.word.load(std::memory_order_acquire) & kProcessMask) ||
+           ((state == BlockState::kConstructing || state == BlockState::kEnding || state == BlockState::kDestroyed) &&
+            dead(block.worker.load(std::memory_order_relaxed)));
+  };
+  if (!of_interest())
+    return;  // whatever is read here: what concerns the dead one's slot stays until somebody recovers it
+  if (!pin(found)) return;
+  const bool locked = lock_pinned(found, of_interest);
+  unpin(found);
+  if (!locked) return;
   const bool constructed = (block.holds & bit) != 0;
   put(block.holds, block.holds & ~bit);
   put(block.weak_holds, block.weak_holds & ~bit);

@@ -42,6 +42,7 @@ constexpr const char* kHeapCrashPoints[] = {
     "shared.pointer.clear_counted", "shared.pointer.cleared",     "shared.pointer.hold_dropped",
     "shared.pointer.taking_out",    "shared.pointer.putting_in",  "shared.queue.pop.taken",
     "shared.queue.pop.emptied",     "shared.root.adding",         "shared.root.removing",
+    "shared.heap.pinning",          "shared.heap.pinned",         "shared.heap.unpinned",
     "shared.guarded.allocated",     "shared.guarded.counted",     "shared.guarded.owned",
     "shared.guarded.released",      "shared.guarded.ended",       "shared.guarded.locked",
     "shared.guarded.whole",         "shared.guarded.made",
@@ -49,6 +50,9 @@ constexpr const char* kHeapCrashPoints[] = {
 
 /// Passed by who comes after a dead one.
 constexpr const char* kGuardCrashPoints[] = {"shared.guarded.started_over", "shared.guarded.freeing"};
+
+/// Passed in a full heap.
+constexpr const char* kFullHeapCrashPoints[] = {"shared.heap.span_closing"};
 
 constexpr const char* kNameCrashPoints[] = {
     "shared.name.locked",

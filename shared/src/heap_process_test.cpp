@@ -346,11 +346,34 @@ TEST(SharedHeapVictim, DISABLED_DoesEverythingUntilItIsKilled) {
   }
 }
 
+/// Fills a heap with small objects, frees them, and needs their memory for a large one.
+void fill_small_then_large(Heap& heap) {
+  std::vector<void*> all;
+  for (;;) {
+    Result<void*> memory = heap.allocate(64);
+    if (!memory) break;
+    all.push_back(*memory);
+  }
+  EXPECT_GT(all.size(), 10'000U);
+  for (void* memory : all) heap.deallocate(memory);
+  void* const large = heap.allocate(1U << 20).or_throw();
+  heap.deallocate(large);
+}
+
+TEST(SharedFullHeapVictim, DISABLED_FillsTheHeapUntilItIsKilled) {
+  const char* const fd = std::getenv("BATON_SHARED_FULL_FD");
+  if (fd == nullptr) GTEST_SKIP();
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::alarm(30);
+  Heap heap = Heap::attach(os::UniqueFd(std::atoi(fd))).or_throw();
+  fill_small_then_large(heap);
+}
+
 pid_t start_victim(const std::string& at, const std::string& where) {
   const std::string crash = "BATON_CRASH_AT=" + at;
   const pid_t victim = ::fork();
   if (victim == 0) {
-    const char* const arguments[] = {"victim", "--gtest_also_run_disabled_tests", "--gtest_filter=SharedHeapVictim.*",
+    const char* const arguments[] = {"victim", "--gtest_also_run_disabled_tests", "--gtest_filter=Shared*Victim.*",
                                      nullptr};
     const char* const environment[] = {crash.c_str(), where.c_str(), nullptr};
     ::dup2(::open("/dev/null", O_WRONLY), STDOUT_FILENO);
@@ -422,6 +445,22 @@ INSTANTIATE_TEST_SUITE_P(AtEveryPoint, SharedGuardCrash, testing::ValuesIn(kGuar
   return name;
 });
 
+TEST(SharedHeapProcesses, AKillWhileSpansAreGivenBackLosesNone) {
+  for (const char* const pass : {":1", ":2", ":9"}) {
+    for (const char* const point : kFullHeapCrashPoints) {
+      Heap heap = new_heap(std::size_t{2} << 20);
+      const os::UniqueFd fd(::dup(heap.descriptor().get()));
+      const int status =
+          status_of(start_victim(std::string(point) + pass, "BATON_SHARED_FULL_FD=" + std::to_string(fd.get())));
+      EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << "the point was not reached";
+      EXPECT_EQ(heap.collect(), 1U);
+      EXPECT_EQ(heap.stats().used_bytes, 0U);
+      fill_small_then_large(heap);
+      EXPECT_EQ(heap.stats().used_bytes, 0U);
+    }
+  }
+}
+
 class SharedNameCrash : public testing::TestWithParam<const char*> {};
 
 TEST_P(SharedNameCrash, LeavesANameThatOthersCanOpenAndLeave) {
@@ -455,6 +494,7 @@ TEST(SharedCrashPoints, TheListsNameExactlyThoseInTheSources) {
   for (const char* name : kObjectCrashPoints) listed.insert(name);
   for (const char* name : kHeapCrashPoints) listed.insert(name);
   for (const char* name : kGuardCrashPoints) listed.insert(name);
+  for (const char* name : kFullHeapCrashPoints) listed.insert(name);
   for (const char* name : kNameCrashPoints) listed.insert(name);
   const std::regex point("BATON_CRASH_POINT\\(\"([^\"]+)\"\\)");
   for (const auto& entry : std::filesystem::recursive_directory_iterator(BATON_SHARED_SOURCES)) {

@@ -8,7 +8,7 @@
 // Changes of span words are made under HeapHeader::span_lock. A run is made and unmade with its first word kPending, so what a dead process left is
 // found by its name: the words kRest behind it, then itself, become kFree.
 // A small span begins with one word per object: 0 free; kSlotPending | ProcessWord: being made, or that process's; kSlotRaw,
-// kSlotBlock, kSlotOwned | guard: living. A guard is the place of a guarded<> in units of 64 bytes: what its containers allocate. Claimed by CAS from 0, freed by a store of 0. So each allocation of a dead process that nobody else knows is
+// kSlotBlock (pinned or not), kSlotOwned | guard: living. A guard is the place of a guarded<> in units of 64 bytes: what its containers allocate. Claimed by CAS from 0, freed by a store of 0. So each allocation of a dead process that nobody else knows is
 // found by its name; there is no free list that could be left broken.
 #pragma once
 
@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,7 @@
 namespace baton::shared::detail {
 
 inline constexpr std::uint64_t kMagic = 0x31'50'41'45'48'54'4f'4c;  // "LOTHEAP1"
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 inline constexpr std::size_t kSpanBytes = 65536;
 inline constexpr std::size_t kRoots = 256;
 inline constexpr std::size_t kRootNameBytes = 48;
@@ -43,10 +44,20 @@ inline constexpr std::uint32_t span_word(SpanKind kind, std::uint32_t payload) n
 }
 inline constexpr SpanKind kind_of(std::uint32_t word) noexcept { return static_cast<SpanKind>(word >> 29); }
 
+// Of a small span, beside its size class:
+inline constexpr std::uint32_t kFull = 1U << 28;      // no free object was seen, and none was freed since
+inline constexpr std::uint32_t kClosing = 1U << 27;   // trim() looks whether it can be given back: no claims
+inline constexpr std::uint32_t kReserved = 1U << 26;  // never given back
+inline constexpr std::size_t size_class_of(std::uint32_t word) noexcept { return word & 0xff; }
+
 inline constexpr std::uint32_t kSlotPending = 1U << 31;
 inline constexpr std::uint32_t kSlotOwned = 1U << 30;
 inline constexpr std::uint32_t kSlotRaw = 1;
 inline constexpr std::uint32_t kSlotBlock = 2;
+inline constexpr std::uint32_t kSlotPinned = 3;       // a block that recover() looks at: freeing it waits for that
+inline constexpr std::uint32_t kSlotPinnedFreed = 4;  // and is due then
+// The payload of kLargeBlock:
+inline constexpr std::uint32_t kLargePinned = 1, kLargePinnedFreed = 2;
 
 /// Object sizes; above the last one, whole spans.
 inline constexpr std::array<std::uint32_t, 15> kClasses = {64,   128,  192,  256,  384,  512,  768,  1024,
@@ -67,6 +78,7 @@ struct alignas(64) ProcessSlot {
   std::atomic<std::uint32_t> epoch;
   std::atomic<std::uint64_t> pid_namespace;
   std::atomic<std::int32_t> pid;
+  std::atomic<std::uint32_t> spans[kClasses.size()][2];  // in which it claims small objects; see trim()
 };
 
 /// A name that processes find an object by.
@@ -77,7 +89,7 @@ struct Root {
 };
 
 struct HeapHeader {
-  explicit HeapHeader(std::byte* base) : span_lock(base), root_lock(base) {}
+  explicit HeapHeader(std::byte* base) : span_lock(base), root_lock(base), pin_lock(base) {}
   std::uint64_t magic = 0;  // stored last
   std::uint32_t version = kVersion;
   std::uint32_t layout_bytes = sizeof(HeapHeader);  // two builds that differ here cannot share
@@ -89,6 +101,8 @@ struct HeapHeader {
   std::atomic<std::uint32_t> confined{0};  // a lock with priority inheritance was made: one PID namespace from then on
   ProcessLock span_lock;
   ProcessLock root_lock;
+  ProcessLock pin_lock;
+  std::atomic<std::uint64_t> pinned{0};  // offset of the one block that may be pinned; under pin_lock
   ProcessSlot slots[kMaxProcesses] = {};
   Root roots[kRoots] = {};
   std::atomic<std::uint32_t>* words() noexcept { return reinterpret_cast<std::atomic<std::uint32_t>*>(this + 1); }
@@ -100,6 +114,8 @@ struct HeapAccess {
 };
 
 class Membership;  // hand_over.cpp: the name in the domain
+
+Error no_room(std::size_t bytes, std::size_t limit);
 
 class HeapState final : public std::enable_shared_from_this<HeapState>, os::ForkListener {
  public:
@@ -122,15 +138,25 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   Result<void> reserve(std::size_t bytes, std::size_t count);
   void prefault() noexcept;
   HeapStats stats();
-  /// Frees what the dead process of `slot` (kMaxProcesses: none) had in the making, and shows every block to `visit`, with a word that
-  /// is `living` as long as the block exists.
+  /// A block and the word that says so. Other processes may free it, and use its memory for something else, unless it is pinned.
   struct Found {
     Block* block;
-    const std::atomic<std::uint32_t>* word;
-    std::uint32_t living;
-    bool exists() const noexcept { return word->load(std::memory_order_acquire) == living; }
+    std::atomic<std::uint32_t>* word;
+    bool small;
+    std::uint32_t living() const noexcept { return small ? kSlotBlock : span_word(SpanKind::kLargeBlock, 0); }
+    std::uint32_t pinned() const noexcept {
+      return small ? kSlotPinned : span_word(SpanKind::kLargeBlock, kLargePinned);
+    }
+    std::uint32_t pinned_freed() const noexcept {
+      return small ? kSlotPinnedFreed : span_word(SpanKind::kLargeBlock, kLargePinnedFreed);
+    }
+    bool is_freed() const noexcept { return word->load(std::memory_order_acquire) == pinned_freed(); }
   };
+  /// Frees what the dead process of `slot` (kMaxProcesses: none) had in the making, and shows every block to `visit`.
   void walk(std::size_t slot, const std::function<void(const Found&)>& visit);
+  /// False: it is gone. One at a time in the heap; unpin() follows soon, and what was freed meanwhile is free then.
+  bool pin(const Found& found) noexcept;
+  void unpin(const Found& found) noexcept;
   /// Before leaving: what this process allocated and did not keep().
   void free_mine() noexcept;
   void note_raw() noexcept { has_raw_.store(true, std::memory_order_relaxed); }
@@ -170,6 +196,8 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   /// For the owner of the lock, which is given up: ends the object if nothing refers to it, and its memory when it can.
   void unlock_and_settle(Block& block) noexcept;
   void recover(const Found& found, std::size_t slot) noexcept;
+  /// For recover(), of a pinned block: the lock, unless the block is freed meanwhile or `of_interest` no more.
+  bool lock_pinned(const Found& found, const std::function<bool()>& of_interest) noexcept;
   void end_object(Block& block) noexcept;
   void end_memory(Block& block) noexcept;
 
@@ -191,8 +219,20 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   std::uint64_t count_holds();
   Result<void> map(std::size_t limit);
   Result<std::uint32_t> take_run(std::uint32_t count);
+  std::optional<Result<std::uint32_t>> first_run(std::uint32_t count);
+  std::uint32_t trim() noexcept;
   Result<void> back(std::uint32_t end);
   Result<std::uint32_t> small_span(std::size_t size_class);
+  struct Cursor;
+  /// A block's word: becomes `free`, or unpin() will see to that (then false).
+  static bool free_block_word(const Found& found, std::uint32_t free) noexcept;
+  void unpin_left() noexcept;
+  void unpin_word(const Found& found) noexcept;
+  bool publish(Cursor& cursor, std::uint32_t span, std::size_t size_class) noexcept;
+  static void not_full(std::atomic<std::uint32_t>& word, std::size_t size_class) noexcept;
+  std::uint32_t span_of(const void* memory) const noexcept {
+    return static_cast<std::uint32_t>(offset_of(memory) / kSpanBytes);
+  }
   void* claim(std::uint32_t span, std::size_t size_class, std::uint32_t from) noexcept;
   std::atomic<std::uint32_t>* slot_words(std::uint32_t span) const noexcept {
     return reinterpret_cast<std::atomic<std::uint32_t>*>(base_ + std::size_t{span} * kSpanBytes);
@@ -215,7 +255,7 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   memory::SegmentRecord record_;
   std::size_t slot_ = 0;
   std::function<void(const HeapEvent&)> on_event_;
-  std::mutex recovery_mutex_;  // byte locks are of the process, not of a thread
+  std::mutex recovery_mutex_;         // byte locks are of the process, not of a thread
   std::atomic<bool> has_raw_{false};  // this process has used allocate() since it opened the heap
   bool published_ = false;
   bool listening_ = false;

@@ -164,5 +164,60 @@ TEST(NamedHeap, ManyWhoOpenItAtOnceGetOne) {
   EXPECT_EQ(heaps[0]->stats().processes, 8U);
 }
 
+TEST(Heap, MemoryOfOneSizeIsGivenBackForAnother) {
+  Heap heap = new_heap(std::size_t{4} << 20);
+  for (const std::size_t bytes : {64U, 4000U, 256U, 16000U, 64U}) {
+    std::vector<void*> all;
+    for (Result<void*> memory = heap.allocate(bytes); memory; memory = heap.allocate(bytes)) all.push_back(*memory);
+    EXPECT_GT(all.size() * bytes, std::size_t{3} << 20) << bytes;
+    for (void* memory : all) heap.deallocate(memory);
+    void* const large = heap.allocate(std::size_t{3} << 20).or_throw();
+    heap.deallocate(large);
+  }
+  EXPECT_EQ(heap.stats().used_bytes, 0U);
+}
+
+TEST(Heap, ReservedMemoryStaysReserved) {
+  Heap heap = new_heap(std::size_t{4} << 20);
+  heap.reserve(1000, 500).or_throw();
+  std::vector<void*> all;
+  for (Result<void*> memory = heap.allocate(100'000); memory; memory = heap.allocate(100'000)) all.push_back(*memory);
+  const std::size_t before = all.size();
+  for (int i = 0; i < 500; ++i) all.push_back(heap.allocate(1000).or_throw());
+  EXPECT_EQ(all.size(), before + 500);
+  for (void* memory : all) heap.deallocate(memory);
+}
+
+TEST(Heap, ThreadsThatFillItWithDifferentSizesTakeNothingFromEachOther) {
+  Heap heap = new_heap(std::size_t{2} << 20);
+  Heap second = Heap::attach(heap.descriptor()).or_throw();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      Heap& mine = t % 2 == 0 ? heap : second;
+      std::vector<std::pair<unsigned char*, std::size_t>> all;
+      for (int i = 0; i < 20000; ++i) {
+        const std::size_t bytes = std::size_t{48} << ((i / 200 + t) % 9);
+        Result<void*> memory = mine.allocate(bytes);
+        if (memory) {
+          auto* const at = static_cast<unsigned char*>(*memory);
+          std::memset(at, t + 1, bytes);
+          all.emplace_back(at, bytes);
+        }
+        if (!memory || all.size() > 300) {
+          for (const auto& [at, size] : all) {
+            for (std::size_t k = 0; k < size; k += 16) ASSERT_EQ(at[k], t + 1);
+            mine.deallocate(at);
+          }
+          all.clear();
+        }
+      }
+      for (const auto& [at, size] : all) mine.deallocate(at);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(heap.stats().used_bytes, 0U);
+}
+
 }  // namespace
 }  // namespace baton::shared

@@ -14,8 +14,8 @@
 #include "baton/shared/mutex.hpp"
 #include "baton/shared/queue.hpp"
 #include "baton/shared/semaphore.hpp"
-#include "baton/shared/shared_ptr.hpp"
 #include "baton/shared/shared_mutex.hpp"
+#include "baton/shared/shared_ptr.hpp"
 #include "heap_test_support.hpp"
 
 namespace baton::shared {
@@ -77,7 +77,8 @@ static_assert(!detail::has_member<Fine, detail::PointerProbe>() && !detail::has_
 static_assert(detail::has_member<WithPointer, detail::PointerProbe>());
 static_assert(detail::has_member<WithPointers, detail::PointerProbe>());
 static_assert(detail::has_member<WithFunction, detail::PointerProbe>());
-static_assert(detail::has_member<WithHeld, detail::HeldProbe>() && !detail::has_member<WithHeld, detail::PointerProbe>());
+static_assert(detail::has_member<WithHeld, detail::HeldProbe>() &&
+              !detail::has_member<WithHeld, detail::PointerProbe>());
 static_assert(detail::has_member<WithHeldInside, detail::HeldProbe>());
 
 TEST(SharedMutexes, ExcludeEachOther) {

@@ -20,7 +20,8 @@ HeapState::Allocation HeapState::allocation_at(const void* address) noexcept {
     if (index >= objects_of(c)) return {};
     const std::uint32_t seen = slot_words(span)[index].load(std::memory_order_acquire);  // as above
     return {base_ + std::size_t{span} * kSpanBytes + first_object(c) + index * kClasses[c], kClasses[c],
-            seen == kSlotBlock, (seen & kSlotPending) == 0 && (seen & kSlotOwned) != 0 ? seen & ~kSlotOwned : 0};
+            seen == kSlotBlock || seen == kSlotPinned,
+            (seen & kSlotPending) == 0 && (seen & kSlotOwned) != 0 ? seen & ~kSlotOwned : 0};
   }
   if (kind_of(word) == SpanKind::kRest) {
     span = word & kPayload;
@@ -45,7 +46,8 @@ void HeapState::clear_pointers_in(std::byte* memory, std::size_t bytes) noexcept
     const Allocation found = allocation_at(block);
     if (!found.block || found.memory != reinterpret_cast<std::byte*>(block)) continue;
     if (block->place != offset_of(block) / 64) continue;
-    const auto into = reinterpret_cast<std::uintptr_t>(words->address()) - reinterpret_cast<std::uintptr_t>(block->object());
+    const auto into =
+        reinterpret_cast<std::uintptr_t>(words->address()) - reinterpret_cast<std::uintptr_t>(block->object());
     if (into >= found.bytes - sizeof(Block)) continue;
     clear_stored(words, marks == StoredWords::kInHeap ? Strength::kStrong : Strength::kWeak);
   }

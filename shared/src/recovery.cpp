@@ -37,6 +37,9 @@ Result<void> HeapState::join() {
       if (process_word(0, epoch) == 0) ++epoch;
       slot.epoch.store(epoch, std::memory_order_release);  // [P]
       slot.pid.store(os::process_id(), std::memory_order_relaxed);
+      for (auto& published : slot.spans) {
+        for (std::atomic<std::uint32_t>& span : published) span.store(0, std::memory_order_relaxed);  // the dead one's
+      }
       slot.pid_namespace.store(os::pid_namespace(),
                                std::memory_order_seq_cst);  // before confined, see confine_to_namespace()
       slot.state.store(ProcessSlot::kInUse, std::memory_order_seq_cst);
@@ -121,9 +124,80 @@ void InheritingLock::confine_to_namespace(const void* address) {
   }
 }
 
+bool HeapState::pin(const Found& found) noexcept {
+  HeapHeader& h = header();
+  if (h.pin_lock.lock() == Locked::kOwnerDied) {
+    unpin_left();
+    h.pin_lock.make_consistent();
+  }
+  h.pinned.store(offset_of(found.block), std::memory_order_release);
+  BATON_CRASH_POINT("shared.heap.pinning");
+  std::uint32_t seen = found.living();
+  // acquire: pairs with settle(): the block's header is whole.
+  if (found.word->compare_exchange_strong(seen, found.pinned(), std::memory_order_acquire, std::memory_order_relaxed)) {
+    BATON_CRASH_POINT("shared.heap.pinned");
+    return true;
+  }
+  h.pinned.store(0, std::memory_order_release);
+  h.pin_lock.unlock();
+  return false;
+}
+
+void HeapState::unpin_word(const Found& found) noexcept {
+  std::uint32_t seen = found.pinned();
+  // acquire: pairs with the release in free_block_word().
+  if (found.word->compare_exchange_strong(seen, found.living(), std::memory_order_acq_rel, std::memory_order_acquire) ||
+      seen != found.pinned_freed()) {
+    return;
+  }
+  if (found.small) {
+    found.word->store(0, std::memory_order_release);  // as release()
+    std::atomic<std::uint32_t>& span = header().words()[span_of(found.block)];
+    not_full(span, size_class_of(span.load(std::memory_order_relaxed)));
+    return;
+  }
+  lock_spans();
+  found.word->store(span_word(SpanKind::kPending, me()), std::memory_order_release);  // pairs as in allocate.cpp
+  free_run(span_of(found.block), me());
+  header().span_lock.unlock();
+}
+
+void HeapState::unpin(const Found& found) noexcept {
+  HeapHeader& h = header();
+  unpin_word(found);
+  BATON_CRASH_POINT("shared.heap.unpinned");
+  h.pinned.store(0, std::memory_order_release);
+  h.pin_lock.unlock();
+}
+
+// With pin_lock, of a dead owner. A word that is pinned was pinned by him.
+void HeapState::unpin_left() noexcept {
+  HeapHeader& h = header();
+  const std::uint64_t offset = h.pinned.load(std::memory_order_acquire);
+  if (offset == 0) return;
+  const auto span = static_cast<std::uint32_t>(offset / kSpanBytes);
+  const std::uint32_t word = h.words()[span].load(std::memory_order_acquire);
+  Found found{reinterpret_cast<Block*>(base_ + offset), &h.words()[span], false};
+  if (kind_of(word) == SpanKind::kSmall) {
+    const std::size_t c = size_class_of(word), within = offset % kSpanBytes;
+    // Not an object of this class: the block was freed before it was pinned.
+    if (within < first_object(c) || (within - first_object(c)) % kClasses[c] != 0) return;
+    found = {found.block, slot_words(span) + (within - first_object(c)) / kClasses[c], true};
+  } else if (kind_of(word) != SpanKind::kLargeBlock || offset % kSpanBytes != 0) {
+    return;
+  }
+  unpin_word(found);
+  h.pinned.store(0, std::memory_order_release);
+}
+
 // With the slot's byte locked.
 void HeapState::recover_slot(std::size_t slot) {
   BATON_CRASH_POINT("shared.heap.recovering");
+  if (header().pin_lock.lock() == Locked::kOwnerDied) {
+    unpin_left();
+    header().pin_lock.make_consistent();
+  }
+  header().pin_lock.unlock();
   walk(slot, [this, slot](const Found& found) { recover(found, slot); });
   BATON_CRASH_POINT("shared.heap.recovered");
 }

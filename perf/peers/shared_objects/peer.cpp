@@ -128,10 +128,11 @@ Made with_size(std::size_t bytes, Make&& make) {
 }  // namespace
 
 PeerInfo peer_info() {
-  PeerInfo info{"Baton, shared objects",
-                "",
-                "LOT's roles: shared_ptr in a bounded queue per subscriber (10), in one shared heap; a full queue waits",
-                {"queue"}};
+  PeerInfo info{
+      "Baton, shared objects",
+      "",
+      "LOT's roles: shared_ptr in a bounded queue per subscriber (10), in one shared heap; a full queue waits",
+      {"queue"}};
   info.can_spin = true;
   info.largest = kLargest;
   return info;

@@ -44,9 +44,7 @@ class allocator {
       throw Exception(Error{Errc::invalid_argument, "more elements than memory can have"});
     return pointer(static_cast<T*>(detail::allocate_at(base_.get(), count * sizeof(T), alignof(T), guard())));
   }
-  void deallocate(const pointer& memory, std::size_t) noexcept {
-    detail::deallocate_at(base_.get(), memory.get());
-  }
+  void deallocate(const pointer& memory, std::size_t) noexcept { detail::deallocate_at(base_.get(), memory.get()); }
   allocator select_on_container_copy_construction() const noexcept {
     allocator out = *this;
     out.given_ = false;
@@ -61,9 +59,7 @@ class allocator {
  private:
   template <class>
   friend class allocator;
-  std::uint32_t guard() const noexcept {
-    return guard_ == 0 ? 0 : detail::guard_of(base_.get(), this, guard_, given_);
-  }
+  std::uint32_t guard() const noexcept { return guard_ == 0 ? 0 : detail::guard_of(base_.get(), this, guard_, given_); }
   offset_ptr<std::byte> base_;  // the heap's first byte
   std::uint32_t guard_ = 0;     // the guarded<>'s place in units of 64 bytes; 0: none
   bool given_ = false;          // by the guard, not by copying a container

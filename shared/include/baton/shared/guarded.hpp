@@ -82,7 +82,8 @@ class guarded {
   template <class T>
   class Locked {
    public:
-    Locked(Locked&& other) noexcept : guard_(std::exchange(other.guard_, nullptr)), started_over_(other.started_over_) {}
+    Locked(Locked&& other) noexcept
+        : guard_(std::exchange(other.guard_, nullptr)), started_over_(other.started_over_) {}
     Locked& operator=(Locked&&) = delete;
     ~Locked() {
       if (guard_ == nullptr) return;

@@ -20,27 +20,27 @@ struct PointerProbe {
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-#define BATON_MEMBER(index, ...)                                                                    \
-  template <class T, class Probe, class = void>                                                     \
-  struct Member##index : std::false_type {};                                                        \
-  template <class T, class Probe>                                                                   \
+#define BATON_MEMBER(index, ...)                                                                     \
+  template <class T, class Probe, class = void>                                                      \
+  struct Member##index : std::false_type {};                                                         \
+  template <class T, class Probe>                                                                    \
   struct Member##index<T, Probe, std::void_t<decltype(T{__VA_ARGS__ std::declval<const Probe&>()})>> \
       : std::true_type {};
 #define BATON_COMMA_1 {},
-#define BATON_COMMA_2 BATON_COMMA_1 {},
-#define BATON_COMMA_3 BATON_COMMA_2 {},
-#define BATON_COMMA_4 BATON_COMMA_3 {},
-#define BATON_COMMA_5 BATON_COMMA_4 {},
-#define BATON_COMMA_6 BATON_COMMA_5 {},
-#define BATON_COMMA_7 BATON_COMMA_6 {},
-#define BATON_COMMA_8 BATON_COMMA_7 {},
-#define BATON_COMMA_9 BATON_COMMA_8 {},
-#define BATON_COMMA_10 BATON_COMMA_9 {},
-#define BATON_COMMA_11 BATON_COMMA_10 {},
-#define BATON_COMMA_12 BATON_COMMA_11 {},
-#define BATON_COMMA_13 BATON_COMMA_12 {},
-#define BATON_COMMA_14 BATON_COMMA_13 {},
-#define BATON_COMMA_15 BATON_COMMA_14 {},
+#define BATON_COMMA_2 BATON_COMMA_1{},
+#define BATON_COMMA_3 BATON_COMMA_2{},
+#define BATON_COMMA_4 BATON_COMMA_3{},
+#define BATON_COMMA_5 BATON_COMMA_4{},
+#define BATON_COMMA_6 BATON_COMMA_5{},
+#define BATON_COMMA_7 BATON_COMMA_6{},
+#define BATON_COMMA_8 BATON_COMMA_7{},
+#define BATON_COMMA_9 BATON_COMMA_8{},
+#define BATON_COMMA_10 BATON_COMMA_9{},
+#define BATON_COMMA_11 BATON_COMMA_10{},
+#define BATON_COMMA_12 BATON_COMMA_11{},
+#define BATON_COMMA_13 BATON_COMMA_12{},
+#define BATON_COMMA_14 BATON_COMMA_13{},
+#define BATON_COMMA_15 BATON_COMMA_14{},
 BATON_MEMBER(0, )
 BATON_MEMBER(1, BATON_COMMA_1)
 BATON_MEMBER(2, BATON_COMMA_2)

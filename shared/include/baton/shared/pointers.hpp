@@ -168,9 +168,7 @@ class weak_ptr {
     std::swap(local_, other.local_);
   }
   /// Null if the object has ended.
-  shared_ptr<T> lock() const {
-    return detail::PointerAccess::make<shared_ptr<T>>(detail::lock_weak(held()));
-  }
+  shared_ptr<T> lock() const { return detail::PointerAccess::make<shared_ptr<T>>(detail::lock_weak(held())); }
   bool expired() const { return !lock(); }
 
  private:

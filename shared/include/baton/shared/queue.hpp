@@ -45,11 +45,12 @@ template <class T>
 constexpr bool check_element() {
   using Stored = typename stored_form<T>::type;
   static_assert(check_shareable<Stored>());
-  static_assert(std::is_trivially_copyable_v<T> ||
-                    (is_recoverable<Stored>::value && std::is_assignable_v<Stored&, T&&> && std::is_assignable_v<T&, Stored&&>),
-                "elements are copied as bytes, or are assigned and declared recoverable (shareable.hpp), so that a "
-                "process killed in the "
-                "middle leaves each entirely in or out");
+  static_assert(
+      std::is_trivially_copyable_v<T> ||
+          (is_recoverable<Stored>::value && std::is_assignable_v<Stored&, T&&> && std::is_assignable_v<T&, Stored&&>),
+      "elements are copied as bytes, or are assigned and declared recoverable (shareable.hpp), so that a "
+      "process killed in the "
+      "middle leaves each entirely in or out");
   static_assert(std::is_default_constructible_v<T>, "an element is taken into an object of the reader");
   return true;
 }

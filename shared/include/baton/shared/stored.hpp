@@ -92,10 +92,8 @@ class stored : public detail::StoredPointer<P> {
   stored(const P& from) {             // NOLINT(google-explicit-constructor)
     detail::store(&words_, detail::PointerAccess::get(from), Base::kStrength);
   }
-  stored(P&& from) { this->put(from); }                      // NOLINT(google-explicit-constructor)
-  stored(const stored& from) : Base() {
-    detail::store(&words_, from.words_, Base::kStrength);
-  }
+  stored(P&& from) { this->put(from); }  // NOLINT(google-explicit-constructor)
+  stored(const stored& from) : Base() { detail::store(&words_, from.words_, Base::kStrength); }
   stored(stored&& from) : Base() { detail::move_stored(&words_, &from.words_, Base::kStrength); }
   ~stored() = default;
 
@@ -144,7 +142,7 @@ class stored<unique_ptr<T>> : public detail::StoredPointer<unique_ptr<T>> {
 
  public:
   stored() noexcept = default;
-  stored(std::nullptr_t) noexcept {}    // NOLINT(google-explicit-constructor)
+  stored(std::nullptr_t) noexcept {}     // NOLINT(google-explicit-constructor)
   stored(P&& from) { this->put(from); }  // NOLINT(google-explicit-constructor)
   stored(const stored&) = delete;
   stored(stored&& from) : Base() { detail::move_stored(&this->words_, &from.words_, Base::kStrength); }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The long version of the tests: every fuzzer for ten CPU-minutes (FUZZ_SECONDS), every multi-process test ROUNDS times with
-# crash points compiled in, and all of it once more under the address sanitizer.
+# crash points compiled in, 10,000 random kills of processes that share objects, and all of it once more under the address sanitizer.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 rounds=${ROUNDS:-10}
@@ -14,6 +14,7 @@ step scripts/build.sh dev
 step scripts/run_ctest.sh dev --label-regex process --repeat until-fail:"$rounds" --timeout 600
 step scripts/sanitize.sh asan-ubsan --label-regex process --repeat until-fail:3 --timeout 600
 step scripts/sanitize.sh tsan --repeat until-fail:3
+step env BATON_SHARED_KILLS=10000 build/dev/bin/shared_heap_process_tests --gtest_filter='*RandomKills*'
 step build/dev/bin/model_tests --full
 step scripts/fuzz.sh --each "${FUZZ_SECONDS:-600}"
 exit $status

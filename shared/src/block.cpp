@@ -164,8 +164,14 @@ void HeapState::after_dead_owner(Block& block) noexcept {
 }
 
 void HeapState::unlock_and_settle(Block& block) noexcept {
-  const BlockState now = block.state.load(std::memory_order_relaxed);
-  if (now == BlockState::kAlive && block.count == 0 && block.holds == 0) {
+  BlockState now = block.state.load(std::memory_order_relaxed);
+  const bool over = now == BlockState::kAlive && block.count == 0 && block.holds == 0;
+  if (over && block.type == 0) {  // there is nothing to end
+    now = BlockState::kDead;
+    block.state.store(now, std::memory_order_release);
+    BATON_CRASH_POINT("shared.object.over");
+  }
+  if (over && now == BlockState::kAlive) {
     block.worker.store(me(), std::memory_order_relaxed);
     block.state.store(BlockState::kEnding, std::memory_order_release);  // its worker before it; see recover()
     BATON_CRASH_POINT("shared.object.ending");

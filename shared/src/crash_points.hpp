@@ -32,20 +32,20 @@ constexpr const char* kObjectCrashPoints[] = {
 };
 
 constexpr const char* kHeapCrashPoints[] = {
-    "shared.heap.joined",           "shared.heap.claimed",        "shared.heap.run_begun",
-    "shared.heap.run_taken",        "shared.heap.run_freeing",    "shared.heap.run_half_freed",
-    "shared.heap.recovering",       "shared.heap.recovered",      "shared.object.allocated",
-    "shared.object.constructing",   "shared.object.constructed",  "shared.object.alive",
-    "shared.object.ending",         "shared.object.destroyed",    "shared.object.dead",
-    "shared.pointer.hold_marked",   "shared.pointer.store_begun", "shared.pointer.store_counted",
-    "shared.pointer.stored",        "shared.pointer.undone",      "shared.pointer.clear_begun",
-    "shared.pointer.clear_counted", "shared.pointer.cleared",     "shared.pointer.hold_dropped",
-    "shared.pointer.taking_out",    "shared.pointer.putting_in",  "shared.queue.pop.taken",
-    "shared.queue.pop.emptied",     "shared.root.adding",         "shared.root.removing",
-    "shared.heap.pinning",          "shared.heap.pinned",         "shared.heap.unpinned",
-    "shared.guarded.allocated",     "shared.guarded.counted",     "shared.guarded.owned",
-    "shared.guarded.released",      "shared.guarded.ended",       "shared.guarded.locked",
-    "shared.guarded.whole",         "shared.guarded.made",
+    "shared.heap.joined",           "shared.heap.claimed",          "shared.heap.run_begun",
+    "shared.heap.run_taken",        "shared.heap.run_freeing",      "shared.heap.run_half_freed",
+    "shared.heap.recovering",       "shared.heap.recovered",        "shared.object.allocated",
+    "shared.object.constructing",   "shared.object.constructed",    "shared.object.alive",
+    "shared.object.over",           "shared.object.ending",         "shared.object.destroyed",
+    "shared.object.dead",           "shared.pointer.hold_marked",   "shared.pointer.store_begun",
+    "shared.pointer.store_counted", "shared.pointer.stored",        "shared.pointer.undone",
+    "shared.pointer.clear_begun",   "shared.pointer.clear_counted", "shared.pointer.cleared",
+    "shared.pointer.hold_dropped",  "shared.pointer.taking_out",    "shared.pointer.putting_in",
+    "shared.queue.pop.taken",       "shared.queue.pop.emptied",     "shared.root.adding",
+    "shared.root.removing",         "shared.heap.pinning",          "shared.heap.pinned",
+    "shared.heap.unpinned",         "shared.guarded.allocated",     "shared.guarded.counted",
+    "shared.guarded.owned",         "shared.guarded.released",      "shared.guarded.ended",
+    "shared.guarded.locked",        "shared.guarded.whole",         "shared.guarded.made",
 };
 
 /// Passed by who comes after a dead one.

@@ -54,6 +54,9 @@ struct Node {
   stored<shared_ptr<Witness>> witness;
   char large[100] = {};
 };
+struct Plain {  // nothing to be destroyed
+  int numbers[20] = {};
+};
 struct Large {
   stored<shared_ptr<Node>> node;
   char bytes[150000] = {};
@@ -140,6 +143,7 @@ void turn(Heap& heap, const shared_ptr<Common>& common, queue<shared_ptr<Node>, 
   const shared_ptr<Large> large = make_shared<Large>(heap);
   large->node = copy;
   change(common->containers, copy);
+  const weak_ptr<Plain> plain = make_shared<Plain>(heap);
   const shared_ptr<Passing> passing = make_shared<Passing>(heap);
   change(passing->containers, copy);
   for (const std::size_t bytes : {100U, 100'000U}) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Smart pointers in one process, in the order of the standard's clauses. Between processes, and with deaths: heap_process_test.cpp.
+#include <poll.h>
+
 #include <atomic>
 #include <boost/container/map.hpp>
 #include <boost/container/string.hpp>
@@ -8,6 +10,7 @@
 
 #include "baton/shared/allocator.hpp"
 #include "baton/shared/guarded.hpp"
+#include "baton/shared/pollable.hpp"
 #include "baton/shared/queue.hpp"
 #include "baton/shared/shared_ptr.hpp"
 #include "heap_test_support.hpp"
@@ -265,6 +268,34 @@ TEST_F(SharedPtr, QueuesCarryThem) {
   q->push(make_shared<Node>(heap_, 3));
   q.reset();
   uniques.reset();  // with what is in them
+  expect_empty();
+}
+
+TEST_F(SharedPtr, QueuesCanBePolled) {
+  using Queue = queue<shared_ptr<Node>, 3>;
+  shared_ptr<Queue> q = make_shared<Queue>(heap_);
+  {
+    pollable<Queue> events(q);
+    const auto readable = [&](int timeout_ms) {
+      pollfd one{events.descriptor(), POLLIN, 0};
+      return ::poll(&one, 1, timeout_ms) == 1;
+    };
+    EXPECT_FALSE(readable(10));
+    for (int round = 0; round < 3; ++round) {
+      std::thread other([&] { q->push(make_shared<Node>(heap_, round)); });
+      EXPECT_TRUE(readable(20'000));
+      EXPECT_TRUE(readable(0)) << "until it is rearmed";
+      EXPECT_EQ(q->pop()->value, round);
+      other.join();
+      events.rearm();
+      EXPECT_FALSE(readable(10));
+    }
+    q->push(make_shared<Node>(heap_, 1));
+    EXPECT_TRUE(readable(20'000));
+    events.rearm();
+    EXPECT_TRUE(readable(20'000)) << "nobody popped it";
+  }
+  q.reset();
   expect_empty();
 }
 

@@ -44,8 +44,10 @@ bool HeapState::publish(Cursor& cursor, std::uint32_t span, std::size_t size_cla
     }
     cursor.freed_count = kept;
   }
-  published[1].store(cursor.span, std::memory_order_release);  // after the last claim in `before`
-  published[0].store(span, std::memory_order_relaxed);
+  // Both pair with the acquires in trim(), which reads them in the other order: nothing is missed while it moves, and the last
+  // claim in `before` is over.
+  published[1].store(cursor.span, std::memory_order_release);
+  published[0].store(span, std::memory_order_release);
   std::atomic_thread_fence(std::memory_order_seq_cst);                                // pairs with the fence in trim()
   const std::uint32_t word = header().words()[span].load(std::memory_order_acquire);  // [W]
   const bool good = kind_of(word) == SpanKind::kSmall && size_class_of(word) == size_class && (word & kClosing) == 0;

@@ -90,7 +90,7 @@ std::uint32_t HeapState::trim() noexcept {
     for (const ProcessSlot& slot : h.slots) {
       if (slot.state.load(std::memory_order_acquire) != ProcessSlot::kInUse) continue;  // left, and collected
       for (const std::atomic<std::uint32_t>& published : slot.spans[size_class_of(seen)])
-        used = used || published.load(std::memory_order_relaxed) == span;
+        used = used || published.load(std::memory_order_acquire) == span;  // pairs with the releases in publish()
     }
     if (used || !empty(span, size_class_of(seen))) {
       word.fetch_and(~kClosing, std::memory_order_relaxed);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "baton/memory/platform.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/os/sparse_memory.hpp"
+#include "baton/shared/span_claim.hpp"
 #include "heap_state.hpp"
 
 namespace baton::shared::detail {
@@ -44,11 +46,7 @@ bool HeapState::publish(Cursor& cursor, std::uint32_t span, std::size_t size_cla
     }
     cursor.freed_count = kept;
   }
-  // Both pair with the acquires in trim(), which reads them in the other order: nothing is missed while it moves, and the last
-  // claim in `before` is over.
-  published[1].store(cursor.span, std::memory_order_release);
-  published[0].store(span, std::memory_order_release);
-  std::atomic_thread_fence(std::memory_order_seq_cst);                                // pairs with the fence in trim()
+  publish_span<memory::StdPlatform>(published, cursor.span, span);
   const std::uint32_t word = header().words()[span].load(std::memory_order_acquire);  // [W]
   const bool good = kind_of(word) == SpanKind::kSmall && size_class_of(word) == size_class && (word & kClosing) == 0;
   if (!good) published[0].store(0, std::memory_order_relaxed);

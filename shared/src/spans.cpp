@@ -3,8 +3,10 @@
 #include <cstring>
 #include <optional>
 
+#include "baton/memory/platform.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/os/sparse_memory.hpp"
+#include "baton/shared/span_claim.hpp"
 #include "heap_state.hpp"
 
 namespace baton::shared::detail {
@@ -66,9 +68,8 @@ std::optional<Result<std::uint32_t>> HeapState::first_run(std::uint32_t count) {
   return std::nullopt;
 }
 
-// Spans of small objects in which there is none, back to free, under span_lock; returns how many. Against a claim: its process has published the
-// span before it looked at the mark kClosing (see publish()); both sides have a fence between, so one sees the other. Freeing needs
-// neither: what is freed was not free, so the span is not empty before.
+// Spans of small objects in which there is none, back to free, under span_lock; returns how many. Against claims: span_claim.hpp. Freeing needs
+// nothing: what is freed was not free, so the span was not empty.
 std::uint32_t HeapState::trim() noexcept {
   HeapHeader& h = header();
   std::uint32_t count = 0;
@@ -83,14 +84,12 @@ std::uint32_t HeapState::trim() noexcept {
     std::atomic<std::uint32_t>& word = h.words()[span];
     const std::uint32_t seen = word.load(std::memory_order_acquire);  // [W]
     if (kind_of(seen) != SpanKind::kSmall || (seen & kReserved) != 0 || !empty(span, size_class_of(seen))) continue;
-    word.fetch_or(kClosing, std::memory_order_relaxed);
+    close_span<memory::StdPlatform>(word, kClosing);
     BATON_CRASH_POINT("shared.heap.span_closing");
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the fence in publish()
     bool used = false;
     for (const ProcessSlot& slot : h.slots) {
       if (slot.state.load(std::memory_order_acquire) != ProcessSlot::kInUse) continue;  // left, and collected
-      for (const std::atomic<std::uint32_t>& published : slot.spans[size_class_of(seen)])
-        used = used || published.load(std::memory_order_acquire) == span;  // pairs with the releases in publish()
+      used = used || claims_in(slot.spans[size_class_of(seen)], span);
     }
     if (used || !empty(span, size_class_of(seen))) {
       word.fetch_and(~kClosing, std::memory_order_relaxed);

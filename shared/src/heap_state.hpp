@@ -180,7 +180,7 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   std::size_t collect();
   Result<void> join();
   void leave() noexcept;
-  void tell(HeapEvent event) noexcept;
+  void tell(const HeapEvent& event) noexcept;
 
   // --- block.cpp ---
   Block* block_of(const LocalCount* local) const noexcept {

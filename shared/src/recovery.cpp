@@ -94,7 +94,7 @@ std::size_t HeapState::collect() {
       event.pid = slot.pid.load(std::memory_order_relaxed);
       event.text = "process " + std::to_string(event.pid) + " died with the shared heap open";
       slot.state.store(ProcessSlot::kNobody, std::memory_order_release);  // [P]
-      tell(std::move(event));
+      tell(event);
     }
     os::unlock_byte(live_.get(), i);
   }
@@ -202,7 +202,7 @@ void HeapState::recover_slot(std::size_t slot) {
   BATON_CRASH_POINT("shared.heap.recovered");
 }
 
-void HeapState::tell(HeapEvent event) noexcept {
+void HeapState::tell(const HeapEvent& event) noexcept {
   if (on_event_) on_event_(event);
 }
 

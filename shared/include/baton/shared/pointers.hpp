@@ -202,7 +202,7 @@ class unique_ptr {
     detail::know_type<T>();
     if (object_ != nullptr) detail::end_unique(plain());
   }
-  unique_ptr& operator=(unique_ptr&& other) noexcept {
+  unique_ptr& operator=(unique_ptr&& other) noexcept {  // NOLINT(bugprone-unhandled-self-assignment): see `before`
     T* const taken = other.object_;
     other.object_ = nullptr;
     T* const before = object_;  // after the line above: null if this is `other`

@@ -6,6 +6,7 @@
 // Death: a change that a dead process had begun is completed or undone by who next needs the object.
 // In private memory, where containers and queues have one for a moment, it is a P. A pointer to an object of another heap throws
 // baton::Exception (invalid_argument).
+// Therefore moves are not noexcept.  NOLINTBEGIN(performance-noexcept-move-constructor)
 // Thread rules: as P: one thread of one process at a time, so protect what several use by a lock.
 #pragma once
 
@@ -164,6 +165,7 @@ class stored<unique_ptr<T>> : public detail::StoredPointer<unique_ptr<T>> {
   operator P() && { return this->take(); }  // NOLINT(google-explicit-constructor)
 };
 
+// NOLINTEND(performance-noexcept-move-constructor)
 template <class P, class Q>
 bool operator==(const stored<P>& a, const stored<Q>& b) noexcept {
   return a.get() == b.get();

@@ -25,7 +25,7 @@ IDENTIFIERS = ("rosidl_typesupport_c", "rosidl_typesupport_fastrtps_c")
 
 def make(package: str, definitions: dict[str, str], directory: Path) -> Path:
     """Makes `package` with messages {name: text of the .msg file} below `directory`, unless it is there already. Returns what
-    belongs on sys.path."""
+    belongs on sys.path; its folder `source` has the .msg files."""
     text = repr((definitions, sys.version, Path(__file__).read_text()))
     place = Path(directory) / f"{package}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
     if not place.is_dir():
@@ -47,7 +47,7 @@ def _make(package: str, definitions: dict[str, str], place: Path) -> None:
     from rosidl_typesupport_fastrtps_c.cli import GenerateFastRTPSCTypesupport
 
     prefix = Path(sys.prefix)
-    source, output = place / "source", place / package
+    source, output = place / "source" / package, place / package
     (source / "msg").mkdir(parents=True)
     os.environ["AMENT_PREFIX_PATH"] = str(prefix)
     arguments = {

@@ -48,10 +48,14 @@ COMPLEX = ("Lidar", "WayPoints", "workflow")
 def environment(python: str) -> dict[str, str]:
     if python != "debian":
         return dict(os.environ)
-    import numpy  # Debian's Python has none of its own
+    import numpy  # Debian's Python has none of its own; alone, for ROS 2's packages are named like ROS 1's
 
-    path = [os.environ.get("PYTHONPATH", ""), os.path.dirname(os.path.dirname(numpy.__file__))]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+    alone = Path(os.environ["ATSA_PACKAGES"]) / "numpy_alone"
+    alone.mkdir(exist_ok=True)
+    for name in ("numpy", "numpy.libs"):
+        if not (alone / name).exists():
+            (alone / name).symlink_to(Path(numpy.__file__).parents[1] / name)
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([os.environ.get("PYTHONPATH", ""), str(alone)])}
 
 
 def absent(world: str) -> str:
@@ -61,18 +65,20 @@ def absent(world: str) -> str:
         return f"no {PYTHONS[python]} (make peers)"
     if world not in PROBES:
         return ""
-    done = subprocess.run([PYTHONS[python], "-c", PROBES[world]], env=environment(python), capture_output=True, text=True)
+    done = subprocess.run(
+        [PYTHONS[python], "-c", PROBES[world]], env=environment(python), capture_output=True, text=True
+    )
     return (done.stderr.strip().splitlines() or ["failed"])[-1] + " (make peers)" if done.returncode else ""
 
 
 class End:
     def __init__(self, world, *arguments):
         python = WORLDS.get(world, "ros2")
+        self.errors = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
             [PYTHONS[python], HERE / "atsa_worker.py", world, *arguments],
-            env=environment(python), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=environment(python), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
         )  # fmt: skip
-        os.set_blocking(self.process.stderr.fileno(), False)
 
     def line(self, seconds=120):
         if not select.select([self.process.stdout], [], [], seconds)[0]:
@@ -82,16 +88,17 @@ class End:
     def ready(self):
         if self.line() != "ready\n":
             self.process.kill()
-            raise RuntimeError(f"{self.process.args[2:]} did not start: {(self.process.stderr.read() or '')[-2000:]}")
+            self.errors.seek(0)
+            raise RuntimeError(f"{self.process.args[2:]} did not start: {self.errors.read()[-2000:]}")
 
     def ask(self, line):
         print(line, file=self.process.stdin, flush=True)
-        self.process.stderr.read()  # a full pipe would stop it
         return self.line(600)
 
     def close(self):
         self.process.kill()
         self.process.communicate()
+        self.errors.close()
 
 
 class Master:
@@ -175,11 +182,15 @@ def verdict(text, ratios, bar):
     passed = bar is None or (low if bar == 1 else high) <= bar
     says = "#   " if bar is None else "PASS" if passed else "FAIL"
     limit = "" if bar is None else f"  bar <= {bar}"
-    print(f"{says}  {text}  {middle:.4f}x [{low:.4f}, {high:.4f}]{limit}  ({100 * (1 - middle):.0f} % less)", flush=True)
+    print(
+        f"{says}  {text}  {middle:.4f}x [{low:.4f}, {high:.4f}]{limit}  ({100 * (1 - middle):.0f} % less)", flush=True
+    )
 
 
 def ratios_of(result, a, b):
-    return [x / y for x, y in zip(result.get(a, []), result.get(b, []), strict=False) if x is not None and y is not None]
+    return [
+        x / y for x, y in zip(result.get(a, []), result.get(b, []), strict=False) if x is not None and y is not None
+    ]
 
 
 def latencies(options):
@@ -193,7 +204,10 @@ def latencies(options):
         for what in options.messages or [*MESSAGES, "workflow"]:
             result = measure(worlds, what, options.rounds, options.count)
             middles = {w: [v for v in r if v is not None] for w, r in result.items()}
-            print(f"# {what}: " + ", ".join(f"{w} {median(r):.3f} ms" if r else f"{w} -" for w, r in middles.items()), flush=True)
+            print(
+                f"# {what}: " + ", ".join(f"{w} {median(r):.3f} ms" if r else f"{w} -" for w, r in middles.items()),
+                flush=True,
+            )
             # Accelerated rclpy still has its RMW's transport; what it saves of conversion and serialization, `steps` judges.
             for world, bar in (("accelerated", 1), ("objects", 0.10), ("baton", 0.03)):
                 if world in result and "rclpy" in result:
@@ -319,11 +333,15 @@ def table1(options):
     for name in ("rclpy", "genpy", "cyclonedds"):
         if name in columns:
             fit = correlation(counts, columns[name])
-            print(f"{'PASS' if fit >= 0.9 else 'FAIL'}  {name}: cost grows with the conversions  r = {fit:.3f}  bar >= 0.9")
+            print(
+                f"{'PASS' if fit >= 0.9 else 'FAIL'}  {name}: cost grows with the conversions  r = {fit:.3f}  bar >= 0.9"
+            )
     if {"rclpy", "baton"} <= set(columns):
         for name, bar in (("one walk", 0.10), ("baton", 0.03)):
             slope = slopes[name] / slopes["rclpy"]
-            print(f"{'PASS' if slope <= bar else 'FAIL'}  {name}: growth per conversion by rclpy's  {slope:.4f}x  bar <= {bar}")
+            print(
+                f"{'PASS' if slope <= bar else 'FAIL'}  {name}: growth per conversion by rclpy's  {slope:.4f}x  bar <= {bar}"
+            )
         flat = max(columns["baton"]) - min(columns["baton"])
         grown = max(columns["rclpy"]) - min(columns["rclpy"])
         print(

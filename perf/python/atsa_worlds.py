@@ -155,14 +155,16 @@ class Rospy:
 
     def subscribe(self, kind: str, callback: Any) -> None:
         cls = self.classes(kind)[f"{PACKAGE}/{kind}"]
-        self.rospy.Subscriber(kind, cls, lambda m: callback(m.stamp), queue_size=10, buff_size=1 << 24, tcp_nodelay=True)
+        self.rospy.Subscriber(
+            kind, cls, lambda m: callback(m.stamp), queue_size=10, buff_size=1 << 24, tcp_nodelay=True
+        )
 
     def spin(self) -> None:
         """rospy has threads of its own."""
 
 
 class CycloneDDS:
-    """Its dataclasses; uint8[] as `bytes`, which its serializer copies as one block."""
+    """Its dataclasses. uint8[] may be given as bytes, and is received as a list."""
 
     def __init__(self, variant: str):
         from cyclonedds.domain import DomainParticipant
@@ -177,14 +179,17 @@ class CycloneDDS:
         from cyclonedds.idl import IdlStruct, types
 
         made: dict[str, Any] = {}
-        plain = {"int32": (types.int32, 0), "uint32": (types.uint32, 0), "uint8": (types.uint8, 0), "float64": (types.float64, 0.0)}
+        plain = {
+            "int32": (types.int32, 0),
+            "uint32": (types.uint32, 0),
+            "uint8": (types.uint8, 0),
+            "float64": (types.float64, 0.0),
+        }
         for name in DEFINITIONS:
             members: list[Any] = []
             for base, bracket, field in fields(name) if name not in "ABC" else ():
                 one, zero = plain.get(base) or (made[base], made[base])
-                if bracket == "[]" and base == "uint8":
-                    members.append((field, bytes, dataclasses.field(default=b"")))
-                elif bracket == "[]":
+                if bracket == "[]":
                     members.append((field, types.sequence[one], dataclasses.field(default_factory=list)))
                 elif bracket:
                     count = int(bracket[1:-1])
@@ -265,7 +270,12 @@ class Iceoryx2:
     @staticmethod
     def _classes() -> dict[str, Any]:
         made: dict[str, Any] = {}
-        plain = {"int32": ctypes.c_int32, "uint32": ctypes.c_uint32, "uint8": ctypes.c_uint8, "float64": ctypes.c_double}
+        plain = {
+            "int32": ctypes.c_int32,
+            "uint32": ctypes.c_uint32,
+            "uint8": ctypes.c_uint8,
+            "float64": ctypes.c_double,
+        }
         most = {"packets": PACKETS, "points": WAYPOINTS}
         for name in DEFINITIONS:
             if name in "ABC":

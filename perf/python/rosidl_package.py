@@ -80,14 +80,30 @@ def _compile(package: str, place: Path, output: Path, prefix: Path) -> None:
     for number, path in enumerate(sources):
         objects.append(place / f"{number}.o")
         language = ["-x", "c++", "-std=c++17"] if path.suffix == ".cpp" else ["-x", "c", "-std=gnu11"]
-        command = [os.environ.get("CXX", "c++"), *language, "-O2", "-DNDEBUG", "-fPIC", "-w", "-c", path, "-o", objects[-1]]
+        command = [
+            os.environ.get("CXX", "c++"),
+            *language,
+            "-O2",
+            "-DNDEBUG",
+            "-fPIC",
+            "-w",
+            "-c",
+            path,
+            "-o",
+            objects[-1],
+        ]
         command += [f"-I{p}" for p in includes]
         running.append(subprocess.Popen(command))
         if len(running) == 2 and running.pop(0).wait() != 0:
             raise RuntimeError(f"{package}: the compiler refused what rosidl generated")
     if any([process.wait() != 0 for process in running]):
         raise RuntimeError(f"{package}: the compiler refused what rosidl generated")
-    libraries = ["rosidl_runtime_c", "rosidl_typesupport_c", "rosidl_typesupport_fastrtps_c", "rosidl_typesupport_fastrtps_cpp"]
+    libraries = [
+        "rosidl_runtime_c",
+        "rosidl_typesupport_c",
+        "rosidl_typesupport_fastrtps_c",
+        "rosidl_typesupport_fastrtps_cpp",
+    ]
     libraries += ["rcutils", "fastcdr"]
     module = output / f"{package}_s__{IDENTIFIERS[0]}.so"
     command = [os.environ.get("CXX", "c++"), "-shared", *objects, "-o", module, "-Wl,--allow-shlib-undefined"]

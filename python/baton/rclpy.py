@@ -172,7 +172,8 @@ def accelerate(threshold: int | None = None, algorithm: str = "adaptive") -> Non
         known = accelerate_class(msg_type)
         high = known and (
             _algorithm == "hsa"
-            or _algorithm == "adaptive" and (_core._has_layers(_accelerated[msg_type]) or _limit() < 0)
+            or _algorithm == "adaptive"
+            and (_core._has_layers(_accelerated[msg_type]) or _limit() < 0)
         )
         if high and not options.get("raw", False):
             callback, options = _reading(callback, msg_type), {**options, "raw": True}

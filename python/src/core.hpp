@@ -172,7 +172,11 @@ struct Content {
   std::size_t bytes;
   sfm::PrivateBlock* retired_block;  // kPrivate: to be freed with the last view
   bool retired;                      // the message has left this content behind
+  bool shown;                        // an array has this memory; views of elements have not: they look before each use
 };
+
+/// Whether arrays still have memory of this loan, so that it cannot be handed over or given back yet.
+bool has_arrays(const Chunk* chunk) noexcept;
 
 /// A view of a message or of a message inside it. `owner` is a Chunk or a Content.
 struct Message {

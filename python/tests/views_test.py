@@ -359,6 +359,30 @@ def test_filling_through_temporary_arrays_copies_nothing(pair):
     assert publisher.counters["copied_messages"] == 0
 
 
+def test_views_of_elements_kept_beyond_publishing_are_no_reason_to_copy_and_raise(pair):
+    publisher, subscription = pair(Path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with publisher.loan() as path:
+            path.poses.resize(2)
+            for pose in path.poses:
+                pose.header.frame_id = "map"
+            poses = path.poses
+            poses.resize(3)
+    assert publisher.counters["copied_messages"] == 0
+    for use in (lambda: pose.header, lambda: poses[0], lambda: poses.resize(1), lambda: setattr(pose, "header", {})):
+        with pytest.raises(baton.InvalidArgument):
+            use()
+    assert [p.header.frame_id for p in subscription.take(30).poses] == ["map", "map", ""]
+    given_back = publisher.loan()
+    given_back.poses.resize(1)
+    pose = given_back.poses[0]
+    del given_back
+    assert publisher.memory["loaned"] == 1  # `pose` still needs it
+    del pose
+    assert publisher.memory["loaned"] == 0
+
+
 def test_dlpack_and_the_buffer_protocol_share_the_memory(pair):
     publisher, subscription = pair(Image)
     publisher.publish({"data": b"abc"})

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from statistics import linear_regression, correlation, median
+from statistics import correlation, linear_regression, median
 
 import rosidl_package
 from atsa_messages import DEFINITIONS, MESSAGES, PACKAGE

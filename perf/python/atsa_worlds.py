@@ -236,7 +236,7 @@ class CycloneDDS:
         self.readers.append((DataReader(self.participant, topic, qos=qos), callback))
 
     def spin(self) -> None:
-        from cyclonedds.core import ReadCondition, SampleState, ViewState, InstanceState, WaitSet
+        from cyclonedds.core import InstanceState, ReadCondition, SampleState, ViewState, WaitSet
         from cyclonedds.util import duration
 
         def loop() -> None:

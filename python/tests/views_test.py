@@ -365,12 +365,18 @@ def test_views_of_elements_kept_beyond_publishing_are_no_reason_to_copy_and_rais
         warnings.simplefilter("error")
         with publisher.loan() as path:
             path.poses.resize(2)
-            for pose in path.poses:
-                pose.header.frame_id = "map"
+            path.poses[0].header.frame_id = "map"
+            element = path.poses[1]
+            element.header.frame_id = "map"
             poses = path.poses
             poses.resize(3)
     assert publisher.counters["copied_messages"] == 0
-    for use in (lambda: pose.header, lambda: poses[0], lambda: poses.resize(1), lambda: setattr(pose, "header", {})):
+    for use in (
+        lambda: element.header,
+        lambda: poses[0],
+        lambda: poses.resize(1),
+        lambda: setattr(element, "header", {}),
+    ):
         with pytest.raises(baton.InvalidArgument):
             use()
     assert [p.header.frame_id for p in subscription.take(30).poses] == ["map", "map", ""]

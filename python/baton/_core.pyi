@@ -70,6 +70,9 @@ class MessageInfo:
     def reception_time_ns(self) -> int: ...
     @property
     def publisher(self) -> bytes: ...
+    @property
+    def selection(self) -> Literal["in place", "low", "high"]:
+        """How the publisher came by the message: written in place, or converted by low- or high-layer serialization."""
 
 class QoS:
     def __init__(

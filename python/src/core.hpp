@@ -269,7 +269,7 @@ Chunk* make_loan(const TypeRecord* record, const std::shared_ptr<baton::detail::
 std::uint64_t publish_loan(Chunk* chunk, const transport::PublishInfo& info);
 /// Publishes any object that is, or can be made, a message of the type.
 std::uint64_t publish_object(const TypeRecord* record, const std::shared_ptr<baton::detail::PublisherCore>& publisher,
-                             PyObject* object, const transport::PublishInfo& info);
+                             PyObject* object, transport::PublishInfo info);
 /// Gives a loan back.
 void abandon_loan(Chunk* chunk);
 

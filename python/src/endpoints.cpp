@@ -77,16 +77,17 @@ class SubscriptionExecutable final : public baton::detail::Executable {
       : Executable(std::move(group)), reader_(std::move(reader)), record_(record), callback_(std::move(callback)) {}
   const std::shared_ptr<transport::Reader>& reader() const noexcept override { return reader_; }
   bool ready() const override { return reader_->has_data(); }
-  void execute() override {
+  bool execute() override {
     Result<transport::TakenSample> taken = reader_->take();
     if (!taken.ok()) {
       // As in the C++ API: a malformed message was reported and its publisher dropped; held_limit is the user's to see.
-      if (taken.error().code == Errc::malformed_message || taken.error().code == Errc::protocol_violation) return;
+      if (taken.error().code == Errc::malformed_message || taken.error().code == Errc::protocol_violation) return false;
       throw Exception(taken.error());
     }
-    if (!*taken) return;
+    if (!*taken) return false;
     const nb::gil_scoped_acquire gil;
     (*callback_)(to_message(record_, std::move(taken)));
+    return true;
   }
 
  private:
@@ -357,7 +358,12 @@ void add_endpoints(nb::module_& m) {
       .def_ro("source_time_ns", &MessageInfo::source_time_ns)
       .def_ro("source_monotonic_ns", &MessageInfo::source_monotonic_ns)
       .def_ro("reception_time_ns", &MessageInfo::reception_time_ns)
-      .def_prop_ro("publisher", [](const MessageInfo& i) { return gid_bytes(i.publisher); });
+      .def_prop_ro("publisher", [](const MessageInfo& i) { return gid_bytes(i.publisher); })
+      .def_prop_ro("selection", [](const MessageInfo& i) {
+        return i.selection == memory::Selection::kLow    ? "low"
+               : i.selection == memory::Selection::kHigh ? "high"
+                                                         : "in place";
+      });
   m.def(
       "info",
       [](nb::handle message) {

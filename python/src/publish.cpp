@@ -96,7 +96,7 @@ void abandon_loan(Chunk* chunk) {
 }
 
 std::uint64_t publish_object(const TypeRecord* record, const std::shared_ptr<baton::detail::PublisherCore>& publisher,
-                             PyObject* object, const transport::PublishInfo& info) {
+                             PyObject* object, transport::PublishInfo info) {
   if (is_message(object)) {
     auto* message = reinterpret_cast<Message*>(object);
     if (message->record == record) {
@@ -112,6 +112,7 @@ std::uint64_t publish_object(const TypeRecord* record, const std::shared_ptr<bat
   Chunk* chunk = make_loan(record, publisher);
   const Ref owner(reinterpret_cast<PyObject*>(chunk));
   assign_message(chunk, *record, chunk->message, object);
+  info.selection = memory::Selection::kHigh;
   return hand_over(chunk, info);
 }
 

@@ -389,6 +389,16 @@ def test_views_of_elements_kept_beyond_publishing_are_no_reason_to_copy_and_rais
     assert publisher.memory["loaned"] == 0
 
 
+def test_how_the_publisher_came_by_a_message_travels_with_it(pair):
+    publisher, subscription = pair(Image)
+    with publisher.loan() as image:
+        image.width = 1
+    publisher.publish({"width": 2})
+    publisher.publish(Image(width=3))
+    samples = [subscription.take(30) for _ in range(3)]
+    assert [baton.info(s).selection for s in samples] == ["in place", "high", "in place"]
+
+
 def test_dlpack_and_the_buffer_protocol_share_the_memory(pair):
     publisher, subscription = pair(Image)
     publisher.publish({"data": b"abc"})

@@ -136,6 +136,7 @@ Result<std::uint64_t> WriterImpl::publish(const memory::Chunk& chunk, const Publ
   std::memcpy(header.type_hash, options_.type.hash.data(), sizeof header.type_hash);
   std::memcpy(header.correlation_client, info.correlation_client.data(), info.correlation_client.size());
   header.correlation_sequence = info.correlation_sequence;
+  header.selection = info.selection;
   pool_->publish(chunk);  // our own reference
   const Kept message{chunk.handle, now, ++last_sequence_};
 

@@ -109,6 +109,7 @@ struct PublishInfo {
   std::uint64_t correlation_sequence = 0;
   /// If `correlation_client` is a connected reader, only that one gets the message; for the others it is one that was lost.
   bool only_client = false;
+  memory::Selection selection = memory::Selection::kInPlace;
 };
 
 class Writer {

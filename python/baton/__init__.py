@@ -50,6 +50,7 @@ from ._core import (
 )
 from ._errors import *  # noqa: F403
 from ._messages import TypeSource, convert, copy, message, message_from_text, search, service, to_dict
+from ._news import Diagnostic
 from ._node import Endpoint, Executor, Node, spin
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "CallbackGroup",
     "Client",
     "CopyWarning",
+    "Diagnostic",
     "Endpoint",
     "Executor",
     "Message",

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from . import _core, _messages
+from . import _core, _messages, _news
 from ._core import QoS
 
 if TYPE_CHECKING:
@@ -41,10 +41,16 @@ class Node(_core.Node):
     """A named participant of a domain. What it makes with a callback lives until close() or the node's end."""
 
     def __init__(
-        self, name: str, *, domain: int | None = None, runtime_directory: str | os.PathLike[str] | None = None
+        self,
+        name: str,
+        *,
+        domain: int | None = None,
+        runtime_directory: str | os.PathLike[str] | None = None,
+        on_diagnostic: Callable[[_news.Diagnostic], object] | None = None,
     ) -> None:
-        """Joins the domain: `domain`, else BATON_DOMAIN, else ROS_DOMAIN_ID, else 0."""
-        super().__init__(name, -1 if domain is None else domain, os.fspath(runtime_directory or ""))
+        """Joins the domain: `domain`, else BATON_DOMAIN, else ROS_DOMAIN_ID, else 0. `on_diagnostic` is called, in a thread of
+        its own, with what no call can return; without one, warnings and errors are a line on stderr (BATON_LOG=off: none)."""
+        super().__init__(name, -1 if domain is None else domain, os.fspath(runtime_directory or ""), on_diagnostic)
         self._kept: list[Any] = []
 
     @overload

@@ -18,6 +18,7 @@
 #include "callback.hpp"
 #include "core.hpp"
 #include "endpoints_shared.hpp"
+#include "news.hpp"
 
 namespace baton::python {
 
@@ -143,6 +144,16 @@ void add_publisher(nb::module_& m) {
           "publish", &PyPublisher::publish, "message"_a,
           "Publishes a loan without a copy; any other message, dict or object of the same fields with one. Returns the "
           "sequence number. A loan cannot be used afterwards.")
+      .def(
+          "on_event",
+          [](const PyPublisher& p, nb::handle callback) {
+            std::function<void(transport::Event)> function = event_callback(callback);
+            const WithoutGil without;
+            p.core->writer->on_event(std::move(function));
+          },
+          "callback"_a.none(),
+          "Calls `callback(event)` in a thread of its own: 'matched', 'incompatible_qos', 'incompatible_type', "
+          "'deadline_missed' or 'liveliness_lost'; `statuses` counts them. None: no more.")
       .def_prop_ro("topic", [](const PyPublisher& p) { return p.core->topic; })
       .def_prop_ro("message_type",
                    [](const PyPublisher& p) { return nb::borrow(reinterpret_cast<PyObject*>(p.record->cls)); })
@@ -209,6 +220,16 @@ void add_subscription(nb::module_& m) {
            "with a "
            "callback or waiting.")
       .def("has_data", [](const PySubscription& s) { return s.reader->has_data(); })
+      .def(
+          "on_event",
+          [](const PySubscription& s, nb::handle callback) {
+            std::function<void(transport::Event)> function = event_callback(callback);
+            const WithoutGil without;
+            s.reader->on_event(std::move(function));
+          },
+          "callback"_a.none(),
+          "Calls `callback(event)` in a thread of its own: 'matched', 'incompatible_qos', 'incompatible_type', "
+          "'deadline_missed', 'liveliness_changed' or 'message_lost'; `statuses` counts them. None: no more.")
       .def_prop_ro("topic", [](const PySubscription& s) { return s.topic; })
       .def_prop_ro("message_type",
                    [](const PySubscription& s) { return nb::borrow(reinterpret_cast<PyObject*>(s.record->cls)); })
@@ -238,13 +259,14 @@ void add_node(nb::module_& m) {
   node_class
       .def(
           "__init__",
-          [](Node* self, std::string name, int domain, std::string runtime_directory) {
+          [](Node* self, std::string name, int domain, std::string runtime_directory, nb::handle on_diagnostic) {
             NodeOptions options;
+            options.on_diagnostic = diagnostic_callback(on_diagnostic);
             options.domain = domain;
             options.runtime_directory = std::move(runtime_directory);
             new (self) Node(std::move(name), std::move(options));
           },
-          "name"_a, "domain"_a, "runtime_directory"_a)
+          "name"_a, "domain"_a, "runtime_directory"_a, "on_diagnostic"_a.none())
       .def_prop_ro("name", [](const Node& n) { return n.name(); })
       .def_prop_ro("domain", &Node::domain)
       .def("_advertise",
@@ -378,6 +400,7 @@ void add_endpoints(nb::module_& m) {
   add_subscription(m);
   add_node(m);
   add_executor(m);
+  add_news(m);
 }
 
 }  // namespace baton::python

@@ -5,7 +5,9 @@ from typing import Any, Generic, Literal, Self, TypeVar, overload
 _M = TypeVar("_M")
 _E = TypeVar("_E")
 _PublisherEvent = Literal["matched", "incompatible_qos", "incompatible_type", "deadline_missed", "liveliness_lost"]
-_SubscriptionEvent = Literal["matched", "incompatible_qos", "incompatible_type", "deadline_missed", "liveliness_changed", "message_lost"]
+_SubscriptionEvent = Literal[
+    "matched", "incompatible_qos", "incompatible_type", "deadline_missed", "liveliness_changed", "message_lost"
+]
 
 class BatonError(RuntimeError):
     code: str

@@ -85,7 +85,7 @@ def test_diagnostics_reach_the_node_that_asked_for_them(start):
     assert diagnostic.code
     assert "std_msgs/String" in diagnostic.text
     assert publisher.matched == 0
-    other.stdin.close()
+    assert other.poll() is None
 
 
 def test_the_interpreter_ends_and_forks_with_callbacks(start):

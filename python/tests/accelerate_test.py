@@ -11,7 +11,7 @@ from build_tree import PACKAGE, ROOT
 
 ROS2 = ROOT / ".venv-ros2" / "bin" / "python"
 # As in an installed site-packages: Python reads the .pth file there when it starts.
-SITE = "import site; site.addsitedir({!r})\n".format(str(PACKAGE))
+SITE = f"import site; site.addsitedir({str(PACKAGE)!r})\n"
 FAKE = {
     "rclpy/__init__.py": "print('rclpy')",
     "rclpy/node.py": "class Node:\n    create_publisher = create_service = create_client = create_subscription = lambda s: 0",

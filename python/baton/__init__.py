@@ -51,7 +51,7 @@ from ._core import (
 from ._errors import *  # noqa: F403
 from ._messages import TypeSource, convert, copy, message, message_from_text, search, service, to_dict
 from ._news import Diagnostic
-from ._node import Endpoint, Executor, Node, spin
+from ._node import Endpoint, Executor, HeldChunk, Holding, Node, spin
 
 __all__ = [
     "Array",
@@ -62,6 +62,8 @@ __all__ = [
     "Diagnostic",
     "Endpoint",
     "Executor",
+    "HeldChunk",
+    "Holding",
     "Message",
     "MessageInfo",
     "Node",

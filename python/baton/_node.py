@@ -31,6 +31,27 @@ class Endpoint:
     pid: int
 
 
+@dataclass(frozen=True)
+class HeldChunk:
+    """A message that a subscription holds, and where it lies in its publisher's memory."""
+
+    sequence: int
+    size_bytes: int
+    segment: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Holding:
+    """What one subscription has of one publisher's messages; both by Endpoint.gid."""
+
+    publisher: bytes
+    subscription: bytes
+    unread: int
+    held: int
+    chunks: list[HeldChunk]  # the oldest eight of those held
+
+
 def _qos(qos: QoS | int | None) -> QoS:
     if qos is None:
         return QoS()
@@ -185,6 +206,13 @@ class Node(_core.Node):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def holdings(self, timeout: float | None = 1.0) -> list[Holding]:
+        """Who holds which messages in the domain now. Every process is asked; one that does not answer in time is missing."""
+        return [
+            Holding(publisher, subscription, unread, held, [HeldChunk(*chunk) for chunk in chunks])
+            for publisher, subscription, unread, held, chunks in self._holdings(timeout)
+        ]
 
     def endpoints(self) -> list[Endpoint]:
         """All publishers and subscriptions that are known now, own ones included."""

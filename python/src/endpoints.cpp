@@ -317,6 +317,23 @@ void add_node(nb::module_& m) {
           nb::arg(), nb::arg(), nb::arg().none())
       .def("nodes", &Node::nodes, "Names and process ids of all nodes that are known now.")
       .def("topics", &Node::topics, "Topics that are known now, with the names of their types.")
+      .def("_holdings",
+           [](const Node& node, const Seconds& timeout) {
+             const std::vector<transport::Holding> holdings = [&] {
+               const WithoutGil without;
+               return node.participant()->holdings(left_until(deadline_after(timeout))).or_throw();
+             }();
+             nb::list out;
+             for (const transport::Holding& holding : holdings) {
+               nb::list chunks;
+               for (const transport::Holding::Chunk& chunk : holding.chunks)
+                 chunks.append(nb::make_tuple(chunk.sequence, chunk.size_bytes, memory::handle_segment(chunk.handle),
+                                              memory::handle_offset(chunk.handle)));
+               out.append(nb::make_tuple(gid_bytes(holding.writer), gid_bytes(holding.reader), holding.unread,
+                                         holding.held, chunks));
+             }
+             return out;
+           })
       .def("_endpoints",
            [](const Node& node) {
              nb::list list;

@@ -205,6 +205,29 @@ void WriterImpl::collect() {
   }
 }
 
+std::vector<Holding> WriterImpl::holdings() {
+  std::vector<Holding> out;
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  if (closed_ && draining_.empty()) return out;
+  collect();
+  const auto add = [&](WriterConnection& connection) {
+    Holding holding;
+    holding.writer = gid_;
+    holding.reader = connection.reader;
+    holding.unread = static_cast<std::uint32_t>(connection.hand_over.unread());
+    connection.hand_over.for_each_held([&](memory::Handle handle) {
+      ++holding.held;
+      const memory::ChunkHeader* header = pool_->header_of(handle);
+      if (header == nullptr || holding.chunks.size() == Holding::kMostChunks) return;
+      holding.chunks.push_back({handle, header->sequence, header->size_bytes});
+    });
+    out.push_back(std::move(holding));
+  };
+  for (const auto& connection : live_) add(*connection);
+  for (const auto& connection : draining_) add(*connection);
+  return out;
+}
+
 std::uint32_t WriterImpl::matched() const {
   if (!usable()) return 0;
   const std::lock_guard<os::PiMutex> lock(mutex_);

@@ -4,6 +4,10 @@ from typing import Any, Generic, Literal, Self, TypeVar, overload
 
 _M = TypeVar("_M")
 _E = TypeVar("_E")
+_Reliability = Literal["reliable", "best_effort"]
+_History = Literal["keep_last", "keep_all"]
+_Durability = Literal["volatile", "transient_local"]
+_Liveliness = Literal["automatic", "manual_by_topic"]
 _PublisherEvent = Literal["matched", "incompatible_qos", "incompatible_type", "deadline_missed", "liveliness_lost"]
 _SubscriptionEvent = Literal[
     "matched", "incompatible_qos", "incompatible_type", "deadline_missed", "liveliness_changed", "message_lost"
@@ -83,12 +87,12 @@ class QoS:
         self,
         depth: int = 10,
         *,
-        reliability: str = "reliable",
-        history: str = "keep_last",
-        durability: str = "volatile",
+        reliability: _Reliability = "reliable",
+        history: _History = "keep_last",
+        durability: _Durability = "volatile",
         deadline: float | None = None,
         lifespan: float | None = None,
-        liveliness: str = "automatic",
+        liveliness: _Liveliness = "automatic",
         lease: float | None = None,
         held: int = 8,
     ) -> None: ...
@@ -97,13 +101,13 @@ class QoS:
     @property
     def held(self) -> int: ...
     @property
-    def reliability(self) -> str: ...
+    def reliability(self) -> _Reliability: ...
     @property
-    def history(self) -> str: ...
+    def history(self) -> _History: ...
     @property
-    def durability(self) -> str: ...
+    def durability(self) -> _Durability: ...
     @property
-    def liveliness(self) -> str: ...
+    def liveliness(self) -> _Liveliness: ...
     @property
     def deadline(self) -> float | None: ...
     @property

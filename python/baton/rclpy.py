@@ -47,6 +47,7 @@ def accelerate_class(cls: Any) -> bool:
     if cls in _accelerated:
         return _accelerated[cls] is not None
     meta = type(cls)
+    plan = None
     try:
         plan = plan_of(cls)
         if meta._TYPE_SUPPORT is None:
@@ -89,7 +90,8 @@ def threshold() -> int:
     global _threshold
     if _threshold is None:
         try:
-            _threshold = atsa.cached_threshold("rclpy", calibrate)
+            # A message without sequences of messages has nothing to gain: its bytes would be copied once more.
+            _threshold = max(0, atsa.cached_threshold("rclpy", calibrate))
         except ImportError:  # no nav_msgs to measure with
             _threshold = atsa.MOST
     return _threshold
@@ -110,14 +112,14 @@ def _reading(callback: Any, cls: Any) -> Any:
     if inspect.iscoroutinefunction(callback):
 
         @functools.wraps(callback)
-        async def run(data: bytes, *rest: Any) -> Any:
+        async def wait(data: bytes, *rest: Any) -> Any:
             return await callback(read(data), *rest)
 
-    else:
+        return wait
 
-        @functools.wraps(callback)
-        def run(data: bytes, *rest: Any) -> Any:
-            return callback(read(data), *rest)
+    @functools.wraps(callback)
+    def run(data: bytes, *rest: Any) -> Any:
+        return callback(read(data), *rest)
 
     return run
 

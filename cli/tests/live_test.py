@@ -128,6 +128,8 @@ def test_top_counts_what_is_published(baton):
     assert set(topics) == {"/image", "/chatter"}
     assert topics["/image"]["rate_hz"] > 0
     assert topics["/image"]["latency_s"] > 0
+    assert topics["/image"]["converted"] == 0
+    assert topics["/chatter"]["converted"] == 1
     assert topics["/chatter"]["subscriptions"][0].startswith("camera(")
     assert "/image" in baton("top", "-n", "1", "-i", "0.2")
 

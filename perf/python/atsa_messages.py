@@ -27,9 +27,9 @@ DEFINITIONS = {
     "float64[36] covariance",  # 400 bytes
     "WayPoints": "Timestamp stamp\nWayPoint[] points",  # 2000 way points
     # Table 1:
-    "A": "B[] b_array",
-    "B": "C[] c_array",
     "C": "float64[] f",
+    "B": "C[] c_array",
+    "A": "B[] b_array",
 }
 MESSAGES = ["Image", "Lidar", "Novatel", "Pose", "WayPoints"]
 PIPELINE = ["Lidar", "Pose", "WayPoints"]

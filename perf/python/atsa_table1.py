@@ -103,28 +103,13 @@ def debian(repeat: int) -> dict[str, list[float]]:
 
 
 def peers(repeat: int) -> dict[str, list[float]]:
-    from dataclasses import dataclass, field
+    import atsa_worlds
 
-    from cyclonedds.idl import IdlStruct
-    from cyclonedds.idl.types import float64, sequence
-
-    @dataclass
-    class C(IdlStruct, typename="t.C"):
-        f: sequence[float64] = field(default_factory=list)
-
-    @dataclass
-    class B(IdlStruct, typename="t.B"):
-        c_array: sequence[C] = field(default_factory=list)
-
-    @dataclass
-    class A(IdlStruct, typename="t.A"):
-        b_array: sequence[B] = field(default_factory=list)
-
-    classes = {"A": A, "B": B, "C": C}
+    classes = atsa_worlds.CycloneDDS.classes_of_messages()
     result: dict[str, list[float]] = {"cyclonedds": []}
     for size in SHAPES:
         message = shape(*size, lambda name, **f: classes[name](**f), lambda n: [0.5] * n)
-        result["cyclonedds"].append(least(lambda m=message: A.deserialize(m.serialize()), repeat))
+        result["cyclonedds"].append(least(lambda m=message: classes["A"].deserialize(m.serialize()), repeat))
     return result
 
 

@@ -170,12 +170,12 @@ class CycloneDDS:
         from cyclonedds.domain import DomainParticipant
 
         self.participant = DomainParticipant(int(os.environ["ROS_DOMAIN_ID"]))
-        self.classes = self._classes()
+        self.classes = self.classes_of_messages()
         self.topics: dict[str, Any] = {}
         self.readers: list[Any] = []
 
     @staticmethod
-    def _classes() -> dict[str, Any]:
+    def classes_of_messages() -> dict[str, Any]:
         from cyclonedds.idl import IdlStruct, types
 
         made: dict[str, Any] = {}
@@ -187,7 +187,7 @@ class CycloneDDS:
         }
         for name in DEFINITIONS:
             members: list[Any] = []
-            for base, bracket, field in fields(name) if name not in "ABC" else ():
+            for base, bracket, field in fields(name):
                 one, zero = plain.get(base) or (made[base], made[base])
                 if bracket == "[]":
                     members.append((field, types.sequence[one], dataclasses.field(default_factory=list)))
@@ -199,11 +199,10 @@ class CycloneDDS:
                     members.append((field, one, dataclasses.field(default_factory=zero)))
                 else:
                     members.append((field, one, dataclasses.field(default=zero)))
-            if members:
-                space = {"__module__": __name__, "__annotations__": {m[0]: m[1] for m in members}}
-                space.update({m[0]: m[2] for m in members})
-                cls = type(IdlStruct)(name, (IdlStruct,), space, typename=f"{PACKAGE}.{name}")
-                made[name] = dataclasses.dataclass(cls)
+            space = {"__module__": __name__, "__annotations__": {m[0]: m[1] for m in members}}
+            space.update({m[0]: m[2] for m in members})
+            cls = type(IdlStruct)(name, (IdlStruct,), space, typename=f"{PACKAGE}.{name}")
+            made[name] = dataclasses.dataclass(cls)
         return made
 
     def topic(self, kind: str) -> Any:
@@ -263,12 +262,12 @@ class Iceoryx2:
         self.iox = iceoryx2
         iceoryx2.set_log_level(iceoryx2.LogLevel.Error)
         self.node = iceoryx2.NodeBuilder.new().create(iceoryx2.ServiceType.Ipc)
-        self.classes = self._classes()
+        self.classes = self.classes_of_messages()
         self.readers: list[Any] = []
         self.kept: list[Any] = []
 
     @staticmethod
-    def _classes() -> dict[str, Any]:
+    def classes_of_messages() -> dict[str, Any]:
         made: dict[str, Any] = {}
         plain = {
             "int32": ctypes.c_int32,

@@ -57,7 +57,7 @@ def _make(package: str, definitions: dict[str, str], place: Path) -> None:
         "output_path": output,
     }
     fast = [IDENTIFIERS[1]]
-    with contextlib.redirect_stdout(io.StringIO()):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         for name, text in definitions.items():
             (source / "msg" / f"{name}.msg").write_text(text + "\n")
             convert_msg_to_idl(source, package, Path("msg") / f"{name}.msg", source / "msg")

@@ -91,7 +91,10 @@ def test_what_fails_is_said_and_the_program_goes_on(program):
     assert "'rosjava' is none of rclpy, rospy" in errors
 
 
-@pytest.mark.skipif(not ROS2.exists(), reason="needs ROS 2's wheels: make setup")
+@pytest.mark.skipif(
+    not ROS2.exists() or "asan" in os.environ.get("LD_PRELOAD", ""),
+    reason="needs ROS 2's wheels (make setup), no sanitizer",
+)
 def test_ros_2s_own_rclpy_is_accelerated():
     out, errors = run([ROS2, "-c", SITE + REAL], BATON_ACCELERATE="rclpy")
     assert out == "rclpy.publisher True\n", errors

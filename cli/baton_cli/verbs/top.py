@@ -30,12 +30,14 @@ class Watched:
     why_not: str = ""
     sizes: list[int] = field(default_factory=list)
     ages: list[float] = field(default_factory=list)  # seconds from publish to take
+    converted: int = 0  # messages that their publisher made of other objects
     lost: int = 0
 
     def on_message(self, message: Any) -> None:
         baton = live.load()
         info = baton.info(message)
         self.sizes.append(baton.size_bytes(message))
+        self.converted += info.selection != "in place"
         self.ages.append((info.reception_time_ns - info.source_time_ns) / 1e9)
 
     def figures(self, seconds: float, endpoints: list[Any]) -> dict[str, Any]:
@@ -51,10 +53,13 @@ class Watched:
             "rate_hz": (len(self.sizes) + new_lost) / seconds,
             "bytes_per_s": (sum(self.sizes) + new_lost * (statistics.fmean(self.sizes) if self.sizes else 0)) / seconds,
             "latency_s": statistics.median(self.ages) if self.ages else None,
+            # ATSA's selection: written in place, or converted by the publisher. None: nothing came.
+            "converted": self.converted / len(self.sizes) if self.sizes else None,
             "note": self.why_not,
         }
         self.sizes.clear()
         self.ages.clear()
+        self.converted = 0
         return figures
 
 
@@ -130,7 +135,7 @@ def _table(
 ) -> Group:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=True)
     for name, justify in (("topic", "left"), ("type", "left"), ("Hz", "right"), ("MB/s", "right"), ("latency us", "right"),
-                          ("publishers", "left"), ("subscriptions", "left")):  # fmt: skip
+                          ("made", "left"), ("publishers", "left"), ("subscriptions", "left")):  # fmt: skip
         table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
     for r in sorted(rows, key=lambda r: -r["bytes_per_s"]):
         latency = "" if r["latency_s"] is None else f"{r['latency_s'] * 1e6:.0f}"
@@ -140,6 +145,7 @@ def _table(
             r["note"] or f"{r['rate_hz']:.1f}",
             f"{r['bytes_per_s'] / 1e6:.2f}",
             latency,
+            {None: "", 0: "in place", 1: "converted"}.get(r["converted"], "both"),
             " ".join(r["publishers"]),
             " ".join(r["subscriptions"]),
         )

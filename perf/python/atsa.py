@@ -208,6 +208,8 @@ def latencies(options):
                 f"# {what}: " + ", ".join(f"{w} {median(r):.3f} ms" if r else f"{w} -" for w, r in middles.items()),
                 flush=True,
             )
+            if what in MESSAGES:
+                show_steps(what, middles)
             # Accelerated rclpy still has its RMW's transport; what it saves of conversion and serialization, `steps` judges.
             for world, bar in (("accelerated", 1), ("objects", 0.10), ("baton", 0.03)):
                 if world in result and "rclpy" in result:
@@ -218,6 +220,27 @@ def latencies(options):
             for peer in ("rospy", "cyclonedds", "iceoryx2"):
                 if peer in result and "baton" in result:
                     verdict(f"{what}, baton by {peer}", ratios_of(result, "baton", peer), 1)
+
+
+def show_steps(kind, middles):
+    """Fig. 9: what of a latency is spent in which step; the steps are measured in process, transport is what is left."""
+    import atsa_steps
+    import atsa_worlds
+    import baton.rclpy
+
+    message = atsa_worlds.rclpy_message(atsa_worlds.rosidl_classes(), kind)
+    high = baton.rclpy.complexity(message) > baton.rclpy.threshold()
+    rows = {
+        "rclpy": atsa_steps.low(message, False, 5),
+        "accelerated": atsa_steps.high(message, 5) if high else atsa_steps.low(message, True, 5),
+    }
+    for world, row in rows.items():
+        if middles.get(world):
+            total = median(middles[world])
+            print(
+                f"#   {world:11} convert {row.convert:.3f}, serialize {row.serialize:.3f}, transport {total - row.sum:.3f}, "
+                f"deserialize {row.deserialize:.3f}, de-convert {row.deconvert:.3f} ms"
+            )
 
 
 def algorithms(options):

@@ -22,6 +22,7 @@ import time
 from pathlib import Path
 from statistics import correlation, linear_regression, median
 
+import atsa_worlds
 import rosidl_package
 from atsa_messages import DEFINITIONS, MESSAGES, PACKAGE
 
@@ -71,13 +72,26 @@ def absent(world: str) -> str:
     return (done.stderr.strip().splitlines() or ["failed"])[-1] + " (make peers)" if done.returncode else ""
 
 
+def apart(world):
+    """The environment of a world's processes: a network of its own, so that no world hears another's messages."""
+    number = list(atsa_worlds.WORLDS).index(world)
+    directory = Path(os.environ["BATON_RUNTIME_DIR"]) / world
+    directory.mkdir(mode=0o700, exist_ok=True)
+    return {
+        **environment(WORLDS.get(world, "ros2")),
+        "BATON_RUNTIME_DIR": str(directory),
+        "ROS_DOMAIN_ID": str((int(os.environ["ROS_DOMAIN_ID"]) + number) % 200),
+        "ROS_NAMESPACE": f"/{world.replace('-', '_')}",
+    }
+
+
 class End:
     def __init__(self, world, *arguments):
         python = WORLDS.get(world, "ros2")
         self.errors = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
             [PYTHONS[python], HERE / "atsa_worker.py", world, *arguments],
-            env=environment(python), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
+            env=apart(world), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
         )  # fmt: skip
 
     def line(self, seconds=120):
@@ -89,7 +103,9 @@ class End:
         if self.line() != "ready\n":
             self.process.kill()
             self.errors.seek(0)
-            raise RuntimeError(f"{self.process.args[2:]} did not start: {self.errors.read()[-2000:]}")
+            raise RuntimeError(
+                f"{self.process.args[2:]} did not start ({self.process.poll()}): {self.errors.read()[-2000:]}"
+            )
 
     def ask(self, line):
         print(line, file=self.process.stdin, flush=True)
@@ -225,7 +241,6 @@ def latencies(options):
 def show_steps(kind, middles):
     """Fig. 9: what of a latency is spent in which step; the steps are measured in process, transport is what is left."""
     import atsa_steps
-    import atsa_worlds
     import baton.rclpy
 
     message = atsa_worlds.rclpy_message(atsa_worlds.rosidl_classes(), kind)
@@ -256,7 +271,6 @@ def algorithms(options):
 def steps(options):
     """Fig. 4: what conversion and serialization cost in process, stock, with the converters replaced (LSA), in one walk (HSA)."""
     import atsa_steps
-    import atsa_worlds
     import baton.rclpy
 
     limit = baton.rclpy.threshold()
@@ -376,7 +390,6 @@ def table1(options):
 def threshold(options):
     """Fig. 8: mean cost of publishing the five messages for thresholds from 0 to 8000."""
     import atsa_steps
-    import atsa_worlds
     import baton.rclpy
 
     module = atsa_worlds.rosidl_classes()

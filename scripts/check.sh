@@ -9,7 +9,8 @@ cd "$(dirname "$0")/.."
 .venv/bin/ruff check -q .
 .venv/bin/ruff format -q --check . || echo "check: 'ruff format' would change Python files (advice, not an error)"
 .venv/bin/mypy --no-error-summary --config-file python/pyproject.toml python/baton
-(cd python && ../.venv/bin/basedpyright --pythonpath ../.venv/bin/python --level error baton | grep -v '^0 errors' && exit 1 || true)
+# Without file names, or it would not read python/pyproject.toml.
+(cd python && ../.venv/bin/basedpyright --pythonpath ../.venv/bin/python --level error | grep -v '^0 errors' && exit 1 || true)
 base=$(git merge-base HEAD origin/main 2>/dev/null || git rev-list --max-parents=0 HEAD | tail -n 1)
 mapfile -t files < <(
   if [ -n "${ALL:-}" ]; then git ls-files; else git diff --name-only --diff-filter=AM "$base"; fi |

@@ -112,7 +112,7 @@ peers_packages() {
   [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ] && return
   echo "setup: wheels of the compared systems into .venv-peers"
   python3 -m venv --clear .venv-peers
-  # Only their libraries are used, from C++.
+  # eCAL's library is used from C++, the others' Python in perf/python.
   .venv-peers/bin/python -m pip install -q --disable-pip-version-check --no-deps -r requirements-peers.txt </dev/null
   printf '%s\n' "$want" >"$stamp"
 }

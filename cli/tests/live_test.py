@@ -128,14 +128,47 @@ def test_top_counts_what_is_published(baton):
     assert set(topics) == {"/image", "/chatter"}
     assert topics["/image"]["rate_hz"] > 0
     assert topics["/image"]["latency_s"] > 0
+    assert topics["/image"]["converted"] == 0
+    assert topics["/chatter"]["converted"] == 1
     assert topics["/chatter"]["subscriptions"][0].startswith("camera(")
     assert "/image" in baton("top", "-n", "1", "-i", "0.2")
+
+
+def test_top_says_who_holds_which_messages(baton, environment):
+    baton.camera()
+    code = """
+import baton
+node = baton.Node("hoarder")
+subscription = node.subscribe("image", "sensor_msgs/Image", qos=baton.QoS(3, held=4))
+held = [subscription.take(30) for _ in range(3)]
+print(*(baton.info(m).sequence for m in held), flush=True)
+input()
+"""
+    hoarder = subprocess.Popen(
+        [sys.executable, "-c", code], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        sequences = [int(n) for n in hoarder.stdout.readline().split()]
+        shown = json.loads(baton("top", "-n", "1", "-i", "0.5", "--json"))["holders"]
+        mine = next(h for h in shown if h["subscription"] == f"hoarder({hoarder.pid})")
+        assert (mine["topic"], mine["held"]) == ("/image", 3)
+        assert mine["publisher"].startswith("camera(")
+        assert [c["sequence"] for c in mine["chunks"]] == sequences
+        assert mine["held_bytes"] > 3_000_000
+        assert "hoarder" in baton("top", "-n", "1", "-i", "0.2")
+    finally:
+        hoarder.kill()
+        hoarder.communicate()
 
 
 def test_doctor_finds_pairs_that_share_memory_and_those_that_do_not(baton, environment):
     baton.camera()
     good = json.loads(baton("doctor", "--json"))
-    assert [f["good"] for f in good["topics"]] == [True, None]
+    # /chatter goes to its own process, nobody takes the images, and what is said on /chatter is made of dicts.
+    assert [f["good"] for f in good["topics"]] == [True, None, None]
+    assert good["topics"][-1]["what"].startswith("/chatter: publisher of camera")
+    assert "write into a loan" in good["topics"][-1]["way_out"]
+    assert len(json.loads(baton("doctor", "--json", "--look", "0"))["topics"]) == 2
     code = """
 import baton
 node = baton.Node("old")

@@ -342,6 +342,11 @@ void Pool::publish(const Chunk& chunk) noexcept {
   ++s.published_slots;
 }
 
+const ChunkHeader* Pool::header_of(Handle handle) const noexcept {
+  Slot* slot = state_->slot_of(handle);
+  return slot != nullptr ? slot->header() : nullptr;
+}
+
 void Pool::add_reference(Handle handle) noexcept {
   if (Slot* slot = state_->slot_of(handle)) ++slot->references;
 }

@@ -251,8 +251,9 @@ bool Executor::State::run_one(SteadyTime deadline, bool wait) {
       if (threads > 1) leadership.notify_one();
       lock.unlock();
       std::exception_ptr thrown;
+      bool ran = true;
       try {
-        executable->execute();
+        ran = executable->execute();
       } catch (...) {
         thrown = std::current_exception();
       }
@@ -261,7 +262,9 @@ bool Executor::State::run_one(SteadyTime deadline, bool wait) {
         fail(thrown);
         wake();
       }
-      return true;
+      if (ran) return true;
+      lock.lock();
+      continue;
     }
     const SteadyTime now = std::chrono::steady_clock::now();
     if (!wait || now >= deadline) return false;

@@ -151,6 +151,23 @@ TEST_F(ExecutorTest, SpinSomeRunsWhatIsReadyAndReturns) {
   EXPECT_EQ(calls, 1);
 }
 
+TEST_F(ExecutorTest, AMessageThatExpiredUnseenIsNoCallback) {
+  baton::Node node("n");
+  int calls = 0;
+  auto sub = node.subscribe<String>("t", {}, [&](const String&) { ++calls; });
+  baton::QoS brief;
+  brief.lifespan = 1ns;
+  auto pub = node.advertise<String>("t", brief);
+  baton::test::await_matched(node, sub);
+  baton::Executor executor;
+  executor.add(node);
+  pub.publish(String{});
+  EXPECT_FALSE(executor.spin_once(10ms));
+  pub.publish(String{});
+  EXPECT_EQ(executor.spin_some(), 0U);
+  EXPECT_EQ(calls, 0);
+}
+
 TEST_F(ExecutorTest, SpinSomeTakesNoticeOfACancelAndTheNextSpinRunsAgain) {
   baton::Node node("n");
   baton::Executor executor;

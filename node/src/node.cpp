@@ -76,6 +76,8 @@ MessageInfo message_info(const transport::TakenSample& taken) noexcept {
   std::copy(std::begin(header.publisher_id), std::end(header.publisher_id), info.publisher.begin());
   std::copy(std::begin(header.correlation_client), std::end(header.correlation_client), info.correlation_client.begin());
   info.correlation_sequence = header.correlation_sequence;
+  if (header.selection == memory::Selection::kLow || header.selection == memory::Selection::kHigh)
+    info.selection = header.selection;
   return info;
 }
 

@@ -265,4 +265,21 @@ TEST_F(NodeTest, DiagnosticsReachLivingNodesOnly) {
   EXPECT_EQ(told, 0);
 }
 
+TEST_F(NodeTest, HowAMessageWasMadeTravelsWithIt) {
+  baton::Node node("n");
+  auto pub = node.advertise<String>("t");
+  auto sub = node.subscribe<String>("t");
+  baton::test::await_matched(node, sub);
+  for (const auto selection : {baton::memory::Selection::kInPlace, baton::memory::Selection::kLow,
+                               baton::memory::Selection::kHigh, static_cast<baton::memory::Selection>(77)}) {
+    baton::transport::PublishInfo info;
+    info.selection = selection;
+    pub.publish_correlated(pub.loan(), info);
+    const auto sample = sub.take();
+    ASSERT_TRUE(sample);
+    // What is unknown is no conversion that this reader knows of.
+    EXPECT_EQ(sample.info().selection, static_cast<int>(selection) == 77 ? baton::memory::Selection::kInPlace : selection);
+  }
+}
+
 }  // namespace

@@ -28,14 +28,16 @@ class TimerExecutable final : public detail::Executable {
   std::chrono::nanoseconds ready_in() const override {
     return clock_->real_time_until(std::chrono::nanoseconds(next_ns_.load(std::memory_order_relaxed)));
   }
-  void execute() override {
+  bool execute() override {
     const std::int64_t now = clock_->now().count();
     std::int64_t next = next_ns_.load(std::memory_order_relaxed);
-    if (now < next) return;
+    if (now < next) return false;
     // The phase is kept and missed periods are skipped, as rclcpp's timers do.
     const std::int64_t last = next + period_ns_ * ((now - next) / period_ns_);
     // In a reentrant group several threads may find the timer ready; the period belongs to one of them.
-    if (next_ns_.compare_exchange_strong(next, after(last), std::memory_order_relaxed)) callback_();
+    if (!next_ns_.compare_exchange_strong(next, after(last), std::memory_order_relaxed)) return false;
+    callback_();
+    return true;
   }
   void set_wake(std::function<void()> wake) override { jump_ = wake ? clock_->on_jump(std::move(wake)) : nullptr; }
 

@@ -1,48 +1,140 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ATSA's measurements with ROS 2's rclpy, accelerated rclpy, rclpy's objects on Baton, and Baton's own classes.
+"""ATSA's measurements: rclpy, rospy, cyclonedds and iceoryx2 for Python beside Baton. Runs under .venv-ros2 (`baton_atsa`).
 
-`atsa.py` (Figs. 4, 9, 10, 11; prints PASS and FAIL lines as `baton perf accept` wants them) or `atsa.py table1` (Table 1 and
-Fig. 6 with genpy's classes, which can be made for any definition) or `atsa.py threshold` (Fig. 8). Runs under .venv-ros2.
+`atsa.py latencies` (Figs. 9 and 11), `algorithms` (Fig. 10), `steps` (Fig. 4), `table1` (Table 1, Fig. 6), `threshold` (Fig. 8)
+and `image`. They print PASS and FAIL lines as `baton perf accept` wants them; what is missing on a machine is named and left out.
 
-Rounds are interleaved; with six of them the smallest and largest ratio are a 97 % interval of its median.
+All systems of a round run next to each other; a ratio is made per round, and its interval is that of the median over rounds by
+order statistics (at least 95 % from six rounds on).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
+import select
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from statistics import median
+from statistics import correlation, linear_regression, median
+
+import atsa_worlds
+import rosidl_package
+from atsa_messages import DEFINITIONS, MESSAGES, PACKAGE
 
 HERE = Path(__file__).resolve().parent
-WORKER = HERE / "atsa_worker.py"
-WORLDS = ["rclpy", "accelerated", "objects", "baton"]
-MESSAGES = ["Image", "Lidar", "Novatel", "Pose", "WayPoints"]
+CHECKOUT = HERE.parents[1]
+PYTHONS = {
+    "ros2": Path(sys.executable),
+    "peers": CHECKOUT / ".venv-peers" / "bin" / "python",
+    "debian": Path("/usr/bin/python3"),
+}
+WORLDS = {  # name -> Python
+    "rclpy": "ros2", "accelerated": "ros2", "objects": "ros2", "baton": "ros2", "rospy": "debian",
+    "rospy-accelerated": "debian", "cyclonedds": "peers", "iceoryx2": "peers",
+}  # fmt: skip
+PROBES = {
+    "rospy": "import rospy, genpy.dynamic",
+    "rospy-accelerated": "import rospy, genpy.dynamic, baton.rospy",
+    "cyclonedds": "import cyclonedds",
+    "iceoryx2": "import iceoryx2",
+}
 COMPLEX = ("Lidar", "WayPoints", "workflow")
 
 
+def environment(python: str) -> dict[str, str]:
+    if python != "debian":
+        return dict(os.environ)
+    import numpy  # Debian's Python has none of its own; alone, for ROS 2's packages are named like ROS 1's
+
+    alone = Path(os.environ["ATSA_PACKAGES"]) / "numpy_alone"
+    alone.mkdir(exist_ok=True)
+    for name in ("numpy", "numpy.libs"):
+        if not (alone / name).exists():
+            (alone / name).symlink_to(Path(numpy.__file__).parents[1] / name)
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([os.environ.get("PYTHONPATH", ""), str(alone)])}
+
+
+def absent(world: str) -> str:
+    """Why a world cannot be measured here; empty if it can."""
+    python = WORLDS.get(world, "ros2")
+    if not PYTHONS[python].exists():
+        return f"no {PYTHONS[python]} (make peers)"
+    if world not in PROBES:
+        return ""
+    done = subprocess.run(
+        [PYTHONS[python], "-c", PROBES[world]], env=environment(python), capture_output=True, text=True
+    )
+    return (done.stderr.strip().splitlines() or ["failed"])[-1] + " (make peers)" if done.returncode else ""
+
+
+def apart(world):
+    """The environment of a world's processes: a network of its own, so that no world hears another's messages."""
+    number = list(atsa_worlds.WORLDS).index(world)
+    directory = Path(os.environ["BATON_RUNTIME_DIR"]) / world
+    directory.mkdir(mode=0o700, exist_ok=True)
+    return {
+        **environment(WORLDS.get(world, "ros2")),
+        "BATON_RUNTIME_DIR": str(directory),
+        "ROS_DOMAIN_ID": str((int(os.environ["ROS_DOMAIN_ID"]) + number) % 200),
+        "ROS_NAMESPACE": f"/{world.replace('-', '_')}",
+    }
+
+
 class End:
-    def __init__(self, *arguments):
+    def __init__(self, world, *arguments):
+        python = WORLDS.get(world, "ros2")
+        self.errors = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
-            [sys.executable, WORKER, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+            [PYTHONS[python], HERE / "atsa_worker.py", world, *arguments],
+            env=apart(world), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
+        )  # fmt: skip
+
+    def line(self, seconds=120):
+        if not select.select([self.process.stdout], [], [], seconds)[0]:
+            return ""
+        return self.process.stdout.readline()
 
     def ready(self):
-        if self.process.stdout.readline() != "ready\n":
-            raise SystemExit(f"{self.process.args} did not start")
+        if self.line() != "ready\n":
+            self.process.kill()
+            self.errors.seek(0)
+            raise RuntimeError(
+                f"{self.process.args[2:]} did not start ({self.process.poll()}): {self.errors.read()[-2000:]}"
+            )
 
     def ask(self, line):
         print(line, file=self.process.stdin, flush=True)
-        return self.process.stdout.readline()
+        return self.line(600)
 
     def close(self):
         self.process.kill()
-        self.process.wait()
+        self.process.communicate()
+        self.errors.close()
+
+
+class Master:
+    """A rosmaster for the rospy worlds."""
+
+    def __enter__(self):
+        self.process = None
+        if not Path("/usr/bin/rosmaster").exists():
+            return self
+        port = 11500 + os.getpid() % 500
+        os.environ["ROS_MASTER_URI"] = f"http://127.0.0.1:{port}"
+        os.environ.setdefault("ROS_IP", "127.0.0.1")
+        command = ["/usr/bin/python3", "/usr/bin/rosmaster", "--core", "-p", str(port)]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return self
+
+    def __exit__(self, *_):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
 
 
 def ends_of(world, what):
@@ -55,22 +147,29 @@ def ends_of(world, what):
     ]  # fmt: skip
 
 
-def measure(what, rounds, count):
+def measure(worlds, what, rounds, count):
     """Median latency in ms per world and round."""
-    ends = {world: ends_of(world, what) for world in WORLDS}
-    result = {world: [] for world in WORLDS}
+    ends, result = {}, {}
     period = 0.15 if what in ("Image", "workflow") else 0.1 if what in COMPLEX else 0.005
     try:
-        for publisher, subscriber, others in ends.values():
-            for end in (subscriber, *others, publisher):
-                end.ready()
+        for world in worlds:
+            ends[world] = ends_of(world, what)
+        for world, (publisher, subscriber, others) in list(ends.items()):
+            try:
+                for end in (subscriber, *others, publisher):
+                    end.ready()
+                result[world] = []
+            except RuntimeError as error:
+                print(f"FAIL  {what}, {world}: {error}", flush=True)
         for number in range(rounds + 1):  # the first warms up
-            for world, (publisher, subscriber, _) in ends.items():
+            order = list(result)
+            for world in order[number % len(order) :] + order[: number % len(order)]:
+                publisher, subscriber, _ = ends[world]
                 publisher.ask(f"{count} {period}")
-                time.sleep(0.3)
-                ages = json.loads(subscriber.ask("take"))
-                if number and ages:
-                    result[world].append(median(ages) / 1e6)
+                time.sleep(0.2 if what in COMPLEX else 0.05)
+                ages = json.loads(subscriber.ask("take") or "[]")
+                if number:
+                    result[world].append(median(ages) / 1e6 if ages else None)
     finally:
         for publisher, subscriber, others in ends.values():
             for end in (publisher, subscriber, *others):
@@ -78,68 +177,131 @@ def measure(what, rounds, count):
     return result
 
 
-def verdict(what, world, ratios, bar):
+def interval(values):
+    """(low, median, high): the interval of the median by order statistics, 95 % or more if there are six values."""
+    ordered, n = sorted(values), len(values)
+    lowest, tail = 0, 0.0
+    for k in range(n // 2):
+        tail += math.comb(n, k) / 2**n
+        if 2 * tail > 0.05:
+            break
+        lowest = k
+    return ordered[lowest], median(ordered), ordered[n - 1 - lowest]
+
+
+def verdict(text, ratios, bar):
+    """`bar` 1: passes if the interval includes or beats 1; else its upper end counts. None: only said."""
     if not ratios:
-        print(f"FAIL {what}, {world}: nothing was received")
+        print(f"FAIL  {text}: nothing was received", flush=True)
         return
-    low, middle, high = min(ratios), median(ratios), max(ratios)
-    # Flat messages pass if the interval includes or beats 1.
-    passed = (low if bar == 1 else high) <= bar
+    low, middle, high = interval(ratios)
+    passed = bar is None or (low if bar == 1 else high) <= bar
+    says = "#   " if bar is None else "PASS" if passed else "FAIL"
+    limit = "" if bar is None else f"  bar <= {bar}"
     print(
-        f"{'PASS' if passed else 'FAIL'}  {what}, {world} by rclpy  {middle:.4f}x [{low:.4f}, {high:.4f}]  bar <= {bar}"
-        f"  ({100 * (1 - middle):.0f} % less)",
-        flush=True,
+        f"{says}  {text}  {middle:.4f}x [{low:.4f}, {high:.4f}]{limit}  ({100 * (1 - middle):.0f} % less)", flush=True
     )
+
+
+def ratios_of(result, a, b):
+    return [
+        x / y for x, y in zip(result.get(a, []), result.get(b, []), strict=False) if x is not None and y is not None
+    ]
 
 
 def latencies(options):
-    for what in options.messages or [*MESSAGES, "workflow"]:
-        result = measure(what, options.rounds, options.count)
-        print(
-            f"# {what}: " + ", ".join(f"{w} {median(r):.3f} ms" if r else f"{w} -" for w, r in result.items()),
-            flush=True,
-        )
-        # Accelerated rclpy still has its RMW's transport; what it saves of conversion and serialization, `steps` judges.
-        for world, bar in (("accelerated", 1), ("objects", 0.10), ("baton", 0.03)):
-            ratios = [a / b for a, b in zip(result[world], result["rclpy"], strict=False)]
-            verdict(what, world, ratios, bar if what in COMPLEX else 1)
+    worlds = []
+    for world in options.worlds or WORLDS:
+        if reason := absent(world):
+            print(f"# {world} is left out: {reason}", flush=True)
+        else:
+            worlds.append(world)
+    with Master():
+        for what in options.messages or [*MESSAGES, "workflow"]:
+            result = measure(worlds, what, options.rounds, options.count)
+            middles = {w: [v for v in r if v is not None] for w, r in result.items()}
+            print(
+                f"# {what}: " + ", ".join(f"{w} {median(r):.3f} ms" if r else f"{w} -" for w, r in middles.items()),
+                flush=True,
+            )
+            if what in MESSAGES:
+                show_steps(what, middles)
+            # Accelerated rclpy still has its RMW's transport; what it saves of conversion and serialization, `steps` judges.
+            for world, bar in (("accelerated", 1), ("objects", 0.10), ("baton", 0.03)):
+                if world in result and "rclpy" in result:
+                    bar = bar if what in COMPLEX else 1
+                    verdict(f"{what}, {world} by rclpy", ratios_of(result, world, "rclpy"), bar)
+            if "rospy-accelerated" in result and "rospy" in result:
+                verdict(f"{what}, rospy accelerated by rospy", ratios_of(result, "rospy-accelerated", "rospy"), 1)
+            for peer in ("rospy", "cyclonedds", "iceoryx2"):
+                if peer in result and "baton" in result:
+                    verdict(f"{what}, baton by {peer}", ratios_of(result, "baton", peer), 1)
+
+
+def show_steps(kind, middles):
+    """Fig. 9: what of a latency is spent in which step; the steps are measured in process, transport is what is left."""
+    import atsa_steps
+    import baton.rclpy
+
+    message = atsa_worlds.rclpy_message(atsa_worlds.rosidl_classes(), kind)
+    high = baton.rclpy.complexity(message) > baton.rclpy.threshold()
+    rows = {
+        "rclpy": atsa_steps.low(message, False, 5),
+        "accelerated": atsa_steps.high(message, 5) if high else atsa_steps.low(message, True, 5),
+    }
+    for world, row in rows.items():
+        if middles.get(world):
+            total = median(middles[world])
+            print(
+                f"#   {world:11} convert {row.convert:.3f}, serialize {row.serialize:.3f}, transport {total - row.sum:.3f}, "
+                f"deserialize {row.deserialize:.3f}, de-convert {row.deconvert:.3f} ms"
+            )
+
+
+def algorithms(options):
+    """Fig. 10: one algorithm forced, and the adaptive choice, process to process."""
+    worlds = ["rclpy", "rclpy-lsa", "rclpy-hsa", "accelerated"]
+    for what in options.messages or ["Image", "WayPoints"]:
+        result = measure(worlds, what, options.rounds, options.count)
+        print(f"# {what}: " + ", ".join(f"{w} {median(r):.3f} ms" for w, r in result.items()), flush=True)
+        for other in worlds[:-1]:
+            verdict(f"{what}, adaptive by {other}", ratios_of(result, "accelerated", other), 1)
 
 
 def steps(options):
-    """Fig. 4: what conversion and serialization cost in process, per message: stock, with the converters replaced (LSA), and in
-    one walk (HSA)."""
-    import atsa_worker
-    import baton.atsa
+    """Fig. 4: what conversion and serialization cost in process, stock, with the converters replaced (LSA), in one walk (HSA)."""
+    import atsa_steps
     import baton.rclpy
-    from rclpy.serialization import deserialize_message, serialize_message
 
-    limit = baton.rclpy.calibrate()
+    limit = baton.rclpy.threshold()
     print(f"# threshold of this machine: {limit}")
-    print(
-        f"# {'ms':8} {'serialize':>10} {'deserialize':>12} | {'accelerated':>11} {'':>10} | {'HSA out':>8} {'HSA in':>8} | K"
-    )
+    print(f"# {'ms':9} {'':12} {'convert':>9} {'serialize':>10} {'deserialize':>12} {'de-convert':>11} {'sum':>9}")
+    module = atsa_worlds.rosidl_classes()
     for kind in MESSAGES:
-        message = atsa_worker.rclpy_message(kind)
-        cls = type(message)
-        wire = serialize_message(message)
-        cost = lambda f: 1000 * baton.atsa.measure(f, options.rounds)  # noqa: E731
-        baton.rclpy.decelerate()
-        stock = cost(lambda m=message: serialize_message(m)), cost(lambda w=wire, c=cls: deserialize_message(w, c))
-        baton.rclpy.accelerate_class(cls)
-        fast = cost(lambda m=message: serialize_message(m)), cost(lambda w=wire, c=cls: deserialize_message(w, c))
-        high = (
-            cost(lambda m=message: baton.rclpy.serialize(m)),
-            cost(lambda w=wire, c=cls: baton.rclpy.deserialize(w, c)),
-        )
-        print(
-            f"# {kind:8} {stock[0]:10.3f} {stock[1]:12.3f} | {fast[0]:11.3f} {fast[1]:10.3f} | {high[0]:8.3f} {high[1]:8.3f} | "
-            f"{baton.rclpy.complexity(message)}",
-            flush=True,
-        )
-        # What accelerate() does: publishers choose by K(x), subscriptions by the type.
-        out = high[0] if baton.rclpy.complexity(message) > limit else fast[0]
-        ratio = (out + (high[1] if kind in COMPLEX else fast[1])) / sum(stock)
-        verdict(f"{kind}, conversion and serialization", "accelerated", [ratio], 0.10 if kind in COMPLEX else 1)
+        message = atsa_worlds.rclpy_message(module, kind)
+        ratios = []
+        for number in range(options.rounds):
+            rows = {
+                "stock": atsa_steps.low(message, False, 5),
+                "converters": atsa_steps.low(message, True, 5),
+                "one walk": atsa_steps.high(message, 5),
+            }
+            # What accelerate() does: publishers choose by K(x), subscriptions by the type.
+            high = rows["one walk"]
+            low = rows["converters"]
+            out_high = baton.rclpy.complexity(message) > limit
+            in_high = limit < 0 or kind in COMPLEX
+            out = high.convert + high.serialize if out_high else low.convert + low.serialize
+            back = high.deserialize + high.deconvert if in_high else low.deserialize + low.deconvert
+            ratios.append((out + back) / rows["stock"].sum)
+            if number == 0:
+                for name, row in rows.items():
+                    print(
+                        f"# {kind:9} {name:12} {row.convert:9.3f} {row.serialize:10.3f} {row.deserialize:12.3f} "
+                        f"{row.deconvert:11.3f} {row.sum:9.3f}",
+                        flush=True,
+                    )
+        verdict(f"{kind}, conversion and serialization, accelerated by rclpy", ratios, 0.10 if kind in COMPLEX else 1)
 
 
 PYTHON_END = """
@@ -183,108 +345,82 @@ def image(options):
         python, cpp = run([sys.executable, "-c", PYTHON_END]), run([peer_program, "subscribe", "image", "1000"])
         ratios.append(python / cpp)
         print(f"# Python {python / 1000:.0f} us, C++ {cpp / 1000:.0f} us", flush=True)
-    low, middle, high = min(ratios), median(ratios), max(ratios)
-    print(
-        f"{'PASS' if high <= 2 else 'FAIL'}  6 MB image to a Python callback by a C++ subscriber  "
-        f"{middle:.2f}x [{low:.2f}, {high:.2f}]  bar <= 2  (medians)"
-    )
-
-
-SHAPES = [
-    (1, 1, 10000), (1, 10, 1000), (1, 20, 500), (1, 50, 200), (1, 100, 100), (1, 200, 50), (1, 500, 20), (1, 1000, 10),
-    (1, 2000, 5), (1, 2500, 4), (1, 5000, 2), (1, 10000, 1), (10, 10, 100), (100, 10, 10), (500, 5, 2), (500, 10, 2),
-]  # fmt: skip
-SHAPE = "t/B[] b_array\n===\nMSG: t/B\nt/C[] c_array\n===\nMSG: t/C\nfloat64[] f"
+    verdict("6 MB image to a Python callback by a C++ subscriber (medians)", ratios, 2)
 
 
 def table1(options):
-    """Table 1 and Fig. 6 with genpy's classes: object -> wire -> object, and hand-over of Baton's class of the same shape."""
-    import io
+    """Table 1 and Fig. 6: the cost of conversion in sixteen shapes, and how it depends on the number of conversions."""
+    from atsa_table1 import SHAPES, conversions
 
-    import baton
-    import baton.atsa
-    import baton.rospy
-    import genpy.dynamic
-
-    classes = genpy.dynamic.generate_dynamic("t/A", SHAPE.replace("===", "=" * 80))
-    a, b, c = (classes[f"t/{n}"] for n in "ABC")
-    with tempfile.TemporaryDirectory() as directory:
-        for name, text in (("A", "B[] b_array"), ("B", "C[] c_array"), ("C", "float64[] f")):
-            (Path(directory) / "t" / "msg").mkdir(parents=True, exist_ok=True)
-            (Path(directory) / "t" / "msg" / f"{name}.msg").write_text(text)
-        own = baton.TypeSource([directory]).message("t/A")
-        node = baton.Node("table1")
-        publisher = node.advertise("t", own)
-        subscription = node.subscribe("t", own)
-        publisher.wait_for_subscriptions(1)
-        print(
-            f"{'shape':16} {'conversions':>11} {'genpy ms':>9} {'baton.rospy':>11} {'object to Baton':>15} {'Baton class':>11}"
-        )
-        for x, y, z in SHAPES:
-            message = a([b([c([0.5] * z) for _ in range(y)]) for _ in range(x)])
-
-            def both(m=message):
-                buffer = io.BytesIO()
-                m.serialize(buffer)
-                return a().deserialize(buffer.getvalue())
-
-            def hand_over(m=message):
-                with publisher.loan() as loan:
-                    loan.b_array = m.b_array  # the fill is not part of it
-                    begin = time.perf_counter()
-                taken = subscription.take(None)
-                return time.perf_counter() - begin, taken
-
-            baton.rospy.decelerate()
-            stock = baton.atsa.measure(both, options.rounds)
-            baton.rospy.accelerate_class(a)
-            fast = baton.atsa.measure(both, options.rounds)
-
-            def objects(m=message):
-                publisher.publish(m)
-                return baton.convert(subscription.take(None), a)
-
-            walked = baton.atsa.measure(objects, options.rounds)
-            times = [hand_over()[0] for _ in range(options.rounds)]
-            conversions = x + x * y if x > 1 else y + 1
+    columns = {}
+    for python in ("ros2", "debian", "peers"):
+        command = [PYTHONS[python], HERE / "atsa_table1.py", python, str(options.rounds)]
+        try:
+            done = subprocess.run(command, env=environment(python), capture_output=True, text=True, timeout=500)
+            columns.update(json.loads(done.stdout))
+        except (OSError, ValueError):
+            print(f"# {python} is left out (make peers)")
+    counts = [conversions(*size) for size in SHAPES]
+    print(f"# {'ms':18} {'conversions':>11} " + " ".join(f"{name:>15}" for name in columns))
+    for number, size in enumerate(SHAPES):
+        row = " ".join(f"{column[number]:15.3f}" for column in columns.values())
+        print(f"# {' x '.join(map(str, size)):18} {counts[number]:11} {row}")
+    slopes = {name: linear_regression(counts, column).slope for name, column in columns.items()}
+    print(f"# {'us per conversion':30} " + " ".join(f"{1000 * slope:15.3f}" for slope in slopes.values()))
+    for name in ("rclpy", "genpy", "cyclonedds"):
+        if name in columns:
+            fit = correlation(counts, columns[name])
             print(
-                f"{f'{x} x {y} x {z}':16} {conversions:11} {1000 * stock:9.2f} {1000 * fast:11.2f} {1000 * walked:15.2f} "
-                f"{1000 * min(times):11.3f}"
+                f"{'PASS' if fit >= 0.9 else 'FAIL'}  {name}: cost grows with the conversions  r = {fit:.3f}  bar >= 0.9"
             )
+    if {"rclpy", "baton"} <= set(columns):
+        for name, bar in (("one walk", 0.10), ("baton", 0.03)):
+            slope = slopes[name] / slopes["rclpy"]
+            print(
+                f"{'PASS' if slope <= bar else 'FAIL'}  {name}: growth per conversion by rclpy's  {slope:.4f}x  bar <= {bar}"
+            )
+        flat = max(columns["baton"]) - min(columns["baton"])
+        grown = max(columns["rclpy"]) - min(columns["rclpy"])
+        print(
+            f"{'PASS' if flat <= 0.01 * grown else 'FAIL'}  Baton's classes are flat: they differ by {1000 * flat:.0f} us over all "
+            f"shapes, rclpy's by {1000 * grown:.0f} us  {flat / grown:.4f}x  bar <= 0.01"
+        )
 
 
 def threshold(options):
     """Fig. 8: mean cost of publishing the five messages for thresholds from 0 to 8000."""
-    import atsa_worker
-    import baton.atsa
+    import atsa_steps
     import baton.rclpy
-    from rclpy.serialization import serialize_message
 
-    messages = [atsa_worker.rclpy_message(kind) for kind in MESSAGES]
+    module = atsa_worlds.rosidl_classes()
     costs = []
-    for message in messages:
-        baton.rclpy.decelerate()
-        low = baton.atsa.measure(lambda m=message: serialize_message(m), options.rounds)
-        high = baton.atsa.measure(lambda m=message: baton.rclpy.serialize(m), options.rounds)
-        costs.append((baton.rclpy.complexity(message), low, high))
+    for kind in MESSAGES:
+        message = atsa_worlds.rclpy_message(module, kind)
+        stock, high = atsa_steps.low(message, False, options.rounds), atsa_steps.high(message, options.rounds)
+        costs.append((baton.rclpy.complexity(message), stock.convert + stock.serialize, high.serialize))
     worst = sum(max(low, high) for _, low, high in costs)
     for limit in (0, 200, 400, 500, 800, 1000, 1500, 2000, 4000, 8000):
         total = sum(high if k > limit else low for k, low, high in costs)
-        print(f"{limit:6} {1000 * total / len(costs):8.3f} ms  {100 * (1 - total / worst):5.1f} %")
+        print(f"{limit:6} {total / len(costs):8.3f} ms  {100 * (1 - total / worst):5.1f} %")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "what", nargs="?", choices=["latencies", "steps", "image", "table1", "threshold"], default="latencies"
-    )
-    parser.add_argument("--rounds", type=int, default=6)
-    parser.add_argument("--count", type=int, default=15, help="messages a round (the paper sends 2000)")
+    what = [latencies, algorithms, steps, image, table1, threshold]
+    parser.add_argument("what", nargs="?", choices=[f.__name__ for f in what], default="latencies")
+    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--count", type=int, default=8, help="messages a round")
+    parser.add_argument("--full", action="store_true", help="2000 messages of each kind, as the paper")
     parser.add_argument("--messages", nargs="*", choices=[*MESSAGES, "workflow"])
+    parser.add_argument("--worlds", nargs="*", choices=list(WORLDS))
     options = parser.parse_args()
+    if options.full:
+        options.count = math.ceil(2000 / options.rounds)
     with tempfile.TemporaryDirectory() as directory:
         os.environ.setdefault("BATON_RUNTIME_DIR", directory)
         os.environ.setdefault("ROS_DOMAIN_ID", "83")
+        build = Path(os.environ.get("BATON_BUILD", CHECKOUT / "build/release"))
+        os.environ["ATSA_PACKAGES"] = str(rosidl_package.make(PACKAGE, DEFINITIONS, build / "atsa"))
         globals()[options.what](options)
 
 

@@ -50,7 +50,8 @@ from ._core import (
 )
 from ._errors import *  # noqa: F403
 from ._messages import TypeSource, convert, copy, message, message_from_text, search, service, to_dict
-from ._node import Endpoint, Executor, Node, spin
+from ._news import Diagnostic
+from ._node import Endpoint, Executor, HeldChunk, Holding, Node, spin
 
 __all__ = [
     "Array",
@@ -58,8 +59,11 @@ __all__ = [
     "CallbackGroup",
     "Client",
     "CopyWarning",
+    "Diagnostic",
     "Endpoint",
     "Executor",
+    "HeldChunk",
+    "Holding",
     "Message",
     "MessageInfo",
     "Node",

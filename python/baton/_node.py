@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from . import _core, _messages
+from . import _core, _messages, _news
 from ._core import QoS
 
 if TYPE_CHECKING:
@@ -31,6 +31,27 @@ class Endpoint:
     pid: int
 
 
+@dataclass(frozen=True)
+class HeldChunk:
+    """A message that a subscription holds, and where it lies in its publisher's memory."""
+
+    sequence: int
+    size_bytes: int
+    segment: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Holding:
+    """What one subscription has of one publisher's messages; both by Endpoint.gid."""
+
+    publisher: bytes
+    subscription: bytes
+    unread: int
+    held: int
+    chunks: list[HeldChunk]  # the oldest eight of those held
+
+
 def _qos(qos: QoS | int | None) -> QoS:
     if qos is None:
         return QoS()
@@ -41,10 +62,16 @@ class Node(_core.Node):
     """A named participant of a domain. What it makes with a callback lives until close() or the node's end."""
 
     def __init__(
-        self, name: str, *, domain: int | None = None, runtime_directory: str | os.PathLike[str] | None = None
+        self,
+        name: str,
+        *,
+        domain: int | None = None,
+        runtime_directory: str | os.PathLike[str] | None = None,
+        on_diagnostic: Callable[[_news.Diagnostic], object] | None = None,
     ) -> None:
-        """Joins the domain: `domain`, else BATON_DOMAIN, else ROS_DOMAIN_ID, else 0."""
-        super().__init__(name, -1 if domain is None else domain, os.fspath(runtime_directory or ""))
+        """Joins the domain: `domain`, else BATON_DOMAIN, else ROS_DOMAIN_ID, else 0. `on_diagnostic` is called, in a thread of
+        its own, with what no call can return; without one, warnings and errors are a line on stderr (BATON_LOG=off: none)."""
+        super().__init__(name, -1 if domain is None else domain, os.fspath(runtime_directory or ""), on_diagnostic)
         self._kept: list[Any] = []
 
     @overload
@@ -179,6 +206,13 @@ class Node(_core.Node):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def holdings(self, timeout: float | None = 1.0) -> list[Holding]:
+        """Who holds which messages in the domain now. Every process is asked; one that does not answer in time is missing."""
+        return [
+            Holding(publisher, subscription, unread, held, [HeldChunk(*chunk) for chunk in chunks])
+            for publisher, subscription, unread, held, chunks in self._holdings(timeout)
+        ]
 
     def endpoints(self) -> list[Endpoint]:
         """All publishers and subscriptions that are known now, own ones included."""

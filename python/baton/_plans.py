@@ -31,23 +31,7 @@ _ROS2_KINDS = {
     "octet": "uint8",
 }
 _ROS1_KINDS = {
-    **{
-        k: k
-        for k in (
-            "bool",
-            "int8",
-            "uint8",
-            "int16",
-            "uint16",
-            "int32",
-            "uint32",
-            "int64",
-            "uint64",
-            "float32",
-            "float64",
-        )
-    },
-    "string": "string",
+    **{k: k for k in ("bool", "float32", "float64", "string", *(k for k in _ARRAY_CODES if "int" in k))},
     "byte": "int8",
     "char": "uint8",
 }

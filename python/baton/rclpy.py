@@ -24,6 +24,7 @@ _converters: dict[Any, Any] = {}  # made once per class: the extension has a fix
 _accelerated: dict[Any, Any] = {}  # class -> plan
 _patched: list[tuple[Any, str, Any]] = []
 _threshold: int | None = None
+_algorithm = "adaptive"
 
 
 def serialize(message: Any) -> bytes:
@@ -46,6 +47,7 @@ def accelerate_class(cls: Any) -> bool:
     if cls in _accelerated:
         return _accelerated[cls] is not None
     meta = type(cls)
+    plan = None
     try:
         plan = plan_of(cls)
         if meta._TYPE_SUPPORT is None:
@@ -88,7 +90,8 @@ def threshold() -> int:
     global _threshold
     if _threshold is None:
         try:
-            _threshold = atsa.cached_threshold("rclpy", calibrate)
+            # A message without sequences of messages has nothing to gain: its bytes would be copied once more.
+            _threshold = max(0, atsa.cached_threshold("rclpy", calibrate))
         except ImportError:  # no nav_msgs to measure with
             _threshold = atsa.MOST
     return _threshold
@@ -109,14 +112,14 @@ def _reading(callback: Any, cls: Any) -> Any:
     if inspect.iscoroutinefunction(callback):
 
         @functools.wraps(callback)
-        async def run(data: bytes, *rest: Any) -> Any:
+        async def wait(data: bytes, *rest: Any) -> Any:
             return await callback(read(data), *rest)
 
-    else:
+        return wait
 
-        @functools.wraps(callback)
-        def run(data: bytes, *rest: Any) -> Any:
-            return callback(read(data), *rest)
+    @functools.wraps(callback)
+    def run(data: bytes, *rest: Any) -> Any:
+        return callback(read(data), *rest)
 
     return run
 
@@ -124,13 +127,24 @@ def _reading(callback: Any, cls: Any) -> Any:
 _limit = threshold
 
 
-def accelerate(threshold: int | None = None) -> None:
+def _high(plan: Any, message: Any) -> bool:
+    """The selection condition of ATSA's Algorithm 1."""
+    if _algorithm != "adaptive":
+        return _algorithm == "hsa"
+    return _core._complexity(plan, message) > _limit()
+
+
+def accelerate(threshold: int | None = None, algorithm: str = "adaptive") -> None:
     """From now on, publishers, subscriptions, services and clients that rclpy makes are accelerated. Call it before making them.
-    `threshold`: K(x) above which publishers serialize themselves (None: this machine's, measured once)."""
-    global _threshold
+    `threshold`: K(x) above which publishers serialize themselves (None: this machine's, measured once). `algorithm`: "adaptive",
+    or always "lsa" (conversion here, serialization below) or "hsa" (serialization here)."""
+    global _threshold, _algorithm
     import rclpy.node
     import rclpy.publisher
 
+    if algorithm not in ("adaptive", "lsa", "hsa"):
+        raise ValueError(f"algorithm is 'adaptive', 'lsa' or 'hsa', not {algorithm!r}")
+    _algorithm = algorithm
     if threshold is not None:
         _threshold = threshold
     if _patched:
@@ -157,8 +171,13 @@ def accelerate(threshold: int | None = None) -> None:
     def create_subscription(
         self: Any, msg_type: Any, topic: Any, callback: Any, *arguments: Any, **options: Any
     ) -> Any:
-        layers = accelerate_class(msg_type) and _core._has_layers(_accelerated[msg_type])
-        if layers and not options.get("raw", False):
+        known = accelerate_class(msg_type)
+        high = known and (
+            _algorithm == "hsa"
+            or _algorithm == "adaptive"
+            and (_core._has_layers(_accelerated[msg_type]) or _limit() < 0)
+        )
+        if high and not options.get("raw", False):
             callback, options = _reading(callback, msg_type), {**options, "raw": True}
         return subscribe(self, msg_type, topic, callback, *arguments, **options)
 
@@ -169,7 +188,7 @@ def accelerate(threshold: int | None = None) -> None:
     @functools.wraps(publish)
     def adaptive(self: Any, msg: Any) -> None:
         plan = _accelerated.get(type(msg))
-        if plan is not None and isinstance(msg, self.msg_type) and _core._complexity(plan, msg) > _limit():
+        if plan is not None and isinstance(msg, self.msg_type) and _high(plan, msg):
             msg = _core._to_wire(plan, msg, True)
         publish(self, msg)
 

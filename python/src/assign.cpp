@@ -348,8 +348,7 @@ void assign_message(Chunk* chunk, const TypeRecord& record, std::byte* address, 
     }
   }
   if (PyDict_Check(value)) return assign_from_dict(chunk, record, address, value);
-  if (record.dtype != nullptr && Py_TYPE(value)->tp_as_buffer != nullptr &&
-      PyObject_HasAttrString(value, "dtype") != 0) {
+  if (record.dtype != nullptr && PyObject_CheckBuffer(value) && PyObject_HasAttrString(value, "dtype") != 0) {
     // One element of a structured array.
     Ref array(checked(PyObject_CallFunction(imports.asarray, "OO", value, record.dtype)));
     Ref bytes(checked(PyObject_CallMethod(array.get(), "tobytes", nullptr)));

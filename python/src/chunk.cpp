@@ -76,6 +76,7 @@ void content_dealloc(PyObject* self) {
 
 int content_getbuffer(PyObject* self, Py_buffer* view, int flags) {
   auto* content = reinterpret_cast<Content*>(self);
+  content->shown = true;
   return PyBuffer_FillInfo(view, self, content->data, static_cast<Py_ssize_t>(content->bytes),
                            read_only(content->chunk) ? 1 : 0, flags);
 }
@@ -136,9 +137,14 @@ PyObject* new_content(Chunk* chunk, std::byte* data, std::size_t bytes) {
   content->bytes = bytes;
   content->retired_block = nullptr;
   content->retired = false;
+  content->shown = false;
   Py_INCREF(chunk);
   if (chunk->kind != Chunk::Kind::kSample) chunk->exports.push_back(content);
   return reinterpret_cast<PyObject*>(content);
+}
+
+bool has_arrays(const Chunk* chunk) noexcept {
+  return std::any_of(chunk->exports.begin(), chunk->exports.end(), [](const Content* content) { return content->shown; });
 }
 
 void check_live(PyObject* owner, const Chunk* chunk) {

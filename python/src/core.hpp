@@ -172,7 +172,11 @@ struct Content {
   std::size_t bytes;
   sfm::PrivateBlock* retired_block;  // kPrivate: to be freed with the last view
   bool retired;                      // the message has left this content behind
+  bool shown;                        // an array has this memory; views of elements have not: they look before each use
 };
+
+/// Whether arrays still have memory of this loan, so that it cannot be handed over or given back yet.
+bool has_arrays(const Chunk* chunk) noexcept;
 
 /// A view of a message or of a message inside it. `owner` is a Chunk or a Content.
 struct Message {
@@ -265,7 +269,7 @@ Chunk* make_loan(const TypeRecord* record, const std::shared_ptr<baton::detail::
 std::uint64_t publish_loan(Chunk* chunk, const transport::PublishInfo& info);
 /// Publishes any object that is, or can be made, a message of the type.
 std::uint64_t publish_object(const TypeRecord* record, const std::shared_ptr<baton::detail::PublisherCore>& publisher,
-                             PyObject* object, const transport::PublishInfo& info);
+                             PyObject* object, transport::PublishInfo info);
 /// Gives a loan back.
 void abandon_loan(Chunk* chunk);
 

@@ -18,6 +18,7 @@
 #include "callback.hpp"
 #include "core.hpp"
 #include "endpoints_shared.hpp"
+#include "news.hpp"
 
 namespace baton::python {
 
@@ -77,16 +78,17 @@ class SubscriptionExecutable final : public baton::detail::Executable {
       : Executable(std::move(group)), reader_(std::move(reader)), record_(record), callback_(std::move(callback)) {}
   const std::shared_ptr<transport::Reader>& reader() const noexcept override { return reader_; }
   bool ready() const override { return reader_->has_data(); }
-  void execute() override {
+  bool execute() override {
     Result<transport::TakenSample> taken = reader_->take();
     if (!taken.ok()) {
       // As in the C++ API: a malformed message was reported and its publisher dropped; held_limit is the user's to see.
-      if (taken.error().code == Errc::malformed_message || taken.error().code == Errc::protocol_violation) return;
+      if (taken.error().code == Errc::malformed_message || taken.error().code == Errc::protocol_violation) return false;
       throw Exception(taken.error());
     }
-    if (!*taken) return;
+    if (!*taken) return false;
     const nb::gil_scoped_acquire gil;
     (*callback_)(to_message(record_, std::move(taken)));
+    return true;
   }
 
  private:
@@ -142,6 +144,16 @@ void add_publisher(nb::module_& m) {
           "publish", &PyPublisher::publish, "message"_a,
           "Publishes a loan without a copy; any other message, dict or object of the same fields with one. Returns the "
           "sequence number. A loan cannot be used afterwards.")
+      .def(
+          "on_event",
+          [](const PyPublisher& p, nb::handle callback) {
+            std::function<void(transport::Event)> function = event_callback(callback);
+            const WithoutGil without;
+            p.core->writer->on_event(std::move(function));
+          },
+          "callback"_a.none(),
+          "Calls `callback(event)` in a thread of its own: 'matched', 'incompatible_qos', 'incompatible_type', "
+          "'deadline_missed' or 'liveliness_lost'; `statuses` counts them. None: no more.")
       .def_prop_ro("topic", [](const PyPublisher& p) { return p.core->topic; })
       .def_prop_ro("message_type",
                    [](const PyPublisher& p) { return nb::borrow(reinterpret_cast<PyObject*>(p.record->cls)); })
@@ -208,6 +220,16 @@ void add_subscription(nb::module_& m) {
            "with a "
            "callback or waiting.")
       .def("has_data", [](const PySubscription& s) { return s.reader->has_data(); })
+      .def(
+          "on_event",
+          [](const PySubscription& s, nb::handle callback) {
+            std::function<void(transport::Event)> function = event_callback(callback);
+            const WithoutGil without;
+            s.reader->on_event(std::move(function));
+          },
+          "callback"_a.none(),
+          "Calls `callback(event)` in a thread of its own: 'matched', 'incompatible_qos', 'incompatible_type', "
+          "'deadline_missed', 'liveliness_changed' or 'message_lost'; `statuses` counts them. None: no more.")
       .def_prop_ro("topic", [](const PySubscription& s) { return s.topic; })
       .def_prop_ro("message_type",
                    [](const PySubscription& s) { return nb::borrow(reinterpret_cast<PyObject*>(s.record->cls)); })
@@ -237,13 +259,14 @@ void add_node(nb::module_& m) {
   node_class
       .def(
           "__init__",
-          [](Node* self, std::string name, int domain, std::string runtime_directory) {
+          [](Node* self, std::string name, int domain, std::string runtime_directory, nb::handle on_diagnostic) {
             NodeOptions options;
+            options.on_diagnostic = diagnostic_callback(on_diagnostic);
             options.domain = domain;
             options.runtime_directory = std::move(runtime_directory);
             new (self) Node(std::move(name), std::move(options));
           },
-          "name"_a, "domain"_a, "runtime_directory"_a)
+          "name"_a, "domain"_a, "runtime_directory"_a, "on_diagnostic"_a.none())
       .def_prop_ro("name", [](const Node& n) { return n.name(); })
       .def_prop_ro("domain", &Node::domain)
       .def("_advertise",
@@ -294,6 +317,23 @@ void add_node(nb::module_& m) {
           nb::arg(), nb::arg(), nb::arg().none())
       .def("nodes", &Node::nodes, "Names and process ids of all nodes that are known now.")
       .def("topics", &Node::topics, "Topics that are known now, with the names of their types.")
+      .def("_holdings",
+           [](const Node& node, const Seconds& timeout) {
+             const std::vector<transport::Holding> holdings = [&] {
+               const WithoutGil without;
+               return node.participant()->holdings(left_until(deadline_after(timeout))).or_throw();
+             }();
+             nb::list out;
+             for (const transport::Holding& holding : holdings) {
+               nb::list chunks;
+               for (const transport::Holding::Chunk& chunk : holding.chunks)
+                 chunks.append(nb::make_tuple(chunk.sequence, chunk.size_bytes, memory::handle_segment(chunk.handle),
+                                              memory::handle_offset(chunk.handle)));
+               out.append(nb::make_tuple(gid_bytes(holding.writer), gid_bytes(holding.reader), holding.unread,
+                                         holding.held, chunks));
+             }
+             return out;
+           })
       .def("_endpoints",
            [](const Node& node) {
              nb::list list;
@@ -357,7 +397,12 @@ void add_endpoints(nb::module_& m) {
       .def_ro("source_time_ns", &MessageInfo::source_time_ns)
       .def_ro("source_monotonic_ns", &MessageInfo::source_monotonic_ns)
       .def_ro("reception_time_ns", &MessageInfo::reception_time_ns)
-      .def_prop_ro("publisher", [](const MessageInfo& i) { return gid_bytes(i.publisher); });
+      .def_prop_ro("publisher", [](const MessageInfo& i) { return gid_bytes(i.publisher); })
+      .def_prop_ro("selection", [](const MessageInfo& i) {
+        return i.selection == memory::Selection::kLow    ? "low"
+               : i.selection == memory::Selection::kHigh ? "high"
+                                                         : "in place";
+      });
   m.def(
       "info",
       [](nb::handle message) {
@@ -372,6 +417,7 @@ void add_endpoints(nb::module_& m) {
   add_subscription(m);
   add_node(m);
   add_executor(m);
+  add_news(m);
 }
 
 }  // namespace baton::python

@@ -41,6 +41,21 @@ struct Plan {
   std::vector<std::pair<Py_ssize_t, PyObject*>> other_slots;  ///< and what a new object has there
   std::size_t size = 0, alignment = 1;                        ///< of the C struct
   bool layers = false;                                        ///< has sequences of messages, here or inside
+  mutable std::size_t wire_bytes = 0;  ///< of the last object that was written: where the next one's buffer begins
+};
+
+/// No cyclic collection while objects are made: all of them are still held, so it would find nothing, at great length.
+class WithoutCollection {
+ public:
+  explicit WithoutCollection(const Plan& plan) noexcept : was_(plan.layers && PyGC_Disable() != 0) {}
+  WithoutCollection(const WithoutCollection&) = delete;
+  WithoutCollection& operator=(const WithoutCollection&) = delete;
+  ~WithoutCollection() {
+    if (was_) PyGC_Enable();
+  }
+
+ private:
+  const bool was_;
 };
 
 /// make_plan(class, name, fields, other_slots) -> capsule; see baton/_plans.py.

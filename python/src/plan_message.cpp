@@ -63,6 +63,7 @@ PyObject* plan_from_message(PyObject* /*module*/, PyObject* arguments) {
     if (!PyArg_ParseTuple(arguments, "OO!", &capsule, message_type, &value)) throw PythonError();
     auto* message = reinterpret_cast<Message*>(value);
     check_live(message->owner, message->chunk);
+    const WithoutCollection pause(*plan_of_capsule(capsule));
     return convert(*plan_of_capsule(capsule), message, *message->record, message->address);
   });
 }

@@ -224,7 +224,10 @@ std::unordered_map<PyTypeObject*, const Plan*> g_by_class;
 
 template <std::size_t I>
 PyObject* to_python(void* message) {
-  return guarded<PyObject*>(nullptr, [&] { return get_message(*g_plans[I], static_cast<const char*>(message)); });
+  return guarded<PyObject*>(nullptr, [&] {
+    const WithoutCollection pause(*g_plans[I]);
+    return get_message(*g_plans[I], static_cast<const char*>(message));
+  });
 }
 
 bool from_python(PyObject* object, void* message) {

@@ -14,8 +14,8 @@ using message::Shape;
 
 class Writer {
  public:
-  explicit Writer(bool cdr) : cdr_(cdr) {
-    bytes_ = Ref(checked(PyBytes_FromStringAndSize(nullptr, 512)));
+  Writer(bool cdr, std::size_t expected) : cdr_(cdr) {
+    bytes_ = Ref(checked(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(expected + 64))));
     if (cdr) {
       const char header[4] = {0, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '\1' : '\0', 0, 0};
       std::memcpy(room(4), header, 4);
@@ -45,6 +45,7 @@ class Writer {
     std::memcpy(room(size), text, size);
     if (cdr_) *room(1) = 0;
   }
+  std::size_t size() const noexcept { return size_; }
   PyObject* finish() {
     PyObject* bytes = bytes_.release();
     if (_PyBytes_Resize(&bytes, static_cast<Py_ssize_t>(size_)) != 0) throw PythonError();
@@ -270,12 +271,14 @@ PyObject* read_message(Reader& reader, const Plan& plan, PyObject* target) {
 }  // namespace
 
 PyObject* plan_to_wire(const Plan& plan, PyObject* object, bool cdr) {
-  Writer writer(cdr);
+  Writer writer(cdr, plan.wire_bytes);
   write_message(writer, plan, object);
+  plan.wire_bytes = writer.size();
   return writer.finish();
 }
 
 PyObject* plan_from_wire(const Plan& plan, PyObject* target, const void* data, std::size_t size, bool cdr) {
+  const WithoutCollection pause(plan);
   Reader reader(data, size, cdr);
   return read_message(reader, plan, target);
 }

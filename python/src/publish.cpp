@@ -72,7 +72,7 @@ Chunk* make_loan(const TypeRecord* record, const std::shared_ptr<baton::detail::
 std::uint64_t publish_loan(Chunk* chunk, const transport::PublishInfo& info) {
   if (chunk->kind != Chunk::Kind::kLoan)
     throw Exception({Errc::invalid_argument, "this loan was published or given back"});
-  if (chunk->exports.empty()) return hand_over(chunk, info);
+  if (!has_arrays(chunk)) return hand_over(chunk, info);
   checked(PyErr_WarnEx(imports.copy_warning,
                        "an array of this loan is still in use, so a copy of the message is published; delete the array "
                        "(or leave its function) before publishing",
@@ -87,7 +87,7 @@ std::uint64_t publish_loan(Chunk* chunk, const transport::PublishInfo& info) {
 void abandon_loan(Chunk* chunk) {
   if (chunk->kind != Chunk::Kind::kLoan) return;
   chunk->kind = Chunk::Kind::kGone;
-  if (!chunk->exports.empty()) return;  // the memory goes back with the last array
+  if (has_arrays(chunk)) return;  // the memory goes back with the last array
   const memory::Chunk loan = chunk->loan;
   chunk->loan = {};
   const auto publisher = std::move(chunk->publisher);
@@ -96,7 +96,7 @@ void abandon_loan(Chunk* chunk) {
 }
 
 std::uint64_t publish_object(const TypeRecord* record, const std::shared_ptr<baton::detail::PublisherCore>& publisher,
-                             PyObject* object, const transport::PublishInfo& info) {
+                             PyObject* object, transport::PublishInfo info) {
   if (is_message(object)) {
     auto* message = reinterpret_cast<Message*>(object);
     if (message->record == record) {
@@ -112,6 +112,7 @@ std::uint64_t publish_object(const TypeRecord* record, const std::shared_ptr<bat
   Chunk* chunk = make_loan(record, publisher);
   const Ref owner(reinterpret_cast<PyObject*>(chunk));
   assign_message(chunk, *record, chunk->message, object);
+  info.selection = memory::Selection::kHigh;
   return hand_over(chunk, info);
 }
 

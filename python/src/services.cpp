@@ -32,13 +32,13 @@ class ServiceExecutable final : public baton::detail::Executable {
         handler_(std::move(handler)) {}
   const std::shared_ptr<transport::Reader>& reader() const noexcept override { return requests_; }
   bool ready() const override { return requests_->has_data(); }
-  void execute() override {
+  bool execute() override {
     Result<transport::TakenSample> taken = requests_->take();
     if (!taken.ok()) {
-      if (taken.error().code == Errc::malformed_message || taken.error().code == Errc::protocol_violation) return;
+      if (taken.error().code == Errc::malformed_message || taken.error().code == Errc::protocol_violation) return false;
       throw Exception(taken.error());
     }
-    if (!*taken) return;
+    if (!*taken) return false;
     const MessageInfo info = baton::detail::message_info(*taken);
     const nb::gil_scoped_acquire gil;
     nb::object request = to_message(request_, std::move(taken));
@@ -50,6 +50,7 @@ class ServiceExecutable final : public baton::detail::Executable {
     correlation.correlation_sequence = info.correlation_sequence;
     correlation.only_client = true;
     publish_loan(loan, correlation);
+    return true;
   }
 
  private:

@@ -26,6 +26,23 @@ def connected(node, message_type=String, callback=None, qos=None, **options):
     return publisher, subscription
 
 
+def test_holdings_say_who_has_which_messages():
+    node = baton.Node("n")
+    publisher = node.advertise("t", "std_msgs/String", 10)
+    subscription = node.subscribe("t", "std_msgs/String", qos=10)
+    assert publisher.wait_for_subscriptions(1, 30)
+    for _ in range(3):
+        publisher.publish({"data": "x"})
+    kept = [subscription.take(30), subscription.take(30)]
+    del kept[0]
+    (holding,) = node.holdings(30)
+    assert (holding.publisher, holding.subscription) == (publisher.gid, subscription.gid)
+    assert (holding.unread, holding.held) == (1, 1)
+    assert [(c.sequence, c.size_bytes) for c in holding.chunks] == [(2, baton.size_bytes(kept[0]))]
+    del kept[0]
+    assert node.holdings(30)[0].chunks == []
+
+
 def test_an_empty_take_is_none_at_once_and_after_a_timeout(node):
     publisher, subscription = connected(node)
     assert subscription.take() is None

@@ -3,14 +3,17 @@
 
 import ast
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import baton
+import pytest
 from baton import _core
 from build_tree import PACKAGE
 
+ROOM = Path(__file__).resolve().parents[1]
 STUB = Path(__file__).resolve().parents[1] / "baton" / "_core.pyi"
 
 
@@ -67,3 +70,67 @@ def test_stubs_of_message_classes_name_every_field(tmp_path):
     assert "def header(self) -> std_msgs__Header" in image
     assert "def name(self) -> Sequence[str]" in ast.unparse(classes["JointState"])
     assert "class Request(Message)" in (tmp_path / "srv/std_srvs.pyi").read_text()
+
+
+GOOD = """
+import baton
+
+node = baton.Node("n", on_diagnostic=lambda d: print(d.level, d.text))
+publisher = node.advertise("t", "std_msgs/String", 10)
+subscription = node.subscribe("t", "std_msgs/String", lambda message: None)
+publisher.on_event(lambda event: print(event == "matched"))
+with publisher.loan() as message:
+    message.data = "x"
+taken = subscription.take(1.0)
+if taken is not None:
+    print(baton.info(taken).selection == "high", baton.size_bytes(taken) + 1)
+for holding in node.holdings():
+    print(holding.held + 1, holding.chunks[0].sequence)
+baton.spin(node, threads=2)
+"""
+BAD = """
+import baton
+node = baton.Node(5)
+baton.spin("node")
+baton.QoS(reliability="perhaps")
+node.holdings().anything
+"""
+
+
+def checker(name):
+    return shutil.which(name, path=os.path.dirname(sys.executable)) or pytest.skip(f"needs {name}: make setup")
+
+
+# A sanitizer's libraries are not for the checkers.
+CLEAN = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+
+
+def mypy(*arguments):
+    command = [checker("mypy"), "--config-file", ROOM / "pyproject.toml", "--cache-dir", os.devnull, *arguments]
+    environment = {**CLEAN, "MYPYPATH": str(ROOM)}
+    return subprocess.run(command, cwd=ROOM, env=environment, capture_output=True, text=True, timeout=300)
+
+
+def pyright(*arguments):
+    command = [checker("basedpyright"), "--pythonpath", sys.executable, "--level", "error", *arguments]
+    return subprocess.run(command, cwd=ROOM, env=CLEAN, capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.parametrize("check", [lambda: mypy("baton"), pyright], ids=["mypy", "pyright"])
+def test_the_package_and_its_stubs_pass(check):
+    done = check()
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("check", [mypy, lambda path: pyright("--project", path.parent)], ids=["mypy", "pyright"])
+def test_programs_are_checked_against_the_stubs(check, tmp_path):
+    settings = f'{{"include": ["."], "extraPaths": ["{ROOM}"], "typeCheckingMode": "standard"}}'
+    (tmp_path / "pyrightconfig.json").write_text(settings)
+    program = tmp_path / "program.py"
+    program.write_text(GOOD)
+    done = check(program)
+    assert done.returncode == 0, done.stdout + done.stderr
+    program.write_text(BAD)
+    found = check(program).stdout
+    for line in (3, 4, 5, 6):
+        assert f"program.py:{line}" in found, found

@@ -359,6 +359,46 @@ def test_filling_through_temporary_arrays_copies_nothing(pair):
     assert publisher.counters["copied_messages"] == 0
 
 
+def test_views_of_elements_kept_beyond_publishing_are_no_reason_to_copy_and_raise(pair):
+    publisher, subscription = pair(Path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with publisher.loan() as path:
+            path.poses.resize(2)
+            path.poses[0].header.frame_id = "map"
+            element = path.poses[1]
+            element.header.frame_id = "map"
+            poses = path.poses
+            poses.resize(3)
+    assert publisher.counters["copied_messages"] == 0
+    for use in (
+        lambda: element.header,
+        lambda: poses[0],
+        lambda: poses.resize(1),
+        lambda: setattr(element, "header", {}),
+    ):
+        with pytest.raises(baton.InvalidArgument):
+            use()
+    assert [p.header.frame_id for p in subscription.take(30).poses] == ["map", "map", ""]
+    given_back = publisher.loan()
+    given_back.poses.resize(1)
+    pose = given_back.poses[0]
+    del given_back
+    assert publisher.memory["loaned"] == 1  # `pose` still needs it
+    del pose
+    assert publisher.memory["loaned"] == 0
+
+
+def test_how_the_publisher_came_by_a_message_travels_with_it(pair):
+    publisher, subscription = pair(Image)
+    with publisher.loan() as image:
+        image.width = 1
+    publisher.publish({"width": 2})
+    publisher.publish(Image(width=3))
+    samples = [subscription.take(30) for _ in range(3)]
+    assert [baton.info(s).selection for s in samples] == ["in place", "high", "in place"]
+
+
 def test_dlpack_and_the_buffer_protocol_share_the_memory(pair):
     publisher, subscription = pair(Image)
     publisher.publish({"data": b"abc"})

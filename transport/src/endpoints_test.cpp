@@ -52,6 +52,27 @@ TEST(Endpoints, KeepLastLosesTheOldestAndCountsThem) {
   EXPECT_EQ(reader->statuses().lost_total, 7U);
 }
 
+TEST(Endpoints, HoldingsSayWhoHasWhichMessages) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t");
+  const auto reader = make_reader(*participant, "t", QoS(3));
+  ASSERT_TRUE(matched(*reader, 1));
+  for (std::uint64_t i = 1; i <= 3; ++i) publish(*writer, i).or_throw();
+  TakenSample first = reader->take().or_throw();
+  const TakenSample second = reader->take().or_throw();
+  first = {};
+  std::vector<Holding> holdings = participant->holdings(std::chrono::seconds(30)).or_throw();
+  ASSERT_EQ(holdings.size(), 1U);
+  EXPECT_EQ(holdings[0].writer, writer->gid());
+  EXPECT_EQ(holdings[0].reader, reader->gid());
+  EXPECT_EQ(holdings[0].unread, 1U);
+  EXPECT_EQ(holdings[0].held, 1U);
+  ASSERT_EQ(holdings[0].chunks.size(), 1U);
+  EXPECT_EQ(holdings[0].chunks[0].sequence, second.sequence());
+  EXPECT_EQ(holdings[0].chunks[0].size_bytes, second.size_bytes());
+}
+
 TEST(Endpoints, SeveralWritersAreMergedBySourceTime) {
   TestDomain domain;
   const auto participant = domain.join();

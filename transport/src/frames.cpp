@@ -181,6 +181,62 @@ Result<AccountFrame> decode_account(const Payload& bytes) {
   return frame;
 }
 
+Payload encode(const HoldingsFrame& frame) {
+  WireWriter out;
+  out.put(frame.question).put(frame.writer);
+  out.put(static_cast<std::uint32_t>(std::min<std::size_t>(frame.holdings.size(), kMaxHoldings)));
+  for (std::size_t i = 0; i < frame.holdings.size() && i < kMaxHoldings; ++i) {
+    const Holding& holding = frame.holdings[i];
+    out.put(holding.reader).put(holding.unread).put(holding.held);
+    const std::size_t chunks = std::min(holding.chunks.size(), Holding::kMostChunks);
+    out.put(static_cast<std::uint8_t>(chunks));
+    for (std::size_t c = 0; c < chunks; ++c) {
+      const Holding::Chunk& chunk = holding.chunks[c];
+      out.put(chunk.handle).put(chunk.sequence).put(chunk.size_bytes);
+    }
+  }
+  return std::move(out).take();
+}
+
+Result<HoldingsFrame> decode_holdings(const Payload& bytes) {
+  WireReader in(bytes);
+  HoldingsFrame frame;
+  frame.question = in.get<std::uint64_t>();
+  frame.writer = in.get_array<16>();
+  const auto count = in.get<std::uint32_t>();
+  if (count > kMaxHoldings) return bad("HOLDINGS");
+  frame.holdings.resize(count);
+  for (Holding& holding : frame.holdings) {
+    holding.writer = frame.writer;
+    holding.reader = in.get_array<16>();
+    holding.unread = in.get<std::uint32_t>();
+    holding.held = in.get<std::uint32_t>();
+    const auto chunks = in.get<std::uint8_t>();
+    if (chunks > Holding::kMostChunks) return bad("HOLDINGS");
+    holding.chunks.resize(chunks);
+    for (Holding::Chunk& chunk : holding.chunks) {
+      chunk.handle = in.get<std::uint64_t>();
+      chunk.sequence = in.get<std::uint64_t>();
+      chunk.size_bytes = in.get<std::uint32_t>();
+    }
+  }
+  if (!in.done()) return bad("HOLDINGS");
+  return frame;
+}
+
+Payload encode_question(std::uint64_t question) {
+  WireWriter out;
+  out.put(question);
+  return std::move(out).take();
+}
+
+Result<std::uint64_t> decode_question(const Payload& bytes) {
+  WireReader in(bytes);
+  const auto question = in.get<std::uint64_t>();
+  if (!in.done()) return bad("HOLDINGS_REQUEST");
+  return question;
+}
+
 Payload encode_gid(const Gid& gid) { return Payload(gid.begin(), gid.end()); }
 
 Result<Gid> decode_gid(const Payload& bytes) {

@@ -32,6 +32,8 @@ enum class FrameType : std::uint16_t {
   kDefinition,
   kRing,               // reader -> writer, with a wake socket
   kAccount,            // memory account of the process
+  kHoldingsRequest,    // who holds which messages of your writers?
+  kHoldings,           // the answer: one frame for each writer, then an empty one
 };
 
 // Bounds of what a peer may announce; beyond them lies absurdity or attack.
@@ -39,6 +41,8 @@ inline constexpr std::size_t kMaxNameBytes = 1024;
 inline constexpr std::size_t kMaxDefinitionBytes = 200 * 1024;
 inline constexpr std::uint32_t kMaxDepth = 65536;
 inline constexpr std::uint32_t kMaxHeld = 65536;
+inline constexpr std::uint32_t kMaxHoldings = 128;  // per writer: more are left out
+inline constexpr std::size_t kMaxAnswers = 65536;   // holdings that one question gathers
 
 using TypeHash = std::array<std::uint8_t, 16>;
 
@@ -76,6 +80,11 @@ struct DefinitionFrame {  // request: text empty
   Gid endpoint{};
   std::string text;
 };
+struct HoldingsFrame {  // no holdings and a zero writer: the end of the answer
+  std::uint64_t question = 0;
+  Gid writer{};
+  std::vector<Holding> holdings;
+};
 struct AccountFrame {
   std::uint64_t backed_bytes = 0, limit_bytes = 0;
 };
@@ -89,6 +98,8 @@ Payload encode(const RefusedFrame& frame);
 Payload encode(const SegmentFrame& frame);
 Payload encode(const DefinitionFrame& frame);
 Payload encode(const AccountFrame& frame);
+Payload encode(const HoldingsFrame& frame);
+Payload encode_question(std::uint64_t question);
 Payload encode_gid(const Gid& gid);
 Payload encode_name(const std::string& name);
 
@@ -100,6 +111,8 @@ Result<RefusedFrame> decode_refused(const Payload& bytes);
 Result<SegmentFrame> decode_segment(const Payload& bytes);
 Result<DefinitionFrame> decode_definition(const Payload& bytes);
 Result<AccountFrame> decode_account(const Payload& bytes);
+Result<HoldingsFrame> decode_holdings(const Payload& bytes);
+Result<std::uint64_t> decode_question(const Payload& bytes);
 Result<Gid> decode_gid(const Payload& bytes);
 Result<std::string> decode_name(const Payload& bytes);
 

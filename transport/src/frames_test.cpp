@@ -79,6 +79,11 @@ TEST(Frames, EveryTruncationAndEveryExtraByteIsRefused) {
   refuses(encode(SegmentFrame{}), decode_segment);
   refuses(encode(DefinitionFrame{{}, "text"}), decode_definition);
   refuses(encode(AccountFrame{}), decode_account);
+  HoldingsFrame holdings;
+  holdings.holdings.resize(2);
+  holdings.holdings[1].chunks.resize(3);
+  refuses(encode(holdings), decode_holdings);
+  refuses(encode_question(7), decode_question);
   refuses(encode_gid({}), decode_gid);
   refuses(encode_name("name"), decode_name);
 }
@@ -102,6 +107,32 @@ TEST(Frames, AbsurdValuesAreRefused) {
   SegmentFrame segment;
   segment.index = 0x10000;
   EXPECT_FALSE(decode_segment(encode(segment)).ok());
+  Payload many = encode(HoldingsFrame{});
+  many[24] = kMaxHoldings + 1;  // the number of readers
+  EXPECT_FALSE(decode_holdings(many).ok());
+}
+
+TEST(Frames, HoldingsComeBackAsTheyWereAndNeverMoreThanAFrameCanCarry) {
+  HoldingsFrame frame{7, {}, {}};
+  frame.writer[3] = 9;
+  frame.holdings.resize(kMaxHoldings + 5);
+  for (Holding& holding : frame.holdings) holding.chunks.resize(Holding::kMostChunks + 1);
+  frame.holdings[1] = Holding{frame.writer, {{1}}, 2, 3, {{4, 5, 6}}};
+  const Payload bytes = encode(frame);
+  EXPECT_LE(bytes.size(), 32776U - 16U);
+  const HoldingsFrame back = decode_holdings(bytes).or_throw();
+  EXPECT_EQ(back.question, 7U);
+  EXPECT_EQ(back.holdings.size(), kMaxHoldings);
+  EXPECT_EQ(back.holdings[0].chunks.size(), Holding::kMostChunks);
+  const Holding& holding = back.holdings[1];
+  EXPECT_EQ(holding.writer, frame.writer);
+  EXPECT_EQ(holding.reader[0], 1);
+  EXPECT_EQ(holding.unread, 2U);
+  EXPECT_EQ(holding.held, 3U);
+  ASSERT_EQ(holding.chunks.size(), 1U);
+  EXPECT_EQ(holding.chunks[0].handle, 4U);
+  EXPECT_EQ(holding.chunks[0].sequence, 5U);
+  EXPECT_EQ(holding.chunks[0].size_bytes, 6U);
 }
 
 TEST(Qos, AnOfferMustBeAtLeastAsStrongAsTheRequest) {

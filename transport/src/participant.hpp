@@ -40,6 +40,7 @@ class ParticipantImpl final : public Participant, private HubHandler {
   std::uint64_t graph_version() const override;
   Result<std::uint64_t> wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout) override;
   MemoryAccount memory_account() const override;
+  Result<std::vector<Holding>> holdings(std::chrono::nanoseconds timeout) override;
   int domain() const override { return hub_->domain(); }
 
   // --- for endpoints; none of these takes mutex_ unless it says so ---
@@ -101,6 +102,8 @@ class ParticipantImpl final : public Participant, private HubHandler {
   Result<void> on_ring(PeerId peer, const PairFrame& frame, std::vector<os::UniqueFd>& fds);
   Result<void> on_definition_request(PeerId peer, const Gid& gid);
   void on_definition(PeerId peer, const DefinitionFrame& frame);
+  void on_holdings_request(PeerId peer, std::uint64_t question);
+  void on_holdings(PeerId peer, HoldingsFrame&& frame);
 
   // matching.cpp, with mutex_
   void match_new(Topic& topic, const EndpointRecord& added);
@@ -145,6 +148,16 @@ class ParticipantImpl final : public Participant, private HubHandler {
     bool owned = false;
   };
   std::vector<DiagnosticCallback> on_diagnostic_;
+
+  /// A question that somebody waits for.
+  struct Question {
+    std::vector<PeerId> missing;  // have not answered to the end
+    std::vector<Holding> answers;
+  };
+  std::mutex questions_mutex_;  // innermost
+  std::condition_variable answered_;
+  std::map<std::uint64_t, Question> questions_;
+  std::uint64_t last_question_ = 0;
 
   mutable std::mutex version_mutex_;
   std::condition_variable version_changed_;

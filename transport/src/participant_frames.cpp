@@ -47,6 +47,7 @@ void ParticipantImpl::on_peer_down(PeerId peer, const Error& reason) {
     const std::lock_guard<std::mutex> lock(pids_mutex_);
     pids_.erase(peer);
   }
+  on_holdings(peer, HoldingsFrame{});  // will not answer
   graph_changed();
 }
 
@@ -119,6 +120,18 @@ Result<void> ParticipantImpl::on_frame(PeerId peer, Frame&& frame) {
     case FrameType::kAccount:
       handle(decode_account(frame.payload), [&](const auto& value) -> Result<void> {
         if (peer != kSelf) account_.peer_reported(peer, value);
+        return {};
+      });
+      break;
+    case FrameType::kHoldingsRequest:
+      handle(decode_question(frame.payload), [&](const auto& value) -> Result<void> {
+        on_holdings_request(peer, value);
+        return {};
+      });
+      break;
+    case FrameType::kHoldings:
+      handle(decode_holdings(frame.payload), [&](auto& value) -> Result<void> {
+        on_holdings(peer, std::move(value));
         return {};
       });
       break;

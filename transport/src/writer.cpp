@@ -136,6 +136,7 @@ Result<std::uint64_t> WriterImpl::publish(const memory::Chunk& chunk, const Publ
   std::memcpy(header.type_hash, options_.type.hash.data(), sizeof header.type_hash);
   std::memcpy(header.correlation_client, info.correlation_client.data(), info.correlation_client.size());
   header.correlation_sequence = info.correlation_sequence;
+  header.selection = info.selection;
   pool_->publish(chunk);  // our own reference
   const Kept message{chunk.handle, now, ++last_sequence_};
 
@@ -202,6 +203,29 @@ void WriterImpl::collect() {
     if (!sound) connection.hand_over.end(release);
     at = !sound || connection.hand_over.outstanding() == 0 ? draining_.erase(at) : at + 1;
   }
+}
+
+std::vector<Holding> WriterImpl::holdings() {
+  std::vector<Holding> out;
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  if (closed_ && draining_.empty()) return out;
+  collect();
+  const auto add = [&](WriterConnection& connection) {
+    Holding holding;
+    holding.writer = gid_;
+    holding.reader = connection.reader;
+    holding.unread = static_cast<std::uint32_t>(connection.hand_over.unread());
+    connection.hand_over.for_each_held([&](memory::Handle handle) {
+      ++holding.held;
+      const memory::ChunkHeader* header = pool_->header_of(handle);
+      if (header == nullptr || holding.chunks.size() == Holding::kMostChunks) return;
+      holding.chunks.push_back({handle, header->sequence, header->size_bytes});
+    });
+    out.push_back(std::move(holding));
+  };
+  for (const auto& connection : live_) add(*connection);
+  for (const auto& connection : draining_) add(*connection);
+  return out;
 }
 
 std::uint32_t WriterImpl::matched() const {

@@ -42,6 +42,8 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   // --- the participant's side ---
   const Participant::WriterOptions& options() const noexcept { return options_; }
   AnnounceFrame announcement() const;
+  /// What its readers have of its messages now.
+  std::vector<Holding> holdings();
   /// A reader asks for a connection. Answers ATTACHED or REFUSED. An error: the peer broke the protocol.
   Result<void> attach(PeerId peer, const QoS& requested, const AttachFrame& frame, const os::UniqueFd& segment);
   void detach(PeerId peer, const Gid& reader);

@@ -7,6 +7,7 @@ import json
 import os
 import resource
 import stat
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,45 @@ def judge_topics(endpoints: list[Any]) -> list[Finding]:
     return findings
 
 
+def judge_publishing(node: Any, endpoints: list[Any], seconds: float) -> list[Finding]:
+    """Who makes messages of other objects instead of writing them in place; a look at what is published for so long."""
+    baton = live.load()
+    converting: dict[bytes, str] = {}
+    subscriptions = []
+
+    def look(message: Any) -> None:
+        info = baton.info(message)
+        if info.selection != "in place":
+            converting[info.publisher] = info.selection
+
+    for topic, type_name in sorted(
+        {(e.topic, e.type_name) for e in endpoints if e.is_publisher and "/_" not in e.topic}
+    ):
+        try:
+            qos = baton.QoS(10, reliability="best_effort", held=1)
+            subscriptions.append(node.subscribe(topic, live.message_class(type_name), look, qos))
+        except (click.ClickException, baton.BatonError):
+            continue  # a type that is not known here says nothing about its publishers
+    executor = baton.Executor(node)
+    end = time.monotonic() + seconds
+    while subscriptions and (left := end - time.monotonic()) > 0:
+        executor.spin_once(left)
+    executor.remove(node)
+    for subscription in subscriptions:
+        node.destroy(subscription)
+    return [
+        Finding(
+            f"{e.topic}: publisher of {e.node} ({e.pid})",
+            None,
+            "makes each message of another object, a copy that readers do not see"
+            + (" (low-layer serialization)" if converting[e.gid] == "low" else ""),
+            "write into a loan: with publisher.loan() as message, or Publisher::loan()",
+        )
+        for e in endpoints
+        if e.is_publisher and e.gid in converting
+    ]
+
+
 def judge_machine() -> list[Finding]:
     """What this machine and this shell give Baton."""
     findings = []
@@ -125,16 +165,20 @@ def judge_machine() -> list[Finding]:
 
 @click.command()
 @live.domain_options
+@click.option(
+    "--look", type=click.FloatRange(min=0), default=0.5, show_default=True, help="Seconds to look at messages."
+)
 @click.option("--json", "as_json", is_flag=True)
-def command(domain: int | None, search: tuple[Path, ...], as_json: bool) -> None:
+def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: bool) -> None:
     """Say for every topic and pair whether it is zero-copy, and if not why and what to do.
 
-    Exit status 1 if something is wrong. What a publisher copies into shared memory (objects built elsewhere) is in its own
-    counters (Publisher::counters(), publisher.counters), not visible from outside.
+    Exit status 1 if something is wrong. For a moment it subscribes every topic with best effort, to see whose messages are
+    converted. Copies of whole messages (of a loan whose arrays are in use) are in a publisher's own counters only.
     """
     machine = judge_machine()
     node = live.join(domain, search)
-    pairs = judge_topics(live.others(node))
+    endpoints = live.others(node)
+    pairs = [*judge_topics(endpoints), *judge_publishing(node, endpoints, look)]
     memory = node.memory
     if as_json:
         click.echo(

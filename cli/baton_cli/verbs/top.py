@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton top`: topics, rates, bandwidth, latency and memory, live."""
+"""`baton top`: topics, rates, bandwidth, latency, who holds which messages, and memory, live."""
 
 from __future__ import annotations
 
@@ -30,12 +30,14 @@ class Watched:
     why_not: str = ""
     sizes: list[int] = field(default_factory=list)
     ages: list[float] = field(default_factory=list)  # seconds from publish to take
+    converted: int = 0  # messages that their publisher made of other objects
     lost: int = 0
 
     def on_message(self, message: Any) -> None:
         baton = live.load()
         info = baton.info(message)
         self.sizes.append(baton.size_bytes(message))
+        self.converted += info.selection != "in place"
         self.ages.append((info.reception_time_ns - info.source_time_ns) / 1e9)
 
     def figures(self, seconds: float, endpoints: list[Any]) -> dict[str, Any]:
@@ -51,10 +53,13 @@ class Watched:
             "rate_hz": (len(self.sizes) + new_lost) / seconds,
             "bytes_per_s": (sum(self.sizes) + new_lost * (statistics.fmean(self.sizes) if self.sizes else 0)) / seconds,
             "latency_s": statistics.median(self.ages) if self.ages else None,
+            # ATSA's selection: written in place, or converted by the publisher. None: nothing came.
+            "converted": self.converted / len(self.sizes) if self.sizes else None,
             "note": self.why_not,
         }
         self.sizes.clear()
         self.ages.clear()
+        self.converted = 0
         return figures
 
 
@@ -77,10 +82,60 @@ def watch(node: Any, known: dict[str, Watched], endpoints: list[Any]) -> None:
             watched.why_not = str(getattr(error, "message", error)).splitlines()[0]
 
 
-def _table(rows: list[dict[str, Any]], memory: dict[str, int], nodes: list[tuple[str, int]], domain: int) -> Group:
+def held_chunks(node: Any, endpoints: list[Any], seconds: float) -> list[dict[str, Any]]:
+    """Who has which messages of whom, the most memory first. What only waits to be taken here is left out."""
+    known = {e.gid: e for e in endpoints}
+    rows = []
+    for holding in node.holdings(seconds):
+        publisher, subscription = known.get(holding.publisher), known.get(holding.subscription)
+        if publisher is None or subscription is None or not (holding.held or holding.unread):
+            continue
+        rows.append(
+            {
+                "topic": publisher.topic,
+                "publisher": f"{publisher.node}({publisher.pid})",
+                "subscription": f"{subscription.node}({subscription.pid})",
+                "unread": holding.unread,
+                "held": holding.held,
+                "held_bytes": sum(c.size_bytes for c in holding.chunks),
+                "chunks": [
+                    {"sequence": c.sequence, "bytes": c.size_bytes, "segment": c.segment, "offset": c.offset}
+                    for c in holding.chunks
+                ],
+            }
+        )
+    return sorted(rows, key=lambda r: (-r["held_bytes"], -r["unread"], r["topic"]))
+
+
+def _holders(rows: list[dict[str, Any]]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=True)
+    for name, justify in (("held by", "left"), ("topic", "left"), ("of", "left"), ("messages", "right"), ("MB", "right"),
+                          ("numbers", "left"), ("unread", "right")):  # fmt: skip
+        table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    for r in rows:
+        numbers = " ".join(str(c["sequence"]) for c in r["chunks"])
+        table.add_row(
+            r["subscription"],
+            r["topic"],
+            r["publisher"],
+            str(r["held"]),
+            f"{r['held_bytes'] / 1e6:.2f}",
+            numbers + (" ..." if r["held"] > len(r["chunks"]) else ""),
+            str(r["unread"]),
+        )
+    return table
+
+
+def _table(
+    rows: list[dict[str, Any]],
+    holders: list[dict[str, Any]],
+    memory: dict[str, int],
+    nodes: list[tuple[str, int]],
+    domain: int,
+) -> Group:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=True)
     for name, justify in (("topic", "left"), ("type", "left"), ("Hz", "right"), ("MB/s", "right"), ("latency us", "right"),
-                          ("publishers", "left"), ("subscriptions", "left")):  # fmt: skip
+                          ("made", "left"), ("publishers", "left"), ("subscriptions", "left")):  # fmt: skip
         table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
     for r in sorted(rows, key=lambda r: -r["bytes_per_s"]):
         latency = "" if r["latency_s"] is None else f"{r['latency_s'] * 1e6:.0f}"
@@ -90,6 +145,7 @@ def _table(rows: list[dict[str, Any]], memory: dict[str, int], nodes: list[tuple
             r["note"] or f"{r['rate_hz']:.1f}",
             f"{r['bytes_per_s'] / 1e6:.2f}",
             latency,
+            {None: "", 0: "in place", 1: "converted"}.get(r["converted"], "both"),
             " ".join(r["publishers"]),
             " ".join(r["subscriptions"]),
         )
@@ -98,7 +154,7 @@ def _table(rows: list[dict[str, Any]], memory: dict[str, int], nodes: list[tuple
     text = f"domain {domain}: {len(nodes)} nodes, {processes} processes; message memory {memory['domain_backed_bytes'] / 1e6:.1f} MB"
     if limit < 1 << 62:
         text += f" of {limit / 1e6:.1f} MB"
-    return Group(Text(text), table)
+    return Group(Text(text), table, *([_holders(holders)] if holders else []))
 
 
 @click.command()
@@ -107,7 +163,7 @@ def _table(rows: list[dict[str, Any]], memory: dict[str, int], nodes: list[tuple
 @click.option("-n", "--count", type=click.IntRange(1), help="Leave after so many intervals.")
 @click.option("--json", "as_json", is_flag=True, help="One object for each interval, a line each.")
 def command(domain: int | None, search: tuple[Path, ...], interval: float, count: int | None, as_json: bool) -> None:
-    """Show topics, rates, bandwidth, latency (from publish to a subscription here), and memory, live.
+    """Show topics, rates, bandwidth, latency (from publish to a subscription here), who holds which messages, and memory, live.
 
     It subscribes every topic with best effort, so it is one more reader, and never holds a publisher up.
     """
@@ -131,10 +187,11 @@ def command(domain: int | None, search: tuple[Path, ...], interval: float, count
                 endpoints = live.others(node)
                 nodes = [n for n in node.nodes() if not n[0].startswith("_baton_")]
                 rows = [w.figures(time.monotonic() - begin, endpoints) for w in known.values()]
+                holders = held_chunks(node, endpoints, min(interval, 1.0))
                 if as_json:
-                    click.echo(json.dumps({"topics": rows, "memory": node.memory, "nodes": nodes}))
+                    click.echo(json.dumps({"topics": rows, "holders": holders, "memory": node.memory, "nodes": nodes}))
                 else:
-                    view.update(_table(rows, node.memory, nodes, node.domain), refresh=True)
+                    view.update(_table(rows, holders, node.memory, nodes, node.domain), refresh=True)
                 shown += 1
         except KeyboardInterrupt:
             pass

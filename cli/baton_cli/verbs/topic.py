@@ -9,6 +9,7 @@ import statistics
 import sys
 import time
 from collections import deque
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +203,15 @@ def _watch(domain: int | None, search: tuple[Path, ...], topic: str, count: int 
         show()
 
 
+def _show_spread(first: dict[str, float], title: str, seconds: Collection[float], window: int, as_json: bool) -> None:
+    """Least, most and standard deviation of times, behind what they are about."""
+    low, high, deviation = min(seconds), max(seconds), statistics.pstdev(seconds)
+    if as_json:
+        click.echo(json.dumps({**first, "min_s": low, "max_s": high, "std_dev_s": deviation, "window": window}))
+    else:
+        click.echo(f"{title}\n\tmin: {low:.6f}s max: {high:.6f}s std dev: {deviation:.6f}s window: {window}")
+
+
 @command.command()
 @_sampling
 def hz(domain: int | None, search: tuple[Path, ...], topic: str, count: int | None, window: int, as_json: bool) -> None:
@@ -214,21 +224,8 @@ def hz(domain: int | None, search: tuple[Path, ...], topic: str, count: int | No
             return
         gaps = [(b - a) / 1e9 for a, b in zip(times, list(times)[1:], strict=False)]
         mean = statistics.fmean(gaps)
-        figures = {
-            "rate_hz": 1 / mean if mean > 0 else 0.0,
-            "min_s": min(gaps),
-            "max_s": max(gaps),
-            "std_dev_s": statistics.pstdev(gaps),
-            "window": len(times),
-        }
-        if as_json:
-            click.echo(json.dumps(figures))
-        else:
-            click.echo(
-                f"average rate: {figures['rate_hz']:.3f}\n"
-                f"\tmin: {figures['min_s']:.4f}s max: {figures['max_s']:.4f}s std dev: {figures['std_dev_s']:.5f}s "
-                f"window: {figures['window']}"
-            )
+        rate = 1 / mean if mean > 0 else 0.0
+        _show_spread({"rate_hz": rate}, f"average rate: {rate:.3f}", gaps, len(times), as_json)
 
     _watch(domain, search, topic, count, show, lambda m: times.append(baton.info(m).source_monotonic_ns))
 
@@ -290,20 +287,8 @@ def delay(
         ages.append((info.reception_time_ns - (since or info.source_time_ns)) / 1e9)
 
     def show() -> None:
-        figures = {
-            "mean_s": statistics.fmean(ages),
-            "min_s": min(ages),
-            "max_s": max(ages),
-            "std_dev_s": statistics.pstdev(ages),
-            "window": len(ages),
-        }
-        if as_json:
-            click.echo(json.dumps(figures))
-        else:
-            click.echo(
-                f"average delay: {figures['mean_s']:.6f}\n\tmin: {figures['min_s']:.6f}s max: {figures['max_s']:.6f}s "
-                f"std dev: {figures['std_dev_s']:.6f}s window: {figures['window']}"
-            )
+        mean = statistics.fmean(ages)
+        _show_spread({"mean_s": mean}, f"average delay: {mean:.6f}", ages, len(ages), as_json)
 
     _watch(domain, search, topic, count, show, sample)
 

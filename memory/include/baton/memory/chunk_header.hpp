@@ -16,12 +16,20 @@ enum class ByteOrder : std::uint8_t { kLittle = 1, kBig = 2 };
 inline constexpr ByteOrder kNativeByteOrder =
     __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ByteOrder::kLittle : ByteOrder::kBig;
 
+/// How the publisher came by the message: ATSA's selection condition, which travels with it. A reader takes it as a hint, and
+/// an unknown value as kInPlace.
+enum class Selection : std::uint8_t {
+  kInPlace = 0,  ///< written where it lies; nothing was converted
+  kLow = 1,      ///< low-layer serialization: converted to a native struct, which the layer below made the message from
+  kHigh = 2,     ///< high-layer serialization: the language's layer wrote it in one walk over an object, or handed bytes down
+};
+
 /// 128 bytes; the message's skeleton begins right behind it, so it is aligned to 64.
 struct alignas(64) ChunkHeader {
   std::uint32_t magic;                  //   0
   std::uint16_t version;                //   4
   ByteOrder byte_order;                 //   6
-  std::uint8_t reserved0;               //   7
+  Selection selection;                  //   7
   std::uint32_t size_bytes;             //   8  skeleton + contents, without this header; <= 2 GiB
   std::uint32_t skeleton_bytes;         //  12
   std::uint64_t sequence;               //  16  per publisher, from 1

@@ -113,6 +113,11 @@ class HandOverWriter {
   bool full() noexcept { return queue_.full(); }
   /// Messages not taken yet (fresh look).
   std::uint64_t unread() noexcept { return queue_.refresh() == QueueStatus::kOk ? queue_.unread() : 0; }
+  /// Calls visit(handle) for each message that the subscriber held at the last collect(), oldest first.
+  template <class Visit>
+  void for_each_held(Visit&& visit) const {
+    table_.for_each_taken(queue_.consumed(), visit);
+  }
   /// Messages unread, held, or given back but not collected.
   std::uint32_t outstanding() const noexcept { return table_.outstanding(); }
   bool corrupted() const noexcept { return queue_.corrupted() || table_.corrupted(); }

@@ -71,6 +71,9 @@ class Pool {
   /// Closes the loan: fixes header->size_bytes; content calls on it fail from now on. References become 1 (the caller's).
   void publish(const Chunk& chunk) noexcept;
 
+  /// The header of one of the pool's own chunks; null if there is none at that handle.
+  const ChunkHeader* header_of(Handle handle) const noexcept;
+
   void add_reference(Handle handle) noexcept;
   /// Drops a reference; at zero the slot is reusable (lazily: nothing else happens).
   void release(Handle handle) noexcept;

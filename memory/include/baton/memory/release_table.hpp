@@ -95,6 +95,15 @@ class ReleaseTable {
     return !corrupted_;
   }
 
+  /// Calls visit(handle) for each message that was taken (position < `consumed`) and not collected, oldest first.
+  template <class Visit>
+  void for_each_taken(std::uint64_t consumed, Visit&& visit) const {
+    for (std::uint32_t index = records_[entries_].next; index != entries_; index = records_[index].next) {
+      if (records_[index].position >= consumed) return;
+      visit(records_[index].handle);
+    }
+  }
+
   /// The connection has ended (the subscriber is gone or was expelled): gives back every outstanding entry, read or not, and
   /// calls on_released(handle) for each. Looks at no shared memory. The table must not lend again.
   template <class OnReleased>

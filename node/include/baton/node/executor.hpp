@@ -66,8 +66,8 @@ class Executable {
   virtual bool ready() const = 0;
   /// Real time until ready() may become true by itself; max() = only by the reader.
   virtual std::chrono::nanoseconds ready_in() const { return std::chrono::nanoseconds::max(); }
-  /// Does one piece of work.
-  virtual void execute() = 0;
+  /// Does one piece of work; false if there was none after all (a message that had expired, a request of somebody else).
+  virtual bool execute() = 0;
   /// Gives the executor's wake function to something that can make this ready (simulated clocks).
   virtual void set_wake(std::function<void()>) {}
   const std::shared_ptr<CallbackGroup>& group() const noexcept { return group_; }

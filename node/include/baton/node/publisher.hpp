@@ -82,7 +82,8 @@ class Publisher {
     return sequence;
   }
 
-  /// As publish, with the ids that tie a response to its request (services).
+  /// As publish, with what travels beside the message: the ids that tie a response to its request (services), and, for what was
+  /// converted from another object, ATSA's selection.
   std::uint64_t publish_correlated(Loan<T>&& loan, const transport::Writer::PublishInfo& info) {
     return std::move(try_publish(loan, info)).or_throw();
   }

@@ -20,6 +20,7 @@ struct MessageInfo {
   transport::Gid publisher{};             ///< id of the publisher
   transport::Gid correlation_client{};    ///< services: id of the client, else zero
   std::uint64_t correlation_sequence = 0; ///< services: number of the request, else zero
+  memory::Selection selection = memory::Selection::kInPlace;  ///< how the publisher came by the message; a hint
 };
 
 namespace detail {

@@ -42,13 +42,13 @@ class ServiceExecutable final : public Executable {
         handler_(std::move(handler)) {}
   const std::shared_ptr<transport::Reader>& reader() const noexcept override { return requests_; }
   bool ready() const override { return requests_->has_data(); }
-  void execute() override {
+  bool execute() override {
     Result<transport::TakenSample> taken = requests_->take();
     if (!taken.ok()) {
-      if (taken.error().code == Errc::malformed_message || taken.error().code == Errc::protocol_violation) return;
+      if (taken.error().code == Errc::malformed_message || taken.error().code == Errc::protocol_violation) return false;
       throw Exception(taken.error());
     }
-    if (!*taken) return;
+    if (!*taken) return false;
     Sample<Request> request(std::move(*taken));
     const MessageInfo info = request.info();
     Loan<Response> response = responses_.loan();
@@ -62,6 +62,7 @@ class ServiceExecutable final : public Executable {
     correlation.correlation_sequence = info.correlation_sequence;
     correlation.only_client = true;
     responses_.publish_correlated(std::move(response), correlation);
+    return true;
   }
   std::uint32_t matched() const { return requests_->matched(); }
 
@@ -119,8 +120,11 @@ class ClientExecutable final : public Executable {
       : Executable(std::move(group)), core_(std::move(core)), callback_(std::move(callback)) {}
   const std::shared_ptr<transport::Reader>& reader() const noexcept override { return core_->responses; }
   bool ready() const override { return core_->responses->has_data(); }
-  void execute() override {
-    if (Sample<typename S::Response> response = core_->next_own_response()) callback_(std::as_const(response));
+  bool execute() override {
+    Sample<typename S::Response> response = core_->next_own_response();
+    if (!response) return false;
+    callback_(std::as_const(response));
+    return true;
   }
 
  private:

@@ -87,15 +87,17 @@ class SubscriptionExecutable final : public Executable {
       : Executable(std::move(group)), reader_(std::move(reader)), callback_(std::move(callback)) {}
   const std::shared_ptr<transport::Reader>& reader() const noexcept override { return reader_; }
   bool ready() const override { return reader_->has_data(); }
-  void execute() override {
+  bool execute() override {
     Result<transport::TakenSample> taken = reader_->take();
     // A malformed message ended its publisher's connection, which the transport reported; held_limit cannot hold back a
     // callback for ever, so it is the user's to see.
     if (!taken.ok()) {
-      if (taken.error().code == Errc::malformed_message || taken.error().code == Errc::protocol_violation) return;
+      if (taken.error().code == Errc::malformed_message || taken.error().code == Errc::protocol_violation) return false;
       throw Exception(taken.error());
     }
-    if (*taken) call_with_sample<T>(callback_, Sample<T>(std::move(*taken)));
+    if (!*taken) return false;
+    call_with_sample<T>(callback_, Sample<T>(std::move(*taken)));
+    return true;
   }
 
  private:

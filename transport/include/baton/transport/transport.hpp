@@ -51,6 +51,20 @@ struct EndpointInfo {
   std::int32_t pid = 0;
 };
 
+/// What one subscription has of one publisher's messages.
+struct Holding {
+  struct Chunk {
+    memory::Handle handle = 0;
+    std::uint64_t sequence = 0;
+    std::uint32_t size_bytes = 0;
+  };
+  Gid writer{}, reader{};
+  std::uint32_t unread = 0;    ///< in its queue
+  std::uint32_t held = 0;      ///< taken and still in use
+  std::vector<Chunk> chunks;   ///< the oldest kMostChunks of those held
+  static constexpr std::size_t kMostChunks = 8;
+};
+
 class Writer;
 class Reader;
 struct ReaderConnection;  // private to transport
@@ -87,6 +101,8 @@ class Participant : public std::enable_shared_from_this<Participant> {
   /// (BATON_PROCESS_MEMORY_LIMIT, BATON_DOMAIN_MEMORY_LIMIT).
   struct MemoryAccount { std::size_t process_backed_bytes, process_limit_bytes, domain_backed_bytes, domain_limit_bytes; };
   virtual MemoryAccount memory_account() const = 0;
+  /// Asks every process of the domain who holds which of its messages; what has not answered within `timeout` is missing.
+  virtual Result<std::vector<Holding>> holdings(std::chrono::nanoseconds timeout) = 0;
   virtual int domain() const = 0;
 };
 
@@ -109,6 +125,7 @@ struct PublishInfo {
   std::uint64_t correlation_sequence = 0;
   /// If `correlation_client` is a connected reader, only that one gets the message; for the others it is one that was lost.
   bool only_client = false;
+  memory::Selection selection = memory::Selection::kInPlace;
 };
 
 class Writer {

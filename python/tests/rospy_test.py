@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real rospy (Debian: python3-rospy, python3-rosmaster), an unmodified program: stock and accelerated ends understand each other."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy
+import pytest
+from build_tree import PACKAGE
+
+PYTHON = "/usr/bin/python3"
+MASTER = Path("/usr/bin/rosmaster")
+PROBE = f"import sys, rospy, baton.rospy; assert sys.version_info[:2] == {tuple(sys.version_info[:2])}"
+TALK = """
+import sys
+import genpy
+import rospy
+import genpy.dynamic
+TEXT = '''std_msgs/Header header
+t/Part[] parts
+================================================================================
+MSG: t/Part
+string name
+float64[] numbers
+================================================================================
+MSG: std_msgs/Header
+uint32 seq
+time stamp
+string frame_id
+'''
+classes = genpy.dynamic.generate_dynamic('t/Whole', TEXT)
+Whole, Part = classes['t/Whole'], classes['t/Part']
+role = sys.argv[1]
+rospy.init_node(role, disable_signals=True)
+if role == 'talker':
+    publisher = rospy.Publisher('whole', Whole, queue_size=10)
+    while publisher.get_num_connections() < 2:
+        rospy.sleep(0.01)
+    message = Whole(parts=[Part('part %d' % i, [i, 0.5]) for i in range(300)])
+    message.header.frame_id = 'map'
+    publisher.publish(message)
+    print(hasattr(Whole.serialize, '__wrapped__'), flush=True)
+    sys.stdin.read()
+else:
+    heard = []
+    rospy.Subscriber('whole', Whole, heard.append)
+    while not heard:
+        rospy.sleep(0.01)
+    part = heard[0].parts[299]
+    print(hasattr(Whole.deserialize, '__wrapped__'), heard[0].header.frame_id, part.name, part.numbers, flush=True)
+"""
+
+
+@pytest.fixture
+def ros(tmp_path):
+    """run(role, accelerate) starts a process of a ROS 1 network of its own."""
+    (tmp_path / "numpy").symlink_to(Path(numpy.__file__).parent)  # alone: .venv has nothing else for this Python
+    libraries = Path(numpy.__file__).parents[1] / "numpy.libs"
+    if libraries.exists():
+        (tmp_path / "numpy.libs").symlink_to(libraries)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(PACKAGE), str(tmp_path)]),
+        "ROS_MASTER_URI": f"http://127.0.0.1:{port}",
+        "ROS_IP": "127.0.0.1",
+        "ROS_LOG_DIR": str(tmp_path),
+        "ROS_HOME": str(tmp_path),
+    }
+    if subprocess.run([PYTHON, "-c", PROBE], env=environment, capture_output=True).returncode:
+        pytest.skip("needs rospy for this Python: apt-get install python3-rospy python3-rosmaster")
+    (tmp_path / "talk.py").write_text(TALK)
+    running = [
+        subprocess.Popen(
+            [PYTHON, MASTER, "--core", "-p", str(port)],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    ]
+    deadline = time.monotonic() + 30
+    while socket.socket().connect_ex(("127.0.0.1", port)) != 0 and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+    def run(role, accelerate):
+        program = ["-m", "baton_accelerate", "rospy"] if accelerate else []
+        process = subprocess.Popen(
+            [PYTHON, *program, tmp_path / "talk.py", role],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        running.append(process)
+        return process
+
+    yield run
+    for process in running:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.skipif(not MASTER.exists(), reason="needs rospy: apt-get install python3-rospy python3-rosmaster")
+@pytest.mark.parametrize("accelerated", [False, True], ids=["from a stock talker", "from an accelerated talker"])
+def test_stock_and_accelerated_rospy_talk(ros, accelerated):
+    listeners = {which: ros(f"listener_{which}", which) for which in (False, True)}
+    talker = ros("talker", accelerated)
+    for which, listener in listeners.items():
+        out, errors = listener.communicate(timeout=60)
+        assert out == f"{which} map part 299 (299.0, 0.5)\n", errors
+    assert talker.stdout.readline() == f"{accelerated}\n"

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who holds which messages: a question to every process of the domain, which its background thread answers. For tools.
+#include <algorithm>
+
+#include "participant.hpp"
+
+namespace baton::transport {
+
+Result<std::vector<Holding>> ParticipantImpl::holdings(std::chrono::nanoseconds timeout) {
+  if (Result<void> ok = usable(); !ok) return ok.error();
+  timeout = std::min<std::chrono::nanoseconds>(timeout, std::chrono::hours(24));
+  std::uint64_t question;
+  std::vector<Holding> own;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [gid, writer] : writers_) {
+      std::vector<Holding> here = writer->holdings();
+      std::move(here.begin(), here.end(), std::back_inserter(own));
+    }
+    {
+      const std::lock_guard<std::mutex> questions_lock(questions_mutex_);
+      question = ++last_question_;
+      Question& asked = questions_[question];
+      for (const auto& [peer, state] : peers_) asked.missing.push_back(peer);
+    }
+    for (const auto& [peer, state] : peers_) send(peer, FrameType::kHoldingsRequest, encode_question(question));
+  }
+  std::unique_lock<std::mutex> lock(questions_mutex_);
+  const auto asked = questions_.find(question);
+  answered_.wait_for(lock, timeout, [&] { return asked->second.missing.empty(); });
+  std::vector<Holding> out = std::move(asked->second.answers);
+  questions_.erase(asked);
+  lock.unlock();
+  std::move(own.begin(), own.end(), std::back_inserter(out));
+  return out;
+}
+
+void ParticipantImpl::on_holdings_request(PeerId peer, std::uint64_t question) {
+  for (const auto& [gid, writer] : writers_) {
+    HoldingsFrame frame{question, gid, writer->holdings()};
+    if (!frame.holdings.empty()) send(peer, FrameType::kHoldings, encode(frame));
+  }
+  send(peer, FrameType::kHoldings, encode(HoldingsFrame{question, {}, {}}));
+}
+
+// A question number of 0 stands for all: the peer is gone.
+void ParticipantImpl::on_holdings(PeerId peer, HoldingsFrame&& frame) {
+  {
+    const std::lock_guard<std::mutex> lock(questions_mutex_);
+    for (auto& [number, question] : questions_) {
+      const auto waiting = std::find(question.missing.begin(), question.missing.end(), peer);
+      if (waiting == question.missing.end() || (frame.question != 0 && frame.question != number)) continue;
+      if (frame.holdings.empty()) {
+        question.missing.erase(waiting);
+      } else if (question.answers.size() < kMaxAnswers) {
+        std::move(frame.holdings.begin(), frame.holdings.end(), std::back_inserter(question.answers));
+      }
+    }
+  }
+  answered_.notify_all();
+}
+
+}  // namespace baton::transport

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of this folder share: a ROS domain per test, and the reason when they cannot run."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from ros2_processes import LIBRARY, PYTHON, Processes
+
+
+@pytest.fixture
+def processes():
+    # Of the 101 domains whose ports lie below the ephemeral range; runs at the same time rarely meet.
+    found = Processes(1 + os.getpid() % 100)
+    yield found
+    found.close()
+
+
+def pytest_collection_modifyitems(items):
+    missing = None
+    if not PYTHON.exists():
+        missing = "needs ROS 2's Python packages: make setup"
+    elif not LIBRARY.exists():
+        missing = "needs librmw_baton_cpp.so: build the preset release after make setup"
+    here = str(Path(__file__).parent)
+    for item in items:
+        if missing and str(item.path).startswith(here):
+            item.add_marker(pytest.mark.skip(reason=missing))

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts unmodified ROS 2 programs over the underlying RMW alone ("plain") or with rmw_baton_cpp above it ("baton")."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PYTHON = ROOT / ".venv-ros2/bin/python"
+LIBRARY = ROOT / "build/release/lib/librmw_baton_cpp.so"
+LIMIT_S = 60
+
+
+def environment(rmw, domain, **more):
+    """The wheels' librcl names librmw_fastrtps_cpp.so itself, so there another RMW is also preloaded (docs/ros2.md)."""
+    env = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "RMW_IMPLEMENTATION", "BATON_RMW")}
+    env["ROS_DOMAIN_ID"] = str(domain)
+    if rmw == "baton":
+        env |= {"LD_PRELOAD": str(LIBRARY), "RMW_IMPLEMENTATION": "rmw_baton_cpp"}
+    return env | more
+
+
+class Processes:
+    """The ROS 2 programs of one test, in one ROS domain."""
+
+    def __init__(self, domain):
+        self.domain = domain
+        self.running = []
+
+    def start(self, rmw, program, *arguments, **more):
+        process = subprocess.Popen(
+            [PYTHON, Path(__file__).parent / "programs.py", program, *arguments],
+            env=environment(rmw, self.domain, **more),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.running.append(process)
+        return process
+
+    @staticmethod
+    def result(process):
+        """What the program reported, as JSON on its last line."""
+        out, err = process.communicate(timeout=LIMIT_S)
+        assert process.returncode == 0, f"{process.args} ended with {process.returncode}:\n{out}\n{err}"
+        return json.loads(out.splitlines()[-1])
+
+    def close(self):
+        for process in self.running:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()

@@ -26,6 +26,9 @@ rmw_client_t* rmw_create_client(const rmw_node_t* node, const rosidl_service_typ
   client->outer = *made;
   client->outer.implementation_identifier = kIdentifier;
   client->outer.data = client;
+  if (!presence_of(*ours(node))) return &client->outer;
+  client->watched = true;
+  if (rmw->rmw_client_set_on_new_response_callback(made, Inlet::rung, &client->inlet) != RMW_RET_OK) rcutils_reset_error();
   return &client->outer;
 }
 
@@ -81,7 +84,12 @@ rmw_ret_t rmw_client_set_on_new_response_callback(rmw_client_t* client, rmw_even
                                                   const void* user_data) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_client_set_on_new_response_callback(inner(client), callback, user_data);
+  Client* own_client = ours(client);
+  if (own_client == nullptr || !own_client->watched) {
+    return rmw->rmw_client_set_on_new_response_callback(inner(client), callback, user_data);
+  }
+  own_client->inlet.set_callback(callback, user_data, SIZE_MAX);
+  return RMW_RET_OK;
 }
 
 }  // extern "C"

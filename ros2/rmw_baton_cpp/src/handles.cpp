@@ -14,6 +14,8 @@ Context* ours(const rmw_context_t* context) noexcept {
   return reinterpret_cast<Context*>(context->impl);
 }
 
+const std::shared_ptr<Presence>& presence_of(const Node& node) noexcept { return ours(node.outer.context)->presence; }
+
 void own(rmw_message_info_t* info) noexcept {
   if (info != nullptr) info->publisher_gid.implementation_identifier = kIdentifier;
 }

@@ -59,8 +59,9 @@ rmw_ret_t rmw_init(const rmw_init_options_t* options, rmw_context_t* context) {
     RMW_SET_ERROR_MSG("expected a zero-initialized context");
     return RMW_RET_INVALID_ARGUMENT;
   }
-  auto* own_context = new (std::nothrow) Context{rmw_get_zero_initialized_context()};
+  auto* own_context = new (std::nothrow) Context;
   if (own_context == nullptr) return RMW_RET_BAD_ALLOC;
+  own_context->inner = rmw_get_zero_initialized_context();
   const rmw_init_options_t from = inner_options(*options);
   rmw_ret_t result = rmw->rmw_init(&from, &own_context->inner);
   if (result != RMW_RET_OK) {
@@ -80,6 +81,7 @@ rmw_ret_t rmw_init(const rmw_init_options_t* options, rmw_context_t* context) {
   context->implementation_identifier = kIdentifier;
   context->actual_domain_id = own_context->inner.actual_domain_id;
   context->impl = reinterpret_cast<rmw_context_impl_t*>(own_context);
+  own_context->presence = Presence::join(*context);
   return RMW_RET_OK;
 }
 

@@ -2,11 +2,21 @@
 // This family of RMW functions: nodes.
 // Thread rules: those of rmw/rmw.h.
 #include <new>
+#include <string>
 
 #include "handles.hpp"
 
 using namespace baton::
     rmw;  // NOLINT(google-build-using-namespace): the file holds rmw.h's functions, in the global namespace
+
+namespace {
+
+std::string full_name(const rmw_node_t& node) {
+  const std::string space = node.namespace_;
+  return (space == "/" ? "" : space) + "/" + node.name;
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -32,6 +42,18 @@ rmw_node_t* rmw_create_node(rmw_context_t* context, const char* name, const char
   node->graph.outer.implementation_identifier = kIdentifier;
   node->graph.outer.data = &node->graph;
   node->graph.outer.context = context;
+  if (!own_context->presence) return &node->outer;
+  node->graph.here = std::make_shared<baton::transport::GuardCondition>();
+  const std::lock_guard<std::mutex> lock(own_context->mutex);
+  if (!own_context->graph_watch) own_context->graph_watch = GraphWatch::start(&own_context->inner, node->graph.inner);
+  if (!own_context->graph_watch) {
+    if (rmw->rmw_destroy_node(made) != RMW_RET_OK) rcutils_reset_error();
+    delete node;
+    return nullptr;
+  }
+  ++own_context->nodes;
+  own_context->graph_watch->add(node->graph.here);
+  own_context->presence->participant().add_node(full_name(*made));
   return &node->outer;
 }
 
@@ -39,6 +61,13 @@ rmw_ret_t rmw_destroy_node(rmw_node_t* node) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   const Node* own_node = ours(node);
+  if (own_node != nullptr && own_node->graph.here) {
+    Context* context = ours(own_node->outer.context);
+    context->presence->participant().remove_node(full_name(*own_node->inner));
+    const std::lock_guard<std::mutex> lock(context->mutex);
+    context->graph_watch->remove(own_node->graph.here);
+    if (--context->nodes == 0) context->graph_watch.reset();  // the guard that it watches may go with the last node
+  }
   const rmw_ret_t result = rmw->rmw_destroy_node(inner(node));
   if (result != RMW_RET_INVALID_ARGUMENT && result != RMW_RET_INCORRECT_RMW_IMPLEMENTATION) delete own_node;
   return result;

@@ -12,6 +12,10 @@ rmw_ret_t rmw_publish(const rmw_publisher_t* publisher, const void* ros_message,
                       rmw_publisher_allocation_t* allocation) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
+  const Publisher* own_publisher = ours(publisher);
+  if (own_publisher != nullptr && own_publisher->path && ros_message != nullptr) {
+    return own_publisher->path->publish(ros_message, allocation);
+  }
   return rmw->rmw_publish(inner(publisher), ros_message, allocation);
 }
 
@@ -20,6 +24,10 @@ rmw_ret_t rmw_publish_serialized_message(const rmw_publisher_t* publisher,
                                          rmw_publisher_allocation_t* allocation) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
+  const Publisher* own_publisher = ours(publisher);
+  if (own_publisher != nullptr && own_publisher->path && serialized_message != nullptr) {
+    return own_publisher->path->publish_serialized(*serialized_message, allocation);
+  }
   return rmw->rmw_publish_serialized_message(inner(publisher), serialized_message, allocation);
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: publishers: life, quality of service, gid.
 // Thread rules: those of rmw/rmw.h; nothing here adds a lock.
+#include <algorithm>
 #include <new>
 
+#include "baton/os/clock.hpp"
 #include "handles.hpp"
+#include "served.hpp"
 
 using namespace baton::
     rmw;  // NOLINT(google-build-using-namespace): the file holds rmw.h's functions, in the global namespace
@@ -28,13 +31,19 @@ rmw_publisher_t* rmw_create_publisher(const rmw_node_t* node, const rosidl_messa
   publisher->outer = *made;
   publisher->outer.implementation_identifier = kIdentifier;
   publisher->outer.data = publisher;
+  if (const auto& presence = presence_of(*ours(node))) {
+    publisher->watched = true;
+    publisher->path = PublisherPath::make(presence, inner(node), made, type_support);
+    if (publisher->path) publisher->outer.can_loan_messages = false;  // the underlying RMW's loans are not in Baton's memory
+  }
   return &publisher->outer;
 }
 
 rmw_ret_t rmw_destroy_publisher(rmw_node_t* node, rmw_publisher_t* publisher) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
-  const Publisher* own_publisher = ours(publisher);
+  Publisher* own_publisher = ours(publisher);
+  if (own_publisher != nullptr) own_publisher->path.reset();
   const rmw_ret_t result = rmw->rmw_destroy_publisher(inner(node), inner(publisher));
   if (result != RMW_RET_INVALID_ARGUMENT && result != RMW_RET_INCORRECT_RMW_IMPLEMENTATION) delete own_publisher;
   return result;
@@ -78,13 +87,26 @@ rmw_ret_t rmw_publisher_get_actual_qos(const rmw_publisher_t* publisher, rmw_qos
 rmw_ret_t rmw_publisher_assert_liveliness(const rmw_publisher_t* publisher) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
+  if (const Publisher* own_publisher = ours(publisher); own_publisher != nullptr && own_publisher->path) {
+    own_publisher->path->assert_liveliness();
+  }
   return rmw->rmw_publisher_assert_liveliness(inner(publisher));
 }
 
 rmw_ret_t rmw_publisher_wait_for_all_acked(const rmw_publisher_t* publisher, rmw_time_t wait_timeout) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_publisher_wait_for_all_acked(inner(publisher), wait_timeout);
+  const Publisher* own_publisher = ours(publisher);
+  if (own_publisher == nullptr || !own_publisher->path) {
+    return rmw->rmw_publisher_wait_for_all_acked(inner(publisher), wait_timeout);
+  }
+  const std::int64_t begin_ns = os::monotonic_ns();
+  const std::chrono::nanoseconds timeout = duration_of(wait_timeout);
+  if (!own_publisher->path->all_acked(timeout)) return RMW_RET_TIMEOUT;
+  if (timeout == kInfinite) return rmw->rmw_publisher_wait_for_all_acked(inner(publisher), wait_timeout);
+  const std::int64_t left_ns = std::max<std::int64_t>(timeout.count() - (os::monotonic_ns() - begin_ns), 0);
+  return rmw->rmw_publisher_wait_for_all_acked(
+      inner(publisher), {static_cast<std::uint64_t>(left_ns / 1'000'000'000), static_cast<std::uint64_t>(left_ns % 1'000'000'000)});
 }
 
 rmw_ret_t rmw_publisher_get_network_flow_endpoints(const rmw_publisher_t* publisher, rcutils_allocator_t* allocator,

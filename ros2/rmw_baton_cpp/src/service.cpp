@@ -26,6 +26,9 @@ rmw_service_t* rmw_create_service(const rmw_node_t* node, const rosidl_service_t
   service->outer = *made;
   service->outer.implementation_identifier = kIdentifier;
   service->outer.data = service;
+  if (!presence_of(*ours(node))) return &service->outer;
+  service->watched = true;
+  if (rmw->rmw_service_set_on_new_request_callback(made, Inlet::rung, &service->inlet) != RMW_RET_OK) rcutils_reset_error();
   return &service->outer;
 }
 
@@ -67,7 +70,12 @@ rmw_ret_t rmw_service_set_on_new_request_callback(rmw_service_t* service, rmw_ev
                                                   const void* user_data) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_service_set_on_new_request_callback(inner(service), callback, user_data);
+  Service* own_service = ours(service);
+  if (own_service == nullptr || !own_service->watched) {
+    return rmw->rmw_service_set_on_new_request_callback(inner(service), callback, user_data);
+  }
+  own_service->inlet.set_callback(callback, user_data, SIZE_MAX);
+  return RMW_RET_OK;
 }
 
 }  // extern "C"

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/rosidl/native_plan.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <new>
 #include <stdexcept>
 
+#include "rcutils/allocator.h"
 #include "rcutils/error_handling.h"
+#include "rcutils/sha256.h"
+#include "rosidl_runtime_c/primitives_sequence.h"
 #include "rosidl_runtime_c/string_functions.h"
 #include "rosidl_runtime_c/u16string_functions.h"
 #include "rosidl_typesupport_introspection_c/field_types.h"
@@ -182,6 +187,47 @@ bool is_packed(const Step& step) {
   return step.field->shape == Shape::kSequence && step.field->kind == Kind::kBool && !step.c;
 }
 
+/// What Builder takes for a content of `bytes`: from 4 KiB on it is aligned to 64.
+std::size_t room(std::size_t bytes, std::size_t alignment) { return bytes + (bytes >= 4096 ? 64 : alignment) - 1; }
+
+class Sizer {
+ public:
+  std::size_t message(const Steps& steps, const std::byte* native) const {
+    std::size_t bytes = 0;
+    for (const Step& step : steps.steps) bytes += field(step, native + step.member->offset_);
+    return bytes;
+  }
+
+ private:
+  std::size_t field(const Step& step, const std::byte* native) const {
+    std::size_t count = step.field->shape == Shape::kArray ? step.field->count : 1;
+    std::size_t bytes = 0;
+    if (step.field->shape == Shape::kSequence) {
+      count = step.member->size_function(native);
+      if (count == 0) return 0;
+      const message::ElementLayout layout = element_layout(*step.field);
+      bytes = room(count * layout.size, layout.alignment);
+      if (is_scalar(step.field->kind)) return bytes;
+      native = static_cast<const std::byte*>(step.member->get_const_function(native, 0));
+    } else if (is_scalar(step.field->kind)) {
+      return 0;
+    }
+    for (std::size_t i = 0; i < count; ++i, native += step.element_bytes) bytes += element(step, native);
+    return bytes;
+  }
+
+  std::size_t element(const Step& step, const std::byte* native) const {
+    if (step.field->kind == Kind::kMessage) return message(*step.nested, native);
+    if (step.field->kind == Kind::kWString) {
+      return room(2 * (step.c ? reinterpret_cast<const rosidl_runtime_c__U16String*>(native)->size
+                              : reinterpret_cast<const std::u16string*>(native)->size()), 2);
+    }
+    const std::size_t length = step.c ? reinterpret_cast<const rosidl_runtime_c__String*>(native)->size
+                                      : reinterpret_cast<const std::string*>(native)->size();
+    return length == 0 ? 0 : room(length + 4, 4);  // a terminating zero, up to 3 of padding
+  }
+};
+
 class Writer {
  public:
   explicit Writer(message::Builder& builder) : builder_(builder) {}
@@ -266,7 +312,7 @@ class Writer {
 
 class Reader {
  public:
-  explicit Reader(message::Bytes message) : message_(message), unvisited_(message.size) {}
+  Reader(message::Bytes message, ArrayTaker& arrays) : message_(message), unvisited_(message.size), arrays_(arrays) {}
 
   Result<void> message(const Steps& steps, std::size_t place, std::byte* native) {
     for (const Step& step : steps.steps) {
@@ -312,6 +358,11 @@ class Reader {
     Result<Content> found = content(step, place, message::element_size(*step.field));
     if (!found) return found.error();
     if (step.field->count != 0 && found->count > step.field->count) return malformed(step.field->name);
+    if (found->count != 0 && is_scalar(step.field->kind) && step.field->kind != Kind::kBool) {
+      if (found->place % step.element_bytes != 0) return malformed(step.field->name);
+      if (arrays_.take(native, step.c, message_.data + found->place, found->count, step.element_bytes)) return {};
+      return Error{Errc::out_of_memory, std::string("no memory for field '") + step.field->name + "'"};
+    }
     if (step.c) {
       const auto resize =
           reinterpret_cast<const rosidl_typesupport_introspection_c__MessageMember*>(step.member)->resize_function;
@@ -390,7 +441,25 @@ class Reader {
 
   message::Bytes message_;
   std::uint64_t unvisited_;
+  ArrayTaker& arrays_;
 };
+
+template <class Scalar>
+void assign_vector(void* native, const std::byte* content, std::size_t count) {
+  const auto* begin = reinterpret_cast<const Scalar*>(content);
+  static_cast<std::vector<Scalar>*>(native)->assign(begin, begin + count);
+}
+
+message::TypeHash hash_of(const std::string& text) {
+  rcutils_sha256_ctx_t context;
+  rcutils_sha256_init(&context);
+  rcutils_sha256_update(&context, reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+  std::array<std::uint8_t, RCUTILS_SHA256_BLOCK_SIZE> digest{};
+  rcutils_sha256_final(&context, digest.data());
+  message::TypeHash hash{};
+  std::copy_n(digest.begin(), hash.size(), hash.begin());
+  return hash;
+}
 
 }  // namespace
 
@@ -404,7 +473,7 @@ Result<std::shared_ptr<const NativePlan>> NativePlan::compile(const rosidl_messa
   for (const auto& [other, section] : sections) {
     if (other != name) text += section;
   }
-  Result<message::Definition> definition = message::Definition::parse(text);
+  Result<message::Definition> definition = message::Definition::parse(text, hash_of(text));
   if (!definition) return definition.error();
   std::shared_ptr<const Steps> steps = steps_of(*source, definition->type());
   return std::shared_ptr<const NativePlan>(new NativePlan(std::move(*definition), std::move(text), std::move(steps)));
@@ -417,10 +486,41 @@ Result<void> NativePlan::write(const void* native, message::Builder& builder) co
   return Writer(builder).message(*steps_, static_cast<const std::byte*>(native), 0);
 }
 
-Result<void> NativePlan::read(message::Bytes message, void* native) const {
+std::size_t NativePlan::room_for(const void* native) const {
+  return type().size + Sizer().message(*steps_, static_cast<const std::byte*>(native));
+}
+
+bool ArrayCopier::take(void* native, bool c, const std::byte* content, std::size_t count, std::size_t element_bytes) {
+  copied_bytes_ += count * element_bytes;
+  if (c) {
+    auto& sequence = *static_cast<rosidl_runtime_c__uint8__Sequence*>(native);  // all are {pointer, size, capacity}
+    if (sequence.capacity < count) {
+      // rosidl's sequences are of this allocator, whatever the message was made with.
+      const rcutils_allocator_t allocator = rcutils_get_default_allocator();
+      void* grown = allocator.allocate(count * element_bytes, allocator.state);
+      if (grown == nullptr) return false;
+      allocator.deallocate(sequence.data, allocator.state);
+      sequence.data = static_cast<std::uint8_t*>(grown);
+      sequence.capacity = count;
+    }
+    std::memcpy(sequence.data, content, count * element_bytes);
+    sequence.size = count;
+    return true;
+  }
+  // A vector of scalars is the same for all scalars of one size.
+  switch (element_bytes) {
+    case 1: assign_vector<std::uint8_t>(native, content, count); break;
+    case 2: assign_vector<std::uint16_t>(native, content, count); break;
+    case 4: assign_vector<std::uint32_t>(native, content, count); break;
+    default: assign_vector<std::uint64_t>(native, content, count); break;
+  }
+  return true;
+}
+
+Result<void> NativePlan::read(message::Bytes message, void* native, ArrayTaker& arrays) const {
   if (message.size < type().size) return malformed("(skeleton)");
   try {
-    return Reader(message).message(*steps_, 0, static_cast<std::byte*>(native));
+    return Reader(message, arrays).message(*steps_, 0, static_cast<std::byte*>(native));
   } catch (const std::bad_alloc&) {
     return Error{Errc::out_of_memory, std::string("no memory for a ") + type().name};
   }

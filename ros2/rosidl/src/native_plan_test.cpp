@@ -53,6 +53,11 @@ message::FlatBuffer written(const Plan& plan, const void* native) {
   return buffer;
 }
 
+Result<void> read(const Plan& plan, const message::FlatBuffer& buffer, void* native) {
+  ArrayCopier copier;
+  return plan->read(buffer.bytes(), native, copier);
+}
+
 /// A C struct of the type, initialised.
 struct CStruct {
   explicit CStruct(const rosidl_message_type_support_t* handle)
@@ -71,18 +76,20 @@ template <class Message>
 void expect_same_after_every_way(const Message& sent, const rosidl_message_type_support_t* c_handle) {
   const Plan plan = cpp_plan<Message>();
   const message::FlatBuffer first = written(plan, &sent);
+  EXPECT_GE(plan->room_for(&sent), first.size());
+  EXPECT_LE(plan->room_for(&sent), 2 * first.size() + 64);
   const Result<void> valid = message::validate(plan->type(), first.data(), static_cast<std::uint32_t>(first.size()));
   ASSERT_TRUE(valid.ok()) << valid.error().message;
   Message back;
-  plan->read(first.bytes(), &back).or_throw();
+  read(plan, first, &back).or_throw();
   EXPECT_EQ(back, sent) << plan->type().name;
-  plan->read(first.bytes(), &back).or_throw();  // into a message that holds something
+  read(plan, first, &back).or_throw();  // into a message that holds something
   EXPECT_EQ(back, sent) << plan->type().name;
 
   const Plan c_plan = NativePlan::compile(c_handle).or_throw();
   EXPECT_EQ(c_plan->definition(), plan->definition());
   CStruct c(c_handle);
-  c_plan->read(first.bytes(), c.bytes.data()).or_throw();
+  read(c_plan, first, c.bytes.data()).or_throw();
   const message::FlatBuffer second = written(c_plan, c.bytes.data());
   ASSERT_EQ(second.size(), first.size());
   EXPECT_EQ(std::memcmp(second.data(), first.data(), first.size()), 0) << plan->type().name;
@@ -93,9 +100,9 @@ void expect_same_after_every_way(const Message& sent, const rosidl_message_type_
     ASSERT_TRUE(cut.reserve(size));
     cut.set_size(size);
     if (size != 0) std::memcpy(cut.data(), first.data(), size);
-    const Result<void> read = plan->read(cut.bytes(), &back);
+    const Result<void> outcome = read(plan, cut, &back);
     if (size < plan->type().size) {
-      EXPECT_EQ(read.error().code, Errc::malformed_message);
+      EXPECT_EQ(outcome.error().code, Errc::malformed_message);
     }
   }
 }
@@ -133,12 +140,26 @@ TEST(NativePlan, an_image_is_the_same_after_every_way) {
   expect_same_after_every_way(image(), C_HANDLE(sensor_msgs, Image)());
 }
 
+TEST(NativePlan, arrays_of_scalars_are_copied_once_each_and_counted) {
+  const sensor_msgs::msg::Image sent = image();
+  const Plan plan = cpp_plan<sensor_msgs::msg::Image>();
+  const message::FlatBuffer buffer = written(plan, &sent);
+  sensor_msgs::msg::Image back;
+  back.data.resize(100);
+  const std::uint8_t* before = back.data.data();
+  ArrayCopier copier;
+  plan->read(buffer.bytes(), &back, copier).or_throw();
+  EXPECT_EQ(copier.copied_bytes(), 45U);
+  EXPECT_EQ(back.data.data(), before);  // had the room
+}
+
 TEST(NativePlan, its_definition_is_the_one_that_the_generator_writes_from_the_msg_file) {
   EXPECT_EQ(cpp_plan<sensor_msgs::msg::Image>()->definition(), message::type_of<msg::sensor_msgs::Image>().definition);
   EXPECT_EQ(cpp_plan<sensor_msgs::msg::PointCloud2>()->definition(),
             message::type_of<msg::sensor_msgs::PointCloud2>().definition);
   EXPECT_EQ(cpp_plan<sensor_msgs::msg::JointState>()->definition(),
             message::type_of<msg::sensor_msgs::JointState>().definition);
+  EXPECT_EQ(cpp_plan<sensor_msgs::msg::Image>()->type().hash, message::type_of<msg::sensor_msgs::Image>().hash);
 }
 
 TEST(NativePlan, the_header_has_an_empty_seq_first_as_in_ROS_1) {
@@ -158,7 +179,7 @@ TEST(NativePlan, an_offset_that_leaves_the_message_is_an_error) {
     message::FlatBuffer buffer = written(plan, &sent);
     std::memcpy(buffer.data() + data.offset + 4, &offset, sizeof offset);
     sensor_msgs::msg::Image back;
-    EXPECT_EQ(plan->read(buffer.bytes(), &back).error().code, Errc::malformed_message);
+    EXPECT_EQ(read(plan, buffer, &back).error().code, Errc::malformed_message);
   }
 }
 
@@ -180,7 +201,7 @@ TEST(NativePlan, overlapping_contents_cost_no_more_than_the_message_has_bytes) {
     std::memcpy(buffer.data() + words + 4, &to, sizeof to);
   }
   sensor_msgs::msg::JointState back;
-  EXPECT_EQ(plan->read(buffer.bytes(), &back).error().code, Errc::malformed_message);
+  EXPECT_EQ(read(plan, buffer, &back).error().code, Errc::malformed_message);
 }
 
 }  // namespace

@@ -18,6 +18,25 @@
 
 namespace baton::rosidl {
 
+/// Puts an array of scalars of a message into a native struct: by copying it, or in another way.
+class ArrayTaker {
+ public:
+  virtual ~ArrayTaker() = default;
+  /// `native` is a std::vector (`c` false; never one of bool) or a rosidl_runtime_c sequence of scalars of `element_bytes`;
+  /// `content` holds `count` > 0 of them, inside the message and aligned as docs/format/sfm.md says. False: out of memory.
+  virtual bool take(void* native, bool c, const std::byte* content, std::size_t count, std::size_t element_bytes) = 0;
+};
+
+/// The ArrayTaker that copies. An array that has the room keeps its memory; nothing is zeroed before it is written.
+class ArrayCopier final : public ArrayTaker {
+ public:
+  bool take(void* native, bool c, const std::byte* content, std::size_t count, std::size_t element_bytes) override;
+  std::uint64_t copied_bytes() const noexcept { return copied_bytes_; }
+
+ private:
+  std::uint64_t copied_bytes_ = 0;
+};
+
 class NativePlan {
  public:
   /// `handle` is any type support of a message that leads to introspection for C++ or C. Errors: unsupported for a type without
@@ -29,13 +48,16 @@ class NativePlan {
   /// Bytes of the native struct.
   std::size_t native_bytes() const noexcept;
 
+  /// At least the bytes of the message that write() makes from the native struct, at most a few more per content.
+  std::size_t room_for(const void* native) const;
+
   /// Begins a message in `builder` and fills it from the native struct. Errors: those of Builder; malformed_message for a
   /// sequence or string longer than its bound.
   Result<void> write(const void* native, message::Builder& builder) const;
 
   /// Fills an initialised native struct, whatever it held before. Errors: malformed_message; out_of_memory. Then the native
   /// struct is still valid, with unspecified values.
-  Result<void> read(message::Bytes message, void* native) const;
+  Result<void> read(message::Bytes message, void* native, ArrayTaker& arrays) const;
 
   struct Step;
   struct Steps;

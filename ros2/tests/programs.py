@@ -9,10 +9,12 @@ import rclpy
 from rclpy.action import ActionClient, ActionServer
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.executors import MultiThreadedExecutor
+from rclpy.experimental import EventsExecutor
+from rclpy.logging import LoggingSeverity, set_logger_level
 from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.utilities import get_rmw_implementation_identifier
-from std_msgs.msg import String
+from std_msgs.msg import String, UInt64
 from test_msgs.action import Fibonacci
 from test_msgs.srv import BasicTypes
 
@@ -68,6 +70,58 @@ def listen_raw(node, count):
     node.create_subscription(String, "chatter", lambda data: got.append(len(data)), 100, raw=True)
     spin_until(node, lambda: len(got) >= int(count))
     return {"sizes": got}
+
+
+def count(node, total, period_ms, readers):
+    """Publishes 0, 1, 2, ... once `readers` are there."""
+    publisher = node.create_publisher(UInt64, "count", 5000)
+    spin_until(node, lambda: publisher.get_subscription_count() >= int(readers))
+    print("going", flush=True)
+    for i in range(int(total)):
+        publisher.publish(UInt64(data=i))
+        time.sleep(float(period_ms) / 1000)
+    sys.stdin.readline()
+    return {}
+
+
+def hear(node, last):
+    """What it heard until `last` or a larger number."""
+    got = []
+    node.create_subscription(UInt64, "count", lambda message: got.append(message.data), 5000)
+    print("going", flush=True)
+    spin_until(node, lambda: bool(got) and got[-1] >= int(last))
+    return {"got": got}
+
+
+def hear_some(node, number):
+    got = []
+    node.create_subscription(UInt64, "count", lambda message: got.append(message.data), 5000)
+    spin_until(node, lambda: len(got) >= int(number))
+    return {"got": got}
+
+
+def hear_with_callbacks(node, last):
+    got = []
+    node.create_subscription(UInt64, "count", lambda message: got.append(message.data), 5000)
+    executor = EventsExecutor()
+    executor.add_node(node)
+    end = time.monotonic() + LIMIT_S
+    while not (got and got[-1] >= int(last)) and time.monotonic() < end:
+        executor.spin_once(timeout_sec=0.5)
+    return {"got": got}
+
+
+def hear_own(node):
+    """A publisher and two subscriptions in one process."""
+    got, others = [], []
+    publisher = node.create_publisher(UInt64, "count", 100)
+    node.create_subscription(UInt64, "count", lambda message: got.append(message.data), 100)
+    node.create_subscription(UInt64, "count", lambda message: others.append(message.data), 100)
+    spin_until(node, lambda: publisher.get_subscription_count() >= 2)
+    for i in range(10):
+        publisher.publish(UInt64(data=i))
+    spin_until(node, lambda: len(got) + len(others) >= 20)
+    return {"got": got, "others": others, "acked": publisher.wait_for_all_acked()}
 
 
 def serve(node):
@@ -171,6 +225,7 @@ def graph(node):
 def main():
     name, *arguments = sys.argv[1:]
     rclpy.init()
+    set_logger_level("rmw_baton_cpp", LoggingSeverity.DEBUG)  # endpoints report which path their messages took
     node = rclpy.create_node(name)
     report = globals()[name](node, *arguments)
     report["rmw"] = get_rmw_implementation_identifier()

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -10,6 +11,17 @@ ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".venv-ros2/bin/python"
 LIBRARY = ROOT / "build/release/lib/librmw_baton_cpp.so"
 LIMIT_S = 60
+
+
+def paths(log, topic):
+    """How the messages of the one endpoint of `topic` in a log travelled: through Baton, below, doubles."""
+    found = re.findall(
+        rf"of {topic}: (\d+) messages through Baton \((\d+) bytes copied (?:in|out)\), (\d+) (?:from )?below(?:, (\d+) doubles)?",
+        log,
+    )
+    assert len(found) == 1, f"{len(found)} endpoints of {topic} in the log:\n{log}"
+    baton, copied, below, doubles = found[0]
+    return {"baton": int(baton), "copied": int(copied), "below": int(below), "doubles": int(doubles or 0)}
 
 
 def environment(rmw, domain, **more):
@@ -42,13 +54,17 @@ class Processes:
 
     @staticmethod
     def result(process):
-        """What the program reported, as JSON on its last line."""
+        """What the program reported, as JSON on its last line, and the log of rmw_baton_cpp as its "log"."""
         out, err = process.communicate(timeout=LIMIT_S)
         assert process.returncode == 0, f"{process.args} ended with {process.returncode}:\n{out}\n{err}"
-        return json.loads(out.splitlines()[-1])
+        return json.loads(out.splitlines()[-1]) | {"log": err}
+
+    @staticmethod
+    def kill(process):
+        process.kill()
+        process.communicate()
 
     def close(self):
         for process in self.running:
             if process.poll() is None:
-                process.kill()
-            process.communicate()
+                self.kill(process)

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "baton/transport/transport.hpp"
+#include "listener.hpp"
 #include "rmw/init.h"
 
 namespace baton::rmw {
@@ -27,6 +28,8 @@ class Presence {
   /// BATON_RMW_PATHS=both: nothing is left out below.
   bool both() const noexcept { return both_; }
 
+  Listener& listener() noexcept { return listener_; }
+
   // The publishers of this context, for ignore_local_publications.
   void add_publisher(const transport::Gid& gid);
   void remove_publisher(const transport::Gid& gid);
@@ -35,6 +38,7 @@ class Presence {
  private:
   std::shared_ptr<transport::Participant> participant_;
   bool both_ = false;
+  Listener listener_;
   mutable std::mutex mutex_;
   std::set<transport::Gid> publishers_;
 };

@@ -84,7 +84,10 @@ rmw_ret_t rmw_destroy_subscription(rmw_node_t* node, rmw_subscription_t* subscri
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   Subscription* own_subscription = ours(subscription);
-  if (own_subscription != nullptr) own_subscription->path.reset();
+  if (own_subscription != nullptr && own_subscription->path) {
+    own_subscription->path->call_back(own_subscription->path, false);
+    own_subscription->path.reset();
+  }
   const rmw_ret_t result = rmw->rmw_destroy_subscription(inner(node), inner(subscription));
   if (result != RMW_RET_INVALID_ARGUMENT && result != RMW_RET_INCORRECT_RMW_IMPLEMENTATION) delete own_subscription;
   return result;
@@ -125,6 +128,7 @@ rmw_ret_t rmw_subscription_set_on_new_message_callback(rmw_subscription_t* subsc
     return rmw->rmw_subscription_set_on_new_message_callback(inner(subscription), callback, user_data);
   }
   own_subscription->inlet.set_callback(callback, user_data, own_subscription->depth);
+  if (own_subscription->path) own_subscription->path->call_back(own_subscription->path, callback != nullptr);
   return RMW_RET_OK;
 }
 

@@ -78,7 +78,7 @@ SubscriptionPath::~SubscriptionPath() {
     if (rmw_serialized_message_fini(&bytes) != RMW_RET_OK) rcutils_reset_error();
   }
   RCUTILS_LOG_DEBUG_NAMED(kLogger, "subscription of %s: %lu messages through Baton (%lu bytes copied out), %lu from below, %lu doubles",
-                          topic_.c_str(), through_baton_, copied_bytes_, through_below_, doubles_);
+                          topic_.c_str(), through_baton_, copied_bytes_.load(), through_below_, doubles_);
 }
 
 /// Nothing can have come twice.
@@ -252,25 +252,44 @@ SubscriptionPath::Ready SubscriptionPath::ready(std::int64_t now_ns, std::int64_
 }
 
 rmw_ret_t SubscriptionPath::take(const Taking& taking, bool* taken, rmw_message_info_t* info) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   *taken = false;
   std::int64_t look_again_ns = INT64_MAX;
   const Chosen chosen = choose(os::monotonic_ns(), &look_again_ns);
+  rmw_ret_t result = RMW_RET_OK;
   switch (chosen.choice) {
     case Choice::kNothing: return RMW_RET_OK;
     case Choice::kDirect: return take_direct(taking, taken, info);
     case Choice::kBaton: {
-      const rmw_ret_t result = deliver_baton(chosen.index, taking, info);
-      *taken = result == RMW_RET_OK;
-      return result;
+      FromBaton entry = std::move(baton_[chosen.index]);
+      baton_.erase(baton_.begin() + static_cast<std::ptrdiff_t>(chosen.index));
+      ++in_a_row_;
+      ++through_baton_;
+      if (entry.place) publishers_[entry.publisher].delivered(*entry.place);
+      lock.unlock();  // wait sets of other threads look at this subscription while it is copied
+      result = deliver(std::move(entry), taking, info);
+      lock.lock();
+      break;
     }
     case Choice::kBelow: {
-      const rmw_ret_t result = deliver_below(chosen.index, taking, info);
-      *taken = result == RMW_RET_OK;
-      return result;
+      FromBelow entry = below_[chosen.index];
+      below_.erase(below_.begin() + static_cast<std::ptrdiff_t>(chosen.index));
+      ++through_below_;
+      entry.info.publication_sequence_number =
+          publishers_[entry.publisher].delivered_below(entry.info.publication_sequence_number);
+      lock.unlock();
+      result = deliver(entry, taking, info);
+      lock.lock();
+      recycle(entry);
+      break;
     }
   }
-  return RMW_RET_ERROR;
+  *taken = result == RMW_RET_OK;
+  if (listener_ && wait_set_ == nullptr) {
+    join(listener_);
+    listener_->wake();
+  }
+  return result;
 }
 
 rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_message_info_t* info) {
@@ -291,12 +310,7 @@ rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_m
   return RMW_RET_OK;
 }
 
-rmw_ret_t SubscriptionPath::deliver_baton(std::size_t index, const Taking& taking, rmw_message_info_t* info) {
-  FromBaton entry = std::move(baton_[index]);
-  baton_.erase(baton_.begin() + static_cast<std::ptrdiff_t>(index));
-  ++in_a_row_;
-  ++through_baton_;
-  if (entry.place) publishers_[entry.publisher].delivered(*entry.place);
+rmw_ret_t SubscriptionPath::deliver(FromBaton entry, const Taking& taking, rmw_message_info_t* info) {
   if (info != nullptr) {
     *info = rmw_get_zero_initialized_message_info();
     info->source_timestamp = entry.sample.header().source_time_ns;
@@ -312,7 +326,7 @@ rmw_ret_t SubscriptionPath::deliver_baton(std::size_t index, const Taking& takin
       RMW_SET_ERROR_MSG(filled.error().message.c_str());
       return filled.error().code == Errc::out_of_memory ? RMW_RET_BAD_ALLOC : RMW_RET_ERROR;
     }
-    copied_bytes_ += filled->copied;
+    copied_bytes_.fetch_add(filled->copied, std::memory_order_relaxed);  // a statistic: orders nothing
     return RMW_RET_OK;
   }
   const message::Bytes message(entry.sample.message(), entry.sample.size_bytes());
@@ -329,12 +343,7 @@ rmw_ret_t SubscriptionPath::deliver_baton(std::size_t index, const Taking& takin
   return RMW_RET_OK;
 }
 
-rmw_ret_t SubscriptionPath::deliver_below(std::size_t index, const Taking& taking, rmw_message_info_t* info) {
-  FromBelow entry = below_[index];
-  below_.erase(below_.begin() + static_cast<std::ptrdiff_t>(index));
-  ++through_below_;
-  entry.info.publication_sequence_number =
-      publishers_[entry.publisher].delivered_below(entry.info.publication_sequence_number);
+rmw_ret_t SubscriptionPath::deliver(FromBelow& entry, const Taking& taking, rmw_message_info_t* info) {
   entry.info.publisher_gid.implementation_identifier = kIdentifier;
   if (info != nullptr) *info = entry.info;
   rmw_ret_t result = RMW_RET_OK;
@@ -347,15 +356,15 @@ rmw_ret_t SubscriptionPath::deliver_below(std::size_t index, const Taking& takin
       taking.serialized->buffer_length = entry.bytes.buffer_length;
     }
   }
-  recycle(entry);
   return result;
 }
 
-void SubscriptionPath::wait_in(const std::shared_ptr<transport::WaitSet>& wait_set) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+/// With mutex_. Null: in none.
+void SubscriptionPath::join(const std::shared_ptr<transport::WaitSet>& wait_set) {
   if (wait_set_ == wait_set) return;
   if (wait_set_) wait_set_->remove(reader_);
   wait_set_ = nullptr;
+  if (!wait_set) return;
   if (Result<void> added = wait_set->add(reader_); added) {
     wait_set_ = wait_set;
   } else {
@@ -363,18 +372,34 @@ void SubscriptionPath::wait_in(const std::shared_ptr<transport::WaitSet>& wait_s
   }
 }
 
-void SubscriptionPath::leave(const std::shared_ptr<transport::WaitSet>& wait_set) {
+void SubscriptionPath::wait_in(const std::shared_ptr<transport::WaitSet>& wait_set) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (wait_set_ != wait_set) return;
-  wait_set_->remove(reader_);
-  wait_set_ = nullptr;
+  if (!listener_) join(wait_set);
 }
 
-std::size_t SubscriptionPath::take_over() {
+void SubscriptionPath::leave(const std::shared_ptr<transport::WaitSet>& wait_set) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (wait_set_ == wait_set) join(nullptr);
+}
+
+void SubscriptionPath::listen_in(const std::shared_ptr<transport::WaitSet>& wait_set) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  listener_ = wait_set;
+  untold_ = wait_set ? baton_.size() : 0;
+  join(wait_set);
+  if (untold_ != 0) wait_set->wake();
+}
+
+void SubscriptionPath::tell_callback() {
   std::size_t count = 0;
-  while (baton_.size() < depth_ && fetch_baton()) ++count;
-  return count;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!listener_) return;
+    while (baton_.size() < depth_ && fetch_baton()) ++untold_;
+    std::swap(count, untold_);
+    if (reader_->has_data()) join(nullptr);  // or the Listener would not sleep
+  }
+  if (count != 0) inlet_.came(count);
 }
 
 }  // namespace baton::rmw

@@ -5,12 +5,13 @@
 // While no Baton publisher is there, the underlying subscription is taken from directly. From the first one on, what comes from
 // below is taken serialized: most of it are copies of what Baton brought, and those are dropped without being deserialized.
 //
-// Thread rules: all functions from any thread; one mutex per subscription, never held while the application's code runs, except
-// that rung callbacks are.
+// Thread rules: all functions from any thread; one mutex per subscription, not held while a message is copied out, nor while the
+// application's code runs.
 // Invariants: (1) a sample in baton_ counts against the held limit, so few are taken ahead: one, or all where an order must be
 // found out.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -55,11 +56,19 @@ class SubscriptionPath {
   /// The wait set that Baton's side of this subscription wakes.
   void wait_in(const std::shared_ptr<transport::WaitSet>& wait_set);
   void leave(const std::shared_ptr<transport::WaitSet>& wait_set);
-  /// True if Baton has more than was taken over: the wait set will not sleep.
-  bool has_more() const { return reader_->has_data(); }
 
-  /// For listener callbacks: takes over what is new, so that it is counted. Returns the number.
-  std::size_t take_over();
+  /// The inlet has a callback now (`on`), or none. `self` is this.
+  void call_back(const std::shared_ptr<SubscriptionPath>& self, bool on) {
+    if (on) {
+      presence_->listener().add(self);
+    } else {
+      presence_->listener().remove(self);
+    }
+  }
+  /// For the Listener. From now on Baton wakes only `wait_set`, the Listener's, and tell_callback() counts what comes; null: as before.
+  void listen_in(const std::shared_ptr<transport::WaitSet>& wait_set);
+  /// Takes over what is new, as much as may be held, and tells the inlet. For the rest, the next take() wakes the Listener again.
+  void tell_callback();
 
  private:
   struct FromBaton {
@@ -82,12 +91,13 @@ class SubscriptionPath {
   Chosen choose(std::int64_t now_ns, std::int64_t* look_again_ns);
   bool choose_baton(std::int64_t now_ns, std::int64_t* look_again_ns, std::size_t* index);
   bool choose_below(std::size_t* index);
+  void join(const std::shared_ptr<transport::WaitSet>& wait_set);
   bool fetch_baton();
   bool fetch_below();
   const FromBaton* oldest_of(const transport::Gid& publisher, std::size_t before) const;
   bool direct() const;
-  rmw_ret_t deliver_baton(std::size_t index, const Taking& taking, rmw_message_info_t* info);
-  rmw_ret_t deliver_below(std::size_t index, const Taking& taking, rmw_message_info_t* info);
+  rmw_ret_t deliver(FromBaton entry, const Taking& taking, rmw_message_info_t* info);
+  rmw_ret_t deliver(FromBelow& entry, const Taking& taking, rmw_message_info_t* info);
   rmw_ret_t take_direct(const Taking& taking, bool* taken, rmw_message_info_t* info);
   void recycle(FromBelow& entry);
 
@@ -109,8 +119,10 @@ class SubscriptionPath {
   std::map<transport::Gid, PathOrder> publishers_;
   bool baton_was_there_ = false;
   unsigned in_a_row_ = 0;  // from Baton
-  std::shared_ptr<transport::WaitSet> wait_set_;
-  std::uint64_t through_baton_ = 0, through_below_ = 0, doubles_ = 0, copied_bytes_ = 0;
+  std::shared_ptr<transport::WaitSet> wait_set_, listener_;
+  std::size_t untold_ = 0;  // of baton_
+  std::uint64_t through_baton_ = 0, through_below_ = 0, doubles_ = 0;
+  std::atomic<std::uint64_t> copied_bytes_{0};
 };
 
 }  // namespace baton::rmw

@@ -40,9 +40,9 @@ class Processes:
         self.domain = domain
         self.running = []
 
-    def start(self, rmw, program, *arguments, **more):
+    def start(self, rmw, program, *arguments, file="programs.py", **more):
         process = subprocess.Popen(
-            [PYTHON, Path(__file__).parent / "programs.py", program, *arguments],
+            [PYTHON, Path(__file__).parent / file, program, *arguments],
             env=environment(rmw, self.domain, **more),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

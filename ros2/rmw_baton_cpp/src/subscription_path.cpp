@@ -67,6 +67,7 @@ std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<P
   }
   path->ignore_local_ = inner->options.ignore_local_publications;
   path->depth_ = qos->depth;
+  path->keep_last_ = qos->history == History::kKeepLast;
   return path;
 }
 
@@ -217,6 +218,22 @@ bool SubscriptionPath::choose_below(std::size_t* index) {
   return false;
 }
 
+/// KEEP_LAST n counts over both paths: of what is unread, the oldest gives way. REQUIRES: Baton's queue was emptied.
+void SubscriptionPath::keep_last() {
+  while (keep_last_ && !below_.empty() && baton_.size() + below_.size() > depth_) {
+    if (baton_.empty() || below_.front().info.source_timestamp < baton_.front().sample.header().source_time_ns) {
+      FromBelow& oldest = below_.front();
+      publishers_[oldest.publisher].delivered_below(oldest.info.publication_sequence_number);
+      recycle(oldest);
+      below_.pop_front();
+    } else {
+      const FromBaton& oldest = baton_.front();
+      if (oldest.place) publishers_[oldest.publisher].delivered(*oldest.place);
+      baton_.pop_front();
+    }
+  }
+}
+
 SubscriptionPath::Chosen SubscriptionPath::choose(std::int64_t now_ns, std::int64_t* look_again_ns) {
   if (direct()) return {Choice::kDirect, 0};
   for (;;) {
@@ -234,10 +251,13 @@ SubscriptionPath::Chosen SubscriptionPath::choose(std::int64_t now_ns, std::int6
       while (more) more = fetch_baton();
       const bool emptied = !reader_->has_data();
       std::size_t below_index = 0;
-      if (emptied && choose_below(&below_index)) return {Choice::kBelow, below_index};
+      if (emptied && choose_below(&below_index)) {  // doubles are gone
+        keep_last();
+        if (choose_below(&below_index)) return {Choice::kBelow, below_index};
+      }
       if (fetched) continue;  // what was fetched was a double, or waits for Baton's
     }
-    if (from_baton) return {Choice::kBaton, index};
+    if (choose_baton(now_ns, look_again_ns, &index)) return {Choice::kBaton, index};
     return {};
   }
 }

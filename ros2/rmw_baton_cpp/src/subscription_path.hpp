@@ -94,6 +94,7 @@ class SubscriptionPath {
   void join(const std::shared_ptr<transport::WaitSet>& wait_set);
   bool fetch_baton();
   bool fetch_below();
+  void keep_last();
   const FromBaton* oldest_of(const transport::Gid& publisher, std::size_t before) const;
   bool direct() const;
   rmw_ret_t deliver(FromBaton entry, const Taking& taking, rmw_message_info_t* info);
@@ -109,7 +110,7 @@ class SubscriptionPath {
   const rosidl_message_type_support_t* type_ = nullptr;
   std::shared_ptr<const TypePlan> plan_;
   std::shared_ptr<transport::Reader> reader_;
-  bool ignore_local_ = false;
+  bool ignore_local_ = false, keep_last_ = true;
   std::size_t depth_ = 1;
 
   mutable std::mutex mutex_;

@@ -14,6 +14,7 @@ from rclpy.logging import LoggingSeverity, set_logger_level
 from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.utilities import get_rmw_implementation_identifier
+from sensor_msgs.msg import Image
 from std_msgs.msg import String, UInt64
 from test_msgs.action import Fibonacci
 from test_msgs.srv import BasicTypes
@@ -108,6 +109,25 @@ def hear_with_callbacks(node, last):
     end = time.monotonic() + LIMIT_S
     while not (got and got[-1] >= int(last)) and time.monotonic() < end:
         executor.spin_once(timeout_sec=0.5)
+    return {"got": got}
+
+
+def say_images(node, number):
+    publisher = node.create_publisher(Image, "image", 10)
+    spin_until(node, lambda: publisher.get_subscription_count() > 0)
+    sys.stdin.readline()
+    for i in range(int(number)):
+        publisher.publish(Image(height=i, width=3, encoding="rgb8", data=list(range(9))))
+    sys.stdin.readline()
+    return {}
+
+
+def hear_images(node, number):
+    got = []
+    node.create_subscription(
+        Image, "image", lambda image: got.append([image.height, image.encoding, list(image.data)]), 10
+    )
+    spin_until(node, lambda: len(got) >= int(number))
     return {"got": got}
 
 

@@ -43,9 +43,7 @@ def profile(kind):
             liveliness=LivelinessPolicy.MANUAL_BY_TOPIC,
             liveliness_lease_duration=Duration(seconds=0.3),
         ),
-        "lifespan": QoSProfile(
-            depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL, lifespan=Duration(seconds=0.2)
-        ),
+        "lifespan": QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL, lifespan=Duration(seconds=0.2)),
     }[kind]
 
 

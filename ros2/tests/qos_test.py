@@ -18,7 +18,9 @@ def started(process):
     return process
 
 
-@pytest.mark.parametrize(("kind", "expected"), [("last3", [7, 8, 9]), ("all", list(range(10))), ("durable3", [7, 8, 9])])
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("last3", [7, 8, 9]), ("all", list(range(10))), ("durable3", [7, 8, 9])]
+)
 @pytest.mark.parametrize(("writer", "reader"), PAIRS)
 def test_a_history_keeps_what_it_should(processes, writer, reader, kind, expected):
     late = started(start(processes, reader, "read_late", kind))

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -41,9 +42,13 @@ class Processes:
         self.running = []
 
     def start(self, rmw, program, *arguments, file="programs.py", **more):
+        command = [PYTHON, Path(__file__).parent / file, program, *arguments]
+        return self._run(command, environment(rmw, self.domain, **more))
+
+    def _run(self, command, env):
         process = subprocess.Popen(
-            [PYTHON, Path(__file__).parent / file, program, *arguments],
-            env=environment(rmw, self.domain, **more),
+            command,
+            env=env,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -51,6 +56,11 @@ class Processes:
         )
         self.running.append(process)
         return process
+
+    def start_standalone(self, program, *arguments):
+        """A program of Baton's own in the same domain."""
+        env = environment("plain", self.domain, PYTHONPATH=str(ROOT / "build/release/python"))
+        return self._run([sys.executable, Path(__file__).parent / "standalone.py", program, *arguments], env)
 
     @staticmethod
     def result(process):

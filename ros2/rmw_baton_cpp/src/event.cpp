@@ -25,15 +25,21 @@ void stand_for(rmw_event_t* event, Event& own_event, const rmw_event_t& below, b
 /// rmw_fastrtps counts as seen what it tells a callback when that is set: what happened before is told here.
 void count_changes(rmw_event_type_t type, void* info, std::size_t rang) noexcept {
   const auto count = [rang](auto& status) {
-    if (status.total_count_change == 0) status.total_count_change = static_cast<decltype(status.total_count_change)>(rang);
+    if (status.total_count_change == 0)
+      status.total_count_change = static_cast<decltype(status.total_count_change)>(rang);
   };
   switch (type) {
     case RMW_EVENT_REQUESTED_QOS_INCOMPATIBLE:
-    case RMW_EVENT_OFFERED_QOS_INCOMPATIBLE: return count(*static_cast<rmw_qos_incompatible_event_status_t*>(info));
-    case RMW_EVENT_REQUESTED_DEADLINE_MISSED: return count(*static_cast<rmw_requested_deadline_missed_status_t*>(info));
-    case RMW_EVENT_OFFERED_DEADLINE_MISSED: return count(*static_cast<rmw_offered_deadline_missed_status_t*>(info));
-    case RMW_EVENT_MESSAGE_LOST: return count(*static_cast<rmw_message_lost_status_t*>(info));
-    default: return;
+    case RMW_EVENT_OFFERED_QOS_INCOMPATIBLE:
+      return count(*static_cast<rmw_qos_incompatible_event_status_t*>(info));
+    case RMW_EVENT_REQUESTED_DEADLINE_MISSED:
+      return count(*static_cast<rmw_requested_deadline_missed_status_t*>(info));
+    case RMW_EVENT_OFFERED_DEADLINE_MISSED:
+      return count(*static_cast<rmw_offered_deadline_missed_status_t*>(info));
+    case RMW_EVENT_MESSAGE_LOST:
+      return count(*static_cast<rmw_message_lost_status_t*>(info));
+    default:
+      return;
   }
 }
 

@@ -23,7 +23,8 @@ GraphWatch::~GraphWatch() {
     thread_.join();
   }
   if (wait_set_ != nullptr && underlying()->rmw_destroy_wait_set(wait_set_) != RMW_RET_OK) rcutils_reset_error();
-  if (stop_guard_ != nullptr && underlying()->rmw_destroy_guard_condition(stop_guard_) != RMW_RET_OK) rcutils_reset_error();
+  if (stop_guard_ != nullptr && underlying()->rmw_destroy_guard_condition(stop_guard_) != RMW_RET_OK)
+    rcutils_reset_error();
 }
 
 void GraphWatch::add(const std::shared_ptr<transport::GuardCondition>& guard) {
@@ -42,7 +43,8 @@ void GraphWatch::run(const rmw_guard_condition_t* graph) {
     rmw_guard_conditions_t guards{2, entries};
     const rmw_ret_t result = underlying()->rmw_wait(nullptr, &guards, nullptr, nullptr, nullptr, wait_set_, nullptr);
     if (result != RMW_RET_OK && result != RMW_RET_TIMEOUT) {
-      RCUTILS_LOG_WARN_NAMED("rmw_baton_cpp", "changes of the graph wake nobody from here on: %s", rcutils_get_error_string().str);
+      RCUTILS_LOG_WARN_NAMED("rmw_baton_cpp", "changes of the graph wake nobody from here on: %s",
+                             rcutils_get_error_string().str);
       rcutils_reset_error();
       return;
     }

@@ -26,7 +26,7 @@ class Inlet {
   static void rung(const void* inlet, std::size_t count) {
     auto* self = static_cast<Inlet*>(const_cast<void*>(inlet));
     self->rang_.fetch_add(count, std::memory_order_release);  // pairs with the acquire in exchange_rang()
-    self->dirty_.store(true, std::memory_order_release);  // pairs with the acquire in clear()
+    self->dirty_.store(true, std::memory_order_release);      // pairs with the acquire in clear()
     self->came(count);
   }
 
@@ -43,11 +43,13 @@ class Inlet {
 
   bool dirty() const noexcept { return dirty_.load(std::memory_order_relaxed); }
   /// Before looking: what comes from here on sets it again. True if it was set.
-  bool clear() noexcept { return dirty_.exchange(false, std::memory_order_acq_rel); }  // pairs with the release in rung()
+  bool clear() noexcept {
+    return dirty_.exchange(false, std::memory_order_acq_rel);
+  }  // pairs with the release in rung()
   /// What was rung since, of entities that are not asked whether they are ready (events).
   std::size_t rang() const noexcept { return rang_.load(std::memory_order_relaxed); }
   std::size_t exchange_rang() noexcept { return rang_.exchange(0, std::memory_order_acquire); }  // pairs with rung()
-  void set() noexcept { dirty_.store(true, std::memory_order_release); }               // pairs with clear()
+  void set() noexcept { dirty_.store(true, std::memory_order_release); }                         // pairs with clear()
 
   /// From now on rings there.
   void ring_to(const std::shared_ptr<transport::WaitSet>& wait_set) {

@@ -63,7 +63,8 @@ std::shared_ptr<Presence> Presence::join(const rmw_context_t& context) {
     RCUTILS_LOG_INFO_NAMED(kLogger, "Baton's memory is not used (%s): every message takes %s", reason.c_str(), below);
     return nullptr;
   }
-  RCUTILS_LOG_INFO_NAMED(kLogger, "topics between processes of this machine take Baton's memory (domain %d)%s, all else %s",
+  RCUTILS_LOG_INFO_NAMED(kLogger,
+                         "topics between processes of this machine take Baton's memory (domain %d)%s, all else %s",
                          presence->participant_->domain(), presence->both_ ? " and both paths" : "", below);
   return presence;
 }

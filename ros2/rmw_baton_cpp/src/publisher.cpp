@@ -34,7 +34,8 @@ rmw_publisher_t* rmw_create_publisher(const rmw_node_t* node, const rosidl_messa
   if (const auto& presence = presence_of(*ours(node))) {
     publisher->watched = true;
     publisher->path = PublisherPath::make(presence, inner(node), made, type_support);
-    if (publisher->path) publisher->outer.can_loan_messages = false;  // the underlying RMW's loans are not in Baton's memory
+    if (publisher->path)
+      publisher->outer.can_loan_messages = false;  // the underlying RMW's loans are not in Baton's memory
   }
   return &publisher->outer;
 }
@@ -105,8 +106,8 @@ rmw_ret_t rmw_publisher_wait_for_all_acked(const rmw_publisher_t* publisher, rmw
   if (!own_publisher->path->all_acked(timeout)) return RMW_RET_TIMEOUT;
   if (timeout == kInfinite) return rmw->rmw_publisher_wait_for_all_acked(inner(publisher), wait_timeout);
   const std::int64_t left_ns = std::max<std::int64_t>(timeout.count() - (os::monotonic_ns() - begin_ns), 0);
-  return rmw->rmw_publisher_wait_for_all_acked(
-      inner(publisher), {static_cast<std::uint64_t>(left_ns / 1'000'000'000), static_cast<std::uint64_t>(left_ns % 1'000'000'000)});
+  return rmw->rmw_publisher_wait_for_all_acked(inner(publisher), {static_cast<std::uint64_t>(left_ns / 1'000'000'000),
+                                                                  static_cast<std::uint64_t>(left_ns % 1'000'000'000)});
 }
 
 rmw_ret_t rmw_publisher_get_network_flow_endpoints(const rmw_publisher_t* publisher, rcutils_allocator_t* allocator,

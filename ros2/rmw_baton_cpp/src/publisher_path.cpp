@@ -14,17 +14,19 @@
 namespace baton::rmw {
 namespace {
 
-constexpr std::int64_t kLookAgainNs = 20'000'000;          // while somebody below is not served, or not known yet
-constexpr std::int64_t kForgetLeftNs = 60'000'000'000;     // longer than any lease that ROS 2's RMWs use by default
+constexpr std::int64_t kLookAgainNs = 20'000'000;       // while somebody below is not served, or not known yet
+constexpr std::int64_t kForgetLeftNs = 60'000'000'000;  // longer than any lease that ROS 2's RMWs use by default
 
 }  // namespace
 
-std::unique_ptr<PublisherPath> PublisherPath::make(const std::shared_ptr<Presence>& presence, const rmw_node_t* inner_node,
-                                                   const rmw_publisher_t* inner, const rosidl_message_type_support_t* type) {
+std::unique_ptr<PublisherPath> PublisherPath::make(const std::shared_ptr<Presence>& presence,
+                                                   const rmw_node_t* inner_node, const rmw_publisher_t* inner,
+                                                   const rosidl_message_type_support_t* type) {
   const Underlying& rmw = *underlying();
   rmw_qos_profile_t profile{};
   rmw_gid_t gid{};
-  if (rmw.rmw_publisher_get_actual_qos(inner, &profile) != RMW_RET_OK || rmw.rmw_get_gid_for_publisher(inner, &gid) != RMW_RET_OK) {
+  if (rmw.rmw_publisher_get_actual_qos(inner, &profile) != RMW_RET_OK ||
+      rmw.rmw_get_gid_for_publisher(inner, &gid) != RMW_RET_OK) {
     rcutils_reset_error();
     return nullptr;
   }
@@ -65,8 +67,8 @@ std::unique_ptr<PublisherPath> PublisherPath::make(const std::shared_ptr<Presenc
 PublisherPath::~PublisherPath() {
   if (!writer_) return;
   presence_->remove_publisher(writer_->gid());
-  RCUTILS_LOG_DEBUG_NAMED(kLogger, "publisher of %s: %lu messages through Baton (%lu bytes copied in), %lu below", inner_->topic_name,
-                          through_baton_, copied_bytes_, through_below_);
+  RCUTILS_LOG_DEBUG_NAMED(kLogger, "publisher of %s: %lu messages through Baton (%lu bytes copied in), %lu below",
+                          inner_->topic_name, through_baton_, copied_bytes_, through_below_);
 }
 
 rmw_ret_t PublisherPath::publish(const void* native, rmw_publisher_allocation_t* allocation) {
@@ -76,7 +78,8 @@ rmw_ret_t PublisherPath::publish(const void* native, rmw_publisher_allocation_t*
       [&] { return underlying()->rmw_publish(inner_, native, allocation); });
 }
 
-rmw_ret_t PublisherPath::publish_serialized(const rmw_serialized_message_t& serialized, rmw_publisher_allocation_t* allocation) {
+rmw_ret_t PublisherPath::publish_serialized(const rmw_serialized_message_t& serialized,
+                                            rmw_publisher_allocation_t* allocation) {
   return hand_over(
       0,
       [&](message::Builder& builder) -> Result<void> {
@@ -114,10 +117,12 @@ rmw_ret_t PublisherPath::hand_over(std::size_t room, Fill&& fill, Below&& below)
         copied_bytes_ += chunk->header->size_bytes;
       } else {
         writer_->abandon(*chunk);
-        RCUTILS_LOG_DEBUG_NAMED(kLogger, "%s: a message goes below: %s", inner_->topic_name, filled.error().message.c_str());
+        RCUTILS_LOG_DEBUG_NAMED(kLogger, "%s: a message goes below: %s", inner_->topic_name,
+                                filled.error().message.c_str());
       }
     } else {
-      RCUTILS_LOG_DEBUG_NAMED(kLogger, "%s: a message goes below: %s", inner_->topic_name, chunk.error().message.c_str());
+      RCUTILS_LOG_DEBUG_NAMED(kLogger, "%s: a message goes below: %s", inner_->topic_name,
+                              chunk.error().message.c_str());
     }
   }
   if (handed && !also) {

@@ -60,7 +60,7 @@ class PublisherPath {
   std::size_t matched_below_ = 0, matched_here_ = 0;
   bool needed_ = true, looked_ = false;
   std::int64_t next_look_ns_ = 0;
-  std::map<transport::Gid, std::int32_t> served_;     // by Baton: the process
+  std::map<transport::Gid, std::int32_t> served_;  // by Baton: the process
   struct Left {
     std::int32_t pid;
     std::int64_t since_ns;

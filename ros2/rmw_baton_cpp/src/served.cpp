@@ -11,8 +11,8 @@
 namespace baton::rmw {
 namespace {
 
-constexpr std::size_t kMostDepth = 65536;       // docs/format/qos.md
-constexpr std::uint32_t kKeepAllDepth = 1000;   // what does not fit goes below
+constexpr std::size_t kMostDepth = 65536;      // docs/format/qos.md
+constexpr std::uint32_t kKeepAllDepth = 1000;  // what does not fit goes below
 constexpr std::int64_t kSecond = 1'000'000'000;
 
 std::chrono::nanoseconds duration(const rmw_time_t& policy) noexcept {
@@ -34,26 +34,44 @@ bool may_be_served(const char* topic, const rmw_qos_profile_t& qos) noexcept {
 std::optional<QoS> qos_of(const rmw_qos_profile_t& profile) noexcept {
   QoS qos;
   switch (profile.reliability) {
-    case RMW_QOS_POLICY_RELIABILITY_RELIABLE: qos.reliability = Reliability::kReliable; break;
-    case RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT: qos.reliability = Reliability::kBestEffort; break;
-    default: return std::nullopt;
+    case RMW_QOS_POLICY_RELIABILITY_RELIABLE:
+      qos.reliability = Reliability::kReliable;
+      break;
+    case RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT:
+      qos.reliability = Reliability::kBestEffort;
+      break;
+    default:
+      return std::nullopt;
   }
   switch (profile.history) {
     case RMW_QOS_POLICY_HISTORY_KEEP_LAST:
       qos.keep_last(static_cast<std::uint32_t>(std::clamp<std::size_t>(profile.depth, 1, kMostDepth)));
       break;
-    case RMW_QOS_POLICY_HISTORY_KEEP_ALL: qos.keep_all(kKeepAllDepth); break;
-    default: return std::nullopt;
+    case RMW_QOS_POLICY_HISTORY_KEEP_ALL:
+      qos.keep_all(kKeepAllDepth);
+      break;
+    default:
+      return std::nullopt;
   }
   switch (profile.durability) {
-    case RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL: qos.durability = Durability::kTransientLocal; break;
-    case RMW_QOS_POLICY_DURABILITY_VOLATILE: qos.durability = Durability::kVolatile; break;
-    default: return std::nullopt;
+    case RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL:
+      qos.durability = Durability::kTransientLocal;
+      break;
+    case RMW_QOS_POLICY_DURABILITY_VOLATILE:
+      qos.durability = Durability::kVolatile;
+      break;
+    default:
+      return std::nullopt;
   }
   switch (profile.liveliness) {
-    case RMW_QOS_POLICY_LIVELINESS_AUTOMATIC: qos.liveliness = Liveliness::kAutomatic; break;
-    case RMW_QOS_POLICY_LIVELINESS_MANUAL_BY_TOPIC: qos.liveliness = Liveliness::kManualByTopic; break;
-    default: return std::nullopt;
+    case RMW_QOS_POLICY_LIVELINESS_AUTOMATIC:
+      qos.liveliness = Liveliness::kAutomatic;
+      break;
+    case RMW_QOS_POLICY_LIVELINESS_MANUAL_BY_TOPIC:
+      qos.liveliness = Liveliness::kManualByTopic;
+      break;
+    default:
+      return std::nullopt;
   }
   qos.deadline = duration(profile.deadline);
   qos.lifespan = duration(profile.lifespan);

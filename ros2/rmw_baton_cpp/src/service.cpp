@@ -28,7 +28,8 @@ rmw_service_t* rmw_create_service(const rmw_node_t* node, const rosidl_service_t
   service->outer.data = service;
   if (!presence_of(*ours(node))) return &service->outer;
   service->watched = true;
-  if (rmw->rmw_service_set_on_new_request_callback(made, Inlet::rung, &service->inlet) != RMW_RET_OK) rcutils_reset_error();
+  if (rmw->rmw_service_set_on_new_request_callback(made, Inlet::rung, &service->inlet) != RMW_RET_OK)
+    rcutils_reset_error();
   return &service->outer;
 }
 

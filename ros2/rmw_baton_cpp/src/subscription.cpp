@@ -14,7 +14,8 @@ using namespace baton::
 namespace {
 
 /// The gid of the subscription of `node` that was not there `before`; empty if it is not the only new one.
-std::optional<transport::Gid> new_gid(const rmw_node_t& node, const char* topic, const std::vector<KnownSubscription>& before) {
+std::optional<transport::Gid> new_gid(const rmw_node_t& node, const char* topic,
+                                      const std::vector<KnownSubscription>& before) {
   std::optional<transport::Gid> found;
   for (const KnownSubscription& known : known_subscriptions(&node, topic)) {
     if (known.node != node.name || known.node_namespace != node.namespace_) continue;
@@ -62,15 +63,16 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
   if (!may_serve) return &subscription->outer;
   subscription->watched = true;
   rmw_qos_profile_t qos{};
-  if (rmw->rmw_subscription_get_actual_qos(made, &qos) == RMW_RET_OK && qos.history == RMW_QOS_POLICY_HISTORY_KEEP_LAST) {
+  if (rmw->rmw_subscription_get_actual_qos(made, &qos) == RMW_RET_OK &&
+      qos.history == RMW_QOS_POLICY_HISTORY_KEEP_LAST) {
     subscription->depth = std::max<std::size_t>(qos.depth, 1);
   } else {
     subscription->depth = SIZE_MAX;
   }
   if (rmw->rmw_subscription_set_on_new_message_callback(made, Inlet::rung, &subscription->inlet) != RMW_RET_OK) {
     rcutils_reset_error();
-    RCUTILS_LOG_WARN_NAMED(kLogger, "%s does not tell when messages come for %s: waiting for them may fail", rmw->identifier,
-                           made->topic_name);
+    RCUTILS_LOG_WARN_NAMED(kLogger, "%s does not tell when messages come for %s: waiting for them may fail",
+                           rmw->identifier, made->topic_name);
   }
   if (gid) {
     subscription->path =

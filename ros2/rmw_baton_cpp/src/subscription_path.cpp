@@ -31,8 +31,9 @@ transport::Gid gid_of(const rmw_message_info_t& info) {
 SubscriptionPath::SubscriptionPath(std::shared_ptr<Presence> presence, const rmw_subscription_t* inner, Inlet& inlet)
     : presence_(std::move(presence)), id_(++last_id), topic_(inner->topic_name), inner_(inner), inlet_(inlet) {}
 
-std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<Presence>& presence, const transport::Gid& gid,
-                                                         const rmw_node_t* inner_node, const rmw_subscription_t* inner,
+std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<Presence>& presence,
+                                                         const transport::Gid& gid, const rmw_node_t* inner_node,
+                                                         const rmw_subscription_t* inner,
                                                          const rosidl_message_type_support_t* type, Inlet& inlet) {
   rmw_qos_profile_t profile{};
   if (underlying()->rmw_subscription_get_actual_qos(inner, &profile) != RMW_RET_OK) {
@@ -78,8 +79,9 @@ SubscriptionPath::~SubscriptionPath() {
   for (rmw_serialized_message_t& bytes : spare_) {
     if (rmw_serialized_message_fini(&bytes) != RMW_RET_OK) rcutils_reset_error();
   }
-  RCUTILS_LOG_DEBUG_NAMED(kLogger, "subscription of %s: %lu messages through Baton (%lu bytes copied out), %lu from below, %lu doubles",
-                          topic_.c_str(), through_baton_, copied_bytes_.load(), through_below_, doubles_);
+  RCUTILS_LOG_DEBUG_NAMED(
+      kLogger, "subscription of %s: %lu messages through Baton (%lu bytes copied out), %lu from below, %lu doubles",
+      topic_.c_str(), through_baton_, copied_bytes_.load(), through_below_, doubles_);
 }
 
 /// Nothing can have come twice.
@@ -151,7 +153,8 @@ bool SubscriptionPath::fetch_below() {
 
 void SubscriptionPath::recycle(FromBelow& entry) { spare_.push_back(entry.bytes); }
 
-const SubscriptionPath::FromBaton* SubscriptionPath::oldest_of(const transport::Gid& publisher, std::size_t before) const {
+const SubscriptionPath::FromBaton* SubscriptionPath::oldest_of(const transport::Gid& publisher,
+                                                               std::size_t before) const {
   for (std::size_t i = 0; i < before; ++i) {
     if (baton_[i].place && baton_[i].publisher == publisher) return &baton_[i];
   }
@@ -265,9 +268,12 @@ SubscriptionPath::Chosen SubscriptionPath::choose(std::int64_t now_ns, std::int6
 SubscriptionPath::Ready SubscriptionPath::ready(std::int64_t now_ns, std::int64_t* look_again_ns) {
   const std::lock_guard<std::mutex> lock(mutex_);
   switch (choose(now_ns, look_again_ns).choice) {
-    case Choice::kNothing: return Ready::kNo;
-    case Choice::kDirect: return Ready::kAskBelow;
-    default: return Ready::kYes;
+    case Choice::kNothing:
+      return Ready::kNo;
+    case Choice::kDirect:
+      return Ready::kAskBelow;
+    default:
+      return Ready::kYes;
   }
 }
 
@@ -278,8 +284,10 @@ rmw_ret_t SubscriptionPath::take(const Taking& taking, bool* taken, rmw_message_
   const Chosen chosen = choose(os::monotonic_ns(), &look_again_ns);
   rmw_ret_t result = RMW_RET_OK;
   switch (chosen.choice) {
-    case Choice::kNothing: return RMW_RET_OK;
-    case Choice::kDirect: return take_direct(taking, taken, info);
+    case Choice::kNothing:
+      return RMW_RET_OK;
+    case Choice::kDirect:
+      return take_direct(taking, taken, info);
     case Choice::kBaton: {
       FromBaton entry = std::move(baton_[chosen.index]);
       baton_.erase(baton_.begin() + static_cast<std::ptrdiff_t>(chosen.index));

@@ -48,11 +48,11 @@ rmw_ret_t rmw_take_sequence(const rmw_subscription_t* subscription, size_t count
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   SubscriptionPath* path = path_of(subscription);
-  const bool complete = message_sequence != nullptr && message_info_sequence != nullptr && taken != nullptr && count != 0 &&
-                        count <= message_sequence->capacity && count <= message_info_sequence->capacity;
+  const bool complete = message_sequence != nullptr && message_info_sequence != nullptr && taken != nullptr &&
+                        count != 0 && count <= message_sequence->capacity && count <= message_info_sequence->capacity;
   if (path == nullptr || !complete) {
-    const rmw_ret_t result = rmw->rmw_take_sequence(inner(subscription), count, message_sequence, message_info_sequence,
-                                                    taken, allocation);
+    const rmw_ret_t result =
+        rmw->rmw_take_sequence(inner(subscription), count, message_sequence, message_info_sequence, taken, allocation);
     for (size_t i = 0; result == RMW_RET_OK && i < *taken; ++i) own(&message_info_sequence->data[i]);
     return result;
   }

@@ -136,7 +136,8 @@ void gather(WaitSet& set, const Waited& waited) {
   if (set.new_ids != set.member_ids) {
     for (const std::weak_ptr<SubscriptionPath>& member : set.members) {
       const std::shared_ptr<SubscriptionPath> path = member.lock();
-      if (path && std::find(set.new_ids.begin(), set.new_ids.end(), path->id()) == set.new_ids.end()) path->leave(set.here);
+      if (path && std::find(set.new_ids.begin(), set.new_ids.end(), path->id()) == set.new_ids.end())
+        path->leave(set.here);
     }
     set.members.clear();
     each_subscription(waited, [&](Subscription& subscription, std::size_t) {
@@ -146,7 +147,8 @@ void gather(WaitSet& set, const Waited& waited) {
   }
   if (set.new_guards != set.member_guards) {
     for (const auto& guard : set.member_guards) {
-      if (std::find(set.new_guards.begin(), set.new_guards.end(), guard) == set.new_guards.end()) set.here->remove(*guard);
+      if (std::find(set.new_guards.begin(), set.new_guards.end(), guard) == set.new_guards.end())
+        set.here->remove(*guard);
     }
     for (const auto& guard : set.new_guards) {
       if (std::find(set.member_guards.begin(), set.member_guards.end(), guard) == set.member_guards.end()) {
@@ -160,7 +162,8 @@ void gather(WaitSet& set, const Waited& waited) {
 /// Who of those that rang has something, says the underlying RMW.
 rmw_ret_t ask_below(WaitSet& set, const Waited& waited, bool* any) {
   const auto asks = [](const Asked& asked) { return !asked.below.empty(); };
-  if (!asks(set.asked_subscriptions) && !asks(set.asked_services) && !asks(set.asked_clients) && !asks(set.asked_events)) {
+  if (!asks(set.asked_subscriptions) && !asks(set.asked_services) && !asks(set.asked_clients) &&
+      !asks(set.asked_events)) {
     return RMW_RET_OK;
   }
   rmw_subscriptions_t subscriptions{set.asked_subscriptions.below.size(), set.asked_subscriptions.below.data()};
@@ -180,10 +183,13 @@ rmw_ret_t ask_below(WaitSet& set, const Waited& waited, bool* any) {
       inlet_of(asked.entry[i]).set();  // until it is taken
     }
   };
-  note(set.asked_subscriptions,
-       [&](std::size_t i) -> Inlet& { return static_cast<Subscription*>(waited.subscriptions->subscribers[i])->inlet; });
-  note(set.asked_services, [&](std::size_t i) -> Inlet& { return static_cast<Service*>(waited.services->services[i])->inlet; });
-  note(set.asked_clients, [&](std::size_t i) -> Inlet& { return static_cast<Client*>(waited.clients->clients[i])->inlet; });
+  note(set.asked_subscriptions, [&](std::size_t i) -> Inlet& {
+    return static_cast<Subscription*>(waited.subscriptions->subscribers[i])->inlet;
+  });
+  note(set.asked_services,
+       [&](std::size_t i) -> Inlet& { return static_cast<Service*>(waited.services->services[i])->inlet; });
+  note(set.asked_clients,
+       [&](std::size_t i) -> Inlet& { return static_cast<Client*>(waited.clients->clients[i])->inlet; });
   note(set.asked_events, [&](std::size_t i) -> Inlet& { return event_of(waited.events->events[i]).inlet; });
   return RMW_RET_OK;
 }

@@ -220,7 +220,8 @@ class Sizer {
     if (step.field->kind == Kind::kMessage) return message(*step.nested, native);
     if (step.field->kind == Kind::kWString) {
       return room(2 * (step.c ? reinterpret_cast<const rosidl_runtime_c__U16String*>(native)->size
-                              : reinterpret_cast<const std::u16string*>(native)->size()), 2);
+                              : reinterpret_cast<const std::u16string*>(native)->size()),
+                  2);
     }
     const std::size_t length = step.c ? reinterpret_cast<const rosidl_runtime_c__String*>(native)->size
                                       : reinterpret_cast<const std::string*>(native)->size();
@@ -509,10 +510,18 @@ bool ArrayCopier::take(void* native, bool c, const std::byte* content, std::size
   }
   // A vector of scalars is the same for all scalars of one size.
   switch (element_bytes) {
-    case 1: assign_vector<std::uint8_t>(native, content, count); break;
-    case 2: assign_vector<std::uint16_t>(native, content, count); break;
-    case 4: assign_vector<std::uint32_t>(native, content, count); break;
-    default: assign_vector<std::uint64_t>(native, content, count); break;
+    case 1:
+      assign_vector<std::uint8_t>(native, content, count);
+      break;
+    case 2:
+      assign_vector<std::uint16_t>(native, content, count);
+      break;
+    case 4:
+      assign_vector<std::uint32_t>(native, content, count);
+      break;
+    default:
+      assign_vector<std::uint64_t>(native, content, count);
+      break;
   }
   return true;
 }

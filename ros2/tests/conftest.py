@@ -19,6 +19,16 @@ def processes():
     found.close()
 
 
+@pytest.fixture
+def pairs():
+    """Every combination of a writer and a reader with and without Baton, in a domain each: they run at the same time."""
+    kinds = [(writer, reader) for writer in ("plain", "baton") for reader in ("plain", "baton")]
+    found = [(*kind, Processes(1 + (os.getpid() + 25 * i) % 100)) for i, kind in enumerate(kinds)]
+    yield found
+    for _, _, processes in found:
+        processes.close()
+
+
 def pytest_collection_modifyitems(items):
     missing = None
     if not PYTHON.exists():

@@ -57,13 +57,14 @@ def write(node, kind, total, readers):
     return {}
 
 
-def read_late(node, kind):
-    """Takes nothing before it is told to."""
+def read_late(node, kind, number):
+    """Takes nothing before it is told to; then `number` messages, and what comes in half a second more."""
     got = []
-    node.create_subscription(UInt64, TOPIC, lambda message: got.append(message.data), profile(kind))
+    subscription = node.create_subscription(UInt64, TOPIC, lambda message: got.append(message.data), profile(kind))
     going()
     sys.stdin.readline()
-    end = time.monotonic() + 1
+    spin_until(node, lambda: subscription.get_publisher_count() and len(got) >= int(number))
+    end = time.monotonic() + 0.5
     while time.monotonic() < end:
         rclpy.spin_once(node, timeout_sec=0.1)
     return {"got": got}

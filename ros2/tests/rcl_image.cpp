@@ -31,7 +31,8 @@ void check(rcl_ret_t result, const char* what) {
 }
 
 std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 struct Ros {
@@ -47,8 +48,8 @@ struct Ros {
     check(rcl_node_init(&node, name, "", &context, &node_options), "node");
   }
   ~Ros() {
-    if (rcl_node_fini(&node) != RCL_RET_OK || rcl_shutdown(&context) != RCL_RET_OK || rcl_context_fini(&context) != RCL_RET_OK ||
-        rcl_init_options_fini(&options) != RCL_RET_OK) {
+    if (rcl_node_fini(&node) != RCL_RET_OK || rcl_shutdown(&context) != RCL_RET_OK ||
+        rcl_context_fini(&context) != RCL_RET_OK || rcl_init_options_fini(&options) != RCL_RET_OK) {
       fail("the end");
     }
   }
@@ -118,13 +119,14 @@ int listen(std::size_t images) {
     ++heard;
     last = image->height;
     intact = intact && image->encoding == std::to_string(last);
-    for (std::size_t at = 0; at < image->data.size(); at += 4096) intact = intact && image->data[at] == byte_of(last, at);
+    for (std::size_t at = 0; at < image->data.size(); at += 4096)
+      intact = intact && image->data[at] == byte_of(last, at);
   }
   check(rcl_wait_set_fini(&wait_set), "wait set's end");
   check(rcl_subscription_fini(&subscription, &ros.node), "subscription's end");
   std::sort(took.begin(), took.end());
-  std::printf("{\"heard\": %zu, \"intact\": %s, \"p50_us\": %.1f, \"p90_us\": %.1f}\n", heard, intact ? "true" : "false",
-              took.empty() ? 0.0 : static_cast<double>(took[took.size() / 2]) / 1000,
+  std::printf("{\"heard\": %zu, \"intact\": %s, \"p50_us\": %.1f, \"p90_us\": %.1f}\n", heard,
+              intact ? "true" : "false", took.empty() ? 0.0 : static_cast<double>(took[took.size() / 2]) / 1000,
               took.empty() ? 0.0 : static_cast<double>(took[took.size() * 9 / 10]) / 1000);
   return 0;
 }

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph_watch.hpp"
 
+#include "baton/os/process.hpp"
 #include "rcutils/logging_macros.h"
 #include "rmw/error_handling.h"
 
 namespace baton::rmw {
+namespace {
+
+constexpr std::size_t kStackBytes = 256 * 1024;  // the underlying RMW's wait runs on it
+
+}  // namespace
 
 std::unique_ptr<GraphWatch> GraphWatch::start(rmw_context_t* inner_context, const rmw_guard_condition_t* guard) {
   std::unique_ptr<GraphWatch> watch(new GraphWatch);
@@ -12,15 +18,21 @@ std::unique_ptr<GraphWatch> GraphWatch::start(rmw_context_t* inner_context, cons
   if (watch->stop_guard_ == nullptr) return nullptr;
   watch->wait_set_ = underlying()->rmw_create_wait_set(inner_context, 2);
   if (watch->wait_set_ == nullptr) return nullptr;
-  watch->thread_ = std::thread([self = watch.get(), guard] { self->run(guard); });
+  Result<pthread_t> thread =
+      os::start_thread("rmw-baton-graph", kStackBytes, [self = watch.get(), guard] { self->run(guard); });
+  if (!thread) {
+    RMW_SET_ERROR_MSG(thread.error().message.c_str());
+    return nullptr;
+  }
+  watch->thread_ = *thread;
   return watch;
 }
 
 GraphWatch::~GraphWatch() {
-  if (thread_.joinable()) {
+  if (thread_) {
     stop_.store(true, std::memory_order_release);  // pairs with the acquire in run()
     if (underlying()->rmw_trigger_guard_condition(stop_guard_) != RMW_RET_OK) rcutils_reset_error();
-    thread_.join();
+    ::pthread_join(*thread_, nullptr);
   }
   if (wait_set_ != nullptr && underlying()->rmw_destroy_wait_set(wait_set_) != RMW_RET_OK) rcutils_reset_error();
   if (stop_guard_ != nullptr && underlying()->rmw_destroy_guard_condition(stop_guard_) != RMW_RET_OK)

@@ -9,8 +9,8 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
-#include <thread>
 
 #include "baton/transport/transport.hpp"
 #include "underlying.hpp"
@@ -38,7 +38,7 @@ class GraphWatch {
   std::atomic<bool> stop_{false};
   rmw_guard_condition_t* stop_guard_ = nullptr;
   rmw_wait_set_t* wait_set_ = nullptr;
-  std::thread thread_;
+  std::optional<pthread_t> thread_;
 };
 
 }  // namespace baton::rmw

@@ -10,8 +10,8 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
-#include <thread>
 
 #include "baton/transport/transport.hpp"
 
@@ -36,7 +36,7 @@ class Listener {
   std::mutex mutex_;
   std::set<std::shared_ptr<SubscriptionPath>> paths_;
   std::atomic<bool> stop_{false};
-  std::thread thread_;
+  std::optional<pthread_t> thread_;
 };
 
 }  // namespace baton::rmw

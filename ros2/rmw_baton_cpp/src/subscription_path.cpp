@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMostPublishers = 1024;  // remembered after they left
 constexpr unsigned kTurn = 4;                  // messages from Baton, then the underlying subscription has its turn
-constexpr std::uint32_t kHeld = 16;
+constexpr std::uint32_t kHeld = 8;
 
 std::atomic<std::uint64_t> last_id{0};
 

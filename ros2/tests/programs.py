@@ -13,6 +13,7 @@ from rclpy.experimental import EventsExecutor
 from rclpy.logging import LoggingSeverity, set_logger_level
 from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.subscription_content_filter_options import ContentFilterOptions
 from rclpy.utilities import get_rmw_implementation_identifier
 from sensor_msgs.msg import Image
 from std_msgs.msg import String, UInt64
@@ -99,6 +100,25 @@ def hear_some(node, number):
     node.create_subscription(UInt64, "count", lambda message: got.append(message.data), 5000)
     spin_until(node, lambda: len(got) >= int(number))
     return {"got": got}
+
+
+def hear_filtered(node, later):
+    """Only numbers above 7: from the start, or from a time when the subscription is matched."""
+    got = []
+    options = ContentFilterOptions(filter_expression="data > %0", expression_parameters=["7"])
+    subscription = node.create_subscription(
+        UInt64,
+        "count",
+        lambda message: got.append(message.data),
+        100,
+        content_filter_options=None if later == "later" else options,
+    )
+    if later == "later":
+        spin_until(node, lambda: subscription.get_publisher_count() > 0)
+        subscription.set_content_filter("data > %0", ["7"])
+    print("going", flush=True)
+    spin_until(node, lambda: bool(got) and got[-1] >= 19)
+    return {"got": got, "filtered": subscription.is_cft_enabled}
 
 
 def hear_with_callbacks(node, last):

@@ -77,6 +77,27 @@ def test_an_executor_that_is_driven_by_callbacks_hears_everything(processes, wri
 
 
 @pytest.mark.parametrize("rmw", ["plain", "baton"])
+def test_a_filter_is_heeded_beside_a_served_reader(processes, rmw):
+    filtered = started(processes.start(rmw, "hear_filtered", "at_once"))
+    served = started(processes.start(rmw, "hear", "19"))
+    talker = processes.start(rmw, "count", "20", "20", "2")
+    assert processes.result(served)["got"] == list(range(20))
+    heard = processes.result(filtered)
+    processes.result(talker)
+    assert heard["got"] == list(range(8, 20)) and heard["filtered"]
+
+
+@pytest.mark.parametrize("rmw", ["plain", "baton"])
+def test_a_served_reader_that_sets_a_filter_is_heard_below(processes, rmw):
+    talker = processes.start(rmw, "count", "1000", "5", "1")
+    filtered = started(processes.start(rmw, "hear_filtered", "later"))
+    started(talker)
+    heard = processes.result(filtered)
+    processes.result(talker)
+    assert heard["filtered"] and heard["got"] == follows(heard["got"]) and heard["got"][0] > 7
+
+
+@pytest.mark.parametrize("rmw", ["plain", "baton"])
 def test_two_subscriptions_of_the_publishers_own_process_hear_it(processes, rmw):
     heard = processes.result(processes.start(rmw, "hear_own"))
     assert heard["got"] == heard["others"] == list(range(10)) and heard["acked"]

@@ -2,21 +2,12 @@
 // This family of RMW functions: nodes.
 // Thread rules: those of rmw/rmw.h.
 #include <new>
-#include <string>
 
 #include "handles.hpp"
+#include "served.hpp"
 
 using namespace baton::
     rmw;  // NOLINT(google-build-using-namespace): the file holds rmw.h's functions, in the global namespace
-
-namespace {
-
-std::string full_name(const rmw_node_t& node) {
-  const std::string space = node.namespace_;
-  return (space == "/" ? "" : space) + "/" + node.name;
-}
-
-}  // namespace
 
 extern "C" {
 

@@ -38,7 +38,7 @@ std::unique_ptr<PublisherPath> PublisherPath::make(const std::shared_ptr<Presenc
     path->plan_ = *plan;
     transport::Participant::WriterOptions options;
     options.topic = inner->topic_name;
-    options.node = inner_node->name;
+    options.node = full_name(*inner_node);
     options.type = (*plan)->info;
     options.qos = *qos;
     static_assert(RMW_GID_STORAGE_SIZE == sizeof options.gid);

@@ -26,6 +26,11 @@ std::chrono::nanoseconds duration_of(const rmw_time_t& time) noexcept {
   return std::chrono::nanoseconds(static_cast<std::int64_t>(time.sec) * kSecond + static_cast<std::int64_t>(time.nsec));
 }
 
+std::string full_name(const rmw_node_t& node) {
+  const std::string space = node.namespace_;
+  return (space == "/" ? "" : space) + "/" + node.name;
+}
+
 bool may_be_served(const char* topic, const rmw_qos_profile_t& qos) noexcept {
   const std::string_view name = topic;
   return name != "/rosout" && name != "/parameter_events" && !qos.avoid_ros_namespace_conventions;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "baton/transport/qos.hpp"
@@ -19,6 +20,9 @@ bool may_be_served(const char* topic, const rmw_qos_profile_t& qos) noexcept;
 
 /// The same quality of service in Baton's terms, of an endpoint's actual profile. Empty if a policy is not known.
 std::optional<QoS> qos_of(const rmw_qos_profile_t& profile) noexcept;
+
+/// As in ROS 2's graph: "/space/name".
+std::string full_name(const rmw_node_t& node);
 
 /// Zero of a policy means unspecified, which is infinite; zero of a timeout is zero.
 std::chrono::nanoseconds duration_of(const rmw_time_t& time) noexcept;

@@ -26,6 +26,12 @@ std::optional<transport::Gid> new_gid(const rmw_node_t& node, const char* topic,
   return found;
 }
 
+void unserve(Subscription& subscription) {
+  if (!subscription.path) return;
+  subscription.path->call_back(subscription.path, false);
+  subscription.path.reset();
+}
+
 }  // namespace
 
 extern "C" {
@@ -86,10 +92,7 @@ rmw_ret_t rmw_destroy_subscription(rmw_node_t* node, rmw_subscription_t* subscri
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   Subscription* own_subscription = ours(subscription);
-  if (own_subscription != nullptr && own_subscription->path) {
-    own_subscription->path->call_back(own_subscription->path, false);
-    own_subscription->path.reset();
-  }
+  if (own_subscription != nullptr) unserve(*own_subscription);
   const rmw_ret_t result = rmw->rmw_destroy_subscription(inner(node), inner(subscription));
   if (result != RMW_RET_INVALID_ARGUMENT && result != RMW_RET_INCORRECT_RMW_IMPLEMENTATION) delete own_subscription;
   return result;
@@ -111,7 +114,19 @@ rmw_ret_t rmw_subscription_set_content_filter(rmw_subscription_t* subscription,
                                               const rmw_subscription_content_filter_options_t* options) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_subscription_set_content_filter(inner(subscription), options);
+  Subscription* own_subscription = ours(subscription);
+  if (own_subscription == nullptr) return rmw->rmw_subscription_set_content_filter(subscription, options);
+  // Baton does not filter. The filtered subscription is a new one below, with a gid of its own, which nobody takes for served.
+  unserve(*own_subscription);
+  const rmw_ret_t result = rmw->rmw_subscription_set_content_filter(own_subscription->inner, options);
+  own_subscription->outer.is_cft_enabled = own_subscription->inner->is_cft_enabled;
+  if (own_subscription->watched) {
+    const rmw_ret_t rings = rmw->rmw_subscription_set_on_new_message_callback(own_subscription->inner, Inlet::rung,
+                                                                              &own_subscription->inlet);
+    if (rings != RMW_RET_OK) rcutils_reset_error();
+    own_subscription->inlet.set();
+  }
+  return result;
 }
 
 rmw_ret_t rmw_subscription_get_content_filter(const rmw_subscription_t* subscription, rcutils_allocator_t* allocator,

@@ -49,7 +49,7 @@ std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<P
     path->type_ = type;
     transport::Participant::ReaderOptions options;
     options.topic = inner->topic_name;
-    options.node = inner_node->name;
+    options.node = full_name(*inner_node);
     options.type = (*plan)->info;
     options.qos = *qos;
     options.qos.held = kHeld;

@@ -116,6 +116,7 @@ def hear_filtered(node, later):
     if later == "later":
         spin_until(node, lambda: subscription.get_publisher_count() > 0)
         subscription.set_content_filter("data > %0", ["7"])
+        got.clear()
     print("going", flush=True)
     spin_until(node, lambda: bool(got) and got[-1] >= 19)
     return {"got": got, "filtered": subscription.is_cft_enabled}

@@ -118,6 +118,25 @@ TEST(PathOrder, what_gave_way_in_batons_queue_does_not_come_back_from_below) {
   EXPECT_EQ(order.of_baton(next, true, 1), Verdict::kNow);
 }
 
+TEST(PathOrder, a_history_that_came_from_below_is_not_delivered_again_by_baton) {
+  PathOrder order;
+  for (std::uint64_t below = 1; below <= 3; ++below) {
+    EXPECT_EQ(order.of_below(below, nullptr), Verdict::kNow);
+    order.delivered_below(below);
+  }
+  EXPECT_EQ(order.of_baton({{2, 2, true, true}, 1}, true, 1), Verdict::kNever);
+  EXPECT_EQ(order.of_baton({{3, 3, true, true}, 2}, true, 1), Verdict::kNever);
+  EXPECT_EQ(order.of_baton({{4, 4, true, true}, 3}, true, 1), Verdict::kNow);
+}
+
+TEST(PathOrder, what_is_younger_than_batons_next_waits_for_it) {
+  const PathOrder order;
+  const PathOrder::Queued next{{3, 2, true, false}, 1};
+  EXPECT_EQ(order.of_below(1, &next), Verdict::kNow);
+  EXPECT_EQ(order.of_below(2, &next), Verdict::kNever);  // the same message
+  EXPECT_EQ(order.of_below(3, &next), Verdict::kNotYet);
+}
+
 TEST(PathOrder, a_publisher_that_always_uses_both_paths_is_never_waited_for) {
   PathOrder order;
   EXPECT_EQ(order.of_baton({{90, 90, true, true}, 80}, true, 1), Verdict::kNow);

@@ -30,6 +30,31 @@ TEST(Endpoints, AMessageArrivesWithItsMetadata) {
   EXPECT_FALSE(reader->take().value());
 }
 
+TEST(Endpoints, AnEndpointKeepsTheGidThatItWasGiven) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  Participant::WriterOptions writing;
+  writing.topic = "t";
+  writing.type = number_type();
+  writing.pool = small_pool();
+  writing.gid = {1, 2, 3};
+  Participant::ReaderOptions reading;
+  reading.topic = "t";
+  reading.type = number_type();
+  reading.gid = {4, 5, 6};
+  const auto writer = participant->create_writer(writing).or_throw();
+  auto reader = participant->create_reader(reading).or_throw();
+  ASSERT_TRUE(matched(*reader, 1));
+  EXPECT_EQ(writer->gid(), writing.gid);
+  EXPECT_EQ(writer->matched_readers(), std::vector<Gid>{reading.gid});
+  publish(*writer, 7).or_throw();
+  EXPECT_EQ(std::memcmp(reader->take().or_throw().header().publisher_id, writing.gid.data(), 16), 0);
+  EXPECT_EQ(participant->create_reader(reading).error().code, Errc::already_exists);
+  reader.reset();
+  EXPECT_TRUE(eventually([&] { return writer->matched_readers().empty(); }));
+  EXPECT_TRUE(participant->create_reader(reading).ok());
+}
+
 TEST(Endpoints, OneParticipantPerDirectoryAndDomain) {
   TestDomain domain;
   const auto first = domain.join();

@@ -133,6 +133,12 @@ Gid ParticipantImpl::new_gid() {  // with mutex_
   return gid;
 }
 
+Result<Gid> ParticipantImpl::gid_for(const Gid& wanted) {  // with mutex_
+  if (wanted == Gid{}) return new_gid();
+  if (graph_.find(wanted).second != nullptr) return Error{Errc::already_exists, "an endpoint with this gid exists in the domain"};
+  return wanted;
+}
+
 void ParticipantImpl::send(PeerId peer, FrameType type, Payload payload, std::vector<os::SharedFd> fds) {
   if (peer != kSelf) {
     hub_->send(peer, static_cast<std::uint16_t>(type), std::move(payload), std::move(fds));
@@ -219,7 +225,9 @@ Result<std::shared_ptr<Writer>> ParticipantImpl::create_writer(const WriterOptio
   Gid gid;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    gid = new_gid();
+    Result<Gid> given = gid_for(options.gid);
+    if (!given) return given.error();
+    gid = *given;
   }
   Result<std::shared_ptr<WriterImpl>> writer = WriterImpl::create(std::move(self), options, gid);
   if (!writer) return writer.error();
@@ -244,9 +252,10 @@ Result<std::shared_ptr<Reader>> ParticipantImpl::create_reader(const ReaderOptio
   std::shared_ptr<ReaderImpl> impl;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const Gid gid = new_gid();
-    impl = std::make_shared<ReaderImpl>(std::move(self), options, gid);
-    readers_[gid] = impl;
+    Result<Gid> gid = gid_for(options.gid);
+    if (!gid) return gid.error();
+    impl = std::make_shared<ReaderImpl>(std::move(self), options, *gid);
+    readers_[*gid] = impl;
     const AnnounceFrame frame = impl->announcement();
     broadcast(FrameType::kAnnounce, encode(frame));
     if (Topic* topic = graph_.add_endpoint(kSelf, frame)) match_new(*topic, topic->endpoints.back());

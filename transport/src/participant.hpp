@@ -79,6 +79,7 @@ class ParticipantImpl final : public Participant, private HubHandler {
   ParticipantImpl();
   Result<void> usable() const;
   Gid new_gid();
+  Result<Gid> gid_for(const Gid& wanted);
   void broadcast(FrameType type, const Payload& payload);
   void report_account();
   void deliver_next_to_self();

@@ -257,6 +257,10 @@ void GuardCondition::trigger() {
   }
 }
 
+bool GuardCondition::is_triggered() const {
+  return state_->triggered.load(std::memory_order_acquire);  // pairs with the release in trigger()
+}
+
 bool GuardCondition::exchange_triggered() { return state_->triggered.exchange(false, std::memory_order_acq_rel); }
 
 }  // namespace baton::transport

@@ -234,6 +234,14 @@ std::uint32_t WriterImpl::matched() const {
   return static_cast<std::uint32_t>(live_.size());
 }
 
+std::vector<Gid> WriterImpl::matched_readers() const {
+  std::vector<Gid> readers;
+  if (!usable()) return readers;
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  for (const auto& connection : live_) readers.push_back(connection->reader);
+  return readers;
+}
+
 Statuses WriterImpl::statuses() const {
   if (!usable()) return {};
   const std::lock_guard<os::PiMutex> lock(mutex_);

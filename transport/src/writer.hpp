@@ -31,6 +31,7 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   void abandon(const memory::Chunk& chunk) noexcept override;
   Result<std::uint64_t> publish(const memory::Chunk& chunk, const PublishInfo& info) override;
   std::uint32_t matched() const override;
+  std::vector<Gid> matched_readers() const override;
   Statuses statuses() const override;
   void on_event(std::function<void(Event)> callback) override;
   void assert_liveliness() override;

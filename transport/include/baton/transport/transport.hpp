@@ -77,12 +77,15 @@ class Participant : public std::enable_shared_from_this<Participant> {
   static Result<std::shared_ptr<Participant>> join(const ParticipantOptions& options);
   virtual ~Participant() = default;
 
-  struct WriterOptions { std::string topic, node; TypeInfo type; QoS qos; memory::PoolOptions pool; };
+  /// `gid` of both options: the endpoint's id where another middleware has already given it one, unique in the domain; zero:
+  /// made here. Error already_exists if an endpoint that is known here has it.
+  struct WriterOptions { std::string topic, node; TypeInfo type; QoS qos; memory::PoolOptions pool; Gid gid{}; };
   struct ReaderOptions {
     std::string topic, node; TypeInfo type; QoS qos;
     /// Checks a chunk's content once, at take; an error ends that publisher's connection. Null: any bytes are accepted.
     Result<void> (*validate)(const void* context, const std::byte* message, std::uint32_t size_bytes) = nullptr;
     const void* validate_context = nullptr;
+    Gid gid{};
   };
   virtual Result<std::shared_ptr<Writer>> create_writer(const WriterOptions& options) = 0;
   virtual Result<std::shared_ptr<Reader>> create_reader(const ReaderOptions& options) = 0;
@@ -140,6 +143,7 @@ class Writer {
   virtual Result<std::uint64_t> publish(const memory::Chunk& chunk, const PublishInfo& info = {}) = 0;  ///< sequence number
 
   virtual std::uint32_t matched() const = 0;
+  virtual std::vector<Gid> matched_readers() const = 0;
   virtual Statuses statuses() const = 0;
   virtual void on_event(std::function<void(Event)> callback) = 0;  ///< background thread; empty removes it
   virtual void assert_liveliness() = 0;
@@ -201,6 +205,7 @@ class GuardCondition {
   ~GuardCondition();
   void trigger();
   bool exchange_triggered();  ///< reads and clears
+  bool is_triggered() const;
 
   struct State;  // private to transport
 

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// This family of RMW functions: service clients.
+// Thread rules: those of rmw/rmw.h; nothing here adds a lock.
+#include <new>
+
+#include "handles.hpp"
+
+using namespace baton::
+    rmw;  // NOLINT(google-build-using-namespace): the file holds rmw.h's functions, in the global namespace
+
+extern "C" {
+
+rmw_client_t* rmw_create_client(const rmw_node_t* node, const rosidl_service_type_support_t* type_support,
+                                const char* service_name, const rmw_qos_profile_t* qos_policies) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return nullptr;
+  rmw_client_t* made = rmw->rmw_create_client(inner(node), type_support, service_name, qos_policies);
+  if (made == nullptr || ours(node) == nullptr) return made;
+  auto* client = new (std::nothrow) Client;
+  if (client == nullptr) {
+    if (rmw->rmw_destroy_client(const_cast<rmw_node_t*>(inner(node)), made) != RMW_RET_OK) rcutils_reset_error();
+    RMW_SET_ERROR_MSG("no memory for a client");
+    return nullptr;
+  }
+  client->inner = made;
+  client->outer = *made;
+  client->outer.implementation_identifier = kIdentifier;
+  client->outer.data = client;
+  if (!presence_of(*ours(node))) return &client->outer;
+  client->watched = true;
+  if (rmw->rmw_client_set_on_new_response_callback(made, Inlet::rung, &client->inlet) != RMW_RET_OK)
+    rcutils_reset_error();
+  return &client->outer;
+}
+
+rmw_ret_t rmw_destroy_client(rmw_node_t* node, rmw_client_t* client) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  const Client* own_client = ours(client);
+  const rmw_ret_t result = rmw->rmw_destroy_client(inner(node), inner(client));
+  if (result != RMW_RET_INVALID_ARGUMENT && result != RMW_RET_INCORRECT_RMW_IMPLEMENTATION) delete own_client;
+  return result;
+}
+
+rmw_ret_t rmw_get_gid_for_client(const rmw_client_t* client, rmw_gid_t* gid) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  const rmw_ret_t result = rmw->rmw_get_gid_for_client(inner(client), gid);
+  if (result == RMW_RET_OK && ours(client) != nullptr) gid->implementation_identifier = kIdentifier;
+  return result;
+}
+
+rmw_ret_t rmw_send_request(const rmw_client_t* client, const void* ros_request, int64_t* sequence_id) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  return rmw->rmw_send_request(inner(client), ros_request, sequence_id);
+}
+
+rmw_ret_t rmw_take_response(const rmw_client_t* client, rmw_service_info_t* request_header, void* ros_response,
+                            bool* taken) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  return rmw->rmw_take_response(inner(client), request_header, ros_response, taken);
+}
+
+rmw_ret_t rmw_service_server_is_available(const rmw_node_t* node, const rmw_client_t* client, bool* is_available) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  return rmw->rmw_service_server_is_available(inner(node), inner(client), is_available);
+}
+
+rmw_ret_t rmw_client_request_publisher_get_actual_qos(const rmw_client_t* client, rmw_qos_profile_t* qos) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  return rmw->rmw_client_request_publisher_get_actual_qos(inner(client), qos);
+}
+
+rmw_ret_t rmw_client_response_subscription_get_actual_qos(const rmw_client_t* client, rmw_qos_profile_t* qos) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  return rmw->rmw_client_response_subscription_get_actual_qos(inner(client), qos);
+}
+
+rmw_ret_t rmw_client_set_on_new_response_callback(rmw_client_t* client, rmw_event_callback_t callback,
+                                                  const void* user_data) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  Client* own_client = ours(client);
+  if (own_client == nullptr || !own_client->watched) {
+    return rmw->rmw_client_set_on_new_response_callback(inner(client), callback, user_data);
+  }
+  own_client->inlet.set_callback(callback, user_data, SIZE_MAX);
+  return RMW_RET_OK;
+}
+
+}  // extern "C"

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// This family of RMW functions: events of publishers and subscriptions. Both ends of a Baton path are endpoints of the
+// underlying RMW too, so its statuses (matched, incompatible, liveliness) hold for both paths.
+// Thread rules: those of rmw/event.h.
+#include "handles.hpp"
+
+using namespace baton::
+    rmw;  // NOLINT(google-build-using-namespace): the file holds rmw.h's functions, in the global namespace
+
+namespace {
+
+/// Makes `event` one of ours, which stands for `below`.
+void stand_for(rmw_event_t* event, Event& own_event, const rmw_event_t& below, bool watched) noexcept {
+  own_event.inner = below;
+  event->implementation_identifier = kIdentifier;
+  event->data = &own_event;
+  event->event_type = below.event_type;
+  own_event.watched = watched;
+  if (watched && underlying()->rmw_event_set_callback(&own_event.inner, Inlet::rung, &own_event.inlet) != RMW_RET_OK) {
+    rcutils_reset_error();
+    own_event.watched = false;
+  }
+}
+
+/// rmw_fastrtps counts as seen what it tells a callback when that is set: what happened before is told here.
+void count_changes(rmw_event_type_t type, void* info, std::size_t rang) noexcept {
+  const auto count = [rang](auto& status) {
+    if (status.total_count_change == 0)
+      status.total_count_change = static_cast<decltype(status.total_count_change)>(rang);
+  };
+  switch (type) {
+    case RMW_EVENT_REQUESTED_QOS_INCOMPATIBLE:
+    case RMW_EVENT_OFFERED_QOS_INCOMPATIBLE:
+      return count(*static_cast<rmw_qos_incompatible_event_status_t*>(info));
+    case RMW_EVENT_REQUESTED_DEADLINE_MISSED:
+      return count(*static_cast<rmw_requested_deadline_missed_status_t*>(info));
+    case RMW_EVENT_OFFERED_DEADLINE_MISSED:
+      return count(*static_cast<rmw_offered_deadline_missed_status_t*>(info));
+    case RMW_EVENT_MESSAGE_LOST:
+      return count(*static_cast<rmw_message_lost_status_t*>(info));
+    default:
+      return;
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+rmw_ret_t rmw_publisher_event_init(rmw_event_t* rmw_event, const rmw_publisher_t* publisher,
+                                   rmw_event_type_t event_type) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  Publisher* own_publisher = ours(publisher);
+  if (own_publisher == nullptr || rmw_event == nullptr || event_type >= RMW_EVENT_TYPE_MAX) {
+    return rmw->rmw_publisher_event_init(rmw_event, inner(publisher), event_type);
+  }
+  rmw_event_t made = rmw_get_zero_initialized_event();
+  const rmw_ret_t result = rmw->rmw_publisher_event_init(&made, own_publisher->inner, event_type);
+  if (result != RMW_RET_OK) return result;
+  stand_for(rmw_event, own_publisher->events[event_type], made, own_publisher->watched);
+  return RMW_RET_OK;
+}
+
+rmw_ret_t rmw_subscription_event_init(rmw_event_t* rmw_event, const rmw_subscription_t* subscription,
+                                      rmw_event_type_t event_type) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  Subscription* own_subscription = ours(subscription);
+  if (own_subscription == nullptr || rmw_event == nullptr || event_type >= RMW_EVENT_TYPE_MAX) {
+    return rmw->rmw_subscription_event_init(rmw_event, inner(subscription), event_type);
+  }
+  rmw_event_t made = rmw_get_zero_initialized_event();
+  const rmw_ret_t result = rmw->rmw_subscription_event_init(&made, own_subscription->inner, event_type);
+  if (result != RMW_RET_OK) return result;
+  stand_for(rmw_event, own_subscription->events[event_type], made, own_subscription->watched);
+  return RMW_RET_OK;
+}
+
+rmw_ret_t rmw_take_event(const rmw_event_t* event_handle, void* event_info, bool* taken) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  if (event_handle == nullptr || !is_ours(event_handle->implementation_identifier)) {
+    return rmw->rmw_take_event(event_handle, event_info, taken);
+  }
+  auto& own_event = *static_cast<Event*>(event_handle->data);
+  const std::size_t rang = own_event.inlet.exchange_rang();
+  const rmw_ret_t result = rmw->rmw_take_event(&own_event.inner, event_info, taken);
+  if (result == RMW_RET_OK && *taken && rang != 0) count_changes(event_handle->event_type, event_info, rang);
+  return result;
+}
+
+rmw_ret_t rmw_event_set_callback(rmw_event_t* event, rmw_event_callback_t callback, const void* user_data) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  if (event == nullptr || !is_ours(event->implementation_identifier)) {
+    return rmw->rmw_event_set_callback(event, callback, user_data);
+  }
+  auto& own_event = *static_cast<Event*>(event->data);
+  if (!own_event.watched) return rmw->rmw_event_set_callback(&own_event.inner, callback, user_data);
+  own_event.inlet.set_callback(callback, user_data, SIZE_MAX);
+  return RMW_RET_OK;
+}
+
+}  // extern "C"

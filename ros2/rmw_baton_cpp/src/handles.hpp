@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// The handles that the application holds, and the underlying RMW's handle behind each.
+//
+// Thread rules: handles are immutable from creation to destruction, except events, which rcl fills before it waits, and what has
+// locks of its own.
+// Invariants: (1) what the application gets carries this RMW's identifier; what the underlying RMW gets carries its own;
+// (2) inner() of a handle that is not ours returns it unchanged: the underlying RMW's calls of itself that arrive here by symbol
+// interposition work, and for a stranger's handle it is the underlying RMW that reports the error.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "baton/os/clock.hpp"
+#include "graph_watch.hpp"
+#include "inlet.hpp"
+#include "presence.hpp"
+#include "publisher_path.hpp"
+#include "rmw/error_handling.h"
+#include "rmw/visibility_control.h"
+#include "subscription_path.hpp"
+#include "underlying.hpp"
+
+namespace baton::rmw {
+
+// For the files of RMW functions, which are in the global namespace.
+namespace os = ::baton::os;
+namespace transport = ::baton::transport;
+using ::baton::kInfinite;
+using ::baton::Result;
+
+inline constexpr const char* kIdentifier = "rmw_baton_cpp";
+
+/// By address, as every RMW does, and by text: the table of identifiers is not the same in two copies of a library.
+bool is_ours(const char* identifier) noexcept;
+
+/// Events live as long as their endpoint: rmw_event_fini() is rmw's, not ours, and would free nothing.
+struct Event {
+  rmw_event_t inner{};
+  Inlet inlet;
+  bool watched = false;
+};
+using Events = std::array<Event, RMW_EVENT_TYPE_MAX>;
+
+struct Context {
+  rmw_context_t inner;
+  std::shared_ptr<Presence> presence;  // null: the underlying RMW does everything
+  std::mutex mutex;
+  std::unique_ptr<GraphWatch> graph_watch;  // while there are nodes
+  std::size_t nodes = 0;
+};
+
+struct Guard {
+  rmw_guard_condition_t outer{};
+  rmw_guard_condition_t* inner = nullptr;
+  std::shared_ptr<transport::GuardCondition> here;  // with a presence: the one that counts
+};
+
+struct Node {
+  rmw_node_t outer{};
+  rmw_node_t* inner = nullptr;
+  Guard graph;
+};
+
+struct Publisher {
+  rmw_publisher_t outer{};
+  rmw_publisher_t* inner = nullptr;
+  bool watched = false;  // what comes below is told to us, since our wait sets do not sleep there
+  Events events;
+  std::unique_ptr<PublisherPath> path;  // null: not served by Baton
+};
+
+struct Subscription {
+  rmw_subscription_t outer{};
+  rmw_subscription_t* inner = nullptr;
+  bool watched = false;
+  Events events;
+  Inlet inlet;
+  std::size_t depth = 1;
+  std::shared_ptr<SubscriptionPath> path;  // null: not served by Baton
+};
+
+struct Service {
+  rmw_service_t outer{};
+  rmw_service_t* inner = nullptr;
+  bool watched = false;
+  Inlet inlet;
+};
+
+struct Client {
+  rmw_client_t outer{};
+  rmw_client_t* inner = nullptr;
+  bool watched = false;
+  Inlet inlet;
+};
+
+template <class Handle>
+struct OursOf;
+template <>
+struct OursOf<rmw_node_t> {
+  using type = Node;
+};
+template <>
+struct OursOf<rmw_publisher_t> {
+  using type = Publisher;
+};
+template <>
+struct OursOf<rmw_subscription_t> {
+  using type = Subscription;
+};
+template <>
+struct OursOf<rmw_service_t> {
+  using type = Service;
+};
+template <>
+struct OursOf<rmw_client_t> {
+  using type = Client;
+};
+template <>
+struct OursOf<rmw_guard_condition_t> {
+  using type = Guard;
+};
+
+/// Ours behind a handle, or null if the handle is null or not ours.
+template <class Handle>
+typename OursOf<std::remove_const_t<Handle>>::type* ours(Handle* handle) noexcept {
+  if (handle == nullptr || !is_ours(handle->implementation_identifier)) return nullptr;
+  return static_cast<typename OursOf<std::remove_const_t<Handle>>::type*>(handle->data);
+}
+
+/// The underlying RMW's handle (invariant 2).
+template <class Handle>
+Handle* inner(Handle* handle) noexcept {
+  const auto* own = ours(handle);
+  return own != nullptr ? own->inner : handle;
+}
+
+/// The presence of a node's context; null if there is none.
+const std::shared_ptr<Presence>& presence_of(const Node& node) noexcept;
+
+/// The underlying RMW's context, or null when `context` is not an initialised one of ours.
+Context* ours(const rmw_context_t* context) noexcept;
+
+/// What the underlying RMW filled in names it: name this one instead.
+void own(rmw_message_info_t* info) noexcept;
+
+}  // namespace baton::rmw

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// This family of RMW functions: what this RMW is and what it can do.
+// Thread rules: those of rmw/rmw.h; nothing here adds a lock.
+#include "handles.hpp"
+
+using namespace baton::
+    rmw;  // NOLINT(google-build-using-namespace): the file holds rmw.h's functions, in the global namespace
+
+extern "C" {
+
+const char* rmw_get_implementation_identifier() { return kIdentifier; }
+
+const char* rmw_get_serialization_format() {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return nullptr;
+  return rmw->rmw_get_serialization_format();
+}
+
+bool rmw_feature_supported(rmw_feature_t feature) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return false;
+  return rmw->rmw_feature_supported(feature);
+}
+
+rmw_ret_t rmw_set_log_severity(rmw_log_severity_t severity) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  return rmw->rmw_set_log_severity(severity);
+}
+
+bool rmw_event_type_is_supported(rmw_event_type_t rmw_event_type) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return false;
+  return rmw->rmw_event_type_is_supported(rmw_event_type);
+}
+
+}  // extern "C"

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// This family of RMW functions: options and contexts.
+// Thread rules: those of rmw/init.h.
+#include <new>
+
+#include "handles.hpp"
+
+using namespace baton::
+    rmw;  // NOLINT(google-build-using-namespace): the file holds rmw.h's functions, in the global namespace
+
+namespace {
+
+/// The same options as the underlying RMW wants to see them: every field is its own but the identifier.
+rmw_init_options_t inner_options(const rmw_init_options_t& options) {
+  rmw_init_options_t copy = options;
+  if (is_ours(copy.implementation_identifier)) copy.implementation_identifier = underlying()->identifier;
+  return copy;
+}
+
+}  // namespace
+
+extern "C" {
+
+rmw_ret_t rmw_init_options_init(rmw_init_options_t* init_options, rcutils_allocator_t allocator) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  const rmw_ret_t result = rmw->rmw_init_options_init(init_options, allocator);
+  if (result == RMW_RET_OK) init_options->implementation_identifier = kIdentifier;
+  return result;
+}
+
+rmw_ret_t rmw_init_options_copy(const rmw_init_options_t* src, rmw_init_options_t* dst) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  if (src == nullptr || !is_ours(src->implementation_identifier)) return rmw->rmw_init_options_copy(src, dst);
+  const rmw_init_options_t from = inner_options(*src);
+  const rmw_ret_t result = rmw->rmw_init_options_copy(&from, dst);
+  if (result == RMW_RET_OK) dst->implementation_identifier = kIdentifier;
+  return result;
+}
+
+rmw_ret_t rmw_init_options_fini(rmw_init_options_t* init_options) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  if (init_options == nullptr || !is_ours(init_options->implementation_identifier))
+    return rmw->rmw_init_options_fini(init_options);
+  init_options->implementation_identifier = rmw->identifier;
+  const rmw_ret_t result = rmw->rmw_init_options_fini(init_options);
+  if (result != RMW_RET_OK) init_options->implementation_identifier = kIdentifier;
+  return result;
+}
+
+rmw_ret_t rmw_init(const rmw_init_options_t* options, rmw_context_t* context) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  if (options == nullptr || context == nullptr || !is_ours(options->implementation_identifier))
+    return rmw->rmw_init(options, context);
+  if (context->implementation_identifier != nullptr) {
+    RMW_SET_ERROR_MSG("expected a zero-initialized context");
+    return RMW_RET_INVALID_ARGUMENT;
+  }
+  auto* own_context = new (std::nothrow) Context;
+  if (own_context == nullptr) return RMW_RET_BAD_ALLOC;
+  own_context->inner = rmw_get_zero_initialized_context();
+  const rmw_init_options_t from = inner_options(*options);
+  rmw_ret_t result = rmw->rmw_init(&from, &own_context->inner);
+  if (result != RMW_RET_OK) {
+    delete own_context;
+    return result;
+  }
+  // A copy of its own, which the caller sees and context_fini frees.
+  result = rmw_init_options_copy(options, &context->options);
+  if (result != RMW_RET_OK) {
+    if (rmw->rmw_shutdown(&own_context->inner) == RMW_RET_OK &&
+        rmw->rmw_context_fini(&own_context->inner) == RMW_RET_OK) {
+      delete own_context;
+    }
+    return result;
+  }
+  context->instance_id = options->instance_id;
+  context->implementation_identifier = kIdentifier;
+  context->actual_domain_id = own_context->inner.actual_domain_id;
+  context->impl = reinterpret_cast<rmw_context_impl_t*>(own_context);
+  own_context->presence = Presence::join(*context);
+  return RMW_RET_OK;
+}
+
+rmw_ret_t rmw_shutdown(rmw_context_t* context) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  Context* own_context = ours(context);
+  return rmw->rmw_shutdown(own_context != nullptr ? &own_context->inner : context);
+}
+
+rmw_ret_t rmw_context_fini(rmw_context_t* context) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  Context* own_context = ours(context);
+  if (own_context == nullptr) return rmw->rmw_context_fini(context);
+  rmw_ret_t result = rmw->rmw_context_fini(&own_context->inner);
+  if (result != RMW_RET_OK) return result;
+  result = rmw_init_options_fini(&context->options);
+  delete own_context;
+  *context = rmw_get_zero_initialized_context();
+  return result;
+}
+
+}  // extern "C"

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the underlying RMW rings when something has come for one of its entities: a subscription, service, client or event. A wait
+// set of ours sleeps in Baton, so it must be told.
+//
+// Thread rules: any thread. The underlying RMW calls rung() with locks of its own held: nothing here calls back into it.
+// Invariants: (1) dirty() is true whenever the entity may have something that was not looked for since; (2) what came while the
+// application had no callback is counted, and told to the callback that it sets.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "baton/transport/transport.hpp"
+#include "rmw/event_callback_type.h"
+
+namespace baton::rmw {
+
+class Inlet {
+ public:
+  Inlet() = default;
+  Inlet(const Inlet&) = delete;
+  Inlet& operator=(const Inlet&) = delete;
+
+  /// The underlying RMW's callback; `inlet` is this.
+  static void rung(const void* inlet, std::size_t count) {
+    auto* self = static_cast<Inlet*>(const_cast<void*>(inlet));
+    self->rang_.fetch_add(count, std::memory_order_release);  // pairs with the acquire in exchange_rang()
+    self->dirty_.store(true, std::memory_order_release);      // pairs with the acquire in clear()
+    self->came(count);
+  }
+
+  /// As rung(), for what came by Baton: there is nothing to look for below.
+  void came(std::size_t count) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (wait_set_) wait_set_->wake();
+    if (callback_ != nullptr) {
+      callback_(user_data_, count);
+    } else {
+      uncalled_ += count;
+    }
+  }
+
+  bool dirty() const noexcept { return dirty_.load(std::memory_order_relaxed); }
+  /// Before looking: what comes from here on sets it again. True if it was set.
+  bool clear() noexcept {
+    return dirty_.exchange(false, std::memory_order_acq_rel);
+  }  // pairs with the release in rung()
+  /// What was rung since, of entities that are not asked whether they are ready (events).
+  std::size_t rang() const noexcept { return rang_.load(std::memory_order_relaxed); }
+  std::size_t exchange_rang() noexcept { return rang_.exchange(0, std::memory_order_acquire); }  // pairs with rung()
+  void set() noexcept { dirty_.store(true, std::memory_order_release); }                         // pairs with clear()
+
+  /// From now on rings there.
+  void ring_to(const std::shared_ptr<transport::WaitSet>& wait_set) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (wait_set_ != wait_set) wait_set_ = wait_set;
+  }
+
+  /// `limit`: the most that can still be waiting of what came before.
+  void set_callback(rmw_event_callback_t callback, const void* user_data, std::size_t limit) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    callback_ = callback;
+    user_data_ = user_data;
+    if (callback == nullptr) return;
+    if (uncalled_ != 0) callback(user_data, uncalled_ < limit ? uncalled_ : limit);
+    uncalled_ = 0;
+  }
+  bool has_callback() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return callback_ != nullptr;
+  }
+
+ private:
+  std::atomic<bool> dirty_{true};
+  std::atomic<std::size_t> rang_{0};
+  mutable std::mutex mutex_;
+  std::shared_ptr<transport::WaitSet> wait_set_;
+  rmw_event_callback_t callback_ = nullptr;
+  const void* user_data_ = nullptr;
+  std::size_t uncalled_ = 0;
+};
+
+}  // namespace baton::rmw

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// This family of RMW functions: loaned messages: those of the underlying RMW.
+// Thread rules: those of rmw/rmw.h; nothing here adds a lock.
+#include "handles.hpp"
+
+using namespace baton::
+    rmw;  // NOLINT(google-build-using-namespace): the file holds rmw.h's functions, in the global namespace
+
+extern "C" {
+
+rmw_ret_t rmw_borrow_loaned_message(const rmw_publisher_t* publisher, const rosidl_message_type_support_t* type_support,
+                                    void** ros_message) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  return rmw->rmw_borrow_loaned_message(inner(publisher), type_support, ros_message);
+}
+
+rmw_ret_t rmw_return_loaned_message_from_publisher(const rmw_publisher_t* publisher, void* loaned_message) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  return rmw->rmw_return_loaned_message_from_publisher(inner(publisher), loaned_message);
+}
+
+rmw_ret_t rmw_publish_loaned_message(const rmw_publisher_t* publisher, void* ros_message,
+                                     rmw_publisher_allocation_t* allocation) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  return rmw->rmw_publish_loaned_message(inner(publisher), ros_message, allocation);
+}
+
+rmw_ret_t rmw_take_loaned_message(const rmw_subscription_t* subscription, void** loaned_message, bool* taken,
+                                  rmw_subscription_allocation_t* allocation) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  return rmw->rmw_take_loaned_message(inner(subscription), loaned_message, taken, allocation);
+}
+
+rmw_ret_t rmw_take_loaned_message_with_info(const rmw_subscription_t* subscription, void** loaned_message, bool* taken,
+                                            rmw_message_info_t* message_info,
+                                            rmw_subscription_allocation_t* allocation) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  const rmw_ret_t result =
+      rmw->rmw_take_loaned_message_with_info(inner(subscription), loaned_message, taken, message_info, allocation);
+  own(message_info);
+  return result;
+}
+
+rmw_ret_t rmw_return_loaned_message_from_subscription(const rmw_subscription_t* subscription, void* loaned_message) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  return rmw->rmw_return_loaned_message_from_subscription(inner(subscription), loaned_message);
+}
+
+}  // extern "C"

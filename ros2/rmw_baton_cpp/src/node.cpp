@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// This family of RMW functions: nodes.
+// Thread rules: those of rmw/rmw.h.
+#include <new>
+
+#include "handles.hpp"
+#include "served.hpp"
+
+using namespace baton::
+    rmw;  // NOLINT(google-build-using-namespace): the file holds rmw.h's functions, in the global namespace
+
+extern "C" {
+
+rmw_node_t* rmw_create_node(rmw_context_t* context, const char* name, const char* namespace_) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return nullptr;
+  Context* own_context = ours(context);
+  if (own_context == nullptr) return rmw->rmw_create_node(context, name, namespace_);
+  rmw_node_t* made = rmw->rmw_create_node(&own_context->inner, name, namespace_);
+  if (made == nullptr) return nullptr;
+  auto* node = new (std::nothrow) Node;
+  if (node == nullptr) {
+    if (rmw->rmw_destroy_node(made) != RMW_RET_OK) rcutils_reset_error();
+    RMW_SET_ERROR_MSG("no memory for a node");
+    return nullptr;
+  }
+  node->inner = made;
+  node->outer = *made;
+  node->outer.implementation_identifier = kIdentifier;
+  node->outer.data = node;
+  node->outer.context = context;
+  node->graph.inner = const_cast<rmw_guard_condition_t*>(rmw->rmw_node_get_graph_guard_condition(made));
+  node->graph.outer.implementation_identifier = kIdentifier;
+  node->graph.outer.data = &node->graph;
+  node->graph.outer.context = context;
+  if (!own_context->presence) return &node->outer;
+  node->graph.here = std::make_shared<baton::transport::GuardCondition>();
+  const std::lock_guard<std::mutex> lock(own_context->mutex);
+  if (!own_context->graph_watch) own_context->graph_watch = GraphWatch::start(&own_context->inner, node->graph.inner);
+  if (!own_context->graph_watch) {
+    if (rmw->rmw_destroy_node(made) != RMW_RET_OK) rcutils_reset_error();
+    delete node;
+    return nullptr;
+  }
+  ++own_context->nodes;
+  own_context->graph_watch->add(node->graph.here);
+  own_context->presence->participant().add_node(full_name(*made));
+  return &node->outer;
+}
+
+rmw_ret_t rmw_destroy_node(rmw_node_t* node) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  const Node* own_node = ours(node);
+  if (own_node != nullptr && own_node->graph.here) {
+    Context* context = ours(own_node->outer.context);
+    context->presence->participant().remove_node(full_name(*own_node->inner));
+    const std::lock_guard<std::mutex> lock(context->mutex);
+    context->graph_watch->remove(own_node->graph.here);
+    if (--context->nodes == 0) context->graph_watch.reset();  // the guard that it watches may go with the last node
+  }
+  const rmw_ret_t result = rmw->rmw_destroy_node(inner(node));
+  if (result != RMW_RET_INVALID_ARGUMENT && result != RMW_RET_INCORRECT_RMW_IMPLEMENTATION) delete own_node;
+  return result;
+}
+
+const rmw_guard_condition_t* rmw_node_get_graph_guard_condition(const rmw_node_t* node) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return nullptr;
+  const Node* own_node = ours(node);
+  return own_node != nullptr ? &own_node->graph.outer : rmw->rmw_node_get_graph_guard_condition(node);
+}
+
+}  // extern "C"

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "path_order.hpp"
+
+#include <algorithm>
+
+namespace baton::rmw {
+namespace {
+
+constexpr std::array<char, 8> kMark = {'r', 'm', 'w', 'B', 'a', 't', 'o', 'n'};
+constexpr std::uint64_t kAlso = 1, kAlways = 2;
+
+}  // namespace
+
+transport::PublishInfo Ordinal::encode() const noexcept {
+  transport::PublishInfo info;
+  std::memcpy(info.correlation_client.data(), kMark.data(), kMark.size());
+  std::memcpy(info.correlation_client.data() + kMark.size(), &number, sizeof number);
+  info.correlation_sequence = below << 2 | (always ? kAlways : 0) | (also ? kAlso : 0);
+  return info;
+}
+
+std::optional<Ordinal> Ordinal::decode(const memory::ChunkHeader& header) noexcept {
+  if (std::memcmp(header.correlation_client, kMark.data(), kMark.size()) != 0) return std::nullopt;
+  Ordinal ordinal;
+  std::memcpy(&ordinal.number, header.correlation_client + kMark.size(), sizeof ordinal.number);
+  const std::uint64_t words = header.correlation_sequence;
+  ordinal.below = words >> 2;
+  ordinal.also = (words & kAlso) != 0;
+  ordinal.always = (words & kAlways) != 0;
+  return ordinal;
+}
+
+PathOrder::Verdict PathOrder::of_baton(const Queued& queued, bool below_may_come, std::int64_t now_ns) noexcept {
+  const Ordinal& ordinal = queued.ordinal;
+  if (ordinal.also && ordinal.below <= done_below_) return Verdict::kNever;  // came from below before
+  const std::uint64_t before = ordinal.below - (ordinal.also ? 1 : 0);
+  // Nothing is missing; or what is missing was in Baton's queue too and gave way; or nobody sends it.
+  if (before <= done_below_ || ordinal.always || !below_may_come) return Verdict::kNow;
+  if (last_sequence_ != 0 && queued.sequence != last_sequence_ + 1) return Verdict::kNow;
+  if (waits_since_ns_ == 0) waits_since_ns_ = now_ns;
+  return now_ns >= waits_until() ? Verdict::kNow : Verdict::kNotYet;
+}
+
+PathOrder::Verdict PathOrder::of_below(std::uint64_t below, const Queued* oldest) const noexcept {
+  if (below <= done_below_) return Verdict::kNever;
+  if (oldest == nullptr) return Verdict::kNow;  // Baton does not carry it (invariant 1)
+  const Ordinal& next = oldest->ordinal;
+  if (next.also && below == next.below) return Verdict::kNever;
+  if (below > next.below) return Verdict::kNotYet;
+  const bool gave_way = last_sequence_ != 0 && oldest->sequence != last_sequence_ + 1;
+  return gave_way ? Verdict::kNever : Verdict::kNow;
+}
+
+void PathOrder::delivered(const Queued& queued) noexcept {
+  done_below_ = std::max(done_below_, queued.ordinal.below);
+  last_sequence_ = queued.sequence;
+  last_number_ = std::max(last_number_, queued.ordinal.number);
+  waits_since_ns_ = 0;
+}
+
+std::uint64_t PathOrder::delivered_below(std::uint64_t below) noexcept {
+  last_number_ += below - std::min(below, done_below_);
+  done_below_ = std::max(done_below_, below);
+  return last_number_;
+}
+
+}  // namespace baton::rmw

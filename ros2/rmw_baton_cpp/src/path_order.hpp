@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// One publisher, two paths, one order. A publisher numbers its messages; what goes through Baton's memory carries an Ordinal,
+// what goes through the underlying RMW carries that RMW's publication sequence number, which counts the messages written there.
+// From both a subscription knows the order of all of them, and which one came twice.
+//
+// Thread rules: no locks; the subscription's mutex.
+// Invariants: (1) a publisher hands a message to Baton before it writes it to the underlying RMW, and numbers under one lock;
+// so a message that came from below and that Baton carried too has entered Baton's queue before; (2) every message of a
+// publisher is delivered at most once; (3) in the publisher's order, unless messages from below come later than kGrace after a
+// younger one: those are dropped.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+#include "baton/memory/chunk_header.hpp"
+#include "baton/transport/transport.hpp"
+
+namespace baton::rmw {
+
+/// What a message in Baton's memory says of its place; travels as its PublishInfo.
+struct Ordinal {
+  std::uint64_t number = 0;  ///< of the publisher, from 1, over both paths
+  std::uint64_t below = 0;   ///< how many went to the underlying RMW so far, this one included
+  bool also = false;         ///< this one goes to the underlying RMW too
+  bool always = false;       ///< the publisher uses both paths for every message (durable topics)
+
+  transport::PublishInfo encode() const noexcept;
+  /// Empty for a message of a publisher that is not of ROS 2.
+  static std::optional<Ordinal> decode(const memory::ChunkHeader& header) noexcept;
+};
+
+/// What a subscription knows of one publisher.
+class PathOrder {
+ public:
+  /// How long a message waits for older ones that are on their way through the underlying RMW. Only where a publisher changes
+  /// its path: when a subscription attaches.
+  static constexpr std::int64_t kGraceNs = 200'000'000;
+
+  enum class Verdict : std::uint8_t { kNow, kNotYet, kNever };
+  struct Queued {
+    Ordinal ordinal;
+    std::uint64_t sequence;  ///< of Baton's writer: a gap says that messages gave way (KEEP_LAST)
+  };
+
+  /// Of the oldest message in Baton's queue. `below_may_come`: the underlying subscription is matched with somebody.
+  /// kNotYet: until waits_until(), unless a message from below changes it before.
+  Verdict of_baton(const Queued& queued, bool below_may_come, std::int64_t now_ns) noexcept;
+  /// Of a message from below, its publication sequence number. `oldest` is the oldest in Baton's queue, null if there is none.
+  /// REQUIRES: `oldest` was looked for after the message from below was taken.
+  Verdict of_below(std::uint64_t below, const Queued* oldest) const noexcept;
+
+  void delivered(const Queued& queued) noexcept;
+  /// Returns the message's number over both paths.
+  std::uint64_t delivered_below(std::uint64_t below) noexcept;
+
+  std::int64_t waits_until() const noexcept { return waits_since_ns_ + kGraceNs; }
+  bool known_to_baton() const noexcept { return last_sequence_ != 0; }
+  std::uint64_t done_below() const noexcept { return done_below_; }
+
+ private:
+  std::uint64_t done_below_ = 0;     // messages of below that are delivered, doubled or given up
+  std::uint64_t last_sequence_ = 0;  // of Baton's writer; 0: nothing came from there
+  std::uint64_t last_number_ = 0;
+  std::int64_t waits_since_ns_ = 0;
+};
+
+}  // namespace baton::rmw

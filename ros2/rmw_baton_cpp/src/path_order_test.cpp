@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of one publisher's messages over two paths, with a publisher and a subscription of this file that follow the rules of
+// publisher_path.cpp and subscription_path.cpp in small.
+#include "path_order.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <random>
+#include <vector>
+
+namespace baton::rmw {
+namespace {
+
+using Verdict = PathOrder::Verdict;
+
+/// One publisher and one subscription. The path below is as slow as `deliver_below` is rare.
+struct Pair {
+  struct InBaton {
+    PathOrder::Queued place;
+    std::uint64_t value;
+  };
+  struct Below {
+    std::uint64_t number;
+    std::uint64_t value;
+  };
+
+  void publish(bool below_needed) {
+    ++last.number;
+    const bool also = below_needed || !attached;
+    if (attached) {
+      Ordinal ordinal = last;
+      if (also) ++ordinal.below;
+      ordinal.also = also;
+      baton.push_back({{ordinal, ++sequence}, last.number});
+    }
+    if (also) in_flight.push_back({++last.below, last.number});
+  }
+  void arrive_below() {
+    if (in_flight.empty()) return;
+    below.push_back(in_flight.front());
+    in_flight.pop_front();
+  }
+  bool take(std::int64_t now_ns) {
+    while (!baton.empty()) {
+      const InBaton front = baton.front();
+      const Verdict verdict = order.of_baton(front.place, true, now_ns);
+      if (verdict == Verdict::kNotYet) break;
+      baton.pop_front();
+      order.delivered(front.place);
+      if (verdict == Verdict::kNever) continue;
+      taken.push_back(front.value);
+      return true;
+    }
+    while (!below.empty()) {
+      const Below front = below.front();
+      const Verdict verdict = order.of_below(front.number, baton.empty() ? nullptr : &baton.front().place);
+      if (verdict == Verdict::kNotYet) return false;
+      below.pop_front();
+      if (verdict == Verdict::kNever) continue;
+      EXPECT_EQ(order.delivered_below(front.number), front.value);  // the number over both paths
+      taken.push_back(front.value);
+      return true;
+    }
+    return false;
+  }
+
+  Ordinal last;
+  std::uint64_t sequence = 0;
+  bool attached = false;
+  std::deque<InBaton> baton;
+  std::deque<Below> in_flight, below;
+  PathOrder order;
+  std::vector<std::uint64_t> taken;
+};
+
+TEST(PathOrder, every_message_comes_once_and_in_order_while_the_paths_change) {
+  for (std::uint32_t seed = 1; seed <= 500; ++seed) {
+    std::mt19937 random(seed);
+    const auto one_in = [&](std::uint32_t n) { return random() % n == 0; };
+    Pair pair;
+    bool plain_reader = false;
+    while (pair.last.number < 300) {
+      if (one_in(40)) plain_reader = !plain_reader;
+      if (one_in(40)) pair.attached = !pair.attached;
+      if (one_in(2)) pair.publish(plain_reader);
+      if (one_in(3)) pair.arrive_below();
+      if (one_in(2)) pair.take(1);
+    }
+    while (!pair.in_flight.empty()) pair.arrive_below();
+    while (pair.take(1)) {
+    }
+    std::vector<std::uint64_t> expected(300);
+    for (std::uint64_t i = 0; i < 300; ++i) expected[i] = i + 1;
+    ASSERT_EQ(pair.taken, expected) << "seed " << seed;
+  }
+}
+
+TEST(PathOrder, what_never_comes_from_below_holds_nobody_up_longer_than_the_grace) {
+  PathOrder order;
+  const PathOrder::Queued later{{7, 6, false, false}, 1};
+  EXPECT_EQ(order.of_baton(later, false, 5), Verdict::kNow);  // nobody below sends
+  EXPECT_EQ(order.of_baton(later, true, 5), Verdict::kNotYet);
+  EXPECT_EQ(order.waits_until(), 5 + PathOrder::kGraceNs);
+  EXPECT_EQ(order.of_baton(later, true, 4 + PathOrder::kGraceNs), Verdict::kNotYet);
+  EXPECT_EQ(order.of_baton(later, true, 5 + PathOrder::kGraceNs), Verdict::kNow);
+  order.delivered(later);
+  EXPECT_EQ(order.of_below(6, nullptr), Verdict::kNever);  // too late: the order holds
+  EXPECT_EQ(order.of_below(7, nullptr), Verdict::kNow);
+}
+
+TEST(PathOrder, what_gave_way_in_batons_queue_does_not_come_back_from_below) {
+  PathOrder order;
+  order.delivered({{1, 1, true, false}, 1});
+  const PathOrder::Queued next{{4, 4, true, false}, 4};  // 2 and 3 were overwritten
+  EXPECT_EQ(order.of_below(2, &next), Verdict::kNever);
+  EXPECT_EQ(order.of_baton(next, true, 1), Verdict::kNow);
+}
+
+TEST(PathOrder, a_history_that_came_from_below_is_not_delivered_again_by_baton) {
+  PathOrder order;
+  for (std::uint64_t below = 1; below <= 3; ++below) {
+    EXPECT_EQ(order.of_below(below, nullptr), Verdict::kNow);
+    order.delivered_below(below);
+  }
+  EXPECT_EQ(order.of_baton({{2, 2, true, true}, 1}, true, 1), Verdict::kNever);
+  EXPECT_EQ(order.of_baton({{3, 3, true, true}, 2}, true, 1), Verdict::kNever);
+  EXPECT_EQ(order.of_baton({{4, 4, true, true}, 3}, true, 1), Verdict::kNow);
+}
+
+TEST(PathOrder, what_is_younger_than_batons_next_waits_for_it) {
+  const PathOrder order;
+  const PathOrder::Queued next{{3, 2, true, false}, 1};
+  EXPECT_EQ(order.of_below(1, &next), Verdict::kNow);
+  EXPECT_EQ(order.of_below(2, &next), Verdict::kNever);  // the same message
+  EXPECT_EQ(order.of_below(3, &next), Verdict::kNotYet);
+}
+
+TEST(PathOrder, a_publisher_that_always_uses_both_paths_is_never_waited_for) {
+  PathOrder order;
+  EXPECT_EQ(order.of_baton({{90, 90, true, true}, 80}, true, 1), Verdict::kNow);
+}
+
+TEST(PathOrder, an_ordinal_survives_its_way_through_a_chunk_header) {
+  const Ordinal sent{5, 3, true, false};
+  const transport::PublishInfo info = sent.encode();
+  memory::ChunkHeader header{};
+  std::copy(info.correlation_client.begin(), info.correlation_client.end(), header.correlation_client);
+  header.correlation_sequence = info.correlation_sequence;
+  const std::optional<Ordinal> got = Ordinal::decode(header);
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->number, 5U);
+  EXPECT_EQ(got->below, 3U);
+  EXPECT_TRUE(got->also);
+  EXPECT_FALSE(got->always);
+  EXPECT_FALSE(info.only_client);
+  EXPECT_FALSE(Ordinal::decode(memory::ChunkHeader{}));  // a publisher that is not of ROS 2
+}
+
+}  // namespace
+}  // namespace baton::rmw

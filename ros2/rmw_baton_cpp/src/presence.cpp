@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "presence.hpp"
+
+#include <cstdlib>
+#include <string>
+
+#include "rcutils/logging_macros.h"
+#include "underlying.hpp"
+
+namespace baton::rmw {
+namespace {
+
+/// Why Baton stays out, or nothing.
+std::string reason_to_stay_out(const rmw_context_t& context, const std::string& paths) {
+  if (paths == "below") return "BATON_RMW_PATHS=below";
+  if (context.options.security_options.enforce_security == RMW_SECURITY_ENFORCEMENT_ENFORCE) {
+    return "security is enforced, and Baton does not encrypt";
+  }
+  if (context.options.discovery_options.automatic_discovery_range == RMW_AUTOMATIC_DISCOVERY_RANGE_OFF) {
+    return "ROS_AUTOMATIC_DISCOVERY_RANGE=OFF";
+  }
+  if (!underlying()->rmw_feature_supported(RMW_FEATURE_MESSAGE_INFO_PUBLICATION_SEQUENCE_NUMBER)) {
+    return std::string(underlying()->identifier) + " does not number its messages";
+  }
+  return "";
+}
+
+/// What the application learns from ROS 2 itself, such as incompatible policies, is not said twice.
+void log(const transport::Diagnostic& diagnostic) {
+  if (diagnostic.level == transport::Diagnostic::Level::kError) {
+    RCUTILS_LOG_WARN_NAMED(kLogger, "%s: %s", errc_name(diagnostic.code), diagnostic.text.c_str());
+  } else {
+    RCUTILS_LOG_DEBUG_NAMED(kLogger, "%s: %s", errc_name(diagnostic.code), diagnostic.text.c_str());
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<Presence> Presence::join(const rmw_context_t& context) {
+  const char* below = underlying()->identifier;
+  const char* wanted = std::getenv("BATON_RMW_PATHS");
+  const std::string paths = wanted != nullptr && *wanted != '\0' ? wanted : "auto";
+  if (paths != "auto" && paths != "both" && paths != "below") {
+    RCUTILS_LOG_WARN_NAMED(kLogger, "BATON_RMW_PATHS=%s is none of auto, both, below: taken as auto", paths.c_str());
+  }
+  std::string reason = reason_to_stay_out(context, paths);
+  auto presence = std::make_shared<Presence>();
+  if (reason.empty()) {
+    transport::ParticipantOptions options;
+    const char* domain = std::getenv("BATON_DOMAIN");
+    if (domain == nullptr || *domain == '\0') options.domain = static_cast<int>(context.actual_domain_id);
+    options.on_diagnostic = log;
+    options.diagnostic_owner = presence;
+    Result<std::shared_ptr<transport::Participant>> joined = transport::Participant::join(options);
+    if (joined) {
+      presence->participant_ = std::move(*joined);
+      presence->both_ = paths == "both";
+    } else {
+      reason = joined.error().message;
+    }
+  }
+  if (!reason.empty()) {
+    RCUTILS_LOG_INFO_NAMED(kLogger, "Baton's memory is not used (%s): every message takes %s", reason.c_str(), below);
+    return nullptr;
+  }
+  RCUTILS_LOG_INFO_NAMED(kLogger,
+                         "topics between processes of this machine take Baton's memory (domain %d)%s, all else %s",
+                         presence->participant_->domain(), presence->both_ ? " and both paths" : "", below);
+  return presence;
+}
+
+void Presence::add_publisher(const transport::Gid& gid) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  publishers_.insert(gid);
+}
+
+void Presence::remove_publisher(const transport::Gid& gid) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  publishers_.erase(gid);
+}
+
+bool Presence::has_publisher(const transport::Gid& gid) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return publishers_.count(gid) != 0;
+}
+
+}  // namespace baton::rmw

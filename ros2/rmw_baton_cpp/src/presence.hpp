@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A ROS context's presence in Baton: whether messages take Baton's memory here, and in which domain. One line of the log says so.
+//
+// Thread rules: all functions from any thread.
+// Invariants: (1) one context has one presence for its whole life, or none: then every message is the underlying RMW's.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <set>
+
+#include "baton/transport/transport.hpp"
+#include "listener.hpp"
+#include "rmw/init.h"
+
+namespace baton::rmw {
+
+inline constexpr const char* kLogger = "rmw_baton_cpp";
+
+class Presence {
+ public:
+  /// Null, with the reason in the log: Baton is switched off (BATON_RMW_PATHS=below), security is enforced, discovery is off, the
+  /// underlying RMW does not number its messages, or the domain's directory cannot be used.
+  static std::shared_ptr<Presence> join(const rmw_context_t& context);
+
+  transport::Participant& participant() noexcept { return *participant_; }
+  /// BATON_RMW_PATHS=both: nothing is left out below.
+  bool both() const noexcept { return both_; }
+
+  Listener& listener() noexcept { return listener_; }
+
+  // The publishers of this context, for ignore_local_publications.
+  void add_publisher(const transport::Gid& gid);
+  void remove_publisher(const transport::Gid& gid);
+  bool has_publisher(const transport::Gid& gid) const;
+
+ private:
+  std::shared_ptr<transport::Participant> participant_;
+  bool both_ = false;
+  Listener listener_;
+  mutable std::mutex mutex_;
+  std::set<transport::Gid> publishers_;
+};
+
+}  // namespace baton::rmw

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// This family of RMW functions: publishing.
+// Thread rules: those of rmw/rmw.h; nothing here adds a lock.
+#include "handles.hpp"
+
+using namespace baton::
+    rmw;  // NOLINT(google-build-using-namespace): the file holds rmw.h's functions, in the global namespace
+
+extern "C" {
+
+rmw_ret_t rmw_publish(const rmw_publisher_t* publisher, const void* ros_message,
+                      rmw_publisher_allocation_t* allocation) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  const Publisher* own_publisher = ours(publisher);
+  if (own_publisher != nullptr && own_publisher->path && ros_message != nullptr) {
+    return own_publisher->path->publish(ros_message, allocation);
+  }
+  return rmw->rmw_publish(inner(publisher), ros_message, allocation);
+}
+
+rmw_ret_t rmw_publish_serialized_message(const rmw_publisher_t* publisher,
+                                         const rmw_serialized_message_t* serialized_message,
+                                         rmw_publisher_allocation_t* allocation) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  const Publisher* own_publisher = ours(publisher);
+  if (own_publisher != nullptr && own_publisher->path && serialized_message != nullptr) {
+    return own_publisher->path->publish_serialized(*serialized_message, allocation);
+  }
+  return rmw->rmw_publish_serialized_message(inner(publisher), serialized_message, allocation);
+}
+
+}  // extern "C"

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// This family of RMW functions: publishers: life, quality of service, gid.
+// Thread rules: those of rmw/rmw.h; nothing here adds a lock.
+#include <algorithm>
+#include <new>
+
+#include "baton/os/clock.hpp"
+#include "handles.hpp"
+#include "served.hpp"
+
+using namespace baton::
+    rmw;  // NOLINT(google-build-using-namespace): the file holds rmw.h's functions, in the global namespace
+
+extern "C" {
+
+rmw_publisher_t* rmw_create_publisher(const rmw_node_t* node, const rosidl_message_type_support_t* type_support,
+                                      const char* topic_name, const rmw_qos_profile_t* qos_profile,
+                                      const rmw_publisher_options_t* publisher_options) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return nullptr;
+  rmw_publisher_t* made =
+      rmw->rmw_create_publisher(inner(node), type_support, topic_name, qos_profile, publisher_options);
+  if (made == nullptr || ours(node) == nullptr) return made;
+  auto* publisher = new (std::nothrow) Publisher;
+  if (publisher == nullptr) {
+    if (rmw->rmw_destroy_publisher(const_cast<rmw_node_t*>(inner(node)), made) != RMW_RET_OK) rcutils_reset_error();
+    RMW_SET_ERROR_MSG("no memory for a publisher");
+    return nullptr;
+  }
+  publisher->inner = made;
+  publisher->outer = *made;
+  publisher->outer.implementation_identifier = kIdentifier;
+  publisher->outer.data = publisher;
+  if (const auto& presence = presence_of(*ours(node))) {
+    publisher->watched = true;
+    publisher->path = PublisherPath::make(presence, inner(node), made, type_support);
+    if (publisher->path)
+      publisher->outer.can_loan_messages = false;  // the underlying RMW's loans are not in Baton's memory
+  }
+  return &publisher->outer;
+}
+
+rmw_ret_t rmw_destroy_publisher(rmw_node_t* node, rmw_publisher_t* publisher) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  Publisher* own_publisher = ours(publisher);
+  if (own_publisher != nullptr) own_publisher->path.reset();
+  const rmw_ret_t result = rmw->rmw_destroy_publisher(inner(node), inner(publisher));
+  if (result != RMW_RET_INVALID_ARGUMENT && result != RMW_RET_INCORRECT_RMW_IMPLEMENTATION) delete own_publisher;
+  return result;
+}
+
+rmw_ret_t rmw_get_gid_for_publisher(const rmw_publisher_t* publisher, rmw_gid_t* gid) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  const rmw_ret_t result = rmw->rmw_get_gid_for_publisher(inner(publisher), gid);
+  if (result == RMW_RET_OK && ours(publisher) != nullptr) gid->implementation_identifier = kIdentifier;
+  return result;
+}
+
+rmw_ret_t rmw_compare_gids_equal(const rmw_gid_t* gid1, const rmw_gid_t* gid2, bool* result) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  rmw_gid_t first{}, second{};
+  if (gid1 != nullptr) {
+    first = *gid1;
+    if (is_ours(first.implementation_identifier)) first.implementation_identifier = rmw->identifier;
+  }
+  if (gid2 != nullptr) {
+    second = *gid2;
+    if (is_ours(second.implementation_identifier)) second.implementation_identifier = rmw->identifier;
+  }
+  return rmw->rmw_compare_gids_equal(gid1 != nullptr ? &first : nullptr, gid2 != nullptr ? &second : nullptr, result);
+}
+
+rmw_ret_t rmw_publisher_count_matched_subscriptions(const rmw_publisher_t* publisher, size_t* subscription_count) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  return rmw->rmw_publisher_count_matched_subscriptions(inner(publisher), subscription_count);
+}
+
+rmw_ret_t rmw_publisher_get_actual_qos(const rmw_publisher_t* publisher, rmw_qos_profile_t* qos) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  return rmw->rmw_publisher_get_actual_qos(inner(publisher), qos);
+}
+
+rmw_ret_t rmw_publisher_assert_liveliness(const rmw_publisher_t* publisher) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  if (const Publisher* own_publisher = ours(publisher); own_publisher != nullptr && own_publisher->path) {
+    own_publisher->path->assert_liveliness();
+  }
+  return rmw->rmw_publisher_assert_liveliness(inner(publisher));
+}
+
+rmw_ret_t rmw_publisher_wait_for_all_acked(const rmw_publisher_t* publisher, rmw_time_t wait_timeout) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  const Publisher* own_publisher = ours(publisher);
+  if (own_publisher == nullptr || !own_publisher->path) {
+    return rmw->rmw_publisher_wait_for_all_acked(inner(publisher), wait_timeout);
+  }
+  const std::int64_t begin_ns = os::monotonic_ns();
+  const std::chrono::nanoseconds timeout = duration_of(wait_timeout);
+  if (!own_publisher->path->all_acked(timeout)) return RMW_RET_TIMEOUT;
+  if (timeout == kInfinite) return rmw->rmw_publisher_wait_for_all_acked(inner(publisher), wait_timeout);
+  const std::int64_t left_ns = std::max<std::int64_t>(timeout.count() - (os::monotonic_ns() - begin_ns), 0);
+  return rmw->rmw_publisher_wait_for_all_acked(inner(publisher), {static_cast<std::uint64_t>(left_ns / 1'000'000'000),
+                                                                  static_cast<std::uint64_t>(left_ns % 1'000'000'000)});
+}
+
+rmw_ret_t rmw_publisher_get_network_flow_endpoints(const rmw_publisher_t* publisher, rcutils_allocator_t* allocator,
+                                                   rmw_network_flow_endpoint_array_t* network_flow_endpoint_array) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  return rmw->rmw_publisher_get_network_flow_endpoints(inner(publisher), allocator, network_flow_endpoint_array);
+}
+
+rmw_ret_t rmw_qos_profile_check_compatible(const rmw_qos_profile_t publisher_profile,
+                                           const rmw_qos_profile_t subscription_profile,
+                                           rmw_qos_compatibility_type_t* compatibility, char* reason,
+                                           size_t reason_size) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  return rmw->rmw_qos_profile_check_compatible(publisher_profile, subscription_profile, compatibility, reason,
+                                               reason_size);
+}
+
+}  // extern "C"

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "publisher_path.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "baton/os/clock.hpp"
+#include "baton/os/process.hpp"
+#include "baton/os/wake_socket.hpp"
+#include "rcutils/logging_macros.h"
+#include "rmw/error_handling.h"
+#include "served.hpp"
+
+namespace baton::rmw {
+namespace {
+
+constexpr std::int64_t kLookAgainNs = 20'000'000;       // while somebody below is not served, or not known yet
+constexpr std::int64_t kForgetLeftNs = 60'000'000'000;  // longer than any lease that ROS 2's RMWs use by default
+
+}  // namespace
+
+std::unique_ptr<PublisherPath> PublisherPath::make(const std::shared_ptr<Presence>& presence,
+                                                   const rmw_node_t* inner_node, const rmw_publisher_t* inner,
+                                                   const rosidl_message_type_support_t* type) {
+  const Underlying& rmw = *underlying();
+  rmw_qos_profile_t profile{};
+  rmw_gid_t gid{};
+  if (rmw.rmw_publisher_get_actual_qos(inner, &profile) != RMW_RET_OK ||
+      rmw.rmw_get_gid_for_publisher(inner, &gid) != RMW_RET_OK) {
+    rcutils_reset_error();
+    return nullptr;
+  }
+  const std::optional<QoS> qos = qos_of(profile);
+  if (!qos || !may_be_served(inner->topic_name, profile)) return nullptr;
+  Result<std::shared_ptr<const TypePlan>> plan = plan_of(type);
+  std::unique_ptr<PublisherPath> path(new PublisherPath(presence, inner_node, inner));
+  if (plan) {
+    path->plan_ = *plan;
+    transport::Participant::WriterOptions options;
+    options.topic = inner->topic_name;
+    options.node = full_name(*inner_node);
+    options.type = (*plan)->info;
+    options.qos = *qos;
+    static_assert(RMW_GID_STORAGE_SIZE == sizeof options.gid);
+    std::memcpy(options.gid.data(), gid.data, options.gid.size());
+    Result<std::shared_ptr<transport::Writer>> writer = presence->participant().create_writer(options);
+    if (writer) {
+      path->writer_ = std::move(*writer);
+    } else {
+      plan = writer.error();
+    }
+  }
+  if (!plan) {
+    RCUTILS_LOG_WARN_NAMED(kLogger, "publisher of %s takes the underlying RMW only: %s", inner->topic_name,
+                           plan.error().message.c_str());
+    return nullptr;
+  }
+  path->qos_ = profile;
+  path->durable_ = qos->durability == Durability::kTransientLocal;
+  path->manual_liveliness_ = qos->liveliness == Liveliness::kManualByTopic;
+  // The deadline's events are the underlying RMW's, which must see every message for that.
+  path->always_ = path->durable_ || presence->both() || qos->deadline != kInfinite;
+  presence->add_publisher(path->writer_->gid());
+  return path;
+}
+
+PublisherPath::~PublisherPath() {
+  if (!writer_) return;
+  presence_->remove_publisher(writer_->gid());
+  RCUTILS_LOG_DEBUG_NAMED(kLogger, "publisher of %s: %lu messages through Baton (%lu bytes copied in), %lu below",
+                          inner_->topic_name, through_baton_, copied_bytes_, through_below_);
+}
+
+rmw_ret_t PublisherPath::publish(const void* native, rmw_publisher_allocation_t* allocation) {
+  return hand_over(
+      plan_->info.fixed_size ? plan_->info.skeleton_bytes : plan_->native->room_for(native),
+      [&](message::Builder& builder) { return plan_->native->write(native, builder); },
+      [&] { return underlying()->rmw_publish(inner_, native, allocation); });
+}
+
+rmw_ret_t PublisherPath::publish_serialized(const rmw_serialized_message_t& serialized,
+                                            rmw_publisher_allocation_t* allocation) {
+  return hand_over(
+      0,
+      [&](message::Builder& builder) -> Result<void> {
+        Result<std::size_t> used = plan_->cdr.decode({serialized.buffer, serialized.buffer_length}, builder);
+        if (!used) return used.error();
+        return {};
+      },
+      [&] { return underlying()->rmw_publish_serialized_message(inner_, &serialized, allocation); });
+}
+
+/// `room`: the bytes that the message takes at most, 0 if that is not known.
+template <class Fill, class Below>
+rmw_ret_t PublisherPath::hand_over(std::size_t room, Fill&& fill, Below&& below) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  bool also = always_ || someone_below(os::monotonic_ns());
+  Ordinal ordinal = last_;
+  ++ordinal.number;
+  ordinal.always = always_;
+  bool handed = false;
+  if (durable_ || writer_->matched() != 0) {
+    Result<memory::Chunk> chunk = room != 0 ? writer_->loan_sized(room) : writer_->loan_growing();
+    if (chunk) {
+      message::LoanBuilder builder(chunk->message());
+      Result<void> filled = fill(builder);
+      if (also) ++ordinal.below;
+      // After a failure below, the number that this message will have there is one that was announced before: see of_baton().
+      ordinal.also = also && !below_failed_;
+      if (filled) {
+        Result<std::uint64_t> published = writer_->publish(*chunk, ordinal.encode());
+        handed = published.ok();
+        filled = published ? Result<void>() : Result<void>(published.error());
+      }
+      if (handed) {
+        ++through_baton_;
+        copied_bytes_ += chunk->header->size_bytes;
+      } else {
+        writer_->abandon(*chunk);
+        RCUTILS_LOG_DEBUG_NAMED(kLogger, "%s: a message goes below: %s", inner_->topic_name,
+                                filled.error().message.c_str());
+      }
+    } else {
+      RCUTILS_LOG_DEBUG_NAMED(kLogger, "%s: a message goes below: %s", inner_->topic_name,
+                              chunk.error().message.c_str());
+    }
+  }
+  if (handed && !also) {
+    last_ = ordinal;
+    return manual_liveliness_ ? underlying()->rmw_publisher_assert_liveliness(inner_) : RMW_RET_OK;
+  }
+  ++through_below_;
+  const rmw_ret_t result = below();
+  if (result != RMW_RET_OK) {
+    if (!handed) return result;  // neither path has it: the application is told
+    // Baton's subscriptions have it; the number that it claims below goes to the next message.
+    rcutils_reset_error();
+    below_failed_ = also;
+    last_.number = ordinal.number;
+    return RMW_RET_OK;
+  }
+  last_.number = ordinal.number;
+  ++last_.below;
+  below_failed_ = false;
+  return RMW_RET_OK;
+}
+
+/// Whether a subscription that the underlying RMW knows is not served by Baton. With mutex_.
+bool PublisherPath::someone_below(std::int64_t now_ns) {
+  std::size_t matched = 0;
+  if (underlying()->rmw_publisher_count_matched_subscriptions(inner_, &matched) != RMW_RET_OK) {
+    rcutils_reset_error();
+    return true;
+  }
+  const std::size_t here = writer_->matched();
+  const bool changed = !looked_ || matched != matched_below_ || here != matched_here_;
+  if (changed || ((needed_ || !left_.empty()) && now_ns >= next_look_ns_)) {
+    matched_below_ = matched;
+    matched_here_ = here;
+    look_who_is_below(now_ns);
+  }
+  return needed_;
+}
+
+void PublisherPath::look_who_is_below(std::int64_t now_ns) {
+  looked_ = true;
+  next_look_ns_ = now_ns + kLookAgainNs;
+  const std::vector<transport::Gid> readers = writer_->matched_readers();
+  const std::vector<transport::EndpointInfo> endpoints = presence_->participant().endpoints();
+  std::map<transport::Gid, std::int32_t> served;
+  for (const transport::Gid& gid : readers) served[gid] = -1;
+  for (const transport::EndpointInfo& endpoint : endpoints) {
+    if (const auto found = served.find(endpoint.gid); found != served.end()) found->second = endpoint.pid;
+  }
+  for (const auto& [gid, pid] : served_) {
+    if (served.count(gid) == 0) left_.emplace(gid, Left{pid, now_ns});
+  }
+  served_ = std::move(served);
+
+  std::size_t accounted_for = 0;
+  needed_ = false;
+  std::map<transport::Gid, Left> still_left;
+  for (const KnownSubscription& known : known_subscriptions(inner_node_, inner_->topic_name)) {
+    if (served_.count(known.gid) != 0) {
+      ++accounted_for;
+      continue;
+    }
+    rmw_qos_compatibility_type_t compatibility = RMW_QOS_COMPATIBILITY_OK;
+    if (underlying()->rmw_qos_profile_check_compatible(qos_, known.qos, &compatibility, nullptr, 0) != RMW_RET_OK) {
+      rcutils_reset_error();
+    } else if (compatibility == RMW_QOS_COMPATIBILITY_ERROR) {
+      continue;
+    }
+    const auto left = left_.find(known.gid);
+    if (left != left_.end() && now_ns - left->second.since_ns < kForgetLeftNs) {
+      still_left.insert(*left);
+      if (has_left(known.gid, left->second.pid)) {
+        ++accounted_for;
+        continue;
+      }
+    }
+    needed_ = true;
+  }
+  left_ = std::move(still_left);
+  // Matched, but not in the graph yet.
+  if (matched_below_ > accounted_for) needed_ = true;
+}
+
+/// Of a subscription that Baton served until its connection ended: that it has ended too, and not only the connection.
+bool PublisherPath::has_left(const transport::Gid& gid, std::int32_t pid) const {
+  bool process_is_here = false;
+  for (const transport::EndpointInfo& endpoint : presence_->participant().endpoints()) {
+    if (endpoint.gid == gid) return false;  // announced: it may come back
+    process_is_here = process_is_here || endpoint.pid == pid;
+  }
+  if (process_is_here) return true;  // withdrawn by a process that is well
+  const os::UniqueFd watch = os::watch_process(pid);
+  return !watch || os::wait_readable(watch.get(), 0);
+}
+
+}  // namespace baton::rmw

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// A publisher's way into Baton's memory, and the decision, per message, whether the underlying RMW must carry it too.
+//
+// Thread rules: all functions from any thread; a mutex per publisher, held over both hand-overs, keeps the order of the two paths
+// the same.
+// Invariants: (1) Baton gets a message first; (2) the underlying path is left out only if Baton has handed the message over and
+// every subscription that the underlying RMW has matched, or is about to, is served by Baton or was until it left.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "baton/message/builder.hpp"
+#include "path_order.hpp"
+#include "presence.hpp"
+#include "type_plan.hpp"
+#include "underlying.hpp"
+
+namespace baton::rmw {
+
+class PublisherPath {
+ public:
+  /// `inner` and `inner_node` outlive this. Null if Baton does not serve this publisher.
+  static std::unique_ptr<PublisherPath> make(const std::shared_ptr<Presence>& presence, const rmw_node_t* inner_node,
+                                             const rmw_publisher_t* inner, const rosidl_message_type_support_t* type);
+  ~PublisherPath();
+  PublisherPath(const PublisherPath&) = delete;
+  PublisherPath& operator=(const PublisherPath&) = delete;
+
+  rmw_ret_t publish(const void* native, rmw_publisher_allocation_t* allocation);
+  rmw_ret_t publish_serialized(const rmw_serialized_message_t& serialized, rmw_publisher_allocation_t* allocation);
+  void assert_liveliness() { writer_->assert_liveliness(); }
+  bool all_acked(std::chrono::nanoseconds timeout) { return writer_->wait_for_all_acked(timeout).ok(); }
+
+ private:
+  PublisherPath(std::shared_ptr<Presence> presence, const rmw_node_t* inner_node, const rmw_publisher_t* inner)
+      : presence_(std::move(presence)), inner_node_(inner_node), inner_(inner) {}
+  template <class Fill, class Below>
+  rmw_ret_t hand_over(std::size_t room, Fill&& fill, Below&& below);
+  bool someone_below(std::int64_t now_ns);
+  void look_who_is_below(std::int64_t now_ns);
+  bool has_left(const transport::Gid& gid, std::int32_t pid) const;
+
+  const std::shared_ptr<Presence> presence_;
+  const rmw_node_t* const inner_node_;
+  const rmw_publisher_t* const inner_;
+  std::shared_ptr<const TypePlan> plan_;
+  std::shared_ptr<transport::Writer> writer_;
+  rmw_qos_profile_t qos_{};
+  bool always_ = false;   // both paths for every message
+  bool durable_ = false;  // Baton keeps messages for those who come later
+  bool manual_liveliness_ = false;
+
+  std::mutex mutex_;
+  Ordinal last_;
+  bool below_failed_ = false;  // the last number given to a message below was not used
+  // What the last look found, and when it is to be repeated.
+  std::size_t matched_below_ = 0, matched_here_ = 0;
+  bool needed_ = true, looked_ = false;
+  std::int64_t next_look_ns_ = 0;
+  std::map<transport::Gid, std::int32_t> served_;  // by Baton: the process
+  struct Left {
+    std::int32_t pid;
+    std::int64_t since_ns;
+  };
+  std::map<transport::Gid, Left> left_;  // were served, and the underlying RMW may not know yet that they are gone
+  std::uint64_t through_baton_ = 0, through_below_ = 0, copied_bytes_ = 0;
+};
+
+}  // namespace baton::rmw

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which endpoints Baton serves, and what they ask of it.
+// Thread rules: pure functions.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "baton/transport/qos.hpp"
+#include "baton/transport/transport.hpp"
+#include "rmw/types.h"
+#include "underlying.hpp"
+
+namespace baton::rmw {
+
+/// False for the topics that stay with the underlying RMW: rosout, parameter events, names outside ROS's conventions.
+bool may_be_served(const char* topic, const rmw_qos_profile_t& qos) noexcept;
+
+/// The same quality of service in Baton's terms, of an endpoint's actual profile. Empty if a policy is not known.
+std::optional<QoS> qos_of(const rmw_qos_profile_t& profile) noexcept;
+
+/// As in ROS 2's graph: "/space/name".
+std::string full_name(const rmw_node_t& node);
+
+/// Zero of a policy means unspecified, which is infinite; zero of a timeout is zero.
+std::chrono::nanoseconds duration_of(const rmw_time_t& time) noexcept;
+
+struct KnownSubscription {
+  transport::Gid gid;
+  rmw_qos_profile_t qos;
+  std::string node, node_namespace;
+};
+/// Every subscription of the topic that the underlying RMW knows. Empty after an error, whose text is dropped.
+std::vector<KnownSubscription> known_subscriptions(const rmw_node_t* inner_node, const char* topic);
+
+}  // namespace baton::rmw

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// This family of RMW functions: service servers.
+// Thread rules: those of rmw/rmw.h; nothing here adds a lock.
+#include <new>
+
+#include "handles.hpp"
+
+using namespace baton::
+    rmw;  // NOLINT(google-build-using-namespace): the file holds rmw.h's functions, in the global namespace
+
+extern "C" {
+
+rmw_service_t* rmw_create_service(const rmw_node_t* node, const rosidl_service_type_support_t* type_support,
+                                  const char* service_name, const rmw_qos_profile_t* qos_profile) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return nullptr;
+  rmw_service_t* made = rmw->rmw_create_service(inner(node), type_support, service_name, qos_profile);
+  if (made == nullptr || ours(node) == nullptr) return made;
+  auto* service = new (std::nothrow) Service;
+  if (service == nullptr) {
+    if (rmw->rmw_destroy_service(const_cast<rmw_node_t*>(inner(node)), made) != RMW_RET_OK) rcutils_reset_error();
+    RMW_SET_ERROR_MSG("no memory for a service");
+    return nullptr;
+  }
+  service->inner = made;
+  service->outer = *made;
+  service->outer.implementation_identifier = kIdentifier;
+  service->outer.data = service;
+  if (!presence_of(*ours(node))) return &service->outer;
+  service->watched = true;
+  if (rmw->rmw_service_set_on_new_request_callback(made, Inlet::rung, &service->inlet) != RMW_RET_OK)
+    rcutils_reset_error();
+  return &service->outer;
+}
+
+rmw_ret_t rmw_destroy_service(rmw_node_t* node, rmw_service_t* service) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  const Service* own_service = ours(service);
+  const rmw_ret_t result = rmw->rmw_destroy_service(inner(node), inner(service));
+  if (result != RMW_RET_INVALID_ARGUMENT && result != RMW_RET_INCORRECT_RMW_IMPLEMENTATION) delete own_service;
+  return result;
+}
+
+rmw_ret_t rmw_take_request(const rmw_service_t* service, rmw_service_info_t* request_header, void* ros_request,
+                           bool* taken) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  return rmw->rmw_take_request(inner(service), request_header, ros_request, taken);
+}
+
+rmw_ret_t rmw_send_response(const rmw_service_t* service, rmw_request_id_t* request_header, void* ros_response) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  return rmw->rmw_send_response(inner(service), request_header, ros_response);
+}
+
+rmw_ret_t rmw_service_request_subscription_get_actual_qos(const rmw_service_t* service, rmw_qos_profile_t* qos) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  return rmw->rmw_service_request_subscription_get_actual_qos(inner(service), qos);
+}
+
+rmw_ret_t rmw_service_response_publisher_get_actual_qos(const rmw_service_t* service, rmw_qos_profile_t* qos) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  return rmw->rmw_service_response_publisher_get_actual_qos(inner(service), qos);
+}
+
+rmw_ret_t rmw_service_set_on_new_request_callback(rmw_service_t* service, rmw_event_callback_t callback,
+                                                  const void* user_data) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  Service* own_service = ours(service);
+  if (own_service == nullptr || !own_service->watched) {
+    return rmw->rmw_service_set_on_new_request_callback(inner(service), callback, user_data);
+  }
+  own_service->inlet.set_callback(callback, user_data, SIZE_MAX);
+  return RMW_RET_OK;
+}
+
+}  // extern "C"

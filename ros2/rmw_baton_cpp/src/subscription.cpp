@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// This family of RMW functions: subscriptions: life, quality of service, content filters.
+// Thread rules: those of rmw/rmw.h; nothing here adds a lock.
+#include <algorithm>
+#include <new>
+
+#include "handles.hpp"
+#include "rcutils/logging_macros.h"
+#include "served.hpp"
+
+using namespace baton::
+    rmw;  // NOLINT(google-build-using-namespace): the file holds rmw.h's functions, in the global namespace
+
+namespace {
+
+/// The gid of the subscription of `node` that was not there `before`; empty if it is not the only new one.
+std::optional<transport::Gid> new_gid(const rmw_node_t& node, const char* topic,
+                                      const std::vector<KnownSubscription>& before) {
+  std::optional<transport::Gid> found;
+  for (const KnownSubscription& known : known_subscriptions(&node, topic)) {
+    if (known.node != node.name || known.node_namespace != node.namespace_) continue;
+    if (std::any_of(before.begin(), before.end(), [&](const auto& old) { return old.gid == known.gid; })) continue;
+    if (found) return std::nullopt;
+    found = known.gid;
+  }
+  return found;
+}
+
+void unserve(Subscription& subscription) {
+  if (!subscription.path) return;
+  subscription.path->call_back(subscription.path, false);
+  subscription.path.reset();
+}
+
+}  // namespace
+
+extern "C" {
+
+rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl_message_type_support_t* type_support,
+                                            const char* topic_name, const rmw_qos_profile_t* qos_policies,
+                                            const rmw_subscription_options_t* subscription_options) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return nullptr;
+  const Node* own_node = ours(node);
+  const bool may_serve = own_node != nullptr && presence_of(*own_node) && topic_name != nullptr;
+  // RMWs do not tell a subscription's gid: it is the one that is new in the graph.
+  static std::mutex one_at_a_time;
+  std::unique_lock<std::mutex> lock(one_at_a_time, std::defer_lock);
+  std::vector<KnownSubscription> before;
+  if (may_serve) {
+    lock.lock();
+    before = known_subscriptions(own_node->inner, topic_name);
+  }
+  rmw_subscription_t* made =
+      rmw->rmw_create_subscription(inner(node), type_support, topic_name, qos_policies, subscription_options);
+  if (made == nullptr || own_node == nullptr) return made;
+  const std::optional<transport::Gid> gid = may_serve ? new_gid(*own_node->inner, topic_name, before) : std::nullopt;
+  if (may_serve) lock.unlock();
+  auto* subscription = new (std::nothrow) Subscription;
+  if (subscription == nullptr) {
+    if (rmw->rmw_destroy_subscription(const_cast<rmw_node_t*>(inner(node)), made) != RMW_RET_OK) rcutils_reset_error();
+    RMW_SET_ERROR_MSG("no memory for a subscription");
+    return nullptr;
+  }
+  subscription->inner = made;
+  subscription->outer = *made;
+  subscription->outer.implementation_identifier = kIdentifier;
+  subscription->outer.data = subscription;
+  if (!may_serve) return &subscription->outer;
+  subscription->watched = true;
+  rmw_qos_profile_t qos{};
+  if (rmw->rmw_subscription_get_actual_qos(made, &qos) == RMW_RET_OK &&
+      qos.history == RMW_QOS_POLICY_HISTORY_KEEP_LAST) {
+    subscription->depth = std::max<std::size_t>(qos.depth, 1);
+  } else {
+    subscription->depth = SIZE_MAX;
+  }
+  if (rmw->rmw_subscription_set_on_new_message_callback(made, Inlet::rung, &subscription->inlet) != RMW_RET_OK) {
+    rcutils_reset_error();
+    RCUTILS_LOG_WARN_NAMED(kLogger, "%s does not tell when messages come for %s: waiting for them may fail",
+                           rmw->identifier, made->topic_name);
+  }
+  if (gid) {
+    subscription->path =
+        SubscriptionPath::make(presence_of(*own_node), *gid, own_node->inner, made, type_support, subscription->inlet);
+    if (subscription->path) subscription->outer.can_loan_messages = false;
+  }
+  return &subscription->outer;
+}
+
+rmw_ret_t rmw_destroy_subscription(rmw_node_t* node, rmw_subscription_t* subscription) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  Subscription* own_subscription = ours(subscription);
+  if (own_subscription != nullptr) unserve(*own_subscription);
+  const rmw_ret_t result = rmw->rmw_destroy_subscription(inner(node), inner(subscription));
+  if (result != RMW_RET_INVALID_ARGUMENT && result != RMW_RET_INCORRECT_RMW_IMPLEMENTATION) delete own_subscription;
+  return result;
+}
+
+rmw_ret_t rmw_subscription_count_matched_publishers(const rmw_subscription_t* subscription, size_t* publisher_count) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  return rmw->rmw_subscription_count_matched_publishers(inner(subscription), publisher_count);
+}
+
+rmw_ret_t rmw_subscription_get_actual_qos(const rmw_subscription_t* subscription, rmw_qos_profile_t* qos) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  return rmw->rmw_subscription_get_actual_qos(inner(subscription), qos);
+}
+
+rmw_ret_t rmw_subscription_set_content_filter(rmw_subscription_t* subscription,
+                                              const rmw_subscription_content_filter_options_t* options) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  Subscription* own_subscription = ours(subscription);
+  if (own_subscription == nullptr) return rmw->rmw_subscription_set_content_filter(subscription, options);
+  // Baton does not filter. The filtered subscription is a new one below, with a gid of its own, which nobody takes for served.
+  unserve(*own_subscription);
+  const rmw_ret_t result = rmw->rmw_subscription_set_content_filter(own_subscription->inner, options);
+  own_subscription->outer.is_cft_enabled = own_subscription->inner->is_cft_enabled;
+  if (own_subscription->watched) {
+    const rmw_ret_t rings = rmw->rmw_subscription_set_on_new_message_callback(own_subscription->inner, Inlet::rung,
+                                                                              &own_subscription->inlet);
+    if (rings != RMW_RET_OK) rcutils_reset_error();
+    own_subscription->inlet.set();
+  }
+  return result;
+}
+
+rmw_ret_t rmw_subscription_get_content_filter(const rmw_subscription_t* subscription, rcutils_allocator_t* allocator,
+                                              rmw_subscription_content_filter_options_t* options) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  return rmw->rmw_subscription_get_content_filter(inner(subscription), allocator, options);
+}
+
+rmw_ret_t rmw_subscription_set_on_new_message_callback(rmw_subscription_t* subscription, rmw_event_callback_t callback,
+                                                       const void* user_data) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  Subscription* own_subscription = ours(subscription);
+  if (own_subscription == nullptr || !own_subscription->watched) {
+    return rmw->rmw_subscription_set_on_new_message_callback(inner(subscription), callback, user_data);
+  }
+  own_subscription->inlet.set_callback(callback, user_data, own_subscription->depth);
+  if (own_subscription->path) own_subscription->path->call_back(own_subscription->path, callback != nullptr);
+  return RMW_RET_OK;
+}
+
+rmw_ret_t rmw_subscription_get_network_flow_endpoints(const rmw_subscription_t* subscription,
+                                                      rcutils_allocator_t* allocator,
+                                                      rmw_network_flow_endpoint_array_t* network_flow_endpoint_array) {
+  const Underlying* rmw = underlying();
+  if (rmw == nullptr) return RMW_RET_ERROR;
+  return rmw->rmw_subscription_get_network_flow_endpoints(inner(subscription), allocator, network_flow_endpoint_array);
+}
+
+}  // extern "C"

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "subscription_path.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "baton/os/clock.hpp"
+#include "handles.hpp"
+#include "native_take.hpp"
+#include "rcutils/logging_macros.h"
+#include "served.hpp"
+
+namespace baton::rmw {
+namespace {
+
+constexpr std::size_t kMostPublishers = 1024;  // remembered after they left
+constexpr unsigned kTurn = 4;                  // messages from Baton, then the underlying subscription has its turn
+constexpr std::uint32_t kHeld = 8;
+
+std::atomic<std::uint64_t> last_id{0};
+
+transport::Gid gid_of(const rmw_message_info_t& info) {
+  transport::Gid gid{};
+  std::memcpy(gid.data(), info.publisher_gid.data, gid.size());
+  return gid;
+}
+
+}  // namespace
+
+SubscriptionPath::SubscriptionPath(std::shared_ptr<Presence> presence, const rmw_subscription_t* inner, Inlet& inlet)
+    : presence_(std::move(presence)), id_(++last_id), topic_(inner->topic_name), inner_(inner), inlet_(inlet) {}
+
+std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<Presence>& presence,
+                                                         const transport::Gid& gid, const rmw_node_t* inner_node,
+                                                         const rmw_subscription_t* inner,
+                                                         const rosidl_message_type_support_t* type, Inlet& inlet) {
+  rmw_qos_profile_t profile{};
+  if (underlying()->rmw_subscription_get_actual_qos(inner, &profile) != RMW_RET_OK) {
+    rcutils_reset_error();
+    return nullptr;
+  }
+  const std::optional<QoS> qos = qos_of(profile);
+  if (!qos || !may_be_served(inner->topic_name, profile) || inner->is_cft_enabled) return nullptr;
+  std::shared_ptr<SubscriptionPath> path(new SubscriptionPath(presence, inner, inlet));
+  Result<std::shared_ptr<const TypePlan>> plan = plan_of(type);
+  if (plan) {
+    path->plan_ = *plan;
+    path->type_ = type;
+    transport::Participant::ReaderOptions options;
+    options.topic = inner->topic_name;
+    options.node = full_name(*inner_node);
+    options.type = (*plan)->info;
+    options.qos = *qos;
+    options.qos.held = kHeld;
+    options.gid = gid;
+    Result<std::shared_ptr<transport::Reader>> reader = presence->participant().create_reader(options);
+    if (reader) {
+      path->reader_ = std::move(*reader);
+    } else {
+      plan = reader.error();
+    }
+  }
+  if (!plan) {
+    RCUTILS_LOG_WARN_NAMED(kLogger, "subscription of %s takes the underlying RMW only: %s", inner->topic_name,
+                           plan.error().message.c_str());
+    return nullptr;
+  }
+  path->ignore_local_ = inner->options.ignore_local_publications;
+  path->depth_ = qos->depth;
+  path->keep_last_ = qos->history == History::kKeepLast;
+  return path;
+}
+
+SubscriptionPath::~SubscriptionPath() {
+  if (!reader_) return;
+  if (wait_set_) wait_set_->remove(reader_);
+  for (FromBelow& entry : below_) recycle(entry);
+  for (rmw_serialized_message_t& bytes : spare_) {
+    if (rmw_serialized_message_fini(&bytes) != RMW_RET_OK) rcutils_reset_error();
+  }
+  RCUTILS_LOG_DEBUG_NAMED(
+      kLogger, "subscription of %s: %lu messages through Baton (%lu bytes copied out), %lu from below, %lu doubles",
+      topic_.c_str(), through_baton_, copied_bytes_.load(), through_below_, doubles_);
+}
+
+/// Nothing can have come twice.
+bool SubscriptionPath::direct() const {
+  return !baton_was_there_ && baton_.empty() && below_.empty() && reader_->matched() == 0;
+}
+
+/// Takes one more message over from Baton's queue. False: there is none, or no more may be held.
+bool SubscriptionPath::fetch_baton() {
+  for (;;) {
+    Result<transport::TakenSample> sample = reader_->take();
+    if (!sample) {
+      if (sample.error().code != Errc::held_limit) {
+        RCUTILS_LOG_WARN_NAMED(kLogger, "%s", sample.error().message.c_str());
+        continue;  // that publisher's connection was ended
+      }
+      return false;
+    }
+    if (!*sample) return false;
+    baton_was_there_ = true;
+    FromBaton entry;
+    std::memcpy(entry.publisher.data(), sample->header().publisher_id, entry.publisher.size());
+    if (ignore_local_ && presence_->has_publisher(entry.publisher)) continue;
+    if (const std::optional<Ordinal> ordinal = Ordinal::decode(sample->header())) {
+      entry.place = PathOrder::Queued{*ordinal, sample->sequence()};
+    }
+    entry.sample = std::move(*sample);
+    baton_.push_back(std::move(entry));
+    return true;
+  }
+}
+
+/// Takes one more message over from the underlying subscription, doubles excepted. False: there is none.
+bool SubscriptionPath::fetch_below() {
+  while (inlet_.clear()) {
+    FromBelow entry{};
+    if (spare_.empty()) {
+      entry.bytes = rmw_get_zero_initialized_serialized_message();
+      const rcutils_allocator_t allocator = rcutils_get_default_allocator();
+      if (rmw_serialized_message_init(&entry.bytes, 0, &allocator) != RMW_RET_OK) {
+        rcutils_reset_error();
+        return false;
+      }
+    } else {
+      entry.bytes = spare_.back();
+      spare_.pop_back();
+    }
+    bool taken = false;
+    const rmw_ret_t result =
+        underlying()->rmw_take_serialized_message_with_info(inner_, &entry.bytes, &taken, &entry.info, nullptr);
+    if (result != RMW_RET_OK || !taken) {
+      if (result != RMW_RET_OK) rcutils_reset_error();
+      recycle(entry);
+      return false;
+    }
+    inlet_.set();  // there may be more
+    entry.publisher = gid_of(entry.info);
+    const auto known = publishers_.find(entry.publisher);
+    if (known != publishers_.end() && entry.info.publication_sequence_number <= known->second.done_below()) {
+      ++doubles_;
+      recycle(entry);
+      continue;
+    }
+    below_.push_back(entry);
+    return true;
+  }
+  return false;
+}
+
+void SubscriptionPath::recycle(FromBelow& entry) { spare_.push_back(entry.bytes); }
+
+const SubscriptionPath::FromBaton* SubscriptionPath::oldest_of(const transport::Gid& publisher,
+                                                               std::size_t before) const {
+  for (std::size_t i = 0; i < before; ++i) {
+    if (baton_[i].place && baton_[i].publisher == publisher) return &baton_[i];
+  }
+  return nullptr;
+}
+
+/// The first message of Baton's that may be delivered now; doubles of what came from below are dropped on the way.
+bool SubscriptionPath::choose_baton(std::int64_t now_ns, std::int64_t* look_again_ns, std::size_t* index) {
+  for (std::size_t i = 0; i < baton_.size();) {
+    const FromBaton& entry = baton_[i];
+    PathOrder::Verdict verdict = PathOrder::Verdict::kNow;
+    if (entry.place) {
+      if (oldest_of(entry.publisher, i) != nullptr) {  // an older one of the same publisher waits
+        ++i;
+        continue;
+      }
+      PathOrder& order = publishers_[entry.publisher];
+      std::size_t matched = 0;
+      if (entry.place->ordinal.below > order.done_below() + (entry.place->ordinal.also ? 1 : 0) &&
+          underlying()->rmw_subscription_count_matched_publishers(inner_, &matched) != RMW_RET_OK) {
+        rcutils_reset_error();
+      }
+      verdict = order.of_baton(*entry.place, matched != 0, now_ns);
+      if (verdict == PathOrder::Verdict::kNotYet) *look_again_ns = std::min(*look_again_ns, order.waits_until());
+    }
+    if (verdict == PathOrder::Verdict::kNow) {
+      *index = i;
+      return true;
+    }
+    if (verdict == PathOrder::Verdict::kNever) {
+      publishers_[entry.publisher].delivered(*entry.place);
+      ++doubles_;
+      baton_.erase(baton_.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      ++i;
+    }
+  }
+  return false;
+}
+
+/// The first message from below that may be delivered now. REQUIRES: Baton's queue was emptied after it was fetched.
+bool SubscriptionPath::choose_below(std::size_t* index) {
+  for (std::size_t i = 0; i < below_.size();) {
+    const FromBelow& entry = below_[i];
+    const FromBaton* oldest = oldest_of(entry.publisher, baton_.size());
+    const bool blocked = std::any_of(below_.begin(), below_.begin() + static_cast<std::ptrdiff_t>(i),
+                                     [&](const FromBelow& older) { return older.publisher == entry.publisher; });
+    const PathOrder::Verdict verdict =
+        blocked ? PathOrder::Verdict::kNotYet
+                : publishers_[entry.publisher].of_below(entry.info.publication_sequence_number,
+                                                        oldest != nullptr ? &*oldest->place : nullptr);
+    if (verdict == PathOrder::Verdict::kNow) {
+      *index = i;
+      return true;
+    }
+    if (verdict == PathOrder::Verdict::kNever) {
+      ++doubles_;
+      recycle(below_[i]);
+      below_.erase(below_.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      ++i;
+    }
+  }
+  return false;
+}
+
+/// KEEP_LAST n counts over both paths: of what is unread, the oldest gives way. REQUIRES: Baton's queue was emptied.
+void SubscriptionPath::keep_last() {
+  while (keep_last_ && !below_.empty() && baton_.size() + below_.size() > depth_) {
+    if (baton_.empty() || below_.front().info.source_timestamp < baton_.front().sample.header().source_time_ns) {
+      FromBelow& oldest = below_.front();
+      publishers_[oldest.publisher].delivered_below(oldest.info.publication_sequence_number);
+      recycle(oldest);
+      below_.pop_front();
+    } else {
+      const FromBaton& oldest = baton_.front();
+      if (oldest.place) publishers_[oldest.publisher].delivered(*oldest.place);
+      baton_.pop_front();
+    }
+  }
+}
+
+SubscriptionPath::Chosen SubscriptionPath::choose(std::int64_t now_ns, std::int64_t* look_again_ns) {
+  if (direct()) return {Choice::kDirect, 0};
+  for (;;) {
+    if (baton_.empty()) fetch_baton();
+    std::size_t index = 0;
+    const bool from_baton = choose_baton(now_ns, look_again_ns, &index);
+    if (!from_baton && baton_.empty() && fetch_baton()) continue;  // the one that was there was a double
+    const bool turn_below = in_a_row_ >= kTurn;
+    if (from_baton && !turn_below) return {Choice::kBaton, index};
+    in_a_row_ = 0;
+    const bool fetched = below_.size() < depth_ && fetch_below();
+    if (!below_.empty()) {
+      // What Baton carried of the same publisher is in its queue by now: all of it must be seen.
+      bool more = true;
+      while (more) more = fetch_baton();
+      const bool emptied = !reader_->has_data();
+      std::size_t below_index = 0;
+      if (emptied && choose_below(&below_index)) {  // doubles are gone
+        keep_last();
+        if (choose_below(&below_index)) return {Choice::kBelow, below_index};
+      }
+      if (fetched) continue;  // what was fetched was a double, or waits for Baton's
+    }
+    if (choose_baton(now_ns, look_again_ns, &index)) return {Choice::kBaton, index};
+    return {};
+  }
+}
+
+SubscriptionPath::Ready SubscriptionPath::ready(std::int64_t now_ns, std::int64_t* look_again_ns) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  switch (choose(now_ns, look_again_ns).choice) {
+    case Choice::kNothing:
+      return Ready::kNo;
+    case Choice::kDirect:
+      return Ready::kAskBelow;
+    default:
+      return Ready::kYes;
+  }
+}
+
+rmw_ret_t SubscriptionPath::take(const Taking& taking, bool* taken, rmw_message_info_t* info) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  *taken = false;
+  std::int64_t look_again_ns = INT64_MAX;
+  const Chosen chosen = choose(os::monotonic_ns(), &look_again_ns);
+  rmw_ret_t result = RMW_RET_OK;
+  switch (chosen.choice) {
+    case Choice::kNothing:
+      return RMW_RET_OK;
+    case Choice::kDirect:
+      return take_direct(taking, taken, info);
+    case Choice::kBaton: {
+      FromBaton entry = std::move(baton_[chosen.index]);
+      baton_.erase(baton_.begin() + static_cast<std::ptrdiff_t>(chosen.index));
+      ++in_a_row_;
+      ++through_baton_;
+      if (entry.place) publishers_[entry.publisher].delivered(*entry.place);
+      lock.unlock();  // wait sets of other threads look at this subscription while it is copied
+      result = deliver(std::move(entry), taking, info);
+      lock.lock();
+      break;
+    }
+    case Choice::kBelow: {
+      FromBelow entry = below_[chosen.index];
+      below_.erase(below_.begin() + static_cast<std::ptrdiff_t>(chosen.index));
+      ++through_below_;
+      entry.info.publication_sequence_number =
+          publishers_[entry.publisher].delivered_below(entry.info.publication_sequence_number);
+      lock.unlock();
+      result = deliver(entry, taking, info);
+      lock.lock();
+      recycle(entry);
+      break;
+    }
+  }
+  *taken = result == RMW_RET_OK;
+  if (listener_ && wait_set_ == nullptr) {
+    join(listener_);
+    listener_->wake();
+  }
+  return result;
+}
+
+rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_message_info_t* info) {
+  const Underlying& rmw = *underlying();
+  rmw_message_info_t own_info = rmw_get_zero_initialized_message_info();
+  if (info == nullptr) info = &own_info;
+  inlet_.clear();
+  const rmw_ret_t result =
+      taking.native != nullptr
+          ? rmw.rmw_take_with_info(inner_, taking.native, taken, info, taking.allocation)
+          : rmw.rmw_take_serialized_message_with_info(inner_, taking.serialized, taken, info, taking.allocation);
+  if (result != RMW_RET_OK || !*taken) return result;
+  inlet_.set();  // there may be more
+  ++through_below_;
+  // Should Baton bring the same message, it came already.
+  if (publishers_.size() > kMostPublishers) publishers_.clear();
+  info->publication_sequence_number = publishers_[gid_of(*info)].delivered_below(info->publication_sequence_number);
+  return RMW_RET_OK;
+}
+
+rmw_ret_t SubscriptionPath::deliver(FromBaton entry, const Taking& taking, rmw_message_info_t* info) {
+  if (info != nullptr) {
+    *info = rmw_get_zero_initialized_message_info();
+    info->source_timestamp = entry.sample.header().source_time_ns;
+    info->received_timestamp = entry.sample.reception_time_ns();
+    info->publication_sequence_number = entry.place ? entry.place->ordinal.number : entry.sample.sequence();
+    info->reception_sequence_number = RMW_MESSAGE_INFO_SEQUENCE_NUMBER_UNSUPPORTED;
+    info->publisher_gid.implementation_identifier = kIdentifier;
+    std::memcpy(info->publisher_gid.data, entry.publisher.data(), entry.publisher.size());
+  }
+  if (taking.native != nullptr) {
+    Result<TakenBytes> filled = take_into_native(*plan_, std::move(entry.sample), taking.native);
+    if (!filled) {
+      RMW_SET_ERROR_MSG(filled.error().message.c_str());
+      return filled.error().code == Errc::out_of_memory ? RMW_RET_BAD_ALLOC : RMW_RET_ERROR;
+    }
+    copied_bytes_.fetch_add(filled->copied, std::memory_order_relaxed);  // a statistic: orders nothing
+    return RMW_RET_OK;
+  }
+  const message::Bytes message(entry.sample.message(), entry.sample.size_bytes());
+  Result<std::size_t> size = plan_->cdr.encoded_size(message);
+  if (size) {
+    if (rmw_serialized_message_resize(taking.serialized, *size) != RMW_RET_OK) return RMW_RET_BAD_ALLOC;
+    size = plan_->cdr.encode(message, {taking.serialized->buffer, *size});
+  }
+  if (!size) {
+    RMW_SET_ERROR_MSG(size.error().message.c_str());
+    return RMW_RET_ERROR;
+  }
+  taking.serialized->buffer_length = *size;
+  return RMW_RET_OK;
+}
+
+rmw_ret_t SubscriptionPath::deliver(FromBelow& entry, const Taking& taking, rmw_message_info_t* info) {
+  entry.info.publisher_gid.implementation_identifier = kIdentifier;
+  if (info != nullptr) *info = entry.info;
+  rmw_ret_t result = RMW_RET_OK;
+  if (taking.native != nullptr) {
+    result = underlying()->rmw_deserialize(&entry.bytes, type_, taking.native);
+  } else {
+    result = rmw_serialized_message_resize(taking.serialized, entry.bytes.buffer_length);
+    if (result == RMW_RET_OK) {
+      std::memcpy(taking.serialized->buffer, entry.bytes.buffer, entry.bytes.buffer_length);
+      taking.serialized->buffer_length = entry.bytes.buffer_length;
+    }
+  }
+  return result;
+}
+
+/// With mutex_. Null: in none.
+void SubscriptionPath::join(const std::shared_ptr<transport::WaitSet>& wait_set) {
+  if (wait_set_ == wait_set) return;
+  if (wait_set_) wait_set_->remove(reader_);
+  wait_set_ = nullptr;
+  if (!wait_set) return;
+  if (Result<void> added = wait_set->add(reader_); added) {
+    wait_set_ = wait_set;
+  } else {
+    RCUTILS_LOG_WARN_NAMED(kLogger, "%s", added.error().message.c_str());
+  }
+}
+
+void SubscriptionPath::wait_in(const std::shared_ptr<transport::WaitSet>& wait_set) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!listener_) join(wait_set);
+}
+
+void SubscriptionPath::leave(const std::shared_ptr<transport::WaitSet>& wait_set) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (wait_set_ == wait_set) join(nullptr);
+}
+
+void SubscriptionPath::listen_in(const std::shared_ptr<transport::WaitSet>& wait_set) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  listener_ = wait_set;
+  untold_ = wait_set ? baton_.size() : 0;
+  join(wait_set);
+  if (untold_ != 0) wait_set->wake();
+}
+
+void SubscriptionPath::tell_callback() {
+  std::size_t count = 0;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!listener_) return;
+    while (baton_.size() < depth_ && fetch_baton()) ++untold_;
+    std::swap(count, untold_);
+    if (reader_->has_data()) join(nullptr);  // or the Listener would not sleep
+  }
+  if (count != 0) inlet_.came(count);
+}
+
+}  // namespace baton::rmw

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// A subscription's two sources, merged: Baton's queue, and the underlying subscription. Every message once, in its publisher's
+// order (path_order.hpp).
+//
+// While no Baton publisher is there, the underlying subscription is taken from directly. From the first one on, what comes from
+// below is taken serialized: most of it are copies of what Baton brought, and those are dropped without being deserialized.
+//
+// Thread rules: all functions from any thread; one mutex per subscription, not held while a message is copied out, nor while the
+// application's code runs.
+// Invariants: (1) a sample in baton_ counts against the held limit, so few are taken ahead: one, or all where an order must be
+// found out.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "inlet.hpp"
+#include "path_order.hpp"
+#include "presence.hpp"
+#include "rmw/types.h"
+#include "type_plan.hpp"
+#include "underlying.hpp"
+
+namespace baton::rmw {
+
+/// Where a taken message goes: a native struct or a serialized message; the other is null.
+struct Taking {
+  void* native = nullptr;
+  rmw_serialized_message_t* serialized = nullptr;
+  rmw_subscription_allocation_t* allocation = nullptr;
+};
+
+class SubscriptionPath {
+ public:
+  /// `inner` and `inlet` outlive this. Null if Baton does not serve this subscription.
+  static std::shared_ptr<SubscriptionPath> make(const std::shared_ptr<Presence>& presence, const transport::Gid& gid,
+                                                const rmw_node_t* inner_node, const rmw_subscription_t* inner,
+                                                const rosidl_message_type_support_t* type, Inlet& inlet);
+  ~SubscriptionPath();
+  SubscriptionPath(const SubscriptionPath&) = delete;
+  SubscriptionPath& operator=(const SubscriptionPath&) = delete;
+
+  /// `info` may be null.
+  rmw_ret_t take(const Taking& taking, bool* taken, rmw_message_info_t* info);
+
+  enum class Ready : std::uint8_t { kNo, kYes, kAskBelow };
+  /// Whether take() would take something. `look_again_ns` is lowered to when that may change by itself.
+  Ready ready(std::int64_t now_ns, std::int64_t* look_again_ns);
+
+  /// Not used again in this process.
+  std::uint64_t id() const noexcept { return id_; }
+  /// The wait set that Baton's side of this subscription wakes.
+  void wait_in(const std::shared_ptr<transport::WaitSet>& wait_set);
+  void leave(const std::shared_ptr<transport::WaitSet>& wait_set);
+
+  /// The inlet has a callback now (`on`), or none. `self` is this.
+  void call_back(const std::shared_ptr<SubscriptionPath>& self, bool on) {
+    if (on) {
+      presence_->listener().add(self);
+    } else {
+      presence_->listener().remove(self);
+    }
+  }
+  /// For the Listener. From now on Baton wakes only `wait_set`, the Listener's, and tell_callback() counts what comes; null: as before.
+  void listen_in(const std::shared_ptr<transport::WaitSet>& wait_set);
+  /// Takes over what is new, as much as may be held, and tells the inlet. For the rest, the next take() wakes the Listener again.
+  void tell_callback();
+
+ private:
+  struct FromBaton {
+    transport::TakenSample sample;
+    transport::Gid publisher{};
+    std::optional<PathOrder::Queued> place;  // empty: not of ROS 2
+  };
+  struct FromBelow {
+    rmw_serialized_message_t bytes;
+    rmw_message_info_t info;
+    transport::Gid publisher;
+  };
+  enum class Choice : std::uint8_t { kNothing, kBaton, kBelow, kDirect };
+  struct Chosen {
+    Choice choice = Choice::kNothing;
+    std::size_t index = 0;
+  };
+
+  SubscriptionPath(std::shared_ptr<Presence> presence, const rmw_subscription_t* inner, Inlet& inlet);
+  Chosen choose(std::int64_t now_ns, std::int64_t* look_again_ns);
+  bool choose_baton(std::int64_t now_ns, std::int64_t* look_again_ns, std::size_t* index);
+  bool choose_below(std::size_t* index);
+  void join(const std::shared_ptr<transport::WaitSet>& wait_set);
+  bool fetch_baton();
+  bool fetch_below();
+  void keep_last();
+  const FromBaton* oldest_of(const transport::Gid& publisher, std::size_t before) const;
+  bool direct() const;
+  rmw_ret_t deliver(FromBaton entry, const Taking& taking, rmw_message_info_t* info);
+  rmw_ret_t deliver(FromBelow& entry, const Taking& taking, rmw_message_info_t* info);
+  rmw_ret_t take_direct(const Taking& taking, bool* taken, rmw_message_info_t* info);
+  void recycle(FromBelow& entry);
+
+  const std::shared_ptr<Presence> presence_;
+  const std::uint64_t id_;
+  const std::string topic_;
+  const rmw_subscription_t* const inner_;  // may be gone in the destructor, which a wait set can be late to run
+  Inlet& inlet_;
+  const rosidl_message_type_support_t* type_ = nullptr;
+  std::shared_ptr<const TypePlan> plan_;
+  std::shared_ptr<transport::Reader> reader_;
+  bool ignore_local_ = false, keep_last_ = true;
+  std::size_t depth_ = 1;
+
+  mutable std::mutex mutex_;
+  std::deque<FromBaton> baton_;
+  std::deque<FromBelow> below_;
+  std::vector<rmw_serialized_message_t> spare_;
+  std::map<transport::Gid, PathOrder> publishers_;
+  bool baton_was_there_ = false;
+  unsigned in_a_row_ = 0;  // from Baton
+  std::shared_ptr<transport::WaitSet> wait_set_, listener_;
+  std::size_t untold_ = 0;  // of baton_
+  std::uint64_t through_baton_ = 0, through_below_ = 0, doubles_ = 0;
+  std::atomic<std::uint64_t> copied_bytes_{0};
+};
+
+}  // namespace baton::rmw

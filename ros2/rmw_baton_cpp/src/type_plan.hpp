@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a topic needs to know of its message type: the plan between native structs and chunks, the codec for serialized messages,
+// and what Baton's handshake compares. Compiled once per type support.
+// Thread rules: plan_of() from any thread; a TypePlan is immutable.
+#pragma once
+
+#include <memory>
+
+#include "baton/message/cdr_codec.hpp"
+#include "baton/rosidl/native_plan.hpp"
+#include "baton/transport/transport.hpp"
+
+namespace baton::rmw {
+
+struct TypePlan {
+  std::shared_ptr<const rosidl::NativePlan> native;
+  message::CdrCodec cdr;
+  transport::TypeInfo info;
+};
+
+/// Errors: unsupported for a type that cannot be in a chunk; the topic is then the underlying RMW's alone.
+Result<std::shared_ptr<const TypePlan>> plan_of(const rosidl_message_type_support_t* handle);
+
+}  // namespace baton::rmw

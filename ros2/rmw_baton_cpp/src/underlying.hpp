@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The RMW below this one: BATON_RMW names it, default rmw_fastrtps_cpp. Loaded at the first use and never unloaded.
+//
+// Thread rules: underlying() may be called from any thread. Immutable once loaded.
+// Invariants: (1) loaded lazily, not by a constructor: a preloaded library runs its constructors before the search path of the
+// wheels is set; (2) loaded with RTLD_DEEPBIND, so that its calls of its own functions stay its own where the linker allows it;
+// where it does not (it was linked into the program before, or AddressSanitizer is there, which refuses the flag) those calls
+// arrive here with its own handles, and inner() in handles.hpp passes them through.
+#pragma once
+
+#include "rmw/dynamic_message_type_support.h"
+#include "rmw/event.h"
+#include "rmw/features.h"
+#include "rmw/get_network_flow_endpoints.h"
+#include "rmw/get_node_info_and_types.h"
+#include "rmw/get_service_names_and_types.h"
+#include "rmw/get_topic_endpoint_info.h"
+#include "rmw/get_topic_names_and_types.h"
+#include "rmw/init.h"
+#include "rmw/qos_profiles.h"
+#include "rmw/rmw.h"
+
+namespace baton::rmw {
+
+/// The underlying RMW's functions by name.
+struct Underlying {
+  const char* identifier = nullptr;
+#define BATON_RMW_FUNCTION(name) decltype(&::name) name = nullptr;
+#include "underlying_functions.def"
+#undef BATON_RMW_FUNCTION
+};
+
+/// Null if it cannot be loaded: the rcutils error then says why, on every call again.
+const Underlying* underlying() noexcept;
+
+}  // namespace baton::rmw

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between a message as ROS 2's C++ or C code holds it and the SFM message in a chunk: a plan compiled once per type from ROS 2's
+// introspection, then walked per message. One copy in each direction, no serialization.
+//
+// Thread rules: immutable after compile(); write() and read() of one plan may run in any number of threads.
+// Invariants: (1) the type model is that of the canonical definition (docs/format/type-hash.md) written from the introspection, so
+// it is the one that `generator/` makes from the .msg file; (2) read() trusts nothing in the message: every length and offset is
+// fetched once and checked, and the bytes visited are at most the message's, so overlapping contents cannot make it longer.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "baton/message/builder.hpp"
+#include "baton/message/definition.hpp"
+#include "rosidl_runtime_c/message_type_support_struct.h"
+
+namespace baton::rosidl {
+
+/// Puts an array of scalars of a message into a native struct: by copying it, or in another way.
+class ArrayTaker {
+ public:
+  virtual ~ArrayTaker() = default;
+  /// `native` is a std::vector (`c` false; never one of bool) or a rosidl_runtime_c sequence of scalars of `element_bytes`;
+  /// `content` holds `count` > 0 of them, inside the message and aligned as docs/format/sfm.md says. False: out of memory.
+  virtual bool take(void* native, bool c, const std::byte* content, std::size_t count, std::size_t element_bytes) = 0;
+};
+
+/// The ArrayTaker that copies. An array that has the room keeps its memory; nothing is zeroed before it is written.
+class ArrayCopier final : public ArrayTaker {
+ public:
+  bool take(void* native, bool c, const std::byte* content, std::size_t count, std::size_t element_bytes) override;
+  std::uint64_t copied_bytes() const noexcept { return copied_bytes_; }
+
+ private:
+  std::uint64_t copied_bytes_ = 0;
+};
+
+class NativePlan {
+ public:
+  /// `handle` is any type support of a message that leads to introspection for C++ or C. Errors: unsupported for a type without
+  /// it or with a kind of field that SFM does not have (long double, wchar); limit_reached.
+  static Result<std::shared_ptr<const NativePlan>> compile(const rosidl_message_type_support_t* handle);
+
+  const message::Type& type() const noexcept { return definition_.type(); }
+  const std::string& definition() const noexcept { return text_; }
+  /// Bytes of the native struct.
+  std::size_t native_bytes() const noexcept;
+
+  /// At least the bytes of the message that write() makes from the native struct, at most a few more per content.
+  std::size_t room_for(const void* native) const;
+
+  /// Begins a message in `builder` and fills it from the native struct. Errors: those of Builder; malformed_message for a
+  /// sequence or string longer than its bound.
+  Result<void> write(const void* native, message::Builder& builder) const;
+
+  /// Fills an initialised native struct, whatever it held before. Errors: malformed_message; out_of_memory. Then the native
+  /// struct is still valid, with unspecified values.
+  Result<void> read(message::Bytes message, void* native, ArrayTaker& arrays) const;
+
+  struct Step;
+  struct Steps;
+
+ private:
+  NativePlan(message::Definition definition, std::string text, std::shared_ptr<const Steps> steps) noexcept
+      : definition_(std::move(definition)), text_(std::move(text)), steps_(std::move(steps)) {}
+  message::Definition definition_;
+  std::string text_;
+  std::shared_ptr<const Steps> steps_;
+};
+
+}  // namespace baton::rosidl

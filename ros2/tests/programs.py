@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Unmodified rclpy programs: programs.py <name> [arguments]. Each prints one line of JSON and ends."""
+
+import json
+import sys
+import time
+
+import rclpy
+from rclpy.action import ActionClient, ActionServer
+from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
+from rclpy.executors import MultiThreadedExecutor
+from rclpy.experimental import EventsExecutor
+from rclpy.logging import LoggingSeverity, set_logger_level
+from rclpy.parameter_client import AsyncParameterClient
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.subscription_content_filter_options import ContentFilterOptions
+from rclpy.utilities import get_rmw_implementation_identifier
+from sensor_msgs.msg import Image
+from std_msgs.msg import String, UInt64
+from test_msgs.action import Fibonacci
+from test_msgs.srv import BasicTypes
+
+LIMIT_S = 30
+
+
+def spin_until(node, done):
+    end = time.monotonic() + LIMIT_S
+    while not done():
+        if time.monotonic() > end:
+            raise TimeoutError(f"{sys.argv[1:]} saw nothing in {LIMIT_S} s")
+        rclpy.spin_once(node, timeout_sec=0.1)
+
+
+def profile(kind):
+    return {
+        "default": QoSProfile(depth=100),
+        "best_effort": QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT),
+        "durable": QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL),
+    }[kind]
+
+
+def talk(node, kind, count, readers):
+    publisher = node.create_publisher(String, "chatter", profile(kind))
+    if kind != "durable":
+        spin_until(node, lambda: publisher.get_subscription_count() >= int(readers))
+    for i in range(int(count)):
+        publisher.publish(String(data=f"hello {i}"))
+        if kind == "best_effort":  # what its reader does not know yet is lost
+            time.sleep(0.1)
+    sys.stdin.readline()  # stays until the other end has what it wants
+    return {"sent": int(count)}
+
+
+def listen(node, kind, count):
+    got = []
+    node.create_subscription(String, "chatter", lambda message: got.append(message.data), profile(kind))
+    spin_until(node, lambda: len(got) >= int(count))
+    return {"got": got}
+
+
+def listen_with_info(node, count):
+    got = []
+    subscription = node.create_subscription(
+        String, "chatter", lambda message, info: got.append((message.data, info["source_timestamp"] > 0)), 100
+    )
+    spin_until(node, lambda: len(got) >= int(count))
+    return {"got": [list(each) for each in got], "topic": subscription.topic_name}
+
+
+def listen_raw(node, count):
+    got = []
+    node.create_subscription(String, "chatter", lambda data: got.append(len(data)), 100, raw=True)
+    spin_until(node, lambda: len(got) >= int(count))
+    return {"sizes": got}
+
+
+def count(node, total, period_ms, readers):
+    """Publishes 0, 1, 2, ... once `readers` are there."""
+    publisher = node.create_publisher(UInt64, "count", 5000)
+    spin_until(node, lambda: publisher.get_subscription_count() >= int(readers))
+    print("going", flush=True)
+    for i in range(int(total)):
+        publisher.publish(UInt64(data=i))
+        time.sleep(float(period_ms) / 1000)
+    sys.stdin.readline()
+    return {}
+
+
+def hear(node, last):
+    """What it heard until `last` or a larger number."""
+    got = []
+    node.create_subscription(UInt64, "count", lambda message: got.append(message.data), 5000)
+    print("going", flush=True)
+    spin_until(node, lambda: bool(got) and got[-1] >= int(last))
+    return {"got": got}
+
+
+def hear_some(node, number):
+    got = []
+    node.create_subscription(UInt64, "count", lambda message: got.append(message.data), 5000)
+    spin_until(node, lambda: len(got) >= int(number))
+    return {"got": got}
+
+
+def hear_filtered(node, later):
+    """Only numbers above 7: from the start, or from a time when the subscription is matched."""
+    got = []
+    options = ContentFilterOptions(filter_expression="data > %0", expression_parameters=["7"])
+    subscription = node.create_subscription(
+        UInt64,
+        "count",
+        lambda message: got.append(message.data),
+        100,
+        content_filter_options=None if later == "later" else options,
+    )
+    if later == "later":
+        spin_until(node, lambda: subscription.get_publisher_count() > 0)
+        subscription.set_content_filter("data > %0", ["7"])
+        got.clear()
+    print("going", flush=True)
+    spin_until(node, lambda: bool(got) and got[-1] >= 19)
+    return {"got": got, "filtered": subscription.is_cft_enabled}
+
+
+def hear_with_callbacks(node, last):
+    got = []
+    node.create_subscription(UInt64, "count", lambda message: got.append(message.data), 5000)
+    executor = EventsExecutor()
+    executor.add_node(node)
+    end = time.monotonic() + LIMIT_S
+    while not (got and got[-1] >= int(last)) and time.monotonic() < end:
+        executor.spin_once(timeout_sec=0.5)
+    return {"got": got}
+
+
+def say_images(node, number):
+    publisher = node.create_publisher(Image, "image", 10)
+    spin_until(node, lambda: publisher.get_subscription_count() > 0)
+    sys.stdin.readline()
+    for i in range(int(number)):
+        publisher.publish(Image(height=i, width=3, encoding="rgb8", data=list(range(9))))
+    sys.stdin.readline()
+    return {}
+
+
+def hear_images(node, number):
+    got = []
+    node.create_subscription(
+        Image, "image", lambda image: got.append([image.height, image.encoding, list(image.data)]), 10
+    )
+    spin_until(node, lambda: len(got) >= int(number))
+    return {"got": got}
+
+
+def hear_own(node):
+    """A publisher and two subscriptions in one process."""
+    got, others = [], []
+    publisher = node.create_publisher(UInt64, "count", 100)
+    node.create_subscription(UInt64, "count", lambda message: got.append(message.data), 100)
+    node.create_subscription(UInt64, "count", lambda message: others.append(message.data), 100)
+    spin_until(node, lambda: publisher.get_subscription_count() >= 2)
+    for i in range(10):
+        publisher.publish(UInt64(data=i))
+    spin_until(node, lambda: len(got) + len(others) >= 20)
+    return {"got": got, "others": others, "acked": publisher.wait_for_all_acked()}
+
+
+def serve(node):
+    def answer(request, response):
+        response.int32_value = request.int32_value * 2
+        response.string_value = request.string_value[::-1]
+        return response
+
+    node.declare_parameter("color", "red")
+    node.create_service(BasicTypes, "twice", answer)
+    end = time.monotonic() + LIMIT_S
+    stopped = []
+    node.create_subscription(String, "stop", stopped.append, 1)
+    while not stopped and time.monotonic() < end:
+        rclpy.spin_once(node, timeout_sec=0.1)
+    return {"stopped": bool(stopped)}
+
+
+def call(node):
+    client = node.create_client(BasicTypes, "twice")
+    if not client.wait_for_service(LIMIT_S):
+        raise TimeoutError("no service")
+    future = client.call_async(BasicTypes.Request(int32_value=21, string_value="baton"))
+    spin_until(node, future.done)
+    parameters = AsyncParameterClient(node, "serve")
+    if not parameters.wait_for_services(LIMIT_S):
+        raise TimeoutError("no parameter services")
+    color = parameters.get_parameters(["color"])
+    spin_until(node, color.done)
+    publisher = node.create_publisher(String, "stop", 1)
+    spin_until(node, lambda: publisher.get_subscription_count() > 0)
+    publisher.publish(String(data="enough"))
+    publisher.wait_for_all_acked()
+    return {
+        "color": color.result().values[0].string_value,
+        "value": future.result().int32_value,
+        "text": future.result().string_value,
+    }
+
+
+def action(node):
+    def execute(goal):
+        feedback = Fibonacci.Feedback(sequence=[0, 1])
+        goal.publish_feedback(feedback)
+        goal.succeed()
+        return Fibonacci.Result(sequence=[0, 1, 1, 2])
+
+    ActionServer(node, Fibonacci, "fibonacci", execute)
+    client = ActionClient(node, Fibonacci, "fibonacci")
+    executor = MultiThreadedExecutor(2)
+    executor.add_node(node)
+    feedback = []
+    future = client.send_goal_async(Fibonacci.Goal(order=3), feedback_callback=feedback.append)
+    executor.spin_until_future_complete(future, LIMIT_S)
+    result = future.result().get_result_async()
+    executor.spin_until_future_complete(result, LIMIT_S)
+    return {"sequence": list(result.result().result.sequence)}
+
+
+def events(node):
+    """A reliable reader asks a best-effort writer in one process: both are told, and a matching reader is matched."""
+    seen = {"offered": 0, "requested": 0, "matched": 0}
+
+    def count(name):
+        def called(info):
+            seen[name] = info.total_count
+
+        return called
+
+    node.create_publisher(
+        String,
+        "events",
+        profile("best_effort"),
+        event_callbacks=PublisherEventCallbacks(incompatible_qos=count("offered"), matched=count("matched")),
+    )
+    node.create_subscription(
+        String,
+        "events",
+        lambda _: None,
+        profile("default"),
+        event_callbacks=SubscriptionEventCallbacks(incompatible_qos=count("requested")),
+    )
+    node.create_subscription(String, "events", lambda _: None, profile("best_effort"))
+    spin_until(node, lambda: all(seen.values()))
+    return seen
+
+
+def graph(node):
+    node.create_publisher(String, "chatter", 1)
+    node.create_subscription(String, "chatter", lambda _: None, 1)
+    spin_until(node, lambda: node.count_publishers("/chatter") and node.count_subscribers("/chatter"))
+    info = node.get_publishers_info_by_topic("/chatter")
+    return {
+        "nodes": [name for name, _ in node.get_node_names_and_namespaces()],
+        "types": dict(node.get_topic_names_and_types())["/chatter"],
+        "publisher_of": [each.node_name for each in info],
+        "services": len(node.get_service_names_and_types_by_node("graph", "/")) > 0,
+    }
+
+
+def main():
+    name, *arguments = sys.argv[1:]
+    rclpy.init()
+    set_logger_level("rmw_baton_cpp", LoggingSeverity.DEBUG)  # endpoints report which path their messages took
+    node = rclpy.create_node(name)
+    report = globals()[name](node, *arguments)
+    report["rmw"] = get_rmw_implementation_identifier()
+    node.destroy_node()
+    rclpy.shutdown()
+    print(json.dumps(report))
+
+
+main()

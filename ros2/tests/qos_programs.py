@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Unmodified rclpy programs about quality of service: qos_programs.py <name> [arguments]. Each prints one line of JSON and ends;
+on the way, "going" when the other end may act, and they act on lines on their standard input."""
+
+import json
+import sys
+import threading
+import time
+
+import rclpy
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.duration import Duration
+from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
+from rclpy.executors import MultiThreadedExecutor, SingleThreadedExecutor
+from rclpy.logging import LoggingSeverity, set_logger_level
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSProfile
+from std_msgs.msg import UInt64
+
+LIMIT_S = 30
+TOPIC = "count"
+
+
+def spin_until(node, done):
+    end = time.monotonic() + LIMIT_S
+    while not done():
+        if time.monotonic() > end:
+            raise TimeoutError(f"{sys.argv[1:]} saw nothing in {LIMIT_S} s")
+        rclpy.spin_once(node, timeout_sec=0.1)
+
+
+def going():
+    print("going", flush=True)
+
+
+def profile(kind):
+    return {
+        "last3": QoSProfile(depth=3),
+        "all": QoSProfile(history=HistoryPolicy.KEEP_ALL),
+        "durable3": QoSProfile(depth=3, durability=DurabilityPolicy.TRANSIENT_LOCAL),
+        "deadline": QoSProfile(depth=10, deadline=Duration(seconds=0.2)),
+        "manual": QoSProfile(
+            depth=10,
+            liveliness=LivelinessPolicy.MANUAL_BY_TOPIC,
+            liveliness_lease_duration=Duration(seconds=0.3),
+        ),
+        "lifespan": QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL, lifespan=Duration(seconds=0.2)),
+    }[kind]
+
+
+def write(node, kind, total, readers):
+    publisher = node.create_publisher(UInt64, TOPIC, profile(kind))
+    spin_until(node, lambda: publisher.get_subscription_count() >= int(readers))
+    for i in range(int(total)):
+        publisher.publish(UInt64(data=i))
+    going()
+    sys.stdin.readline()
+    return {}
+
+
+def read_late(node, kind, number):
+    """Takes nothing before it is told to; then `number` messages, and what comes in half a second more."""
+    got = []
+    subscription = node.create_subscription(UInt64, TOPIC, lambda message: got.append(message.data), profile(kind))
+    going()
+    sys.stdin.readline()
+    spin_until(node, lambda: subscription.get_publisher_count() and len(got) >= int(number))
+    end = time.monotonic() + 0.5
+    while time.monotonic() < end:
+        rclpy.spin_once(node, timeout_sec=0.1)
+    return {"got": got}
+
+
+def fall_silent(node, kind):
+    """Publishes for a while, then no more: the deadline is missed, the lease ends."""
+    lost = {"deadline": 0, "manual": 0}
+
+    def count(name):
+        def called(info):
+            lost[name] = info.total_count
+
+        return called
+
+    callbacks = PublisherEventCallbacks(deadline=count("deadline"), liveliness=count("manual"))
+    publisher = node.create_publisher(UInt64, TOPIC, profile(kind), event_callbacks=callbacks)
+    spin_until(node, lambda: publisher.get_subscription_count() > 0)
+    for i in range(10):
+        publisher.publish(UInt64(data=i))
+        time.sleep(0.02)
+    spin_until(node, lambda: lost[kind] > 0)
+    sys.stdin.readline()
+    return {"lost": lost[kind] > 0}
+
+
+def notice_silence(node, kind):
+    got, missed, alive = [], [], []
+    callbacks = SubscriptionEventCallbacks(
+        deadline=lambda info: missed.append(info.total_count),
+        liveliness=lambda info: alive.append([info.alive_count, info.not_alive_count]),
+    )
+    node.create_subscription(
+        UInt64, TOPIC, lambda message: got.append(message.data), profile(kind), event_callbacks=callbacks
+    )
+    going()
+    spin_until(node, lambda: len(got) == 10 and (missed if kind == "deadline" else alive and alive[-1] == [0, 1]))
+    return {"got": got, "was_alive": [1, 0] in alive}
+
+
+def executors(node):
+    """Two executors, one of them with threads, and a publisher that is asked for from a callback."""
+    got = {"one": [], "two": []}
+    other = rclpy.create_node("other")
+    publisher = node.create_publisher(UInt64, TOPIC, 100)
+    echo = other.create_publisher(UInt64, "echo", 100)
+
+    def heard(message):
+        got["one"].append(message.data)
+        echo.publish(message)
+
+    other.create_subscription(UInt64, TOPIC, heard, 100, callback_group=ReentrantCallbackGroup())
+    node.create_subscription(UInt64, "echo", lambda message: got["two"].append(message.data), 100)
+    first, second = SingleThreadedExecutor(), MultiThreadedExecutor(3)
+    first.add_node(node)
+    second.add_node(other)
+    threads = [threading.Thread(target=each.spin) for each in (first, second)]
+    for thread in threads:
+        thread.start()
+    end = time.monotonic() + LIMIT_S
+    while not (publisher.get_subscription_count() and echo.get_subscription_count()) and time.monotonic() < end:
+        time.sleep(0.01)
+    for i in range(100):
+        publisher.publish(UInt64(data=i))
+    while len(got["two"]) < 100 and time.monotonic() < end:
+        time.sleep(0.01)
+    for each in (first, second):
+        each.shutdown()
+    for thread in threads:
+        thread.join()
+    other.destroy_node()
+    return {"one": sorted(got["one"]), "two": sorted(got["two"])}
+
+
+def main():
+    name, *arguments = sys.argv[1:]
+    rclpy.init()
+    set_logger_level("rmw_baton_cpp", LoggingSeverity.DEBUG)
+    node = rclpy.create_node(name)
+    report = globals()[name](node, *arguments)
+    node.destroy_node()
+    rclpy.shutdown()
+    print(json.dumps(report))
+
+
+main()

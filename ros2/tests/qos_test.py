@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quality of service is the same with the underlying RMW alone, with Baton above it, and between the two."""
+
+import time
+
+import pytest
+
+
+def start(processes, rmw, *arguments):
+    return processes.start(rmw, *arguments, file="qos_programs.py")
+
+
+def started(process):
+    line = process.stdout.readline()
+    assert line == "going\n", f"{line}{process.stderr.read()}"
+    return process
+
+
+def results(pairs, running):
+    for process in running:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    found = [processes.result(process) for (_, _, processes), process in zip(pairs, running, strict=True)]
+    return [{k: v for k, v in each.items() if k != "log"} for each in found]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("last3", [7, 8, 9]), ("all", list(range(10))), ("durable3", [7, 8, 9])]
+)
+def test_a_history_keeps_what_it_should(pairs, kind, expected):
+    late = [started(start(processes, reader, "read_late", kind, str(len(expected)))) for _, reader, processes in pairs]
+    talkers = [start(processes, writer, "write", kind, "10", "1") for writer, _, processes in pairs]
+    for talker in talkers:
+        started(talker)
+    time.sleep(0.5)  # what goes through the network stack arrives
+    assert results(pairs, late) == [{"got": expected}] * 4
+    results(pairs, talkers)
+
+
+def test_who_comes_late_gets_the_history(pairs):
+    talkers = [start(processes, writer, "write", "durable3", "10", "0") for writer, _, processes in pairs]
+    for talker in talkers:
+        started(talker)
+    late = [started(start(processes, reader, "read_late", "durable3", "3")) for _, reader, processes in pairs]
+    assert results(pairs, late) == [{"got": [7, 8, 9]}] * 4
+    results(pairs, talkers)
+
+
+def test_what_is_too_old_is_not_delivered(pairs):
+    talkers = [start(processes, writer, "write", "lifespan", "10", "0") for writer, _, processes in pairs]
+    for talker in talkers:
+        started(talker)
+    time.sleep(0.5)
+    late = [started(start(processes, reader, "read_late", "lifespan", "0")) for _, reader, processes in pairs]
+    assert results(pairs, late) == [{"got": []}] * 4
+    results(pairs, talkers)
+
+
+@pytest.mark.parametrize("kind", ["deadline", "manual"])
+def test_silence_is_noticed_at_both_ends(pairs, kind):
+    listeners = [started(start(processes, reader, "notice_silence", kind)) for _, reader, processes in pairs]
+    talkers = [start(processes, writer, "fall_silent", kind) for writer, _, processes in pairs]
+    for heard in results(pairs, listeners):
+        assert heard["got"] == list(range(10))
+        assert heard["was_alive"] or kind == "deadline"
+    assert results(pairs, talkers) == [{"lost": True}] * 4
+
+
+@pytest.mark.parametrize("rmw", ["plain", "baton"])
+def test_several_executors_with_threads_share_a_process(processes, rmw):
+    heard = processes.result(start(processes, rmw, "executors"))
+    assert heard["one"] == heard["two"] == list(range(100))

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts unmodified ROS 2 programs over the underlying RMW alone ("plain") or with rmw_baton_cpp above it ("baton")."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PYTHON = ROOT / ".venv-ros2/bin/python"
+LIBRARY = ROOT / "build/release/lib/librmw_baton_cpp.so"
+LIMIT_S = 60
+
+
+def paths(log, topic):
+    """How the messages of the one endpoint of `topic` in a log travelled: through Baton, below, doubles."""
+    found = re.findall(
+        rf"of {topic}: (\d+) messages through Baton \((\d+) bytes copied (?:in|out)\), (\d+) (?:from )?below(?:, (\d+) doubles)?",
+        log,
+    )
+    assert len(found) == 1, f"{len(found)} endpoints of {topic} in the log:\n{log}"
+    baton, copied, below, doubles = found[0]
+    return {"baton": int(baton), "copied": int(copied), "below": int(below), "doubles": int(doubles or 0)}
+
+
+def environment(rmw, domain, **more):
+    """The wheels' librcl names librmw_fastrtps_cpp.so itself, so there another RMW is also preloaded (docs/ros2.md)."""
+    env = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "RMW_IMPLEMENTATION", "BATON_RMW")}
+    env["ROS_DOMAIN_ID"] = str(domain)
+    if rmw == "baton":
+        env |= {"LD_PRELOAD": str(LIBRARY), "RMW_IMPLEMENTATION": "rmw_baton_cpp"}
+    return env | more
+
+
+class Processes:
+    """The ROS 2 programs of one test, in one ROS domain."""
+
+    def __init__(self, domain):
+        self.domain = domain
+        self.running = []
+
+    def start(self, rmw, program, *arguments, file="programs.py", **more):
+        command = [PYTHON, Path(__file__).parent / file, program, *arguments]
+        return self._run(command, environment(rmw, self.domain, **more))
+
+    def _run(self, command, env):
+        process = subprocess.Popen(
+            command,
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.running.append(process)
+        return process
+
+    def start_standalone(self, program, *arguments):
+        """A program of Baton's own in the same domain."""
+        env = environment("plain", self.domain, PYTHONPATH=str(ROOT / "build/release/python"))
+        return self._run([sys.executable, Path(__file__).parent / "standalone.py", program, *arguments], env)
+
+    def start_cpp(self, rmw, *arguments):
+        """rcl_image.cpp. The wheels' librcl.so needs what their Python packages bring, and symbols of libpython."""
+        env = environment(rmw, self.domain)
+        packages = PYTHON.parents[1].glob("lib/python3*/site-packages/ros_*.libs")
+        env["LD_LIBRARY_PATH"] = ":".join(str(each) for each in [PYTHON.parents[1] / "lib", *packages])
+        asked = "import sysconfig as s; print(s.get_config_var('LIBDIR') + '/' + s.get_config_var('LDLIBRARY'))"
+        libpython = subprocess.run([PYTHON, "-c", asked], capture_output=True, text=True, check=True).stdout.strip()
+        env["LD_PRELOAD"] = ":".join(filter(None, [libpython, env.get("LD_PRELOAD")]))
+        return self._run([ROOT / "build/release/bin/ros2_rcl_image", *arguments], env)
+
+    @staticmethod
+    def result(process):
+        """What the program reported, as JSON on its last line, and the log of rmw_baton_cpp as its "log"."""
+        out, err = process.communicate(timeout=LIMIT_S)
+        assert process.returncode == 0, f"{process.args} ended with {process.returncode}:\n{out}\n{err}"
+        return json.loads(out.splitlines()[-1]) | {"log": err}
+
+    @staticmethod
+    def kill(process):
+        process.kill()
+        process.communicate()
+
+    def close(self):
+        for process in self.running:
+            if process.poll() is None:
+                self.kill(process)

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of Baton's own, without ROS 2: standalone.py say|hear <number of images>."""
+
+import json
+import sys
+
+import baton
+from baton.msg.sensor_msgs import Image
+
+LIMIT_S = 30
+
+
+def say(node, number):
+    publisher = node.advertise("image", Image)
+    node.wait_for(lambda: publisher.matched > 0, LIMIT_S)
+    for i in range(number):
+        with publisher.loan() as image:
+            image.height, image.width, image.encoding = i, 3, "rgb8"
+            image.data.resize(9)
+            image.data[:] = range(9)
+    sys.stdin.readline()
+    return {}
+
+
+def hear(node, number):
+    subscription = node.subscribe("image", Image)
+    got = []
+    while len(got) < number:
+        image = subscription.take(LIMIT_S)
+        got.append([image.height, image.encoding, image.data.tolist()])
+    return {"got": got}
+
+
+report = globals()[sys.argv[1]](baton.Node(sys.argv[1]), int(sys.argv[2]))
+print(json.dumps(report))

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Baton's own nodes and ROS 2 nodes share the topics of a machine, without a bridge."""
+
+import time
+
+EXPECTED = [[i, "rgb8", list(range(9))] for i in range(5)]
+
+
+def test_a_ros_node_hears_batons_own_publisher(processes):
+    talker = processes.start_standalone("say", "5")
+    assert processes.result(processes.start("baton", "hear_images", "5"))["got"] == EXPECTED
+    processes.result(talker)
+
+
+def test_batons_own_node_and_a_plain_ros_node_hear_a_ros_publisher(processes):
+    hearers = [processes.start_standalone("hear", "5"), processes.start("plain", "hear_images", "5")]
+    talker = processes.start("baton", "say_images", "5")
+    time.sleep(2)  # a reader that is no ROS 2 endpoint is not counted by the publisher
+    talker.stdin.write("\n")
+    talker.stdin.flush()
+    assert [processes.result(hearer)["got"] for hearer in hearers] == [EXPECTED] * 2
+    processes.result(talker)

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One topic, two paths: what happens to the messages while readers that Baton serves and readers that it does not serve come and
+go, and when processes die."""
+
+import time
+
+import pytest
+from ros2_processes import paths
+
+TOTAL = 2500
+
+
+def started(process):
+    assert process.stdout.readline() == "going\n"
+    return process
+
+
+def follows(numbers):
+    return list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def test_served_messages_take_baton_alone(processes):
+    talker = processes.start("baton", "count", "50", "10", "1")
+    heard = processes.result(processes.start("baton", "hear", "49"))
+    said = processes.result(talker)
+    assert heard["got"] == list(range(50))
+    sent, got = paths(said["log"], "/count"), paths(heard["log"], "/count")
+    # The two ends may meet below before they meet in Baton.
+    assert sent["baton"] >= 40 and sent["below"] <= 20
+    assert got["baton"] + got["below"] == 50 and got["below"] <= 10
+
+
+def test_each_message_comes_once_and_in_order_while_other_readers_come_and_go(processes):
+    hearer = started(processes.start("baton", "hear", str(TOTAL - 1)))
+    talker = started(processes.start("baton", "count", str(TOTAL), "3", "1"))
+    visitors = []
+    for rmw in ["plain", "baton", "plain"]:
+        visitors.append(processes.result(processes.start(rmw, "hear_some", "100"))["got"])
+    heard = processes.result(hearer)
+    said = processes.result(talker)
+    for visitor in visitors:
+        assert visitor == follows(visitor)
+    assert heard["got"] == list(range(TOTAL))
+    below = paths(said["log"], "/count")["below"]
+    assert 200 <= below < TOTAL, "the underlying path is used for the plain visitors and not all the time"
+    assert paths(heard["log"], "/count")["below"] == 0
+
+
+def test_a_killed_reader_does_not_push_its_publisher_onto_the_other_path(processes):
+    hearer = started(processes.start("baton", "hear", "999"))
+    victim = started(processes.start("baton", "hear", "999"))
+    talker = started(processes.start("baton", "count", "1000", "3", "2"))
+    victim.kill()
+    assert processes.result(hearer)["got"] == list(range(1000))
+    # The underlying RMW believes in the victim for another 20 s.
+    assert paths(processes.result(talker)["log"], "/count")["below"] < 500
+
+
+def test_a_killed_publisher_harms_nobody(processes):
+    hearer = started(processes.start("baton", "hear", "1500"))
+    victim = started(processes.start("baton", "count", "1000", "3", "1"))
+    time.sleep(1)
+    victim.kill()
+    talker = processes.start("baton", "count", "1501", "1", "1")
+    got = processes.result(hearer)["got"]
+    processes.result(talker)
+    again = len(got) - 1501
+    assert got == list(range(again)) + list(range(1501))
+
+
+@pytest.mark.parametrize(("writer", "reader"), [("baton", "baton"), ("plain", "baton"), ("plain", "plain")])
+def test_an_executor_that_is_driven_by_callbacks_hears_everything(processes, writer, reader):
+    talker = processes.start(writer, "count", "200", "2", "1")
+    heard = processes.result(processes.start(reader, "hear_with_callbacks", "199"))
+    processes.result(talker)
+    assert heard["got"] == list(range(200))
+
+
+@pytest.mark.parametrize("rmw", ["plain", "baton"])
+def test_a_filter_is_heeded_beside_a_served_reader(processes, rmw):
+    filtered = started(processes.start(rmw, "hear_filtered", "at_once"))
+    served = started(processes.start(rmw, "hear", "19"))
+    talker = processes.start(rmw, "count", "20", "20", "2")
+    assert processes.result(served)["got"] == list(range(20))
+    heard = processes.result(filtered)
+    processes.result(talker)
+    assert heard["got"] == list(range(8, 20)) and heard["filtered"]
+
+
+@pytest.mark.parametrize("rmw", ["plain", "baton"])
+def test_a_served_reader_that_sets_a_filter_is_heard_below(processes, rmw):
+    talker = processes.start(rmw, "count", "1000", "5", "1")
+    filtered = started(processes.start(rmw, "hear_filtered", "later"))
+    started(talker)
+    heard = processes.result(filtered)
+    processes.result(talker)
+    assert heard["filtered"] and heard["got"] == follows(heard["got"]) and heard["got"][0] > 7
+
+
+@pytest.mark.parametrize("rmw", ["plain", "baton"])
+def test_two_subscriptions_of_the_publishers_own_process_hear_it(processes, rmw):
+    heard = processes.result(processes.start(rmw, "hear_own"))
+    assert heard["got"] == heard["others"] == list(range(10)) and heard["acked"]
+
+
+def test_every_message_may_be_sent_on_both_paths(processes):
+    talker = processes.start("baton", "count", "50", "10", "2", BATON_RMW_PATHS="both")
+    hearers = [processes.start(rmw, "hear", "49") for rmw in ("baton", "plain")]
+    assert [processes.result(hearer)["got"] for hearer in hearers] == [list(range(50))] * 2
+    said = paths(processes.result(talker)["log"], "/count")
+    assert (said["baton"], said["below"]) == (50, 50)
+
+
+def test_baton_can_be_switched_off(processes):
+    talker = processes.start("baton", "count", "20", "10", "1", BATON_RMW_PATHS="below")
+    heard = processes.result(processes.start("baton", "hear", "19"))
+    said = processes.result(talker)
+    assert heard["got"] == list(range(20))
+    assert "Baton's memory is not used (BATON_RMW_PATHS=below)" in said["log"] and "through Baton" not in said["log"]

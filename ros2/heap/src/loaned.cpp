@@ -49,6 +49,8 @@ Result<void*> Loaned::buffer(std::size_t bytes, std::size_t alignment) {
   return Error{Errc::out_of_memory, "no memory for the books of a loan's buffer"};
 }
 
+bool Loaned::owns(const void* begin) const noexcept { return Registry::instance().belongs(entry_, begin); }
+
 bool Loaned::reclaim(void* begin, std::size_t used_bytes) noexcept {
   const std::size_t bytes = Registry::instance().remove(entry_, begin);
   if (bytes == 0) return false;

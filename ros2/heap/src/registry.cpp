@@ -37,6 +37,12 @@ bool Registry::add(Entry* entry, void* address, std::size_t bytes) {
   return true;
 }
 
+bool Registry::belongs(const Entry* entry, const void* address) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = buffers_.find(address);
+  return found != buffers_.end() && found->second.entry == entry;
+}
+
 std::size_t Registry::remove(const Entry* entry, void* address) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = buffers_.find(address);

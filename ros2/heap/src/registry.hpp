@@ -37,6 +37,8 @@ class Registry final : public os::ForkListener {
   Entry* make();
   /// False if a buffer begins there already.
   bool add(Entry* entry, void* address, std::size_t bytes);
+  /// Whether a buffer of `entry` begins there.
+  bool belongs(const Entry* entry, const void* address) noexcept;
   /// Ends a buffer of `entry` without dropping what it keeps; its size, or 0 if it is none.
   std::size_t remove(const Entry* entry, void* address) noexcept;
   std::size_t references(const Entry* entry) noexcept;

@@ -32,6 +32,9 @@ class Loaned {
   /// A buffer of `bytes` > 0 in the chunk, with memory behind it. Errors: message_too_large, out_of_memory, limit_reached.
   Result<void*> buffer(std::size_t bytes, std::size_t alignment);
 
+  /// Whether a buffer of this loan begins there.
+  bool owns(const void* begin) const noexcept;
+
   /// The program gives `begin` back unfreed: true if it is one of this loan's buffers. The content is now `used_bytes` long (at
   /// most the buffer's size; 0: none), at the same place, and no container may point to it any more. False for any other address,
   /// which then is to be copied and freed as usual.

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images, point clouds, scans and maps, as C++ and as C code holds them, from a loan to a subscription without a copy of an array.
+#include "baton/heap/native_loan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "baton/heap/array_aliaser.hpp"
+#include "baton/heap/containers.hpp"
+#include "baton/heap/heap.hpp"
+#include "baton/memory/window.hpp"
+#include "baton/message/validate.hpp"
+#include "endpoint_test_support.hpp"
+#include "nav_msgs/msg/detail/occupancy_grid__functions.h"
+#include "nav_msgs/msg/detail/occupancy_grid__struct.h"
+#include "nav_msgs/msg/occupancy_grid.hpp"
+#include "rcutils/allocator.h"
+#include "rosidl_typesupport_introspection_c/message_introspection.h"
+#include "rosidl_typesupport_introspection_cpp/message_type_support_decl.hpp"
+#include "sensor_msgs/msg/detail/image__functions.h"
+#include "sensor_msgs/msg/detail/image__struct.h"
+#include "sensor_msgs/msg/image.hpp"
+#include "sensor_msgs/msg/laser_scan.hpp"
+#include "sensor_msgs/msg/point_cloud2.hpp"
+
+#define C_HANDLE(package, name) \
+  rosidl_typesupport_introspection_c__get_message_type_support_handle__##package##__msg__##name
+extern "C" const rosidl_message_type_support_t* C_HANDLE(sensor_msgs, Image)();
+extern "C" const rosidl_message_type_support_t* C_HANDLE(nav_msgs, OccupancyGrid)();
+
+namespace baton::heap {
+namespace {
+
+using namespace transport::test;
+using transport::TakenSample;
+
+/// A publisher, a subscription, and the plans of one type.
+struct Topic {
+  explicit Topic(const rosidl_message_type_support_t* handle) {
+    if (!active()) throw std::runtime_error(reason());
+    loans = NativeLoanPlan::compile(handle, rosidl::NativePlan::compile(handle).or_throw()).or_throw();
+    capacities = std::make_unique<Capacities>(*loans);
+    const message::Type& type = loans->plan().type();
+    transport::TypeInfo info;
+    info.name = type.name;
+    info.hash[0] = 1;
+    info.definition = loans->plan().definition();
+    info.skeleton_bytes = type.size;
+    memory::PoolOptions pool;
+    pool.max_message_bytes = std::size_t{16} << 20;
+    participant = domain.join();
+    writer = make_writer(*participant, "t", QoS(4), info, pool);
+    reader = make_reader(*participant, "t", QoS(4), info);
+    if (!matched(*writer, 1) || !matched(*reader, 1)) throw std::runtime_error("no match");
+  }
+
+  /// Lends `native`, lets the program fill it, publishes it.
+  template <class Fill>
+  NativeLoan::Published publish(void* native, Fill fill) {
+    NativeLoan loan = NativeLoan::begin(writer, *loans, *capacities, native).or_throw();
+    fill();
+    return std::move(loan).publish(native).or_throw();
+  }
+
+  /// Takes into `native`, with every array that can be pointed at pointed at. Returns the bytes of these.
+  std::uint64_t take(void* native) {
+    TakenSample sample = take_sample(*reader);
+    const Result<void> valid =
+        message::validate(loans->plan().type(), static_cast<const std::byte*>(sample.message()), sample.size_bytes());
+    if (!valid) throw std::runtime_error(valid.error().message);
+    loans->plan().read({static_cast<const std::byte*>(sample.message()), sample.size_bytes()}, native).or_throw();
+    Received received = Received::begin(sample).or_throw();
+    ArrayAliaser aliaser(received);
+    for (const NativeLoanPlan::Array& array : loans->arrays()) {
+      std::uint32_t count = 0;
+      std::int32_t offset = 0;
+      const std::byte* words = received.message() + array.words_offset;
+      std::memcpy(&count, words, 4);
+      std::memcpy(&offset, words + 4, 4);
+      aliaser.take(static_cast<std::byte*>(native) + array.native_offset, array.c, words + 4 + offset, count,
+                   array.element_bytes);
+    }
+    return aliaser.aliased_bytes();
+  }
+
+  /// Messages that nobody gave back.
+  std::size_t alive() {
+    writer->abandon(writer->loan_growing().or_throw());
+    return writer->memory_account().published_slots + writer->memory_account().loaned_slots;
+  }
+
+  TestDomain domain;
+  std::shared_ptr<const NativeLoanPlan> loans;
+  std::unique_ptr<Capacities> capacities;
+  std::shared_ptr<transport::Participant> participant;
+  std::shared_ptr<transport::Writer> writer;
+  std::shared_ptr<transport::Reader> reader;
+};
+
+/// First without a capacity (one copy), then with what was learned (none).
+template <class Message, class Fill>
+void expect_zero_and_zero(std::size_t arrays, std::uint64_t array_bytes, Fill fill) {
+  Topic topic(rosidl_typesupport_introspection_cpp::get_message_type_support_handle<Message>());
+  ASSERT_EQ(topic.loans->arrays().size(), arrays);
+  Message expected;
+  fill(expected);
+  for (int round = 0; round < 5; ++round) {
+    Message sent, received;
+    const NativeLoan::Published published = topic.publish(&sent, [&] { fill(sent); });
+    EXPECT_EQ(published.copied_bytes, round == 0 ? array_bytes : 0);
+    EXPECT_EQ(published.in_place, round == 0 ? 0 : arrays);
+    EXPECT_EQ(topic.take(&received), array_bytes);
+    EXPECT_EQ(received, expected);
+    const Message copy = received;
+    EXPECT_EQ(copy, expected);
+  }
+  EXPECT_EQ(topic.alive(), 0U);
+  EXPECT_EQ(counters().live_buffers, 0U);
+}
+
+TEST(NativeLoan, an_image_takes_no_copies) {
+  expect_zero_and_zero<sensor_msgs::msg::Image>(1, 6220800, [](auto& image) {
+    image.header.frame_id = "a camera with a name that is not short";
+    image.header.stamp.sec = 3;
+    image.encoding = "rgb8";
+    image.data.resize(6220800);
+    for (std::size_t i = 0; i < image.data.size(); i += 1000) image.data[i] = static_cast<std::uint8_t>(i / 1000);
+  });
+}
+
+TEST(NativeLoan, a_point_cloud_takes_no_copies) {
+  expect_zero_and_zero<sensor_msgs::msg::PointCloud2>(1, 4000000, [](auto& cloud) {
+    cloud.header.frame_id = "lidar";
+    cloud.fields.resize(3);
+    cloud.fields[2].name = "a field of a name that is not short";
+    cloud.data.assign(4000000, 17);
+  });
+}
+
+TEST(NativeLoan, a_scan_takes_no_copies) {
+  expect_zero_and_zero<sensor_msgs::msg::LaserScan>(2, 80000, [](auto& scan) {
+    scan.header.frame_id = "laser";
+    for (int i = 0; i < 10000; ++i) scan.ranges.push_back(static_cast<float>(i));
+    scan.intensities.assign(10000, 0.5F);
+  });
+}
+
+TEST(NativeLoan, a_map_takes_no_copies) {
+  expect_zero_and_zero<nav_msgs::msg::OccupancyGrid>(1, 1000000, [](auto& map) {
+    map.header.frame_id = "map";
+    map.info.width = 1000;
+    map.data.insert(map.data.end(), 1000000, -1);
+  });
+}
+
+TEST(NativeLoan, C_structs_take_no_copies) {
+  Topic topic(C_HANDLE(sensor_msgs, Image)());
+  constexpr std::size_t kBytes = 3000000;
+  topic.capacities->need(0, kBytes);  // given, not learned
+  for (int round = 0; round < 3; ++round) {
+    sensor_msgs__msg__Image sent, received;
+    ASSERT_TRUE(sensor_msgs__msg__Image__init(&sent) && sensor_msgs__msg__Image__init(&received));
+    const NativeLoan::Published published = topic.publish(&sent, [&] {
+      ASSERT_GE(sent.data.capacity, kBytes);
+      EXPECT_TRUE(memory::in_window(sent.data.data));
+      sent.height = 5;
+      sent.data.size = kBytes;
+      std::memset(sent.data.data, 6, kBytes);
+    });
+    EXPECT_EQ(published.in_place, 1U);
+    EXPECT_EQ(published.copied_bytes, 0U);
+    EXPECT_EQ(topic.take(&received), kBytes);
+    EXPECT_EQ(received.height, 5U);
+    ASSERT_EQ(received.data.size, kBytes);
+    EXPECT_TRUE(memory::in_window(received.data.data));
+    EXPECT_EQ(received.data.data[kBytes - 1], 6);
+    sensor_msgs__msg__Image__fini(&sent);
+    sensor_msgs__msg__Image__fini(&received);
+  }
+  EXPECT_EQ(topic.alive(), 0U);
+  EXPECT_EQ(counters().live_buffers, 0U);
+}
+
+TEST(NativeLoan, what_the_allocator_of_ROS_frees_is_seen) {
+  rcutils_allocator_t allocator = rcutils_get_default_allocator();
+  EXPECT_TRUE(reaches(allocator.deallocate, allocator.state));
+}
+
+TEST(NativeLoan, a_loan_that_is_never_published_or_outgrown_or_robbed_leaves_nothing_behind) {
+  Topic topic(rosidl_typesupport_introspection_cpp::get_message_type_support_handle<sensor_msgs::msg::LaserScan>());
+  topic.capacities->need(0, 40000);
+  topic.capacities->need(1, 40000);
+  {
+    sensor_msgs::msg::LaserScan unpublished;
+    NativeLoan loan = NativeLoan::begin(topic.writer, *topic.loans, *topic.capacities, &unpublished).or_throw();
+    unpublished.ranges.assign(10, 1);
+  }
+  EXPECT_EQ(topic.alive(), 0U);
+
+  sensor_msgs::msg::LaserScan sent, received;
+  NativeLoan::Published published = topic.publish(&sent, [&] {
+    sent.ranges.assign(20000, 1);  // beyond its capacity
+    sent.intensities.assign(10000, 2);
+  });
+  EXPECT_EQ(published.in_place, 1U);
+  EXPECT_EQ(published.copied_bytes, 80000U);
+  topic.take(&received);
+  EXPECT_EQ(received.ranges, std::vector<float>(20000, 1));
+  EXPECT_EQ(received.intensities, std::vector<float>(10000, 2));
+
+  std::vector<float> robbed;
+  published = topic.publish(&sent, [&] {
+    sent.ranges.assign(100, 3);
+    sent.intensities.assign(10000, 4);
+    robbed.swap(sent.ranges);
+  });
+  EXPECT_EQ(published.in_place, 0U) << "the chunk has a buffer in the program's hands";
+  robbed.assign(10000, 9);
+  topic.take(&received);
+  EXPECT_TRUE(received.ranges.empty());
+  EXPECT_EQ(received.intensities, std::vector<float>(10000, 4));
+
+  published = topic.publish(&sent, [&] {
+    sent.ranges.assign(100, 5);
+    sent.intensities.assign(20000, 6);
+    sent.ranges.swap(sent.intensities);
+  });
+  topic.take(&received);
+  EXPECT_EQ(received.ranges, std::vector<float>(20000, 6));
+  EXPECT_EQ(received.intensities, std::vector<float>(100, 5));
+
+  // What was received is published: its buffer is no loan's.
+  published = topic.publish(&sent, [&] { sent.ranges = std::move(received.ranges); });
+  EXPECT_EQ(published.copied_bytes, 80000U);
+  topic.take(&received);
+  EXPECT_EQ(received.ranges, std::vector<float>(20000, 6));
+  std::vector<float>().swap(robbed);
+  received = sensor_msgs::msg::LaserScan();
+  EXPECT_EQ(topic.alive(), 0U);
+  EXPECT_EQ(counters().live_messages, 0U);
+}
+
+}  // namespace
+}  // namespace baton::heap

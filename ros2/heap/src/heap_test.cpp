@@ -118,7 +118,7 @@ TEST(Heap, a_taken_vector_lies_in_the_publishers_memory_and_gives_it_back_when_i
 
 TEST(Heap, what_the_program_writes_is_its_own_and_the_next_message_in_these_pages_is_whole) {
   for (const os::ChangeFinder finder :
-       {os::ChangeFinder::kUnknown, os::ChangeFinder::kPagemap, os::ChangeFinder::kNone}) {
+       {os::ChangeFinder::kUnknown, os::ChangeFinder::kScan, os::ChangeFinder::kPagemap, os::ChangeFinder::kNone}) {
     Pair pair;
     os::force_change_finder(finder);
     const std::uint8_t* place = nullptr;

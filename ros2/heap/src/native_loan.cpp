@@ -33,6 +33,12 @@ const Members* introspect(const rosidl_message_type_support_t* handle, bool* c) 
 using message::Kind;
 using message::Shape;
 
+/// A sequence of scalars whose native elements are what the message holds: not of bool (std::vector<bool> is packed; elsewhere a byte
+/// of a message may be any).
+bool is_lendable(const message::Field& field) noexcept {
+  return field.shape == Shape::kSequence && field.kind < Kind::kString && field.kind != Kind::kBool;
+}
+
 void collect(const Members& members, bool c, const message::Type& type, const std::string& path, std::size_t native,
              std::size_t words, std::vector<NativeLoanPlan::Array>& arrays) {
   if (type.field_count < members.member_count_) return;                  // the placeholder of an empty message
@@ -45,11 +51,81 @@ void collect(const Members& members, bool c, const message::Type& type, const st
       if (const Members* nested = introspect(member.members_, &nested_c))
         collect(*nested, nested_c, *field.type, path + field.name + ".", native + member.offset_, words + field.offset,
                 arrays);
-    } else if (field.shape == Shape::kSequence && field.kind < Kind::kString && field.kind != Kind::kBool) {
+    } else if (is_lendable(field)) {
       arrays.push_back({path + field.name, native + member.offset_, words + field.offset, message::element_size(field),
                         field.count, c});
     }
   }
+}
+
+}  // namespace
+
+/// Where in a type arrays may be that lie in Baton's memory.
+struct NativeLoanPlan::Node {
+  struct Leaf {
+    std::size_t offset, element_bytes;
+  };
+  struct Nested {
+    const rosidl_typesupport_introspection_cpp::MessageMember* member;
+    std::size_t element_bytes;
+    std::shared_ptr<const Node> node;
+  };
+  bool c = false;
+  std::vector<Leaf> leaves;
+  std::vector<Nested> nested;
+};
+
+namespace {
+
+using Node = NativeLoanPlan::Node;
+
+/// Null if there are none. `type` is that of `members`, for the sizes of scalars.
+std::shared_ptr<const Node> node_of(const Members& members, bool c, const message::Type& type) {
+  if (type.field_count < members.member_count_) return nullptr;
+  const std::uint32_t first = type.field_count - members.member_count_;
+  auto node = std::make_shared<Node>();
+  node->c = c;
+  for (std::uint32_t i = 0; i < members.member_count_; ++i) {
+    const auto& member = members.members_[i];
+    const message::Field& field = type.fields[first + i];
+    if (field.kind == Kind::kMessage) {
+      bool nested_c = c;
+      const Members* nested = introspect(member.members_, &nested_c);
+      if (nested == nullptr) continue;
+      if (std::shared_ptr<const Node> inner = node_of(*nested, nested_c, *field.type))
+        node->nested.push_back({&member, nested->size_of_, std::move(inner)});
+    } else if (is_lendable(field)) {
+      node->leaves.push_back({member.offset_, message::element_size(field)});
+    }
+  }
+  if (node->leaves.empty() && node->nested.empty()) return nullptr;
+  return node;
+}
+
+/// False: no memory.
+bool detach_all(const Node& node, std::byte* native, std::size_t& bytes) {
+  for (const Node::Leaf& leaf : node.leaves) {
+    AnyArray any(native + leaf.offset, node.c, leaf.element_bytes);
+    if (!memory::in_window(any.begin())) continue;
+    const std::size_t size = any.size_bytes();
+    if (!any.move_to_heap()) return false;
+    bytes += size;
+  }
+  for (const Node::Nested& nested : node.nested) {
+    std::byte* element = native + nested.member->offset_;
+    std::size_t count = 1;
+    if (nested.member->is_array_) {
+      count =
+          nested.member->size_function != nullptr ? nested.member->size_function(element) : nested.member->array_size_;
+      if (count == 0) continue;
+      if (nested.member->get_function != nullptr)
+        element = static_cast<std::byte*>(nested.member->get_function(element, 0));
+    }
+    for (std::size_t i = 0; i < count; ++i, element += nested.element_bytes) {
+      if (!detach_all(*nested.node, element, bytes)) return false;
+    }
+  }
+  return true;
 }
 
 AnyArray array_of(void* native, const NativeLoanPlan::Array& array) noexcept {
@@ -83,8 +159,16 @@ Result<std::shared_ptr<const NativeLoanPlan>> NativeLoanPlan::compile(const rosi
   if (members == nullptr) return Error{Errc::unsupported, "the message's type support has no introspection"};
   auto made = std::make_shared<NativeLoanPlan>();
   collect(*members, c, plan->type(), "", 0, 0, made->arrays_);
+  made->root_ = node_of(*members, c, plan->type());
   made->plan_ = std::move(plan);
   return std::shared_ptr<const NativeLoanPlan>(std::move(made));
+}
+
+Result<std::size_t> NativeLoanPlan::detach(void* native) const {
+  std::size_t bytes = 0;
+  if (root_ != nullptr && !detach_all(*root_, static_cast<std::byte*>(native), bytes))
+    return Error{Errc::out_of_memory, std::string("no memory for the arrays of a ") + plan_->type().name};
+  return bytes;
 }
 
 void Capacities::need(std::size_t array, std::size_t bytes) noexcept {

@@ -22,6 +22,8 @@
 #include "sensor_msgs/msg/detail/image__struct.h"
 #include "sensor_msgs/msg/image.hpp"
 #include "sensor_msgs/msg/laser_scan.hpp"
+#include "sensor_msgs/msg/multi_dof_joint_state.hpp"
+#include "sensor_msgs/msg/multi_echo_laser_scan.hpp"
 #include "sensor_msgs/msg/point_cloud2.hpp"
 
 #define C_HANDLE(package, name) \
@@ -180,6 +182,42 @@ TEST(NativeLoan, C_structs_take_no_copies) {
   }
   EXPECT_EQ(topic.alive(), 0U);
   EXPECT_EQ(counters().live_buffers, 0U);
+}
+
+TEST(NativeLoan, a_message_is_detached_before_somebody_gets_it_whose_free_is_not_seen) {
+  Topic topic(rosidl_typesupport_introspection_cpp::get_message_type_support_handle<sensor_msgs::msg::LaserScan>());
+  sensor_msgs::msg::LaserScan sent, received;
+  topic.publish(&sent, [&] { sent.ranges.assign(10000, 1); });
+  topic.take(&received);
+  ASSERT_TRUE(memory::in_window(received.ranges.data()));
+  EXPECT_EQ(topic.loans->detach(&received).value(), 40000U);
+  EXPECT_FALSE(memory::in_window(received.ranges.data()));
+  EXPECT_EQ(received.ranges, std::vector<float>(10000, 1));
+  EXPECT_EQ(topic.loans->detach(&received).value(), 0U);
+  EXPECT_EQ(topic.alive(), 0U);
+}
+
+TEST(NativeLoan, arrays_deep_inside_a_message_are_detached_too) {
+  Topic topic(
+      rosidl_typesupport_introspection_cpp::get_message_type_support_handle<sensor_msgs::msg::MultiDOFJointState>());
+  EXPECT_EQ(topic.loans->arrays().size(), 0U) << "nothing to lend in it, and nothing to detach";
+  sensor_msgs::msg::MultiDOFJointState none;
+  EXPECT_EQ(topic.loans->detach(&none).value(), 0U);
+
+  Topic echoes(
+      rosidl_typesupport_introspection_cpp::get_message_type_support_handle<sensor_msgs::msg::MultiEchoLaserScan>());
+  Topic bytes(rosidl_typesupport_introspection_cpp::get_message_type_support_handle<sensor_msgs::msg::Image>());
+  sensor_msgs::msg::Image sent, received;
+  bytes.publish(&sent, [&] { sent.data.assign(40000, 0); });
+  bytes.take(&received);
+  sensor_msgs::msg::MultiEchoLaserScan scan;
+  scan.ranges.resize(2);
+  void* const buffer = forget(received.data);
+  adopt(scan.ranges[1].echoes, buffer, 10000, 10000);
+  EXPECT_EQ(echoes.loans->detach(&scan).value(), 40000U);
+  EXPECT_FALSE(memory::in_window(scan.ranges[1].echoes.data()));
+  EXPECT_EQ(scan.ranges[1].echoes, std::vector<float>(10000, 0));
+  EXPECT_EQ(bytes.alive(), 0U);
 }
 
 TEST(NativeLoan, what_the_allocator_of_ROS_frees_is_seen) {

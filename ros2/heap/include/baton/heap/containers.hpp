@@ -63,6 +63,18 @@ class AnyArray {
       ::operator delete(words_[0]);
     set(buffer, size, capacity);
   }
+  /// Copies the content into a buffer of its own. False, with nothing changed, if there is no memory.
+  bool move_to_heap() noexcept {
+    const std::size_t count = size();
+    void* buffer = nullptr;
+    if (count != 0) {
+      buffer = c_ ? std::malloc(count * element_bytes_) : ::operator new(count* element_bytes_, std::nothrow);
+      if (buffer == nullptr) return false;
+      std::memcpy(buffer, words_[0], count * element_bytes_);
+    }
+    replace(buffer, count, count);
+    return true;
+  }
   /// Empties it without freeing anything.
   void forget() noexcept { set(nullptr, 0, 0); }
 

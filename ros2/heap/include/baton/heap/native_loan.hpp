@@ -39,8 +39,16 @@ class NativeLoanPlan {
   const std::vector<Array>& arrays() const noexcept { return arrays_; }
   const rosidl::NativePlan& plan() const noexcept { return *plan_; }
 
+  /// Copies every array of `native` that lies in Baton's memory to the ordinary heap, wherever in the message it is: before
+  /// somebody gets the message who might free its arrays in a way that is not seen (heap.hpp). Returns the bytes copied. Error:
+  /// out_of_memory; the message is whole then, too.
+  Result<std::size_t> detach(void* native) const;
+
+  struct Node;
+
  private:
   std::vector<Array> arrays_;
+  std::shared_ptr<const Node> root_;
   std::shared_ptr<const rosidl::NativePlan> plan_;
 };
 

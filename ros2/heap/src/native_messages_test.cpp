@@ -6,9 +6,9 @@
 
 #include <cstring>
 
-#include "baton/heap/array_aliaser.hpp"
 #include "baton/heap/containers.hpp"
 #include "baton/heap/heap.hpp"
+#include "baton/heap/native_take.hpp"
 #include "baton/memory/window.hpp"
 #include "baton/message/validate.hpp"
 #include "endpoint_test_support.hpp"
@@ -25,6 +25,7 @@
 #include "sensor_msgs/msg/multi_dof_joint_state.hpp"
 #include "sensor_msgs/msg/multi_echo_laser_scan.hpp"
 #include "sensor_msgs/msg/point_cloud2.hpp"
+#include "test_msgs/message_fixtures.hpp"
 
 #define C_HANDLE(package, name) \
   rosidl_typesupport_introspection_c__get_message_type_support_handle__##package##__msg__##name
@@ -65,25 +66,15 @@ struct Topic {
     return std::move(loan).publish(native).or_throw();
   }
 
-  /// Takes into `native`, with every array that can be pointed at pointed at. Returns the bytes of these.
+  /// Takes into `native`. Returns the bytes of arrays that were not copied.
   std::uint64_t take(void* native) {
     TakenSample sample = take_sample(*reader);
     const Result<void> valid =
         message::validate(loans->plan().type(), static_cast<const std::byte*>(sample.message()), sample.size_bytes());
     if (!valid) throw std::runtime_error(valid.error().message);
-    loans->plan().read({static_cast<const std::byte*>(sample.message()), sample.size_bytes()}, native).or_throw();
-    Received received = Received::begin(sample).or_throw();
-    ArrayAliaser aliaser(received);
-    for (const NativeLoanPlan::Array& array : loans->arrays()) {
-      std::uint32_t count = 0;
-      std::int32_t offset = 0;
-      const std::byte* words = received.message() + array.words_offset;
-      std::memcpy(&count, words, 4);
-      std::memcpy(&offset, words + 4, 4);
-      aliaser.take(static_cast<std::byte*>(native) + array.native_offset, array.c, words + 4 + offset, count,
-                   array.element_bytes);
-    }
-    return aliaser.aliased_bytes();
+    const NativeTaken taken = take_into_native(loans->plan(), std::move(sample), native).or_throw();
+    copied_bytes = taken.copied_bytes;
+    return taken.aliased_bytes;
   }
 
   /// Messages that nobody gave back.
@@ -98,6 +89,7 @@ struct Topic {
   std::shared_ptr<transport::Participant> participant;
   std::shared_ptr<transport::Writer> writer;
   std::shared_ptr<transport::Reader> reader;
+  std::uint64_t copied_bytes = 0;  ///< of arrays, at the last take
 };
 
 /// First without a capacity (one copy), then with what was learned (none).
@@ -113,6 +105,7 @@ void expect_zero_and_zero(std::size_t arrays, std::uint64_t array_bytes, Fill fi
     EXPECT_EQ(published.copied_bytes, round == 0 ? array_bytes : 0);
     EXPECT_EQ(published.in_place, round == 0 ? 0 : arrays);
     EXPECT_EQ(topic.take(&received), array_bytes);
+    EXPECT_EQ(topic.copied_bytes, 0U);
     EXPECT_EQ(received, expected);
     const Message copy = received;
     EXPECT_EQ(copy, expected);
@@ -218,6 +211,64 @@ TEST(NativeLoan, arrays_deep_inside_a_message_are_detached_too) {
   EXPECT_FALSE(memory::in_window(scan.ranges[1].echoes.data()));
   EXPECT_EQ(scan.ranges[1].echoes, std::vector<float>(10000, 0));
   EXPECT_EQ(bytes.alive(), 0U);
+}
+
+TEST(NativeTake, arrays_deep_inside_a_message_are_not_copied_either) {
+  using Message = sensor_msgs::msg::MultiEchoLaserScan;
+  Topic topic(rosidl_typesupport_introspection_cpp::get_message_type_support_handle<Message>());
+  Message sent, received;
+  sent.ranges.resize(10);
+  for (std::size_t i = 0; i < 10; ++i) sent.ranges[i].echoes.assign(5000, static_cast<float>(i));
+  sent.intensities.resize(3);  // nothing in them
+  topic.publish(&sent, [] {});
+  EXPECT_EQ(topic.take(&received), 200000U);
+  EXPECT_EQ(received, sent);
+  EXPECT_EQ(counters().live_buffers, 10U);
+  received.ranges.erase(received.ranges.begin() + 2, received.ranges.begin() + 5);  // moves and destroys vectors
+  received.ranges.emplace_back();
+  EXPECT_EQ(counters().live_buffers, 7U);
+  EXPECT_EQ(received.ranges[6].echoes, std::vector<float>(5000, 9));
+  received = Message();
+  EXPECT_EQ(topic.alive(), 0U);
+}
+
+TEST(NativeTake, every_kind_of_sequence_is_the_same_aliased_and_copied) {
+  using Message = test_msgs::msg::UnboundedSequences;
+  Topic topic(rosidl_typesupport_introspection_cpp::get_message_type_support_handle<Message>());
+  Message sent = *get_messages_unbounded_sequences().front();
+  const auto enlarge = [](auto& values) {
+    values.resize(4000);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::decay_t<decltype(values[i])>>(i % 100);
+  };
+  enlarge(sent.byte_values), enlarge(sent.char_values), enlarge(sent.float32_values), enlarge(sent.float64_values);
+  enlarge(sent.int8_values), enlarge(sent.uint8_values), enlarge(sent.int16_values), enlarge(sent.uint16_values);
+  enlarge(sent.int32_values), enlarge(sent.uint32_values), enlarge(sent.int64_values), enlarge(sent.uint64_values);
+  sent.bool_values.assign(4000, true);
+  topic.publish(&sent, [] {});
+  Message received;
+  const NativeTaken taken = take_into_native(topic.loans->plan(), take_sample(*topic.reader), &received, 1).or_throw();
+  EXPECT_GE(taken.aliased_bytes, 4000U * (4 * 1 + 2 * 2 + 3 * 4 + 3 * 8));
+  EXPECT_EQ(taken.copied_bytes, 0U);
+  EXPECT_EQ(received, sent);
+  Message changed = received;
+  changed.int32_values[17] = received.int32_values[17] = -5;
+  EXPECT_EQ(received, changed);
+  EXPECT_EQ(topic.loans->detach(&received).value(), taken.aliased_bytes);
+  EXPECT_EQ(received, changed);
+  EXPECT_EQ(topic.alive(), 0U);
+}
+
+TEST(NativeTake, a_message_that_is_taken_into_again_lets_go_of_what_it_held) {
+  Topic topic(rosidl_typesupport_introspection_cpp::get_message_type_support_handle<sensor_msgs::msg::Image>());
+  sensor_msgs::msg::Image sent, received;
+  for (std::uint8_t i = 1; i <= 20; ++i) {
+    topic.publish(&sent, [&] { sent.data.assign(i % 3 == 0 ? 100 : 100000, i); });
+    topic.take(&received);
+    EXPECT_EQ(received.data, std::vector<std::uint8_t>(i % 3 == 0 ? 100 : 100000, i));
+    EXPECT_EQ(counters().live_buffers, i % 3 == 0 ? 0U : 1U);
+  }
+  received = sensor_msgs::msg::Image();
+  EXPECT_EQ(topic.alive(), 0U);
 }
 
 TEST(NativeLoan, what_the_allocator_of_ROS_frees_is_seen) {

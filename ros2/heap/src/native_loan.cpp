@@ -2,6 +2,7 @@
 #include "baton/heap/native_loan.hpp"
 
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "baton/heap/containers.hpp"
@@ -132,24 +133,6 @@ AnyArray array_of(void* native, const NativeLoanPlan::Array& array) noexcept {
   return {static_cast<std::byte*>(native) + array.native_offset, array.c, array.element_bytes};
 }
 
-/// Takes what is left of a loan out of the native message, however its publication ends.
-class Emptier {
- public:
-  Emptier(const NativeLoanPlan& plan, void* native) noexcept : plan_(plan), native_(native) {}
-  ~Emptier() {
-    for (const NativeLoanPlan::Array& array : plan_.arrays()) {
-      AnyArray any = array_of(native_, array);
-      if (memory::in_window(any.begin())) any.replace(nullptr, 0, 0);
-    }
-  }
-  Emptier(const Emptier&) = delete;
-  Emptier& operator=(const Emptier&) = delete;
-
- private:
-  const NativeLoanPlan& plan_;
-  void* native_;
-};
-
 }  // namespace
 
 Result<std::shared_ptr<const NativeLoanPlan>> NativeLoanPlan::compile(const rosidl_message_type_support_t* handle,
@@ -159,9 +142,23 @@ Result<std::shared_ptr<const NativeLoanPlan>> NativeLoanPlan::compile(const rosi
   if (members == nullptr) return Error{Errc::unsupported, "the message's type support has no introspection"};
   auto made = std::make_shared<NativeLoanPlan>();
   collect(*members, c, plan->type(), "", 0, 0, made->arrays_);
+  made->members_ = members;
   made->root_ = node_of(*members, c, plan->type());
   made->plan_ = std::move(plan);
   return std::shared_ptr<const NativeLoanPlan>(std::move(made));
+}
+
+void* NativeLoanPlan::make() const {
+  const auto& members = *static_cast<const Members*>(members_);
+  void* native = ::operator new(members.size_of_, std::nothrow);
+  // C's initialization functions take an enumeration of the same values.
+  if (native != nullptr) members.init_function(native, rosidl_runtime_cpp::MessageInitialization::ALL);
+  return native;
+}
+
+void NativeLoanPlan::destroy(void* native) const noexcept {
+  static_cast<const Members*>(members_)->fini_function(native);
+  ::operator delete(native);
 }
 
 Result<std::size_t> NativeLoanPlan::detach(void* native) const {
@@ -186,77 +183,95 @@ Result<NativeLoan> NativeLoan::begin(std::shared_ptr<transport::Writer> writer, 
     writer->abandon(*chunk);
     return loaned.error();
   }
-  NativeLoan made(std::move(*loaned), std::move(writer), &plan, &capacities);
+  NativeLoan made(std::move(*loaned), std::move(writer), &plan, &capacities, native);
   for (std::size_t i = 0; i < plan.arrays().size(); ++i) {
     const NativeLoanPlan::Array& array = plan.arrays()[i];
     const std::size_t capacity = capacities.of(i) / array.element_bytes;
     if (capacity == 0) continue;
-    Result<void*> buffer = made.loaned_.buffer(capacity * array.element_bytes, 64);
-    if (!buffer) {
-      const Emptier emptier(plan, native);
-      return buffer.error();
-    }
+    Result<void*> buffer = made.loaned_->buffer(capacity * array.element_bytes, 64);
+    if (!buffer) return buffer.error();
     array_of(native, array).replace(*buffer, 0, capacity);
   }
   return made;
 }
 
-Result<NativeLoan::Published> NativeLoan::publish(void* native) && {
-  const Emptier emptier(*plan_, native);
-  struct InPlace {
-    const NativeLoanPlan::Array* array;
-    void* begin;
-    std::uint32_t count;
-  };
-  std::vector<InPlace> in_place;
-  Published published;
+NativeLoan::NativeLoan(NativeLoan&& other) noexcept
+    : loaned_(std::move(other.loaned_)),
+      writer_(std::move(other.writer_)),
+      plan_(other.plan_),
+      capacities_(other.capacities_),
+      native_(std::exchange(other.native_, nullptr)),
+      in_place_(std::move(other.in_place_)),
+      another_(std::exchange(other.another_, {})) {}
+
+NativeLoan::~NativeLoan() {
+  if (native_ == nullptr) return;
+  forget_in_place();
+  for (const NativeLoanPlan::Array& array : plan_->arrays()) {
+    AnyArray any = array_of(native_, array);
+    if (memory::in_window(any.begin())) any.replace(nullptr, 0, 0);
+  }
+  if (another_.header != nullptr) writer_->abandon(another_);
+}
+
+void NativeLoan::forget_in_place() noexcept {
+  for (const InPlace& each : in_place_) array_of(native_, *each.array).forget();
+}
+
+Result<NativeLoan::Filled> NativeLoan::fill() {
+  Filled filled;
   const std::vector<NativeLoanPlan::Array>& arrays = plan_->arrays();
+  std::vector<InPlace> in_place;
+  std::uint64_t all_bytes = 0;
   for (std::size_t i = 0; i < arrays.size(); ++i) {
-    const AnyArray any = array_of(native, arrays[i]);
+    const AnyArray any = array_of(native_, arrays[i]);
     if (arrays[i].bound != 0 && any.size() > arrays[i].bound)
       return Error{Errc::malformed_message, "field '" + arrays[i].name + "' is longer than its bound"};
     capacities_->need(i, any.size_bytes());
-    if (loaned_.owns(any.begin()))
+    all_bytes += any.size_bytes();
+    if (loaned_->owns(any.begin()))
       in_place.push_back({&arrays[i], any.begin(), static_cast<std::uint32_t>(any.size())});
     else
-      published.copied_bytes += any.size_bytes();
+      filled.copied_bytes += any.size_bytes();
   }
-  if (loaned_.outstanding() != in_place.size()) {
-    // The program kept a buffer: this chunk stays its own, and readers get another.
-    for (const InPlace& each : in_place) published.copied_bytes += each.count * each.array->element_bytes;
-    Result<memory::Chunk> chunk = writer_->loan_growing();
-    if (!chunk) return chunk.error();
-    message::LoanBuilder builder(chunk->message());
-    Result<void> written = plan_->plan().write(native, builder);
-    Result<std::uint64_t> sequence = written ? writer_->publish(*chunk) : Result<std::uint64_t>(written.error());
-    if (!sequence) {
-      writer_->abandon(*chunk);
-      return sequence.error();
-    }
-    published.sequence = *sequence;
-    return published;
-  }
-  for (const InPlace& each : in_place) {
-    array_of(native, *each.array).forget();
-    loaned_.reclaim(each.begin, each.count * each.array->element_bytes);
-  }
+  if (loaned_->outstanding() != in_place.size()) return fill_another_chunk(all_bytes);
+  in_place_ = std::move(in_place);
+  for (const InPlace& each : in_place_) loaned_->reclaim(each.begin, each.count * each.array->element_bytes);
+  forget_in_place();
   // The rest is written around what lies in the chunk already, whose words are still {0, 0} then.
-  auto* const skeleton = static_cast<std::byte*>(loaned_.chunk().message());
+  auto* const skeleton = static_cast<std::byte*>(loaned_->chunk().message());
   message::LoanBuilder builder(skeleton);
-  if (Result<void> written = plan_->plan().write(native, builder); !written) return written.error();
-  for (const InPlace& each : in_place) {
+  if (Result<void> written = plan_->plan().write(native_, builder); !written) return written.error();
+  for (const InPlace& each : in_place_) {
     if (each.count == 0) continue;
     std::byte* const words = skeleton + each.array->words_offset;
     const auto offset = static_cast<std::int32_t>(static_cast<std::byte*>(each.begin) - (words + 4));
     std::memcpy(words, &each.count, sizeof each.count);
     std::memcpy(words + 4, &offset, sizeof offset);
+    array_of(native_, *each.array).replace(each.begin, each.count, each.count);
   }
-  Result<std::uint64_t> sequence = writer_->publish(loaned_.chunk());
-  if (!sequence) return sequence.error();
-  loaned_.detach();
-  published.sequence = *sequence;
-  published.in_place = in_place.size();
-  return published;
+  filled.chunk = loaned_->chunk();
+  filled.in_place = in_place_.size();
+  return filled;
+}
+
+// The program kept a buffer: the loan's chunk stays the program's, and readers get another.
+Result<NativeLoan::Filled> NativeLoan::fill_another_chunk(std::uint64_t copied_bytes) {
+  Result<memory::Chunk> chunk = writer_->loan_growing();
+  if (!chunk) return chunk.error();
+  another_ = *chunk;
+  message::LoanBuilder builder(another_.message());
+  if (Result<void> written = plan_->plan().write(native_, builder); !written) return written.error();
+  return Filled{another_, 0, copied_bytes};
+}
+
+void NativeLoan::published() noexcept {
+  if (another_.header != nullptr) {
+    another_ = {};
+    return;
+  }
+  loaned_->detach();
+  loaned_.reset();
 }
 
 }  // namespace baton::heap

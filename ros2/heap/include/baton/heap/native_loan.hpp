@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,10 @@ class NativeLoanPlan {
   const std::vector<Array>& arrays() const noexcept { return arrays_; }
   const rosidl::NativePlan& plan() const noexcept { return *plan_; }
 
+  /// An initialised message of the type, for borrow_loaned_message(); null if there is no memory. Ends with destroy().
+  void* make() const;
+  void destroy(void* native) const noexcept;
+
   /// Copies every array of `native` that lies in Baton's memory to the ordinary heap, wherever in the message it is: before
   /// somebody gets the message who might free its arrays in a way that is not seen (heap.hpp). Returns the bytes copied. Error:
   /// out_of_memory; the message is whole then, too.
@@ -49,6 +54,7 @@ class NativeLoanPlan {
  private:
   std::vector<Array> arrays_;
   std::shared_ptr<const Node> root_;
+  const void* members_ = nullptr;  // of the introspection
   std::shared_ptr<const rosidl::NativePlan> plan_;
 };
 
@@ -67,29 +73,45 @@ class Capacities {
 class NativeLoan {
  public:
   /// A loan of `writer`, and buffers for the arrays of `native`, which is initialised, and stays the caller's. An array without a
-  /// known capacity gets none. `plan` and `capacities` outlive this. Errors: unsupported (not active()); those of loan_growing()
-  /// and Loaned::buffer().
+  /// known capacity gets none. `plan`, `capacities` and `native` outlive this. Errors: unsupported (not active()); those of
+  /// loan_growing() and Loaned::buffer().
   static Result<NativeLoan> begin(std::shared_ptr<transport::Writer> writer, const NativeLoanPlan& plan,
                                   Capacities& capacities, void* native);
+  NativeLoan(NativeLoan&& other) noexcept;
+  NativeLoan& operator=(NativeLoan&&) = delete;
+  /// Whatever of `native` lies in Baton's memory is empty afterwards; the rest of it is the caller's to destroy.
+  ~NativeLoan();
 
-  struct Published {
-    std::uint64_t sequence = 0;
+  struct Filled {
+    memory::Chunk chunk;             ///< to be published or not, as the caller likes
     std::size_t in_place = 0;        ///< arrays that were not copied
     std::uint64_t copied_bytes = 0;  ///< of other arrays that could have been lent
   };
-  /// Publishes `native`, the one that was lent. Its lent arrays are empty afterwards, whatever happens; the rest of it is the
-  /// caller's to destroy. Errors: malformed_message (a bound), those of NativePlan::write and Writer::publish; then nothing was
-  /// published.
-  Result<Published> publish(void* native) &&;
+  /// Makes the message of `native`, whose content stays readable, and unchangeable, until the end of this object. Once. Errors:
+  /// malformed_message (a bound), those of NativePlan::write, loan_growing().
+  Result<Filled> fill();
+  /// The chunk of fill() was published.
+  void published() noexcept;
 
  private:
+  struct InPlace {
+    const NativeLoanPlan::Array* array;
+    void* begin;
+    std::uint32_t count;
+  };
   NativeLoan(Loaned loaned, std::shared_ptr<transport::Writer> writer, const NativeLoanPlan* plan,
-             Capacities* capacities) noexcept
-      : loaned_(std::move(loaned)), writer_(std::move(writer)), plan_(plan), capacities_(capacities) {}
-  Loaned loaned_;
+             Capacities* capacities, void* native) noexcept
+      : loaned_(std::move(loaned)), writer_(std::move(writer)), plan_(plan), capacities_(capacities), native_(native) {}
+  Result<Filled> fill_another_chunk(std::uint64_t copied_bytes);
+  void forget_in_place() noexcept;
+
+  std::optional<Loaned> loaned_;  // empty once published
   std::shared_ptr<transport::Writer> writer_;
   const NativeLoanPlan* plan_;
   Capacities* capacities_;
+  void* native_;  // null if moved from
+  std::vector<InPlace> in_place_;
+  memory::Chunk another_;  // filled because the program kept a buffer of the loan
 };
 
 }  // namespace baton::heap

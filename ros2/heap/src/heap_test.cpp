@@ -13,6 +13,7 @@
 #include "baton/memory/arena.hpp"
 #include "baton/memory/window.hpp"
 #include "baton/os/private_mapping.hpp"
+#include "baton/os/real_time.hpp"
 #include "endpoint_test_support.hpp"
 
 namespace baton::heap {
@@ -306,6 +307,22 @@ TEST(Heap, vectors_outlive_subscription_participant_and_a_killed_publisher) {
   vector.resize(kBig + 1);
   EXPECT_EQ(vector[kBig - 1], 66);
   EXPECT_EQ(counters().live_messages, 0U);
+}
+
+TEST(Heap, a_process_that_locks_its_memory_is_told_to_copy) {
+  ASSERT_TRUE(active());
+  Child child([](Child&) {
+    if (!os::lock_memory().ok()) ::_exit(3);
+    Pair pair;
+    publish_bytes(*pair.writer, 6);
+    TakenSample sample = take_sample(*pair.reader);
+    const Result<Received> received = Received::begin(sample);
+    BATON_CHECK(!received.ok() && received.error().code == Errc::unsupported);
+    BATON_CHECK(sample && received.error().message.find("locks its memory") != std::string::npos);
+  });
+  const int status = child.wait();
+  if (status == 3) GTEST_SKIP() << "this process may not lock its memory";
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Heap, the_publisher_in_another_process_gets_its_memory_back) {

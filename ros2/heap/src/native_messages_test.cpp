@@ -75,7 +75,7 @@ struct Topic {
     const Result<void> valid =
         message::validate(loans->plan().type(), static_cast<const std::byte*>(sample.message()), sample.size_bytes());
     if (!valid) throw std::runtime_error(valid.error().message);
-    const NativeTaken taken = take_into_native(loans->plan(), std::move(sample), native).or_throw();
+    const NativeTaken taken = take_into_native(loans->plan(), std::move(sample), native, quota).or_throw();
     copied_bytes = taken.copied_bytes;
     return taken.aliased_bytes;
   }
@@ -92,6 +92,7 @@ struct Topic {
   std::shared_ptr<transport::Participant> participant;
   std::shared_ptr<transport::Writer> writer;
   std::shared_ptr<transport::Reader> reader;
+  Quota quota{4};
   std::uint64_t copied_bytes = 0;  ///< of arrays, at the last take
 };
 
@@ -263,7 +264,8 @@ TEST(NativeTake, every_kind_of_sequence_is_the_same_aliased_and_copied) {
   sent.bool_values.assign(4000, true);
   topic.publish(&sent, [] {});
   Message received;
-  const NativeTaken taken = take_into_native(topic.loans->plan(), take_sample(*topic.reader), &received, 1).or_throw();
+  const NativeTaken taken =
+      take_into_native(topic.loans->plan(), take_sample(*topic.reader), &received, topic.quota, 1).or_throw();
   EXPECT_GE(taken.aliased_bytes, 4000U * (4 * 1 + 2 * 2 + 3 * 4 + 3 * 8));
   EXPECT_EQ(taken.copied_bytes, 0U);
   EXPECT_EQ(received, sent);
@@ -272,6 +274,26 @@ TEST(NativeTake, every_kind_of_sequence_is_the_same_aliased_and_copied) {
   EXPECT_EQ(received, changed);
   EXPECT_EQ(topic.loans->detach(&received).value(), taken.aliased_bytes);
   EXPECT_EQ(received, changed);
+  EXPECT_EQ(topic.alive(), 0U);
+}
+
+TEST(NativeTake, a_program_that_keeps_more_messages_than_may_be_held_gets_copies) {
+  Topic topic(rosidl_typesupport_introspection_cpp::get_message_type_support_handle<sensor_msgs::msg::Image>());
+  sensor_msgs::msg::Image sent;
+  std::vector<sensor_msgs::msg::Image> kept(30);
+  for (std::uint8_t i = 0; i < 30; ++i) {
+    topic.publish(&sent, [&] { sent.data.assign(50000, i); });
+    EXPECT_EQ(topic.take(&kept[i]), i < 4 ? 50000U : 0U);
+    EXPECT_EQ(topic.copied_bytes, i < 4 ? 0U : 50000U);
+  }
+  for (std::uint8_t i = 0; i < 30; ++i) EXPECT_EQ(kept[i].data, std::vector<std::uint8_t>(50000, i));
+  EXPECT_EQ(topic.quota.now(), 4U);
+  kept.erase(kept.begin());
+  EXPECT_EQ(topic.quota.now(), 3U);
+  topic.publish(&sent, [&] { sent.data.assign(50000, 77); });
+  EXPECT_EQ(topic.take(&kept.back()), 50000U);
+  kept.clear();
+  EXPECT_EQ(topic.quota.now(), 0U);
   EXPECT_EQ(topic.alive(), 0U);
 }
 

@@ -28,14 +28,10 @@ class AliasOrCopy final : public rosidl::ArrayTaker {
 
 }  // namespace
 
-Result<NativeTaken> take_into_native(const rosidl::NativePlan& plan, transport::TakenSample sample, void* native) {
-  return take_into_native(plan, std::move(sample), native, ArrayAliaser::kWorthwhile);
-}
-
 Result<NativeTaken> take_into_native(const rosidl::NativePlan& plan, transport::TakenSample sample, void* native,
-                                     std::size_t worthwhile_bytes) {
+                                     const Quota& quota, std::size_t worthwhile_bytes) {
   if (sample.size_bytes() >= worthwhile_bytes && active()) {
-    if (Result<Received> received = Received::begin(sample)) {
+    if (Result<Received> received = Received::begin(sample, quota)) {
       ArrayAliaser aliaser(*received, worthwhile_bytes);
       AliasOrCopy arrays(&aliaser);
       if (Result<void> read = plan.read({received->message(), received->size_bytes()}, native, arrays); !read)

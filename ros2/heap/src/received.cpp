@@ -11,7 +11,11 @@
 
 namespace baton::heap {
 
-Result<Received> Received::begin(transport::TakenSample& sample) {
+Result<Received> Received::begin(transport::TakenSample& sample) { return begin(sample, nullptr); }
+
+Result<Received> Received::begin(transport::TakenSample& sample, const Quota& quota) { return begin(sample, &quota); }
+
+Result<Received> Received::begin(transport::TakenSample& sample, const Quota* quota) {
   if (!active()) return Error{Errc::unsupported, reason()};
   const auto* header = reinterpret_cast<const std::byte*>(&sample.header());
   const memory::SegmentRecord* record = memory::Window::find(header);
@@ -28,6 +32,12 @@ Result<Received> Received::begin(transport::TakenSample& sample) {
   Registry& registry = Registry::instance();
   try {
     Received made(registry.make());
+    if (quota != nullptr) {
+      made.entry_->quota = quota->now_;  // given back with the entry
+      if (quota->now_->fetch_add(1, std::memory_order_relaxed) >= quota->most_)
+        return Error{Errc::limit_reached,
+                     "the program keeps " + std::to_string(quota->most_) + " messages of this subscription"};
+    }
     for (unsigned lane = 0; lane < memory::ForeignSegment::kLanes; ++lane) {
       Result<std::byte*> base = record->foreign->private_copy(lane);
       if (!base) return base.error();

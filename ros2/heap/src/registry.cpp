@@ -93,8 +93,10 @@ void Registry::finish(Entry* entry) noexcept {
     counters_.discarded_pages += pages;
   }
   if (entry->writer && entry->loan.header != nullptr) entry->writer->abandon(entry->loan);
+  const std::shared_ptr<std::atomic<std::size_t>> quota = std::move(entry->quota);
   // Assigned, not destroyed: what goes now may free memory, and is not done under the mutex.
   *entry = Entry{};
+  if (quota) quota->fetch_sub(1, std::memory_order_relaxed);  // after the sample was released
   const std::lock_guard<std::mutex> lock(mutex_);
   spare_.emplace_back(entry);
   --entries_;

@@ -5,6 +5,7 @@
 // throwing pages away happen outside. It is held during a fork, so that the child finds it whole.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -24,6 +25,7 @@ struct Entry {
   transport::TakenSample sample;
   std::byte* copy = nullptr;  ///< received: the private copy of the chunk, from its header on; whole pages
   std::size_t copy_bytes = 0;
+  std::shared_ptr<std::atomic<std::size_t>> quota;  ///< received: counts this one, if there is one
   std::shared_ptr<transport::Writer> writer;
   memory::Chunk loan;
 };

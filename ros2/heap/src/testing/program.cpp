@@ -91,6 +91,9 @@ using namespace transport::test;
 
 constexpr std::size_t kBytes = std::size_t{1} << 20;
 
+std::vector<std::uint8_t> g_to_the_end;               // freed when the program's static objects go
+thread_local std::vector<std::uint8_t> t_to_the_end;  // freed when its thread goes
+
 std::vector<std::uint8_t> take(transport::Reader& reader) {
   transport::TakenSample sample = take_sample(reader);
   Received received = Received::begin(sample).or_throw();
@@ -127,7 +130,7 @@ void use() {
     std::vector<std::uint8_t> fourth = take(*reader);
     for (const auto* each : {&first, &second, third.get(), &fourth})
       expect(memory::in_window(each->data()) && each->at(kBytes - 1) == round, "content");
-    std::thread([mine = std::move(first)]() mutable { mine[0] = 1; }).join();
+    std::thread([&] { (t_to_the_end = std::move(first))[0] = 1; }).join();
     second.push_back(7);
     expect(!memory::in_window(second.data()) && second[kBytes - 1] == round && second[kBytes] == 7, "grown");
     (*third)[5000] = 99;
@@ -136,8 +139,12 @@ void use() {
     expect(static_cast<std::uint8_t*>(moved)[kBytes - 1] == round, "realloc");
     std::free(moved);
   }
+  publish(1);
+  g_to_the_end = take(*reader);
+  publish(1);
+  t_to_the_end = take(*reader);
   const Counters now = counters();
-  expect(now.live_buffers == 0 && now.live_messages == 0 && now.unknown == 0 && now.freed == 80,
+  expect(now.live_buffers == 2 && now.live_messages == 2 && now.unknown == 0 && now.freed == 80,
          "every buffer comes back once");
 }
 

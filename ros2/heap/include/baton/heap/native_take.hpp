@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "baton/heap/array_aliaser.hpp"
+#include "baton/heap/received.hpp"
 #include "baton/rosidl/native_plan.hpp"
 #include "baton/transport/transport.hpp"
 
@@ -16,10 +18,9 @@ struct NativeTaken {
 };
 
 /// Fills `native`, an initialised message of the plan's type, whatever it held before. The sample is released when the last array
-/// that points into it is freed, else at once. Arrays of at least `worthwhile_bytes` are aliased, wherever in the message they are;
-/// without active() none is. Errors: those of NativePlan::read.
-Result<NativeTaken> take_into_native(const rosidl::NativePlan& plan, transport::TakenSample sample, void* native);
+/// that points into it is freed, else at once. Arrays of at least `worthwhile_bytes` are aliased, wherever in the message they are,
+/// while the quota lasts; without active() none is. Errors: those of NativePlan::read.
 Result<NativeTaken> take_into_native(const rosidl::NativePlan& plan, transport::TakenSample sample, void* native,
-                                     std::size_t worthwhile_bytes);
+                                     const Quota& quota, std::size_t worthwhile_bytes = ArrayAliaser::kWorthwhile);
 
 }  // namespace baton::heap

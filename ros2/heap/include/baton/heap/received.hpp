@@ -9,7 +9,9 @@
 // if they are the same chunk taken by two subscriptions (each has a lane of its own).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <memory>
 
 #include "baton/os/result.hpp"
 #include "baton/transport/transport.hpp"
@@ -18,12 +20,27 @@ namespace baton::heap {
 
 struct Entry;
 
+/// How many messages of a subscription may be aliased at the same time. A subscription may hold a limited number of samples; a
+/// program that keeps more messages than that gets copies instead of nothing. Messages may outlive it.
+class Quota {
+ public:
+  explicit Quota(std::size_t most) : most_(most), now_(std::make_shared<std::atomic<std::size_t>>(0)) {}
+  std::size_t now() const noexcept { return now_->load(std::memory_order_relaxed); }
+
+ private:
+  friend class Received;
+  std::size_t most_;
+  std::shared_ptr<std::atomic<std::size_t>> now_;  // a number that orders nothing: relaxed
+};
+
 class Received {
  public:
   /// Takes the sample over. Errors, with `sample` untouched (then copy): unsupported (not active(); a message that shares its pages
   /// with others, i.e. of at most half a page; a segment mapped before active() was first called; locked memory), limit_reached
-  /// (the message is aliased by eight subscriptions of this process), window_exhausted, out_of_memory, system.
+  /// (the message is aliased by eight subscriptions of this process, or the quota is used up), window_exhausted, out_of_memory,
+  /// system.
   static Result<Received> begin(transport::TakenSample& sample);
+  static Result<Received> begin(transport::TakenSample& sample, const Quota& quota);
 
   Received(Received&& other) noexcept;
   Received& operator=(Received&& other) noexcept;
@@ -38,6 +55,7 @@ class Received {
 
  private:
   explicit Received(Entry* entry) noexcept : entry_(entry) {}
+  static Result<Received> begin(transport::TakenSample& sample, const Quota* quota);
   Entry* entry_;
 };
 

@@ -17,6 +17,7 @@
 #include "baton/memory/window.hpp"
 #include "baton/os/sparse_memory.hpp"
 #include "registry.hpp"
+#include "strangers.hpp"
 
 namespace baton::heap {
 namespace {
@@ -68,7 +69,8 @@ constexpr const char* kNames[] = {"free",
                                   "_ZdlPvmSt11align_val_t",
                                   "_ZdaPvmSt11align_val_t",
                                   "_ZdlPvSt11align_val_tRKSt9nothrow_t",
-                                  "_ZdaPvSt11align_val_tRKSt9nothrow_t"};
+                                  "_ZdaPvSt11align_val_tRKSt9nothrow_t",
+                                  nullptr};
 
 std::string file_of(const void* address) {
   Dl_info info{};
@@ -83,7 +85,8 @@ const void* object_of(const void* address) {
 
 /// Who is asked in this program, without asking. Empty, or why not.
 std::string look_up(const void* install) {
-  for (const char* name : kNames) {
+  for (const char* const* each = kNames; *each != nullptr; ++each) {
+    const char* name = *each;
     const void* found = ::dlsym(RTLD_DEFAULT, name);
     if (found == nullptr || object_of(found) == object_of(install)) continue;
     const std::string file = file_of(found);
@@ -206,8 +209,16 @@ bool active() { return state().active; }
 
 const std::string& reason() { return state().reason; }
 
+std::vector<std::string> strangers() {
+  if (!active()) return {};
+  return objects_bound_elsewhere(kNames, object_of(::dlsym(RTLD_DEFAULT, "baton_heap_install_v1")));
+}
+
 bool reaches(void (*deallocate)(void* buffer, void* state), void* state_of_it) {
   if (!active()) return false;
+  const std::string file = file_of(reinterpret_cast<const void*>(deallocate));
+  for (const std::string& stranger : strangers())
+    if (stranger == file) return false;
   const std::lock_guard<std::mutex> lock(probe_mutex());
   return arrives([=](void* p) { deallocate(p, state_of_it); });
 }

@@ -2,6 +2,7 @@
 // Ordinary vectors in Baton's memory, in a program that is linked to libbaton_heap.so first.
 #include "baton/heap/heap.hpp"
 
+#include <dlfcn.h>
 #include <malloc.h>
 #include <sys/resource.h>
 
@@ -94,6 +95,21 @@ TEST(Heap, a_program_linked_to_it_first_is_seen_freeing) {
   EXPECT_NE(reason().find("libbaton_heap.so"), std::string::npos);
   EXPECT_TRUE(reaches([](void* p, void*) { std::free(p); }, nullptr));
   EXPECT_FALSE(reaches([](void*, void*) {}, nullptr));
+}
+
+TEST(Heap, a_library_that_binds_its_own_free_is_found_before_it_is_given_anything) {
+  ASSERT_TRUE(active()) << reason();
+  for (const std::string& stranger : strangers()) ADD_FAILURE() << stranger << " frees elsewhere";
+  const auto load = [](int flags) {
+    void* library = ::dlopen(BATON_HEAP_PLUG_IN, RTLD_NOW | RTLD_LOCAL | flags);
+    if (library == nullptr) throw std::runtime_error(::dlerror());
+    const auto free_there = reinterpret_cast<void (*)(void*, void*)>(::dlsym(library, "plug_in_free"));
+    const std::pair<bool, std::size_t> seen{reaches(free_there, nullptr), strangers().size()};
+    ::dlclose(library);
+    return seen;
+  };
+  EXPECT_EQ(load(0), std::make_pair(true, std::size_t{0}));
+  EXPECT_EQ(load(RTLD_DEEPBIND), std::make_pair(false, std::size_t{1}));
 }
 
 TEST(Heap, a_taken_vector_lies_in_the_publishers_memory_and_gives_it_back_when_it_is_destroyed) {

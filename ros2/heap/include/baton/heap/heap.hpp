@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace baton::heap {
 
@@ -21,8 +22,14 @@ bool active();
 /// Why not, with the way out; or how, if active. Made by active(); valid for the rest of the process.
 const std::string& reason();
 
+/// Loaded libraries whose calls of free or operator delete go elsewhere (RTLD_DEEPBIND, -Bsymbolic, an allocator of their own): the
+/// arrays of a message that such a library may free or resize are to be detached first. What a library loads or binds later is
+/// seen later; an allocator that is hidden in a library, never. Empty if not active.
+std::vector<std::string> strangers();
+
 /// Another way by which buffers may come back, e.g. an allocator of a C library: true if a buffer that is given to
-/// `deallocate(buffer, state)` arrives. False if not active.
+/// `deallocate(buffer, state)` arrives. Not tried, and false, if the library that `deallocate` is in is one of strangers(), or if not
+/// active.
 bool reaches(void (*deallocate)(void* buffer, void* state), void* state);
 
 /// Sums since the start of the process, and what lives now.

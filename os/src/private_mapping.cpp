@@ -55,7 +55,10 @@ int pagemap() noexcept {
 }
 
 void give_back(std::uint64_t start, std::uint64_t end) noexcept {
-  ::madvise(reinterpret_cast<void*>(start), end - start, MADV_DONTNEED);
+  void* const at = reinterpret_cast<void*>(start);
+  if (::madvise(at, end - start, MADV_DONTNEED) == 0) return;
+  ::munlock(at, end - start);  // who locked his memory meanwhile must not read old changes either
+  ::madvise(at, end - start, MADV_DONTNEED);
 }
 
 // False: the kernel does not know the call.

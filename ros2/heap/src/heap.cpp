@@ -125,19 +125,21 @@ std::string try_out() {
   check("free", arrives([](void* p) { std::free(p); }));
   check("operator delete", arrives([](void* p) { ::operator delete(p); }));
   check("operator delete[]", arrives([](void* p) { ::operator delete[](p); }));
-  check("operator delete with a size", arrives([](void* p) { ::operator delete (p, std::size_t{8}); }));
-  check("operator delete[] with a size", arrives([](void* p) { ::operator delete[](p, std::size_t{8}); }));
   check("operator delete, nothrow", arrives([](void* p) { ::operator delete(p, std::nothrow); }));
   check("operator delete[], nothrow", arrives([](void* p) { ::operator delete[](p, std::nothrow); }));
   check("operator delete, aligned", arrives([=](void* p) { ::operator delete(p, kAligned); }));
   check("operator delete[], aligned", arrives([=](void* p) { ::operator delete[](p, kAligned); }));
+  check("operator delete, aligned, nothrow", arrives([=](void* p) { ::operator delete(p, kAligned, std::nothrow); }));
+  check("operator delete[], aligned, nothrow",
+        arrives([=](void* p) { ::operator delete[](p, kAligned, std::nothrow); }));
+#ifdef __cpp_sized_deallocation  // clang asks for a flag
+  check("operator delete with a size", arrives([](void* p) { ::operator delete (p, std::size_t{8}); }));
+  check("operator delete[] with a size", arrives([](void* p) { ::operator delete[](p, std::size_t{8}); }));
   check("operator delete, aligned with a size",
         arrives([=](void* p) { ::operator delete (p, std::size_t{8}, kAligned); }));
   check("operator delete[], aligned with a size",
         arrives([=](void* p) { ::operator delete[](p, std::size_t{8}, kAligned); }));
-  check("operator delete, aligned, nothrow", arrives([=](void* p) { ::operator delete(p, kAligned, std::nothrow); }));
-  check("operator delete[], aligned, nothrow",
-        arrives([=](void* p) { ::operator delete[](p, kAligned, std::nothrow); }));
+#endif
   check("realloc", arrives([](void* p) { std::free(std::realloc(p, 128)); }));
   std::size_t bytes = 0;
   void* volatile hidden = fresh_probe();

@@ -295,6 +295,54 @@ TEST(Heap, buffers_are_freed_by_eight_threads_while_messages_come) {
   EXPECT_EQ(pair.published(), 0U);
 }
 
+TEST(Heap, whatever_threads_write_and_free_meanwhile_every_message_arrives_as_it_was_published) {
+  Pair pair(last(8, 32));
+  constexpr std::size_t kMessages = 3000, kThreads = 4;
+  std::atomic<std::size_t> wrong{0}, freed{0};
+  struct Worker {
+    std::mutex mutex;
+    std::vector<std::vector<std::uint8_t>> work;
+    bool done = false;
+  } workers[kThreads];
+  std::vector<std::thread> threads;
+  for (Worker& worker : workers) {
+    threads.emplace_back([&] {
+      for (bool done = false; !done;) {
+        std::vector<std::vector<std::uint8_t>> mine;
+        {
+          const std::lock_guard<std::mutex> lock(worker.mutex);
+          mine.swap(worker.work);
+          done = worker.done;
+        }
+        for (std::vector<std::uint8_t>& vector : mine) {
+          const std::uint8_t value = vector[0];
+          for (std::size_t at = 0; at < vector.size(); at += 512) wrong += vector[at] != value;
+          for (std::size_t at = value % 5U * kPage; at < vector.size(); at += 3 * kPage) vector[at] = 250;
+          drop(vector);
+          ++freed;
+        }
+        std::this_thread::yield();
+      }
+    });
+  }
+  for (std::size_t i = 0; i < kMessages; ++i) {
+    while (i >= freed + 24) std::this_thread::yield();
+    publish_bytes(*pair.writer, static_cast<std::uint8_t>(i % 200), i % 7 == 0 ? 300000 : 20000);
+    std::vector<std::uint8_t> vector = aliased(take_sample(*pair.reader));
+    Worker& worker = workers[i % kThreads];
+    const std::lock_guard<std::mutex> lock(worker.mutex);
+    worker.work.push_back(std::move(vector));
+  }
+  for (Worker& worker : workers) {
+    const std::lock_guard<std::mutex> lock(worker.mutex);
+    worker.done = true;
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0U);
+  EXPECT_EQ(freed, kMessages);
+  EXPECT_EQ(pair.published(), 0U);
+}
+
 TEST(Heap, vectors_outlive_subscription_participant_and_a_killed_publisher) {
   ASSERT_TRUE(active());
   TestDomain domain;

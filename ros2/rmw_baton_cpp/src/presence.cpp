@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "baton/heap/heap.hpp"
 #include "rcutils/logging_macros.h"
 #include "underlying.hpp"
 
@@ -66,6 +67,8 @@ std::shared_ptr<Presence> Presence::join(const rmw_context_t& context) {
   RCUTILS_LOG_INFO_NAMED(kLogger,
                          "topics between processes of this machine take Baton's memory (domain %d)%s, all else %s",
                          presence->participant_->domain(), presence->both_ ? " and both paths" : "", below);
+  // Asked here because segments that are mapped before the first question are copied from for ever.
+  RCUTILS_LOG_INFO_NAMED(kLogger, "received arrays are %s (%s)", heap::active() ? "not copied" : "copied", heap::reason().c_str());
   return presence;
 }
 

@@ -325,6 +325,8 @@ rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_m
   rmw_message_info_t own_info = rmw_get_zero_initialized_message_info();
   if (info == nullptr) info = &own_info;
   inlet_.clear();
+  // The underlying RMW resizes the arrays, and its frees are not seen.
+  if (taking.native != nullptr && !plan_->loans->detach(taking.native)) return RMW_RET_BAD_ALLOC;
   const rmw_ret_t result =
       taking.native != nullptr
           ? rmw.rmw_take_with_info(inner_, taking.native, taken, info, taking.allocation)

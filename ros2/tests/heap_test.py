@@ -87,6 +87,14 @@ def test_a_lent_message_reaches_a_subscription_that_baton_does_not_serve(nodes):
     assert nodes.result(subscriber) == RIGHT | {"aliased": 0}
 
 
+def test_a_program_that_keeps_every_message_receives_every_message(nodes):
+    subscriber = nodes.start("sub", 40, 100000, 40, heap=True)
+    publisher = nodes.start("pub", 40, 100000, "loan", heap=True)
+    assert nodes.result(publisher) == {"lent": 39, "live": 0}
+    taken = nodes.result(subscriber)
+    assert taken == RIGHT | {"got": 40, "aliased": 4}  # as many as a subscription may keep, then copies
+
+
 def test_kept_vectors_outlive_a_publisher_that_is_killed(nodes):
     subscriber = nodes.start("sub", 12, IMAGE, heap=True)
     first = nodes.start("pub", 10, IMAGE, "hold", heap=True)

@@ -6,6 +6,7 @@
 // Thread rules: any number of threads, each with a native struct of its own.
 #pragma once
 
+#include "baton/heap/native_take.hpp"
 #include "baton/transport/transport.hpp"
 #include "type_plan.hpp"
 
@@ -16,6 +17,6 @@ struct TakenBytes {
 };
 
 /// Fills `native`, an initialised struct of the type. Errors: malformed_message, out_of_memory.
-Result<TakenBytes> take_into_native(const TypePlan& plan, transport::TakenSample sample, void* native);
+Result<TakenBytes> take_into_native(const TypePlan& plan, transport::TakenSample sample, void* native, const heap::Quota& quota);
 
 }  // namespace baton::rmw

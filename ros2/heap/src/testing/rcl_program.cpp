@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A C++ program as rclcpp is one, on rcl: "pub <messages> <bytes> <plain|loan|hold>" publishes images (hold: lent ones, and then waits
-// to be killed), "sub <messages> <bytes>" takes them, keeps some, changes them and frees them late. Each reports one line of JSON. It knows Baton only to count.
+// to be killed), "sub <messages> <bytes> <kept>" takes them, keeps that many, changes them and frees them late. Each reports one line
+// of JSON. It knows Baton only to count.
 #include <rcl/error_handling.h>
 #include <rcl/rcl.h>
 
@@ -85,7 +86,7 @@ void publish(rcl_node_t& node, int messages, std::size_t bytes, bool loan, bool 
   std::printf("{\"lent\": %d, \"live\": %zu}\n", lent, baton::heap::counters().live_messages);
 }
 
-void subscribe(rcl_node_t& node, int messages, std::size_t bytes) {
+void subscribe(rcl_node_t& node, int messages, std::size_t bytes, std::size_t most) {
   rcl_subscription_t subscription = rcl_get_zero_initialized_subscription();
   const rcl_subscription_options_t options = rcl_subscription_get_default_options();
   check(rcl_subscription_init(&subscription, &node, type(), "image", &options), "subscription");
@@ -100,7 +101,7 @@ void subscribe(rcl_node_t& node, int messages, std::size_t bytes) {
       wrong += image.data != std::vector<std::uint8_t>(bytes, value);
       kept.push_back(std::move(image.data));
       kept.back()[bytes / 2] = 255;
-      if (kept.size() > 3) kept.pop_front();
+      if (kept.size() > most) kept.pop_front();
     }
     check(rcl_subscription_fini(&subscription, &node), "subscription's end");
     for (std::vector<std::uint8_t>& each : kept) {
@@ -131,7 +132,7 @@ int main(int argc, char** argv) try {
     publish(node, messages, bytes, argc > 4 && std::strcmp(argv[4], "plain") != 0,
             argc > 4 && std::strcmp(argv[4], "hold") == 0);
   else
-    subscribe(node, messages, bytes);
+    subscribe(node, messages, bytes, argc > 4 ? static_cast<std::size_t>(std::atol(argv[4])) : 3);
   check(rcl_node_fini(&node), "node's end");
   check(rcl_shutdown(&context), "shutdown");
   check(rcl_context_fini(&context), "context's end");

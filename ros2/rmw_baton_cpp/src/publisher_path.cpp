@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "baton/heap/heap.hpp"
 #include "baton/os/clock.hpp"
 #include "baton/os/process.hpp"
 #include "baton/os/wake_socket.hpp"
@@ -105,7 +104,7 @@ struct PublisherPath::Lent {
   std::optional<heap::NativeLoan> loan;  // empty: the pool had none, and this is a message like any other
 };
 
-bool PublisherPath::lends() const noexcept { return heap::active(); }
+bool PublisherPath::lends() const noexcept { return may_alias(); }
 
 rmw_ret_t PublisherPath::borrow(void** native) {
   void* made = plan_->loans->make();

@@ -114,7 +114,7 @@ class SubscriptionPath {
   const rosidl_message_type_support_t* type_ = nullptr;
   std::shared_ptr<const TypePlan> plan_;
   std::shared_ptr<transport::Reader> reader_;
-  const heap::Quota quota_{kHeld / 2};
+  const heap::Quota quota_{may_alias() ? kHeld / 2 : 0};
   bool ignore_local_ = false, keep_last_ = true;
   std::size_t depth_ = 1;
 

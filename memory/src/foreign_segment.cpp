@@ -1,21 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <atomic>
+#include <mutex>
 #include <string>
 
 #include "baton/memory/pool.hpp"
 #include "baton/memory/window.hpp"
 #include "baton/os/fork.hpp"
+#include "baton/os/private_mapping.hpp"
 #include "baton/os/sparse_memory.hpp"
 #include "baton/os/unique_fd.hpp"
 
 namespace baton::memory {
+namespace {
+
+std::atomic<bool> g_keep_descriptors{false};  // a switch that orders nothing: relaxed
+
+}  // namespace
 
 struct ForeignSegment::Mapping {
   SegmentRecord record;
   std::uint32_t generation;
+  os::UniqueFd fd;  // empty unless descriptors are kept
+  // Guards the making of copies. A child forked meanwhile makes none (private_copy), so it never waits for it.
+  std::mutex mutex;
+  std::array<SegmentRecord, kLanes> copies{};
+  // Release after the copy is whole, acquire by whoever uses it without the mutex.
+  std::array<std::atomic<std::byte*>, kLanes> copy_bases{};
 };
 
+void ForeignSegment::keep_descriptors(bool keep) noexcept { g_keep_descriptors.store(keep, std::memory_order_relaxed); }
+
+Result<std::byte*> ForeignSegment::private_copy(unsigned lane) {
+  Mapping& mapping = *mapping_;
+  // acquire: pairs with the release below.
+  if (std::byte* base = mapping.copy_bases[lane].load(std::memory_order_acquire)) return base;
+  if (mapping.generation != os::fork_generation())
+    return Error{Errc::forked, "a forked child makes no copies of its parent's mappings"};
+  if (!mapping.fd) return Error{Errc::unsupported, "this segment was mapped before descriptors were kept"};
+  const std::lock_guard<std::mutex> lock(mapping.mutex);
+  if (std::byte* base = mapping.copy_bases[lane].load(std::memory_order_relaxed)) return base;
+  Window& window = *Window::instance().value();
+  Result<std::byte*> base = window.allocate(size_);
+  if (!base.ok()) return base.error();
+  if (Result<void> mapped = os::map_private_copy(mapping.fd.get(), size_, *base); !mapped.ok()) {
+    window.free(*base, size_);
+    return mapped.error();
+  }
+  mapping.copies[lane].base = *base;
+  mapping.copies[lane].size = size_;
+  window.publish(&mapping.copies[lane]);
+  mapping.copy_bases[lane].store(*base, std::memory_order_release);  // pairs with the acquire above
+  return *base;
+}
+
 Result<std::shared_ptr<ForeignSegment>> ForeignSegment::map(int fd, std::uint64_t announced_size) {
-  const os::UniqueFd owned(fd);
+  os::UniqueFd owned(fd);
   Result<Window*> window = Window::instance();
   if (!window.ok()) return window.error();
   if (announced_size < os::page_bytes() || announced_size > (*window)->size())
@@ -32,7 +72,12 @@ Result<std::shared_ptr<ForeignSegment>> ForeignSegment::map(int fd, std::uint64_
   std::shared_ptr<ForeignSegment> segment(new ForeignSegment());
   segment->base_ = *base;
   segment->size_ = announced_size;
-  segment->mapping_.reset(new Mapping{{*base, announced_size, nullptr}, os::fork_generation()});
+  segment->mapping_ = std::make_unique<Mapping>();
+  segment->mapping_->record.base = *base;
+  segment->mapping_->record.size = announced_size;
+  segment->mapping_->record.foreign = segment.get();
+  segment->mapping_->generation = os::fork_generation();
+  if (g_keep_descriptors.load(std::memory_order_relaxed)) segment->mapping_->fd = std::move(owned);
   (*window)->publish(&segment->mapping_->record);
   return segment;
 }
@@ -41,8 +86,11 @@ ForeignSegment::ForeignSegment() = default;
 
 ForeignSegment::~ForeignSegment() {
   // A forked child keeps reading what it inherited; its copies of the objects that say so end in any order.
-  if (mapping_ && mapping_->generation == os::fork_generation())
-    Window::instance().value()->free(mapping_->record.base, mapping_->record.size);
+  if (!mapping_ || mapping_->generation != os::fork_generation()) return;
+  Window& window = *Window::instance().value();
+  for (const SegmentRecord& copy : mapping_->copies)
+    if (copy.base) window.free(copy.base, copy.size);
+  window.free(mapping_->record.base, mapping_->record.size);
 }
 
 Result<const ChunkHeader*> ForeignSegment::chunk(std::uint64_t offset, std::uint32_t* size_bytes) const {

@@ -80,6 +80,39 @@ TEST(ForeignSegment, AReaderSeesThePublishersChunkAtAnotherAddress) {
   EXPECT_EQ(Window::find(*header)->own, nullptr) << "a reader's view is read-only";
 }
 
+TEST(ForeignSegment, PrivateCopiesShowThePublishersBytesAndKeepTheirOwn) {
+  Announced announced;
+  auto pool = pool_with_segment(&announced);
+  Chunk chunk = *pool->loan_sized(64, 64);
+  auto& byte = *static_cast<std::byte*>(chunk.message());
+  byte = std::byte{42};
+  pool->publish(chunk);
+  {
+    auto without = *ForeignSegment::map(::dup(announced.fd), announced.size);
+    EXPECT_EQ(without->private_copy(0).error().code, Errc::unsupported) << "its descriptor is closed";
+  }
+  ForeignSegment::keep_descriptors(true);
+  auto segment = *ForeignSegment::map(announced.fd, announced.size);
+  ForeignSegment::keep_descriptors(false);
+  EXPECT_EQ(Window::find(segment->base())->foreign, segment.get());
+  std::byte* copies[2] = {*segment->private_copy(0), *segment->private_copy(1)};
+  EXPECT_EQ(*segment->private_copy(0), copies[0]) << "made once";
+  const auto at = handle_offset(chunk.handle) + sizeof(ChunkHeader);
+  for (std::byte* copy : copies) {
+    EXPECT_TRUE(in_window(copy));
+    EXPECT_NE(Window::find(copy), nullptr);
+    EXPECT_EQ(copy[at], std::byte{42});
+  }
+  copies[0][at] = std::byte{1};
+  byte = std::byte{43};
+  EXPECT_EQ(copies[0][at], std::byte{1});
+  EXPECT_EQ(copies[1][at], std::byte{43});
+  EXPECT_EQ(segment->base()[at], std::byte{43});
+  segment.reset();
+  EXPECT_EQ(Window::find(copies[0]), nullptr);
+  EXPECT_EQ(Window::find(copies[1]), nullptr);
+}
+
 TEST(ForeignSegment, HandlesThatNameNoMessageAreRefused) {
   Announced announced;
   auto pool = pool_with_segment(&announced);

@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// This family of RMW functions: loaned messages: those of the underlying RMW.
+// This family of RMW functions: loaned messages: Baton's where libbaton_heap.so is active (docs/heap.md).
 // Thread rules: those of rmw/rmw.h; nothing here adds a lock.
 #include "handles.hpp"
 
 using namespace baton::
     rmw;  // NOLINT(google-build-using-namespace): the file holds rmw.h's functions, in the global namespace
+
+namespace {
+
+PublisherPath* lender(const rmw_publisher_t* publisher) {
+  const Publisher* own_publisher = ours(publisher);
+  PublisherPath* path = own_publisher != nullptr ? own_publisher->path.get() : nullptr;
+  return path != nullptr && path->lends() ? path : nullptr;
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -12,12 +22,17 @@ rmw_ret_t rmw_borrow_loaned_message(const rmw_publisher_t* publisher, const rosi
                                     void** ros_message) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
+  if (PublisherPath* path = lender(publisher)) {
+    if (ros_message == nullptr || *ros_message != nullptr) return RMW_RET_INVALID_ARGUMENT;
+    return path->borrow(ros_message);
+  }
   return rmw->rmw_borrow_loaned_message(inner(publisher), type_support, ros_message);
 }
 
 rmw_ret_t rmw_return_loaned_message_from_publisher(const rmw_publisher_t* publisher, void* loaned_message) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
+  if (PublisherPath* path = lender(publisher)) return path->give_back(loaned_message);
   return rmw->rmw_return_loaned_message_from_publisher(inner(publisher), loaned_message);
 }
 
@@ -25,6 +40,7 @@ rmw_ret_t rmw_publish_loaned_message(const rmw_publisher_t* publisher, void* ros
                                      rmw_publisher_allocation_t* allocation) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
+  if (PublisherPath* path = lender(publisher)) return path->publish_loaned(ros_message, allocation);
   return rmw->rmw_publish_loaned_message(inner(publisher), ros_message, allocation);
 }
 

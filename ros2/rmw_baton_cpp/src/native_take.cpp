@@ -3,12 +3,10 @@
 
 namespace baton::rmw {
 
-Result<TakenBytes> take_into_native(const TypePlan& plan, transport::TakenSample sample, void* native) {
-  rosidl::ArrayCopier arrays;
-  if (Result<void> read = plan.native->read({sample.message(), sample.size_bytes()}, native, arrays); !read) {
-    return read.error();
-  }
-  return TakenBytes{arrays.copied_bytes()};
+Result<TakenBytes> take_into_native(const TypePlan& plan, transport::TakenSample sample, void* native, const heap::Quota& quota) {
+  Result<heap::NativeTaken> taken = heap::take_into_native(*plan.native, std::move(sample), native, quota);
+  if (!taken) return taken.error();
+  return TakenBytes{taken->copied_bytes};
 }
 
 }  // namespace baton::rmw

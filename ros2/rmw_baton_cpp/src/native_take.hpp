@@ -2,11 +2,11 @@
 // From a sample in Baton's memory to the application's native struct: the one place that decides whether an array of scalars is
 // copied out or the native vector is pointed at the chunk.
 //
-// Today every array is copied. To alias one, an ArrayTaker other than ArrayCopier is chosen here, and the sample, which is passed
-// by value for that, stays alive for as long as the native struct refers to it.
+// With libbaton_heap.so (docs/heap.md) it is pointed at, and the sample stays alive for as long as the application keeps it.
 // Thread rules: any number of threads, each with a native struct of its own.
 #pragma once
 
+#include "baton/heap/native_take.hpp"
 #include "baton/transport/transport.hpp"
 #include "type_plan.hpp"
 
@@ -17,6 +17,6 @@ struct TakenBytes {
 };
 
 /// Fills `native`, an initialised struct of the type. Errors: malformed_message, out_of_memory.
-Result<TakenBytes> take_into_native(const TypePlan& plan, transport::TakenSample sample, void* native);
+Result<TakenBytes> take_into_native(const TypePlan& plan, transport::TakenSample sample, void* native, const heap::Quota& quota);
 
 }  // namespace baton::rmw

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "baton/heap/heap.hpp"
+#include "rcutils/allocator.h"
 #include "rcutils/logging_macros.h"
 #include "underlying.hpp"
 
@@ -36,6 +38,15 @@ void log(const transport::Diagnostic& diagnostic) {
 
 }  // namespace
 
+bool may_alias() {
+  // C messages give their arrays back through this allocator.
+  static const bool yes = [] {
+    const rcutils_allocator_t allocator = rcutils_get_default_allocator();
+    return heap::active() && heap::reaches(allocator.deallocate, allocator.state);
+  }();
+  return yes;
+}
+
 std::shared_ptr<Presence> Presence::join(const rmw_context_t& context) {
   const char* below = underlying()->identifier;
   const char* wanted = std::getenv("BATON_RMW_PATHS");
@@ -66,6 +77,11 @@ std::shared_ptr<Presence> Presence::join(const rmw_context_t& context) {
   RCUTILS_LOG_INFO_NAMED(kLogger,
                          "topics between processes of this machine take Baton's memory (domain %d)%s, all else %s",
                          presence->participant_->domain(), presence->both_ ? " and both paths" : "", below);
+  // Asked here because segments that are mapped before the first question are copied from for ever.
+  RCUTILS_LOG_INFO_NAMED(kLogger, "received arrays are %s (%s)", may_alias() ? "not copied" : "copied",
+                         heap::reason().c_str());
+  for (const std::string& stranger : heap::strangers())
+    RCUTILS_LOG_DEBUG_NAMED(kLogger, "%s frees in its own way; arrays are detached before they may be freed there", stranger.c_str());
   return presence;
 }
 

@@ -18,6 +18,9 @@ namespace baton::rmw {
 
 inline constexpr const char* kLogger = "rmw_baton_cpp";
 
+/// Whether native messages may have arrays in Baton's memory (docs/heap.md). The first question decides, before any subscription.
+bool may_alias();
+
 class Presence {
  public:
   /// Null, with the reason in the log: Baton is switched off (BATON_RMW_PATHS=below), security is enforced, discovery is off, the

@@ -35,7 +35,7 @@ rmw_publisher_t* rmw_create_publisher(const rmw_node_t* node, const rosidl_messa
     publisher->watched = true;
     publisher->path = PublisherPath::make(presence, inner(node), made, type_support);
     if (publisher->path)
-      publisher->outer.can_loan_messages = false;  // the underlying RMW's loans are not in Baton's memory
+      publisher->outer.can_loan_messages = publisher->path->lends();  // the underlying RMW's are not in Baton's memory
   }
   return &publisher->outer;
 }

@@ -55,6 +55,7 @@ std::unique_ptr<PublisherPath> PublisherPath::make(const std::shared_ptr<Presenc
                            plan.error().message.c_str());
     return nullptr;
   }
+  path->capacities_ = std::make_unique<heap::Capacities>(*path->plan_->loans);
   path->qos_ = profile;
   path->durable_ = qos->durability == Durability::kTransientLocal;
   path->manual_liveliness_ = qos->liveliness == Liveliness::kManualByTopic;
@@ -90,9 +91,89 @@ rmw_ret_t PublisherPath::publish_serialized(const rmw_serialized_message_t& seri
       [&] { return underlying()->rmw_publish_serialized_message(inner_, &serialized, allocation); });
 }
 
+struct PublisherPath::Lent {
+  Lent(const heap::NativeLoanPlan& type, void* made) : plan(type), native(made) {}
+  ~Lent() {
+    loan.reset();
+    plan.destroy(native);
+  }
+  Lent(const Lent&) = delete;
+  Lent& operator=(const Lent&) = delete;
+  const heap::NativeLoanPlan& plan;
+  void* native;
+  std::optional<heap::NativeLoan> loan;  // empty: the pool had none, and this is a message like any other
+};
+
+bool PublisherPath::lends() const noexcept { return may_alias(); }
+
+rmw_ret_t PublisherPath::borrow(void** native) {
+  void* made = plan_->loans->make();
+  if (made == nullptr) return RMW_RET_BAD_ALLOC;
+  auto lent = std::make_shared<Lent>(*plan_->loans, made);
+  Result<heap::NativeLoan> loan = heap::NativeLoan::begin(writer_, *plan_->loans, *capacities_, made);
+  if (loan) lent->loan.emplace(std::move(*loan));
+  const std::lock_guard<std::mutex> lock(lent_mutex_);
+  lent_[made] = std::move(lent);
+  *native = made;
+  return RMW_RET_OK;
+}
+
+std::shared_ptr<PublisherPath::Lent> PublisherPath::return_of(void* native) {
+  const std::lock_guard<std::mutex> lock(lent_mutex_);
+  const auto found = lent_.find(native);
+  if (found == lent_.end()) return nullptr;
+  std::shared_ptr<Lent> lent = std::move(found->second);
+  lent_.erase(found);
+  return lent;
+}
+
+rmw_ret_t PublisherPath::give_back(void* native) {
+  if (return_of(native)) return RMW_RET_OK;
+  RMW_SET_ERROR_MSG("this message was not borrowed from this publisher");
+  return RMW_RET_ERROR;
+}
+
+rmw_ret_t PublisherPath::publish_loaned(void* native, rmw_publisher_allocation_t* allocation) {
+  const std::shared_ptr<Lent> lent = return_of(native);
+  if (!lent) {
+    RMW_SET_ERROR_MSG("this message was not borrowed from this publisher");
+    return RMW_RET_ERROR;
+  }
+  if (!lent->loan) return publish(native, allocation);
+  return hand_over_made(
+      [&](const auto& give) -> Result<void> {
+        Result<heap::NativeLoan::Filled> filled = lent->loan->fill();
+        if (!filled) return filled.error();
+        copied_bytes_ += filled->copied_bytes;
+        Result<void> given = give(filled->chunk);
+        if (given) lent->loan->published();
+        return given;
+      },
+      [&] { return underlying()->rmw_publish(inner_, native, allocation); });
+}
+
 /// `room`: the bytes that the message takes at most, 0 if that is not known.
 template <class Fill, class Below>
 rmw_ret_t PublisherPath::hand_over(std::size_t room, Fill&& fill, Below&& below) {
+  return hand_over_made(
+      [&](const auto& publish) -> Result<void> {
+        Result<memory::Chunk> chunk = room != 0 ? writer_->loan_sized(room) : writer_->loan_growing();
+        if (!chunk) return chunk.error();
+        message::LoanBuilder builder(chunk->message());
+        Result<void> done = fill(builder);
+        if (done) done = publish(*chunk);
+        if (done)
+          copied_bytes_ += chunk->header->size_bytes;
+        else
+          writer_->abandon(*chunk);
+        return done;
+      },
+      below);
+}
+
+/// `make(publish)` makes the chunk, gives it to `publish`, and keeps or abandons it if that fails.
+template <class Make, class Below>
+rmw_ret_t PublisherPath::hand_over_made(Make&& make, Below&& below) {
   const std::lock_guard<std::mutex> lock(mutex_);
   bool also = always_ || someone_below(os::monotonic_ns());
   Ordinal ordinal = last_;
@@ -100,30 +181,18 @@ rmw_ret_t PublisherPath::hand_over(std::size_t room, Fill&& fill, Below&& below)
   ordinal.always = always_;
   bool handed = false;
   if (durable_ || writer_->matched() != 0) {
-    Result<memory::Chunk> chunk = room != 0 ? writer_->loan_sized(room) : writer_->loan_growing();
-    if (chunk) {
-      message::LoanBuilder builder(chunk->message());
-      Result<void> filled = fill(builder);
-      if (also) ++ordinal.below;
-      // After a failure below, the number that this message will have there is one that was announced before: see of_baton().
-      ordinal.also = also && !below_failed_;
-      if (filled) {
-        Result<std::uint64_t> published = writer_->publish(*chunk, ordinal.encode());
-        handed = published.ok();
-        filled = published ? Result<void>() : Result<void>(published.error());
-      }
-      if (handed) {
-        ++through_baton_;
-        copied_bytes_ += chunk->header->size_bytes;
-      } else {
-        writer_->abandon(*chunk);
-        RCUTILS_LOG_DEBUG_NAMED(kLogger, "%s: a message goes below: %s", inner_->topic_name,
-                                filled.error().message.c_str());
-      }
-    } else {
-      RCUTILS_LOG_DEBUG_NAMED(kLogger, "%s: a message goes below: %s", inner_->topic_name,
-                              chunk.error().message.c_str());
-    }
+    if (also) ++ordinal.below;
+    // After a failure below, the number that this message will have there is one that was announced before: see of_baton().
+    ordinal.also = also && !below_failed_;
+    const Result<void> made = make([&](const memory::Chunk& chunk) -> Result<void> {
+      Result<std::uint64_t> published = writer_->publish(chunk, ordinal.encode());
+      if (!published) return published.error();
+      handed = true;
+      ++through_baton_;
+      return {};
+    });
+    if (!handed)
+      RCUTILS_LOG_DEBUG_NAMED(kLogger, "%s: a message goes below: %s", inner_->topic_name, made.error().message.c_str());
   }
   if (handed && !also) {
     last_ = ordinal;

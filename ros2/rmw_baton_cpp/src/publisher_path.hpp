@@ -31,6 +31,13 @@ class PublisherPath {
 
   rmw_ret_t publish(const void* native, rmw_publisher_allocation_t* allocation);
   rmw_ret_t publish_serialized(const rmw_serialized_message_t& serialized, rmw_publisher_allocation_t* allocation);
+
+  /// Native messages whose arrays lie in a loan (docs/heap.md): with libbaton_heap.so only.
+  bool lends() const noexcept;
+  rmw_ret_t borrow(void** native);
+  rmw_ret_t give_back(void* native);
+  rmw_ret_t publish_loaned(void* native, rmw_publisher_allocation_t* allocation);
+
   void assert_liveliness() { writer_->assert_liveliness(); }
   bool all_acked(std::chrono::nanoseconds timeout) { return writer_->wait_for_all_acked(timeout).ok(); }
 
@@ -39,6 +46,10 @@ class PublisherPath {
       : presence_(std::move(presence)), inner_node_(inner_node), inner_(inner) {}
   template <class Fill, class Below>
   rmw_ret_t hand_over(std::size_t room, Fill&& fill, Below&& below);
+  template <class Make, class Below>
+  rmw_ret_t hand_over_made(Make&& make, Below&& below);
+  struct Lent;
+  std::shared_ptr<Lent> return_of(void* native);
   bool someone_below(std::int64_t now_ns);
   void look_who_is_below(std::int64_t now_ns);
   bool has_left(const transport::Gid& gid, std::int32_t pid) const;
@@ -52,6 +63,10 @@ class PublisherPath {
   bool always_ = false;   // both paths for every message
   bool durable_ = false;  // Baton keeps messages for those who come later
   bool manual_liveliness_ = false;
+
+  std::unique_ptr<heap::Capacities> capacities_;
+  std::mutex lent_mutex_;
+  std::map<void*, std::shared_ptr<Lent>> lent_;  // by native message
 
   std::mutex mutex_;
   Ordinal last_;

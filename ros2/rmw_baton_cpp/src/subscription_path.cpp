@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::size_t kMostPublishers = 1024;  // remembered after they left
 constexpr unsigned kTurn = 4;                  // messages from Baton, then the underlying subscription has its turn
-constexpr std::uint32_t kHeld = 8;
 
 std::atomic<std::uint64_t> last_id{0};
 
@@ -325,6 +324,8 @@ rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_m
   rmw_message_info_t own_info = rmw_get_zero_initialized_message_info();
   if (info == nullptr) info = &own_info;
   inlet_.clear();
+  // The underlying RMW resizes the arrays, and its frees are not seen.
+  if (taking.native != nullptr && !plan_->loans->detach(taking.native)) return RMW_RET_BAD_ALLOC;
   const rmw_ret_t result =
       taking.native != nullptr
           ? rmw.rmw_take_with_info(inner_, taking.native, taken, info, taking.allocation)
@@ -349,7 +350,7 @@ rmw_ret_t SubscriptionPath::deliver(FromBaton entry, const Taking& taking, rmw_m
     std::memcpy(info->publisher_gid.data, entry.publisher.data(), entry.publisher.size());
   }
   if (taking.native != nullptr) {
-    Result<TakenBytes> filled = take_into_native(*plan_, std::move(entry.sample), taking.native);
+    Result<TakenBytes> filled = take_into_native(*plan_, std::move(entry.sample), taking.native, quota_);
     if (!filled) {
       RMW_SET_ERROR_MSG(filled.error().message.c_str());
       return filled.error().code == Errc::out_of_memory ? RMW_RET_BAD_ALLOC : RMW_RET_ERROR;

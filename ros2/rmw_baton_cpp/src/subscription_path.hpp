@@ -18,6 +18,7 @@
 #include <mutex>
 #include <vector>
 
+#include "baton/heap/received.hpp"
 #include "inlet.hpp"
 #include "path_order.hpp"
 #include "presence.hpp"
@@ -70,6 +71,9 @@ class SubscriptionPath {
   /// Takes over what is new, as much as may be held, and tells the inlet. For the rest, the next take() wakes the Listener again.
   void tell_callback();
 
+  /// Samples that this subscription may hold per publisher; half of them as messages that the application keeps.
+  static constexpr std::uint32_t kHeld = 8;
+
  private:
   struct FromBaton {
     transport::TakenSample sample;
@@ -110,6 +114,7 @@ class SubscriptionPath {
   const rosidl_message_type_support_t* type_ = nullptr;
   std::shared_ptr<const TypePlan> plan_;
   std::shared_ptr<transport::Reader> reader_;
+  const heap::Quota quota_{may_alias() ? kHeld / 2 : 0};
   bool ignore_local_ = false, keep_last_ = true;
   std::size_t depth_ = 1;
 

@@ -15,6 +15,8 @@ Result<std::shared_ptr<const TypePlan>> plan_of(const rosidl_message_type_suppor
   if (known) return known;
   Result<std::shared_ptr<const rosidl::NativePlan>> native = rosidl::NativePlan::compile(handle);
   if (!native) return native.error();
+  Result<std::shared_ptr<const heap::NativeLoanPlan>> loans = heap::NativeLoanPlan::compile(handle, *native);
+  if (!loans) return loans.error();
   const message::Type& type = (*native)->type();
   Result<message::CdrCodec> cdr = message::CdrCodec::compile(type);
   if (!cdr) return cdr.error();
@@ -24,7 +26,7 @@ Result<std::shared_ptr<const TypePlan>> plan_of(const rosidl_message_type_suppor
   info.definition = (*native)->definition();
   info.skeleton_bytes = type.size;
   info.fixed_size = type.fixed;
-  known = std::make_shared<const TypePlan>(TypePlan{std::move(*native), std::move(*cdr), std::move(info)});
+  known = std::make_shared<const TypePlan>(TypePlan{std::move(*native), std::move(*loans), std::move(*cdr), std::move(info)});
   return known;
 }
 

@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "baton/heap/native_loan.hpp"
 #include "baton/message/cdr_codec.hpp"
 #include "baton/rosidl/native_plan.hpp"
 #include "baton/transport/transport.hpp"
@@ -14,6 +15,7 @@ namespace baton::rmw {
 
 struct TypePlan {
   std::shared_ptr<const rosidl::NativePlan> native;
+  std::shared_ptr<const heap::NativeLoanPlan> loans;
   message::CdrCodec cdr;
   transport::TypeInfo info;
 };

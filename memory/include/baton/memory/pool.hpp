@@ -119,6 +119,17 @@ class ForeignSegment {
   const std::byte* base() const noexcept { return base_; }
   std::uint64_t size() const noexcept { return size_; }
 
+  /// Segments that are mapped from now on keep their descriptor (one per publisher), which private_copy() needs. Off at first; one
+  /// switch per process, any thread.
+  static void keep_descriptors(bool keep) noexcept;
+  /// Independent private copies of one segment.
+  static constexpr unsigned kLanes = 8;
+  /// The base of a private, writable mapping of the whole segment in the window (os/private_mapping.hpp): made at first use, kept
+  /// until the segment goes. Pages that were written there show the publisher's later messages only after
+  /// os::discard_private_changes(). Any thread. Errors: unsupported (no descriptor was kept; locked memory), window_exhausted,
+  /// out_of_memory, system. REQUIRES: lane < kLanes.
+  Result<std::byte*> private_copy(unsigned lane);
+
  private:
   struct Mapping;
   ForeignSegment();

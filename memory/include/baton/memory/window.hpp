@@ -22,6 +22,8 @@ struct SegmentRecord {
   struct PoolSegment* own = nullptr;
   /// The shared heap (shared/) that lies there; null for messages.
   void* heap = nullptr;
+  /// The foreign segment that this is the read-only mapping of; null for all others.
+  class ForeignSegment* foreign = nullptr;
 };
 
 class Window {

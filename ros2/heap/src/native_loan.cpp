@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/heap/native_loan.hpp"
+
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "baton/heap/containers.hpp"
+#include "baton/memory/window.hpp"
+#include "rcutils/error_handling.h"
+#include "rosidl_typesupport_introspection_c/field_types.h"
+#include "rosidl_typesupport_introspection_c/identifier.h"
+#include "rosidl_typesupport_introspection_cpp/identifier.hpp"
+#include "rosidl_typesupport_introspection_cpp/message_introspection.hpp"
+
+namespace baton::heap {
+namespace {
+
+// The introspections of C++ and C have the same layout in what is read here (native_plan.cpp).
+using Members = rosidl_typesupport_introspection_cpp::MessageMembers;
+
+const Members* introspect(const rosidl_message_type_support_t* handle, bool* c) {
+  *c = false;
+  const auto* found = handle->func(handle, rosidl_typesupport_introspection_cpp::typesupport_identifier);
+  if (found == nullptr) {
+    rcutils_reset_error();
+    found = handle->func(handle, rosidl_typesupport_introspection_c__identifier);
+    *c = true;
+  }
+  if (found == nullptr) rcutils_reset_error();
+  return found != nullptr ? static_cast<const Members*>(found->data) : nullptr;
+}
+
+using message::Kind;
+using message::Shape;
+
+/// A sequence of scalars whose native elements are what the message holds: not of bool (std::vector<bool> is packed; elsewhere a byte
+/// of a message may be any).
+bool is_lendable(const message::Field& field) noexcept {
+  return field.shape == Shape::kSequence && field.kind < Kind::kString && field.kind != Kind::kBool;
+}
+
+void collect(const Members& members, bool c, const message::Type& type, const std::string& path, std::size_t native,
+             std::size_t words, std::vector<NativeLoanPlan::Array>& arrays) {
+  if (type.field_count < members.member_count_) return;                  // the placeholder of an empty message
+  const std::uint32_t first = type.field_count - members.member_count_;  // 1 for Header's seq, else 0
+  for (std::uint32_t i = 0; i < members.member_count_; ++i) {
+    const auto& member = members.members_[i];
+    const message::Field& field = type.fields[first + i];
+    if (field.kind == Kind::kMessage && field.shape == Shape::kSingle) {
+      bool nested_c = c;
+      if (const Members* nested = introspect(member.members_, &nested_c))
+        collect(*nested, nested_c, *field.type, path + field.name + ".", native + member.offset_, words + field.offset,
+                arrays);
+    } else if (is_lendable(field)) {
+      arrays.push_back({path + field.name, native + member.offset_, words + field.offset, message::element_size(field),
+                        field.count, c});
+    }
+  }
+}
+
+}  // namespace
+
+/// Where in a type arrays may be that lie in Baton's memory.
+struct NativeLoanPlan::Node {
+  struct Leaf {
+    std::size_t offset, element_bytes;
+  };
+  struct Nested {
+    const rosidl_typesupport_introspection_cpp::MessageMember* member;
+    std::size_t element_bytes;
+    std::shared_ptr<const Node> node;
+  };
+  bool c = false;
+  std::vector<Leaf> leaves;
+  std::vector<Nested> nested;
+};
+
+namespace {
+
+using Node = NativeLoanPlan::Node;
+
+/// Null if there are none. `type` is that of `members`, for the sizes of scalars.
+std::shared_ptr<const Node> node_of(const Members& members, bool c, const message::Type& type) {
+  if (type.field_count < members.member_count_) return nullptr;
+  const std::uint32_t first = type.field_count - members.member_count_;
+  auto node = std::make_shared<Node>();
+  node->c = c;
+  for (std::uint32_t i = 0; i < members.member_count_; ++i) {
+    const auto& member = members.members_[i];
+    const message::Field& field = type.fields[first + i];
+    if (field.kind == Kind::kMessage) {
+      bool nested_c = c;
+      const Members* nested = introspect(member.members_, &nested_c);
+      if (nested == nullptr) continue;
+      if (std::shared_ptr<const Node> inner = node_of(*nested, nested_c, *field.type))
+        node->nested.push_back({&member, nested->size_of_, std::move(inner)});
+    } else if (is_lendable(field)) {
+      node->leaves.push_back({member.offset_, message::element_size(field)});
+    }
+  }
+  if (node->leaves.empty() && node->nested.empty()) return nullptr;
+  return node;
+}
+
+/// False: no memory.
+bool detach_all(const Node& node, std::byte* native, std::size_t& bytes) {
+  for (const Node::Leaf& leaf : node.leaves) {
+    AnyArray any(native + leaf.offset, node.c, leaf.element_bytes);
+    if (!memory::in_window(any.begin())) continue;
+    const std::size_t size = any.size_bytes();
+    if (!any.move_to_heap()) return false;
+    bytes += size;
+  }
+  for (const Node::Nested& nested : node.nested) {
+    std::byte* element = native + nested.member->offset_;
+    std::size_t count = 1;
+    if (nested.member->is_array_) {
+      count =
+          nested.member->size_function != nullptr ? nested.member->size_function(element) : nested.member->array_size_;
+      if (count == 0) continue;
+      if (nested.member->get_function != nullptr)
+        element = static_cast<std::byte*>(nested.member->get_function(element, 0));
+    }
+    for (std::size_t i = 0; i < count; ++i, element += nested.element_bytes) {
+      if (!detach_all(*nested.node, element, bytes)) return false;
+    }
+  }
+  return true;
+}
+
+AnyArray array_of(void* native, const NativeLoanPlan::Array& array) noexcept {
+  return {static_cast<std::byte*>(native) + array.native_offset, array.c, array.element_bytes};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const NativeLoanPlan>> NativeLoanPlan::compile(const rosidl_message_type_support_t* handle,
+                                                                      std::shared_ptr<const rosidl::NativePlan> plan) {
+  bool c = false;
+  const Members* members = introspect(handle, &c);
+  if (members == nullptr) return Error{Errc::unsupported, "the message's type support has no introspection"};
+  auto made = std::make_shared<NativeLoanPlan>();
+  collect(*members, c, plan->type(), "", 0, 0, made->arrays_);
+  made->members_ = members;
+  made->root_ = node_of(*members, c, plan->type());
+  made->plan_ = std::move(plan);
+  return std::shared_ptr<const NativeLoanPlan>(std::move(made));
+}
+
+void* NativeLoanPlan::make() const {
+  const auto& members = *static_cast<const Members*>(members_);
+  void* native = ::operator new(members.size_of_, std::nothrow);
+  // C's initialization functions take an enumeration of the same values.
+  if (native != nullptr) members.init_function(native, rosidl_runtime_cpp::MessageInitialization::ALL);
+  return native;
+}
+
+void NativeLoanPlan::destroy(void* native) const noexcept {
+  static_cast<const Members*>(members_)->fini_function(native);
+  ::operator delete(native);
+}
+
+Result<std::size_t> NativeLoanPlan::detach(void* native) const {
+  std::size_t bytes = 0;
+  if (root_ != nullptr && !detach_all(*root_, static_cast<std::byte*>(native), bytes))
+    return Error{Errc::out_of_memory, std::string("no memory for the arrays of a ") + plan_->type().name};
+  return bytes;
+}
+
+void Capacities::need(std::size_t array, std::size_t bytes) noexcept {
+  std::size_t known = bytes_[array].load(std::memory_order_relaxed);
+  while (known < bytes && !bytes_[array].compare_exchange_weak(known, bytes, std::memory_order_relaxed)) {
+  }
+}
+
+Result<NativeLoan> NativeLoan::begin(std::shared_ptr<transport::Writer> writer, const NativeLoanPlan& plan,
+                                     Capacities& capacities, void* native) {
+  Result<memory::Chunk> chunk = writer->loan_growing();
+  if (!chunk) return chunk.error();
+  Result<Loaned> loaned = Loaned::begin(writer, *chunk);
+  if (!loaned) {
+    writer->abandon(*chunk);
+    return loaned.error();
+  }
+  NativeLoan made(std::move(*loaned), std::move(writer), &plan, &capacities, native);
+  for (std::size_t i = 0; i < plan.arrays().size(); ++i) {
+    const NativeLoanPlan::Array& array = plan.arrays()[i];
+    const std::size_t capacity = capacities.of(i) / array.element_bytes;
+    if (capacity == 0) continue;
+    Result<void*> buffer = made.loaned_->buffer(capacity * array.element_bytes, 64);
+    if (!buffer) return buffer.error();
+    array_of(native, array).replace(*buffer, 0, capacity);
+  }
+  return made;
+}
+
+NativeLoan::NativeLoan(NativeLoan&& other) noexcept
+    : loaned_(std::move(other.loaned_)),
+      writer_(std::move(other.writer_)),
+      plan_(other.plan_),
+      capacities_(other.capacities_),
+      native_(std::exchange(other.native_, nullptr)),
+      in_place_(std::move(other.in_place_)),
+      another_(std::exchange(other.another_, {})) {}
+
+NativeLoan::~NativeLoan() {
+  if (native_ == nullptr) return;
+  forget_in_place();
+  for (const NativeLoanPlan::Array& array : plan_->arrays()) {
+    AnyArray any = array_of(native_, array);
+    if (memory::in_window(any.begin())) any.replace(nullptr, 0, 0);
+  }
+  if (another_.header != nullptr) writer_->abandon(another_);
+}
+
+void NativeLoan::forget_in_place() noexcept {
+  for (const InPlace& each : in_place_) array_of(native_, *each.array).forget();
+}
+
+Result<NativeLoan::Filled> NativeLoan::fill() {
+  Filled filled;
+  const std::vector<NativeLoanPlan::Array>& arrays = plan_->arrays();
+  std::vector<InPlace> in_place;
+  std::uint64_t all_bytes = 0;
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    const AnyArray any = array_of(native_, arrays[i]);
+    if (arrays[i].bound != 0 && any.size() > arrays[i].bound)
+      return Error{Errc::malformed_message, "field '" + arrays[i].name + "' is longer than its bound"};
+    capacities_->need(i, any.size_bytes());
+    all_bytes += any.size_bytes();
+    if (loaned_->owns(any.begin()))
+      in_place.push_back({&arrays[i], any.begin(), static_cast<std::uint32_t>(any.size())});
+    else
+      filled.copied_bytes += any.size_bytes();
+  }
+  if (loaned_->outstanding() != in_place.size()) return fill_another_chunk(all_bytes);
+  in_place_ = std::move(in_place);
+  for (const InPlace& each : in_place_) loaned_->reclaim(each.begin, each.count * each.array->element_bytes);
+  forget_in_place();
+  // The rest is written around what lies in the chunk already, whose words are still {0, 0} then.
+  auto* const skeleton = static_cast<std::byte*>(loaned_->chunk().message());
+  message::LoanBuilder builder(skeleton);
+  if (Result<void> written = plan_->plan().write(native_, builder); !written) return written.error();
+  for (const InPlace& each : in_place_) {
+    if (each.count == 0) continue;
+    std::byte* const words = skeleton + each.array->words_offset;
+    const auto offset = static_cast<std::int32_t>(static_cast<std::byte*>(each.begin) - (words + 4));
+    std::memcpy(words, &each.count, sizeof each.count);
+    std::memcpy(words + 4, &offset, sizeof offset);
+    array_of(native_, *each.array).replace(each.begin, each.count, each.count);
+  }
+  filled.chunk = loaned_->chunk();
+  filled.in_place = in_place_.size();
+  return filled;
+}
+
+// The program kept a buffer: the loan's chunk stays the program's, and readers get another.
+Result<NativeLoan::Filled> NativeLoan::fill_another_chunk(std::uint64_t copied_bytes) {
+  Result<memory::Chunk> chunk = writer_->loan_growing();
+  if (!chunk) return chunk.error();
+  another_ = *chunk;
+  message::LoanBuilder builder(another_.message());
+  if (Result<void> written = plan_->plan().write(native_, builder); !written) return written.error();
+  return Filled{another_, 0, copied_bytes};
+}
+
+void NativeLoan::published() noexcept {
+  if (another_.header != nullptr) {
+    another_ = {};
+    return;
+  }
+  loaned_->detach();
+  loaned_.reset();
+}
+
+}  // namespace baton::heap

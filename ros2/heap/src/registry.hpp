@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which addresses are buffers, and what each of them keeps. One per process, never destroyed: buffers outlive static objects.
+//
+// Thread rules: every function from any thread. The mutex is held for look-ups only: releasing a sample, giving a loan back and
+// throwing pages away happen outside. It is held during a fork, so that the child finds it whole.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "baton/heap/heap.hpp"
+#include "baton/os/fork_listener.hpp"
+#include "baton/transport/transport.hpp"
+
+namespace baton::heap {
+
+/// What buffers keep: a received sample, or a loan.
+struct Entry {
+  std::size_t references = 1;  ///< the Received or Loaned, and each buffer
+  transport::TakenSample sample;
+  std::byte* copy = nullptr;  ///< received: the private copy of the chunk, from its header on; whole pages
+  std::size_t copy_bytes = 0;
+  std::shared_ptr<std::atomic<std::size_t>> quota;  ///< received: counts this one, if there is one
+  std::shared_ptr<transport::Writer> writer;
+  memory::Chunk loan;
+};
+
+class Registry final : public os::ForkListener {
+ public:
+  static Registry& instance();
+
+  /// False if a message is aliased there already.
+  bool occupy(const std::byte* copy);
+  Entry* make();
+  /// False if a buffer begins there already.
+  bool add(Entry* entry, void* address, std::size_t bytes);
+  /// Whether a buffer of `entry` begins there.
+  bool belongs(const Entry* entry, const void* address) noexcept;
+  /// Ends a buffer of `entry` without dropping what it keeps; its size, or 0 if it is none.
+  std::size_t remove(const Entry* entry, void* address) noexcept;
+  std::size_t references(const Entry* entry) noexcept;
+  void drop(Entry* entry) noexcept;
+
+  void freed(void* address) noexcept;
+  std::size_t usable(const void* address) noexcept;
+  Counters counters() noexcept;
+
+  void before_fork() override { mutex_.lock(); }
+  void after_fork_in_parent() override { mutex_.unlock(); }
+  void after_fork_in_child() override { mutex_.unlock(); }
+
+ private:
+  Registry() { start_listening(); }
+  void finish(Entry* entry) noexcept;
+
+  struct Buffer {
+    Entry* entry;
+    std::size_t bytes;
+  };
+  std::mutex mutex_;
+  std::unordered_map<const void*, Buffer> buffers_;
+  std::unordered_set<const void*> occupied_;
+  std::vector<std::unique_ptr<Entry>> spare_;  // entries of the past: the steady state makes none
+  std::size_t entries_ = 0;
+  Counters counters_;
+};
+
+}  // namespace baton::heap

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// A C++ program as rclcpp is one, on rcl: "pub <messages> <bytes> <plain|loan|hold>" publishes images (hold: lent ones, and then waits
+// to be killed), "sub <messages> <bytes> <kept>" takes them, keeps that many, changes them and frees them late. Each reports one line
+// of JSON. It knows Baton only to count.
+#include <rcl/error_handling.h>
+#include <rcl/rcl.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <rosidl_typesupport_cpp/message_type_support.hpp>
+#include <sensor_msgs/msg/image.hpp>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "baton/heap/heap.hpp"
+#include "baton/memory/window.hpp"
+
+namespace {
+
+using sensor_msgs::msg::Image;
+using namespace std::chrono_literals;
+
+void check(rcl_ret_t result, const char* what) {
+  if (result != RCL_RET_OK) throw std::runtime_error(std::string(what) + ": " + rcl_get_error_string().str);
+}
+
+template <class Done>
+void wait_until(Done done, const char* what) {
+  const auto end = std::chrono::steady_clock::now() + 40s;
+  while (!done()) {
+    if (std::chrono::steady_clock::now() > end) throw std::runtime_error(std::string("never: ") + what);
+    std::this_thread::sleep_for(1ms);
+  }
+}
+
+const rosidl_message_type_support_t* type() { return rosidl_typesupport_cpp::get_message_type_support_handle<Image>(); }
+
+void publish(rcl_node_t& node, int messages, std::size_t bytes, bool loan, bool hold) {
+  rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
+  const rcl_publisher_options_t options = rcl_publisher_get_default_options();
+  check(rcl_publisher_init(&publisher, &node, type(), "image", &options), "publisher");
+  std::size_t subscriptions = 0;
+  wait_until(
+      [&] {
+        return rcl_publisher_get_subscription_count(&publisher, &subscriptions) == RCL_RET_OK && subscriptions > 0;
+      },
+      "a subscription");
+  std::this_thread::sleep_for(500ms);
+  int lent = 0;
+  for (int i = 0; i < messages; ++i) {
+    const auto fill = [&](Image& image) {
+      image.header.frame_id = "a frame whose name is not short at all";
+      image.height = static_cast<std::uint32_t>(i);
+      image.data.assign(bytes, static_cast<std::uint8_t>(i));
+    };
+    if (loan && rcl_publisher_can_loan_messages(&publisher)) {
+      void* borrowed = nullptr;
+      check(rcl_borrow_loaned_message(&publisher, type(), &borrowed), "borrow");
+      fill(*static_cast<Image*>(borrowed));
+      lent += baton::memory::in_window(static_cast<Image*>(borrowed)->data.data());
+      check(rcl_publish_loaned_message(&publisher, borrowed, nullptr), "publish a loan");
+    } else {
+      Image image;
+      fill(image);
+      check(rcl_publish(&publisher, &image, nullptr), "publish");
+    }
+    std::this_thread::sleep_for(20ms);
+  }
+  if (hold) {
+    std::printf("holding\n");
+    std::fflush(stdout);
+    std::this_thread::sleep_for(60s);
+  }
+  if (loan && rcl_publisher_can_loan_messages(&publisher)) {  // one that is not published
+    void* borrowed = nullptr;
+    check(rcl_borrow_loaned_message(&publisher, type(), &borrowed), "borrow");
+    static_cast<Image*>(borrowed)->data.assign(100, 1);
+    check(rcl_return_loaned_message_from_publisher(&publisher, borrowed), "return a loan");
+  }
+  std::this_thread::sleep_for(500ms);
+  check(rcl_publisher_fini(&publisher, &node), "publisher's end");
+  std::printf("{\"lent\": %d, \"live\": %zu}\n", lent, baton::heap::counters().live_messages);
+}
+
+void subscribe(rcl_node_t& node, int messages, std::size_t bytes, std::size_t most) {
+  rcl_subscription_t subscription = rcl_get_zero_initialized_subscription();
+  const rcl_subscription_options_t options = rcl_subscription_get_default_options();
+  check(rcl_subscription_init(&subscription, &node, type(), "image", &options), "subscription");
+  int got = 0, wrong = 0, aliased = 0;
+  {
+    std::deque<std::vector<std::uint8_t>> kept;
+    for (; got < messages; ++got) {
+      Image image;
+      wait_until([&] { return rcl_take(&subscription, &image, nullptr, nullptr) == RCL_RET_OK; }, "a message");
+      const auto value = static_cast<std::uint8_t>(image.height);
+      aliased += baton::memory::in_window(image.data.data());
+      wrong += image.data != std::vector<std::uint8_t>(bytes, value);
+      kept.push_back(std::move(image.data));
+      kept.back()[bytes / 2] = 255;
+      if (kept.size() > most) kept.pop_front();
+    }
+    check(rcl_subscription_fini(&subscription, &node), "subscription's end");
+    for (std::vector<std::uint8_t>& each : kept) {
+      wrong += each[bytes / 2] != 255 || each[0] != each[bytes - 1];
+      each.push_back(0);
+    }
+  }
+  const baton::heap::Counters counters = baton::heap::counters();
+  std::printf("{\"got\": %d, \"wrong\": %d, \"aliased\": %d, \"live\": %zu, \"unknown\": %lu}\n", got, wrong, aliased,
+              counters.live_messages, static_cast<unsigned long>(counters.unknown));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc < 4) return 2;
+  const rcl_allocator_t allocator = rcl_get_default_allocator();
+  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
+  check(rcl_init_options_init(&options, allocator), "options");
+  rcl_context_t context = rcl_get_zero_initialized_context();
+  check(rcl_init(0, nullptr, &options, &context), "init");
+  rcl_node_t node = rcl_get_zero_initialized_node();
+  const rcl_node_options_t node_options = rcl_node_get_default_options();
+  check(rcl_node_init(&node, (std::string("rcl_") + argv[1]).c_str(), "", &context, &node_options), "node");
+  const int messages = std::atoi(argv[2]);
+  const auto bytes = static_cast<std::size_t>(std::atol(argv[3]));
+  if (std::strcmp(argv[1], "pub") == 0)
+    publish(node, messages, bytes, argc > 4 && std::strcmp(argv[4], "plain") != 0,
+            argc > 4 && std::strcmp(argv[4], "hold") == 0);
+  else
+    subscribe(node, messages, bytes, argc > 4 ? static_cast<std::size_t>(std::atol(argv[4])) : 3);
+  check(rcl_node_fini(&node), "node's end");
+  check(rcl_shutdown(&context), "shutdown");
+  check(rcl_context_fini(&context), "context's end");
+  return 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
+}

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles each public header alone and twice in one file, with warnings as errors.
 
-Usage: headers_alone.py --compiler <c++> <include dir>...
+Usage: headers_alone.py --compiler <c++> [--system <include dir of others>]... <include dir>...
 """
 
 import argparse
@@ -16,10 +16,11 @@ from pathlib import Path
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--compiler", required=True)
+    parser.add_argument("--system", action="append", default=[])
     parser.add_argument("dirs", nargs="+", type=Path)
     args = parser.parse_args()
     flags = ["-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-x", "c++", "-"]
-    includes = [f"-I{directory}" for directory in args.dirs]
+    includes = [f"-I{directory}" for directory in args.dirs] + [f"-isystem{directory}" for directory in args.system]
     headers = [
         path.relative_to(directory)
         for directory in args.dirs

@@ -24,11 +24,12 @@ def say(node, number):
 
 def hear(node, number):
     subscription = node.subscribe("image", Image)
-    got = []
+    got, made = [], set()
     while len(got) < number:
         image = subscription.take(LIMIT_S)
         got.append([image.height, image.encoding, image.data.tolist()])
-    return {"got": got}
+        made.add(baton.info(image).selection)
+    return {"got": got, "made": sorted(made)}
 
 
 report = globals()[sys.argv[1]](baton.Node(sys.argv[1]), int(sys.argv[2]))

@@ -18,5 +18,7 @@ def test_batons_own_node_and_a_plain_ros_node_hear_a_ros_publisher(processes):
     time.sleep(2)  # a reader that is no ROS 2 endpoint is not counted by the publisher
     talker.stdin.write("\n")
     talker.stdin.flush()
-    assert [processes.result(hearer)["got"] for hearer in hearers] == [EXPECTED] * 2
+    heard = [processes.result(hearer) for hearer in hearers]
+    assert [h["got"] for h in heard] == [EXPECTED] * 2
+    assert heard[0]["made"] == ["low"]  # the RMW made the messages from native structs
     processes.result(talker)

@@ -38,6 +38,9 @@ namespace {
 using namespace transport::test;
 using transport::TakenSample;
 
+/// Arrays from this size on are aliased here, so that the messages may be small.
+constexpr std::size_t kWorthwhile = std::size_t{16} << 10;
+
 /// A publisher, a subscription, and the plans of one type.
 struct Topic {
   explicit Topic(const rosidl_message_type_support_t* handle) {
@@ -75,7 +78,7 @@ struct Topic {
     const Result<void> valid =
         message::validate(loans->plan().type(), static_cast<const std::byte*>(sample.message()), sample.size_bytes());
     if (!valid) throw std::runtime_error(valid.error().message);
-    const NativeTaken taken = take_into_native(loans->plan(), std::move(sample), native, quota).or_throw();
+    const NativeTaken taken = take_into_native(loans->plan(), std::move(sample), native, quota, kWorthwhile).or_throw();
     copied_bytes = taken.copied_bytes;
     return taken.aliased_bytes;
   }

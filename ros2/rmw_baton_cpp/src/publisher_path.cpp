@@ -74,7 +74,7 @@ PublisherPath::~PublisherPath() {
 
 rmw_ret_t PublisherPath::publish(const void* native, rmw_publisher_allocation_t* allocation) {
   return hand_over(
-      plan_->info.fixed_size ? plan_->info.skeleton_bytes : plan_->native->room_for(native),
+      memory::Selection::kLow, plan_->info.fixed_size ? plan_->info.skeleton_bytes : plan_->native->room_for(native),
       [&](message::Builder& builder) { return plan_->native->write(native, builder); },
       [&] { return underlying()->rmw_publish(inner_, native, allocation); });
 }
@@ -82,7 +82,7 @@ rmw_ret_t PublisherPath::publish(const void* native, rmw_publisher_allocation_t*
 rmw_ret_t PublisherPath::publish_serialized(const rmw_serialized_message_t& serialized,
                                             rmw_publisher_allocation_t* allocation) {
   return hand_over(
-      0,
+      memory::Selection::kHigh, 0,
       [&](message::Builder& builder) -> Result<void> {
         Result<std::size_t> used = plan_->cdr.decode({serialized.buffer, serialized.buffer_length}, builder);
         if (!used) return used.error();
@@ -141,6 +141,7 @@ rmw_ret_t PublisherPath::publish_loaned(void* native, rmw_publisher_allocation_t
   }
   if (!lent->loan) return publish(native, allocation);
   return hand_over_made(
+      memory::Selection::kInPlace,
       [&](const auto& give) -> Result<void> {
         Result<heap::NativeLoan::Filled> filled = lent->loan->fill();
         if (!filled) return filled.error();
@@ -152,10 +153,11 @@ rmw_ret_t PublisherPath::publish_loaned(void* native, rmw_publisher_allocation_t
       [&] { return underlying()->rmw_publish(inner_, native, allocation); });
 }
 
-/// `room`: the bytes that the message takes at most, 0 if that is not known.
+/// `selection`: what the message says of its making. `room`: the bytes that it takes at most, 0 if that is not known.
 template <class Fill, class Below>
-rmw_ret_t PublisherPath::hand_over(std::size_t room, Fill&& fill, Below&& below) {
+rmw_ret_t PublisherPath::hand_over(memory::Selection selection, std::size_t room, Fill&& fill, Below&& below) {
   return hand_over_made(
+      selection,
       [&](const auto& publish) -> Result<void> {
         Result<memory::Chunk> chunk = room != 0 ? writer_->loan_sized(room) : writer_->loan_growing();
         if (!chunk) return chunk.error();
@@ -173,7 +175,7 @@ rmw_ret_t PublisherPath::hand_over(std::size_t room, Fill&& fill, Below&& below)
 
 /// `make(publish)` makes the chunk, gives it to `publish`, and keeps or abandons it if that fails.
 template <class Make, class Below>
-rmw_ret_t PublisherPath::hand_over_made(Make&& make, Below&& below) {
+rmw_ret_t PublisherPath::hand_over_made(memory::Selection selection, Make&& make, Below&& below) {
   const std::lock_guard<std::mutex> lock(mutex_);
   bool also = always_ || someone_below(os::monotonic_ns());
   Ordinal ordinal = last_;
@@ -185,7 +187,9 @@ rmw_ret_t PublisherPath::hand_over_made(Make&& make, Below&& below) {
     // After a failure below, the number that this message will have there is one that was announced before: see of_baton().
     ordinal.also = also && !below_failed_;
     const Result<void> made = make([&](const memory::Chunk& chunk) -> Result<void> {
-      Result<std::uint64_t> published = writer_->publish(chunk, ordinal.encode());
+      transport::PublishInfo info = ordinal.encode();
+      info.selection = selection;
+      Result<std::uint64_t> published = writer_->publish(chunk, info);
       if (!published) return published.error();
       handed = true;
       ++through_baton_;

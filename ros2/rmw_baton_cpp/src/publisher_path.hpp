@@ -45,9 +45,9 @@ class PublisherPath {
   PublisherPath(std::shared_ptr<Presence> presence, const rmw_node_t* inner_node, const rmw_publisher_t* inner)
       : presence_(std::move(presence)), inner_node_(inner_node), inner_(inner) {}
   template <class Fill, class Below>
-  rmw_ret_t hand_over(std::size_t room, Fill&& fill, Below&& below);
+  rmw_ret_t hand_over(memory::Selection selection, std::size_t room, Fill&& fill, Below&& below);
   template <class Make, class Below>
-  rmw_ret_t hand_over_made(Make&& make, Below&& below);
+  rmw_ret_t hand_over_made(memory::Selection selection, Make&& make, Below&& below);
   struct Lent;
   std::shared_ptr<Lent> return_of(void* native);
   bool someone_below(std::int64_t now_ns);

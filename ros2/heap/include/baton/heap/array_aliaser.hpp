@@ -14,7 +14,7 @@ namespace baton::heap {
 class ArrayAliaser {
  public:
   /// Arrays of fewer bytes are left to be copied: to alias one costs more (docs/heap.md).
-  static constexpr std::size_t kWorthwhile = std::size_t{16} << 10;
+  static constexpr std::size_t kWorthwhile = std::size_t{64} << 10;
 
   /// `received` outlives this object.
   explicit ArrayAliaser(Received& received, std::size_t worthwhile = kWorthwhile) noexcept

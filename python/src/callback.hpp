@@ -7,6 +7,8 @@
 #include <memory>
 #include <utility>
 
+#include "interpreter_end.hpp"
+
 namespace baton::python {
 
 class Callback {
@@ -14,9 +16,8 @@ class Callback {
   explicit Callback(nanobind::object function) : function_(function.release().ptr()) {}
   ~Callback() {
     if (function_ == nullptr || !nanobind::is_alive()) return;
-    const PyGILState_STATE state = PyGILState_Ensure();
+    const WithGil gil;
     Py_CLEAR(function_);
-    PyGILState_Release(state);
   }
   Callback(const Callback&) = delete;
   Callback& operator=(const Callback&) = delete;
@@ -25,7 +26,8 @@ class Callback {
   template <class... Args>
   void operator()(Args&&... args) const {
     if (function_ == nullptr) return;
-    nanobind::borrow<nanobind::callable>(function_)(std::forward<Args>(args)...);
+    const nanobind::callable function = nanobind::borrow<nanobind::callable>(function_);
+    endable([&] { return function(std::forward<Args>(args)...); });
   }
 
   // For the collector: a callback often refers to the node that owns it.

@@ -28,6 +28,7 @@
 #include "baton/node/sample.hpp"
 #include "baton/sfm/cell.hpp"
 #include "baton/transport/transport.hpp"
+#include "interpreter_end.hpp"
 
 namespace baton::python {
 
@@ -84,7 +85,7 @@ void add_exceptions(PyObject* module);
 template <class R, class F>
 R guarded(R failure, F&& body) noexcept {
   try {
-    return body();
+    return endable(body);
   } catch (...) {
     translate_current_exception();
     return failure;
@@ -99,18 +100,6 @@ T value_or_throw(Result<T> result) {
   }
   return std::move(result).value();
 }
-
-/// Releases the GIL for a scope.
-class WithoutGil {
- public:
-  WithoutGil() : state_(PyEval_SaveThread()) {}
-  ~WithoutGil() { PyEval_RestoreThread(state_); }
-  WithoutGil(const WithoutGil&) = delete;
-  WithoutGil& operator=(const WithoutGil&) = delete;
-
- private:
-  PyThreadState* state_;
-};
 
 struct TypeRecord;
 

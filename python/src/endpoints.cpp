@@ -86,7 +86,7 @@ class SubscriptionExecutable final : public baton::detail::Executable {
       throw Exception(taken.error());
     }
     if (!*taken) return false;
-    const nb::gil_scoped_acquire gil;
+    const WithGil gil;
     (*callback_)(to_message(record_, std::move(taken)));
     return true;
   }
@@ -307,7 +307,7 @@ void add_node(nb::module_& m) {
             PyTimer timer;
             timer.callback = std::make_shared<Callback>(std::move(callback));
             auto run = [function = timer.callback] {
-              const nb::gil_scoped_acquire gil;
+              const WithGil gil;
               (*function)();
             };
             const WithoutGil without;

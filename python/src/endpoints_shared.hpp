@@ -95,7 +95,7 @@ inline bool wait_matched(transport::Participant& participant, const std::functio
   const SteadyTime deadline = deadline_after(timeout);
   for (;;) {
     const std::uint64_t seen = participant.graph_version();
-    if (condition()) return true;
+    if (endable(condition)) return true;
     const Nanoseconds left = left_until(deadline);
     if (left <= Nanoseconds::zero()) return false;
     {

@@ -71,7 +71,7 @@ class PyExecutor {
       const SignalWatch watch([this] { executor_.cancel(); });
       check_signals();  // those that came before the watch wake nobody
       {
-        const nb::gil_scoped_release without;
+        const WithoutGil without;
         body();
       }
       signalled = watch.signalled();

@@ -111,7 +111,7 @@ std::uint64_t publish_object(const TypeRecord* record, const std::shared_ptr<bat
   }
   Chunk* chunk = make_loan(record, publisher);
   const Ref owner(reinterpret_cast<PyObject*>(chunk));
-  assign_message(chunk, *record, chunk->message, object);
+  endable([&] { assign_message(chunk, *record, chunk->message, object); });
   info.selection = memory::Selection::kHigh;
   return hand_over(chunk, info);
 }

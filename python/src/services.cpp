@@ -40,7 +40,7 @@ class ServiceExecutable final : public baton::detail::Executable {
     }
     if (!*taken) return false;
     const MessageInfo info = baton::detail::message_info(*taken);
-    const nb::gil_scoped_acquire gil;
+    const WithGil gil;
     nb::object request = to_message(request_, std::move(taken));
     Chunk* loan = make_loan(response_, responses_);
     nb::object response = nb::steal(new_root(loan));

@@ -37,6 +37,41 @@ def test_ctrl_c_ends_every_wait(start, waiter):
     assert process.returncode != 0
 
 
+BUSY = {
+    "take": "subscription.take(0.001)",
+    "publishing objects": "publisher.publish({'data': 'x'})",
+    "waiting for a match": "publisher.wait_for_subscriptions(9, 0.001)",
+    "waiting for a condition": "node.wait_for(lambda: None, 0.001)",
+    "a call": "client.call({}, 0.001)",
+    "spin": "baton.spin(node)",
+    "spin with a timer": "node.create_timer(0.0005, lambda: sum(range(100))); baton.spin(node)",
+    "spin on two threads": "node.create_timer(0.0005, lambda: sum(range(100))); baton.spin(node, threads=2)",
+}
+
+
+@pytest.mark.parametrize("what", BUSY)
+def test_a_daemon_thread_that_is_busy_does_not_disturb_the_end(start, what):
+    code = f"""
+        import threading, baton, sys
+        node = baton.Node('n')
+        publisher = node.advertise('topic', 'std_msgs/String')
+        subscription = node.subscribe('topic', 'std_msgs/String')
+        client = node.client('nobody', 'std_srvs/SetBool')
+        begun = threading.Event()
+        def run():
+            begun.set()
+            while True: {BUSY[what]}
+        threading.Thread(target=run, daemon=True).start()
+        begun.wait()
+        class Slow:  # the interpreter's end takes long enough for the thread to ask for the GIL
+            def __del__(self, sleep=__import__('time').sleep): sleep(0.05)
+        sys.kept = Slow()
+        """
+    process = start(code)
+    output = process.communicate(timeout=50)
+    assert (process.returncode, *output) == (0, "", "")
+
+
 def test_a_python_signal_handler_runs_during_a_wait_which_then_goes_on(start):
     process = start("""
         import baton, signal

@@ -304,6 +304,11 @@ void add_node(nb::module_& m) {
       .def(
           "_create_timer",
           [](Node& node, double period, nb::object callback, std::shared_ptr<CallbackGroup> group) {
+            const Nanoseconds time = std::isnan(period) ? Nanoseconds::zero() : nanoseconds(period);
+            if (time <= Nanoseconds::zero())
+              throw Exception({Errc::invalid_argument, "timer of node '" + node.name() +
+                                                           "': the period must be a nanosecond or more, not " +
+                                                           nb::cast<std::string>(nb::repr(nb::float_(period))) + " s"});
             PyTimer timer;
             timer.callback = std::make_shared<Callback>(std::move(callback));
             auto run = [function = timer.callback] {
@@ -311,7 +316,7 @@ void add_node(nb::module_& m) {
               (*function)();
             };
             const WithoutGil without;
-            timer.timer = node.create_timer(nanoseconds(period), run, nullptr, std::move(group));
+            timer.timer = node.create_timer(time, run, nullptr, std::move(group));
             return timer;
           },
           nb::arg(), nb::arg(), nb::arg().none())

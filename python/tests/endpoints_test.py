@@ -188,8 +188,12 @@ def test_timers_run_until_they_are_destroyed(node):
     node.destroy(timer)
     del timer
     assert not executor.spin_once(0.01)
-    with pytest.raises(baton.InvalidArgument):
-        node.create_timer(0, print)
+
+
+@pytest.mark.parametrize("period", [0, -1.5, 1e-12, float("nan")])
+def test_a_period_that_is_none_is_refused_by_its_value(node, period):
+    with pytest.raises(baton.InvalidArgument, match=f"not {float(period)!r} s"):
+        node.create_timer(period, print)
 
 
 def test_a_service_answers_in_shared_memory(node):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -249,17 +250,25 @@ def spin(*nodes: Node, threads: int = 1) -> None:
             executor.remove(node)
 
 
-def _wake(ready: asyncio.Future[None]) -> None:
-    if not ready.done():
-        ready.set_result(None)
+# Who waits for which descriptor in a loop, which knows one reader callback for each.
+_waiting: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, list[asyncio.Future[None]]]]
+_waiting = weakref.WeakKeyDictionary()
+
+
+def _wake(waiters: list[asyncio.Future[None]]) -> None:
+    for ready in waiters:
+        if not ready.done():
+            ready.set_result(None)
 
 
 async def messages(subscription: _core.Subscription[_M]) -> AsyncIterator[_M]:
-    """Messages of a subscription in an asyncio event loop: `async for image in baton.aio.messages(subscription)`."""
+    """Messages of a subscription in an asyncio event loop: `async for image in baton.aio.messages(subscription)`. Of several
+    tasks that do so with one subscription, one gets each message."""
     import asyncio
 
     loop = asyncio.get_running_loop()
     descriptor = subscription.fileno()
+    waiting = _waiting.setdefault(loop, {})
     while True:
         taken = subscription.take()
         if taken is not None:
@@ -267,9 +276,15 @@ async def messages(subscription: _core.Subscription[_M]) -> AsyncIterator[_M]:
             del taken
             continue
         ready: asyncio.Future[None] = loop.create_future()
-        loop.add_reader(descriptor, _wake, ready)
+        waiters = waiting.setdefault(descriptor, [])
+        if not waiters:
+            loop.add_reader(descriptor, _wake, waiters)
+        waiters.append(ready)
         try:
             if not subscription.has_data():
                 await ready
         finally:
-            loop.remove_reader(descriptor)
+            waiters.remove(ready)
+            if not waiters:
+                del waiting[descriptor]
+                loop.remove_reader(descriptor)

@@ -243,6 +243,64 @@ def test_asyncio_waits_on_the_descriptor(node):
     assert asyncio.run(main()) == ["0", "1", "2", "3", "4"]
 
 
+def test_tasks_that_share_a_subscription_share_its_messages(node):
+    publisher, subscription = connected(node, qos=100)
+
+    async def main():
+        got = []
+
+        async def consume():
+            async for message in baton.aio.messages(subscription):
+                got.append(message.data)
+
+        async def expect(data):
+            publisher.publish({"data": data})
+            while data not in got:
+                await asyncio.sleep(0)
+
+        first, second = asyncio.create_task(consume()), asyncio.create_task(consume())
+        await asyncio.wait_for(expect("for both"), 30)
+        second.cancel()
+        await asyncio.wait([second])
+        await asyncio.wait_for(expect("for the first"), 30)
+        first.cancel()
+        await asyncio.wait([first])
+        return got
+
+    assert asyncio.run(main()) == ["for both", "for the first"]
+
+
+def test_after_a_wait_the_descriptor_may_be_used_and_then_waiting_is_refused_at_once(node):
+    publisher, subscription = connected(node)
+    assert subscription.take(0.001) is None
+    publisher.publish({"data": "x"})
+    assert select.select([subscription], [], [], 30)[0] == [subscription]
+    with pytest.raises(baton.AlreadyExists, match="polled by its descriptor"):
+        subscription.take(30)
+    assert subscription.take().data == "x"
+
+
+def test_threads_that_wait_for_one_subscription_get_each_message_once(node):
+    publisher, subscription = connected(node, qos=100)
+    got = []
+
+    def take():
+        while (message := subscription.take(30)).data != "end":
+            got.append(message.data)
+            del message
+
+    threads = [threading.Thread(target=take) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for i in range(50):
+        publisher.publish({"data": str(i)})
+    for _ in threads:
+        publisher.publish({"data": "end"})
+    for thread in threads:
+        thread.join()
+    assert sorted(got, key=int) == [str(i) for i in range(50)]
+
+
 def test_the_descriptor_becomes_readable(node):
     publisher, subscription = connected(node)
     assert select.select([subscription], [], [], 0) == ([], [], [])

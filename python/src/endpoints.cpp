@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
 #include <optional>
 
 #include "baton/message/print.hpp"
@@ -33,21 +34,35 @@ class PySubscription {
       : reader(std::move(reader_)), record(record_), topic(std::move(topic_)), participant(std::move(participant_)) {}
 
   nb::object take(const Seconds& timeout) {
+    // What may not wait is told so always, not only when it would have to.
+    if (!timeout || *timeout > 0) {
+      if (registration)
+        raise(PyExc_TypeError,
+              "'" + topic + "' has a callback, which an executor runs; take(0) polls it, nobody else may wait");
+      if (polled_)
+        throw Exception({Errc::already_exists, "'" + topic +
+                                                   "' is polled by its descriptor (fileno() or asyncio); take(0) " +
+                                                   "polls it too, and another subscription can be waited for"});
+    }
     Result<transport::TakenSample> taken = take_from(*reader);
     if (!taken.ok() || *taken || (timeout && *timeout <= 0)) return to_message(record, std::move(taken));
     const SteadyTime deadline = deadline_after(timeout);
-    transport::WaitSet& set = waits();
+    const Waiting waiting(*this, deadline);
     for (;;) {
       const Nanoseconds left = left_until(deadline);
       if (left <= Nanoseconds::zero()) return nb::none();
-      wait_once(set, left);
+      wait_once(*wait_set_, left);
       taken = take_from(*reader);
       if (!taken.ok() || *taken) return to_message(record, std::move(taken));
     }
   }
   nb::object next() { return take(std::nullopt); }
 
-  int fileno() { return std::move(reader->pollable_fd()).or_throw(); }
+  int fileno() {
+    const int descriptor = std::move(reader->pollable_fd()).or_throw();
+    polled_ = true;
+    return descriptor;
+  }
 
   std::shared_ptr<transport::Reader> reader;
   const TypeRecord* record;
@@ -57,18 +72,38 @@ class PySubscription {
   std::shared_ptr<baton::detail::Executable> registration;
 
  private:
-  transport::WaitSet& waits() {
-    if (registration)
-      raise(PyExc_TypeError,
-            "'" + topic + "' has a callback, which an executor runs; take(0) polls it, nobody else may wait");
-    if (!wait_set_) {
-      auto made = std::make_unique<transport::WaitSet>();
-      made->add(reader).or_throw();
-      wait_set_ = std::move(made);
+  /// The turn of a thread that waits: one at a time, and the reader is in the wait set only then, so that it may be polled
+  /// afterwards. A thread whose deadline comes first has none; it finds that no time is left.
+  class Waiting {
+   public:
+    Waiting(PySubscription& subscription, SteadyTime deadline) : s_(subscription) {
+      std::unique_lock<std::timed_mutex> turn(s_.turn_, std::try_to_lock);
+      while (!turn) {
+        {
+          const WithoutGil without;
+          (void)turn.try_lock_until(
+              std::min(deadline, std::chrono::steady_clock::now() + std::chrono::milliseconds(20)));
+        }
+        check_signals();
+        if (!turn && left_until(deadline) <= Nanoseconds::zero()) return;
+      }
+      if (!s_.wait_set_) s_.wait_set_ = std::make_unique<transport::WaitSet>();
+      s_.wait_set_->add(s_.reader).or_throw();
+      turn_ = std::move(turn);
     }
-    return *wait_set_;
-  }
-  std::unique_ptr<transport::WaitSet> wait_set_;
+    ~Waiting() {
+      if (turn_) s_.wait_set_->remove(s_.reader);
+    }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+   private:
+    PySubscription& s_;
+    std::unique_lock<std::timed_mutex> turn_;
+  };
+  bool polled_ = false;  // GIL
+  std::timed_mutex turn_;
+  std::unique_ptr<transport::WaitSet> wait_set_;  // under turn_
 };
 
 class SubscriptionExecutable final : public baton::detail::Executable {

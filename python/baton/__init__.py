@@ -27,7 +27,7 @@ if not getattr(_sys, "_is_gil_enabled", lambda: True)():
     raise ImportError("baton does not support free-threaded Python without the GIL; run it with PYTHON_GIL=1")
 
 from . import _core, aio, msg, srv
-from ._array import Array, CopyWarning
+from ._array import Array, CopyWarning, converted
 from ._core import (
     BatonError,
     CallbackGroup,
@@ -94,7 +94,8 @@ __all__ = [
     "to_dict",
 ]
 
-_core._set_python_parts(Array, CopyWarning)
+_core._set_python_parts(Array, CopyWarning, converted)
+del converted
 _core._set_main_thread(_threading.main_thread().ident)
 
 

@@ -39,3 +39,38 @@ class Array(np.ndarray):
 
     def __reduce__(self) -> Any:
         return np.array(self).__reduce__()
+
+
+def converted(value: Any, dtype: np.dtype[Any], field: str) -> np.ndarray[Any, Any]:
+    """The elements of anything with a buffer as a C-contiguous array of a field's dtype. Precision may be lost, nothing else:
+    integers must fit, floats do not become integers, and structs have the same fields, in any order."""
+    if isinstance(value, (bytes, bytearray)):
+        source = np.frombuffer(value, dtype if dtype.kind in "iu" and dtype.itemsize == 1 else np.uint8)
+    else:
+        source = np.asarray(value)
+    target = np.empty(source.shape, dtype)
+    _fill(target, source, field)
+    return target
+
+
+def _fill(target: np.ndarray[Any, Any], source: np.ndarray[Any, Any], field: str) -> None:
+    if target.dtype.names is not None or source.dtype.names is not None:
+        wanted, given = target.dtype.names or (), source.dtype.names or ()
+        if set(wanted) != set(given):
+            what = f"fields {', '.join(given)}" if given else f"elements of {source.dtype}"
+            raise TypeError(f"field '{field}' takes structs of {', '.join(wanted) or target.dtype}, not {what}")
+        for name in wanted:
+            _fill(target[name], source[name], f"{field}.{name}")
+        return
+    casting: Any = "same_kind"
+    if source.dtype.kind in "iu" and target.dtype.kind in "iub" and not np.can_cast(source.dtype, target.dtype):
+        limits = (0, 1) if target.dtype.kind == "b" else (np.iinfo(target.dtype).min, np.iinfo(target.dtype).max)
+        if source.size:
+            for extreme in (int(source.min()), int(source.max())):
+                if not limits[0] <= extreme <= limits[1]:
+                    raise OverflowError(f"field '{field}': {extreme} is outside its range")
+        casting = "unsafe"
+    try:
+        np.copyto(target, source, casting=casting)
+    except TypeError as error:
+        raise TypeError(f"field '{field}': {error}") from None

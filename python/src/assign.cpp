@@ -4,6 +4,7 @@
 // have, are then read without any attribute look-up.
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 #include <type_traits>
 
 #include "baton/sfm/string.hpp"
@@ -43,7 +44,11 @@ void store_integer(const Field& field, std::byte* at, PyObject* value) {
   }
   if constexpr (std::is_same_v<T, std::uint64_t>) {
     const unsigned long long number = PyLong_AsUnsignedLongLong(value);
-    if (number == static_cast<unsigned long long>(-1) && PyErr_Occurred()) throw PythonError();
+    if (number == static_cast<unsigned long long>(-1) && PyErr_Occurred()) {
+      if (PyErr_ExceptionMatches(PyExc_OverflowError))
+        PyErr_Format(PyExc_OverflowError, "field '%s': %S is outside its range", field.name, value);
+      throw PythonError();
+    }
     store(at, static_cast<T>(number));
   } else {
     int overflow = 0;
@@ -73,9 +78,20 @@ double as_double(const Field& field, PyObject* value) {
 void store_scalar(const Field& field, std::byte* at, PyObject* value) {
   switch (field.kind) {
     case Kind::kBool: {
-      const int truth = PyObject_IsTrue(value);
-      checked(truth);
-      return store(at, static_cast<std::uint8_t>(truth));
+      if (value == Py_True || value == Py_False) return store(at, static_cast<std::uint8_t>(value == Py_True));
+      if (PyObject_TypeCheck(value, reinterpret_cast<PyTypeObject*>(imports.bool_type))) {
+        const int truth = PyObject_IsTrue(value);
+        checked(truth);
+        return store(at, static_cast<std::uint8_t>(truth));
+      }
+      if (!PyLong_Check(value) && !PyIndex_Check(value)) type_error(field, "a bool", value);
+      std::uint8_t number;
+      store_integer<std::uint8_t>(field, reinterpret_cast<std::byte*>(&number), value);
+      if (number > 1) {
+        PyErr_Format(PyExc_OverflowError, "field '%s' takes a bool (or 0 or 1), not %S", field.name, value);
+        throw PythonError();
+      }
+      return store(at, number);
     }
     case Kind::kInt8:
       return store_integer<std::int8_t>(field, at, value);
@@ -140,28 +156,44 @@ bool same_format(Kind kind, const Py_buffer& buffer) noexcept {
 
 namespace {
 
+/// Runs `body`; a bound that it finds exceeded is told with the field's name.
+template <class F>
+void within_bound(const Field& field, F&& body) {
+  try {
+    body();
+  } catch (const std::length_error& error) {
+    PyErr_Format(PyExc_ValueError, "field '%s': %s", field.name, error.what());
+    throw PythonError();
+  }
+}
+
+void store_text(const Field& field, StringCell& cell, const char* text, Py_ssize_t bytes) {
+  within_bound(field, [&] { cell.assign({text, static_cast<std::size_t>(bytes)}, field.string_bound); });
+}
+
 void store_string(const Field& field, std::byte* at, PyObject* value) {
   auto& cell = *reinterpret_cast<StringCell*>(at);
   if (PyUnicode_Check(value)) {
     Py_ssize_t bytes;
     const char* text = PyUnicode_AsUTF8AndSize(value, &bytes);
-    if (text != nullptr) return cell.assign({text, static_cast<std::size_t>(bytes)}, field.string_bound);
+    if (text != nullptr) return store_text(field, cell, text, bytes);
     if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) throw PythonError();
     PyErr_Clear();
     Ref encoded(checked(PyUnicode_AsEncodedString(value, "utf-8", "surrogateescape")));
-    return cell.assign({PyBytes_AS_STRING(encoded.get()), static_cast<std::size_t>(PyBytes_GET_SIZE(encoded.get()))},
-                       field.string_bound);
+    return store_text(field, cell, PyBytes_AS_STRING(encoded.get()), PyBytes_GET_SIZE(encoded.get()));
   }
   if (!PyBytes_Check(value)) type_error(field, "a string", value);
-  cell.assign({PyBytes_AS_STRING(value), static_cast<std::size_t>(PyBytes_GET_SIZE(value))}, field.string_bound);
+  store_text(field, cell, PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value));
 }
 
 void store_wide(const Field& field, std::byte* at, PyObject* value) {
   if (!PyUnicode_Check(value)) type_error(field, "a string", value);
   Ref encoded(checked(PyUnicode_AsEncodedString(
       value, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "utf-16-le" : "utf-16-be", "surrogatepass")));
-  set_wstring(at, PyBytes_AS_STRING(encoded.get()), static_cast<std::size_t>(PyBytes_GET_SIZE(encoded.get())) / 2,
-              field.string_bound);
+  within_bound(field, [&] {
+    set_wstring(at, PyBytes_AS_STRING(encoded.get()), static_cast<std::size_t>(PyBytes_GET_SIZE(encoded.get())) / 2,
+                field.string_bound);
+  });
 }
 
 struct Buffer {
@@ -180,7 +212,7 @@ std::byte* room_for(Chunk* chunk, const FieldRecord& record, std::byte* at, std:
     PyErr_Format(PyExc_ValueError, "field '%s' has exactly %u elements, not %zu", field.name, field.count, count);
     throw PythonError();
   }
-  resize_sequence(chunk, record, at, count);
+  within_bound(field, [&] { resize_sequence(chunk, record, at, count); });
   return reinterpret_cast<sfm::detail::Cell*>(at)->content();
 }
 
@@ -215,10 +247,9 @@ void assign_many(Chunk* chunk, const FieldRecord& record, std::byte* at, PyObjec
   if (record.dtype != nullptr && !listed) {
     if (assign_from_buffer(chunk, record, at, value)) return;
     if (PyObject_CheckBuffer(value) && (field.kind != Kind::kMessage || PyObject_HasAttrString(value, "dtype"))) {
-      // Other element type, byte order or strides: NumPy converts, refusing what would lose more than precision.
+      // Other element type, byte order, strides or order of fields.
       if (PyUnicode_Check(value)) type_error(field, "numbers", value);
-      Ref array(checked(PyObject_CallFunction(imports.asarray, "O", value)));
-      Ref converted(checked(PyObject_CallMethod(array.get(), "astype", "OOs", record.dtype, Py_None, "same_kind")));
+      const Ref converted(checked(PyObject_CallFunction(imports.converted, "OOs", value, record.dtype, field.name)));
       if (assign_from_buffer(chunk, record, at, converted.get())) return;
     }
   }
@@ -350,7 +381,7 @@ void assign_message(Chunk* chunk, const TypeRecord& record, std::byte* address, 
   if (PyDict_Check(value)) return assign_from_dict(chunk, record, address, value);
   if (record.dtype != nullptr && PyObject_CheckBuffer(value) && PyObject_HasAttrString(value, "dtype") != 0) {
     // One element of a structured array.
-    Ref array(checked(PyObject_CallFunction(imports.asarray, "OO", value, record.dtype)));
+    Ref array(checked(PyObject_CallFunction(imports.converted, "OOs", value, record.dtype, record.type->name)));
     Ref bytes(checked(PyObject_CallMethod(array.get(), "tobytes", nullptr)));
     if (static_cast<std::size_t>(PyBytes_GET_SIZE(bytes.get())) != record.type->size) {
       PyErr_Format(PyExc_ValueError, "one %s is wanted, not an array", record.type->name);

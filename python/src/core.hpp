@@ -193,10 +193,11 @@ extern PyTypeObject* field_type;
 /// What is needed of NumPy and of baton's own Python part. Borrowed for ever.
 struct Imports {
   PyObject* frombuffer = nullptr;
-  PyObject* asarray = nullptr;
+  PyObject* bool_type = nullptr;  // of NumPy's scalars
   PyObject* ndarray = nullptr;
   PyObject* array_class = nullptr;  // baton.Array
   PyObject* copy_warning = nullptr;
+  PyObject* converted = nullptr;  // baton._array.converted
 };
 extern Imports imports;
 

@@ -111,14 +111,15 @@ NB_MODULE(_core, m) {
     add_plans(m.ptr());
     nb::module_ numpy = nb::module_::import_("numpy");
     imports.frombuffer = nb::object(numpy.attr("frombuffer")).release().ptr();
-    imports.asarray = nb::object(numpy.attr("asarray")).release().ptr();
+    imports.bool_type = nb::object(numpy.attr("bool_")).release().ptr();
     imports.ndarray = nb::object(numpy.attr("ndarray")).release().ptr();
   } catch (const PythonError&) {
     throw nb::python_error();
   }
-  m.def("_set_python_parts", [](nb::object array_class, nb::object copy_warning) {
+  m.def("_set_python_parts", [](nb::object array_class, nb::object copy_warning, nb::object converted) {
     imports.array_class = array_class.release().ptr();
     imports.copy_warning = copy_warning.release().ptr();
+    imports.converted = converted.release().ptr();
   });
   m.def("_set_main_thread", [](unsigned long ident) { set_main_thread(ident); });
   m.def("_make_record", make_record, nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg().none());

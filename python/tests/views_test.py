@@ -171,12 +171,49 @@ def test_a_received_message_cannot_be_written(pair):
         ("header", 5, TypeError),
         ("header", {"nothing": 1}, TypeError),
         ("names", ["a", 5], TypeError),
+        ("numbers", np.array([1, -1]), OverflowError),
+        ("triple", np.array([1, 2, 2**15]), OverflowError),
+        ("triple", np.array([1, 2, 2**16 - 1], np.uint16), OverflowError),
+        ("flag", 2, OverflowError),
+        ("flag", None, TypeError),
+        ("flag", "x", TypeError),
+        ("flag", 1.0, TypeError),
+        ("flag", [], TypeError),
+        ("flags", [True, 2], OverflowError),
+        ("flags", np.array([0, 2], np.uint8), OverflowError),
+        ("wide", 5, TypeError),
+        ("points", np.zeros(2, [("x", "f8"), ("y", "f8")]), TypeError),
+        ("points", np.ones((2, 3)), TypeError),
+        ("points", np.zeros(1, [("x", "c16"), ("y", "f8"), ("z", "f8")]), TypeError),
     ],
 )
 def test_a_wrong_value_is_refused_by_name(field, value, error):
     message = everything()()
-    with pytest.raises(error):
+    names = {"header": "std_msgs/Header", "points": "Point|'points"}
+    with pytest.raises(error, match=names.get(field, f"'{field}'")):
         setattr(message, field, value)
+
+
+def test_integers_of_other_types_are_taken_where_they_fit():
+    message = everything()(numbers=np.array([1, 2**40]), triple=np.array([1, 2, -3]), flags=np.array([0, 1]))
+    assert (message.numbers.tolist(), message.triple.tolist()) == ([1, 2**40], [1, 2, -3])
+    assert message.flags.tolist() == [False, True]
+    message.triple = np.array([2**15 - 1, 0, 1], np.uint64)
+    assert message.triple[0] == 2**15 - 1
+    message.flag = np.True_
+    assert message.flag is True
+    message.flag = 0
+    assert message.flag is False
+    assert baton.message_from_text("views_test/Signed", "int8[] data")(data=b"\x01\xff").data.tolist() == [1, -1]
+
+
+def test_fields_of_structured_arrays_are_matched_by_name():
+    points = np.zeros(2, [("z", "f4"), ("x", "f8"), ("y", "i4")])
+    points["x"], points["z"] = [1, 2], [3, 4]
+    message = everything()(points=points, two=points)
+    for field in (message.points, message.two):
+        assert (field["x"].tolist(), field["z"].tolist()) == ([1, 2], [3, 4])
+    assert baton.message("geometry_msgs/Point")(points[1]).z == 4
 
 
 def test_unknown_fields_are_refused():

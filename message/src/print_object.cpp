@@ -80,7 +80,10 @@ class Excerpt {
 }  // namespace
 
 std::ostream& print_object(std::ostream& out, const Type& type, const void* object) {
-  const PrintOptions options;
+  return print_object(out, type, object, {});
+}
+
+std::ostream& print_object(std::ostream& out, const Type& type, const void* object, const PrintOptions& options) {
   Excerpt excerpt(options);
   if (excerpt.make(type, static_cast<const std::byte*>(object))) {
     if (const Result<std::string> text = print(type, excerpt.bytes(), options); text.ok()) return out << *text;

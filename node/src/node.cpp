@@ -83,6 +83,8 @@ MessageInfo message_info(const transport::TakenSample& taken) noexcept {
 
 namespace {
 
+constexpr std::size_t kNodeNameMax = 255;
+
 transport::TypeInfo type_info(const message::Type& type) {
   transport::TypeInfo info;
   info.name = type.name;
@@ -93,11 +95,24 @@ transport::TypeInfo type_info(const message::Type& type) {
   return info;
 }
 
+/// Names are shown in terminals and lists of every process of the domain.
+void check_node_name(const std::string& name) {
+  if (name.empty()) throw Exception({Errc::invalid_argument, "a node needs a name; got an empty one"});
+  if (name.size() > kNodeNameMax)
+    throw Exception({Errc::invalid_argument, "a node's name has " + std::to_string(kNodeNameMax) +
+                                                 " characters at most; got " + std::to_string(name.size())});
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (name[i] <= ' ' || name[i] > '~')
+      throw Exception({Errc::invalid_argument, "a node's name has printable ASCII characters and no spaces; character " +
+                                                   std::to_string(i + 1) + " of the one given is none"});
+  }
+}
+
 }  // namespace
 }  // namespace detail
 
 Node::Node(std::string name, NodeOptions options) : core_(std::make_shared<detail::NodeCore>()) {
-  if (name.empty()) throw Exception({Errc::invalid_argument, "a node needs a name; got an empty one"});
+  detail::check_node_name(name);
   transport::ParticipantOptions participant_options;
   participant_options.domain = options.domain;
   participant_options.runtime_directory = options.runtime_directory;

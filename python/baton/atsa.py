@@ -10,8 +10,10 @@ in ~/.cache/baton (the paper's future work).
 from __future__ import annotations
 
 import json
+import operator
 import os
 import platform
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -72,11 +74,30 @@ def machine() -> str:
     return f"{model}, Python {sys.version_info[0]}.{sys.version_info[1]}"
 
 
+def checked_threshold(value: object, what: str) -> int:
+    """A threshold that somebody gave, or an error that says where."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = -2
+    if number < -1:
+        raise ValueError(f"{what} is a number of messages, or -1 to serialize always, not {value!r}")
+    return number
+
+
+def given_threshold() -> int | None:
+    """BATON_ATSA_THRESHOLD, or None if it is not set."""
+    given = os.environ.get("BATON_ATSA_THRESHOLD")
+    if not given:
+        return None
+    return checked_threshold(int(given) if re.fullmatch(r"-?[0-9]+", given) else given, "BATON_ATSA_THRESHOLD")
+
+
 def cached_threshold(world: str, calibrate: Callable[[], int]) -> int:
     """The threshold of a world ("rclpy"): BATON_ATSA_THRESHOLD, else this machine's cached one, else calibrate()'s."""
-    given = os.environ.get("BATON_ATSA_THRESHOLD")
-    if given:
-        return int(given)
+    given = given_threshold()
+    if given is not None:
+        return given
     key = f"{world}, {machine()}"
     path = _cache_file()
     known: dict[str, Any] = {}

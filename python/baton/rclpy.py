@@ -139,14 +139,16 @@ def accelerate(threshold: int | None = None, algorithm: str = "adaptive") -> Non
     `threshold`: K(x) above which publishers serialize themselves (None: this machine's, measured once). `algorithm`: "adaptive",
     or always "lsa" (conversion here, serialization below) or "hsa" (serialization here)."""
     global _threshold, _algorithm
+    if algorithm not in ("adaptive", "lsa", "hsa"):
+        raise ValueError(f"algorithm is 'adaptive', 'lsa' or 'hsa', not {algorithm!r}")
+    given = atsa.given_threshold() if threshold is None else atsa.checked_threshold(threshold, "threshold")
+
     import rclpy.node
     import rclpy.publisher
 
-    if algorithm not in ("adaptive", "lsa", "hsa"):
-        raise ValueError(f"algorithm is 'adaptive', 'lsa' or 'hsa', not {algorithm!r}")
     _algorithm = algorithm
     if threshold is not None:
-        _threshold = threshold
+        _threshold = given
     if _patched:
         return
 

@@ -98,3 +98,22 @@ def test_what_fails_is_said_and_the_program_goes_on(program):
 def test_ros_2s_own_rclpy_is_accelerated():
     out, errors = run([ROS2, "-c", SITE + REAL], BATON_ACCELERATE="rclpy")
     assert out == "rclpy.publisher True\n", errors
+
+
+@pytest.mark.parametrize("given", ["many", "1.5", "-2"])
+def test_a_threshold_that_is_none_is_told_at_once_and_by_its_name(program, given):
+    program.write_text("import rclpy.node")
+    _, errors = run(
+        [sys.executable, "-m", "baton_accelerate", "rclpy", program],
+        PYTHONPATH=path_of(program),
+        BATON_ATSA_THRESHOLD=given,
+    )
+    assert "BATON_ATSA_THRESHOLD is a number of messages, or -1 to serialize always, not " in errors
+
+
+def test_a_threshold_is_a_whole_number():
+    import baton.rclpy
+
+    for given in ("5", 1.5, -2, []):
+        with pytest.raises(ValueError, match="threshold is a number of messages"):
+            baton.rclpy.accelerate(threshold=given)

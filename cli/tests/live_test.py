@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verbs that look into a running domain, against a process that publishes."""
 
+import io
 import json
 import os
 import subprocess
@@ -8,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from baton_cli.verbs import top
+from rich.console import Console
 
 PACKAGE = Path(os.environ.get("BATON_BUILD", Path(__file__).resolve().parents[2] / "build/release")) / "python"
 pytestmark = pytest.mark.skipif(
@@ -132,6 +135,31 @@ def test_top_counts_what_is_published(baton):
     assert topics["/chatter"]["converted"] == 1
     assert topics["/chatter"]["subscriptions"][0].startswith("camera(")
     assert "/image" in baton("top", "-n", "1", "-i", "0.2")
+
+
+def test_top_breaks_no_words_on_a_terminal_of_80_columns():
+    row = {
+        "topic": "/camera/image",
+        "type": "sensor_msgs/Image",
+        "rate_hz": 30.0,
+        "bytes_per_s": 186.6e6,
+        "latency_s": 80e-6,
+        "converted": 0,
+        "publishers": ["camera(12345)"],
+        "subscriptions": ["detector(123)", "a_name_that_is_too_long(1)"],
+        "note": "",
+    }
+    broken = {**row, "topic": "/other", "note": "unknown type 'a/B'"}
+    holder = {"topic": "/camera/image", "publisher": "camera(12345)", "subscription": "recorder(1)"}
+    holder |= {"unread": 2, "held": 1, "held_bytes": 18e6, "chunks": [{"sequence": 7}]}
+    console = Console(width=80, record=True, file=io.StringIO())
+    memory = {"domain_backed_bytes": 1e6, "domain_limit_bytes": 1 << 62}
+    console.print(top._table([row, broken], [holder], memory, [("camera", 12345)], 0, console.width))
+    words = console.export_text().split()
+    for whole in ("latency", "publishers", "subscriptions", "186.60", "camera(12345)", "detector(123)", "recorder(1)"):
+        assert whole in words
+    assert "/other is not watched: unknown type 'a/B'" in " ".join(words)
+    assert {"long(1)", "type"}.isdisjoint(words[: words.index("/other")])
 
 
 def test_top_says_who_holds_which_messages(baton, environment):

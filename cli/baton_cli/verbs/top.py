@@ -107,11 +107,35 @@ def held_chunks(node: Any, endpoints: list[Any], seconds: float) -> list[dict[st
     return sorted(rows, key=lambda r: (-r["held_bytes"], -r["unread"], r["topic"]))
 
 
-def _holders(rows: list[dict[str, Any]]) -> Table:
+_NARROW = 110  # columns below which the tables leave something out; names are cut, never broken
+
+
+def _columns(*columns: tuple[str, str]) -> Table:
+    """A table whose rows are one line for each name in them."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=True)
-    for name, justify in (("held by", "left"), ("topic", "left"), ("of", "left"), ("messages", "right"), ("MB", "right"),
-                          ("numbers", "left"), ("unread", "right")):  # fmt: skip
-        table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    for name, justify in columns:
+        table.add_column(
+            name,
+            justify=justify,  # type: ignore[arg-type]
+            no_wrap=True,
+            overflow="ellipsis",
+            min_width=len(name),
+            ratio=None if justify == "right" or name == "made" else 1,
+        )
+    return table
+
+
+def _holders(rows: list[dict[str, Any]], width: int) -> Table:
+    numbered = width >= _NARROW
+    table = _columns(
+        ("held by", "left"),
+        ("topic", "left"),
+        ("of", "left"),
+        ("messages", "right"),
+        ("MB", "right"),
+        *([("numbers", "left")] if numbered else []),
+        ("unread", "right"),
+    )
     for r in rows:
         numbers = " ".join(str(c["sequence"]) for c in r["chunks"])
         table.add_row(
@@ -120,7 +144,7 @@ def _holders(rows: list[dict[str, Any]]) -> Table:
             r["publisher"],
             str(r["held"]),
             f"{r['held_bytes'] / 1e6:.2f}",
-            numbers + (" ..." if r["held"] > len(r["chunks"]) else ""),
+            *([numbers + (" ..." if r["held"] > len(r["chunks"]) else "")] if numbered else []),
             str(r["unread"]),
         )
     return table
@@ -132,29 +156,39 @@ def _table(
     memory: dict[str, int],
     nodes: list[tuple[str, int]],
     domain: int,
+    width: int,
 ) -> Group:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=True)
-    for name, justify in (("topic", "left"), ("type", "left"), ("Hz", "right"), ("MB/s", "right"), ("latency us", "right"),
-                          ("made", "left"), ("publishers", "left"), ("subscriptions", "left")):  # fmt: skip
-        table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    wide = width >= _NARROW
+    table = _columns(
+        ("topic", "left"),
+        *([("type", "left")] if wide else []),
+        ("Hz", "right"),
+        ("MB/s", "right"),
+        ("latency us", "right"),
+        *([("made", "left")] if wide else []),
+        ("publishers", "left"),
+        ("subscriptions", "left"),
+    )
     for r in sorted(rows, key=lambda r: -r["bytes_per_s"]):
         latency = "" if r["latency_s"] is None else f"{r['latency_s'] * 1e6:.0f}"
+        made = {None: "", 0: "in place", 1: "converted"}.get(r["converted"], "both")
         table.add_row(
             r["topic"],
-            r["type"],
-            r["note"] or f"{r['rate_hz']:.1f}",
-            f"{r['bytes_per_s'] / 1e6:.2f}",
+            *([r["type"]] if wide else []),
+            "" if r["note"] else f"{r['rate_hz']:.1f}",
+            "" if r["note"] else f"{r['bytes_per_s'] / 1e6:.2f}",
             latency,
-            {None: "", 0: "in place", 1: "converted"}.get(r["converted"], "both"),
-            " ".join(r["publishers"]),
-            " ".join(r["subscriptions"]),
+            *([made] if wide else []),
+            "\n".join(r["publishers"]),
+            "\n".join(r["subscriptions"]),
         )
     processes = len({pid for _, pid in nodes})
     limit = memory["domain_limit_bytes"]
     text = f"domain {domain}: {len(nodes)} nodes, {processes} processes; message memory {memory['domain_backed_bytes'] / 1e6:.1f} MB"
     if limit < 1 << 62:
         text += f" of {limit / 1e6:.1f} MB"
-    return Group(Text(text), table, *([_holders(holders)] if holders else []))
+    notes = [Text(f"{r['topic']} is not watched: {r['note']}") for r in rows if r["note"]]
+    return Group(Text(text), table, *notes, *([_holders(holders, width)] if holders else []))
 
 
 @click.command()
@@ -165,7 +199,8 @@ def _table(
 def command(domain: int | None, search: tuple[Path, ...], interval: float, count: int | None, as_json: bool) -> None:
     """Show topics, rates, bandwidth, latency (from publish to a subscription here), who holds which messages, and memory, live.
 
-    It subscribes every topic with best effort, so it is one more reader, and never holds a publisher up.
+    It subscribes every topic with best effort, so it is one more reader, and never holds a publisher up. A terminal of less than
+    110 columns is not shown types, how messages were made, and the numbers of those held; --json has everything.
     """
     baton = live.load()
     node = live.join(domain, search)
@@ -191,7 +226,7 @@ def command(domain: int | None, search: tuple[Path, ...], interval: float, count
                 if as_json:
                     click.echo(json.dumps({"topics": rows, "holders": holders, "memory": node.memory, "nodes": nodes}))
                 else:
-                    view.update(_table(rows, holders, node.memory, nodes, node.domain), refresh=True)
+                    view.update(_table(rows, holders, node.memory, nodes, node.domain, console.width), refresh=True)
                 shown += 1
         except KeyboardInterrupt:
             pass

@@ -156,6 +156,10 @@ PublisherOptions pool_options(std::size_t memory_limit, std::size_t max_message,
   return options;
 }
 
+const char* name_of(memory::Selection selection) {
+  return selection == memory::Selection::kLow ? "low" : selection == memory::Selection::kHigh ? "high" : "in place";
+}
+
 nb::dict statuses(const transport::Statuses& s) {
   nb::dict d;
   d["matched_now"] = s.matched_now;
@@ -438,10 +442,11 @@ void add_endpoints(nb::module_& m) {
       .def_ro("source_monotonic_ns", &MessageInfo::source_monotonic_ns)
       .def_ro("reception_time_ns", &MessageInfo::reception_time_ns)
       .def_prop_ro("publisher", [](const MessageInfo& i) { return gid_bytes(i.publisher); })
-      .def_prop_ro("selection", [](const MessageInfo& i) {
-        return i.selection == memory::Selection::kLow    ? "low"
-               : i.selection == memory::Selection::kHigh ? "high"
-                                                         : "in place";
+      .def_prop_ro("selection", [](const MessageInfo& i) { return name_of(i.selection); })
+      .def("__repr__", [](const MessageInfo& i) {
+        return "<MessageInfo: number " + std::to_string(i.sequence) + ", published at " +
+               std::to_string(i.source_time_ns) + " ns, received " +
+               std::to_string(i.reception_time_ns - i.source_time_ns) + " ns later, " + name_of(i.selection) + ">";
       });
   m.def(
       "info",

@@ -28,6 +28,13 @@ E parse(const char* policy, const std::string& text, std::initializer_list<E> va
   raise(PyExc_ValueError, std::string(policy) + " is " + known + ", not '" + text + "'");
 }
 
+Nanoseconds duration(const char* policy, const Seconds& given) {
+  if (given && !(*given >= 0))
+    raise(PyExc_ValueError, std::string(policy) + " is a number of seconds, or None for ever, not " +
+                                nb::cast<std::string>(nb::repr(nb::float_(*given))));
+  return nanoseconds(given);
+}
+
 void init_qos(QoS* self, std::uint32_t depth, const std::string& reliability, const std::string& history,
               const std::string& durability, const Seconds& deadline, const Seconds& lifespan,
               const std::string& liveliness, const Seconds& lease, std::uint32_t held) {
@@ -36,10 +43,10 @@ void init_qos(QoS* self, std::uint32_t depth, const std::string& reliability, co
   qos.reliability = parse("reliability", reliability, {Reliability::kReliable, Reliability::kBestEffort});
   qos.history = parse("history", history, {History::kKeepLast, History::kKeepAll});
   qos.durability = parse("durability", durability, {Durability::kVolatile, Durability::kTransientLocal});
-  qos.deadline = nanoseconds(deadline);
-  qos.lifespan = nanoseconds(lifespan);
+  qos.deadline = duration("deadline", deadline);
+  qos.lifespan = duration("lifespan", lifespan);
   qos.liveliness = parse("liveliness", liveliness, {Liveliness::kAutomatic, Liveliness::kManualByTopic});
-  qos.lease = nanoseconds(lease);
+  qos.lease = duration("lease", lease);
   qos.held = held;
   new (self) QoS(qos);
 }

@@ -2,6 +2,7 @@
 // Message (the base of every message class) and Field (the descriptor of one field): attribute access on shared memory.
 #include <cstddef>
 
+#include "baton/message/print.hpp"
 #include "baton/message/print_object.hpp"
 #include "baton/sfm/string.hpp"
 #include "core.hpp"
@@ -190,18 +191,19 @@ PyObject* message_str(PyObject* self) {
   return guarded<PyObject*>(nullptr, [&] {
     auto* message = reinterpret_cast<Message*>(self);
     check_live(message->owner, message->chunk);
+    const std::byte* address = message->address;
+    Ref owner;
     if (read_only(message->chunk)) {
       // A private copy: the printer trusts its words.
       Chunk* copy = new_private(message->record);
-      Ref owner(reinterpret_cast<PyObject*>(copy));
+      owner = Ref(reinterpret_cast<PyObject*>(copy));
       copy_message(message->chunk, message->address, copy, copy->message, *message->record);
-      std::ostringstream text;
-      message::print_object(text, *message->record->type, copy->message);
-      const std::string result = text.str();
-      return checked(PyUnicode_FromStringAndSize(result.data(), static_cast<Py_ssize_t>(result.size())));
+      address = copy->message;
     }
+    message::PrintOptions options;
+    options.flow_arrays = true;  // as `baton topic echo`
     std::ostringstream text;
-    message::print_object(text, *message->record->type, message->address);
+    message::print_object(text, *message->record->type, address, options);
     const std::string result = text.str();
     return checked(PyUnicode_FromStringAndSize(result.data(), static_cast<Py_ssize_t>(result.size())));
   });

@@ -220,6 +220,37 @@ def test_a_service_answers_in_shared_memory(node):
     assert client.call(SetBool.Request(data=True), 0.01) is None
 
 
+def test_an_exception_of_a_handler_is_raised_by_spin_and_the_client_gets_none(node):
+    def handler(request, response):
+        if request.data:
+            raise KeyError("what the handler could not do")
+        response.message = "done"
+
+    server = baton.Node("server")
+    server.serve("switch", SetBool, handler)
+    executor = baton.Executor(server)
+    client = node.client("switch", SetBool)
+    assert client.wait_for_service(30)
+    raised = []
+
+    def spin():
+        try:
+            executor.spin()
+        except KeyError as error:
+            raised.append(error)
+        executor.spin()
+
+    thread = threading.Thread(target=spin)
+    thread.start()
+    try:
+        assert client.call({"data": True}, 0.2) is None
+        assert client.call({"data": False}, 30).message == "done"
+    finally:
+        executor.cancel()
+        thread.join()
+    assert "what the handler could not do" in str(raised[0])
+
+
 def test_asyncio_waits_on_the_descriptor(node):
     publisher, subscription = connected(node, qos=100)
 
@@ -364,6 +395,29 @@ def test_transient_local_history_reaches_late_joiners(node):
     publisher = node.advertise("map", String, qos)
     publisher.publish({"data": "early"})
     assert node.subscribe("map", String, qos=qos).take(30).data == "early"
+
+
+@pytest.mark.parametrize("name", ["", "two words", "line\nfeed", "\x1b[31mred", "größe", "n" * 256])
+def test_a_node_name_that_would_spoil_a_list_is_refused(name):
+    with pytest.raises(baton.InvalidArgument, match="name"):
+        baton.Node(name)
+    assert baton.Node("n" * 255).name == "n" * 255
+
+
+@pytest.mark.parametrize("policy", ["deadline", "lifespan", "lease"])
+def test_times_of_a_qos_are_not_negative(policy):
+    for value in (-1, float("nan")):
+        with pytest.raises(ValueError, match=f"{policy} is a number of seconds.* not {float(value)!r}"):
+            baton.QoS(**{policy: value})
+    assert getattr(baton.QoS(**{policy: 0.5}), policy) == 0.5
+
+
+def test_what_is_known_of_a_message_can_be_read(node):
+    publisher, subscription = connected(node)
+    publisher.publish({"data": "x"})
+    text = repr(baton.info(subscription.take(30)))
+    assert text.startswith("<MessageInfo: number 1, published at ")
+    assert text.endswith(", high>")
 
 
 def test_types_are_classes_or_names_and_nothing_else(node):

@@ -448,6 +448,8 @@ def test_dlpack_and_the_buffer_protocol_share_the_memory(pair):
 def test_text_and_dict_show_the_message():
     message = Path(poses=[{"header": {"frame_id": "map"}}])
     assert "frame_id: map" in str(message)
+    assert str(everything()(numbers=[1, 2], names=["a"])).count("numbers: [1, 2]\nfew: []\nnames: [a]\n") == 1
+    assert len(str(Image(data=bytes(10000))).splitlines()) < 20
     assert baton.to_dict(message)["poses"][0]["header"]["frame_id"] == "map"
     assert "nav_msgs/Path" in repr(message)
 
@@ -468,3 +470,10 @@ def test_one_definition_is_one_class():
         importlib.import_module("baton.msg.no_such_package")
     with pytest.raises(ImportError, match="Imagee"):
         from baton.msg.sensor_msgs import Imagee  # noqa: F401
+
+
+def test_an_unknown_package_or_type_says_how_python_finds_more():
+    for name in ("nowhere_msgs", "std_msgs.Strin"):
+        package, _, attribute = name.partition(".")
+        with pytest.raises((ModuleNotFoundError, AttributeError), match=r"baton\.search.*BATON_MSG_PATH"):
+            getattr(importlib.import_module(f"baton.msg.{package}"), attribute)

@@ -282,4 +282,20 @@ TEST_F(NodeTest, HowAMessageWasMadeTravelsWithIt) {
   }
 }
 
+TEST_F(NodeTest, ANameThatWouldSpoilAListIsRefused) {
+  for (const std::string& name :
+       {std::string(), std::string("two words"), std::string("line\nfeed"), std::string("\x1b[31m"),
+        std::string("gr\xC3\xB6\xC3\x9F"
+                    "e"),
+        std::string(256, 'n'), std::string("a\0b", 3)}) {
+    try {
+      baton::Node node(name);
+      ADD_FAILURE() << name;
+    } catch (const baton::Exception& e) {
+      EXPECT_EQ(e.code(), baton::Errc::invalid_argument);
+    }
+  }
+  EXPECT_EQ(baton::Node(std::string(255, 'n')).name().size(), 255U);
+}
+
 }  // namespace

@@ -4,7 +4,6 @@
 // have, are then read without any attribute look-up.
 #include <cmath>
 #include <limits>
-#include <stdexcept>
 #include <type_traits>
 
 #include "baton/sfm/string.hpp"
@@ -156,19 +155,16 @@ bool same_format(Kind kind, const Py_buffer& buffer) noexcept {
 
 namespace {
 
-/// Runs `body`; a bound that it finds exceeded is told with the field's name.
-template <class F>
-void within_bound(const Field& field, F&& body) {
-  try {
-    body();
-  } catch (const std::length_error& error) {
-    PyErr_Format(PyExc_ValueError, "field '%s': %s", field.name, error.what());
-    throw PythonError();
-  }
+void check_bound(const Field& field, const char* unit, Py_ssize_t given) {
+  if (field.string_bound == 0 || static_cast<std::size_t>(given) <= field.string_bound) return;
+  PyErr_Format(PyExc_ValueError, "field '%s' takes a string of %u %s at most, not %zd", field.name,
+               static_cast<unsigned>(field.string_bound), unit, given);
+  throw PythonError();
 }
 
 void store_text(const Field& field, StringCell& cell, const char* text, Py_ssize_t bytes) {
-  within_bound(field, [&] { cell.assign({text, static_cast<std::size_t>(bytes)}, field.string_bound); });
+  check_bound(field, "bytes", bytes);
+  cell.assign({text, static_cast<std::size_t>(bytes)}, field.string_bound);
 }
 
 void store_string(const Field& field, std::byte* at, PyObject* value) {
@@ -190,10 +186,9 @@ void store_wide(const Field& field, std::byte* at, PyObject* value) {
   if (!PyUnicode_Check(value)) type_error(field, "a string", value);
   Ref encoded(checked(PyUnicode_AsEncodedString(
       value, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "utf-16-le" : "utf-16-be", "surrogatepass")));
-  within_bound(field, [&] {
-    set_wstring(at, PyBytes_AS_STRING(encoded.get()), static_cast<std::size_t>(PyBytes_GET_SIZE(encoded.get())) / 2,
-                field.string_bound);
-  });
+  const Py_ssize_t units = PyBytes_GET_SIZE(encoded.get()) / 2;
+  check_bound(field, "UTF-16 units", units);
+  set_wstring(at, PyBytes_AS_STRING(encoded.get()), static_cast<std::size_t>(units), field.string_bound);
 }
 
 struct Buffer {
@@ -212,7 +207,7 @@ std::byte* room_for(Chunk* chunk, const FieldRecord& record, std::byte* at, std:
     PyErr_Format(PyExc_ValueError, "field '%s' has exactly %u elements, not %zu", field.name, field.count, count);
     throw PythonError();
   }
-  within_bound(field, [&] { resize_sequence(chunk, record, at, count); });
+  resize_sequence(chunk, record, at, count);
   return reinterpret_cast<sfm::detail::Cell*>(at)->content();
 }
 

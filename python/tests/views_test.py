@@ -189,7 +189,7 @@ def test_a_received_message_cannot_be_written(pair):
 )
 def test_a_wrong_value_is_refused_by_name(field, value, error):
     message = everything()()
-    names = {"header": "std_msgs/Header", "points": "Point|'points"}
+    names = {"header": "std_msgs/Header", "points": "Point|'points", "few": "few: 5"}
     with pytest.raises(error, match=names.get(field, f"'{field}'")):
         setattr(message, field, value)
 

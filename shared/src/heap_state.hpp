@@ -32,7 +32,7 @@
 namespace baton::shared::detail {
 
 inline constexpr std::uint64_t kMagic = 0x31'50'41'45'48'54'4f'4c;  // "LOTHEAP1"
-inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kVersion = 3;
 inline constexpr std::size_t kSpanBytes = 65536;
 inline constexpr std::size_t kRoots = 256;
 inline constexpr std::size_t kRootNameBytes = 48;
@@ -198,7 +198,9 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   void recover(const Found& found, std::size_t slot) noexcept;
   /// For recover(), of a pinned block: the lock, unless the block is freed meanwhile or `of_interest` no more.
   bool lock_pinned(const Found& found, const std::function<bool()>& of_interest) noexcept;
+  /// Of a block that is kDue, or kEnding, with this process as its worker, unlocked; or later, if this thread ends another one.
   void end_object(Block& block) noexcept;
+  void end_one(Block& block) noexcept;
   void end_memory(Block& block) noexcept;
 
   /// Smart pointers in this process's private memory keep the heap open. They are counted from the end of its Heap object on.

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What processes leave to each other by living on, ending and forking: chains of objects, names, memory. Killed at crash points:
+// heap_process_test.cpp.
+#include <atomic>
+#include <boost/container/vector.hpp>
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+#include "baton/os/process.hpp"
+#include "baton/shared/guarded.hpp"
+#include "baton/shared/queue.hpp"
+#include "baton/shared/shared_mutex.hpp"
+#include "baton/shared/shared_ptr.hpp"
+#include "heap_test_support.hpp"
+
+namespace baton::shared {
+namespace lives_test {
+
+using namespace std::chrono_literals;
+
+struct Link {
+  stored<shared_ptr<Link>> next;
+};
+
+}  // namespace lives_test
+
+template <>
+struct declared_shareable<lives_test::Link> : recoverable {};
+
+namespace lives_test {
+
+/// A child of its own, without any heap. Exit code 0 unless an expectation failed there.
+template <class Body>
+pid_t forked(Body&& body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::alarm(50);
+    body();
+    ::_exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  return child;
+}
+template <class Done>
+void wait_until(Done&& done) {
+  while (!done()) std::this_thread::sleep_for(200us);
+}
+
+TEST(SharedLives, AChainOfAnyLengthEndsOnASmallStack) {
+  Heap heap = new_heap();
+  const pid_t child = in_child(heap, [](Heap& mine) {
+    static shared_ptr<Link> head;
+    for (int i = 0; i < 20'000; ++i) {
+      shared_ptr<Link> link = make_shared<Link>(mine);
+      link->next = std::move(head);
+      head = std::move(link);
+    }
+    const pthread_t thread = os::start_thread("small", std::size_t{256} * 1024, [] { head.reset(); }).or_throw();
+    ::pthread_join(thread, nullptr);
+    EXPECT_EQ(mine.stats().objects, 0U);
+  });
+  EXPECT_EQ(status_of(child), 0);
+}
+
+}  // namespace lives_test
+}  // namespace baton::shared

@@ -2,8 +2,6 @@
 #include "baton/shared/block.hpp"
 
 #include <cstring>
-#include <map>
-#include <mutex>
 #include <thread>
 
 #include "baton/os/crash_point.hpp"
@@ -24,21 +22,21 @@ T get(const T& word) noexcept {
   return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
 }
 
-struct Types {
-  std::mutex mutex;
-  std::map<std::uint64_t, TypeInfo> known;
+// Types that were registered: lists that only grow, so that objects can end in a forked child and while static objects go.
+struct KnownType {
+  TypeInfo info;
+  const KnownType* next;
 };
-Types& types() noexcept {
-  static auto* const instance =
-      new Types;  // NOLINT(bugprone-unhandled-exception-at-new): objects end while static ones go
-  return *instance;
-}
+std::atomic<const KnownType*> g_types[256];  // zero before any constructor runs
+std::atomic<const KnownType*>& types_like(std::uint64_t id) noexcept { return g_types[(id ^ id >> 32) & 0xff]; }
 bool find_type(std::uint64_t id, TypeInfo* info) noexcept {
-  const std::lock_guard<std::mutex> lock(types().mutex);
-  const auto found = types().known.find(id);
-  if (found == types().known.end()) return false;
-  *info = found->second;
-  return true;
+  // acquire: pairs with the release in register_type().
+  for (const KnownType* known = types_like(id).load(std::memory_order_acquire); known != nullptr; known = known->next) {
+    if (known->info.id != id) continue;
+    *info = known->info;
+    return true;
+  }
+  return false;
 }
 
 HeapState* find_state(const void* address) noexcept {
@@ -147,8 +145,13 @@ void store_in(Block& block, StoredWords* to, const void* address, Strength stren
 }  // namespace
 
 void register_type(const TypeInfo& info) noexcept {
-  const std::lock_guard<std::mutex> lock(types().mutex);
-  types().known.emplace(info.id, info);
+  TypeInfo known{};
+  if (find_type(info.id, &known)) return;  // two at once may add it twice: the same
+  std::atomic<const KnownType*>& first = types_like(info.id);
+  auto* const added = new KnownType{info, first.load(std::memory_order_relaxed)};  // NOLINT: for ever
+  // release: pairs with the acquire in find_type().
+  while (!first.compare_exchange_weak(added->next, added, std::memory_order_release, std::memory_order_relaxed)) {
+  }
 }
 
 void HeapState::lock_block(Block& block) noexcept {

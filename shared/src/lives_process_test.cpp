@@ -63,5 +63,26 @@ TEST(SharedLives, AChainOfAnyLengthEndsOnASmallStack) {
   EXPECT_EQ(status_of(child), 0);
 }
 
+TEST(SharedLives, AForkWhileThreadsEndObjectsLeavesAChildThatCanUseAHeap) {
+  Heap heap = new_heap();
+  std::atomic<bool> end{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&] {
+      while (!end) make_shared<Link>(heap)->next = make_shared<Link>(heap);
+    });
+  }
+  for (int i = 0; i < 200 && !HasFailure(); ++i) {
+    const pid_t child = forked([] {
+      ::alarm(5);
+      Heap mine = new_heap(1 << 20);
+      for (int k = 0; k < 20; ++k) make_shared<Link>(mine)->next = make_shared<Link>(mine);
+    });
+    EXPECT_EQ(status_of(child), 0) << "child " << i;
+  }
+  end = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
 }  // namespace lives_test
 }  // namespace baton::shared

@@ -60,7 +60,7 @@ Result<std::shared_ptr<HeapState>> HeapState::create(const HeapOptions& options)
   }
   const std::size_t limit = (options.limit_bytes + kSpanBytes - 1) / kSpanBytes * kSpanBytes;
   std::shared_ptr<HeapState> state(new HeapState);
-  state->on_event_ = options.on_event;
+  if (options.on_event) state->on_event_ = std::make_shared<std::function<void(const HeapEvent&)>>(options.on_event);
   Result<os::UniqueFd> fd = os::create_common_sparse("baton-heap", limit);
   if (!fd) return fd.error();
   state->share_ = std::move(*fd);
@@ -84,7 +84,7 @@ Result<std::shared_ptr<HeapState>> HeapState::attach(const os::UniqueFd& descrip
   if (*limit < kMinLimit || *limit > kMaxLimit)
     return Error{Errc::protocol_violation, "the descriptor is no shared heap: wrong size"};
   std::shared_ptr<HeapState> state(new HeapState);
-  state->on_event_ = options.on_event;
+  if (options.on_event) state->on_event_ = std::make_shared<std::function<void(const HeapEvent&)>>(options.on_event);
   state->share_ = os::duplicate(descriptor.get());
   if (!state->share_) return Error{Errc::out_of_descriptors, "no descriptor is left for a shared heap"};
   if (Result<void> mapped = state->map(*limit); !mapped) return mapped.error();
@@ -150,20 +150,21 @@ void HeapState::end_membership() noexcept {
   }
 }
 
+// A destructor that runs in a recovery may fork.
 void HeapState::before_fork() {
-  recovery_mutex_.lock();
+  if (!recovers()) recovery_mutex_.lock();
   membership_mutex_.lock();
 }
 void HeapState::after_fork_in_parent() {
   membership_mutex_.unlock();
-  recovery_mutex_.unlock();
+  if (!recovers()) recovery_mutex_.unlock();
 }
 void HeapState::after_fork_in_child() {
   live_.reset();  // or the child would keep its parent alive
   share_.reset();
   if (membership_) membership_->after_fork_in_child();
   membership_mutex_.unlock();
-  recovery_mutex_.unlock();
+  if (!recovers()) recovery_mutex_.unlock();
 }
 
 }  // namespace detail

@@ -180,7 +180,10 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   std::size_t collect();
   Result<void> join();
   void leave() noexcept;
+  /// Calls on_event, with no lock but that of calls to it; from within a recovery, when that is done.
   void tell(const HeapEvent& event) noexcept;
+  /// No calls from now on.
+  void tell_nobody() noexcept;
 
   // --- block.cpp ---
   Block* block_of(const LocalCount* local) const noexcept {
@@ -242,6 +245,8 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   void lock_spans() noexcept;
   void free_run(std::uint32_t first, ProcessWord owner) noexcept;
   void recover_slot(std::size_t slot);
+  class Recovery;
+  bool recovers() const noexcept;  ///< this thread
 
   void before_fork() override;
   void after_fork_in_parent() override;
@@ -256,8 +261,9 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   os::UniqueFd live_;   // this process's own: holds the byte of its slot
   memory::SegmentRecord record_;
   std::size_t slot_ = 0;
-  std::function<void(const HeapEvent&)> on_event_;
-  std::mutex recovery_mutex_;         // byte locks are of the process, not of a thread
+  std::recursive_mutex event_mutex_;                                 // calls to on_event, which may end the Heap object
+  std::shared_ptr<std::function<void(const HeapEvent&)>> on_event_;  // under event_mutex_; may be null
+  std::mutex recovery_mutex_;                                        // byte locks are of the process, not of a thread
   std::atomic<bool> has_raw_{false};  // this process has used allocate() since it opened the heap
   bool published_ = false;
   bool listening_ = false;

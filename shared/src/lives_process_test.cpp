@@ -84,5 +84,33 @@ TEST(SharedLives, AForkWhileThreadsEndObjectsLeavesAChildThatCanUseAHeap) {
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST(SharedLives, WhoIsToldOfADeathMayForkAndCollect) {
+  TemporaryDirectory directory;
+  const pid_t child = forked([&] {  // so that a hang is seen as an alarm
+    ::alarm(20);
+    std::atomic<int> told{0};
+    HeapOptions options = directory.options("h");
+    Heap* known = nullptr;
+    options.on_event = [&](const HeapEvent&) {
+      EXPECT_EQ(status_of(forked([] {})), 0);
+      known->collect();
+      ++told;
+    };
+    Heap heap = Heap::open(options).or_throw();
+    known = &heap;
+    const shared_ptr<std::atomic<bool>> ready = find_or_make<std::atomic<bool>>(heap, "ready");
+    const pid_t other = forked([&] {
+      Heap mine = Heap::open(directory.options("h")).or_throw();
+      *find_or_make<std::atomic<bool>>(mine, "ready") = true;
+      for (;;) ::pause();
+    });
+    wait_until([&] { return ready->load(); });
+    ::kill(other, SIGKILL);
+    status_of(other);
+    wait_until([&] { return told.load() == 1; });
+  });
+  EXPECT_EQ(status_of(child), 0);
+}
+
 }  // namespace lives_test
 }  // namespace baton::shared

@@ -23,8 +23,16 @@ struct Link {
   stored<shared_ptr<Link>> next;
 };
 
+/// Looks for others by their names in its constructor.
+struct Service {
+  explicit Service(Heap& heap) : link(find_or_make<Link>(heap, "link")) {}
+  stored<shared_ptr<Link>> link;
+};
+
 }  // namespace lives_test
 
+template <>
+struct declared_shareable<lives_test::Service> : recoverable {};
 template <>
 struct declared_shareable<lives_test::Link> : recoverable {};
 
@@ -108,6 +116,17 @@ TEST(SharedLives, WhoIsToldOfADeathMayForkAndCollect) {
     ::kill(other, SIGKILL);
     status_of(other);
     wait_until([&] { return told.load() == 1; });
+  });
+  EXPECT_EQ(status_of(child), 0);
+}
+
+TEST(SharedLives, AConstructorMayLookForOtherNames) {
+  const pid_t child = forked([] {
+    ::alarm(10);
+    Heap heap = new_heap();
+    const shared_ptr<Service> service = find_or_make<Service>(heap, "service", heap);
+    EXPECT_EQ(service->link.get(), find<Link>(heap, "link").get());
+    EXPECT_EQ(find<Service>(heap, "service"), service);
   });
   EXPECT_EQ(status_of(child), 0);
 }

@@ -78,7 +78,7 @@ struct alignas(64) Block {
   std::uint64_t undo_target;  // the pointer's offset | 1: from this block to null | 2: weak; 0: nothing is half done
   std::uint32_t undo_count;
   std::atomic<ProcessWord> worker;
-  std::uint32_t place;  // its offset in the heap, in units of 64 bytes
+  std::uint32_t place;     // its offset in the heap, in units of 64 bytes
   std::uint32_t next_due;  // the place of the next one in its thread's list; 0: the last
   void* object() noexcept { return this + 1; }
   std::byte* heap_base() noexcept { return reinterpret_cast<std::byte*>(this) - std::size_t{place} * 64; }

@@ -190,6 +190,7 @@ Result<std::unique_ptr<Membership>> Membership::start(Parts parts, HeapState& st
 
 // Tokens: 0 the listener, i + 1 links[i]. A link that ended leaves an empty place, which the next one takes.
 void Membership::run() {
+  HeapState::background() = &state_;
   std::vector<os::Poller::Event> events;
   while (!ended_.load(std::memory_order_acquire)) {  // pairs with the release in ~Membership
     if (!poller_.wait(std::nullopt, events)) return;
@@ -217,16 +218,25 @@ void Membership::run() {
       *place = std::move(link);
       poller_.add(place->get(), static_cast<std::uint64_t>(place - parts_.links.begin()) + 1);
     }
-    if (hung_up) state_.collect();
+    if (!hung_up) continue;
+    state_.collect();
+    if (std::shared_ptr<HeapState> last = state_.take_parked()) {
+      last.reset();  // with *this
+      return;
+    }
   }
 }
 
 Membership::~Membership() {
   if (generation_ != os::fork_generation()) return;
   if (running_) {
-    ended_.store(true, std::memory_order_release);  // pairs with the acquire in run()
-    poller_.wake();
-    ::pthread_join(thread_, nullptr);
+    if (::pthread_equal(thread_, ::pthread_self()) != 0) {  // see run()
+      ::pthread_detach(thread_);
+    } else {
+      ended_.store(true, std::memory_order_release);  // pairs with the acquire in run()
+      poller_.wake();
+      ::pthread_join(thread_, nullptr);
+    }
   }
   // A lock that somebody does not give up leaves the file to him or to the next one.
   Result<os::UniqueFd> lock = lock_file(parts_.directory, parts_.name, os::monotonic_ns() + kLeaveNs);

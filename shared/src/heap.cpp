@@ -133,7 +133,19 @@ void HeapState::let_close() noexcept {
   if (holds_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
   std::shared_ptr<HeapState> last;  // its end comes after the unlocking
   const std::lock_guard<std::mutex> lock(self_mutex_);
-  if (self_ && count_holds() == 0) last = std::move(self_);
+  if (!self_ || count_holds() != 0) return;
+  // The background thread, in a recovery, ends the heap behind it: see Membership::run().
+  (background() == this ? parked_ : last) = std::move(self_);
+}
+
+const HeapState*& HeapState::background() noexcept {
+  thread_local const HeapState* of = nullptr;
+  return of;
+}
+
+std::shared_ptr<HeapState> HeapState::take_parked() noexcept {
+  const std::lock_guard<std::mutex> lock(self_mutex_);
+  return std::move(parked_);
 }
 
 void HeapState::set_membership(std::unique_ptr<Membership> membership) {
@@ -179,8 +191,8 @@ Heap& Heap::operator=(Heap&& other) noexcept {
 }
 Heap::~Heap() {
   if (!state_) return;
-  state_->end_membership();
   if (state_->forked()) return;
+  state_->tell_nobody();
   detail::HeapState& state = *state_;
   state.close(std::move(state_));
   state.let_go();  // closes it now if there are no pointers

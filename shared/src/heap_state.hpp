@@ -217,6 +217,9 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   }
   void set_membership(std::unique_ptr<Membership> membership);
   void end_membership() noexcept;
+  /// For the background thread: the heap that it is of. What it closes itself, in a recovery, it takes afterwards and ends.
+  static const HeapState*& background() noexcept;
+  std::shared_ptr<HeapState> take_parked() noexcept;
 
  private:
   HeapState() = default;
@@ -280,7 +283,8 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   std::unique_ptr<Membership, void (*)(Membership*)> membership_{nullptr, nullptr};
   std::atomic<bool> closing_{false};
   std::atomic<std::int64_t> holds_{0};
-  std::shared_ptr<HeapState> self_;  // while holds_ > 0
+  std::shared_ptr<HeapState> self_;    // while holds_ > 0
+  std::shared_ptr<HeapState> parked_;  // both under self_mutex_
   std::mutex self_mutex_;
 };
 

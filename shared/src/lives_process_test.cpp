@@ -131,5 +131,36 @@ TEST(SharedLives, AConstructorMayLookForOtherNames) {
   EXPECT_EQ(status_of(child), 0);
 }
 
+using Numbers = queue<int, 8>;
+
+TEST(SharedLives, WhoHasOnlyPointersHandsTheHeapOver) {
+  TemporaryDirectory directory;
+  const auto connect = [&] {
+    Heap heap = Heap::open(directory.options("h")).or_throw();
+    return find_or_make<Numbers>(heap, "n");
+  };
+  int started[2];
+  ASSERT_EQ(::pipe(started), 0);
+  const pid_t other = forked([&] {
+    const shared_ptr<Numbers> numbers = connect();
+    (void)!::write(started[1], "x", 1);
+    while (numbers->pop() != 9) {
+    }
+  });
+  char c = 0;
+  ASSERT_EQ(::read(started[0], &c, 1), 1);
+  {
+    shared_ptr<Numbers> numbers = connect();
+    EXPECT_EQ(numbers.use_count(), 3) << "the name, this process, the other one";
+    numbers->push(9);
+    EXPECT_EQ(status_of(other), 0);
+    wait_until([&] { return numbers.use_count() == 2; });  // by the background thread
+    numbers.reset();
+  }
+  EXPECT_TRUE(directory.names().empty());
+  ::close(started[0]);
+  ::close(started[1]);
+}
+
 }  // namespace lives_test
 }  // namespace baton::shared

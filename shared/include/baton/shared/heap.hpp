@@ -14,7 +14,7 @@
 //
 // Thread rules: every function may be called from any thread. A forked child has nothing: its Heap objects answer with Errc::forked, the
 // memory is not mapped there, and it can open the heap anew. Objects must not be used after the last Heap of this process
-// is gone, except by smart pointers: they keep the heap open.
+// is gone, except by smart pointers: they keep the heap open, and this process among those who hand it to newcomers.
 #pragma once
 
 #include <chrono>

@@ -372,6 +372,27 @@ TEST_F(SharedPtr, WhatIsGuardedEndsWithoutItsDestructorToo) {
   }
 }
 
+struct Roomy {
+  explicit Roomy(const allocator<std::byte>& memory) : numbers(room, 7, memory), ready(1) {}
+  boost::container::vector<int, allocator<int>> numbers;
+  int ready;
+  static inline std::size_t room = 4;
+};
+
+TEST_F(SharedPtr, AClearThatFailsLeavesNothingHalfMade) {
+  const shared_ptr<guarded<Roomy>> guard = make_shared<guarded<Roomy>>(heap_);
+  {
+    const auto locked = guard->lock();
+    Roomy::room = 100'000'000;
+    EXPECT_THROW(locked.clear(), Exception);
+    Roomy::room = 4;
+  }
+  const auto locked = guard->lock();
+  EXPECT_TRUE(locked.started_over());
+  EXPECT_EQ(locked->ready, 1);
+  EXPECT_EQ(locked->numbers.size(), 4U);
+}
+
 TEST_F(SharedPtr, ContainersOfTwoGuardsExchangeElements) {
   shared_ptr<Tables> tables = make_shared<Tables>(heap_);
   fill(heap_, tables->first.lock());

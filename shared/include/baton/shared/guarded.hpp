@@ -87,6 +87,10 @@ class guarded {
     Locked& operator=(Locked&&) = delete;
     ~Locked() {
       if (guard_ == nullptr) return;
+      if (guard_->words_.content.load(std::memory_order_relaxed) == detail::GuardWords::kNone) {  // clear() threw
+        guard_->lock_.unlock();
+        return;
+      }
       // release, and by the lock's: who sees the content whole sees it.
       guard_->words_.content.store(detail::GuardWords::kWhole, std::memory_order_release);
       BATON_CRASH_POINT("shared.guarded.whole");
@@ -94,14 +98,21 @@ class guarded {
     }
     T& operator*() const noexcept { return *guard_->get(); }
     T* operator->() const noexcept { return guard_->get(); }
-    /// True: a process died changing it, so it is new and empty. Told once, to the first who locks it.
+    /// True: a process died changing it (or clear() failed), so it is new and empty. Told once, to the first who locks it.
     bool started_over() const noexcept { return started_over_; }
     /// For containers inside of elements, made while this is locked and put in.
     allocator<std::byte> get_allocator() const noexcept { return guard_->new_allocator(); }
-    /// Throws away what is in it.
+    /// Throws away what is in it. If C's constructor throws, there is none until the next one who locks it makes it (started_over()).
     void clear() const {
+      static_assert(!std::is_const_v<T>, "read() is for looking only");
       guard_->discard();
-      guard_->make();
+      try {
+        guard_->make();
+      } catch (...) {
+        guard_->discard();
+        guard_->words_.content.store(detail::GuardWords::kNone, std::memory_order_release);
+        throw;
+      }
     }
 
    private:

@@ -163,7 +163,12 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
 
   // --- owned.cpp ---
   /// Frees what the containers of a guard have, with the smart pointers in it. Nobody uses them.
-  void free_owned(std::uint32_t guard) noexcept;
+  void free_owned(std::uint32_t guard) noexcept {
+    free_owned_if([guard](std::uint32_t of) { return of == guard; });
+  }
+  void free_owned_if(const std::function<bool(std::uint32_t guard)>& which) noexcept;
+  /// The same for guards in memory that is such a process's until settle(), before it is freed.
+  void free_owned_of(const std::function<bool(ProcessWord)>& whose) noexcept;
   /// Smart pointers stored in this memory, which nobody uses, become null.
   void clear_pointers_in(std::byte* memory, std::size_t bytes) noexcept;
   /// What lies around an address; `memory` is null if nothing does.
@@ -172,6 +177,7 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
     std::size_t bytes = 0;
     bool block = false;
     std::uint32_t guard = 0;  // whose it is; 0: of none
+    ProcessWord pending = 0;  // whose until settle(); 0: nobody's
   };
   Allocation allocation_at(const void* address) noexcept;
 

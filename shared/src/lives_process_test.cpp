@@ -23,6 +23,14 @@ struct Link {
   stored<shared_ptr<Link>> next;
 };
 
+/// What Heap::construct() makes has no destructor run when its process ends.
+struct Table {
+  guarded<boost::container::vector<int, allocator<int>>> numbers;
+  stored<shared_ptr<Link>> link;
+  char large[80'000] = {};
+  guarded<boost::container::vector<stored<shared_ptr<Link>>, allocator<stored<shared_ptr<Link>>>>> links;
+};
+
 /// Looks for others by their names in its constructor.
 struct Service {
   explicit Service(Heap& heap) : link(find_or_make<Link>(heap, "link")) {}
@@ -33,6 +41,8 @@ struct Service {
 
 template <>
 struct declared_shareable<lives_test::Service> : recoverable {};
+template <>
+struct declared_shareable<lives_test::Table> : recoverable {};
 template <>
 struct declared_shareable<lives_test::Link> : recoverable {};
 
@@ -160,6 +170,25 @@ TEST(SharedLives, WhoHasOnlyPointersHandsTheHeapOver) {
   EXPECT_TRUE(directory.names().empty());
   ::close(started[0]);
   ::close(started[1]);
+}
+
+TEST(SharedLives, WhatConstructedObjectsHaveIsFreedWithThem) {
+  for (const bool killed : {false, true}) {
+    Heap heap = new_heap();
+    status_of(in_child(heap, [&](Heap& mine) {
+      for (int i = 0; i < 5; ++i) {
+        Table& table = mine.construct<Table>();
+        table.numbers.lock()->resize(1000);
+        table.link = make_shared<Link>(mine);
+        table.links.lock()->push_back(make_shared<Link>(mine));
+        mine.construct<Link>().next = make_shared<Link>(mine);
+      }
+      if (killed) die();
+    }));
+    EXPECT_EQ(heap.collect(), killed ? 1U : 0U);
+    EXPECT_EQ(heap.stats().objects, 0U);
+    EXPECT_EQ(heap.stats().allocations, 0U);
+  }
 }
 
 }  // namespace lives_test

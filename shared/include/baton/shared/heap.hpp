@@ -101,7 +101,8 @@ class Heap {
   void deallocate(void* memory) noexcept;
   /// Of allocate() or construct() by this process: from now on it belongs to whoever knows it, and stays when this process ends.
   void keep(void* memory) noexcept;
-  /// An object in memory as of allocate(): when this process ends it is freed, without a destructor. Throws baton::Exception as allocate() fails, and what the constructor throws.
+  /// An object in memory as of allocate(): when this process ends it is freed, without a destructor, but
+  /// with what lies in stored<> and guarded<> members. Throws baton::Exception as allocate() fails, and what the constructor throws.
   template <class T, class... Args>
   T& construct(Args&&... args) {
     static_assert(detail::check_shareable<T>());

@@ -223,6 +223,54 @@ TEST(SharedMutexes, MoreReadersThanSlotsWaitForOneAnother) {
 
 // --- [thread.condition] ---
 
+TEST(SharedMutexes, AReaderThatWaitedTakesWhicheverSlotIsFreed) {
+  for (int who = 0; who < 4; ++who) {  // of the readers that fill it, the one that leaves
+    InHeap<basic_shared_mutex<4>> lock;
+    std::atomic<int> inside{0};
+    std::atomic<int> leaves{-1};
+    std::vector<std::thread> readers;
+    for (int i = 0; i < 4; ++i) {
+      readers.emplace_back([&, i] {
+        (void)lock->lock_shared();
+        ++inside;
+        while (leaves != i && leaves != 4) std::this_thread::sleep_for(100us);
+        lock->unlock_shared();
+      });
+    }
+    while (inside < 4) std::this_thread::sleep_for(100us);
+    EXPECT_FALSE(lock->try_lock_shared());
+    std::atomic<int> in{0};
+    readers.emplace_back([&] {
+      (void)lock->lock_shared();
+      ++in;
+      lock->unlock_shared();
+    });
+    std::this_thread::sleep_for(5ms);
+    leaves = who;
+    while (in < 1) std::this_thread::sleep_for(100us);  // the other three stay until then
+    leaves = 4;
+    for (std::thread& reader : readers) reader.join();
+  }
+}
+
+TEST(SharedMutexes, ReadersThatWaitedForAWriterReadTogether) {
+  InHeap<shared_mutex> lock;
+  std::atomic<int> inside{0};
+  (void)lock->lock();
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 16; ++i) {
+    readers.emplace_back([&] {
+      (void)lock->lock_shared();
+      ++inside;
+      while (inside < 16) std::this_thread::sleep_for(100us);
+      lock->unlock_shared();
+    });
+  }
+  std::this_thread::sleep_for(5ms);
+  lock->unlock();
+  for (std::thread& reader : readers) reader.join();
+}
+
 TEST(SharedConditionVariable, WaitsForItsPredicate) {
   InHeap<mutex> m_;
   mutex& m = *m_;

@@ -2,6 +2,7 @@
 // The objects of baton/shared between threads, in the order of the standard's clauses. Between processes:
 // process_test.cpp, which also kills them.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <mutex>
@@ -222,6 +223,33 @@ TEST(SharedMutexes, MoreReadersThanSlotsWaitForOneAnother) {
 }
 
 // --- [thread.condition] ---
+
+TEST(SharedMutexes, ADeadOwnerIsFoundByTheFirstLookAfterHisDeathWhoeverOwnedItBefore) {
+  // The owner changes without a wake-up, from one that lives to one that does not: the sleep at that time must be the last.
+  detail::HeapPrivate& here = detail::private_of(test_heap().base());
+  const detail::ProcessWord me = here.me.load();
+  const detail::ProcessWord dead = detail::process_word(detail::kMaxProcesses - 1, 1);
+  ASSERT_FALSE(detail::process_lives(test_heap().base(), dead));
+  bool found = false;
+  for (int round = 0; round < 20 && !found; ++round) {  // a thread of ours may be late
+    detail::LockWord lock;
+    ASSERT_EQ(lock.try_lock(test_heap().base(), me), detail::Locked::kYes);
+    long sleeps = 0;
+    std::thread waiter([&] {
+      rusage before{}, after{};
+      ::getrusage(RUSAGE_THREAD, &before);
+      EXPECT_EQ(lock.lock_until(test_heap().base(), me, INT64_MAX), detail::Locked::kOwnerDied);
+      ::getrusage(RUSAGE_THREAD, &after);
+      sleeps = after.ru_nvcsw - before.ru_nvcsw;
+    });
+    while ((lock.word.load() & detail::kWaiters) == 0) std::this_thread::sleep_for(100us);
+    std::this_thread::sleep_for(20ms);
+    lock.word.store(dead | detail::kWaiters);
+    waiter.join();
+    found = sleeps == 1;
+  }
+  EXPECT_TRUE(found);
+}
 
 TEST(SharedMutexes, AReaderThatWaitedTakesWhicheverSlotIsFreed) {
   for (int who = 0; who < 4; ++who) {  // of the readers that fill it, the one that leaves

@@ -191,5 +191,33 @@ TEST(SharedLives, WhatConstructedObjectsHaveIsFreedWithThem) {
   }
 }
 
+TEST(SharedLives, OneMemberThatAnswersIsEnough) {
+  TemporaryDirectory directory;
+  std::vector<pid_t> members;
+  int started[2];
+  ASSERT_EQ(::pipe(started), 0);
+  for (int i = 0; i < 8; ++i) {
+    members.push_back(forked([&] {
+      Heap heap = Heap::open(directory.options("h")).or_throw();
+      (void)!::write(started[1], "x", 1);
+      for (;;) ::pause();
+    }));
+    char c = 0;
+    ASSERT_EQ(::read(started[0], &c, 1), 1);
+  }
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    for (std::size_t k = 0; k < members.size(); ++k) ::kill(members[k], k == i ? SIGCONT : SIGSTOP);
+    // A second per member that is stopped is more than there is.
+    EXPECT_TRUE(Heap::open(directory.options("h"))) << "only member " << i << " runs";
+    i += 6;  // the first, the last
+  }
+  for (const pid_t member : members) {
+    ::kill(member, SIGKILL);
+    status_of(member);
+  }
+  ::close(started[0]);
+  ::close(started[1]);
+}
+
 }  // namespace lives_test
 }  // namespace baton::shared

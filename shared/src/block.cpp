@@ -319,6 +319,18 @@ void HeapState::recover(const Found& found, std::size_t slot) noexcept {
   still_orphan ? end_object(block) : end_memory(block);
 }
 
+void check_storable(const StoredWords* to, const Held& from) {
+  Block* const block = block_of(from.local);
+  if (block != nullptr && memory::in_window(to)) check_same_heap(*block, to);
+}
+void check_storable(const StoredWords* to, const StoredWords& from) {
+  if (!from.in_heap()) {
+    check_storable(to, from.held());
+  } else if (memory::in_window(to)) {
+    check_same_heap(*from.at(), to);
+  }
+}
+
 void store(StoredWords* to, const Held& from, Strength strength) {
   Block* const block = block_of(from.local);
   if (block == nullptr) return;

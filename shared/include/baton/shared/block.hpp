@@ -105,6 +105,9 @@ enum class Strength : bool { kStrong, kWeak };
 // What is not one addition of a LocalCount. "Throws": baton::Exception (invalid_argument) where a stored pointer would lie in
 // one heap and its object in another; then nothing has changed. A null source is fine.
 
+/// Throws as store() would.
+void check_storable(const StoredWords* to, const Held& from);
+void check_storable(const StoredWords* to, const StoredWords& from);
 /// *to (null) becomes one more pointer to what `from` has; kWeak: `from` may be weak or strong. Throws.
 void store(StoredWords* to, const Held& from, Strength strength);
 void store(StoredWords* to, const StoredWords& from, Strength strength);

@@ -286,15 +286,17 @@ TEST(SharedMutexes, ReadersThatWaitedForAWriterReadTogether) {
   std::atomic<int> inside{0};
   (void)lock->lock();
   std::vector<std::thread> readers;
-  for (int i = 0; i < 16; ++i) {
+  for (int i = 0; i < 2; ++i) {
     readers.emplace_back([&] {
       (void)lock->lock_shared();
       ++inside;
-      while (inside < 16) std::this_thread::sleep_for(100us);
+      while (inside < 2) std::this_thread::sleep_for(100us);
       lock->unlock_shared();
     });
+    std::this_thread::sleep_for(5ms);
+    // So that both prefer the same slot.
+    for (int k = 0; k < 15; ++k) std::thread([&] { EXPECT_FALSE(lock->try_lock_shared()); }).join();
   }
-  std::this_thread::sleep_for(5ms);
   lock->unlock();
   for (std::thread& reader : readers) reader.join();
 }

@@ -62,8 +62,9 @@ struct HeapOptions {
   std::string runtime_directory;  ///< empty: BATON_RUNTIME_DIR, else the per-user default
   std::size_t limit_bytes = std::size_t{1}
                             << 30;  ///< address space; who opens an existing heap gets its limit. 1 MiB to 16 GiB
-  std::chrono::milliseconds timeout{5000};         ///< of open(): other processes may be stopped
-  std::function<void(const HeapEvent&)> on_event;  ///< any thread; empty: dropped
+  std::chrono::milliseconds timeout{5000};  ///< of open(): other processes may be stopped
+  std::function<void(const HeapEvent&)>
+      on_event;  ///< any thread, one call at a time, with no lock of the heap; not after the Heap object's end. May fork and collect; must not throw or wait for threads that use the heap
 };
 
 struct HeapStats {

@@ -234,10 +234,12 @@ void HeapState::walk(std::size_t slot, const std::function<void(const Found&)>& 
     const ProcessWord process = word & kProcessMask;
     return slot_of(process) == slot && process != me();
   };
+  if (slot < kMaxProcesses) free_owned_of(of_dead);
   for (std::uint32_t span = h.first_span; span < h.spans; ++span) {
     const std::uint32_t word = h.words()[span].load(std::memory_order_acquire);  // [W]
     std::byte* const first = base_ + std::size_t{span} * kSpanBytes;
     if (kind_of(word) == SpanKind::kPending && of_dead(word)) {
+      clear_pointers_in(first, allocation_at(first).bytes);  // of construct()
       lock_spans();
       free_run(span, word & kProcessMask);
       h.span_lock.unlock();
@@ -249,6 +251,7 @@ void HeapState::walk(std::size_t slot, const std::function<void(const Found&)>& 
         if (seen == kSlotBlock || seen == kSlotPinned) {
           visit({reinterpret_cast<Block*>(first + first_object(c) + std::size_t{i} * kClasses[c]), &object, true});
         } else if ((seen & kSlotPending) != 0 && of_dead(seen)) {
+          clear_pointers_in(first + first_object(c) + std::size_t{i} * kClasses[c], kClasses[c]);
           object.store(0, std::memory_order_release);  // as release()
           not_full(h.words()[span], c);
         }
@@ -262,9 +265,12 @@ void HeapState::walk(std::size_t slot, const std::function<void(const Found&)>& 
 void HeapState::free_mine() noexcept {
   if (!has_raw_.load(std::memory_order_relaxed)) return;
   HeapHeader& h = header();
+  free_owned_of([this](ProcessWord process) { return process == me(); });
   for (std::uint32_t span = h.first_span; span < h.spans; ++span) {
     const std::uint32_t word = h.words()[span].load(std::memory_order_acquire);  // [W]
+    std::byte* const first = base_ + std::size_t{span} * kSpanBytes;
     if (word == span_word(SpanKind::kPending, me())) {
+      clear_pointers_in(first, allocation_at(first).bytes);  // of construct()
       lock_spans();
       free_run(span, me());
       h.span_lock.unlock();
@@ -272,6 +278,8 @@ void HeapState::free_mine() noexcept {
       const std::size_t c = size_class_of(word);
       for (std::uint32_t i = 0; i < objects_of(c); ++i) {
         std::uint32_t mine = kSlotPending | me();
+        if (slot_words(span)[i].load(std::memory_order_relaxed) != mine) continue;
+        clear_pointers_in(first + first_object(c) + std::size_t{i} * kClasses[c], kClasses[c]);
         if (slot_words(span)[i].compare_exchange_strong(mine, 0, std::memory_order_release, std::memory_order_relaxed))
           not_full(h.words()[span], c);
       }

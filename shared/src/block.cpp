@@ -2,8 +2,6 @@
 #include "baton/shared/block.hpp"
 
 #include <cstring>
-#include <map>
-#include <mutex>
 #include <thread>
 
 #include "baton/os/crash_point.hpp"
@@ -24,21 +22,21 @@ T get(const T& word) noexcept {
   return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
 }
 
-struct Types {
-  std::mutex mutex;
-  std::map<std::uint64_t, TypeInfo> known;
+// Types that were registered: lists that only grow, so that objects can end in a forked child and while static objects go.
+struct KnownType {
+  TypeInfo info;
+  const KnownType* next;
 };
-Types& types() noexcept {
-  static auto* const instance =
-      new Types;  // NOLINT(bugprone-unhandled-exception-at-new): objects end while static ones go
-  return *instance;
-}
+std::atomic<const KnownType*> g_types[256];  // zero before any constructor runs
+std::atomic<const KnownType*>& types_like(std::uint64_t id) noexcept { return g_types[(id ^ id >> 32) & 0xff]; }
 bool find_type(std::uint64_t id, TypeInfo* info) noexcept {
-  const std::lock_guard<std::mutex> lock(types().mutex);
-  const auto found = types().known.find(id);
-  if (found == types().known.end()) return false;
-  *info = found->second;
-  return true;
+  // acquire: pairs with the release in register_type().
+  for (const KnownType* known = types_like(id).load(std::memory_order_acquire); known != nullptr; known = known->next) {
+    if (known->info.id != id) continue;
+    *info = known->info;
+    return true;
+  }
+  return false;
 }
 
 HeapState* find_state(const void* address) noexcept {
@@ -92,6 +90,12 @@ std::uint64_t& holds_in(Block& block, Strength strength) noexcept {
   return strength == Strength::kStrong ? block.holds : block.weak_holds;
 }
 
+/// A process is at it, named as `worker`.
+bool in_work(BlockState state) noexcept {
+  return state == BlockState::kConstructing || state == BlockState::kDue || state == BlockState::kEnding ||
+         state == BlockState::kDestroyed;
+}
+
 Held held_of(Block& block, void* address) noexcept { return {address, &local_of(block)}; }
 
 void check_same_heap(Block& block, const StoredWords* to) {
@@ -141,8 +145,13 @@ void store_in(Block& block, StoredWords* to, const void* address, Strength stren
 }  // namespace
 
 void register_type(const TypeInfo& info) noexcept {
-  const std::lock_guard<std::mutex> lock(types().mutex);
-  types().known.emplace(info.id, info);
+  TypeInfo known{};
+  if (find_type(info.id, &known)) return;  // two at once may add it twice: the same
+  std::atomic<const KnownType*>& first = types_like(info.id);
+  auto* const added = new KnownType{info, first.load(std::memory_order_relaxed)};  // NOLINT: for ever
+  // release: pairs with the acquire in find_type().
+  while (!first.compare_exchange_weak(added->next, added, std::memory_order_release, std::memory_order_relaxed)) {
+  }
 }
 
 void HeapState::lock_block(Block& block) noexcept {
@@ -173,8 +182,8 @@ void HeapState::unlock_and_settle(Block& block) noexcept {
   }
   if (over && now == BlockState::kAlive) {
     block.worker.store(me(), std::memory_order_relaxed);
-    block.state.store(BlockState::kEnding, std::memory_order_release);  // its worker before it; see recover()
-    BATON_CRASH_POINT("shared.object.ending");
+    block.state.store(BlockState::kDue, std::memory_order_release);  // its worker before it; see recover()
+    BATON_CRASH_POINT("shared.object.due");
     unlock_block(block);
     end_object(block);
   } else if (now == BlockState::kDead && block.weak_count == 0 && block.weak_holds == 0) {
@@ -184,8 +193,31 @@ void HeapState::unlock_and_settle(Block& block) noexcept {
   }
 }
 
-// kEnding, with this process as the worker, unlocked. Nothing refers to the object.
+// A death leaves those in the list kDue, each by itself: the links are this thread's only.
 void HeapState::end_object(Block& block) noexcept {
+  struct Running {
+    HeapState* heap = nullptr;
+    std::uint32_t first = 0;  // place of the one that is next; 0: none
+  };
+  thread_local Running running;
+  if (running.heap == this) {
+    block.next_due = running.first;
+    running.first = block.place;
+    return;
+  }
+  const Running outer = running;  // of another heap
+  running = {this, block.place};
+  block.next_due = 0;
+  while (running.first != 0) {
+    Block& next = *reinterpret_cast<Block*>(base_ + std::size_t{running.first} * 64);
+    running.first = next.next_due;
+    end_one(next);
+  }
+  running = outer;
+}
+
+// Nothing refers to the object.
+void HeapState::end_one(Block& block) noexcept {
   if (block.type != 0) {
     TypeInfo type{};
     if (!find_type(block.type, &type)) {
@@ -196,6 +228,8 @@ void HeapState::end_object(Block& block) noexcept {
             "that knows it collects"});
       return;
     }
+    block.state.store(BlockState::kEnding, std::memory_order_release);
+    BATON_CRASH_POINT("shared.object.ending");
     type.destroy(block.object());
   }
   BATON_CRASH_POINT("shared.object.destroyed");
@@ -240,8 +274,7 @@ void HeapState::recover(const Found& found, std::size_t slot) noexcept {
     orphan = state == BlockState::kOrphan && find_type(get(block.type), &type);
     return orphan || ((get(block.holds) | get(block.weak_holds)) & bit) != 0 ||
            dead(block.lock.word.load(std::memory_order_acquire) & kProcessMask) ||
-           ((state == BlockState::kConstructing || state == BlockState::kEnding || state == BlockState::kDestroyed) &&
-            dead(block.worker.load(std::memory_order_relaxed)));
+           (in_work(state) && dead(block.worker.load(std::memory_order_relaxed)));
   };
   if (!of_interest())
     return;  // whatever is read here: what concerns the dead one's slot stays until somebody recovers it
@@ -254,16 +287,14 @@ void HeapState::recover(const Found& found, std::size_t slot) noexcept {
   put(block.weak_holds, block.weak_holds & ~bit);
   const BlockState now = block.state.load(std::memory_order_acquire);
   const bool still_orphan = now == BlockState::kOrphan && orphan;
-  const bool unfinished =
-      (now == BlockState::kConstructing || now == BlockState::kEnding || now == BlockState::kDestroyed) &&
-      dead(block.worker.load(std::memory_order_relaxed));
+  const bool unfinished = in_work(now) && dead(block.worker.load(std::memory_order_relaxed));
   if (!still_orphan && !unfinished) {
     unlock_and_settle(block);
     return;
   }
-  if (now == BlockState::kConstructing || now == BlockState::kEnding) {
+  if (now == BlockState::kConstructing || now == BlockState::kEnding || now == BlockState::kDue) {
     // The constructor or destructor may have run in part.
-    const bool whole = now == BlockState::kConstructing && constructed;
+    const bool whole = (now == BlockState::kConstructing && constructed) || now == BlockState::kDue;
     const bool again = block.type == 0 || whole || (find_type(block.type, &type) && type.recoverable);
     if (!again) {
       tell({HeapEvent::Kind::kDiedInDestructor, 0,
@@ -273,16 +304,31 @@ void HeapState::recover(const Found& found, std::size_t slot) noexcept {
       clear_pointers_in(static_cast<std::byte*>(block.object()), allocation_at(&block).bytes - sizeof(Block));
     }
     block.worker.store(me(), std::memory_order_relaxed);
-    block.state.store(again ? BlockState::kEnding : BlockState::kDestroyed, std::memory_order_release);
+    block.state.store(!again  ? BlockState::kDestroyed
+                      : whole ? BlockState::kDue
+                              : BlockState::kEnding,
+                      std::memory_order_release);
     unlock_block(block);
     again ? end_object(block) : end_memory(block);
     return;
   }
   block.worker.store(me(), std::memory_order_relaxed);
-  block.state.store(still_orphan ? BlockState::kEnding : BlockState::kDestroyed, std::memory_order_release);
+  block.state.store(still_orphan ? BlockState::kDue : BlockState::kDestroyed, std::memory_order_release);
   if (still_orphan) header().orphans.fetch_sub(1, std::memory_order_relaxed);
   unlock_block(block);
   still_orphan ? end_object(block) : end_memory(block);
+}
+
+void check_storable(const StoredWords* to, const Held& from) {
+  Block* const block = block_of(from.local);
+  if (block != nullptr && memory::in_window(to)) check_same_heap(*block, to);
+}
+void check_storable(const StoredWords* to, const StoredWords& from) {
+  if (!from.in_heap()) {
+    check_storable(to, from.held());
+  } else if (memory::in_window(to)) {
+    check_same_heap(*from.at(), to);
+  }
 }
 
 void store(StoredWords* to, const Held& from, Strength strength) {

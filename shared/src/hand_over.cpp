@@ -22,8 +22,7 @@ struct Hello {
   std::uint32_t reserved = 0;
 };
 
-constexpr std::int64_t kPollNs = 2'000'000;        // between tries for the file's lock
-constexpr std::int64_t kMemberNs = 1'000'000'000;  // how long a member may take to answer before the next one is asked
+constexpr std::int64_t kPollNs = 2'000'000;  // between tries for the file's lock
 constexpr std::int64_t kLeaveNs = 500'000'000;
 
 bool good_name(const std::string& name) {
@@ -99,19 +98,39 @@ void sweep_others(const transport::DomainDirectory& directory, const std::string
   }
 }
 
-enum class Asked : std::uint8_t { kGiven, kSilent, kGone };
-
+/// What a member that answered gives. False: it died, or left, just now.
 // Not inlined: gcc 12 then takes the packet's vector for `descriptor` and warns.
-__attribute__((noinline)) Asked ask(int socket, os::UniqueFd* descriptor, std::int64_t deadline_ns) {
-  if (!os::wait_readable(socket, deadline_ns)) return Asked::kSilent;
+__attribute__((noinline)) bool take_descriptor(int socket, os::UniqueFd* descriptor) {
   Hello hello{0, 0, 0};
   os::ReceivedPacket packet;
   const os::IoStatus status = os::receive_packet(socket, &hello, sizeof hello, 1, packet);
   if (status != os::IoStatus::kDone || packet.size_bytes != sizeof hello || packet.fds.size() != 1 ||
       hello.magic != kMagic)
-    return Asked::kGone;
+    return false;
   *descriptor = std::move(packet.fds[0]);
-  return Asked::kGiven;
+  return true;
+}
+
+/// The descriptor from whoever answers first; the others' answers stay in their links. Empty: nobody did; then the links of those who went are
+/// closed, and if others are left, the time is over.
+os::UniqueFd ask_all(std::vector<os::UniqueFd>* links, std::int64_t deadline_ns) {
+  os::UniqueFd descriptor;
+  Result<os::Poller> poller = os::Poller::create();
+  if (!poller) return descriptor;
+  for (std::size_t i = 0; i < links->size(); ++i) poller->add((*links)[i].get(), i);
+  std::size_t left = links->size();
+  std::vector<os::Poller::Event> events;
+  while (left > 0 && os::monotonic_ns() < deadline_ns) {
+    if (!poller->wait(std::chrono::steady_clock::time_point(std::chrono::nanoseconds(deadline_ns)), events)) break;
+    for (const os::Poller::Event& event : events) {
+      os::UniqueFd& link = (*links)[event.token];
+      if (take_descriptor(link.get(), &descriptor)) return descriptor;
+      poller->remove(link.get());
+      link.reset();
+      --left;
+    }
+  }
+  return descriptor;
 }
 
 }  // namespace
@@ -139,21 +158,18 @@ Result<std::shared_ptr<HeapState>> open_named(const HeapOptions& options) {
   Result<os::UniqueFd> lock = lock_file(parts.directory, parts.name, deadline);
   if (!lock) return lock.error();
   BATON_CRASH_POINT("shared.name.locked");
-  os::UniqueFd descriptor;
   bool silent = false;
   for (const std::string& socket : sockets_of(parts.directory, parts.name)) {
     os::UniqueFd link;
     const os::IoStatus status = os::connect_at(parts.directory.fd.get(), parts.directory.path, socket, link);
     if (status == os::IoStatus::kRefused) (void)os::remove_name(parts.directory.fd.get(), socket);
     if (status == os::IoStatus::kWouldBlock) silent = true;
-    if (status != os::IoStatus::kDone) continue;
-    if (!descriptor) {
-      const Asked asked = ask(link.get(), &descriptor, std::min(deadline, os::monotonic_ns() + kMemberNs));
-      if (asked == Asked::kGone) continue;  // it died, or left, just now
-      if (asked == Asked::kSilent) silent = true;
-    }
-    parts.links.push_back(std::move(link));
+    if (status == os::IoStatus::kDone) parts.links.push_back(std::move(link));
   }
+  os::UniqueFd descriptor = ask_all(&parts.links, deadline);
+  parts.links.erase(std::remove_if(parts.links.begin(), parts.links.end(), [](const os::UniqueFd& l) { return !l; }),
+                    parts.links.end());
+  silent = silent || !parts.links.empty();
   if (!descriptor && silent) {
     return Error{Errc::timed_out,
                  "nobody who has the shared heap '" + options.name + "' open answers (stopped?); try again"};
@@ -190,6 +206,7 @@ Result<std::unique_ptr<Membership>> Membership::start(Parts parts, HeapState& st
 
 // Tokens: 0 the listener, i + 1 links[i]. A link that ended leaves an empty place, which the next one takes.
 void Membership::run() {
+  HeapState::background() = &state_;
   std::vector<os::Poller::Event> events;
   while (!ended_.load(std::memory_order_acquire)) {  // pairs with the release in ~Membership
     if (!poller_.wait(std::nullopt, events)) return;
@@ -217,16 +234,25 @@ void Membership::run() {
       *place = std::move(link);
       poller_.add(place->get(), static_cast<std::uint64_t>(place - parts_.links.begin()) + 1);
     }
-    if (hung_up) state_.collect();
+    if (!hung_up) continue;
+    state_.collect();
+    if (std::shared_ptr<HeapState> last = state_.take_parked()) {
+      last.reset();  // with *this
+      return;
+    }
   }
 }
 
 Membership::~Membership() {
   if (generation_ != os::fork_generation()) return;
   if (running_) {
-    ended_.store(true, std::memory_order_release);  // pairs with the acquire in run()
-    poller_.wake();
-    ::pthread_join(thread_, nullptr);
+    if (::pthread_equal(thread_, ::pthread_self()) != 0) {  // see run()
+      ::pthread_detach(thread_);
+    } else {
+      ended_.store(true, std::memory_order_release);  // pairs with the acquire in run()
+      poller_.wake();
+      ::pthread_join(thread_, nullptr);
+    }
   }
   // A lock that somebody does not give up leaves the file to him or to the next one.
   Result<os::UniqueFd> lock = lock_file(parts_.directory, parts_.name, os::monotonic_ns() + kLeaveNs);

@@ -4,7 +4,7 @@
 // In the domain's directory lie, per heap, the file "heap-NAME" and, per process that has it open, a listening socket "heap-NAME@<random>". Who comes or
 // goes owns byte 0 of the file's lock meanwhile (file_lock.hpp), so one does at a time, and a death frees it. A newcomer
 // connects to every socket: one that refuses is a dead process's and is removed; each of the living sends {magic, version} and the
-// descriptor. If there is none, he makes the heap. Then he listens himself. Sockets stay connected: a hang-up says
+// descriptor, and the first answer counts (others may be stopped). If there is none, he makes the heap. Then he listens himself. Sockets stay connected: a hang-up says
 // that a process left or died, and wakes the background threads of the others, which collect. Who goes removes his socket, and the last one the file; after
 // a last one that was killed, the next one who opens any heap of the domain does.
 // Thread rules: open_named() from any thread; a Membership has one background thread, asleep when nothing happens.

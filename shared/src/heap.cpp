@@ -60,7 +60,7 @@ Result<std::shared_ptr<HeapState>> HeapState::create(const HeapOptions& options)
   }
   const std::size_t limit = (options.limit_bytes + kSpanBytes - 1) / kSpanBytes * kSpanBytes;
   std::shared_ptr<HeapState> state(new HeapState);
-  state->on_event_ = options.on_event;
+  if (options.on_event) state->on_event_ = std::make_shared<std::function<void(const HeapEvent&)>>(options.on_event);
   Result<os::UniqueFd> fd = os::create_common_sparse("baton-heap", limit);
   if (!fd) return fd.error();
   state->share_ = std::move(*fd);
@@ -84,7 +84,7 @@ Result<std::shared_ptr<HeapState>> HeapState::attach(const os::UniqueFd& descrip
   if (*limit < kMinLimit || *limit > kMaxLimit)
     return Error{Errc::protocol_violation, "the descriptor is no shared heap: wrong size"};
   std::shared_ptr<HeapState> state(new HeapState);
-  state->on_event_ = options.on_event;
+  if (options.on_event) state->on_event_ = std::make_shared<std::function<void(const HeapEvent&)>>(options.on_event);
   state->share_ = os::duplicate(descriptor.get());
   if (!state->share_) return Error{Errc::out_of_descriptors, "no descriptor is left for a shared heap"};
   if (Result<void> mapped = state->map(*limit); !mapped) return mapped.error();
@@ -133,7 +133,19 @@ void HeapState::let_close() noexcept {
   if (holds_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
   std::shared_ptr<HeapState> last;  // its end comes after the unlocking
   const std::lock_guard<std::mutex> lock(self_mutex_);
-  if (self_ && count_holds() == 0) last = std::move(self_);
+  if (!self_ || count_holds() != 0) return;
+  // The background thread, in a recovery, ends the heap behind it: see Membership::run().
+  (background() == this ? parked_ : last) = std::move(self_);
+}
+
+const HeapState*& HeapState::background() noexcept {
+  thread_local const HeapState* of = nullptr;
+  return of;
+}
+
+std::shared_ptr<HeapState> HeapState::take_parked() noexcept {
+  const std::lock_guard<std::mutex> lock(self_mutex_);
+  return std::move(parked_);
 }
 
 void HeapState::set_membership(std::unique_ptr<Membership> membership) {
@@ -150,20 +162,21 @@ void HeapState::end_membership() noexcept {
   }
 }
 
+// A destructor that runs in a recovery may fork.
 void HeapState::before_fork() {
-  recovery_mutex_.lock();
+  if (!recovers()) recovery_mutex_.lock();
   membership_mutex_.lock();
 }
 void HeapState::after_fork_in_parent() {
   membership_mutex_.unlock();
-  recovery_mutex_.unlock();
+  if (!recovers()) recovery_mutex_.unlock();
 }
 void HeapState::after_fork_in_child() {
   live_.reset();  // or the child would keep its parent alive
   share_.reset();
   if (membership_) membership_->after_fork_in_child();
   membership_mutex_.unlock();
-  recovery_mutex_.unlock();
+  if (!recovers()) recovery_mutex_.unlock();
 }
 
 }  // namespace detail
@@ -178,8 +191,8 @@ Heap& Heap::operator=(Heap&& other) noexcept {
 }
 Heap::~Heap() {
   if (!state_) return;
-  state_->end_membership();
   if (state_->forked()) return;
+  state_->tell_nobody();
   detail::HeapState& state = *state_;
   state.close(std::move(state_));
   state.let_go();  // closes it now if there are no pointers

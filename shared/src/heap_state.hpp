@@ -32,7 +32,7 @@
 namespace baton::shared::detail {
 
 inline constexpr std::uint64_t kMagic = 0x31'50'41'45'48'54'4f'4c;  // "LOTHEAP1"
-inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kVersion = 3;
 inline constexpr std::size_t kSpanBytes = 65536;
 inline constexpr std::size_t kRoots = 256;
 inline constexpr std::size_t kRootNameBytes = 48;
@@ -163,7 +163,12 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
 
   // --- owned.cpp ---
   /// Frees what the containers of a guard have, with the smart pointers in it. Nobody uses them.
-  void free_owned(std::uint32_t guard) noexcept;
+  void free_owned(std::uint32_t guard) noexcept {
+    free_owned_if([guard](std::uint32_t of) { return of == guard; });
+  }
+  void free_owned_if(const std::function<bool(std::uint32_t guard)>& which) noexcept;
+  /// The same for guards in memory that is such a process's until settle(), before it is freed.
+  void free_owned_of(const std::function<bool(ProcessWord)>& whose) noexcept;
   /// Smart pointers stored in this memory, which nobody uses, become null.
   void clear_pointers_in(std::byte* memory, std::size_t bytes) noexcept;
   /// What lies around an address; `memory` is null if nothing does.
@@ -172,6 +177,7 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
     std::size_t bytes = 0;
     bool block = false;
     std::uint32_t guard = 0;  // whose it is; 0: of none
+    ProcessWord pending = 0;  // whose until settle(); 0: nobody's
   };
   Allocation allocation_at(const void* address) noexcept;
 
@@ -180,7 +186,10 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   std::size_t collect();
   Result<void> join();
   void leave() noexcept;
+  /// Calls on_event, with no lock but that of calls to it; from within a recovery, when that is done.
   void tell(const HeapEvent& event) noexcept;
+  /// No calls from now on.
+  void tell_nobody() noexcept;
 
   // --- block.cpp ---
   Block* block_of(const LocalCount* local) const noexcept {
@@ -198,7 +207,9 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   void recover(const Found& found, std::size_t slot) noexcept;
   /// For recover(), of a pinned block: the lock, unless the block is freed meanwhile or `of_interest` no more.
   bool lock_pinned(const Found& found, const std::function<bool()>& of_interest) noexcept;
+  /// Of a block that is kDue, or kEnding, with this process as its worker, unlocked; or later, if this thread ends another one.
   void end_object(Block& block) noexcept;
+  void end_one(Block& block) noexcept;
   void end_memory(Block& block) noexcept;
 
   /// Smart pointers in this process's private memory keep the heap open. They are counted from the end of its Heap object on.
@@ -212,6 +223,9 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   }
   void set_membership(std::unique_ptr<Membership> membership);
   void end_membership() noexcept;
+  /// For the background thread: the heap that it is of. What it closes itself, in a recovery, it takes afterwards and ends.
+  static const HeapState*& background() noexcept;
+  std::shared_ptr<HeapState> take_parked() noexcept;
 
  private:
   HeapState() = default;
@@ -240,6 +254,8 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   void lock_spans() noexcept;
   void free_run(std::uint32_t first, ProcessWord owner) noexcept;
   void recover_slot(std::size_t slot);
+  class Recovery;
+  bool recovers() const noexcept;  ///< this thread
 
   void before_fork() override;
   void after_fork_in_parent() override;
@@ -254,8 +270,9 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   os::UniqueFd live_;   // this process's own: holds the byte of its slot
   memory::SegmentRecord record_;
   std::size_t slot_ = 0;
-  std::function<void(const HeapEvent&)> on_event_;
-  std::mutex recovery_mutex_;         // byte locks are of the process, not of a thread
+  std::recursive_mutex event_mutex_;                                 // calls to on_event, which may end the Heap object
+  std::shared_ptr<std::function<void(const HeapEvent&)>> on_event_;  // under event_mutex_; may be null
+  std::mutex recovery_mutex_;                                        // byte locks are of the process, not of a thread
   std::atomic<bool> has_raw_{false};  // this process has used allocate() since it opened the heap
   bool published_ = false;
   bool listening_ = false;
@@ -272,7 +289,8 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   std::unique_ptr<Membership, void (*)(Membership*)> membership_{nullptr, nullptr};
   std::atomic<bool> closing_{false};
   std::atomic<std::int64_t> holds_{0};
-  std::shared_ptr<HeapState> self_;  // while holds_ > 0
+  std::shared_ptr<HeapState> self_;    // while holds_ > 0
+  std::shared_ptr<HeapState> parked_;  // both under self_mutex_
   std::mutex self_mutex_;
 };
 

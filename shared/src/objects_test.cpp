@@ -2,6 +2,7 @@
 // The objects of baton/shared between threads, in the order of the standard's clauses. Between processes:
 // process_test.cpp, which also kills them.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <mutex>
@@ -222,6 +223,83 @@ TEST(SharedMutexes, MoreReadersThanSlotsWaitForOneAnother) {
 }
 
 // --- [thread.condition] ---
+
+TEST(SharedMutexes, ADeadOwnerIsFoundByTheFirstLookAfterHisDeathWhoeverOwnedItBefore) {
+  // The owner changes without a wake-up, from one that lives to one that does not: the sleep at that time must be the last.
+  detail::HeapPrivate& here = detail::private_of(test_heap().base());
+  const detail::ProcessWord me = here.me.load();
+  const detail::ProcessWord dead = detail::process_word(detail::kMaxProcesses - 1, 1);
+  ASSERT_FALSE(detail::process_lives(test_heap().base(), dead));
+  bool found = false;
+  for (int round = 0; round < 20 && !found; ++round) {  // a thread of ours may be late
+    detail::LockWord lock;
+    ASSERT_EQ(lock.try_lock(test_heap().base(), me), detail::Locked::kYes);
+    long sleeps = 0;
+    std::thread waiter([&] {
+      rusage before{}, after{};
+      ::getrusage(RUSAGE_THREAD, &before);
+      EXPECT_EQ(lock.lock_until(test_heap().base(), me, INT64_MAX), detail::Locked::kOwnerDied);
+      ::getrusage(RUSAGE_THREAD, &after);
+      sleeps = after.ru_nvcsw - before.ru_nvcsw;
+    });
+    while ((lock.word.load() & detail::kWaiters) == 0) std::this_thread::sleep_for(100us);
+    std::this_thread::sleep_for(20ms);
+    lock.word.store(dead | detail::kWaiters);
+    waiter.join();
+    found = sleeps == 1;
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(SharedMutexes, AReaderThatWaitedTakesWhicheverSlotIsFreed) {
+  for (int who = 0; who < 4; ++who) {  // of the readers that fill it, the one that leaves
+    InHeap<basic_shared_mutex<4>> lock;
+    std::atomic<int> inside{0};
+    std::atomic<int> leaves{-1};
+    std::vector<std::thread> readers;
+    for (int i = 0; i < 4; ++i) {
+      readers.emplace_back([&, i] {
+        (void)lock->lock_shared();
+        ++inside;
+        while (leaves != i && leaves != 4) std::this_thread::sleep_for(100us);
+        lock->unlock_shared();
+      });
+    }
+    while (inside < 4) std::this_thread::sleep_for(100us);
+    EXPECT_FALSE(lock->try_lock_shared());
+    std::atomic<int> in{0};
+    readers.emplace_back([&] {
+      (void)lock->lock_shared();
+      ++in;
+      lock->unlock_shared();
+    });
+    std::this_thread::sleep_for(5ms);
+    leaves = who;
+    while (in < 1) std::this_thread::sleep_for(100us);  // the other three stay until then
+    leaves = 4;
+    for (std::thread& reader : readers) reader.join();
+  }
+}
+
+TEST(SharedMutexes, ReadersThatWaitedForAWriterReadTogether) {
+  InHeap<shared_mutex> lock;
+  std::atomic<int> inside{0};
+  (void)lock->lock();
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 2; ++i) {
+    readers.emplace_back([&] {
+      (void)lock->lock_shared();
+      ++inside;
+      while (inside < 2) std::this_thread::sleep_for(100us);
+      lock->unlock_shared();
+    });
+    std::this_thread::sleep_for(5ms);
+    // So that both prefer the same slot.
+    for (int k = 0; k < 15; ++k) std::thread([&] { EXPECT_FALSE(lock->try_lock_shared()); }).join();
+  }
+  lock->unlock();
+  for (std::thread& reader : readers) reader.join();
+}
 
 TEST(SharedConditionVariable, WaitsForItsPredicate) {
   InHeap<mutex> m_;

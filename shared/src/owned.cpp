@@ -21,7 +21,8 @@ HeapState::Allocation HeapState::allocation_at(const void* address) noexcept {
     const std::uint32_t seen = slot_words(span)[index].load(std::memory_order_acquire);  // as above
     return {base_ + std::size_t{span} * kSpanBytes + first_object(c) + index * kClasses[c], kClasses[c],
             seen == kSlotBlock || seen == kSlotPinned,
-            (seen & kSlotPending) == 0 && (seen & kSlotOwned) != 0 ? seen & ~kSlotOwned : 0};
+            (seen & kSlotPending) == 0 && (seen & kSlotOwned) != 0 ? seen & ~kSlotOwned : 0,
+            (seen & kSlotPending) != 0 ? seen & kProcessMask : 0};
   }
   if (kind_of(word) == SpanKind::kRest) {
     span = word & kPayload;
@@ -32,7 +33,8 @@ HeapState::Allocation HeapState::allocation_at(const void* address) noexcept {
   std::uint32_t end = span + 1;
   while (end < h.spans && h.words()[end].load(std::memory_order_relaxed) == span_word(SpanKind::kRest, span)) ++end;
   return {base_ + std::size_t{span} * kSpanBytes, std::size_t{end - span} * kSpanBytes,
-          kind_of(word) == SpanKind::kLargeBlock, kind_of(word) == SpanKind::kLargeOwned ? word & kPayload : 0};
+          kind_of(word) == SpanKind::kLargeBlock, kind_of(word) == SpanKind::kLargeOwned ? word & kPayload : 0,
+          kind_of(word) == SpanKind::kPending ? word & kPayload : 0};
 }
 
 // A stored pointer is told by its two distances: from its very place one leads to the beginning of a living block, the other into
@@ -53,7 +55,7 @@ void HeapState::clear_pointers_in(std::byte* memory, std::size_t bytes) noexcept
   }
 }
 
-void HeapState::free_owned(std::uint32_t guard) noexcept {
+void HeapState::free_owned_if(const std::function<bool(std::uint32_t guard)>& which) noexcept {
   HeapHeader& h = header();
   for (std::uint32_t span = h.first_span; span < h.spans; ++span) {
     const std::uint32_t word = h.words()[span].load(std::memory_order_acquire);  // pairs with settle()
@@ -61,19 +63,27 @@ void HeapState::free_owned(std::uint32_t guard) noexcept {
     if (kind_of(word) == SpanKind::kSmall) {
       const std::size_t c = word & 0xff;
       for (std::uint32_t i = 0; i < objects_of(c); ++i) {
-        if (slot_words(span)[i].load(std::memory_order_acquire) != (kSlotOwned | guard)) continue;
+        const std::uint32_t seen = slot_words(span)[i].load(std::memory_order_acquire);
+        if ((seen & kSlotPending) != 0 || (seen & kSlotOwned) == 0 || !which(seen & ~kSlotOwned)) continue;
         std::byte* const memory = first + first_object(c) + std::size_t{i} * kClasses[c];
         clear_pointers_in(memory, kClasses[c]);
         BATON_CRASH_POINT("shared.guarded.freeing");
         release(memory);
       }
-    } else if (word == span_word(SpanKind::kLargeOwned, guard)) {
+    } else if (kind_of(word) == SpanKind::kLargeOwned && which(word & kPayload)) {
       std::uint32_t end = span + 1;
       while (end < h.spans && h.words()[end].load(std::memory_order_relaxed) == span_word(SpanKind::kRest, span)) ++end;
       clear_pointers_in(first, std::size_t{end - span} * kSpanBytes);
       release(first);
     }
   }
+}
+
+void HeapState::free_owned_of(const std::function<bool(ProcessWord)>& whose) noexcept {
+  free_owned_if([&](std::uint32_t guard) {
+    const ProcessWord pending = allocation_at(base_ + std::size_t{guard} * 64).pending;
+    return pending != 0 && whose(pending);
+  });
 }
 
 std::uint32_t guard_of(std::byte* heap_base, const void* allocator, std::uint32_t guard, bool given) noexcept {

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "baton/shared/allocator.hpp"
+#include "baton/shared/condition_variable.hpp"
 #include "baton/shared/guarded.hpp"
 #include "baton/shared/pollable.hpp"
 #include "baton/shared/queue.hpp"
@@ -370,6 +371,87 @@ TEST_F(SharedPtr, WhatIsGuardedEndsWithoutItsDestructorToo) {
     EXPECT_EQ(heap_.stats().objects, 1U);
     EXPECT_TRUE(locked->nodes.empty());
   }
+}
+
+struct Roomy {
+  explicit Roomy(const allocator<std::byte>& memory) : numbers(room, 7, memory), ready(1) {}
+  boost::container::vector<int, allocator<int>> numbers;
+  int ready;
+  static inline std::size_t room = 4;
+};
+
+TEST_F(SharedPtr, AConditionWaitsWithWhatIsGuarded) {
+  auto& mailbox = heap_.construct<guarded<boost::container::vector<int, allocator<int>>>>();
+  auto& changed = heap_.construct<condition_variable>();
+  std::thread sender([&] {
+    mailbox.lock()->push_back(5);
+    changed.notify_all();
+  });
+  {
+    auto letters = mailbox.lock();
+    changed.wait(letters, [&] { return !letters->empty(); });
+    EXPECT_EQ(letters->front(), 5);
+    EXPECT_FALSE(letters.started_over());
+  }
+  sender.join();
+  heap_.destroy(mailbox);
+  heap_.destroy(changed);
+  expect_empty();
+}
+
+TEST_F(SharedPtr, ARefusedAssignmentOrPushLeavesBothAsTheyWere) {
+  Heap other = new_heap();
+  shared_ptr<Node> foreign = make_shared<Node>(other, 9);
+  const shared_ptr<Node> node = make_shared<Node>(heap_, 1);
+  node->next = make_shared<Node>(heap_, 2);
+  EXPECT_THROW(node->next = std::move(foreign), Exception);
+  ASSERT_TRUE(foreign);
+  EXPECT_EQ(node->next->value, 2);
+  unique_ptr<Node> single = make_unique<Node>(other, 9);
+  EXPECT_THROW(node->own = std::move(single), Exception);
+  EXPECT_TRUE(single);
+  const auto line = make_shared<queue<shared_ptr<Node>, 2>>(heap_);
+  EXPECT_THROW(line->push(std::move(foreign)), Exception);
+  ASSERT_TRUE(foreign);
+  EXPECT_EQ(foreign->value, 9);
+  EXPECT_TRUE(line->empty());
+  const shared_ptr<Node> there = make_shared<Node>(other, 3);
+  there->next = foreign;
+  EXPECT_THROW(node->next = std::move(there->next), Exception);
+  EXPECT_EQ(there->next, foreign);
+  EXPECT_EQ(node->next->value, 2);
+}
+
+TEST_F(SharedPtr, ComparesAndConvertsAsItsNamesakes) {
+  unique_ptr<Node> one = make_unique<Node>(heap_, 1);
+  EXPECT_TRUE(one != nullptr && nullptr != one && !(one == nullptr) && !(nullptr == one));
+  EXPECT_FALSE(one == unique_ptr<Node>());
+  unique_ptr<const Node> fixed = std::move(one);
+  EXPECT_TRUE(one == nullptr && fixed->value == 1);
+  const shared_ptr<const Node> shared = std::move(fixed);
+  EXPECT_TRUE(nullptr != shared && shared->value == 1);
+  const shared_ptr<Node> node = make_shared<Node>(heap_, 2);
+  const weak_ptr<const Node> weak = node;
+  EXPECT_EQ(weak.use_count(), 1);
+  EXPECT_EQ(weak.lock(), node);
+  EXPECT_TRUE(node->next == nullptr && nullptr == node->back);
+  node->next = make_shared<Node>(heap_, 3);
+  EXPECT_TRUE(node->next != nullptr && nullptr != node->next);
+  EXPECT_NE(node < shared, shared < node);
+}
+
+TEST_F(SharedPtr, AClearThatFailsLeavesNothingHalfMade) {
+  const shared_ptr<guarded<Roomy>> guard = make_shared<guarded<Roomy>>(heap_);
+  {
+    const auto locked = guard->lock();
+    Roomy::room = 100'000'000;
+    EXPECT_THROW(locked.clear(), Exception);
+    Roomy::room = 4;
+  }
+  const auto locked = guard->lock();
+  EXPECT_TRUE(locked.started_over());
+  EXPECT_EQ(locked->ready, 1);
+  EXPECT_EQ(locked->numbers.size(), 4U);
 }
 
 TEST_F(SharedPtr, ContainersOfTwoGuardsExchangeElements) {

@@ -63,6 +63,7 @@ Locked LockWord::try_lock_slow(std::byte* base, ProcessWord me, std::uint32_t se
 Locked LockWord::lock_slow(std::byte* base, ProcessWord me, std::int64_t deadline_ns) noexcept {
   std::uint32_t seen = word.load(std::memory_order_relaxed);
   std::uint32_t waited = 0;
+  std::int64_t next_look_ns = 0;  // at the owner's life, whoever he is then
   for (int spins = 0;;) {
     if ((seen & kProcessMask) == 0) {
       // [L] acquire.
@@ -87,13 +88,16 @@ Locked LockWord::lock_slow(std::byte* base, ProcessWord me, std::int64_t deadlin
     seen |= kWaiters;
     if (waited == 0) {  // an owner who is dead already need not be waited for
       waited = kWaiters;
+      next_look_ns = now + kLookAgainNs;
       if (const Locked locked = try_lock_slow(base, me, seen); locked != Locked::kNo) return locked;
     }
     BATON_CRASH_POINT("shared.lock.waiting");
-    os::futex_wait_counted({&word, seen}, std::min(deadline_ns, now + kLookAgainNs));
+    os::futex_wait_counted({&word, seen}, std::min(deadline_ns, next_look_ns));
     const std::uint32_t after = word.load(std::memory_order_relaxed);
-    if (after == seen) {  // a whole slice, or a wake meant for another: does the owner live?
-      if (const Locked locked = try_lock_slow(base, me, seen); locked != Locked::kNo) return locked;
+    const std::int64_t woken_ns = os::monotonic_ns();
+    if (after == seen || woken_ns >= next_look_ns) {  // a wake meant for another, or time to look: does the owner live?
+      if (const Locked locked = try_lock_slow(base, me, after); locked != Locked::kNo) return locked;
+      next_look_ns = woken_ns + kLookAgainNs;
       seen = word.load(std::memory_order_relaxed);
     } else {
       seen = after;

@@ -10,6 +10,38 @@
 
 namespace baton::shared::detail {
 
+/// While it lives, this thread recovers with recovery_mutex_; then the lock is given up, and what happened is told.
+class HeapState::Recovery {
+ public:
+  explicit Recovery(HeapState& heap, std::unique_lock<std::mutex> lock) noexcept
+      : heap_(heap), lock_(std::move(lock)), outer_(innermost) {
+    innermost = this;
+  }
+  ~Recovery() {
+    innermost = outer_;
+    lock_.unlock();
+    for (const HeapEvent& event : events_) heap_.tell(event);
+  }
+  Recovery(const Recovery&) = delete;
+  Recovery& operator=(const Recovery&) = delete;
+  static Recovery* of(const HeapState* heap) noexcept {
+    Recovery* found = innermost;
+    while (found != nullptr && &found->heap_ != heap) found = found->outer_;
+    return found;
+  }
+  void add(const HeapEvent& event) { events_.push_back(event); }
+
+ private:
+  static thread_local Recovery* innermost;
+  HeapState& heap_;
+  std::unique_lock<std::mutex> lock_;
+  Recovery* const outer_;  // of another heap, whose objects' destructors led here
+  std::vector<HeapEvent> events_;
+};
+thread_local HeapState::Recovery* HeapState::Recovery::innermost = nullptr;
+
+bool HeapState::recovers() const noexcept { return Recovery::of(this) != nullptr; }
+
 bool HeapState::lives(ProcessWord process) noexcept {
   const ProcessSlot& slot = header().slots[slot_of(process)];
   // [P] acquire: pairs with the releases in join() and recover_slot().
@@ -23,7 +55,7 @@ Result<void> HeapState::join() {
   if (!live) return live.error();
   live_ = std::move(*live);
   HeapHeader& h = header();
-  const std::lock_guard<std::mutex> lock(recovery_mutex_);
+  const Recovery recovery(*this, std::unique_lock<std::mutex>(recovery_mutex_));
   for (const bool dirty : {false, true}) {
     for (std::size_t i = 0; i < kMaxProcesses; ++i) {
       ProcessSlot& slot = h.slots[i];
@@ -77,8 +109,10 @@ void HeapState::leave() noexcept {
 
 std::size_t HeapState::collect() {
   if (forked()) return 0;
-  const std::unique_lock<std::mutex> lock(recovery_mutex_, std::try_to_lock);
-  if (!lock || !live_) return 0;  // another thread is at it, or a destructor that runs in it asks
+  if (recovers()) return 0;  // a destructor that runs in it asks
+  std::unique_lock<std::mutex> lock(recovery_mutex_, std::try_to_lock);
+  if (!lock || !live_) return 0;  // another thread is at it
+  const Recovery recovery(*this, std::move(lock));
   std::size_t dead = 0;
   HeapHeader& h = header();
   for (std::size_t i = 0; i < kMaxProcesses; ++i) {
@@ -203,7 +237,15 @@ void HeapState::recover_slot(std::size_t slot) {
 }
 
 void HeapState::tell(const HeapEvent& event) noexcept {
-  if (on_event_) on_event_(event);
+  if (Recovery* const recovery = Recovery::of(this)) return recovery->add(event);
+  const std::lock_guard<std::recursive_mutex> lock(event_mutex_);
+  const auto on_event = on_event_;  // it may end the Heap object
+  if (on_event) (*on_event)(event);
+}
+
+void HeapState::tell_nobody() noexcept {
+  const std::lock_guard<std::recursive_mutex> lock(event_mutex_);
+  on_event_.reset();
 }
 
 }  // namespace baton::shared::detail

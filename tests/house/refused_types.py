@@ -12,8 +12,11 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 PROLOGUE = """
+#include <boost/container/vector.hpp>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <string_view>
 #include "baton/shared/guarded.hpp"
 #include "baton/shared/queue.hpp"
 #include "baton/shared/latest.hpp"
@@ -31,6 +34,11 @@ template <> struct bs::declared_shareable<Held> : bs::recoverable {};
 struct Pointing { double y[3]; const char* name; };
 struct Function { int x; void (*f)(); };
 struct Inside { int x; Pointing* pointing[2]; };
+struct Viewing { int x; std::string_view name; };
+struct Locking { int x; std::mutex lock; };
+struct Swapping { std::atomic<int> y; std::atomic<int*> x; };
+struct Counting { std::atomic<int> x; std::atomic<bool> y; double z; };
+template <class T> using Vector = boost::container::vector<T, bs::allocator<T>>;
 struct Table { explicit Table(const bs::allocator<std::byte>&) {} };
 void use(bs::Heap& heap) { (void)heap;
 """
@@ -61,6 +69,20 @@ CASES = [
     ("(void)bs::make_shared<bs::queue<Busy, 4>>(heap);", "declared recoverable"),
     ("(void)bs::make_shared<bs::Latest<Node>>(heap);", "copied as bytes"),
     ("bs::unique_ptr<Node> a; bs::unique_ptr<Node> b = a;", "deleted"),
+    ("(void)bs::make_shared<Counting>(heap);", ""),
+    ("(void)bs::make_shared<std::string_view>(heap);", "this holds an address"),
+    ("(void)bs::make_shared<Viewing>(heap);", "this holds an address"),
+    ("(void)bs::make_shared<std::atomic<int*>>(heap);", "this holds an address"),
+    ("(void)bs::make_shared<Swapping>(heap);", "this holds an address"),
+    ("(void)bs::make_shared<std::mutex>(heap);", "use that of baton::shared"),
+    ("(void)bs::make_shared<Locking>(heap);", "use that of baton::shared"),
+    ("Vector<int> v(heap); v.push_back(1);", ""),
+    ("Vector<bs::stored<bs::shared_ptr<int>>> v(heap); v.emplace_back();", ""),
+    ("Vector<Vector<int>> v(heap); v.emplace_back(heap);", ""),
+    ("Vector<int*> v(heap); v.push_back(nullptr);", "a pointer is an address"),
+    ("Vector<bs::shared_ptr<int>> v(heap); v.emplace_back();", "in shared memory it is stored<shared_ptr<T>>"),
+    ("Vector<std::string> v(heap); v.emplace_back();", "memory is private to one process"),
+    ("bs::shared_ptr<void> p;", "knows its object's type"),
 ]
 
 

@@ -490,6 +490,31 @@ int World::futex_wake_counted(int location) {
   return woken;
 }
 
+int World::futex_wake_one(int location) {
+  park();
+  Thread& t = self();
+  sc_fence(t);
+  int sleepers = 0;
+  std::array<int, kMaxThreads> found{};
+  for (int i = 0; i < thread_count_; ++i) {
+    const Thread& sleeper = threads_[static_cast<std::size_t>(i)];
+    if (sleeper.status != Status::kAsleep) continue;
+    for (int w = 0; w < sleeper.wait_count; ++w) {
+      if (sleeper.waits[static_cast<std::size_t>(w)].location != location) continue;
+      found[static_cast<std::size_t>(sleepers++)] = i;
+      break;
+    }
+  }
+  if (sleepers > 0) {
+    const int chosen = found[static_cast<std::size_t>(sleepers == 1 ? 0 : choose(sleepers))];
+    Thread& woken = threads_[static_cast<std::size_t>(chosen)];
+    woken.status = Status::kReady;
+    if (tracing_) trace_ += std::string("  ") + t.name + "   wakes " + woken.name + "\n";
+  }
+  observe(t, sleepers > 0 ? 1 : 0);
+  return sleepers > 0 ? 1 : 0;
+}
+
 int World::futex_wake_all(int location) {
   int woken = 0;
   park();

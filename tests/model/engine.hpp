@@ -114,6 +114,7 @@ class World {
   /// How many were woken; a body that uses the number calls the second, which makes it a part of the state.
   int futex_wake_all(int location);
   int futex_wake_counted(int location);
+  int futex_wake_one(int location);  ///< any of the sleepers; how many were woken
   /// eventfd: write adds, wait blocks until it is not 0, drain sets it to 0 (full barriers all).
   void descriptor_write(int descriptor);
   void descriptor_wait(int descriptor);

@@ -84,6 +84,51 @@ TEST(BellModel, NobodySleepsWhileThereIsSomethingToTake) {
 TEST(BellModel, AMissingLookIsFound) {
   expect_violation("bell: no look after announcing", scenario<Ringing>(1, 1, 1, true));
 }
+/// Two who wait for an element, which a ring of one sleeper announces: one takes it, the other looks only, and rings in his turn.
+class Watched : public Scenario {
+ public:
+  explicit Watched(bool passes_on) : passes_on_(passes_on) {}
+  void setup(World& world) override {
+    bell_ = std::make_unique<Bell>(Bell{Atomic<std::uint32_t>("event"), Atomic<std::uint32_t>("sleepers")});
+    count_ = std::make_unique<Atomic<std::uint32_t>>("count");
+    world.spawn(0, "pusher", [this] {
+      count_->store(1, std::memory_order_release);
+      ring_one();
+    });
+    world.spawn(1, "popper", [this] {
+      wait();
+      ring_one();  // for the next element, so that the watcher comes to an end
+    });
+    world.spawn(2, "watcher", [this] {
+      wait();
+      if (passes_on_) ring_one();
+    });
+  }
+  void finish(World& world) override {
+    world.require(world.latest(bell_->sleepers.id()) == 0, "a sleeper is counted who is awake");
+  }
+
+ private:
+  bool some() { return count_->load(std::memory_order_relaxed) != 0; }
+  void ring_one() {
+    if (bell_->must_wake()) bell_->woke(World::current().futex_wake_one(bell_->event.id()));
+  }
+  void wait() {
+    while (!some()) {
+      const std::uint32_t seen = bell_->announce();
+      const bool there = some();
+      const World::Word word{bell_->event.id(), seen};
+      if (there || !World::current().futex_wait(&word, 1)) bell_->awake();
+    }
+  }
+  bool passes_on_;
+  std::unique_ptr<Bell> bell_;
+  std::unique_ptr<Atomic<std::uint32_t>> count_;
+};
+TEST(BellModel, WhoOnlyLooksTakesNobodysWakeUp) {
+  expect_correct("bell: a watcher that passes the wake-up on", scenario<Watched>(true));
+  expect_violation("bell: a watcher that keeps the wake-up", scenario<Watched>(false));
+}
 struct WeakBell {
   const char* name;
   Mutation mutation;

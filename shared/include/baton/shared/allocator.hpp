@@ -40,6 +40,7 @@ class allocator {
 
   /// Throws baton::Exception as Heap::allocate() fails.
   pointer allocate(std::size_t count) {
+    static_assert(detail::check_allocated<T>());
     if (count > PTRDIFF_MAX / sizeof(T))
       throw Exception(Error{Errc::invalid_argument, "more elements than memory can have"});
     return pointer(static_cast<T*>(detail::allocate_at(base_.get(), count * sizeof(T), alignof(T), guard())));

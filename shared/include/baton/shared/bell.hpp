@@ -107,6 +107,14 @@ class Bell {
     return true;
   }
 
+  /// The same, for one who looks only and takes nothing of what he waits for: a wake-up that he got is passed on.
+  template <class Ready>
+  bool watch(Ready&& ready, std::int64_t deadline_ns) noexcept(noexcept(ready())) {
+    const bool there = wait(ready, deadline_ns);
+    if (there) ring(1);
+    return there;
+  }
+
   /// A look before sleeping. Sleep makes the ringer slow (a system call and an interrupt for each ring), so that the next sleep is due:
   /// a look that outlasts one ring ends that for both. It is given up as long as it does not pay, but for every kEvery-th time, and where
   /// the last ringer that had to wake somebody needs this very CPU.

@@ -10,7 +10,9 @@
 // Everything but `state` and the lock is read and written under `lock`, by the process that owns it. A stored pointer changes in these steps,
 // so that who takes the lock over from a dead owner can tell how far he came (the redo record):
 //   see transfer.hpp, with undo_count as `before` and undo_target as `record`.
-// States: kConstructing, kEnding and kDestroyed name the process that is at it in `worker`.
+// States: kConstructing, kDue, kEnding and kDestroyed name the process that is at it in `worker`. kDue: nothing refers to the object any more; its
+// destructor has not begun. What falls due while a thread ends an object waits in a list (`next_due`) until that end is done, so that a chain of
+// any length needs the stack of one.
 //
 // LocalCount (private memory; an odd number counts, so that the last pointer's end and the hold's are one step):
 //   0 no hold; 1 a thread is about to get or drop the hold; 2n+1 n pointers. Copies add 2; who subtracts 2 from 3 drops the hold.
@@ -65,7 +67,7 @@ struct StoredWords {
   }
 };
 
-enum class BlockState : std::uint32_t { kAlive, kConstructing, kEnding, kDestroyed, kDead, kOrphan };
+enum class BlockState : std::uint32_t { kAlive, kConstructing, kEnding, kDestroyed, kDead, kOrphan, kDue };
 
 struct alignas(64) Block {
   LockWord lock;
@@ -76,8 +78,8 @@ struct alignas(64) Block {
   std::uint64_t undo_target;  // the pointer's offset | 1: from this block to null | 2: weak; 0: nothing is half done
   std::uint32_t undo_count;
   std::atomic<ProcessWord> worker;
-  std::uint32_t place;  // its offset in the heap, in units of 64 bytes
-  std::uint32_t reserved;
+  std::uint32_t place;     // its offset in the heap, in units of 64 bytes
+  std::uint32_t next_due;  // the place of the next one in its thread's list; 0: the last
   void* object() noexcept { return this + 1; }
   std::byte* heap_base() noexcept { return reinterpret_cast<std::byte*>(this) - std::size_t{place} * 64; }
 };
@@ -103,6 +105,9 @@ enum class Strength : bool { kStrong, kWeak };
 // What is not one addition of a LocalCount. "Throws": baton::Exception (invalid_argument) where a stored pointer would lie in
 // one heap and its object in another; then nothing has changed. A null source is fine.
 
+/// Throws as store() would.
+void check_storable(const StoredWords* to, const Held& from);
+void check_storable(const StoredWords* to, const StoredWords& from);
 /// *to (null) becomes one more pointer to what `from` has; kWeak: `from` may be weak or strong. Throws.
 void store(StoredWords* to, const Held& from, Strength strength);
 void store(StoredWords* to, const StoredWords& from, Strength strength);

@@ -83,10 +83,22 @@ class guarded {
   class Locked {
    public:
     Locked(Locked&& other) noexcept
-        : guard_(std::exchange(other.guard_, nullptr)), started_over_(other.started_over_) {}
+        : guard_(other.guard_), owns_(std::exchange(other.owns_, false)), started_over_(other.started_over_) {}
     Locked& operator=(Locked&&) = delete;
-    ~Locked() {
-      if (guard_ == nullptr) return;
+    ~Locked() { unlock(); }
+    /// For condition_variable, which waits with it: what is in it may have changed, or started over, when lock() returns.
+    void lock() {
+      if (owns_) return;
+      started_over_ = guard_->take();
+      owns_ = true;
+      if constexpr (!std::is_const_v<T>) guard_->begin_change();
+    }
+    void unlock() noexcept {
+      if (!std::exchange(owns_, false)) return;
+      if (guard_->words_.content.load(std::memory_order_relaxed) == detail::GuardWords::kNone) {  // clear() threw
+        guard_->lock_.unlock();
+        return;
+      }
       // release, and by the lock's: who sees the content whole sees it.
       guard_->words_.content.store(detail::GuardWords::kWhole, std::memory_order_release);
       BATON_CRASH_POINT("shared.guarded.whole");
@@ -94,34 +106,45 @@ class guarded {
     }
     T& operator*() const noexcept { return *guard_->get(); }
     T* operator->() const noexcept { return guard_->get(); }
-    /// True: a process died changing it, so it is new and empty. Told once, to the first who locks it.
+    /// True: a process died changing it (or clear() failed), so it is new and empty. Told once, to the first who locks it.
     bool started_over() const noexcept { return started_over_; }
     /// For containers inside of elements, made while this is locked and put in.
     allocator<std::byte> get_allocator() const noexcept { return guard_->new_allocator(); }
-    /// Throws away what is in it.
+    /// Throws away what is in it. If C's constructor throws, there is none until the next one who locks it makes it (started_over()).
     void clear() const {
+      static_assert(!std::is_const_v<T>, "read() is for looking only");
       guard_->discard();
-      guard_->make();
+      try {
+        guard_->make();
+      } catch (...) {
+        guard_->discard();
+        guard_->words_.content.store(detail::GuardWords::kNone, std::memory_order_release);
+        throw;
+      }
     }
 
    private:
     friend class guarded;
     Locked(guarded* guard, bool started_over) noexcept : guard_(guard), started_over_(started_over) {}
     guarded* guard_;
+    bool owns_ = true;
     bool started_over_;
   };
 
   /// Throws what C's constructor throws, if it must be made anew.
   Locked<C> lock() {
     const bool again = take();
-    words_.content.store(detail::GuardWords::kChanging, std::memory_order_release);  // before any change
-    BATON_CRASH_POINT("shared.guarded.locked");
+    begin_change();
     return Locked<C>(this, again);
   }
   /// To look only.
   Locked<const C> read() { return Locked<const C>(this, take()); }
 
  private:
+  void begin_change() noexcept {
+    words_.content.store(detail::GuardWords::kChanging, std::memory_order_release);  // before any change
+    BATON_CRASH_POINT("shared.guarded.locked");
+  }
   /// True: made anew.
   bool take() {
     (void)lock_.lock();

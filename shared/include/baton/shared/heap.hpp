@@ -14,7 +14,7 @@
 //
 // Thread rules: every function may be called from any thread. A forked child has nothing: its Heap objects answer with Errc::forked, the
 // memory is not mapped there, and it can open the heap anew. Objects must not be used after the last Heap of this process
-// is gone, except by smart pointers: they keep the heap open.
+// is gone, except by smart pointers: they keep the heap open, and this process among those who hand it to newcomers.
 #pragma once
 
 #include <chrono>
@@ -62,8 +62,9 @@ struct HeapOptions {
   std::string runtime_directory;  ///< empty: BATON_RUNTIME_DIR, else the per-user default
   std::size_t limit_bytes = std::size_t{1}
                             << 30;  ///< address space; who opens an existing heap gets its limit. 1 MiB to 16 GiB
-  std::chrono::milliseconds timeout{5000};         ///< of open(): other processes may be stopped
-  std::function<void(const HeapEvent&)> on_event;  ///< any thread; empty: dropped
+  std::chrono::milliseconds timeout{5000};  ///< of open(): other processes may be stopped
+  std::function<void(const HeapEvent&)>
+      on_event;  ///< any thread, one call at a time, with no lock of the heap; not after the Heap object's end. May fork and collect; must not throw or wait for threads that use the heap
 };
 
 struct HeapStats {
@@ -101,7 +102,8 @@ class Heap {
   void deallocate(void* memory) noexcept;
   /// Of allocate() or construct() by this process: from now on it belongs to whoever knows it, and stays when this process ends.
   void keep(void* memory) noexcept;
-  /// An object in memory as of allocate(): when this process ends it is freed, without a destructor. Throws baton::Exception as allocate() fails, and what the constructor throws.
+  /// An object in memory as of allocate(): when this process ends it is freed, without a destructor, but
+  /// with what lies in stored<> and guarded<> members. Throws baton::Exception as allocate() fails, and what the constructor throws.
   template <class T, class... Args>
   T& construct(Args&&... args) {
     static_assert(detail::check_shareable<T>());

@@ -6,7 +6,10 @@
 //
 // Death: the holds of a dead process are dropped and objects that only it held are destroyed once, by a process that knows
 // the type (that is: whose program names shared_ptr<T> or unique_ptr<T>). block.hpp says how.
-// Semantics: those of the std namesakes ([util.smartptr.shared] and so on) without deleters, arrays and aliasing of foreign objects.
+// Semantics: those of the std namesakes ([util.smartptr.shared] and so on) without deleters, arrays, void and aliasing of foreign objects.
+// unique_ptr has no release(): an object that nobody owns would be nobody's to free when a process dies. Only objects, not their
+// bases, have unique_ptrs: the one word leads to the object's block.
+// An object that falls due while its thread ends another one ends after that one, not within its destructor.
 // use_count() is exact for this process and counts other processes' holds as 1 each.
 // Thread rules: as the std namesakes: one pointer is used by one thread at a time, different pointers to one object freely. In a forked child
 // pointers of the parent are inert: they end without effect and must not be followed.
@@ -63,6 +66,8 @@ struct PointerAccess {
 
 template <class T>
 class shared_ptr {
+  static_assert(!std::is_void_v<T>, "a shared_ptr of this library knows its object's type; alias a member instead");
+
  public:
   using element_type = T;
   using weak_type = weak_ptr<T>;
@@ -90,8 +95,9 @@ class shared_ptr {
   shared_ptr(const shared_ptr<U>& other, T* part) noexcept : object_(part), local_(other.local_) {
     if (local_ != nullptr) detail::count_up(local_->strong);
   }
-  shared_ptr(unique_ptr<T>&& other) noexcept  // NOLINT(google-explicit-constructor)
-      : shared_ptr(detail::PointerAccess::give(other)) {}
+  template <class U, class = detail::if_converts<U, T>>
+  shared_ptr(unique_ptr<U>&& other) noexcept  // NOLINT(google-explicit-constructor)
+      : object_(other.get()), local_(detail::PointerAccess::give(other).local) {}
   ~shared_ptr() {
     detail::know_type<T>();
     if (local_ != nullptr && detail::count_down(local_->strong)) {
@@ -146,6 +152,9 @@ class weak_ptr {
   weak_ptr() noexcept = default;
   weak_ptr(const shared_ptr<T>& strong)  // NOLINT(google-explicit-constructor)
       : weak_ptr(detail::hold_weakly(detail::PointerAccess::get(strong))) {}
+  template <class U, class = detail::if_converts<U, T>>
+  weak_ptr(const shared_ptr<U>& strong)  // NOLINT(google-explicit-constructor)
+      : object_(strong.get()), local_(detail::hold_weakly(detail::PointerAccess::get(strong)).local) {}
   weak_ptr(const weak_ptr& other) noexcept : object_(other.object_), local_(other.local_) {
     if (local_ != nullptr) detail::count_up(local_->weak);
   }
@@ -170,6 +179,8 @@ class weak_ptr {
   /// Null if the object has ended.
   shared_ptr<T> lock() const { return detail::PointerAccess::make<shared_ptr<T>>(detail::lock_weak(held())); }
   bool expired() const { return !lock(); }
+  /// Of the object's shared_ptrs; see there. 0 if it has ended.
+  long use_count() const noexcept { return static_cast<long>(detail::use_count(local_)); }
 
  private:
   explicit weak_ptr(detail::Held held) noexcept : object_(static_cast<T*>(held.object)), local_(held.local) {}
@@ -198,6 +209,10 @@ class unique_ptr {
   unique_ptr(const unique_ptr&) = delete;
   unique_ptr& operator=(const unique_ptr&) = delete;
   unique_ptr(unique_ptr&& other) noexcept : object_(other.object_) { other.object_ = nullptr; }
+  /// To a const object of the same type.
+  template <class U, class = std::enable_if_t<std::is_same_v<const U, T> && !std::is_same_v<U, T>>>
+  unique_ptr(unique_ptr<U>&& other) noexcept  // NOLINT(google-explicit-constructor)
+      : object_(std::exchange(other.object_, nullptr)) {}
   ~unique_ptr() {
     detail::know_type<T>();
     if (object_ != nullptr) detail::end_unique(plain());
@@ -229,9 +244,35 @@ class unique_ptr {
 
   T* object_ = nullptr;
 
+  template <class>
+  friend class unique_ptr;
   friend struct detail::PointerAccess;
 };
 
+template <class T, class U>
+bool operator==(const unique_ptr<T>& a, const unique_ptr<U>& b) noexcept {
+  return a.get() == b.get();
+}
+template <class T, class U>
+bool operator!=(const unique_ptr<T>& a, const unique_ptr<U>& b) noexcept {
+  return a.get() != b.get();
+}
+template <class T>
+bool operator==(const unique_ptr<T>& a, std::nullptr_t) noexcept {
+  return !a;
+}
+template <class T>
+bool operator==(std::nullptr_t, const unique_ptr<T>& a) noexcept {
+  return !a;
+}
+template <class T>
+bool operator!=(const unique_ptr<T>& a, std::nullptr_t) noexcept {
+  return static_cast<bool>(a);
+}
+template <class T>
+bool operator!=(std::nullptr_t, const unique_ptr<T>& a) noexcept {
+  return static_cast<bool>(a);
+}
 template <class T, class U>
 bool operator==(const shared_ptr<T>& a, const shared_ptr<U>& b) noexcept {
   return a.get() == b.get();
@@ -247,6 +288,18 @@ bool operator==(const shared_ptr<T>& a, std::nullptr_t) noexcept {
 template <class T>
 bool operator!=(const shared_ptr<T>& a, std::nullptr_t) noexcept {
   return static_cast<bool>(a);
+}
+template <class T>
+bool operator==(std::nullptr_t, const shared_ptr<T>& a) noexcept {
+  return !a;
+}
+template <class T>
+bool operator!=(std::nullptr_t, const shared_ptr<T>& a) noexcept {
+  return static_cast<bool>(a);
+}
+template <class T, class U>
+bool operator<(const shared_ptr<T>& a, const shared_ptr<U>& b) noexcept {
+  return std::less<const volatile void*>()(a.get(), b.get());
 }
 template <class T, class U>
 shared_ptr<T> static_pointer_cast(const shared_ptr<U>& other) {

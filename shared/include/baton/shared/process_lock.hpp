@@ -105,6 +105,8 @@ class alignas(8) ProcessLock {
   Locked lock() noexcept { return word_.lock_until(base(), me(), INT64_MAX); }
   /// Until the absolute CLOCK_MONOTONIC time.
   Locked lock_until(std::int64_t deadline_ns) noexcept { return word_.lock_until(base(), me(), deadline_ns); }
+  /// A hint: nobody owns it. A dead owner counts.
+  bool looks_free() const noexcept { return (word_.word.load(std::memory_order_relaxed) & kProcessMask) == 0; }
   /// For the owner: what the lock protects is whole again.
   void make_consistent() noexcept { word_.make_consistent(); }
   /// For the owner.

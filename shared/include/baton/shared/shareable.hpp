@@ -3,6 +3,13 @@
 // are seen (members.hpp), those of classes with constructors are not; what can be seen is refused. Thread rules: none (compile time).
 #pragma once
 
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string_view>
 #include <type_traits>
 
 #include "baton/shared/members.hpp"
@@ -46,6 +53,38 @@ struct is_process_held<weak_ptr<T>> : std::true_type {};
 template <class T>
 struct is_process_held<unique_ptr<T>> : std::true_type {};
 
+/// Locks of one process.
+template <class T>
+struct is_private_lock : std::disjunction<std::is_same<T, std::mutex>, std::is_same<T, std::recursive_mutex>,
+                                          std::is_same<T, std::timed_mutex>, std::is_same<T, std::shared_mutex>,
+                                          std::is_same<T, std::condition_variable>> {};
+/// Addresses in the clothes of a class.
+template <class T>
+struct is_hidden_address : std::false_type {};
+template <class T>
+struct is_hidden_address<std::atomic<T*>> : std::true_type {};
+template <class C, class Traits>
+struct is_hidden_address<std::basic_string_view<C, Traits>> : std::true_type {};
+template <class T>
+struct is_hidden_address<std::reference_wrapper<T>> : std::true_type {};
+/// Converts to some of those only.
+struct HiddenProbe {
+  template <class T>
+  operator std::atomic<T*>() const noexcept;  // NOLINT(google-explicit-constructor)
+  template <class C, class Traits>
+  operator std::basic_string_view<C, Traits>() const noexcept;  // NOLINT(google-explicit-constructor)
+};
+struct LockProbe {
+  operator std::mutex() const noexcept;  // NOLINT(google-explicit-constructor)
+};
+
+/// A container of private memory.
+template <class T, class = void>
+struct has_private_memory : std::false_type {};
+template <class T>
+struct has_private_memory<T, std::void_t<typename T::allocator_type>>
+    : std::is_same<typename T::allocator_type, std::allocator<typename T::value_type>> {};
+
 /// Converts to those only.
 struct HeldProbe {
   template <class T>
@@ -77,12 +116,41 @@ constexpr bool check_shareable() {
   static_assert(!has_member<E, HeldProbe>(),
                 "a member is a smart pointer of one process: in shared memory it is stored<shared_ptr<T>>, "
                 "stored<weak_ptr<T>> or stored<unique_ptr<T>>");
+  static_assert(
+      !is_hidden_address<E>::value && !has_member<E, HiddenProbe>(),
+      "this holds an address (std::atomic<T*>, std::string_view, std::reference_wrapper), and addresses differ "
+      "between processes: use an offset, an index or an array of characters");
+  static_assert(!is_private_lock<E>::value && !has_member<E, LockProbe>(),
+                "a lock of std works in one process only, and is lost with its owner: use that of baton::shared");
   static_assert(!std::is_function_v<E>, "a function lies at another address in another process");
   static_assert(!std::is_polymorphic_v<E>,
                 "a type with virtual functions holds a pointer to a table that lies elsewhere in another process");
   static_assert(std::is_trivially_destructible_v<E> || declared_shareable<E>::value,
                 "a destructor says that the type owns something, usually private memory; if it works in shared memory, "
                 "specialise baton::shared::declared_shareable for it");
+  return true;
+}
+
+/// What the allocator of a shared heap may be asked for: elements and nodes of containers, whose destructors do not say whether they can be
+/// shared.
+template <class T>
+constexpr bool check_allocated() {
+  static_assert(
+      !std::is_pointer_v<T> && !std::is_member_pointer_v<T>,
+      "a pointer is an address, and addresses differ between processes: use stored<>, offset_ptr or an index");
+  static_assert(!is_process_held<T>::value,
+                "this pointer holds addresses and counts of one process: in shared memory it is stored<shared_ptr<T>>, "
+                "stored<weak_ptr<T>> or stored<unique_ptr<T>>");
+  static_assert(
+      !is_hidden_address<T>::value,
+      "this holds an address (std::atomic<T*>, std::string_view, std::reference_wrapper), and addresses differ "
+      "between processes: use an offset, an index or an array of characters");
+  static_assert(!is_private_lock<T>::value,
+                "a lock of std works in one process only, and is lost with its owner: use that of baton::shared");
+  static_assert(!std::is_polymorphic_v<T>,
+                "a type with virtual functions holds a pointer to a table that lies elsewhere in another process");
+  static_assert(!has_private_memory<T>::value,
+                "this container's memory is private to one process: use one of Boost.Container with baton's allocator");
   return true;
 }
 

@@ -6,18 +6,22 @@
 // Thread rules: as mutex. A thread owns it once, in one way.
 //
 // A table of robust locks: a reader owns one slot, a writer writer_ and all slots. So what the dead had is found by those who wait,
-// a reader's lock touches no word of other readers, and a writer pays for all slots.
+// a reader's lock touches no word of other readers, and a writer pays for all slots. A reader takes any free slot; one who found none
+// waits for the next that is freed, whichever it is (bell.hpp).
 // Invariants: (1) writing_ and died_ are written by one who owns every slot, and read by one who owns any; (2) writing_ is true
 // exactly while a writer may change what is protected: who finds it true on entering knows that a writer died; (3) holder of a
 // slot is the tag of the thread that reads there; a tag is used by one thread ever.
 #pragma once
 
 #include <atomic>
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 
 #include "baton/memory/platform.hpp"
+#include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
+#include "baton/shared/bell.hpp"
 #include "baton/shared/mutex.hpp"
 
 namespace baton::shared {
@@ -55,8 +59,10 @@ class basic_shared_mutex {
     if (!try_own(writer_)) return false;
     for (std::size_t i = 0; i < Slots; ++i) {
       if (try_own(slots_[i].lock)) continue;
+      const bool had_some = i > 0;
       while (i > 0) slots_[--i].lock.unlock();
       writer_.unlock();
+      if (had_some) freed_.ring(INT_MAX);
       return false;
     }
     enter();
@@ -68,27 +74,16 @@ class basic_shared_mutex {
     BATON_CRASH_POINT("shared.shared_mutex.unlocking");
     for (Slot& slot : slots_) slot.lock.unlock();
     writer_.unlock();
+    freed_.ring(INT_MAX);
   }
 
   ownership lock_shared() {
-    if (!try_lock_shared()) {
-      Slot& slot = slots_[home()];
-      own(slot.lock.lock(), slot.lock);
-      slot.holder.store(tag(), std::memory_order_relaxed);  // only its own thread looks for it
+    // A dead owner's slot is found by try_lock_shared(), which asks the kernel; the look in between does not.
+    while (!try_lock_shared() && !freed_.wait([this] { return try_slots(true); }, os::monotonic_ns() + kLookAgainNs)) {
     }
     return owner_died() ? ownership::previous_owner_died : ownership::acquired;
   }
-  bool try_lock_shared() noexcept {
-    const std::size_t first = home();
-    for (std::size_t i = 0; i < Slots; ++i) {
-      Slot& slot = slots_[(first + i) % Slots];
-      if (!try_own(slot.lock)) continue;
-      slot.holder.store(tag(), std::memory_order_relaxed);  // only its own thread looks for it
-      BATON_CRASH_POINT("shared.shared_mutex.reading");
-      return true;
-    }
-    return false;
-  }
+  bool try_lock_shared() noexcept { return try_slots(false); }
   void unlock_shared() noexcept {
     const std::uint64_t mine = tag();
     const std::size_t first = home();
@@ -97,6 +92,7 @@ class basic_shared_mutex {
       if (slot.holder.load(std::memory_order_relaxed) != mine) continue;  // nobody else stores our tag
       slot.holder.store(0, std::memory_order_relaxed);
       slot.lock.unlock();
+      freed_.ring(1);
       return;
     }
   }
@@ -118,6 +114,17 @@ class basic_shared_mutex {
   std::uint64_t tag() const noexcept { return std::uint64_t{writer_.me()} << 32 | detail::thread_number(); }
   std::size_t home() const noexcept {
     return static_cast<std::size_t>((writer_.me() * 7U + detail::thread_number()) % Slots);
+  }
+  bool try_slots(bool free_ones) noexcept {
+    const std::size_t first = home();
+    for (std::size_t i = 0; i < Slots; ++i) {
+      Slot& slot = slots_[(first + i) % Slots];
+      if ((free_ones && !slot.lock.looks_free()) || !try_own(slot.lock)) continue;
+      slot.holder.store(tag(), std::memory_order_relaxed);  // only its own thread looks for it
+      BATON_CRASH_POINT("shared.shared_mutex.reading");
+      return true;
+    }
+    return false;
   }
   static void own(Locked locked, detail::ProcessLock& lock) {
     if (locked == Locked::kNo) throw std::system_error(std::make_error_code(std::errc::invalid_argument));
@@ -149,6 +156,7 @@ class basic_shared_mutex {
   std::atomic<bool> writing_{false};
   std::atomic<bool> died_{false};
   std::atomic<std::uint64_t> writer_tag_{0};  // whose writing_ is, so that the writer may ask owner_died()
+  Bell freed_;  // of slots: readers that found none sleep here, a writer on the slot he needs next
   Slot slots_[Slots];
 };
 

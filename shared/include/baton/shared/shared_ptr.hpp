@@ -44,8 +44,9 @@ unique_ptr<T> make_unique(Heap& heap, Args&&... args) {
   return detail::make<T, unique_ptr<T>>(heap, std::forward<Args>(args)...);
 }
 
-/// The object that processes know as `name` (at most 47 bytes), made by the first who asks: one, however many ask. The name keeps it
-/// alive until forget(). Throws baton::Exception: type_mismatch (it is of another type), limit_reached (256 names), and as make_shared().
+/// The object that processes know as `name` (at most 47 bytes), made by the first who asks: one, however many ask. Where several ask at
+/// once, each may construct one; the first that is done gets the name, and the others end again. So nobody waits for a
+/// constructor, and one may ask for other names. The name keeps its object alive until forget(). Throws baton::Exception: type_mismatch (it is of another type), limit_reached (256 names), and as make_shared().
 template <class T, class... Args>
 shared_ptr<T> find_or_make(Heap& heap, const char* name, Args&&... args);
 /// Null if there is none.
@@ -84,16 +85,14 @@ shared_ptr<T> find(Heap& heap, const char* name) {
 }
 template <class T, class... Args>
 shared_ptr<T> find_or_make(Heap& heap, const char* name, Args&&... args) {
-  shared_ptr<T> out;
-  detail::Roots roots(heap);
+  if (shared_ptr<T> found = find<T>(heap, name)) return found;
+  shared_ptr<T> made = make_shared<T>(heap, std::forward<Args>(args)...);  // not with the table locked
   const std::uint64_t type = detail::hash_name(detail::TypeOf<T>::name());
-  if (const detail::StoredWords* const words = roots.find(name, type)) {
-    out = detail::PointerAccess::make<shared_ptr<T>>(detail::hold(*words, detail::Strength::kStrong));
-  } else {
-    out = make_shared<T>(heap, std::forward<Args>(args)...);
-    roots.add(name, type, detail::PointerAccess::get(out));
-  }
-  return out;
+  detail::Roots roots(heap);  // unlocked before `made` ends
+  if (const detail::StoredWords* const words = roots.find(name, type))
+    return detail::PointerAccess::make<shared_ptr<T>>(detail::hold(*words, detail::Strength::kStrong));
+  roots.add(name, type, detail::PointerAccess::get(made));
+  return made;
 }
 
 }  // namespace baton::shared

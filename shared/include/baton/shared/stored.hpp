@@ -5,7 +5,7 @@
 // Cost: changing one locks the object's block (block.hpp). In a loop, hold a P.
 // Death: a change that a dead process had begun is completed or undone by who next needs the object.
 // In private memory, where containers and queues have one for a moment, it is a P. A pointer to an object of another heap throws
-// baton::Exception (invalid_argument).
+// baton::Exception (invalid_argument), and both ends are as they were.
 // Therefore moves are not noexcept.  NOLINTBEGIN(performance-noexcept-move-constructor)
 // Thread rules: as P: one thread of one process at a time, so protect what several use by a lock.
 #pragma once
@@ -62,10 +62,16 @@ class StoredPointer {
     put_in(&words_, PointerAccess::get(from), kStrength);
     (void)PointerAccess::give(from);
   }
-  /// What *this had ends first, but `from` may lie in it: so it is a pointer of this process.
-  void replace(P from) {
+  /// What *this had ends first, but `from` may lie in it: so it is a pointer of this process. One that is refused is refused before.
+  void replace(P&& from) {
+    check_storable(&words_, PointerAccess::get(from));
+    P taken(std::move(from));
     reset();
-    put(from);
+    put(taken);
+  }
+  void replace(StoredPointer& from) {
+    check_storable(&words_, from.words_);
+    replace(from.take());
   }
 
   StoredWords words_;
@@ -99,7 +105,7 @@ class stored : public detail::StoredPointer<P> {
   ~stored() = default;
 
   stored& operator=(const P& from) {
-    this->replace(from);
+    this->replace(P(from));
     return *this;
   }
   stored& operator=(P&& from) {
@@ -107,11 +113,11 @@ class stored : public detail::StoredPointer<P> {
     return *this;
   }
   stored& operator=(const stored& from) {
-    if (this != &from) this->replace(from);
+    if (this != &from) this->replace(P(from));
     return *this;
   }
   stored& operator=(stored&& from) {
-    if (this != &from) this->replace(from.take());
+    if (this != &from) this->replace(static_cast<detail::StoredPointer<P>&>(from));
     return *this;
   }
   stored& operator=(std::nullptr_t) noexcept {
@@ -154,7 +160,7 @@ class stored<unique_ptr<T>> : public detail::StoredPointer<unique_ptr<T>> {
   }
   stored& operator=(const stored&) = delete;
   stored& operator=(stored&& from) {
-    if (this != &from) this->replace(from.take());
+    if (this != &from) this->replace(static_cast<detail::StoredPointer<P>&>(from));
     return *this;
   }
   stored& operator=(std::nullptr_t) noexcept {
@@ -189,6 +195,23 @@ bool operator!=(const stored<P>& a, const shared_ptr<T>& b) noexcept {
 template <class P, class T>
 bool operator!=(const shared_ptr<T>& a, const stored<P>& b) noexcept {
   return a.get() != b.get();
+}
+
+template <class P>
+bool operator==(const stored<P>& a, std::nullptr_t) noexcept {
+  return !a;
+}
+template <class P>
+bool operator==(std::nullptr_t, const stored<P>& a) noexcept {
+  return !a;
+}
+template <class P>
+bool operator!=(const stored<P>& a, std::nullptr_t) noexcept {
+  return static_cast<bool>(a);
+}
+template <class P>
+bool operator!=(std::nullptr_t, const stored<P>& a) noexcept {
+  return static_cast<bool>(a);
 }
 
 template <class P>

@@ -22,8 +22,9 @@ namespace baton::python {
 }
 
 /// Calls `body`, which may ask for the GIL or run Python code. Does not return if Python ends the thread there.
+/// no_sanitize: a forced unwind has no exception object, so the reference is null; nothing looks at it.
 template <class F>
-auto endable(F&& body) -> decltype(body()) {
+[[gnu::no_sanitize("null")]] auto endable(F&& body) -> decltype(body()) {
   try {
     return std::forward<F>(body)();
   } catch (const abi::__forced_unwind&) {

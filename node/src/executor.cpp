@@ -15,6 +15,13 @@
 namespace baton {
 namespace detail {
 
+transport::TakenSample take_for_callback(transport::Reader& reader) {
+  Result<transport::TakenSample> taken = reader.take();
+  if (taken.ok()) return std::move(*taken);
+  if (taken.error().code == Errc::malformed_message || taken.error().code == Errc::protocol_violation) return {};
+  throw Exception(taken.error());
+}
+
 const std::shared_ptr<transport::Reader>& Executable::reader() const noexcept {
   static const std::shared_ptr<transport::Reader> none;
   return none;
@@ -89,7 +96,7 @@ struct Executor::State final : detail::Wakeable, std::enable_shared_from_this<Ex
   std::size_t next = 0;  // round robin, so that no executable starves another
   bool spinning = false;
   bool leader = false;
-  bool muted = false;  // some reader of a running group is not in the wait set
+  bool muted = false;                  // some reader of a running group is not in the wait set
   std::atomic<bool> cancelled{false};  // relaxed: paired with wake() and the mutex
   std::exception_ptr failure;
 
@@ -184,9 +191,10 @@ void Executor::State::leave(const Entry& entry) {
 void Executor::State::begin_spin() {
   std::lock_guard<std::mutex> lock(mutex);
   if (spinning)
-    throw Exception({Errc::already_exists,
-                     "this executor is spinning already: in another thread, or around the callback that asks; for callbacks "
-                     "in parallel give it more threads"});
+    throw Exception(
+        {Errc::already_exists,
+         "this executor is spinning already: in another thread, or around the callback that asks; for callbacks "
+         "in parallel give it more threads"});
   spinning = true;
 }
 
@@ -234,8 +242,10 @@ void Executor::State::mute_busy() {
     const bool busy = !entry.executable->group()->free_or_wait(shared_from_this());
     muted = muted || busy;
     if (busy == !entry.waited) continue;
-    if (busy) wait_set.remove(entry.executable->reader());
-    else wait_set.add(entry.executable->reader()).or_throw();
+    if (busy)
+      wait_set.remove(entry.executable->reader());
+    else
+      wait_set.add(entry.executable->reader()).or_throw();
     entry.waited = !busy;
   }
 }
@@ -312,7 +322,8 @@ void Executor::add(Node& node) {
   {
     std::lock_guard<std::mutex> lock(node.core_->mutex);
     if (node.core_->on_change)
-      throw Exception({Errc::already_exists, "node '" + node.name() + "' belongs to an executor; remove it there first"});
+      throw Exception(
+          {Errc::already_exists, "node '" + node.name() + "' belongs to an executor; remove it there first"});
     node.core_->on_change = [weak = std::weak_ptr<State>(state_)] {
       if (const auto state = weak.lock()) state->refresh();
     };
@@ -404,6 +415,8 @@ void shutdown() {
 
 void Executor::wake_for_shutdown() { state_->wake(); }
 
-void shutdown_on_signals() { os::on_termination([] { shutdown(); }).or_throw(); }
+void shutdown_on_signals() {
+  os::on_termination([] { shutdown(); }).or_throw();
+}
 
 }  // namespace baton

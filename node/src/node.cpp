@@ -32,7 +32,8 @@ void NodeCore::remove(const Executable* executable) {
   std::shared_ptr<Executable> last;  // destroyed outside the lock
   {
     std::lock_guard<std::mutex> lock(mutex);
-    auto it = std::find_if(executables.begin(), executables.end(), [&](const auto& e) { return e.get() == executable; });
+    auto it =
+        std::find_if(executables.begin(), executables.end(), [&](const auto& e) { return e.get() == executable; });
     if (it == executables.end()) return;
     last = std::move(*it);
     executables.erase(it);
@@ -74,11 +75,20 @@ MessageInfo message_info(const transport::TakenSample& taken) noexcept {
   info.source_monotonic_ns = header.source_monotonic_ns;
   info.reception_time_ns = taken.reception_time_ns();
   std::copy(std::begin(header.publisher_id), std::end(header.publisher_id), info.publisher.begin());
-  std::copy(std::begin(header.correlation_client), std::end(header.correlation_client), info.correlation_client.begin());
+  std::copy(std::begin(header.correlation_client), std::end(header.correlation_client),
+            info.correlation_client.begin());
   info.correlation_sequence = header.correlation_sequence;
   if (header.selection == memory::Selection::kLow || header.selection == memory::Selection::kHigh)
     info.selection = header.selection;
   return info;
+}
+
+transport::PublishInfo answer_to(const MessageInfo& request) noexcept {
+  transport::PublishInfo answer;
+  answer.correlation_client = request.correlation_client;
+  answer.correlation_sequence = request.correlation_sequence;
+  answer.only_client = true;
+  return answer;
 }
 
 namespace {
@@ -103,8 +113,9 @@ void check_node_name(const std::string& name) {
                                                  " characters at most; got " + std::to_string(name.size())});
   for (std::size_t i = 0; i < name.size(); ++i) {
     if (name[i] <= ' ' || name[i] > '~')
-      throw Exception({Errc::invalid_argument, "a node's name has printable ASCII characters and no spaces; character " +
-                                                   std::to_string(i + 1) + " of the one given is none"});
+      throw Exception(
+          {Errc::invalid_argument, "a node's name has printable ASCII characters and no spaces; character " +
+                                       std::to_string(i + 1) + " of the one given is none"});
   }
 }
 
@@ -117,7 +128,8 @@ Node::Node(std::string name, NodeOptions options) : core_(std::make_shared<detai
   participant_options.domain = options.domain;
   participant_options.runtime_directory = options.runtime_directory;
   core_->diagnostic_owner = options.on_diagnostic ? std::make_shared<char>() : detail::printer();
-  participant_options.on_diagnostic = options.on_diagnostic ? std::move(options.on_diagnostic) : detail::print_diagnostic;
+  participant_options.on_diagnostic =
+      options.on_diagnostic ? std::move(options.on_diagnostic) : detail::print_diagnostic;
   participant_options.diagnostic_owner = core_->diagnostic_owner;
   core_->participant = transport::Participant::join(participant_options).or_throw();
   core_->name = std::move(name);
@@ -149,7 +161,8 @@ std::shared_ptr<detail::PublisherCore> Node::make_publisher(const std::string& t
   return core;
 }
 
-std::shared_ptr<transport::Reader> Node::make_reader(const std::string& topic, const message::Type& type, const QoS& qos) {
+std::shared_ptr<transport::Reader> Node::make_reader(const std::string& topic, const message::Type& type,
+                                                     const QoS& qos) {
   transport::Participant::ReaderOptions options;
   options.topic = absolute(topic);
   options.node = core_->name;
@@ -187,7 +200,9 @@ std::size_t count(const std::vector<transport::EndpointInfo>& endpoints, const s
 }  // namespace
 
 std::size_t Node::count_publishers(const std::string& topic) const { return count(endpoints(), absolute(topic), true); }
-std::size_t Node::count_subscriptions(const std::string& topic) const { return count(endpoints(), absolute(topic), false); }
+std::size_t Node::count_subscriptions(const std::string& topic) const {
+  return count(endpoints(), absolute(topic), false);
+}
 
 bool Node::wait_for(const std::function<bool()>& condition, std::chrono::nanoseconds timeout) const {
   const auto deadline = detail::deadline_after(timeout);

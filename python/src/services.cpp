@@ -33,23 +33,15 @@ class ServiceExecutable final : public baton::detail::Executable {
   const std::shared_ptr<transport::Reader>& reader() const noexcept override { return requests_; }
   bool ready() const override { return requests_->has_data(); }
   bool execute() override {
-    Result<transport::TakenSample> taken = requests_->take();
-    if (!taken.ok()) {
-      if (taken.error().code == Errc::malformed_message || taken.error().code == Errc::protocol_violation) return false;
-      throw Exception(taken.error());
-    }
-    if (!*taken) return false;
-    const MessageInfo info = baton::detail::message_info(*taken);
+    transport::TakenSample taken = baton::detail::take_for_callback(*requests_);
+    if (!taken) return false;
+    const MessageInfo info = baton::detail::message_info(taken);
     const WithGil gil;
     nb::object request = to_message(request_, std::move(taken));
     Chunk* loan = make_loan(response_, responses_);
     nb::object response = nb::steal(new_root(loan));
     (*handler_)(request, response);
-    transport::PublishInfo correlation;
-    correlation.correlation_client = info.correlation_client;
-    correlation.correlation_sequence = info.correlation_sequence;
-    correlation.only_client = true;
-    publish_loan(loan, correlation);
+    publish_loan(loan, baton::detail::answer_to(info));
     return true;
   }
 

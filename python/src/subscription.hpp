@@ -106,13 +106,8 @@ class SubscriptionExecutable final : public baton::detail::Executable {
   const std::shared_ptr<transport::Reader>& reader() const noexcept override { return reader_; }
   bool ready() const override { return reader_->has_data(); }
   bool execute() override {
-    Result<transport::TakenSample> taken = reader_->take();
-    if (!taken.ok()) {
-      // As in the C++ API: a malformed message was reported and its publisher dropped; held_limit is the user's to see.
-      if (taken.error().code == Errc::malformed_message || taken.error().code == Errc::protocol_violation) return false;
-      throw Exception(taken.error());
-    }
-    if (!*taken) return false;
+    transport::TakenSample taken = baton::detail::take_for_callback(*reader_);
+    if (!taken) return false;
     const WithGil gil;
     (*callback_)(to_message(record_, std::move(taken)));
     return true;

@@ -5,8 +5,8 @@
 
 #include "handles.hpp"
 
-using namespace baton::
-    rmw;  // NOLINT(google-build-using-namespace): the file holds rmw.h's functions, in the global namespace
+// This file holds rmw.h's functions, in the global namespace. NOLINTNEXTLINE(google-build-using-namespace)
+using namespace baton::rmw;
 
 extern "C" {
 

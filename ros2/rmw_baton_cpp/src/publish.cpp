@@ -3,8 +3,8 @@
 // Thread rules: those of rmw/rmw.h; nothing here adds a lock.
 #include "handles.hpp"
 
-using namespace baton::
-    rmw;  // NOLINT(google-build-using-namespace): the file holds rmw.h's functions, in the global namespace
+// This file holds rmw.h's functions, in the global namespace. NOLINTNEXTLINE(google-build-using-namespace)
+using namespace baton::rmw;
 
 extern "C" {
 

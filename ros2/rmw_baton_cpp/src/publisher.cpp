@@ -8,8 +8,8 @@
 #include "handles.hpp"
 #include "served.hpp"
 
-using namespace baton::
-    rmw;  // NOLINT(google-build-using-namespace): the file holds rmw.h's functions, in the global namespace
+// This file holds rmw.h's functions, in the global namespace. NOLINTNEXTLINE(google-build-using-namespace)
+using namespace baton::rmw;
 
 extern "C" {
 

@@ -78,6 +78,11 @@ class Executable {
 
 struct NodeCore;
 
+/// What an executable works on: the next message, empty if there is none. Also none if it was malformed: that ended its publisher's
+/// connection, which the transport reported. Throws Exception (held_limit, which cannot hold back a callback for ever, so it is the
+/// user's to see; forked).
+transport::TakenSample take_for_callback(transport::Reader& reader);
+
 }  // namespace detail
 
 class Executor {

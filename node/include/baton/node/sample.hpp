@@ -13,19 +13,21 @@ namespace baton {
 
 /// Metadata of one received message.
 struct MessageInfo {
-  std::uint64_t sequence = 0;             ///< per publisher, from 1
-  std::int64_t source_time_ns = 0;        ///< CLOCK_REALTIME of the publisher at publish
-  std::int64_t source_monotonic_ns = 0;   ///< CLOCK_MONOTONIC of the publisher at publish; comparable on one machine
-  std::int64_t reception_time_ns = 0;     ///< CLOCK_REALTIME at take
-  transport::Gid publisher{};             ///< id of the publisher
-  transport::Gid correlation_client{};    ///< services: id of the client, else zero
-  std::uint64_t correlation_sequence = 0; ///< services: number of the request, else zero
+  std::uint64_t sequence = 0;              ///< per publisher, from 1
+  std::int64_t source_time_ns = 0;         ///< CLOCK_REALTIME of the publisher at publish
+  std::int64_t source_monotonic_ns = 0;    ///< CLOCK_MONOTONIC of the publisher at publish; comparable on one machine
+  std::int64_t reception_time_ns = 0;      ///< CLOCK_REALTIME at take
+  transport::Gid publisher{};              ///< id of the publisher
+  transport::Gid correlation_client{};     ///< services: id of the client, else zero
+  std::uint64_t correlation_sequence = 0;  ///< services: number of the request, else zero
   memory::Selection selection = memory::Selection::kInPlace;  ///< how the publisher came by the message; a hint
 };
 
 namespace detail {
 MessageInfo message_info(const transport::TakenSample& taken) noexcept;
-}
+/// What a response to that request carries: it reaches the client that asked, and no other.
+transport::PublishInfo answer_to(const MessageInfo& request) noexcept;
+}  // namespace detail
 
 /// A received message of type T, read-only, in shared memory. It keeps its chunk until destroyed, also after the
 /// subscription, the node or the publisher's process is gone; a subscription may hold QoS::held of them per publisher.

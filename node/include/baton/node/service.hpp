@@ -43,13 +43,9 @@ class ServiceExecutable final : public Executable {
   const std::shared_ptr<transport::Reader>& reader() const noexcept override { return requests_; }
   bool ready() const override { return requests_->has_data(); }
   bool execute() override {
-    Result<transport::TakenSample> taken = requests_->take();
-    if (!taken.ok()) {
-      if (taken.error().code == Errc::malformed_message || taken.error().code == Errc::protocol_violation) return false;
-      throw Exception(taken.error());
-    }
-    if (!*taken) return false;
-    Sample<Request> request(std::move(*taken));
+    transport::TakenSample taken = take_for_callback(*requests_);
+    if (!taken) return false;
+    Sample<Request> request(std::move(taken));
     const MessageInfo info = request.info();
     Loan<Response> response = responses_.loan();
     if constexpr (std::is_invocable_v<F&, const Request&, Response&, const MessageInfo&>) {
@@ -57,11 +53,7 @@ class ServiceExecutable final : public Executable {
     } else {
       handler_(*request, *response);
     }
-    transport::Writer::PublishInfo correlation;
-    correlation.correlation_client = info.correlation_client;
-    correlation.correlation_sequence = info.correlation_sequence;
-    correlation.only_client = true;
-    responses_.publish_correlated(std::move(response), correlation);
+    responses_.publish_correlated(std::move(response), answer_to(info));
     return true;
   }
   std::uint32_t matched() const { return requests_->matched(); }
@@ -91,7 +83,8 @@ struct ClientCore {
     }
   }
   std::uint64_t send(Loan<Request>&& request) {
-    const std::uint64_t sequence = next_sequence.fetch_add(1, std::memory_order_relaxed) + 1;  // only uniqueness matters
+    const std::uint64_t sequence =
+        next_sequence.fetch_add(1, std::memory_order_relaxed) + 1;  // only uniqueness matters
     transport::Writer::PublishInfo correlation;
     correlation.correlation_client = responses->gid();
     correlation.correlation_sequence = sequence;
@@ -184,8 +177,9 @@ class Client {
   /// (invalid_argument otherwise). A server that dies leaves the call to its timeout, since another may answer.
   Sample<Response> call(Loan<Request>&& request, std::chrono::nanoseconds timeout) {
     if (executable_)
-      throw Exception({Errc::invalid_argument, "call() on client '" + core_->name +
-                                                   "', which was made with a callback; use send(), or client() without one"});
+      throw Exception(
+          {Errc::invalid_argument, "call() on client '" + core_->name +
+                                       "', which was made with a callback; use send(), or client() without one"});
     const auto deadline = detail::deadline_after(timeout);
     std::lock_guard<std::mutex> lock(core_->call_mutex);
     if (!core_->wait_set) {

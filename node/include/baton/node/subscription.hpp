@@ -23,7 +23,8 @@ template <class T>
 class Subscription {
  public:
   Subscription() = default;
-  Subscription(std::shared_ptr<transport::Reader> reader, std::shared_ptr<detail::Executable> executable, std::string topic)
+  Subscription(std::shared_ptr<transport::Reader> reader, std::shared_ptr<detail::Executable> executable,
+               std::string topic)
       : reader_(std::move(reader)), executable_(std::move(executable)), topic_(std::move(topic)) {}
   explicit operator bool() const noexcept { return reader_ != nullptr; }
 
@@ -88,15 +89,9 @@ class SubscriptionExecutable final : public Executable {
   const std::shared_ptr<transport::Reader>& reader() const noexcept override { return reader_; }
   bool ready() const override { return reader_->has_data(); }
   bool execute() override {
-    Result<transport::TakenSample> taken = reader_->take();
-    // A malformed message ended its publisher's connection, which the transport reported; held_limit cannot hold back a
-    // callback for ever, so it is the user's to see.
-    if (!taken.ok()) {
-      if (taken.error().code == Errc::malformed_message || taken.error().code == Errc::protocol_violation) return false;
-      throw Exception(taken.error());
-    }
-    if (!*taken) return false;
-    call_with_sample<T>(callback_, Sample<T>(std::move(*taken)));
+    transport::TakenSample taken = take_for_callback(*reader_);
+    if (!taken) return false;
+    call_with_sample<T>(callback_, Sample<T>(std::move(taken)));
     return true;
   }
 

@@ -136,7 +136,7 @@ def _field(profile: str) -> list[Cell]:
     """All peers at all sizes, one and eight subscribers: what `baton perf accept` compares."""
     sizes = (64, 64 * KB, 4 * MB) if profile == "quick" else (64, 4 * KB, 64 * KB, MB, 4 * MB, 16 * MB)
     subscribers = (1,) if profile == "quick" else (1, 8)
-    return [Cell(bytes=b, subscribers=s, messages=60, rate=100 if b < MB else 60) for b in sizes for s in subscribers]
+    return [Cell(bytes=b, subscribers=s, messages=40, rate=100 if b < MB else 60) for b in sizes for s in subscribers]
 
 
 def _real_time(profile: str) -> list[Cell]:

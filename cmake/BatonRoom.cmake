@@ -18,8 +18,8 @@
 #
 # makes one more gtest executable (slow or multi-process tests are kept apart so that the unit tests stay quick);
 # LABELS default to "unit". Tests labelled "unit" also run under TSan and under qemu-user: a test that forks and
-# execs, counts system calls or measures anything wears another label ("process", "count", "measure"). The target unit_tests
-# builds what they need.
+# execs, counts system calls or measures anything wears another label ("process", "count", "measure"). "pure" says that
+# everything happens in one thread: under qemu-user, but not under TSan. The targets unit_tests and pure_tests build them.
 #
 #   baton_fuzzer(<name> SOURCES <file>... [DEPENDS <x>...] [SEEDS <dir>])
 #
@@ -160,12 +160,14 @@ function(baton_test name)
     target_include_directories(${name} PRIVATE src)
   endif()
   baton_link(${name} PRIVATE ${TEST_DEPENDS} GTest::gtest_main)
-  if("unit" IN_LIST TEST_LABELS)
-    if(NOT TARGET unit_tests)
-      add_custom_target(unit_tests)
+  foreach(label IN ITEMS unit pure)
+    if(label IN_LIST TEST_LABELS)
+      if(NOT TARGET ${label}_tests)
+        add_custom_target(${label}_tests)
+      endif()
+      add_dependencies(${label}_tests ${name})
     endif()
-    add_dependencies(unit_tests ${name})
-  endif()
+  endforeach()
   set(properties TIMEOUT ${TEST_TIMEOUT} LABELS "${TEST_LABELS}")
   if(TEST_SERIAL)
     list(APPEND properties RUN_SERIAL ON)

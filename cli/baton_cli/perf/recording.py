@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 
 import click
@@ -97,17 +98,24 @@ class Recording:
         return Recording(lines[0], lines[1:])
 
 
+def _free_name(path: Path) -> Path:
+    """run.jsonl.gz -> run.jsonl.gz.1, or the first higher number that is free."""
+    return next(name for n in count(1) if not (name := path.with_name(f"{path.name}.{n}")).exists())
+
+
 class Writer:
-    """Appends to a new file; a file that exists is not overwritten but moved aside, or with `resume` goes on."""
+    """Appends to a new file; one that exists gets a number (``moved_to``), or with `resume` goes on."""
 
     def __init__(self, path: Path, peers: list[Peer], resume: bool = False):
         self.path = path
+        self.moved_to: Path | None = None
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
             if resume:
                 self._check_same_build(Recording.load(path))
                 return
-            path.replace(path.with_name(path.name + ".before"))
+            self.moved_to = _free_name(path)
+            path.replace(self.moved_to)
         self.write(
             {
                 "format": FORMAT,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import math
 import subprocess
@@ -21,6 +22,7 @@ from baton_cli.perf.runs import Cell, RunFailed, perform
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 BUILT = peers.program_folder() is not None
 needs_programs = pytest.mark.skipif(not BUILT, reason="the release build is not there: make build")
@@ -118,12 +120,15 @@ def test_a_recording_is_read_back_and_an_interrupted_one_is_whole_up_to_its_last
     assert {"commit", "modified"} <= read.header["build"].keys()
 
 
-def test_a_new_recording_does_not_destroy_an_older_one(tmp_path):
+def test_a_new_recording_destroys_none_of_the_older_ones_and_says_where_they_are(tmp_path):
     path = tmp_path / "r.jsonl.gz"
-    recording.Writer(path, [])
-    before = path.read_bytes()
-    recording.Writer(path, [])
-    assert (tmp_path / "r.jsonl.gz.before").read_bytes() == before
+    contents = []
+    for n in range(3):
+        output = io.StringIO()
+        session.run([], path, Console(file=output, width=20))
+        contents.append(path.read_bytes())
+        assert (f"r.jsonl.gz.{n}" in output.getvalue()) == (n > 0)
+    assert [(tmp_path / f"r.jsonl.gz.{n}").read_bytes() for n in (1, 2)] == contents[:2]
 
 
 def test_a_resumed_recording_keeps_its_runs_and_only_what_it_lacks_is_measured(tmp_path, monkeypatch):
@@ -157,6 +162,45 @@ def test_a_file_that_is_no_recording_is_refused_by_name(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(click.ClickException, match=r"x\.gz is no recording"):
         recording.Recording.load(path)
+
+
+def printed(runs, width: int, wide: bool = False) -> str:
+    output = io.StringIO()
+    tables.print_summary(Console(file=output, width=width), runs, "hand_over_ns", wide)
+    return output.getvalue()
+
+
+@pytest.mark.parametrize("width", [40, 60, 100, 140])
+def test_no_number_of_a_table_is_cut_however_narrow_the_terminal(width):
+    runs = [
+        run_of([272.1, 27210.0], peer="a_peer_with_a_long_name", sent=1500, cpu_us=2720123),
+        run_of([2720, 123456], sent=1500),
+    ]
+    text = printed(runs, width, wide=True)
+    assert "…" not in text
+    for number in ("272.1", "2720", "27210", "123456", "1498/1500", "3627"):
+        assert number in text.replace("│", " ").split(), number
+
+
+def test_the_wide_table_has_every_statistic_and_the_notes_stand_below():
+    text = printed([run_of([1, 2, 3])], 160, wide=True)
+    assert all(title in text.split() for title in ("min", "p50", "p90", "p99", "p99.9", "max", "mean", "variance"))
+    assert "0.6667" in text  # of 1, 2, 3 us
+    assert text.index("every end is a process of its own") > text.index("baton")
+
+
+def test_what_bare_loses_and_its_negative_times_are_explained():
+    assert "bare is no transport" in printed([run_of([-0.3, 5], peer="bare", sent=3)], 140)
+    assert "bare is no transport" not in printed([run_of([1, 5], sent=3)], 140)
+
+
+@needs_programs
+def test_the_list_of_peers_has_one_line_for_each_and_their_use_on_request():
+    short, long = invoke("peers").output, invoke("peers", "-v").output
+    for known in peers.built().values():
+        assert sum(line.split()[:1] == [known.id] for line in short.splitlines()) == 1
+        assert known.how.split()[0] in long
+    assert len(short.splitlines()) <= len(peers.built()) + len(peers.absent()) + 6
 
 
 def test_every_round_runs_everybody_once_per_cell_in_a_rotating_order():

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 from rich import box
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 
 from ..perf import peers as peer_list
@@ -21,7 +22,8 @@ DEFAULT_OUT = Path("out/perf")
 
 def _console() -> Console:
     """Wide enough for the tables, also where the output is no terminal."""
-    return Console(width=max(100, Console().width))
+    console = Console()
+    return console if console.is_terminal else Console(width=max(140, console.width))
 
 
 class Size(click.ParamType):
@@ -141,15 +143,23 @@ def _performance_test(options: dict) -> None:
 
 
 @command.command()
-def peers() -> None:
+@click.option("-v", "--verbose", is_flag=True, help="Also how each is used: settings, buffers, who waits how.")
+def peers(verbose) -> None:
     """List the transports that can be measured on this machine, and those that cannot, with the reason."""
     console = _console()
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in ("peer", "variants", "version", "how it is used"):
-        table.add_column(title)
-    for peer in peer_list.built().values():
-        table.add_row(peer.id, " ".join(peer.variants), peer.version, peer.how)
-    console.print(table)
+    known = peer_list.built().values()
+    if verbose:
+        for peer in known:
+            console.print(f"[bold]{peer.id}[/] {peer.version}  ({', '.join(peer.variants)})", highlight=False)
+            console.print(Padding(peer.how, (0, 0, 0, 4)), highlight=False)
+    else:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for title, widest in (("peer", None), ("variants", None), ("version", 24)):
+            table.add_column(title, no_wrap=True, max_width=widest)
+        for peer in known:
+            table.add_row(peer.id, " ".join(peer.variants), peer.version)
+        console.print(table, crop=False)
+        console.print("[dim]how each is used: -v[/]", highlight=False)
     for id, why in peer_list.absent().items():
         console.print(f"[dim]{id} is not built: {why}[/]", highlight=False)
 
@@ -231,8 +241,9 @@ def _out(path: Path | None, name: str) -> Path:
 @click.option("--depth", type=click.IntRange(1), default=10, show_default=True, help="KEEP_LAST depth.")
 @click.option("--best-effort", is_flag=True)
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the peer.")
+@click.option("--wide", is_flag=True, help="Also print p99.9, mean and variance.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Recording; default out/perf/run.jsonl.gz")
-def run(names, sizes, best_effort, rounds, settings, out, **cell) -> None:
+def run(names, sizes, best_effort, rounds, settings, wide, out, **cell) -> None:
     """Compare peers once and print a table. Every end is a process of its own unless --one-process."""
     from ..perf import session, tables
     from ..perf.recording import Recording
@@ -250,7 +261,7 @@ def run(names, sizes, best_effort, rounds, settings, out, **cell) -> None:
     session.run(session.schedule("run", cells, chosen, rounds), path, console)
     recording = Recording.load(path)
     clock = "round_trip_ns" if cell["round_trip"] else "with_read_ns" if cell["read_all"] else "hand_over_ns"
-    tables.print_summary(console, recording.runs, clock)
+    tables.print_summary(console, recording.runs, clock, wide)
     console.print(f"recorded in {path}; `baton perf report {path}` draws it", highlight=False)
 
 
@@ -261,8 +272,9 @@ def run(names, sizes, best_effort, rounds, settings, out, **cell) -> None:
     "-p", "--peer", "peers_", multiple=True, help="Peer or peer:variant; several times; default: the experiment's."
 )
 @click.option("--rounds", type=click.IntRange(1))
+@click.option("--wide", is_flag=True, help="Also print p99.9, mean and variance.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Directory for recordings; default out/perf")
-def experiment(names, full, peers_, rounds, out) -> None:
+def experiment(names, full, peers_, rounds, wide, out) -> None:
     """Run experiments by name, or `all`; without a name: list them."""
     from ..perf import session, tables
     from ..perf.recording import Recording
@@ -294,7 +306,7 @@ def experiment(names, full, peers_, rounds, out) -> None:
         if "copies_table" in e.figures:
             tables.print_copies(console, recording.runs)
         else:
-            tables.print_summary(console, recording.runs, e.clock)
+            tables.print_summary(console, recording.runs, e.clock, wide)
         console.print(f"recorded in {path}", highlight=False)
 
 

@@ -335,7 +335,7 @@ def test_every_experiments_figures_can_be_drawn(tmp_path, id):
             runs.append(run)
     view = report.View(EXPERIMENTS[id], runs)
     for figure in EXPERIMENTS[id].figures:
-        assert all(text.startswith(("<svg", "<p>", "<div")) for text in report.drawing(figure)(view))
+        assert all(text.startswith(("<svg", "<p>", "<div", "<details")) for text in report.drawing(figure)(view))
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,32 @@ class Row:
     passed: bool | None
     detail: str = ""
 
+    @property
+    def verdict(self) -> str:
+        return {True: "PASS", False: "FAIL", None: "NONE"}[self.passed]
+
+    def measured(self) -> str:
+        """Median and interval; a small ratio also as one part in so many."""
+        if self.value is None:
+            return ""
+        middle = self.value.middle
+        part = f"  (1/{1 / middle:.0f})" if self.unit == "x" and 0 < middle < 0.1 else ""
+        return f"{self.value}{self.unit}{part}"
+
+    def folded(self) -> bool:
+        """A passing row of a comparison with many peers, of which there are hundreds."""
+        return bool(self.passed) and self.criterion.startswith("field")
+
+    @staticmethod
+    def load(saved: dict) -> Row:
+        """From asdict(), as a recording holds it."""
+        return Row(**saved | {"value": saved["value"] and figures.Interval(**saved["value"])})
+
+
+def count(rows: list[Row]) -> str:
+    numbers = [sum(row.passed is verdict for row in rows) for verdict in (True, False, None)]
+    return f"{numbers[0]} PASS, {numbers[1]} FAIL, {numbers[2]} could not be measured"
+
 
 def load(path: Path = CRITERIA) -> list[dict]:
     """The criteria, checked: an unknown key or kind is an error, so that no line of the file is without effect."""
@@ -249,23 +275,20 @@ def run_program(c: dict, console: Console) -> list[Row]:
 def show(rows: list[Row], console: Console, brief: bool) -> None:
     """All rows, or with `brief` only those of a comparison with many peers that did not pass."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("", no_wrap=True)
-    table.add_column("criterion", no_wrap=True)
+    for title in ("", "criterion"):
+        table.add_column(title, no_wrap=True)
     table.add_column("what")
-    table.add_column("median [95 %]", justify="right", no_wrap=True)
-    table.add_column("bar", justify="right", no_wrap=True)
-    hidden = 0
-    for row in rows:
-        if brief and row.passed and row.criterion.startswith("field"):
-            hidden += 1
-            continue
-        word = {True: "[green]PASS[/]", False: "[red]FAIL[/]", None: "[yellow]NONE[/]"}[row.passed]
-        value = f"{row.value}{row.unit}" if row.value else ""
-        table.add_row(word, row.criterion, row.what + (f" [dim]{row.detail}[/]" if row.detail else ""), value, row.bar)
-    console.print(table)
-    counts = {verdict: sum(row.passed is verdict for row in rows) for verdict in (True, False, None)}
+    for title in ("median [95 %]", "bar"):
+        table.add_column(title, justify="right")
+    shown = [row for row in rows if not (brief and row.folded())]
+    for row in shown:
+        color = {True: "green", False: "red", None: "yellow"}[row.passed]
+        what = row.what + (f" [dim]{row.detail}[/]" if row.detail else "")
+        table.add_row(f"[{color}]{row.verdict}[/]", row.criterion, what, row.measured(), row.bar)
+    tables.print_whole(console, table)
+    hidden = len(rows) - len(shown)
     console.print(
-        f"{counts[True]} PASS, {counts[False]} FAIL, {counts[None]} could not be measured"
+        count(rows)
         + (f" ({hidden} passing rows of comparisons with peers are not shown; --all shows them)" if hidden else ""),
         highlight=False,
     )

@@ -258,7 +258,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "4 MB at 100 Hz, all columns of the page's result table",
             "TogetheROS.Bot, zero-copy page",
             _trosb,
-            ("usage_table", "summary_table"),
+            ("cost_table", "boxes_over_size", "summary_table", "usage_table"),
         ),
         Experiment(
             "rossf-fig13",

@@ -48,4 +48,4 @@ class View:
         return numpy.concatenate(parts) / 1000 if parts else numpy.empty(0)
 
     def distinct(self, key: str) -> list:
-        return sorted({run["cell"][key] for run in self.good})
+        return sorted({getattr(tables.cell_of(run), key) for run in self.good})

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -338,7 +339,7 @@ def accept(ids, rounds, quick, every, resume, out) -> None:
     """
     from ..perf import accept as judge
     from ..perf import session
-    from ..perf.recording import Recording
+    from ..perf.recording import Recording, append
 
     criteria = judge.load()
     if ids:
@@ -351,8 +352,8 @@ def accept(ids, rounds, quick, every, resume, out) -> None:
     rows = [row for c in criteria if c["kind"] == "program" for row in judge.run_program(c, console)]
     jobs = judge.plan(criteria, rounds, profile)
     path = _out(out, "accept")
-    if jobs:
-        session.run(jobs, path, console, resume)
-        rows += judge.judge(criteria, judge.Measured(Recording.load(path)), profile)
+    session.run(jobs, path, console, resume)
+    rows += judge.judge(criteria, judge.Measured(Recording.load(path)), profile)
+    append(path, {"verdicts": [asdict(row) for row in rows]})
     judge.show(rows, console, brief=not every)
     sys.exit(0 if rows and all(row.passed for row in rows) else 1)

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import math
+import re
 import subprocess
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,7 +16,19 @@ import click
 import numpy
 import pytest
 from baton_cli.main import baton
-from baton_cli.perf import accept, figures, peers, performance_test, recording, report, session, tables
+from baton_cli.perf import (
+    accept,
+    figures,
+    peers,
+    performance_test,
+    plots,
+    recording,
+    report,
+    report_tables,
+    session,
+    tables,
+    verdicts,
+)
 from baton_cli.perf.experiments import EXPERIMENTS
 from baton_cli.perf.peers import Peer
 from baton_cli.perf.runs import Cell, RunFailed, perform
@@ -244,7 +257,7 @@ def two_peers(monkeypatch):
     monkeypatch.setattr(peers, "built", lambda: known)
 
 
-def verdicts(runs, **changes):
+def verdicts_of(runs, **changes):
     criterion = {
         "id": "c",
         "source": "",
@@ -257,25 +270,60 @@ def verdicts(runs, **changes):
 
 
 def test_a_comparison_passes_on_its_interval_and_fails_beyond(two_peers):
-    assert all(row.passed for row in verdicts(field_runs(10, 100)))
-    assert not any(row.passed for row in verdicts(field_runs(100, 10)))
+    assert all(row.passed for row in verdicts_of(field_runs(10, 100)))
+    assert not any(row.passed for row in verdicts_of(field_runs(100, 10)))
     nearly = field_runs(
         100, 100
     )  # the median ratio is about 1, the interval reaches beyond 1.05 only if rounds differ so much
-    assert all(row.passed for row in verdicts(nearly, bar=1.05)) and not any(
-        row.passed for row in verdicts(nearly, bar=0.99)
+    assert all(row.passed for row in verdicts_of(nearly, bar=1.05)) and not any(
+        row.passed for row in verdicts_of(nearly, bar=0.99)
     )
 
 
 def test_what_was_not_measured_does_not_pass(two_peers):
     runs = [run for run in field_runs(10, 100) if run["peer"] == "baton"]
-    rows = verdicts(runs)
+    rows = verdicts_of(runs)
     assert rows and all(row.passed is None for row in rows)
 
 
 def test_overlapping_intervals_are_not_worse(two_peers):
-    assert all(row.passed for row in verdicts(field_runs(10, 10.5), not_worse=True))
-    assert not any(row.passed for row in verdicts(field_runs(50, 10), not_worse=True))
+    assert all(row.passed for row in verdicts_of(field_runs(10, 10.5), not_worse=True))
+    assert not any(row.passed for row in verdicts_of(field_runs(50, 10), not_worse=True))
+
+
+def test_the_help_of_accept_names_every_criterion():
+    text = invoke("accept", "--help").output
+    assert all(c["id"] in text for c in accept.load())
+
+
+def test_the_verdicts_in_a_recording_are_the_last_that_were_given_and_no_runs(tmp_path, two_peers):
+    path = tmp_path / "r.gz"
+    recording.Writer(path, [peer()])
+    rows = verdicts_of(field_runs(10, 100))
+    recording.append(path, {"verdicts": []})
+    recording.append(path, {"verdicts": [asdict(row) for row in rows]})
+    read = recording.Recording.load(path)
+    assert read.runs == [] and [verdicts.Row.load(row) for row in read.verdicts] == rows
+
+
+def test_markdown_groups_the_field_by_criterion_and_peer_and_names_the_worst_cell(two_peers):
+    runs = field_runs(10, 100)
+    for run in runs:  # one cell of three is slower than the other's
+        if run["cell"]["bytes"] == 4 << 20 and run["peer"] == "baton":
+            run["processes"][1]["samples"]["hand_over_ns"] = [400_000] * 5
+    rows = verdicts_of(runs) + [
+        verdicts.Row("trosb", "faults | switches", figures.Interval(0.0003, 0, 1, 6), "x", "1x", False)
+    ]
+    header = {"command": "c", "machine": recording.machine(), "build": recording.build()}
+    text = verdicts.markdown(rows, header)
+    lines = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines()]
+    worst = next(row for row in rows if row.passed is False)
+    assert ["c", "slow", "2", "1", "0", worst.measured(), "4 MB 1p1s"] in lines and worst.value.middle > 3
+    assert ["FAIL", "trosb", "faults \\| switches", "0.0003 [0, 1]x  (1/3333)", "1x"] in lines
+
+
+def test_small_and_large_ratios_are_printed_without_exponents():
+    assert str(figures.Interval(2.97e-5, 0.0, 123456.0, 6)) == "0.0000297 [0, 123000]"
 
 
 def test_the_projects_criteria_are_sound():
@@ -322,6 +370,62 @@ def test_the_report_is_one_file_that_shows_every_peer_and_asks_for_nothing_from_
     assert page.count("<svg") >= 2 and "slow" in page and "1 without result" in page
     assert "baton perf &lt;x&gt;" in page and "it <died>" not in page
     assert 'src="http' not in page and 'href="http' not in page
+
+
+def test_the_page_of_an_acceptance_shows_its_verdicts_as_the_terminal_does(tmp_path, two_peers):
+    header = {
+        "command": "baton perf accept",
+        "started": 0,
+        "machine": recording.machine(),
+        "build": recording.build(),
+        "peers": {},
+    }
+    rows = verdicts_of(field_runs(100, 10)) + [
+        verdicts.Row("lot-flat", "flat", figures.Interval(1, 1, 1, 6), "x", "1.1x", True)
+    ]
+    made = recording.Recording(header, field_runs(100, 10), [asdict(row) for row in rows])
+    report.write_report([(tmp_path / "r", made)], tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    output = io.StringIO()
+    verdicts.show(rows, Console(file=output, width=200), brief=False)
+    assert verdicts.count(rows) in page and verdicts.count(rows) in output.getvalue()
+    failed = [line for line in output.getvalue().splitlines() if line.split()[:1] == ["FAIL"]]
+    assert page.count(">FAIL<") == len(failed) == len(rows) - 1
+    for row in rows:
+        assert row.measured() in page and row.measured() in output.getvalue()
+
+
+def view_of(runs, id="field") -> report.View:
+    return report.View(EXPERIMENTS[id], runs)
+
+
+def test_cpu_bars_draw_pinned_and_unpinned_runs_apart_with_baton_on_top():
+    cells = [Cell(bytes=b << 20, pinned=p) for b in (1, 4) for p in (False, True)]
+    drawn = plots.cpu_bars(view_of([run_of([5], peer=name, cell=c) for c in cells for name in ("baton", "tcp")]))
+    assert len(drawn) == 2
+    assert sorted("not pinned" in text for text in drawn) == [False, True]
+    for text in drawn:  # SVG's y grows downward
+        height = {name: float(re.search(rf'y="([\d.]+)"[^>]*>{name}[:<]', text)[1]) for name in ("baton", "tcp")}
+        assert height["baton"] < height["tcp"]
+
+
+def test_one_size_gets_no_line_over_sizes_and_no_title_names_what_does_not_differ():
+    one = view_of([run_of([5, 6])])
+    assert plots.lines_over_size(one) == []
+    assert "plain" not in plots.boxes_over_size(one)[0] and "pinned" not in plots.boxes_over_size(one)[0]
+    two = view_of([run_of([5, 6], cell=Cell(load=x)) for x in (0.0, 0.9)])
+    assert ["load 0%" in t for t in plots.boxes_over_size(two)] == [True, False]
+
+
+def test_the_trosb_page_begins_with_costs_beside_batons_and_its_usage_has_words_and_units():
+    runs = [
+        run_of([10], cell=Cell(message="Array4m")),
+        run_of([250], peer="ros", cell=Cell(message="Array4m"), cpu_us=900),
+    ]
+    first = report.drawing(EXPERIMENTS["trosb"].figures[0])(view_of(runs, "trosb"))[0]
+    assert "250.0 (25x)" in first and "1800 (9x)" in first
+    usage = report_tables.usage_table(view_of(runs, "trosb"))[0]
+    assert "user CPU, ms" in usage and "_us" not in usage and "_kb" not in usage
 
 
 @pytest.mark.parametrize("id", [e for e in EXPERIMENTS])

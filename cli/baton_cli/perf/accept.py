@@ -6,19 +6,18 @@ from __future__ import annotations
 import re
 import subprocess
 import tomllib
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import click
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from . import figures, peers, session, tables
 from .experiments import EXPERIMENTS
 from .peers import CHECKOUT, Peer
 from .recording import Recording
 from .runs import Cell
+from .verdicts import Row
 
 CRITERIA = CHECKOUT / "perf" / "criteria.toml"
 CELL_FIELDS = {f.name for f in fields(Cell)}
@@ -30,45 +29,6 @@ KINDS = {
     "program": {"program"},
 }
 OPTIONAL = {"id", "source", "kind", "bar", "smallest", "not_worse", "peers", "without", "arguments"}
-
-
-@dataclass(frozen=True)
-class Row:
-    """One verdict. `passed` is None where nothing could be measured; that is no pass."""
-
-    criterion: str
-    what: str
-    value: figures.Interval | None
-    unit: str
-    bar: str
-    passed: bool | None
-    detail: str = ""
-
-    @property
-    def verdict(self) -> str:
-        return {True: "PASS", False: "FAIL", None: "NONE"}[self.passed]
-
-    def measured(self) -> str:
-        """Median and interval; a small ratio also as one part in so many."""
-        if self.value is None:
-            return ""
-        middle = self.value.middle
-        part = f"  (1/{1 / middle:.0f})" if self.unit == "x" and 0 < middle < 0.1 else ""
-        return f"{self.value}{self.unit}{part}"
-
-    def folded(self) -> bool:
-        """A passing row of a comparison with many peers, of which there are hundreds."""
-        return bool(self.passed) and self.criterion.startswith("field")
-
-    @staticmethod
-    def load(saved: dict) -> Row:
-        """From asdict(), as a recording holds it."""
-        return Row(**saved | {"value": saved["value"] and figures.Interval(**saved["value"])})
-
-
-def count(rows: list[Row]) -> str:
-    numbers = [sum(row.passed is verdict for row in rows) for verdict in (True, False, None)]
-    return f"{numbers[0]} PASS, {numbers[1]} FAIL, {numbers[2]} could not be measured"
 
 
 def load(path: Path = CRITERIA) -> list[dict]:
@@ -226,26 +186,26 @@ def _judge_peers(c: dict, measured: Measured, profile: str) -> list[Row]:
             name = other[0].id if len(other[0].variants) == 1 else f"{other[0].id}:{other[1]}"
             what = f"{tables.describe(cell)} / {name}"
             if c.get("not_worse"):
-                rows.append(_not_worse(c, measured, own, other, cell, what))
+                rows.append(_not_worse(c, measured, own, other, cell, what, name))
                 continue
             values = _compared(measured, (own, cell), (other, cell), c["metric"], "ratio")
             if not values:
-                rows.append(Row(c["id"], what, None, "x", f"{c['bar']:g}x", None, measured.error(other, cell)))
+                rows.append(Row(c["id"], what, None, "x", f"{c['bar']:g}x", None, measured.error(other, cell), name))
                 continue
             interval = figures.median_interval(values)
-            rows.append(Row(c["id"], what, interval, "x", f"{c['bar']:g}x", interval.high <= c["bar"]))
+            rows.append(Row(c["id"], what, interval, "x", f"{c['bar']:g}x", interval.high <= c["bar"], peer=name))
     return rows
 
 
-def _not_worse(c: dict, measured: Measured, own, other, cell: Cell, what: str) -> Row:
+def _not_worse(c: dict, measured: Measured, own, other, cell: Cell, what: str, name: str) -> Row:
     """Passes unless the two intervals lie apart and ours above."""
     mine = [v for r in measured.rounds if (v := measured.figure(own, cell, c["metric"], r)) is not None]
     theirs = [v for r in measured.rounds if (v := measured.figure(other, cell, c["metric"], r)) is not None]
     if not mine or not theirs:
-        return Row(c["id"], what, None, "", "", None, measured.error(other, cell))
+        return Row(c["id"], what, None, "", "", None, measured.error(other, cell), name)
     a, b = figures.median_interval(mine), figures.median_interval(theirs)
     ratio = figures.Interval(a.middle / b.middle, a.low / b.high, a.high / b.low, min(a.count, b.count))
-    return Row(c["id"], what, ratio, "x", "overlap", a.low <= b.high)
+    return Row(c["id"], what, ratio, "x", "overlap", a.low <= b.high, peer=name)
 
 
 def run_program(c: dict, console: Console) -> list[Row]:
@@ -270,25 +230,3 @@ def run_program(c: dict, console: Console) -> list[Row]:
             Row(c["id"], c["source"], None, "", "", None, (done.stderr or "it printed no verdict").strip()[-200:])
         )
     return rows
-
-
-def show(rows: list[Row], console: Console, brief: bool) -> None:
-    """All rows, or with `brief` only those of a comparison with many peers that did not pass."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in ("", "criterion"):
-        table.add_column(title, no_wrap=True)
-    table.add_column("what")
-    for title in ("median [95 %]", "bar"):
-        table.add_column(title, justify="right")
-    shown = [row for row in rows if not (brief and row.folded())]
-    for row in shown:
-        color = {True: "green", False: "red", None: "yellow"}[row.passed]
-        what = row.what + (f" [dim]{row.detail}[/]" if row.detail else "")
-        table.add_row(f"[{color}]{row.verdict}[/]", row.criterion, what, row.measured(), row.bar)
-    tables.print_whole(console, table)
-    hidden = len(rows) - len(shown)
-    console.print(
-        count(rows)
-        + (f" ({hidden} passing rows of comparisons with peers are not shown; --all shows them)" if hidden else ""),
-        highlight=False,
-    )

@@ -10,9 +10,9 @@ from pathlib import Path
 import jinja2
 
 from . import figures, plots, report_tables
-from .accept import Row, count
 from .experiments import EXPERIMENTS, Experiment
 from .recording import Recording
+from .verdicts import Row, count
 from .view import View
 
 PAGE = jinja2.Template(
@@ -20,7 +20,7 @@ PAGE = jinja2.Template(
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>baton perf</title>
 <style>
-body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;color:#1c2530}
+body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:80rem;padding:0 1rem;color:#1c2530}
 h1{margin-bottom:.2rem} h2{margin-top:3rem;border-top:1px solid #dde3ea;padding-top:1.2rem}
 .source{color:#667} .note{background:#f5f7fa;padding:.6rem .9rem;border-radius:.4rem}
 nav a{margin-right:1rem} svg{max-width:100%;height:auto} figure{margin:1rem 0}
@@ -64,7 +64,7 @@ def _experiment(id: str) -> Experiment:
     """What the runs of that name are: an experiment, the machine's limits, those of a criterion, or a free comparison."""
     if id in EXPERIMENTS or id in ("run", "limits"):
         return {**EXPERIMENTS, "run": FREE, "limits": LIMITS}[id]
-    return Experiment(id, f"The runs of criterion {id}", id, lambda profile: [], ("cost_table", "summary_table"))
+    return Experiment(id, f"The runs of criterion {id}", id, lambda profile: [], ("summary_table",))
 
 
 def drawing(name: str) -> Callable[[View], list[str]]:
@@ -89,7 +89,7 @@ def _section(recording: Recording, id: str, experiment: Experiment, runs: list[d
 
 def _verdicts(recording: Recording, id: str) -> dict:
     rows = [Row.load(row) for row in recording.verdicts]
-    judged = Experiment(id, f"Criteria: {count(rows)}", "perf/criteria.toml", lambda profile: [], ())
+    judged = Experiment(id, f"Criteria: {count(rows)}", "criteria", lambda profile: [], ())
     return _section(recording, id, judged, recording.runs, [report_tables.verdict_table(rows)])
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy
 
 from . import figures, tables
-from .accept import Row
+from .verdicts import GROUP_TITLES, Row, group_texts, grouped
 from .view import View
 
 
@@ -25,7 +25,7 @@ def html_table(head: list[str], rows: list[list[str]], text_columns: int = 2) ->
 
 
 def verdict_table(rows: list[Row]) -> str:
-    """What `baton perf accept` printed; passing rows of a comparison with many peers are folded away."""
+    """What `baton perf accept` printed; a comparison with many peers is summed up, its rows are folded away."""
 
     def table(its: list[Row]) -> str:
         return html_table(
@@ -34,14 +34,26 @@ def verdict_table(rows: list[Row]) -> str:
             3,
         )
 
-    shown = [row for row in rows if not row.folded()]
-    folded = [row for row in rows if row.folded()]
-    out = table(shown) if shown else ""
+    single = [row for row in rows if not row.peer]
+    many = [row for row in rows if row.peer]
+    out = table(single) if single else ""
+    if many:
+        out += "<p>Comparisons with every peer, by criterion and peer</p>"
+        out += html_table(list(GROUP_TITLES), [group_texts(group) for group in grouped(rows)])
+    for words, verdict in (("fail", False), ("could not be measured", None), ("pass", True)):
+        if its := [row for row in many if row.passed is verdict]:
+            state = " open" if verdict is False else ""
+            out += f"<details{state}><summary>the {len(its)} of their rows that {words}</summary>{table(its)}</details>"
     for word in ("PASS", "FAIL", "NONE"):
         out = out.replace(f'<td class="text">{word}</td>', f'<td class="{word.lower()}">{word}</td>')
-    if folded:
-        out += f"<details><summary>{len(folded)} passing rows of comparisons with every peer</summary>{table(folded)}</details>"
     return out
+
+
+def cell_table(head: list[str], rows: list[list[str]]) -> str:
+    """A table whose first two columns are cell and peer; a cell that all rows share is said above it."""
+    if len({row[0] for row in rows}) != 1:
+        return html_table(head, rows)
+    return f"<p>{rows[0][0]}</p>" + html_table(head[1:], [row[1:] for row in rows], 1)
 
 
 def summary_table(view: View) -> list[str]:
@@ -73,7 +85,7 @@ def summary_table(view: View) -> list[str]:
             lost += f", {row['torn']} torn"
         cost = [f"{row['cpu']:.0f}", f"{row['faults']:.1f}", f"{row['switches']:.1f}", f"{row['rss_mb']:.0f}"]
         rows.append([row["cell"], row["peer"], *numbers, f"{row['variance'] / 1e6:.4g}", lost, *cost])
-    return [f"<p>Latency in µs, {tables.CLOCK_NAMES[view.experiment.clock]}.</p>" + html_table(head, rows)]
+    return [f"<p>Latency in µs, {tables.CLOCK_NAMES[view.experiment.clock]}.</p>" + cell_table(head, rows)]
 
 
 def cost_table(view: View) -> list[str]:
@@ -94,12 +106,14 @@ def cost_table(view: View) -> list[str]:
         for name, values in medians.items():
             row = [cell, name]
             for (_, _, scale, digits), value, own in zip(wanted, values, medians.get("baton", values), strict=True):
-                times = f" ({value / own:.3g}x)" if name != "baton" and "baton" in medians and own > 0 else ""
+                times = (
+                    f" ({figures.digits(value / own)}x)" if name != "baton" and "baton" in medians and own > 0 else ""
+                )
                 row.append(f"{value * scale:.{digits}f}{times}")
             rows.append(row)
     return [
         "<p>Medians over rounds; in brackets: how many times Baton's.</p>"
-        + html_table(["cell", "peer", *(title for title, *_ in wanted)], rows)
+        + cell_table(["cell", "peer", *(title for title, *_ in wanted)], rows)
     ]
 
 

@@ -267,7 +267,7 @@ def run(names, sizes, best_effort, rounds, settings, wide, out, **cell) -> None:
 
 
 @command.command()
-@click.argument("names", nargs=-1, metavar="EXPERIMENT...")
+@click.argument("names", nargs=-1, metavar="[EXPERIMENT]...")
 @click.option("--full", is_flag=True, help="The paper's own numbers of messages and ten rounds, for a quiet hour.")
 @click.option(
     "-p", "--peer", "peers_", multiple=True, help="Peer or peer:variant; several times; default: the experiment's."
@@ -323,22 +323,35 @@ def report(recordings, out) -> None:
     click.echo(f"{out}: {out.stat().st_size / 1e6:.1f} MB, self-contained")
 
 
-@command.command()
-@click.argument("ids", nargs=-1, metavar="CRITERION...")
+class _WithCriteria(click.Command):
+    """Its help lists the criteria."""
+
+    def format_epilog(self, ctx, formatter) -> None:
+        from ..perf import accept as judge
+
+        with formatter.section("Criteria (a beginning names all that share it)"):
+            formatter.write_dl([(c["id"], c["source"]) for c in judge.load()])
+
+
+@command.command(cls=_WithCriteria)
+@click.argument("ids", nargs=-1, metavar="[CRITERION]...")
 @click.option(
     "--rounds", type=click.IntRange(6), default=10, show_default=True, help="Fewer than six give no 95 % interval."
 )
 @click.option("--quick", is_flag=True, help="The quick cells of comparisons with every peer.")
 @click.option("--all", "every", is_flag=True, help="Also show passing rows of comparisons with every peer.")
 @click.option("--resume", is_flag=True, help="Measure only what the recording lacks, for example after Ctrl-C.")
+@click.option(
+    "--markdown", type=click.Path(dir_okay=False, path_type=Path), help="Also write the verdicts there, for a document."
+)
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Recording; default out/perf/accept.jsonl.gz")
-def accept(ids, rounds, quick, every, resume, out) -> None:
+def accept(ids, rounds, quick, every, resume, markdown, out) -> None:
     """Judge every performance criterion of perf/criteria.toml, or those named (also by prefix).
 
     Exit status: 0 all passed, 1 one failed or could not be measured.
     """
     from ..perf import accept as judge
-    from ..perf import session
+    from ..perf import session, verdicts
     from ..perf.recording import Recording, append
 
     criteria = judge.load()
@@ -355,5 +368,7 @@ def accept(ids, rounds, quick, every, resume, out) -> None:
     session.run(jobs, path, console, resume)
     rows += judge.judge(criteria, judge.Measured(Recording.load(path)), profile)
     append(path, {"verdicts": [asdict(row) for row in rows]})
-    judge.show(rows, console, brief=not every)
+    if markdown is not None:
+        markdown.write_text(verdicts.markdown(rows, Recording.load(path).header))
+    verdicts.show(rows, console, brief=not every)
     sys.exit(0 if rows and all(row.passed for row in rows) else 1)

@@ -242,6 +242,14 @@ def test_every_experiment_has_cells_and_figures_that_exist(profile):
         assert all(callable(report.drawing(name)) for name in e.figures), e.id
 
 
+def test_the_quick_profile_of_every_experiment_is_made_for_two_minutes_with_thirty_transports():
+    for e in EXPERIMENTS.values():
+        transports = 30 if "all" in e.peers else len(e.peers) + 5  # some have several variants
+        start = 0.6  # processes, warm-up
+        planned = sum(cell.messages / cell.rate + start for cell in e.cells("quick")) * transports * e.rounds[0]
+        assert planned <= 125, f"{e.id}: {planned:.0f} s"
+
+
 def field_runs(own: float, other: float, rounds: int = 10) -> list[dict]:
     runs = []
     for cell in EXPERIMENTS["field"].cells("quick"):

@@ -75,7 +75,8 @@ def summary_table(view: View) -> list[str]:
         "RSS MB",
     ]
     rows = []
-    for row in tables.summary_rows(view.all, view.experiment.clock):
+    summaries = tables.summary_rows(view.all, view.experiment.clock)
+    for row in summaries:
         if "error" in row:
             rows.append([row["cell"], row["peer"], "no result: " + row["error"][:120]])
             continue
@@ -85,7 +86,12 @@ def summary_table(view: View) -> list[str]:
             lost += f", {row['torn']} torn"
         cost = [f"{row['cpu']:.0f}", f"{row['faults']:.1f}", f"{row['switches']:.1f}", f"{row['rss_mb']:.0f}"]
         rows.append([row["cell"], row["peer"], *numbers, f"{row['variance'] / 1e6:.4g}", lost, *cost])
-    return [f"<p>Latency in µs, {tables.CLOCK_NAMES[view.experiment.clock]}.</p>" + cell_table(head, rows)]
+    note = tables.about_bare(summaries)
+    return [
+        f"<p>Latency in µs, {tables.CLOCK_NAMES[view.experiment.clock]}.</p>"
+        + cell_table(head, rows)
+        + (f'<p class="source">{note}</p>' if note else "")
+    ]
 
 
 def cost_table(view: View) -> list[str]:

@@ -106,6 +106,16 @@ def print_whole(console: Console, table: Table) -> None:
     console.print(table, crop=False)
 
 
+def about_bare(rows: list[dict]) -> str:
+    """Why the peer `bare` lost messages or was faster than time, if it did."""
+    if not any(row["peer"].startswith("bare:") and (row.get("lost") or row.get("min", 0) < 0) for row in rows):
+        return ""
+    return (
+        "bare is no transport but one buffer and one word: a reader that wakes late finds only the newest message (those before "
+        "it are lost), and one may be overwritten between a reader's look at the clock and at the stamp (min below 0)"
+    )
+
+
 def print_summary(console: Console, runs: list[dict], clock: str, wide: bool = False) -> None:
     """One table per cell, and what its columns mean below the last. `wide`: also p99.9, mean and variance."""
     rows = summary_rows(runs, clock)
@@ -143,11 +153,8 @@ def print_summary(console: Console, runs: list[dict], clock: str, wide: bool = F
             "all ends are threads of one process" if one_process else "every end is a process of its own",
             "CPU: us per message, all processes; flt, csw: faults and context switches per message; RSS: MB, sum",
         ]
-        if any(row["peer"].startswith("bare:") and (row.get("lost") or row.get("min", 0) < 0) for row in rows):
-            notes.append(
-                "bare is no transport but one buffer and one word: a reader that wakes late finds only the newest message (those "
-                "before it are lost), and one may be overwritten between a reader's look at the clock and at the stamp (min below 0)"
-            )
+        if note := about_bare(rows):
+            notes.append(note)
         console.print("[dim]" + "\n".join(notes) + "[/]", highlight=False)
 
 

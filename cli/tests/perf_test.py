@@ -512,6 +512,13 @@ def test_a_run_over_baton_loses_and_tears_nothing(changes):
         assert len(figures.publishers(run)[0]["samples"]["round_trip_ns"]) == 30
 
 
+def test_copies_are_not_counted_as_none_where_the_library_that_counts_them_is_missing(tmp_path):
+    (tmp_path / "bin").mkdir()
+    elsewhere = replace(peer(), program=tmp_path / "bin" / "baton_perf_baton")
+    with pytest.raises(RunFailed, match="copies cannot be counted"):
+        perform(elsewhere, "loan", Cell(count_copies=True))
+
+
 def may_make_namespaces() -> bool:
     return subprocess.run(["unshare", "--mount", "--net", "true"], capture_output=True, check=False).returncode == 0
 

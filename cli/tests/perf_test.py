@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import math
+import re
 import subprocess
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -14,13 +16,26 @@ import click
 import numpy
 import pytest
 from baton_cli.main import baton
-from baton_cli.perf import accept, figures, peers, performance_test, recording, report, session, tables
+from baton_cli.perf import (
+    accept,
+    figures,
+    peers,
+    performance_test,
+    plots,
+    recording,
+    report,
+    report_tables,
+    session,
+    tables,
+    verdicts,
+)
 from baton_cli.perf.experiments import EXPERIMENTS
 from baton_cli.perf.peers import Peer
 from baton_cli.perf.runs import Cell, RunFailed, perform
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 BUILT = peers.program_folder() is not None
 needs_programs = pytest.mark.skipif(not BUILT, reason="the release build is not there: make build")
@@ -118,12 +133,15 @@ def test_a_recording_is_read_back_and_an_interrupted_one_is_whole_up_to_its_last
     assert {"commit", "modified"} <= read.header["build"].keys()
 
 
-def test_a_new_recording_does_not_destroy_an_older_one(tmp_path):
+def test_a_new_recording_destroys_none_of_the_older_ones_and_says_where_they_are(tmp_path):
     path = tmp_path / "r.jsonl.gz"
-    recording.Writer(path, [])
-    before = path.read_bytes()
-    recording.Writer(path, [])
-    assert (tmp_path / "r.jsonl.gz.before").read_bytes() == before
+    contents = []
+    for n in range(3):
+        output = io.StringIO()
+        session.run([], path, Console(file=output, width=20))
+        contents.append(path.read_bytes())
+        assert (f"r.jsonl.gz.{n}" in output.getvalue()) == (n > 0)
+    assert [(tmp_path / f"r.jsonl.gz.{n}").read_bytes() for n in (1, 2)] == contents[:2]
 
 
 def test_a_resumed_recording_keeps_its_runs_and_only_what_it_lacks_is_measured(tmp_path, monkeypatch):
@@ -159,6 +177,45 @@ def test_a_file_that_is_no_recording_is_refused_by_name(tmp_path, content):
         recording.Recording.load(path)
 
 
+def printed(runs, width: int, wide: bool = False) -> str:
+    output = io.StringIO()
+    tables.print_summary(Console(file=output, width=width), runs, "hand_over_ns", wide)
+    return output.getvalue()
+
+
+@pytest.mark.parametrize("width", [40, 60, 100, 140])
+def test_no_number_of_a_table_is_cut_however_narrow_the_terminal(width):
+    runs = [
+        run_of([272.1, 27210.0], peer="a_peer_with_a_long_name", sent=1500, cpu_us=2720123),
+        run_of([2720, 123456], sent=1500),
+    ]
+    text = printed(runs, width, wide=True)
+    assert "…" not in text
+    for number in ("272.1", "2720", "27210", "123456", "1498/1500", "3627"):
+        assert number in text.replace("│", " ").split(), number
+
+
+def test_the_wide_table_has_every_statistic_and_the_notes_stand_below():
+    text = printed([run_of([1, 2, 3])], 160, wide=True)
+    assert all(title in text.split() for title in ("min", "p50", "p90", "p99", "p99.9", "max", "mean", "variance"))
+    assert "0.6667" in text  # of 1, 2, 3 us
+    assert text.index("every end is a process of its own") > text.index("baton")
+
+
+def test_what_bare_loses_and_its_negative_times_are_explained():
+    assert "bare is no transport" in printed([run_of([-0.3, 5], peer="bare", sent=3)], 140)
+    assert "bare is no transport" not in printed([run_of([1, 5], sent=3)], 140)
+
+
+@needs_programs
+def test_the_list_of_peers_has_one_line_for_each_and_their_use_on_request():
+    short, long = invoke("peers").output, invoke("peers", "-v").output
+    for known in peers.built().values():
+        assert sum(line.split()[:1] == [known.id] for line in short.splitlines()) == 1
+        assert known.how.split()[0] in long
+    assert len(short.splitlines()) <= len(peers.built()) + len(peers.absent()) + 6
+
+
 def test_every_round_runs_everybody_once_per_cell_in_a_rotating_order():
     chosen = [(peer(x), "v") for x in "abc"]
     cells = [Cell(bytes=64), Cell(bytes=128)]
@@ -185,6 +242,14 @@ def test_every_experiment_has_cells_and_figures_that_exist(profile):
         assert all(callable(report.drawing(name)) for name in e.figures), e.id
 
 
+def test_the_quick_profile_of_every_experiment_is_made_for_two_minutes_with_thirty_transports():
+    for e in EXPERIMENTS.values():
+        transports = 30 if "all" in e.peers else len(e.peers) + 5  # some have several variants
+        start = 0.6  # processes, warm-up
+        planned = sum(cell.messages / cell.rate + start for cell in e.cells("quick")) * transports * e.rounds[0]
+        assert planned <= 125, f"{e.id}: {planned:.0f} s"
+
+
 def field_runs(own: float, other: float, rounds: int = 10) -> list[dict]:
     runs = []
     for cell in EXPERIMENTS["field"].cells("quick"):
@@ -200,7 +265,7 @@ def two_peers(monkeypatch):
     monkeypatch.setattr(peers, "built", lambda: known)
 
 
-def verdicts(runs, **changes):
+def verdicts_of(runs, **changes):
     criterion = {
         "id": "c",
         "source": "",
@@ -213,25 +278,60 @@ def verdicts(runs, **changes):
 
 
 def test_a_comparison_passes_on_its_interval_and_fails_beyond(two_peers):
-    assert all(row.passed for row in verdicts(field_runs(10, 100)))
-    assert not any(row.passed for row in verdicts(field_runs(100, 10)))
+    assert all(row.passed for row in verdicts_of(field_runs(10, 100)))
+    assert not any(row.passed for row in verdicts_of(field_runs(100, 10)))
     nearly = field_runs(
         100, 100
     )  # the median ratio is about 1, the interval reaches beyond 1.05 only if rounds differ so much
-    assert all(row.passed for row in verdicts(nearly, bar=1.05)) and not any(
-        row.passed for row in verdicts(nearly, bar=0.99)
+    assert all(row.passed for row in verdicts_of(nearly, bar=1.05)) and not any(
+        row.passed for row in verdicts_of(nearly, bar=0.99)
     )
 
 
 def test_what_was_not_measured_does_not_pass(two_peers):
     runs = [run for run in field_runs(10, 100) if run["peer"] == "baton"]
-    rows = verdicts(runs)
+    rows = verdicts_of(runs)
     assert rows and all(row.passed is None for row in rows)
 
 
 def test_overlapping_intervals_are_not_worse(two_peers):
-    assert all(row.passed for row in verdicts(field_runs(10, 10.5), not_worse=True))
-    assert not any(row.passed for row in verdicts(field_runs(50, 10), not_worse=True))
+    assert all(row.passed for row in verdicts_of(field_runs(10, 10.5), not_worse=True))
+    assert not any(row.passed for row in verdicts_of(field_runs(50, 10), not_worse=True))
+
+
+def test_the_help_of_accept_names_every_criterion():
+    text = invoke("accept", "--help").output
+    assert all(c["id"] in text for c in accept.load())
+
+
+def test_the_verdicts_in_a_recording_are_the_last_that_were_given_and_no_runs(tmp_path, two_peers):
+    path = tmp_path / "r.gz"
+    recording.Writer(path, [peer()])
+    rows = verdicts_of(field_runs(10, 100))
+    recording.append(path, {"verdicts": []})
+    recording.append(path, {"verdicts": [asdict(row) for row in rows]})
+    read = recording.Recording.load(path)
+    assert read.runs == [] and [verdicts.Row.load(row) for row in read.verdicts] == rows
+
+
+def test_markdown_groups_the_field_by_criterion_and_peer_and_names_the_worst_cell(two_peers):
+    runs = field_runs(10, 100)
+    for run in runs:  # one cell of three is slower than the other's
+        if run["cell"]["bytes"] == 4 << 20 and run["peer"] == "baton":
+            run["processes"][1]["samples"]["hand_over_ns"] = [400_000] * 5
+    rows = verdicts_of(runs) + [
+        verdicts.Row("trosb", "faults | switches", figures.Interval(0.0003, 0, 1, 6), "x", "1x", False)
+    ]
+    header = {"command": "c", "machine": recording.machine(), "build": recording.build()}
+    text = verdicts.markdown(rows, header)
+    lines = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines()]
+    worst = next(row for row in rows if row.passed is False)
+    assert ["c", "slow", "2", "1", "0", worst.measured(), "4 MB 1p1s"] in lines and worst.value.middle > 3
+    assert ["FAIL", "trosb", "faults \\| switches", "0.0003 [0, 1]x  (1/3333)", "1x"] in lines
+
+
+def test_small_and_large_ratios_are_printed_without_exponents():
+    assert str(figures.Interval(2.97e-5, 0.0, 123456.0, 6)) == "0.0000297 [0, 123000]"
 
 
 def test_the_projects_criteria_are_sound():
@@ -280,6 +380,62 @@ def test_the_report_is_one_file_that_shows_every_peer_and_asks_for_nothing_from_
     assert 'src="http' not in page and 'href="http' not in page
 
 
+def test_the_page_of_an_acceptance_shows_its_verdicts_as_the_terminal_does(tmp_path, two_peers):
+    header = {
+        "command": "baton perf accept",
+        "started": 0,
+        "machine": recording.machine(),
+        "build": recording.build(),
+        "peers": {},
+    }
+    rows = verdicts_of(field_runs(100, 10)) + [
+        verdicts.Row("lot-flat", "flat", figures.Interval(1, 1, 1, 6), "x", "1.1x", True)
+    ]
+    made = recording.Recording(header, field_runs(100, 10), [asdict(row) for row in rows])
+    report.write_report([(tmp_path / "r", made)], tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    output = io.StringIO()
+    verdicts.show(rows, Console(file=output, width=200), brief=False)
+    assert verdicts.count(rows) in page and verdicts.count(rows) in output.getvalue()
+    failed = [line for line in output.getvalue().splitlines() if line.split()[:1] == ["FAIL"]]
+    assert page.count(">FAIL<") == len(failed) == len(rows) - 1
+    for row in rows:
+        assert row.measured() in page and row.measured() in output.getvalue()
+
+
+def view_of(runs, id="field") -> report.View:
+    return report.View(EXPERIMENTS[id], runs)
+
+
+def test_cpu_bars_draw_pinned_and_unpinned_runs_apart_with_baton_on_top():
+    cells = [Cell(bytes=b << 20, pinned=p) for b in (1, 4) for p in (False, True)]
+    drawn = plots.cpu_bars(view_of([run_of([5], peer=name, cell=c) for c in cells for name in ("baton", "tcp")]))
+    assert len(drawn) == 2
+    assert sorted("not pinned" in text for text in drawn) == [False, True]
+    for text in drawn:  # SVG's y grows downward
+        height = {name: float(re.search(rf'y="([\d.]+)"[^>]*>{name}[:<]', text)[1]) for name in ("baton", "tcp")}
+        assert height["baton"] < height["tcp"]
+
+
+def test_one_size_gets_no_line_over_sizes_and_no_title_names_what_does_not_differ():
+    one = view_of([run_of([5, 6])])
+    assert plots.lines_over_size(one) == []
+    assert "plain" not in plots.boxes_over_size(one)[0] and "pinned" not in plots.boxes_over_size(one)[0]
+    two = view_of([run_of([5, 6], cell=Cell(load=x)) for x in (0.0, 0.9)])
+    assert ["load 0%" in t for t in plots.boxes_over_size(two)] == [True, False]
+
+
+def test_the_trosb_page_begins_with_costs_beside_batons_and_its_usage_has_words_and_units():
+    runs = [
+        run_of([10], cell=Cell(message="Array4m")),
+        run_of([250], peer="ros", cell=Cell(message="Array4m"), cpu_us=900),
+    ]
+    first = report.drawing(EXPERIMENTS["trosb"].figures[0])(view_of(runs, "trosb"))[0]
+    assert "250.0 (25x)" in first and "1800 (9x)" in first
+    usage = report_tables.usage_table(view_of(runs, "trosb"))[0]
+    assert "user CPU, ms" in usage and "_us" not in usage and "_kb" not in usage
+
+
 @pytest.mark.parametrize("id", [e for e in EXPERIMENTS])
 def test_every_experiments_figures_can_be_drawn(tmp_path, id):
     runs = []
@@ -291,7 +447,7 @@ def test_every_experiments_figures_can_be_drawn(tmp_path, id):
             runs.append(run)
     view = report.View(EXPERIMENTS[id], runs)
     for figure in EXPERIMENTS[id].figures:
-        assert all(text.startswith(("<svg", "<p>", "<div")) for text in report.drawing(figure)(view))
+        assert all(text.startswith(("<svg", "<p>", "<div", "<details")) for text in report.drawing(figure)(view))
 
 
 @pytest.mark.parametrize(
@@ -354,6 +510,13 @@ def test_a_run_over_baton_loses_and_tears_nothing(changes):
     )
     if cell.round_trip:
         assert len(figures.publishers(run)[0]["samples"]["round_trip_ns"]) == 30
+
+
+def test_copies_are_not_counted_as_none_where_the_library_that_counts_them_is_missing(tmp_path):
+    (tmp_path / "bin").mkdir()
+    elsewhere = replace(peer(), program=tmp_path / "bin" / "baton_perf_baton")
+    with pytest.raises(RunFailed, match="copies cannot be counted"):
+        perform(elsewhere, "loan", Cell(count_copies=True))
 
 
 def may_make_namespaces() -> bool:

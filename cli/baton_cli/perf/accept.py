@@ -6,19 +6,18 @@ from __future__ import annotations
 import re
 import subprocess
 import tomllib
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import click
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from . import figures, peers, session, tables
 from .experiments import EXPERIMENTS
 from .peers import CHECKOUT, Peer
 from .recording import Recording
 from .runs import Cell
+from .verdicts import Row
 
 CRITERIA = CHECKOUT / "perf" / "criteria.toml"
 CELL_FIELDS = {f.name for f in fields(Cell)}
@@ -30,19 +29,6 @@ KINDS = {
     "program": {"program"},
 }
 OPTIONAL = {"id", "source", "kind", "bar", "smallest", "not_worse", "peers", "without", "arguments"}
-
-
-@dataclass(frozen=True)
-class Row:
-    """One verdict. `passed` is None where nothing could be measured; that is no pass."""
-
-    criterion: str
-    what: str
-    value: figures.Interval | None
-    unit: str
-    bar: str
-    passed: bool | None
-    detail: str = ""
 
 
 def load(path: Path = CRITERIA) -> list[dict]:
@@ -200,26 +186,26 @@ def _judge_peers(c: dict, measured: Measured, profile: str) -> list[Row]:
             name = other[0].id if len(other[0].variants) == 1 else f"{other[0].id}:{other[1]}"
             what = f"{tables.describe(cell)} / {name}"
             if c.get("not_worse"):
-                rows.append(_not_worse(c, measured, own, other, cell, what))
+                rows.append(_not_worse(c, measured, own, other, cell, what, name))
                 continue
             values = _compared(measured, (own, cell), (other, cell), c["metric"], "ratio")
             if not values:
-                rows.append(Row(c["id"], what, None, "x", f"{c['bar']:g}x", None, measured.error(other, cell)))
+                rows.append(Row(c["id"], what, None, "x", f"{c['bar']:g}x", None, measured.error(other, cell), name))
                 continue
             interval = figures.median_interval(values)
-            rows.append(Row(c["id"], what, interval, "x", f"{c['bar']:g}x", interval.high <= c["bar"]))
+            rows.append(Row(c["id"], what, interval, "x", f"{c['bar']:g}x", interval.high <= c["bar"], peer=name))
     return rows
 
 
-def _not_worse(c: dict, measured: Measured, own, other, cell: Cell, what: str) -> Row:
+def _not_worse(c: dict, measured: Measured, own, other, cell: Cell, what: str, name: str) -> Row:
     """Passes unless the two intervals lie apart and ours above."""
     mine = [v for r in measured.rounds if (v := measured.figure(own, cell, c["metric"], r)) is not None]
     theirs = [v for r in measured.rounds if (v := measured.figure(other, cell, c["metric"], r)) is not None]
     if not mine or not theirs:
-        return Row(c["id"], what, None, "", "", None, measured.error(other, cell))
+        return Row(c["id"], what, None, "", "", None, measured.error(other, cell), name)
     a, b = figures.median_interval(mine), figures.median_interval(theirs)
     ratio = figures.Interval(a.middle / b.middle, a.low / b.high, a.high / b.low, min(a.count, b.count))
-    return Row(c["id"], what, ratio, "x", "overlap", a.low <= b.high)
+    return Row(c["id"], what, ratio, "x", "overlap", a.low <= b.high, peer=name)
 
 
 def run_program(c: dict, console: Console) -> list[Row]:
@@ -244,28 +230,3 @@ def run_program(c: dict, console: Console) -> list[Row]:
             Row(c["id"], c["source"], None, "", "", None, (done.stderr or "it printed no verdict").strip()[-200:])
         )
     return rows
-
-
-def show(rows: list[Row], console: Console, brief: bool) -> None:
-    """All rows, or with `brief` only those of a comparison with many peers that did not pass."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("", no_wrap=True)
-    table.add_column("criterion", no_wrap=True)
-    table.add_column("what")
-    table.add_column("median [95 %]", justify="right", no_wrap=True)
-    table.add_column("bar", justify="right", no_wrap=True)
-    hidden = 0
-    for row in rows:
-        if brief and row.passed and row.criterion.startswith("field"):
-            hidden += 1
-            continue
-        word = {True: "[green]PASS[/]", False: "[red]FAIL[/]", None: "[yellow]NONE[/]"}[row.passed]
-        value = f"{row.value}{row.unit}" if row.value else ""
-        table.add_row(word, row.criterion, row.what + (f" [dim]{row.detail}[/]" if row.detail else ""), value, row.bar)
-    console.print(table)
-    counts = {verdict: sum(row.passed is verdict for row in rows) for verdict in (True, False, None)}
-    console.print(
-        f"{counts[True]} PASS, {counts[False]} FAIL, {counts[None]} could not be measured"
-        + (f" ({hidden} passing rows of comparisons with peers are not shown; --all shows them)" if hidden else ""),
-        highlight=False,
-    )

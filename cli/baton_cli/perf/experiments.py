@@ -46,7 +46,7 @@ class Experiment:
 
 def _tzc_fig7(profile: str) -> list[Cell]:
     if profile == "quick":
-        return [Cell(bytes=b, subscribers=s, messages=40, rate=100) for b in (4 * KB, 4 * MB) for s in (1, 8)]
+        return [Cell(bytes=b, subscribers=s, messages=30, rate=100) for b in (4 * KB, 4 * MB) for s in (1, 8)]
     return [
         Cell(bytes=b, subscribers=s, messages=1000, rate=30)
         for b in (4 * KB, 64 * KB, MB, 4 * MB)
@@ -61,7 +61,7 @@ def _tzc_fig8(profile: str) -> list[Cell]:
 def _tzc_fig9(profile: str) -> list[Cell]:
     loads = (0.0, 0.9) if profile == "quick" else (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     return [
-        Cell(bytes=4 * MB, subscribers=4, messages=60 if profile == "quick" else 600, rate=30, load=x) for x in loads
+        Cell(bytes=4 * MB, subscribers=4, messages=40 if profile == "quick" else 600, rate=30, load=x) for x in loads
     ]
 
 
@@ -71,8 +71,8 @@ def _tzc_table1(profile: str) -> list[Cell]:
 
 
 def _lot_fig6(profile: str) -> list[Cell]:
-    sizes = (128, 64 * KB, 16 * MB) if profile == "quick" else LOT_SIZES
-    messages, rate = (30, 60) if profile == "quick" else (2000, 30)
+    sizes = (128, 16 * MB) if profile == "quick" else LOT_SIZES
+    messages, rate = (20, 60) if profile == "quick" else (2000, 30)
     return [Cell(bytes=b, messages=messages, rate=rate, pinned=pinned) for b in sizes for pinned in (False, True)]
 
 
@@ -83,7 +83,7 @@ def _lot_fig6d(profile: str) -> list[Cell]:
 
 def _lot_fig7(profile: str) -> list[Cell]:
     sizes = (4 * KB, 4 * MB) if profile == "quick" else (4 * KB, 64 * KB, MB, 4 * MB, 16 * MB)
-    messages, rate = (40, 60) if profile == "quick" else (2000, 30)
+    messages, rate = (20, 60) if profile == "quick" else (2000, 30)
     return [
         Cell(bytes=b, subscribers=5, messages=messages, rate=rate, connect_in_order=ordered)
         for b in sizes
@@ -97,7 +97,7 @@ def _lot_fig5(profile: str) -> list[Cell]:
 
 def _lot_fig3(profile: str) -> list[Cell]:
     sizes = (64 * KB,) if profile == "quick" else (4 * KB, 64 * KB, MB, 4 * MB, 16 * MB)
-    messages, rate = (60, 60) if profile == "quick" else (2000, 30)
+    messages, rate = (40, 60) if profile == "quick" else (2000, 30)
     return [
         Cell(bytes=b, messages=messages, rate=rate, isolation=isolation)
         for b in sizes
@@ -116,7 +116,7 @@ def _lot_graphs(profile: str) -> list[Cell]:
 
 
 def _lot_table1(profile: str) -> list[Cell]:
-    seconds = 5 if profile == "quick" else 60
+    seconds = 3 if profile == "quick" else 60
     return [Cell(bytes=16 * MB, messages=seconds * 30, rate=30, timeline=True)]
 
 
@@ -128,7 +128,7 @@ def _trosb(profile: str) -> list[Cell]:
 def _rossf_fig13(profile: str) -> list[Cell]:
     # The three images of ROS-SF: 256x256, 800x600 and 1920x1080 in RGB.
     sizes = (256 * 256 * 3, 800 * 600 * 3, 1920 * 1080 * 3)
-    messages, rate = (30, 30) if profile == "quick" else (2000, 10)
+    messages, rate = (20, 30) if profile == "quick" else (2000, 10)
     return [Cell(bytes=b, message="Image", messages=messages, rate=rate) for b in sizes]
 
 
@@ -258,7 +258,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "4 MB at 100 Hz, all columns of the page's result table",
             "TogetheROS.Bot, zero-copy page",
             _trosb,
-            ("usage_table", "summary_table"),
+            ("cost_table", "boxes_over_size", "summary_table", "usage_table"),
         ),
         Experiment(
             "rossf-fig13",

@@ -11,6 +11,11 @@ import numpy
 CLOCKS = ("hand_over_ns", "fill_ns", "construct_ns")
 
 
+def digits(value: float) -> str:
+    """Three significant digits, without an exponent however small or large."""
+    return numpy.format_float_positional(value, precision=3, fractional=False, trim="-")
+
+
 @dataclass(frozen=True)
 class Interval:
     """A median with the 95 % confidence interval of its order statistics (exact, free of any distribution)."""
@@ -21,7 +26,7 @@ class Interval:
     count: int
 
     def __str__(self) -> str:
-        return f"{self.middle:.3g} [{self.low:.3g}, {self.high:.3g}]"
+        return f"{digits(self.middle)} [{digits(self.low)}, {digits(self.high)}]"
 
 
 def median_interval(values) -> Interval:

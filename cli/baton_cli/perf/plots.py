@@ -13,7 +13,7 @@ matplotlib.use("svg")
 import matplotlib.pyplot as plt
 
 from . import figures, tables
-from .runs import size_text
+from .runs import Cell, size_text
 from .view import View
 
 plt.rcParams |= {
@@ -47,29 +47,41 @@ def legend(figure, axis) -> None:
     )
 
 
-VARIED = ("pinned", "connect_in_order", "isolation", "priority", "load", "varying")
+# The settings besides size and ends by which an experiment's cells may differ, in a title's words.
+VARIED: dict[str, Callable] = {
+    "pinned": lambda on: "pinned" if on else "not pinned",
+    "connect_in_order": lambda on: "connected in order" if on else "connected in any order",
+    "isolation": lambda kind: {"container": "one container", "containers": "separate containers"}.get(kind, kind),
+    "priority": lambda priority: f"FIFO {priority}" if priority else "no real-time priority",
+    "load": lambda load: f"load {load:.0%}",
+    "varying": lambda on: "varying size" if on else "fixed size",
+}
 
 
 def _variants(view: View) -> list[tuple[str, dict]]:
-    """The settings besides size and ends by which this experiment's cells differ, each with its title."""
+    """The combinations of VARIED that occur, each with its title: words for what differs or is not the default."""
+    usual = Cell()
+    differs = {key for key in VARIED if len(view.distinct(key)) > 1}
     seen: dict[str, dict] = {}
     for run in view.good:
         wanted = {key: getattr(tables.cell_of(run), key) for key in VARIED}
-        words = [
-            word
-            for word, on in (("pinned", wanted["pinned"]), ("connected in order", wanted["connect_in_order"]))
-            if on
-        ]
-        words += [wanted["isolation"]] if wanted["isolation"] != "host" else []
-        words += [f"FIFO {wanted['priority']}"] if wanted["priority"] else []
-        words += [f"load {wanted['load']:.0%}"] if wanted["load"] else []
-        words += ["varying size"] if wanted["varying"] else []
-        seen.setdefault(", ".join(words) or "plain", wanted)
+        words = [VARIED[k](v) for k, v in wanted.items() if k in differs or v != getattr(usual, k)]
+        seen.setdefault(", ".join(words), wanted)
     return list(seen.items())
+
+
+def _title(*parts: str) -> str:
+    return ", ".join(part for part in parts if part)
+
+
+def _subscribers(count: int) -> str:
+    return f"{count} subscriber{'s' * (count > 1)}"
 
 
 def lines_over_size(view: View) -> list[str]:
     out = []
+    if len(view.distinct("bytes")) < 2:
+        return out  # one point makes no line; boxes and table show it
     for title, wanted in _variants(view):
         for subscribers in view.distinct("subscribers"):
             figure, axis = plt.subplots(figsize=(7.2, 3.8))
@@ -97,10 +109,7 @@ def lines_over_size(view: View) -> list[str]:
             axis.set_xticks(view.distinct("bytes"), [size_text(b) for b in view.distinct("bytes")])
             axis.minorticks_off()
             latency_axis(axis)
-            axis.set_title(
-                f"median over size (band up to p99), {subscribers} subscriber{'s' * (subscribers > 1)}, {title}",
-                loc="left",
-            )
+            axis.set_title(_title("median over size (band up to p99)", _subscribers(subscribers), title), loc="left")
             legend(figure, axis)
             out.append(svg(figure))
     return out
@@ -180,7 +189,7 @@ def boxes_over_size(view: View) -> list[str]:
                 )
                 for b in view.distinct("bytes")
             ]
-            out.append(_boxes(view, groups, f"{subscribers} subscriber{'s' * (subscribers > 1)}, {title}"))
+            out.append(_boxes(view, groups, _title(_subscribers(subscribers), title)))
     return out
 
 
@@ -239,7 +248,7 @@ def histogram(view: View) -> list[str]:
         axis.set_xscale("log")
         axis.set_xlabel("µs")
         axis.set_ylabel("messages")
-        axis.set_title(f"distribution of the latency, {title}", loc="left")
+        axis.set_title(_title("distribution of the latency", title), loc="left")
         legend(figure, axis)
         out.append(svg(figure))
     return out
@@ -271,7 +280,7 @@ def period(view: View) -> list[str]:
             range(1, len(names) + 1), [f"{n}  ({numpy.ptp(d) / 1000:.2f} ms)" for n, d in zip(names, data, strict=True)]
         )
         axis.set_xlabel("µs from the period; whiskers: smallest and largest; in brackets: peak to peak")
-        axis.set_title(f"time between arrivals, {title}", loc="left")
+        axis.set_title(_title("time between arrivals", title), loc="left")
         out.append(svg(figure))
     return out
 
@@ -313,22 +322,29 @@ def sequence(view: View) -> list[str]:
 
 def cpu_bars(view: View) -> list[str]:
     out = []
-    for subscribers in view.distinct("subscribers"):
-        sizes = [b for b in view.distinct("bytes") if b >= 1 << 20] or view.distinct("bytes")
-        figure, axes = plt.subplots(
-            1, len(sizes), figsize=(3.0 * len(sizes) + 1.5, 0.24 * len(view.names) + 1.2), sharey=True, squeeze=False
-        )
-        for axis, size in zip(axes[0], sizes, strict=True):
-            values = []
-            for name in view.names:
-                runs = view.of(name, bytes=size, subscribers=subscribers)
-                values.append(numpy.median([figures.cpu_us_per_message(run) for run in runs]) if runs else 0)
-            axis.barh(view.names, values, color=[view.color(name) for name in view.names])
-            axis.invert_yaxis()
-            axis.set_title(size_text(size), loc="left")
-            axis.set_xlabel("µs CPU per message, all processes")
-        figure.suptitle(f"{subscribers} subscriber{'s' * (subscribers > 1)}", x=0.02, y=1.04, ha="left")
-        out.append(svg(figure))
+    sizes = [b for b in view.distinct("bytes") if b >= 1 << 20] or view.distinct("bytes")
+    for title, wanted in _variants(view):
+        for subscribers in view.distinct("subscribers"):
+            figure, axes = plt.subplots(
+                1,
+                len(sizes),
+                figsize=(3.0 * len(sizes) + 1.5, 0.24 * len(view.names) + 1.4),
+                sharey=True,
+                squeeze=False,
+                layout="constrained",
+            )
+            for axis, size in zip(axes[0], sizes, strict=True):
+                values = []
+                for name in view.names:
+                    runs = view.of(name, bytes=size, subscribers=subscribers, **wanted)
+                    values.append(numpy.median([figures.cpu_us_per_message(run) for run in runs]) if runs else 0)
+                axis.barh(view.names, values, color=[view.color(name) for name in view.names])
+                axis.set_title(size_text(size), loc="left")
+            axes[0][0].invert_yaxis()  # for all of them: they share it
+            figure.suptitle(
+                _title("µs CPU per message, all processes", _subscribers(subscribers), title), x=0, ha="left"
+            )
+            out.append(svg(figure))
     return out
 
 

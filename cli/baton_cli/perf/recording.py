@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file of raw samples: JSON lines in gzip. The first line is the header (machine, build, command), every further line one run.
+"""The file of raw samples: JSON lines in gzip. The first line is the header (machine, build, command), every further line one run,
+or the verdicts on those before it (`baton perf accept`).
 
 Runs are appended as they end, each as a gzip member of its own, so that an interrupted recording is whole up to its last run.
 Tables and plots are made from such files only.
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 
 import click
@@ -79,11 +81,13 @@ def _describe(built: dict) -> str:
 
 
 class Recording:
-    """What a file holds: ``header`` and ``runs`` (dicts with experiment, peer, variant, round, cell, and processes or error)."""
+    """What a file holds: ``header``, ``runs`` (dicts with experiment, peer, variant, round, cell, and processes or error) and
+    ``verdicts`` (rows of accept.Row as dicts, the last that were given; empty where nothing was judged)."""
 
-    def __init__(self, header: dict, runs: list[dict]):
+    def __init__(self, header: dict, runs: list[dict], verdicts: list[dict] | None = None):
         self.header = header
         self.runs = runs
+        self.verdicts = verdicts or []
 
     @staticmethod
     def load(path: Path) -> Recording:
@@ -94,21 +98,36 @@ class Recording:
             raise click.ClickException(f"{path} is no recording of `baton perf`: {problem}") from problem
         if not lines or lines[0].get("format") != FORMAT:
             raise click.ClickException(f"{path} is no recording of `baton perf` of format {FORMAT}")
-        return Recording(lines[0], lines[1:])
+        verdicts = [line["verdicts"] for line in lines[1:] if "verdicts" in line]
+        runs = [line for line in lines[1:] if "verdicts" not in line]
+        return Recording(lines[0], runs, verdicts[-1] if verdicts else [])
+
+
+def _free_name(path: Path) -> Path:
+    """run.jsonl.gz -> run.jsonl.gz.1, or the first higher number that is free."""
+    return next(name for n in count(1) if not (name := path.with_name(f"{path.name}.{n}")).exists())
+
+
+def append(path: Path, line: dict) -> None:
+    with gzip.open(path, "at", compresslevel=6) as file:
+        file.write(json.dumps(line, separators=(",", ":")) + "\n")
 
 
 class Writer:
-    """Appends to a new file; a file that exists is not overwritten but moved aside, or with `resume` goes on."""
+    """Appends to a new file; one that exists gets a number (``moved_to``), or with `resume` goes on."""
 
     def __init__(self, path: Path, peers: list[Peer], resume: bool = False):
         self.path = path
+        self.moved_to: Path | None = None
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
             if resume:
                 self._check_same_build(Recording.load(path))
                 return
-            path.replace(path.with_name(path.name + ".before"))
-        self.write(
+            self.moved_to = _free_name(path)
+            path.replace(self.moved_to)
+        append(
+            path,
             {
                 "format": FORMAT,
                 "command": shlex.join(["baton", *sys.argv[1:]]),
@@ -116,7 +135,7 @@ class Writer:
                 "machine": machine(),
                 "build": build(),
                 "peers": {p.id: {"name": p.name, "version": p.version, "how": p.how} for p in peers},
-            }
+            },
         )
 
     def _check_same_build(self, recording: Recording) -> None:
@@ -128,12 +147,9 @@ class Writer:
                 "without local changes can be resumed; leave out --resume to measure anew"
             )
 
-    def write(self, line: dict) -> None:
-        with gzip.open(self.path, "at", compresslevel=6) as file:
-            file.write(json.dumps(line, separators=(",", ":")) + "\n")
-
     def add(self, experiment: str, peer: Peer, variant: str, round: int, cell: Cell, result: dict) -> None:
-        self.write(
+        append(
+            self.path,
             {
                 "experiment": experiment,
                 "peer": peer.id,
@@ -141,5 +157,5 @@ class Writer:
                 "round": round,
                 "cell": asdict(cell),
                 **result,
-            }
+            },
         )

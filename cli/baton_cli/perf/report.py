@@ -9,9 +9,10 @@ from pathlib import Path
 
 import jinja2
 
-from . import plots, report_tables
+from . import figures, plots, report_tables
 from .experiments import EXPERIMENTS, Experiment
 from .recording import Recording
+from .verdicts import Row, count
 from .view import View
 
 PAGE = jinja2.Template(
@@ -19,14 +20,16 @@ PAGE = jinja2.Template(
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>baton perf</title>
 <style>
-body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;color:#1c2530}
+body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:80rem;padding:0 1rem;color:#1c2530}
 h1{margin-bottom:.2rem} h2{margin-top:3rem;border-top:1px solid #dde3ea;padding-top:1.2rem}
 .source{color:#667} .note{background:#f5f7fa;padding:.6rem .9rem;border-radius:.4rem}
 nav a{margin-right:1rem} svg{max-width:100%;height:auto} figure{margin:1rem 0}
 .scroll{overflow-x:auto} table{border-collapse:collapse;font-size:.82rem;font-variant-numeric:tabular-nums}
-th,td{padding:.18rem .55rem;text-align:right;white-space:nowrap;border-bottom:1px solid #edf0f4}
-th:first-child,td:first-child,td:nth-child(2),th:nth-child(2){text-align:left}
+th,td{padding:.18rem .55rem;text-align:right;white-space:nowrap;border-bottom:1px solid #edf0f4;vertical-align:top}
+th{white-space:normal;vertical-align:bottom} th.text,td.text{text-align:left}
+td.text:nth-child(n+3){white-space:normal;min-width:16rem}
 td.error{white-space:normal;text-align:left;color:#9a6700} tr:hover td{background:#f5f7fa}
+td.pass,td.fail,td.none{text-align:left;font-weight:600} td.pass{color:#1a7f37} td.fail{color:#cf222e} td.none{color:#9a6700}
 details summary{cursor:pointer;color:#456}
 </style></head><body>
 <h1>baton perf</h1>
@@ -52,6 +55,16 @@ FREE = Experiment(
     lambda profile: [],
     ("lines_over_size", "boxes_over_size", "cpu_bars", "summary_table", "usage_table"),
 )
+LIMITS = Experiment(
+    "limits", "What the machine can do at best", "baton perf limits", lambda profile: [], ("summary_table",)
+)
+
+
+def _experiment(id: str) -> Experiment:
+    """What the runs of that name are: an experiment, the machine's limits, those of a criterion, or a free comparison."""
+    if id in EXPERIMENTS or id in ("run", "limits"):
+        return {**EXPERIMENTS, "run": FREE, "limits": LIMITS}[id]
+    return Experiment(id, f"The runs of criterion {id}", id, lambda profile: [], ("summary_table",))
 
 
 def drawing(name: str) -> Callable[[View], list[str]]:
@@ -59,12 +72,35 @@ def drawing(name: str) -> Callable[[View], list[str]]:
     return getattr(plots, name, None) or getattr(report_tables, name)
 
 
+def _section(recording: Recording, id: str, experiment: Experiment, runs: list[dict], drawn: list[str]) -> dict:
+    return {
+        "id": id,
+        "title": experiment.title,
+        "source": experiment.source,
+        "note": experiment.note,
+        "command": recording.header["command"],
+        "runs": len(runs),
+        "failed": sum(figures.metric(run, "hand_over") is None for run in runs),
+        "load": f"{recording.header['machine']['load_before']:.2f}",
+        "one_process": bool(runs) and runs[0]["cell"].get("one_process", False),
+        "figures": drawn,
+    }
+
+
+def _verdicts(recording: Recording, id: str) -> dict:
+    rows = [Row.load(row) for row in recording.verdicts]
+    judged = Experiment(id, f"Criteria: {count(rows)}", "criteria", lambda profile: [], ())
+    return _section(recording, id, judged, recording.runs, [report_tables.verdict_table(rows)])
+
+
 def write_report(recordings: list[tuple[Path, Recording]], out: Path) -> None:
     sections, known = [], {}
-    for _, recording in recordings:
+    for number, (_, recording) in enumerate(recordings):
         known |= recording.header["peers"]
+        if recording.verdicts:
+            sections.append(_verdicts(recording, f"{number}-criteria"))
         for id in dict.fromkeys(run["experiment"] for run in recording.runs):
-            experiment = EXPERIMENTS.get(id, FREE)
+            experiment = _experiment(id)
             runs = [run for run in recording.runs if run["experiment"] == id]
             view = View(experiment, runs)
             drawn = (
@@ -72,20 +108,7 @@ def write_report(recordings: list[tuple[Path, Recording]], out: Path) -> None:
                 if view.good
                 else ["no run gave a result"]
             )
-            sections.append(
-                {
-                    "id": id,
-                    "title": experiment.title,
-                    "source": experiment.source,
-                    "note": experiment.note,
-                    "command": recording.header["command"],
-                    "runs": len(runs),
-                    "failed": len(runs) - len(view.good),
-                    "load": f"{recording.header['machine']['load_before']:.2f}",
-                    "one_process": runs[0]["cell"].get("one_process", False),
-                    "figures": drawn,
-                }
-            )
+            sections.append(_section(recording, f"{number}-{id}", experiment, runs, drawn))
     header = recordings[0][1].header
     m, b = header["machine"], header["build"]
     machine = (
@@ -100,6 +123,7 @@ def write_report(recordings: list[tuple[Path, Recording]], out: Path) -> None:
     peers = report_tables.html_table(
         ["peer", "name", "version", "how it is used"],
         [[id, p["name"], p["version"], p["how"]] for id, p in known.items()],
+        text_columns=4,
     )
     out.parent.mkdir(parents=True, exist_ok=True)
     made = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(header["started"]))

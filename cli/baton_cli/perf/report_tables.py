@@ -6,16 +6,54 @@ from __future__ import annotations
 import numpy
 
 from . import figures, tables
+from .verdicts import GROUP_TITLES, Row, group_texts, grouped
 from .view import View
 
 
-def html_table(head: list[str], rows: list[list[str]]) -> str:
-    def cell(text):
-        start = '<td class="error" colspan="99">' if str(text).startswith("no result: ") else "<td>"
-        return start + str(text).replace("&", "&amp;").replace("<", "&lt;") + "</td>"
+def html_table(head: list[str], rows: list[list[str]], text_columns: int = 2) -> str:
+    """The first `text_columns` columns are words, the others numbers."""
 
-    body = "".join("<tr>" + "".join(map(cell, row)) + "</tr>" for row in rows)
-    return '<div class="scroll"><table><tr>' + "".join(f"<th>{h}</th>" for h in head) + f"</tr>{body}</table></div>"
+    def cell(column: int, text, tag: str = "td") -> str:
+        kind = ' class="text"' if column < text_columns else ""
+        if str(text).startswith("no result: "):
+            kind = ' class="error" colspan="99"'
+        return f"<{tag}{kind}>" + str(text).replace("&", "&amp;").replace("<", "&lt;") + f"</{tag}>"
+
+    body = "".join("<tr>" + "".join(cell(n, text) for n, text in enumerate(row)) + "</tr>" for row in rows)
+    titles = "".join(cell(n, text, "th") for n, text in enumerate(head))
+    return f'<div class="scroll"><table><tr>{titles}</tr>{body}</table></div>'
+
+
+def verdict_table(rows: list[Row]) -> str:
+    """What `baton perf accept` printed; a comparison with many peers is summed up, its rows are folded away."""
+
+    def table(its: list[Row]) -> str:
+        return html_table(
+            ["", "criterion", "what", "median [95 %]", "bar"],
+            [[row.verdict, row.criterion, f"{row.what} {row.detail}".strip(), row.measured(), row.bar] for row in its],
+            3,
+        )
+
+    single = [row for row in rows if not row.peer]
+    many = [row for row in rows if row.peer]
+    out = table(single) if single else ""
+    if many:
+        out += "<p>Comparisons with every peer, by criterion and peer</p>"
+        out += html_table(list(GROUP_TITLES), [group_texts(group) for group in grouped(rows)])
+    for words, verdict in (("fail", False), ("could not be measured", None), ("pass", True)):
+        if its := [row for row in many if row.passed is verdict]:
+            state = " open" if verdict is False else ""
+            out += f"<details{state}><summary>the {len(its)} of their rows that {words}</summary>{table(its)}</details>"
+    for word in ("PASS", "FAIL", "NONE"):
+        out = out.replace(f'<td class="text">{word}</td>', f'<td class="{word.lower()}">{word}</td>')
+    return out
+
+
+def cell_table(head: list[str], rows: list[list[str]]) -> str:
+    """A table whose first two columns are cell and peer; a cell that all rows share is said above it."""
+    if len({row[0] for row in rows}) != 1:
+        return html_table(head, rows)
+    return f"<p>{rows[0][0]}</p>" + html_table(head[1:], [row[1:] for row in rows], 1)
 
 
 def summary_table(view: View) -> list[str]:
@@ -29,6 +67,7 @@ def summary_table(view: View) -> list[str]:
         "p99.9",
         "max",
         "mean",
+        "variance, µs²",
         "lost",
         "CPU µs/msg",
         "faults/msg",
@@ -36,7 +75,8 @@ def summary_table(view: View) -> list[str]:
         "RSS MB",
     ]
     rows = []
-    for row in tables.summary_rows(view.all, view.experiment.clock):
+    summaries = tables.summary_rows(view.all, view.experiment.clock)
+    for row in summaries:
         if "error" in row:
             rows.append([row["cell"], row["peer"], "no result: " + row["error"][:120]])
             continue
@@ -45,29 +85,67 @@ def summary_table(view: View) -> list[str]:
         if row["torn"]:
             lost += f", {row['torn']} torn"
         cost = [f"{row['cpu']:.0f}", f"{row['faults']:.1f}", f"{row['switches']:.1f}", f"{row['rss_mb']:.0f}"]
-        rows.append([row["cell"], row["peer"], *numbers, lost, *cost])
-    return [f"<p>Latency in µs, {tables.CLOCK_NAMES[view.experiment.clock]}.</p>" + html_table(head, rows)]
+        rows.append([row["cell"], row["peer"], *numbers, f"{row['variance'] / 1e6:.4g}", lost, *cost])
+    note = tables.about_bare(summaries)
+    return [
+        f"<p>Latency in µs, {tables.CLOCK_NAMES[view.experiment.clock]}.</p>"
+        + cell_table(head, rows)
+        + (f'<p class="source">{note}</p>' if note else "")
+    ]
+
+
+def cost_table(view: View) -> list[str]:
+    """Latency and cost of every peer, and how many times Baton's they are: the headline of a comparison of few cells."""
+    wanted = (
+        ("mean latency, µs", "hand_over_mean", 1 / 1000, 1),
+        ("CPU, µs per message", "cpu", 1, 0),
+        ("page faults per message", "faults", 1, 2),
+        ("context switches per message", "switches", 1, 1),
+        ("RSS of all processes, MB", "rss_kb", 1 / 1024, 0),
+    )
+    rows = []
+    for cell, peers in tables.grouped(view.good).items():
+        medians = {
+            name: [float(numpy.median([figures.metric(run, metric) for run in runs])) for _, metric, _, _ in wanted]
+            for name, runs in peers.items()
+        }
+        for name, values in medians.items():
+            row = [cell, name]
+            for (_, _, scale, digits), value, own in zip(wanted, values, medians.get("baton", values), strict=True):
+                times = (
+                    f" ({figures.digits(value / own)}x)" if name != "baton" and "baton" in medians and own > 0 else ""
+                )
+                row.append(f"{value * scale:.{digits}f}{times}")
+            rows.append(row)
+    return [
+        "<p>Medians over rounds; in brackets: how many times Baton's.</p>"
+        + cell_table(["cell", "peer", *(title for title, *_ in wanted)], rows)
+    ]
+
+
+USAGE = (
+    ("user CPU, ms", "utime_us", 1000),
+    ("system CPU, ms", "stime_us", 1000),
+    ("voluntary switches", "voluntary_switches", 1),
+    ("involuntary switches", "involuntary_switches", 1),
+    ("minor faults", "minor_faults", 1),
+    ("major faults", "major_faults", 1),
+    ("RSS, MB", "rss_kb", 1024),
+    ("PSS (shared pages divided), MB", "pss_kb", 1024),
+    ("of RSS shared, MB", "shared_kb", 1024),
+)
 
 
 def usage_table(view: View) -> list[str]:
-    keys = [
-        "utime_us",
-        "stime_us",
-        "voluntary_switches",
-        "involuntary_switches",
-        "minor_faults",
-        "major_faults",
-        "rss_kb",
-        "pss_kb",
-        "shared_kb",
-    ]
     rows = []
     for name in view.names:
         for run in view.of(name)[:1]:
             for process in run["processes"]:
                 u = process.get("usage", {})
-                rows.append([name, f"{process['role']} {process['index']}", *[f"{u.get(key, 0):,.0f}" for key in keys]])
-    return ["<p>Per process, over the whole run.</p>" + html_table(["peer", "process", *keys], rows)]
+                numbers = [f"{u.get(key, 0) / unit:,.{1 if unit > 1 else 0}f}" for _, key, unit in USAGE]
+                rows.append([name, f"{process['role']} {process['index']}", *numbers])
+    table = html_table(["peer", "process", *(title for title, _, _ in USAGE)], rows)
+    return [f"<details open><summary>Per process, over the whole of the first run</summary>{table}</details>"]
 
 
 def copies_table(view: View) -> list[str]:
@@ -110,7 +188,7 @@ def ratio_table(view: View) -> list[str]:
         rows.append(row)
     return [
         "<p>Hand-over median of Baton divided by the peer's, with the 95 % interval over rounds.</p>"
-        + html_table(head, rows)
+        + html_table(head, rows, 1)
     ]
 
 

@@ -12,7 +12,7 @@ import time
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from .peers import BUILD, Peer
+from .peers import Peer
 
 
 @dataclass(frozen=True)
@@ -113,12 +113,20 @@ def _cpu_ns(pid: int) -> int:
     return total
 
 
+def _copies_library(peer: Peer) -> Path:
+    """What counts copies, of the build that the program is from. The loader would go on without it, and count none."""
+    library = peer.program.resolve().parent.parent / "lib" / "libbaton_perf_copies.so"
+    if not library.is_file():
+        raise RunFailed(f"copies cannot be counted: {library} is not there (it is in a build tree, not installed)")
+    return library
+
+
 def _run_processes(
     peer: Peer, cell: Cell, directory: str, timeout: float, timeline: Timeline | None, isolation: _Isolation
 ) -> None:
     environment = os.environ.copy()
     if cell.count_copies:
-        environment["LD_PRELOAD"] = str(BUILD / "lib" / "libbaton_perf_copies.so")
+        environment["LD_PRELOAD"] = str(_copies_library(peer))
         environment["BATON_PERF_COPY_BYTES"] = str(max(256, cell.bytes // 2))
     log = open(Path(directory, "log"), "w+")
     processes: list[subprocess.Popen] = []

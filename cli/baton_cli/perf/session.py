@@ -60,6 +60,10 @@ def run(jobs: list[Job], path: Path, console: Console, resume: bool = False) -> 
     """Performs the jobs and records them; returns how many failed. Ctrl-C ends early and keeps what was measured; with `resume`
     what the file already holds is not measured again."""
     writer = Writer(path, list({job.peer.id: job.peer for job in jobs}.values()), resume)
+    if writer.moved_to is not None:
+        console.print(
+            f"[dim]the recording that was {path} is now {writer.moved_to}[/]", highlight=False, soft_wrap=True
+        )
     if resume:
         jobs = missing(jobs, Recording.load(path))
     failures: dict[str, int] = {}

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 
 import numpy
 from rich import box
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
+from rich.text import Text
 
 from . import figures
 from .runs import Cell
@@ -87,42 +88,74 @@ CLOCK_NAMES = {
 }
 
 
-def print_summary(console: Console, runs: list[dict], clock: str) -> None:
-    rows = summary_rows(runs, clock)
-    processes = (
-        "threads of one process" if runs and runs[0]["cell"].get("one_process") else "every end a process of its own"
+def print_whole(console: Console, table: Table) -> None:
+    """Numbers (columns that are justified right) are never cut: where room is short the other columns fold, down to twelve
+    characters, and a table that is still too wide runs over the edge."""
+    can_fold = 0
+    for column in table.columns:
+        widest = max(Text.from_markup(str(text)).cell_len for text in (column.header, *column.cells))
+        if column.justify == "right":
+            column.no_wrap = True
+            column.min_width = widest
+        else:
+            column.overflow = "fold"
+            can_fold += widest - min(widest, 12)
+    whole = Measurement.get(console, console.options.update(max_width=10_000), table).maximum
+    if whole > console.width:
+        table.width = max(console.width, whole - can_fold)
+    console.print(table, crop=False)
+
+
+def about_bare(rows: list[dict]) -> str:
+    """Why the peer `bare` lost messages or was faster than time, if it did."""
+    if not any(row["peer"].startswith("bare:") and (row.get("lost") or row.get("min", 0) < 0) for row in rows):
+        return ""
+    return (
+        "bare is no transport but one buffer and one word: a reader that wakes late finds only the newest message (those before "
+        "it are lost), and one may be overwritten between a reader's look at the clock and at the stamp (min below 0)"
     )
+
+
+def print_summary(console: Console, runs: list[dict], clock: str, wide: bool = False) -> None:
+    """One table per cell, and what its columns mean below the last. `wide`: also p99.9, mean and variance."""
+    rows = summary_rows(runs, clock)
+    latencies = ("min", "p50", "p90", "p99", *(("p99.9",) if wide else ()), "max", *(("mean",) if wide else ()))
     by_cell = defaultdict(list)
     for row in rows:
         by_cell[row["cell"]].append(row)
     for cell, its in by_cell.items():
-        table = Table(
-            title=f"{cell}  [dim](us, {CLOCK_NAMES[clock]}; {processes})[/]", box=box.SIMPLE_HEAD, title_justify="left"
-        )
-        table.add_column("peer", no_wrap=True)
-        for title in ("min", "p50", "p90", "p99", "max", "lost", "CPU", "flt", "csw", "RSS"):
-            table.add_column(title, justify="right", no_wrap=True)
+        table = Table(title=cell, title_style="bold", box=box.SIMPLE_HEAD, title_justify="left")
+        table.add_column("peer")
+        for title in (*latencies, *(("variance",) if wide else ()), "lost", "CPU", "flt", "csw", "RSS"):
+            table.add_column(title, justify="right")
         for row in its:
             if "error" in row:
                 continue
             lost = f"{row['lost']}/{row['expected']}" if row["lost"] else "0"
             table.add_row(
                 f"[bold]{row['peer']}[/]" if row["peer"] == "baton" else row["peer"],
-                *(micros(row[key]) for key in ("min", "p50", "p90", "p99", "max")),
+                *(micros(row[key]) for key in latencies),
+                *((f"{row['variance'] / 1e6:.4g}",) if wide else ()),
                 lost + (f" [red]torn {row['torn']}[/]" if row["torn"] else ""),
                 f"{row['cpu']:.0f}",
                 f"{row['faults']:.1f}",
                 f"{row['switches']:.1f}",
                 f"{row['rss_mb']:.0f}",
             )
-        console.print(table)
+        print_whole(console, table)
         for row in its:
             if "error" in row:
                 console.print(f"  [yellow]{row['peer']}: no result:[/] {row['error'][:200]}", highlight=False)
     if rows:
-        console.print(
-            "[dim]CPU: us per message, all processes; flt, csw: faults and context switches per message; RSS: MB, sum[/]"
-        )
+        one_process = runs[0]["cell"].get("one_process")
+        notes = [
+            f"latency in us ({CLOCK_NAMES[clock]})" + (", variance in us squared" if wide else ""),
+            "all ends are threads of one process" if one_process else "every end is a process of its own",
+            "CPU: us per message, all processes; flt, csw: faults and context switches per message; RSS: MB, sum",
+        ]
+        if note := about_bare(rows):
+            notes.append(note)
+        console.print("[dim]" + "\n".join(notes) + "[/]", highlight=False)
 
 
 def copies_rows(runs: list[dict]) -> list[dict]:
@@ -158,8 +191,4 @@ def print_copies(console: Console, runs: list[dict]) -> None:
             table.add_row(row["cell"], row["peer"], f"[yellow]{row['error'][:50]}[/]")
         else:
             table.add_row(row["cell"], row["peer"], *(f"{row[k]:.2f}" for k in ("publisher", "subscriber", "total")))
-    console.print(table)
-
-
-def as_json(runs: list[dict], clock: str) -> str:
-    return json.dumps(summary_rows(runs, clock), indent=1)
+    print_whole(console, table)

@@ -10,7 +10,8 @@ from . import figures, tables
 from .experiments import Experiment
 
 FIRST_COLOR = "#d1495b"
-COLORS = plt.get_cmap("tab20").colors
+# Strong ones first, without the reds, which are too near to Baton's.
+COLORS = [plt.get_cmap("tab20").colors[n] for n in (*range(0, 20, 2), *range(1, 20, 2)) if n not in (6, 7)]
 
 
 class View:
@@ -24,16 +25,9 @@ class View:
             {tables.name_of(run) for run in self.good}, key=lambda n: (n != "baton", not n.startswith("baton"), n)
         )
 
-    def style(self, name: str) -> str:
-        """Twenty colours are not enough for all peers: the second twenty are dashed."""
-        return "-" if self.names.index(name) < 20 else "--"
-
     def color(self, name: str):
-        if name == "baton":
-            return FIRST_COLOR
-        return COLORS[
-            (2 * self.names.index(name)) % 20 if self.names.index(name) < 10 else (2 * self.names.index(name) + 1) % 20
-        ]
+        """Baton's own, or one of the others; beyond eighteen they come again."""
+        return FIRST_COLOR if name == "baton" else COLORS[(self.names.index(name) - 1) % len(COLORS)]
 
     def of(self, name: str, **wanted) -> list[dict]:
         return [
@@ -48,4 +42,4 @@ class View:
         return numpy.concatenate(parts) / 1000 if parts else numpy.empty(0)
 
     def distinct(self, key: str) -> list:
-        return sorted({run["cell"][key] for run in self.good})
+        return sorted({getattr(tables.cell_of(run), key) for run in self.good})

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 from rich import box
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 
 from ..perf import peers as peer_list
@@ -21,7 +23,8 @@ DEFAULT_OUT = Path("out/perf")
 
 def _console() -> Console:
     """Wide enough for the tables, also where the output is no terminal."""
-    return Console(width=max(100, Console().width))
+    console = Console()
+    return console if console.is_terminal else Console(width=max(140, console.width))
 
 
 class Size(click.ParamType):
@@ -141,15 +144,23 @@ def _performance_test(options: dict) -> None:
 
 
 @command.command()
-def peers() -> None:
+@click.option("-v", "--verbose", is_flag=True, help="Also how each is used: settings, buffers, who waits how.")
+def peers(verbose) -> None:
     """List the transports that can be measured on this machine, and those that cannot, with the reason."""
     console = _console()
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in ("peer", "variants", "version", "how it is used"):
-        table.add_column(title)
-    for peer in peer_list.built().values():
-        table.add_row(peer.id, " ".join(peer.variants), peer.version, peer.how)
-    console.print(table)
+    known = peer_list.built().values()
+    if verbose:
+        for peer in known:
+            console.print(f"[bold]{peer.id}[/] {peer.version}  ({', '.join(peer.variants)})", highlight=False)
+            console.print(Padding(peer.how, (0, 0, 0, 4)), highlight=False)
+    else:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for title, widest in (("peer", None), ("variants", None), ("version", 24)):
+            table.add_column(title, no_wrap=True, max_width=widest)
+        for peer in known:
+            table.add_row(peer.id, " ".join(peer.variants), peer.version)
+        console.print(table, crop=False)
+        console.print("[dim]how each is used: -v[/]", highlight=False)
     for id, why in peer_list.absent().items():
         console.print(f"[dim]{id} is not built: {why}[/]", highlight=False)
 
@@ -231,8 +242,9 @@ def _out(path: Path | None, name: str) -> Path:
 @click.option("--depth", type=click.IntRange(1), default=10, show_default=True, help="KEEP_LAST depth.")
 @click.option("--best-effort", is_flag=True)
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the peer.")
+@click.option("--wide", is_flag=True, help="Also print p99.9, mean and variance.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Recording; default out/perf/run.jsonl.gz")
-def run(names, sizes, best_effort, rounds, settings, out, **cell) -> None:
+def run(names, sizes, best_effort, rounds, settings, wide, out, **cell) -> None:
     """Compare peers once and print a table. Every end is a process of its own unless --one-process."""
     from ..perf import session, tables
     from ..perf.recording import Recording
@@ -250,19 +262,20 @@ def run(names, sizes, best_effort, rounds, settings, out, **cell) -> None:
     session.run(session.schedule("run", cells, chosen, rounds), path, console)
     recording = Recording.load(path)
     clock = "round_trip_ns" if cell["round_trip"] else "with_read_ns" if cell["read_all"] else "hand_over_ns"
-    tables.print_summary(console, recording.runs, clock)
+    tables.print_summary(console, recording.runs, clock, wide)
     console.print(f"recorded in {path}; `baton perf report {path}` draws it", highlight=False)
 
 
 @command.command()
-@click.argument("names", nargs=-1, metavar="EXPERIMENT...")
+@click.argument("names", nargs=-1, metavar="[EXPERIMENT]...")
 @click.option("--full", is_flag=True, help="The paper's own numbers of messages and ten rounds, for a quiet hour.")
 @click.option(
     "-p", "--peer", "peers_", multiple=True, help="Peer or peer:variant; several times; default: the experiment's."
 )
 @click.option("--rounds", type=click.IntRange(1))
+@click.option("--wide", is_flag=True, help="Also print p99.9, mean and variance.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Directory for recordings; default out/perf")
-def experiment(names, full, peers_, rounds, out) -> None:
+def experiment(names, full, peers_, rounds, wide, out) -> None:
     """Run experiments by name, or `all`; without a name: list them."""
     from ..perf import session, tables
     from ..perf.recording import Recording
@@ -294,7 +307,7 @@ def experiment(names, full, peers_, rounds, out) -> None:
         if "copies_table" in e.figures:
             tables.print_copies(console, recording.runs)
         else:
-            tables.print_summary(console, recording.runs, e.clock)
+            tables.print_summary(console, recording.runs, e.clock, wide)
         console.print(f"recorded in {path}", highlight=False)
 
 
@@ -310,23 +323,36 @@ def report(recordings, out) -> None:
     click.echo(f"{out}: {out.stat().st_size / 1e6:.1f} MB, self-contained")
 
 
-@command.command()
-@click.argument("ids", nargs=-1, metavar="CRITERION...")
+class _WithCriteria(click.Command):
+    """Its help lists the criteria."""
+
+    def format_epilog(self, ctx, formatter) -> None:
+        from ..perf import accept as judge
+
+        with formatter.section("Criteria (a beginning names all that share it)"):
+            formatter.write_dl([(c["id"], c["source"]) for c in judge.load()])
+
+
+@command.command(cls=_WithCriteria)
+@click.argument("ids", nargs=-1, metavar="[CRITERION]...")
 @click.option(
     "--rounds", type=click.IntRange(6), default=10, show_default=True, help="Fewer than six give no 95 % interval."
 )
 @click.option("--quick", is_flag=True, help="The quick cells of comparisons with every peer.")
 @click.option("--all", "every", is_flag=True, help="Also show passing rows of comparisons with every peer.")
 @click.option("--resume", is_flag=True, help="Measure only what the recording lacks, for example after Ctrl-C.")
+@click.option(
+    "--markdown", type=click.Path(dir_okay=False, path_type=Path), help="Also write the verdicts there, for a document."
+)
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Recording; default out/perf/accept.jsonl.gz")
-def accept(ids, rounds, quick, every, resume, out) -> None:
+def accept(ids, rounds, quick, every, resume, markdown, out) -> None:
     """Judge every performance criterion of perf/criteria.toml, or those named (also by prefix).
 
     Exit status: 0 all passed, 1 one failed or could not be measured.
     """
     from ..perf import accept as judge
-    from ..perf import session
-    from ..perf.recording import Recording
+    from ..perf import session, verdicts
+    from ..perf.recording import Recording, append
 
     criteria = judge.load()
     if ids:
@@ -339,8 +365,10 @@ def accept(ids, rounds, quick, every, resume, out) -> None:
     rows = [row for c in criteria if c["kind"] == "program" for row in judge.run_program(c, console)]
     jobs = judge.plan(criteria, rounds, profile)
     path = _out(out, "accept")
-    if jobs:
-        session.run(jobs, path, console, resume)
-        rows += judge.judge(criteria, judge.Measured(Recording.load(path)), profile)
-    judge.show(rows, console, brief=not every)
+    session.run(jobs, path, console, resume)
+    rows += judge.judge(criteria, judge.Measured(Recording.load(path)), profile)
+    append(path, {"verdicts": [asdict(row) for row in rows]})
+    if markdown is not None:
+        markdown.write_text(verdicts.markdown(rows, Recording.load(path).header))
+    verdicts.show(rows, console, brief=not every)
     sys.exit(0 if rows and all(row.passed for row in rows) else 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds interfaces by name: in given files and directories, in an installed ROS, in the standard sets that `rosbags` carries.
+"""Finds interfaces by name: in given files and directories, those of BATON_MSG_PATH, an installed ROS, the standard sets of `rosbags`.
 
 Sources are asked in that order and the first that has the type answers, so a project's own definition wins over a standard one.
 """
@@ -24,6 +24,10 @@ FALLBACK_STANDARD = "ros1_noetic"  # for types that ROS 2 dropped, such as std_m
 BUNDLED = Path(__file__).parent / "interfaces"
 
 _KINDS = ("msg", "srv")
+_OTHER_KIND = {  # way out for who wanted this kind and named the other
+    "srv": "messages are for topics (advertise, subscribe; baton.msg in Python); name a service for serve() and client()",
+    "msg": "services are for serve() and client() (baton.srv in Python); name a message for a topic or a field",
+}
 _PRUNED = {"build", "install", "log", "node_modules", "__pycache__"}
 
 Loader = Callable[[], Interface]
@@ -170,11 +174,14 @@ class Universe:
         standard: str = DEFAULT_STANDARD,
         dialect: Dialect | None = None,
         environment: Mapping[str, str] | None = None,
+        search_path_is: str = "--search DIR, SEARCH in CMake, or BATON_MSG_PATH",
     ) -> None:
+        """`search_path_is`: how the user of this program adds a directory to `search`, for the way out of errors."""
         self.inputs: set[Path] = set()
         self.watched: set[Path] = set()
         self._dialect = dialect
         self._standard = standard
+        self._search_path_is = search_path_is
         self._environment = dict(os.environ if environment is None else environment)
         self._loaded: dict[tuple[str, str], Interface] = {}
         own: dict[str, Package] = {}
@@ -185,14 +192,19 @@ class Universe:
             loader = own.setdefault(package, Package(package)).loaders
             loader[kind, path.stem] = lambda p=path, n=package: _load_file(p, n, dialect, self.inputs)
         self._sources: list[dict[str, Package]] = [own]
-        for root in search:
+        self._sources += self._directories(search)
+
+    def _directories(self, roots: Iterable[Path], named_by: str = "") -> list[dict[str, Package]]:
+        found = []
+        for root in roots:
             if not os.path.isdir(root) or not os.access(root, os.R_OK | os.X_OK):
                 raise fail(
                     Location(str(root)),
-                    "is not a directory that can be read",
+                    f"is not a directory that can be read{named_by}",
                     "give directories that contain packages (each with msg/ or srv/ inside)",
                 )
-            self._sources.append(_directory_packages(root, dialect, self.inputs))
+            found.append(_directory_packages(root, self._dialect, self.inputs))
+        return found
 
     def own_types(self) -> list[tuple[str, str]]:
         """(kind, package/Name) of everything in the given files and directories."""
@@ -202,6 +214,9 @@ class Universe:
 
     def _candidates(self, package: str) -> Iterable[Package]:
         for source in self._sources:
+            if package in source:
+                yield source[package]
+        for source in self._message_path:
             if package in source:
                 yield source[package]
         for prefix in filter(None, self._environment.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
@@ -215,6 +230,13 @@ class Universe:
                 yield self._store(store)[package]
         if package in self._bundled:
             yield self._bundled[package]
+
+    @property
+    def _message_path(self) -> list[dict[str, Package]]:
+        if not hasattr(self, "_message_path_packages"):
+            roots = [Path(p) for p in self._environment.get("BATON_MSG_PATH", "").split(os.pathsep) if p]
+            self._message_path_packages = self._directories(roots, ", named in BATON_MSG_PATH")
+        return self._message_path_packages
 
     @property
     def _ros1_installed(self) -> dict[str, Package]:
@@ -253,6 +275,7 @@ class Universe:
                 name
                 for source in [
                     *self._sources,
+                    *self._message_path,
                     self._ros1_installed,
                     self._store(self._standard),
                     self._store(FALLBACK_STANDARD),
@@ -277,12 +300,18 @@ class Universe:
     def _find(self, full_name: str, kind: str, where: Location) -> Interface:
         package, _, name = full_name.partition("/")
         names: set[str] = set()
+        is_other_kind = has_package = False
         for candidate in self._candidates(package):
             loader = candidate.loaders.get((kind, name))
             if loader:
                 return loader()
+            has_package = True
+            is_other_kind = is_other_kind or any(k != kind and n == name for k, n in candidate.loaders)
             names.update(n for k, n in candidate.loaders if k == kind)
-        if not names:
+        if is_other_kind:
+            is_, wanted = ("message", "service") if kind == "srv" else ("service", "message")
+            raise fail(where, f"'{full_name}' is a {is_}, and a {wanted} is wanted here", _OTHER_KIND[kind])
+        if not has_package:
             known = ", ".join(sorted(self._sources[0])) if self._sources else ""
             raise fail(
                 where,
@@ -294,7 +323,9 @@ class Universe:
         )
 
     def _where_to_look(self) -> str:
-        return "add its directory to the search path (--search DIR, SEARCH in CMake), or source a ROS installation that has it"
+        return (
+            f"add its directory to the search path ({self._search_path_is}), or source a ROS installation that has it"
+        )
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:

@@ -15,8 +15,6 @@ from baton_generator.diagnostics import InterfaceError
 
 from . import _messages
 
-_WAY_OUT = "baton.search(directory), or directories in BATON_MSG_PATH, before the import"
-
 
 class _Package(ModuleType):
     """A package of interfaces. Classes are made at the first use."""
@@ -31,7 +29,7 @@ class _Package(ModuleType):
         try:
             found = make(f"{package}/{name}")
         except InterfaceError as error:
-            raise AttributeError(f"{error}\n  in Python: {_WAY_OUT}") from None
+            raise AttributeError(f"{error}") from None
         setattr(self, name, found)
         return found
 
@@ -55,7 +53,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         try:
             _messages.source().names(package)
         except InterfaceError as error:
-            raise ModuleNotFoundError(f"{error}\n  in Python: {_WAY_OUT}", name=fullname) from None
+            raise ModuleNotFoundError(f"{error}", name=fullname) from None
         return importlib.util.spec_from_loader(fullname, self)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:

@@ -37,10 +37,15 @@ _classes: dict[tuple[str, str], type[_core.Message]] = {}  # (definition, defaul
 
 
 class TypeSource:
-    """Where message types are looked up: `search` directories first, then an installed ROS, then a standard set."""
+    """Where message types are looked up: `search` directories, BATON_MSG_PATH, an installed ROS, a standard set."""
 
     def __init__(self, search: Iterable[str | os.PathLike[str]] = (), standard: str = DEFAULT_STANDARD) -> None:
-        self._universe = Universe(search=[Path(p) for p in search], standard=standard, environment=_environment())
+        self._universe = Universe(
+            search=[Path(p) for p in search],
+            standard=standard,
+            environment=_environment(),
+            search_path_is="baton.search(directory), or directories in BATON_MSG_PATH",
+        )
         self._resolver = Resolver(self._universe)
 
     def message(self, name: str) -> type[_core.Message]:
@@ -81,24 +86,29 @@ def _short(name: str) -> str:
 
 
 _default: TypeSource | None = None
-_search: list[str | os.PathLike[str]] = []
+_search: list[Path] = []
 
 
 def source() -> TypeSource:
-    """The process's own source: BATON_MSG_PATH (directories) and what search() added, an installed ROS, the standard set."""
+    """The process's own source: what search() added, BATON_MSG_PATH (directories), an installed ROS, the standard set."""
     global _default
     with _lock:
         if _default is None:
-            path = [p for p in os.environ.get("BATON_MSG_PATH", "").split(os.pathsep) if p]
-            _default = TypeSource([*_search, *path])
+            _default = TypeSource(_search)
         return _default
 
 
-def search(*directories: str | os.PathLike[str]) -> None:
-    """Looks for packages (with msg/ or srv/ inside) below these directories first, from now on."""
+def search(*directories: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> None:
+    """Looks for packages (with msg/ or srv/ inside) below these directories first, from now on. Each must be there."""
     global _default
+    paths: list[Path] = []
+    for each in directories:
+        paths += [Path(p) for p in ([each] if isinstance(each, str | os.PathLike) else each)]
+    for path in paths:
+        if not path.is_dir():
+            raise NotADirectoryError(f"baton.search(): '{path}' is not a directory")
     with _lock:
-        _search[:0] = directories
+        _search[:0] = paths
         _default = None
 
 
@@ -119,9 +129,13 @@ def message(name: str | type) -> type[_core.Message]:
     return source().message(name)
 
 
-def service(name: str) -> type:
+def service(name: str | type) -> type:
     """The class of a service type, with message classes `Request` and `Response`."""
-    return source().service(name)
+    if isinstance(name, str):
+        return source().service(name)
+    if not (hasattr(name, "Request") and hasattr(name, "Response")):
+        raise TypeError(f'{name!r} is no service type: give a class of baton.srv, or "package/Name"')
+    return name
 
 
 def message_from_text(name: str, text: str) -> type[_core.Message]:

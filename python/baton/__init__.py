@@ -26,6 +26,8 @@ import threading as _threading
 if not getattr(_sys, "_is_gil_enabled", lambda: True)():
     raise ImportError("baton does not support free-threaded Python without the GIL; run it with PYTHON_GIL=1")
 
+from baton_generator.diagnostics import InterfaceError
+
 from . import _core, aio, msg, srv
 from ._array import Array, CopyWarning, converted
 from ._core import (
@@ -64,6 +66,7 @@ __all__ = [
     "Executor",
     "HeldChunk",
     "Holding",
+    "InterfaceError",
     "Message",
     "MessageInfo",
     "Node",
@@ -93,6 +96,8 @@ __all__ = [
     "srv",
     "to_dict",
 ]
+
+__version__ = "0.1.0"
 
 _core._set_python_parts(Array, CopyWarning, converted)
 del converted

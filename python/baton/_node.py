@@ -182,7 +182,7 @@ class Node(_core.Node):
         group: _core.CallbackGroup | None = None,
     ) -> _core.Service:
         """A service: an executor calls `handler(request, response)`, which fills the response in shared memory."""
-        service: Any = _messages.service(service_type) if isinstance(service_type, str) else service_type
+        service: Any = _messages.service(service_type)
         made = self._serve(
             name, _messages.message(service.Request), _messages.message(service.Response), handler, group
         )
@@ -191,7 +191,7 @@ class Node(_core.Node):
 
     def client(self, name: str, service_type: Any) -> _core.Client:
         """A client of a service; its call() needs no executor."""
-        service: Any = _messages.service(service_type) if isinstance(service_type, str) else service_type
+        service: Any = _messages.service(service_type)
         return self._client(name, _messages.message(service.Request), _messages.message(service.Response))
 
     def destroy(self, made: Any) -> None:
@@ -241,7 +241,9 @@ class Executor(_core.Executor):
 
 
 def spin(*nodes: Node, threads: int = 1) -> None:
-    """Runs the callbacks of these nodes until Ctrl-C, which raises KeyboardInterrupt."""
+    """Runs the callbacks of these nodes, one at least, until Ctrl-C, which raises KeyboardInterrupt."""
+    if not nodes:
+        raise TypeError("spin() needs the nodes whose callbacks it should run: baton.spin(node)")
     executor = Executor(*nodes, threads=threads)
     try:
         executor.spin()

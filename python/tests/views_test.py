@@ -3,6 +3,7 @@
 
 import array
 import importlib
+import pathlib
 import warnings
 
 import baton
@@ -477,3 +478,35 @@ def test_an_unknown_package_or_type_says_how_python_finds_more():
         package, _, attribute = name.partition(".")
         with pytest.raises((ModuleNotFoundError, AttributeError), match=r"baton\.search.*BATON_MSG_PATH"):
             getattr(importlib.import_module(f"baton.msg.{package}"), attribute)
+
+
+def test_a_message_where_a_service_is_wanted_is_named_as_such_and_the_reverse():
+    with pytest.raises(baton.InterfaceError, match="'std_msgs/String' is a message, and a service is wanted"):
+        baton.service("std_msgs/String")
+    with pytest.raises(baton.InterfaceError, match="'std_srvs/SetBool' is a service, and a message is wanted"):
+        baton.message("std_srvs/SetBool")
+    with pytest.raises(TypeError, match="no service type"):
+        baton.service(baton.msg.std_msgs.String)
+
+
+def test_the_search_path_takes_directories_and_lists_of_them_and_refuses_what_is_not_there(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name / "msg").mkdir(parents=True)
+        (tmp_path / name / "msg" / "Found.msg").write_text("int32 x\n")
+    baton.search(tmp_path / "one", [str(tmp_path / "two")])
+    assert [baton.message(f"{name}/Found").__name__ for name in ("one", "two")] == ["Found", "Found"]
+    with pytest.raises(NotADirectoryError, match="three"):
+        baton.search(tmp_path / "three")
+    with pytest.raises(TypeError):
+        baton.search(3)
+    assert baton.message("std_msgs/String") is baton.msg.std_msgs.String
+
+
+def test_the_version_is_the_distributions():
+    pyproject = (pathlib.Path(__file__).parents[1] / "pyproject.toml").read_text()
+    assert f'version = "{baton.__version__}"\n' in pyproject
+
+
+def test_spinning_nothing_is_refused_instead_of_waiting_for_ever():
+    with pytest.raises(TypeError, match="needs the nodes"):
+        baton.spin()

@@ -316,7 +316,7 @@ void add_endpoints(nb::module_& m) {
       "message"_a, "Bytes of a received message: skeleton and contents.");
   m.def(
       "format_message",
-      [](nb::handle message, std::size_t max_elements, std::size_t max_string, bool flow_arrays) {
+      [](nb::handle message, std::size_t max_elements, std::size_t max_string, bool flow_arrays, bool hide_header_seq) {
         if (!is_message(message.ptr())) raise(PyExc_TypeError, "a message is wanted");
         const auto* view = reinterpret_cast<Message*>(message.ptr());
         if (view->chunk->kind != Chunk::Kind::kSample || view->address != view->chunk->message)
@@ -325,10 +325,11 @@ void add_endpoints(nb::module_& m) {
         options.max_elements = max_elements;
         options.max_string_bytes = max_string;
         options.flow_arrays = flow_arrays;
+        options.hide_header_seq = hide_header_seq;
         return std::move(message::print(*view->record->type, {view->address, view->chunk->size}, options)).or_throw();
       },
-      "message"_a, "max_elements"_a = 128, "max_string"_a = 128, "flow_arrays"_a = true,
-      "A received message as YAML; 0 elements or bytes: all.");
+      "message"_a, "max_elements"_a = 128, "max_string"_a = 128, "flow_arrays"_a = true, "hide_header_seq"_a = false,
+      "A received message as YAML; 0 elements or bytes: all. hide_header_seq leaves out what a Header of ROS 2 does not have.");
   m.def("incompatibility", &incompatibility, "offered"_a, "requested"_a,
         "Empty, or which policies of a publisher and a subscription do not fit.");
   nb::class_<MessageInfo>(m, "MessageInfo", "What is known of a received message.")

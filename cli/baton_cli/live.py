@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -74,12 +77,13 @@ def others(node: Any) -> list[Any]:
     return [e for e in node.endpoints() if not e.node.startswith("_baton_")]
 
 
-def absolute(topic: str) -> str:
-    return topic if topic.startswith("/") else "/" + topic
+def absolute(name: str) -> str:
+    """A topic's or a node's name in the one form in which it is compared and printed: nodes of the RMW have a slash, Baton's none."""
+    return name if name.startswith("/") else "/" + name
 
 
-def type_of(node: Any, topic: str, wait: bool = True, timeout: float | None = None) -> str:
-    """The type of a topic that somebody has; waits for it to appear, at most `timeout` seconds."""
+def types_of(node: Any, topic: str, wait: bool = True, timeout: float | None = None) -> list[str]:
+    """The types of a topic that somebody has, as a rule one; waits for it to appear, at most `timeout` seconds."""
     topic = absolute(topic)
 
     def types() -> list[str]:
@@ -91,15 +95,32 @@ def type_of(node: Any, topic: str, wait: bool = True, timeout: float | None = No
     found = types()
     if not found:
         raise click.ClickException(f"nobody publishes or subscribes {topic}; `baton topic list` shows what there is")
+    return found
+
+
+def type_of(node: Any, topic: str, timeout: float | None = None) -> str:
+    """The one type of a topic; with several the user has to name one."""
+    found = types_of(node, topic, timeout=timeout)
     if len(found) > 1:
-        raise click.ClickException(f"{topic} has several types: {', '.join(found)}; name one with --type")
+        raise click.ClickException(
+            f"{absolute(topic)} has several types: {', '.join(found)}; name one behind the topic: {absolute(topic)} {found[0]}"
+        )
     return found[0]
+
+
+def reason(error: InterfaceError) -> str:
+    """What a type that was named on the command line lacks. A place in a file is said, the name itself only once."""
+    return "\n".join(
+        d.render() if d.location.line else f"{d.message}\n  way out: {d.way_out}" for d in error.diagnostics
+    )
 
 
 def message_class(name: str) -> Any:
     try:
         return load().message(name)
-    except (InterfaceError, ValueError) as error:
+    except InterfaceError as error:
+        raise click.ClickException(reason(error)) from None
+    except ValueError as error:
         raise click.ClickException(str(error)) from None
 
 
@@ -119,11 +140,19 @@ def subscribe(node: Any, topic: str, type_name: str | None, depth: int = 10, tim
     return node.subscribe(topic, cls, qos=qos)
 
 
+def members(message: Any) -> dict[str, Any]:
+    """A message's fields. Header.seq, which lies in shared memory for ROS 1's sake, is none of ROS 2's, so it is not shown."""
+    names = [m.name for m in message._struct.members]
+    if message._struct.full_name == "std_msgs/Header":
+        names = [n for n in names if n != "seq"]
+    return {n: getattr(message, n) for n in names}
+
+
 def plain(value: Any, limit: int) -> Any:
     """A message as JSON's types; long arrays are cut, with the number of what is left out as the last entry."""
     baton = load()
     if isinstance(value, baton.Message):
-        return {m.name: plain(getattr(value, m.name), limit) for m in value._struct.members}
+        return {name: plain(field, limit) for name, field in members(value).items()}
     if isinstance(value, np.ndarray):
         shown = value[:limit] if limit else value
         items = [_row(r) for r in shown] if shown.dtype.names else shown.tolist()
@@ -140,6 +169,48 @@ def _row(record: Any) -> Any:
     return {
         n: _row(record[n]) if record[n].dtype.names or record[n].shape else record[n].item() for n in record.dtype.names
     }
+
+
+def yaml(value: Any, indent: str = "") -> str:
+    """What plain() gave as YAML, in the form of format_message(): a field a line, arrays of values in brackets."""
+    if isinstance(value, dict) and value:
+        return "".join(f"{indent}{name}:{_below(part, indent)}" for name, part in value.items())
+    if _nested(value):
+        lines = []
+        for part in value:
+            text = yaml(part, indent + "  ") if isinstance(part, (dict, list)) else f"{indent}  {_scalar(part)}\n"
+            lines.append(f"{indent}- {text[len(indent) + 2 :]}")
+        return "".join(lines)
+    return f"{indent}{_scalar(value)}\n"
+
+
+def _nested(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(part, (dict, list)) for part in value)
+
+
+def _below(value: Any, indent: str) -> str:
+    if isinstance(value, dict) and value:
+        return "\n" + yaml(value, indent + "  ")
+    if _nested(value):
+        return "\n" + yaml(value, indent)
+    return f" {_scalar(value)}\n"
+
+
+def _scalar(value: Any) -> str:
+    """A value that a YAML parser reads back as the same; strings are quoted where they would be something else."""
+    if isinstance(value, list):
+        return "[" + ", ".join(_scalar(part) for part in value) + "]"
+    if isinstance(value, str):
+        if _PLAIN_TEXT.fullmatch(value) and value.lower() not in _NOT_TEXT:
+            return value
+        return "'" + value.replace("'", "''") + "'" if value.isprintable() else json.dumps(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"nan": ".nan", "inf": ".inf", "-inf": "-.inf"}[str(value)]
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+_PLAIN_TEXT = re.compile(r"/?[A-Za-z_][\w/.-]*", re.ASCII)
+_NOT_TEXT = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
 
 
 def leaves(value: Any) -> Iterator[Any]:

@@ -6,7 +6,9 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import pkgutil
+import signal
 import sys
+from typing import Any
 
 import click
 
@@ -36,6 +38,12 @@ class Verbs(click.Group):
             return None
         return importlib.import_module(f"{verbs.__name__}.{cmd_name.replace('-', '_')}").command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:  # how one leaves a verb that runs until then: no message, the shell's usual status
+            ctx.exit(128 + signal.SIGINT)
+
 
 @click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(version=_version())
@@ -46,6 +54,8 @@ def baton() -> None:
 def main() -> None:
     try:
         baton.main(prog_name="baton")
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
     except BrokenPipeError:  # `baton ... | head`
         sys.stderr.close()
         sys.exit(141)

@@ -4,11 +4,13 @@
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from baton_cli import live
 from baton_cli.verbs import top
 from rich.console import Console
 
@@ -66,11 +68,36 @@ def baton(environment):
         process.wait()
 
 
+@pytest.fixture
+def program(environment):
+    """program(*statements) starts a process that keeps what each makes in the list `kept`."""
+    running = []
+
+    def start(*statements):
+        lines = [f"kept.append({s})" for s in statements]
+        code = "\n".join(["import baton", "kept = []", *lines, "print('ready', flush=True)", "input()"])
+        process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        running.append(process)
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    yield start
+    for process in running:
+        process.kill()
+        process.communicate()
+
+
 def test_an_empty_domain_is_empty(baton):
     assert baton("topic", "list") == ""
     assert baton("node", "list") == ""
     assert "nobody publishes" in baton("topic", "info", "image", code=1)
-    assert "there is no node 'x'" in baton("node", "info", "x", code=1)
+    assert "there is no node '/x'" in baton("node", "info", "x", code=1)
 
 
 def test_topics_and_nodes_are_listed(baton):
@@ -79,13 +106,16 @@ def test_topics_and_nodes_are_listed(baton):
     assert "/switch/_request" in json.loads(baton("topic", "list", "--json", "--include-hidden-topics"))
     assert baton("topic", "list", "-c") == "2\n"
     assert baton("topic", "type", "image") == "sensor_msgs/Image\n"
-    assert json.loads(baton("node", "list", "--json")) == [{"node": "camera", "pid": camera.pid}]
+    assert json.loads(baton("node", "list", "--json")) == [{"node": "/camera", "pid": camera.pid}]
+    assert baton("node", "list") == f"/camera  (process {camera.pid})\n"
     info = baton("node", "info", "camera")
     assert "  Publishers:\n    /chatter: std_msgs/String\n    /image: sensor_msgs/Image\n" in info
     assert "  Service Servers:\n    /switch: std_srvs/SetBool\n" in info
     info = json.loads(baton("topic", "info", "image", "--json"))
     assert (info["type"], info["endpoints"][0]["qos"]["reliability"]) == ("sensor_msgs/Image", "reliable")
-    assert "Publisher count: 1\n" in baton("topic", "info", "image", "-v")
+    verbose = baton("topic", "info", "image", "-v")
+    assert "Publisher count: 1\n  Node name: /camera\n" in verbose
+    assert "\n\n\n" not in verbose
 
 
 def test_echo_shows_messages_and_cuts_what_is_long(baton):
@@ -96,10 +126,97 @@ def test_echo_shows_messages_and_cuts_what_is_long(baton):
     assert len(json.loads(baton("topic", "echo", "image", "--once", "--json", "-f"))["data"]) == 1_000_000
     assert json.loads(baton("topic", "echo", "image", "--once", "--json", "-l", "2"))["data"][-1] == "... 999998 more"
     assert json.loads(baton("topic", "echo", "image", "--once", "--json", "--no-arr"))["data"] == "<1000000 elements>"
-    assert baton("topic", "echo", "image", "--once", "--field", "header.frame_id").startswith('"front"')
+    assert "\ndata: '<1000000 elements>'\n---\n" in baton("topic", "echo", "image", "--once", "--no-arr")
+    assert baton("topic", "echo", "image", "--once", "--field", "header.frame_id") == "front\n---\n"
     assert baton("topic", "echo", "chatter", "-n", "2", "--csv") == "hello\nhello\n"
     assert "no field 'colour'" in baton("topic", "echo", "image", "--once", "--field", "colour", code=1)
     assert "nobody" in baton("topic", "echo", "nothing", "--timeout", "0.1", code=1)
+
+
+def test_a_part_of_a_message_is_shown_in_the_form_of_the_whole(baton):
+    baton.camera()
+    stamp = "stamp:\n  sec: 1\n  nanosec: 0\nframe_id: front\n---\n"
+    assert baton("topic", "echo", "image", "--once", "--field", "header") == stamp
+    # The field seq, which ROS 2 does not have, is in no form.
+    whole = "header:\n  stamp:\n    sec: 1\n    nanosec: 0\n  frame_id: front\nheight: 0\n"
+    assert baton("topic", "echo", "image", "--once").startswith(whole)
+    assert baton("topic", "echo", "image", "--once", "--field", "header", "--csv") == "1,0,front\n"
+
+
+def test_values_become_yaml_that_reads_back_as_the_same():
+    from ruamel.yaml import YAML
+
+    value = {
+        "empty": {},
+        "words": ["plain", "two words", "it's", "yes", "", "1.5", "/a/b", "a\tb", "é", "- x", "a: b", "#"],
+        "numbers": [1, -2.5, True],
+        "none": [],
+        "messages": [{"a": 1, "b": {"c": [1, 2]}}, {"a": 2, "b": {"c": []}}, "... 3 more"],
+        "nested": {"deep": {"x": float("inf"), "y": False}},
+    }
+    assert YAML(typ="safe").load(live.yaml(value)) == value
+    assert YAML(typ="safe").load(live.yaml(value["messages"])) == value["messages"]
+    assert YAML(typ="safe").load(live.yaml("on")) == "on"
+
+
+def test_a_node_is_found_by_its_name_with_and_without_a_slash(baton, program):
+    program('baton.Node("/robot/talker")', 'baton.Node("camera")')
+    assert [line.split()[0] for line in baton("node", "list").splitlines()] == ["/camera", "/robot/talker"]
+    for name in ("robot/talker", "/robot/talker", "camera", "/camera"):
+        assert baton("node", "info", name).startswith("/" + name.lstrip("/") + "\n")
+    assert "there are: /camera, /robot/talker\n" in baton("node", "info", "talker", code=1)
+
+
+def test_a_topic_with_two_types_is_described_with_both_and_read_as_the_one_that_is_named(baton, program):
+    program(
+        'baton.Node("a").advertise("battery", "std_msgs/String", baton.QoS(durability="transient_local"))',
+        'baton.Node("b").subscribe("battery", "std_msgs/Int32")',
+        'kept[0].publish({"data": "full"})',
+    )
+    assert baton("topic", "type", "battery") == "std_msgs/Int32\nstd_msgs/String\n"
+    assert "Type: std_msgs/Int32\nType: std_msgs/String\nPublisher count: 1\n" in baton("topic", "info", "battery")
+    assert json.loads(baton("topic", "info", "battery", "--json"))["types"] == ["std_msgs/Int32", "std_msgs/String"]
+    for verb in ("echo", "hz", "bw", "delay"):
+        said = baton("topic", verb, "battery", code=1)
+        assert "has several types: std_msgs/Int32, std_msgs/String; name one behind the topic: /battery std" in said
+    assert baton("topic", "echo", "battery", "std_msgs/String", "--once") == "data: full\n---\n"
+    (row,) = json.loads(baton("top", "-n", "1", "-i", "0.2", "--json"))["topics"]
+    assert (row["type"], row["subscriptions"]) == ("std_msgs/String", [])
+
+
+@pytest.mark.parametrize("verb", [["topic", "echo", "chatter"], ["topic", "pub", "-1", "chatter", "std_msgs/String"]])
+def test_an_interrupt_ends_a_verb_without_a_word(environment, verb):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "baton_cli", *verb],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr.readline().startswith("waiting for ")
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60) == ("", "")
+        assert process.returncode == 130
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_pub_says_what_it_waits_for_and_that_the_topic_has_another_type(baton, program, environment):
+    program('baton.Node("listener").subscribe("chatter", "std_msgs/Int32")')
+    process = subprocess.Popen(
+        [sys.executable, "-m", "baton_cli", "topic", "pub", "-1", "chatter", "std_msgs/msg/String", "{data: x}"],
+        env={**environment, "BATON_LOG": "off"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr.readline() == "waiting for 1 subscription to /chatter ...\n"
+        assert process.stderr.readline() == "there is /chatter with another type: std_msgs/Int32\n"
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def test_rate_bandwidth_and_delay_are_measured(baton):
@@ -121,7 +238,8 @@ def test_pub_reaches_the_subscription_and_refuses_what_does_not_fit(baton):
     assert "publishing #1" in baton("topic", "pub", "-1", "chatter", "std_msgs/String", "{data: x}")
     assert camera.stdout.readline() == "x\n"
     assert "no std_msgs/String" in baton("topic", "pub", "-1", "chatter", "std_msgs/String", "{text: x}", code=1)
-    assert "unknown type" in baton("topic", "pub", "-1", "chatter", "std_msgs/Strin", "{}", code=1)
+    said = baton("topic", "pub", "-1", "chatter", "std_msgs/Strin", "{}", code=1)
+    assert said.startswith("Error: unknown type 'std_msgs/Strin'\n  way out: did you mean 'String'?")
 
 
 def test_top_counts_what_is_published(baton):
@@ -146,7 +264,7 @@ def test_top_breaks_no_words_on_a_terminal_of_80_columns():
         "latency_s": 80e-6,
         "converted": 0,
         "publishers": ["camera(12345)"],
-        "subscriptions": ["detector(123)", "a_name_that_is_too_long(1)"],
+        "subscriptions": ["detector(123)", "a_name_that_is_too_long(12345)"],
         "note": "",
     }
     broken = {**row, "topic": "/other", "note": "unknown type 'a/B'"}
@@ -159,7 +277,9 @@ def test_top_breaks_no_words_on_a_terminal_of_80_columns():
     for whole in ("latency", "publishers", "subscriptions", "186.60", "camera(12345)", "detector(123)", "recorder(1)"):
         assert whole in words
     assert "/other is not watched: unknown type 'a/B'" in " ".join(words)
-    assert {"long(1)", "type"}.isdisjoint(words[: words.index("/other")])
+    assert {"long(12345)", "type"}.isdisjoint(words[: words.index("/other")])
+    assert any(w.startswith("a_") and w.endswith("…(12345)") for w in words)  # the process is never cut
+    assert "1 node, 1 process;" in " ".join(words)
 
 
 def test_top_says_who_holds_which_messages(baton, environment):
@@ -194,7 +314,7 @@ def test_doctor_finds_pairs_that_share_memory_and_those_that_do_not(baton, envir
     good = json.loads(baton("doctor", "--json"))
     # /chatter goes to its own process, nobody takes the images, and what is said on /chatter is made of dicts.
     assert [f["good"] for f in good["topics"]] == [True, None, None]
-    assert good["topics"][-1]["what"].startswith("/chatter: publisher of camera")
+    assert good["topics"][-1]["what"].startswith("/chatter: publisher of /camera")
     assert "write into a loan" in good["topics"][-1]["way_out"]
     assert len(json.loads(baton("doctor", "--json", "--look", "0"))["topics"]) == 2
     code = """
@@ -223,9 +343,39 @@ input()
         old.communicate()
 
 
-def test_interfaces_are_shown(baton):
+def test_doctor_knows_which_ends_are_ros_2_programs_and_what_these_copy(baton, program):
+    program(
+        'baton.Node("/talker").advertise("chatter", "std_msgs/String")',
+        'baton.Node("/listener").subscribe("chatter", "std_msgs/String")',
+    )
+    (pair,) = json.loads(baton("doctor", "--json", "--look", "0"))["topics"]
+    assert "arrays are copied out once" in pair["why"]
+    assert "libbaton_heap.so" in pair["way_out"]
+
+
+def test_doctor_shows_a_runtime_directory_that_cannot_be_used_as_a_finding(baton, environment, tmp_path):
+    (tmp_path / "file").write_text("")
+    environment["BATON_RUNTIME_DIR"] = str(tmp_path / "file")
+    found = json.loads(baton("doctor", "--json", code=1).splitlines()[0])
+    row = {f["what"]: f for f in found["machine"]}["runtime directory"]
+    assert row["good"] is False
+    assert "Not a directory" in row["why"]
+    assert "BATON_RUNTIME_DIR" in row["way_out"]
+    assert found["topics"] == []
+    assert "runtime directory" in baton("doctor", code=1)
+
+
+def test_interfaces_are_shown(baton, environment, tmp_path):
     shown = baton("interface", "show", "geometry_msgs/msg/PoseStamped")
     assert "geometry_msgs/Pose pose\n\tgeometry_msgs/Point position\n\t\tfloat64 x\n" in shown
     assert "bool data\n---\nbool success\n" in baton("interface", "show", "std_srvs/SetBool")
     assert "std_msgs/msg/String" in baton("interface", "package", "std_msgs")
     assert "unknown type" in baton("interface", "show", "std_msgs/Strin", code=1)
+    (tmp_path / "my_robot" / "msg").mkdir(parents=True)
+    (tmp_path / "my_robot" / "msg" / "Battery.msg").write_text("float32 volts\n")
+    assert "BATON_MSG_PATH" in baton("interface", "show", "my_robot/Battery", code=1)
+    environment["BATON_MSG_PATH"] = str(tmp_path)
+    assert baton("interface", "show", "my_robot/Battery") == "float32 volts\n"
+    assert baton("interface", "package", "my_robot") == "my_robot/msg/Battery\n"
+    environment["BATON_MSG_PATH"] = str(tmp_path / "nowhere")
+    assert "named in BATON_MSG_PATH" in baton("interface", "show", "my_robot/Battery", code=1)

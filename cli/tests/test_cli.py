@@ -29,6 +29,12 @@ def test_help_lists_the_verbs() -> None:
     assert "--store" in run("split", "-h")
 
 
+@pytest.mark.parametrize("group", [[], ["topic"], ["node"], ["interface"]])
+def test_help_cuts_no_sentence_on_a_terminal_of_80_columns(group: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert "..." not in run(*group, "--help").partition("Commands:")[2]
+
+
 def test_split_shows_control_and_data() -> None:
     output = run("split", "sensor_msgs/Image")
     assert "uint8[]" in output

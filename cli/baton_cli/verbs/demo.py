@@ -287,7 +287,10 @@ def summary(steps: list[Step], rate: float) -> list[str]:
 def command(
     seconds: float, rate: float, sizes: tuple[str, ...], video: Path | None, out: Path, program: Path | None
 ) -> None:
-    """Play a video through four processes: handed over by Baton, then serialized over Unix sockets."""
+    """Play a video through four processes.
+
+    Once it is handed over by Baton, once serialized over Unix sockets.
+    """
     video = video or default_video()
     program = program or find_program()
     out.mkdir(parents=True, exist_ok=True)

@@ -30,9 +30,26 @@ class Finding:
     way_out: str = ""
 
 
+def is_of_rmw(endpoint: Any) -> bool:
+    """Whether a ROS 2 program made it, through rmw_baton_cpp: its node has a full name, with a slash; Baton's own have none."""
+    return bool(endpoint.node.startswith("/"))
+
+
+def has_heap(pid: int) -> bool | None:
+    """Whether a process has loaded libbaton_heap.so. None: it cannot be looked at (another user's, or in another container)."""
+    try:
+        return "libbaton_heap.so" in Path(f"/proc/{pid}/maps").read_text(errors="replace")
+    except OSError:
+        return None
+
+
+def name_of(endpoint: Any) -> str:
+    return f"{live.absolute(endpoint.node)} ({endpoint.pid})"
+
+
 def judge_pair(publisher: Any, subscription: Any) -> Finding:
-    """Whether messages of this publisher reach this subscription, and that they do so without a copy."""
-    what = f"{publisher.topic}: {publisher.node} ({publisher.pid}) -> {subscription.node} ({subscription.pid})"
+    """Whether messages of this publisher reach this subscription, and how often they are copied behind the publisher."""
+    what = f"{publisher.topic}: {name_of(publisher)} -> {name_of(subscription)}"
     if publisher.type_name != subscription.type_name:
         return Finding(
             what, False, f"types differ: {publisher.type_name}, {subscription.type_name}", "use one type, or two topics"
@@ -46,7 +63,22 @@ def judge_pair(publisher: Any, subscription: Any) -> Finding:
         )
     if differing := live.load().incompatibility(publisher.qos, subscription.qos):
         return Finding(what, False, f"quality of service: {differing}", "offer at least what the subscription requests")
-    return Finding(what, True, "zero-copy: the subscription reads the publisher's memory")
+    if not is_of_rmw(subscription):
+        return Finding(what, True, "zero-copy: the subscription reads the publisher's memory")
+    heap = has_heap(subscription.pid)
+    if heap:
+        return Finding(
+            what,
+            True,
+            "shared memory; arrays are not copied out (libbaton_heap.so is loaded), if the RMW's line at start says so",
+        )
+    return Finding(
+        what,
+        True if heap is None else None,
+        "shared memory; arrays are copied out once, into the ROS 2 message"
+        + (", unless libbaton_heap.so is loaded there" if heap is None else ""),
+        "LD_PRELOAD=libbaton_heap.so for the subscribing program" if heap is False else "",
+    )
 
 
 def judge_topics(endpoints: list[Any]) -> list[Finding]:
@@ -65,7 +97,7 @@ def judge_topics(endpoints: list[Any]) -> list[Finding]:
         )
         for e in alone:
             hint = f"did you mean {', '.join(near)}?" if near else ""
-            findings.append(Finding(f"{topic}: {kind} of {e.node} ({e.pid})", None, f"no {missing}", hint))
+            findings.append(Finding(f"{topic}: {kind} of {name_of(e)}", None, f"no {missing}", hint))
     return findings
 
 
@@ -97,19 +129,21 @@ def judge_publishing(node: Any, endpoints: list[Any], seconds: float) -> list[Fi
         node.destroy(subscription)
     return [
         Finding(
-            f"{e.topic}: publisher of {e.node} ({e.pid})",
+            f"{e.topic}: publisher of {name_of(e)}",
             None,
             "makes each message of another object, a copy that readers do not see"
             + (" (low-layer serialization)" if converting[e.gid] == "low" else ""),
-            "write into a loan: with publisher.loan() as message, or Publisher::loan()",
+            "libbaton_heap.so and borrow_loaned_message() (C++), or publish an object of Baton's classes (Python)"
+            if is_of_rmw(e)
+            else "write into a loan: with publisher.loan() as message, or Publisher::loan()",
         )
         for e in endpoints
         if e.is_publisher and e.gid in converting
     ]
 
 
-def judge_machine() -> list[Finding]:
-    """What this machine and this shell give Baton."""
+def judge_machine(directory: bool = True) -> list[Finding]:
+    """What this machine and this shell give Baton; without `directory`, but for the runtime directory."""
     findings = []
     release = tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
     findings.append(
@@ -137,21 +171,21 @@ def judge_machine() -> list[Finding]:
                 "ulimit -v unlimited, or keep BATON_WINDOW small",
             )
         )
-    directory = os.environ.get("BATON_RUNTIME_DIR")
-    if directory:
+    path = os.environ.get("BATON_RUNTIME_DIR")
+    if path and directory:
         try:
-            mode = Path(directory).stat()
+            mode = Path(path).stat()
             if mode.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
                 findings.append(
                     Finding(
                         "runtime directory",
                         None,
-                        f"{directory} can be written by others",
+                        f"{path} can be written by others",
                         "they can join the domain: chmod 700",
                     )
                 )
             else:
-                findings.append(Finding("runtime directory", True, directory))
+                findings.append(Finding("runtime directory", True, path))
         except OSError as error:
             findings.append(Finding("runtime directory", False, str(error), "make it, or unset BATON_RUNTIME_DIR"))
     try:
@@ -170,16 +204,22 @@ def judge_machine() -> list[Finding]:
 )
 @click.option("--json", "as_json", is_flag=True)
 def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: bool) -> None:
-    """Say for every topic and pair whether it is zero-copy, and if not why and what to do.
+    """Say which pairs are zero-copy, which not and why.
 
-    Exit status 1 if something is wrong. For a moment it subscribes every topic with best effort, to see whose messages are
+    And what to do about it, and what the machine lacks. Exit status 1 if something is wrong. For a moment it subscribes every topic with best effort, to see whose messages are
     converted. Copies of whole messages (of a loan whose arrays are in use) are in a publisher's own counters only.
     """
-    machine = judge_machine()
-    node = live.join(domain, search)
-    endpoints = live.others(node)
-    pairs = [*judge_topics(endpoints), *judge_publishing(node, endpoints, look)]
-    memory = node.memory
+    pairs, memory = [], None
+    try:
+        node = live.join(domain, search)  # which makes the runtime directory if need be
+    except click.ClickException as error:
+        why, _, way_out = error.message.partition("; ")
+        machine = [*judge_machine(directory=False), Finding("runtime directory", False, why, way_out)]
+    else:
+        machine = judge_machine()
+        endpoints = live.others(node)
+        pairs = [*judge_topics(endpoints), *judge_publishing(node, endpoints, look)]
+        memory = node.memory
     if as_json:
         click.echo(
             json.dumps(
@@ -197,7 +237,10 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
                 table.add_row(mark, f.what, f.why, f.way_out)
             if findings:
                 console.print(table)
-            else:
+            elif memory is not None:
                 console.print(f"{title}: nobody is there (domain {node.domain})", highlight=False)
-        console.print(f"message memory of the domain: {memory['domain_backed_bytes'] / 1e6:.1f} MB", highlight=False)
+        if memory is not None:
+            console.print(
+                f"message memory of the domain: {memory['domain_backed_bytes'] / 1e6:.1f} MB", highlight=False
+            )
     raise SystemExit(1 if any(f.good is False for f in [*machine, *pairs]) else 0)

@@ -41,7 +41,10 @@ def command(
     standard: str,
     dialect: str | None,
 ) -> None:
-    """Write C++ headers for NAMEs, which are packages (sensor_msgs) or types (sensor_msgs/Image), and all they contain."""
+    """Write C++ headers for packages and types.
+
+    A NAME is a package (sensor_msgs) or a type (sensor_msgs/Image); types come with all they contain.
+    """
     if files and not package_name:
         raise click.UsageError("--file needs --package-name: the package decides the types' names and their namespace.")
     if not names and not files and not everything:
@@ -55,4 +58,5 @@ def command(
             changed = write(output, headers)
         except OSError as error:
             raise click.ClickException(f"{error.filename}: {error.strerror}") from None
-    click.echo(f"{len(headers)} headers in {output}, {len(changed)} of them new or changed")
+    what = "1 header" if len(headers) == 1 else f"{len(headers)} headers"
+    click.echo(f"{what} in {output}, {len(changed)} new or changed")

@@ -14,7 +14,7 @@ from ..interfaces import interface_errors, make_universe, source_options
 
 @click.group()
 def command() -> None:
-    """Look at message and service definitions."""
+    """Show message and service definitions."""
 
 
 def _lines(universe: Universe, message: Message, indent: str) -> list[str]:

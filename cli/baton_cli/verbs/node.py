@@ -13,7 +13,7 @@ from .. import live
 
 @click.group()
 def command() -> None:
-    """Look at nodes."""
+    """Look at nodes: list, info."""
 
 
 @command.command("list")
@@ -21,7 +21,9 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True)
 def list_(domain: int | None, search: tuple[Path, ...], as_json: bool) -> None:
     """List the nodes that are known, with their processes."""
-    found = sorted(n for n in live.join(domain, search).nodes() if not n[0].startswith("_baton_"))
+    found = sorted(
+        (live.absolute(n), pid) for n, pid in live.join(domain, search).nodes() if not n.startswith("_baton_")
+    )
     if as_json:
         click.echo(json.dumps([{"node": name, "pid": pid} for name, pid in found]))
     else:
@@ -35,10 +37,12 @@ def list_(domain: int | None, search: tuple[Path, ...], as_json: bool) -> None:
 def info(domain: int | None, search: tuple[Path, ...], name: str) -> None:
     """Print what NODE publishes, subscribes, serves and calls."""
     node = live.join(domain, search)
-    if name.lstrip("/") not in {n for n, _ in node.nodes()}:
-        known = ", ".join(sorted(n for n, _ in node.nodes() if not n.startswith("_baton_")))
+    name = live.absolute(name)
+    nodes = {live.absolute(n) for n, _ in node.nodes() if not n.startswith("_baton_")}
+    if name not in nodes:
+        known = ", ".join(sorted(nodes))
         raise click.ClickException(f"there is no node '{name}'" + (f"; there are: {known}" if known else ""))
-    mine = [e for e in node.endpoints() if e.node == name.lstrip("/")]
+    mine = [e for e in live.others(node) if live.absolute(e.node) == name]
     sections: dict[str, set[str]] = {
         k: set() for k in ("Subscribers", "Publishers", "Service Servers", "Service Clients")
     }

@@ -48,7 +48,9 @@ def command(
     standard: str,
     dialect: str | None,
 ) -> None:
-    """Print the control and data members of TYPEs (sensor_msgs/Image), or count whole trees of packages.
+    """Print control and data members of TYPEs.
+
+    A TYPE is sensor_msgs/Image, say; whole trees of packages are counted.
 
     The control part is what TZC serializes; the data part, every variable-length array of a fixed-length type, it shares. Baton
     shares both: the split says what a native type of another middleware has to be rebuilt from.

@@ -6,14 +6,16 @@ from __future__ import annotations
 import json
 import statistics
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import click
 from rich import box
-from rich.console import Console, Group
+from rich.console import Console, ConsoleOptions, Group
 from rich.live import Live
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -41,14 +43,14 @@ class Watched:
         self.ages.append((info.reception_time_ns - info.source_time_ns) / 1e9)
 
     def figures(self, seconds: float, endpoints: list[Any]) -> dict[str, Any]:
-        here = [e for e in endpoints if e.topic == self.topic]
+        here = [e for e in endpoints if (e.topic, e.type_name) == (self.topic, self.type_name)]
         lost = self.subscription.statuses["lost_total"] if self.subscription is not None else 0
         new_lost, self.lost = lost - self.lost, lost
         figures = {
             "topic": self.topic,
             "type": self.type_name,
-            "publishers": [f"{e.node}({e.pid})" for e in here if e.is_publisher],
-            "subscriptions": [f"{e.node}({e.pid})" for e in here if not e.is_publisher],
+            "publishers": [_end(e) for e in here if e.is_publisher],
+            "subscriptions": [_end(e) for e in here if not e.is_publisher],
             # What overtook us unread was published too.
             "rate_hz": (len(self.sizes) + new_lost) / seconds,
             "bytes_per_s": (sum(self.sizes) + new_lost * (statistics.fmean(self.sizes) if self.sizes else 0)) / seconds,
@@ -63,16 +65,18 @@ class Watched:
         return figures
 
 
-def watch(node: Any, known: dict[str, Watched], endpoints: list[Any]) -> None:
-    """Subscribes what is new, forgets what is gone."""
+def _end(endpoint: Any) -> str:
+    return f"{endpoint.node.lstrip('/')}({endpoint.pid})"
+
+
+def watch(node: Any, known: dict[tuple[str, str], Watched], endpoints: list[Any]) -> None:
+    """Subscribes what is new, forgets what is gone. A topic with two types is two: no message passes between them."""
     baton = live.load()
-    topics = {e.topic: e.type_name for e in endpoints if e.is_publisher and "/_" not in e.topic}
-    for topic in set(known) - set(topics):
-        node.destroy(known.pop(topic).subscription)
-    for topic, type_name in topics.items():
-        if topic in known:
-            continue
-        watched = known[topic] = Watched(topic, type_name)
+    topics = {(e.topic, e.type_name) for e in endpoints if e.is_publisher and "/_" not in e.topic}
+    for gone in set(known) - topics:
+        node.destroy(known.pop(gone).subscription)
+    for topic, type_name in sorted(topics - set(known)):
+        watched = known[topic, type_name] = Watched(topic, type_name)
         try:
             # Best effort, so that looking never holds a publisher up.
             qos = baton.QoS(100, reliability="best_effort", held=1)
@@ -93,8 +97,8 @@ def held_chunks(node: Any, endpoints: list[Any], seconds: float) -> list[dict[st
         rows.append(
             {
                 "topic": publisher.topic,
-                "publisher": f"{publisher.node}({publisher.pid})",
-                "subscription": f"{subscription.node}({subscription.pid})",
+                "publisher": _end(publisher),
+                "subscription": _end(subscription),
                 "unread": holding.unread,
                 "held": holding.held,
                 "held_bytes": sum(c.size_bytes for c in holding.chunks),
@@ -108,6 +112,23 @@ def held_chunks(node: Any, endpoints: list[Any], seconds: float) -> list[dict[st
 
 
 _NARROW = 110  # columns below which the tables leave something out; names are cut, never broken
+
+
+class _Ends:
+    """Names with their process, a line each. What does not fit is cut out of the name, so that the process stays."""
+
+    def __init__(self, ends: list[str]) -> None:
+        self._ends = ends
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[Text]:
+        for end in self._ends:
+            name, _, process = end.rpartition("(")
+            if (room := options.max_width - len(process) - 1) < len(name):
+                name = name[: max(0, room - 1)] + "…"
+            yield Text(f"{name}({process}", no_wrap=True, overflow="crop")
+
+    def __rich_measure__(self, *_: object) -> Measurement:
+        return Measurement(1, max(map(len, self._ends), default=1))
 
 
 def _columns(*columns: tuple[str, str]) -> Table:
@@ -139,9 +160,9 @@ def _holders(rows: list[dict[str, Any]], width: int) -> Table:
     for r in rows:
         numbers = " ".join(str(c["sequence"]) for c in r["chunks"])
         table.add_row(
-            r["subscription"],
+            _Ends([r["subscription"]]),
             r["topic"],
-            r["publisher"],
+            _Ends([r["publisher"]]),
             str(r["held"]),
             f"{r['held_bytes'] / 1e6:.2f}",
             *([numbers + (" ..." if r["held"] > len(r["chunks"]) else "")] if numbered else []),
@@ -179,12 +200,15 @@ def _table(
             "" if r["note"] else f"{r['bytes_per_s'] / 1e6:.2f}",
             latency,
             *([made] if wide else []),
-            "\n".join(r["publishers"]),
-            "\n".join(r["subscriptions"]),
+            _Ends(r["publishers"]),
+            _Ends(r["subscriptions"]),
         )
     processes = len({pid for _, pid in nodes})
     limit = memory["domain_limit_bytes"]
-    text = f"domain {domain}: {len(nodes)} nodes, {processes} processes; message memory {memory['domain_backed_bytes'] / 1e6:.1f} MB"
+    text = (
+        f"domain {domain}: {len(nodes)} node{'s' * (len(nodes) != 1)}, {processes} process{'es' * (processes != 1)}; "
+    )
+    text += f"message memory {memory['domain_backed_bytes'] / 1e6:.1f} MB"
     if limit < 1 << 62:
         text += f" of {limit / 1e6:.1f} MB"
     notes = [Text(f"{r['topic']} is not watched: {r['note']}") for r in rows if r["note"]]
@@ -197,21 +221,21 @@ def _table(
 @click.option("-n", "--count", type=click.IntRange(1), help="Leave after so many intervals.")
 @click.option("--json", "as_json", is_flag=True, help="One object for each interval, a line each.")
 def command(domain: int | None, search: tuple[Path, ...], interval: float, count: int | None, as_json: bool) -> None:
-    """Show topics, rates, bandwidth, latency (from publish to a subscription here), who holds which messages, and memory, live.
+    """Show rates, bandwidth, latency and memory, live.
 
-    It subscribes every topic with best effort, so it is one more reader, and never holds a publisher up. A terminal of less than
+    Latency is from publish to a subscription here; also shown is who holds which messages. It subscribes every topic with best effort, so it is one more reader, and never holds a publisher up. A terminal of less than
     110 columns is not shown types, how messages were made, and the numbers of those held; --json has everything.
     """
     baton = live.load()
     node = live.join(domain, search)
     executor = baton.Executor(node)
-    known: dict[str, Watched] = {}
+    known: dict[tuple[str, str], Watched] = {}
     console = Console()
     shown = 0
     with (
-        Live(console=console, auto_refresh=False, screen=console.is_terminal and not as_json)
-        if not as_json
-        else _Silent() as view
+        Live(console=console, auto_refresh=False, screen=True)
+        if console.is_terminal and not as_json
+        else _Lines(console) as view
     ):
         try:
             while count is None or shown < count:
@@ -232,9 +256,17 @@ def command(domain: int | None, search: tuple[Path, ...], interval: float, count
             pass
 
 
-class _Silent:
+class _Lines:
+    """Where no screen is: one table below the other."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
     def __enter__(self) -> Any:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing was drawn."""
+        """Nothing is to be put back."""
+
+    def update(self, tables: Group, refresh: bool) -> None:
+        self._console.print(tables)

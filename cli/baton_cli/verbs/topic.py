@@ -51,8 +51,8 @@ def list_(
 @live.domain_options
 @click.argument("topic")
 def type_(domain: int | None, search: tuple[Path, ...], topic: str) -> None:
-    """Print the type of TOPIC."""
-    click.echo(live.type_of(live.join(domain, search), topic, wait=False))
+    """Print the type of TOPIC, each if its ends differ."""
+    click.echo("\n".join(live.types_of(live.join(domain, search), topic, wait=False)))
 
 
 @command.command()
@@ -63,7 +63,7 @@ def type_(domain: int | None, search: tuple[Path, ...], topic: str) -> None:
 def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool, as_json: bool) -> None:
     """Print who publishes and subscribes TOPIC."""
     node = live.join(domain, search)
-    name = live.type_of(node, topic, wait=False)
+    types = live.types_of(node, topic, wait=False)
     here = [e for e in live.others(node) if e.topic == live.absolute(topic)]
     if as_json:
         keys = ("reliability", "history", "depth", "durability", "deadline", "lifespan", "liveliness", "lease", "held")
@@ -79,20 +79,20 @@ def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool
             }
             for e in here
         ]
-        click.echo(json.dumps({"type": name, "endpoints": ends}))
+        click.echo(json.dumps({"type": types[0], "types": types, "endpoints": ends}))
         return
-    click.echo(f"Type: {name}")
+    click.echo("\n".join(f"Type: {t}" for t in types))
     for kind, publishers in (("Publisher", True), ("Subscription", False)):
         ends = [e for e in here if e.is_publisher == publishers]
-        click.echo(f"{kind} count: {len(ends)}")
-        for e in ends if verbose else []:
-            click.echo(
-                f"\n  Node name: {e.node}\n  Process: {e.pid}\n  GID: {e.gid.hex()}\n  Type hash: {e.type_hash.hex()}"
-            )
+        click.echo(("\n" if verbose else "") + f"{kind} count: {len(ends)}")
+        for number, e in enumerate(ends if verbose else []):
+            click.echo(("\n" if number else "") + f"  Node name: {live.absolute(e.node)}\n  Process: {e.pid}")
+            if len(types) > 1:
+                click.echo(f"  Type: {e.type_name}")
+            click.echo(f"  GID: {e.gid.hex()}\n  Type hash: {e.type_hash.hex()}")
             click.echo(
                 f"  QoS: {e.qos.reliability}, {e.qos.history} {e.qos.depth}, {e.qos.durability}"
                 + (f", holds {e.qos.held}" if not publishers else "")
-                + "\n"
             )
 
 
@@ -126,7 +126,7 @@ def echo(
     as_json: bool,
     timeout: float | None,
 ) -> None:
-    """Print messages of TOPIC. Long arrays are cut: an image does not print megabytes."""
+    """Print messages of TOPIC as YAML. Long arrays are cut: an image does not print megabytes."""
     baton = live.load()
     node = live.join(domain, search)
     subscription = live.subscribe(node, topic, type_name, timeout=timeout)
@@ -139,18 +139,17 @@ def echo(
             raise click.ClickException(f"no message on {live.absolute(topic)} for {timeout} s")
         value = live.field_of(message, field) if field else message
         if as_json or as_csv or field or no_arr:
-            data = live.plain(value, limit)
-            if no_arr:
-                data = _lengths(value)
+            data = _lengths(value) if no_arr else live.plain(value, limit)
             if as_json:
                 click.echo(json.dumps(data))
             elif as_csv:
                 writer.writerow(live.leaves(data))
                 sys.stdout.flush()
             else:
-                click.echo(json.dumps(data, ensure_ascii=False) + "\n---")
+                click.echo(live.yaml(data) + "---")
         else:
-            click.echo(baton.format_message(message, limit, 0 if full_length else 128) + "---")
+            text = baton.format_message(message, limit, 0 if full_length else 128, hide_header_seq=True)
+            click.echo(text + "---")
         del message, value
         left = None if left is None else left - 1
 
@@ -158,7 +157,7 @@ def echo(
 def _lengths(value: Any) -> Any:
     baton = live.load()
     if isinstance(value, baton.Message):
-        return {m.name: _lengths(getattr(value, m.name)) for m in value._struct.members}
+        return {name: _lengths(part) for name, part in live.members(value).items()}
     if hasattr(value, "__len__") and not isinstance(value, str):
         return f"<{len(value)} elements>"
     return value
@@ -171,6 +170,7 @@ def _sampling(function: Any) -> Any:
             "-w", "--window", type=click.IntRange(2), default=1000, show_default=True, help="Messages looked at."
         ),
         click.option("--json", "as_json", is_flag=True),
+        click.argument("type_name", metavar="[TYPE]", required=False),
         click.argument("topic"),
         live.domain_options,
     ):
@@ -178,10 +178,18 @@ def _sampling(function: Any) -> Any:
     return function
 
 
-def _watch(domain: int | None, search: tuple[Path, ...], topic: str, count: int | None, show: Any, sample: Any) -> None:
+def _watch(
+    domain: int | None,
+    search: tuple[Path, ...],
+    topic: str,
+    type_name: str | None,
+    count: int | None,
+    show: Any,
+    sample: Any,
+) -> None:
     """Calls sample(message) for each, and show() every second and at the end."""
     node = live.join(domain, search)
-    subscription = live.subscribe(node, topic, None, 100)
+    subscription = live.subscribe(node, topic, type_name, 100)
     seen, shown, next_show = 0, -1, time.monotonic() + 1
     try:
         while count is None or seen < count:
@@ -214,7 +222,15 @@ def _show_spread(first: dict[str, float], title: str, seconds: Collection[float]
 
 @command.command()
 @_sampling
-def hz(domain: int | None, search: tuple[Path, ...], topic: str, count: int | None, window: int, as_json: bool) -> None:
+def hz(
+    domain: int | None,
+    search: tuple[Path, ...],
+    topic: str,
+    type_name: str | None,
+    count: int | None,
+    window: int,
+    as_json: bool,
+) -> None:
     """Print the rate of TOPIC, by the publisher's clock."""
     baton = live.load()
     times: deque[int] = deque(maxlen=window)
@@ -227,13 +243,21 @@ def hz(domain: int | None, search: tuple[Path, ...], topic: str, count: int | No
         rate = 1 / mean if mean > 0 else 0.0
         _show_spread({"rate_hz": rate}, f"average rate: {rate:.3f}", gaps, len(times), as_json)
 
-    _watch(domain, search, topic, count, show, lambda m: times.append(baton.info(m).source_monotonic_ns))
+    _watch(domain, search, topic, type_name, count, show, lambda m: times.append(baton.info(m).source_monotonic_ns))
 
 
 @command.command()
 @_sampling
-def bw(domain: int | None, search: tuple[Path, ...], topic: str, count: int | None, window: int, as_json: bool) -> None:
-    """Print what TOPIC would take if it were copied: bytes per second and per message."""
+def bw(
+    domain: int | None,
+    search: tuple[Path, ...],
+    topic: str,
+    type_name: str | None,
+    count: int | None,
+    window: int,
+    as_json: bool,
+) -> None:
+    """Print bytes per second and per message of TOPIC. This is what copying them would take."""
     baton = live.load()
     sizes: deque[tuple[int, int]] = deque(maxlen=window)
 
@@ -257,6 +281,7 @@ def bw(domain: int | None, search: tuple[Path, ...], topic: str, count: int | No
         domain,
         search,
         topic,
+        type_name,
         count,
         show,
         lambda m: sizes.append((baton.info(m).source_monotonic_ns, baton.size_bytes(m))),
@@ -264,7 +289,10 @@ def bw(domain: int | None, search: tuple[Path, ...], topic: str, count: int | No
 
 
 def _bytes(value: float) -> str:
-    for unit in ("B", "KB", "MB"):
+    if value < 1000:
+        return f"{value:.0f} B"
+    for unit in ("KB", "MB"):
+        value /= 1000
         if value < 1000:
             return f"{value:.2f} {unit}"
         value /= 1000
@@ -274,9 +302,15 @@ def _bytes(value: float) -> str:
 @command.command()
 @_sampling
 def delay(
-    domain: int | None, search: tuple[Path, ...], topic: str, count: int | None, window: int, as_json: bool
+    domain: int | None,
+    search: tuple[Path, ...],
+    topic: str,
+    type_name: str | None,
+    count: int | None,
+    window: int,
+    as_json: bool,
 ) -> None:
-    """Print how old messages of TOPIC are: by header.stamp if it is set, else since publish()."""
+    """Print how old messages of TOPIC are. Their age counts from header.stamp if it is set, else from publish()."""
     baton = live.load()
     ages: deque[float] = deque(maxlen=window)
 
@@ -290,7 +324,7 @@ def delay(
         mean = statistics.fmean(ages)
         _show_spread({"mean_s": mean}, f"average delay: {mean:.6f}", ages, len(ages), as_json)
 
-    _watch(domain, search, topic, count, show, sample)
+    _watch(domain, search, topic, type_name, count, show, sample)
 
 
 @command.command()
@@ -319,7 +353,7 @@ def pub(
     durability: str,
     reliability: str,
 ) -> None:
-    """Publish messages of TYPE on TOPIC; VALUES are YAML, e.g. '{data: hello}'."""
+    """Publish on TOPIC; VALUES are YAML: '{data: hello}'."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -332,7 +366,13 @@ def pub(
         raise click.ClickException(f"VALUES are no {type_name}: {error}") from None
     publisher = node.advertise(topic, cls, baton.QoS(10, durability=durability, reliability=reliability))
     left = 1 if once else times
-    publisher.wait_for_subscriptions((1 if left else 0) if wait is None else wait)
+    wait = (1 if left else 0) if wait is None else wait
+    if not publisher.wait_for_subscriptions(wait, 0.3):
+        name = live.absolute(topic)
+        click.echo(f"waiting for {wait} subscription{'s' if wait > 1 else ''} to {name} ...", err=True)
+        if differing := sorted({e.type_name for e in live.others(node) if e.topic == name} - {cls._struct.full_name}):
+            click.echo(f"there is {name} with another type: {', '.join(differing)}", err=True)
+        publisher.wait_for_subscriptions(wait)
     next_time = time.monotonic()
     while left is None or left > 0:
         number = publisher.publish(message)

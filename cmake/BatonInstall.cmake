@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The installed package: find_package(baton) gives baton::<room> for every installed room, baton::baton for all of
-# them together, and baton_generate_messages() if the generator is part of the build.
+# them together, and baton_generate_messages() if the generator is part of the build. baton.pc is for builds without CMake.
 include(CMakePackageConfigHelpers)
 
 get_property(installed_rooms GLOBAL PROPERTY BATON_INSTALLED_ROOMS)
@@ -29,6 +29,9 @@ write_basic_package_version_file(
 install(FILES
   "${PROJECT_BINARY_DIR}/cmake/batonConfig.cmake" "${PROJECT_BINARY_DIR}/cmake/batonConfigVersion.cmake"
   DESTINATION ${package_dir})
+file(RELATIVE_PATH BATON_PC_TO_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+configure_file("${CMAKE_CURRENT_LIST_DIR}/baton.pc.in" "${PROJECT_BINARY_DIR}/cmake/baton.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/cmake/baton.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 if(BATON_GENERATOR AND EXISTS "${PROJECT_SOURCE_DIR}/generator/cmake/BatonGenerate.cmake")
   install(FILES "${PROJECT_SOURCE_DIR}/generator/cmake/BatonGenerate.cmake" DESTINATION ${package_dir})
 endif()

@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Installs the build into a temporary prefix, then configures, builds and runs a project that only knows that prefix."""
+"""Installs the build into a temporary prefix, then configures, builds and runs a project that only knows that prefix.
+
+Where pkg-config is installed, the same program is also built without CMake.
+"""
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -38,6 +42,17 @@ def main():
         run(args.cmake, "--build", build, env=environment)
         environment["BATON_RUNTIME_DIR"] = str(Path(folder, "run"))
         print(run(build / "baton_external", env=environment, timeout=60), end="")
+        if not shutil.which("pkg-config"):
+            return
+        (found,) = prefix.glob("lib*/**/pkgconfig/baton.pc")
+        environment["PKG_CONFIG_PATH"] = str(found.parent)
+        flags = run("pkg-config", "--cflags", "--libs", "baton", env=environment).split()
+        header = next(build.glob("**/baton/msg/my_robot/wheel.hpp"))
+        program = Path(folder, "without_cmake")
+        main_cpp = Path(args.source, "main.cpp")
+        run(args.compiler, "-std=c++17", main_cpp, "-o", program, f"-I{header.parents[3]}", *flags, env=environment)
+        environment["LD_LIBRARY_PATH"] = str(found.parents[1])
+        print(run(program, env=environment, timeout=60), end="")
 
 
 if __name__ == "__main__":

@@ -3,10 +3,7 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -77,8 +74,12 @@ def others(node: Any) -> list[Any]:
     return [e for e in node.endpoints() if not e.node.startswith("_baton_")]
 
 
-def absolute(name: str) -> str:
-    """A topic's or a node's name in the one form in which it is compared and printed: nodes of the RMW have a slash, Baton's none."""
+def absolute(topic: str) -> str:
+    return topic if topic.startswith("/") else "/" + topic
+
+
+def node_name(name: str) -> str:
+    """A node's name in the one form in which it is compared and printed: nodes of the RMW have a slash, Baton's own none."""
     return name if name.startswith("/") else "/" + name
 
 
@@ -169,48 +170,6 @@ def _row(record: Any) -> Any:
     return {
         n: _row(record[n]) if record[n].dtype.names or record[n].shape else record[n].item() for n in record.dtype.names
     }
-
-
-def yaml(value: Any, indent: str = "") -> str:
-    """What plain() gave as YAML, in the form of format_message(): a field a line, arrays of values in brackets."""
-    if isinstance(value, dict) and value:
-        return "".join(f"{indent}{name}:{_below(part, indent)}" for name, part in value.items())
-    if _nested(value):
-        lines = []
-        for part in value:
-            text = yaml(part, indent + "  ") if isinstance(part, (dict, list)) else f"{indent}  {_scalar(part)}\n"
-            lines.append(f"{indent}- {text[len(indent) + 2 :]}")
-        return "".join(lines)
-    return f"{indent}{_scalar(value)}\n"
-
-
-def _nested(value: Any) -> bool:
-    return isinstance(value, list) and any(isinstance(part, (dict, list)) for part in value)
-
-
-def _below(value: Any, indent: str) -> str:
-    if isinstance(value, dict) and value:
-        return "\n" + yaml(value, indent + "  ")
-    if _nested(value):
-        return "\n" + yaml(value, indent)
-    return f" {_scalar(value)}\n"
-
-
-def _scalar(value: Any) -> str:
-    """A value that a YAML parser reads back as the same; strings are quoted where they would be something else."""
-    if isinstance(value, list):
-        return "[" + ", ".join(_scalar(part) for part in value) + "]"
-    if isinstance(value, str):
-        if _PLAIN_TEXT.fullmatch(value) and value.lower() not in _NOT_TEXT:
-            return value
-        return "'" + value.replace("'", "''") + "'" if value.isprintable() else json.dumps(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"nan": ".nan", "inf": ".inf", "-inf": "-.inf"}[str(value)]
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-_PLAIN_TEXT = re.compile(r"/?[A-Za-z_][\w/.-]*", re.ASCII)
-_NOT_TEXT = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
 
 
 def leaves(value: Any) -> Iterator[Any]:

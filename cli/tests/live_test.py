@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from baton_cli import live
 from baton_cli.verbs import top
+from baton_cli.yaml_text import text_of
 from rich.console import Console
 
 PACKAGE = Path(os.environ.get("BATON_BUILD", Path(__file__).resolve().parents[2] / "build/release")) / "python"
@@ -154,9 +154,9 @@ def test_values_become_yaml_that_reads_back_as_the_same():
         "messages": [{"a": 1, "b": {"c": [1, 2]}}, {"a": 2, "b": {"c": []}}, "... 3 more"],
         "nested": {"deep": {"x": float("inf"), "y": False}},
     }
-    assert YAML(typ="safe").load(live.yaml(value)) == value
-    assert YAML(typ="safe").load(live.yaml(value["messages"])) == value["messages"]
-    assert YAML(typ="safe").load(live.yaml("on")) == "on"
+    assert YAML(typ="safe").load(text_of(value)) == value
+    assert YAML(typ="safe").load(text_of(value["messages"])) == value["messages"]
+    assert YAML(typ="safe").load(text_of("on")) == "on"
 
 
 def test_a_node_is_found_by_its_name_with_and_without_a_slash(baton, program):

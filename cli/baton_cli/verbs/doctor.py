@@ -44,7 +44,7 @@ def has_heap(pid: int) -> bool | None:
 
 
 def name_of(endpoint: Any) -> str:
-    return f"{live.absolute(endpoint.node)} ({endpoint.pid})"
+    return f"{live.node_name(endpoint.node)} ({endpoint.pid})"
 
 
 def judge_pair(publisher: Any, subscription: Any) -> Finding:

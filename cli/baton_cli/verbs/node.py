@@ -22,7 +22,7 @@ def command() -> None:
 def list_(domain: int | None, search: tuple[Path, ...], as_json: bool) -> None:
     """List the nodes that are known, with their processes."""
     found = sorted(
-        (live.absolute(n), pid) for n, pid in live.join(domain, search).nodes() if not n.startswith("_baton_")
+        (live.node_name(n), pid) for n, pid in live.join(domain, search).nodes() if not n.startswith("_baton_")
     )
     if as_json:
         click.echo(json.dumps([{"node": name, "pid": pid} for name, pid in found]))
@@ -37,12 +37,12 @@ def list_(domain: int | None, search: tuple[Path, ...], as_json: bool) -> None:
 def info(domain: int | None, search: tuple[Path, ...], name: str) -> None:
     """Print what NODE publishes, subscribes, serves and calls."""
     node = live.join(domain, search)
-    name = live.absolute(name)
-    nodes = {live.absolute(n) for n, _ in node.nodes() if not n.startswith("_baton_")}
+    name = live.node_name(name)
+    nodes = {live.node_name(n) for n, _ in node.nodes() if not n.startswith("_baton_")}
     if name not in nodes:
         known = ", ".join(sorted(nodes))
         raise click.ClickException(f"there is no node '{name}'" + (f"; there are: {known}" if known else ""))
-    mine = [e for e in live.others(node) if live.absolute(e.node) == name]
+    mine = [e for e in live.others(node) if live.node_name(e.node) == name]
     sections: dict[str, set[str]] = {
         k: set() for k in ("Subscribers", "Publishers", "Service Servers", "Service Clients")
     }

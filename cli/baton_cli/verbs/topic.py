@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from .. import live
+from ..yaml_text import text_of
 
 
 @click.group()
@@ -86,7 +87,7 @@ def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool
         ends = [e for e in here if e.is_publisher == publishers]
         click.echo(("\n" if verbose else "") + f"{kind} count: {len(ends)}")
         for number, e in enumerate(ends if verbose else []):
-            click.echo(("\n" if number else "") + f"  Node name: {live.absolute(e.node)}\n  Process: {e.pid}")
+            click.echo(("\n" if number else "") + f"  Node name: {live.node_name(e.node)}\n  Process: {e.pid}")
             if len(types) > 1:
                 click.echo(f"  Type: {e.type_name}")
             click.echo(f"  GID: {e.gid.hex()}\n  Type hash: {e.type_hash.hex()}")
@@ -146,7 +147,7 @@ def echo(
                 writer.writerow(live.leaves(data))
                 sys.stdout.flush()
             else:
-                click.echo(live.yaml(data) + "---")
+                click.echo(text_of(data) + "---")
         else:
             text = baton.format_message(message, limit, 0 if full_length else 128, hide_header_seq=True)
             click.echo(text + "---")

@@ -111,9 +111,10 @@ def type_of(node: Any, topic: str, timeout: float | None = None) -> str:
 
 def reason(error: InterfaceError) -> str:
     """What a type that was named on the command line lacks. A place in a file is said, the name itself only once."""
-    return "\n".join(
+    text = "\n".join(
         d.render() if d.location.line else f"{d.message}\n  way out: {d.way_out}" for d in error.diagnostics
     )
+    return text.replace("baton.search(directory)", "--search DIR")  # what Python's users have, and what the command has
 
 
 def message_class(name: str) -> Any:

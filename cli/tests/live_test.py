@@ -240,6 +240,7 @@ def test_pub_reaches_the_subscription_and_refuses_what_does_not_fit(baton):
     assert "no std_msgs/String" in baton("topic", "pub", "-1", "chatter", "std_msgs/String", "{text: x}", code=1)
     said = baton("topic", "pub", "-1", "chatter", "std_msgs/Strin", "{}", code=1)
     assert said.startswith("Error: unknown type 'std_msgs/Strin'\n  way out: did you mean 'String'?")
+    assert "(--search DIR, or directories in BATON_MSG_PATH)" in said
 
 
 def test_top_counts_what_is_published(baton):

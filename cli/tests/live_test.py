@@ -133,6 +133,30 @@ def test_echo_shows_messages_and_cuts_what_is_long(baton):
     assert "nobody" in baton("topic", "echo", "nothing", "--timeout", "0.1", code=1)
 
 
+def test_rate_bandwidth_and_delay_are_measured(baton):
+    baton.camera()
+    rate = json.loads(baton("topic", "hz", "image", "-n", "20", "--json").splitlines()[-1])
+    assert rate["window"] == 20
+    assert rate["min_s"] <= 1 / rate["rate_hz"] <= rate["max_s"]
+    width = json.loads(baton("topic", "bw", "image", "-n", "10", "--json").splitlines()[-1])
+    assert 1_000_000 < width["min"] < 1_001_000
+    assert width["bytes_per_s"] > 0
+    by_stamp = json.loads(baton("topic", "delay", "image", "-n", "3", "--json").splitlines()[-1])
+    assert by_stamp["min_s"] > 1e9  # stamped in 1970
+    assert json.loads(baton("topic", "delay", "chatter", "-n", "3", "--json").splitlines()[-1])["min_s"] < 1e6
+    assert "average rate" in baton("topic", "hz", "chatter", "-n", "5")
+
+
+def test_pub_reaches_the_subscription_and_refuses_what_does_not_fit(baton):
+    camera = baton.camera()
+    assert "publishing #1" in baton("topic", "pub", "-1", "chatter", "std_msgs/String", "{data: x}")
+    assert camera.stdout.readline() == "x\n"
+    assert "no std_msgs/String" in baton("topic", "pub", "-1", "chatter", "std_msgs/String", "{text: x}", code=1)
+    said = baton("topic", "pub", "-1", "chatter", "std_msgs/Strin", "{}", code=1)
+    assert said.startswith("Error: unknown type 'std_msgs/Strin'\n  way out: did you mean 'String'?")
+    assert "(--search DIR, or directories in BATON_MSG_PATH)" in said
+
+
 def test_a_part_of_a_message_is_shown_in_the_form_of_the_whole(baton):
     baton.camera()
     stamp = "stamp:\n  sec: 1\n  nanosec: 0\nframe_id: front\n---\n"
@@ -219,30 +243,6 @@ def test_pub_says_what_it_waits_for_and_that_the_topic_has_another_type(baton, p
         process.communicate()
 
 
-def test_rate_bandwidth_and_delay_are_measured(baton):
-    baton.camera()
-    rate = json.loads(baton("topic", "hz", "image", "-n", "20", "--json").splitlines()[-1])
-    assert rate["window"] == 20
-    assert rate["min_s"] <= 1 / rate["rate_hz"] <= rate["max_s"]
-    width = json.loads(baton("topic", "bw", "image", "-n", "10", "--json").splitlines()[-1])
-    assert 1_000_000 < width["min"] < 1_001_000
-    assert width["bytes_per_s"] > 0
-    by_stamp = json.loads(baton("topic", "delay", "image", "-n", "3", "--json").splitlines()[-1])
-    assert by_stamp["min_s"] > 1e9  # stamped in 1970
-    assert json.loads(baton("topic", "delay", "chatter", "-n", "3", "--json").splitlines()[-1])["min_s"] < 1e6
-    assert "average rate" in baton("topic", "hz", "chatter", "-n", "5")
-
-
-def test_pub_reaches_the_subscription_and_refuses_what_does_not_fit(baton):
-    camera = baton.camera()
-    assert "publishing #1" in baton("topic", "pub", "-1", "chatter", "std_msgs/String", "{data: x}")
-    assert camera.stdout.readline() == "x\n"
-    assert "no std_msgs/String" in baton("topic", "pub", "-1", "chatter", "std_msgs/String", "{text: x}", code=1)
-    said = baton("topic", "pub", "-1", "chatter", "std_msgs/Strin", "{}", code=1)
-    assert said.startswith("Error: unknown type 'std_msgs/Strin'\n  way out: did you mean 'String'?")
-    assert "(--search DIR, or directories in BATON_MSG_PATH)" in said
-
-
 def test_top_counts_what_is_published(baton):
     baton.camera()
     lines = baton("top", "-n", "2", "-i", "0.5", "--json").splitlines()
@@ -315,7 +315,7 @@ def test_doctor_finds_pairs_that_share_memory_and_those_that_do_not(baton, envir
     good = json.loads(baton("doctor", "--json"))
     # /chatter goes to its own process, nobody takes the images, and what is said on /chatter is made of dicts.
     assert [f["good"] for f in good["topics"]] == [True, None, None]
-    assert good["topics"][-1]["what"].startswith("/chatter: publisher of /camera")
+    assert good["topics"][-1]["what"].startswith("/chatter: publisher of camera")
     assert "write into a loan" in good["topics"][-1]["way_out"]
     assert len(json.loads(baton("doctor", "--json", "--look", "0"))["topics"]) == 2
     code = """

@@ -43,13 +43,9 @@ def has_heap(pid: int) -> bool | None:
         return None
 
 
-def name_of(endpoint: Any) -> str:
-    return f"{live.node_name(endpoint.node)} ({endpoint.pid})"
-
-
 def judge_pair(publisher: Any, subscription: Any) -> Finding:
     """Whether messages of this publisher reach this subscription, and how often they are copied behind the publisher."""
-    what = f"{publisher.topic}: {name_of(publisher)} -> {name_of(subscription)}"
+    what = f"{publisher.topic}: {publisher.node} ({publisher.pid}) -> {subscription.node} ({subscription.pid})"
     if publisher.type_name != subscription.type_name:
         return Finding(
             what, False, f"types differ: {publisher.type_name}, {subscription.type_name}", "use one type, or two topics"
@@ -97,7 +93,7 @@ def judge_topics(endpoints: list[Any]) -> list[Finding]:
         )
         for e in alone:
             hint = f"did you mean {', '.join(near)}?" if near else ""
-            findings.append(Finding(f"{topic}: {kind} of {name_of(e)}", None, f"no {missing}", hint))
+            findings.append(Finding(f"{topic}: {kind} of {e.node} ({e.pid})", None, f"no {missing}", hint))
     return findings
 
 
@@ -129,7 +125,7 @@ def judge_publishing(node: Any, endpoints: list[Any], seconds: float) -> list[Fi
         node.destroy(subscription)
     return [
         Finding(
-            f"{e.topic}: publisher of {name_of(e)}",
+            f"{e.topic}: publisher of {e.node} ({e.pid})",
             None,
             "makes each message of another object, a copy that readers do not see"
             + (" (low-layer serialization)" if converting[e.gid] == "low" else ""),
@@ -142,8 +138,8 @@ def judge_publishing(node: Any, endpoints: list[Any], seconds: float) -> list[Fi
     ]
 
 
-def judge_machine(directory: bool = True) -> list[Finding]:
-    """What this machine and this shell give Baton; without `directory`, but for the runtime directory."""
+def judge_machine() -> list[Finding]:
+    """What this machine and this shell give Baton."""
     findings = []
     release = tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
     findings.append(
@@ -171,21 +167,23 @@ def judge_machine(directory: bool = True) -> list[Finding]:
                 "ulimit -v unlimited, or keep BATON_WINDOW small",
             )
         )
-    path = os.environ.get("BATON_RUNTIME_DIR")
-    if path and directory:
+    directory = os.environ.get("BATON_RUNTIME_DIR")
+    if directory:
         try:
-            mode = Path(path).stat()
+            mode = Path(directory).stat()
             if mode.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
                 findings.append(
                     Finding(
                         "runtime directory",
                         None,
-                        f"{path} can be written by others",
+                        f"{directory} can be written by others",
                         "they can join the domain: chmod 700",
                     )
                 )
             else:
-                findings.append(Finding("runtime directory", True, path))
+                findings.append(Finding("runtime directory", True, directory))
+        except FileNotFoundError:
+            pass  # joining makes it, or says why not
         except OSError as error:
             findings.append(Finding("runtime directory", False, str(error), "make it, or unset BATON_RUNTIME_DIR"))
     try:
@@ -197,6 +195,42 @@ def judge_machine(directory: bool = True) -> list[Finding]:
     return findings
 
 
+def show(
+    machine: list[Finding], pairs: list[Finding], memory: dict[str, int] | None, domain: int, as_json: bool
+) -> None:
+    """`memory` None: nobody could be looked for."""
+    if as_json:
+        found = {"machine": [asdict(f) for f in machine], "topics": [asdict(f) for f in pairs], "memory": memory}
+        click.echo(json.dumps(found))
+        return
+    console = Console(width=max(100, Console().width))
+    for title, findings in (("machine", machine), ("topics", pairs)):
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
+        for name in ("", "what", "finding", "way out"):
+            table.add_column(name, overflow="fold")
+        for f in findings:
+            mark = {True: "[green]ok[/]", False: "[red]no[/]", None: "[yellow]-[/]"}[f.good]
+            table.add_row(mark, f.what, f.why, f.way_out)
+        if findings:
+            console.print(table)
+        elif memory is not None:
+            console.print(f"{title}: nobody is there (domain {domain})", highlight=False)
+    if memory is not None:
+        console.print(f"message memory of the domain: {memory['domain_backed_bytes'] / 1e6:.1f} MB", highlight=False)
+
+
+def join_or_say(domain: int | None, search: tuple[Path, ...], machine: list[Finding], as_json: bool) -> Any:
+    """A node for looking; where none can be, a finding says why, and that is all."""
+    try:
+        return live.join(domain, search)
+    except click.ClickException as error:
+        why, _, way_out = error.message.partition("; ")
+        what = "runtime directory" if "runtime_directory" in why else "joining the domain"
+        rest = [f for f in machine if f.what != what]
+        show([*rest, Finding(what, False, why, way_out)], [], None, -1, as_json)
+        raise SystemExit(1) from None
+
+
 @click.command()
 @live.domain_options
 @click.option(
@@ -206,41 +240,14 @@ def judge_machine(directory: bool = True) -> list[Finding]:
 def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: bool) -> None:
     """Say which pairs are zero-copy, which not and why.
 
-    And what to do about it, and what the machine lacks. Exit status 1 if something is wrong. For a moment it subscribes every topic with best effort, to see whose messages are
-    converted. Copies of whole messages (of a loan whose arrays are in use) are in a publisher's own counters only.
+    It names the way out, and what the machine lacks. Exit status 1 if something is wrong. For a moment it subscribes every
+    topic with best effort, to see whose messages are converted. Copies of whole messages (of a loan whose arrays are in use)
+    are in a publisher's own counters only.
     """
-    pairs, memory = [], None
-    try:
-        node = live.join(domain, search)  # which makes the runtime directory if need be
-    except click.ClickException as error:
-        why, _, way_out = error.message.partition("; ")
-        machine = [*judge_machine(directory=False), Finding("runtime directory", False, why, way_out)]
-    else:
-        machine = judge_machine()
-        endpoints = live.others(node)
-        pairs = [*judge_topics(endpoints), *judge_publishing(node, endpoints, look)]
-        memory = node.memory
-    if as_json:
-        click.echo(
-            json.dumps(
-                {"machine": [asdict(f) for f in machine], "topics": [asdict(f) for f in pairs], "memory": memory}
-            )
-        )
-    else:
-        console = Console(width=max(100, Console().width))
-        for title, findings in (("machine", machine), ("topics", pairs)):
-            table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
-            for name in ("", "what", "finding", "way out"):
-                table.add_column(name, overflow="fold")
-            for f in findings:
-                mark = {True: "[green]ok[/]", False: "[red]no[/]", None: "[yellow]-[/]"}[f.good]
-                table.add_row(mark, f.what, f.why, f.way_out)
-            if findings:
-                console.print(table)
-            elif memory is not None:
-                console.print(f"{title}: nobody is there (domain {node.domain})", highlight=False)
-        if memory is not None:
-            console.print(
-                f"message memory of the domain: {memory['domain_backed_bytes'] / 1e6:.1f} MB", highlight=False
-            )
+    machine = judge_machine()
+    node = join_or_say(domain, search, machine, as_json)
+    endpoints = live.others(node)
+    pairs = [*judge_topics(endpoints), *judge_publishing(node, endpoints, look)]
+    memory = node.memory
+    show(machine, pairs, memory, node.domain, as_json)
     raise SystemExit(1 if any(f.good is False for f in [*machine, *pairs]) else 0)

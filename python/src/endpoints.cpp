@@ -329,7 +329,7 @@ void add_endpoints(nb::module_& m) {
         return std::move(message::print(*view->record->type, {view->address, view->chunk->size}, options)).or_throw();
       },
       "message"_a, "max_elements"_a = 128, "max_string"_a = 128, "flow_arrays"_a = true, "hide_header_seq"_a = false,
-      "A received message as YAML; 0 elements or bytes: all. hide_header_seq leaves out what a Header of ROS 2 does not have.");
+      "A received message as YAML; 0 elements or bytes: all. hide_header_seq: as in ROS 2.");
   m.def("incompatibility", &incompatibility, "offered"_a, "requested"_a,
         "Empty, or which policies of a publisher and a subscription do not fit.");
   nb::class_<MessageInfo>(m, "MessageInfo", "What is known of a received message.")

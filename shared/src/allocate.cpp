@@ -75,7 +75,7 @@ Result<void*> HeapState::allocate(std::size_t bytes, std::size_t alignment) {
       Result<std::uint32_t> run = take_run(std::max(count, 1U));
       h.span_lock.unlock();
       if (run) return static_cast<void*>(base_ + std::size_t{*run} * kSpanBytes);
-      if (attempt > 0 || collect() == 0) return run.error();
+      if (attempt > 0 || !recover_memory()) return run.error();
     }
   }
   Cursor& cursor = cursors_[size_class];
@@ -122,7 +122,7 @@ Result<void*> HeapState::allocate(std::size_t bytes, std::size_t alignment) {
     }
     if (attempt > 1) return fresh.error();
     lock.unlock();
-    collect();
+    recover_memory();
     lock.lock();
   }
 }

@@ -75,9 +75,11 @@ bool acquire_hold(HeapState& state, Block& block, Strength strength) noexcept {
   }
   state.lock_block(block);
   const bool got = strength == Strength::kWeak || block.state.load(std::memory_order_relaxed) == BlockState::kAlive;
-  if (got) (strength == Strength::kStrong ? block.holds : block.weak_holds) |= my_bit(state);
+  if (got) {
+    state.held();
+    (strength == Strength::kStrong ? block.holds : block.weak_holds) |= my_bit(state);
+  }
   BATON_CRASH_POINT("shared.pointer.hold_marked");
-  if (got) state.held();
   count.store(got ? 3 : 0, std::memory_order_release);  // pairs with the acquires above
   state.unlock_block(block);
   return got;
@@ -98,9 +100,16 @@ bool in_work(BlockState state) noexcept {
 
 Held held_of(Block& block, void* address) noexcept { return {address, &local_of(block)}; }
 
-void check_same_heap(Block& block, const StoredWords* to) {
-  if (heap_base_of(to) != block.heap_base()) {
+void check_same_heap(Block& block, const StoredWords* to, const void* address) {
+  std::byte* const base = block.heap_base();
+  const std::uint64_t limit = private_of(base).limit;
+  if (static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(to) - base) >= limit) {
     throw Exception(Error{Errc::invalid_argument, "a stored smart pointer must lie in the heap of its object"});
+  }
+  if (address != nullptr && static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - base) >= limit) {
+    throw Exception(Error{Errc::invalid_argument,
+                          "what a stored smart pointer points to must lie in the heap: this one shares an object of the heap and points "
+                          "elsewhere"});
   }
 }
 
@@ -135,7 +144,7 @@ void write_null(HeapState& state, StoredWords* stored, Block& block, Strength st
 }
 
 void store_in(Block& block, StoredWords* to, const void* address, Strength strength) {
-  check_same_heap(block, to);
+  check_same_heap(block, to, address);
   HeapState& state = state_of(block);
   state.lock_block(block);
   write_stored(state, to, address, block, strength);
@@ -205,6 +214,7 @@ void HeapState::end_object(Block& block) noexcept {
     running.first = block.place;
     return;
   }
+  const Inside inside;            // destructors may end the Heap object
   const Running outer = running;  // of another heap
   running = {this, block.place};
   block.next_due = 0;
@@ -321,13 +331,13 @@ void HeapState::recover(const Found& found, std::size_t slot) noexcept {
 
 void check_storable(const StoredWords* to, const Held& from) {
   Block* const block = block_of(from.local);
-  if (block != nullptr && memory::in_window(to)) check_same_heap(*block, to);
+  if (block != nullptr && memory::in_window(to)) check_same_heap(*block, to, from.object);
 }
 void check_storable(const StoredWords* to, const StoredWords& from) {
   if (!from.in_heap()) {
     check_storable(to, from.held());
   } else if (memory::in_window(to)) {
-    check_same_heap(*from.at(), to);
+    check_same_heap(*from.at(), to, from.address());
   }
 }
 
@@ -359,12 +369,13 @@ void put_in(StoredWords* to, const Held& from, Strength strength) {
   if (found == nullptr) return;
   if (!memory::in_window(to)) return to->set(from);
   Block& block = *found;
-  check_same_heap(block, to);
+  check_same_heap(block, to, from.object);
   HeapState& state = state_of(block);
   std::atomic<std::uint32_t>& count = count_in(*from.local, strength);
   std::uint32_t mine = 3;
   // acq_rel: as count_down().
   if (count.compare_exchange_strong(mine, 1, std::memory_order_acq_rel, std::memory_order_relaxed)) {
+    const Inside inside;
     state.lock_block(block);
     write_stored(state, to, from.object, block, strength);
     BATON_CRASH_POINT("shared.pointer.putting_in");
@@ -392,10 +403,10 @@ Held take_out(StoredWords* from, Strength strength) {
   // acquire: pairs with the release of the thread that dropped the hold before.
   if (count.compare_exchange_strong(none, 1, std::memory_order_acquire, std::memory_order_relaxed)) {
     state.lock_block(block);
+    state.held();
     put(holds_in(block, strength), holds_in(block, strength) | my_bit(state));
     BATON_CRASH_POINT("shared.pointer.taking_out");
     write_null(state, from, block, strength);
-    state.held();
     count.store(3, std::memory_order_release);  // pairs with the acquires in acquire_hold()
     state.unlock_block(block);
     return out;
@@ -452,6 +463,7 @@ void clear_stored_words(StoredWords* stored, Strength strength) noexcept {
 void drop_hold(LocalCount* local, Strength strength) noexcept {
   Block* const found = block_of(local);
   if (found == nullptr) return;
+  const Inside inside;
   Block& block = *found;
   HeapState& state = state_of(block);
   state.lock_block(block);
@@ -473,6 +485,15 @@ Held lock_weak(const StoredWords& weak) {
   Block& block = *weak.at();
   const Held out = held_of(block, weak.address());
   return acquire_hold(state_of(block), block, Strength::kStrong) ? out : Held{};
+}
+
+bool is_expired(const Held& weak) noexcept {
+  Block* const block = block_of(weak.local);
+  return block == nullptr || block->state.load(std::memory_order_acquire) != BlockState::kAlive;
+}
+bool is_expired(const StoredWords& weak) noexcept {
+  if (!weak.in_heap()) return is_expired(weak.held());
+  return const_cast<StoredWords&>(weak).at()->state.load(std::memory_order_acquire) != BlockState::kAlive;
 }
 
 namespace {
@@ -522,12 +543,12 @@ Block* make_block(Heap& heap, std::size_t bytes, const TypeInfo* type) {
 Held finish_block(Block* block) {
   HeapState& state = state_of(*block);
   LocalCount& local = local_of(*block);
+  state.held();
   // The hold before the state: a block that is alive is referred to.
   put(block->holds, my_bit(state));
   BATON_CRASH_POINT("shared.object.constructed");
   block->state.store(BlockState::kAlive, std::memory_order_release);
   BATON_CRASH_POINT("shared.object.alive");
-  state.held();
   while (local.strong.load(std::memory_order_acquire) != 0)
     std::this_thread::yield();  // a thread that dropped what lay here before
   local.strong.store(3, std::memory_order_release);

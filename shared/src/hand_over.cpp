@@ -12,6 +12,7 @@
 #include "baton/os/process.hpp"
 #include "baton/os/unix_socket.hpp"
 #include "baton/os/wake_socket.hpp"
+#include "baton/shared/deadline.hpp"
 
 namespace baton::shared::detail {
 namespace {
@@ -140,7 +141,7 @@ Result<std::shared_ptr<HeapState>> open_named(const HeapOptions& options) {
     return Error{Errc::invalid_argument,
                  "'" + options.name + "' is no name for a shared heap: 1 to 48 letters, digits, '-', '_', '.'"};
   }
-  const std::int64_t deadline = os::monotonic_ns() + std::chrono::nanoseconds(options.timeout).count();
+  const std::int64_t deadline = deadline_after(options.timeout);
   transport::DirectoryOptions where;
   where.runtime_directory = options.runtime_directory;
   Result<int> domain = transport::resolve_domain(options.domain, where);
@@ -186,6 +187,7 @@ Result<std::shared_ptr<HeapState>> open_named(const HeapOptions& options) {
   Result<std::unique_ptr<Membership>> membership = Membership::start(std::move(parts), **state);
   if (!membership) return membership.error();
   (*state)->set_membership(std::move(*membership));
+  lock->reset();        // destructors and on_event may open heaps, too
   (*state)->collect();  // what died before we came
   return state;
 }

@@ -8,6 +8,7 @@
 #include "baton/os/file_lock.hpp"
 #include "baton/os/fork.hpp"
 #include "baton/os/sparse_memory.hpp"
+#include "closing.hpp"
 #include "hand_over.hpp"
 #include "heap_state.hpp"
 
@@ -43,6 +44,7 @@ Result<void> HeapState::map(std::size_t limit) {
   new (&private_of(base_)) HeapPrivate{};
   private_of(base_).state = this;
   private_of(base_).locals = locals_;
+  private_of(base_).limit = limit;
   record_.base = window_base_;
   record_.size = window_bytes_;
   record_.heap = this;
@@ -121,21 +123,22 @@ std::uint64_t HeapState::count_holds() {
   return count;
 }
 
-// With 1 for the caller. Other threads may get and drop holds meanwhile, so holds_ may be off; when it says none, the bits are asked once more. If it never does, the heap stays open.
-void HeapState::close(std::shared_ptr<HeapState> self) noexcept {
-  const std::lock_guard<std::mutex> lock(self_mutex_);
-  self_ = std::move(self);
+void HeapState::begin_closing() noexcept {
   closing_.store(true, std::memory_order_release);  // pairs with the acquire in let_go()
-  holds_.store(static_cast<std::int64_t>(count_holds()) + 1, std::memory_order_relaxed);
 }
 
-void HeapState::let_close() noexcept {
-  if (holds_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-  std::shared_ptr<HeapState> last;  // its end comes after the unlocking
-  const std::lock_guard<std::mutex> lock(self_mutex_);
-  if (!self_ || count_holds() != 0) return;
-  // The background thread, in a recovery, ends the heap behind it: see Membership::run().
-  (background() == this ? parked_ : last) = std::move(self_);
+// Others may get and drop holds while the bits are counted. Who gets one is counted first, so what was got meanwhile is noticed, and asked for again;
+// what was dropped meanwhile makes holds_ too low, and the next look come early.
+bool HeapState::nothing_held() noexcept {
+  if (holds_.load(std::memory_order_acquire) > 0) return false;
+  const std::uint64_t gains = gains_.load(std::memory_order_acquire);
+  holds_.store(0, std::memory_order_relaxed);
+  const std::uint64_t count = count_holds();
+  holds_.fetch_add(static_cast<std::int64_t>(count), std::memory_order_acq_rel);
+  if (gains_.load(std::memory_order_acquire) == gains) return count == 0;
+  holds_.store(0, std::memory_order_relaxed);
+  Inside::want();
+  return false;
 }
 
 const HeapState*& HeapState::background() noexcept {
@@ -143,10 +146,9 @@ const HeapState*& HeapState::background() noexcept {
   return of;
 }
 
-std::shared_ptr<HeapState> HeapState::take_parked() noexcept {
-  const std::lock_guard<std::mutex> lock(self_mutex_);
-  return std::move(parked_);
-}
+// Both on the background thread.
+void HeapState::park(std::shared_ptr<HeapState> self) noexcept { parked_ = std::move(self); }
+std::shared_ptr<HeapState> HeapState::take_parked() noexcept { return std::move(parked_); }
 
 void HeapState::set_membership(std::unique_ptr<Membership> membership) {
   const std::lock_guard<std::mutex> lock(membership_mutex_);
@@ -192,10 +194,10 @@ Heap& Heap::operator=(Heap&& other) noexcept {
 Heap::~Heap() {
   if (!state_) return;
   if (state_->forked()) return;
+  const detail::Inside inside;  // behind it, it is closed if there are no pointers
   state_->tell_nobody();
-  detail::HeapState& state = *state_;
-  state.close(std::move(state_));
-  state.let_go();  // closes it now if there are no pointers
+  state_->begin_closing();
+  detail::Inside::keep_until_closed(std::move(state_));
 }
 
 Result<Heap> Heap::open(const HeapOptions& options) {

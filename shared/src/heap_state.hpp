@@ -28,11 +28,12 @@
 #include "baton/shared/block.hpp"
 #include "baton/shared/heap.hpp"
 #include "baton/shared/process_lock.hpp"
+#include "closing.hpp"
 
 namespace baton::shared::detail {
 
 inline constexpr std::uint64_t kMagic = 0x31'50'41'45'48'54'4f'4c;  // "LOTHEAP1"
-inline constexpr std::uint32_t kVersion = 3;
+inline constexpr std::uint32_t kVersion = 4;
 inline constexpr std::size_t kSpanBytes = 65536;
 inline constexpr std::size_t kRoots = 256;
 inline constexpr std::size_t kRootNameBytes = 48;
@@ -73,7 +74,8 @@ inline constexpr std::uint32_t first_object(std::size_t size_class) noexcept {
 }
 
 struct alignas(64) ProcessSlot {
-  enum State : std::uint32_t { kNobody, kInUse };
+  /// kRecovering: of a dead process, whose byte its recoverer has; so nobody takes it for alive.
+  enum State : std::uint32_t { kNobody, kInUse, kRecovering };
   std::atomic<std::uint32_t> state;
   std::atomic<std::uint32_t> epoch;
   std::atomic<std::uint64_t> pid_namespace;
@@ -159,6 +161,8 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   void unpin(const Found& found) noexcept;
   /// Before leaving: what this process allocated and did not keep().
   void free_mine() noexcept;
+  /// Memory is short: true if dead processes' was given back, by us or by who is at it.
+  bool recover_memory();
   void note_raw() noexcept { has_raw_.store(true, std::memory_order_relaxed); }
 
   // --- owned.cpp ---
@@ -212,24 +216,30 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   void end_one(Block& block) noexcept;
   void end_memory(Block& block) noexcept;
 
-  /// Smart pointers in this process's private memory keep the heap open. They are counted from the end of its Heap object on.
-  void close(std::shared_ptr<HeapState> self) noexcept;
+  /// Smart pointers in this process's private memory keep the heap open; closing.hpp. They are counted from the end of its Heap object on.
+  void begin_closing() noexcept;
+  /// With Closing's lock: false if something may be held.
+  bool nothing_held() noexcept;
+  /// Before the hold's bit is set.
   void held() noexcept {
-    if (closing_.load(std::memory_order_relaxed))
-      holds_.fetch_add(1, std::memory_order_relaxed);  // exact enough: see close()
+    if (!closing_.load(std::memory_order_relaxed)) return;
+    gains_.fetch_add(1, std::memory_order_acq_rel);  // with holds_, see nothing_held()
+    holds_.fetch_add(1, std::memory_order_acq_rel);
   }
+  /// After it is cleared. Inside.
   void let_go() noexcept {
-    if (closing_.load(std::memory_order_acquire)) let_close();  // pairs with the release in close()
+    // acquire: pairs with the release in begin_closing().
+    if (closing_.load(std::memory_order_acquire) && holds_.fetch_sub(1, std::memory_order_acq_rel) <= 1) Inside::want();
   }
   void set_membership(std::unique_ptr<Membership> membership);
   void end_membership() noexcept;
   /// For the background thread: the heap that it is of. What it closes itself, in a recovery, it takes afterwards and ends.
   static const HeapState*& background() noexcept;
+  void park(std::shared_ptr<HeapState> self) noexcept;
   std::shared_ptr<HeapState> take_parked() noexcept;
 
  private:
   HeapState() = default;
-  void let_close() noexcept;
   std::uint64_t count_holds();
   Result<void> map(std::size_t limit);
   Result<std::uint32_t> take_run(std::uint32_t count);
@@ -288,10 +298,9 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   std::mutex membership_mutex_;
   std::unique_ptr<Membership, void (*)(Membership*)> membership_{nullptr, nullptr};
   std::atomic<bool> closing_{false};
-  std::atomic<std::int64_t> holds_{0};
-  std::shared_ptr<HeapState> self_;    // while holds_ > 0
-  std::shared_ptr<HeapState> parked_;  // both under self_mutex_
-  std::mutex self_mutex_;
+  std::atomic<std::int64_t> holds_{0};  // what is held while it is closing; may be too low
+  std::atomic<std::uint64_t> gains_{0};
+  std::shared_ptr<HeapState> parked_;
 };
 
 }  // namespace baton::shared::detail

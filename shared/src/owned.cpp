@@ -38,7 +38,7 @@ HeapState::Allocation HeapState::allocation_at(const void* address) noexcept {
 }
 
 // A stored pointer is told by its two distances: from its very place one leads to the beginning of a living block, the other into
-// that block's object. Whatever else lies here, does not do that. It was counted when it was stored; one that was cleared is 0.
+// the heap. Whatever else lies here, does not do that. It was counted when it was stored; one that was cleared is 0.
 void HeapState::clear_pointers_in(std::byte* memory, std::size_t bytes) noexcept {
   for (std::size_t at = 0; at + sizeof(StoredWords) <= bytes; at += alignof(StoredWords)) {
     auto* const words = reinterpret_cast<StoredWords*>(memory + at);
@@ -48,9 +48,7 @@ void HeapState::clear_pointers_in(std::byte* memory, std::size_t bytes) noexcept
     const Allocation found = allocation_at(block);
     if (!found.block || found.memory != reinterpret_cast<std::byte*>(block)) continue;
     if (block->place != offset_of(block) / 64) continue;
-    const auto into =
-        reinterpret_cast<std::uintptr_t>(words->address()) - reinterpret_cast<std::uintptr_t>(block->object());
-    if (into >= found.bytes - sizeof(Block)) continue;
+    if (words->address() != nullptr && offset_of(words->address()) >= header().limit) continue;
     clear_stored(words, marks == StoredWords::kInHeap ? Strength::kStrong : Strength::kWeak);
   }
 }

@@ -2,6 +2,10 @@
 // The table of processes: joining, leaving, who lives, and giving back what the dead had. Who recovers a slot owns its byte lock,
 // so there is one at a time, and one who dies at it leaves the slot as it is, in use by nobody who lives: the next one
 // starts again. Every step may be repeated.
+#include <chrono>
+#include <thread>
+
+#include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/os/file_lock.hpp"
 #include "baton/os/process.hpp"
@@ -60,7 +64,7 @@ Result<void> HeapState::join() {
     for (std::size_t i = 0; i < kMaxProcesses; ++i) {
       ProcessSlot& slot = h.slots[i];
       if (!os::try_lock_byte(live_.get(), i)) continue;
-      const bool left_by_dead = slot.state.load(std::memory_order_acquire) == ProcessSlot::kInUse;
+      const bool left_by_dead = slot.state.load(std::memory_order_acquire) != ProcessSlot::kNobody;
       if (left_by_dead && !dirty) {
         os::unlock_byte(live_.get(), i);
         continue;
@@ -112,15 +116,18 @@ std::size_t HeapState::collect() {
   if (recovers()) return 0;  // a destructor that runs in it asks
   std::unique_lock<std::mutex> lock(recovery_mutex_, std::try_to_lock);
   if (!lock || !live_) return 0;  // another thread is at it
+  const Inside inside;            // destructors and on_event may end the Heap object
   const Recovery recovery(*this, std::move(lock));
   std::size_t dead = 0;
   HeapHeader& h = header();
   for (std::size_t i = 0; i < kMaxProcesses; ++i) {
     ProcessSlot& slot = h.slots[i];
-    if (i == slot_ || slot.state.load(std::memory_order_acquire) != ProcessSlot::kInUse ||
+    if (i == slot_ || slot.state.load(std::memory_order_acquire) == ProcessSlot::kNobody ||
         !os::try_lock_byte(live_.get(), i))
       continue;
-    if (slot.state.load(std::memory_order_acquire) == ProcessSlot::kInUse) {  // else others were quicker
+    if (slot.state.load(std::memory_order_acquire) != ProcessSlot::kNobody) {  // else others were quicker
+      // Who waits for a lock of the dead one must not wait for us, who may wait for what he has.
+      slot.state.store(ProcessSlot::kRecovering, std::memory_order_release);  // [P]
       recover_slot(i);
       ++dead;
       HeapEvent event;
@@ -136,6 +143,24 @@ std::size_t HeapState::collect() {
     walk(kMaxProcesses, [this](const Found& found) { recover(found, kMaxProcesses); });
   }
   return dead;
+}
+
+bool HeapState::recover_memory() {
+  constexpr std::int64_t kMostNs = 1'000'000'000, kStepNs = 1'000'000;
+  if (collect() > 0) return true;
+  const auto others_recover = [this] {
+    for (const ProcessSlot& slot : header().slots) {
+      if (slot.state.load(std::memory_order_acquire) == ProcessSlot::kRecovering) return true;
+    }
+    return !std::unique_lock<std::mutex>(recovery_mutex_, std::try_to_lock);
+  };
+  if (recovers() || !others_recover()) return false;
+  const std::int64_t end = os::monotonic_ns() + kMostNs;
+  do {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(kStepNs));
+    collect();  // if who was at it died
+  } while (others_recover() && os::monotonic_ns() < end);
+  return true;
 }
 
 void InheritingLock::confine_to_namespace(const void* address) {

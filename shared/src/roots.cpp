@@ -26,15 +26,17 @@ void check_name(const char* name) {
 Roots::Roots(Heap& heap) : state_(HeapAccess::state(heap)) {
   if (state_.forked()) throw Exception(Error{Errc::forked, "a shared heap of the parent; open it anew in the child"});
   if (state_.header().root_lock.lock() != Locked::kOwnerDied) return;
-  for (Root& root : state_.header().roots) {
-    if (root.name[0] == 0) clear_stored(&root.object, Strength::kStrong);
+  for (Root& root : state_.header().roots) {  // one at most: who takes the lock over finds what one owner left
+    if (root.name[0] == 0 && root.object.block != 0) left_ = take_out(&root.object, Strength::kStrong);
   }
   state_.header().root_lock.make_consistent();
 }
 
 Roots::~Roots() {
   state_.header().root_lock.unlock();
-  if (dropped_.local != nullptr && count_down(dropped_.local->strong)) drop_hold(dropped_.local, Strength::kStrong);
+  for (const Held& held : {left_, dropped_}) {
+    if (held.local != nullptr && count_down(held.local->strong)) drop_hold(held.local, Strength::kStrong);
+  }
 }
 
 StoredWords* Roots::find(const char* name, std::uint64_t type) {
@@ -53,7 +55,6 @@ StoredWords* Roots::find(const char* name, std::uint64_t type) {
 void Roots::add(const char* name, std::uint64_t type, const Held& object) {
   for (Root& root : state_.header().roots) {
     if (root.name[0] != 0) continue;
-    clear_stored(&root.object, Strength::kStrong);
     store(&root.object, object, Strength::kStrong);
     root.type = type;
     std::strncpy(root.name + 1, name + 1, kRootNameBytes - 1);

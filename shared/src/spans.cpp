@@ -88,7 +88,7 @@ std::uint32_t HeapState::trim() noexcept {
     BATON_CRASH_POINT("shared.heap.span_closing");
     bool used = false;
     for (const ProcessSlot& slot : h.slots) {
-      if (slot.state.load(std::memory_order_acquire) != ProcessSlot::kInUse) continue;  // left, and collected
+      if (slot.state.load(std::memory_order_acquire) == ProcessSlot::kNobody) continue;  // left, and collected
       used = used || claims_in(slot.spans[size_class_of(seen)], span);
     }
     if (used || !empty(span, size_class_of(seen))) {

@@ -91,17 +91,16 @@ class Bell {
   }
 
   /// Until ready() is true (then true) or the absolute CLOCK_MONOTONIC time (then ready()'s last answer). ready() is asked
-  /// first, after every wake-up, and every kLookAgainNs; it must not throw.
+  /// first, after every wake-up, and every kLookAgainNs. What it throws ends the wait.
   template <class Ready>
   bool wait(Ready&& ready, std::int64_t deadline_ns) noexcept(noexcept(ready())) {
     if (ready()) return true;
     if (deadline_ns != 0 && spin(ready)) return true;
     while (!ready()) {
       const std::uint32_t seen = announce();
-      if (ready()) {
-        words_.awake();
-        return true;
-      }
+      const Announced announced{words_};
+      if (ready()) return true;
+      announced.slept = true;
       if (!sleep_after(seen, deadline_ns)) return ready();
     }
     return true;
@@ -142,6 +141,8 @@ class Bell {
     return false;
   }
 
+  /// After announce(), instead of sleep_after().
+  void stay_awake() noexcept { words_.awake(); }
   /// For those whose state lies under a lock: S1 to S3, then the lock is given up, then sleep_after().
   std::uint32_t announce() noexcept { return words_.announce(); }
   /// S5 and S6: one sleep. False: the time is over.
@@ -157,6 +158,15 @@ class Bell {
   }
 
  private:
+  /// S6 of one who does not sleep, also when the look throws.
+  struct Announced {
+    BellWords<memory::StdPlatform>& words;
+    mutable bool slept = false;
+    ~Announced() {
+      if (!slept) words.awake();
+    }
+  };
+
   BellWords<memory::StdPlatform> words_{};
   std::atomic<std::int32_t> ringer_cpu_{-1};
 };

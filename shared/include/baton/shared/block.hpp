@@ -103,7 +103,7 @@ constexpr std::uint64_t hash_name(const char* name) noexcept {
 enum class Strength : bool { kStrong, kWeak };
 
 // What is not one addition of a LocalCount. "Throws": baton::Exception (invalid_argument) where a stored pointer would lie in
-// one heap and its object in another; then nothing has changed. A null source is fine.
+// one heap and its object in another, or what it points to in none; then nothing has changed. A null source is fine.
 
 /// Throws as store() would.
 void check_storable(const StoredWords* to, const Held& from);
@@ -130,6 +130,9 @@ void drop_hold(LocalCount* local, Strength strength) noexcept;
 /// A strong one if the object of the weak one lives, else null.
 Held lock_weak(const Held& weak);
 Held lock_weak(const StoredWords& weak);
+/// The object of the weak one has ended, or its end is due. Null: true.
+bool is_expired(const Held& weak) noexcept;
+bool is_expired(const StoredWords& weak) noexcept;
 /// Stored and private pointers of all processes: holds count 1 each, private ones of this process in full.
 std::uint32_t use_count(const LocalCount* local) noexcept;
 std::uint32_t use_count(const StoredWords& words) noexcept;

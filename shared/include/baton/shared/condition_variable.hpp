@@ -70,7 +70,12 @@ class condition_variable {
   template <class Lock>
   void wait_ns(Lock& lock, std::int64_t deadline_ns) {
     const std::uint32_t seen = bell_.announce();  // under the lock: whoever changes the state later sees it
-    lock.unlock();
+    try {
+      lock.unlock();
+    } catch (...) {  // it was not owned
+      bell_.stay_awake();
+      throw;
+    }
     bell_.sleep_after(seen, deadline_ns);
     lock.lock();
   }

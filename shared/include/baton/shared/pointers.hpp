@@ -7,6 +7,7 @@
 // Death: the holds of a dead process are dropped and objects that only it held are destroyed once, by a process that knows
 // the type (that is: whose program names shared_ptr<T> or unique_ptr<T>). block.hpp says how.
 // Semantics: those of the std namesakes ([util.smartptr.shared] and so on) without deleters, arrays, void and aliasing of foreign objects.
+// Nor is there enable_shared_from_this: an object that needs a pointer to itself stores a stored<weak_ptr<T>> when it has been made.
 // unique_ptr has no release(): an object that nobody owns would be nobody's to free when a process dies. Only objects, not their
 // bases, have unique_ptrs: the one word leads to the object's block.
 // An object that falls due while its thread ends another one ends after that one, not within its destructor.
@@ -17,10 +18,12 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
 #include "baton/shared/block.hpp"
+#include "baton/shared/pointer_compare.hpp"
 #include "baton/shared/shareable.hpp"
 
 namespace baton::shared {
@@ -31,8 +34,12 @@ template <class T>
 struct TypeOf {
   static constexpr const char* name() noexcept { return __PRETTY_FUNCTION__; }
   static void destroy(void* object) noexcept { static_cast<T*>(object)->~T(); }
+  /// Of the name, size and alignment: two programs that define a type differently do not have the same.
+  static constexpr std::uint64_t id() noexcept {
+    return (hash_name(name()) ^ sizeof(T) * 0x9e3779b97f4a7c15ULL ^ alignof(T) * 0xc2b2ae3d27d4eb4fULL) | 1;
+  }
   static const TypeInfo& info() noexcept {
-    static const TypeInfo info{hash_name(name()), name(), &destroy, is_recoverable<T>::value};
+    static const TypeInfo info{id(), name(), &destroy, is_recoverable<T>::value};
     return info;
   }
   /// Registered before main(), in every program that has pointers to T.
@@ -90,10 +97,20 @@ class shared_ptr {
     other.object_ = nullptr;
     other.local_ = nullptr;
   }
-  /// Shares with `other`, points to a part of its object (or another type of it).
+  /// Shares with `other`, points to a part of its object, or to anything that lives as long. One to what does not lie in the heap cannot be stored
+  /// there.
   template <class U>
   shared_ptr(const shared_ptr<U>& other, T* part) noexcept : object_(part), local_(other.local_) {
     if (local_ != nullptr) detail::count_up(local_->strong);
+  }
+  template <class U>
+  shared_ptr(shared_ptr<U>&& other, T* part) noexcept : object_(part), local_(std::exchange(other.local_, nullptr)) {
+    other.object_ = nullptr;
+  }
+  /// Throws std::bad_weak_ptr if the object has ended.
+  template <class U, class = detail::if_converts<U, T>>
+  explicit shared_ptr(const weak_ptr<U>& weak) : shared_ptr(weak.lock()) {
+    if (local_ == nullptr) throw std::bad_weak_ptr();
   }
   template <class U, class = detail::if_converts<U, T>>
   shared_ptr(unique_ptr<U>&& other) noexcept  // NOLINT(google-explicit-constructor)
@@ -125,6 +142,15 @@ class shared_ptr {
   explicit operator bool() const noexcept { return object_ != nullptr; }
   /// Pointers of this process in private memory, and one for each other process and each pointer in the heap.
   long use_count() const noexcept { return static_cast<long>(detail::use_count(local_)); }
+  /// By owner, as std's.
+  template <class U>
+  bool owner_before(const shared_ptr<U>& other) const noexcept {
+    return std::less<const detail::LocalCount*>()(local_, detail::PointerAccess::get(other).local);
+  }
+  template <class U>
+  bool owner_before(const weak_ptr<U>& other) const noexcept {
+    return std::less<const detail::LocalCount*>()(local_, detail::PointerAccess::get(other).local);
+  }
 
  private:
   explicit shared_ptr(detail::Held held) noexcept : object_(static_cast<T*>(held.object)), local_(held.local) {}
@@ -159,6 +185,11 @@ class weak_ptr {
     if (local_ != nullptr) detail::count_up(local_->weak);
   }
   weak_ptr(weak_ptr&& other) noexcept : weak_ptr(other.give()) {}
+  template <class U, class = detail::if_converts<U, T>>
+  weak_ptr(const weak_ptr<U>& other) noexcept  // NOLINT(google-explicit-constructor)
+      : object_(other.object_), local_(other.local_) {
+    if (local_ != nullptr) detail::count_up(local_->weak);
+  }
   ~weak_ptr() {
     detail::know_type<T>();
     if (local_ != nullptr && detail::count_down(local_->weak)) detail::drop_hold(local_, detail::Strength::kWeak);
@@ -178,7 +209,15 @@ class weak_ptr {
   }
   /// Null if the object has ended.
   shared_ptr<T> lock() const { return detail::PointerAccess::make<shared_ptr<T>>(detail::lock_weak(held())); }
-  bool expired() const { return !lock(); }
+  bool expired() const noexcept { return detail::is_expired(held()); }
+  template <class U>
+  bool owner_before(const weak_ptr<U>& other) const noexcept {
+    return std::less<const detail::LocalCount*>()(local_, detail::PointerAccess::get(other).local);
+  }
+  template <class U>
+  bool owner_before(const shared_ptr<U>& other) const noexcept {
+    return std::less<const detail::LocalCount*>()(local_, detail::PointerAccess::get(other).local);
+  }
   /// Of the object's shared_ptrs; see there. 0 if it has ended.
   long use_count() const noexcept { return static_cast<long>(detail::use_count(local_)); }
 
@@ -195,6 +234,8 @@ class weak_ptr {
   T* object_ = nullptr;
   detail::LocalCount* local_ = nullptr;
 
+  template <class>
+  friend class weak_ptr;
   friend struct detail::PointerAccess;
 };
 
@@ -249,66 +290,30 @@ class unique_ptr {
   friend struct detail::PointerAccess;
 };
 
+template <class T>
+void swap(shared_ptr<T>& a, shared_ptr<T>& b) noexcept {
+  a.swap(b);
+}
+template <class T>
+void swap(weak_ptr<T>& a, weak_ptr<T>& b) noexcept {
+  a.swap(b);
+}
+template <class T>
+void swap(unique_ptr<T>& a, unique_ptr<T>& b) noexcept {
+  a.swap(b);
+}
+// There are no objects with virtual functions, so no dynamic_pointer_cast.
 template <class T, class U>
-bool operator==(const unique_ptr<T>& a, const unique_ptr<U>& b) noexcept {
-  return a.get() == b.get();
-}
-template <class T, class U>
-bool operator!=(const unique_ptr<T>& a, const unique_ptr<U>& b) noexcept {
-  return a.get() != b.get();
-}
-template <class T>
-bool operator==(const unique_ptr<T>& a, std::nullptr_t) noexcept {
-  return !a;
-}
-template <class T>
-bool operator==(std::nullptr_t, const unique_ptr<T>& a) noexcept {
-  return !a;
-}
-template <class T>
-bool operator!=(const unique_ptr<T>& a, std::nullptr_t) noexcept {
-  return static_cast<bool>(a);
-}
-template <class T>
-bool operator!=(std::nullptr_t, const unique_ptr<T>& a) noexcept {
-  return static_cast<bool>(a);
-}
-template <class T, class U>
-bool operator==(const shared_ptr<T>& a, const shared_ptr<U>& b) noexcept {
-  return a.get() == b.get();
-}
-template <class T, class U>
-bool operator!=(const shared_ptr<T>& a, const shared_ptr<U>& b) noexcept {
-  return a.get() != b.get();
-}
-template <class T>
-bool operator==(const shared_ptr<T>& a, std::nullptr_t) noexcept {
-  return !a;
-}
-template <class T>
-bool operator!=(const shared_ptr<T>& a, std::nullptr_t) noexcept {
-  return static_cast<bool>(a);
-}
-template <class T>
-bool operator==(std::nullptr_t, const shared_ptr<T>& a) noexcept {
-  return !a;
-}
-template <class T>
-bool operator!=(std::nullptr_t, const shared_ptr<T>& a) noexcept {
-  return static_cast<bool>(a);
-}
-template <class T, class U>
-bool operator<(const shared_ptr<T>& a, const shared_ptr<U>& b) noexcept {
-  return std::less<const volatile void*>()(a.get(), b.get());
-}
-template <class T, class U>
-shared_ptr<T> static_pointer_cast(const shared_ptr<U>& other) {
+shared_ptr<T> static_pointer_cast(const shared_ptr<U>& other) noexcept {
   return shared_ptr<T>(other, static_cast<T*>(other.get()));
+}
+template <class T, class U>
+shared_ptr<T> const_pointer_cast(const shared_ptr<U>& other) noexcept {
+  return shared_ptr<T>(other, const_cast<T*>(other.get()));
+}
+template <class T, class U>
+shared_ptr<T> reinterpret_pointer_cast(const shared_ptr<U>& other) noexcept {
+  return shared_ptr<T>(other, reinterpret_cast<T*>(other.get()));
 }
 
 }  // namespace baton::shared
-
-template <class T>
-struct std::hash<baton::shared::shared_ptr<T>> {
-  std::size_t operator()(const baton::shared::shared_ptr<T>& p) const noexcept { return std::hash<T*>()(p.get()); }
-};

@@ -41,7 +41,8 @@ struct LocalCount;
 struct HeapPrivate {
   std::atomic<ProcessWord> me;  // 0 in a forked child
   HeapState* state;
-  LocalCount* locals;  // one per 64 bytes of the heap
+  LocalCount* locals;   // one per 64 bytes of the heap
+  std::uint64_t limit;  // bytes of the heap
 };
 inline constexpr std::size_t kPrivateBytes = 65536;  // a whole page of any kernel
 

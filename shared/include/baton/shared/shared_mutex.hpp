@@ -2,7 +2,8 @@
 // shared_mutex in a shared heap. Whoever can write the heap is trusted. A reader or writer that dies blocks nobody; after a writer's death every lock() and lock_shared() says previous_owner_died until consistent().
 //
 // Semantics of std::shared_mutex ([thread.sharedmutex.class]), with room for Slots readers at a time; more wait, as the
-// standard has it beyond its limit. Works with std::unique_lock and std::shared_lock. Writers do not starve.
+// standard has it beyond its limit. Works with std::unique_lock and std::shared_lock. Writers do not starve: who comes to read while one waits lets
+// it go first (once, so that many writers do not starve readers). try_lock_shared() does not look at that.
 // Thread rules: as mutex. A thread owns it once, in one way.
 //
 // A table of robust locks: a reader owns one slot, a writer writer_ and all slots. So what the dead had is found by those who wait,
@@ -78,6 +79,8 @@ class basic_shared_mutex {
   }
 
   ownership lock_shared() {
+    // A writer that waits for slots goes first, once; a dead one holds nobody up for longer than a look.
+    if (!writer_.looks_free()) (void)freed_.watch([this] { return writer_.looks_free(); }, os::monotonic_ns() + kLookAgainNs);
     // A dead owner's slot is found by try_lock_shared(), which asks the kernel; the look in between does not.
     while (!try_lock_shared() && !freed_.wait([this] { return try_slots(true); }, os::monotonic_ns() + kLookAgainNs)) {
     }

@@ -71,7 +71,8 @@ class Roots {
 
  private:
   HeapState& state_;
-  Held dropped_;  // the object of a removed name ends after the table is unlocked
+  // Objects of names that are removed, and of one that a dead process left half made: they end after the table is unlocked.
+  Held dropped_, left_;
 };
 
 }  // namespace detail
@@ -79,7 +80,7 @@ class Roots {
 template <class T>
 shared_ptr<T> find(Heap& heap, const char* name) {
   detail::Roots roots(heap);
-  const detail::StoredWords* const words = roots.find(name, detail::hash_name(detail::TypeOf<T>::name()));
+  const detail::StoredWords* const words = roots.find(name, detail::TypeOf<T>::id());
   if (words == nullptr) return {};
   return detail::PointerAccess::make<shared_ptr<T>>(detail::hold(*words, detail::Strength::kStrong));
 }
@@ -87,7 +88,7 @@ template <class T, class... Args>
 shared_ptr<T> find_or_make(Heap& heap, const char* name, Args&&... args) {
   if (shared_ptr<T> found = find<T>(heap, name)) return found;
   shared_ptr<T> made = make_shared<T>(heap, std::forward<Args>(args)...);  // not with the table locked
-  const std::uint64_t type = detail::hash_name(detail::TypeOf<T>::name());
+  const std::uint64_t type = detail::TypeOf<T>::id();
   detail::Roots roots(heap);  // unlocked before `made` ends
   if (const detail::StoredWords* const words = roots.find(name, type))
     return detail::PointerAccess::make<shared_ptr<T>>(detail::hold(*words, detail::Strength::kStrong));

@@ -139,7 +139,7 @@ class stored : public detail::StoredPointer<P> {
     static_assert(Base::kStrength == detail::Strength::kWeak, "only a weak pointer is locked");
     return detail::PointerAccess::make<shared_ptr<typename P::element_type>>(detail::lock_weak(words_));
   }
-  bool expired() const { return !lock(); }
+  bool expired() const noexcept { return detail::is_expired(words_); }
 };
 
 template <class T>
@@ -172,48 +172,6 @@ class stored<unique_ptr<T>> : public detail::StoredPointer<unique_ptr<T>> {
 };
 
 // NOLINTEND(performance-noexcept-move-constructor)
-template <class P, class Q>
-bool operator==(const stored<P>& a, const stored<Q>& b) noexcept {
-  return a.get() == b.get();
-}
-template <class P, class Q>
-bool operator!=(const stored<P>& a, const stored<Q>& b) noexcept {
-  return a.get() != b.get();
-}
-template <class P, class T>
-bool operator==(const stored<P>& a, const shared_ptr<T>& b) noexcept {
-  return a.get() == b.get();
-}
-template <class P, class T>
-bool operator==(const shared_ptr<T>& a, const stored<P>& b) noexcept {
-  return a.get() == b.get();
-}
-template <class P, class T>
-bool operator!=(const stored<P>& a, const shared_ptr<T>& b) noexcept {
-  return a.get() != b.get();
-}
-template <class P, class T>
-bool operator!=(const shared_ptr<T>& a, const stored<P>& b) noexcept {
-  return a.get() != b.get();
-}
-
-template <class P>
-bool operator==(const stored<P>& a, std::nullptr_t) noexcept {
-  return !a;
-}
-template <class P>
-bool operator==(std::nullptr_t, const stored<P>& a) noexcept {
-  return !a;
-}
-template <class P>
-bool operator!=(const stored<P>& a, std::nullptr_t) noexcept {
-  return static_cast<bool>(a);
-}
-template <class P>
-bool operator!=(std::nullptr_t, const stored<P>& a) noexcept {
-  return static_cast<bool>(a);
-}
-
 template <class P>
 struct declared_shareable<stored<P>> : recoverable {};
 

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ends and recoveries while others are at work: of a heap while its threads end objects, of the dead while their locks and memory are wanted.
+#include <atomic>
+#include <boost/container/list.hpp>
+#include <boost/container/vector.hpp>
+#include <chrono>
+#include <functional>
+#include <limits>
+#include <thread>
+
+#include "baton/shared/guarded.hpp"
+#include "baton/shared/queue.hpp"
+#include "baton/shared/shared_mutex.hpp"
+#include "baton/shared/shared_ptr.hpp"
+#include "heap_test_support.hpp"
+
+namespace baton::shared {
+namespace ends_test {
+
+using namespace std::chrono_literals;
+
+/// What its destructor does, in the process that runs it.
+std::function<void()> g_at_end;  // NOLINT
+struct Slow {
+  int number = 1;
+  ~Slow() {
+    if (number == 1 && g_at_end) g_at_end();
+    number = 2;
+  }
+};
+struct Inner {
+  guarded<boost::container::vector<int, allocator<int>>> numbers;
+};
+struct Outer {
+  guarded<boost::container::list<Inner, allocator<Inner>>> inners;
+};
+struct Desk {
+  mutex lock;
+  std::atomic<bool> owned{false}, ends{false}, taken{false};
+  queue<shared_ptr<Slow>, 4> slow;
+};
+
+}  // namespace ends_test
+
+template <>
+struct declared_shareable<ends_test::Slow> : recoverable {};
+template <>
+struct declared_shareable<ends_test::Inner> : recoverable {};
+template <>
+struct declared_shareable<ends_test::Outer> : recoverable {};
+template <>
+struct declared_shareable<ends_test::Desk> : recoverable {};
+
+namespace ends_test {
+
+template <class Body>
+pid_t forked(Body&& body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::alarm(20);
+    body();
+    ::_exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  return child;
+}
+template <class Done>
+void wait_until(Done&& done) {
+  while (!done()) std::this_thread::sleep_for(200us);
+}
+
+TEST(SharedEnds, AHeapIsThereUntilItsThreadsHaveEndedTheirObjects) {
+  const pid_t child = forked([] {
+    std::atomic<bool> ends{false}, closed{false};
+    std::optional<Heap> heap(new_heap());
+    g_at_end = [&] {
+      ends = true;
+      wait_until([&] { return closed.load(); });
+    };
+    std::thread thread([object = make_shared<Slow>(*heap)]() mutable { object.reset(); });
+    wait_until([&] { return ends.load(); });
+    heap.reset();
+    closed = true;
+    thread.join();
+    g_at_end = nullptr;
+  });
+  EXPECT_EQ(status_of(child), 0);
+}
+
+TEST(SharedEnds, ThreadsThatDropTheirPointersAndTheEndOfTheHeapMayCoincide) {
+  const pid_t child = forked([] {
+    for (int i = 0; i < 300; ++i) {
+      std::optional<Heap> heap(new_heap(1 << 20));
+      std::atomic<int> ready{0};
+      std::vector<std::thread> threads;
+      for (int k = 0; k < 3; ++k) {
+        threads.emplace_back([&ready, object = make_shared<Slow>(*heap), k]() mutable {
+          ++ready;
+          while (ready != 4) {
+          }
+          for (int spin = 0; spin < k * 50; ++spin) detail::pause();
+          object.reset();
+        });
+      }
+      wait_until([&] { return ready == 3; });
+      ++ready;
+      heap.reset();
+      for (std::thread& thread : threads) thread.join();
+    }
+  });
+  EXPECT_EQ(status_of(child), 0);
+}
+
+TEST(SharedEnds, WhatANestedGuardHasIsFreedWithTheGuardAroundIt) {
+  for (const bool killed : {false, true}) {
+    Heap heap = new_heap();
+    const shared_ptr<Outer> outer = find_or_make<Outer>(heap, "outer");
+    const std::size_t before = heap.stats().used_bytes;
+    status_of(in_child(heap, [&](Heap& mine) {
+      const auto locked = find<Outer>(mine, "outer")->inners.lock();
+      for (int i = 0; i < 3; ++i) {
+        locked->emplace_back();
+        locked->back().numbers.lock()->resize(1000);
+      }
+      if (killed) die();
+    }));
+    heap.collect();
+    if (!killed) outer->inners.lock().clear();
+    EXPECT_EQ(outer->inners.lock().started_over(), killed);
+    EXPECT_EQ(heap.stats().used_bytes, before) << (killed ? "killed" : "cleared");
+  }
+}
+
+TEST(SharedEnds, TheLockOfADeadOneIsTakenOverWhileAnotherProcessEndsWhatHeHad) {
+  Heap heap = new_heap();
+  const shared_ptr<Desk> desk = find_or_make<Desk>(heap, "desk");
+  const pid_t owner = in_child(heap, [](Heap& mine) {
+    const shared_ptr<Desk> there = find<Desk>(mine, "desk");
+    static shared_ptr<Slow> object = make_shared<Slow>(mine);
+    (void)there->lock.lock();
+    there->owned = true;
+    for (;;) ::pause();
+  });
+  wait_until([&] { return desk->owned.load(); });
+  ::kill(owner, SIGKILL);
+  status_of(owner);
+  const pid_t recoverer = in_child(heap, [](Heap& mine) {
+    const shared_ptr<Desk> there = find<Desk>(mine, "desk");
+    g_at_end = [&] {
+      there->ends = true;
+      wait_until([&] { return there->taken.load(); });
+    };
+    mine.collect();
+    EXPECT_TRUE(there->ends);
+    g_at_end = nullptr;
+  });
+  wait_until([&] { return desk->ends.load(); });
+  const pid_t next = in_child(heap, [](Heap& mine) {
+    ::alarm(5);
+    const shared_ptr<Desk> there = find<Desk>(mine, "desk");
+    EXPECT_EQ(there->lock.lock(), ownership::previous_owner_died);
+    there->lock.unlock();
+  });
+  EXPECT_EQ(status_of(next), 0);
+  desk->taken = true;
+  EXPECT_EQ(status_of(recoverer), 0);
+}
+
+TEST(SharedEnds, WhoIsShortOfMemoryWaitsForTheRecoveryThatAnotherIsAt) {
+  for (const std::size_t bytes : {std::size_t{64}, std::size_t{1} << 20}) {
+    Heap heap = new_heap(std::size_t{4} << 20);
+    const shared_ptr<Desk> desk = find_or_make<Desk>(heap, "desk");
+    const pid_t owner = in_child(heap, [&](Heap& mine) {
+      const shared_ptr<Desk> there = find<Desk>(mine, "desk");
+      static shared_ptr<Slow> object = make_shared<Slow>(mine);
+      while (mine.allocate(bytes)) {
+      }
+      there->owned = true;
+      for (;;) ::pause();
+    });
+    wait_until([&] { return desk->owned.load(); });
+    EXPECT_FALSE(heap.allocate(bytes));
+    ::kill(owner, SIGKILL);
+    status_of(owner);
+    const pid_t recoverer = in_child(heap, [](Heap& mine) {
+      const shared_ptr<Desk> there = find<Desk>(mine, "desk");
+      g_at_end = [&] {
+        there->ends = true;
+        wait_until([&] { return there->taken.load(); });
+        std::this_thread::sleep_for(50ms);  // so that who asks for memory finds it at work
+      };
+      mine.collect();
+      EXPECT_TRUE(there->ends);
+      g_at_end = nullptr;
+    });
+    wait_until([&] { return desk->ends.load(); });
+    desk->taken = true;
+    EXPECT_TRUE(heap.allocate(bytes));
+    EXPECT_EQ(status_of(recoverer), 0);
+  }
+}
+
+TEST(SharedEnds, AnyTimeoutMayBeGivenToOpen) {
+  TemporaryDirectory directory;
+  HeapOptions options = directory.options("h");
+  const Heap first = Heap::open(options).or_throw();
+  options.timeout = std::chrono::milliseconds::max();
+  EXPECT_TRUE(Heap::open(options));
+}
+
+TEST(SharedEnds, AWriterIsNotStarvedByReadersThatComeAndGo) {
+  Heap heap = new_heap();
+  const shared_ptr<basic_shared_mutex<4>> lock = find_or_make<basic_shared_mutex<4>>(heap, "lock");
+  std::atomic<bool> end{false};
+  std::atomic<std::uint64_t> reads{0};
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 6; ++i) {
+    readers.emplace_back([&] {
+      while (!end) {
+        lock->lock_shared();
+        for (int k = 0; k < 500; ++k) detail::pause();
+        ++reads;
+        lock->unlock_shared();
+      }
+    });
+  }
+  std::uint64_t most = 0;
+  wait_until([&] { return reads.load() > 100; });
+  for (int i = 0; i < 50; ++i) {
+    const std::uint64_t before = reads;
+    lock->lock();
+    most = std::max<std::uint64_t>(most, reads - before);
+    lock->unlock();
+    std::this_thread::sleep_for(1ms);
+  }
+  end = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_LT(most, 1000U) << "reads while the writer waited, of " << reads;  // each reader goes before him once, or after 100 ms
+}
+
+}  // namespace ends_test
+}  // namespace baton::shared

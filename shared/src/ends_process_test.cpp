@@ -5,13 +5,14 @@
 #include <boost/container/vector.hpp>
 #include <chrono>
 #include <functional>
-#include <limits>
+#include <optional>
 #include <thread>
 
 #include "baton/shared/guarded.hpp"
 #include "baton/shared/queue.hpp"
 #include "baton/shared/shared_mutex.hpp"
 #include "baton/shared/shared_ptr.hpp"
+#include "heap_state.hpp"
 #include "heap_test_support.hpp"
 
 namespace baton::shared {
@@ -198,6 +199,46 @@ TEST(SharedEnds, WhoIsShortOfMemoryWaitsForTheRecoveryThatAnotherIsAt) {
     EXPECT_TRUE(heap.allocate(bytes));
     EXPECT_EQ(status_of(recoverer), 0);
   }
+}
+
+TEST(SharedEnds, ADestructorMayLookForNamesWhoseTableADeadOneHadLocked) {
+  Heap heap = new_heap();
+  find_or_make<Slow>(heap, "slow");
+  status_of(in_child(heap, [](Heap& mine) {  // as if it died in forget(), where the name is gone and the object is not
+    detail::Roots roots(mine);
+    detail::StoredWords* const object = roots.find("slow", 0);
+    reinterpret_cast<detail::Root*>(reinterpret_cast<char*>(object) - offsetof(detail::Root, object))->name[0] = 0;
+    die();
+  }));
+  const pid_t child = in_child(heap, [](Heap& mine) {
+    ::alarm(10);
+    bool asked = false;
+    g_at_end = [&] { asked = !find<Slow>(mine, "other"); };
+    EXPECT_FALSE(find<Slow>(mine, "slow"));
+    EXPECT_TRUE(asked);
+    g_at_end = nullptr;
+  });
+  EXPECT_EQ(status_of(child), 0);
+  heap.collect();
+  EXPECT_EQ(heap.stats().objects, 0U);
+}
+
+TEST(SharedEnds, WhoIsToldOfADeathMayEndTheHeapObjectThatHeCollects) {
+  const pid_t child = forked([] {
+    std::optional<Heap> heap;
+    HeapOptions options;
+    options.on_event = [&](const HeapEvent&) { heap.reset(); };
+    heap = Heap::create(options).or_throw();
+    for (int i = 0; i < 2; ++i) {
+      status_of(in_child(*heap, [](Heap& mine) {
+        static shared_ptr<Slow> object = make_shared<Slow>(mine);
+        die();
+      }));
+    }
+    EXPECT_EQ(heap->collect(), 2U);
+    EXPECT_FALSE(heap);
+  });
+  EXPECT_EQ(status_of(child), 0);
 }
 
 TEST(SharedEnds, AnyTimeoutMayBeGivenToOpen) {

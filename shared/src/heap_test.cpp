@@ -6,9 +6,21 @@
 #include <thread>
 
 #include "baton/shared/mutex.hpp"
+#include "baton/shared/shared_ptr.hpp"
 #include "heap_test_support.hpp"
 
 namespace baton::shared {
+namespace {
+
+/// See std_semantics_test.cpp.
+struct Redefined {
+  int number = 0;
+};
+
+}  // namespace
+
+NameAndId redefined_elsewhere() { return {detail::TypeOf<Redefined>::name(), detail::TypeOf<Redefined>::id()}; }
+
 namespace {
 
 TEST(Heap, GivesAlignedMemoryThatDoesNotOverlap) {

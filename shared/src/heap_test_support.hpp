@@ -21,6 +21,13 @@
 
 namespace baton::shared {
 
+/// Of a type of heap_test.cpp.
+struct NameAndId {
+  const char* name;
+  std::uint64_t id;
+};
+NameAndId redefined_elsewhere();
+
 inline Heap new_heap(std::size_t limit_bytes = std::size_t{64} << 20) {
   HeapOptions options;
   options.limit_bytes = limit_bytes;

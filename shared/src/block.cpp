@@ -181,7 +181,7 @@ void HeapState::after_dead_owner(Block& block) noexcept {
   block.lock.make_consistent();
 }
 
-void HeapState::unlock_and_settle(Block& block) noexcept {
+void HeapState::unlock_and_end(Block& block) noexcept {
   BlockState now = block.state.load(std::memory_order_relaxed);
   const bool over = now == BlockState::kAlive && block.count == 0 && block.holds == 0;
   if (over && block.type == 0) {  // there is nothing to end

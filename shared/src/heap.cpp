@@ -100,8 +100,6 @@ Result<std::shared_ptr<HeapState>> HeapState::attach(const os::UniqueFd& descrip
   return state;
 }
 
-bool HeapState::forked() const noexcept { return generation_ != os::fork_generation(); }
-
 HeapState::~HeapState() {
   end_membership();
   if (listening_) stop_listening();

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "baton/memory/window.hpp"
+#include "baton/os/fork.hpp"
 #include "baton/os/fork_listener.hpp"
 #include "baton/shared/block.hpp"
 #include "baton/shared/heap.hpp"
@@ -128,7 +129,7 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   std::byte* base() const noexcept { return base_; }
   HeapHeader& header() const noexcept { return *reinterpret_cast<HeapHeader*>(base_); }
   const os::UniqueFd& descriptor() const noexcept { return share_; }
-  bool forked() const noexcept;
+  bool forked() const noexcept { return generation_ != os::fork_generation(); }
   ProcessWord me() const noexcept { return private_of(base_).me.load(std::memory_order_relaxed); }
 
   // --- allocate.cpp ---
@@ -207,7 +208,14 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   void after_dead_owner(Block& block) noexcept;
   void unlock_block(Block& block) noexcept { block.lock.unlock(); }
   /// For the owner of the lock, which is given up: ends the object if nothing refers to it, and its memory when it can.
-  void unlock_and_settle(Block& block) noexcept;
+  void unlock_and_settle(Block& block) noexcept {
+    if (block.state.load(std::memory_order_relaxed) == BlockState::kAlive && (block.count != 0 || block.holds != 0)) {
+      unlock_block(block);
+    } else {
+      unlock_and_end(block);
+    }
+  }
+  void unlock_and_end(Block& block) noexcept;
   void recover(const Found& found, std::size_t slot) noexcept;
   /// For recover(), of a pinned block: the lock, unless the block is freed meanwhile or `of_interest` no more.
   bool lock_pinned(const Found& found, const std::function<bool()>& of_interest) noexcept;

@@ -84,8 +84,7 @@ Result<void*> HeapState::allocate(std::size_t bytes, std::size_t alignment) {
     void* const memory = cursor.freed[--cursor.freed_count];
     const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(memory) - base_);
     const auto span = static_cast<std::uint32_t>(offset / kSpanBytes);
-    const auto index =
-        static_cast<std::uint32_t>((offset % kSpanBytes - first_object(size_class)) / kClasses[size_class]);
+    const std::uint32_t index = object_at(offset, size_class);
     std::uint32_t free = 0;
     if (slot_words(span)[index].compare_exchange_strong(free, kSlotPending | me(), std::memory_order_acquire,
                                                         std::memory_order_relaxed)) {  // as in claim()
@@ -97,8 +96,7 @@ Result<void*> HeapState::allocate(std::size_t bytes, std::size_t alignment) {
     if (span != cursor.span && !publish(cursor, span, size_class)) return nullptr;
     void* const memory = claim(span, size_class, from);
     if (memory == nullptr) return nullptr;
-    const auto within = static_cast<std::size_t>(static_cast<std::byte*>(memory) - base_) % kSpanBytes;
-    cursor.next = static_cast<std::uint32_t>((within - first_object(size_class)) / kClasses[size_class]) + 1;
+    cursor.next = object_at(static_cast<std::size_t>(offset_of(memory)), size_class) + 1;
     return memory;
   };
   if (cursor.span != 0) {
@@ -134,7 +132,7 @@ void HeapState::settle(void* memory, Kind kind, std::uint32_t guard) noexcept {
   const std::uint32_t seen = word.load(std::memory_order_acquire);  // [W]
   if (kind_of(seen) == SpanKind::kSmall) {
     const std::size_t c = size_class_of(seen);
-    const std::size_t index = (offset % kSpanBytes - first_object(c)) / kClasses[c];
+    const std::uint32_t index = object_at(offset, c);
     // release: pairs with the acquire in walk(): a block's header is whole.
     slot_words(span)[index].store(kind == Kind::kBlock   ? kSlotBlock
                                   : kind == Kind::kOwned ? kSlotOwned | guard
@@ -169,7 +167,7 @@ void HeapState::release(void* memory) noexcept {
   const std::uint32_t seen = word.load(std::memory_order_acquire);  // [W]
   if (kind_of(seen) == SpanKind::kSmall) {
     const std::size_t c = size_class_of(seen);
-    const std::size_t index = (offset % kSpanBytes - first_object(c)) / kClasses[c];
+    const std::uint32_t index = object_at(offset, c);
     std::atomic<std::uint32_t>& object = slot_words(span)[index];
     const std::uint32_t before = object.load(std::memory_order_relaxed);
     if (before == kSlotBlock || before == kSlotPinned) {

@@ -521,7 +521,9 @@ Held held_of_unique(void* object) noexcept {
 }
 void end_unique(void* object) noexcept {
   const Held held = held_of_unique(object);
-  if (held.local != nullptr && count_down(held.local->strong)) drop_hold(held.local, Strength::kStrong);
+  if (held.local == nullptr) return;
+  held.local->strong.store(1, std::memory_order_relaxed);  // from 3: there is no other pointer of this process to race with
+  drop_hold(held.local, Strength::kStrong);
 }
 
 Block* make_block(Heap& heap, std::size_t bytes, const TypeInfo* type) {

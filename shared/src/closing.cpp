@@ -44,6 +44,11 @@ struct Closing final : os::ForkListener {
   }
 };
 
+namespace {
+// Made when the library is loaded: not with a lock that a fork wants, too.
+[[maybe_unused]] const Closing& g_made_early = Closing::instance();
+}  // namespace
+
 ThreadMark& Inside::new_mark() noexcept {
   // Ends with the thread. Of pointers that end after it, one mark stays in use by nobody, for each.
   struct Owner {

@@ -64,15 +64,36 @@ inline constexpr std::uint32_t kLargePinned = 1, kLargePinnedFreed = 2;
 /// Object sizes; above the last one, whole spans.
 inline constexpr std::array<std::uint32_t, 15> kClasses = {64,   128,  192,  256,  384,  512,  768,  1024,
                                                            1536, 2048, 3072, 4096, 6144, 8192, 16256};
-inline constexpr std::uint32_t objects_of(std::size_t size_class) noexcept {
-  const std::uint32_t size = kClasses[size_class];
-  std::uint32_t count = static_cast<std::uint32_t>(kSpanBytes) / (size + 4);
-  while ((count * 4 + 63) / 64 * 64 + count * size > kSpanBytes) --count;
-  return count;
+struct ClassLayout {
+  std::uint32_t objects, first, reciprocal;
+};
+inline constexpr std::array<ClassLayout, kClasses.size()> kLayouts = [] {
+  std::array<ClassLayout, kClasses.size()> out{};
+  for (std::size_t c = 0; c < out.size(); ++c) {
+    const std::uint32_t size = kClasses[c];
+    std::uint32_t count = static_cast<std::uint32_t>(kSpanBytes) / (size + 4);
+    while ((count * 4 + 63) / 64 * 64 + count * size > kSpanBytes) --count;
+    out[c] = {count, (count * 4 + 63) / 64 * 64, static_cast<std::uint32_t>((std::uint64_t{1} << 32) / size + 1)};
+  }
+  return out;
+}();
+inline constexpr std::uint32_t objects_of(std::size_t size_class) noexcept { return kLayouts[size_class].objects; }
+inline constexpr std::uint32_t first_object(std::size_t size_class) noexcept { return kLayouts[size_class].first; }
+/// Which object of a span of the class has the byte at this offset in the heap, behind first_object(). Without a division: exact below 64 KiB.
+inline constexpr std::uint32_t object_at(std::size_t offset, std::size_t size_class) noexcept {
+  const std::uint64_t within = offset % kSpanBytes - first_object(size_class);
+  return static_cast<std::uint32_t>(within * kLayouts[size_class].reciprocal >> 32);
 }
-inline constexpr std::uint32_t first_object(std::size_t size_class) noexcept {
-  return (objects_of(size_class) * 4 + 63) / 64 * 64;
-}
+
+static_assert([] {
+  for (std::size_t c = 0; c < kClasses.size(); ++c) {
+    for (std::uint32_t i = 0; i < objects_of(c); ++i) {
+      const std::uint32_t at = first_object(c) + i * kClasses[c];
+      if (object_at(at, c) != i || object_at(at + kClasses[c] - 1, c) != i) return false;
+    }
+  }
+  return true;
+}());
 
 struct alignas(64) ProcessSlot {
   /// kRecovering: of a dead process, whose byte its recoverer has; so nobody takes it for alive.

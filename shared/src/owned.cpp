@@ -16,7 +16,7 @@ HeapState::Allocation HeapState::allocation_at(const void* address) noexcept {
     const std::size_t c = word & 0xff;
     const std::size_t within = offset % kSpanBytes;
     if (within < first_object(c)) return {};
-    const std::size_t index = (within - first_object(c)) / kClasses[c];
+    const std::size_t index = object_at(within, c);
     if (index >= objects_of(c)) return {};
     const std::uint32_t seen = slot_words(span)[index].load(std::memory_order_acquire);  // as above
     return {base_ + std::size_t{span} * kSpanBytes + first_object(c) + index * kClasses[c], kClasses[c],

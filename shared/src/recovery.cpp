@@ -241,7 +241,7 @@ void HeapState::unpin_left() noexcept {
     const std::size_t c = size_class_of(word), within = offset % kSpanBytes;
     // Not an object of this class: the block was freed before it was pinned.
     if (within < first_object(c) || (within - first_object(c)) % kClasses[c] != 0) return;
-    found = {found.block, slot_words(span) + (within - first_object(c)) / kClasses[c], true};
+    found = {found.block, slot_words(span) + object_at(within, c), true};
   } else if (kind_of(word) != SpanKind::kLargeBlock || offset % kSpanBytes != 0) {
     return;
   }

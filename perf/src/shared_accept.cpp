@@ -17,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <shared_mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,6 +28,7 @@
 #include "baton/shared/mutex.hpp"
 #include "baton/shared/queue.hpp"
 #include "baton/shared/semaphore.hpp"
+#include "baton/shared/shared_mutex.hpp"
 #include "baton/shared/shared_ptr.hpp"
 #include "figures.hpp"
 
@@ -107,6 +109,71 @@ double lock_cost(M& m) {
     asm volatile("" : : : "memory");
     m.unlock();
   });
+}
+
+/// The lock with which glibc makes std::shared_mutex, for several processes; not robust: there is no robust one.
+struct SharedPthread {
+  SharedPthread() {
+    pthread_rwlockattr_t attributes;
+    pthread_rwlockattr_init(&attributes);
+    pthread_rwlockattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_rwlock_init(&lock_word, &attributes);
+  }
+  void lock() { pthread_rwlock_wrlock(&lock_word); }
+  void unlock() { pthread_rwlock_unlock(&lock_word); }
+  void lock_shared() { pthread_rwlock_rdlock(&lock_word); }
+  void unlock_shared() { pthread_rwlock_unlock(&lock_word); }
+  pthread_rwlock_t lock_word;
+};
+template <class M>
+double read_cost(M& m) {
+  return per_call([&] {
+    m.lock_shared();
+    asm volatile("" : : : "memory");
+    m.unlock_shared();
+  });
+}
+/// Per read, while another thread reads, too.
+template <class M>
+double read_beside_reader_cost(M& m) {
+  std::atomic<bool> started{false}, end{false};
+  std::thread other([&] {
+    while (!end) {
+      m.lock_shared();
+      started = true;
+      m.unlock_shared();
+    }
+  });
+  while (!started) std::this_thread::yield();
+  const double each = read_cost(m);
+  end = true;
+  other.join();
+  return each;
+}
+
+bool shared_locks(int blocks) {
+  std::shared_mutex standard;
+  SharedPthread between;
+  baton::shared::shared_mutex& ours = shared_memory().heap.construct<baton::shared::shared_mutex>();
+  std::vector<double> reads[3], beside[2], writes[3];
+  for (int i = 0; i < blocks * 5; ++i) {
+    reads[0].push_back(read_cost(standard));
+    reads[1].push_back(read_cost(between));
+    reads[2].push_back(read_cost(ours));
+    writes[0].push_back(lock_cost(standard));
+    writes[1].push_back(lock_cost(between));
+    writes[2].push_back(lock_cost(ours));
+    beside[0].push_back(read_beside_reader_cost(standard));
+    beside[1].push_back(read_beside_reader_cost(ours));
+  }
+  bool good = compare("read lock and unlock / std::shared_mutex", reads[2], reads[0], 1.6, "uncontended");
+  good &= compare("read lock and unlock / shared pthread_rwlock", reads[2], reads[1], 1.6, "uncontended");
+  using baton::perf::median;
+  std::printf("note  write lock and unlock, no criterion (a writer pays for the readers' places): %.0f ns (std %.0f, pthread_rwlock %.0f)\n",
+              median(writes[2]), median(writes[0]), median(writes[1]));
+  std::printf("note  read lock and unlock beside another reader, no criterion: %.0f ns (std::shared_mutex %.0f)\n", median(beside[1]),
+              median(beside[0]));
+  return good;
 }
 
 bool locks(int blocks) {
@@ -494,7 +561,7 @@ int main(int argc, char** argv) {
   ::alarm(600);
   const bool queue = queues(blocks, messages);  // forks, so before there are threads
   std::thread([] {}).join();                    // from here on this is a program with threads
-  const bool lock = locks(blocks);
+  const bool lock = locks(blocks), reading = shared_locks(blocks);
   const bool pointer = pointers(blocks);
-  return queue && lock && pointer ? 0 : 1;
+  return queue && lock && reading && pointer ? 0 : 1;
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ends and recoveries while others are at work: of a heap while its threads end objects, of the dead while their locks and memory are wanted.
+#include <sys/resource.h>
+
 #include <atomic>
 #include <boost/container/list.hpp>
 #include <boost/container/vector.hpp>
 #include <chrono>
+#include <ctime>
 #include <functional>
 #include <optional>
 #include <thread>
@@ -247,6 +250,38 @@ TEST(SharedEnds, AnyTimeoutMayBeGivenToOpen) {
   const Heap first = Heap::open(options).or_throw();
   options.timeout = std::chrono::milliseconds::max();
   EXPECT_TRUE(Heap::open(options));
+}
+
+TEST(SharedEnds, AMemberWithoutDescriptorsLetsNewcomersInWhenItHasSome) {
+  TemporaryDirectory directory;
+  int go[2], told[2];
+  ASSERT_EQ(::pipe(go) | ::pipe(told), 0);
+  const pid_t member = forked([&] {
+    const Heap heap = Heap::open(directory.options("h")).or_throw();
+    rlimit all{};
+    ::getrlimit(RLIMIT_NOFILE, &all);
+    rlimit none = all;
+    none.rlim_cur = 3;
+    ::setrlimit(RLIMIT_NOFILE, &none);
+    char c = 'x';
+    const std::clock_t before = std::clock();
+    (void)!::write(told[1], &c, 1);
+    (void)!::read(go[0], &c, 1);
+    EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 10) << "CPU time: it does not try all the time";
+    ::setrlimit(RLIMIT_NOFILE, &all);
+    (void)!::read(go[0], &c, 1);
+  });
+  char c = 0;
+  ASSERT_EQ(::read(told[0], &c, 1), 1);
+  HeapOptions options = directory.options("h");
+  options.timeout = 500ms;
+  EXPECT_EQ(Heap::open(options).error().code, Errc::timed_out);
+  (void)!::write(go[1], &c, 1);
+  options.timeout = 15s;
+  EXPECT_TRUE(Heap::open(options));
+  (void)!::write(go[1], &c, 1);
+  EXPECT_EQ(status_of(member), 0);
+  for (const int fd : {go[0], go[1], told[0], told[1]}) ::close(fd);
 }
 
 TEST(SharedEnds, AWriterIsNotStarvedByReadersThatComeAndGo) {

@@ -25,6 +25,7 @@ struct Hello {
 
 constexpr std::int64_t kPollNs = 2'000'000;  // between tries for the file's lock
 constexpr std::int64_t kLeaveNs = 500'000'000;
+constexpr std::chrono::milliseconds kAcceptAgain{50};
 
 bool good_name(const std::string& name) {
   return !name.empty() && name.size() <= 48 && name[0] != '.' && std::all_of(name.begin(), name.end(), [](char c) {
@@ -209,9 +210,15 @@ Result<std::unique_ptr<Membership>> Membership::start(Parts parts, HeapState& st
 // Tokens: 0 the listener, i + 1 links[i]. A link that ended leaves an empty place, which the next one takes.
 void Membership::run() {
   HeapState::background() = &state_;
+  using Clock = std::chrono::steady_clock;
   std::vector<os::Poller::Event> events;
+  std::optional<Clock::time_point> again;               // no descriptor was left for a newcomer: not listened until then
   while (!ended_.load(std::memory_order_acquire)) {  // pairs with the release in ~Membership
-    if (!poller_.wait(std::nullopt, events)) return;
+    if (!poller_.wait(again, events)) return;
+    if (again && Clock::now() >= *again) {
+      again.reset();
+      poller_.add(parts_.listener.get(), 0);
+    }
     bool hung_up = false;
     for (const os::Poller::Event& event : events) {
       if (event.token != 0) {
@@ -227,10 +234,18 @@ void Membership::run() {
         continue;
       }
       os::UniqueFd link;
-      if (os::accept_one(parts_.listener.get(), link) != os::IoStatus::kDone) continue;
+      if (const os::IoStatus status = os::accept_one(parts_.listener.get(), link); status != os::IoStatus::kDone) {
+        if (status == os::IoStatus::kWouldBlock) continue;
+        poller_.remove(parts_.listener.get());
+        again = Clock::now() + kAcceptAgain;
+        continue;
+      }
       const Hello hello;
       const int fd = state_.descriptor().get();
-      if (os::send_packet(link.get(), &hello, sizeof hello, nullptr, 0, &fd, 1) != os::IoStatus::kDone) continue;
+      if (os::send_packet(link.get(), &hello, sizeof hello, nullptr, 0, &fd, 1) != os::IoStatus::kDone) {
+        hung_up = true;  // it has died since, or given up; it may have been in the heap
+        continue;
+      }
       auto place = std::find_if(parts_.links.begin(), parts_.links.end(), [](const os::UniqueFd& l) { return !l; });
       if (place == parts_.links.end()) place = parts_.links.emplace(parts_.links.end());
       *place = std::move(link);

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // What users of std's pointers, atomics and conditions expect beyond a pointer's life (pointers_test.cpp) and waiting (objects_test.cpp).
 #include <atomic>
+#include <chrono>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
+#include <thread>
 #include <type_traits>
 #include <unordered_set>
 
 #include "baton/shared/condition_variable.hpp"
+#include "baton/shared/mutex.hpp"
 #include "baton/shared/queue.hpp"
+#include "baton/shared/semaphore.hpp"
 #include "baton/shared/shared_ptr.hpp"
 #include "heap_test_support.hpp"
 
@@ -158,6 +163,38 @@ TEST_F(SharedStd, AWaitWithALockThatIsNotOwnedThrowsAndLeavesNoSleeper) {
   std::uint32_t words[2];  // event, sleepers
   std::memcpy(words, reinterpret_cast<const char*>(&condition), sizeof words);
   EXPECT_EQ(words[1], 0U);
+}
+
+// [thread.req.timing]
+TEST_F(SharedStd, ATimePointBeyondTheRangeOfNanosecondsIsForeverAndOneBeforeItIsOver) {
+  using Hours = std::chrono::time_point<std::chrono::system_clock, std::chrono::hours>;
+  struct All {
+    timed_mutex mutex;
+    queue<int, 2> numbers;
+    binary_semaphore semaphore{0};
+  };
+  All& all = heap_.construct<All>();
+  EXPECT_EQ(detail::deadline_at(Hours::max()), detail::kForever);
+  EXPECT_EQ(detail::deadline_at(Hours::min()), 0);
+  EXPECT_TRUE(detail::has_passed(Hours::min()) && !detail::has_passed(Hours::max()));
+  (void)all.mutex.lock();
+  EXPECT_FALSE(all.mutex.try_lock_until(Hours::min()));
+  EXPECT_FALSE(all.numbers.pop_until(Hours::min()));
+  EXPECT_FALSE(all.semaphore.try_acquire_until(Hours::min()));
+  std::thread other([&] {
+    EXPECT_TRUE(all.mutex.try_lock_until(Hours::max()));
+    EXPECT_EQ(all.numbers.pop_until(Hours::max()), 5);
+    EXPECT_TRUE(all.semaphore.try_acquire_until(Hours::max()));
+    all.mutex.unlock();
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  all.mutex.unlock();
+  all.numbers.push(5);
+  all.semaphore.release();
+  other.join();
+  EXPECT_TRUE(all.mutex.try_lock_for(std::chrono::hours::max()));
+  all.mutex.unlock();
+  heap_.destroy(all);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ class condition_variable {
   template <class Lock, class Clock, class Duration>
   std::cv_status wait_until(Lock& lock, const std::chrono::time_point<Clock, Duration>& point) {
     wait_ns(lock, detail::deadline_at(point));
-    return Clock::now() < point ? std::cv_status::no_timeout : std::cv_status::timeout;
+    return detail::has_passed(point) ? std::cv_status::timeout : std::cv_status::no_timeout;
   }
   template <class Lock, class Clock, class Duration, class Predicate>
   bool wait_until(Lock& lock, const std::chrono::time_point<Clock, Duration>& point, Predicate predicate) {

@@ -20,11 +20,27 @@ std::int64_t deadline_after(const std::chrono::duration<Rep, Period>& duration) 
   return os::monotonic_ns() + std::chrono::ceil<std::chrono::nanoseconds>(duration).count();
 }
 
+/// Seconds until then, negative if it is over. In floating point, as a time_point of hours or seconds may be beyond what nanoseconds can count.
+template <class Clock, class Duration>
+double seconds_until(const std::chrono::time_point<Clock, Duration>& point, const typename Clock::time_point& now) noexcept {
+  using Seconds = std::chrono::duration<double>;
+  return Seconds(point.time_since_epoch()).count() - Seconds(now.time_since_epoch()).count();
+}
+
 /// A point of another clock counts as far off as it is now; the caller asks again after the wait (has_passed).
 template <class Clock, class Duration>
 std::int64_t deadline_at(const std::chrono::time_point<Clock, Duration>& point) noexcept {
   const auto now = Clock::now();
-  return point <= now ? 0 : deadline_after(point - now);
+  const double left = seconds_until(point, now);
+  if (left > 1e9) return kForever;
+  return left < -1 || point <= now ? 0 : deadline_after(point - now);
+}
+
+template <class Clock, class Duration>
+bool has_passed(const std::chrono::time_point<Clock, Duration>& point) noexcept {
+  const auto now = Clock::now();
+  const double left = seconds_until(point, now);
+  return left < -1 || (left < 1 && point <= now);
 }
 
 }  // namespace baton::shared::detail

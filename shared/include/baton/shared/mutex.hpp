@@ -120,7 +120,7 @@ class TimedMutex : public Mutex<Lock> {
   bool try_lock_until(const std::chrono::time_point<Clock, Duration>& point) noexcept {
     do {
       if (this->lock_until(deadline_at(point))) return true;
-    } while (Clock::now() < point);  // another clock than ours may be adjusted meanwhile
+    } while (!has_passed(point));  // another clock than ours may be adjusted meanwhile
     return false;
   }
 };

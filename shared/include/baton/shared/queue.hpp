@@ -98,7 +98,7 @@ class queue {
   bool push_until(const T& element, const std::chrono::time_point<Clock, Duration>& point) {
     do {
       if (push_ns(element, detail::deadline_at(point))) return true;
-    } while (Clock::now() < point);
+    } while (!detail::has_passed(point));
     return false;
   }
 
@@ -147,7 +147,7 @@ class queue {
     std::optional<T> element;
     do {
       element = popped(detail::deadline_at(point));
-    } while (!element && Clock::now() < point);
+    } while (!element && !detail::has_passed(point));
     return element;
   }
 

@@ -56,7 +56,7 @@ class counting_semaphore {
   bool try_acquire_until(const std::chrono::time_point<Clock, Duration>& point) noexcept {
     do {
       if (acquire_ns(detail::deadline_at(point))) return true;
-    } while (Clock::now() < point);
+    } while (!detail::has_passed(point));
     return false;
   }
 

@@ -25,10 +25,10 @@ struct Closing final : os::ForkListener {
   }
   Closing() { start_listening(); }
 
-  bool others_inside() const noexcept {
+  bool others_inside(const HeapState* heap) const noexcept {
     // acquire: pairs with new_mark().
     for (const ThreadMark* mark = marks.load(std::memory_order_acquire); mark != nullptr; mark = mark->next) {
-      if (mark != Inside::mine && mark->depth.load(std::memory_order_acquire) != 0) return true;  // pairs with ~Inside()
+      if (mark != Inside::mine && mark->background.load(std::memory_order_relaxed) != heap && mark->depth.load(std::memory_order_acquire) != 0) return true;  // pairs with ~Inside()
     }
     return false;
   }
@@ -50,11 +50,12 @@ namespace {
 }  // namespace
 
 ThreadMark& Inside::new_mark() noexcept {
-  // Ends with the thread. Of pointers that end after it, one mark stays in use by nobody, for each.
+  // Ends with the thread. Of the thread's pointers that end after it, each has a mark for itself.
+  thread_local bool ending = false;
   struct Owner {
     ~Owner() {
-      mine->used.store(false, std::memory_order_release);  // pairs with the exchange below
-      mine = nullptr;
+      ending = true;
+      if (mine->depth.load(std::memory_order_relaxed) == 0) give_mark_back();
     }
   };
   Closing& closing = Closing::instance();
@@ -74,9 +75,23 @@ ThreadMark& Inside::new_mark() noexcept {
     }
     mine = mark;
   }
-  thread_local Owner owner;
-  (void)&owner;
+  mine->background.store(nullptr, std::memory_order_relaxed);
+  mine->passing = ending;
+  if (!ending) {
+    thread_local Owner owner;
+    (void)&owner;
+  }
   return *mine;
+}
+
+void Inside::give_mark_back() noexcept {
+  mine->used.store(false, std::memory_order_release);  // pairs with the exchange in new_mark()
+  mine = nullptr;
+}
+
+void Inside::serve(const HeapState* heap) noexcept {
+  const Inside inside;
+  inside.mark_.background.store(heap, std::memory_order_relaxed);  // before any recovery by this thread
 }
 
 void Inside::keep_until_closed(std::shared_ptr<HeapState> heap) noexcept {
@@ -94,15 +109,15 @@ void Inside::close_what_can_be() noexcept {
   const std::lock_guard<std::mutex> lock(closing.mutex);
   // acquire: pairs with want(), whose pointer is gone. What is wanted from now on is looked at by who wants it.
   (void)wanted.exchange(false, std::memory_order_acq_rel);
-  const auto none = std::partition(closing.heaps.begin(), closing.heaps.end(), [](const std::shared_ptr<HeapState>& heap) {
-    return heap->forked() || !heap->nothing_held();
+  const auto held = std::partition(closing.heaps.begin(), closing.heaps.end(), [](const std::shared_ptr<HeapState>& heap) {
+    return !heap->forked() && heap->nothing_held();
   });
-  if (none == closing.heaps.end()) return;
+  if (held == closing.heaps.begin()) return;
   // Nobody comes in any more where nothing is held; who was in when it was dropped is in, or out for good.
   want();
   os::heavy_fence();  // pairs with the light ones
-  if (closing.others_inside()) return;  // the last of them sees `wanted`
-  for (auto heap = none; heap != closing.heaps.end(); ++heap) {
+  for (auto heap = closing.heaps.begin(); heap != held; ++heap) {
+    if (closing.others_inside(heap->get())) continue;  // the last of them sees `wanted`
     // The background thread, in a recovery, ends the heap behind it: see Membership::run().
     if (HeapState::background() == heap->get()) {
       HeapState& state = **heap;
@@ -111,7 +126,7 @@ void Inside::close_what_can_be() noexcept {
       ended.push_back(std::move(*heap));
     }
   }
-  closing.heaps.erase(none, closing.heaps.end());
+  closing.heaps.erase(std::remove(closing.heaps.begin(), closing.heaps.end(), nullptr), closing.heaps.end());
 }
 
 }  // namespace baton::shared::detail

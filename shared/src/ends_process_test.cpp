@@ -91,6 +91,51 @@ TEST(SharedEnds, AHeapIsThereUntilItsThreadsHaveEndedTheirObjects) {
   EXPECT_EQ(status_of(child), 0);
 }
 
+TEST(SharedEnds, APointerOfAThreadThatEndsMayBeTheLastOfItsHeap) {
+  const pid_t child = forked([] {
+    TemporaryDirectory directory;
+    for (int i = 0; i < 20; ++i) {
+      std::thread([&] {
+        thread_local shared_ptr<Slow> of_thread;  // ends after anything that the library has in the thread
+        Heap heap = Heap::open(directory.options("h")).or_throw();
+        of_thread = make_shared<Slow>(heap);
+      }).join();
+      EXPECT_TRUE(directory.names().empty());
+    }
+  });
+  EXPECT_EQ(status_of(child), 0);
+}
+
+TEST(SharedEnds, TheHeapIsLeftAtOnceAlsoWhileItsBackgroundThreadRecovers) {
+  TemporaryDirectory directory;
+  const pid_t child = forked([&] {
+    std::atomic<bool> ends{false};
+    shared_ptr<Desk> desk;
+    {
+      Heap heap = Heap::open(directory.options("h")).or_throw();
+      desk = find_or_make<Desk>(heap, "desk");
+    }
+    const pid_t other = forked([&] {
+      Heap mine = Heap::open(directory.options("h")).or_throw();
+      static shared_ptr<Slow> object = make_shared<Slow>(mine);
+      find<Desk>(mine, "desk")->owned = true;
+      for (;;) ::pause();
+    });
+    g_at_end = [&] {  // in the background thread
+      ends = true;
+      std::this_thread::sleep_for(30ms);
+    };
+    wait_until([&] { return desk->owned.load(); });
+    ::kill(other, SIGKILL);
+    status_of(other);
+    wait_until([&] { return ends.load(); });
+    desk.reset();
+    EXPECT_TRUE(directory.names().empty());
+    g_at_end = nullptr;
+  });
+  EXPECT_EQ(status_of(child), 0);
+}
+
 TEST(SharedEnds, ThreadsThatDropTheirPointersAndTheEndOfTheHeapMayCoincide) {
   const pid_t child = forked([] {
     for (int i = 0; i < 300; ++i) {

@@ -210,6 +210,7 @@ Result<std::unique_ptr<Membership>> Membership::start(Parts parts, HeapState& st
 // Tokens: 0 the listener, i + 1 links[i]. A link that ended leaves an empty place, which the next one takes.
 void Membership::run() {
   HeapState::background() = &state_;
+  Inside::serve(&state_);
   using Clock = std::chrono::steady_clock;
   std::vector<os::Poller::Event> events;
   std::optional<Clock::time_point> again;               // no descriptor was left for a newcomer: not listened until then

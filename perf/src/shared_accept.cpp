@@ -169,10 +169,12 @@ bool shared_locks(int blocks) {
   bool good = compare("read lock and unlock / std::shared_mutex", reads[2], reads[0], 1.6, "uncontended");
   good &= compare("read lock and unlock / shared pthread_rwlock", reads[2], reads[1], 1.6, "uncontended");
   using baton::perf::median;
-  std::printf("note  write lock and unlock, no criterion (a writer pays for the readers' places): %.0f ns (std %.0f, pthread_rwlock %.0f)\n",
-              median(writes[2]), median(writes[0]), median(writes[1]));
-  std::printf("note  read lock and unlock beside another reader, no criterion: %.0f ns (std::shared_mutex %.0f)\n", median(beside[1]),
-              median(beside[0]));
+  std::printf(
+      "note  write lock and unlock, no criterion (a writer pays for the readers' places): %.0f ns (std %.0f, "
+      "pthread_rwlock %.0f)\n",
+      median(writes[2]), median(writes[0]), median(writes[1]));
+  std::printf("note  read lock and unlock beside another reader, no criterion: %.0f ns (std::shared_mutex %.0f)\n",
+              median(beside[1]), median(beside[0]));
   return good;
 }
 

@@ -107,9 +107,10 @@ void check_same_heap(Block& block, const StoredWords* to, const void* address) {
     throw Exception(Error{Errc::invalid_argument, "a stored smart pointer must lie in the heap of its object"});
   }
   if (address != nullptr && static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - base) >= limit) {
-    throw Exception(Error{Errc::invalid_argument,
-                          "what a stored smart pointer points to must lie in the heap: this one shares an object of the heap and points "
-                          "elsewhere"});
+    throw Exception(Error{
+        Errc::invalid_argument,
+        "what a stored smart pointer points to must lie in the heap: this one shares an object of the heap and points "
+        "elsewhere"});
   }
 }
 
@@ -522,7 +523,8 @@ Held held_of_unique(void* object) noexcept {
 void end_unique(void* object) noexcept {
   const Held held = held_of_unique(object);
   if (held.local == nullptr) return;
-  held.local->strong.store(1, std::memory_order_relaxed);  // from 3: there is no other pointer of this process to race with
+  held.local->strong.store(
+      1, std::memory_order_relaxed);  // from 3: there is no other pointer of this process to race with
   drop_hold(held.local, Strength::kStrong);
 }
 

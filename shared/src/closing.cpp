@@ -28,7 +28,9 @@ struct Closing final : os::ForkListener {
   bool others_inside(const HeapState* heap) const noexcept {
     // acquire: pairs with new_mark().
     for (const ThreadMark* mark = marks.load(std::memory_order_acquire); mark != nullptr; mark = mark->next) {
-      if (mark != Inside::mine && mark->background.load(std::memory_order_relaxed) != heap && mark->depth.load(std::memory_order_acquire) != 0) return true;  // pairs with ~Inside()
+      if (mark != Inside::mine && mark->background.load(std::memory_order_relaxed) != heap &&
+          mark->depth.load(std::memory_order_acquire) != 0)
+        return true;  // pairs with ~Inside()
     }
     return false;
   }
@@ -71,7 +73,8 @@ ThreadMark& Inside::new_mark() noexcept {
     auto* const mark = new ThreadMark;
     mark->next = closing.marks.load(std::memory_order_relaxed);
     // release: pairs with the acquires of those who look.
-    while (!closing.marks.compare_exchange_weak(mark->next, mark, std::memory_order_release, std::memory_order_relaxed)) {
+    while (
+        !closing.marks.compare_exchange_weak(mark->next, mark, std::memory_order_release, std::memory_order_relaxed)) {
     }
     mine = mark;
   }
@@ -109,9 +112,9 @@ void Inside::close_what_can_be() noexcept {
   const std::lock_guard<std::mutex> lock(closing.mutex);
   // acquire: pairs with want(), whose pointer is gone. What is wanted from now on is looked at by who wants it.
   (void)wanted.exchange(false, std::memory_order_acq_rel);
-  const auto held = std::partition(closing.heaps.begin(), closing.heaps.end(), [](const std::shared_ptr<HeapState>& heap) {
-    return !heap->forked() && heap->nothing_held();
-  });
+  const auto held =
+      std::partition(closing.heaps.begin(), closing.heaps.end(),
+                     [](const std::shared_ptr<HeapState>& heap) { return !heap->forked() && heap->nothing_held(); });
   if (held == closing.heaps.begin()) return;
   // Nobody comes in any more where nothing is held; who was in when it was dropped is in, or out for good.
   want();

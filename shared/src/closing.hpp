@@ -31,12 +31,14 @@ struct ThreadMark {
 class Inside {
  public:
   Inside() noexcept : mark_(mine != nullptr ? *mine : new_mark()) {
-    mark_.depth.store(mark_.depth.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // this thread's only
+    mark_.depth.store(mark_.depth.load(std::memory_order_relaxed) + 1,
+                      std::memory_order_relaxed);  // this thread's only
     os::light_fence();
   }
   ~Inside() {
     const std::uint32_t depth = mark_.depth.load(std::memory_order_relaxed) - 1;
-    mark_.depth.store(depth, std::memory_order_release);  // pairs with the acquire of who looks: all that was done inside
+    mark_.depth.store(depth,
+                      std::memory_order_release);  // pairs with the acquire of who looks: all that was done inside
     os::light_fence();
     if (depth != 0) return;
     if (wanted.load(std::memory_order_relaxed)) close_what_can_be();
@@ -46,7 +48,9 @@ class Inside {
   Inside& operator=(const Inside&) = delete;
 
   /// Something may be closed when the threads that are inside have come out.
-  static void want() noexcept { wanted.store(true, std::memory_order_release); }  // pairs with the exchange of who looks
+  static void want() noexcept {
+    wanted.store(true, std::memory_order_release);
+  }  // pairs with the exchange of who looks
   /// The calling thread is the heap's background thread, which is waited for where the heap is closed, and need not be out before.
   static void serve(const HeapState* heap) noexcept;
   /// The heap is kept until it can be closed. Inside.

@@ -356,7 +356,8 @@ TEST(SharedEnds, AWriterIsNotStarvedByReadersThatComeAndGo) {
   }
   end = true;
   for (std::thread& reader : readers) reader.join();
-  EXPECT_LT(most, 1000U) << "reads while the writer waited, of " << reads;  // each reader goes before him once, or after 100 ms
+  EXPECT_LT(most, 1000U) << "reads while the writer waited, of "
+                         << reads;  // each reader goes before him once, or after 100 ms
 }
 
 }  // namespace ends_test

@@ -213,7 +213,7 @@ void Membership::run() {
   Inside::serve(&state_);
   using Clock = std::chrono::steady_clock;
   std::vector<os::Poller::Event> events;
-  std::optional<Clock::time_point> again;               // no descriptor was left for a newcomer: not listened until then
+  std::optional<Clock::time_point> again;            // no descriptor was left for a newcomer: not listened until then
   while (!ended_.load(std::memory_order_acquire)) {  // pairs with the release in ~Membership
     if (!poller_.wait(again, events)) return;
     if (again && Clock::now() >= *again) {

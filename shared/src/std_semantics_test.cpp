@@ -149,7 +149,8 @@ struct WithAtomics {
 static_assert(detail::has_member<WithLockedAtomic, detail::LockedAtomicProbe>());
 static_assert(!detail::has_member<WithAtomics, detail::LockedAtomicProbe>());
 static_assert(detail::check_shareable<WithAtomics>());
-static_assert(detail::is_private_lock<std::once_flag>::value && detail::is_private_lock<std::shared_timed_mutex>::value);
+static_assert(detail::is_private_lock<std::once_flag>::value &&
+              detail::is_private_lock<std::shared_timed_mutex>::value);
 
 // [thread.condition.condvarany]
 TEST_F(SharedStd, AWaitWithALockThatIsNotOwnedThrowsAndLeavesNoSleeper) {

@@ -22,7 +22,8 @@ std::int64_t deadline_after(const std::chrono::duration<Rep, Period>& duration) 
 
 /// Seconds until then, negative if it is over. In floating point, as a time_point of hours or seconds may be beyond what nanoseconds can count.
 template <class Clock, class Duration>
-double seconds_until(const std::chrono::time_point<Clock, Duration>& point, const typename Clock::time_point& now) noexcept {
+double seconds_until(const std::chrono::time_point<Clock, Duration>& point,
+                     const typename Clock::time_point& now) noexcept {
   using Seconds = std::chrono::duration<double>;
   return Seconds(point.time_since_epoch()).count() - Seconds(now.time_since_epoch()).count();
 }

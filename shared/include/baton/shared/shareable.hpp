@@ -55,10 +55,11 @@ struct is_process_held<unique_ptr<T>> : std::true_type {};
 
 /// Locks of one process.
 template <class T>
-struct is_private_lock : std::disjunction<std::is_same<T, std::mutex>, std::is_same<T, std::recursive_mutex>,
-                                          std::is_same<T, std::timed_mutex>, std::is_same<T, std::recursive_timed_mutex>,
-                                          std::is_same<T, std::shared_mutex>, std::is_same<T, std::shared_timed_mutex>,
-                                          std::is_same<T, std::once_flag>, std::is_same<T, std::condition_variable>> {};
+struct is_private_lock
+    : std::disjunction<std::is_same<T, std::mutex>, std::is_same<T, std::recursive_mutex>,
+                       std::is_same<T, std::timed_mutex>, std::is_same<T, std::recursive_timed_mutex>,
+                       std::is_same<T, std::shared_mutex>, std::is_same<T, std::shared_timed_mutex>,
+                       std::is_same<T, std::once_flag>, std::is_same<T, std::condition_variable>> {};
 /// An atomic that the library makes with a lock of its own, one for each process.
 template <class T>
 struct is_locked_atomic : std::false_type {};
@@ -133,7 +134,8 @@ constexpr bool check_shareable() {
   static_assert(!is_private_lock<E>::value && !has_member<E, LockProbe>(),
                 "a lock of std works in one process only, and is lost with its owner: use that of baton::shared");
   static_assert(!is_locked_atomic<E>::value && !has_member<E, LockedAtomicProbe>(),
-                "std::atomic of a type that the processor has no instruction for takes a lock that is one process's: use a mutex of "
+                "std::atomic of a type that the processor has no instruction for takes a lock that is one process's: "
+                "use a mutex of "
                 "baton::shared");
   static_assert(!std::is_function_v<E>, "a function lies at another address in another process");
   static_assert(!std::is_polymorphic_v<E>,
@@ -161,7 +163,8 @@ constexpr bool check_allocated() {
   static_assert(!is_private_lock<T>::value,
                 "a lock of std works in one process only, and is lost with its owner: use that of baton::shared");
   static_assert(!is_locked_atomic<T>::value,
-                "std::atomic of a type that the processor has no instruction for takes a lock that is one process's: use a mutex of "
+                "std::atomic of a type that the processor has no instruction for takes a lock that is one process's: "
+                "use a mutex of "
                 "baton::shared");
   static_assert(!std::is_polymorphic_v<T>,
                 "a type with virtual functions holds a pointer to a table that lies elsewhere in another process");

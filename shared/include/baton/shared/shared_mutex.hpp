@@ -80,7 +80,8 @@ class basic_shared_mutex {
 
   ownership lock_shared() {
     // A writer that waits for slots goes first, once; a dead one holds nobody up for longer than a look.
-    if (!writer_.looks_free()) (void)freed_.watch([this] { return writer_.looks_free(); }, os::monotonic_ns() + kLookAgainNs);
+    if (!writer_.looks_free())
+      (void)freed_.watch([this] { return writer_.looks_free(); }, os::monotonic_ns() + kLookAgainNs);
     // A dead owner's slot is found by try_lock_shared(), which asks the kernel; the look in between does not.
     while (!try_lock_shared() && !freed_.wait([this] { return try_slots(true); }, os::monotonic_ns() + kLookAgainNs)) {
     }

@@ -57,39 +57,38 @@ ThreadMark& Inside::new_mark() noexcept {
   struct Owner {
     ~Owner() {
       ending = true;
-      if (mine->depth.load(std::memory_order_relaxed) == 0) give_mark_back();
+      if (mine != nullptr && mine->depth.load(std::memory_order_relaxed) == 0) give_mark_back();
     }
   };
   Closing& closing = Closing::instance();
-  for (ThreadMark* mark = closing.marks.load(std::memory_order_acquire); mark != nullptr; mark = mark->next) {
+  ThreadMark* mark = closing.marks.load(std::memory_order_acquire);
+  for (; mark != nullptr; mark = mark->next) {
     bool used = false;
-    // acquire: pairs with the release above.
-    if (mark->used.compare_exchange_strong(used, true, std::memory_order_acquire, std::memory_order_relaxed)) {
-      mine = mark;
-      break;
-    }
+    // acquire: pairs with the release in give_mark_back().
+    if (mark->used.compare_exchange_strong(used, true, std::memory_order_acquire, std::memory_order_relaxed)) break;
   }
-  if (mine == nullptr) {
-    auto* const mark = new ThreadMark;
+  if (mark == nullptr) {
+    mark = new ThreadMark;  // NOLINT(bugprone-unhandled-exception-at-new): as a thread's own variables
     mark->next = closing.marks.load(std::memory_order_relaxed);
     // release: pairs with the acquires of those who look.
     while (
         !closing.marks.compare_exchange_weak(mark->next, mark, std::memory_order_release, std::memory_order_relaxed)) {
     }
-    mine = mark;
   }
-  mine->background.store(nullptr, std::memory_order_relaxed);
-  mine->passing = ending;
+  mine = mark;
+  mark->background.store(nullptr, std::memory_order_relaxed);
+  mark->passing = ending;
   if (!ending) {
     thread_local Owner owner;
     (void)&owner;
   }
-  return *mine;
+  return *mark;
 }
 
 void Inside::give_mark_back() noexcept {
-  mine->used.store(false, std::memory_order_release);  // pairs with the exchange in new_mark()
+  ThreadMark* const mark = mine;
   mine = nullptr;
+  if (mark != nullptr) mark->used.store(false, std::memory_order_release);  // pairs with the exchange in new_mark()
 }
 
 void Inside::serve(const HeapState* heap) noexcept {

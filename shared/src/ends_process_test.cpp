@@ -110,21 +110,21 @@ TEST(SharedEnds, TheHeapIsLeftAtOnceAlsoWhileItsBackgroundThreadRecovers) {
   TemporaryDirectory directory;
   const pid_t child = forked([&] {
     std::atomic<bool> ends{false};
-    shared_ptr<Desk> desk;
-    {
-      Heap heap = Heap::open(directory.options("h")).or_throw();
-      desk = find_or_make<Desk>(heap, "desk");
-    }
     const pid_t other = forked([&] {
       Heap mine = Heap::open(directory.options("h")).or_throw();
       static shared_ptr<Slow> object = make_shared<Slow>(mine);
-      find<Desk>(mine, "desk")->owned = true;
+      find_or_make<Desk>(mine, "desk")->owned = true;
       for (;;) ::pause();
     });
     g_at_end = [&] {  // in the background thread
       ends = true;
       std::this_thread::sleep_for(30ms);
     };
+    shared_ptr<Desk> desk;
+    {
+      Heap heap = Heap::open(directory.options("h")).or_throw();
+      desk = find_or_make<Desk>(heap, "desk");
+    }
     wait_until([&] { return desk->owned.load(); });
     ::kill(other, SIGKILL);
     status_of(other);

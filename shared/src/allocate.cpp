@@ -221,6 +221,7 @@ Result<void> HeapState::reserve(std::size_t bytes, std::size_t count) {
 }
 
 void HeapState::prefault() noexcept {
+  const Inside inside;  // makes this thread's mark, which its first way out would take memory for
   const std::size_t bytes = header().backed.load(std::memory_order_acquire) * kSpanBytes;
   os::populate(base_, bytes);
   os::populate(reinterpret_cast<std::byte*>(locals_), bytes / 64 * sizeof(LocalCount));

@@ -128,7 +128,8 @@ class Heap {
   /// Takes memory from the machine for `count` allocations of `bytes` at a time, so that they need no system call later. An object of a
   /// smart pointer needs 64 bytes more than its size. Errors: as allocate().
   Result<void> reserve(std::size_t bytes, std::size_t count);
-  /// Maps all that was taken from the machine so far into this process, so that touching it does not fault later.
+  /// Maps all that was taken from the machine so far into this process, so that touching it does not fault later. By the thread
+  /// that must not wait: the end of a thread's first pointer takes a few bytes of private memory otherwise.
   void prefault() noexcept;
 
   /// The heap's first byte in this process; null after fork().

@@ -34,9 +34,10 @@ PYTHONS = {
     "debian": Path("/usr/bin/python3"),
 }
 WORLDS = {  # name -> Python
-    "rclpy": "ros2", "accelerated": "ros2", "objects": "ros2", "baton": "ros2", "rospy": "debian",
-    "rospy-accelerated": "debian", "cyclonedds": "peers", "iceoryx2": "peers",
+    "rclpy": "ros2", "accelerated": "ros2", "rmw": "ros2", "rmw-accelerated": "ros2", "objects": "ros2", "baton": "ros2",
+    "rospy": "debian", "rospy-accelerated": "debian", "cyclonedds": "peers", "iceoryx2": "peers",
 }  # fmt: skip
+RMW = Path(os.environ.get("BATON_BUILD", CHECKOUT / "build/release")) / "lib" / "librmw_baton_cpp.so"
 PROBES = {
     "rospy": "import rospy, genpy.dynamic",
     "rospy-accelerated": "import rospy, genpy.dynamic, baton.rospy",
@@ -64,6 +65,8 @@ def absent(world: str) -> str:
     python = WORLDS.get(world, "ros2")
     if not PYTHONS[python].exists():
         return f"no {PYTHONS[python]} (make peers)"
+    if world.startswith("rmw") and not RMW.exists():
+        return f"no {RMW} (make setup, make build)"
     if world not in PROBES:
         return ""
     done = subprocess.run(
@@ -77,8 +80,11 @@ def apart(world):
     number = list(atsa_worlds.WORLDS).index(world)
     directory = Path(os.environ["BATON_RUNTIME_DIR"]) / world
     directory.mkdir(mode=0o700, exist_ok=True)
+    # The wheels' librcl names its RMW itself, so another one is preloaded too (docs/ros2.md).
+    above = {"LD_PRELOAD": str(RMW), "RMW_IMPLEMENTATION": "rmw_baton_cpp"} if world.startswith("rmw") else {}
     return {
         **environment(WORLDS.get(world, "ros2")),
+        **above,
         "BATON_RUNTIME_DIR": str(directory),
         "ROS_DOMAIN_ID": str((int(os.environ["ROS_DOMAIN_ID"]) + number) % 200),
         "ROS_NAMESPACE": f"/{world.replace('-', '_')}",

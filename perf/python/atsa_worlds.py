@@ -339,6 +339,8 @@ WORLDS = {  # name -> (class, variant, which Python)
     "rclpy-lsa": (Rclpy, "lsa", "ros2"),
     "rclpy-hsa": (Rclpy, "hsa", "ros2"),
     "accelerated": (Rclpy, "accelerated", "ros2"),
+    "rmw": (Rclpy, "stock", "ros2"),  # over rmw_baton_cpp
+    "rmw-accelerated": (Rclpy, "accelerated", "ros2"),
     "objects": (Baton, "objects", "ros2"),
     "baton": (Baton, "own", "ros2"),
     "rospy": (Rospy, "stock", "debian"),

@@ -9,7 +9,7 @@ import importlib.util
 import sys
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from baton_generator.diagnostics import InterfaceError
 
@@ -47,18 +47,30 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     ) -> importlib.machinery.ModuleSpec | None:
         if not fullname.startswith(self._prefix):
             return None
-        package = fullname[len(self._prefix) :]
-        if "." in package or package.startswith("_"):
+        package, _, name = fullname[len(self._prefix) :].partition(".")
+        if package.startswith("_") or name.startswith("_"):
             return None
+        if name:
+            self._explain(package, name)
         try:
             _messages.source().names(package)
         except InterfaceError as error:
             raise ModuleNotFoundError(f"{error}", name=fullname) from None
         return importlib.util.spec_from_loader(fullname, self)
 
+    def _explain(self, package: str, name: str) -> NoReturn:
+        """For `from baton.msg.package import name`, which looks for a submodule when there is no such class."""
+        module = self._prefix + package
+        try:
+            getattr(sys.modules[module], name)
+        except AttributeError as error:
+            raise ImportError(str(error), name=module) from None
+        raise ImportError(f"{name} is a class: from {module} import {name}", name=module)
+
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         module = _Package(spec.name)
         module._kind = self._kind
+        module.__path__ = []  # so that names which it has not come to find_spec()
         return module
 
     def exec_module(self, module: ModuleType) -> None:

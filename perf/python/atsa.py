@@ -34,7 +34,7 @@ PYTHONS = {
     "debian": Path("/usr/bin/python3"),
 }
 WORLDS = {  # name -> Python
-    "rclpy": "ros2", "accelerated": "ros2", "rmw": "ros2", "rmw-accelerated": "ros2", "objects": "ros2", "baton": "ros2",
+    "rclpy": "ros2", "accelerated": "ros2", "rmw": "ros2", "rmw-accelerated": "ros2", "rmw-lsa": "ros2", "rmw-hsa": "ros2", "objects": "ros2", "baton": "ros2",
     "rospy": "debian", "rospy-accelerated": "debian", "cyclonedds": "peers", "iceoryx2": "peers",
 }  # fmt: skip
 RMW = Path(os.environ.get("BATON_BUILD", CHECKOUT / "build/release")) / "lib" / "librmw_baton_cpp.so"

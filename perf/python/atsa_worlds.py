@@ -341,6 +341,8 @@ WORLDS = {  # name -> (class, variant, which Python)
     "accelerated": (Rclpy, "accelerated", "ros2"),
     "rmw": (Rclpy, "stock", "ros2"),  # over rmw_baton_cpp
     "rmw-accelerated": (Rclpy, "accelerated", "ros2"),
+    "rmw-lsa": (Rclpy, "lsa", "ros2"),
+    "rmw-hsa": (Rclpy, "hsa", "ros2"),
     "objects": (Baton, "objects", "ros2"),
     "baton": (Baton, "own", "ros2"),
     "rospy": (Rospy, "stock", "debian"),

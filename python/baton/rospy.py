@@ -30,12 +30,11 @@ def accelerate_class(cls: Any) -> bool:
     @functools.wraps(cls.serialize)
     def serialize(self: Any, buff: Any) -> None:
         try:
-            data = _core._to_wire(plan, self, False)
+            _core._to_wire(plan, self, False, buff)
         except (TypeError, ValueError, OverflowError) as error:
             import genpy
 
             raise genpy.SerializationError(str(error)) from error
-        buff.write(data)
 
     @functools.wraps(cls.deserialize)
     def deserialize(self: Any, str: Any) -> Any:

@@ -159,10 +159,11 @@ PyObject* has_layers(PyObject* /*module*/, PyObject* capsule) {
 
 PyObject* to_wire(PyObject* /*module*/, PyObject* arguments) {
   return guarded<PyObject*>(nullptr, [&] {
-    PyObject *capsule, *object;
+    PyObject *capsule, *object, *sink = nullptr;
     int cdr;
-    if (!PyArg_ParseTuple(arguments, "OOp", &capsule, &object, &cdr)) throw PythonError();
-    return plan_to_wire(*plan_of_capsule(capsule), object, cdr != 0);
+    if (!PyArg_ParseTuple(arguments, "OOp|O", &capsule, &object, &cdr, &sink)) throw PythonError();
+    if (cdr != 0 && sink != nullptr) throw std::invalid_argument("CDR takes no sink");
+    return plan_to_wire(*plan_of_capsule(capsule), object, cdr != 0, sink);
   });
 }
 
@@ -343,6 +344,7 @@ void add_plans(PyObject* module) {
   Ref array(checked(PyImport_ImportModule("array")));
   array_class = checked(PyObject_GetAttrString(array.get(), "array"));
   frombytes_name = checked(PyUnicode_InternFromString("frombytes"));
+  add_plan_wire();
   checked(PyModule_AddFunctions(module, plan_functions));
 }
 

@@ -87,7 +87,10 @@ void plan_scalars(const PlanField& field, PyObject* value, Block* block);
 void plan_check_count(const PlanField& field, std::size_t count);
 
 // --- plan_wire.cpp: CDR and ROS 1
-PyObject* plan_to_wire(const Plan& plan, PyObject* object, bool cdr);
+void add_plan_wire();
+/// bytes; with a `sink`, which has write(), what was made goes there, large blocks as they lie, and the result is None.
+/// CDR is aligned from its beginning, so it takes no sink.
+PyObject* plan_to_wire(const Plan& plan, PyObject* object, bool cdr, PyObject* sink);
 /// Fills `target`, or a new object if null. Returns a new reference.
 PyObject* plan_from_wire(const Plan& plan, PyObject* target, const void* data, std::size_t size, bool cdr);
 

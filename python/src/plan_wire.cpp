@@ -12,10 +12,18 @@ namespace {
 using message::Kind;
 using message::Shape;
 
+PyObject* write_name = nullptr;
+PyObject* release_name = nullptr;
+
+// A block of this size goes to a sink as it lies.
+constexpr std::size_t kLarge = 1 << 16;
+
 class Writer {
  public:
-  Writer(bool cdr, std::size_t expected) : cdr_(cdr) {
-    bytes_ = Ref(checked(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(expected + 64))));
+  /// `expected`: the size, if it is as last time: exactly so much is asked for, so that malloc() sees one size come and go and keeps
+  /// its pages. `sink`: an object with write(), or null: what is written stays here until finish().
+  Writer(bool cdr, std::size_t expected, PyObject* sink) : cdr_(cdr), sink_(sink) {
+    bytes_ = Ref(checked(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(std::max<std::size_t>(expected, 64)))));
     if (cdr) {
       const char header[4] = {0, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '\1' : '\0', 0, 0};
       std::memcpy(room(4), header, 4);
@@ -30,6 +38,7 @@ class Writer {
   void scalars(const void* data, std::size_t size, std::size_t count) {
     if (count == 0) return;
     align(size);
+    if (sink_ != nullptr && size * count >= kLarge) return pass(static_cast<const char*>(data), size * count);
     std::memcpy(room(size * count), data, size * count);
   }
   void length(std::size_t count) {
@@ -45,8 +54,13 @@ class Writer {
     std::memcpy(room(size), text, size);
     if (cdr_) *room(1) = 0;
   }
-  std::size_t size() const noexcept { return size_; }
+  std::size_t size() const noexcept { return size_; }  ///< of what is here
   PyObject* finish() {
+    if (sink_ != nullptr) {
+      send(PyBytes_AS_STRING(bytes_.get()), size_);
+      return Py_NewRef(Py_None);
+    }
+    if (size_ == static_cast<std::size_t>(PyBytes_GET_SIZE(bytes_.get()))) return bytes_.release();
     PyObject* bytes = bytes_.release();
     if (_PyBytes_Resize(&bytes, static_cast<Py_ssize_t>(size_)) != 0) throw PythonError();
     return bytes;
@@ -57,7 +71,7 @@ class Writer {
     const auto capacity = static_cast<std::size_t>(PyBytes_GET_SIZE(bytes_.get()));
     if (count > capacity - size_) {
       PyObject* bytes = bytes_.release();
-      const std::size_t wanted = std::max(size_ + count + 64, capacity * 2);
+      const std::size_t wanted = size_ + count + 64 + std::min<std::size_t>(capacity, 1 << 20);
       if (_PyBytes_Resize(&bytes, static_cast<Py_ssize_t>(wanted)) != 0) throw PythonError();
       bytes_ = Ref(bytes);
     }
@@ -65,7 +79,18 @@ class Writer {
     size_ += count;
     return at;
   }
+  void send(const char* data, std::size_t size) {
+    const Ref memory(checked(PyMemoryView_FromMemory(const_cast<char*>(data), static_cast<Py_ssize_t>(size), PyBUF_READ)));
+    const Ref done(checked(PyObject_CallMethodOneArg(sink_, write_name, memory.get())));
+    const Ref released(checked(PyObject_CallMethodNoArgs(memory.get(), release_name)));
+  }
+  void pass(const char* data, std::size_t size) {
+    send(PyBytes_AS_STRING(bytes_.get()), size_);
+    size_ = 0;
+    send(data, size);
+  }
   const bool cdr_;
+  PyObject* const sink_;
   Ref bytes_;
   std::size_t size_ = 0;
 };
@@ -270,8 +295,13 @@ PyObject* read_message(Reader& reader, const Plan& plan, PyObject* target) {
 
 }  // namespace
 
-PyObject* plan_to_wire(const Plan& plan, PyObject* object, bool cdr) {
-  Writer writer(cdr, plan.wire_bytes);
+void add_plan_wire() {
+  write_name = checked(PyUnicode_InternFromString("write"));
+  release_name = checked(PyUnicode_InternFromString("release"));
+}
+
+PyObject* plan_to_wire(const Plan& plan, PyObject* object, bool cdr, PyObject* sink) {
+  Writer writer(cdr, plan.wire_bytes, sink);
   write_message(writer, plan, object);
   plan.wire_bytes = writer.size();
   return writer.finish();

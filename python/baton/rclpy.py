@@ -8,16 +8,22 @@
   CDR, so neither end need know of the other.
 
 Classes with fields that the extension does not know are left to rclpy.
+
+Programs that may be changed take and make messages in place: create_subscription() and create_publisher() here.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from . import _core, atsa
 from ._plans import Unsupported, plan_of
+
+if TYPE_CHECKING:
+    from ._rclpy_views import ViewSubscription
 
 _originals: dict[Any, tuple[Any, Any]] = {}
 _converters: dict[Any, Any] = {}  # made once per class: the extension has a fixed stock of functions
@@ -206,3 +212,29 @@ def decelerate() -> None:
         meta = type(cls)
         meta._CONVERT_FROM_PY, meta._CONVERT_TO_PY = _originals[cls]
         del _accelerated[cls]
+
+
+def create_subscription(
+    node: Any,
+    message_type: Any,
+    topic: str,
+    callback: Callable[[Any], object],
+    qos: Any = 10,
+    *,
+    callback_group: Any = None,
+) -> ViewSubscription:
+    """A subscription of a node of rclpy whose callback, run by rclpy's executors, gets views on shared memory as those of
+    baton.Node do: arrays are NumPy arrays, nothing is converted. It hears publishers over rmw_baton_cpp and Baton's own.
+    `message_type`: a class of rclpy or of baton.msg, or a name; `qos`: a depth, a QoSProfile or a baton.QoS."""
+    from . import _rclpy_views
+
+    return _rclpy_views.create_subscription(node, message_type, topic, callback, qos, callback_group)
+
+
+def create_publisher(node: Any, message_type: Any, topic: str, qos: Any = 10, **options: Any) -> _core.Publisher[Any]:
+    """A publisher of Baton on a topic of a node of rclpy: loan() writes in place, publish() takes rclpy's objects too. It is heard
+    by subscriptions over rmw_baton_cpp and Baton's own, which rclpy's counts of subscriptions leave out: ask `matched`.
+    `options`: those of baton.Node.advertise()."""
+    from . import _rclpy_views
+
+    return _rclpy_views.create_publisher(node, message_type, topic, qos, options)

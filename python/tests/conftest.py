@@ -37,7 +37,8 @@ def runtime_directory(tmp_path, monkeypatch):
 
 @pytest.fixture
 def start(monkeypatch):
-    """start(code, *arguments) runs Python code in a process; start.peer(*arguments) the C++ program. All end with the test."""
+    """start(code, *arguments) runs Python code in a process, start.peer(*arguments) the C++ program, start.command(list) any. All
+    end with the test."""
     running = []
     environment = dict(os.environ)
     environment["PYTHONPATH"] = os.pathsep.join([str(PACKAGE), str(HERE), environment.get("PYTHONPATH", "")])
@@ -66,6 +67,7 @@ def start(monkeypatch):
         return run([str(BUILD / "bin" / "python_cpp_peer"), *map(str, arguments)])
 
     start_python.peer = start_peer
+    start_python.command = run
     yield start_python
     for process, watchdog in running:
         watchdog.cancel()

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What rclpy_views_test.py runs under ROS 2's Python, over rmw_baton_cpp unless it says otherwise:
+`rclpy_views_process.py talk|listen|mixed|other_rmw`."""
+
+from __future__ import annotations
+
+import array
+import gc
+import os
+import sys
+import threading
+import time
+import warnings
+
+import baton
+import baton.rclpy
+import rclpy
+from rclpy.executors import MultiThreadedExecutor
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import Image
+from std_msgs.msg import String
+
+COUNT, SIZE = 5, 100_000
+LIMIT_S = 30
+
+
+def until(node, condition):
+    deadline = time.monotonic() + LIMIT_S
+    while not condition():
+        assert time.monotonic() < deadline, "in vain"
+        rclpy.spin_once(node, timeout_sec=0.1)
+
+
+def talk():
+    """A stock publisher of rclpy."""
+    node = rclpy.create_node("talker")
+    publisher = node.create_publisher(Image, "image", 10)
+    sys.stdin.readline()
+    for i in range(COUNT):
+        publisher.publish(Image(width=i, data=array.array("B", bytes([i]) * SIZE)))
+    sys.stdin.readline()
+
+
+def listen():
+    node = rclpy.create_node("listener", namespace="/here")
+    got, awaited = [], []
+
+    def on_image(image):
+        assert threading.current_thread() is threading.main_thread()
+        assert baton.in_shared_memory(image.data.ctypes.data) and not image.data.flags.writeable
+        got.append(image)  # all are held: they are views, so they must stay what they are
+
+    async def later(image):
+        awaited.append(image.width)
+
+    kept = baton.rclpy.create_subscription(node, Image, "/image", on_image)
+    baton.rclpy.create_subscription(node, "sensor_msgs/Image", "/image", later, QoSProfile(depth=7))
+    assert kept.subscription.topic == "/image"
+    assert kept.subscription.wait_for_publishers(1, LIMIT_S)
+    print("ready", flush=True)
+    until(node, lambda: len(got) == COUNT and len(awaited) == COUNT)
+    assert awaited == list(range(COUNT))
+    assert [(image.width, int(image.data[SIZE - 1]), len(image.data)) for image in got] == [
+        (i, i, SIZE) for i in range(COUNT)
+    ]
+    kept.destroy()
+    kept.destroy()
+    assert kept.subscription is None
+    rclpy.spin_once(node, timeout_sec=0)
+    assert int(got[3].data[0]) == 3
+    print("listened", flush=True)
+
+
+def mixed():
+    """In one process: loans heard by a stock subscription, an executor with threads, a callback that raises, the node's end."""
+    node = rclpy.create_node("mixed")
+    texts, views = [], []
+    node.create_subscription(String, "text", lambda message: texts.append(message.data), 10)
+    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    publisher = baton.rclpy.create_publisher(node, String, "text", latched, slots=64)
+    assert publisher.wait_for_subscriptions(1, LIMIT_S)
+    with publisher.loan() as text:
+        text.data = "written in place"
+    publisher.publish(String(data="an object"))
+    until(node, lambda: len(texts) == 2)
+    assert texts == ["written in place", "an object"]
+
+    late = baton.rclpy.create_subscription(node, String, "text", lambda view: views.append(view.data), latched)
+    until(node, lambda: views == ["an object"])
+    late.destroy()
+
+    def fails(view):
+        raise RuntimeError(view.data)
+
+    failing = baton.rclpy.create_subscription(node, String, "text", fails)
+    assert failing.subscription.wait_for_publishers(1, LIMIT_S)
+    publisher.publish(String(data="raised"))
+    try:
+        until(node, lambda: False)
+    except RuntimeError as error:
+        assert str(error) == "raised"
+    failing.destroy()
+
+    executor = MultiThreadedExecutor(2)
+    executor.add_node(node)
+    many = []
+    again = baton.rclpy.create_subscription(node, String, "text", lambda view: many.append(view.data), 100)
+    assert again.subscription.wait_for_publishers(1, LIMIT_S)
+    for i in range(50):
+        publisher.publish({"data": str(i)})
+    deadline = time.monotonic() + LIMIT_S
+    while len(many) < 50 and time.monotonic() < deadline:
+        executor.spin_once(timeout_sec=0.1)
+    assert many == [str(i) for i in range(50)]
+    executor.shutdown()
+    node.destroy_node()
+    del node, again, late, failing
+    gc.collect()
+    rclpy.shutdown()
+    publisher.publish({"data": "after the end"})
+    print("mixed", flush=True)
+
+
+def other_rmw():
+    node = rclpy.create_node("other")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        baton.rclpy.create_subscription(node, String, "text", print)
+    assert "RMW_IMPLEMENTATION=rmw_baton_cpp" in str(said[0].message) and said[0].filename == __file__
+    print("said so", flush=True)
+
+
+if __name__ == "__main__":
+    rclpy.init()
+    globals()[sys.argv[1]]()
+    sys.stdout.flush()
+    os._exit(0)  # the middleware's end is not what is tested

@@ -35,13 +35,42 @@ def rclpy_message(module: Any, kind: str) -> Any:
     return build(kind, lambda name, **f: getattr(module, name)(**f), lambda n: array.array("B", bytes(n)))
 
 
+def in_place(publisher: Any, kind: str) -> Any:
+    """send() with Baton's classes."""
+    import numpy as np
+
+    packet = np.zeros(PACKET_BYTES, np.uint8)
+
+    def write(origin: int | None = None) -> None:
+        loan = publisher.loan()
+        if kind == "Image":
+            loan.data.resize(IMAGE_BYTES)
+            loan.data[:] = 1
+        elif kind == "Lidar":
+            loan.packets.resize(PACKETS)
+            for each in loan.packets:
+                each.data = packet
+        elif kind == "WayPoints":
+            loan.points.resize(WAYPOINTS)
+            loan.points["pose"]["heading"] = 1
+        stamp_now(loan.stamp, origin)
+        publisher.publish(loan)
+
+    return write
+
+
 class Rclpy:
-    """Stock; with baton.rclpy.accelerate(); and with one of ATSA's two algorithms forced: lsa, hsa."""
+    """Stock; with baton.rclpy.accelerate(); with one of ATSA's two algorithms forced: lsa, hsa; with baton.rclpy's own publishers
+    and subscriptions ("views")."""
 
     def __init__(self, variant: str):
         import rclpy
 
         self.module = rosidl_classes()
+        if variant == "views":
+            import baton
+
+            baton.search(os.path.join(os.environ["ATSA_PACKAGES"], "source"))
         if variant == "accelerated":
             import baton.rclpy
 
@@ -50,11 +79,17 @@ class Rclpy:
             import baton.rclpy
 
             baton.rclpy.accelerate(algorithm=variant)
+        self.views = variant == "views"
         self.rclpy = rclpy
         rclpy.init()
         self.node = rclpy.create_node(f"atsa_{time.monotonic_ns()}")
 
     def publisher(self, kind: str) -> Any:
+        if self.views:
+            import baton.rclpy
+
+            mine = baton.rclpy.create_publisher(self.node, getattr(self.module, kind), kind)
+            return in_place(mine, kind), lambda: mine.matched > 0
         publisher = self.node.create_publisher(getattr(self.module, kind), kind, 10)
         message = rclpy_message(self.module, kind)
 
@@ -65,7 +100,13 @@ class Rclpy:
         return send, lambda: publisher.get_subscription_count() > 0
 
     def subscribe(self, kind: str, callback: Any) -> None:
-        self.node.create_subscription(getattr(self.module, kind), kind, lambda message: callback(message.stamp), 10)
+        cls = getattr(self.module, kind)
+        if self.views:
+            import baton.rclpy
+
+            baton.rclpy.create_subscription(self.node, cls, kind, lambda view: callback(view.stamp))
+        else:
+            self.node.create_subscription(cls, kind, lambda message: callback(message.stamp), 10)
 
     def spin(self) -> None:
         threading.Thread(target=lambda: self.rclpy.spin(self.node), daemon=True).start()
@@ -83,8 +124,6 @@ class Baton:
         self.node = baton.Node("atsa")
 
     def publisher(self, kind: str) -> Any:
-        import numpy as np
-
         publisher = self.node.advertise(kind, getattr(self.module, kind) if self.module else f"{PACKAGE}/{kind}")
         if self.module:
             message = rclpy_message(self.module, kind)
@@ -95,24 +134,7 @@ class Baton:
 
             return send, lambda: publisher.matched > 0
 
-        packet = np.zeros(PACKET_BYTES, np.uint8)
-
-        def write(origin: int | None = None) -> None:
-            loan = publisher.loan()
-            if kind == "Image":
-                loan.data.resize(IMAGE_BYTES)
-                loan.data[:] = 1
-            elif kind == "Lidar":
-                loan.packets.resize(PACKETS)
-                for each in loan.packets:
-                    each.data = packet
-            elif kind == "WayPoints":
-                loan.points.resize(WAYPOINTS)
-                loan.points["pose"]["heading"] = 1
-            stamp_now(loan.stamp, origin)
-            publisher.publish(loan)
-
-        return write, lambda: publisher.matched > 0
+        return in_place(publisher, kind), lambda: publisher.matched > 0
 
     def subscribe(self, kind: str, callback: Any) -> None:
         if self.module:
@@ -341,8 +363,7 @@ WORLDS = {  # name -> (class, variant, which Python)
     "accelerated": (Rclpy, "accelerated", "ros2"),
     "rmw": (Rclpy, "stock", "ros2"),  # over rmw_baton_cpp
     "rmw-accelerated": (Rclpy, "accelerated", "ros2"),
-    "rmw-lsa": (Rclpy, "lsa", "ros2"),
-    "rmw-hsa": (Rclpy, "hsa", "ros2"),
+    "rmw-views": (Rclpy, "views", "ros2"),
     "objects": (Baton, "objects", "ros2"),
     "baton": (Baton, "own", "ros2"),
     "rospy": (Rospy, "stock", "debian"),

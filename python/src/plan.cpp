@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -197,6 +199,16 @@ const Plan* plan_of_capsule(PyObject* capsule) {
   void* plan = PyCapsule_GetPointer(capsule, "baton.Plan");
   if (plan == nullptr) throw PythonError();
   return static_cast<const Plan*>(plan);
+}
+
+void plan_keep_room(std::size_t bytes) noexcept {
+  static std::size_t kept = 128 << 10;                  // what glibc begins with
+  constexpr std::size_t kMost = std::size_t{32} << 20;  // DEFAULT_MMAP_THRESHOLD_MAX
+  const std::size_t wanted = std::min(3 * std::min(bytes, kMost), kMost - 4096);  // objects, wire, and a copy below
+  if (wanted <= kept) return;
+  kept = wanted;
+  void* volatile piece = std::malloc(wanted);
+  std::free(piece);
 }
 
 PyObject* plan_get(const PlanField& field, PyObject* object) {

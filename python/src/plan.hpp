@@ -58,6 +58,11 @@ class WithoutCollection {
   const bool was_;
 };
 
+/// Has malloc() keep free memory for a message of `bytes` in the forms that it takes at a time: else they are new pages, and page
+/// faults, for every message. glibc adapts so to what it sees freed in one piece (mallopt(3), M_MMAP_THRESHOLD), but a message is
+/// many pieces, and several forms.
+void plan_keep_room(std::size_t bytes) noexcept;
+
 /// make_plan(class, name, fields, other_slots) -> capsule; see baton/_plans.py.
 void add_plans(PyObject* module);
 

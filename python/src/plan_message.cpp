@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Objects of rclpy's and rospy's classes from Baton's messages, in one walk.
-#include <cstdlib>
-
 #include "plan.hpp"
 
 namespace baton::python {
@@ -57,17 +55,6 @@ PyObject* convert(const Plan& plan, Message* holder, const TypeRecord& record, s
   return object.release();
 }
 
-/// Has malloc() keep about as much free memory as a message's objects take: else they are new pages, and page faults, for every
-/// message. glibc adapts so to what it sees freed in one piece (mallopt(3), M_MMAP_THRESHOLD), but these are many pieces.
-void keep_room(std::size_t bytes) noexcept {
-  static std::size_t kept = 128 << 10;                // what glibc begins with
-  constexpr std::size_t kMost = std::size_t{32} << 20;  // DEFAULT_MMAP_THRESHOLD_MAX
-  if (bytes <= kept || bytes > kMost) return;
-  kept = bytes;
-  void* volatile piece = std::malloc(bytes);
-  std::free(piece);
-}
-
 }  // namespace
 
 PyObject* plan_from_message(PyObject* /*module*/, PyObject* arguments) {
@@ -77,7 +64,7 @@ PyObject* plan_from_message(PyObject* /*module*/, PyObject* arguments) {
     auto* message = reinterpret_cast<Message*>(value);
     check_live(message->owner, message->chunk);
     const Plan& plan = *plan_of_capsule(capsule);
-    if (plan.layers && message->chunk->kind == Chunk::Kind::kSample) keep_room(message->chunk->size);
+    if (message->chunk->kind == Chunk::Kind::kSample) plan_keep_room(message->chunk->size);
     const WithoutCollection pause(plan);
     return convert(plan, message, *message->record, message->address);
   });

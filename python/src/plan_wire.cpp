@@ -304,10 +304,12 @@ PyObject* plan_to_wire(const Plan& plan, PyObject* object, bool cdr, PyObject* s
   Writer writer(cdr, plan.wire_bytes, sink);
   write_message(writer, plan, object);
   plan.wire_bytes = writer.size();
+  plan_keep_room(plan.wire_bytes);
   return writer.finish();
 }
 
 PyObject* plan_from_wire(const Plan& plan, PyObject* target, const void* data, std::size_t size, bool cdr) {
+  plan_keep_room(size);
   const WithoutCollection pause(plan);
   Reader reader(data, size, cdr);
   return read_message(reader, plan, target);

@@ -41,13 +41,16 @@ class Array(np.ndarray):
         return np.array(self).__reduce__()
 
 
-def converted(value: Any, dtype: np.dtype[Any], field: str) -> np.ndarray[Any, Any]:
+def converted(value: Any, dtype: np.dtype[Any], field: str) -> np.ndarray[Any, Any] | None:
     """The elements of anything with a buffer as a C-contiguous array of a field's dtype. Precision may be lost, nothing else:
-    integers must fit, floats do not become integers, and structs have the same fields, in any order."""
+    integers must fit, floats do not become integers, and structs have the same fields, in any order. None for an array of Python
+    objects, which are looked at one by one."""
     if isinstance(value, (bytes, bytearray)):
         source = np.frombuffer(value, dtype if dtype.kind in "iu" and dtype.itemsize == 1 else np.uint8)
     else:
         source = np.asarray(value)
+    if source.dtype == object:
+        return None
     target = np.empty(source.shape, dtype)
     _fill(target, source, field)
     return target
@@ -62,13 +65,14 @@ def _fill(target: np.ndarray[Any, Any], source: np.ndarray[Any, Any], field: str
         for name in wanted:
             _fill(target[name], source[name], f"{field}.{name}")
         return
+    if not source.size:
+        return  # numpy.array([]) has floats
     casting: Any = "same_kind"
     if source.dtype.kind in "iu" and target.dtype.kind in "iub" and not np.can_cast(source.dtype, target.dtype):
         limits = (0, 1) if target.dtype.kind == "b" else (np.iinfo(target.dtype).min, np.iinfo(target.dtype).max)
-        if source.size:
-            for extreme in (int(source.min()), int(source.max())):
-                if not limits[0] <= extreme <= limits[1]:
-                    raise OverflowError(f"field '{field}': {extreme} is outside its range")
+        for extreme in (int(source.min()), int(source.max())):
+            if not limits[0] <= extreme <= limits[1]:
+                raise OverflowError(f"field '{field}': {extreme} is outside its range")
         casting = "unsafe"
     try:
         np.copyto(target, source, casting=casting)

@@ -23,6 +23,18 @@ using sfm::detail::StringCell;
   throw PythonError();
 }
 
+[[noreturn]] void range_error(const Field& field, PyObject* value) {
+  PyErr_Clear();
+  Ref text(PyObject_Repr(value));
+  if (text) {
+    PyErr_Format(PyExc_OverflowError, "field '%s': %.100U is outside its range", field.name, text.get());
+  } else {  // more digits than Python writes
+    PyErr_Clear();
+    PyErr_Format(PyExc_OverflowError, "field '%s': a number of so many digits is outside its range", field.name);
+  }
+  throw PythonError();
+}
+
 template <class T>
 void store(std::byte* at, T value) noexcept {
   std::memcpy(at, &value, sizeof value);
@@ -44,8 +56,7 @@ void store_integer(const Field& field, std::byte* at, PyObject* value) {
   if constexpr (std::is_same_v<T, std::uint64_t>) {
     const unsigned long long number = PyLong_AsUnsignedLongLong(value);
     if (number == static_cast<unsigned long long>(-1) && PyErr_Occurred()) {
-      if (PyErr_ExceptionMatches(PyExc_OverflowError))
-        PyErr_Format(PyExc_OverflowError, "field '%s': %S is outside its range", field.name, value);
+      if (PyErr_ExceptionMatches(PyExc_OverflowError)) range_error(field, value);
       throw PythonError();
     }
     store(at, static_cast<T>(number));
@@ -54,10 +65,8 @@ void store_integer(const Field& field, std::byte* at, PyObject* value) {
     const long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
     if (number == -1 && overflow == 0 && PyErr_Occurred()) throw PythonError();
     if (overflow != 0 || number < static_cast<long long>(std::numeric_limits<T>::min()) ||
-        number > static_cast<long long>(std::numeric_limits<T>::max())) {
-      PyErr_Format(PyExc_OverflowError, "field '%s': %S is outside its range", field.name, value);
-      throw PythonError();
-    }
+        number > static_cast<long long>(std::numeric_limits<T>::max()))
+      range_error(field, value);
     store(at, static_cast<T>(number));
   }
 }
@@ -67,6 +76,7 @@ double as_double(const Field& field, PyObject* value) {
   const double number = PyFloat_AsDouble(value);
   if (number == -1.0 && PyErr_Occurred()) {
     if (PyErr_ExceptionMatches(PyExc_TypeError)) type_error(field, "a number", value);
+    if (PyErr_ExceptionMatches(PyExc_OverflowError)) range_error(field, value);
     throw PythonError();
   }
   return number;

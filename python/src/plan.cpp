@@ -13,17 +13,25 @@ using message::Kind;
 using message::Shape;
 
 PyObject* array_class = nullptr;  // array.array
+PyObject* dtype_class = nullptr;  // numpy.dtype
 PyObject* frombytes_name = nullptr;
 
+constexpr std::pair<const char*, Kind> kKinds[] = {
+    {"bool", Kind::kBool},       {"int8", Kind::kInt8},       {"uint8", Kind::kUint8},     {"int16", Kind::kInt16},
+    {"uint16", Kind::kUint16},   {"int32", Kind::kInt32},     {"uint32", Kind::kUint32},   {"int64", Kind::kInt64},
+    {"uint64", Kind::kUint64},   {"float32", Kind::kFloat32}, {"float64", Kind::kFloat64}, {"string", Kind::kString},
+    {"wstring", Kind::kWString}, {"message", Kind::kMessage}};
+
 Kind kind_named(const std::string& name) {
-  static const std::pair<const char*, Kind> kinds[] = {
-      {"bool", Kind::kBool},       {"int8", Kind::kInt8},       {"uint8", Kind::kUint8},     {"int16", Kind::kInt16},
-      {"uint16", Kind::kUint16},   {"int32", Kind::kInt32},     {"uint32", Kind::kUint32},   {"int64", Kind::kInt64},
-      {"uint64", Kind::kUint64},   {"float32", Kind::kFloat32}, {"float64", Kind::kFloat64}, {"string", Kind::kString},
-      {"wstring", Kind::kWString}, {"message", Kind::kMessage}};
-  for (const auto& [known, kind] : kinds)
+  for (const auto& [known, kind] : kKinds)
     if (name == known) return kind;
   throw std::invalid_argument("no kind of field: " + name);
+}
+
+const char* name_of(Kind kind) {
+  for (const auto& [name, known] : kKinds)
+    if (kind == known) return name;
+  throw std::logic_error("no kind");
 }
 
 Py_ssize_t slot_offset(PyTypeObject* type, PyObject* name) {
@@ -139,7 +147,7 @@ std::uint64_t count_layers(const Plan& plan, PyObject* object) {
     checked(static_cast<int>(length < 0 ? -1 : 0));
     count += static_cast<std::uint64_t>(length);
     if (!field.nested->layers) continue;
-    const Ref items(checked(PySequence_Fast(value.get(), "a sequence of messages is wanted")));
+    const Ref items(plan_items(field, value.get()));
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
       count += count_layers(*field.nested, PySequence_Fast_GET_ITEM(items.get(), i));
   }
@@ -249,27 +257,56 @@ void plan_check_count(const PlanField& field, std::size_t count) {
   throw PythonError();
 }
 
+PyObject* plan_items(const PlanField& field, PyObject* value) {
+  if (!PyUnicode_Check(value) && !PyDict_Check(value)) {
+    PyObject* items = PySequence_Fast(value, "");
+    if (items != nullptr || !PyErr_ExceptionMatches(PyExc_TypeError) || PyIter_Check(value)) return checked(items);
+    PyErr_Clear();
+  }
+  PyErr_Format(PyExc_TypeError, "field '%U' takes a sequence, not %s", field.name, Py_TYPE(value)->tp_name);
+  throw PythonError();
+}
+
+namespace {
+
+/// Whether `value` has a buffer of the field's elements, which then is the block.
+bool take_buffer(const PlanField& field, PyObject* value, Block* block) {
+  if (PyObject_GetBuffer(value, &block->view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) != 0) {
+    PyErr_Clear();
+    return false;
+  }
+  block->held = true;
+  if (!same_format(field.field.kind, block->view)) {
+    PyBuffer_Release(&block->view);
+    block->held = false;
+    return false;
+  }
+  block->data = block->view.buf;
+  block->count = static_cast<std::size_t>(block->view.len) / message::element_size(field.field);
+  plan_check_count(field, block->count);
+  return true;
+}
+
+}  // namespace
+
 void plan_scalars(const PlanField& field, PyObject* value, Block* block) {
   const std::size_t size = message::element_size(field.field);
   if (PyObject_CheckBuffer(value)) {
-    if (PyObject_GetBuffer(value, &block->view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) == 0) {
-      block->held = true;
-      if (same_format(field.field.kind, block->view)) {
-        block->data = block->view.buf;
-        block->count = static_cast<std::size_t>(block->view.len) / size;
-        plan_check_count(field, block->count);
-        return;
-      }
-    } else {
-      PyErr_Clear();
-    }
+    if (take_buffer(field, value, block)) return;
+    // Other element type, byte order or strides.
+    const Ref dtype(checked(PyObject_CallFunction(dtype_class, "s", name_of(field.field.kind))));
+    const Ref same(checked(PyObject_CallFunction(imports.converted, "OOs", value, dtype.get(), field.text.c_str())));
+    if (take_buffer(field, same.get(), block)) return;
   }
-  const Ref items(checked(PySequence_Fast(value, "a field of several elements takes a sequence")));
+  const Ref items(plan_items(field, value));
   block->count = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(items.get()));
   plan_check_count(field, block->count);
   block->scratch.resize(block->count * size);
-  for (std::size_t i = 0; i < block->count && i < static_cast<std::size_t>(PySequence_Fast_GET_SIZE(items.get()));
-       ++i) {
+  for (std::size_t i = 0; i < block->count; ++i) {
+    if (static_cast<std::size_t>(PySequence_Fast_GET_SIZE(items.get())) != block->count) {
+      PyErr_SetString(PyExc_RuntimeError, "the list changed while it was read");
+      throw PythonError();
+    }
     const Ref item = Ref::of(PySequence_Fast_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)));
     store_scalar(field.field, reinterpret_cast<std::byte*>(block->scratch.data() + i * size), item.get());
   }
@@ -356,6 +393,8 @@ void add_plans(PyObject* module) {
   Ref array(checked(PyImport_ImportModule("array")));
   array_class = checked(PyObject_GetAttrString(array.get(), "array"));
   frombytes_name = checked(PyUnicode_InternFromString("frombytes"));
+  Ref numpy(checked(PyImport_ImportModule("numpy")));
+  dtype_class = checked(PyObject_GetAttrString(numpy.get(), "dtype"));
   add_plan_wire();
   checked(PyModule_AddFunctions(module, plan_functions));
 }

@@ -87,6 +87,8 @@ struct Block {
     if (held) PyBuffer_Release(&view);
   }
 };
+/// PySequence_Fast of what a field of several elements holds; a TypeError names the field.
+PyObject* plan_items(const PlanField& field, PyObject* value);
 void plan_scalars(const PlanField& field, PyObject* value, Block* block);
 /// Raises if an array has not `field.count` elements, or a bounded sequence more.
 void plan_check_count(const PlanField& field, std::size_t count);

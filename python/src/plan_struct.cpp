@@ -146,7 +146,7 @@ void put_message(const Plan& plan, PyObject* object, char* at) {
       if (bytes != 0) std::memcpy(place, block.data, bytes);
       continue;
     }
-    const Ref items(checked(PySequence_Fast(value.get(), "a field of several elements takes a sequence")));
+    const Ref items(plan_items(field, value.get()));
     const auto count = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(items.get()));
     plan_check_count(field, count);
     if (sequence) {

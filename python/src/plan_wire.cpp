@@ -176,7 +176,7 @@ void write_message(Writer& writer, const Plan& plan, PyObject* object) {
       writer.scalars(block.data, message::element_size(field.field), block.count);
       continue;
     }
-    const Ref items(checked(PySequence_Fast(value.get(), "a field of several elements takes a sequence")));
+    const Ref items(plan_items(field, value.get()));
     const Py_ssize_t count = PySequence_Fast_GET_SIZE(items.get());
     plan_check_count(field, static_cast<std::size_t>(count));
     if (sequence) writer.length(static_cast<std::size_t>(count));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rclpy_test.py runs under ROS 2's Python: `rclpy_process.py conversion|topics|publish`."""
+"""What rclpy_test.py runs under ROS 2's Python: `rclpy_process.py conversion|topics|publish|values`."""
 
 from __future__ import annotations
 
@@ -192,7 +192,103 @@ def publish():
     print("published")
 
 
+def ways():
+    """The ways out of an object of rclpy: serialized here, by accelerated converters, into a message."""
+
+    def low(message):
+        baton.rclpy.accelerate_class(type(message))
+        return deserialize_message(serialize_message(message), type(message))
+
+    yield lambda message: deserialize_message(baton.rclpy.serialize(message), type(message))
+    yield low
+    yield lambda message: baton.convert(baton.message(type(message))(message), type(message))
+
+
+def values():
+    """What a field may hold, for rclpy does not look: each way takes or refuses the same."""
+    from geometry_msgs.msg import PoseStamped, PoseWithCovariance
+    from nav_msgs.msg import Path
+    from sensor_msgs.msg import Image
+    from std_msgs.msg import Float64MultiArray, String
+
+    class Own(list):
+        def __iter__(self):
+            return iter([1, 2, 3])
+
+    class Shrinking:
+        def __index__(self):
+            shrinking.clear()
+            return 1
+
+    shrinking = [Shrinking(), 2]
+    taken = [
+        (Image, np.array([1, 2], np.int16), [1, 2]),
+        (Image, np.arange(10, dtype=np.uint8)[::2], [0, 2, 4, 6, 8]),
+        (Image, np.asfortranarray(np.arange(6, dtype=np.uint8).reshape(2, 3)), [0, 1, 2, 3, 4, 5]),
+        (Image, memoryview(bytes(range(10)))[::2], [0, 2, 4, 6, 8]),
+        (Image, np.array([True, False]), [1, 0]),
+        (Image, np.array([1, 2], object), [1, 2]),
+        (Image, np.array([]), []),
+        (Image, Own([9]), [1, 2, 3]),
+        (Image, (i for i in ()), []),
+        (Float64MultiArray, np.array([1.5, 2.5], ">f8"), [1.5, 2.5]),
+        (Float64MultiArray, np.array([1.5], np.float32), [1.5]),
+        (Float64MultiArray, np.array([1, 2]), [1.0, 2.0]),
+    ]
+    for cls, given, expected in taken:
+        for way in ways():
+            message = cls()
+            message._data = iter(()) if isinstance(given, type(i for i in ())) else given
+            assert list(way(message).data) == expected, (given, list(way(message).data))
+    refused = [
+        (Image, "data", None, TypeError),
+        (Image, "data", "abc", TypeError),
+        (Image, "data", {1: 2}, TypeError),
+        (Image, "data", [300], OverflowError),
+        (Image, "data", [10**5000], OverflowError),
+        (Image, "data", np.array([-1], np.int8), OverflowError),
+        (Image, "data", np.array([1.0]), TypeError),
+        (Float64MultiArray, "data", [10**400], OverflowError),
+        (Float64MultiArray, "data", np.array([1j]), TypeError),
+        (Float64MultiArray, "data", np.zeros(2, "V8"), TypeError),
+        (PoseWithCovariance, "covariance", np.zeros(35), ValueError),
+        (PoseWithCovariance, "covariance", None, TypeError),
+        (String, "data", 5, TypeError),
+        (Path, "poses", None, TypeError),
+        (Path, "poses", [None], TypeError),
+    ]
+    for cls, name, given, error in refused:
+        for way in ways():
+            message = cls()
+            setattr(message, f"_{name}", given)
+            try:
+                way(message)
+            except error as raised:
+                assert name in str(raised) or isinstance(given, list), raised
+            else:
+                raise AssertionError(f"{cls} took {given!r}")
+    for way in ways():
+        shrinking[:] = [Shrinking(), 2]
+        message = Image()
+        message._data = shrinking
+        try:
+            way(message)
+        except RuntimeError as raised:
+            assert "changed" in str(raised)
+        else:
+            raise AssertionError("a list that shrank was taken")
+    numbers = array.array("d", [1.0, 2.0])
+    for way in ways():
+        message = Float64MultiArray()
+        message._data = numbers
+        way(message)
+        numbers.append(3.0)  # its buffer is not held any more
+        pose = Path(poses=(PoseStamped(),))
+        assert len(way(pose).poses) == 1
+    print("values")
+
+
 if __name__ == "__main__":
-    {"conversion": conversion, "topics": topics, "publish": publish}[sys.argv[1]]()
+    {"conversion": conversion, "topics": topics, "publish": publish, "values": values}[sys.argv[1]]()
     sys.stdout.flush()
     os._exit(0)  # the middleware's end is not what is tested

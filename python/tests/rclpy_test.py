@@ -14,11 +14,12 @@ pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="needs ROS 2's wheel
 
 
 @pytest.mark.parametrize(
-    ("what", "says"), [("conversion", "127 types\n"), ("topics", "topics\n"), ("publish", "published\n")]
+    ("what", "says"),
+    [("conversion", "127 types\n"), ("topics", "topics\n"), ("publish", "published\n"), ("values", "values\n")],
 )
 def test_rclpy(what, says, tmp_path):
     """conversion: every type, against rclpy's own functions, in values and Python types; topics: publishers, subscriptions and
-    services; publish: rclpy's objects on Baton's topics."""
+    services; publish: rclpy's objects on Baton's topics; values: what fields may hold, the same in all ways out."""
     domain = str(100 + os.getpid() % 100)
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "ROS_DOMAIN_ID": domain, "ROS_LOG_DIR": str(tmp_path)}
     with open(tmp_path / "out", "w+") as out, open(tmp_path / "errors", "w+") as errors:

@@ -469,8 +469,12 @@ def test_one_definition_is_one_class():
     assert baton.msg.sensor_msgs.Image is Image
     with pytest.raises(ImportError):
         importlib.import_module("baton.msg.no_such_package")
-    with pytest.raises(ImportError, match="Imagee"):
+    with pytest.raises(ImportError, match="(?s)did you mean 'Image'.*baton.search"):
         from baton.msg.sensor_msgs import Imagee  # noqa: F401
+    with pytest.raises(ImportError, match="Image is a class"):
+        importlib.import_module("baton.msg.sensor_msgs.Image")
+    with pytest.raises(ImportError, match="no package 'no_such_package'"):
+        from baton.msg.no_such_package import Image as _  # noqa: F401
 
 
 def test_an_unknown_package_or_type_says_how_python_finds_more():

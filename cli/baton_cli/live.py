@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -75,7 +76,10 @@ def others(node: Any) -> list[Any]:
 
 
 def absolute(topic: str) -> str:
-    return topic if topic.startswith("/") else "/" + topic
+    full = topic if topic.startswith("/") else "/" + topic
+    if not re.fullmatch(r"(/[A-Za-z0-9_]+)+", full):
+        raise click.ClickException(f"{topic!r} is no topic name: use letters, digits and '_', separated by single '/'")
+    return full
 
 
 def node_name(name: str) -> str:

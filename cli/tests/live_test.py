@@ -133,6 +133,11 @@ def test_echo_shows_messages_and_cuts_what_is_long(baton):
     assert "nobody" in baton("topic", "echo", "nothing", "--timeout", "0.1", code=1)
 
 
+def test_what_is_no_topic_name_is_not_waited_for(baton):
+    for arguments in (("echo", "x y"), ("hz", "a//b"), ("info", "\x1b[2J"), ("echo", "ü", "std_msgs/String")):
+        assert "is no topic name" in baton("topic", *arguments, code=1)
+
+
 def test_rate_bandwidth_and_delay_are_measured(baton):
     baton.camera()
     rate = json.loads(baton("topic", "hz", "image", "-n", "20", "--json").splitlines()[-1])

@@ -78,7 +78,12 @@ def _compile(package: str, place: Path, output: Path, prefix: Path) -> None:
 
     sources = [p for p in place.rglob("*") if p.suffix in (".c", ".cpp") and ".ep." not in p.name]
     sources += [p for p in output.rglob(f"*.ep.{C}.c")]
-    includes = [place, place / "introspection", prefix / "include", *(p for p in (prefix / "include").iterdir() if p.is_dir())]
+    includes = [
+        place,
+        place / "introspection",
+        prefix / "include",
+        *(p for p in (prefix / "include").iterdir() if p.is_dir()),
+    ]
     includes += [Path(sysconfig.get_paths()["include"]), Path(numpy.get_include())]
     compiler = os.environ.get("CXX", "c++")
     objects: dict[Path, Path] = {}
@@ -101,6 +106,7 @@ def _compile(package: str, place: Path, output: Path, prefix: Path) -> None:
 
     needed = ["rosidl_runtime_c", C, *IMPLEMENTATIONS, "rosidl_typesupport_fastrtps_cpp", "rcutils", "fastcdr"]
     ros = [prefix / "lib" / f"lib{name}.so" for name in needed]
+
     def library_of(path: Path) -> str:
         if not path.is_relative_to(output):
             return IMPLEMENTATIONS[1]

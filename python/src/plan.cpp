@@ -210,8 +210,8 @@ const Plan* plan_of_capsule(PyObject* capsule) {
 }
 
 void plan_keep_room(std::size_t bytes) noexcept {
-  static std::size_t kept = 128 << 10;                  // what glibc begins with
-  constexpr std::size_t kMost = std::size_t{32} << 20;  // DEFAULT_MMAP_THRESHOLD_MAX
+  static std::size_t kept = 128 << 10;                                            // what glibc begins with
+  constexpr std::size_t kMost = std::size_t{32} << 20;                            // DEFAULT_MMAP_THRESHOLD_MAX
   const std::size_t wanted = std::min(3 * std::min(bytes, kMost), kMost - 4096);  // objects, wire, and a copy below
   if (wanted <= kept) return;
   kept = wanted;

@@ -23,7 +23,8 @@ class Writer {
   /// `expected`: the size, if it is as last time: exactly so much is asked for, so that malloc() sees one size come and go and keeps
   /// its pages. `sink`: an object with write(), or null: what is written stays here until finish().
   Writer(bool cdr, std::size_t expected, PyObject* sink) : cdr_(cdr), sink_(sink) {
-    bytes_ = Ref(checked(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(std::max<std::size_t>(expected, 64)))));
+    bytes_ =
+        Ref(checked(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(std::max<std::size_t>(expected, 64)))));
     if (cdr) {
       const char header[4] = {0, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '\1' : '\0', 0, 0};
       std::memcpy(room(4), header, 4);
@@ -80,7 +81,8 @@ class Writer {
     return at;
   }
   void send(const char* data, std::size_t size) {
-    const Ref memory(checked(PyMemoryView_FromMemory(const_cast<char*>(data), static_cast<Py_ssize_t>(size), PyBUF_READ)));
+    const Ref memory(
+        checked(PyMemoryView_FromMemory(const_cast<char*>(data), static_cast<Py_ssize_t>(size), PyBUF_READ)));
     const Ref done(checked(PyObject_CallMethodOneArg(sink_, write_name, memory.get())));
     const Ref released(checked(PyObject_CallMethodNoArgs(memory.get(), release_name)));
   }

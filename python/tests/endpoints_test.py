@@ -22,7 +22,7 @@ def node():
 def connected(node, message_type=String, callback=None, qos=None, **options):
     publisher = node.advertise("topic", message_type, qos, **options)
     subscription = node.subscribe("topic", message_type, callback, qos)
-    assert publisher.wait_for_subscriptions(1, 30)
+    assert publisher.wait_for_subscriptions(1, 30) and subscription.wait_for_publishers(1, 30)
     return publisher, subscription
 
 
@@ -251,24 +251,35 @@ def test_an_exception_of_a_handler_is_raised_by_spin_and_the_client_gets_none(no
     assert "what the handler could not do" in str(raised[0])
 
 
+async def collect(subscription, got):
+    async for message in baton.aio.messages(subscription):
+        got.append(message.data)
+
+
+async def until(condition):
+    async def wait():
+        while not condition():
+            await asyncio.sleep(0)
+
+    await asyncio.wait_for(wait(), 30)
+
+
+async def end(task):
+    task.cancel()
+    await asyncio.wait([task])
+
+
 def test_asyncio_waits_on_the_descriptor(node):
     publisher, subscription = connected(node, qos=100)
 
     async def main():
         got = []
-
-        async def consume():
-            async for message in baton.aio.messages(subscription):
-                got.append(message.data)
-                if len(got) == 5:
-                    return
-
-        async def produce():
-            for i in range(5):
-                await asyncio.sleep(0.001)
-                publisher.publish({"data": str(i)})
-
-        await asyncio.wait_for(asyncio.gather(consume(), produce()), 30)
+        consumer = asyncio.create_task(collect(subscription, got))
+        for i in range(5):
+            await asyncio.sleep(0.001)
+            publisher.publish({"data": str(i)})
+        await until(lambda: len(got) == 5)
+        await end(consumer)
         return got
 
     assert asyncio.run(main()) == ["0", "1", "2", "3", "4"]
@@ -279,23 +290,13 @@ def test_tasks_that_share_a_subscription_share_its_messages(node):
 
     async def main():
         got = []
-
-        async def consume():
-            async for message in baton.aio.messages(subscription):
-                got.append(message.data)
-
-        async def expect(data):
-            publisher.publish({"data": data})
-            while data not in got:
-                await asyncio.sleep(0)
-
-        first, second = asyncio.create_task(consume()), asyncio.create_task(consume())
-        await asyncio.wait_for(expect("for both"), 30)
-        second.cancel()
-        await asyncio.wait([second])
-        await asyncio.wait_for(expect("for the first"), 30)
-        first.cancel()
-        await asyncio.wait([first])
+        first, second = (asyncio.create_task(collect(subscription, got)) for _ in range(2))
+        publisher.publish({"data": "for both"})
+        await until(lambda: got)
+        await end(second)
+        publisher.publish({"data": "for the first"})
+        await until(lambda: len(got) == 2)
+        await end(first)
         return got
 
     assert asyncio.run(main()) == ["for both", "for the first"]

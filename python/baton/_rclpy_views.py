@@ -79,6 +79,7 @@ class ViewSubscription(Waitable):  # type: ignore[misc]
         self._guard: Any = GuardCondition(None, None, context=node.context)
         self._used: Any = self._guard.handle  # by the executor that waits now
         self._index = 0
+        self._ready = False
         self._descriptor = subscription.fileno()
         waker.add(self, self._descriptor)
         node.add_waitable(self)
@@ -125,30 +126,40 @@ class ViewSubscription(Waitable):  # type: ignore[misc]
 
     def add_to_wait_set(self, wait_set: Any) -> None:
         self._index = wait_set.add_guard_condition(self._used)
+        if self._ready:
+            self._ring()
 
     def is_ready(self, wait_set: Any) -> bool:
-        return bool(wait_set.is_ready("guard_condition", self._index))
+        # A guard condition is reset by the wait that saw it, but the executor may find the callback group busy and ask anew.
+        if wait_set.is_ready("guard_condition", self._index):
+            self._ready = True
+        return self._ready
 
-    def take_data(self) -> Any:
+    def take_data(self) -> tuple[Any, Exception | None]:
+        # What is raised here would leave the executor believing that this callback runs; so execute() raises it.
+        self._ready = False
         subscription = self._subscription
         if subscription is None:
-            return None
-        taken = None
-        more = True  # also after an error: what is unread stays
+            return None, None
         try:
             taken = subscription.take()
-            more = taken is not None
-        finally:
-            if more:
-                self._ring()  # until none is left
-            else:
-                with contextlib.suppress(FileNotFoundError):  # destroyed meanwhile
-                    self._waker.arm(self._descriptor)
-        return taken
+        except Exception as error:
+            self._ring()  # the next may be whole, or there may be room by then
+            return None, error
+        if taken is not None:
+            self._ring()  # until none is left
+        else:
+            with contextlib.suppress(FileNotFoundError):  # destroyed meanwhile
+                self._waker.arm(self._descriptor)
+        return taken, None
 
-    async def execute(self, taken_data: Any) -> None:
-        if taken_data is not None:
-            await await_or_execute(self._callback, taken_data)
+    async def execute(self, taken_data: tuple[Any, Exception | None]) -> None:
+        taken, error = taken_data
+        del taken_data
+        if error is not None:
+            raise error
+        if taken is not None:
+            await await_or_execute(self._callback, taken)
 
 
 def _node_of(node: Any) -> Node:
@@ -186,6 +197,8 @@ def create_subscription(
     node: Any, message_type: Any, topic: str, callback: Callable[[Any], object], qos: Any, callback_group: Any
 ) -> ViewSubscription:
     global _waker
+    if not callable(callback):
+        raise TypeError(f"callback is to be called with a message; {callback!r} cannot be")
     if rclpy.get_rmw_implementation_identifier() != "rmw_baton_cpp":
         warnings.warn(
             f"{topic}: only Baton's own publishers will be heard here, for rclpy runs over "

@@ -15,6 +15,7 @@ import warnings
 import baton
 import baton.rclpy
 import rclpy
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.executors import MultiThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import Image
@@ -112,9 +113,49 @@ def mixed():
     while len(many) < 50 and time.monotonic() < deadline:
         executor.spin_once(timeout_sec=0.1)
     assert many == [str(i) for i in range(50)]
+    again.destroy()
+
+    # Two that exclude each other: what one could not do because the other ran is done later.
+    running, most, both = [], [], []
+
+    def exclusive(view):
+        running.append(view)
+        most.append(len(running))
+        both.append(view.data)
+        time.sleep(0.001)
+        running.pop()
+
+    group = MutuallyExclusiveCallbackGroup()
+    pair = [
+        baton.rclpy.create_subscription(node, String, "text", exclusive, 100, callback_group=group) for _ in range(2)
+    ]
+    assert all(each.subscription.wait_for_publishers(1, LIMIT_S) for each in pair)
+    for i in range(20):
+        publisher.publish({"data": str(i)})
+    deadline = time.monotonic() + LIMIT_S
+    while len(both) < 40 and time.monotonic() < deadline:
+        executor.spin_once(timeout_sec=0.1)
+    assert len(both) == 40 and max(most) == 1, (len(both), max(most))
+    for each in pair:
+        each.destroy()
+    executor.remove_node(node)
     executor.shutdown()
+
+    # Who holds too many is told, and goes on once there is room.
+    kept = []
+    greedy = baton.rclpy.create_subscription(node, String, "text", kept.append, 20)
+    assert greedy.subscription.wait_for_publishers(1, LIMIT_S)
+    for i in range(12):
+        publisher.publish({"data": str(i)})
+    try:
+        until(node, lambda: False)
+    except baton.HeldLimit:
+        assert len(kept) == baton.QoS().held
+    kept.clear()
+    until(node, lambda: len(kept) == 12 - baton.QoS().held)
+
     node.destroy_node()
-    del node, again, late, failing
+    del node, again, late, failing, pair, greedy, each
     gc.collect()
     rclpy.shutdown()
     publisher.publish({"data": "after the end"})

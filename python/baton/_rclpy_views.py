@@ -16,11 +16,11 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-import rclpy
 from rclpy.executors import await_or_execute
 from rclpy.guard_condition import GuardCondition
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.utilities import get_rmw_implementation_identifier
 from rclpy.waitable import NumberOfEntities, Waitable
 
 from . import _core
@@ -199,10 +199,10 @@ def create_subscription(
     global _waker
     if not callable(callback):
         raise TypeError(f"callback is to be called with a message; {callback!r} cannot be")
-    if rclpy.get_rmw_implementation_identifier() != "rmw_baton_cpp":
+    if (rmw := get_rmw_implementation_identifier()) != "rmw_baton_cpp":
         warnings.warn(
-            f"{topic}: only Baton's own publishers will be heard here, for rclpy runs over "
-            f"{rclpy.get_rmw_implementation_identifier()}; set RMW_IMPLEMENTATION=rmw_baton_cpp (docs/ros2.md)",
+            f"{topic}: only Baton's own publishers will be heard here, for rclpy runs over {rmw}; "
+            "set RMW_IMPLEMENTATION=rmw_baton_cpp (docs/ros2.md)",
             RuntimeWarning,
             stacklevel=3,
         )
@@ -213,7 +213,9 @@ def create_subscription(
     return ViewSubscription(node, made, callback, callback_group or node.default_callback_group, _waker)
 
 
-def create_publisher(node: Any, message_type: Any, topic: str, qos: Any, options: dict[str, Any]) -> Any:
+def create_publisher(
+    node: Any, message_type: Any, topic: str, qos: Any, options: dict[str, Any]
+) -> _core.Publisher[Any]:
     return _node_of(node).advertise(node.resolve_topic_name(topic), message_type, _qos(qos), **options)
 
 

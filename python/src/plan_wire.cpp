@@ -57,14 +57,14 @@ class Writer {
   }
   std::size_t size() const noexcept { return size_; }  ///< of what is here
   PyObject* finish() {
-    if (sink_ != nullptr) {
-      send(PyBytes_AS_STRING(bytes_.get()), size_);
-      return Py_NewRef(Py_None);
+    if (size_ != static_cast<std::size_t>(PyBytes_GET_SIZE(bytes_.get()))) {
+      PyObject* bytes = bytes_.release();
+      if (_PyBytes_Resize(&bytes, static_cast<Py_ssize_t>(size_)) != 0) throw PythonError();
+      bytes_ = Ref(bytes);
     }
-    if (size_ == static_cast<std::size_t>(PyBytes_GET_SIZE(bytes_.get()))) return bytes_.release();
-    PyObject* bytes = bytes_.release();
-    if (_PyBytes_Resize(&bytes, static_cast<Py_ssize_t>(size_)) != 0) throw PythonError();
-    return bytes;
+    if (sink_ == nullptr) return bytes_.release();
+    const Ref done(checked(PyObject_CallMethodOneArg(sink_, write_name, bytes_.get())));
+    return Py_NewRef(Py_None);
   }
 
  private:

@@ -72,6 +72,7 @@ def test_every_system_that_is_there_is_measured_and_every_other_named():
     measured = dict(re.findall(r"([\w-]+) ([\d.]+|-) ms", line))
     absent = re.findall(r"# ([\w-]+) is left out", out)
     everything = {"rclpy", "accelerated", "objects", "baton", "rospy", "rospy-accelerated", "cyclonedds", "iceoryx2"}
+    everything |= {"rmw", "rmw-accelerated", "rmw-views"}
     assert set(measured) | set(absent) == everything, out
     assert {"rclpy", "accelerated", "objects", "baton"} <= set(measured)
     assert all(float(value) > 0 for value in measured.values())

@@ -284,7 +284,9 @@ TEST(Endpoints, AMissedDeadlineIsReportedOnBothSidesFromTheFirstMessageOn) {
   std::this_thread::sleep_for(60ms);
   EXPECT_EQ(writer->statuses().deadline_missed_total, 0U);
   EXPECT_EQ(reader->statuses().deadline_missed_total, 0U);
+  EXPECT_EQ(reader->newest_ns(), 0);
   publish(*writer, 1).or_throw();
+  EXPECT_GT(reader->newest_ns(), 0);
   EXPECT_TRUE(eventually([&] { return writer->statuses().deadline_missed_total >= 2; }));
   EXPECT_TRUE(eventually([&] { return reader->statuses().deadline_missed_total >= 2 && events >= 2; }));
 }

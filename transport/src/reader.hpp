@@ -31,6 +31,7 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   bool has_data() const override;
   std::uint32_t matched() const override;
   Statuses statuses() const override;
+  std::int64_t newest_ns() const override;
   void on_event(std::function<void(Event)> callback) override;
   const Gid& gid() const override { return gid_; }
   Result<int> pollable_fd() override;

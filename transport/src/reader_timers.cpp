@@ -46,6 +46,12 @@ std::int64_t ReaderImpl::last_arrival_ns() const {
   return std::min(last, os::monotonic_ns());
 }
 
+std::int64_t ReaderImpl::newest_ns() const {
+  if (forked()) return 0;
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  return std::max(last_arrival_ns_, last_arrival_ns());
+}
+
 void ReaderImpl::check_deadline() {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return;

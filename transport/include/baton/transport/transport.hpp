@@ -191,6 +191,8 @@ class Reader {
   virtual bool has_data() const = 0;
   virtual std::uint32_t matched() const = 0;
   virtual Statuses statuses() const = 0;
+  /// When the newest message that reached this reader was published, CLOCK_MONOTONIC, taken or not; 0 if none did.
+  virtual std::int64_t newest_ns() const = 0;
   virtual void on_event(std::function<void(Event)> callback) = 0;
   virtual const Gid& gid() const = 0;
   /// A descriptor that is readable (poll, epoll, asyncio) while has_data() may be true; owned by the Reader. Once asked for,

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: events of publishers and subscriptions. Both ends of a Baton path are endpoints of the
-// underlying RMW too, so its statuses (matched, incompatible, liveliness) hold for both paths.
+// underlying RMW too, so its statuses (matched, incompatible, liveliness) hold for both paths; missed deadlines and lost messages
+// are counted here (event.hpp).
 // Thread rules: those of rmw/event.h.
+#include <algorithm>
+
 #include "handles.hpp"
 
 // This file holds rmw.h's functions, in the global namespace. NOLINTNEXTLINE(google-build-using-namespace)
@@ -16,9 +19,40 @@ void stand_for(rmw_event_t* event, Event& own_event, const rmw_event_t& below, b
   event->data = &own_event;
   event->event_type = below.event_type;
   own_event.watched = watched;
-  if (watched && underlying()->rmw_event_set_callback(&own_event.inner, Inlet::rung, &own_event.inlet) != RMW_RET_OK) {
+  if (!watched || !own_event.below) return;
+  if (underlying()->rmw_event_set_callback(&own_event.inner, Inlet::rung, &own_event.inlet) != RMW_RET_OK) {
     rcutils_reset_error();
     own_event.watched = false;
+  }
+}
+
+/// Deadlines only: those of the underlying RMW are not missed.
+void forget_below(rmw_event_type_t type, void* info) noexcept {
+  if (type == RMW_EVENT_REQUESTED_DEADLINE_MISSED) *static_cast<rmw_requested_deadline_missed_status_t*>(info) = {};
+  if (type == RMW_EVENT_OFFERED_DEADLINE_MISSED) *static_cast<rmw_offered_deadline_missed_status_t*>(info) = {};
+}
+
+/// Adds what was counted here; `info` is what the underlying RMW said.
+void add_here(rmw_event_type_t type, void* info, Event& event) noexcept {
+  const std::uint64_t total = event.here();
+  const std::uint64_t change = total - event.told;
+  event.told = total;
+  const auto add = [&](auto& status) {
+    status.total_count += static_cast<decltype(status.total_count)>(total);
+    status.total_count_change += static_cast<decltype(status.total_count_change)>(change);
+  };
+  switch (type) {
+    case RMW_EVENT_REQUESTED_DEADLINE_MISSED:
+      add(*static_cast<rmw_requested_deadline_missed_status_t*>(info));
+      break;
+    case RMW_EVENT_OFFERED_DEADLINE_MISSED:
+      add(*static_cast<rmw_offered_deadline_missed_status_t*>(info));
+      break;
+    case RMW_EVENT_MESSAGE_LOST:
+      add(*static_cast<rmw_message_lost_status_t*>(info));
+      break;
+    default:
+      break;
   }
 }
 
@@ -44,6 +78,16 @@ void count_changes(rmw_event_type_t type, void* info, std::size_t rang) noexcept
 }
 
 }  // namespace
+
+void baton::rmw::count_below(Event& event) noexcept {
+  if (event.below) return;
+  event.below = true;
+  if (event.inner.implementation_identifier == nullptr || !event.watched) return;
+  if (underlying()->rmw_event_set_callback(&event.inner, Inlet::rung, &event.inlet) != RMW_RET_OK) {
+    rcutils_reset_error();
+    event.watched = false;
+  }
+}
 
 extern "C" {
 
@@ -84,10 +128,15 @@ rmw_ret_t rmw_take_event(const rmw_event_t* event_handle, void* event_info, bool
     return rmw->rmw_take_event(event_handle, event_info, taken);
   }
   auto& own_event = *static_cast<Event*>(event_handle->data);
-  const std::size_t rang = own_event.inlet.exchange_rang();
+  std::size_t rang = own_event.inlet.exchange_rang();
+  const std::size_t here = own_event.here() - own_event.told;
   const rmw_ret_t result = rmw->rmw_take_event(&own_event.inner, event_info, taken);
-  if (result == RMW_RET_OK && *taken && rang != 0) count_changes(event_handle->event_type, event_info, rang);
-  return result;
+  if (result != RMW_RET_OK || !*taken) return result;
+  if (!own_event.below) forget_below(event_handle->event_type, event_info);
+  rang -= std::min(rang, here);
+  if (rang != 0 && own_event.below) count_changes(event_handle->event_type, event_info, rang);
+  add_here(event_handle->event_type, event_info, own_event);
+  return RMW_RET_OK;
 }
 
 rmw_ret_t rmw_event_set_callback(rmw_event_t* event, rmw_event_callback_t callback, const void* user_data) {

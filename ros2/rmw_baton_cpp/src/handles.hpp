@@ -8,10 +8,10 @@
 // interposition work, and for a stranger's handle it is the underlying RMW that reports the error.
 #pragma once
 
-#include <array>
 #include <string>
 
 #include "baton/os/clock.hpp"
+#include "event.hpp"
 #include "graph_watch.hpp"
 #include "inlet.hpp"
 #include "presence.hpp"
@@ -33,14 +33,6 @@ inline constexpr const char* kIdentifier = "rmw_baton_cpp";
 
 /// By address, as every RMW does, and by text: the table of identifiers is not the same in two copies of a library.
 bool is_ours(const char* identifier) noexcept;
-
-/// Events live as long as their endpoint: rmw_event_fini() is rmw's, not ours, and would free nothing.
-struct Event {
-  rmw_event_t inner{};
-  Inlet inlet;
-  bool watched = false;
-};
-using Events = std::array<Event, RMW_EVENT_TYPE_MAX>;
 
 struct Context {
   rmw_context_t inner;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 
+#include "baton/os/clock.hpp"
 #include "baton/transport/transport.hpp"
 #include "rmw/event_callback_type.h"
 
@@ -25,6 +26,7 @@ class Inlet {
   /// The underlying RMW's callback; `inlet` is this.
   static void rung(const void* inlet, std::size_t count) {
     auto* self = static_cast<Inlet*>(const_cast<void*>(inlet));
+    self->rang_at_ns_.store(os::monotonic_ns(), std::memory_order_relaxed);  // a time: orders nothing
     self->rang_.fetch_add(count, std::memory_order_release);  // pairs with the acquire in exchange_rang()
     self->dirty_.store(true, std::memory_order_release);      // pairs with the acquire in clear()
     self->came(count);
@@ -46,6 +48,8 @@ class Inlet {
   bool clear() noexcept {
     return dirty_.exchange(false, std::memory_order_acq_rel);
   }  // pairs with the release in rung()
+  /// When it was last rung; 0: never.
+  std::int64_t rang_at_ns() const noexcept { return rang_at_ns_.load(std::memory_order_relaxed); }
   /// What was rung since, of entities that are not asked whether they are ready (events).
   std::size_t rang() const noexcept { return rang_.load(std::memory_order_relaxed); }
   std::size_t exchange_rang() noexcept { return rang_.exchange(0, std::memory_order_acquire); }  // pairs with rung()
@@ -74,6 +78,7 @@ class Inlet {
  private:
   std::atomic<bool> dirty_{true};
   std::atomic<std::size_t> rang_{0};
+  std::atomic<std::int64_t> rang_at_ns_{0};
   mutable std::mutex mutex_;
   std::shared_ptr<transport::WaitSet> wait_set_;
   rmw_event_callback_t callback_ = nullptr;

@@ -36,7 +36,7 @@ PathOrder::Verdict PathOrder::of_baton(const Queued& queued, bool below_may_come
   const std::uint64_t before = ordinal.below - (ordinal.also ? 1 : 0);
   // Nothing is missing; or what is missing was in Baton's queue too and gave way; or nobody sends it.
   if (before <= done_below_ || ordinal.always || !below_may_come) return Verdict::kNow;
-  if (last_sequence_ != 0 && queued.sequence != last_sequence_ + 1) return Verdict::kNow;
+  if (skips(queued)) return Verdict::kNow;
   if (waits_since_ns_ == 0) waits_since_ns_ = now_ns;
   return now_ns >= waits_until() ? Verdict::kNow : Verdict::kNotYet;
 }
@@ -47,8 +47,7 @@ PathOrder::Verdict PathOrder::of_below(std::uint64_t below, const Queued* oldest
   const Ordinal& next = oldest->ordinal;
   if (next.also && below == next.below) return Verdict::kNever;
   if (below > next.below) return Verdict::kNotYet;
-  const bool gave_way = last_sequence_ != 0 && oldest->sequence != last_sequence_ + 1;
-  return gave_way ? Verdict::kNever : Verdict::kNow;
+  return skips(*oldest) ? Verdict::kNever : Verdict::kNow;
 }
 
 void PathOrder::delivered(const Queued& queued) noexcept {

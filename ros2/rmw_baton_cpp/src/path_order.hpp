@@ -52,6 +52,10 @@ class PathOrder {
   /// REQUIRES: `oldest` was looked for after the message from below was taken.
   Verdict of_below(std::uint64_t below, const Queued* oldest) const noexcept;
 
+  /// Messages of Baton's writer between this one and the last are missing: they gave way, or were too old.
+  bool skips(const Queued& queued) const noexcept {
+    return last_sequence_ != 0 && queued.sequence != last_sequence_ + 1;
+  }
   void delivered(const Queued& queued) noexcept;
   /// Returns the message's number over both paths.
   std::uint64_t delivered_below(std::uint64_t below) noexcept;

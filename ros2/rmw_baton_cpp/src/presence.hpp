@@ -11,6 +11,7 @@
 #include <set>
 
 #include "baton/transport/transport.hpp"
+#include "deadlines.hpp"
 #include "listener.hpp"
 #include "rmw/init.h"
 
@@ -32,6 +33,7 @@ class Presence {
   bool both() const noexcept { return both_; }
 
   Listener& listener() noexcept { return listener_; }
+  Deadlines& deadlines() noexcept { return deadlines_; }
 
   // The publishers of this context, for ignore_local_publications.
   void add_publisher(const transport::Gid& gid);
@@ -42,6 +44,7 @@ class Presence {
   std::shared_ptr<transport::Participant> participant_;
   bool both_ = false;
   Listener listener_;
+  Deadlines deadlines_;
   mutable std::mutex mutex_;
   std::set<transport::Gid> publishers_;
 };

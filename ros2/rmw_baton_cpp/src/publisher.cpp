@@ -33,7 +33,7 @@ rmw_publisher_t* rmw_create_publisher(const rmw_node_t* node, const rosidl_messa
   publisher->outer.data = publisher;
   if (const auto& presence = presence_of(*ours(node))) {
     publisher->watched = true;
-    publisher->path = PublisherPath::make(presence, inner(node), made, type_support);
+    publisher->path = PublisherPath::make(presence, inner(node), made, type_support, publisher->events);
     if (publisher->path)
       publisher->outer.can_loan_messages = publisher->path->lends();  // the underlying RMW's are not in Baton's memory
   }

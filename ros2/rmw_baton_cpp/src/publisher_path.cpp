@@ -21,7 +21,7 @@ constexpr std::int64_t kForgetLeftNs = 60'000'000'000;  // longer than any lease
 
 std::unique_ptr<PublisherPath> PublisherPath::make(const std::shared_ptr<Presence>& presence,
                                                    const rmw_node_t* inner_node, const rmw_publisher_t* inner,
-                                                   const rosidl_message_type_support_t* type) {
+                                                   const rosidl_message_type_support_t* type, Events& events) {
   const Underlying& rmw = *underlying();
   rmw_qos_profile_t profile{};
   rmw_gid_t gid{};
@@ -59,13 +59,19 @@ std::unique_ptr<PublisherPath> PublisherPath::make(const std::shared_ptr<Presenc
   path->qos_ = profile;
   path->durable_ = qos->durability == Durability::kTransientLocal;
   path->manual_liveliness_ = qos->liveliness == Liveliness::kManualByTopic;
-  // The deadline's events are the underlying RMW's, which must see every message for that.
-  path->always_ = path->durable_ || presence->both() || qos->deadline != kInfinite;
+  path->always_ = path->durable_ || presence->both();
+  if (qos->deadline != kInfinite) {
+    Event& missed = events[RMW_EVENT_OFFERED_DEADLINE_MISSED];
+    missed.below = false;
+    path->deadline_ = presence->deadlines().add(
+        {qos->deadline, [p = path.get()] { return p->last_publish_ns_.load(std::memory_order_relaxed); }, [&missed] { missed.happened(1); }});
+  }
   presence->add_publisher(path->writer_->gid());
   return path;
 }
 
 PublisherPath::~PublisherPath() {
+  if (deadline_ != 0) presence_->deadlines().remove(deadline_);
   if (!writer_) return;
   presence_->remove_publisher(writer_->gid());
   RCUTILS_LOG_DEBUG_NAMED(kLogger, "publisher of %s: %lu messages through Baton (%lu bytes copied in), %lu below",
@@ -177,6 +183,7 @@ rmw_ret_t PublisherPath::hand_over(memory::Selection selection, std::size_t room
 template <class Make, class Below>
 rmw_ret_t PublisherPath::hand_over_made(memory::Selection selection, Make&& make, Below&& below) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (deadline_ != 0) last_publish_ns_.store(os::monotonic_ns(), std::memory_order_relaxed);  // a time: orders nothing
   bool also = always_ || someone_below(os::monotonic_ns());
   Ordinal ordinal = last_;
   ++ordinal.number;

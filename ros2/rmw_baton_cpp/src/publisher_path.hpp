@@ -7,12 +7,14 @@
 // every subscription that the underlying RMW has matched, or is about to, is served by Baton or was until it left.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 
 #include "baton/message/builder.hpp"
+#include "event.hpp"
 #include "path_order.hpp"
 #include "presence.hpp"
 #include "type_plan.hpp"
@@ -22,9 +24,10 @@ namespace baton::rmw {
 
 class PublisherPath {
  public:
-  /// `inner` and `inner_node` outlive this. Null if Baton does not serve this publisher.
+  /// `inner`, `inner_node` and `events` outlive this. Null if Baton does not serve this publisher.
   static std::unique_ptr<PublisherPath> make(const std::shared_ptr<Presence>& presence, const rmw_node_t* inner_node,
-                                             const rmw_publisher_t* inner, const rosidl_message_type_support_t* type);
+                                             const rmw_publisher_t* inner, const rosidl_message_type_support_t* type,
+                                             Events& events);
   ~PublisherPath();
   PublisherPath(const PublisherPath&) = delete;
   PublisherPath& operator=(const PublisherPath&) = delete;
@@ -63,6 +66,8 @@ class PublisherPath {
   bool always_ = false;   // both paths for every message
   bool durable_ = false;  // Baton keeps messages for those who come later
   bool manual_liveliness_ = false;
+  std::uint64_t deadline_ = 0;  // of the presence's; 0: none
+  std::atomic<std::int64_t> last_publish_ns_{0};
 
   std::unique_ptr<heap::Capacities> capacities_;
   std::mutex lent_mutex_;

@@ -29,6 +29,7 @@ std::optional<transport::Gid> new_gid(const rmw_node_t& node, const char* topic,
 void unserve(Subscription& subscription) {
   if (!subscription.path) return;
   subscription.path->call_back(subscription.path, false);
+  subscription.path->stop();
   subscription.path.reset();
 }
 
@@ -82,7 +83,8 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
   }
   if (gid) {
     subscription->path =
-        SubscriptionPath::make(presence_of(*own_node), *gid, own_node->inner, made, type_support, subscription->inlet);
+        SubscriptionPath::make(presence_of(*own_node), *gid, own_node->inner, made, type_support, subscription->inlet,
+                               subscription->events);
     if (subscription->path) subscription->outer.can_loan_messages = false;
   }
   return &subscription->outer;
@@ -118,6 +120,7 @@ rmw_ret_t rmw_subscription_set_content_filter(rmw_subscription_t* subscription,
   if (own_subscription == nullptr) return rmw->rmw_subscription_set_content_filter(subscription, options);
   // Baton does not filter. The filtered subscription is a new one below, with a gid of its own, which nobody takes for served.
   unserve(*own_subscription);
+  count_below(own_subscription->events[RMW_EVENT_REQUESTED_DEADLINE_MISSED]);
   const rmw_ret_t result = rmw->rmw_subscription_set_content_filter(own_subscription->inner, options);
   own_subscription->outer.is_cft_enabled = own_subscription->inner->is_cft_enabled;
   if (own_subscription->watched) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "baton/os/clock.hpp"
 #include "handles.hpp"
@@ -27,13 +28,20 @@ transport::Gid gid_of(const rmw_message_info_t& info) {
 
 }  // namespace
 
-SubscriptionPath::SubscriptionPath(std::shared_ptr<Presence> presence, const rmw_subscription_t* inner, Inlet& inlet)
-    : presence_(std::move(presence)), id_(++last_id), topic_(inner->topic_name), inner_(inner), inlet_(inlet) {}
+SubscriptionPath::SubscriptionPath(std::shared_ptr<Presence> presence, const rmw_subscription_t* inner, Inlet& inlet,
+                                   Event& lost_event)
+    : presence_(std::move(presence)),
+      id_(++last_id),
+      topic_(inner->topic_name),
+      inner_(inner),
+      inlet_(inlet),
+      lost_event_(lost_event) {}
 
 std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<Presence>& presence,
                                                          const transport::Gid& gid, const rmw_node_t* inner_node,
                                                          const rmw_subscription_t* inner,
-                                                         const rosidl_message_type_support_t* type, Inlet& inlet) {
+                                                         const rosidl_message_type_support_t* type, Inlet& inlet,
+                                                         Events& events) {
   rmw_qos_profile_t profile{};
   if (underlying()->rmw_subscription_get_actual_qos(inner, &profile) != RMW_RET_OK) {
     rcutils_reset_error();
@@ -41,7 +49,8 @@ std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<P
   }
   const std::optional<QoS> qos = qos_of(profile);
   if (!qos || !may_be_served(inner->topic_name, profile) || inner->is_cft_enabled) return nullptr;
-  std::shared_ptr<SubscriptionPath> path(new SubscriptionPath(presence, inner, inlet));
+  std::shared_ptr<SubscriptionPath> path(
+      new SubscriptionPath(presence, inner, inlet, events[RMW_EVENT_MESSAGE_LOST]));
   Result<std::shared_ptr<const TypePlan>> plan = plan_of(type);
   if (plan) {
     path->plan_ = *plan;
@@ -68,7 +77,31 @@ std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<P
   path->ignore_local_ = inner->options.ignore_local_publications;
   path->depth_ = qos->depth;
   path->keep_last_ = qos->history == History::kKeepLast;
+  if (qos->deadline != kInfinite) {
+    Event& missed = events[RMW_EVENT_REQUESTED_DEADLINE_MISSED];
+    missed.below = false;
+    const auto newest_ns = [reader = path->reader_, &inlet] { return std::max(reader->newest_ns(), inlet.rang_at_ns()); };
+    path->deadline_ = presence->deadlines().add({qos->deadline, newest_ns, [&missed] { missed.happened(1); }});
+  }
   return path;
+}
+
+void SubscriptionPath::stop() {
+  if (deadline_ != 0) presence_->deadlines().remove(deadline_);
+  deadline_ = 0;
+}
+
+/// With mutex_.
+void SubscriptionPath::count_lost() {
+  const std::uint64_t lost = reader_->statuses().lost_total + gave_way_;
+  if (lost > lost_) untold_lost_ += lost - std::exchange(lost_, lost);
+}
+
+/// Unlocks: the event calls the application.
+void SubscriptionPath::tell_lost(std::unique_lock<std::mutex>* lock) {
+  const std::uint64_t lost = std::exchange(untold_lost_, 0);
+  lock->unlock();
+  if (lost != 0) lost_event_.happened(lost);
 }
 
 SubscriptionPath::~SubscriptionPath() {
@@ -222,18 +255,22 @@ bool SubscriptionPath::choose_below(std::size_t* index) {
 
 /// KEEP_LAST n counts over both paths: of what is unread, the oldest gives way. REQUIRES: Baton's queue was emptied.
 void SubscriptionPath::keep_last() {
+  const std::uint64_t told = gave_way_;
   while (keep_last_ && !below_.empty() && baton_.size() + below_.size() > depth_) {
     if (baton_.empty() || below_.front().info.source_timestamp < baton_.front().sample.header().source_time_ns) {
       FromBelow& oldest = below_.front();
       publishers_[oldest.publisher].delivered_below(oldest.info.publication_sequence_number);
       recycle(oldest);
       below_.pop_front();
+      ++gave_way_;
     } else {
       const FromBaton& oldest = baton_.front();
       if (oldest.place) publishers_[oldest.publisher].delivered(*oldest.place);
       baton_.pop_front();
+      ++gave_way_;
     }
   }
+  if (gave_way_ > told) count_lost();
 }
 
 SubscriptionPath::Chosen SubscriptionPath::choose(std::int64_t now_ns, std::int64_t* look_again_ns) {
@@ -265,8 +302,10 @@ SubscriptionPath::Chosen SubscriptionPath::choose(std::int64_t now_ns, std::int6
 }
 
 SubscriptionPath::Ready SubscriptionPath::ready(std::int64_t now_ns, std::int64_t* look_again_ns) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  switch (choose(now_ns, look_again_ns).choice) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const Choice choice = choose(now_ns, look_again_ns).choice;
+  tell_lost(&lock);
+  switch (choice) {
     case Choice::kNothing:
       return Ready::kNo;
     case Choice::kDirect:
@@ -292,8 +331,12 @@ rmw_ret_t SubscriptionPath::take(const Taking& taking, bool* taken, rmw_message_
       baton_.erase(baton_.begin() + static_cast<std::ptrdiff_t>(chosen.index));
       ++in_a_row_;
       ++through_baton_;
-      if (entry.place) publishers_[entry.publisher].delivered(*entry.place);
-      lock.unlock();  // wait sets of other threads look at this subscription while it is copied
+      if (entry.place) {
+        PathOrder& order = publishers_[entry.publisher];
+        if (order.skips(*entry.place)) count_lost();
+        order.delivered(*entry.place);
+      }
+      tell_lost(&lock);  // wait sets of other threads look at this subscription while it is copied
       result = deliver(std::move(entry), taking, info);
       lock.lock();
       break;
@@ -304,7 +347,7 @@ rmw_ret_t SubscriptionPath::take(const Taking& taking, bool* taken, rmw_message_
       ++through_below_;
       entry.info.publication_sequence_number =
           publishers_[entry.publisher].delivered_below(entry.info.publication_sequence_number);
-      lock.unlock();
+      tell_lost(&lock);
       result = deliver(entry, taking, info);
       lock.lock();
       recycle(entry);

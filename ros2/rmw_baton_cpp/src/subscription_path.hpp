@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "baton/heap/received.hpp"
+#include "event.hpp"
 #include "inlet.hpp"
 #include "path_order.hpp"
 #include "presence.hpp"
@@ -37,13 +38,17 @@ struct Taking {
 
 class SubscriptionPath {
  public:
-  /// `inner` and `inlet` outlive this. Null if Baton does not serve this subscription.
+  /// `inner`, `inlet` and `events` outlive this, or its stop(). Null if Baton does not serve this subscription.
   static std::shared_ptr<SubscriptionPath> make(const std::shared_ptr<Presence>& presence, const transport::Gid& gid,
                                                 const rmw_node_t* inner_node, const rmw_subscription_t* inner,
-                                                const rosidl_message_type_support_t* type, Inlet& inlet);
+                                                const rosidl_message_type_support_t* type, Inlet& inlet,
+                                                Events& events);
   ~SubscriptionPath();
   SubscriptionPath(const SubscriptionPath&) = delete;
   SubscriptionPath& operator=(const SubscriptionPath&) = delete;
+
+  /// No event is counted here after it has returned. A wait set may keep this alive a little longer.
+  void stop();
 
   /// `info` may be null.
   rmw_ret_t take(const Taking& taking, bool* taken, rmw_message_info_t* info);
@@ -91,7 +96,8 @@ class SubscriptionPath {
     std::size_t index = 0;
   };
 
-  SubscriptionPath(std::shared_ptr<Presence> presence, const rmw_subscription_t* inner, Inlet& inlet);
+  SubscriptionPath(std::shared_ptr<Presence> presence, const rmw_subscription_t* inner, Inlet& inlet,
+                   Event& lost_event);
   Chosen choose(std::int64_t now_ns, std::int64_t* look_again_ns);
   bool choose_baton(std::int64_t now_ns, std::int64_t* look_again_ns, std::size_t* index);
   bool choose_below(std::size_t* index);
@@ -105,12 +111,15 @@ class SubscriptionPath {
   rmw_ret_t deliver(FromBelow& entry, const Taking& taking, rmw_message_info_t* info);
   rmw_ret_t take_direct(const Taking& taking, bool* taken, rmw_message_info_t* info);
   void recycle(FromBelow& entry);
+  void count_lost();
+  void tell_lost(std::unique_lock<std::mutex>* lock);
 
   const std::shared_ptr<Presence> presence_;
   const std::uint64_t id_;
   const std::string topic_;
   const rmw_subscription_t* const inner_;  // may be gone in the destructor, which a wait set can be late to run
   Inlet& inlet_;
+  Event& lost_event_;
   const rosidl_message_type_support_t* type_ = nullptr;
   std::shared_ptr<const TypePlan> plan_;
   std::shared_ptr<transport::Reader> reader_;
@@ -126,7 +135,9 @@ class SubscriptionPath {
   bool baton_was_there_ = false;
   unsigned in_a_row_ = 0;  // from Baton
   std::shared_ptr<transport::WaitSet> wait_set_, listener_;
-  std::size_t untold_ = 0;  // of baton_
+  std::size_t untold_ = 0;                                   // of baton_
+  std::uint64_t gave_way_ = 0, lost_ = 0, untold_lost_ = 0;  // by keep_last(); in all; of these not told to the event
+  std::uint64_t deadline_ = 0;                               // of the presence's; 0: none
   std::uint64_t through_baton_ = 0, through_below_ = 0, doubles_ = 0;
   std::atomic<std::uint64_t> copied_bytes_{0};
 };

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The deadlines of the endpoints that Baton serves. The underlying RMW does not see the messages that Baton alone carries, so it
+// would miss a message where none is missing: its deadline events are not passed on, these are.
+//
+// A deadline counts from the first message on and is missed once per period without a message, as in DDS.
+// Thread rules: add() and remove() from any thread but out of `missed`; one background thread, which starts with the first
+// deadline and is joined by the destructor.
+// Invariants: (1) neither function of a Deadline is called after remove() has returned.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include <pthread.h>
+
+namespace baton::rmw {
+
+class Deadlines {
+ public:
+  struct Deadline {
+    std::chrono::nanoseconds period;
+    std::function<std::int64_t()> newest_ns;  ///< when the newest message came or went, os::monotonic_ns(); 0: none yet
+    std::function<void()> missed;             ///< on the background thread
+  };
+
+  Deadlines() = default;
+  ~Deadlines();
+  Deadlines(const Deadlines&) = delete;
+  Deadlines& operator=(const Deadlines&) = delete;
+
+  std::uint64_t add(Deadline deadline);
+  void remove(std::uint64_t id);
+
+  /// When a deadline whose newest message is of `newest_ns` is to be looked at again, after it was due at `due_ns`; `missed` tells
+  /// whether it was.
+  static std::int64_t next_due(std::int64_t due_ns, std::int64_t newest_ns, std::int64_t period_ns, std::int64_t now_ns,
+                               bool* missed) noexcept;
+
+ private:
+  struct Entry {
+    Deadline deadline;
+    std::int64_t due_ns;
+  };
+  void run();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::uint64_t, Entry> entries_;
+  std::uint64_t last_id_ = 0;
+  bool stop_ = false;
+  std::optional<pthread_t> thread_;
+};
+
+}  // namespace baton::rmw

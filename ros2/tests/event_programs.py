@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Unmodified rclpy programs about events: event_programs.py <name> [arguments]. Each prints one line of JSON and ends; on the way
+they say "going" when the other end may act, and act on lines on their standard input."""
+
+import json
+import sys
+import time
+
+import rclpy
+from rclpy.duration import Duration
+from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
+from rclpy.logging import LoggingSeverity, set_logger_level
+from rclpy.qos import LivelinessPolicy, QoSProfile
+from std_msgs.msg import UInt64
+
+LIMIT_S = 40
+TOPIC = "count"
+DEADLINE_S = 0.6
+PROFILES = {
+    "plain": QoSProfile(depth=100),
+    "last3": QoSProfile(depth=3),
+    "deadline": QoSProfile(depth=100, deadline=Duration(seconds=DEADLINE_S)),
+    "manual": QoSProfile(
+        depth=100, liveliness=LivelinessPolicy.MANUAL_BY_TOPIC, liveliness_lease_duration=Duration(seconds=DEADLINE_S)
+    ),
+}
+
+
+def spin_until(node, done):
+    end = time.monotonic() + LIMIT_S
+    while not done():
+        if time.monotonic() > end:
+            raise TimeoutError(f"{sys.argv[1:]} saw nothing in {LIMIT_S} s")
+        rclpy.spin_once(node, timeout_sec=0.05)
+
+
+def told_to_go_on():
+    print("going", flush=True)
+    sys.stdin.readline()
+
+
+def longest_silences(times):
+    """How many deadlines can have been missed between messages that came at these times."""
+    return sum(int((after - before) / (0.9 * DEADLINE_S)) for before, after in zip(times, times[1:], strict=False))
+
+
+def talk(node, kind, total):
+    """Publishes `total` messages, falls silent for two deadlines, publishes once more."""
+    missed, lost, sent = [], [], []
+    callbacks = PublisherEventCallbacks(
+        deadline=lambda info: missed.append((info.total_count, info.total_count_change)),
+        liveliness=lambda info: lost.append(info.total_count),
+    )
+    publisher = node.create_publisher(UInt64, TOPIC, PROFILES[kind], event_callbacks=callbacks)
+    spin_until(node, lambda: publisher.get_subscription_count() > 0)
+    for i in range(int(total)):
+        publisher.publish(UInt64(data=i))
+        sent.append(time.monotonic())
+        rclpy.spin_once(node, timeout_sec=0.03)
+    early = len(missed)
+    spin_until(node, lambda: (lost if kind == "manual" else missed[early + 1 :]))
+    told_to_go_on()
+    publisher.publish(UInt64(data=int(total)))
+    told_to_go_on()
+    return {"early": early, "may_miss": longest_silences(sent), "missed": missed, "lost": lost}
+
+
+def listen(node, kind, total):
+    """Hears the above, and counts what the events say before, in and after the silence."""
+    got, times, missed, alive = [], [], [], []
+
+    def heard(message):
+        got.append(message.data)
+        times.append(time.monotonic())
+
+    callbacks = SubscriptionEventCallbacks(
+        deadline=lambda info: missed.append((info.total_count, info.total_count_change)),
+        liveliness=lambda info: alive.append([info.alive_count, info.not_alive_count]),
+    )
+    node.create_subscription(UInt64, TOPIC, heard, PROFILES[kind], event_callbacks=callbacks)
+    print("going", flush=True)
+    spin_until(node, lambda: len(got) >= int(total))
+    early, alive_early = len(missed), list(alive)
+    spin_until(node, lambda: (alive[-1] == [0, 1] if kind == "manual" else missed[early + 1 :]))
+    told_to_go_on()
+    spin_until(node, lambda: len(got) > int(total) and (kind != "manual" or alive[-1] == [1, 0]))
+    return {
+        "got": got,
+        "early": early,
+        "may_miss": longest_silences(times[: int(total)]),
+        "missed": missed,
+        "alive_early": alive_early,
+        "alive": alive,
+    }
+
+
+def hurry(node, first, more):
+    """Publishes `first` messages one after the other, and `more` at once when told to."""
+    publisher = node.create_publisher(UInt64, TOPIC, PROFILES["plain"])
+    spin_until(node, lambda: publisher.get_subscription_count() > 0)
+    for i in range(int(first)):
+        publisher.publish(UInt64(data=i))
+        time.sleep(0.03)
+    sys.stdin.readline()
+    for i in range(int(more)):
+        publisher.publish(UInt64(data=int(first) + i))
+    told_to_go_on()
+    return {}
+
+
+def fall_behind(node, first, last):
+    """Hears everything up to `first`, then nothing until told to; says what was lost."""
+    got, lost = [], []
+    callbacks = SubscriptionEventCallbacks(
+        message_lost=lambda info: lost.append((info.total_count, info.total_count_change))
+    )
+    node.create_subscription(UInt64, TOPIC, lambda m: got.append(m.data), PROFILES["last3"], event_callbacks=callbacks)
+    spin_until(node, lambda: bool(got) and got[-1] == int(first))
+    told_to_go_on()
+    early = len(lost)
+    late = len(got)
+    spin_until(node, lambda: got[-1] == int(last))
+    end = time.monotonic() + 0.3
+    while time.monotonic() < end:
+        rclpy.spin_once(node, timeout_sec=0.05)
+    return {"got": got[late:], "early": early, "lost": lost}
+
+
+def main():
+    name, *arguments = sys.argv[1:]
+    rclpy.init()
+    set_logger_level("rmw_baton_cpp", LoggingSeverity.DEBUG)
+    node = rclpy.create_node(name)
+    report = globals()[name](node, *arguments)
+    node.destroy_node()
+    rclpy.shutdown()
+    print(json.dumps(report))
+
+
+main()

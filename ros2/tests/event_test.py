@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Events tell what happened over both paths: the underlying RMW does not see what Baton alone carries."""
+
+import pytest
+from ros2_processes import paths
+
+TOTAL = 60
+
+
+def start(processes, rmw, *arguments):
+    return processes.start(rmw, *arguments, file="event_programs.py")
+
+
+def going(process):
+    line = process.stdout.readline()
+    assert line == "going\n", f"{line}{process.stderr.read()}"
+
+
+def go_on(process):
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+def silence(pairs, kind):
+    """Of each pair of kinds: what the writer and the reader reported of a silence."""
+    readers = [start(processes, reader, "listen", kind, str(TOTAL)) for _, reader, processes in pairs]
+    for reader in readers:
+        going(reader)
+    writers = [start(processes, writer, "talk", kind, str(TOTAL)) for writer, _, processes in pairs]
+    for process in readers + writers:
+        going(process)  # both ends noticed the silence
+    for process in readers + writers:
+        go_on(process)
+    for reader, writer, (kind_of_writer, kind_of_reader, processes) in zip(readers, writers, pairs, strict=True):
+        heard = processes.result(reader)
+        said = processes.result(writer)
+        yield kind_of_writer, kind_of_reader, said, heard
+
+
+def counts_up(statuses):
+    """Totals are those of the changes."""
+    total = 0
+    for now, change in statuses:
+        total += change
+        if now != total:
+            return False
+    return bool(statuses)
+
+
+def test_a_deadline_is_missed_when_messages_stay_away_and_only_then(pairs):
+    for writer, reader, said, heard in silence(pairs, "deadline"):
+        assert heard["got"] == list(range(TOTAL + 1))
+        for end in (said, heard):
+            assert end["early"] <= end["may_miss"], f"{writer} to {reader}: {end}"
+            assert counts_up(end["missed"]), f"{writer} to {reader}: {end}"
+        if (writer, reader) == ("baton", "baton"):
+            assert paths(said["log"], "/count")["below"] <= TOTAL / 2, "a deadline needs no second path"
+
+
+def test_who_publishes_through_baton_is_alive(pairs):
+    for writer, reader, said, heard in silence(pairs, "manual"):
+        assert heard["got"] == list(range(TOTAL + 1))
+        if not heard["may_miss"]:
+            assert heard["alive_early"] == [[1, 0]], f"{writer} to {reader}: {heard}"
+        assert heard["alive"][-2:] == [[0, 1], [1, 0]]
+        if (writer, reader) == ("baton", "baton"):
+            assert paths(said["log"], "/count")["below"] <= TOTAL / 2
+
+
+@pytest.mark.parametrize("first", [30])
+def test_what_gives_way_in_a_full_queue_is_reported_lost(processes, first):
+    writer = start(processes, "baton", "hurry", str(first), "10")
+    reader = start(processes, "baton", "fall_behind", str(first - 1), str(first + 9))
+    going(reader)
+    go_on(writer)
+    going(writer)
+    go_on(reader)
+    heard = processes.result(reader)
+    go_on(writer)
+    assert heard["got"] == [first + 7, first + 8, first + 9] and heard["early"] == 0
+    assert counts_up(heard["lost"]) and heard["lost"][-1][0] == 7
+    processes.result(writer)

@@ -14,6 +14,20 @@ PublisherPath* lender(const rmw_publisher_t* publisher) {
   return path != nullptr && path->lends() ? path : nullptr;
 }
 
+/// Served by Baton, and said not to lend (`can_loan_messages`): the underlying RMW's loans would not go through Baton.
+rmw_ret_t no_loans() {
+  RMW_SET_ERROR_MSG("endpoints that Baton serves lend no messages without libbaton_heap.so, and subscriptions never");
+  return RMW_RET_UNSUPPORTED;
+}
+bool lends_nothing(const rmw_publisher_t* publisher) {
+  const Publisher* own_publisher = ours(publisher);
+  return own_publisher != nullptr && own_publisher->path;
+}
+bool lends_nothing(const rmw_subscription_t* subscription) {
+  const Subscription* own_subscription = ours(subscription);
+  return own_subscription != nullptr && own_subscription->path;
+}
+
 }  // namespace
 
 extern "C" {
@@ -26,6 +40,7 @@ rmw_ret_t rmw_borrow_loaned_message(const rmw_publisher_t* publisher, const rosi
     if (ros_message == nullptr || *ros_message != nullptr) return RMW_RET_INVALID_ARGUMENT;
     return path->borrow(ros_message);
   }
+  if (lends_nothing(publisher)) return no_loans();
   return rmw->rmw_borrow_loaned_message(inner(publisher), type_support, ros_message);
 }
 
@@ -33,6 +48,7 @@ rmw_ret_t rmw_return_loaned_message_from_publisher(const rmw_publisher_t* publis
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   if (PublisherPath* path = lender(publisher)) return path->give_back(loaned_message);
+  if (lends_nothing(publisher)) return no_loans();
   return rmw->rmw_return_loaned_message_from_publisher(inner(publisher), loaned_message);
 }
 
@@ -41,6 +57,7 @@ rmw_ret_t rmw_publish_loaned_message(const rmw_publisher_t* publisher, void* ros
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   if (PublisherPath* path = lender(publisher)) return path->publish_loaned(ros_message, allocation);
+  if (lends_nothing(publisher)) return no_loans();
   return rmw->rmw_publish_loaned_message(inner(publisher), ros_message, allocation);
 }
 
@@ -48,6 +65,7 @@ rmw_ret_t rmw_take_loaned_message(const rmw_subscription_t* subscription, void**
                                   rmw_subscription_allocation_t* allocation) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
+  if (lends_nothing(subscription)) return no_loans();
   return rmw->rmw_take_loaned_message(inner(subscription), loaned_message, taken, allocation);
 }
 
@@ -56,6 +74,7 @@ rmw_ret_t rmw_take_loaned_message_with_info(const rmw_subscription_t* subscripti
                                             rmw_subscription_allocation_t* allocation) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
+  if (lends_nothing(subscription)) return no_loans();
   const rmw_ret_t result =
       rmw->rmw_take_loaned_message_with_info(inner(subscription), loaned_message, taken, message_info, allocation);
   own(message_info);
@@ -65,6 +84,7 @@ rmw_ret_t rmw_take_loaned_message_with_info(const rmw_subscription_t* subscripti
 rmw_ret_t rmw_return_loaned_message_from_subscription(const rmw_subscription_t* subscription, void* loaned_message) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
+  if (lends_nothing(subscription)) return no_loans();
   return rmw->rmw_return_loaned_message_from_subscription(inner(subscription), loaned_message);
 }
 

@@ -1,39 +1,76 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every message type of the installed packages, filled with values that two processes agree on:
-every_type.py send <readers> | hear native|raw."""
+"""Every type of the installed interface packages, filled with values that every end makes for itself (as every_type_values.hpp):
+every_type.py list <file> | send <file> <readers> | hear <file> <sender> ...
+The file has a type a line. Every sender publishes a message as an object and one serialized; every reader takes each both ways."""
 
 import importlib
 import json
-import random
 import sys
 import time
+from pathlib import Path
 
 import rclpy
 from rclpy.logging import LoggingSeverity, set_logger_level
-from rclpy.serialization import deserialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 from rosidl_parser import definition as idl
 
-PACKAGES = ["test_msgs", "sensor_msgs", "std_msgs", "geometry_msgs", "nav_msgs", "lifecycle_msgs", "rosgraph_msgs"]
 LIMIT_S = 50
-RANGES = {
-    f"{sign}int{bits}": (0 if sign else -(1 << bits - 1), (1 << bits) - 1 if sign else (1 << bits - 1) - 1)
-    for bits in (8, 16, 32, 64)
-    for sign in ("u", "")
-}
+MASK = (1 << 64) - 1
+PARTS = ("Request", "Response", "Goal", "Result", "Feedback")
 
 
-def types():
-    for package in PACKAGES:
-        module = importlib.import_module(package + ".msg")
-        for name in sorted(dir(module)):
-            if hasattr(getattr(module, name), "SLOT_TYPES"):
-                yield f"{package}/{name}", getattr(module, name)
+class Source:
+    """SplitMix64, from the FNV-1a hash of a name."""
+
+    def __init__(self, name):
+        self.state = 0xCBF29CE484222325
+        for byte in name.encode():
+            self.state = (self.state ^ byte) * 0x100000001B3 & MASK
+
+    def next(self):
+        self.state = self.state + 0x9E3779B97F4A7C15 & MASK
+        z = self.state
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & MASK
+        z = (z ^ z >> 27) * 0x94D049BB133111EB & MASK
+        return z ^ z >> 31
+
+    def below(self, limit):
+        return self.next() % limit
+
+
+def names():
+    """Messages, and the parts of services and actions, of every installed package."""
+    index = Path(sys.prefix) / "share/ament_index/resource_index/rosidl_interfaces"
+    for package in sorted(each.name for each in index.iterdir()):
+        for kind in ("msg", "srv", "action"):
+            try:
+                module = importlib.import_module(f"{package}.{kind}")
+            except ImportError:
+                continue
+            for name in sorted(dir(module)):
+                found = getattr(module, name)
+                if kind == "msg" and hasattr(found, "SLOT_TYPES"):
+                    yield f"{package}/msg/{name}"
+                for part in PARTS:
+                    if kind != "msg" and hasattr(getattr(found, part, None), "SLOT_TYPES"):
+                        yield f"{package}/{kind}/{name}_{part}"
+
+
+def type_of(name):
+    package, kind, base = name.split("/")
+    module = importlib.import_module(f"{package}.{kind}")
+    if kind == "msg":
+        return getattr(module, base)
+    service, part = base.rsplit("_", 1)
+    return getattr(getattr(module, service), part)
 
 
 def text(kind, source):
-    letters = "abcäö\u4e2d" if isinstance(kind, idl.AbstractWString) or not kind.has_maximum_size() else "abc"
-    most = kind.maximum_size if kind.has_maximum_size() else 30
-    return "".join(source.choices(letters, k=source.randint(0, most)))
+    bound = kind.maximum_size if kind.has_maximum_size() else 0
+    wide = isinstance(kind, idl.AbstractWString)
+    letters = "abcä\u4e2d" if wide else "abcäö"
+    length = source.below((bound if 0 < bound < 19 else 19) + 1)
+    return "".join(letters[source.below(5 if wide or not bound else 3)] for _ in range(length))
 
 
 def value(kind, source):
@@ -44,15 +81,18 @@ def value(kind, source):
     if isinstance(kind, idl.Array):
         return [value(kind.value_type, source) for _ in range(kind.size)]
     if isinstance(kind, idl.AbstractSequence):
-        most = min(kind.maximum_size, 9) if isinstance(kind, idl.BoundedSequence) else 9
-        return [value(kind.value_type, source) for _ in range(source.randint(0, most))]
+        most = min(kind.maximum_size, 4) if isinstance(kind, idl.BoundedSequence) else 4
+        return [value(kind.value_type, source) for _ in range(source.below(most + 1))]
+    bits = source.next()
     if kind.typename == "boolean":
-        return source.random() < 0.5
+        return bool(bits & 1)
     if kind.typename == "octet":
-        return bytes([source.randint(0, 255)])
+        return bytes([bits & 0xFF])
     if kind.typename in ("float", "double"):
-        return source.randint(-1000, 1000) / 8
-    return source.randint(*RANGES.get(kind.typename, (0, 255)))
+        return (bits % 2001 - 1000) / 8
+    width = int(kind.typename.strip("uint") or 8) if "int" in kind.typename else 8
+    bits &= (1 << width) - 1
+    return bits - (1 << width) if kind.typename.startswith("int") and bits >> width - 1 else bits
 
 
 def filled(message_type, source):
@@ -63,47 +103,63 @@ def filled(message_type, source):
     return message
 
 
-def spin_until(node, done):
+def wait_until(done, what):
     end = time.monotonic() + LIMIT_S
     while not done():
         if time.monotonic() > end:
-            raise TimeoutError(f"{sys.argv[1:]} not done in {LIMIT_S} s")
-        rclpy.spin_once(node, timeout_sec=0.1)
+            raise TimeoutError(f"{sys.argv[1:]}: {what()} in {LIMIT_S} s")
+        time.sleep(0.01)
 
 
-def send(node, readers):
-    publishers = [(node.create_publisher(kind, name, 10), filled(kind, random.Random(name))) for name, kind in types()]
-    spin_until(node, lambda: all(each.get_subscription_count() >= int(readers) for each, _ in publishers))
-    for publisher, message in publishers:
-        publisher.publish(message)
+def send(node, types, readers):
+    publishers = [(node.create_publisher(kind, name, 10), kind, name) for name, kind in types]
+    wait_until(lambda: all(each.get_subscription_count() >= int(readers) for each, _, _ in publishers), lambda: "nobody hears")
+    for publisher, kind, name in publishers:
+        publisher.publish(filled(kind, Source(f"{name} python struct")))
+        publisher.publish(serialize_message(filled(kind, Source(f"{name} python bytes"))))
     sys.stdin.readline()
     return {"sent": len(publishers)}
 
 
-def hear(node, kind):
-    got, wrong = [], []
+def hear(node, types, *senders):
+    wrong, hearings = [], []
+    for name, kind in types:
+        for raw in (False, True):
+            subscription = node.create_subscription(kind, name, lambda _: None, 10, raw=raw)
+            seeds = [f"{name} {sender} {way}" for sender in senders for way in ("struct", "bytes")]
+            hearings.append((name, kind, subscription, [filled(kind, Source(seed)) for seed in seeds]))
 
-    def heard(name, message_type, message):
-        got.append(name)
-        received = deserialize_message(message, message_type) if kind == "raw" else message
-        expected = filled(message_type, random.Random(name))
-        if received != expected:
-            wrong.append(f"{name}: {received} instead of {expected}")
+    def take_all():
+        for name, kind, subscription, expected in hearings:
+            while expected:
+                with subscription.handle:
+                    taken = subscription.handle.take_message(kind, subscription.raw)
+                if taken is None:
+                    break
+                message = deserialize_message(taken[0], kind) if subscription.raw else taken[0]
+                if message in expected:
+                    expected.remove(message)
+                else:
+                    wrong.append(f"{name}: {message} instead of one of {expected}")
+                    expected.pop()
+        return not any(expected for *_, expected in hearings)
 
-    every = list(types())
-    for name, message_type in every:
-        node.create_subscription(
-            message_type, name, lambda m, n=name, t=message_type: heard(n, t, m), 10, raw=kind == "raw"
-        )
-    spin_until(node, lambda: len(got) >= len(every))
-    return {"got": len(set(got)), "wrong": wrong}
+    wait_until(take_all, lambda: f"missed {[name for name, *_, expected in hearings if expected]}")
+    return {"types": len(types), "wrong": wrong}
 
 
 def main():
+    role, file, *arguments = sys.argv[1:]
+    if role == "list":
+        with open(file, "w") as lines:
+            lines.writelines(f"{name}\n" for name in names())
+        return
+    with open(file) as lines:
+        types = [(name, type_of(name)) for name in lines.read().split()]
     rclpy.init()
     set_logger_level("rmw_baton_cpp", LoggingSeverity.DEBUG)
-    node = rclpy.create_node(sys.argv[1])
-    report = globals()[sys.argv[1]](node, *sys.argv[2:])
+    node = rclpy.create_node(role)
+    report = globals()[role](node, types, *arguments)
     node.destroy_node()
     rclpy.shutdown()
     print(json.dumps(report))

@@ -62,15 +62,16 @@ class Processes:
         env = environment("plain", self.domain, PYTHONPATH=str(ROOT / "build/release/python"))
         return self._run([sys.executable, Path(__file__).parent / "standalone.py", program, *arguments], env)
 
-    def start_cpp(self, rmw, *arguments):
-        """rcl_image.cpp. The wheels' librcl.so needs what their Python packages bring, and symbols of libpython."""
+    def start_cpp(self, rmw, *arguments, program="ros2_rcl_image"):
+        """A program of this folder. The wheels' librcl.so needs what their Python packages bring, and symbols of libpython."""
         env = environment(rmw, self.domain)
         packages = PYTHON.parents[1].glob("lib/python3*/site-packages/ros_*.libs")
+        env["AMENT_PREFIX_PATH"] = str(PYTHON.parents[1])
         env["LD_LIBRARY_PATH"] = ":".join(str(each) for each in [PYTHON.parents[1] / "lib", *packages])
         asked = "import sysconfig as s; print(s.get_config_var('LIBDIR') + '/' + s.get_config_var('LDLIBRARY'))"
         libpython = subprocess.run([PYTHON, "-c", asked], capture_output=True, text=True, check=True).stdout.strip()
         env["LD_PRELOAD"] = ":".join(filter(None, [libpython, env.get("LD_PRELOAD")]))
-        return self._run([ROOT / "build/release/bin/ros2_rcl_image", *arguments], env)
+        return self._run([ROOT / "build/release/bin" / program, *arguments], env)
 
     @staticmethod
     def result(process):

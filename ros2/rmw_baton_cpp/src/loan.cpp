@@ -37,7 +37,10 @@ rmw_ret_t rmw_borrow_loaned_message(const rmw_publisher_t* publisher, const rosi
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   if (PublisherPath* path = lender(publisher)) {
-    if (ros_message == nullptr || *ros_message != nullptr) return RMW_RET_INVALID_ARGUMENT;
+    if (type_support == nullptr || ros_message == nullptr || *ros_message != nullptr) {
+      RMW_SET_ERROR_MSG("borrowing needs a type support and a null pointer to fill");
+      return RMW_RET_INVALID_ARGUMENT;
+    }
     return path->borrow(ros_message);
   }
   if (lends_nothing(publisher)) return no_loans();

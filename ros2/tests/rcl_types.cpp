@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// A C++ program over rcl, for message types that it learns when it runs: rcl_types send <file> <readers> | hear <file> <senders>.
+// The file has a type a line: "std_msgs/msg/String". Every sender publishes a message as a struct and one serialized; every reader
+// takes each as a struct and serialized, and compares all fields with those that it expects. Prints one line of JSON.
+#include <dlfcn.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <fstream>
+#include <iostream>
+#include <thread>
+#include <vector>
+
+#include "every_type_values.hpp"
+#include "rcl/rcl.h"
+#include "rcutils/error_handling.h"
+#include "rcutils/logging.h"
+#include "rmw/rmw.h"
+
+namespace {
+
+constexpr auto kLimit = std::chrono::seconds(50);
+using Clock = std::chrono::steady_clock;
+using every_type::Message;
+
+[[noreturn]] void fail(const std::string& what) {
+  std::fprintf(stderr, "%s: %s\n", what.c_str(), rcutils_get_error_string().str);
+  std::exit(1);
+}
+void check(rcl_ret_t result, const std::string& what) {
+  if (result != RCL_RET_OK) fail(what);
+}
+
+struct Type {
+  std::string name;
+  const rosidl_message_type_support_t* support;
+  const every_type::Members* members;
+};
+
+std::vector<Type> types_in(const char* file) {
+  std::vector<Type> types;
+  std::ifstream lines(file);
+  for (std::string name; std::getline(lines, name);) {
+    const std::string package = name.substr(0, name.find('/'));
+    void* library = dlopen(("lib" + package + "__rosidl_typesupport_cpp.so").c_str(), RTLD_LAZY);
+    std::string symbol = "rosidl_typesupport_cpp__get_message_type_support_handle__";
+    for (const char c : name) symbol += c == '/' ? std::string("__") : std::string(1, c);
+    void* get = library != nullptr ? dlsym(library, symbol.c_str()) : nullptr;
+    if (get == nullptr) fail(dlerror());
+    const auto* support = reinterpret_cast<const rosidl_message_type_support_t* (*)()>(get)();
+    types.push_back({name, support, &every_type::members_of(support)});
+  }
+  return types;
+}
+
+struct Ros {
+  rcl_context_t context = rcl_get_zero_initialized_context();
+  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
+  rcl_node_t node = rcl_get_zero_initialized_node();
+
+  explicit Ros(const char* name) {
+    check(rcutils_logging_set_logger_level("rmw_baton_cpp", RCUTILS_LOG_SEVERITY_DEBUG), "log level");
+    check(rcl_init_options_init(&options, rcl_get_default_allocator()), "init options");
+    check(rcl_init(0, nullptr, &options, &context), "init");
+    const rcl_node_options_t node_options = rcl_node_get_default_options();
+    check(rcl_node_init(&node, name, "", &context, &node_options), "node");
+  }
+  ~Ros() {
+    if (rcl_node_fini(&node) != RCL_RET_OK || rcl_shutdown(&context) != RCL_RET_OK ||
+        rcl_context_fini(&context) != RCL_RET_OK || rcl_init_options_fini(&options) != RCL_RET_OK) {
+      fail("the end");
+    }
+  }
+};
+
+struct Bytes {
+  rcl_serialized_message_t bytes = rmw_get_zero_initialized_serialized_message();
+  Bytes() {
+    const rcutils_allocator_t allocator = rcutils_get_default_allocator();
+    check(rmw_serialized_message_init(&bytes, 0, &allocator), "bytes");
+  }
+  ~Bytes() { static_cast<void>(rmw_serialized_message_fini(&bytes)); }
+  Bytes(const Bytes&) = delete;
+  Bytes& operator=(const Bytes&) = delete;
+};
+
+int send(const std::vector<Type>& types, std::size_t readers) {
+  Ros ros("send_cpp");
+  std::deque<rcl_publisher_t> publishers;
+  for (const Type& type : types) {
+    rcl_publisher_t& publisher = publishers.emplace_back(rcl_get_zero_initialized_publisher());
+    const rcl_publisher_options_t options = rcl_publisher_get_default_options();
+    check(rcl_publisher_init(&publisher, &ros.node, type.support, type.name.c_str(), &options), type.name);
+  }
+  const auto end = Clock::now() + kLimit;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    for (std::size_t matched = 0; matched < readers;) {
+      if (Clock::now() > end) fail("nobody hears " + types[i].name);
+      check(rcl_publisher_get_subscription_count(&publishers[i], &matched), "count");
+      if (matched < readers) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
+  Bytes serialized;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    const Type& type = types[i];
+    const Message message = every_type::make(*type.members, type.name + " cpp struct");
+    check(rcl_publish(&publishers[i], message.get(), nullptr), type.name);
+    const Message second = every_type::make(*type.members, type.name + " cpp bytes");
+    check(rmw_serialize(second.get(), type.support, &serialized.bytes), type.name);
+    check(rcl_publish_serialized_message(&publishers[i], &serialized.bytes, nullptr), type.name);
+  }
+  std::string line;
+  std::getline(std::cin, line);  // until everything has arrived
+  for (rcl_publisher_t& publisher : publishers) check(rcl_publisher_fini(&publisher, &ros.node), "publisher's end");
+  std::printf("{\"sent\": %zu}\n", types.size());
+  return 0;
+}
+
+struct Hearing {
+  const Type* type;
+  bool raw;
+  rcl_subscription_t subscription;
+  std::vector<std::string> expected;  // seeds of messages that did not come yet
+};
+
+/// Takes one message; the seed that it was made from is crossed off. False: there was none.
+bool take(Hearing& hearing, Bytes& serialized, std::vector<std::string>& wrong) {
+  const every_type::Members& members = *hearing.type->members;
+  const Message message = every_type::make(members);
+  rmw_message_info_t info;
+  const rcl_ret_t taken = hearing.raw
+                              ? rcl_take_serialized_message(&hearing.subscription, &serialized.bytes, &info, nullptr)
+                              : rcl_take(&hearing.subscription, message.get(), &info, nullptr);
+  if (taken == RCL_RET_SUBSCRIPTION_TAKE_FAILED) {
+    rcutils_reset_error();
+    return false;
+  }
+  check(taken, hearing.type->name);
+  if (hearing.raw) check(rmw_deserialize(&serialized.bytes, hearing.type->support, message.get()), hearing.type->name);
+  std::string differs;
+  for (auto seed = hearing.expected.begin(); seed != hearing.expected.end(); ++seed) {
+    const std::string found = every_type::difference(members, message.get(), every_type::make(members, *seed).get());
+    if (found.empty()) {
+      hearing.expected.erase(seed);
+      return true;
+    }
+    differs += " " + found;
+  }
+  wrong.push_back(hearing.type->name + (hearing.raw ? " bytes:" : " struct:") + differs);
+  return true;
+}
+
+int hear(const std::vector<Type>& types, const std::vector<std::string>& senders) {
+  Ros ros("hear_cpp");
+  std::deque<Hearing> hearings;
+  for (const Type& type : types) {
+    for (const bool raw : {false, true}) {
+      Hearing& hearing = hearings.emplace_back(Hearing{&type, raw, rcl_get_zero_initialized_subscription(), {}});
+      for (const std::string& sender : senders) {
+        for (const char* way : {" struct", " bytes"}) hearing.expected.push_back(type.name + " " + sender + way);
+      }
+      const rcl_subscription_options_t options = rcl_subscription_get_default_options();
+      check(rcl_subscription_init(&hearing.subscription, &ros.node, type.support, type.name.c_str(), &options),
+            type.name);
+    }
+  }
+  std::size_t missing = hearings.size() * senders.size() * 2;
+  rcl_wait_set_t wait_set = rcl_get_zero_initialized_wait_set();
+  check(rcl_wait_set_init(&wait_set, hearings.size(), 0, 0, 0, 0, 0, &ros.context, rcl_get_default_allocator()),
+        "wait set");
+  std::vector<std::string> wrong;
+  Bytes serialized;
+  const auto end = Clock::now() + kLimit;
+  while (missing != 0 && Clock::now() < end) {
+    check(rcl_wait_set_clear(&wait_set), "clear");
+    for (Hearing& hearing : hearings)
+      check(rcl_wait_set_add_subscription(&wait_set, &hearing.subscription, nullptr), "add");
+    const rcl_ret_t waited = rcl_wait(&wait_set, 500'000'000);
+    if (waited == RCL_RET_TIMEOUT) continue;
+    check(waited, "wait");
+    for (std::size_t i = 0; i < hearings.size(); ++i) {
+      if (wait_set.subscriptions[i] == nullptr) continue;
+      while (missing != 0 && take(hearings[i], serialized, wrong)) --missing;
+    }
+  }
+  check(rcl_wait_set_fini(&wait_set), "wait set's end");
+  for (Hearing& hearing : hearings)
+    check(rcl_subscription_fini(&hearing.subscription, &ros.node), "subscription's end");
+  std::printf("{\"types\": %zu, \"missing\": %zu, \"wrong\": [", types.size(), missing);
+  for (std::size_t i = 0; i < wrong.size(); ++i) std::printf("%s\"%s\"", i == 0 ? "" : ", ", wrong[i].c_str());
+  std::printf("]}\n");
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string role = argc > 1 ? argv[1] : "";
+  try {
+    if (role == "send" && argc == 4) return send(types_in(argv[2]), std::stoul(argv[3]));
+    if (role == "hear" && argc > 3) return hear(types_in(argv[2]), {argv + 3, argv + argc});
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+  std::fprintf(stderr, "usage: %s send <file> <readers> | hear <file> <sender> ...\n", argv[0]);
+  return 2;
+}

@@ -58,7 +58,7 @@ def talk(node, kind, total):
         sent.append(time.monotonic())
         rclpy.spin_once(node, timeout_sec=0.03)
     early = len(missed)
-    spin_until(node, lambda: (lost if kind == "manual" else missed[early + 1 :]))
+    spin_until(node, lambda: lost if kind == "manual" else missed[early + 1 :])
     told_to_go_on()
     publisher.publish(UInt64(data=int(total)))
     told_to_go_on()
@@ -81,7 +81,7 @@ def listen(node, kind, total):
     print("going", flush=True)
     spin_until(node, lambda: len(got) >= int(total))
     early, alive_early = len(missed), list(alive)
-    spin_until(node, lambda: (alive[-1] == [0, 1] if kind == "manual" else missed[early + 1 :]))
+    spin_until(node, lambda: alive[-1] == [0, 1] if kind == "manual" else missed[early + 1 :])
     told_to_go_on()
     spin_until(node, lambda: len(got) > int(total) and (kind != "manual" or alive[-1] == [1, 0]))
     return {

@@ -113,7 +113,9 @@ def wait_until(done, what):
 
 def send(node, types, readers):
     publishers = [(node.create_publisher(kind, name, 10), kind, name) for name, kind in types]
-    wait_until(lambda: all(each.get_subscription_count() >= int(readers) for each, _, _ in publishers), lambda: "nobody hears")
+    wait_until(
+        lambda: all(each.get_subscription_count() >= int(readers) for each, _, _ in publishers), lambda: "nobody hears"
+    )
     for publisher, kind, name in publishers:
         publisher.publish(filled(kind, Source(f"{name} python struct")))
         publisher.publish(serialize_message(filled(kind, Source(f"{name} python bytes"))))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A C++ program over rcl, for message types that it learns when it runs: rcl_types send <file> <readers> | hear <file> <senders>.
+// A C++ program over rcl, for message types that it learns when it runs: rcl_types send <file> <readers> | hear <file> <sender> ... |
+// local <file>.
 // The file has a type a line: "std_msgs/msg/String". Every sender publishes a message as a struct and one serialized; every reader
 // takes each as a struct and serialized, and compares all fields with those that it expects. Prints one line of JSON.
 #include <dlfcn.h>
@@ -118,6 +119,52 @@ int send(const std::vector<Type>& types, std::size_t readers) {
   return 0;
 }
 
+/// A publisher and two subscriptions of its own context, one of which ignores it; both hear a sender of another process.
+int local(const Type& type) {
+  Ros ros("local");
+  rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
+  const rcl_publisher_options_t publisher_options = rcl_publisher_get_default_options();
+  check(rcl_publisher_init(&publisher, &ros.node, type.support, type.name.c_str(), &publisher_options), "publisher");
+  rcl_subscription_t subscriptions[2] = {rcl_get_zero_initialized_subscription(),
+                                         rcl_get_zero_initialized_subscription()};
+  for (const bool ignores : {false, true}) {
+    rcl_subscription_options_t options = rcl_subscription_get_default_options();
+    options.rmw_subscription_options.ignore_local_publications = ignores;
+    check(rcl_subscription_init(&subscriptions[ignores], &ros.node, type.support, type.name.c_str(), &options),
+          "subscription");
+  }
+  const auto end = Clock::now() + kLimit;
+  for (std::size_t matched = 0; matched < 2 && Clock::now() < end;) {
+    check(rcl_publisher_get_subscription_count(&publisher, &matched), "count");
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  for (int i = 0; i < 5; ++i) {
+    const Message message = every_type::make(*type.members, std::to_string(i));
+    check(rcl_publish(&publisher, message.get(), nullptr), "publish");
+  }
+  std::size_t heard[2] = {0, 0};
+  auto enough = end;  // once the others' two are there, a little longer
+  while (Clock::now() < std::min(end, enough)) {
+    for (const bool ignores : {false, true}) {
+      const Message message = every_type::make(*type.members);
+      rmw_message_info_t info;
+      const rcl_ret_t taken = rcl_take(&subscriptions[ignores], message.get(), &info, nullptr);
+      if (taken == RCL_RET_OK) {
+        ++heard[ignores];
+      } else if (taken != RCL_RET_SUBSCRIPTION_TAKE_FAILED) {
+        fail("take");
+      }
+      rcutils_reset_error();
+    }
+    if (enough == end && heard[0] >= 7 && heard[1] >= 2) enough = Clock::now() + std::chrono::milliseconds(300);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  for (rcl_subscription_t& subscription : subscriptions) check(rcl_subscription_fini(&subscription, &ros.node), "end");
+  check(rcl_publisher_fini(&publisher, &ros.node), "publisher's end");
+  std::printf("{\"all\": %zu, \"others\": %zu}\n", heard[0], heard[1]);
+  return 0;
+}
+
 struct Hearing {
   const Type* type;
   bool raw;
@@ -200,10 +247,11 @@ int main(int argc, char** argv) {
   const std::string role = argc > 1 ? argv[1] : "";
   try {
     if (role == "send" && argc == 4) return send(types_in(argv[2]), std::stoul(argv[3]));
+    if (role == "local" && argc == 3) return local(types_in(argv[2]).at(0));
     if (role == "hear" && argc > 3) return hear(types_in(argv[2]), {argv + 3, argv + argc});
   } catch (const std::exception& error) {
     fail(error.what());
   }
-  std::fprintf(stderr, "usage: %s send <file> <readers> | hear <file> <sender> ...\n", argv[0]);
+  std::fprintf(stderr, "usage: %s send <file> <readers> | hear <file> <sender> ... | local <file>\n", argv[0]);
   return 2;
 }

@@ -74,12 +74,12 @@ std::shared_ptr<Presence> Presence::join(const rmw_context_t& context) {
     RCUTILS_LOG_INFO_NAMED(kLogger, "Baton's memory is not used (%s): every message takes %s", reason.c_str(), below);
     return nullptr;
   }
-  RCUTILS_LOG_INFO_NAMED(kLogger,
-                         "topics between processes of this machine take Baton's memory (domain %d)%s, all else %s",
-                         presence->participant_->domain(), presence->both_ ? " and both paths" : "", below);
   // Asked here because segments that are mapped before the first question are copied from for ever.
-  RCUTILS_LOG_INFO_NAMED(kLogger, "received arrays are %s (%s)", may_alias() ? "not copied" : "copied",
-                         heap::reason().c_str());
+  const bool alias = may_alias();
+  RCUTILS_LOG_INFO_NAMED(
+      kLogger, "topics between processes of this machine take Baton's memory (domain %d)%s, received arrays are %s (%s), all else %s",
+      presence->participant_->domain(), presence->both_ ? " and both paths" : "", alias ? "not copied" : "copied",
+      heap::reason().c_str(), below);
   for (const std::string& stranger : heap::strangers())
     RCUTILS_LOG_DEBUG_NAMED(kLogger, "%s frees in its own way; arrays are detached before they may be freed there", stranger.c_str());
   return presence;

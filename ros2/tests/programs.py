@@ -21,6 +21,7 @@ from test_msgs.action import Fibonacci
 from test_msgs.srv import BasicTypes
 
 LIMIT_S = 30
+LARGE = 1000000
 
 
 def spin_until(node, done):
@@ -86,12 +87,24 @@ def count(node, total, period_ms, readers):
     return {}
 
 
+def say_numbers_for_ever(node):
+    """Large ones, for a reader that tells them from those of count()."""
+    publisher = node.create_publisher(UInt64, "count", 5000)
+    node.create_subscription(UInt64, "count", lambda _: None, 5)
+    print("going", flush=True)
+    for i in range(LARGE, 2 * LARGE):
+        publisher.publish(UInt64(data=i))
+        rclpy.spin_once(node, timeout_sec=0)
+        time.sleep(0.01)  # slower than their reader: a full queue gives way
+    return {}
+
+
 def hear(node, last):
-    """What it heard until `last` or a larger number."""
+    """What it heard until `last` or a larger number of count()."""
     got = []
     node.create_subscription(UInt64, "count", lambda message: got.append(message.data), 5000)
     print("going", flush=True)
-    spin_until(node, lambda: bool(got) and got[-1] >= int(last))
+    spin_until(node, lambda: bool(got) and LARGE > got[-1] >= int(last))
     return {"got": got}
 
 

@@ -12,8 +12,10 @@ constexpr std::size_t kStackBytes = 256 * 1024;  // the underlying RMW's wait ru
 
 }  // namespace
 
-std::unique_ptr<GraphWatch> GraphWatch::start(rmw_context_t* inner_context, const rmw_guard_condition_t* guard) {
+std::unique_ptr<GraphWatch> GraphWatch::start(rmw_context_t* inner_context, const rmw_guard_condition_t* guard,
+                                              std::function<void()> on_change) {
   std::unique_ptr<GraphWatch> watch(new GraphWatch);
+  watch->on_change_ = std::move(on_change);
   watch->stop_guard_ = underlying()->rmw_create_guard_condition(inner_context);
   if (watch->stop_guard_ == nullptr) return nullptr;
   watch->wait_set_ = underlying()->rmw_create_wait_set(inner_context, 2);
@@ -61,6 +63,7 @@ void GraphWatch::run(const rmw_guard_condition_t* graph) {
       return;
     }
     if (entries[0] == nullptr) continue;
+    on_change_();
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const auto& guard : guards_) guard->trigger();
   }

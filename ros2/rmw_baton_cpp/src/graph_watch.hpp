@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -20,8 +21,9 @@ namespace baton::rmw {
 class GraphWatch {
  public:
   /// Watches `guard` of the underlying RMW, which lives as long as a node of `context` does. Null, with the rcutils error set, if
-  /// there is no memory for it.
-  static std::unique_ptr<GraphWatch> start(rmw_context_t* inner_context, const rmw_guard_condition_t* guard);
+  /// there is no memory for it. `on_change` runs on the background thread.
+  static std::unique_ptr<GraphWatch> start(rmw_context_t* inner_context, const rmw_guard_condition_t* guard,
+                                           std::function<void()> on_change);
   ~GraphWatch();
   GraphWatch(const GraphWatch&) = delete;
   GraphWatch& operator=(const GraphWatch&) = delete;
@@ -33,6 +35,7 @@ class GraphWatch {
   GraphWatch() = default;
   void run(const rmw_guard_condition_t* graph);
 
+  std::function<void()> on_change_;
   std::mutex mutex_;
   std::set<std::shared_ptr<transport::GuardCondition>> guards_;
   std::atomic<bool> stop_{false};

@@ -36,7 +36,10 @@ rmw_node_t* rmw_create_node(rmw_context_t* context, const char* name, const char
   if (!own_context->presence) return &node->outer;
   node->graph.here = std::make_shared<baton::transport::GuardCondition>();
   const std::lock_guard<std::mutex> lock(own_context->mutex);
-  if (!own_context->graph_watch) own_context->graph_watch = GraphWatch::start(&own_context->inner, node->graph.inner);
+  if (!own_context->graph_watch)
+    own_context->graph_watch = GraphWatch::start(
+        &own_context->inner, node->graph.inner,
+        [presence = own_context->presence.get()] { presence->beacon().look(presence->participant()); });
   if (!own_context->graph_watch) {
     if (rmw->rmw_destroy_node(made) != RMW_RET_OK) rcutils_reset_error();
     delete node;

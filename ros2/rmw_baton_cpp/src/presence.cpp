@@ -76,12 +76,17 @@ std::shared_ptr<Presence> Presence::join(const rmw_context_t& context) {
   }
   // Asked here because segments that are mapped before the first question are copied from for ever.
   const bool alias = may_alias();
-  RCUTILS_LOG_INFO_NAMED(
-      kLogger, "topics between processes of this machine take Baton's memory (domain %d)%s, received arrays are %s (%s), all else %s",
-      presence->participant_->domain(), presence->both_ ? " and both paths" : "", alias ? "not copied" : "copied",
-      heap::reason().c_str(), below);
+  RCUTILS_LOG_INFO_NAMED(kLogger,
+                         "topics between processes of this machine take Baton's memory (domain %d)%s, received arrays "
+                         "are %s (%s), all else %s",
+                         presence->participant_->domain(), presence->both_ ? " and both paths" : "",
+                         alias ? "not copied" : "copied", heap::reason().c_str(), below);
+  presence->beacon_ =
+      std::make_unique<Beacon>("\"rmw\": " + quoted(below) + ", \"aliases\": " + (alias ? "true" : "false") +
+                               ", \"reason\": " + quoted(heap::reason()));
   for (const std::string& stranger : heap::strangers())
-    RCUTILS_LOG_DEBUG_NAMED(kLogger, "%s frees in its own way; arrays are detached before they may be freed there", stranger.c_str());
+    RCUTILS_LOG_DEBUG_NAMED(kLogger, "%s frees in its own way; arrays are detached before they may be freed there",
+                            stranger.c_str());
   return presence;
 }
 

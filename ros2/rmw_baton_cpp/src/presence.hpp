@@ -11,6 +11,7 @@
 #include <set>
 
 #include "baton/transport/transport.hpp"
+#include "beacon.hpp"
 #include "deadlines.hpp"
 #include "listener.hpp"
 #include "rmw/init.h"
@@ -33,6 +34,7 @@ class Presence {
   bool both() const noexcept { return both_; }
 
   Listener& listener() noexcept { return listener_; }
+  Beacon& beacon() noexcept { return *beacon_; }
   Deadlines& deadlines() noexcept { return deadlines_; }
 
   // The publishers of this context, for ignore_local_publications.
@@ -42,6 +44,7 @@ class Presence {
 
  private:
   std::shared_ptr<transport::Participant> participant_;
+  std::unique_ptr<Beacon> beacon_;
   bool both_ = false;
   Listener listener_;
   Deadlines deadlines_;

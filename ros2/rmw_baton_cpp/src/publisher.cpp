@@ -2,6 +2,7 @@
 // This family of RMW functions: publishers: life, quality of service, gid.
 // Thread rules: those of rmw/rmw.h; nothing here adds a lock.
 #include <algorithm>
+#include <cstring>
 #include <new>
 
 #include "baton/os/clock.hpp"
@@ -33,6 +34,14 @@ rmw_publisher_t* rmw_create_publisher(const rmw_node_t* node, const rosidl_messa
   publisher->outer.data = publisher;
   if (const auto& presence = presence_of(*ours(node))) {
     publisher->watched = true;
+    rmw_gid_t gid{};
+    if (rmw->rmw_get_gid_for_publisher(made, &gid) == RMW_RET_OK) {
+      transport::Gid bytes{};
+      std::memcpy(bytes.data(), gid.data, bytes.size());
+      presence->beacon().light(presence->participant(), bytes);
+    } else {
+      rcutils_reset_error();
+    }
     publisher->path = PublisherPath::make(presence, inner(node), made, type_support, publisher->events);
     if (publisher->path)
       publisher->outer.can_loan_messages = publisher->path->lends();  // the underlying RMW's are not in Baton's memory

@@ -64,15 +64,18 @@ std::unique_ptr<PublisherPath> PublisherPath::make(const std::shared_ptr<Presenc
     Event& missed = events[RMW_EVENT_OFFERED_DEADLINE_MISSED];
     missed.below = false;
     path->deadline_ = presence->deadlines().add(
-        {qos->deadline, [p = path.get()] { return p->last_publish_ns_.load(std::memory_order_relaxed); }, [&missed] { missed.happened(1); }});
+        {qos->deadline, [p = path.get()] { return p->last_publish_ns_.load(std::memory_order_relaxed); },
+         [&missed] { missed.happened(1); }});
   }
   presence->add_publisher(path->writer_->gid());
+  presence->beacon().add(path->writer_->gid(), [p = path.get()] { return p->describe(); });
   return path;
 }
 
 PublisherPath::~PublisherPath() {
   if (deadline_ != 0) presence_->deadlines().remove(deadline_);
   if (!writer_) return;
+  presence_->beacon().remove(writer_->gid());
   presence_->remove_publisher(writer_->gid());
   RCUTILS_LOG_DEBUG_NAMED(kLogger, "publisher of %s: %lu messages through Baton (%lu bytes copied in), %lu below",
                           inner_->topic_name, through_baton_, copied_bytes_, through_below_);
@@ -203,7 +206,8 @@ rmw_ret_t PublisherPath::hand_over_made(memory::Selection selection, Make&& make
       return {};
     });
     if (!handed)
-      RCUTILS_LOG_DEBUG_NAMED(kLogger, "%s: a message goes below: %s", inner_->topic_name, made.error().message.c_str());
+      RCUTILS_LOG_DEBUG_NAMED(kLogger, "%s: a message goes below: %s", inner_->topic_name,
+                              made.error().message.c_str());
   }
   if (handed && !also) {
     last_ = ordinal;
@@ -259,16 +263,22 @@ void PublisherPath::look_who_is_below(std::int64_t now_ns) {
 
   std::size_t accounted_for = 0;
   needed_ = false;
+  judged_.clear();
+  presence_->beacon().look(presence_->participant());
   std::map<transport::Gid, Left> still_left;
   for (const KnownSubscription& known : known_subscriptions(inner_node_, inner_->topic_name)) {
+    const std::string node = (known.node_namespace == "/" ? "" : known.node_namespace) + "/" + known.node;
+    const auto judge = [&](bool below, const char* why) { judged_.push_back({known.gid, node, below, why}); };
     if (served_.count(known.gid) != 0) {
       ++accounted_for;
+      judge(false, "");
       continue;
     }
     rmw_qos_compatibility_type_t compatibility = RMW_QOS_COMPATIBILITY_OK;
     if (underlying()->rmw_qos_profile_check_compatible(qos_, known.qos, &compatibility, nullptr, 0) != RMW_RET_OK) {
       rcutils_reset_error();
     } else if (compatibility == RMW_QOS_COMPATIBILITY_ERROR) {
+      judge(false, "quality of service does not match");
       continue;
     }
     const auto left = left_.find(known.gid);
@@ -276,14 +286,45 @@ void PublisherPath::look_who_is_below(std::int64_t now_ns) {
       still_left.insert(*left);
       if (has_left(known.gid, left->second.pid)) {
         ++accounted_for;
+        judge(false, "has left; the underlying RMW does not know yet");
         continue;
       }
     }
+    const Beacon::Context context = presence_->beacon().context_of(presence_->participant(), known.gid);
+    if (context == Beacon::Context::kDead) {  // killed before Baton served it
+      ++accounted_for;
+      judge(false, "its process died; the underlying RMW does not know yet");
+      continue;
+    }
+    judge(true, context == Beacon::Context::kAlive
+                    ? "Baton does not serve it (yet): a content filter, a type or topic that is not for Baton"
+                    : "its process is not in Baton: another RMW, machine or runtime directory, BATON_RMW_PATHS=below, "
+                      "or security");
     needed_ = true;
   }
   left_ = std::move(still_left);
   // Matched, but not in the graph yet.
   if (matched_below_ > accounted_for) needed_ = true;
+}
+
+/// For `baton doctor`: a JSON object.
+std::string PublisherPath::describe() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  look_who_is_below(os::monotonic_ns());
+  std::string made = "{\"gid\": " + quoted(hexadecimal(writer_->gid())) + ", \"topic\": " + quoted(inner_->topic_name) +
+                     ", \"node\": " + quoted(full_name(*inner_node_)) +
+                     ", \"through_baton\": " + std::to_string(through_baton_) +
+                     ", \"through_below\": " + std::to_string(through_below_) + ", \"both\": " +
+                     quoted(durable_  ? "transient local"
+                            : always_ ? "BATON_RMW_PATHS=both"
+                                      : "") +
+                     ", \"readers\": [";
+  for (const Judged& each : judged_) {
+    if (&each != judged_.data()) made += ", ";
+    made += "{\"gid\": " + quoted(hexadecimal(each.gid)) + ", \"node\": " + quoted(each.node) +
+            ", \"below\": " + (each.below ? "true" : "false") + ", \"why\": " + quoted(each.why) + "}";
+  }
+  return made + "]}";
 }
 
 /// Of a subscription that Baton served until its connection ended: that it has ended too, and not only the connection.

@@ -55,6 +55,7 @@ class PublisherPath {
   std::shared_ptr<Lent> return_of(void* native);
   bool someone_below(std::int64_t now_ns);
   void look_who_is_below(std::int64_t now_ns);
+  std::string describe();
   bool has_left(const transport::Gid& gid, std::int32_t pid) const;
 
   const std::shared_ptr<Presence> presence_;
@@ -81,6 +82,13 @@ class PublisherPath {
   bool needed_ = true, looked_ = false;
   std::int64_t next_look_ns_ = 0;
   std::map<transport::Gid, std::int32_t> served_;  // by Baton: the process
+  struct Judged {
+    transport::Gid gid;
+    std::string node;
+    bool below;
+    const char* why;
+  };
+  std::vector<Judged> judged_;  // the readers that the underlying RMW knows
   struct Left {
     std::int32_t pid;
     std::int64_t since_ns;

@@ -451,7 +451,9 @@ void assign_vector(void* native, const std::byte* content, std::size_t count) {
   static_cast<std::vector<Scalar>*>(native)->assign(begin, begin + count);
 }
 
-message::TypeHash hash_of(const std::string& text) {
+}  // namespace
+
+message::TypeHash hash_of_definition(const std::string& text) {
   rcutils_sha256_ctx_t context;
   rcutils_sha256_init(&context);
   rcutils_sha256_update(&context, reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
@@ -461,8 +463,6 @@ message::TypeHash hash_of(const std::string& text) {
   std::copy_n(digest.begin(), hash.size(), hash.begin());
   return hash;
 }
-
-}  // namespace
 
 Result<std::shared_ptr<const NativePlan>> NativePlan::compile(const rosidl_message_type_support_t* handle) {
   Result<Introspection> source = introspect(handle);
@@ -474,7 +474,7 @@ Result<std::shared_ptr<const NativePlan>> NativePlan::compile(const rosidl_messa
   for (const auto& [other, section] : sections) {
     if (other != name) text += section;
   }
-  Result<message::Definition> definition = message::Definition::parse(text, hash_of(text));
+  Result<message::Definition> definition = message::Definition::parse(text, hash_of_definition(text));
   if (!definition) return definition.error();
   std::shared_ptr<const Steps> steps = steps_of(*source, definition->type());
   return std::shared_ptr<const NativePlan>(new NativePlan(std::move(*definition), std::move(text), std::move(steps)));

@@ -37,6 +37,9 @@ class ArrayCopier final : public ArrayTaker {
   std::uint64_t copied_bytes_ = 0;
 };
 
+/// Of a canonical definition (docs/format/type-hash.md).
+message::TypeHash hash_of_definition(const std::string& text);
+
 class NativePlan {
  public:
   /// `handle` is any type support of a message that leads to introspection for C++ or C. Errors: unsupported for a type without

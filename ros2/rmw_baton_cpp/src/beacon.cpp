@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "beacon.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "baton/message/builder.hpp"
+#include "baton/message/definition.hpp"
+#include "baton/os/process.hpp"
+#include "baton/os/wake_socket.hpp"
+#include "baton/rosidl/native_plan.hpp"
+#include "presence.hpp"
+#include "rcutils/logging_macros.h"
+
+namespace baton::rmw {
+namespace {
+
+constexpr const char* kText = "message std_msgs/String\nstring data\n";  // docs/format/type-hash.md
+constexpr std::array<std::uint8_t, 4> kMark = {0xba, 0x70, 0x6e, 0x01};  // the rest of a beacon's gid
+constexpr std::size_t kMostContexts = 4096;                              // remembered, dead ones included
+
+const message::Definition& text_type() {
+  // Leaked: presences may outlive static destruction.
+  static const auto* const type =
+      new message::Definition(message::Definition::parse(kText, rosidl::hash_of_definition(kText)).value());
+  return *type;
+}
+
+Result<void> publish(transport::Writer& writer, const std::string& text) {
+  Result<memory::Chunk> chunk = writer.loan_growing();
+  if (!chunk) return chunk.error();
+  message::LoanBuilder builder(chunk->message());
+  Result<void> done = builder.begin(text_type().type());
+  if (done) done = builder.add_string(0, text.data(), text.size());
+  if (done) {
+    if (Result<std::uint64_t> published = writer.publish(*chunk); published)
+      return {};
+    else
+      done = published.error();
+  }
+  writer.abandon(*chunk);
+  return done;
+}
+
+}  // namespace
+
+std::string quoted(const std::string& text) {
+  std::string made = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') made += '\\';
+    made += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  }
+  return made + '"';
+}
+
+std::string hexadecimal(const transport::Gid& gid) {
+  std::string made;
+  for (const std::uint8_t byte : gid) {
+    char digits[3];
+    std::snprintf(digits, sizeof digits, "%02x", byte);
+    made += digits;
+  }
+  return made;
+}
+
+std::string Beacon::Described::text() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::string made = "{\"pid\": " + std::to_string(::getpid()) + ", " + about + ", \"publishers\": [";
+  const char* separator = "";
+  for (const auto& [gid, describe] : publishers) {
+    made += separator + describe();
+    separator = ", ";
+  }
+  return made + "]}";
+}
+
+void Beacon::light(transport::Participant& participant, const transport::Gid& endpoint) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (tried_) return;
+  tried_ = true;
+  transport::Participant::WriterOptions options;
+  options.topic = kBeaconTopic;
+  options.type.name = text_type().type().name;
+  options.type.hash = text_type().type().hash;
+  options.type.definition = kText;
+  options.type.skeleton_bytes = text_type().type().size;
+  options.qos = QoS(1);
+  std::memcpy(options.gid.data(), endpoint.data(), kCommonBytes);
+  std::memcpy(options.gid.data() + kCommonBytes, kMark.data(), kMark.size());
+  Result<std::shared_ptr<transport::Writer>> writer = participant.create_writer(options);
+  if (!writer) {
+    RCUTILS_LOG_DEBUG_NAMED(kLogger, "%s", writer.error().message.c_str());
+    return;
+  }
+  writer_ = std::move(*writer);
+  writer_->on_event([described = described_, weak = std::weak_ptr<transport::Writer>(writer_)](transport::Event event) {
+    if (event != transport::Event::kMatched) return;
+    const auto asked = weak.lock();
+    if (!asked || asked->matched() == 0) return;
+    if (Result<void> sent = publish(*asked, described->text()); !sent)
+      RCUTILS_LOG_DEBUG_NAMED(kLogger, "%s", sent.error().message.c_str());
+  });
+}
+
+void Beacon::add(const transport::Gid& gid, std::function<std::string()> describe) {
+  const std::lock_guard<std::mutex> lock(described_->mutex);
+  described_->publishers[gid] = std::move(describe);
+}
+
+void Beacon::remove(const transport::Gid& gid) {
+  const std::lock_guard<std::mutex> lock(described_->mutex);
+  described_->publishers.erase(gid);
+}
+
+void Beacon::look(transport::Participant& participant) {
+  const std::vector<transport::EndpointInfo> endpoints = participant.endpoints();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const transport::EndpointInfo& endpoint : endpoints) {
+    if (endpoint.topic != kBeaconTopic || !endpoint.is_writer) continue;
+    if (contexts_.size() >= kMostContexts) contexts_.clear();
+    contexts_[common(endpoint.gid)] = endpoint.pid;
+  }
+}
+
+Beacon::Context Beacon::context_of(transport::Participant& participant, const transport::Gid& endpoint) {
+  const Common bytes = common(endpoint);
+  std::int32_t pid = 0;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = contexts_.find(bytes);
+    if (found == contexts_.end()) return Context::kUnknown;
+    pid = found->second;
+  }
+  for (const transport::EndpointInfo& known : participant.endpoints()) {
+    if (known.pid == pid) return Context::kAlive;
+  }
+  const os::UniqueFd watch = os::watch_process(pid);
+  return !watch || os::wait_readable(watch.get(), 0) ? Context::kDead : Context::kAlive;
+}
+
+}  // namespace baton::rmw

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// A ROS context's sign in Baton's graph: an endpoint whose gid begins as the gids of all endpoints of this context do. It tells two
+// things: to other contexts, that what they meet below with such a gid is of a process that Baton knows, and when that process has
+// died (the kernel's word, while the underlying RMW waits for a lease to run out); to `baton doctor`, which asks by subscribing,
+// which way each publisher's messages go, and why.
+//
+// Thread rules: all functions from any thread; describe functions are called on Baton's background thread, one at a time.
+// Invariants: (1) no describe function runs after remove() has returned; (2) nothing is sent to who does not ask.
+#pragma once
+
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "baton/transport/transport.hpp"
+
+namespace baton::rmw {
+
+/// The topic of beacons; its type is std_msgs/String, its messages are JSON (docs/ros2.md).
+inline constexpr const char* kBeaconTopic = "/_baton/ros2";
+
+class Beacon {
+ public:
+  /// The bytes that the gids of a context have in common: DDS's participant prefix.
+  static constexpr std::size_t kCommonBytes = 12;
+
+  explicit Beacon(std::string about) : described_(std::make_shared<Described>()) {
+    described_->about = std::move(about);
+  }
+  Beacon(const Beacon&) = delete;
+  Beacon& operator=(const Beacon&) = delete;
+
+  /// From the first endpoint of the context on. Does nothing the second time, nor when Baton cannot do it: then processes that die
+  /// are known by what they served.
+  void light(transport::Participant& participant, const transport::Gid& endpoint);
+
+  /// `describe` returns a JSON object about one publisher.
+  void add(const transport::Gid& gid, std::function<std::string()> describe);
+  void remove(const transport::Gid& gid);
+
+  /// Learns which contexts are there now.
+  void look(transport::Participant& participant);
+  enum class Context : std::uint8_t { kUnknown, kAlive, kDead };
+  /// The context of an endpoint that was met below.
+  Context context_of(transport::Participant& participant, const transport::Gid& endpoint);
+
+ private:
+  struct Described {
+    std::mutex mutex;
+    std::string about;  // members of a JSON object
+    std::map<transport::Gid, std::function<std::string()>> publishers;
+    std::string text();
+  };
+  using Common = std::array<std::uint8_t, kCommonBytes>;
+  static Common common(const transport::Gid& gid) {
+    Common bytes{};
+    std::memcpy(bytes.data(), gid.data(), bytes.size());
+    return bytes;
+  }
+
+  const std::shared_ptr<Described> described_;
+  std::mutex mutex_;
+  std::shared_ptr<transport::Writer> writer_;
+  bool tried_ = false;
+  std::map<Common, std::int32_t> contexts_;  // that were seen: the process
+};
+
+/// A JSON string.
+std::string quoted(const std::string& text);
+std::string hexadecimal(const transport::Gid& gid);
+
+}  // namespace baton::rmw

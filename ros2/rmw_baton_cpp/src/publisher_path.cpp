@@ -303,14 +303,17 @@ void PublisherPath::look_who_is_below(std::int64_t now_ns) {
     needed_ = true;
   }
   left_ = std::move(still_left);
-  // Matched, but not in the graph yet.
   if (matched_below_ > accounted_for) needed_ = true;
+  const auto below = std::count_if(judged_.begin(), judged_.end(), [](const Judged& each) { return each.below; });
+  if (matched_below_ > accounted_for + static_cast<std::size_t>(below))
+    judged_.push_back({{}, "?", true, "matched, but not in the graph: it has just come"});
 }
 
 /// For `baton doctor`: a JSON object.
 std::string PublisherPath::describe() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  look_who_is_below(os::monotonic_ns());
+  looked_ = false;
+  someone_below(os::monotonic_ns());
   std::string made = "{\"gid\": " + quoted(hexadecimal(writer_->gid())) + ", \"topic\": " + quoted(inner_->topic_name) +
                      ", \"node\": " + quoted(full_name(*inner_node_)) +
                      ", \"through_baton\": " + std::to_string(through_baton_) +

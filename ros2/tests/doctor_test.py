@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baton doctor` says of every pair of ROS 2's which way messages take, how often they are copied, and why."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from ros2_processes import ROOT
+
+pytestmark = pytest.mark.skipif(
+    not list((ROOT / "build/release/python/baton").glob("_core*.so")), reason="needs Baton's Python package: make build"
+)
+
+
+def doctor(domain):
+    env = os.environ | {"PYTHONPATH": f"{ROOT / 'build/release/python'}:{ROOT / 'cli'}"}
+    command = [sys.executable, "-m", "baton_cli", "doctor", "--json", "--look", "0", "--domain", str(domain)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+    return {each["what"]: each["why"] for each in json.loads(done.stdout)["topics"]}
+
+
+def started(process):
+    assert process.stdout.readline() == "going\n"
+    return process
+
+
+def test_doctor_says_which_way_messages_take_and_why(processes):
+    served = started(processes.start("baton", "hear", "999999"))
+    below = started(processes.start("plain", "hear", "999999"))
+    talker = started(processes.start("baton", "count", "999999", "20", "2"))
+    found = doctor(processes.domain)
+    pair = f"/count: /count ({talker.pid}) -> /hear ({served.pid})"
+    assert found[pair].startswith("Baton's memory: 1 copy in (none of loans), 1 out (libbaton_heap.so is not loaded")
+    other = f"/count: /count ({talker.pid}) -> /hear"
+    assert found[other].startswith("serialized, by rmw_fastrtps_cpp: its process is not in Baton")
+    processes.kill(below)
+    processes.kill(served)
+
+
+def test_doctor_names_a_subscription_that_baton_does_not_serve(processes):
+    filtered = started(processes.start("baton", "hear_filtered", "at_once"))
+    talker = started(processes.start("baton", "count", "999999", "1000", "1"))
+    found = doctor(processes.domain)
+    why = found[f"/count: /count ({talker.pid}) -> /hear_filtered"]
+    assert why.startswith("serialized, by rmw_fastrtps_cpp: Baton does not serve it (yet): a content filter")
+    processes.kill(filtered)

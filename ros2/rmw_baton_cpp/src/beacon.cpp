@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "beacon.hpp"
 
-#include <unistd.h>
-
 #include <cstdio>
 
 #include "baton/message/builder.hpp"
@@ -66,7 +64,7 @@ std::string hexadecimal(const transport::Gid& gid) {
 
 std::string Beacon::Described::text() {
   const std::lock_guard<std::mutex> lock(mutex);
-  std::string made = "{\"pid\": " + std::to_string(::getpid()) + ", " + about + ", \"publishers\": [";
+  std::string made = "{\"pid\": " + std::to_string(pid) + ", " + about + ", \"publishers\": [";
   const char* separator = "";
   for (const auto& [gid, describe] : publishers) {
     made += separator + describe();
@@ -94,6 +92,11 @@ void Beacon::light(transport::Participant& participant, const transport::Gid& en
     return;
   }
   writer_ = std::move(*writer);
+  for (const transport::EndpointInfo& known : participant.endpoints()) {
+    if (known.gid != writer_->gid()) continue;
+    const std::lock_guard<std::mutex> described(described_->mutex);
+    described_->pid = known.pid;
+  }
   writer_->on_event([described = described_, weak = std::weak_ptr<transport::Writer>(writer_)](transport::Event event) {
     if (event != transport::Event::kMatched) return;
     const auto asked = weak.lock();

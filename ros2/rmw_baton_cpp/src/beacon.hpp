@@ -52,6 +52,7 @@ class Beacon {
   struct Described {
     std::mutex mutex;
     std::string about;  // members of a JSON object
+    std::int32_t pid = 0;
     std::map<transport::Gid, std::function<std::string()>> publishers;
     std::string text();
   };

@@ -12,7 +12,6 @@ namespace baton::rmw {
 namespace {
 
 constexpr std::size_t kStackBytes = 1024 * 1024;       // the application's callbacks run on it
-constexpr std::int64_t kShortestNs = 1'000'000;        // of a period; shorter ones are looked at no more often
 constexpr std::int64_t kLongestNs = 3600'000'000'000;  // of one sleep
 
 }  // namespace
@@ -48,15 +47,6 @@ std::uint64_t Deadlines::add(Deadline deadline) {
 void Deadlines::remove(std::uint64_t id) {
   const std::lock_guard<std::mutex> lock(mutex_);
   entries_.erase(id);
-}
-
-std::int64_t Deadlines::next_due(std::int64_t due_ns, std::int64_t newest_ns, std::int64_t period_ns,
-                                 std::int64_t now_ns, bool* missed) noexcept {
-  *missed = false;
-  if (newest_ns == 0) return now_ns + period_ns;
-  if (newest_ns + period_ns > now_ns) return newest_ns + period_ns;
-  *missed = true;
-  return std::max(due_ns + period_ns, now_ns + kShortestNs);
 }
 
 void Deadlines::run() {

@@ -16,8 +16,6 @@
 #include <mutex>
 #include <optional>
 
-#include <pthread.h>
-
 namespace baton::rmw {
 
 class Deadlines {
@@ -36,10 +34,17 @@ class Deadlines {
   std::uint64_t add(Deadline deadline);
   void remove(std::uint64_t id);
 
-  /// When a deadline whose newest message is of `newest_ns` is to be looked at again, after it was due at `due_ns`; `missed` tells
-  /// whether it was.
+  static constexpr std::int64_t kShortestNs = 1'000'000;  ///< of a period: shorter ones are looked at no more often
+
+  /// When a deadline that was due at `due_ns` and whose newest message is of `newest_ns` is to be looked at again; `missed` tells
+  /// whether it was missed.
   static std::int64_t next_due(std::int64_t due_ns, std::int64_t newest_ns, std::int64_t period_ns, std::int64_t now_ns,
-                               bool* missed) noexcept;
+                               bool* missed) noexcept {
+    *missed = newest_ns != 0 && newest_ns + period_ns <= now_ns;
+    if (newest_ns == 0) return now_ns + period_ns;
+    if (!*missed) return newest_ns + period_ns;
+    return due_ns + period_ns > now_ns ? due_ns + period_ns : now_ns + kShortestNs;
+  }
 
  private:
   struct Entry {

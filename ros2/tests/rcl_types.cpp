@@ -133,6 +133,18 @@ int local(const Type& type) {
     check(rcl_subscription_init(&subscriptions[ignores], &ros.node, type.support, type.name.c_str(), &options),
           "subscription");
   }
+  // Who says that it does not lend, does not.
+  bool as_said = true;
+  void* lent = nullptr;
+  rmw_message_info_t lent_info;
+  if (!rcl_publisher_can_loan_messages(&publisher))
+    as_said = rcl_borrow_loaned_message(&publisher, type.support, &lent) == RCL_RET_UNSUPPORTED && lent == nullptr;
+  rcutils_reset_error();
+  if (!rcl_subscription_can_loan_messages(&subscriptions[0])) {
+    const rcl_ret_t taken = rcl_take_loaned_message(&subscriptions[0], &lent, &lent_info, nullptr);
+    as_said = as_said && taken == RCL_RET_UNSUPPORTED && lent == nullptr;
+  }
+  rcutils_reset_error();
   const auto end = Clock::now() + kLimit;
   for (std::size_t matched = 0; matched < 2 && Clock::now() < end;) {
     check(rcl_publisher_get_subscription_count(&publisher, &matched), "count");
@@ -161,7 +173,8 @@ int local(const Type& type) {
   }
   for (rcl_subscription_t& subscription : subscriptions) check(rcl_subscription_fini(&subscription, &ros.node), "end");
   check(rcl_publisher_fini(&publisher, &ros.node), "publisher's end");
-  std::printf("{\"all\": %zu, \"others\": %zu}\n", heard[0], heard[1]);
+  std::printf("{\"all\": %zu, \"others\": %zu, \"lends_as_said\": %s}\n", heard[0], heard[1],
+              as_said ? "true" : "false");
   return 0;
 }
 

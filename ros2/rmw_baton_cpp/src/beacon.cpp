@@ -117,28 +117,32 @@ void Beacon::remove(const transport::Gid& gid) {
 }
 
 void Beacon::look(transport::Participant& participant) {
+  const std::uint64_t version = participant.graph_version();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (version_ == version) return;
+  }
   const std::vector<transport::EndpointInfo> endpoints = participant.endpoints();
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (contexts_.size() >= kMostContexts) contexts_.clear();
+  for (auto& [bytes, seen] : contexts_) seen.here = false;
   for (const transport::EndpointInfo& endpoint : endpoints) {
-    if (endpoint.topic != kBeaconTopic || !endpoint.is_writer) continue;
-    if (contexts_.size() >= kMostContexts) contexts_.clear();
-    contexts_[common(endpoint.gid)] = endpoint.pid;
+    if (endpoint.topic == kBeaconTopic && endpoint.is_writer) contexts_[common(endpoint.gid)] = {endpoint.pid, true};
   }
+  version_ = version;
 }
 
 Beacon::Context Beacon::context_of(transport::Participant& participant, const transport::Gid& endpoint) {
-  const Common bytes = common(endpoint);
-  std::int32_t pid = 0;
+  look(participant);
+  Seen seen;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = contexts_.find(bytes);
+    const auto found = contexts_.find(common(endpoint));
     if (found == contexts_.end()) return Context::kUnknown;
-    pid = found->second;
+    seen = found->second;
   }
-  for (const transport::EndpointInfo& known : participant.endpoints()) {
-    if (known.pid == pid) return Context::kAlive;
-  }
-  const os::UniqueFd watch = os::watch_process(pid);
+  if (seen.here) return Context::kAlive;
+  const os::UniqueFd watch = os::watch_process(seen.pid);
   return !watch || os::wait_readable(watch.get(), 0) ? Context::kDead : Context::kAlive;
 }
 

@@ -13,7 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
+#include <optional>
 #include <string>
 
 #include "baton/transport/transport.hpp"
@@ -67,7 +67,12 @@ class Beacon {
   std::mutex mutex_;
   std::shared_ptr<transport::Writer> writer_;
   bool tried_ = false;
-  std::map<Common, std::int32_t> contexts_;  // that were seen: the process
+  struct Seen {
+    std::int32_t pid = 0;
+    bool here = false;
+  };
+  std::map<Common, Seen> contexts_;       // that were there once
+  std::optional<std::uint64_t> version_;  // of the graph that they were last looked for in
 };
 
 /// A JSON string.

@@ -264,7 +264,6 @@ void PublisherPath::look_who_is_below(std::int64_t now_ns) {
   std::size_t accounted_for = 0;
   needed_ = false;
   judged_.clear();
-  presence_->beacon().look(presence_->participant());
   std::map<transport::Gid, Left> still_left;
   for (const KnownSubscription& known : known_subscriptions(inner_node_, inner_->topic_name)) {
     const std::string node = (known.node_namespace == "/" ? "" : known.node_namespace) + "/" + known.node;

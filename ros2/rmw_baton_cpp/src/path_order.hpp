@@ -37,7 +37,7 @@ class PathOrder {
  public:
   /// How long a message waits for older ones that are on their way through the underlying RMW. Only where a publisher changes
   /// its path: when a subscription attaches.
-  static constexpr std::int64_t kGraceNs = 200'000'000;
+  static constexpr std::int64_t kGraceNs = 500'000'000;
 
   enum class Verdict : std::uint8_t { kNow, kNotYet, kNever };
   struct Queued {

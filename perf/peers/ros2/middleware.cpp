@@ -49,6 +49,7 @@ void set_environment(const Plan& plan, const Middleware& middleware) {
                            "BATON_DOMAIN", "BATON_HEAP", "BATON_ACCELERATE"})
     ::unsetenv(name);
   set("ROS_LOG_DIR", plan.directory);
+  prepend("LD_LIBRARY_PATH", BATON_ROS2_LIBRARIES);  // as the wheels' Python does
   for (const std::string& each : middleware.environment) set(each.substr(0, each.find('=')), each.substr(each.find('=') + 1));
   if (middleware.setting == "tuned") {
     const std::string path = plan.directory + "/fastdds_" + std::to_string(::getpid()) + ".xml";
@@ -63,7 +64,6 @@ void set_environment(const Plan& plan, const Middleware& middleware) {
   set("BATON_RUNTIME_DIR", plan.directory);
   // The wheels' librcl.so names librmw_fastrtps_cpp.so itself (docs/ros2.md).
   prepend("LD_PRELOAD", BATON_RMW_LIBRARY);
-  prepend("LD_LIBRARY_PATH", BATON_ROS2_LIBRARIES);
   if (heap) prepend("LD_PRELOAD", BATON_HEAP_LIBRARY);  // before all others
 }
 

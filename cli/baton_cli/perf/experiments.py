@@ -167,6 +167,19 @@ def _varying(profile: str) -> list[Cell]:
     ]
 
 
+def _ros2(profile: str) -> list[Cell]:
+    sizes = (640, 16 * MB) if profile == "quick" else (640, 64 * KB, MB, 16 * MB)
+    return [_ros2_cell(b, s) for b in sizes for s in (1, 8)]
+
+
+def _ros2_python(profile: str) -> list[Cell]:
+    return [_ros2_cell(b, s) for b in (640, MB, 16 * MB) for s in (1, 8)]
+
+
+def _ros2_cell(bytes: int, subscribers: int) -> Cell:
+    return Cell(bytes=bytes, subscribers=subscribers, messages=20, rate=50 if bytes <= MB else 20)
+
+
 EXPERIMENTS: dict[str, Experiment] = {
     e.id: e
     for e in (
@@ -303,6 +316,29 @@ EXPERIMENTS: dict[str, Experiment] = {
             _round_trip,
             ("lines_over_size", "summary_table"),
             clock="round_trip_ns",
+        ),
+        Experiment(
+            "ros2",
+            "ROS 2 in C++: rmw_fastrtps_cpp as installed, tuned, with LARGE_DATA, and rmw_baton_cpp",
+            "the field",
+            _ros2,
+            ("ratio_table", "lines_over_size", "summary_table"),
+            peers=("ros2:default", "ros2:tuned", "ros2:large_data", "ros2:baton", "ros2:heap", "ros2:loans", "baton"),
+        ),
+        Experiment(
+            "ros2-python",
+            "ROS 2 in Python: the same, and accelerated",
+            "the field",
+            _ros2_python,
+            ("ratio_table", "lines_over_size", "summary_table"),
+            peers=(
+                "rclpy:default",
+                "rclpy:tuned",
+                "rclpy:large_data",
+                "rclpy:baton",
+                "rclpy:accelerated",
+                "rclpy:heap",
+            ),
         ),
         Experiment("varying", "Images of varying size", "the field", _varying, ("boxes_over_size", "summary_table")),
     )

@@ -119,7 +119,7 @@ class LendingPublisher : public RosPublisher {
 
 class RosSubscriber : public SubscriberEnd {
  public:
-  RosSubscriber(const Plan& plan, unsigned index, Receiver& receiver) : receiver_(receiver), node_(plan, "subscriber_" + std::to_string(index)) {
+  RosSubscriber(const Plan& plan, unsigned index, Receiver& receiver) : receiver_(receiver), node_(plan, "subscriber_" + std::to_string(index)), reuses_(middleware_of(plan).setting != "heap") {
     rcl_subscription_options_t options = rcl_subscription_get_default_options();
     options.qos = qos_of(plan);
     check(rcl_subscription_init(&subscription_, node_.get(), type_support(), plan.topic.c_str(), &options), "rcl_subscription_init");
@@ -144,6 +144,7 @@ class RosSubscriber : public SubscriberEnd {
       if (result == RCL_RET_SUBSCRIPTION_TAKE_FAILED) return rcl_reset_error();
       check(result, "rcl_take");
       receiver_.message(reinterpret_cast<const std::byte*>(image_.data.data()), image_.data.size());
+      if (!reuses_) image_ = Image();
     }
   }
 
@@ -153,14 +154,15 @@ class RosSubscriber : public SubscriberEnd {
   rcl_subscription_t subscription_ = rcl_get_zero_initialized_subscription();
   rcl_wait_set_t wait_set_ = rcl_get_zero_initialized_wait_set();
   rmw_message_info_t info_ = rmw_get_zero_initialized_message_info();
-  Image image_;  // kept, so that its memory is reused
+  Image image_;
+  const bool reuses_;  // the message's memory, which is better where it is copied into; else a new one each time, as in rclcpp
 };
 
 }  // namespace
 
 PeerInfo peer_info() {
   PeerInfo info{"ROS 2, C++", "rmw_fastrtps_cpp " BATON_RMW_VERSION,
-                "rcl with sensor_msgs/Image, rcl_wait() or polling rcl_take(), messages reused at both ends; default: as installed; tuned: "
+                "rcl with sensor_msgs/Image, rcl_wait() or polling rcl_take(), messages reused at both ends (by subscribers with libbaton_heap.so: not); default: as installed; tuned: "
                 "Fast DDS profile with shared memory only, segment for all unread messages, not fragmented; large_data: Fast DDS's "
                 "LARGE_DATA transports; baton: rmw_baton_cpp; heap: with libbaton_heap.so; loans: messages borrowed from the publisher, too",
                 {"default", "tuned", "large_data"}};

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <system_error>
@@ -75,7 +76,7 @@ void set_environment(const Plan& plan, const Middleware& middleware) {
   std::vector<char*> argv;
   for (std::string& each : arguments) argv.push_back(each.data());
   argv.push_back(nullptr);
-  ::execv("/proc/self/exe", argv.data());
+  ::execv(std::filesystem::read_symlink("/proc/self/exe").c_str(), argv.data());  // by its name, which tools show
   throw std::system_error(errno, std::generic_category(), "execv");
 }
 

@@ -86,10 +86,12 @@ void join(const Plan& plan) {
 
 class RclpyPublisher : public PublisherEnd {
  public:
-  RclpyPublisher(const Plan& plan, unsigned index) : end_(make(plan, index)) {}
+  RclpyPublisher(const Plan& plan, unsigned index) : subscribers_(plan.live ? 0 : plan.subscribers), end_(make(plan, index)) {}
 
   std::byte* begin(std::size_t bytes) override {
     const Lock lock;
+    if (subscribers_ != 0) Py_DECREF(check(PyObject_CallMethod(end_.get(), "wait_for", "I", subscribers_), "wait_for"));
+    subscribers_ = 0;
     PyObject* data = check(PyObject_CallMethod(end_.get(), "begin", "n", static_cast<Py_ssize_t>(bytes)), "begin");
     Py_buffer view;
     const int got = PyObject_GetBuffer(data, &view, PyBUF_WRITABLE);
@@ -113,6 +115,7 @@ class RclpyPublisher : public PublisherEnd {
                                      ros_namespace(plan).c_str(), ros_domain(plan), plan.depth, plan.reliable ? 1 : 0),
                  "Publisher");
   }
+  unsigned subscribers_;  // that are still to be waited for
   End end_;
 };
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ends of the peer rclpy: what a program of rclpy does, with sensor_msgs/Image. peer.cpp calls it."""
 
+import time
 from array import array
 
 import rclpy
@@ -41,6 +42,13 @@ class Publisher(End):
         self.publisher = self.node.create_publisher(Image, topic, self.qos)
         self.image = Image(height=1, encoding="mono8")
         self.image.header.frame_id = "camera"
+
+    def wait_for(self, subscribers):
+        """Until the middleware knows them all, and a little longer: what is measured is not discovery."""
+        end = time.monotonic() + 30
+        while self.publisher.get_subscription_count() < subscribers and time.monotonic() < end:
+            time.sleep(0.01)
+        time.sleep(0.3)
 
     def begin(self, size):
         """The payload; a driver keeps its message."""

@@ -7,6 +7,7 @@
 #include <rosidl_typesupport_cpp/message_type_support.hpp>
 #include <sensor_msgs/msg/image.hpp>
 #include <stdexcept>
+#include <thread>
 
 #include "keeper.hpp"
 #include "middleware.hpp"
@@ -73,7 +74,7 @@ rmw_qos_profile_t qos_of(const Plan& plan) {
 
 class RosPublisher : public PublisherEnd {
  public:
-  RosPublisher(const Plan& plan, unsigned index) : node_(plan, "publisher_" + std::to_string(index)) {
+  RosPublisher(const Plan& plan, unsigned index) : plan_(plan), node_(plan, "publisher_" + std::to_string(index)) {
     rcl_publisher_options_t options = rcl_publisher_get_default_options();
     options.qos = qos_of(plan);
     check(rcl_publisher_init(&publisher_, node_.get(), type_support(), plan.topic.c_str(), &options), "rcl_publisher_init");
@@ -81,10 +82,24 @@ class RosPublisher : public PublisherEnd {
   ~RosPublisher() override { ended(rcl_publisher_fini(&publisher_, node_.get())); }
 
   /// A driver keeps its message: the vector is allocated once.
-  std::byte* begin(std::size_t bytes) override { return prepare(image_, bytes); }
+  std::byte* begin(std::size_t bytes) override {
+    wait_for_subscribers();
+    return prepare(image_, bytes);
+  }
   void publish(std::size_t) override { check(rcl_publish(&publisher_, &image_, nullptr), "rcl_publish"); }
 
  protected:
+  /// Before the first message: until the middleware knows all subscribers, and a little longer. What is measured is not discovery.
+  void wait_for_subscribers() {
+    std::size_t found = plan_.live ? plan_.subscribers : 0;
+    if (settled_) return;
+    for (int i = 0; i < kMostPauses && found < plan_.subscribers; ++i) {
+      std::this_thread::sleep_for(kPause);
+      check(rcl_publisher_get_subscription_count(&publisher_, &found), "rcl_publisher_get_subscription_count");
+    }
+    if (!plan_.live) std::this_thread::sleep_for(kSettle);
+    settled_ = true;
+  }
   static std::byte* prepare(Image& image, std::size_t bytes) {
     image.header.frame_id = "camera";
     image.height = 1;
@@ -93,10 +108,14 @@ class RosPublisher : public PublisherEnd {
     image.data.resize(bytes);
     return reinterpret_cast<std::byte*>(image.data.data());
   }
+  const Plan plan_;
   Node node_;
   rcl_publisher_t publisher_ = rcl_get_zero_initialized_publisher();
 
  private:
+  static constexpr std::chrono::milliseconds kPause{10}, kSettle{300};
+  static constexpr int kMostPauses = 3000;
+  bool settled_ = false;
   Image image_;
 };
 
@@ -105,6 +124,7 @@ class LendingPublisher : public RosPublisher {
  public:
   using RosPublisher::RosPublisher;
   std::byte* begin(std::size_t bytes) override {
+    wait_for_subscribers();
     if (!rcl_publisher_can_loan_messages(&publisher_)) throw std::runtime_error("this publisher does not lend: libbaton_heap.so is not active");
     void* lent = nullptr;
     check(rcl_borrow_loaned_message(&publisher_, type_support(), &lent), "rcl_borrow_loaned_message");

@@ -179,7 +179,7 @@ def _ros2_python(profile: str) -> list[Cell]:
 
 
 def _for_large_data(cells: list[Cell]) -> list[Cell]:
-    """Those that Fast DDS's LARGE_DATA finishes: 1 MB and more to eight subscribers took it longer than the 150 s that a run has."""
+    """Without large messages to eight subscribers: there LARGE_DATA now and then does not finish in the 150 s that a run has."""
     return [cell for cell in cells if cell.subscribers == 1 or cell.bytes < MB]
 
 

@@ -34,16 +34,17 @@ PyObject* check(PyObject* object, const char* what) {
   return object;
 }
 void check(PyStatus status) {
-  if (PyStatus_Exception(status)) throw std::runtime_error(status.err_msg != nullptr ? status.err_msg : "Python did not start");
+  if (PyStatus_Exception(status))
+    throw std::runtime_error(status.err_msg != nullptr ? status.err_msg : "Python did not start");
 }
 
-const char* setting_of(const Plan& plan) {
-  return plan.variant == "accelerated" ? "baton" : plan.variant.c_str();
-}
+const char* setting_of(const Plan& plan) { return plan.variant == "accelerated" ? "baton" : plan.variant.c_str(); }
 
 /// The module of rclpy_ends.py. The interpreter lives as long as the process.
 PyObject* ends(const Plan& plan) {
-  use_middleware(plan, {setting_of(plan), {"_ROS_WHEELS_BOOTSTRAP_COMPLETE=1", "PYTHONPATH=" BATON_PERF_RCLPY_FOLDER ":" BATON_PYTHON_FOLDER}});
+  use_middleware(plan,
+                 {setting_of(plan),
+                  {"_ROS_WHEELS_BOOTSTRAP_COMPLETE=1", "PYTHONPATH=" BATON_PERF_RCLPY_FOLDER ":" BATON_PYTHON_FOLDER}});
   static std::once_flag once;
   static PyObject* module = nullptr;
   std::call_once(once, [&] {
@@ -54,7 +55,8 @@ PyObject* ends(const Plan& plan) {
     check(Py_InitializeFromConfig(&config));
     PyConfig_Clear(&config);
     module = check(PyImport_ImportModule("rclpy_ends"), "rclpy_ends.py");
-    if (plan.variant == "accelerated" || plan.variant == "heap") Py_DECREF(check(PyObject_CallMethod(module, "accelerate", nullptr), "accelerate()"));
+    if (plan.variant == "accelerated" || plan.variant == "heap")
+      Py_DECREF(check(PyObject_CallMethod(module, "accelerate", nullptr), "accelerate()"));
     PyEval_SaveThread();
   });
   return module;
@@ -86,7 +88,8 @@ void join(const Plan& plan) {
 
 class RclpyPublisher : public PublisherEnd {
  public:
-  RclpyPublisher(const Plan& plan, unsigned index) : subscribers_(plan.live ? 0 : plan.subscribers), end_(make(plan, index)) {}
+  RclpyPublisher(const Plan& plan, unsigned index)
+      : subscribers_(plan.live ? 0 : plan.subscribers), end_(make(plan, index)) {}
 
   std::byte* begin(std::size_t bytes) override {
     const Lock lock;
@@ -111,8 +114,9 @@ class RclpyPublisher : public PublisherEnd {
     PyObject* module = ends(plan);
     join(plan);
     const Lock lock;
-    return check(PyObject_CallMethod(module, "Publisher", "sssIIi", plan.topic.c_str(), ("publisher_" + std::to_string(index)).c_str(),
-                                     ros_namespace(plan).c_str(), ros_domain(plan), plan.depth, plan.reliable ? 1 : 0),
+    return check(PyObject_CallMethod(module, "Publisher", "sssIIi", plan.topic.c_str(),
+                                     ("publisher_" + std::to_string(index)).c_str(), ros_namespace(plan).c_str(),
+                                     ros_domain(plan), plan.depth, plan.reliable ? 1 : 0),
                  "Publisher");
   }
   unsigned subscribers_;  // that are still to be waited for
@@ -125,7 +129,8 @@ class RclpySubscriber : public SubscriberEnd {
 
   void receive(std::chrono::nanoseconds timeout) override {
     const Lock lock;
-    Py_DECREF(check(PyObject_CallMethod(end_.get(), "receive", "d", std::chrono::duration<double>(timeout).count()), "receive"));
+    Py_DECREF(check(PyObject_CallMethod(end_.get(), "receive", "d", std::chrono::duration<double>(timeout).count()),
+                    "receive"));
   }
 
  private:
@@ -133,7 +138,8 @@ class RclpySubscriber : public SubscriberEnd {
   static PyObject* deliver(PyObject* receiver, PyObject* data) {
     Py_buffer view;
     if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) != 0) return nullptr;
-    static_cast<Receiver*>(PyCapsule_GetPointer(receiver, nullptr))->message(static_cast<const std::byte*>(view.buf), static_cast<std::size_t>(view.len));
+    static_cast<Receiver*>(PyCapsule_GetPointer(receiver, nullptr))
+        ->message(static_cast<const std::byte*>(view.buf), static_cast<std::size_t>(view.len));
     PyBuffer_Release(&view);
     Py_RETURN_NONE;
   }
@@ -145,8 +151,9 @@ class RclpySubscriber : public SubscriberEnd {
     PyObject* self = check(PyCapsule_New(&receiver, nullptr, nullptr), "capsule");
     PyObject* callback = check(PyCFunction_New(&definition, self), "deliver");
     Py_DECREF(self);
-    PyObject* made = PyObject_CallMethod(module, "Subscriber", "OsssIIi", callback, plan.topic.c_str(), ("subscriber_" + std::to_string(index)).c_str(),
-                                         ros_namespace(plan).c_str(), ros_domain(plan), plan.depth, plan.reliable ? 1 : 0);
+    PyObject* made = PyObject_CallMethod(module, "Subscriber", "OsssIIi", callback, plan.topic.c_str(),
+                                         ("subscriber_" + std::to_string(index)).c_str(), ros_namespace(plan).c_str(),
+                                         ros_domain(plan), plan.depth, plan.reliable ? 1 : 0);
     Py_DECREF(callback);
     return check(made, "Subscriber");
   }
@@ -156,8 +163,10 @@ class RclpySubscriber : public SubscriberEnd {
 }  // namespace
 
 PeerInfo peer_info() {
-  PeerInfo info{"ROS 2, Python", "rclpy " BATON_RCLPY_VERSION,
-                "rclpy with sensor_msgs/Image and a SingleThreadedExecutor; settings of rmw_fastrtps_cpp and rmw_baton_cpp as of peer ros2; "
+  PeerInfo info{"ROS 2, Python",
+                "rclpy " BATON_RCLPY_VERSION,
+                "rclpy with sensor_msgs/Image and a SingleThreadedExecutor; settings of rmw_fastrtps_cpp and "
+                "rmw_baton_cpp as of peer ros2; "
                 "accelerated: rmw_baton_cpp and baton.rclpy.accelerate(); heap: with libbaton_heap.so, too",
                 {"default", "tuned", "large_data"}};
   if (*BATON_RMW_LIBRARY != '\0') info.variants.insert(info.variants.end(), {"baton", "accelerated", "heap"});
@@ -166,7 +175,9 @@ PeerInfo peer_info() {
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned index) { return std::make_unique<RclpyPublisher>(plan, index); }
+std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned index) {
+  return std::make_unique<RclpyPublisher>(plan, index);
+}
 std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned index, Receiver& receiver) {
   return std::make_unique<RclpySubscriber>(plan, index, receiver);
 }

@@ -21,12 +21,14 @@ constexpr const char* kDone = "BATON_PERF_MIDDLEWARE";
 /// Shared memory only, with room for all that may be unread; each message in one piece, written by the publisher's thread.
 void write_profile(const Plan& plan, const std::string& path) {
   const std::size_t message = plan.bytes + 4096;
-  const std::size_t segment = std::min<std::size_t>(std::max<std::size_t>(64 << 20, message * (plan.depth + 6)), 3U << 30);
+  const std::size_t segment =
+      std::min<std::size_t>(std::max<std::size_t>(64 << 20, message * (plan.depth + 6)), 3U << 30);
   std::ofstream(path) << R"(<?xml version="1.0" encoding="UTF-8" ?>
 <dds xmlns="http://www.eprosima.com"><profiles>
   <transport_descriptors><transport_descriptor>
     <transport_id>large</transport_id><type>SHM</type>
-    <segment_size>)" << segment << "</segment_size><maxMessageSize>" << segment << R"(</maxMessageSize>
+    <segment_size>)" << segment
+                      << "</segment_size><maxMessageSize>" << segment << R"(</maxMessageSize>
   </transport_descriptor></transport_descriptors>
   <participant profile_name="large" is_default_profile="true"><rtps>
     <userTransports><transport_id>large</transport_id></userTransports>
@@ -45,13 +47,15 @@ void prepend(const char* name, const std::string& first) {
 }
 
 void set_environment(const Plan& plan, const Middleware& middleware) {
-  for (const char* name : {"FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_BUILTIN_TRANSPORTS", "RMW_IMPLEMENTATION",
-                           "RMW_FASTRTPS_USE_QOS_FROM_XML", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS", "BATON_RMW", "BATON_RMW_PATHS",
-                           "BATON_DOMAIN", "BATON_HEAP", "BATON_ACCELERATE"})
+  for (const char* name :
+       {"FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_BUILTIN_TRANSPORTS",
+        "RMW_IMPLEMENTATION", "RMW_FASTRTPS_USE_QOS_FROM_XML", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS",
+        "BATON_RMW", "BATON_RMW_PATHS", "BATON_DOMAIN", "BATON_HEAP", "BATON_ACCELERATE"})
     ::unsetenv(name);
   set("ROS_LOG_DIR", plan.directory);
   prepend("LD_LIBRARY_PATH", BATON_ROS2_LIBRARIES);  // as the wheels' Python does
-  for (const std::string& each : middleware.environment) set(each.substr(0, each.find('=')), each.substr(each.find('=') + 1));
+  for (const std::string& each : middleware.environment)
+    set(each.substr(0, each.find('=')), each.substr(each.find('=') + 1));
   if (middleware.setting == "tuned") {
     const std::string path = plan.directory + "/fastdds_" + std::to_string(::getpid()) + ".xml";
     write_profile(plan, path);

@@ -36,16 +36,21 @@ std::size_t element_bytes(const MessageMember& member) {
     case introspection::ROS_TYPE_OCTET:
     case introspection::ROS_TYPE_CHAR:
     case introspection::ROS_TYPE_UINT8:
-    case introspection::ROS_TYPE_INT8: return 1;
+    case introspection::ROS_TYPE_INT8:
+      return 1;
     case introspection::ROS_TYPE_UINT16:
-    case introspection::ROS_TYPE_INT16: return 2;
+    case introspection::ROS_TYPE_INT16:
+      return 2;
     case introspection::ROS_TYPE_FLOAT:
     case introspection::ROS_TYPE_UINT32:
-    case introspection::ROS_TYPE_INT32: return 4;
+    case introspection::ROS_TYPE_INT32:
+      return 4;
     case introspection::ROS_TYPE_DOUBLE:
     case introspection::ROS_TYPE_UINT64:
-    case introspection::ROS_TYPE_INT64: return 8;
-    default: return 0;
+    case introspection::ROS_TYPE_INT64:
+      return 8;
+    default:
+      return 0;
   }
 }
 
@@ -83,14 +88,14 @@ template <class Message>
 class Copies : public testing::Test {};
 
 using test_msgs::msg::Empty;
-using Types = testing::Types<
-    sensor_msgs::msg::Image, sensor_msgs::msg::PointCloud2, sensor_msgs::msg::LaserScan, nav_msgs::msg::OccupancyGrid,
-    sensor_msgs::msg::MultiEchoLaserScan, test_msgs::msg::Arrays, test_msgs::msg::BasicTypes,
-    test_msgs::msg::BoundedPlainSequences, test_msgs::msg::BoundedSequences, test_msgs::msg::Builtins,
-    test_msgs::msg::ComplexNestedKey, test_msgs::msg::Constants, test_msgs::msg::Defaults, Empty,
-    test_msgs::msg::KeyedLong, test_msgs::msg::KeyedString, test_msgs::msg::MultiNested, test_msgs::msg::Nested,
-    test_msgs::msg::NonKeyedWithNestedKey, test_msgs::msg::Strings, test_msgs::msg::UnboundedSequences,
-    test_msgs::msg::WStrings>;
+using Types =
+    testing::Types<sensor_msgs::msg::Image, sensor_msgs::msg::PointCloud2, sensor_msgs::msg::LaserScan,
+                   nav_msgs::msg::OccupancyGrid, sensor_msgs::msg::MultiEchoLaserScan, test_msgs::msg::Arrays,
+                   test_msgs::msg::BasicTypes, test_msgs::msg::BoundedPlainSequences, test_msgs::msg::BoundedSequences,
+                   test_msgs::msg::Builtins, test_msgs::msg::ComplexNestedKey, test_msgs::msg::Constants,
+                   test_msgs::msg::Defaults, Empty, test_msgs::msg::KeyedLong, test_msgs::msg::KeyedString,
+                   test_msgs::msg::MultiNested, test_msgs::msg::Nested, test_msgs::msg::NonKeyedWithNestedKey,
+                   test_msgs::msg::Strings, test_msgs::msg::UnboundedSequences, test_msgs::msg::WStrings>;
 TYPED_TEST_SUITE(Copies, Types);
 
 TYPED_TEST(Copies, of_the_data_part_are_as_many_as_is_promised) {

@@ -288,6 +288,14 @@ def test_a_comparison_passes_on_its_interval_and_fails_beyond(two_peers):
     )
 
 
+def test_another_side_than_baton_may_be_the_one_that_has_to_pass(two_peers):
+    own = {"own": "slow", "peers": ["baton"]}
+    assert all(row.passed for row in verdicts_of(field_runs(100, 10), **own))
+    assert not any(row.passed for row in verdicts_of(field_runs(10, 100), **own))
+    rows = verdicts_of(field_runs(10, 100), own="absent", peers=["baton"])
+    assert [row.passed for row in rows] == [None] and "absent is not built" in rows[0].detail
+
+
 def test_what_was_not_measured_does_not_pass(two_peers):
     runs = [run for run in field_runs(10, 100) if run["peer"] == "baton"]
     rows = verdicts_of(runs)

@@ -28,3 +28,17 @@ function(baton_link_ros2 target)
   # Python's libraries without need.
   target_link_options(${target} PRIVATE LINKER:--disable-new-dtags LINKER:--as-needed LINKER:--allow-shlib-undefined)
 endfunction()
+
+# baton_ros2_middleware(<target>): where peers/ros2/middleware.cpp finds rmw_baton_cpp; empty if it is not built.
+function(baton_ros2_middleware target)
+  set(rmw "")
+  set(heap "")
+  if(TARGET rmw_baton_cpp)
+    set(rmw "$<TARGET_FILE:rmw_baton_cpp>")
+    set(heap "$<TARGET_FILE:baton_heap>")
+    add_dependencies(${target} rmw_baton_cpp baton_heap)
+  endif()
+  list(JOIN baton_ros2_carried ":" carried)
+  target_compile_definitions(${target} PRIVATE BATON_RMW_LIBRARY="${rmw}" BATON_HEAP_LIBRARY="${heap}"
+    BATON_ROS2_LIBRARIES="${BATON_ROS2_PREFIX}/lib:${carried}")
+endfunction()

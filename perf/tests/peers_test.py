@@ -61,6 +61,10 @@ COPIES = {
     ("zeromq", "ipc"): (2, 1),
     ("lcm", "udpm"): (1, 1 + 1),  # multicast: sent once
     ("roscpp", "tcpros"): (1 + 2, 1 + 1),
+    ("ros2", "tuned"): (1 + 1, 1 + 1),
+    ("ros2", "baton"): (1, 1),
+    ("ros2", "heap"): (1, 0),
+    ("ros2", "loans"): (0, 0),
 }
 HERE = [(peer, variant) for peer, variant in ALL if (peer.id, variant) in COPIES]
 

@@ -28,7 +28,7 @@ KINDS = {
     "peers": {"metric", "experiment"},
     "program": {"program"},
 }
-OPTIONAL = {"id", "source", "kind", "bar", "smallest", "not_worse", "peers", "without", "arguments"}
+OPTIONAL = {"id", "source", "kind", "bar", "smallest", "not_worse", "own", "peers", "without", "arguments"}
 
 
 def load(path: Path = CRITERIA) -> list[dict]:
@@ -75,6 +75,11 @@ def _find(name: str) -> tuple[Peer, str] | None:
         return None
 
 
+def _own(criterion: dict) -> tuple[Peer, str] | None:
+    """The side of a comparison with peers that has to pass."""
+    return _find(criterion.get("own", "baton"))
+
+
 def _others(criterion: dict) -> list[tuple[Peer, str]]:
     return [
         (peer, variant)
@@ -89,8 +94,8 @@ def plan(criteria: list[dict], rounds: int, profile: str) -> list[session.Job]:
     for round in range(rounds):
         for c in criteria:
             if c["kind"] == "peers":
-                others = _others(c)
-                for job in session.schedule(c["experiment"], EXPERIMENTS[c["experiment"]].cells(profile), others, 1):
+                everybody = [*filter(None, [_own(c)]), *_others(c)] if "own" in c else _others(c)
+                for job in session.schedule(c["experiment"], EXPERIMENTS[c["experiment"]].cells(profile), everybody, 1):
                     job = replace(job, round=round)
                     if job.peer.id != "bare":
                         jobs.setdefault((round, job.name(), job.cell), job)
@@ -174,12 +179,14 @@ def judge(criteria: list[dict], measured: Measured, profile: str) -> list[Row]:
 
 def _judge_peers(c: dict, measured: Measured, profile: str) -> list[Row]:
     rows = []
-    own = _find("baton")
+    own = _own(c)
+    if own is None:
+        return [Row(c["id"], c["source"], None, "", "", None, f"peer {c['own']} is not built here: make peers")]
     for cell in EXPERIMENTS[c["experiment"]].cells(profile):
         if cell.bytes < c.get("smallest", 0):
             continue
         for other in _others(c):
-            if other[0].id.startswith("baton") and other[1] == own[1] and other[0] is own[0] or other[0].id == "bare":
+            if other == own or other[0].id == "bare":
                 continue
             if not session.possible(*other, cell):
                 continue

@@ -89,9 +89,18 @@ def absent() -> dict[str, str]:
     return {file.name: file.read_text().strip() for file in sorted(folder.glob("*"))} if folder.is_dir() else {}
 
 
+# Variants that are measured when asked for by name: Baton's copying one is what a program gets that does not use loans; those with
+# rmw_baton_cpp are Baton's too, and compared with what is below them (criteria `ros2-...`); the machine's limit for copying.
+BY_NAME = {
+    ("baton", "copy"),
+    ("bare", "copies"),
+    *(("ros2", variant) for variant in ("large_data", "baton", "heap", "loans")),
+}
+NO_TRANSPORTS = ("synthetic", "shared_objects", "rclpy")  # the tool's own test; no transport; as ros2, in Python
+
+
 def _by_default(peer: Peer) -> list[str]:
-    """Baton's copying variant is what a program gets that does not use loans: measured when asked for by name."""
-    return [variant for variant in peer.variants if (peer.id, variant) != ("baton", "copy")]
+    return [variant for variant in peer.variants if (peer.id, variant) not in BY_NAME]
 
 
 def choose(names: list[str]) -> list[tuple[Peer, str]]:
@@ -99,8 +108,8 @@ def choose(names: list[str]) -> list[tuple[Peer, str]]:
     chosen: list[tuple[Peer, str]] = []
     for name in names or ["all"]:
         id, _, variant = name.partition(":")
-        if id == "all":  # without the tool's own test, and what is no transport
-            others = [p for p in built().values() if p.id not in ("synthetic", "shared_objects")]
+        if id == "all":
+            others = [p for p in built().values() if p.id not in NO_TRANSPORTS]
             chosen += [(p, v) for p in others for v in _by_default(p)]
         elif id not in built():
             why = absent().get(id)

@@ -296,7 +296,7 @@ def experiment(names, full, peers_, rounds, wide, out) -> None:
     for name in wanted:
         e = EXPERIMENTS[name]
         built = peer_list.built()
-        default = [p for p in e.peers if p == "all" or p in built]
+        default = [p for p in e.peers if p == "all" or p.partition(":")[0] in built]
         chosen = peer_list.choose(list(peers_) or default)
         cells = e.cells("full" if full else "quick")
         jobs = session.schedule(name, cells, chosen, rounds or e.rounds[1 if full else 0])

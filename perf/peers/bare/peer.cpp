@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The machine's limit, not a transport: one buffer in shared memory, overwritten by each message, and one word that everybody waits
-// for, by futex or by polling a cache line. No queue, no life cycle, no safety; nothing can hand a payload over faster.
+// for, by futex or by polling a cache line. No queue, no life cycle, no safety; nothing can hand a payload over faster. Variant
+// `copies`: each end has a buffer of its own and copies once, as a program that knows of no shared memory must.
+#include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <fstream>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include "baton/os/child.hpp"
 #include "baton/os/clock.hpp"
@@ -27,7 +31,7 @@ std::size_t segment_bytes(const Plan& plan) { return os::round_to_pages(sizeof(P
 
 class BarePublisher : public PublisherEnd {
  public:
-  explicit BarePublisher(const Plan& plan) : spin_(plan.spin) {
+  explicit BarePublisher(const Plan& plan) : spin_(plan.spin), own_(plan.variant == "copies" ? plan.bytes : 0) {
     if (plan.publishers != 1) throw std::runtime_error("there is one buffer, so there can be only one publisher");
     os::CreatedSegment segment =
         os::create_segment("baton-perf-bare", segment_bytes(plan), os::Writers::kBothEnds).or_throw();
@@ -38,8 +42,9 @@ class BarePublisher : public PublisherEnd {
     std::ofstream(temporary) << os::process_id() << ' ' << fd_.get() << '\n';
     if (std::rename(temporary.c_str(), path.c_str()) != 0) throw std::runtime_error("cannot write " + path);
   }
-  std::byte* begin(std::size_t) override { return page().payload; }
+  std::byte* begin(std::size_t) override { return own_.empty() ? page().payload : own_.data(); }
   void publish(std::size_t bytes) override {
+    if (!own_.empty()) std::memcpy(page().payload, own_.data(), bytes);
     page().bytes.store(bytes, std::memory_order_relaxed);
     page().word.fetch_add(1, std::memory_order_release);  // pairs with the acquire in receive()
     if (!spin_) os::futex_wake(&page().word, 1 << 30);
@@ -50,11 +55,12 @@ class BarePublisher : public PublisherEnd {
   os::SharedMapping mapping_;
   os::UniqueFd fd_;
   const bool spin_;
+  std::vector<std::byte> own_;
 };
 
 class BareSubscriber : public SubscriberEnd {
  public:
-  BareSubscriber(const Plan& plan, Receiver& receiver) : plan_(plan), receiver_(receiver) {}
+  BareSubscriber(const Plan& plan, Receiver& receiver) : plan_(plan), receiver_(receiver), own_(plan.variant == "copies" ? plan.bytes : 0) {}
 
   void receive(std::chrono::nanoseconds timeout) override {
     if (!mapping_ && !open()) {
@@ -70,7 +76,9 @@ class BareSubscriber : public SubscriberEnd {
     }
     if (now == seen_) return;
     seen_ = now;
-    receiver_.message(page.payload, page.bytes.load(std::memory_order_relaxed));
+    const std::size_t bytes = std::min<std::size_t>(page.bytes.load(std::memory_order_relaxed), plan_.bytes);
+    if (!own_.empty()) std::memcpy(own_.data(), page.payload, bytes);
+    receiver_.message(own_.empty() ? page.payload : own_.data(), bytes);
   }
 
  private:
@@ -87,13 +95,15 @@ class BareSubscriber : public SubscriberEnd {
   const Plan plan_;
   Receiver& receiver_;
   os::SharedMapping mapping_;
+  std::vector<std::byte> own_;
   std::uint32_t seen_ = 0;
 };
 
 }  // namespace
 
 PeerInfo peer_info() {
-  PeerInfo info{"the machine's limit", "", "one shared buffer and one futex word (or polled cache line): no transport", {"futex"}};
+  PeerInfo info{"the machine's limit", "", "one shared buffer and one futex word (or polled cache line): no transport; copies: one copy in, one out",
+                {"futex", "copies"}};
   info.can_spin = true;
   return info;
 }

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <malloc.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <thread>
@@ -389,6 +390,35 @@ TEST(Heap, a_process_that_locks_its_memory_is_told_to_copy) {
   EXPECT_EQ(status, 0);
 }
 
+TEST(Heap, messages_are_whole_although_the_program_locks_its_memory_meanwhile) {
+  ASSERT_TRUE(active());
+  Child child([](Child&) {
+    Pair pair;
+    const auto take = [&](std::uint8_t value) {
+      publish_bytes(*pair.writer, value);
+      std::vector<std::uint8_t> vector = aliased(take_sample(*pair.reader));
+      for (std::size_t at = 0; at < kBig; at += kPage) BATON_CHECK(vector[at] == value);
+      return vector;
+    };
+    std::vector<std::vector<std::uint8_t>> held;
+    for (std::uint8_t i = 1; i <= 4; ++i) held.push_back(take(i));
+    held.resize(1);
+    if (::mlockall(MCL_CURRENT) != 0) ::_exit(3);  // copies every page of the private mapping: of messages to come, too
+    for (std::uint8_t i = 5; i <= 20; ++i) {
+      if (held.size() == 4) held.erase(held.begin());
+      held.push_back(take(i));
+    }
+    BATON_CHECK(::munlockall() == 0);
+    for (std::uint8_t i = 21; i <= 40; ++i) {
+      held.erase(held.begin());
+      held.push_back(take(i));
+    }
+  });
+  const int status = child.wait();
+  if (status == 3) GTEST_SKIP() << "this process may not lock its memory";
+  EXPECT_EQ(status, 0);
+}
+
 TEST(Heap, the_publisher_in_another_process_gets_its_memory_back) {
   ASSERT_TRUE(active());
   TestDomain domain;
@@ -440,6 +470,31 @@ TEST(Heap, a_forked_child_may_free_what_it_inherited_and_takes_nothing_from_its_
   EXPECT_EQ(pair.published(), 1U);
   drop(vector);
   EXPECT_EQ(pair.published(), 0U);
+}
+
+TEST(Heap, a_child_forked_while_other_threads_free_may_free_too) {
+  Pair pair;
+  std::atomic<bool> done{false};
+  publish_bytes(*pair.writer, 8);
+  std::vector<std::uint8_t> vector = aliased(take_sample(*pair.reader));
+  std::thread busy([&] {
+    while (!done) static_cast<void>(counters());
+  });
+  int failed = 0;
+  for (int i = 0; i < 300 && failed == 0; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(10);
+      drop(vector);
+      ::_exit(counters().live_buffers == 0 ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    failed = status;
+  }
+  done = true;
+  busy.join();
+  EXPECT_EQ(failed, 0);
 }
 
 /// struct { u32 length; i32 offset; } and contents behind it, as a message of one uint8[] is.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/heap/received.hpp"
 
+#include <cstring>
 #include <new>
 #include <utility>
 
 #include "baton/heap/heap.hpp"
 #include "baton/memory/window.hpp"
+#include "baton/os/private_mapping.hpp"
 #include "baton/os/sparse_memory.hpp"
 #include "registry.hpp"
 
@@ -45,6 +47,10 @@ Result<Received> Received::begin(transport::TakenSample& sample, const Quota* qu
       made.entry_->sample = std::move(sample);
       made.entry_->copy = *base + offset;
       made.entry_->copy_bytes = (bytes + page - 1) / page * page;
+      // mlockall(2) copies every page of a private mapping, those of messages to come as well. What was copied so keeps the header of
+      // an older message, or of none.
+      if (std::memcmp(made.entry_->copy, header, sizeof(memory::ChunkHeader)) != 0)
+        os::discard_private_changes(made.entry_->copy, made.entry_->copy_bytes);
       return made;
     }
   } catch (const std::bad_alloc&) {

@@ -371,6 +371,24 @@ def test_doctor_shows_a_runtime_directory_that_cannot_be_used_as_a_finding(baton
     assert "runtime directory" in baton("doctor", code=1)
 
 
+def test_shared_heaps_are_listed_with_who_has_them_open_and_what_they_hold(baton, environment):
+    assert baton("heap", "list") == "nobody has a shared heap open\n"
+    puller = subprocess.Popen([PACKAGE.parent / "bin" / "lot_roles", "pull", "1"], env=environment)  # waits for a pusher
+    try:
+        heaps = []
+        while not heaps or heaps[0]["objects"] == 0:
+            assert puller.poll() is None
+            heaps = json.loads(baton("heap", "list", "--json"))
+        (heap,) = heaps
+        assert (heap["name"], heap["processes"], heap["orphans"]) == ("lot-example", 1, 0)
+        assert 0 < heap["used_bytes"] <= heap["backed_bytes"] < heap["limit_bytes"]
+        assert baton("heap", "list").splitlines()[1].split()[:2] == ["lot-example", "1"]
+    finally:
+        puller.kill()
+        puller.wait()
+    assert baton("heap", "list") == "nobody has a shared heap open\n"
+
+
 def test_interfaces_are_shown(baton, environment, tmp_path):
     shown = baton("interface", "show", "geometry_msgs/msg/PoseStamped")
     assert "geometry_msgs/Pose pose\n\tgeometry_msgs/Point position\n\t\tfloat64 x\n" in shown

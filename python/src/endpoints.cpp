@@ -305,6 +305,7 @@ void add_node(nb::module_& m) {
 }  // namespace
 
 void add_endpoints(nb::module_& m) {
+  add_heaps(m);
   m.def(
       "size_bytes",
       [](nb::handle message) {

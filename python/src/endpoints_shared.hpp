@@ -110,5 +110,6 @@ inline bool wait_matched(transport::Participant& participant, const std::functio
 void add_qos(nb::module_& module);
 void add_services(nb::module_& module, nb::class_<Node>& node_class);
 void add_executor(nb::module_& module);
+void add_heaps(nb::module_& module);
 
 }  // namespace baton::python

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
 
 #include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
@@ -23,6 +24,7 @@ struct Hello {
   std::uint32_t reserved = 0;
 };
 
+const std::string kPrefix = "heap-";
 constexpr std::int64_t kPollNs = 2'000'000;  // between tries for the file's lock
 constexpr std::int64_t kLeaveNs = 500'000'000;
 constexpr std::chrono::milliseconds kAcceptAgain{50};
@@ -64,6 +66,14 @@ Result<os::UniqueFd> lock_file(const transport::DomainDirectory& directory, cons
   }
 }
 
+Result<transport::DomainDirectory> directory_of(const HeapOptions& options) {
+  transport::DirectoryOptions where;
+  where.runtime_directory = options.runtime_directory;
+  Result<int> domain = transport::resolve_domain(options.domain, where);
+  if (!domain) return domain.error();
+  return transport::open_domain_directory(*domain, where);
+}
+
 std::vector<std::string> sockets_of(const transport::DomainDirectory& directory, const std::string& name) {
   std::vector<std::string> out;
   if (Result<std::vector<std::string>> names = os::list_directory(directory.fd.get())) {
@@ -94,7 +104,7 @@ void sweep_others(const transport::DomainDirectory& directory, const std::string
   Result<std::vector<std::string>> names = os::list_directory(directory.fd.get());
   if (!names) return;
   for (const std::string& name : *names) {
-    if (name.rfind("heap-", 0) != 0 || name.find('@') != std::string::npos || name == mine) continue;
+    if (name.rfind(kPrefix, 0) != 0 || name.find('@') != std::string::npos || name == mine) continue;
     Result<os::UniqueFd> file = lock_file(directory, name, 0);
     if (file && sweep(directory, name, "")) (void)os::remove_name(directory.fd.get(), name);
   }
@@ -143,15 +153,11 @@ Result<std::shared_ptr<HeapState>> open_named(const HeapOptions& options) {
                  "'" + options.name + "' is no name for a shared heap: 1 to 48 letters, digits, '-', '_', '.'"};
   }
   const std::int64_t deadline = deadline_after(options.timeout);
-  transport::DirectoryOptions where;
-  where.runtime_directory = options.runtime_directory;
-  Result<int> domain = transport::resolve_domain(options.domain, where);
-  if (!domain) return domain.error();
-  Result<transport::DomainDirectory> directory = transport::open_domain_directory(*domain, where);
+  Result<transport::DomainDirectory> directory = directory_of(options);
   if (!directory) return directory.error();
   Membership::Parts parts;
   parts.directory = std::move(*directory);
-  parts.name = "heap-" + options.name;
+  parts.name = kPrefix + options.name;
   Result<std::array<std::uint8_t, 16>> id = os::random_id();
   if (!id) return id.error();
   parts.socket_name = parts.name + "@" + hex(*id);
@@ -191,6 +197,22 @@ Result<std::shared_ptr<HeapState>> open_named(const HeapOptions& options) {
   lock->reset();        // destructors and on_event may open heaps, too
   (*state)->collect();  // what died before we came
   return state;
+}
+
+Result<std::vector<std::string>> names_of_heaps(const HeapOptions& options) {
+  Result<transport::DomainDirectory> directory = directory_of(options);
+  if (!directory) return directory.error();
+  Result<std::vector<std::string>> names = os::list_directory(directory->fd.get());
+  if (!names) return names.error();
+  std::set<std::string> found;
+  for (const std::string& name : *names) {
+    const std::size_t at = name.find('@');
+    if (name.rfind(kPrefix, 0) != 0 || at == std::string::npos) continue;
+    os::UniqueFd probe;  // a member takes it for a newcomer that left
+    if (os::connect_at(directory->fd.get(), directory->path, name, probe) == os::IoStatus::kRefused) continue;
+    found.insert(name.substr(kPrefix.size(), at - kPrefix.size()));
+  }
+  return std::vector<std::string>(found.begin(), found.end());
 }
 
 Result<std::unique_ptr<Membership>> Membership::start(Parts parts, HeapState& state) {

@@ -24,6 +24,8 @@
 namespace baton::shared::detail {
 
 Result<std::shared_ptr<HeapState>> open_named(const HeapOptions& options);
+/// Those that a living process has open, sorted.
+Result<std::vector<std::string>> names_of_heaps(const HeapOptions& options);
 
 class Membership {
  public:

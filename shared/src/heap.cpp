@@ -203,6 +203,7 @@ Result<Heap> Heap::open(const HeapOptions& options) {
   if (!state) return state.error();
   return Heap(std::move(*state));
 }
+Result<std::vector<std::string>> Heap::names(const HeapOptions& options) { return detail::names_of_heaps(options); }
 Result<Heap> Heap::create(const HeapOptions& options) {
   Result<std::shared_ptr<detail::HeapState>> state = detail::HeapState::create(options);
   if (!state) return state.error();

@@ -162,7 +162,7 @@ State decide() {
         ::getauxval(AT_SECURE) != 0
             ? "libbaton_heap.so is not loaded: the system ignores LD_PRELOAD for a program with capabilities or "
               "set-user-ID"
-            : "libbaton_heap.so is not loaded: start the program with LD_PRELOAD=libbaton_heap.so, or link it first";
+            : "libbaton_heap.so is not loaded: add it, with its path, to LD_PRELOAD, or link it first";
     return state;
   }
   if (!layout_is_known()) {

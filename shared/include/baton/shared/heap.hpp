@@ -24,6 +24,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <vector>
 #include <utility>
 
 #include "baton/os/result.hpp"
@@ -83,6 +84,9 @@ class Heap {
   /// foreign_runtime_directory, timed_out (everybody who has it is stopped), limit_reached (kMaxProcesses), out_of_memory,
   /// window_exhausted, version_mismatch, unsupported.
   static Result<Heap> open(const HeapOptions& options);
+  /// The names of the domain's heaps that a living process has open, sorted. options.domain and runtime_directory count. Errors:
+  /// no_runtime_directory, foreign_runtime_directory, invalid_argument (the domain).
+  static Result<std::vector<std::string>> names(const HeapOptions& options = {});
   /// A heap without a name, handed over by its descriptor() as the caller likes. name, domain and directory are not used.
   static Result<Heap> create(const HeapOptions& options = {});
   /// Opens the heap behind a descriptor of a Heap.

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baton heap`: the shared heaps of a domain (docs/shared-objects.md)."""
+
+from __future__ import annotations
+
+import json
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from .. import live
+
+
+@click.group()
+def command() -> None:
+    """Look at shared heaps: list."""
+
+
+@command.command("list")
+@click.option("--domain", type=click.IntRange(0), help="Default: BATON_DOMAIN, ROS_DOMAIN_ID, or 0.")
+@click.option("--json", "as_json", is_flag=True)
+def list_(domain: int | None, as_json: bool) -> None:
+    """List the shared heaps that processes have open: who, how much. Looking at one is joining it for a moment."""
+    baton = live.load()
+    try:
+        heaps = baton._core._shared_heaps(domain)
+    except baton.BatonError as error:
+        raise click.ClickException(str(error)) from None
+    if as_json:
+        click.echo(json.dumps(heaps))
+        return
+    if not heaps:
+        click.echo("nobody has a shared heap open")
+        return
+    table = Table(box=None, pad_edge=False)
+    table.add_column("heap")
+    for title in ("processes", "objects", "orphans", "used", "backed", "limit"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for heap in heaps:
+        if "error" in heap:
+            click.echo(f"{heap['name']}: {heap['error']}", err=True)
+            continue
+        sizes = (f"{heap[key] / 1e6:.3f} MB" for key in ("used_bytes", "backed_bytes", "limit_bytes"))
+        table.add_row(heap["name"], *(str(heap[key]) for key in ("processes", "objects", "orphans")), *sizes)
+    Console().print(table)

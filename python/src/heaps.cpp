@@ -47,7 +47,8 @@ void add_heaps(nb::module_& m) {
         return out;
       },
       "domain"_a = nb::none(),
-      "The domain's shared heaps that a living process has open: a dict each, with `error` where it could not be opened.");
+      "The domain's shared heaps that a living process has open: a dict each, with `error` where it could not be "
+      "opened.");
 }
 
 }  // namespace baton::python

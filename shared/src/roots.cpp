@@ -44,9 +44,10 @@ StoredWords* Roots::find(const char* name, std::uint64_t type) {
   for (Root& root : state_.header().roots) {
     if (root.name[0] == 0 || std::strcmp(root.name, name) != 0) continue;
     if (type != 0 && root.type != type) {
-      throw Exception(
-          Error{Errc::type_mismatch, std::string("the shared object '") + name + "' was made with a type of another name, size or alignment than is asked for: "
-                                       "use the definition of the program that made it, or forget() it and make it anew"});
+      throw Exception(Error{Errc::type_mismatch,
+                            std::string("the shared object '") + name +
+                                "' was made with a type of another name, size or alignment than is asked for: "
+                                "use the definition of the program that made it, or forget() it and make it anew"});
     }
     return &root.object;
   }

@@ -24,8 +24,8 @@
 #include <memory>
 #include <new>
 #include <string>
-#include <vector>
 #include <utility>
+#include <vector>
 
 #include "baton/os/result.hpp"
 #include "baton/os/unique_fd.hpp"

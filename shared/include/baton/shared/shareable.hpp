@@ -140,10 +140,12 @@ constexpr bool check_shareable() {
   static_assert(!std::is_function_v<E>, "a function lies at another address in another process");
   static_assert(!std::is_polymorphic_v<E>,
                 "a type with virtual functions holds a pointer to a table that lies elsewhere in another process");
-  static_assert(std::is_trivially_destructible_v<E> || declared_shareable<E>::value,
-                "a destructor says that the type owns something, usually private memory, as std::string and std's containers do: "
-                "hold those of Boost.Container with baton::shared::allocator in a guarded<>; if all that it owns lies in the heap, "
-                "specialise baton::shared::declared_shareable for it");
+  static_assert(
+      std::is_trivially_destructible_v<E> || declared_shareable<E>::value,
+      "a destructor says that the type owns something, usually private memory, as std::string and std's containers do: "
+      "hold those of Boost.Container with baton::shared::allocator in a guarded<>; if all that it owns lies in the "
+      "heap, "
+      "specialise baton::shared::declared_shareable for it");
   return true;
 }
 

@@ -57,22 +57,6 @@ struct declared_shareable<ends_test::Desk> : recoverable {};
 
 namespace ends_test {
 
-template <class Body>
-pid_t forked(Body&& body) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ::alarm(20);
-    body();
-    ::_exit(testing::Test::HasFailure() ? 1 : 0);
-  }
-  return child;
-}
-template <class Done>
-void wait_until(Done&& done) {
-  while (!done()) std::this_thread::sleep_for(200us);
-}
-
 TEST(SharedEnds, AHeapIsThereUntilItsThreadsHaveEndedTheirObjects) {
   const pid_t child = forked([] {
     std::atomic<bool> ends{false}, closed{false};

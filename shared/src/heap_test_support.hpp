@@ -10,9 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -84,21 +86,30 @@ class TemporaryDirectory {
   std::string path_;
 };
 
-/// Runs body(heap) in a child that has `heap` open anew. Exit code 0 unless an expectation failed there.
+/// A child of its own, without any heap. Exit code 0 unless an expectation failed there.
 template <class Body>
-pid_t in_child(const Heap& heap, Body&& body) {
-  const os::UniqueFd descriptor = os::duplicate(heap.descriptor().get());
+pid_t forked(Body&& body) {
   const pid_t child = ::fork();
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::alarm(50);
-    {
-      Heap mine = Heap::attach(descriptor).or_throw();
-      body(mine);
-    }
+    body();
     ::_exit(testing::Test::HasFailure() ? 1 : 0);
   }
   return child;
+}
+/// Runs body(heap) in a child that has `heap` open anew.
+template <class Body>
+pid_t in_child(const Heap& heap, Body&& body) {
+  const os::UniqueFd descriptor = os::duplicate(heap.descriptor().get());
+  return forked([&] {
+    Heap mine = Heap::attach(descriptor).or_throw();
+    body(mine);
+  });
+}
+template <class Done>
+void wait_until(Done&& done) {
+  while (!done()) std::this_thread::sleep_for(std::chrono::microseconds(200));
 }
 inline int status_of(pid_t child) {
   int status = 0;

@@ -48,23 +48,6 @@ struct declared_shareable<lives_test::Link> : recoverable {};
 
 namespace lives_test {
 
-/// A child of its own, without any heap. Exit code 0 unless an expectation failed there.
-template <class Body>
-pid_t forked(Body&& body) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ::alarm(50);
-    body();
-    ::_exit(testing::Test::HasFailure() ? 1 : 0);
-  }
-  return child;
-}
-template <class Done>
-void wait_until(Done&& done) {
-  while (!done()) std::this_thread::sleep_for(200us);
-}
-
 TEST(SharedLives, AChainOfAnyLengthEndsOnASmallStack) {
   Heap heap = new_heap();
   const pid_t child = in_child(heap, [](Heap& mine) {

@@ -11,9 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "rcl/rcl.h"
-#include "rcutils/error_handling.h"
-#include "rcutils/logging.h"
+#include "rcl.hpp"
 #include "rosidl_typesupport_cpp/message_type_support.hpp"
 #include "sensor_msgs/msg/image.hpp"
 
@@ -22,38 +20,10 @@ namespace {
 using sensor_msgs::msg::Image;
 constexpr int kLimitS = 30;
 
-[[noreturn]] void fail(const char* what) {
-  std::fprintf(stderr, "%s: %s\n", what, rcutils_get_error_string().str);
-  std::exit(1);
-}
-void check(rcl_ret_t result, const char* what) {
-  if (result != RCL_RET_OK) fail(what);
-}
-
 std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
-
-struct Ros {
-  rcl_context_t context = rcl_get_zero_initialized_context();
-  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
-  rcl_node_t node = rcl_get_zero_initialized_node();
-
-  explicit Ros(const char* name) {
-    check(rcutils_logging_set_logger_level("rmw_baton_cpp", RCUTILS_LOG_SEVERITY_DEBUG), "log level");
-    check(rcl_init_options_init(&options, rcl_get_default_allocator()), "init options");
-    check(rcl_init(0, nullptr, &options, &context), "init");
-    const rcl_node_options_t node_options = rcl_node_get_default_options();
-    check(rcl_node_init(&node, name, "", &context, &node_options), "node");
-  }
-  ~Ros() {
-    if (rcl_node_fini(&node) != RCL_RET_OK || rcl_shutdown(&context) != RCL_RET_OK ||
-        rcl_context_fini(&context) != RCL_RET_OK || rcl_init_options_fini(&options) != RCL_RET_OK) {
-      fail("the end");
-    }
-  }
-};
 
 const rosidl_message_type_support_t* image_type() {
   return rosidl_typesupport_cpp::get_message_type_support_handle<Image>();

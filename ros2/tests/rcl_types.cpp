@@ -15,9 +15,7 @@
 #include <vector>
 
 #include "every_type_values.hpp"
-#include "rcl/rcl.h"
-#include "rcutils/error_handling.h"
-#include "rcutils/logging.h"
+#include "rcl.hpp"
 #include "rmw/rmw.h"
 
 namespace {
@@ -25,14 +23,6 @@ namespace {
 constexpr auto kLimit = std::chrono::seconds(50);
 using Clock = std::chrono::steady_clock;
 using every_type::Message;
-
-[[noreturn]] void fail(const std::string& what) {
-  std::fprintf(stderr, "%s: %s\n", what.c_str(), rcutils_get_error_string().str);
-  std::exit(1);
-}
-void check(rcl_ret_t result, const std::string& what) {
-  if (result != RCL_RET_OK) fail(what);
-}
 
 struct Type {
   std::string name;
@@ -55,26 +45,6 @@ std::vector<Type> types_in(const char* file) {
   }
   return types;
 }
-
-struct Ros {
-  rcl_context_t context = rcl_get_zero_initialized_context();
-  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
-  rcl_node_t node = rcl_get_zero_initialized_node();
-
-  explicit Ros(const char* name) {
-    check(rcutils_logging_set_logger_level("rmw_baton_cpp", RCUTILS_LOG_SEVERITY_DEBUG), "log level");
-    check(rcl_init_options_init(&options, rcl_get_default_allocator()), "init options");
-    check(rcl_init(0, nullptr, &options, &context), "init");
-    const rcl_node_options_t node_options = rcl_node_get_default_options();
-    check(rcl_node_init(&node, name, "", &context, &node_options), "node");
-  }
-  ~Ros() {
-    if (rcl_node_fini(&node) != RCL_RET_OK || rcl_shutdown(&context) != RCL_RET_OK ||
-        rcl_context_fini(&context) != RCL_RET_OK || rcl_init_options_fini(&options) != RCL_RET_OK) {
-      fail("the end");
-    }
-  }
-};
 
 struct Bytes {
   rcl_serialized_message_t bytes = rmw_get_zero_initialized_serialized_message();

@@ -2,15 +2,14 @@
 """Unmodified rclpy programs about events: event_programs.py <name> [arguments]. Each prints one line of JSON and ends; on the way
 they say "going" when the other end may act, and act on lines on their standard input."""
 
-import json
 import sys
 import time
 
 import rclpy
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
-from rclpy.logging import LoggingSeverity, set_logger_level
 from rclpy.qos import LivelinessPolicy, QoSProfile
+from rclpy_program import main
 from std_msgs.msg import UInt64
 
 LIMIT_S = 40
@@ -126,15 +125,4 @@ def fall_behind(node, first, last):
     return {"got": got[late:], "early": early, "lost": lost}
 
 
-def main():
-    name, *arguments = sys.argv[1:]
-    rclpy.init()
-    set_logger_level("rmw_baton_cpp", LoggingSeverity.DEBUG)
-    node = rclpy.create_node(name)
-    report = globals()[name](node, *arguments)
-    node.destroy_node()
-    rclpy.shutdown()
-    print(json.dumps(report))
-
-
-main()
+main(globals())

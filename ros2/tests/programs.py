@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Unmodified rclpy programs: programs.py <name> [arguments]. Each prints one line of JSON and ends."""
 
-import json
 import sys
 import time
 
@@ -10,11 +9,11 @@ from rclpy.action import ActionClient, ActionServer
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.executors import MultiThreadedExecutor
 from rclpy.experimental import EventsExecutor
-from rclpy.logging import LoggingSeverity, set_logger_level
 from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription_content_filter_options import ContentFilterOptions
 from rclpy.utilities import get_rmw_implementation_identifier
+from rclpy_program import main
 from sensor_msgs.msg import Image
 from std_msgs.msg import String, UInt64
 from test_msgs.action import Fibonacci
@@ -276,16 +275,4 @@ def graph(node):
     }
 
 
-def main():
-    name, *arguments = sys.argv[1:]
-    rclpy.init()
-    set_logger_level("rmw_baton_cpp", LoggingSeverity.DEBUG)  # endpoints report which path their messages took
-    node = rclpy.create_node(name)
-    report = globals()[name](node, *arguments)
-    report["rmw"] = get_rmw_implementation_identifier()
-    node.destroy_node()
-    rclpy.shutdown()
-    print(json.dumps(report))
-
-
-main()
+main(globals(), rmw=get_rmw_implementation_identifier())

@@ -2,7 +2,6 @@
 """Unmodified rclpy programs about quality of service: qos_programs.py <name> [arguments]. Each prints one line of JSON and ends;
 on the way, "going" when the other end may act, and they act on lines on their standard input."""
 
-import json
 import sys
 import threading
 import time
@@ -12,8 +11,8 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.executors import MultiThreadedExecutor, SingleThreadedExecutor
-from rclpy.logging import LoggingSeverity, set_logger_level
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSProfile
+from rclpy_program import main
 from std_msgs.msg import UInt64
 
 LIMIT_S = 30
@@ -139,15 +138,4 @@ def executors(node):
     return {"one": sorted(got["one"]), "two": sorted(got["two"])}
 
 
-def main():
-    name, *arguments = sys.argv[1:]
-    rclpy.init()
-    set_logger_level("rmw_baton_cpp", LoggingSeverity.DEBUG)
-    node = rclpy.create_node(name)
-    report = globals()[name](node, *arguments)
-    node.destroy_node()
-    rclpy.shutdown()
-    print(json.dumps(report))
-
-
-main()
+main(globals())

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/epoll.h>
+#include <unistd.h>
 #include <baton/msg/std_msgs/string.hpp>
 #include <baton/node/node.hpp>
 #include <iostream>
-#include <sys/epoll.h>
 #include <thread>
-#include <unistd.h>
 
 using baton::msg::std_msgs::String;
 
@@ -20,7 +20,7 @@ int main() {
   std::thread talker([] {
     baton::Node other("talker");
     auto publisher = other.advertise<String>("chatter");
-    other.wait_for([&] { return publisher.matched() == 1; }, std::chrono::seconds(5));
+    other.wait_for([&] { return publisher.matched() == 1; }, std::chrono::seconds(30));
     for (int i = 0; i < 3; ++i) {
       String text;
       text.data = "hello " + std::to_string(i);
@@ -28,7 +28,7 @@ int main() {
     }
   });
   for (int heard = 0; heard < 3;) {
-    if (epoll_wait(loop, &event, 1, 5000) != 1) return 1;
+    if (epoll_wait(loop, &event, 1, 30000) != 1) return 1;
     while (auto sample = subscription.take()) {  // until it is empty: then the descriptor is quiet again
       std::cout << sample->data << std::endl;
       ++heard;

@@ -12,7 +12,7 @@ int main() {
 
   // Unread: the newest 2. Held: 5, the four kept and the one just taken. They stay as and where they are while they are kept.
   auto subscription = node.subscribe<Image>("image", baton::QoS(2).hold(5));
-  if (!node.wait_for([&] { return publisher.matched() == 1; }, std::chrono::seconds(5))) return 1;
+  if (!node.wait_for([&] { return subscription.matched() == 1; }, std::chrono::seconds(30))) return 1;
 
   std::deque<baton::Sample<Image>> latest;
   for (std::uint32_t i = 0; i < 20; ++i) {

@@ -18,7 +18,7 @@ int main() {
   auto subscription = node.subscribe<LaserScan>("scan", baton::QoS(4).hold(2));
   baton::transport::WaitSet wait_set;
   wait_set.add(subscription.reader()).or_throw();
-  if (!node.wait_for([&] { return subscription.matched() == 1; }, std::chrono::seconds(5))) return 1;
+  if (!node.wait_for([&] { return subscription.matched() == 1; }, std::chrono::seconds(30))) return 1;
   try {
     baton::real_time::run_fifo(80);  // this thread: SCHED_FIFO, its stack touched
   } catch (const baton::Exception& error) {
@@ -29,7 +29,7 @@ int main() {
     auto scan = publisher.loan();
     scan->ranges.resize(1080);
     publisher.publish(std::move(scan));
-    (void)wait_set.wait(std::chrono::seconds(1)).or_throw();
+    (void)wait_set.wait(std::chrono::seconds(30)).or_throw();
     while (subscription.take()) ++taken;
   }
   std::cout << taken << " scans" << std::endl;

@@ -20,11 +20,11 @@ int main() {
 
   baton::Node caller("caller");
   auto client = caller.client<SetBool>("switch");
-  if (!client.wait_for_service(std::chrono::seconds(5))) return 1;
+  if (!client.wait_for_service(std::chrono::seconds(30))) return 1;
   SetBool::Request request;
   request.data = true;
   for (int i = 0; i < 2; ++i)
-    if (auto response = client.call(request, std::chrono::seconds(5))) std::cout << response->message << std::endl;
+    if (auto response = client.call(request, std::chrono::seconds(30))) std::cout << response->message << std::endl;
   executor.cancel();
   spin.join();
 }

@@ -129,6 +129,8 @@ class Publisher {
   }
 
   const std::string& topic() const noexcept { return core_->topic; }
+  /// How many subscriptions get what is published from now on. One may count this publisher a little later
+  /// (Subscription::matched()); until then messages wait in its queue.
   std::uint32_t matched() const { return core_->writer->matched(); }
   transport::Statuses statuses() const { return core_->writer->statuses(); }
   /// Called on Baton's background thread; must not block or throw.

@@ -42,6 +42,7 @@ class Subscription {
   int pollable_fd() { return std::move(reader_->pollable_fd()).or_throw(); }
 
   const std::string& topic() const noexcept { return topic_; }
+  /// How many publishers serve this subscription: what they publish from now on can be taken at once.
   std::uint32_t matched() const { return reader_->matched(); }
   transport::Statuses statuses() const { return reader_->statuses(); }
   /// Called on Baton's background thread; must not block or throw.

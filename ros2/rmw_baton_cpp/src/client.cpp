@@ -28,6 +28,7 @@ rmw_client_t* rmw_create_client(const rmw_node_t* node, const rosidl_service_typ
   client->outer.data = client;
   if (!presence_of(*ours(node))) return &client->outer;
   client->watched = true;
+  client->inlet.be_called_by(listener_of(presence_of(*ours(node))));
   if (rmw->rmw_client_set_on_new_response_callback(made, Inlet::rung, &client->inlet) != RMW_RET_OK)
     rcutils_reset_error();
   return &client->outer;

@@ -11,7 +11,7 @@
 namespace baton::rmw {
 namespace {
 
-constexpr std::size_t kStackBytes = 1024 * 1024;       // the application's callbacks run on it
+constexpr std::size_t kStackBytes = 1024 * 1024;
 constexpr std::int64_t kLongestNs = 3600'000'000'000;  // of one sleep
 
 }  // namespace

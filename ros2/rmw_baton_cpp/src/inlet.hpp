@@ -2,9 +2,11 @@
 // What the underlying RMW rings when something has come for one of its entities: a subscription, service, client or event. A wait
 // set of ours sleeps in Baton, so it must be told.
 //
-// Thread rules: any thread. The underlying RMW calls rung() with locks of its own held: nothing here calls back into it.
+// Thread rules: any thread. The underlying RMW calls rung() with locks of its own held, which the application's callback may want
+// (it takes): rung() calls nobody, the Listener's thread does, with no lock held.
 // Invariants: (1) dirty() is true whenever the entity may have something that was not looked for since; (2) what came while the
-// application had no callback is counted, and told to the callback that it sets.
+// application had no callback is counted, and told to the callback that it sets; (3) one call at a time, and none of a former
+// callback once set_callback() has returned.
 #pragma once
 
 #include <atomic>
@@ -17,9 +19,12 @@
 
 namespace baton::rmw {
 
+class Listener;
+
 class Inlet {
  public:
   Inlet() = default;
+  ~Inlet();
   Inlet(const Inlet&) = delete;
   Inlet& operator=(const Inlet&) = delete;
 
@@ -33,15 +38,7 @@ class Inlet {
   }
 
   /// As rung(), for what came by Baton: there is nothing to look for below.
-  void came(std::size_t count) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (wait_set_) wait_set_->wake();
-    if (callback_ != nullptr) {
-      callback_(user_data_, count);
-    } else {
-      uncalled_ += count;
-    }
-  }
+  void came(std::size_t count);
 
   bool dirty() const noexcept { return dirty_.load(std::memory_order_relaxed); }
   /// Before looking: what comes from here on sets it again. True if it was set.
@@ -61,15 +58,13 @@ class Inlet {
     if (wait_set_ != wait_set) wait_set_ = wait_set;
   }
 
-  /// `limit`: the most that can still be waiting of what came before.
-  void set_callback(rmw_event_callback_t callback, const void* user_data, std::size_t limit) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    callback_ = callback;
-    user_data_ = user_data;
-    if (callback == nullptr) return;
-    if (uncalled_ != 0) callback(user_data, uncalled_ < limit ? uncalled_ : limit);
-    uncalled_ = 0;
-  }
+  /// Whose thread calls the callback. Once, before anything else: until then there is no set_callback().
+  void be_called_by(std::shared_ptr<Listener> listener) { listener_ = std::move(listener); }
+  /// Also from within a callback; from its own, that call goes on after this has returned. Waits for a running call of the former
+  /// callback otherwise. `limit`: the most that can still be waiting of what came before.
+  void set_callback(rmw_event_callback_t callback, const void* user_data, std::size_t limit);
+  /// For the Listener: calls the callback, if there is one, for what it was not told. `more` has come just now, by Baton.
+  void call(std::size_t more);
   bool has_callback() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return callback_ != nullptr;
@@ -80,6 +75,7 @@ class Inlet {
   std::atomic<std::size_t> rang_{0};
   std::atomic<std::int64_t> rang_at_ns_{0};
   mutable std::mutex mutex_;
+  std::shared_ptr<Listener> listener_;
   std::shared_ptr<transport::WaitSet> wait_set_;
   rmw_event_callback_t callback_ = nullptr;
   const void* user_data_ = nullptr;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "listener.hpp"
 
+#include <utility>
+
 #include "baton/os/process.hpp"
+#include "inlet.hpp"
+#include "presence.hpp"
 #include "rcutils/logging_macros.h"
-#include "subscription_path.hpp"
 
 namespace baton::rmw {
 namespace {
@@ -19,23 +22,27 @@ Listener::~Listener() {
   ::pthread_join(*thread_, nullptr);
 }
 
-void Listener::add(const std::shared_ptr<SubscriptionPath>& path) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (!paths_.insert(path).second) return;
-  path->listen_in(wait_set_);
-  if (thread_) return;
-  Result<pthread_t> thread = os::start_thread("rmw-baton-calls", kStackBytes, [this] { run(); });
-  if (thread) {
-    thread_ = *thread;
-  } else {
-    RCUTILS_LOG_WARN_NAMED(kLogger, "callbacks are not called for what Baton brings: %s",
-                           thread.error().message.c_str());
+void Listener::add(Inlet& inlet, Fetch fetch) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    inlets_[&inlet] = std::move(fetch);
+    if (!thread_) {
+      Result<pthread_t> thread = os::start_thread("rmw-baton-calls", kStackBytes, [this] { run(); });
+      if (thread) {
+        thread_ = *thread;
+      } else {
+        RCUTILS_LOG_WARN_NAMED(kLogger, "callbacks are not called: %s", thread.error().message.c_str());
+      }
+    }
   }
+  wake();
 }
 
-void Listener::remove(const std::shared_ptr<SubscriptionPath>& path) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (paths_.erase(path) != 0) path->listen_in(nullptr);
+void Listener::remove(Inlet& inlet) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  inlets_.erase(&inlet);
+  if (calling_ != &inlet || ::pthread_equal(*thread_, ::pthread_self()) != 0) return;
+  called_.wait(lock, [this, call = calls_] { return calls_ != call; });
 }
 
 void Listener::run() {
@@ -44,8 +51,17 @@ void Listener::run() {
       RCUTILS_LOG_WARN_NAMED(kLogger, "callbacks are not called from here on: %s", woken.error().message.c_str());
       return;
     }
-    const std::lock_guard<std::mutex> lock(mutex_);
-    for (const auto& path : paths_) path->tell_callback();
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (auto next = inlets_.begin(); next != inlets_.end(); next = inlets_.upper_bound(calling_)) {
+      calling_ = next->first;
+      const Fetch fetch = next->second;  // what is called may change the map
+      lock.unlock();
+      calling_->call(fetch ? fetch() : 0);
+      lock.lock();
+      ++calls_;
+      called_.notify_all();
+    }
+    calling_ = nullptr;
   }
 }
 

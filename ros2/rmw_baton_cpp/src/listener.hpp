@@ -1,40 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells callbacks of the application what Baton brought for their subscriptions: executors that are driven by callbacks and not by
-// wait sets. A thread waits in Baton for all such subscriptions of a context.
+// Calls the application's callbacks: executors that are driven by callbacks and not by wait sets. One thread per context does it for
+// all, whatever brought the message: what rings from below holds locks there, and so must not call the application (inlet.hpp).
 //
-// Thread rules: add() and remove() from any thread but out of a callback; one background thread, which starts with the first
-// subscription and is joined by the destructor.
-// Invariants: (1) no callback runs after remove() has returned.
+// Thread rules: all functions from any thread, also out of a callback; one background thread, which starts with the first callback
+// and is joined by the destructor. No callback runs with a lock of this library held.
+// Invariants: (1) nothing of an inlet runs after remove() has returned, except on the thread that called remove().
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 
 #include "baton/transport/transport.hpp"
 
 namespace baton::rmw {
 
-class SubscriptionPath;
+class Inlet;
 
 class Listener {
  public:
+  /// Takes over what Baton brought, and tells how much.
+  using Fetch = std::function<std::size_t()>;
+
   Listener() = default;
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  void add(const std::shared_ptr<SubscriptionPath>& path);
-  void remove(const std::shared_ptr<SubscriptionPath>& path);
+  /// From now on `inlet`, which lives until it is removed, is called after each wake-up, and `fetch`, if any, before it.
+  void add(Inlet& inlet, Fetch fetch = {});
+  void remove(Inlet& inlet);
+
+  /// Has everything looked at once more.
+  void wake() { wait_set_->wake(); }
+  /// What the thread sleeps in.
+  const std::shared_ptr<transport::WaitSet>& wait_set() const noexcept { return wait_set_; }
 
  private:
   void run();
 
-  std::shared_ptr<transport::WaitSet> wait_set_ = std::make_shared<transport::WaitSet>();
+  const std::shared_ptr<transport::WaitSet> wait_set_ = std::make_shared<transport::WaitSet>();
   std::mutex mutex_;
-  std::set<std::shared_ptr<SubscriptionPath>> paths_;
+  std::condition_variable called_;
+  std::map<Inlet*, Fetch> inlets_;
+  Inlet* calling_ = nullptr;
+  std::uint64_t calls_ = 0;
   std::atomic<bool> stop_{false};
   std::optional<pthread_t> thread_;
 };

@@ -52,4 +52,9 @@ class Presence {
   std::set<transport::Gid> publishers_;
 };
 
+/// Lives as long as the presence.
+inline std::shared_ptr<Listener> listener_of(const std::shared_ptr<Presence>& presence) {
+  return {presence, &presence->listener()};
+}
+
 }  // namespace baton::rmw

@@ -34,6 +34,7 @@ rmw_publisher_t* rmw_create_publisher(const rmw_node_t* node, const rosidl_messa
   publisher->outer.data = publisher;
   if (const auto& presence = presence_of(*ours(node))) {
     publisher->watched = true;
+    for (Event& event : publisher->events) event.inlet.be_called_by(listener_of(presence));
     rmw_gid_t gid{};
     if (rmw->rmw_get_gid_for_publisher(made, &gid) == RMW_RET_OK) {
       transport::Gid bytes{};

@@ -28,6 +28,7 @@ rmw_service_t* rmw_create_service(const rmw_node_t* node, const rosidl_service_t
   service->outer.data = service;
   if (!presence_of(*ours(node))) return &service->outer;
   service->watched = true;
+  service->inlet.be_called_by(listener_of(presence_of(*ours(node))));
   if (rmw->rmw_service_set_on_new_request_callback(made, Inlet::rung, &service->inlet) != RMW_RET_OK)
     rcutils_reset_error();
   return &service->outer;

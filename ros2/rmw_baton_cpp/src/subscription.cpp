@@ -28,7 +28,7 @@ std::optional<transport::Gid> new_gid(const rmw_node_t& node, const char* topic,
 
 void unserve(Subscription& subscription) {
   if (!subscription.path) return;
-  subscription.path->call_back(subscription.path, false);
+  subscription.path->call_back(false);
   subscription.path->stop();
   subscription.path.reset();
 }
@@ -69,6 +69,9 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
   subscription->outer.data = subscription;
   if (!may_serve) return &subscription->outer;
   subscription->watched = true;
+  const std::shared_ptr<Listener> listener = listener_of(presence_of(*own_node));
+  subscription->inlet.be_called_by(listener);
+  for (Event& event : subscription->events) event.inlet.be_called_by(listener);
   rmw_qos_profile_t qos{};
   if (rmw->rmw_subscription_get_actual_qos(made, &qos) == RMW_RET_OK &&
       qos.history == RMW_QOS_POLICY_HISTORY_KEEP_LAST) {
@@ -82,9 +85,8 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
                            rmw->identifier, made->topic_name);
   }
   if (gid) {
-    subscription->path =
-        SubscriptionPath::make(presence_of(*own_node), *gid, own_node->inner, made, type_support, subscription->inlet,
-                               subscription->events);
+    subscription->path = SubscriptionPath::make(presence_of(*own_node), *gid, own_node->inner, made, type_support,
+                                                subscription->inlet, subscription->events);
     if (subscription->path) subscription->outer.can_loan_messages = false;
   }
   return &subscription->outer;
@@ -148,7 +150,7 @@ rmw_ret_t rmw_subscription_set_on_new_message_callback(rmw_subscription_t* subsc
     return rmw->rmw_subscription_set_on_new_message_callback(inner(subscription), callback, user_data);
   }
   own_subscription->inlet.set_callback(callback, user_data, own_subscription->depth);
-  if (own_subscription->path) own_subscription->path->call_back(own_subscription->path, callback != nullptr);
+  if (own_subscription->path) own_subscription->path->call_back(callback != nullptr);
   return RMW_RET_OK;
 }
 

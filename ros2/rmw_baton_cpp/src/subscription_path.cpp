@@ -49,8 +49,7 @@ std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<P
   }
   const std::optional<QoS> qos = qos_of(profile);
   if (!qos || !may_be_served(inner->topic_name, profile) || inner->is_cft_enabled) return nullptr;
-  std::shared_ptr<SubscriptionPath> path(
-      new SubscriptionPath(presence, inner, inlet, events[RMW_EVENT_MESSAGE_LOST]));
+  std::shared_ptr<SubscriptionPath> path(new SubscriptionPath(presence, inner, inlet, events[RMW_EVENT_MESSAGE_LOST]));
   Result<std::shared_ptr<const TypePlan>> plan = plan_of(type);
   if (plan) {
     path->plan_ = *plan;
@@ -80,7 +79,9 @@ std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<P
   if (qos->deadline != kInfinite) {
     Event& missed = events[RMW_EVENT_REQUESTED_DEADLINE_MISSED];
     missed.below = false;
-    const auto newest_ns = [reader = path->reader_, &inlet] { return std::max(reader->newest_ns(), inlet.rang_at_ns()); };
+    const auto newest_ns = [reader = path->reader_, &inlet] {
+      return std::max(reader->newest_ns(), inlet.rang_at_ns());
+    };
     path->deadline_ = presence->deadlines().add({qos->deadline, newest_ns, [&missed] { missed.happened(1); }});
   }
   return path;
@@ -97,7 +98,7 @@ void SubscriptionPath::count_lost() {
   if (lost > lost_) untold_lost_ += lost - std::exchange(lost_, lost);
 }
 
-/// Unlocks: the event calls the application.
+/// Unlocks: the event wakes whoever waits for it.
 void SubscriptionPath::tell_lost(std::unique_lock<std::mutex>* lock) {
   const std::uint64_t lost = std::exchange(untold_lost_, 0);
   lock->unlock();
@@ -462,16 +463,24 @@ void SubscriptionPath::listen_in(const std::shared_ptr<transport::WaitSet>& wait
   if (untold_ != 0) wait_set->wake();
 }
 
-void SubscriptionPath::tell_callback() {
-  std::size_t count = 0;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (!listener_) return;
-    while (baton_.size() < depth_ && fetch_baton()) ++untold_;
-    std::swap(count, untold_);
-    if (reader_->has_data()) join(nullptr);  // or the Listener would not sleep
+void SubscriptionPath::call_back(bool on) {
+  Listener& listener = presence_->listener();
+  listen_in(on ? listener.wait_set() : nullptr);
+  if (on) {
+    listener.add(inlet_, [this] { return fetch_for_callback(); });
+  } else {
+    listener.remove(inlet_);
+    if (inlet_.has_callback()) listener.add(inlet_);
   }
-  if (count != 0) inlet_.came(count);
+}
+
+/// Takes over what is new, as much as may be held: how much that is. For the rest, the next take() wakes the Listener again.
+std::size_t SubscriptionPath::fetch_for_callback() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!listener_) return 0;
+  while (baton_.size() < depth_ && fetch_baton()) ++untold_;
+  if (reader_->has_data()) join(nullptr);  // or the Listener would not sleep
+  return std::exchange(untold_, 0);
 }
 
 }  // namespace baton::rmw

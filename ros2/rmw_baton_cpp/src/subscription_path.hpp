@@ -63,18 +63,8 @@ class SubscriptionPath {
   void wait_in(const std::shared_ptr<transport::WaitSet>& wait_set);
   void leave(const std::shared_ptr<transport::WaitSet>& wait_set);
 
-  /// The inlet has a callback now (`on`), or none. `self` is this.
-  void call_back(const std::shared_ptr<SubscriptionPath>& self, bool on) {
-    if (on) {
-      presence_->listener().add(self);
-    } else {
-      presence_->listener().remove(self);
-    }
-  }
-  /// For the Listener. From now on Baton wakes only `wait_set`, the Listener's, and tell_callback() counts what comes; null: as before.
-  void listen_in(const std::shared_ptr<transport::WaitSet>& wait_set);
-  /// Takes over what is new, as much as may be held, and tells the inlet. For the rest, the next take() wakes the Listener again.
-  void tell_callback();
+  /// On: the inlet has a callback now, and Baton wakes only the Listener. Off: as before; the Listener is not here afterwards.
+  void call_back(bool on);
 
   /// Samples that this subscription may hold per publisher; half of them as messages that the application keeps.
   static constexpr std::uint32_t kHeld = 8;
@@ -102,6 +92,8 @@ class SubscriptionPath {
   bool choose_baton(std::int64_t now_ns, std::int64_t* look_again_ns, std::size_t* index);
   bool choose_below(std::size_t* index);
   void join(const std::shared_ptr<transport::WaitSet>& wait_set);
+  void listen_in(const std::shared_ptr<transport::WaitSet>& wait_set);
+  std::size_t fetch_for_callback();
   bool fetch_baton();
   bool fetch_below();
   void keep_last();

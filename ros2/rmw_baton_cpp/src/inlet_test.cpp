@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inlet.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <utility>
+
+#include "listener.hpp"
+
+namespace baton::rmw {
+namespace {
+
+constexpr std::size_t kAll = SIZE_MAX;
+
+/// False after a minute, in which no machine is too slow.
+bool comes_true(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+/// An application's callback: `act` runs in it.
+struct Callback {
+  std::function<void()> act;
+  std::atomic<std::size_t> counted{0};
+  std::atomic<bool> running{false};
+
+  static void call(const void* user_data, std::size_t count) {
+    auto* self = static_cast<Callback*>(const_cast<void*>(user_data));
+    EXPECT_FALSE(self->running.exchange(true)) << "two calls at one time";
+    if (self->act) self->act();
+    self->counted += count;
+    self->running = false;
+  }
+};
+
+class InletTest : public testing::Test {
+ protected:
+  InletTest() {
+    inlet_.be_called_by(listener_);
+    other_.be_called_by(listener_);
+  }
+
+  const std::shared_ptr<Listener> listener_ = std::make_shared<Listener>();
+  Callback callback_, second_;
+  Inlet inlet_, other_;
+};
+
+TEST_F(InletTest, what_rings_does_not_wait_for_a_callback_that_wants_its_locks) {
+  std::mutex of_below;
+  std::atomic<bool> entered{false};
+  std::atomic<bool> rang{false};
+  callback_.act = [&] {
+    entered = true;
+    EXPECT_TRUE(comes_true([&] { return rang.load(); }));
+    const std::lock_guard<std::mutex> take(of_below);
+  };
+  inlet_.set_callback(Callback::call, &callback_, kAll);
+  Inlet::rung(&inlet_, 1);
+  ASSERT_TRUE(comes_true([&] { return entered.load(); }));
+  {
+    const std::lock_guard<std::mutex> below(of_below);
+    Inlet::rung(&inlet_, 2);
+    other_.came(1);
+  }
+  rang = true;
+  EXPECT_TRUE(comes_true([&] { return callback_.counted == 3; }));
+}
+
+TEST_F(InletTest, a_callback_runs_with_no_lock_of_what_rings) {
+  std::mutex of_below;
+  callback_.act = [&] { const std::lock_guard<std::mutex> take(of_below); };
+  inlet_.set_callback(Callback::call, &callback_, kAll);
+  for (int i = 0; i < 1000; ++i) {
+    const std::lock_guard<std::mutex> below(of_below);
+    Inlet::rung(&inlet_, 1);
+  }
+  EXPECT_TRUE(comes_true([&] { return callback_.counted == 1000; }));
+}
+
+TEST_F(InletTest, what_came_without_a_callback_is_told_to_the_next_one_up_to_its_limit) {
+  Inlet::rung(&inlet_, 7);
+  other_.came(7);
+  inlet_.set_callback(Callback::call, &callback_, 5);
+  other_.set_callback(Callback::call, &second_, kAll);
+  EXPECT_TRUE(comes_true([&] { return callback_.counted == 5 && second_.counted == 7; }));
+}
+
+TEST_F(InletTest, a_former_callback_does_not_run_and_nothing_is_lost_while_callbacks_change) {
+  constexpr std::size_t kRings = 20000;
+  std::atomic<bool> done{false};
+  std::thread rings([&] {
+    for (std::size_t i = 0; i < kRings; ++i) Inlet::rung(&inlet_, 1);
+    done = true;
+  });
+  std::size_t told = 0;
+  for (std::size_t i = 0; !done || i < 100; ++i) {
+    auto callback = std::make_unique<Callback>();
+    inlet_.set_callback(Callback::call, callback.get(), kAll);
+    if (i % 2 == 0) std::this_thread::yield();
+    if (i % 3 == 0) inlet_.set_callback(nullptr, nullptr, kAll);
+    // Replaced by another one, which takes the rest.
+    inlet_.set_callback(Callback::call, &callback_, kAll);
+    EXPECT_FALSE(callback->running);
+    told += callback->counted;
+  }
+  rings.join();
+  EXPECT_TRUE(comes_true([&] { return told + callback_.counted == kRings; })) << told << " " << callback_.counted;
+}
+
+TEST_F(InletTest, a_callback_may_change_its_own_and_other_callbacks) {
+  callback_.act = [&] {
+    inlet_.set_callback(nullptr, nullptr, kAll);
+    other_.set_callback(Callback::call, &second_, kAll);
+    Inlet::rung(&other_, 1);
+  };
+  bool first = true;
+  second_.act = [&] {
+    if (!std::exchange(first, false)) return;
+    inlet_.set_callback(Callback::call, &second_, kAll);
+    Inlet::rung(&inlet_, 1);
+  };
+  inlet_.set_callback(Callback::call, &callback_, kAll);
+  Inlet::rung(&inlet_, 1);
+  EXPECT_TRUE(comes_true([&] { return callback_.counted == 1 && second_.counted == 2; }));
+}
+
+TEST_F(InletTest, what_is_fetched_before_a_call_is_part_of_it_until_the_inlet_is_removed) {
+  std::atomic<bool> gone{false};
+  std::atomic<std::size_t> waiting{4};
+  inlet_.set_callback(Callback::call, &callback_, kAll);
+  listener_->add(inlet_, [&] {
+    EXPECT_FALSE(gone);
+    return waiting.exchange(0);
+  });
+  EXPECT_TRUE(comes_true([&] { return callback_.counted == 4; }));
+  listener_->wake();
+  listener_->remove(inlet_);
+  gone = true;
+  listener_->wake();
+  Inlet::rung(&other_, 1);
+  other_.set_callback(Callback::call, &second_, kAll);
+  EXPECT_TRUE(comes_true([&] { return second_.counted == 1; }));
+}
+
+TEST_F(InletTest, an_inlet_with_a_callback_may_end_while_others_are_called) {
+  std::atomic<bool> done{false};
+  other_.set_callback(Callback::call, &second_, kAll);
+  std::thread rings([&] {
+    while (!done) Inlet::rung(&other_, 1);
+  });
+  for (int i = 0; i < 1000; ++i) {
+    Callback callback;
+    Inlet inlet;
+    inlet.be_called_by(listener_);
+    Inlet::rung(&inlet, 1);
+    inlet.set_callback(Callback::call, &callback, kAll);
+  }
+  done = true;
+  rings.join();
+}
+
+}  // namespace
+}  // namespace baton::rmw

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of this folder share: a ROS domain per test, and the reason when they cannot run."""
 
-import os
 import sys
 from pathlib import Path
 
@@ -13,8 +12,7 @@ from ros2_processes import LIBRARY, PYTHON, Processes
 
 @pytest.fixture
 def processes():
-    # Of the 101 domains whose ports lie below the ephemeral range; runs at the same time rarely meet.
-    found = Processes(1 + os.getpid() % 100)
+    found = Processes()
     yield found
     found.close()
 
@@ -23,7 +21,7 @@ def processes():
 def pairs():
     """Every combination of a writer and a reader with and without Baton, in a domain each: they run at the same time."""
     kinds = [(writer, reader) for writer in ("plain", "baton") for reader in ("plain", "baton")]
-    found = [(*kind, Processes(1 + (os.getpid() + 25 * i) % 100)) for i, kind in enumerate(kinds)]
+    found = [(*kind, Processes()) for kind in kinds]
     yield found
     for _, _, processes in found:
         processes.close()

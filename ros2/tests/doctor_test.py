@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
 def doctor(domain):
     env = os.environ | {"PYTHONPATH": f"{ROOT / 'build/release/python'}:{ROOT / 'cli'}"}
     command = [sys.executable, "-m", "baton_cli", "doctor", "--json", "--look", "0", "--domain", str(domain)]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=200, check=False)
     return {each["what"]: each["why"] for each in json.loads(done.stdout)["topics"]}
 
 

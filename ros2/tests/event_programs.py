@@ -12,7 +12,7 @@ from rclpy.qos import LivelinessPolicy, QoSProfile
 from rclpy_program import main
 from std_msgs.msg import UInt64
 
-LIMIT_S = 40
+LIMIT_S = 120
 TOPIC = "count"
 DEADLINE_S = 0.6
 PROFILES = {

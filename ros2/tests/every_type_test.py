@@ -15,7 +15,7 @@ WANTED = 200
 def types(tmp_path_factory):
     file = tmp_path_factory.mktemp("every_type") / "types"
     program = ROOT / "ros2/tests/every_type.py"
-    subprocess.run([PYTHON, program, "list", file], env=environment("plain", 1), check=True, timeout=60)
+    subprocess.run([PYTHON, program, "list", file], env=environment("plain", 1), check=True, timeout=200)
     assert len(file.read_text().split()) >= WANTED
     return file
 

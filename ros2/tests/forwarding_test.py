@@ -86,7 +86,7 @@ def test_an_unusable_underlying_rmw_is_named(processes, below, says):
         env=environment("baton", processes.domain, **more),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
         check=False,
     )
     assert failed.returncode != 0

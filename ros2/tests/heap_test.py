@@ -2,17 +2,16 @@
 """C++ nodes with and without libbaton_heap.so: what is copied, what is lent, what comes back."""
 
 import json
-import os
 import subprocess
 
 import pytest
-from ros2_processes import LIBRARY, ROOT, environment
+from ros2_processes import LIBRARY, ROOT, claim_domain, environment
 
 PROGRAM = ROOT / "build/release/bin/heap_rcl_program"
 HEAP = LIBRARY.with_name("libbaton_heap.so")
 WHEELS = ROOT / ".venv-ros2"
 IMAGE = 6220800
-LIMIT_S = 60
+LIMIT_S = 240
 
 pytestmark = pytest.mark.skipif(
     not PROGRAM.exists(), reason="needs heap_rcl_program: build the preset release after make setup"
@@ -21,7 +20,7 @@ pytestmark = pytest.mark.skipif(
 
 class Nodes:
     def __init__(self):
-        self.domain = 1 + os.getpid() % 100
+        self.domain, self.claim = claim_domain()
         self.running = []
 
     def start(self, *arguments, heap, rmw="baton"):
@@ -50,6 +49,7 @@ def nodes():
         if process.poll() is None:
             process.kill()
         process.communicate()
+    made.claim.close()
 
 
 def exchange(nodes, bytes_, way, heap_pub, heap_sub):

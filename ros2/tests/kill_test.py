@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ros2_processes import paths
 
-SECONDS = 20
+SECONDS = 120
 
 
 def started(process):

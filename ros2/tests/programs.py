@@ -19,7 +19,7 @@ from std_msgs.msg import String, UInt64
 from test_msgs.action import Fibonacci
 from test_msgs.srv import BasicTypes
 
-LIMIT_S = 30
+LIMIT_S = 120
 LARGE = 1000000
 
 

@@ -15,7 +15,7 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSProf
 from rclpy_program import main
 from std_msgs.msg import UInt64
 
-LIMIT_S = 30
+LIMIT_S = 120
 TOPIC = "count"
 
 

@@ -18,7 +18,7 @@
 namespace {
 
 using sensor_msgs::msg::Image;
-constexpr int kLimitS = 30;
+constexpr int kLimitS = 120;
 
 std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())

@@ -3,7 +3,9 @@
 
 import json
 import os
+import random
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".venv-ros2/bin/python"
 LIBRARY = ROOT / "build/release/lib/librmw_baton_cpp.so"
-LIMIT_S = 60
+LIMIT_S = 240
 
 
 def paths(log, topic):
@@ -34,11 +36,24 @@ def environment(rmw, domain, **more):
     return env | more
 
 
-class Processes:
-    """The ROS 2 programs of one test, in one ROS domain."""
+def claim_domain():
+    """A ROS domain that no other test on this machine has until the socket, whose name is the claim, is closed. Of the 100 above 0 whose
+    ports lie below the ephemeral range; at random, since machines may hear each other."""
+    for domain in random.sample(range(1, 101), 100):
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            claim.bind(f"\0baton-test-ros-domain-{domain}")
+            return domain, claim
+        except OSError:
+            claim.close()
+    raise RuntimeError("all ROS domains are taken")
 
-    def __init__(self, domain):
-        self.domain = domain
+
+class Processes:
+    """The ROS 2 programs of one test, in a ROS domain of their own."""
+
+    def __init__(self):
+        self.domain, self._claim = claim_domain()
         self.running = []
 
     def start(self, rmw, program, *arguments, file="programs.py", **more):
@@ -89,3 +104,4 @@ class Processes:
         for process in self.running:
             if process.poll() is None:
                 self.kill(process)
+        self._claim.close()

@@ -2,8 +2,6 @@
 """What rclpy programs do gives the same with the underlying RMW alone, with Baton above it, and with a plain process at the other
 end: topics with every quality of service, services, actions, parameters, lifecycle, executors, the graph."""
 
-import os
-
 import pytest
 from ros2_processes import Processes
 
@@ -76,8 +74,7 @@ def found():
     for pairs in (KINDS[:2], KINDS[2:]):
         running = []
         for near, far in pairs:
-            domain = 1 + (os.getpid() + 25 * KINDS.index((near, far))) % 100
-            processes = Processes(domain)
+            processes = Processes()
             other = processes.start(far, "far", file="scenarios.py")
             running.append((near, far, processes, processes.start(near, "near", file="scenarios.py"), other))
         for near, far, processes, process, other in running:

@@ -7,7 +7,7 @@ import sys
 import baton
 from baton.msg.sensor_msgs import Image
 
-LIMIT_S = 30
+LIMIT_S = 120
 
 
 def say(node, number):

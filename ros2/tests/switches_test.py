@@ -11,7 +11,7 @@ STARTS = "import rclpy; rclpy.init(); n = rclpy.create_node('n'); n.destroy_node
 
 def started(processes, code=STARTS, **more):
     env = environment("baton", processes.domain, **more)
-    done = subprocess.run([PYTHON, "-c", code], env=env, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([PYTHON, "-c", code], env=env, capture_output=True, text=True, timeout=200, check=False)
     return done.returncode, [line for line in done.stderr.splitlines() if "[rmw_baton_cpp]" in line]
 
 

@@ -12,7 +12,7 @@ namespace baton::memory {
 namespace {
 
 // The loan that `owner` lies in; throws if it is none of this process's.
-Slot& loan_of(const void* owner) {
+[[gnu::hot]] Slot& loan_of(const void* owner) {
   const SegmentRecord* record = Window::find(owner);
   if (!record || !record->own)
     throw Exception({Errc::invalid_argument, "a received message is read-only; copy it to change it"});
@@ -29,7 +29,7 @@ Slot& loan_of(const void* owner) {
 }
 
 // Message bytes that the slot can hold; offsets are 32 bits.
-std::uint32_t limit_of(const Slot& slot) noexcept {
+[[gnu::hot]] std::uint32_t limit_of(const Slot& slot) noexcept {
   return static_cast<std::uint32_t>(std::min(slot.bytes - sizeof(ChunkHeader), kMaxMessageBytes));
 }
 
@@ -41,7 +41,7 @@ std::uint32_t limit_of(const Slot& slot) noexcept {
 }
 
 // Memory for the message's first `bytes`; throws if there is none.
-void back(Slot& slot, std::size_t bytes) {
+[[gnu::hot]] void back(Slot& slot, std::size_t bytes) {
   const Result<void> backed = slot.segment->back(slot, sizeof(ChunkHeader) + bytes);
   if (backed.ok()) return;
   slot.segment->budget->missed.store(sizeof(ChunkHeader) + bytes, std::memory_order_relaxed);
@@ -49,13 +49,13 @@ void back(Slot& slot, std::size_t bytes) {
       {backed.error().code, "while growing a message to " + format_size(bytes) + ": " + backed.error().message});
 }
 
-std::uint32_t offset_in(const Slot& slot, const void* content) noexcept {
+[[gnu::hot]] std::uint32_t offset_in(const Slot& slot, const void* content) noexcept {
   return static_cast<std::uint32_t>(static_cast<const std::byte*>(content) - slot.message());
 }
 
 }  // namespace
 
-void* content_allocate(const void* owner, std::size_t bytes, std::size_t alignment) {
+[[gnu::hot]] void* content_allocate(const void* owner, std::size_t bytes, std::size_t alignment) {
   Slot& slot = loan_of(owner);
   const std::uint32_t limit = limit_of(slot);
   if (bytes > limit) throw_too_large(slot, bytes);
@@ -72,7 +72,7 @@ void* content_allocate(const void* owner, std::size_t bytes, std::size_t alignme
   return slot.message() + *offset;
 }
 
-bool content_resize_in_place(const void* owner, void* content, std::size_t new_bytes) {
+[[gnu::hot]] bool content_resize_in_place(const void* owner, void* content, std::size_t new_bytes) {
   Slot& slot = loan_of(owner);
   const std::uint32_t offset = offset_in(slot, content);
   if (new_bytes == 0 || new_bytes > slot.book->room(offset, limit_of(slot))) return false;
@@ -81,12 +81,12 @@ bool content_resize_in_place(const void* owner, void* content, std::size_t new_b
   return true;
 }
 
-std::size_t content_capacity(const void* owner, const void* content) {
+[[gnu::hot]] std::size_t content_capacity(const void* owner, const void* content) {
   const Slot& slot = loan_of(owner);
   return slot.book->size_of(offset_in(slot, content));
 }
 
-void content_free(const void* owner, void* content) noexcept {
+[[gnu::hot]] void content_free(const void* owner, void* content) noexcept {
   const SegmentRecord* record = Window::find(owner);
   if (!record || !record->own || record->own->generation != os::fork_generation()) return;
   Slot* slot = record->own->find_slot(static_cast<std::uint64_t>(static_cast<const std::byte*>(owner) - record->base));

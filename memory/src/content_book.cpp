@@ -16,14 +16,14 @@ constexpr std::uint64_t align_up(std::uint64_t value, std::uint32_t alignment) n
 
 }  // namespace
 
-void ContentBook::reset(std::uint32_t first) noexcept {
+[[gnu::hot]] void ContentBook::reset(std::uint32_t first) noexcept {
   entries_.clear();
   dead_ = first_dead_ = 0;
   largest_ = 0;
   first_ = end_ = first;
 }
 
-ContentBook::Iterator ContentBook::find(std::uint32_t offset) const noexcept {
+[[gnu::hot]] ContentBook::Iterator ContentBook::find(std::uint32_t offset) const noexcept {
   // The newest block is asked for most: a vector that grows at the end.
   if (!entries_.empty() && entries_.back().offset == offset) return entries_.end() - 1;
   auto it = std::lower_bound(entries_.begin(), entries_.end(), offset,
@@ -33,7 +33,8 @@ ContentBook::Iterator ContentBook::find(std::uint32_t offset) const noexcept {
   return entries_.end();
 }
 
-std::optional<std::uint32_t> ContentBook::allocate(std::uint32_t bytes, std::uint32_t alignment, std::uint32_t limit) {
+[[gnu::hot]] std::optional<std::uint32_t> ContentBook::allocate(std::uint32_t bytes, std::uint32_t alignment,
+                                                                std::uint32_t limit) {
   if (dead_ > 0 && bytes <= largest_) {
     if (const auto at = reuse(bytes, alignment)) return at;
   }
@@ -76,7 +77,7 @@ std::optional<std::uint32_t> ContentBook::reuse(std::uint32_t bytes, std::uint32
   return std::nullopt;
 }
 
-std::uint32_t ContentBook::room(std::uint32_t offset, std::uint32_t limit) const noexcept {
+[[gnu::hot]] std::uint32_t ContentBook::room(std::uint32_t offset, std::uint32_t limit) const noexcept {
   auto it = find(offset);
   if (it == entries_.end()) return 0;
   do ++it;
@@ -84,7 +85,7 @@ std::uint32_t ContentBook::room(std::uint32_t offset, std::uint32_t limit) const
   return (it == entries_.end() ? limit : it->offset) - offset;
 }
 
-void ContentBook::resize(std::uint32_t offset, std::uint32_t new_bytes) noexcept {
+[[gnu::hot]] void ContentBook::resize(std::uint32_t offset, std::uint32_t new_bytes) noexcept {
   const auto it = entries_.begin() + (find(offset) - entries_.cbegin());
   if (it + 1 == entries_.end()) {
     end_ = offset + new_bytes;
@@ -94,12 +95,12 @@ void ContentBook::resize(std::uint32_t offset, std::uint32_t new_bytes) noexcept
   it->bytes = new_bytes;
 }
 
-std::uint32_t ContentBook::size_of(std::uint32_t offset) const noexcept {
+[[gnu::hot]] std::uint32_t ContentBook::size_of(std::uint32_t offset) const noexcept {
   const auto it = find(offset);
   return it == entries_.end() ? 0 : it->bytes;
 }
 
-void ContentBook::free(std::uint32_t offset) noexcept {
+[[gnu::hot]] void ContentBook::free(std::uint32_t offset) noexcept {
   const auto it = entries_.begin() + (find(offset) - entries_.cbegin());
   if (it == entries_.end()) return;
   if (it + 1 != entries_.end()) {

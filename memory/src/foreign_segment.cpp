@@ -31,7 +31,7 @@ struct ForeignSegment::Mapping {
 
 void ForeignSegment::keep_descriptors(bool keep) noexcept { g_keep_descriptors.store(keep, std::memory_order_relaxed); }
 
-Result<std::byte*> ForeignSegment::private_copy(unsigned lane) {
+[[gnu::hot]] Result<std::byte*> ForeignSegment::private_copy(unsigned lane) {
   Mapping& mapping = *mapping_;
   // acquire: pairs with the release below.
   if (std::byte* base = mapping.copy_bases[lane].load(std::memory_order_acquire)) return base;
@@ -93,7 +93,7 @@ ForeignSegment::~ForeignSegment() {
   window.free(mapping_->record.base, mapping_->record.size);
 }
 
-Result<const ChunkHeader*> ForeignSegment::chunk(std::uint64_t offset, std::uint32_t* size_bytes) const {
+[[gnu::hot]] Result<const ChunkHeader*> ForeignSegment::chunk(std::uint64_t offset, std::uint32_t* size_bytes) const {
   const auto refused = [](auto&& text) { return out_of_line([&] { return Error{Errc::protocol_violation, text()}; }); };
   if (offset % 64 != 0 || size_ < sizeof(ChunkHeader) || offset > size_ - sizeof(ChunkHeader)) {
     return refused([&] {

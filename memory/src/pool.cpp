@@ -65,13 +65,16 @@ struct Pool::State {
   std::size_t loaned = 0, published_slots = 0;
   std::size_t expected_bytes = 0;  // the largest unsized message so far: what the next one will probably need
 
-  Result<void> ensure_segment();
+  Result<void> ensure_segment() { return current ? Result<void>() : new_segment(); }
+  Result<void> new_segment();
   Slot* slot_of(Handle handle) const noexcept;
   Slot* pop_free(unsigned size_class, std::size_t wanted_bytes) noexcept;
   Slot* pop_larger(unsigned size_class, std::size_t wanted_bytes) noexcept;
   Result<Slot*> fresh(unsigned size_class, std::size_t wanted_bytes);
   Slot* reclaim(unsigned size_class, std::size_t wanted_bytes);
   Result<Slot*> find(unsigned size_class, std::size_t wanted_bytes);
+  Result<Slot*> find_elsewhere(unsigned size_class, std::size_t wanted_bytes);
+  void add_book();
   Result<Chunk> start_loan(Slot* slot, std::size_t backed_bytes, std::size_t skeleton_bytes);
   void recycle(Slot* slot) noexcept;
   void drop_if_empty(PoolSegment* segment) noexcept;
@@ -113,8 +116,7 @@ Result<std::unique_ptr<Pool>> Pool::create(const PoolOptions& given, Evict evict
 Pool::Pool(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Pool::~Pool() = default;
 
-Result<void> Pool::State::ensure_segment() {
-  if (current) return {};
+Result<void> Pool::State::new_segment() {
   if (segments.size() > UINT16_MAX)
     return Error{Errc::limit_reached,
                  "this publisher has retired 65536 data segments, and a handle can name no more; make a new publisher"};
@@ -141,14 +143,14 @@ Result<void> Pool::State::ensure_segment() {
   return {};
 }
 
-Slot* Pool::State::slot_of(Handle handle) const noexcept {
+[[gnu::hot]] Slot* Pool::State::slot_of(Handle handle) const noexcept {
   const std::uint32_t index = handle_segment(handle);
   if (index >= segments.size() || !segments[index]) return nullptr;
   return segments[index]->find_slot(handle_offset(handle));
 }
 
 // The warmest free slot that has memory for `wanted_bytes`, else the one that needs least, if the budget has that.
-Slot* Pool::State::pop_free(unsigned size_class, std::size_t wanted_bytes) noexcept {
+[[gnu::hot]] Slot* Pool::State::pop_free(unsigned size_class, std::size_t wanted_bytes) noexcept {
   std::vector<Slot*>& list = free[size_class];
   std::size_t best = list.size();
   for (std::size_t i = list.size(); i-- > 0;) {
@@ -206,13 +208,18 @@ Slot* Pool::State::reclaim(unsigned size_class, std::size_t wanted_bytes) {
   return nullptr;
 }
 
-Result<Slot*> Pool::State::find(unsigned size_class, std::size_t wanted_bytes) {
+[[gnu::hot]] Result<Slot*> Pool::State::find(unsigned size_class, std::size_t wanted_bytes) {
   if (Slot* slot = pop_free(size_class, wanted_bytes)) return slot;
   // Readers may have released some without telling: look before taking memory that was never touched.
   if (collect) {
     collect();
     if (Slot* slot = pop_free(size_class, wanted_bytes)) return slot;
   }
+  return find_elsewhere(size_class, wanted_bytes);
+}
+
+/// find(), when no slot of this class is free.
+Result<Slot*> Pool::State::find_elsewhere(unsigned size_class, std::size_t wanted_bytes) {
   Result<Slot*> slot = fresh(size_class, wanted_bytes);
   if (slot.ok() && *slot) return slot;
   if (Slot* larger = pop_larger(size_class, wanted_bytes)) return larger;
@@ -243,17 +250,19 @@ Result<Slot*> Pool::State::find(unsigned size_class, std::size_t wanted_bytes) {
                    " are used" + what + "; release samples, or raise memory_limit_bytes or slots"};
 }
 
-Result<Chunk> Pool::State::start_loan(Slot* slot, std::size_t backed_bytes, std::size_t skeleton_bytes) {
+void Pool::State::add_book() {
+  all_books.push_back(std::make_unique<ContentBook>());
+  all_books.back()->reserve(kBookBlocks);
+  books.reserve(all_books.size());  // so that a loan's end never allocates
+  books.push_back(all_books.back().get());
+}
+
+[[gnu::hot]] Result<Chunk> Pool::State::start_loan(Slot* slot, std::size_t backed_bytes, std::size_t skeleton_bytes) {
   if (Result<void> backed = slot->segment->back(*slot, backed_bytes); !backed.ok()) {
     free[slot->size_class].push_back(slot);
     return backed.error();
   }
-  if (books.empty()) {
-    all_books.push_back(std::make_unique<ContentBook>());
-    all_books.back()->reserve(kBookBlocks);
-    books.reserve(all_books.size());  // so that a loan's end never allocates
-    books.push_back(all_books.back().get());
-  }
+  if (books.empty()) out_of_line([this] { add_book(); });
   slot->book = books.back();
   books.pop_back();
   slot->state = Slot::State::kLoaned;
@@ -270,14 +279,16 @@ Result<Chunk> Pool::State::start_loan(Slot* slot, std::size_t backed_bytes, std:
   return Chunk{header, slot->handle(), std::min(slot->bytes - sizeof(ChunkHeader), kMaxMessageBytes)};
 }
 
-Result<Chunk> Pool::loan_sized(std::size_t message_bytes, std::size_t skeleton_bytes) {
+[[gnu::hot]] Result<Chunk> Pool::loan_sized(std::size_t message_bytes, std::size_t skeleton_bytes) {
   State& s = *state_;
   const std::size_t total = message_bytes + sizeof(ChunkHeader);
   if (message_bytes > kMaxMessageBytes ||
       (total > class_bytes(kClasses - 1) && message_bytes > s.options.max_message_bytes))
-    return Error{Errc::message_too_large,
-                 "a message of " + std::to_string(message_bytes) + " bytes exceeds max_message_bytes of " +
-                     std::to_string(s.options.max_message_bytes) + "; raise it (at most 2 GiB)"};
+    return out_of_line([&] {
+      return Error{Errc::message_too_large,
+                   "a message of " + std::to_string(message_bytes) + " bytes exceeds max_message_bytes of " +
+                       std::to_string(s.options.max_message_bytes) + "; raise it (at most 2 GiB)"};
+    });
   if (Result<void> ready = s.ensure_segment(); !ready.ok()) return ready.error();
   unsigned size_class = 0;
   while (size_class < kLargeClass && class_bytes(size_class) < total) ++size_class;
@@ -290,7 +301,7 @@ Result<Chunk> Pool::loan_sized(std::size_t message_bytes, std::size_t skeleton_b
   return s.start_loan(*slot, total, skeleton_bytes);
 }
 
-Result<Chunk> Pool::loan_growing(std::size_t skeleton_bytes) {
+[[gnu::hot]] Result<Chunk> Pool::loan_growing(std::size_t skeleton_bytes) {
   State& s = *state_;
   if (Result<void> ready = s.ensure_segment(); !ready.ok()) return ready.error();
   const std::size_t needed = skeleton_bytes + sizeof(ChunkHeader);
@@ -309,7 +320,7 @@ void Pool::State::drop_if_empty(PoolSegment* segment) noexcept {
   if (notify) notify(index);
 }
 
-void Pool::State::recycle(Slot* slot) noexcept {
+[[gnu::hot]] void Pool::State::recycle(Slot* slot) noexcept {
   slot->state = Slot::State::kFree;
   PoolSegment* segment = slot->segment;
   --segment->live;
@@ -319,7 +330,7 @@ void Pool::State::recycle(Slot* slot) noexcept {
     drop_if_empty(segment);
 }
 
-void Pool::abandon(const Chunk& chunk) noexcept {
+[[gnu::hot]] void Pool::abandon(const Chunk& chunk) noexcept {
   Slot* slot = state_->slot_of(chunk.handle);
   if (!slot || slot->state != Slot::State::kLoaned) return;
   --state_->loaned;
@@ -327,7 +338,7 @@ void Pool::abandon(const Chunk& chunk) noexcept {
   state_->recycle(slot);
 }
 
-void Pool::publish(const Chunk& chunk) noexcept {
+[[gnu::hot]] void Pool::publish(const Chunk& chunk) noexcept {
   State& s = *state_;
   Slot* slot = s.slot_of(chunk.handle);
   if (!slot || slot->state != Slot::State::kLoaned) return;
@@ -347,11 +358,11 @@ const ChunkHeader* Pool::header_of(Handle handle) const noexcept {
   return slot != nullptr ? slot->header() : nullptr;
 }
 
-void Pool::add_reference(Handle handle) noexcept {
+[[gnu::hot]] void Pool::add_reference(Handle handle) noexcept {
   if (Slot* slot = state_->slot_of(handle)) ++slot->references;
 }
 
-void Pool::release(Handle handle) noexcept {
+[[gnu::hot]] void Pool::release(Handle handle) noexcept {
   State& s = *state_;
   Slot* slot = s.slot_of(handle);
   if (!slot || slot->state != Slot::State::kPublished || --slot->references > 0) return;

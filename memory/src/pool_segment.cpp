@@ -22,8 +22,10 @@ constexpr std::size_t round_up(std::size_t value, std::size_t unit) noexcept {
 
 }  // namespace
 
-ChunkHeader* Slot::header() const noexcept { return reinterpret_cast<ChunkHeader*>(segment->base() + offset); }
-Handle Slot::handle() const noexcept { return Handle{segment->index} << 48 | offset; }
+[[gnu::hot]] ChunkHeader* Slot::header() const noexcept {
+  return reinterpret_cast<ChunkHeader*>(segment->base() + offset);
+}
+[[gnu::hot]] Handle Slot::handle() const noexcept { return Handle{segment->index} << 48 | offset; }
 
 Result<void> Budget::grow(std::size_t bytes) {
   const std::size_t now = backed.fetch_add(bytes, std::memory_order_relaxed) + bytes;
@@ -95,7 +97,7 @@ PoolSegment::~PoolSegment() {
   Window::instance().value()->free(record.base, record.size);
 }
 
-Slot* PoolSegment::find_slot(std::uint64_t offset) const noexcept {
+[[gnu::hot]] Slot* PoolSegment::find_slot(std::uint64_t offset) const noexcept {
   if (offset < packed_bytes) {
     Run* run = runs[offset / kRunBytes].load(std::memory_order_acquire);  // pairs with the release in carve_run()
     return run ? &run->slots[offset % kRunBytes / class_bytes(run->size_class)] : nullptr;
@@ -127,8 +129,7 @@ Result<Run*> PoolSegment::carve_run(unsigned size_class) {
   return made;
 }
 
-Result<void> PoolSegment::back(Slot& slot, std::size_t bytes) {
-  if (bytes <= slot.backed) return {};
+Result<void> PoolSegment::back_more(Slot& slot, std::size_t bytes) {
   // Small steps for small messages, larger ones so that a vector filled by push_back does not call the kernel per page.
   const std::size_t unit = bytes > kRunBytes ? kRunBytes : os::page_bytes();
   const std::size_t target = std::min(round_up(std::max(bytes, slot.backed + slot.backed / 8), unit), slot.bytes);

@@ -90,7 +90,11 @@ struct PoolSegment {
   /// A run for `size_class`, backed; null if the packed area is used up.
   Result<Run*> carve_run(unsigned size_class);
   /// Gives `slot` memory up to `bytes` from its start.
-  Result<void> back(Slot& slot, std::size_t bytes);
+  Result<void> back(Slot& slot, std::size_t bytes) {
+    return bytes <= slot.backed ? Result<void>() : back_more(slot, bytes);
+  }
+  /// What back() does when it has to.
+  Result<void> back_more(Slot& slot, std::size_t bytes);
 };
 
 }  // namespace baton::memory

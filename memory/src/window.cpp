@@ -163,7 +163,7 @@ void Window::free(std::byte* base, std::size_t bytes) noexcept {
   s.free_ranges.emplace(start, granules);
 }
 
-const SegmentRecord* Window::find(const void* p) noexcept {
+[[gnu::hot]] const SegmentRecord* Window::find(const void* p) noexcept {
   if (!in_window(p)) return nullptr;
   const State& s = *g_state;
   const std::size_t index = static_cast<std::size_t>(static_cast<const std::byte*>(p) - s.base) >> s.granule_shift;

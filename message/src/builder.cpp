@@ -45,8 +45,8 @@ Error too_large(std::size_t bytes, std::size_t limit) {
 
 }  // namespace
 
-Result<std::size_t> Builder::add_content(std::size_t words, std::size_t length, std::size_t bytes,
-                                         std::size_t alignment) {
+[[gnu::hot]] Result<std::size_t> Builder::add_content(std::size_t words, std::size_t length, std::size_t bytes,
+                                                      std::size_t alignment) {
   auto place = append(words, bytes, alignment);
   if (!place) return place;
   const std::size_t offset_word = words + sizeof(std::uint32_t);
@@ -58,7 +58,7 @@ Result<std::size_t> Builder::add_content(std::size_t words, std::size_t length, 
   return place;
 }
 
-Result<std::size_t> Builder::add_sequence(std::size_t words, std::size_t count, ElementLayout element) {
+[[gnu::hot]] Result<std::size_t> Builder::add_sequence(std::size_t words, std::size_t count, ElementLayout element) {
   if (count == 0) return std::size_t{0};
   if (count > std::numeric_limits<std::uint32_t>::max() || count > memory::kMaxMessageBytes / element.size)
     return too_large(count > std::numeric_limits<std::size_t>::max() / element.size ? count : count * element.size,
@@ -73,7 +73,7 @@ Result<std::size_t> Builder::add_zeroed_sequence(std::size_t words, std::size_t 
   return place;
 }
 
-Result<void> Builder::add_string(std::size_t words, const void* text, std::size_t length) {
+[[gnu::hot]] Result<void> Builder::add_string(std::size_t words, const void* text, std::size_t length) {
   if (length == 0) return {};
   if (length >= memory::kMaxMessageBytes) return too_large(length, memory::kMaxMessageBytes);
   const std::size_t padded = sfm::detail::padded_string_bytes(length);
@@ -146,12 +146,12 @@ Result<std::size_t> FlatBuilder::append(std::size_t /*owner*/, std::size_t bytes
   return place;
 }
 
-Result<void> LoanBuilder::begin(const Type& type) {
+[[gnu::hot]] Result<void> LoanBuilder::begin(const Type& type) {
   std::memset(base_, 0, type.size);
   return {};
 }
 
-Result<std::size_t> LoanBuilder::append(std::size_t owner, std::size_t bytes, std::size_t alignment) {
+[[gnu::hot]] Result<std::size_t> LoanBuilder::append(std::size_t owner, std::size_t bytes, std::size_t alignment) {
   try {
     auto* content = static_cast<std::byte*>(memory::content_allocate(base_ + owner, bytes, alignment));
     return static_cast<std::size_t>(content - base_);

@@ -188,7 +188,7 @@ Result<Definition> Definition::parse(std::string_view text, const TypeHash& hash
   return Definition(std::move(storage));
 }
 
-const Type& Definition::type() const noexcept { return *storage_->root; }
+[[gnu::hot]] const Type& Definition::type() const noexcept { return *storage_->root; }
 
 Definition::Definition(std::unique_ptr<Storage> storage) noexcept : storage_(std::move(storage)) {}
 Definition::Definition(Definition&&) noexcept = default;

@@ -53,7 +53,7 @@ class Validator {
     return !element_has_contents(field) || check_elements(field, at, inline_count(field), depth);
   }
 
-  bool check_elements(const Field& field, std::uint64_t at, std::uint64_t count, int depth) {
+  [[gnu::hot]] bool check_elements(const Field& field, std::uint64_t at, std::uint64_t count, int depth) {
     const std::uint32_t stride = element_size(field);
     for (std::uint64_t i = 0; i < count; ++i, at += stride) {
       bool good = true;
@@ -142,7 +142,7 @@ class Validator {
 
 }  // namespace
 
-Result<void> validate(const Type& type, const std::byte* message, std::uint32_t size_bytes) {
+[[gnu::hot]] Result<void> validate(const Type& type, const std::byte* message, std::uint32_t size_bytes) {
   if (reinterpret_cast<std::uintptr_t>(message) % 8 != 0) {
     return out_of_line([&] { return Error{Errc::invalid_argument, std::string(type.name) + ": the message is not aligned to 8"}; });
   }

@@ -15,7 +15,7 @@
 namespace baton {
 namespace detail {
 
-transport::TakenSample take_for_callback(transport::Reader& reader) {
+[[gnu::hot]] transport::TakenSample take_for_callback(transport::Reader& reader) {
   Result<transport::TakenSample> taken = reader.take();
   if (taken.ok()) return std::move(*taken);
   if (taken.error().code == Errc::malformed_message || taken.error().code == Errc::protocol_violation) return {};
@@ -44,7 +44,7 @@ bool CallbackGroup::free_or_wait(const std::shared_ptr<detail::Wakeable>& waiter
   return free_or_wait_locked(waiter);
 }
 
-bool CallbackGroup::enter(const std::shared_ptr<detail::Wakeable>& waiter) {
+[[gnu::hot]] bool CallbackGroup::enter(const std::shared_ptr<detail::Wakeable>& waiter) {
   if (kind_ == Kind::kReentrant) return true;
   std::lock_guard<std::mutex> lock(mutex_);
   if (!free_or_wait_locked(waiter)) return false;
@@ -52,7 +52,7 @@ bool CallbackGroup::enter(const std::shared_ptr<detail::Wakeable>& waiter) {
   return true;
 }
 
-void CallbackGroup::leave() {
+[[gnu::hot]] void CallbackGroup::leave() {
   if (kind_ == Kind::kReentrant) return;
   std::vector<std::weak_ptr<detail::Wakeable>> waiting;
   {
@@ -215,7 +215,7 @@ void Executor::State::fail(std::exception_ptr thrown) {
 }
 
 // Under the mutex. What it returns has entered its group.
-std::shared_ptr<detail::Executable> Executor::State::pick(Nanoseconds* ready_in, bool* skipped_busy) {
+[[gnu::hot]] std::shared_ptr<detail::Executable> Executor::State::pick(Nanoseconds* ready_in, bool* skipped_busy) {
   *ready_in = Nanoseconds::max();
   *skipped_busy = false;
   for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -250,7 +250,7 @@ void Executor::State::mute_busy() {
   }
 }
 
-bool Executor::State::run_one(SteadyTime deadline, bool wait) {
+[[gnu::hot]] bool Executor::State::run_one(SteadyTime deadline, bool wait) {
   std::unique_lock<std::mutex> lock(mutex);
   for (;;) {
     if (ended() || failure) return false;

@@ -28,7 +28,7 @@ struct WaitvEntry {
 static_assert(sizeof(WaitvEntry) == 24);
 constexpr std::uint32_t kFutex32 = 2;  // FUTEX_32 / FUTEX2_SIZE_U32; shared between processes (no FUTEX2_PRIVATE)
 
-timespec to_timespec(std::int64_t ns) noexcept {
+[[gnu::hot]] timespec to_timespec(std::int64_t ns) noexcept {
   if (ns < 0) ns = 0;
   timespec out{};
   out.tv_sec = static_cast<time_t>(ns / 1'000'000'000);
@@ -36,7 +36,7 @@ timespec to_timespec(std::int64_t ns) noexcept {
   return out;
 }
 
-WaitOutcome outcome_of(long rc) noexcept {
+[[gnu::hot]] WaitOutcome outcome_of(long rc) noexcept {
   if (rc >= 0) return WaitOutcome::kWoken;
   switch (errno) {
     case EAGAIN:
@@ -58,7 +58,7 @@ bool probe_waitv() noexcept {
 
 }  // namespace
 
-bool futex_waits_available() noexcept {
+[[gnu::hot]] bool futex_waits_available() noexcept {
   // Constant-initialized, as page_bytes() is. Relaxed: orders nothing, and every thread finds the same.
   enum : int { kUnknown, kYes, kNo };
   static std::atomic<int> known{kUnknown};
@@ -70,7 +70,7 @@ bool futex_waits_available() noexcept {
   return answer == kYes;
 }
 
-WaitOutcome futex_waits(const FutexWait* waits, std::size_t count, std::int64_t deadline_ns) noexcept {
+[[gnu::hot]] WaitOutcome futex_waits(const FutexWait* waits, std::size_t count, std::int64_t deadline_ns) noexcept {
   timespec deadline = to_timespec(deadline_ns);
   timespec* limit = deadline_ns == INT64_MAX ? nullptr : &deadline;
   if (count == 1) {
@@ -92,7 +92,7 @@ bool futex_wait_counted(const FutexWait& wait, std::int64_t deadline_ns) noexcep
                    FUTEX_BITSET_MATCH_ANY) == 0;
 }
 
-int futex_wake(const std::atomic<std::uint32_t>* word, int count) noexcept {
+[[gnu::hot]] int futex_wake(const std::atomic<std::uint32_t>* word, int count) noexcept {
   return static_cast<int>(::syscall(SYS_futex, word, FUTEX_WAKE, count, nullptr, nullptr, 0));
 }
 

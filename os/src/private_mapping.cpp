@@ -54,7 +54,7 @@ int pagemap() noexcept {
   return static_cast<int>(known & 0xffffffff) - 1;  // another thread was first
 }
 
-void give_back(std::uint64_t start, std::uint64_t end) noexcept {
+[[gnu::hot]] void give_back(std::uint64_t start, std::uint64_t end) noexcept {
   void* const at = reinterpret_cast<void*>(start);
   if (::madvise(at, end - start, MADV_DONTNEED) == 0) return;
   ::munlock(at, end - start);  // who locked his memory meanwhile must not read old changes either
@@ -62,7 +62,7 @@ void give_back(std::uint64_t start, std::uint64_t end) noexcept {
 }
 
 // False: the kernel does not know the call.
-bool scan(int fd, std::uint64_t start, std::uint64_t end, std::size_t* pages) noexcept {
+[[gnu::hot]] bool scan(int fd, std::uint64_t start, std::uint64_t end, std::size_t* pages) noexcept {
   PageRegion regions[64];
   while (start < end) {
     ScanArguments arguments{};
@@ -132,7 +132,7 @@ Result<void> map_private_copy(int fd, std::size_t bytes, std::byte* at) {
   return {};
 }
 
-std::size_t discard_private_changes(std::byte* at, std::size_t bytes) noexcept {
+[[gnu::hot]] std::size_t discard_private_changes(std::byte* at, std::size_t bytes) noexcept {
   const int saved = errno;
   const auto start = reinterpret_cast<std::uintptr_t>(at);
   std::size_t pages = 0;

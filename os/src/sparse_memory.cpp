@@ -75,7 +75,7 @@ bool map_unpopulated(int fd, std::size_t bytes, std::byte* at, int protection) {
 
 }  // namespace
 
-std::size_t page_bytes() noexcept {
+[[gnu::hot]] std::size_t page_bytes() noexcept {
   // Constant-initialized: a child that is forked while another thread makes a static object would wait for it for ever.
   static std::atomic<std::size_t> known{0};
   std::size_t bytes = known.load(std::memory_order_relaxed);  // orders nothing

@@ -23,20 +23,20 @@ Result<WakeSocket> WakeSocket::create() {
   return out;
 }
 
-bool ring(int ring_end) noexcept {
+[[gnu::hot]] bool ring(int ring_end) noexcept {
   const char byte = 1;
   return ::send(ring_end, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 || errno == EAGAIN || errno == ENOBUFS ||
          errno == EINTR;
 }
 
-void drain(int wait_end) noexcept {
+[[gnu::hot]] void drain(int wait_end) noexcept {
   char bytes[4096];
   // A ring that arrives meanwhile may be taken back too: callers look at their queues after draining.
   while (::recv(wait_end, bytes, sizeof bytes, MSG_DONTWAIT) == static_cast<ssize_t>(sizeof bytes)) {
   }
 }
 
-bool wait_readable(int wait_end, std::int64_t deadline_ns) noexcept {
+[[gnu::hot]] bool wait_readable(int wait_end, std::int64_t deadline_ns) noexcept {
   pollfd entry{wait_end, POLLIN, 0};
   timespec left{};
   timespec* limit = nullptr;

@@ -23,10 +23,6 @@ EventLine::~EventLine() {
   page_->used[index_] = false;
 }
 
-ControlLine* EventLine::line() const noexcept {
-  return reinterpret_cast<ControlLine*>(page_->mapping.base()) + index_;
-}
-
 Result<EventLine> EventPages::allocate() {
   const std::lock_guard<std::mutex> lock(mutex_);
   EventLine out;
@@ -53,9 +49,9 @@ Result<EventLine> EventPages::allocate() {
   return out;
 }
 
-TakenSample::TakenSample(TakenSample&& other) noexcept { *this = std::move(other); }
+[[gnu::hot]] TakenSample::TakenSample(TakenSample&& other) noexcept { *this = std::move(other); }
 
-TakenSample& TakenSample::operator=(TakenSample&& other) noexcept {
+[[gnu::hot]] TakenSample& TakenSample::operator=(TakenSample&& other) noexcept {
   if (this == &other) return *this;
   release();
   header_ = std::exchange(other.header_, nullptr);
@@ -68,9 +64,9 @@ TakenSample& TakenSample::operator=(TakenSample&& other) noexcept {
   return *this;
 }
 
-TakenSample::~TakenSample() { release(); }
+[[gnu::hot]] TakenSample::~TakenSample() { release(); }
 
-void TakenSample::release() noexcept {
+[[gnu::hot]] void TakenSample::release() noexcept {
   if (header_ == nullptr) return;
   header_ = nullptr;
   ReaderConnection& connection = *connection_;

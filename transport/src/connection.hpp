@@ -67,7 +67,7 @@ class EventLine {
   EventLine(EventLine&& other) noexcept;
   EventLine& operator=(EventLine&& other) noexcept;
   ~EventLine();
-  ControlLine* line() const noexcept;
+  ControlLine* line() const noexcept { return reinterpret_cast<ControlLine*>(page_->mapping.base()) + index_; }
   const os::SharedFd& fd() const noexcept { return page_->fd; }
   std::uint32_t offset() const noexcept { return index_ * static_cast<std::uint32_t>(sizeof(ControlLine)); }
 

@@ -20,7 +20,7 @@ ReaderImpl::ReaderImpl(std::shared_ptr<ParticipantImpl> participant, const Parti
 
 ReaderImpl::~ReaderImpl() = default;
 
-Result<void> ReaderImpl::usable() const {
+[[gnu::hot]] Result<void> ReaderImpl::usable() const {
   if (!forked()) return {};
   return out_of_line([&] {
     return Error{Errc::forked,
@@ -30,7 +30,7 @@ Result<void> ReaderImpl::usable() const {
 
 /// The connection whose oldest message is the oldest of all (`holdable`: of those whose held limit leaves room), and the number
 /// of unread messages.
-ReaderImpl::Pick ReaderImpl::pick(ReaderConnection** best, memory::QueuedMessage* message, std::uint64_t* unread,
+[[gnu::hot]] ReaderImpl::Pick ReaderImpl::pick(ReaderConnection** best, memory::QueuedMessage* message, std::uint64_t* unread,
                                   Error* error, bool holdable) {
   *best = nullptr;
   *unread = 0;
@@ -78,7 +78,7 @@ ReaderImpl::Pick ReaderImpl::pick(ReaderConnection** best, memory::QueuedMessage
 
 /// KEEP_LAST is over all publishers: of the unread messages together only the newest `depth` count. True if `message`, the oldest,
 /// is one too many; it is given up then (or was taken or evicted meanwhile).
-bool ReaderImpl::merged_away(ReaderConnection& connection, const memory::QueuedMessage& message, std::uint64_t unread) {
+[[gnu::hot]] bool ReaderImpl::merged_away(ReaderConnection& connection, const memory::QueuedMessage& message, std::uint64_t unread) {
   if (connections_.size() <= 1 || options_.qos.history != History::kKeepLast || unread <= options_.qos.depth) return false;
   if (connection.hand_over->queue().try_take(message)) {
     discard(connection, message);
@@ -98,7 +98,7 @@ void ReaderImpl::drop_useless() {
   }
 }
 
-Result<TakenSample> ReaderImpl::take() {
+[[gnu::hot]] Result<TakenSample> ReaderImpl::take() {
   if (Result<void> ok = usable(); !ok) return ok.error();
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return TakenSample();
@@ -148,7 +148,7 @@ Result<TakenSample> ReaderImpl::take() {
   }
 }
 
-Result<TakenSample> ReaderImpl::accept(ReaderConnection& connection, SegmentUse& segment,
+[[gnu::hot]] Result<TakenSample> ReaderImpl::accept(ReaderConnection& connection, SegmentUse& segment,
                                        const memory::QueuedMessage& message) {
   if (!connection.hand_over->releases().valid(message.entry)) {
     return out_of_line(
@@ -214,7 +214,7 @@ void ReaderImpl::forget(ReaderConnection& connection) {
   if (was_matched) notify(Event::kMatched);
 }
 
-bool ReaderImpl::has_data() const {
+[[gnu::hot]] bool ReaderImpl::has_data() const {
   if (forked()) return false;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   return std::any_of(connections_.begin(), connections_.end(), [](const ConnectionRef& ref) { return ref->readable(); });
@@ -224,7 +224,7 @@ bool ReaderImpl::has_data() const {
 // descriptor is drained only when the queues are empty, so it stays readable while there may be data.
 
 /// Announces sleep (wake.hpp W1 to W4). True if something arrived meanwhile.
-bool ReaderImpl::rearm() {
+[[gnu::hot]] bool ReaderImpl::rearm() {
   os::drain(wake_.wait_end.get());
   // Also what was announced before: a wait set that the reader left may have taken it back, and rung.
   for (const ConnectionRef& ref : connections_) {
@@ -235,7 +235,7 @@ bool ReaderImpl::rearm() {
   return std::any_of(connections_.begin(), connections_.end(), [](const ConnectionRef& ref) { return ref->readable(); });
 }
 
-void ReaderImpl::disarm() {
+[[gnu::hot]] void ReaderImpl::disarm() {
   for (const ConnectionRef& ref : connections_) memory::announce_awake<Platform>(*ref->layout.sleeping);
   armed_ = false;
   os::ring(ring_end_->get());  // stays readable until the queues are empty
@@ -266,7 +266,7 @@ Result<int> ReaderImpl::pollable_fd() {
   return fd;
 }
 
-std::uint32_t ReaderImpl::matched() const {
+[[gnu::hot]] std::uint32_t ReaderImpl::matched() const {
   if (forked()) return 0;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   return static_cast<std::uint32_t>(std::count_if(connections_.begin(), connections_.end(), [](const ConnectionRef& ref) {
@@ -274,7 +274,7 @@ std::uint32_t ReaderImpl::matched() const {
   }));
 }
 
-Statuses ReaderImpl::statuses() const {
+[[gnu::hot]] Statuses ReaderImpl::statuses() const {
   if (forked()) return {};
   const std::lock_guard<os::PiMutex> lock(mutex_);
   Statuses out = statuses_;

@@ -38,7 +38,7 @@ WaitSet::State::State() {
   }
 }
 
-void WaitSet::State::ring() {
+[[gnu::hot]] void WaitSet::State::ring() {
   if (!words_memory || generation != os::fork_generation()) return;
   memory::announce_event<Platform>(words().local);
   switch (memory::who_sleeps<Platform>(words().sleeping)) {
@@ -107,7 +107,7 @@ Result<void> WaitSet::State::rebuild() {
 }
 
 /// Anything for the caller? Clears what wake() set.
-bool WaitSet::State::look() {
+[[gnu::hot]] bool WaitSet::State::look() {
   if (woken.load(std::memory_order_relaxed) && woken.exchange(false, std::memory_order_acquire)) return true;
   for (const GuardCondition::State* guard : watched) {
     if (guard->triggered.load(std::memory_order_acquire)) return true;  // pairs with the release in trigger()
@@ -115,7 +115,7 @@ bool WaitSet::State::look() {
   return std::any_of(connections.begin(), connections.end(), [](const ConnectionRef& ref) { return ref->readable(); });
 }
 
-bool WaitSet::State::ready() {
+[[gnu::hot]] bool WaitSet::State::ready() {
   // Only asks (look() answers); a changed membership must not be slept over either.
   if (woken.load(std::memory_order_relaxed) || version.load(std::memory_order_acquire) != built_version) return true;
   for (const GuardCondition::State* guard : watched) {
@@ -124,7 +124,7 @@ bool WaitSet::State::ready() {
   return std::any_of(connections.begin(), connections.end(), [](const ConnectionRef& ref) { return ref->readable(); });
 }
 
-void WaitSet::State::sleep() {
+[[gnu::hot]] void WaitSet::State::sleep() {
   BATON_CRASH_POINT("wait.before_sleep");
   if (how == memory::Sleeping::kDescriptor) {
     timed_out = !os::wait_readable(socket.wait_end.get(), deadline_ns);
@@ -134,7 +134,7 @@ void WaitSet::State::sleep() {
   BATON_CRASH_POINT("wait.after_sleep");
 }
 
-Result<bool> WaitSet::State::wait(std::chrono::nanoseconds timeout) {
+[[gnu::hot]] Result<bool> WaitSet::State::wait(std::chrono::nanoseconds timeout) {
   if (generation != os::fork_generation()) {
     return out_of_line(
         [] { return Error{Errc::forked, "this wait set belongs to the parent process; make a new node in the child"}; });
@@ -239,7 +239,7 @@ void WaitSet::remove(GuardCondition& guard) {
 
 void WaitSet::set_spin(std::chrono::nanoseconds budget) { state_->spin_ns.store(budget.count(), std::memory_order_relaxed); }
 
-Result<bool> WaitSet::wait(std::chrono::nanoseconds timeout) { return state_->wait(timeout); }
+[[gnu::hot]] Result<bool> WaitSet::wait(std::chrono::nanoseconds timeout) { return state_->wait(timeout); }
 
 void WaitSet::wake() {
   state_->woken.store(true, std::memory_order_release);  // pairs with the acquire in look()

@@ -43,17 +43,17 @@ WriterImpl::~WriterImpl() {
   if (generation_ != os::fork_generation()) static_cast<void>(pool_.release());
 }
 
-Result<void> WriterImpl::usable() const {
+[[gnu::hot]] Result<void> WriterImpl::usable() const {
   if (generation_ == os::fork_generation()) return {};
   return out_of_line([&] {
     return Error{Errc::forked, "publisher of '" + options_.topic + "' belongs to the parent process; make a new node in the child"};
   });
 }
 
-Result<memory::Chunk> WriterImpl::loan_sized(std::size_t message_bytes) { return loan(message_bytes, false); }
-Result<memory::Chunk> WriterImpl::loan_growing() { return loan(0, true); }
+[[gnu::hot]] Result<memory::Chunk> WriterImpl::loan_sized(std::size_t message_bytes) { return loan(message_bytes, false); }
+[[gnu::hot]] Result<memory::Chunk> WriterImpl::loan_growing() { return loan(0, true); }
 
-Result<memory::Chunk> WriterImpl::loan(std::size_t message_bytes, bool growing) {
+[[gnu::hot]] Result<memory::Chunk> WriterImpl::loan(std::size_t message_bytes, bool growing) {
   if (Result<void> ok = usable(); !ok) return ok.error();
   std::unique_lock<os::PiMutex> lock(mutex_);
   BATON_CRASH_POINT("loan.begin");
@@ -71,13 +71,13 @@ Result<memory::Chunk> WriterImpl::loan(std::size_t message_bytes, bool growing) 
   return chunk;
 }
 
-void WriterImpl::abandon(const memory::Chunk& chunk) noexcept {
+[[gnu::hot]] void WriterImpl::abandon(const memory::Chunk& chunk) noexcept {
   if (generation_ != os::fork_generation()) return;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   pool_->abandon(chunk);
 }
 
-memory::PushStatus WriterImpl::push(WriterConnection& connection, const Kept& message) {
+[[gnu::hot]] memory::PushStatus WriterImpl::push(WriterConnection& connection, const Kept& message) {
   pool_->add_reference(message.handle);
   const memory::PushStatus status =
       connection.hand_over.push(message.handle, message.source_monotonic_ns, message.sequence,
@@ -91,7 +91,7 @@ memory::PushStatus WriterImpl::push(WriterConnection& connection, const Kept& me
   return status;
 }
 
-void WriterImpl::keep(const Kept& message) {
+[[gnu::hot]] void WriterImpl::keep(const Kept& message) {
   if (history_size_ == history_.size()) {
     pool_->release(history_[history_begin_].handle);
     history_begin_ = (history_begin_ + 1) % history_.size();
@@ -101,7 +101,7 @@ void WriterImpl::keep(const Kept& message) {
   ++history_size_;
 }
 
-Result<std::uint64_t> WriterImpl::publish(const memory::Chunk& chunk, const PublishInfo& info) {
+[[gnu::hot]] Result<std::uint64_t> WriterImpl::publish(const memory::Chunk& chunk, const PublishInfo& info) {
   if (Result<void> ok = usable(); !ok) return ok.error();
   const std::lock_guard<os::PiMutex> lock(mutex_);
   BATON_CRASH_POINT("publish.begin");
@@ -192,7 +192,7 @@ bool WriterImpl::evict(memory::Handle oldest) {
   return released;
 }
 
-void WriterImpl::collect() {
+[[gnu::hot]] void WriterImpl::collect() {
   const auto release = [this](memory::Handle handle) { pool_->release(handle); };
   for (const auto& connection : live_) {
     if (!connection->hand_over.collect(release)) connection->broken = true;  // expelled at the next publish
@@ -228,7 +228,7 @@ std::vector<Holding> WriterImpl::holdings() {
   return out;
 }
 
-std::uint32_t WriterImpl::matched() const {
+[[gnu::hot]] std::uint32_t WriterImpl::matched() const {
   if (!usable()) return 0;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   return static_cast<std::uint32_t>(live_.size());

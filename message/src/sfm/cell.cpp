@@ -47,7 +47,7 @@ bool aligned(const void* p, std::size_t alignment) noexcept {
 // little of the message is dead.
 constexpr std::size_t kAppendStep = 1024;
 
-bool grow_in_place(const void* owner, std::byte* content, std::size_t capacity, std::size_t needed, std::size_t alignment,
+[[gnu::hot]] bool grow_in_place(const void* owner, std::byte* content, std::size_t capacity, std::size_t needed, std::size_t alignment,
                    bool append) {
   if (append) {
     const std::size_t wanted = std::max(needed, std::min(capacity * 2, capacity + kAppendStep));
@@ -91,7 +91,6 @@ void throw_out_of_range(const char* what, std::size_t index, std::size_t size) {
 }
 
 std::size_t Cell::chunk_capacity_bytes() const noexcept {
-  if (offset_ == 0) return 0;
   try {
     return std::min(memory::content_capacity(this, content()), kMaxContentBytes);
   } catch (...) {
@@ -99,7 +98,7 @@ std::size_t Cell::chunk_capacity_bytes() const noexcept {
   }
 }
 
-Cell::Room Cell::make_room(std::size_t needed, std::size_t alignment, bool append) {
+[[gnu::hot]] Cell::Room Cell::make_room(std::size_t needed, std::size_t alignment, bool append) {
   check_bytes(needed);
   if (!in_chunk()) {
     const PrivateBlock* old = block();
@@ -136,7 +135,7 @@ void Cell::cancel(const Room& room) noexcept {
   }
 }
 
-void Cell::commit(const Room& room) noexcept {
+[[gnu::hot]] void Cell::commit(const Room& room) noexcept {
   if (!room.moved) return;
   if (in_chunk()) {
     std::byte* old = content();
@@ -150,7 +149,7 @@ void Cell::commit(const Room& room) noexcept {
   free_block(old);
 }
 
-std::byte* Cell::reserve_trivial(std::size_t used, std::size_t needed, std::size_t alignment, bool append) {
+[[gnu::hot]] std::byte* Cell::reserve_trivial(std::size_t used, std::size_t needed, std::size_t alignment, bool append) {
   if (!in_chunk()) {
     PrivateBlock* old = block();
     if (old != nullptr && old->owner == nullptr && needed <= kMaxContentBytes) {
@@ -170,7 +169,7 @@ std::byte* Cell::reserve_trivial(std::size_t used, std::size_t needed, std::size
   return room.content;
 }
 
-void Cell::release() noexcept {
+[[gnu::hot]] void Cell::release() noexcept {
   if (in_chunk()) {
     if (offset_ != 0) memory::content_free(this, content());
   } else {

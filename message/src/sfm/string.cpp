@@ -16,7 +16,7 @@ void check(std::size_t count, std::size_t bound) {
 
 }  // namespace
 
-char* StringCell::reserve(std::size_t count, bool append) {
+[[gnu::hot]] char* StringCell::reserve(std::size_t count, bool append) {
   const std::size_t used = size();
   const std::size_t padded = count + 4 - (count & 3);  // > count, a multiple of 4
   if (in_chunk()) {
@@ -27,7 +27,7 @@ char* StringCell::reserve(std::size_t count, bool append) {
   return data;
 }
 
-void StringCell::set_size(std::size_t count) noexcept {
+[[gnu::hot]] void StringCell::set_size(std::size_t count) noexcept {
   if (!in_chunk()) {
     if (PrivateBlock* b = block()) {
       b->size = static_cast<std::uint32_t>(count);
@@ -44,7 +44,7 @@ void StringCell::set_size(std::size_t count) noexcept {
   set_chunk_length(static_cast<std::uint32_t>(padded));
 }
 
-void StringCell::assign(std::string_view text, std::size_t bound) {
+[[gnu::hot]] void StringCell::assign(std::string_view text, std::size_t bound) {
   check(text.size(), bound);
   if (text.empty()) return set_size(0);
   if (text.size() > capacity()) {

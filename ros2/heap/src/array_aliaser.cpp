@@ -9,8 +9,8 @@
 
 namespace baton::heap {
 
-bool ArrayAliaser::take(void* native, bool c, const std::byte* content, std::size_t count,
-                        std::size_t element_bytes) noexcept {
+[[gnu::hot]] bool ArrayAliaser::take(void* native, bool c, const std::byte* content, std::size_t count,
+                                     std::size_t element_bytes) noexcept {
   const std::size_t bytes = count * element_bytes;
   if (bytes < worthwhile_) return false;
   void* const buffer = received_.alias(content, bytes, element_bytes);

@@ -28,13 +28,13 @@ std::size_t g_probe_bytes = 0;
 // The probe that came back last. Set and read by one thread, which holds the mutex of the probe: relaxed.
 std::atomic<const void*> g_arrived{nullptr};
 
-bool is_probe(const void* address) noexcept {
+[[gnu::hot]] bool is_probe(const void* address) noexcept {
   return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(g_probes) < g_probe_bytes;
 }
 
 constexpr std::size_t kProbeUsable = 48;
 
-void freed(void* address) {
+[[gnu::hot]] void freed(void* address) {
   if (is_probe(address)) {
     g_arrived.store(address, std::memory_order_relaxed);
     return;
@@ -207,7 +207,7 @@ const State& state() {
 
 }  // namespace
 
-bool active() { return state().active; }
+[[gnu::hot]] bool active() { return state().active; }
 
 const std::string& reason() { return state().reason; }
 

@@ -10,7 +10,7 @@
 
 namespace baton::heap {
 
-Result<Loaned> Loaned::begin(std::shared_ptr<transport::Writer> writer, const memory::Chunk& chunk) {
+[[gnu::hot]] Result<Loaned> Loaned::begin(std::shared_ptr<transport::Writer> writer, const memory::Chunk& chunk) {
   if (!active()) return Error{Errc::unsupported, reason()};
   try {
     Entry* entry = Registry::instance().make();
@@ -22,20 +22,20 @@ Result<Loaned> Loaned::begin(std::shared_ptr<transport::Writer> writer, const me
   }
 }
 
-Loaned::Loaned(Loaned&& other) noexcept : entry_(std::exchange(other.entry_, nullptr)) {}
+[[gnu::hot]] Loaned::Loaned(Loaned&& other) noexcept : entry_(std::exchange(other.entry_, nullptr)) {}
 
 Loaned& Loaned::operator=(Loaned&& other) noexcept {
   std::swap(entry_, other.entry_);
   return *this;
 }
 
-Loaned::~Loaned() {
+[[gnu::hot]] Loaned::~Loaned() {
   if (entry_ != nullptr) Registry::instance().drop(entry_);
 }
 
 const memory::Chunk& Loaned::chunk() const noexcept { return entry_->loan; }
 
-Result<void*> Loaned::buffer(std::size_t bytes, std::size_t alignment) {
+[[gnu::hot]] Result<void*> Loaned::buffer(std::size_t bytes, std::size_t alignment) {
   void* const owner = entry_->loan.message();
   void* address = nullptr;
   try {
@@ -49,9 +49,9 @@ Result<void*> Loaned::buffer(std::size_t bytes, std::size_t alignment) {
   return Error{Errc::out_of_memory, "no memory for the books of a loan's buffer"};
 }
 
-bool Loaned::owns(const void* begin) const noexcept { return Registry::instance().belongs(entry_, begin); }
+[[gnu::hot]] bool Loaned::owns(const void* begin) const noexcept { return Registry::instance().belongs(entry_, begin); }
 
-bool Loaned::reclaim(void* begin, std::size_t used_bytes) noexcept {
+[[gnu::hot]] bool Loaned::reclaim(void* begin, std::size_t used_bytes) noexcept {
   const std::size_t bytes = Registry::instance().remove(entry_, begin);
   if (bytes == 0) return false;
   void* const owner = entry_->loan.message();
@@ -66,9 +66,9 @@ bool Loaned::reclaim(void* begin, std::size_t used_bytes) noexcept {
   return true;
 }
 
-std::size_t Loaned::outstanding() const noexcept { return Registry::instance().references(entry_) - 1; }
+[[gnu::hot]] std::size_t Loaned::outstanding() const noexcept { return Registry::instance().references(entry_) - 1; }
 
-memory::Chunk Loaned::detach() noexcept {
+[[gnu::hot]] memory::Chunk Loaned::detach() noexcept {
   const memory::Chunk chunk = std::exchange(entry_->loan, {});
   Registry::instance().drop(std::exchange(entry_, nullptr));
   return chunk;

@@ -104,7 +104,7 @@ std::shared_ptr<const Node> node_of(const Members& members, bool c, const messag
 }
 
 /// False: no memory.
-bool detach_all(const Node& node, std::byte* native, std::size_t& bytes) {
+[[gnu::hot]] bool detach_all(const Node& node, std::byte* native, std::size_t& bytes) {
   for (const Node::Leaf& leaf : node.leaves) {
     AnyArray any(native + leaf.offset, node.c, leaf.element_bytes);
     if (!memory::in_window(any.begin())) continue;
@@ -129,7 +129,7 @@ bool detach_all(const Node& node, std::byte* native, std::size_t& bytes) {
   return true;
 }
 
-AnyArray array_of(void* native, const NativeLoanPlan::Array& array) noexcept {
+[[gnu::hot]] AnyArray array_of(void* native, const NativeLoanPlan::Array& array) noexcept {
   return {static_cast<std::byte*>(native) + array.native_offset, array.c, array.element_bytes};
 }
 
@@ -148,7 +148,7 @@ Result<std::shared_ptr<const NativeLoanPlan>> NativeLoanPlan::compile(const rosi
   return std::shared_ptr<const NativeLoanPlan>(std::move(made));
 }
 
-void* NativeLoanPlan::make() const {
+[[gnu::hot]] void* NativeLoanPlan::make() const {
   const auto& members = *static_cast<const Members*>(members_);
   void* native = ::operator new(members.size_of_, std::nothrow);
   // C's initialization functions take an enumeration of the same values.
@@ -156,12 +156,12 @@ void* NativeLoanPlan::make() const {
   return native;
 }
 
-void NativeLoanPlan::destroy(void* native) const noexcept {
+[[gnu::hot]] void NativeLoanPlan::destroy(void* native) const noexcept {
   static_cast<const Members*>(members_)->fini_function(native);
   ::operator delete(native);
 }
 
-Result<std::size_t> NativeLoanPlan::detach(void* native) const {
+[[gnu::hot]] Result<std::size_t> NativeLoanPlan::detach(void* native) const {
   std::size_t bytes = 0;
   if (root_ != nullptr && !detach_all(*root_, static_cast<std::byte*>(native), bytes))
     return Error{Errc::out_of_memory, std::string("no memory for the arrays of a ") + plan_->type().name};
@@ -174,8 +174,8 @@ void Capacities::need(std::size_t array, std::size_t bytes) noexcept {
   }
 }
 
-Result<NativeLoan> NativeLoan::begin(std::shared_ptr<transport::Writer> writer, const NativeLoanPlan& plan,
-                                     Capacities& capacities, void* native) {
+[[gnu::hot]] Result<NativeLoan> NativeLoan::begin(std::shared_ptr<transport::Writer> writer, const NativeLoanPlan& plan,
+                                                  Capacities& capacities, void* native) {
   Result<memory::Chunk> chunk = writer->loan_growing();
   if (!chunk) return chunk.error();
   Result<Loaned> loaned = Loaned::begin(writer, *chunk);
@@ -195,7 +195,7 @@ Result<NativeLoan> NativeLoan::begin(std::shared_ptr<transport::Writer> writer, 
   return made;
 }
 
-NativeLoan::NativeLoan(NativeLoan&& other) noexcept
+[[gnu::hot]] NativeLoan::NativeLoan(NativeLoan&& other) noexcept
     : loaned_(std::move(other.loaned_)),
       writer_(std::move(other.writer_)),
       plan_(other.plan_),
@@ -204,7 +204,7 @@ NativeLoan::NativeLoan(NativeLoan&& other) noexcept
       in_place_(std::move(other.in_place_)),
       another_(std::exchange(other.another_, {})) {}
 
-NativeLoan::~NativeLoan() {
+[[gnu::hot]] NativeLoan::~NativeLoan() {
   if (native_ == nullptr) return;
   forget_in_place();
   for (const NativeLoanPlan::Array& array : plan_->arrays()) {
@@ -214,11 +214,11 @@ NativeLoan::~NativeLoan() {
   if (another_.header != nullptr) writer_->abandon(another_);
 }
 
-void NativeLoan::forget_in_place() noexcept {
+[[gnu::hot]] void NativeLoan::forget_in_place() noexcept {
   for (const InPlace& each : in_place_) array_of(native_, *each.array).forget();
 }
 
-Result<NativeLoan::Filled> NativeLoan::fill() {
+[[gnu::hot]] Result<NativeLoan::Filled> NativeLoan::fill() {
   Filled filled;
   const std::vector<NativeLoanPlan::Array>& arrays = plan_->arrays();
   std::vector<InPlace> in_place;
@@ -265,7 +265,7 @@ Result<NativeLoan::Filled> NativeLoan::fill_another_chunk(std::uint64_t copied_b
   return Filled{another_, 0, copied_bytes};
 }
 
-void NativeLoan::published() noexcept {
+[[gnu::hot]] void NativeLoan::published() noexcept {
   if (another_.header != nullptr) {
     another_ = {};
     return;

@@ -12,7 +12,8 @@ namespace {
 class AliasOrCopy final : public rosidl::ArrayTaker {
  public:
   explicit AliasOrCopy(ArrayAliaser* aliaser) noexcept : aliaser_(aliaser) {}
-  bool take(void* native, bool c, const std::byte* content, std::size_t count, std::size_t element_bytes) override {
+  [[gnu::hot]] bool take(void* native, bool c, const std::byte* content, std::size_t count,
+                         std::size_t element_bytes) override {
     if (aliaser_ != nullptr && aliaser_->take(native, c, content, count, element_bytes)) return true;
     // A copy into what is left of an earlier message would keep that one.
     AnyArray any(native, c, element_bytes);
@@ -28,8 +29,8 @@ class AliasOrCopy final : public rosidl::ArrayTaker {
 
 }  // namespace
 
-Result<NativeTaken> take_into_native(const rosidl::NativePlan& plan, transport::TakenSample sample, void* native,
-                                     const Quota& quota, std::size_t worthwhile_bytes) {
+[[gnu::hot]] Result<NativeTaken> take_into_native(const rosidl::NativePlan& plan, transport::TakenSample sample,
+                                                  void* native, const Quota& quota, std::size_t worthwhile_bytes) {
   if (sample.size_bytes() >= worthwhile_bytes && active()) {
     if (Result<Received> received = Received::begin(sample, quota)) {
       ArrayAliaser aliaser(*received, worthwhile_bytes);

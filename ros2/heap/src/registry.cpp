@@ -7,17 +7,17 @@
 
 namespace baton::heap {
 
-Registry& Registry::instance() {
+[[gnu::hot]] Registry& Registry::instance() {
   static auto* const registry = new Registry;
   return *registry;
 }
 
-bool Registry::occupy(const std::byte* copy) {
+[[gnu::hot]] bool Registry::occupy(const std::byte* copy) {
   const std::lock_guard<std::mutex> lock(mutex_);
   return occupied_.insert(copy).second;
 }
 
-Entry* Registry::make() {
+[[gnu::hot]] Entry* Registry::make() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (spare_.empty()) {
     spare_.reserve(entries_ + 1);  // so that giving one back never allocates
@@ -29,7 +29,7 @@ Entry* Registry::make() {
   return entry;
 }
 
-bool Registry::add(Entry* entry, void* address, std::size_t bytes) {
+[[gnu::hot]] bool Registry::add(Entry* entry, void* address, std::size_t bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!buffers_.emplace(address, Buffer{entry, bytes}).second) return false;
   ++entry->references;
@@ -37,13 +37,13 @@ bool Registry::add(Entry* entry, void* address, std::size_t bytes) {
   return true;
 }
 
-bool Registry::belongs(const Entry* entry, const void* address) noexcept {
+[[gnu::hot]] bool Registry::belongs(const Entry* entry, const void* address) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = buffers_.find(address);
   return found != buffers_.end() && found->second.entry == entry;
 }
 
-std::size_t Registry::remove(const Entry* entry, void* address) noexcept {
+[[gnu::hot]] std::size_t Registry::remove(const Entry* entry, void* address) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = buffers_.find(address);
   if (found == buffers_.end() || found->second.entry != entry) return 0;
@@ -54,12 +54,12 @@ std::size_t Registry::remove(const Entry* entry, void* address) noexcept {
   return bytes;
 }
 
-std::size_t Registry::references(const Entry* entry) noexcept {
+[[gnu::hot]] std::size_t Registry::references(const Entry* entry) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   return entry->references;
 }
 
-void Registry::drop(Entry* entry) noexcept {
+[[gnu::hot]] void Registry::drop(Entry* entry) noexcept {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (--entry->references != 0) return;
@@ -67,7 +67,7 @@ void Registry::drop(Entry* entry) noexcept {
   finish(entry);
 }
 
-void Registry::freed(void* address) noexcept {
+[[gnu::hot]] void Registry::freed(void* address) noexcept {
   Entry* entry = nullptr;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -84,7 +84,7 @@ void Registry::freed(void* address) noexcept {
   finish(entry);
 }
 
-void Registry::finish(Entry* entry) noexcept {
+[[gnu::hot]] void Registry::finish(Entry* entry) noexcept {
   // In this order: the next message in these pages must find them unchanged, and comes only after the release.
   if (entry->copy != nullptr) {
     const std::size_t pages = os::discard_private_changes(entry->copy, entry->copy_bytes);

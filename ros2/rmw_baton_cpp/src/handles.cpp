@@ -5,7 +5,7 @@
 
 namespace baton::rmw {
 
-bool is_ours(const char* identifier) noexcept {
+[[gnu::hot]] bool is_ours(const char* identifier) noexcept {
   return identifier == kIdentifier || (identifier != nullptr && std::strcmp(identifier, kIdentifier) == 0);
 }
 
@@ -16,7 +16,7 @@ Context* ours(const rmw_context_t* context) noexcept {
 
 const std::shared_ptr<Presence>& presence_of(const Node& node) noexcept { return ours(node.outer.context)->presence; }
 
-void own(rmw_message_info_t* info) noexcept {
+[[gnu::hot]] void own(rmw_message_info_t* info) noexcept {
   if (info != nullptr) info->publisher_gid.implementation_identifier = kIdentifier;
 }
 

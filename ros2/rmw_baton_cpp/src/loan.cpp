@@ -8,7 +8,7 @@ using namespace baton::rmw;
 
 namespace {
 
-PublisherPath* lender(const rmw_publisher_t* publisher) {
+[[gnu::hot]] PublisherPath* lender(const rmw_publisher_t* publisher) {
   const Publisher* own_publisher = ours(publisher);
   PublisherPath* path = own_publisher != nullptr ? own_publisher->path.get() : nullptr;
   return path != nullptr && path->lends() ? path : nullptr;
@@ -32,8 +32,9 @@ bool lends_nothing(const rmw_subscription_t* subscription) {
 
 extern "C" {
 
-rmw_ret_t rmw_borrow_loaned_message(const rmw_publisher_t* publisher, const rosidl_message_type_support_t* type_support,
-                                    void** ros_message) {
+[[gnu::hot]] rmw_ret_t rmw_borrow_loaned_message(const rmw_publisher_t* publisher,
+                                                 const rosidl_message_type_support_t* type_support,
+                                                 void** ros_message) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   if (PublisherPath* path = lender(publisher)) {
@@ -55,8 +56,8 @@ rmw_ret_t rmw_return_loaned_message_from_publisher(const rmw_publisher_t* publis
   return rmw->rmw_return_loaned_message_from_publisher(inner(publisher), loaned_message);
 }
 
-rmw_ret_t rmw_publish_loaned_message(const rmw_publisher_t* publisher, void* ros_message,
-                                     rmw_publisher_allocation_t* allocation) {
+[[gnu::hot]] rmw_ret_t rmw_publish_loaned_message(const rmw_publisher_t* publisher, void* ros_message,
+                                                  rmw_publisher_allocation_t* allocation) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   if (PublisherPath* path = lender(publisher)) return path->publish_loaned(ros_message, allocation);

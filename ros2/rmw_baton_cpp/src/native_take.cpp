@@ -3,7 +3,7 @@
 
 namespace baton::rmw {
 
-Result<TakenBytes> take_into_native(const TypePlan& plan, transport::TakenSample sample, void* native, const heap::Quota& quota) {
+[[gnu::hot]] Result<TakenBytes> take_into_native(const TypePlan& plan, transport::TakenSample sample, void* native, const heap::Quota& quota) {
   Result<heap::NativeTaken> taken = heap::take_into_native(*plan.native, std::move(sample), native, quota);
   if (!taken) return taken.error();
   return TakenBytes{taken->copied_bytes};

@@ -11,7 +11,7 @@ constexpr std::uint64_t kAlso = 1, kAlways = 2;
 
 }  // namespace
 
-transport::PublishInfo Ordinal::encode() const noexcept {
+[[gnu::hot]] transport::PublishInfo Ordinal::encode() const noexcept {
   transport::PublishInfo info;
   std::memcpy(info.correlation_client.data(), kMark.data(), kMark.size());
   std::memcpy(info.correlation_client.data() + kMark.size(), &number, sizeof number);
@@ -19,7 +19,7 @@ transport::PublishInfo Ordinal::encode() const noexcept {
   return info;
 }
 
-std::optional<Ordinal> Ordinal::decode(const memory::ChunkHeader& header) noexcept {
+[[gnu::hot]] std::optional<Ordinal> Ordinal::decode(const memory::ChunkHeader& header) noexcept {
   if (std::memcmp(header.correlation_client, kMark.data(), kMark.size()) != 0) return std::nullopt;
   Ordinal ordinal;
   std::memcpy(&ordinal.number, header.correlation_client + kMark.size(), sizeof ordinal.number);
@@ -30,7 +30,8 @@ std::optional<Ordinal> Ordinal::decode(const memory::ChunkHeader& header) noexce
   return ordinal;
 }
 
-PathOrder::Verdict PathOrder::of_baton(const Queued& queued, bool below_may_come, std::int64_t now_ns) noexcept {
+[[gnu::hot]] PathOrder::Verdict PathOrder::of_baton(const Queued& queued, bool below_may_come,
+                                                    std::int64_t now_ns) noexcept {
   const Ordinal& ordinal = queued.ordinal;
   if (ordinal.also && ordinal.below <= done_below_) return Verdict::kNever;  // came from below before
   const std::uint64_t before = ordinal.below - (ordinal.also ? 1 : 0);
@@ -50,7 +51,7 @@ PathOrder::Verdict PathOrder::of_below(std::uint64_t below, const Queued* oldest
   return skips(*oldest) ? Verdict::kNever : Verdict::kNow;
 }
 
-void PathOrder::delivered(const Queued& queued) noexcept {
+[[gnu::hot]] void PathOrder::delivered(const Queued& queued) noexcept {
   done_below_ = std::max(done_below_, queued.ordinal.below);
   last_sequence_ = queued.sequence;
   last_number_ = std::max(last_number_, queued.ordinal.number);

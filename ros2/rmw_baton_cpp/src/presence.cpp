@@ -38,7 +38,7 @@ void log(const transport::Diagnostic& diagnostic) {
 
 }  // namespace
 
-bool may_alias() {
+[[gnu::hot]] bool may_alias() {
   // C messages give their arrays back through this allocator.
   static const bool yes = [] {
     const rcutils_allocator_t allocator = rcutils_get_default_allocator();

@@ -8,8 +8,8 @@ using namespace baton::rmw;
 
 extern "C" {
 
-rmw_ret_t rmw_publish(const rmw_publisher_t* publisher, const void* ros_message,
-                      rmw_publisher_allocation_t* allocation) {
+[[gnu::hot]] rmw_ret_t rmw_publish(const rmw_publisher_t* publisher, const void* ros_message,
+                                   rmw_publisher_allocation_t* allocation) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   const Publisher* own_publisher = ours(publisher);

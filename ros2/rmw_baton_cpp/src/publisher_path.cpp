@@ -81,7 +81,7 @@ PublisherPath::~PublisherPath() {
                           inner_->topic_name, through_baton_, copied_bytes_, through_below_);
 }
 
-rmw_ret_t PublisherPath::publish(const void* native, rmw_publisher_allocation_t* allocation) {
+[[gnu::hot]] rmw_ret_t PublisherPath::publish(const void* native, rmw_publisher_allocation_t* allocation) {
   return hand_over(
       memory::Selection::kLow, plan_->info.fixed_size ? plan_->info.skeleton_bytes : plan_->native->room_for(native),
       [&](message::Builder& builder) { return plan_->native->write(native, builder); },
@@ -113,9 +113,9 @@ struct PublisherPath::Lent {
   std::optional<heap::NativeLoan> loan;  // empty: the pool had none, and this is a message like any other
 };
 
-bool PublisherPath::lends() const noexcept { return may_alias(); }
+[[gnu::hot]] bool PublisherPath::lends() const noexcept { return may_alias(); }
 
-rmw_ret_t PublisherPath::borrow(void** native) {
+[[gnu::hot]] rmw_ret_t PublisherPath::borrow(void** native) {
   void* made = plan_->loans->make();
   if (made == nullptr) return RMW_RET_BAD_ALLOC;
   auto lent = std::make_shared<Lent>(*plan_->loans, made);
@@ -127,7 +127,7 @@ rmw_ret_t PublisherPath::borrow(void** native) {
   return RMW_RET_OK;
 }
 
-std::shared_ptr<PublisherPath::Lent> PublisherPath::return_of(void* native) {
+[[gnu::hot]] std::shared_ptr<PublisherPath::Lent> PublisherPath::return_of(void* native) {
   const std::lock_guard<std::mutex> lock(lent_mutex_);
   const auto found = lent_.find(native);
   if (found == lent_.end()) return nullptr;
@@ -142,7 +142,7 @@ rmw_ret_t PublisherPath::give_back(void* native) {
   return RMW_RET_ERROR;
 }
 
-rmw_ret_t PublisherPath::publish_loaned(void* native, rmw_publisher_allocation_t* allocation) {
+[[gnu::hot]] rmw_ret_t PublisherPath::publish_loaned(void* native, rmw_publisher_allocation_t* allocation) {
   const std::shared_ptr<Lent> lent = return_of(native);
   if (!lent) {
     RMW_SET_ERROR_MSG("this message was not borrowed from this publisher");
@@ -164,7 +164,8 @@ rmw_ret_t PublisherPath::publish_loaned(void* native, rmw_publisher_allocation_t
 
 /// `selection`: what the message says of its making. `room`: the bytes that it takes at most, 0 if that is not known.
 template <class Fill, class Below>
-rmw_ret_t PublisherPath::hand_over(memory::Selection selection, std::size_t room, Fill&& fill, Below&& below) {
+[[gnu::hot]] rmw_ret_t PublisherPath::hand_over(memory::Selection selection, std::size_t room, Fill&& fill,
+                                                Below&& below) {
   return hand_over_made(
       selection,
       [&](const auto& publish) -> Result<void> {
@@ -184,7 +185,7 @@ rmw_ret_t PublisherPath::hand_over(memory::Selection selection, std::size_t room
 
 /// `make(publish)` makes the chunk, gives it to `publish`, and keeps or abandons it if that fails.
 template <class Make, class Below>
-rmw_ret_t PublisherPath::hand_over_made(memory::Selection selection, Make&& make, Below&& below) {
+[[gnu::hot]] rmw_ret_t PublisherPath::hand_over_made(memory::Selection selection, Make&& make, Below&& below) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (deadline_ != 0) last_publish_ns_.store(os::monotonic_ns(), std::memory_order_relaxed);  // a time: orders nothing
   bool also = always_ || someone_below(os::monotonic_ns());
@@ -230,7 +231,7 @@ rmw_ret_t PublisherPath::hand_over_made(memory::Selection selection, Make&& make
 }
 
 /// Whether a subscription that the underlying RMW knows is not served by Baton. With mutex_.
-bool PublisherPath::someone_below(std::int64_t now_ns) {
+[[gnu::hot]] bool PublisherPath::someone_below(std::int64_t now_ns) {
   std::size_t matched = 0;
   if (underlying()->rmw_publisher_count_matched_subscriptions(inner_, &matched) != RMW_RET_OK) {
     rcutils_reset_error();

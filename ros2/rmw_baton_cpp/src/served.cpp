@@ -21,7 +21,7 @@ std::chrono::nanoseconds duration(const rmw_time_t& policy) noexcept {
 
 }  // namespace
 
-std::chrono::nanoseconds duration_of(const rmw_time_t& time) noexcept {
+[[gnu::hot]] std::chrono::nanoseconds duration_of(const rmw_time_t& time) noexcept {
   if (time.sec >= 9'000'000'000) return kInfinite;
   return std::chrono::nanoseconds(static_cast<std::int64_t>(time.sec) * kSecond + static_cast<std::int64_t>(time.nsec));
 }

@@ -93,13 +93,13 @@ void SubscriptionPath::stop() {
 }
 
 /// With mutex_.
-void SubscriptionPath::count_lost() {
+[[gnu::hot]] void SubscriptionPath::count_lost() {
   const std::uint64_t lost = reader_->statuses().lost_total + gave_way_;
   if (lost > lost_) untold_lost_ += lost - std::exchange(lost_, lost);
 }
 
 /// Unlocks: the event wakes whoever waits for it.
-void SubscriptionPath::tell_lost(std::unique_lock<std::mutex>* lock) {
+[[gnu::hot]] void SubscriptionPath::tell_lost(std::unique_lock<std::mutex>* lock) {
   const std::uint64_t lost = std::exchange(untold_lost_, 0);
   lock->unlock();
   if (lost != 0) lost_event_.happened(lost);
@@ -118,12 +118,12 @@ SubscriptionPath::~SubscriptionPath() {
 }
 
 /// Nothing can have come twice.
-bool SubscriptionPath::direct() const {
+[[gnu::hot]] bool SubscriptionPath::direct() const {
   return !baton_was_there_ && baton_.empty() && below_.empty() && reader_->matched() == 0;
 }
 
 /// Takes one more message over from Baton's queue. False: there is none, or no more may be held.
-bool SubscriptionPath::fetch_baton() {
+[[gnu::hot]] bool SubscriptionPath::fetch_baton() {
   for (;;) {
     Result<transport::TakenSample> sample = reader_->take();
     if (!sample) {
@@ -148,7 +148,7 @@ bool SubscriptionPath::fetch_baton() {
 }
 
 /// Takes one more message over from the underlying subscription, doubles excepted. False: there is none.
-bool SubscriptionPath::fetch_below() {
+[[gnu::hot]] bool SubscriptionPath::fetch_below() {
   while (inlet_.clear()) {
     FromBelow entry{};
     if (spare_.empty()) {
@@ -184,9 +184,9 @@ bool SubscriptionPath::fetch_below() {
   return false;
 }
 
-void SubscriptionPath::recycle(FromBelow& entry) { spare_.push_back(entry.bytes); }
+[[gnu::hot]] void SubscriptionPath::recycle(FromBelow& entry) { spare_.push_back(entry.bytes); }
 
-const SubscriptionPath::FromBaton* SubscriptionPath::oldest_of(const transport::Gid& publisher,
+[[gnu::hot]] const SubscriptionPath::FromBaton* SubscriptionPath::oldest_of(const transport::Gid& publisher,
                                                                std::size_t before) const {
   for (std::size_t i = 0; i < before; ++i) {
     if (baton_[i].place && baton_[i].publisher == publisher) return &baton_[i];
@@ -195,7 +195,7 @@ const SubscriptionPath::FromBaton* SubscriptionPath::oldest_of(const transport::
 }
 
 /// The first message of Baton's that may be delivered now; doubles of what came from below are dropped on the way.
-bool SubscriptionPath::choose_baton(std::int64_t now_ns, std::int64_t* look_again_ns, std::size_t* index) {
+[[gnu::hot]] bool SubscriptionPath::choose_baton(std::int64_t now_ns, std::int64_t* look_again_ns, std::size_t* index) {
   for (std::size_t i = 0; i < baton_.size();) {
     const FromBaton& entry = baton_[i];
     PathOrder::Verdict verdict = PathOrder::Verdict::kNow;
@@ -274,7 +274,7 @@ void SubscriptionPath::keep_last() {
   if (gave_way_ > told) count_lost();
 }
 
-SubscriptionPath::Chosen SubscriptionPath::choose(std::int64_t now_ns, std::int64_t* look_again_ns) {
+[[gnu::hot]] SubscriptionPath::Chosen SubscriptionPath::choose(std::int64_t now_ns, std::int64_t* look_again_ns) {
   if (direct()) return {Choice::kDirect, 0};
   for (;;) {
     if (baton_.empty()) fetch_baton();
@@ -302,7 +302,7 @@ SubscriptionPath::Chosen SubscriptionPath::choose(std::int64_t now_ns, std::int6
   }
 }
 
-SubscriptionPath::Ready SubscriptionPath::ready(std::int64_t now_ns, std::int64_t* look_again_ns) {
+[[gnu::hot]] SubscriptionPath::Ready SubscriptionPath::ready(std::int64_t now_ns, std::int64_t* look_again_ns) {
   std::unique_lock<std::mutex> lock(mutex_);
   const Choice choice = choose(now_ns, look_again_ns).choice;
   tell_lost(&lock);
@@ -316,7 +316,7 @@ SubscriptionPath::Ready SubscriptionPath::ready(std::int64_t now_ns, std::int64_
   }
 }
 
-rmw_ret_t SubscriptionPath::take(const Taking& taking, bool* taken, rmw_message_info_t* info) {
+[[gnu::hot]] rmw_ret_t SubscriptionPath::take(const Taking& taking, bool* taken, rmw_message_info_t* info) {
   std::unique_lock<std::mutex> lock(mutex_);
   *taken = false;
   std::int64_t look_again_ns = INT64_MAX;
@@ -383,7 +383,7 @@ rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_m
   return RMW_RET_OK;
 }
 
-rmw_ret_t SubscriptionPath::deliver(FromBaton entry, const Taking& taking, rmw_message_info_t* info) {
+[[gnu::hot]] rmw_ret_t SubscriptionPath::deliver(FromBaton entry, const Taking& taking, rmw_message_info_t* info) {
   if (info != nullptr) {
     *info = rmw_get_zero_initialized_message_info();
     info->source_timestamp = entry.sample.header().source_time_ns;
@@ -433,7 +433,7 @@ rmw_ret_t SubscriptionPath::deliver(FromBelow& entry, const Taking& taking, rmw_
 }
 
 /// With mutex_. Null: in none.
-void SubscriptionPath::join(const std::shared_ptr<transport::WaitSet>& wait_set) {
+[[gnu::hot]] void SubscriptionPath::join(const std::shared_ptr<transport::WaitSet>& wait_set) {
   if (wait_set_ == wait_set) return;
   if (wait_set_) wait_set_->remove(reader_);
   wait_set_ = nullptr;
@@ -445,7 +445,7 @@ void SubscriptionPath::join(const std::shared_ptr<transport::WaitSet>& wait_set)
   }
 }
 
-void SubscriptionPath::wait_in(const std::shared_ptr<transport::WaitSet>& wait_set) {
+[[gnu::hot]] void SubscriptionPath::wait_in(const std::shared_ptr<transport::WaitSet>& wait_set) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!listener_) join(wait_set);
 }

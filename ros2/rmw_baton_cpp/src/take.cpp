@@ -8,7 +8,7 @@ using namespace baton::rmw;
 
 namespace {
 
-SubscriptionPath* path_of(const rmw_subscription_t* subscription) {
+[[gnu::hot]] SubscriptionPath* path_of(const rmw_subscription_t* subscription) {
   const Subscription* own_subscription = ours(subscription);
   return own_subscription != nullptr ? own_subscription->path.get() : nullptr;
 }
@@ -17,8 +17,8 @@ SubscriptionPath* path_of(const rmw_subscription_t* subscription) {
 
 extern "C" {
 
-rmw_ret_t rmw_take(const rmw_subscription_t* subscription, void* ros_message, bool* taken,
-                   rmw_subscription_allocation_t* allocation) {
+[[gnu::hot]] rmw_ret_t rmw_take(const rmw_subscription_t* subscription, void* ros_message, bool* taken,
+                                rmw_subscription_allocation_t* allocation) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   SubscriptionPath* path = path_of(subscription);
@@ -28,8 +28,8 @@ rmw_ret_t rmw_take(const rmw_subscription_t* subscription, void* ros_message, bo
   return path->take({ros_message, nullptr, allocation}, taken, nullptr);
 }
 
-rmw_ret_t rmw_take_with_info(const rmw_subscription_t* subscription, void* ros_message, bool* taken,
-                             rmw_message_info_t* message_info, rmw_subscription_allocation_t* allocation) {
+[[gnu::hot]] rmw_ret_t rmw_take_with_info(const rmw_subscription_t* subscription, void* ros_message, bool* taken,
+                                          rmw_message_info_t* message_info, rmw_subscription_allocation_t* allocation) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   SubscriptionPath* path = path_of(subscription);

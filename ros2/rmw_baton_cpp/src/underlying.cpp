@@ -49,7 +49,7 @@ Loaded load() {
 
 }  // namespace
 
-const Underlying* underlying() noexcept {
+[[gnu::hot]] const Underlying* underlying() noexcept {
   // Leaked: threads of the underlying RMW may outlive static destruction.
   static const Loaded* const loaded = new Loaded(load());
   if (loaded->error.empty()) return &loaded->functions;

@@ -120,7 +120,7 @@ void each_event(const Waited& waited, Do&& act) {
 }
 
 /// From now on exactly what is waited for wakes the wait set.
-void gather(WaitSet& set, const Waited& waited) {
+[[gnu::hot]] void gather(WaitSet& set, const Waited& waited) {
   set.new_ids.clear();
   set.new_guards.clear();
   each_subscription(waited, [&](Subscription& subscription, std::size_t) {
@@ -195,7 +195,8 @@ rmw_ret_t ask_below(WaitSet& set, const Waited& waited, bool* any) {
 }
 
 /// One look at everything. `any`: something is ready; `look_again_ns` is lowered to when something may become so by itself.
-rmw_ret_t look(WaitSet& set, const Waited& waited, bool* any, std::int64_t now_ns, std::int64_t* look_again_ns) {
+[[gnu::hot]] rmw_ret_t look(WaitSet& set, const Waited& waited, bool* any, std::int64_t now_ns,
+                            std::int64_t* look_again_ns) {
   set.asked_subscriptions.begin(waited.subscriptions != nullptr ? waited.subscriptions->subscriber_count : 0);
   set.asked_services.begin(waited.services != nullptr ? waited.services->service_count : 0);
   set.asked_clients.begin(waited.clients != nullptr ? waited.clients->client_count : 0);
@@ -225,7 +226,7 @@ rmw_ret_t look(WaitSet& set, const Waited& waited, bool* any, std::int64_t now_n
 }
 
 /// Leaves in the application's arrays what is ready. True if a guard was triggered.
-bool answer(WaitSet& set, const Waited& waited) {
+[[gnu::hot]] bool answer(WaitSet& set, const Waited& waited) {
   const auto keep = [](const Asked& asked, void** entries) {
     for (std::size_t i = 0; i < asked.ready.size(); ++i) {
       if (!asked.ready[i]) entries[i] = nullptr;
@@ -246,7 +247,7 @@ bool answer(WaitSet& set, const Waited& waited) {
   return triggered;
 }
 
-rmw_ret_t wait_here(WaitSet& set, const Waited& waited, const rmw_time_t* timeout) {
+[[gnu::hot]] rmw_ret_t wait_here(WaitSet& set, const Waited& waited, const rmw_time_t* timeout) {
   gather(set, waited);
   const std::int64_t begin_ns = os::monotonic_ns();
   const std::chrono::nanoseconds wanted = timeout != nullptr ? duration_of(*timeout) : kInfinite;
@@ -351,9 +352,9 @@ rmw_ret_t rmw_destroy_wait_set(rmw_wait_set_t* wait_set) {
   return result;
 }
 
-rmw_ret_t rmw_wait(rmw_subscriptions_t* subscriptions, rmw_guard_conditions_t* guard_conditions,
-                   rmw_services_t* services, rmw_clients_t* clients, rmw_events_t* events, rmw_wait_set_t* wait_set,
-                   const rmw_time_t* wait_timeout) {
+[[gnu::hot]] rmw_ret_t rmw_wait(rmw_subscriptions_t* subscriptions, rmw_guard_conditions_t* guard_conditions,
+                                rmw_services_t* services, rmw_clients_t* clients, rmw_events_t* events,
+                                rmw_wait_set_t* wait_set, const rmw_time_t* wait_timeout) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   if (wait_set == nullptr || !is_ours(wait_set->implementation_identifier)) {

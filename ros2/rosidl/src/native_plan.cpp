@@ -192,7 +192,7 @@ std::size_t room(std::size_t bytes, std::size_t alignment) { return bytes + (byt
 
 class Sizer {
  public:
-  std::size_t message(const Steps& steps, const std::byte* native) const {
+  [[gnu::hot]] std::size_t message(const Steps& steps, const std::byte* native) const {
     std::size_t bytes = 0;
     for (const Step& step : steps.steps) bytes += field(step, native + step.member->offset_);
     return bytes;
@@ -233,7 +233,7 @@ class Writer {
  public:
   explicit Writer(message::Builder& builder) : builder_(builder) {}
 
-  Result<void> message(const Steps& steps, const std::byte* native, std::size_t place) {
+  [[gnu::hot]] Result<void> message(const Steps& steps, const std::byte* native, std::size_t place) {
     for (const Step& step : steps.steps) {
       if (Result<void> written = field(step, native + step.member->offset_, place + step.field->offset); !written)
         return written;
@@ -315,7 +315,7 @@ class Reader {
  public:
   Reader(message::Bytes message, ArrayTaker& arrays) : message_(message), unvisited_(message.size), arrays_(arrays) {}
 
-  Result<void> message(const Steps& steps, std::size_t place, std::byte* native) {
+  [[gnu::hot]] Result<void> message(const Steps& steps, std::size_t place, std::byte* native) {
     for (const Step& step : steps.steps) {
       if (Result<void> read = field(step, place + step.field->offset, native + step.member->offset_); !read)
         return read;
@@ -446,7 +446,7 @@ class Reader {
 };
 
 template <class Scalar>
-void assign_vector(void* native, const std::byte* content, std::size_t count) {
+[[gnu::hot]] void assign_vector(void* native, const std::byte* content, std::size_t count) {
   const auto* begin = reinterpret_cast<const Scalar*>(content);
   static_cast<std::vector<Scalar>*>(native)->assign(begin, begin + count);
 }
@@ -482,16 +482,17 @@ Result<std::shared_ptr<const NativePlan>> NativePlan::compile(const rosidl_messa
 
 std::size_t NativePlan::native_bytes() const noexcept { return steps_->native_bytes; }
 
-Result<void> NativePlan::write(const void* native, message::Builder& builder) const {
+[[gnu::hot]] Result<void> NativePlan::write(const void* native, message::Builder& builder) const {
   if (Result<void> begun = builder.begin(type()); !begun) return begun;
   return Writer(builder).message(*steps_, static_cast<const std::byte*>(native), 0);
 }
 
-std::size_t NativePlan::room_for(const void* native) const {
+[[gnu::hot]] std::size_t NativePlan::room_for(const void* native) const {
   return type().size + Sizer().message(*steps_, static_cast<const std::byte*>(native));
 }
 
-bool ArrayCopier::take(void* native, bool c, const std::byte* content, std::size_t count, std::size_t element_bytes) {
+[[gnu::hot]] bool ArrayCopier::take(void* native, bool c, const std::byte* content, std::size_t count,
+                                    std::size_t element_bytes) {
   copied_bytes_ += count * element_bytes;
   if (c) {
     auto& sequence = *static_cast<rosidl_runtime_c__uint8__Sequence*>(native);  // all are {pointer, size, capacity}
@@ -526,7 +527,7 @@ bool ArrayCopier::take(void* native, bool c, const std::byte* content, std::size
   return true;
 }
 
-Result<void> NativePlan::read(message::Bytes message, void* native, ArrayTaker& arrays) const {
+[[gnu::hot]] Result<void> NativePlan::read(message::Bytes message, void* native, ArrayTaker& arrays) const {
   if (message.size < type().size) return malformed("(skeleton)");
   try {
     return Reader(message, arrays).message(*steps_, 0, static_cast<std::byte*>(native));

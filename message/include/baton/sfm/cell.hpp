@@ -121,7 +121,7 @@ class Cell {
 
   /// Bytes usable without growing; for a read-only chunk 0.
   std::size_t capacity_bytes() const noexcept {
-    if (in_chunk()) return chunk_capacity_bytes();
+    if (in_chunk()) return offset_ != 0 ? chunk_capacity_bytes() : 0;
     const PrivateBlock* b = block();
     return b != nullptr ? b->capacity : 0;
   }

@@ -116,13 +116,12 @@ def fall_behind(node, first, last):
     node.create_subscription(UInt64, TOPIC, lambda m: got.append(m.data), PROFILES["last3"], event_callbacks=callbacks)
     spin_until(node, lambda: bool(got) and got[-1] == int(first))
     told_to_go_on()
-    early = len(lost)
-    late = len(got)
     spin_until(node, lambda: got[-1] == int(last))
+    spin_until(node, lambda: lost and lost[-1][0] >= int(last) + 1 - len(got))
     end = time.monotonic() + 0.3
     while time.monotonic() < end:
         rclpy.spin_once(node, timeout_sec=0.05)
-    return {"got": got[late:], "early": early, "lost": lost}
+    return {"got": got, "lost": lost}
 
 
 main(globals())

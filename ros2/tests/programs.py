@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Unmodified rclpy programs: programs.py <name> [arguments]. Each prints one line of JSON and ends."""
 
+import itertools
+import select
 import sys
 import time
 
@@ -21,6 +23,7 @@ from test_msgs.srv import BasicTypes
 
 LIMIT_S = 120
 LARGE = 1000000
+END = LARGE - 1
 
 
 def spin_until(node, done):
@@ -29,6 +32,10 @@ def spin_until(node, done):
         if time.monotonic() > end:
             raise TimeoutError(f"{sys.argv[1:]} saw nothing in {LIMIT_S} s")
         rclpy.spin_once(node, timeout_sec=0.1)
+
+
+def told(within_s):
+    return bool(select.select([sys.stdin], [], [], within_s)[0])
 
 
 def profile(kind):
@@ -45,8 +52,8 @@ def talk(node, kind, count, readers):
         spin_until(node, lambda: publisher.get_subscription_count() >= int(readers))
     for i in range(int(count)):
         publisher.publish(String(data=f"hello {i}"))
-        if kind == "best_effort":  # what its reader does not know yet is lost
-            time.sleep(0.1)
+        if kind == "best_effort" and told(0.1):  # what its reader does not know yet is lost
+            return {}
     sys.stdin.readline()  # stays until the other end has what it wants
     return {"sent": int(count)}
 
@@ -84,6 +91,21 @@ def count(node, total, period_ms, readers):
         time.sleep(float(period_ms) / 1000)
     sys.stdin.readline()
     return {}
+
+
+def count_until_told(node, period_ms, readers):
+    """Publishes 0, 1, 2, ... once `readers` are there; when a line comes, END."""
+    publisher = node.create_publisher(UInt64, "count", 5000)
+    spin_until(node, lambda: publisher.get_subscription_count() >= int(readers))
+    print("going", flush=True)
+    for i in itertools.count():
+        publisher.publish(UInt64(data=i))
+        if told(float(period_ms) / 1000):
+            break
+    sys.stdin.readline()
+    publisher.publish(UInt64(data=END))
+    sys.stdin.readline()
+    return {"numbers": i + 1}
 
 
 def say_numbers_for_ever(node):

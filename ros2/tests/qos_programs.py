@@ -40,7 +40,7 @@ def profile(kind):
         "manual": QoSProfile(
             depth=10,
             liveliness=LivelinessPolicy.MANUAL_BY_TOPIC,
-            liveliness_lease_duration=Duration(seconds=0.3),
+            liveliness_lease_duration=Duration(seconds=2),
         ),
         "lifespan": QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL, lifespan=Duration(seconds=0.2)),
     }[kind]
@@ -51,6 +51,8 @@ def write(node, kind, total, readers):
     spin_until(node, lambda: publisher.get_subscription_count() >= int(readers))
     for i in range(int(total)):
         publisher.publish(UInt64(data=i))
+    # What goes through the network stack has arrived; what Baton carries was there at once, and is acknowledged when it is taken.
+    publisher.wait_for_all_acked(Duration(seconds=2))
     going()
     sys.stdin.readline()
     return {}

@@ -32,7 +32,6 @@ def test_a_history_keeps_what_it_should(pairs, kind, expected):
     talkers = [start(processes, writer, "write", kind, "10", "1") for writer, _, processes in pairs]
     for talker in talkers:
         started(talker)
-    time.sleep(0.5)  # what goes through the network stack arrives
     assert results(pairs, late) == [{"got": expected}] * 4
     results(pairs, talkers)
 

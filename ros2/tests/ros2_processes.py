@@ -8,6 +8,7 @@ import re
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -25,6 +26,17 @@ def paths(log, topic):
     assert len(found) == 1, f"{len(found)} endpoints of {topic} in the log:\n{log}"
     baton, copied, below, doubles = found[0]
     return {"baton": int(baton), "copied": int(copied), "below": int(below), "doubles": int(doubles or 0)}
+
+
+def go_on(process):
+    """Tells a program what it waits for on its standard input."""
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+def wait_as_long_again(begin):
+    """So that what happened since `begin`, be the machine as busy as it may, is less than half of what is counted in the end."""
+    time.sleep(max(4, 1.5 * (time.monotonic() - begin)))
 
 
 def environment(rmw, domain, **more):

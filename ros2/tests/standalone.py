@@ -24,6 +24,8 @@ def say(node, number):
 
 def hear(node, number):
     subscription = node.subscribe("image", Image)
+    subscription.wait_for_publishers(1, LIMIT_S)
+    print("going", flush=True)
     got, made = [], set()
     while len(got) < number:
         image = subscription.take(LIMIT_S)

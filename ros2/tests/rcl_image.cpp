@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -27,6 +28,19 @@ std::int64_t now_ns() {
 
 const rosidl_message_type_support_t* image_type() {
   return rosidl_typesupport_cpp::get_message_type_support_handle<Image>();
+}
+
+/// Whether huge pages were asked for at `address` (proc_pid_smaps(5), VmFlags).
+bool asked_for_huge_pages(const void* address) {
+  std::ifstream smaps("/proc/self/smaps");
+  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+  bool inside = false;
+  for (std::string line; std::getline(smaps, line);) {
+    unsigned long begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2) inside = begin <= wanted && wanted < end;
+    if (inside && line.rfind("VmFlags:", 0) == 0) return line.find(" hg") != std::string::npos;
+  }
+  return false;
 }
 
 std::uint8_t byte_of(std::size_t image, std::size_t at) { return static_cast<std::uint8_t>(image + at / 4096); }
@@ -71,7 +85,7 @@ int listen(std::size_t images) {
   check(rcl_wait_set_init(&wait_set, 1, 0, 0, 0, 0, 0, &ros.context, rcl_get_default_allocator()), "wait set");
   std::vector<std::int64_t> took;
   bool intact = true;
-  std::size_t heard = 0;
+  std::size_t heard = 0, huge = 0;
   const std::int64_t end = now_ns() + std::int64_t{kLimitS} * 1'000'000'000;
   for (std::uint32_t last = 0; last + 1 < images && now_ns() < end;) {
     check(rcl_wait_set_clear(&wait_set), "clear");
@@ -89,13 +103,14 @@ int listen(std::size_t images) {
     ++heard;
     last = image->height;
     intact = intact && image->encoding == std::to_string(last);
+    if (asked_for_huge_pages(image->data.data() + image->data.size() / 2)) ++huge;
     for (std::size_t at = 0; at < image->data.size(); at += 4096)
       intact = intact && image->data[at] == byte_of(last, at);
   }
   check(rcl_wait_set_fini(&wait_set), "wait set's end");
   check(rcl_subscription_fini(&subscription, &ros.node), "subscription's end");
   std::sort(took.begin(), took.end());
-  std::printf("{\"heard\": %zu, \"intact\": %s, \"p50_us\": %.1f, \"p90_us\": %.1f}\n", heard,
+  std::printf("{\"heard\": %zu, \"huge\": %zu, \"intact\": %s, \"p50_us\": %.1f, \"p90_us\": %.1f}\n", heard, huge,
               intact ? "true" : "false", took.empty() ? 0.0 : static_cast<double>(took[took.size() / 2]) / 1000,
               took.empty() ? 0.0 : static_cast<double>(took[took.size() * 9 / 10]) / 1000);
   return 0;

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """C++ programs over rcl: large images between C++ and C++ and from C++ to Python, their copies counted."""
 
+import mmap
+from pathlib import Path
+
 import pytest
 from ros2_processes import paths
 
@@ -22,6 +25,30 @@ def test_a_large_image_arrives_intact_in_cpp(processes, writer, reader):
     # One copy in, of little more than the data; one copy out, of exactly the data.
     assert IMAGES * BYTES <= sent["copied"] <= IMAGES * (BYTES + 4096)
     assert got["copied"] == IMAGES * BYTES
+
+
+def huge_pages_can_be_asked_for():
+    """As the take asks: madvise(MADV_HUGEPAGE), and the kernel says so in smaps."""
+    with mmap.mmap(-1, 4 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
+        try:
+            memory.madvise(mmap.MADV_HUGEPAGE)
+        except OSError:
+            return False
+        flags = [line for line in Path("/proc/self/smaps").read_text().splitlines() if line.startswith("VmFlags:")]
+        return any("hg" in line.split() for line in flags)
+
+
+@pytest.mark.parametrize("wanted", ["huge", "system"])
+def test_large_arrays_lie_in_huge_pages_unless_the_system_is_to_decide(processes, wanted):
+    if not huge_pages_can_be_asked_for():
+        pytest.skip("this kernel has no transparent huge pages")
+    listener = processes.start_cpp("baton", "listen", "5", BATON_RMW_MALLOC=wanted)
+    talker = processes.start_cpp("baton", "talk", str(BYTES), "5", "30")
+    heard = processes.result(listener)
+    processes.result(talker)
+    through_baton = paths(heard["log"], "/image")["baton"]
+    assert heard["intact"] and through_baton >= 1
+    assert heard["huge"] >= through_baton if wanted == "huge" else heard["huge"] == 0
 
 
 def test_python_hears_what_cpp_says(processes):

@@ -89,9 +89,9 @@ class Processes:
         env = environment("plain", self.domain, PYTHONPATH=str(ROOT / "build/release/python"))
         return self._run([sys.executable, Path(__file__).parent / "standalone.py", program, *arguments], env)
 
-    def start_cpp(self, rmw, *arguments, program="ros2_rcl_image"):
+    def start_cpp(self, rmw, *arguments, program="ros2_rcl_image", **more):
         """A program of this folder. The wheels' librcl.so needs what their Python packages bring, and symbols of libpython."""
-        env = environment(rmw, self.domain)
+        env = environment(rmw, self.domain, **more)
         packages = PYTHON.parents[1].glob("lib/python3*/site-packages/ros_*.libs")
         env["AMENT_PREFIX_PATH"] = str(PYTHON.parents[1])
         env["LD_LIBRARY_PATH"] = ":".join(str(each) for each in [PYTHON.parents[1] / "lib", *packages])

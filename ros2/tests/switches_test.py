@@ -52,9 +52,12 @@ def test_baton_stays_out_when_security_is_enforced(processes, tmp_path):
     assert status == 0 and "take Baton's memory" in lines[0]
 
 
-def test_an_unknown_switch_is_named(processes):
-    status, lines = started(processes, BATON_RMW_PATHS="sideways")
-    assert status == 0 and "BATON_RMW_PATHS=sideways is none of auto, both, below" in lines[0]
+@pytest.mark.parametrize(
+    ("variable", "values"), [("BATON_RMW_PATHS", "auto, both, below"), ("BATON_RMW_MALLOC", "huge, system")]
+)
+def test_an_unknown_switch_is_named(processes, variable, values):
+    status, lines = started(processes, **{variable: "sideways"})
+    assert status == 0 and f"{variable}=sideways is none of {values}" in lines[0]
     assert "take Baton's memory" in lines[1]
 
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "baton/heap/heap.hpp"
+#include "baton/rosidl/native_plan.hpp"
 #include "rcutils/allocator.h"
 #include "rcutils/logging_macros.h"
 #include "underlying.hpp"
@@ -49,6 +50,11 @@ void log(const transport::Diagnostic& diagnostic) {
 
 std::shared_ptr<Presence> Presence::join(const rmw_context_t& context) {
   const char* below = underlying()->identifier;
+  const char* wanted_memory = std::getenv("BATON_RMW_MALLOC");
+  const std::string memory = wanted_memory != nullptr && *wanted_memory != '\0' ? wanted_memory : "huge";
+  if (memory != "huge" && memory != "system")
+    RCUTILS_LOG_WARN_NAMED(kLogger, "BATON_RMW_MALLOC=%s is none of huge, system: taken as huge", memory.c_str());
+  rosidl::ArrayCopier::use_huge_pages(memory != "system");
   const char* wanted = std::getenv("BATON_RMW_PATHS");
   const std::string paths = wanted != nullptr && *wanted != '\0' ? wanted : "auto";
   if (paths != "auto" && paths != "both" && paths != "below") {

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <new>
 #include <stdexcept>
 
+#include "baton/os/huge_pages.hpp"
 #include "rcutils/allocator.h"
 #include "rcutils/error_handling.h"
 #include "rcutils/sha256.h"
@@ -445,10 +447,25 @@ class Reader {
   ArrayTaker& arrays_;
 };
 
+constexpr std::size_t kLargeArrayBytes = std::size_t{2} << 20;  // a huge page: in less there is none
+
+std::atomic<bool> g_huge_pages{true};  // a switch that orders nothing: relaxed
+
+/// Of an array that was just allocated and not touched yet.
+void prepare_large(void* array, std::size_t bytes) noexcept {
+  if (g_huge_pages.load(std::memory_order_relaxed)) os::ask_for_huge_pages(array, bytes);
+}
+
 template <class Scalar>
 [[gnu::hot]] void assign_vector(void* native, const std::byte* content, std::size_t count) {
+  auto& vector = *static_cast<std::vector<Scalar>*>(native);
+  if (count > vector.capacity() && count * sizeof(Scalar) >= kLargeArrayBytes) {
+    vector = {};
+    vector.reserve(count);
+    prepare_large(vector.data(), count * sizeof(Scalar));
+  }
   const auto* begin = reinterpret_cast<const Scalar*>(content);
-  static_cast<std::vector<Scalar>*>(native)->assign(begin, begin + count);
+  vector.assign(begin, begin + count);
 }
 
 }  // namespace
@@ -491,6 +508,8 @@ std::size_t NativePlan::native_bytes() const noexcept { return steps_->native_by
   return type().size + Sizer().message(*steps_, static_cast<const std::byte*>(native));
 }
 
+void ArrayCopier::use_huge_pages(bool wanted) noexcept { g_huge_pages.store(wanted, std::memory_order_relaxed); }
+
 [[gnu::hot]] bool ArrayCopier::take(void* native, bool c, const std::byte* content, std::size_t count,
                                     std::size_t element_bytes) {
   copied_bytes_ += count * element_bytes;
@@ -504,6 +523,7 @@ std::size_t NativePlan::native_bytes() const noexcept { return steps_->native_by
       allocator.deallocate(sequence.data, allocator.state);
       sequence.data = static_cast<std::uint8_t*>(grown);
       sequence.capacity = count;
+      if (count * element_bytes >= kLargeArrayBytes) prepare_large(grown, count * element_bytes);
     }
     std::memcpy(sequence.data, content, count * element_bytes);
     sequence.size = count;

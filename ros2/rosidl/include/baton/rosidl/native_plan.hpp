@@ -30,6 +30,10 @@ class ArrayTaker {
 /// The ArrayTaker that copies. An array that has the room keeps its memory; nothing is zeroed before it is written.
 class ArrayCopier final : public ArrayTaker {
  public:
+  /// For the whole process, from any thread: whether huge pages are asked for (baton/os/huge_pages.hpp) in large arrays that are
+  /// allocated here. They are unless told otherwise.
+  static void use_huge_pages(bool wanted) noexcept;
+
   bool take(void* native, bool c, const std::byte* content, std::size_t count, std::size_t element_bytes) override;
   std::uint64_t copied_bytes() const noexcept { return copied_bytes_; }
 

@@ -149,7 +149,7 @@ function(baton_test name)
   endif()
   cmake_parse_arguments(TEST "SERIAL" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
   if(NOT TEST_TIMEOUT)
-    set(TEST_TIMEOUT 60)
+    set(TEST_TIMEOUT 300)
   endif()
   if(NOT TEST_LABELS)
     set(TEST_LABELS unit)
@@ -173,7 +173,7 @@ function(baton_test name)
     list(APPEND properties RUN_SERIAL ON)
   endif()
   # PRE_TEST: a test that cannot even list itself fails as a test and does not break the build.
-  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 300 NO_PRETTY_VALUES
     PROPERTIES ${properties})
 endfunction()
 

@@ -46,7 +46,7 @@ TEST_F(RosSf, TheProgramOfFigure3PublishesAMessageFromTheStack) {
   baton::Node subscriber_side("subscriber");
   auto pub = publisher_side.advertise<Image>("image");
   auto sub = subscriber_side.subscribe<Image>("image", 10, callback);
-  ASSERT_TRUE(publisher_side.wait_for([&] { return pub.matched() == 1; }, std::chrono::seconds(10)));
+  ASSERT_TRUE(publisher_side.wait_for([&] { return pub.matched() == 1; }, std::chrono::seconds(60)));
 
   Image img;
   img.encoding = "rgb8";
@@ -59,7 +59,7 @@ TEST_F(RosSf, TheProgramOfFigure3PublishesAMessageFromTheStack) {
 
   baton::Executor executor;
   executor.add(subscriber_side);
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!kept && std::chrono::steady_clock::now() < deadline) executor.spin_some();
   ASSERT_NE(kept, nullptr);
   EXPECT_EQ(seen.str(), "\n Height: 10\n Width: 10");

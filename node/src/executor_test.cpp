@@ -65,13 +65,13 @@ TEST_F(ExecutorTest, TimersKeepTheirPhaseAndSkipMissedPeriods) {
   executor.add(node);
   EXPECT_FALSE(executor.spin_once(0s));
   clock->set(10ms);
-  EXPECT_TRUE(executor.spin_once(1s));
+  EXPECT_TRUE(executor.spin_once(60s));
   EXPECT_FALSE(executor.spin_once(0s));
   clock->set(45ms);
-  EXPECT_TRUE(executor.spin_once(1s));
+  EXPECT_TRUE(executor.spin_once(60s));
   EXPECT_FALSE(executor.spin_once(0s)) << "three periods passed, one call";
   clock->set(50ms);
-  EXPECT_TRUE(executor.spin_once(1s));
+  EXPECT_TRUE(executor.spin_once(60s));
   EXPECT_EQ(calls, 3);
 }
 
@@ -99,7 +99,7 @@ TEST_F(ExecutorTest, ADestroyedSubscriptionIsNotCalledAgain) {
   }
   EXPECT_FALSE(executor.spin_once(10ms));
   EXPECT_EQ(calls, 0);
-  EXPECT_TRUE(node.wait_for([&] { return pub.matched() == 0; }, 5s));
+  EXPECT_TRUE(node.wait_for([&] { return pub.matched() == 0; }, 60s));
 }
 
 TEST_F(ExecutorTest, CallbacksOfOneGroupNeverOverlapAndGroupsRunInParallel) {
@@ -128,7 +128,7 @@ TEST_F(ExecutorTest, CallbacksOfOneGroupNeverOverlapAndGroupsRunInParallel) {
   executor.add(node);
   for (int i = 0; i < 20; ++i) pub.publish(String{});
   std::thread spinner([&] { executor.spin(); });
-  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  const auto deadline = std::chrono::steady_clock::now() + 60s;
   while (done < 60 && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(1ms);
   executor.cancel();
   spinner.join();
@@ -195,7 +195,7 @@ TEST_F(ExecutorTest, ANodeWhoseSubscriptionIsPolledIsRefusedAndTheExecutorGoesOn
   other.pollable_fd();
   EXPECT_THROW(executor.add(polled), baton::Exception);
   pub.publish(String{});
-  EXPECT_TRUE(executor.spin_once(5s));
+  EXPECT_TRUE(executor.spin_once(60s));
   EXPECT_EQ(calls, 1);
   EXPECT_THROW(executor.remove(polled), baton::Exception) << "it never belonged to the executor";
   auto later = node.subscribe<String>("u", {}, [](const String&) {});
@@ -256,7 +256,7 @@ TEST_F(ExecutorTest, ATimerOfAReentrantGroupIsCalledOncePerPeriod) {
   std::thread spinner([&] { executor.spin(); });
   for (int i = 1; i <= 5; ++i) {
     clock->time_ns = 100 * i;
-    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    const auto deadline = std::chrono::steady_clock::now() + 60s;
     while (calls < i && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(1ms);
     std::this_thread::sleep_for(10ms);  // for a call too many
   }
@@ -283,7 +283,7 @@ TEST_F(ExecutorTest, ASubscriptionPolledInsideItsCallbackEndsTheSpinWithAnError)
   baton::Subscription<String> sub;
   sub = node.subscribe<String>("t", {}, [&](const String&) {
     // While its group is busy and it has data, the reader is not in the wait set, once the other thread has seen to that.
-    const auto deadline = std::chrono::steady_clock::now() + 5s;
+    const auto deadline = std::chrono::steady_clock::now() + 60s;
     while (std::chrono::steady_clock::now() < deadline) {
       try {
         sub.pollable_fd();
@@ -339,7 +339,7 @@ TEST_F(ExecutorTest, ANodeMayMoveFromOneSpinningExecutorToAnother) {
     std::swap(mine, other);
     for (volatile int n = 0; n < i * 13 % 20000; n = n + 1) {}
     pub.publish(String{});
-    const auto deadline = std::chrono::steady_clock::now() + 5s;
+    const auto deadline = std::chrono::steady_clock::now() + 60s;
     while (calls < i && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(20us);
     EXPECT_EQ(calls, i) << "a message was slept over";
   }
@@ -365,7 +365,7 @@ TEST_F(ExecutorTest, ACallbackThatOutlastsItsNodesMoveExcludesTheNextInTheNewExe
     std::thread spin_a([&] { a.spin(); }), spin_b([&] { b.spin(); });
     a.add(node);
     const auto await = [](const std::atomic<int>& count, int value) {
-      const auto deadline = std::chrono::steady_clock::now() + 10s;
+      const auto deadline = std::chrono::steady_clock::now() + 60s;
       while (count < value && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(100us);
       return count.load();
     };

@@ -29,7 +29,7 @@ class DomainTest : public ::testing::Test {
 /// what is published afterwards can be taken at once; the publisher counts it a little earlier.
 template <class Endpoint>
 void await_matched(Node& node, Endpoint& endpoint, std::uint32_t count = 1) {
-  ASSERT_TRUE(node.wait_for([&] { return endpoint.matched() == count; }, std::chrono::seconds(10)))
+  ASSERT_TRUE(node.wait_for([&] { return endpoint.matched() == count; }, std::chrono::seconds(60)))
       << endpoint.topic() << " has " << endpoint.matched() << " of " << count;
 }
 

@@ -55,7 +55,7 @@ class RealTimeTest : public baton::test::DomainTest {
   static pid_t child(Outcome& outcome, F body) {
     const pid_t pid = ::fork();
     if (pid != 0) return pid;
-    ::alarm(50);
+    ::alarm(250);
     try {
       baton::real_time::lock_memory();
     } catch (const baton::Exception&) {

@@ -44,11 +44,11 @@ class ServiceTest : public baton::test::DomainTest {
 TEST_F(ServiceTest, ACallReturnsTheResponseOfItsRequest) {
   baton::Node node("client");
   auto client = node.client<SetBool>("switch");
-  ASSERT_TRUE(client.wait_for_service(5s));
+  ASSERT_TRUE(client.wait_for_service(60s));
   SetBool::Request request;
   for (bool on : {true, false, true}) {
     request.data = on;
-    auto response = client.call(request, 5s);
+    auto response = client.call(request, 60s);
     ASSERT_TRUE(response);
     EXPECT_EQ(static_cast<bool>(response->success), on);
     EXPECT_EQ(response->message, on ? "on" : "off");
@@ -62,11 +62,11 @@ TEST_F(ServiceTest, SeveralClientsGetTheirOwnResponses) {
   for (int i = 0; i < 3; ++i)
     threads.emplace_back([&, i] {
       auto client = node.client<SetBool>("switch");
-      if (!client.wait_for_service(5s)) return;
+      if (!client.wait_for_service(60s)) return;
       SetBool::Request request;
       request.data = i % 2 == 0;
       for (int n = 0; n < 20; ++n) {
-        auto response = client.call(request, 5s);
+        auto response = client.call(request, 60s);
         right += response && static_cast<bool>(response->success) == (i % 2 == 0);
       }
     });
@@ -80,11 +80,11 @@ TEST_F(ServiceTest, AClientWithACallbackGetsResponsesThroughItsExecutor) {
   auto client = node.client<SetBool>("switch", [&](const baton::Sample<SetBool::Response>& response) {
     answered.push_back(response.info().correlation_sequence);
   });
-  ASSERT_TRUE(client.wait_for_service(5s));
+  ASSERT_TRUE(client.wait_for_service(60s));
   const std::uint64_t first = client.send(SetBool::Request{}), second = client.send(SetBool::Request{});
   baton::Executor executor;
   executor.add(node);
-  while (answered.size() < 2) ASSERT_TRUE(executor.spin_once(5s));
+  while (answered.size() < 2) ASSERT_TRUE(executor.spin_once(60s));
   EXPECT_EQ(answered, (std::vector<std::uint64_t>{first, second}));
   EXPECT_THROW(client.call(SetBool::Request{}, 1s), baton::Exception);
 }
@@ -100,7 +100,7 @@ TEST_F(ServiceTest, AClientThatReadsLateHasItsResponseHoweverManyOthersGotTheirs
   baton::Node node("clients");
   auto late = node.client<SetBool>("switch");
   auto busy = node.client<SetBool>("switch");
-  ASSERT_TRUE(late.wait_for_service(5s) && busy.wait_for_service(5s));
+  ASSERT_TRUE(late.wait_for_service(60s) && busy.wait_for_service(60s));
   SetBool::Request request;
   const std::uint64_t sequence = late.send(request);
   for (int i = 0; i < 150; ++i) ASSERT_TRUE(busy.call(request, 20s));

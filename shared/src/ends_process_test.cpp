@@ -189,7 +189,7 @@ TEST(SharedEnds, TheLockOfADeadOneIsTakenOverWhileAnotherProcessEndsWhatHeHad) {
   });
   wait_until([&] { return desk->ends.load(); });
   const pid_t next = in_child(heap, [](Heap& mine) {
-    ::alarm(5);
+    ::alarm(250);
     const shared_ptr<Desk> there = find<Desk>(mine, "desk");
     EXPECT_EQ(there->lock.lock(), ownership::previous_owner_died);
     there->lock.unlock();
@@ -243,7 +243,7 @@ TEST(SharedEnds, ADestructorMayLookForNamesWhoseTableADeadOneHadLocked) {
     die();
   }));
   const pid_t child = in_child(heap, [](Heap& mine) {
-    ::alarm(10);
+    ::alarm(250);
     bool asked = false;
     g_at_end = [&] { asked = !find<Slow>(mine, "other"); };
     EXPECT_FALSE(find<Slow>(mine, "slow"));

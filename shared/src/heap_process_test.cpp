@@ -171,7 +171,7 @@ void expect_nothing_is_lost(Heap& heap, const shared_ptr<Common>& common, std::u
     queue.pop();
   };
   forget(heap, "by name");
-  const auto end = std::chrono::steady_clock::now() + 10s;
+  const auto end = std::chrono::steady_clock::now() + 60s;
   do {
     heap.collect();
     common->containers.lock().clear();
@@ -225,7 +225,7 @@ TEST(SharedHeapProcesses, PointersAndHeapsOfTheParentAreInertInAForkedChild) {
   a->number = 7;
   const pid_t child = ::fork();
   if (child == 0) {
-    ::alarm(20);
+    ::alarm(250);
     {
       shared_ptr<Node> copy = a;
       a.reset();
@@ -308,7 +308,7 @@ TEST(SharedHeapProcesses, ANamedHeapOutlivesItsMakerAndCollectsByItself) {
   TemporaryDirectory directory;
   const pid_t maker = ::fork();
   if (maker == 0) {
-    ::alarm(30);
+    ::alarm(250);
     Heap heap = Heap::open(directory.options("h")).or_throw();
     const shared_ptr<Common> common = find_or_make<Common>(heap, "common", heap);
     while (!common->tally->ready) std::this_thread::sleep_for(1ms);
@@ -335,7 +335,7 @@ TEST(SharedHeapVictim, DISABLED_DoesEverythingUntilItIsKilled) {
   const char* const directory = std::getenv("BATON_SHARED_DIRECTORY");
   if (fd == nullptr && directory == nullptr) GTEST_SKIP();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::alarm(30);
+  ::alarm(250);
   HeapOptions options;
   options.name = "h";
   options.domain = 0;
@@ -368,7 +368,7 @@ TEST(SharedFullHeapVictim, DISABLED_FillsTheHeapUntilItIsKilled) {
   const char* const fd = std::getenv("BATON_SHARED_FULL_FD");
   if (fd == nullptr) GTEST_SKIP();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::alarm(30);
+  ::alarm(250);
   Heap heap = Heap::attach(os::UniqueFd(std::atoi(fd))).or_throw();
   fill_small_then_large(heap);
 }
@@ -478,7 +478,7 @@ TEST_P(SharedNameCrash, LeavesANameThatOthersCanOpenAndLeave) {
       if (alone) heap = std::make_unique<Heap>(Heap::open(directory.options("h")).or_throw());
       const Heap second = Heap::open(directory.options("h")).or_throw();
       shared_ptr<Common> common = find_or_make<Common>(*heap, "common", *heap);
-      const auto end = std::chrono::steady_clock::now() + 10s;
+      const auto end = std::chrono::steady_clock::now() + 60s;
       while (heap->stats().processes != 2 && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(1ms);
       EXPECT_EQ(heap->stats().processes, 2U);
     }

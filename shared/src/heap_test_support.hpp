@@ -92,7 +92,7 @@ pid_t forked(Body&& body) {
   const pid_t child = ::fork();
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ::alarm(50);
+    ::alarm(250);
     body();
     ::_exit(testing::Test::HasFailure() ? 1 : 0);
   }

@@ -75,7 +75,7 @@ TEST(SharedLives, AForkWhileThreadsEndObjectsLeavesAChildThatCanUseAHeap) {
   }
   for (int i = 0; i < 200 && !HasFailure(); ++i) {
     const pid_t child = forked([] {
-      ::alarm(5);
+      ::alarm(250);
       Heap mine = new_heap(1 << 20);
       for (int k = 0; k < 20; ++k) make_shared<Link>(mine)->next = make_shared<Link>(mine);
     });
@@ -88,7 +88,7 @@ TEST(SharedLives, AForkWhileThreadsEndObjectsLeavesAChildThatCanUseAHeap) {
 TEST(SharedLives, WhoIsToldOfADeathMayForkAndCollect) {
   TemporaryDirectory directory;
   const pid_t child = forked([&] {  // so that a hang is seen as an alarm
-    ::alarm(20);
+    ::alarm(250);
     std::atomic<int> told{0};
     HeapOptions options = directory.options("h");
     Heap* known = nullptr;
@@ -115,7 +115,7 @@ TEST(SharedLives, WhoIsToldOfADeathMayForkAndCollect) {
 
 TEST(SharedLives, AConstructorMayLookForOtherNames) {
   const pid_t child = forked([] {
-    ::alarm(10);
+    ::alarm(250);
     Heap heap = new_heap();
     const shared_ptr<Service> service = find_or_make<Service>(heap, "service", heap);
     EXPECT_EQ(service->link.get(), find<Link>(heap, "link").get());

@@ -102,7 +102,7 @@ pid_t in_child(Body&& body) {
   const pid_t child = ::fork();
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ::alarm(50);
+    ::alarm(250);
     SharedMemory::current->reopen();
     body();
     ::_exit(testing::Test::HasFailure() ? 1 : 0);
@@ -213,7 +213,7 @@ TEST(SharedBetweenProcesses, AHeapWithAnInheritingLockIsForOnePidNamespace) {
     s->semaphore.release();
     while (!s->end) std::this_thread::sleep_for(1ms);
   });
-  if (!s->semaphore.try_acquire_for(10s)) {
+  if (!s->semaphore.try_acquire_for(30s)) {
     if (WEXITSTATUS(status_of(child)) == kNotPermitted)
       GTEST_SKIP() << "this machine permits no new PID namespace (unshare)";
     FAIL() << "the child did not come";
@@ -240,7 +240,7 @@ TEST(SharedBetweenProcesses, AKilledWaiterOfAnotherPidNamespaceFreesNobodysLock)
     if (s->lock.owner_died()) ::_exit(3);
     s->lock.unlock();
   });
-  if (!s->semaphore.try_acquire_for(10s)) {
+  if (!s->semaphore.try_acquire_for(30s)) {
     if (WEXITSTATUS(status_of(owner)) == kNotPermitted)
       GTEST_SKIP() << "this machine permits no new PID namespace (unshare)";
     FAIL() << "the owner did not come";
@@ -368,8 +368,8 @@ TEST(SharedBetweenProcesses, RandomKillsLoseAndDoubleNothing) {
     EXPECT_GE(next, s->push_done.load());
     EXPECT_LE(next, s->push_begun.load());
     taken += next;
-    ASSERT_TRUE(s->to_us.push_for(element(1), 5s)) << "the lock is free";
-    ASSERT_TRUE(s->to_us.pop_for(5s));
+    ASSERT_TRUE(s->to_us.push_for(element(1), 60s)) << "the lock is free";
+    ASSERT_TRUE(s->to_us.pop_for(60s));
   }
   EXPECT_GT(taken, 0U);
 }
@@ -382,7 +382,7 @@ TEST(SharedVictim, DISABLED_DoesEverythingUntilItIsKilled) {
   const char* const offset = std::getenv("BATON_SHARED_OFFSET");
   if (fd == nullptr || offset == nullptr) GTEST_SKIP();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::alarm(30);
+  ::alarm(250);
   Heap heap = Heap::attach(os::UniqueFd(std::atoi(fd))).or_throw();
   Objects& s = *reinterpret_cast<Objects*>(heap.base() + std::atoll(offset));
   const auto start = std::chrono::steady_clock::now();
@@ -405,7 +405,7 @@ TEST(SharedVictim, DISABLED_DoesEverythingUntilItIsKilled) {
     }
     { const std::shared_lock<shared_mutex> lock(s.readers_writer); }
     s.push_begun = i;
-    if (!s.to_us.push_for(element(i), 5s)) ::_exit(2);
+    if (!s.to_us.push_for(element(i), 60s)) ::_exit(2);
     s.push_done = i;
     s.pop_begun = s.popped + 1;
     if (s.to_them.pop_for(1ms)) ++s.popped;
@@ -500,7 +500,7 @@ TEST_P(SharedCrash, LeavesEverythingUsableAndWhole) {
       EXPECT_LE(first, s->popped.load() + 2);
       EXPECT_EQ(first + rest - 1, sent);
     }
-    ASSERT_TRUE(s->lock.try_lock_for(5s));
+    ASSERT_TRUE(s->lock.try_lock_for(60s));
     s->lock.unlock();
     EXPECT_EQ(s->inheriting().lock(), ownership::previous_owner_died) << "nobody called consistent()";
     s->inheriting().unlock();
@@ -509,14 +509,14 @@ TEST_P(SharedCrash, LeavesEverythingUsableAndWhole) {
       EXPECT_EQ(writer, ownership::previous_owner_died);
     }
     s->readers_writer.unlock();
-    ASSERT_TRUE(s->to_us.push_for(element(1), 5s));
-    ASSERT_TRUE(s->to_us.pop_for(5s));
+    ASSERT_TRUE(s->to_us.push_for(element(1), 60s));
+    ASSERT_TRUE(s->to_us.pop_for(60s));
     const std::uint64_t version = s->latest.write(element(77));
     Element e{};
     EXPECT_EQ(s->latest.read(&e), version);
     EXPECT_EQ(e.number, 77U);
     s->semaphore.release();
-    EXPECT_TRUE(s->semaphore.try_acquire_for(5s));
+    EXPECT_TRUE(s->semaphore.try_acquire_for(60s));
   }
 }
 INSTANTIATE_TEST_SUITE_P(AtEveryPoint, SharedCrash, testing::ValuesIn(kObjectCrashPoints), [](const auto& point) {

@@ -31,7 +31,7 @@ const HostileReaderCase kHostileReaders[] = {
     {"CursorAtTheEndOfTime", [](const Layout& layout, std::mt19937_64&) { layout.cursor->store(~std::uint64_t{0}); }, true},
     {"CursorBackwards",
      [](const Layout& layout, std::mt19937_64&) {
-       std::this_thread::sleep_for(50ms);  // let the writer see progress first
+       std::this_thread::sleep_for(500ms);  // let the writer see progress first
        layout.cursor->store(0);
      },
      true},

@@ -107,6 +107,7 @@ TEST(EndpointsProcesses, SeveralWritersAreMergedByTheirSourceTime) {
     self.say();
     BATON_CHECK(self.hear() == '.');
     for (std::uint64_t i = 1; i <= 200; ++i) publish(*writer, i).or_throw();
+    self.say();
     BATON_CHECK(writer->wait_for_all_acked(kPatience).ok());
   };
   Child a(body), b(body), c(body);
@@ -116,8 +117,9 @@ TEST(EndpointsProcesses, SeveralWritersAreMergedByTheirSourceTime) {
     ASSERT_EQ(child->hear(), '.');
     child->say();
   }
-  ASSERT_TRUE(eventually([&] { return reader->has_data(); }));
-  std::this_thread::sleep_for(200ms);  // let all 600 arrive; then their order is fixed
+  // All 600 are there: then their order is fixed.
+  for (Child* child : {&a, &b, &c}) ASSERT_EQ(child->hear(), '.');
+  ASSERT_TRUE(matched(*reader, 3));
   std::int64_t last = 0;
   int count = 0;
   EXPECT_TRUE(eventually([&] {
@@ -292,7 +294,7 @@ TEST(EndpointsProcesses, AForkedChildCanNeitherUseNorSpoilWhatItInherited) {
   const pid_t pid = ::fork();
   ASSERT_GE(pid, 0);
   if (pid == 0) {
-    ::alarm(20);
+    ::alarm(250);
     BATON_CHECK(reader->take().error().code == Errc::forked);
     BATON_CHECK(writer->loan_sized(8).error().code == Errc::forked);
     BATON_CHECK(writer->publish(loan).error().code == Errc::forked);
@@ -332,8 +334,8 @@ TEST(EndpointsProcesses, AChildThatOutlivesItsKilledParentDoesNotKeepItAlive) {
     BATON_CHECK(matched(*writer, 1));
     if (::fork() == 0) {
       ::prctl(PR_SET_PDEATHSIG, 0);
-      ::alarm(10);
-      std::this_thread::sleep_for(5s);
+      ::alarm(300);
+      self.hear();  // the end of the test
       ::_exit(0);
     }
     self.say();
@@ -343,10 +345,9 @@ TEST(EndpointsProcesses, AChildThatOutlivesItsKilledParentDoesNotKeepItAlive) {
   const auto reader = make_reader(*participant, "t");
   ASSERT_TRUE(matched(*reader, 1));
   ASSERT_EQ(parent.hear(), '.');
-  const auto begin = std::chrono::steady_clock::now();
   parent.kill();
   EXPECT_TRUE(matched(*reader, 0));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 4s);
+  parent.say();
 }
 
 TEST(EndpointsProcesses, NothingIsLeftBehind) {

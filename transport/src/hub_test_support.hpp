@@ -18,7 +18,7 @@
 namespace baton::transport {
 
 /// Long enough for a loaded machine: it decides only how long a failing test takes.
-inline constexpr auto kPatience = std::chrono::seconds(20);
+inline constexpr auto kPatience = std::chrono::seconds(60);
 
 class TemporaryDirectory {
  public:

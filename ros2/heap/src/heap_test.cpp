@@ -455,7 +455,7 @@ TEST(Heap, a_forked_child_may_free_what_it_inherited_and_takes_nothing_from_its_
   vector[0] = 1;
   const pid_t child = ::fork();
   if (child == 0) {
-    ::alarm(20);
+    ::alarm(250);
     bool good = vector[0] == 1 && vector[kPage] == 8;
     vector[0] = 2;
     drop(vector);
@@ -484,7 +484,7 @@ TEST(Heap, a_child_forked_while_other_threads_free_may_free_too) {
   for (int i = 0; i < 300 && failed == 0; ++i) {
     const pid_t child = ::fork();
     if (child == 0) {
-      ::alarm(10);
+      ::alarm(250);
       drop(vector);
       ::_exit(counters().live_buffers == 0 ? 0 : 1);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <mutex>
 #include <string>
 
@@ -54,31 +55,54 @@ void ForeignSegment::keep_descriptors(bool keep) noexcept { g_keep_descriptors.s
   return *base;
 }
 
-Result<std::shared_ptr<ForeignSegment>> ForeignSegment::map(int fd, std::uint64_t announced_size) {
+Result<std::shared_ptr<ForeignSegment>> ForeignSegment::open(int fd, std::uint64_t announced_size) {
   os::UniqueFd owned(fd);
   Result<Window*> window = Window::instance();
   if (!window.ok()) return window.error();
-  if (announced_size < os::page_bytes() || announced_size > (*window)->size())
-    return Error{announced_size < os::page_bytes() ? Errc::protocol_violation : Errc::window_exhausted,
-                 "a data segment of " + std::to_string(announced_size) +
-                     " bytes does not fit this process's window of " + std::to_string((*window)->size()) +
-                     " bytes; raise BATON_WINDOW here, or lower max_message_bytes at the publisher"};
-  Result<std::byte*> base = (*window)->allocate(announced_size);
-  if (!base.ok()) return base.error();
-  if (Result<void> mapped = os::map_sparse(owned.get(), announced_size, *base); !mapped.ok()) {
-    (*window)->free(*base, announced_size);
-    return mapped.error();
-  }
+  if (announced_size < os::page_bytes())
+    return Error{Errc::protocol_violation, "a data segment of " + std::to_string(announced_size) + " bytes"};
+  if (Result<void> checked = os::check_sparse(owned.get(), announced_size); !checked.ok()) return checked.error();
   std::shared_ptr<ForeignSegment> segment(new ForeignSegment());
-  segment->base_ = *base;
   segment->size_ = announced_size;
   segment->mapping_ = std::make_unique<Mapping>();
-  segment->mapping_->record.base = *base;
-  segment->mapping_->record.size = announced_size;
-  segment->mapping_->record.foreign = segment.get();
   segment->mapping_->generation = os::fork_generation();
-  if (g_keep_descriptors.load(std::memory_order_relaxed)) segment->mapping_->fd = std::move(owned);
-  (*window)->publish(&segment->mapping_->record);
+  segment->mapping_->fd = std::move(owned);
+  return segment;
+}
+
+Result<void> ForeignSegment::map() {
+  Mapping& mapping = *mapping_;
+  const std::lock_guard<std::mutex> lock(mapping.mutex);
+  if (mapped()) return {};
+  Window& window = *Window::instance().value();
+  if (size_ > window.size())
+    return Error{Errc::window_exhausted,
+                 "a data segment of " + std::to_string(size_) + " bytes does not fit this process's window of " +
+                     std::to_string(window.size()) +
+                     " bytes; raise BATON_WINDOW here, or lower max_message_bytes at the publisher"};
+  Result<std::byte*> base = window.allocate(size_);
+  if (!base.ok()) return base.error();
+  if (Result<void> done = os::map_sparse(mapping.fd.get(), size_, *base); !done.ok()) {
+    window.free(*base, size_);
+    return done.error();
+  }
+  publish(*base, size_);
+  if (!g_keep_descriptors.load(std::memory_order_relaxed)) mapping.fd.reset();
+  return {};
+}
+
+void ForeignSegment::publish(std::byte* base, std::size_t bytes) {
+  mapping_->record.base = base;
+  mapping_->record.size = bytes;
+  mapping_->record.foreign = this;
+  Window::instance().value()->publish(&mapping_->record);
+  base_.store(base, std::memory_order_release);  // pairs with the acquire in base()
+}
+
+Result<std::shared_ptr<ForeignSegment>> ForeignSegment::map(int fd, std::uint64_t announced_size) {
+  Result<std::shared_ptr<ForeignSegment>> segment = open(fd, announced_size);
+  if (!segment.ok()) return segment.error();
+  if (Result<void> mapped = (*segment)->map(); !mapped.ok()) return mapped.error();
   return segment;
 }
 
@@ -90,7 +114,38 @@ ForeignSegment::~ForeignSegment() {
   Window& window = *Window::instance().value();
   for (const SegmentRecord& copy : mapping_->copies)
     if (copy.base) window.free(copy.base, copy.size);
-  window.free(mapping_->record.base, mapping_->record.size);
+  if (mapped()) window.free(mapping_->record.base, mapping_->record.size);
+}
+
+Result<std::shared_ptr<ForeignSegment>> ForeignSegment::copy_of(std::uint64_t offset) const {
+  const std::lock_guard<std::mutex> lock(mapping_->mutex);  // map() takes the descriptor away
+  if (!mapping_->fd) return Error{Errc::unsupported, "a segment that is mapped is not copied from"};
+  ChunkHeader header;
+  if (offset > size_ || size_ - offset < sizeof(header))
+    return Error{Errc::protocol_violation, "a handle names offset " + std::to_string(offset) + " in a segment of " +
+                                               std::to_string(size_) + " bytes"};
+  if (Result<void> read = os::copy_out(mapping_->fd.get(), offset, &header, sizeof(header)); !read.ok())
+    return read.error();
+  if (header.size_bytes > kMaxMessageBytes || header.size_bytes > size_ - sizeof(header) - offset)
+    return Error{Errc::protocol_violation, "a message at offset " + std::to_string(offset) + " claims " +
+                                               std::to_string(header.size_bytes) + " bytes, beyond its segment of " +
+                                               std::to_string(size_) + " bytes"};
+  const std::size_t page = os::page_bytes();
+  const std::size_t bytes = (sizeof(header) + header.size_bytes + page - 1) / page * page;
+  Result<std::byte*> base = Window::instance().value()->allocate(bytes);
+  if (!base.ok()) return base.error();
+  std::shared_ptr<ForeignSegment> copy(new ForeignSegment());
+  copy->size_ = bytes;
+  copy->mapping_ = std::make_unique<Mapping>();
+  copy->mapping_->generation = os::fork_generation();
+  copy->publish(*base, bytes);  // from here on it frees them
+  if (Result<void> usable = os::use_reservation(*base, bytes); !usable.ok()) return usable.error();
+  std::memcpy(*base, &header, sizeof(header));  // not read again: what was checked is what is used
+  if (Result<void> read =
+          os::copy_out(mapping_->fd.get(), offset + sizeof(header), *base + sizeof(header), header.size_bytes);
+      !read.ok())
+    return read.error();
+  return copy;
 }
 
 [[gnu::hot]] Result<const ChunkHeader*> ForeignSegment::chunk(std::uint64_t offset, std::uint32_t* size_bytes) const {
@@ -100,7 +155,7 @@ ForeignSegment::~ForeignSegment() {
       return "a handle names offset " + std::to_string(offset) + " in a segment of " + std::to_string(size_) + " bytes";
     });
   }
-  const auto* header = reinterpret_cast<const ChunkHeader*>(base_ + offset);
+  const auto* header = reinterpret_cast<const ChunkHeader*>(base() + offset);
   // Each word is fetched once: what was checked is what is used.
   const std::uint32_t magic = *static_cast<const volatile std::uint32_t*>(&header->magic);
   const std::uint16_t version = *static_cast<const volatile std::uint16_t*>(&header->version);

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <cstring>
+#include <vector>
 
 #include "baton/memory/pool.hpp"
 #include "baton/os/shared_memory.hpp"
@@ -113,6 +115,48 @@ TEST(ForeignSegment, PrivateCopiesShowThePublishersBytesAndKeepTheirOwn) {
   EXPECT_EQ(Window::find(copies[1]), nullptr);
 }
 
+TEST(ForeignSegment, WhatCannotBeMappedIsCopiedFromAndMappedOnceThereIsRoom) {
+  Announced announced;
+  auto pool = pool_with_segment(&announced);
+  Chunk chunk = *pool->loan_sized(10000, 10000);
+  std::memset(chunk.message(), 42, 10000);
+  pool->publish(chunk);
+  Window& window = **Window::instance();
+  std::byte* const granule = *window.allocate(1);
+  std::vector<std::pair<std::byte*, std::size_t>> taken;
+  for (std::size_t bytes = window.size(); bytes != 0; bytes /= 2) {
+    for (auto base = window.allocate(bytes); base.ok(); base = window.allocate(bytes)) taken.emplace_back(*base, bytes);
+  }
+  auto segment = *ForeignSegment::open(::dup(announced.fd), announced.size);
+  EXPECT_EQ(segment->map().error().code, Errc::window_exhausted);
+  EXPECT_EQ(segment->copy_of(handle_offset(chunk.handle)).error().code, Errc::window_exhausted);
+  EXPECT_FALSE(segment->mapped());
+  window.free(granule, 1);
+  {
+    auto copy = segment->copy_of(handle_offset(chunk.handle));
+    ASSERT_TRUE(copy.ok()) << copy.error().message;
+    std::uint32_t size = 0;
+    auto header = (*copy)->chunk(0, &size);
+    ASSERT_TRUE(header.ok()) << header.error().message;
+    EXPECT_EQ(size, 10000u);
+    EXPECT_EQ(std::memcmp(*header, chunk.header, sizeof(ChunkHeader) + size), 0);
+    EXPECT_EQ(Window::find(*header)->foreign, copy->get());
+    EXPECT_EQ((*copy)->private_copy(0).error().code, Errc::unsupported);
+  }
+  for (std::uint64_t offset : {announced.size, announced.size - 64, ~std::uint64_t{63}})
+    EXPECT_EQ(segment->copy_of(offset).error().code, Errc::protocol_violation) << offset;
+  chunk.header->size_bytes = 0xffffffff;
+  EXPECT_EQ(segment->copy_of(handle_offset(chunk.handle)).error().code, Errc::protocol_violation);
+  chunk.header->size_bytes = 10000;
+  for (const auto& [base, bytes] : taken) window.free(base, bytes);
+  ASSERT_TRUE(segment->map().ok());
+  EXPECT_TRUE(segment->map().ok()) << "once more changes nothing";
+  std::uint32_t size = 0;
+  EXPECT_TRUE(segment->chunk(handle_offset(chunk.handle), &size).ok());
+  EXPECT_EQ(segment->copy_of(handle_offset(chunk.handle)).error().code, Errc::unsupported)
+      << "its descriptor is closed";
+}
+
 TEST(ForeignSegment, HandlesThatNameNoMessageAreRefused) {
   Announced announced;
   auto pool = pool_with_segment(&announced);
@@ -140,7 +184,7 @@ TEST(ForeignSegment, UnsealedAndWronglyAnnouncedSegmentsAreRefused) {
   pool->abandon(*pool->loan_growing(16));
   EXPECT_EQ(ForeignSegment::map(::dup(announced.fd), announced.size + 4096).error().code, Errc::protocol_violation);
   EXPECT_EQ(ForeignSegment::map(::dup(announced.fd), 0).error().code, Errc::protocol_violation);
-  EXPECT_EQ(ForeignSegment::map(::dup(announced.fd), std::uint64_t{1} << 62).error().code, Errc::window_exhausted);
+  EXPECT_EQ(ForeignSegment::map(::dup(announced.fd), std::uint64_t{1} << 62).error().code, Errc::protocol_violation);
   EXPECT_EQ(ForeignSegment::map(0, 1 << 20).ok(), false);  // no memfd at all
   ::close(announced.fd);
 }

@@ -53,8 +53,8 @@ void* map_bare(int fd, std::size_t bytes, void* at) {
 
 Result<void> lock_range(std::byte* at, std::size_t bytes) {
   if (::mlock(at, bytes) == 0) return {};
-  return Error{Errc::out_of_memory, "mlock of " + std::to_string(bytes) +
-                                        " bytes of a segment (errno " + std::to_string(errno) +
+  return Error{Errc::out_of_memory, "mlock of " + std::to_string(bytes) + " bytes of a segment (errno " +
+                                        std::to_string(errno) +
                                         "): this process locks its memory, and RLIMIT_MEMLOCK is too small"};
 }
 
@@ -167,7 +167,7 @@ Result<UniqueFd> create_sparse(const char* name, std::size_t bytes, std::byte* a
   return Result<UniqueFd>(std::move(fd));
 }
 
-Result<void> map_sparse(int fd, std::size_t bytes, std::byte* at) {
+Result<void> check_sparse(int fd, std::size_t bytes) {
   const int seals = ::fcntl(fd, F_GET_SEALS);
   if (seals < 0) return Error{Errc::protocol_violation, "the announced data segment is no memfd (F_GET_SEALS fails)"};
   if ((seals & kSeals) != kSeals)
@@ -179,6 +179,29 @@ Result<void> map_sparse(int fd, std::size_t bytes, std::byte* at) {
   if (static_cast<std::uint64_t>(status.st_size) != bytes)
     return Error{Errc::protocol_violation, "a data segment was announced with " + std::to_string(bytes) +
                                                " bytes but has " + std::to_string(status.st_size)};
+  return {};
+}
+
+Result<void> copy_out(int fd, std::uint64_t offset, void* to, std::size_t bytes) {
+  for (std::size_t done = 0; done < bytes;) {
+    const ssize_t got =
+        ::pread(fd, static_cast<std::byte*>(to) + done, bytes - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return system_error("pread of a data segment", errno);
+    if (got == 0) return Error{Errc::protocol_violation, "a data segment ends within a message"};
+    done += static_cast<std::size_t>(got);
+  }
+  return {};
+}
+
+Result<void> use_reservation(std::byte* at, std::size_t bytes) {
+  if (::mprotect(at, bytes, PROT_READ | PROT_WRITE) != 0)
+    return system_error("mprotect of " + std::to_string(bytes) + " bytes", errno);
+  return {};
+}
+
+Result<void> map_sparse(int fd, std::size_t bytes, std::byte* at) {
+  if (Result<void> checked = check_sparse(fd, bytes); !checked) return checked;
   if (!map_unpopulated(fd, bytes, at, PROT_READ)) {
     const Error error = system_error("mmap of a foreign data segment of " + std::to_string(bytes) + " bytes", errno);
     unmap_to_reservation(at, bytes);
@@ -207,7 +230,8 @@ Result<std::size_t> common_sparse_bytes(int fd) {
   struct stat status {};
   if (seals < 0 || (seals & kNeeded) != kNeeded || (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0 ||
       ::fstat(fd, &status) != 0)
-    return Error{Errc::protocol_violation, "the descriptor is no memfd that is sealed against resizing and may be written"};
+    return Error{Errc::protocol_violation,
+                 "the descriptor is no memfd that is sealed against resizing and may be written"};
   return static_cast<std::size_t>(status.st_size);
 }
 
@@ -236,7 +260,8 @@ Result<void> map_private_sparse(std::size_t bytes, std::byte* at) {
 void populate(std::byte* at, std::size_t bytes) noexcept {
   if (::madvise(at, bytes, MADV_POPULATE_WRITE) != 0) {
     // Kernels before 5.14. Adding nothing keeps what others may write there meanwhile.
-    for (std::size_t i = 0; i < bytes; i += page_bytes()) __atomic_fetch_add(reinterpret_cast<unsigned char*>(at + i), 0, __ATOMIC_RELAXED);
+    for (std::size_t i = 0; i < bytes; i += page_bytes())
+      __atomic_fetch_add(reinterpret_cast<unsigned char*>(at + i), 0, __ATOMIC_RELAXED);
   }
   if (memory_is_locked()) (void)lock_range(at, bytes);
 }

@@ -67,6 +67,7 @@ nb::dict statuses(const transport::Statuses& s) {
   d["alive_now"] = s.alive_now;
   d["not_alive_now"] = s.not_alive_now;
   d["lost_total"] = s.lost_total;
+  d["copied_total"] = s.copied_total;
   return d;
 }
 

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <set>
@@ -120,6 +122,19 @@ int listen_slowly() {
   }
 }
 
+// Listens with room for a window that is too small for a default publisher's segment.
+int listen_in_little_space() {
+#if defined(__SANITIZE_ADDRESS__)
+  ::setenv("BATON_WINDOW", "64M", 1);  // its own mappings come and go
+#else
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlimit little{pages * 4096 + (rlim_t{512} << 20), pages * 4096 + (rlim_t{512} << 20)};
+  if (::setrlimit(RLIMIT_AS, &little) != 0) return 1;
+#endif
+  return listen_slowly();
+}
+
 // Backs 8 MiB, says so, sleeps.
 int use_memory() {
   baton::Node node("user");
@@ -152,7 +167,7 @@ int use_memory_second() {
 const std::map<std::string, std::function<int()>> kRoles = {
     {"talk", talk},          {"publish_and_exit", publish_and_exit}, {"fork_and_sleep", fork_and_sleep},
     {"exec_away", exec_away}, {"sleep", sleep_role},                  {"crash_with_core", crash_with_core},
-    {"listen_slowly", listen_slowly}, {"use_memory", use_memory}, {"use_memory_second", use_memory_second}};
+    {"listen_slowly", listen_slowly}, {"listen_in_little_space", listen_in_little_space}, {"use_memory", use_memory}, {"use_memory_second", use_memory_second}};
 
 // --- tests ----------------------------------------------------------------------------------------------------------
 
@@ -342,6 +357,21 @@ TEST_F(Processes, AStoppedSubscriberHoldsUpNobodyAndFindsTheNewestMessagesWhenIt
     heard = line(child);
     ASSERT_NE(heard, "(ended)");
   }
+}
+
+TEST_F(Processes, ASubscriberWithoutAddressSpaceForASegmentCopiesItsMessages) {
+  baton::Node node("n");
+  auto pub = node.advertise<String>("chatter", baton::QoS(200));
+  auto child = start("listen_in_little_space");
+  ASSERT_EQ(line(child), "ready");
+  await(node, pub, 1);
+  String message;
+  for (int i = 1; i <= 100; ++i) {
+    message.data = std::to_string(i);
+    pub.publish(message);
+    ASSERT_EQ(line(child), message.data);
+  }
+  EXPECT_EQ(pub.matched(), 1u);
 }
 
 TEST_F(Processes, ADomainsMemoryLimitHoldsAcrossProcesses) {

@@ -114,6 +114,8 @@ struct WriterConnection {
 
 /// A foreign data segment as one connection uses it.
 struct SegmentUse {
+  static constexpr std::uint32_t kCopy = UINT32_MAX;  ///< of one message; no publisher's index
+
   std::uint32_t index = 0;
   std::shared_ptr<memory::ForeignSegment> segment;
   std::atomic<std::uint32_t> held{0};  ///< samples that lie in it

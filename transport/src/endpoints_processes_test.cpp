@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writers and readers in real processes: hand-over, merging, late joiners, death, stop, fork.
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <array>
 
@@ -348,6 +349,42 @@ TEST(EndpointsProcesses, AChildThatOutlivesItsKilledParentDoesNotKeepItAlive) {
   parent.kill();
   EXPECT_TRUE(matched(*reader, 0));
   parent.say();
+}
+
+TEST(EndpointsProcesses, AReaderWithoutADescriptorForASegmentSaysSoIsUnmatchedAndReadsOnceItHasOne) {
+  TestDomain domain;
+  Child writer_process([&](Child& self) {
+    const auto participant = domain.join();
+    const auto writer = make_writer(*participant, "t");
+    BATON_CHECK(matched(*writer, 1));
+    BATON_CHECK(self.hear() == '.');
+    for (std::uint64_t i = 1;; ++i) {  // until it is killed
+      publish(*writer, i).or_throw();
+      std::this_thread::sleep_for(1ms);
+    }
+  });
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t");
+  ASSERT_TRUE(matched(*reader, 1));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit low{100, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+  std::vector<int> taken;
+  for (int fd = ::dup(2); fd >= 0; fd = ::dup(2)) taken.push_back(fd);
+  ASSERT_FALSE(taken.empty());
+  writer_process.say();
+  EXPECT_TRUE(eventually([&] { return domain.diagnostics().has(Errc::out_of_descriptors); }));
+  EXPECT_TRUE(matched(*reader, 0));
+  EXPECT_EQ(take(*reader), kNothing);
+  for (const int fd : taken) ::close(fd);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  std::uint64_t last = value_of(take_sample(*reader));
+  for (int i = 0; i < 100; ++i) {
+    const std::uint64_t next = value_of(take_sample(*reader));
+    EXPECT_GT(next, last);
+    last = next;
+  }
 }
 
 TEST(EndpointsProcesses, NothingIsLeftBehind) {

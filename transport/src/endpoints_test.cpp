@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/resource.h>
 
+#include "baton/memory/window.hpp"
 #include "endpoint_test_support.hpp"
 
 namespace baton::transport::test {
@@ -551,6 +552,50 @@ TEST(Endpoints, AShortageOfDescriptorsDelaysMatchesAndMessagesAndLosesNone) {
   }
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_TRUE(domain.diagnostics().has(Errc::out_of_descriptors));
+}
+
+TEST(Endpoints, WhatCannotBeMappedIsCopiedUntilThereIsRoom) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t", QoS(), number_type(), {});  // a segment of many granules
+  publish(*writer, 0).or_throw();                                                // makes it
+  memory::Window& window = **memory::Window::instance();
+  std::byte* const room[] = {*window.allocate(1), *window.allocate(1), *window.allocate(1)};
+  std::vector<std::pair<std::byte*, std::size_t>> taken;
+  for (std::size_t bytes = window.size(); bytes != 0; bytes /= 2) {
+    for (auto base = window.allocate(bytes); base.ok(); base = window.allocate(bytes)) taken.emplace_back(*base, bytes);
+  }
+  for (std::byte* granule : room) window.free(granule, 1);  // for three copies
+  const auto reader = make_reader(*participant, "t", QoS(10).hold(8));
+  const auto other = make_reader(*participant, "t", QoS(10));
+  ASSERT_TRUE(matched(*writer, 2) && matched(*reader, 1) && matched(*other, 1));
+  std::vector<TakenSample> held;
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    publish(*writer, i, 5000).or_throw();
+    held.push_back(take_sample(*reader));
+  }
+  publish(*writer, 4, 5000).or_throw();
+  EXPECT_TRUE(eventually([&] { return reader->has_data(); }));
+  const Result<TakenSample> lost = reader->take();
+  ASSERT_FALSE(lost.ok());
+  EXPECT_EQ(lost.error().code, Errc::window_exhausted);
+  EXPECT_EQ(reader->statuses().lost_total, 1U);
+  for (std::uint64_t i = 1; i <= 3; ++i) EXPECT_EQ(value_of(held[i - 1]), i) << "a copy is its holder's";
+  held.clear();
+  for (int i = 0; i < 20; ++i) {
+    publish(*writer, 5, 5000).or_throw();
+    EXPECT_EQ(value_of(take_sample(*reader)), 5U) << "what is released makes room";
+  }
+  EXPECT_EQ(reader->statuses().copied_total, 23U);
+  EXPECT_TRUE(domain.diagnostics().has(Errc::window_exhausted));
+  for (const auto& [base, bytes] : taken) window.free(base, bytes);
+  publish(*writer, 6).or_throw();
+  EXPECT_EQ(value_of(take_sample(*reader)), 6U);
+  EXPECT_EQ(reader->statuses().copied_total, 23U) << "mapped now";
+  TakenSample last;
+  while (TakenSample next = other->take().or_throw()) last = std::move(next);
+  EXPECT_EQ(value_of(last), 6U);
+  EXPECT_EQ(other->statuses().copied_total, 0U);
 }
 
 TEST(Endpoints, ManyThreadsMayPublishTakeAndRelease) {

@@ -227,13 +227,12 @@ Result<void> ParticipantImpl::on_segment(PeerId peer, const SegmentFrame& frame,
     return violation("SEGMENT announces " + std::to_string(frame.size_bytes) + " bytes, but has " + std::to_string(*size));
   }
   Result<std::shared_ptr<memory::ForeignSegment>> segment =
-      memory::ForeignSegment::map(fds[0].release(), frame.size_bytes);
-  if (!segment) {
-    if (segment.error().code == Errc::protocol_violation) return segment.error();
-    // Our own shortage: this writer's messages cannot be read here.
-    diagnose(Diagnostic::Level::kError, segment.error().code,
-             "cannot map a publisher's data segment, its messages are not received: " + segment.error().message);
-    return {};
+      memory::ForeignSegment::open(fds[0].release(), frame.size_bytes);
+  if (!segment) return segment.error();
+  if (Result<void> mapped = (*segment)->map(); !mapped) {
+    // Our own shortage, which readers try again to end.
+    diagnose(Diagnostic::Level::kError, mapped.error().code,
+             "cannot map a publisher's data segment, its messages are copied until there is room: " + mapped.error().message);
   }
   remote->second.segments.emplace_back(frame.index, *segment);
   for (const auto& [gid, reader] : readers_) reader->add_segment(frame.writer, frame.index, *segment);

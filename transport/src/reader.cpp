@@ -144,18 +144,19 @@ void ReaderImpl::drop_useless() {
       continue;
     }
     SegmentUse* segment = connection->find_segment(memory::handle_segment(message.handle));
-    return accept(*connection, *segment, message);
+    if (!segment->segment->mapped()) return out_of_line([&] { return accept_copy(*connection, *segment, message); });
+    return accept(*connection, *segment, message, memory::handle_offset(message.handle));
   }
 }
 
 [[gnu::hot]] Result<TakenSample> ReaderImpl::accept(ReaderConnection& connection, SegmentUse& segment,
-                                       const memory::QueuedMessage& message) {
+                                                    const memory::QueuedMessage& message, std::uint64_t offset) {
   if (!connection.hand_over->releases().valid(message.entry)) {
     return out_of_line(
         [&] { return expel(connection, Errc::protocol_violation, "it lent a release entry that does not exist"); });
   }
   std::uint32_t size_bytes = 0;
-  Result<const memory::ChunkHeader*> header = segment.segment->chunk(memory::handle_offset(message.handle), &size_bytes);
+  Result<const memory::ChunkHeader*> header = segment.segment->chunk(offset, &size_bytes);
   if (!header) return out_of_line([&] { return expel(connection, header.error().code, header.error().message); });
   if (size_bytes < options_.type.skeleton_bytes) {
     return out_of_line([&] {
@@ -184,6 +185,33 @@ void ReaderImpl::drop_useless() {
   BATON_CRASH_POINT("take.end");
   BATON_TRACE3(take, message.handle, message.sequence, size_bytes);
   return sample;
+}
+
+/// For want of room for the publisher's segment. What there is no room for either is lost, and said to be.
+Result<TakenSample> ReaderImpl::accept_copy(ReaderConnection& connection, SegmentUse& segment,
+                                            const memory::QueuedMessage& message) {
+  const std::uint64_t offset = memory::handle_offset(message.handle);
+  segment.held.fetch_add(1, std::memory_order_relaxed);  // a hostile publisher may have retired it
+  drop_retired(connection);                              // copies that nobody holds any more
+  segment.held.fetch_sub(1, std::memory_order_relaxed);
+  if (segment.segment->map()) return accept(connection, segment, message, offset);
+  Result<std::shared_ptr<memory::ForeignSegment>> copy = segment.segment->copy_of(offset);
+  if (!copy && segment.segment->mapped()) return accept(connection, segment, message, offset);  // by another reader
+  if (!copy && copy.error().code == Errc::protocol_violation) {
+    return expel(connection, copy.error().code, copy.error().message);
+  }
+  if (!copy) {
+    discard(connection, message);
+    notify(Event::kMessageLost);
+    return Error{copy.error().code, "subscription to '" + options_.topic + "' lost a message: " + copy.error().message};
+  }
+  ++statuses_.copied_total;
+  auto use = std::make_unique<SegmentUse>();
+  use->index = SegmentUse::kCopy;
+  use->segment = std::move(*copy);
+  use->retired = true;
+  connection.segments.push_back(std::move(use));
+  return accept(connection, *connection.segments.back(), message, 0);
 }
 
 /// Gives a message that was just taken back unseen.

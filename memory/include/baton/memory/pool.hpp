@@ -7,6 +7,7 @@
 // (4) free slots are reused last-in first-out, so their pages are warm; (5) steady state: no system call, no heap allocation.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -104,19 +105,29 @@ class Pool {
 /// (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE; memfd_create(2), fcntl(2)). Closes `fd` on success and failure.
 class ForeignSegment {
  public:
+  /// open() and map().
   static Result<std::shared_ptr<ForeignSegment>> map(int fd, std::uint64_t announced_size);
+  /// Checks the segment and keeps its descriptor until it is mapped. Errors: protocol_violation, window_exhausted (no window at all).
+  static Result<std::shared_ptr<ForeignSegment>> open(int fd, std::uint64_t announced_size);
+  /// Any thread; no effect once mapped. Errors: window_exhausted, out_of_memory, system: for want of room, it may succeed later.
+  Result<void> map();
+  bool mapped() const noexcept { return base() != nullptr; }
+  /// The chunk at `offset`, read through the descriptor, as a segment of its own in which it is at offset 0: for a segment that
+  /// cannot be mapped; chunk() of the copy tells whether it is one. REQUIRES: its publisher does not reuse the chunk. Errors:
+  /// protocol_violation, those of map(), unsupported (it is mapped).
+  Result<std::shared_ptr<ForeignSegment>> copy_of(std::uint64_t offset) const;
   ~ForeignSegment();
   ForeignSegment(const ForeignSegment&) = delete;
   ForeignSegment& operator=(const ForeignSegment&) = delete;
   /// The chunk at `offset` if header and size_bytes lie inside the segment and magic, version are right (single fetch of
-  /// size_bytes, returned in `size_bytes`), else protocol_violation. O(1).
+  /// size_bytes, returned in `size_bytes`), else protocol_violation. O(1). REQUIRES: mapped().
   Result<const ChunkHeader*> chunk(std::uint64_t offset, std::uint32_t* size_bytes) const;
   /// Asks for the header and the first lines of the message at `offset`, any number: a hint, which never faults.
   void prefetch(std::uint64_t offset) const noexcept {
-    const auto at = reinterpret_cast<std::uintptr_t>(base_) + offset;
+    const auto at = reinterpret_cast<std::uintptr_t>(base()) + offset;
     for (std::uintptr_t line = 0; line < 4; ++line) __builtin_prefetch(reinterpret_cast<const void*>(at + 64 * line));
   }
-  const std::byte* base() const noexcept { return base_; }
+  const std::byte* base() const noexcept { return base_.load(std::memory_order_acquire); }  // pairs with the release in map()
   std::uint64_t size() const noexcept { return size_; }
 
   /// Segments that are mapped from now on keep their descriptor (one per publisher), which private_copy() needs. Off at first; one
@@ -133,7 +144,8 @@ class ForeignSegment {
  private:
   struct Mapping;
   ForeignSegment();
-  const std::byte* base_ = nullptr;
+  void publish(std::byte* base, std::size_t bytes);
+  std::atomic<const std::byte*> base_{nullptr};  // set once; null: not mapped
   std::uint64_t size_ = 0;
   std::unique_ptr<Mapping> mapping_;
 };

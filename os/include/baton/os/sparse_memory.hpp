@@ -43,6 +43,12 @@ Result<UniqueFd> create_sparse(const char* name, std::size_t bytes, std::byte* a
 /// create_sparse. Excluded from core dumps. Nothing is populated; but after lock_memory() (real_time.hpp) what is
 /// backed by now is mapped and locked. Errors: protocol_violation, out_of_memory, system.
 Result<void> map_sparse(int fd, std::size_t bytes, std::byte* at);
+/// The checks of map_sparse alone.
+Result<void> check_sparse(int fd, std::size_t bytes);
+/// Copies from a file; beyond its end is an error. Errors: protocol_violation (the end), system.
+Result<void> copy_out(int fd, std::uint64_t offset, void* to, std::size_t bytes);
+/// Makes whole pages of a reservation ordinary memory of this process, until unmap_to_reservation(). Errors: out_of_memory, system.
+Result<void> use_reservation(std::byte* at, std::size_t bytes);
 
 /// A sparse memfd of `bytes` that everybody who gets the descriptor may write, sealed against shrinking, growing and further
 /// seals. Nothing is backed. Errors: out_of_descriptors, out_of_memory, system.

@@ -118,6 +118,7 @@ struct Statuses {
   std::uint64_t liveliness_lost_total = 0;                       // writer
   std::uint64_t alive_now = 0, not_alive_now = 0;                // reader: liveliness changed
   std::uint64_t lost_total = 0;                                  // reader: messages overwritten or reclaimed before the take
+  std::uint64_t copied_total = 0;                                // reader: messages copied because their segment cannot be mapped
 };
 enum class Event : std::uint8_t { kMatched, kIncompatibleQos, kIncompatibleType, kDeadlineMissed, kLivelinessLost,
                                   kLivelinessChanged, kMessageLost };

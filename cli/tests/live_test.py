@@ -51,7 +51,7 @@ def baton(environment):
 
     def run(*arguments, code=0):
         command = [sys.executable, "-m", "baton_cli", *arguments]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout if code == 0 else done.stdout + done.stderr
 
@@ -225,7 +225,7 @@ def test_an_interrupt_ends_a_verb_without_a_word(environment, verb):
     try:
         assert process.stderr.readline().startswith("waiting for ")
         process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=60) == ("", "")
+        assert process.communicate(timeout=240) == ("", "")
         assert process.returncode == 130
     finally:
         process.kill()
@@ -294,7 +294,7 @@ def test_top_says_who_holds_which_messages(baton, environment):
 import baton
 node = baton.Node("hoarder")
 subscription = node.subscribe("image", "sensor_msgs/Image", qos=baton.QoS(3, held=4))
-held = [subscription.take(30) for _ in range(3)]
+held = [subscription.take(120) for _ in range(3)]
 print(*(baton.info(m).sequence for m in held), flush=True)
 input()
 """

@@ -57,7 +57,7 @@ class Project:
 
     def run(self, *command: str) -> subprocess.CompletedProcess:
         environment = {k: v for k, v in os.environ.items() if k not in ("AMENT_PREFIX_PATH", "ROS_PACKAGE_PATH")}
-        return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, timeout=120)
+        return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, timeout=240)
 
     def configure(self, generator: str = "Ninja") -> subprocess.CompletedProcess:
         return self.run("cmake", "-S", ".", "-B", "build", "-G", generator, f"-DBATON_PYTHON={sys.executable}")

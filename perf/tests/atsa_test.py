@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import subprocess
 import sys
@@ -25,7 +26,7 @@ def run(*arguments, timeout=200):
     environment = {
         **os.environ,
         "PYTHONPATH": f"{BUILD}/python:{CHECKOUT}/perf/python",
-        "ROS_DOMAIN_ID": str(150 + os.getpid() % 50),
+        "ROS_DOMAIN_ID": str(random.randint(1, 100)),
     }
     done = subprocess.run(
         [PYTHON, *arguments], env=environment, capture_output=True, text=True, timeout=timeout, cwd=CHECKOUT

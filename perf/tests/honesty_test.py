@@ -65,7 +65,7 @@ class Tracer:
 
 def synthetic(rate, **settings) -> dict:
     cell = Cell(bytes=4096, subscribers=2, messages=30, rate=rate, settings={k: str(v) for k, v in settings.items()})
-    return perform(peers.built()["synthetic"], "delay", cell, timeout=60)
+    return perform(peers.built()["synthetic"], "delay", cell, timeout=240)
 
 
 def test_the_latency_is_within_5_percent_of_an_independent_tracers():

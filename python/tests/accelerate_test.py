@@ -31,7 +31,7 @@ print(rclpy.publisher.Publisher.publish.__wrapped__.__module__, 'baton.rclpy' in
 
 def run(command, code=0, **variables):
     environment = {k: v for k, v in os.environ.items() if k != "BATON_ACCELERATE"} | variables
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=90)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
     assert done.returncode == code, done.stderr
     return done.stdout, done.stderr
 
@@ -60,7 +60,7 @@ def test_the_command_accelerates_an_unmodified_program_and_module(program):
             cwd=program.parent,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=240,
         )
         assert done.stdout == "rclpy\nTrue True an argument\n", done.stderr
     assert "usage" in run([sys.executable, "-m", "baton_accelerate"], 1, PYTHONPATH=str(PACKAGE))[1]

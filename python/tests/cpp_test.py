@@ -33,7 +33,7 @@ def test_an_image_that_python_filled_in_a_loan_is_the_same_memory_in_a_cpp_subsc
     assert peer.stdout.readline() == "ready\n"
     node = baton.Node("python")
     publisher = node.advertise("image", Image, 100)
-    assert publisher.wait_for_subscriptions(1, 30)
+    assert publisher.wait_for_subscriptions(1, 120)
     for number in range(3):
         with publisher.loan() as image:
             image.encoding = "mono8"
@@ -46,19 +46,19 @@ def test_an_image_that_python_filled_in_a_loan_is_the_same_memory_in_a_cpp_subsc
         assert int(total) == SIZE * (number + 1)
         assert int(age) > 0
     assert publisher.counters == {"published": 3, "copied_messages": 0}
-    assert peer.wait(30) == 0
+    assert peer.wait(120) == 0
 
 
 def test_arrays_outlive_the_sample_the_node_and_the_publisher_process(start):
     node = baton.Node("python")
     subscription = node.subscribe("image", Image, qos=10)
     peer = start.peer("publish", "image", 1, SIZE)
-    image = subscription.take(30)
+    image = subscription.take(120)
     data = image.data
     view = data[10:20]
     del image, data, subscription, node
     peer.kill()
-    peer.wait(30)
+    peer.wait(120)
     assert view.tolist() == list(range(10, 20))
 
 
@@ -66,7 +66,7 @@ def test_a_python_client_calls_a_cpp_service(start):
     peer = start.peer("serve", "switch")
     assert peer.stdout.readline() == "ready\n"
     client = baton.Node("python").client("switch", "std_srvs/SetBool")
-    assert client.wait_for_service(30)
+    assert client.wait_for_service(120)
     response = client.call({"data": True}, 30)
     assert (response.success, response.message) == (False, "from C++")
 
@@ -87,4 +87,4 @@ def test_a_cpp_client_calls_a_python_service(start):
         executor.spin_once(30)
         assert peer.poll() is None or calls
     assert peer.stdout.readline() == "true from Python\n"
-    assert peer.wait(30) == 0
+    assert peer.wait(120) == 0

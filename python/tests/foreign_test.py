@@ -41,9 +41,9 @@ def test_rosbags_objects_are_published():
     node = baton.Node("rosbags")
     publisher = node.advertise("path", STORE.types["nav_msgs/msg/Path"])
     subscription = node.subscribe("path", "nav_msgs/Path")
-    assert publisher.wait_for_subscriptions(1, 30)
+    assert publisher.wait_for_subscriptions(1, 120)
     publisher.publish(rosbags_path())
-    assert subscription.take(30).poses[0].pose.orientation.w == 1.0
+    assert subscription.take(120).poses[0].pose.orientation.w == 1.0
 
 
 def test_any_object_with_the_attributes_will_do():

@@ -14,7 +14,7 @@ def python_with_genpy():
     for python in (sys.executable, "/usr/bin/python3"):
         try:
             code = f"import sys, genpy.dynamic; assert sys.version_info[:2] == {tuple(sys.version_info[:2])}"
-            if subprocess.run([python, "-c", code], capture_output=True, timeout=30).returncode == 0:
+            if subprocess.run([python, "-c", code], capture_output=True, timeout=240).returncode == 0:
                 return python
         except OSError:
             continue
@@ -29,6 +29,6 @@ def test_accelerated_classes_write_genpys_bytes_and_make_its_objects():
     packages = os.path.dirname(os.path.dirname(numpy.__file__))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(PACKAGE), packages])}
     done = subprocess.run(
-        [PYTHON, HERE / "genpy_process.py"], env=environment, capture_output=True, text=True, timeout=100
+        [PYTHON, HERE / "genpy_process.py"], env=environment, capture_output=True, text=True, timeout=240
     )
     assert (done.returncode, done.stdout) == (0, "genpy\n"), done.stderr

@@ -37,7 +37,7 @@ def ends():
     def make(message_type):
         publisher = node.advertise("topic", message_type)
         subscription = node.subscribe("topic", message_type)
-        assert publisher.wait_for_subscriptions(1, 30)
+        assert publisher.wait_for_subscriptions(1, 120)
         return publisher, subscription
 
     return make
@@ -53,7 +53,7 @@ def loans(ends):
             image.data = frame
             image.data.resize(6000)
             image.data[3000:] = 1
-        got = subscription.take(30)
+        got = subscription.take(120)
         view = got.data[10:]
         assert got.header.frame_id == "camera" and view[0] == 10
         baton.info(got)
@@ -66,14 +66,14 @@ def trees(ends):
 
     def run():
         publisher.publish(TREE)
-        got = subscription.take(30)
+        got = subscription.take(120)
         private = baton.copy(got)
         private.status.append({"name": "b"})
         element = private.status[0]
         private.status.resize(100)
         del element
         publisher.publish(private)
-        assert subscription.take(30).status[4].name == "b"
+        assert subscription.take(120).status[4].name == "b"
         str(private), repr(private), baton.to_dict(got)
         assert [s.name for s in got.status][0][0] == "a"
 
@@ -86,7 +86,7 @@ def structured(ends):
 
     def run():
         publisher.publish({"poses": poses})
-        assert subscription.take(30).poses["position"]["x"].sum() == 0
+        assert subscription.take(120).poses["position"]["x"].sum() == 0
 
     return run
 
@@ -117,7 +117,7 @@ def kept_arrays(ends):
         with pytest.warns(baton.CopyWarning):
             publisher.publish(image)
         data[:] = 1
-        assert len(subscription.take(30).data) == 10000
+        assert len(subscription.take(120).data) == 10000
 
     return run
 

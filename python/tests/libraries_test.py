@@ -17,7 +17,7 @@ def pair():
     node = baton.Node("n")
     publisher = node.advertise("image", Image)
     subscription = node.subscribe("image", Image)
-    assert publisher.wait_for_subscriptions(1, 30)
+    assert publisher.wait_for_subscriptions(1, 120)
     return publisher, subscription
 
 
@@ -28,7 +28,7 @@ def received(pair):
     with publisher.loan() as image:
         image.data.resize(PIXELS)
         image.data[:] = np.arange(PIXELS) % 256
-    return subscription.take(30)
+    return subscription.take(120)
 
 
 def test_numpy_by_dlpack_is_the_same_memory_and_keeps_it(received):
@@ -54,7 +54,7 @@ def test_opencv_reads_a_received_image_and_writes_into_a_loan(pair, received):
             result = cv2.cvtColor(grey, cv2.COLOR_GRAY2BGR, dst=target)
             assert result.ctypes.data == target.ctypes.data
             del target, result
-    assert subscription.take(30).data[: 3 * 256 : 3].tolist() == list(range(256))
+    assert subscription.take(120).data[: 3 * 256 : 3].tolist() == list(range(256))
 
 
 def test_pillow_shows_the_memory_of_a_message(received):

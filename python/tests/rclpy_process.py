@@ -142,7 +142,7 @@ def topics():
         awaited.append(message)
 
     node.create_subscription(Path, "Path", later, 10)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while publishers[Path].get_subscription_count() < 3 and time.monotonic() < deadline:
         rclpy.spin_once(node, timeout_sec=0.1)
     publishers[Path].publish(short)
@@ -161,7 +161,7 @@ def topics():
 
     node.create_service(BasicTypes, "negate", answer)
     client = node.create_client(BasicTypes, "negate")
-    assert client.wait_for_service(30)
+    assert client.wait_for_service(120)
     future = client.call_async(BasicTypes.Request(int64_value=5, string_value="ä"))
     rclpy.spin_until_future_complete(node, future, timeout_sec=30)
     assert (future.result().int64_value, future.result().string_value) == (-5, "ää")
@@ -185,10 +185,10 @@ def publish():
     node = baton.Node("rclpy_objects")
     publisher = node.advertise("path", Path)
     subscription = node.subscribe("path", Path)
-    assert publisher.wait_for_subscriptions(1, 30)
+    assert publisher.wait_for_subscriptions(1, 120)
     message = filled(Path)
     publisher.publish(message)
-    same(baton.convert(subscription.take(30), Path), message)
+    same(baton.convert(subscription.take(120), Path), message)
     print("published")
 
 

@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import random
 import signal
 import subprocess
 
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="needs ROS 2's wheel
 def test_rclpy(what, says, tmp_path):
     """conversion: every type, against rclpy's own functions, in values and Python types; topics: publishers, subscriptions and
     services; publish: rclpy's objects on Baton's topics; values: what fields may hold, the same in all ways out."""
-    domain = str(100 + os.getpid() % 100)
+    domain = str(random.randint(1, 100))
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "ROS_DOMAIN_ID": domain, "ROS_LOG_DIR": str(tmp_path)}
     with open(tmp_path / "out", "w+") as out, open(tmp_path / "errors", "w+") as errors:
         # Files and a session of its own, because the wheels may start a second process.
@@ -32,7 +33,7 @@ def test_rclpy(what, says, tmp_path):
             start_new_session=True,
         )
         try:
-            code = process.wait(90)
+            code = process.wait(240)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)

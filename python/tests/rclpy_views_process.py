@@ -22,7 +22,7 @@ from sensor_msgs.msg import Image
 from std_msgs.msg import String
 
 COUNT, SIZE = 5, 100_000
-LIMIT_S = 30
+LIMIT_S = 120
 
 
 def until(node, condition):

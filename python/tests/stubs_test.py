@@ -58,7 +58,7 @@ def test_every_exported_name_exists_and_errors_have_their_base():
 def test_stubs_of_message_classes_name_every_field(tmp_path):
     run = [sys.executable, "-m", "baton.stubs", "--out", str(tmp_path), "sensor_msgs", "std_srvs"]
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
-    subprocess.run(run, env=environment, check=True, capture_output=True, timeout=60)
+    subprocess.run(run, env=environment, check=True, capture_output=True, timeout=240)
     written = {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*.pyi")}
     assert {"msg/sensor_msgs.pyi", "msg/std_msgs.pyi", "msg/builtin_interfaces.pyi", "srv/std_srvs.pyi"} <= written
     tree = ast.parse((tmp_path / "msg/sensor_msgs.pyi").read_text())

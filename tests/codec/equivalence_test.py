@@ -75,7 +75,7 @@ for name in sys.stdin.read().split():
         input="\n".join(map(short, names)),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
     assert out.returncode == 0, out.stderr

@@ -45,7 +45,7 @@ def python_with(module: str, candidates: list[str | None]) -> str | None:
         if not python or not Path(python).exists():
             continue
         try:
-            done = subprocess.run([python, "-c", f"import {module}"], capture_output=True, timeout=60, check=False)
+            done = subprocess.run([python, "-c", f"import {module}"], capture_output=True, timeout=240, check=False)
         except OSError:
             continue
         if done.returncode == 0:

@@ -41,7 +41,7 @@ def main():
         )  # fmt: skip
         run(args.cmake, "--build", build, env=environment)
         environment["BATON_RUNTIME_DIR"] = str(Path(folder, "run"))
-        print(run(build / "baton_external", env=environment, timeout=60), end="")
+        print(run(build / "baton_external", env=environment, timeout=240), end="")
         if not shutil.which("pkg-config"):
             return
         (found,) = prefix.glob("lib*/**/pkgconfig/baton.pc")
@@ -52,7 +52,7 @@ def main():
         main_cpp = Path(args.source, "main.cpp")
         run(args.compiler, "-std=c++17", main_cpp, "-o", program, f"-I{header.parents[3]}", *flags, env=environment)
         environment["LD_LIBRARY_PATH"] = str(found.parents[1])
-        print(run(program, env=environment, timeout=60), end="")
+        print(run(program, env=environment, timeout=240), end="")
 
 
 if __name__ == "__main__":

@@ -50,5 +50,8 @@ def pairs(answers: list[dict[str, Any]], pid_of: dict[str, int]) -> Iterator[tup
                     alias, reason = aliases.get(pid, (None, ""))
                     out = {True: "none out", False: f"1 out ({reason})", None: "out unknown"}[alias]
                     also = f"; each message also by {answer['rmw']}: {publisher['both']}" if publisher["both"] else ""
-                    why = f"Baton's memory: 1 copy in (none of loans), {out}{also}"
+                    copies = f"1 copy in (none of loans), {out}"
+                    if publisher["fixed_size"]:  # lent at both ends, and without arrays that could be pointed at
+                        copies = "1 copy in, 1 out (none of loans)"
+                    why = f"Baton's memory: {copies}{also}"
                 yield publisher["gid"], reader["gid"], what, why

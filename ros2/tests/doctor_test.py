@@ -10,6 +10,9 @@ import time
 import pytest
 from ros2_processes import ROOT
 
+sys.path.insert(0, str(ROOT / "cli"))
+from baton_cli import ros2
+
 pytestmark = pytest.mark.skipif(
     not list((ROOT / "build/release/python/baton").glob("_core*.so")), reason="needs Baton's Python package: make build"
 )
@@ -41,12 +44,36 @@ def test_doctor_says_which_way_messages_take_and_why(processes):
     below = started(processes.start("plain", "hear", "999999"))
     talker = started(processes.start("baton", "count", "999999", "20", "2"))
     pair = f"/count: /count ({talker.pid}) -> /hear ({served.pid})"
-    copies = "Baton's memory: 1 copy in (none of loans), 1 out (libbaton_heap.so is not loaded"
-    assert eventually(processes.domain, pair, copies)
+    assert eventually(processes.domain, pair, "Baton's memory: 1 copy in, 1 out (none of loans)")
     other = f"/count: /count ({talker.pid}) -> /hear"
     assert eventually(processes.domain, other, "serialized, by rmw_fastrtps_cpp: its process is not in Baton")
     processes.kill(below)
     processes.kill(served)
+
+
+def test_doctor_counts_the_copies_of_each_pair():
+    def copies(fixed_size, aliases):
+        reader = {"gid": "02", "node": "/hear", "below": False, "why": ""}
+        publisher = {
+            "gid": "01",
+            "topic": "/t",
+            "node": "/say",
+            "both": "",
+            "fixed_size": fixed_size,
+            "readers": [reader],
+        }
+        answers = [
+            {"pid": 1, "rmw": "r", "aliases": False, "reason": "", "publishers": [publisher]},
+            {"pid": 2, "rmw": "r", "aliases": aliases, "reason": "libbaton_heap.so is not loaded", "publishers": []},
+        ]
+        ((_, _, what, why),) = ros2.pairs(answers, {"02": 2})
+        assert what == "/t: /say (1) -> /hear (2)"
+        return why
+
+    assert copies(True, False) == copies(True, True) == "Baton's memory: 1 copy in, 1 out (none of loans)"
+    begin = "Baton's memory: 1 copy in (none of loans), "
+    assert copies(False, False) == begin + "1 out (libbaton_heap.so is not loaded)"
+    assert copies(False, True) == begin + "none out"
 
 
 def test_doctor_names_a_subscription_that_baton_does_not_serve(processes):

@@ -22,6 +22,7 @@ struct Ros {
   rcl_context_t context = rcl_get_zero_initialized_context();
   rcl_init_options_t options = rcl_get_zero_initialized_init_options();
   rcl_node_t node = rcl_get_zero_initialized_node();
+  bool is_shut_down = false;
 
   explicit Ros(const char* name) {
     check(rcutils_logging_set_logger_level("rmw_baton_cpp", RCUTILS_LOG_SEVERITY_DEBUG), "log level");
@@ -31,7 +32,7 @@ struct Ros {
     check(rcl_node_init(&node, name, "", &context, &node_options), "node");
   }
   ~Ros() {
-    if (rcl_node_fini(&node) != RCL_RET_OK || rcl_shutdown(&context) != RCL_RET_OK ||
+    if (rcl_node_fini(&node) != RCL_RET_OK || (!is_shut_down && rcl_shutdown(&context) != RCL_RET_OK) ||
         rcl_context_fini(&context) != RCL_RET_OK || rcl_init_options_fini(&options) != RCL_RET_OK) {
       fail("the end");
     }

@@ -64,7 +64,7 @@ def test_an_unknown_switch_is_named(processes, variable, values):
 @pytest.mark.parametrize("rmw", ["plain", "baton"])
 def test_a_subscription_may_ignore_publications_of_its_own_context(processes, tmp_path, rmw):
     types = tmp_path / "types"
-    types.write_text("test_msgs/msg/BasicTypes\n")
+    types.write_text("test_msgs/msg/Strings\n")
     sender = processes.start_cpp(rmw, "send", str(types), "2", program="ros2_rcl_types")
     heard = processes.result(processes.start_cpp(rmw, "local", str(types), program="ros2_rcl_types"))
     processes.result(sender)

@@ -152,8 +152,16 @@ Result<std::shared_ptr<const NativeLoanPlan>> NativeLoanPlan::compile(const rosi
   const auto& members = *static_cast<const Members*>(members_);
   void* native = ::operator new(members.size_of_, std::nothrow);
   // C's initialization functions take an enumeration of the same values.
-  if (native != nullptr) members.init_function(native, rosidl_runtime_cpp::MessageInitialization::ALL);
+  if (native == nullptr) return nullptr;
+  std::memset(native, 0, members.size_of_);  // C's initialization functions leave what has no default
+  members.init_function(native, rosidl_runtime_cpp::MessageInitialization::ALL);
   return native;
+}
+
+[[gnu::hot]] void NativeLoanPlan::make_at(void* place) const noexcept {
+  const auto& members = *static_cast<const Members*>(members_);
+  std::memset(place, 0, members.size_of_);  // what lies between fields, too
+  members.init_function(place, rosidl_runtime_cpp::MessageInitialization::DEFAULTS_ONLY);
 }
 
 [[gnu::hot]] void NativeLoanPlan::destroy(void* native) const noexcept {

@@ -70,6 +70,8 @@ struct Subscription {
   Inlet inlet;
   std::size_t depth = 1;
   std::shared_ptr<SubscriptionPath> path;  // null: not served by Baton
+  std::shared_ptr<SubscriptionPath>
+      lender;  // was served until a content filter was set, while the application had loans
 };
 
 struct Service {

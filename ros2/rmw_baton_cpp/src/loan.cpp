@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// This family of RMW functions: loaned messages: Baton's where libbaton_heap.so is active (docs/heap.md).
+// This family of RMW functions: loaned messages: Baton's, of types of fixed size at both ends, and, where libbaton_heap.so is active,
+// of all types at the publisher's (docs/heap.md).
 // Thread rules: those of rmw/rmw.h; nothing here adds a lock.
 #include "handles.hpp"
 
@@ -14,9 +15,22 @@ namespace {
   return path != nullptr && path->lends() ? path : nullptr;
 }
 
+SubscriptionPath* lender(const rmw_subscription_t* subscription) {
+  const Subscription* own_subscription = ours(subscription);
+  SubscriptionPath* path = own_subscription != nullptr ? own_subscription->path.get() : nullptr;
+  return path != nullptr && path->lends() ? path : nullptr;
+}
+
+rmw_ret_t invalid(const char* what) {
+  RMW_SET_ERROR_MSG(what);
+  return RMW_RET_INVALID_ARGUMENT;
+}
+
 /// Served by Baton, and said not to lend (`can_loan_messages`): the underlying RMW's loans would not go through Baton.
 rmw_ret_t no_loans() {
-  RMW_SET_ERROR_MSG("endpoints that Baton serves lend no messages without libbaton_heap.so, and subscriptions never");
+  RMW_SET_ERROR_MSG(
+      "a type with strings or sequences is not lent: by a publisher without libbaton_heap.so (docs/heap.md), by a "
+      "subscription never, whose ordinary takes that library makes free of copies");
   return RMW_RET_UNSUPPORTED;
 }
 bool lends_nothing(const rmw_publisher_t* publisher) {
@@ -38,10 +52,8 @@ extern "C" {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   if (PublisherPath* path = lender(publisher)) {
-    if (type_support == nullptr || ros_message == nullptr || *ros_message != nullptr) {
-      RMW_SET_ERROR_MSG("borrowing needs a type support and a null pointer to fill");
-      return RMW_RET_INVALID_ARGUMENT;
-    }
+    if (type_support == nullptr || ros_message == nullptr || *ros_message != nullptr)
+      return invalid("borrowing needs a type support and a null pointer to fill");
     return path->borrow(ros_message);
   }
   if (lends_nothing(publisher)) return no_loans();
@@ -51,7 +63,8 @@ extern "C" {
 rmw_ret_t rmw_return_loaned_message_from_publisher(const rmw_publisher_t* publisher, void* loaned_message) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
-  if (PublisherPath* path = lender(publisher)) return path->give_back(loaned_message);
+  if (PublisherPath* path = lender(publisher))
+    return loaned_message != nullptr ? path->give_back(loaned_message) : invalid("no message to return");
   if (lends_nothing(publisher)) return no_loans();
   return rmw->rmw_return_loaned_message_from_publisher(inner(publisher), loaned_message);
 }
@@ -60,7 +73,8 @@ rmw_ret_t rmw_return_loaned_message_from_publisher(const rmw_publisher_t* publis
                                                   rmw_publisher_allocation_t* allocation) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
-  if (PublisherPath* path = lender(publisher)) return path->publish_loaned(ros_message, allocation);
+  if (PublisherPath* path = lender(publisher))
+    return ros_message != nullptr ? path->publish_loaned(ros_message, allocation) : invalid("no message to publish");
   if (lends_nothing(publisher)) return no_loans();
   return rmw->rmw_publish_loaned_message(inner(publisher), ros_message, allocation);
 }
@@ -69,6 +83,11 @@ rmw_ret_t rmw_take_loaned_message(const rmw_subscription_t* subscription, void**
                                   rmw_subscription_allocation_t* allocation) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
+  if (SubscriptionPath* path = lender(subscription)) {
+    if (loaned_message == nullptr || *loaned_message != nullptr || taken == nullptr)
+      return invalid("taking a loan needs a null pointer and a flag to fill");
+    return path->take({nullptr, nullptr, allocation, loaned_message}, taken, nullptr);
+  }
   if (lends_nothing(subscription)) return no_loans();
   return rmw->rmw_take_loaned_message(inner(subscription), loaned_message, taken, allocation);
 }
@@ -78,6 +97,11 @@ rmw_ret_t rmw_take_loaned_message_with_info(const rmw_subscription_t* subscripti
                                             rmw_subscription_allocation_t* allocation) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
+  if (SubscriptionPath* path = lender(subscription)) {
+    if (loaned_message == nullptr || *loaned_message != nullptr || taken == nullptr || message_info == nullptr)
+      return invalid("taking a loan needs a null pointer, a flag and an info to fill");
+    return path->take({nullptr, nullptr, allocation, loaned_message}, taken, message_info);
+  }
   if (lends_nothing(subscription)) return no_loans();
   const rmw_ret_t result =
       rmw->rmw_take_loaned_message_with_info(inner(subscription), loaned_message, taken, message_info, allocation);
@@ -88,6 +112,11 @@ rmw_ret_t rmw_take_loaned_message_with_info(const rmw_subscription_t* subscripti
 rmw_ret_t rmw_return_loaned_message_from_subscription(const rmw_subscription_t* subscription, void* loaned_message) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
+  SubscriptionPath* path = lender(subscription);
+  if (const Subscription* own_subscription = ours(subscription); own_subscription != nullptr && path == nullptr)
+    path = own_subscription->lender.get();
+  if (path != nullptr)
+    return loaned_message != nullptr ? path->give_back(loaned_message) : invalid("no message to return");
   if (lends_nothing(subscription)) return no_loans();
   return rmw->rmw_return_loaned_message_from_subscription(inner(subscription), loaned_message);
 }

@@ -100,27 +100,48 @@ rmw_ret_t PublisherPath::publish_serialized(const rmw_serialized_message_t& seri
       [&] { return underlying()->rmw_publish_serialized_message(inner_, &serialized, allocation); });
 }
 
+/// A message that the application has.
 struct PublisherPath::Lent {
-  Lent(const heap::NativeLoanPlan& type, void* made) : plan(type), native(made) {}
+  Lent(const TypePlan& type, std::shared_ptr<transport::Writer> loaned_from)
+      : plan(type), writer(std::move(loaned_from)) {}
   ~Lent() {
     loan.reset();
-    plan.destroy(native);
+    if (chunk) {
+      writer->abandon(*chunk);
+    } else if (native != nullptr && !in_chunk) {
+      plan.loans->destroy(native);
+    }
   }
   Lent(const Lent&) = delete;
   Lent& operator=(const Lent&) = delete;
-  const heap::NativeLoanPlan& plan;
-  void* native;
-  std::optional<heap::NativeLoan> loan;  // empty: the pool had none, and this is a message like any other
+  const TypePlan& plan;
+  const std::shared_ptr<transport::Writer> writer;
+  void* native = nullptr;
+  bool in_chunk = false;
+  std::optional<memory::Chunk> chunk;  // in_chunk: until it is published, `native` is its message
+  // Arrays in a chunk. Neither: the pool had none, and this is a message like any other.
+  std::optional<heap::NativeLoan> loan;
 };
 
-[[gnu::hot]] bool PublisherPath::lends() const noexcept { return may_alias(); }
-
 [[gnu::hot]] rmw_ret_t PublisherPath::borrow(void** native) {
-  void* made = plan_->loans->make();
-  if (made == nullptr) return RMW_RET_BAD_ALLOC;
-  auto lent = std::make_shared<Lent>(*plan_->loans, made);
-  Result<heap::NativeLoan> loan = heap::NativeLoan::begin(writer_, *plan_->loans, *capacities_, made);
-  if (loan) lent->loan.emplace(std::move(*loan));
+  auto lent = std::make_shared<Lent>(*plan_, writer_);
+  if (plan_->native->same_layout()) {
+    if (Result<memory::Chunk> chunk = writer_->loan_sized(plan_->info.skeleton_bytes)) {
+      lent->chunk = *chunk;
+      lent->native = chunk->message();
+      lent->in_chunk = true;
+      plan_->loans->make_at(lent->native);
+    }
+  }
+  if (!lent->in_chunk) {
+    lent->native = plan_->loans->make();
+    if (lent->native == nullptr) return RMW_RET_BAD_ALLOC;
+    if (!plan_->native->same_layout()) {
+      Result<heap::NativeLoan> loan = heap::NativeLoan::begin(writer_, *plan_->loans, *capacities_, lent->native);
+      if (loan) lent->loan.emplace(std::move(*loan));
+    }
+  }
+  void* const made = lent->native;
   const std::lock_guard<std::mutex> lock(lent_mutex_);
   lent_[made] = std::move(lent);
   *native = made;
@@ -148,10 +169,11 @@ rmw_ret_t PublisherPath::give_back(void* native) {
     RMW_SET_ERROR_MSG("this message was not borrowed from this publisher");
     return RMW_RET_ERROR;
   }
+  if (lent->chunk) return publish_in_place(*lent, allocation);
   if (!lent->loan) return publish(native, allocation);
   return hand_over_made(
       memory::Selection::kInPlace,
-      [&](const auto& give) -> Result<void> {
+      [&](const auto& give, bool) -> Result<void> {
         Result<heap::NativeLoan::Filled> filled = lent->loan->fill();
         if (!filled) return filled.error();
         copied_bytes_ += filled->copied_bytes;
@@ -162,13 +184,30 @@ rmw_ret_t PublisherPath::give_back(void* native) {
       [&] { return underlying()->rmw_publish(inner_, native, allocation); });
 }
 
+[[gnu::hot]] rmw_ret_t PublisherPath::publish_in_place(Lent& lent, rmw_publisher_allocation_t* allocation) {
+  // Once Baton has the chunk, it may be released and lent again: what also goes below is copied before.
+  std::unique_ptr<std::byte[]> copy;
+  return hand_over_made(
+      memory::Selection::kInPlace,
+      [&](const auto& give, bool also) -> Result<void> {
+        if (also) {
+          copy.reset(new std::byte[plan_->info.skeleton_bytes]);
+          std::memcpy(copy.get(), lent.native, plan_->info.skeleton_bytes);
+        }
+        Result<void> given = give(*lent.chunk);
+        if (given) lent.chunk.reset();
+        return given;
+      },
+      [&] { return underlying()->rmw_publish(inner_, lent.chunk ? lent.native : copy.get(), allocation); });
+}
+
 /// `selection`: what the message says of its making. `room`: the bytes that it takes at most, 0 if that is not known.
 template <class Fill, class Below>
 [[gnu::hot]] rmw_ret_t PublisherPath::hand_over(memory::Selection selection, std::size_t room, Fill&& fill,
                                                 Below&& below) {
   return hand_over_made(
       selection,
-      [&](const auto& publish) -> Result<void> {
+      [&](const auto& publish, bool) -> Result<void> {
         Result<memory::Chunk> chunk = room != 0 ? writer_->loan_sized(room) : writer_->loan_growing();
         if (!chunk) return chunk.error();
         message::LoanBuilder builder(chunk->message());
@@ -183,7 +222,7 @@ template <class Fill, class Below>
       below);
 }
 
-/// `make(publish)` makes the chunk, gives it to `publish`, and keeps or abandons it if that fails.
+/// `make(publish, also)` makes the chunk, gives it to `publish`, and keeps or abandons it if that fails. `also`: below() comes next.
 template <class Make, class Below>
 [[gnu::hot]] rmw_ret_t PublisherPath::hand_over_made(memory::Selection selection, Make&& make, Below&& below) {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -197,7 +236,7 @@ template <class Make, class Below>
     if (also) ++ordinal.below;
     // After a failure below, the number that this message will have there is one that was announced before: see of_baton().
     ordinal.also = also && !below_failed_;
-    const Result<void> made = make([&](const memory::Chunk& chunk) -> Result<void> {
+    const auto give = [&](const memory::Chunk& chunk) -> Result<void> {
       transport::PublishInfo info = ordinal.encode();
       info.selection = selection;
       Result<std::uint64_t> published = writer_->publish(chunk, info);
@@ -205,7 +244,8 @@ template <class Make, class Below>
       handed = true;
       ++through_baton_;
       return {};
-    });
+    };
+    const Result<void> made = make(give, also);
     if (!handed)
       RCUTILS_LOG_DEBUG_NAMED(kLogger, "%s: a message goes below: %s", inner_->topic_name,
                               made.error().message.c_str());
@@ -316,6 +356,7 @@ std::string PublisherPath::describe() {
   someone_below(os::monotonic_ns());
   std::string made = "{\"gid\": " + quoted(hexadecimal(writer_->gid())) + ", \"topic\": " + quoted(inner_->topic_name) +
                      ", \"node\": " + quoted(full_name(*inner_node_)) +
+                     ", \"fixed_size\": " + (plan_->native->same_layout() ? "true" : "false") +
                      ", \"through_baton\": " + std::to_string(through_baton_) +
                      ", \"through_below\": " + std::to_string(through_below_) + ", \"both\": " +
                      quoted(durable_  ? "transient local"

@@ -35,8 +35,8 @@ class PublisherPath {
   rmw_ret_t publish(const void* native, rmw_publisher_allocation_t* allocation);
   rmw_ret_t publish_serialized(const rmw_serialized_message_t& serialized, rmw_publisher_allocation_t* allocation);
 
-  /// Native messages whose arrays lie in a loan (docs/heap.md): with libbaton_heap.so only.
-  bool lends() const noexcept;
+  /// Native messages that lie in a loan, if the type has a fixed size; whose arrays do (docs/heap.md), with libbaton_heap.so.
+  bool lends() const noexcept { return may_alias() || plan_->native->same_layout(); }
   rmw_ret_t borrow(void** native);
   rmw_ret_t give_back(void* native);
   rmw_ret_t publish_loaned(void* native, rmw_publisher_allocation_t* allocation);
@@ -53,6 +53,7 @@ class PublisherPath {
   rmw_ret_t hand_over_made(memory::Selection selection, Make&& make, Below&& below);
   struct Lent;
   std::shared_ptr<Lent> return_of(void* native);
+  rmw_ret_t publish_in_place(Lent& lent, rmw_publisher_allocation_t* allocation);
   bool someone_below(std::int64_t now_ns);
   void look_who_is_below(std::int64_t now_ns);
   std::string describe();

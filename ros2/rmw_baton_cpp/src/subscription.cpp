@@ -30,6 +30,7 @@ void unserve(Subscription& subscription) {
   if (!subscription.path) return;
   subscription.path->call_back(false);
   subscription.path->stop();
+  if (subscription.path->has_lent()) subscription.lender = subscription.path;
   subscription.path.reset();
 }
 
@@ -87,7 +88,8 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
   if (gid) {
     subscription->path = SubscriptionPath::make(presence_of(*own_node), *gid, own_node->inner, made, type_support,
                                                 subscription->inlet, subscription->events);
-    if (subscription->path) subscription->outer.can_loan_messages = false;
+    // The underlying RMW's loans are not in Baton's memory.
+    if (subscription->path) subscription->outer.can_loan_messages = subscription->path->lends();
   }
   return &subscription->outer;
 }

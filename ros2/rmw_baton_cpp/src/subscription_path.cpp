@@ -187,7 +187,7 @@ SubscriptionPath::~SubscriptionPath() {
 [[gnu::hot]] void SubscriptionPath::recycle(FromBelow& entry) { spare_.push_back(entry.bytes); }
 
 [[gnu::hot]] const SubscriptionPath::FromBaton* SubscriptionPath::oldest_of(const transport::Gid& publisher,
-                                                               std::size_t before) const {
+                                                                            std::size_t before) const {
   for (std::size_t i = 0; i < before; ++i) {
     if (baton_[i].place && baton_[i].publisher == publisher) return &baton_[i];
   }
@@ -326,7 +326,8 @@ void SubscriptionPath::keep_last() {
     case Choice::kNothing:
       return RMW_RET_OK;
     case Choice::kDirect:
-      return take_direct(taking, taken, info);
+      if (taking.lent == nullptr) return take_direct(taking, taken, info);
+      return lend_copy(taking, *taken, [&](const Taking& copy) { return take_direct(copy, taken, info); });
     case Choice::kBaton: {
       FromBaton entry = std::move(baton_[chosen.index]);
       baton_.erase(baton_.begin() + static_cast<std::ptrdiff_t>(chosen.index));
@@ -393,6 +394,10 @@ rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_m
     info->publisher_gid.implementation_identifier = kIdentifier;
     std::memcpy(info->publisher_gid.data, entry.publisher.data(), entry.publisher.size());
   }
+  if (taking.lent != nullptr) {
+    if (lend_in_place(entry.sample, taking)) return RMW_RET_OK;
+    return lend_copy(taking, true, [&](const Taking& copy) { return deliver(std::move(entry), copy, nullptr); });
+  }
   if (taking.native != nullptr) {
     Result<TakenBytes> filled = take_into_native(*plan_, std::move(entry.sample), taking.native, quota_);
     if (!filled) {
@@ -419,6 +424,8 @@ rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_m
 rmw_ret_t SubscriptionPath::deliver(FromBelow& entry, const Taking& taking, rmw_message_info_t* info) {
   entry.info.publisher_gid.implementation_identifier = kIdentifier;
   if (info != nullptr) *info = entry.info;
+  if (taking.lent != nullptr)
+    return lend_copy(taking, true, [&](const Taking& copy) { return deliver(entry, copy, nullptr); });
   rmw_ret_t result = RMW_RET_OK;
   if (taking.native != nullptr) {
     result = underlying()->rmw_deserialize(&entry.bytes, type_, taking.native);
@@ -430,6 +437,58 @@ rmw_ret_t SubscriptionPath::deliver(FromBelow& entry, const Taking& taking, rmw_
     }
   }
   return result;
+}
+
+/// False, with nothing changed: it is to be copied.
+[[gnu::hot]] bool SubscriptionPath::lend_in_place(transport::TakenSample& sample, const Taking& taking) {
+  if (!plan_->native->is_native({sample.message(), sample.size_bytes()})) return false;
+  const std::lock_guard<std::mutex> lock(lent_mutex_);
+  if (lent_in_place_ >= kHeld / 2) return false;
+  const auto [place, is_new] = lent_.try_emplace(sample.message());
+  if (!is_new) return false;  // a publisher that hands out one chunk twice
+  // Native code gets a pointer to non-const; the mapping is read-only all the same.
+  *taking.lent = const_cast<void*>(sample.message());
+  place->second.sample = std::move(sample);
+  ++lent_in_place_;
+  return true;
+}
+
+/// Lends a message of our own, filled by `fill(taking)`, unless that fails or there is none (`taken`).
+template <class Fill>
+rmw_ret_t SubscriptionPath::lend_copy(const Taking& taking, const bool& taken, Fill&& fill) {
+  std::unique_ptr<void, Lent::Destroy> copy(plan_->loans->make(), Lent::Destroy{plan_->loans.get()});
+  if (!copy) return RMW_RET_BAD_ALLOC;
+  void* const native = copy.get();
+  {
+    const std::lock_guard<std::mutex> lock(lent_mutex_);
+    lent_[native].copy = std::move(copy);
+  }
+  const rmw_ret_t result = fill(Taking{native, nullptr, taking.allocation, nullptr});
+  if (result == RMW_RET_OK && taken) {
+    *taking.lent = native;
+  } else {
+    give_back(native);
+  }
+  return result;
+}
+
+bool SubscriptionPath::has_lent() {
+  const std::lock_guard<std::mutex> lock(lent_mutex_);
+  return !lent_.empty();
+}
+
+[[gnu::hot]] rmw_ret_t SubscriptionPath::give_back(void* lent) {
+  Lent ended;  // released without the lock
+  const std::lock_guard<std::mutex> lock(lent_mutex_);
+  const auto found = lent_.find(lent);
+  if (found == lent_.end()) {
+    RMW_SET_ERROR_MSG("this message was not taken as a loan from this subscription");
+    return RMW_RET_ERROR;
+  }
+  if (found->second.sample) --lent_in_place_;
+  ended = std::move(found->second);
+  lent_.erase(found);
+  return RMW_RET_OK;
 }
 
 /// With mutex_. Null: in none.

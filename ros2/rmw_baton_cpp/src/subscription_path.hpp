@@ -29,11 +29,12 @@
 
 namespace baton::rmw {
 
-/// Where a taken message goes: a native struct or a serialized message; the other is null.
+/// Where a taken message goes: a native struct, a serialized message, or what is lent; the others are null.
 struct Taking {
   void* native = nullptr;
   rmw_serialized_message_t* serialized = nullptr;
   rmw_subscription_allocation_t* allocation = nullptr;
+  void** lent = nullptr;  // only if lends()
 };
 
 class SubscriptionPath {
@@ -52,6 +53,12 @@ class SubscriptionPath {
 
   /// `info` may be null.
   rmw_ret_t take(const Taking& taking, bool* taken, rmw_message_info_t* info);
+
+  /// Types of fixed size are lent: where they lie, read-only, or as a copy (what came from below; bools that are none; while half of
+  /// kHeld are lent in place). A loan stays as it is until give_back(), or the end of this object.
+  bool lends() const noexcept { return plan_->native->same_layout(); }
+  rmw_ret_t give_back(void* lent);
+  bool has_lent();
 
   enum class Ready : std::uint8_t { kNo, kYes, kAskBelow };
   /// Whether take() would take something. `look_again_ns` is lowered to when that may change by itself.
@@ -80,6 +87,15 @@ class SubscriptionPath {
     rmw_message_info_t info;
     transport::Gid publisher;
   };
+  /// A message that the application has: the sample that it lies in, or one of our own.
+  struct Lent {
+    transport::TakenSample sample;
+    struct Destroy {
+      const heap::NativeLoanPlan* plan;  // plans live for ever
+      void operator()(void* native) const noexcept { plan->destroy(native); }
+    };
+    std::unique_ptr<void, Destroy> copy{nullptr, Destroy{nullptr}};
+  };
   enum class Choice : std::uint8_t { kNothing, kBaton, kBelow, kDirect };
   struct Chosen {
     Choice choice = Choice::kNothing;
@@ -99,6 +115,9 @@ class SubscriptionPath {
   void keep_last();
   const FromBaton* oldest_of(const transport::Gid& publisher, std::size_t before) const;
   bool direct() const;
+  template <class Fill>
+  rmw_ret_t lend_copy(const Taking& taking, const bool& taken, Fill&& fill);
+  bool lend_in_place(transport::TakenSample& sample, const Taking& taking);
   rmw_ret_t deliver(FromBaton entry, const Taking& taking, rmw_message_info_t* info);
   rmw_ret_t deliver(FromBelow& entry, const Taking& taking, rmw_message_info_t* info);
   rmw_ret_t take_direct(const Taking& taking, bool* taken, rmw_message_info_t* info);
@@ -118,6 +137,10 @@ class SubscriptionPath {
   const heap::Quota quota_{may_alias() ? kHeld / 2 : 0};
   bool ignore_local_ = false, keep_last_ = true;
   std::size_t depth_ = 1;
+
+  std::mutex lent_mutex_;
+  std::map<const void*, Lent> lent_;  // by native message
+  std::size_t lent_in_place_ = 0;
 
   mutable std::mutex mutex_;
   std::deque<FromBaton> baton_;

@@ -447,6 +447,25 @@ class Reader {
   ArrayTaker& arrays_;
 };
 
+/// Whether all of `steps`, at `native` in the native struct and at `place` in the message, is at the same place in both. Adds the
+/// places of bools.
+bool same_places(const Steps& steps, const message::Type& type, std::size_t native, std::size_t place,
+                 std::vector<NativePlan::Places>& bools) {
+  if (steps.native_bytes != type.size || type.field_count != steps.steps.size()) return false;
+  for (const Step& step : steps.steps) {
+    const message::Field& field = *step.field;
+    if (field.shape == Shape::kSequence || field.kind == Kind::kString || field.kind == Kind::kWString) return false;
+    const std::size_t from = native + step.member->offset_, to = place + field.offset;
+    if (from != to) return false;
+    const std::size_t count = field.shape == Shape::kArray ? field.count : 1, bytes = message::element_size(field);
+    if (field.kind == Kind::kBool) bools.push_back({to, to + count});
+    for (std::size_t i = 0; field.kind == Kind::kMessage && i < count; ++i) {
+      if (!same_places(*step.nested, *field.type, from + i * step.element_bytes, to + i * bytes, bools)) return false;
+    }
+  }
+  return true;
+}
+
 constexpr std::size_t kLargeArrayBytes = std::size_t{2} << 20;  // a huge page: in less there is none
 
 std::atomic<bool> g_huge_pages{true};  // a switch that orders nothing: relaxed
@@ -495,6 +514,22 @@ Result<std::shared_ptr<const NativePlan>> NativePlan::compile(const rosidl_messa
   if (!definition) return definition.error();
   std::shared_ptr<const Steps> steps = steps_of(*source, definition->type());
   return std::shared_ptr<const NativePlan>(new NativePlan(std::move(*definition), std::move(text), std::move(steps)));
+}
+
+NativePlan::NativePlan(message::Definition definition, std::string text, std::shared_ptr<const Steps> steps)
+    : definition_(std::move(definition)),
+      text_(std::move(text)),
+      steps_(std::move(steps)),
+      same_layout_(type().fixed && same_places(*steps_, type(), 0, 0, bools_)) {
+  if (!same_layout_) bools_.clear();
+}
+
+[[gnu::hot]] bool NativePlan::is_native(message::Bytes message) const noexcept {
+  if (!same_layout_ || message.size < type().size) return false;
+  return std::all_of(bools_.begin(), bools_.end(), [&](const Places& bools) {
+    return std::all_of(message.data + bools.begin, message.data + bools.end,
+                       [](std::byte value) { return value <= std::byte{1}; });
+  });
 }
 
 std::size_t NativePlan::native_bytes() const noexcept { return steps_->native_bytes; }

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "baton/message/validate.hpp"
 #include "baton/msg/sensor_msgs/image.hpp"
@@ -202,6 +204,38 @@ TEST(NativePlan, overlapping_contents_cost_no_more_than_the_message_has_bytes) {
   }
   sensor_msgs::msg::JointState back;
   EXPECT_EQ(read(plan, buffer, &back).error().code, Errc::malformed_message);
+}
+
+TEST(NativePlan, types_of_fixed_size_lie_in_a_message_as_in_native_code) {
+  EXPECT_TRUE(cpp_plan<test_msgs::msg::BasicTypes>()->same_layout());
+  EXPECT_TRUE(cpp_plan<test_msgs::msg::Constants>()->same_layout());  // no fields
+  EXPECT_TRUE(cpp_plan<test_msgs::msg::Empty>()->same_layout());
+  EXPECT_TRUE(NativePlan::compile(C_HANDLE(test_msgs, BasicTypes)()).or_throw()->same_layout());
+  EXPECT_TRUE(NativePlan::compile(C_HANDLE(test_msgs, Empty)()).or_throw()->same_layout());
+  EXPECT_FALSE(cpp_plan<test_msgs::msg::Arrays>()->same_layout());  // of strings, too
+  EXPECT_FALSE(cpp_plan<test_msgs::msg::BoundedPlainSequences>()->same_layout());
+  EXPECT_TRUE(cpp_plan<test_msgs::msg::Builtins>()->same_layout());  // messages in a message
+  EXPECT_FALSE(cpp_plan<sensor_msgs::msg::Image>()->same_layout());
+  const Plan plan = cpp_plan<test_msgs::msg::BasicTypes>();
+  for (const auto& each : get_messages_basic_types()) {
+    const message::FlatBuffer buffer = written(plan, each.get());
+    ASSERT_TRUE(plan->is_native(buffer.bytes()));
+    const auto* lent = reinterpret_cast<const test_msgs::msg::BasicTypes*>(buffer.data());
+    EXPECT_EQ(*lent, *each);
+  }
+}
+
+TEST(NativePlan, a_message_that_is_short_or_has_bools_that_are_none_is_not_native) {
+  const Plan plan = cpp_plan<test_msgs::msg::BasicTypes>();
+  const test_msgs::msg::BasicTypes sent;
+  message::FlatBuffer buffer = written(plan, &sent);
+  EXPECT_FALSE(plan->is_native({buffer.data(), buffer.size() - 1}));
+  EXPECT_TRUE(plan->is_native({buffer.data(), buffer.size() + 1}));
+  for (std::size_t i = 0; i < buffer.size(); ++i) {
+    const std::byte before = std::exchange(buffer.data()[i], std::byte{2});
+    EXPECT_EQ(plan->is_native(buffer.bytes()), i != offsetof(test_msgs::msg::BasicTypes, bool_value)) << i;
+    buffer.data()[i] = before;
+  }
 }
 
 }  // namespace

@@ -43,6 +43,9 @@ class NativeLoanPlan {
   /// An initialised message of the type, for borrow_loaned_message(); null if there is no memory. Ends with destroy().
   void* make() const;
   void destroy(void* native) const noexcept;
+  /// Makes an initialised message at `place`, which has plan().native_bytes(), aligned to 8. REQUIRES: plan().same_layout(): then it
+  /// has no end of its own.
+  void make_at(void* place) const noexcept;
 
   /// Copies every array of `native` that lies in Baton's memory to the ordinary heap, wherever in the message it is: before
   /// somebody gets the message who might free its arrays in a way that is not seen (heap.hpp). Returns the bytes copied. Error:

@@ -55,6 +55,12 @@ class NativePlan {
   /// Bytes of the native struct.
   std::size_t native_bytes() const noexcept;
 
+  /// Whether the native struct and the SFM message are the same bytes at the same places, as of types of fixed size. A chunk can then
+  /// hold a native message, and a message of this type for which is_native() holds can be read as one.
+  bool same_layout() const noexcept { return same_layout_; }
+  /// False for one that is too short, and for bools that are neither 0 nor 1, which native code does not expect.
+  bool is_native(message::Bytes message) const noexcept;
+
   /// At least the bytes of the message that write() makes from the native struct, at most a few more per content.
   std::size_t room_for(const void* native) const;
 
@@ -68,13 +74,17 @@ class NativePlan {
 
   struct Step;
   struct Steps;
+  struct Places {
+    std::size_t begin, end;
+  };
 
  private:
-  NativePlan(message::Definition definition, std::string text, std::shared_ptr<const Steps> steps) noexcept
-      : definition_(std::move(definition)), text_(std::move(text)), steps_(std::move(steps)) {}
+  NativePlan(message::Definition definition, std::string text, std::shared_ptr<const Steps> steps);
   message::Definition definition_;
   std::string text_;
   std::shared_ptr<const Steps> steps_;
+  std::vector<Places> bools_;  // if same_layout_
+  bool same_layout_;           // found with them: after them
 };
 
 }  // namespace baton::rosidl

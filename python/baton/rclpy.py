@@ -163,11 +163,14 @@ def accelerate(threshold: int | None = None, algorithm: str = "adaptive") -> Non
         setattr(owner, name, replacement)
 
     def with_type(method: Any) -> Any:
+        _, keyword, *_ = inspect.signature(method).parameters  # msg_type, srv_type
+
         @functools.wraps(method)
-        def create(self: Any, kind: Any, *arguments: Any, **options: Any) -> Any:
-            for cls in _classes_of(kind):
+        def create(self: Any, *arguments: Any, **options: Any) -> Any:
+            kind = arguments[0] if arguments else options.get(keyword)
+            for cls in _classes_of(kind) if kind is not None else ():
                 accelerate_class(cls)
-            return method(self, kind, *arguments, **options)
+            return method(self, *arguments, **options)
 
         return create
 
@@ -185,7 +188,9 @@ def accelerate(threshold: int | None = None, algorithm: str = "adaptive") -> Non
             or _algorithm == "adaptive"
             and (_core._has_layers(_accelerated[msg_type]) or _limit() < 0)
         )
-        if high and not options.get("raw", False):
+        # rclpy.wait_for_message() takes by hand, and gives its caller what it took.
+        by_hand = getattr(callback, "__module__", None) == "rclpy.wait_for_message"
+        if high and not by_hand and not options.get("raw", False):
             callback, options = _reading(callback, msg_type), {**options, "raw": True}
         return subscribe(self, msg_type, topic, callback, *arguments, **options)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rclpy_test.py runs under ROS 2's Python: `rclpy_process.py conversion|topics|publish|values`."""
+"""What rclpy_test.py runs under ROS 2's Python: `rclpy_process.py conversion|topics|keywords|publish|values`."""
 
 from __future__ import annotations
 
@@ -178,6 +178,110 @@ def topics():
     print("topics")
 
 
+def keywords():
+    """Every parameter of everything that accelerate() replaces, given by its name."""
+    import inspect
+    import threading
+
+    from nav_msgs.msg import Path
+    from rclpy.callback_groups import ReentrantCallbackGroup
+    from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
+    from rclpy.node import Node
+    from rclpy.publisher import Publisher
+    from rclpy.qos import QoSProfile, qos_profile_services_default
+    from rclpy.qos_overriding_options import QoSOverridingOptions
+    from rclpy.subscription_content_filter_options import ContentFilterOptions
+    from rclpy.wait_for_message import wait_for_message  # imported before, as by a program
+    from test_msgs.srv import BasicTypes
+
+    baton.rclpy.accelerate(algorithm="hsa")
+    rclpy.init()
+    node = rclpy.create_node("keywords")
+    group, got = ReentrantCallbackGroup(), []
+    overrides = QoSOverridingOptions.with_default_policies
+
+    class Named(Publisher):
+        pass
+
+    def answer(request, response):
+        response.int64_value = -request.int64_value
+        return response
+
+    def called(function, **given):
+        missing = set(inspect.signature(function).parameters) - {"self", *given}
+        assert not missing, f"{function}: what of {missing}?"
+        return function(node, **given)
+
+    publisher = called(
+        Node.create_publisher,
+        msg_type=Path,
+        topic="path",
+        qos_profile=QoSProfile(depth=10),
+        callback_group=group,
+        event_callbacks=PublisherEventCallbacks(),
+        qos_overriding_options=overrides(),
+        publisher_class=Named,
+    )
+    assert isinstance(publisher, Named)
+    for raw in (False, True):
+        called(
+            Node.create_subscription,
+            msg_type=Path,
+            topic="path",
+            callback=got.append,
+            qos_profile=QoSProfile(depth=10),
+            callback_group=group,
+            event_callbacks=SubscriptionEventCallbacks(),
+            qos_overriding_options=overrides(entity_id=f"raw_{raw}"),
+            raw=raw,
+            content_filter_options=ContentFilterOptions("header.frame_id = %0", ["'map'"]),
+        )
+    service = {"srv_type": BasicTypes, "srv_name": "negate", "qos_profile": qos_profile_services_default}
+    called(Node.create_service, **service, callback=answer, callback_group=group)
+    client = called(Node.create_client, **service, callback_group=group)
+    assert client.wait_for_service(30)
+    future = client.call_async(BasicTypes.Request(int64_value=5))
+    rclpy.spin_until_future_complete(node, future, timeout_sec=30)
+    assert future.result().int64_value == -5
+    for wrong in ({}, {"topic": "path", "qos_profile": 1}):
+        try:
+            node.create_publisher(**wrong)
+        except TypeError as error:
+            assert "msg_type" in str(error), error
+        else:
+            raise AssertionError("a publisher without a type was made")
+
+    path, ended = Path(), threading.Event()
+    path.header.frame_id = "map"
+
+    def say():
+        while not ended.wait(0.02):
+            publisher.publish(msg=path)
+
+    sayer = threading.Thread(target=say)
+    sayer.start()
+    try:
+        deadline = time.monotonic() + 30
+        while len({type(each) for each in got}) < 2 and time.monotonic() < deadline:
+            rclpy.spin_once(node, timeout_sec=0.1)
+        assert {type(each) for each in got} == {Path, bytes}
+        assert all(each == path for each in got if isinstance(each, Path))
+        waited = {
+            "msg_type": Path,
+            "node": node,
+            "topic": "path",
+            "qos_profile": QoSProfile(depth=1),
+            "time_to_wait": 30,
+        }
+        assert set(inspect.signature(wait_for_message).parameters) == set(waited)
+        assert wait_for_message(**waited) == (True, path)
+        assert wait_for_message(Path, node, "path") == (True, path)
+    finally:
+        ended.set()
+        sayer.join()
+    print("keywords")
+
+
 def publish():
     """Objects of rclpy on Baton's topics."""
     from nav_msgs.msg import Path
@@ -289,6 +393,8 @@ def values():
 
 
 if __name__ == "__main__":
-    {"conversion": conversion, "topics": topics, "publish": publish, "values": values}[sys.argv[1]]()
+    {"conversion": conversion, "topics": topics, "keywords": keywords, "publish": publish, "values": values}[
+        sys.argv[1]
+    ]()
     sys.stdout.flush()
     os._exit(0)  # the middleware's end is not what is tested

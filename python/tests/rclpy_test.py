@@ -16,11 +16,18 @@ pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="needs ROS 2's wheel
 
 @pytest.mark.parametrize(
     ("what", "says"),
-    [("conversion", "127 types\n"), ("topics", "topics\n"), ("publish", "published\n"), ("values", "values\n")],
+    [
+        ("conversion", "127 types\n"),
+        ("topics", "topics\n"),
+        ("keywords", "keywords\n"),
+        ("publish", "published\n"),
+        ("values", "values\n"),
+    ],
 )
 def test_rclpy(what, says, tmp_path):
     """conversion: every type, against rclpy's own functions, in values and Python types; topics: publishers, subscriptions and
-    services; publish: rclpy's objects on Baton's topics; values: what fields may hold, the same in all ways out."""
+    services; keywords: every parameter by its name; publish: rclpy's objects on Baton's topics; values: what fields may hold, the
+    same in all ways out."""
     domain = str(random.randint(1, 100))
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "ROS_DOMAIN_ID": domain, "ROS_LOG_DIR": str(tmp_path)}
     with open(tmp_path / "out", "w+") as out, open(tmp_path / "errors", "w+") as errors:

@@ -444,6 +444,30 @@ def test_the_trosb_page_begins_with_costs_beside_batons_and_its_usage_has_words_
     assert "user CPU, ms" in usage and "_us" not in usage and "_kb" not in usage
 
 
+def test_usage_has_a_row_for_each_role_of_each_peer_with_medians_over_rounds():
+    runs = [run_of([10], peer=name, round=r, cpu_us=1000 * (r + 1)) for name in ("baton", "slow") for r in range(3)]
+    for run in runs:
+        run["processes"][0]["usage"] = run["processes"][0]["usage"] | {"utime_us": 7000}
+    (usage,) = report_tables.usage_table(view_of(runs))
+    for role, ms in (("publisher", "7.0"), ("subscriber", "2.0")):
+        for peer in ("baton", "slow:v"):
+            assert f'<td class="text">{peer}</td><td class="text">each {role}</td><td>{ms}</td>' in usage
+    assert usage.count("<tr>") == 1 + 4
+
+
+def test_every_page_says_how_far_the_rounds_lie_apart(tmp_path):
+    for id in EXPERIMENTS:
+        cell = EXPERIMENTS[id].cells("quick")[0]
+        runs = [run_of([10 + 5 * r] * 3, round=r, cell=cell) | {"experiment": id} for r in range(2)]
+        for run in runs:
+            run["timeline"] = [{"t": t / 10, "cpu_ns": [t * 1000, t * 500]} for t in range(5)]
+            run["processes"][0]["samples"]["round_trip_ns"] = [20_000, 21_000]
+        header = {"command": "", "started": 0, "machine": recording.machine(), "build": recording.build(), "peers": {}}
+        out = tmp_path / "report.html"
+        report.write_report([(tmp_path / "r", recording.Recording(header, runs))], out)
+        assert "<td>10.0</td><td>12.5</td><td>15.0</td><td>1.50</td>" in out.read_text(), id
+
+
 @pytest.mark.parametrize("id", [e for e in EXPERIMENTS])
 def test_every_experiments_figures_can_be_drawn(tmp_path, id):
     runs = []

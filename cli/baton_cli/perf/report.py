@@ -48,6 +48,7 @@ details summary{cursor:pointer;color:#456}
 """
 )
 
+ON_EVERY_PAGE = ("usage_table", "spread")  # below an experiment's own figures
 FREE = Experiment(
     "run",
     "A comparison",
@@ -104,7 +105,7 @@ def write_report(recordings: list[tuple[Path, Recording]], out: Path) -> None:
             runs = [run for run in recording.runs if run["experiment"] == id]
             view = View(experiment, runs)
             drawn = (
-                [text for name in experiment.figures for text in drawing(name)(view)]
+                [text for name in dict.fromkeys([*experiment.figures, *ON_EVERY_PAGE]) for text in drawing(name)(view)]
                 if view.good
                 else ["no run gave a result"]
             )

@@ -88,7 +88,8 @@ def summary_table(view: View) -> list[str]:
         rows.append([row["cell"], row["peer"], *numbers, f"{row['variance'] / 1e6:.4g}", lost, *cost])
     note = tables.about_bare(summaries)
     return [
-        f"<p>Latency in µs, {tables.CLOCK_NAMES[view.experiment.clock]}.</p>"
+        f"<p>Latency in µs, {tables.CLOCK_NAMES[view.experiment.clock]}, as the subscribers see it. CPU, faults, switches and RSS: "
+        "all processes of a run together.</p>"
         + cell_table(head, rows)
         + (f'<p class="source">{note}</p>' if note else "")
     ]
@@ -118,7 +119,7 @@ def cost_table(view: View) -> list[str]:
                 row.append(f"{value * scale:.{digits}f}{times}")
             rows.append(row)
     return [
-        "<p>Medians over rounds; in brackets: how many times Baton's.</p>"
+        "<p>Medians over rounds, of all processes of a run together; in brackets: how many times Baton's.</p>"
         + cell_table(["cell", "peer", *(title for title, *_ in wanted)], rows)
     ]
 
@@ -136,16 +137,26 @@ USAGE = (
 )
 
 
+ROLES = {"both": "publisher and subscriber, threads of one process"}
+
+
 def usage_table(view: View) -> list[str]:
+    """What a process of each role used."""
     rows = []
-    for name in view.names:
-        for run in view.of(name)[:1]:
-            for process in run["processes"]:
-                u = process.get("usage", {})
-                numbers = [f"{u.get(key, 0) / unit:,.{1 if unit > 1 else 0}f}" for _, key, unit in USAGE]
-                rows.append([name, f"{process['role']} {process['index']}", *numbers])
-    table = html_table(["peer", "process", *(title for title, _, _ in USAGE)], rows)
-    return [f"<details open><summary>Per process, over the whole of the first run</summary>{table}</details>"]
+    for cell, peers in tables.grouped(view.good).items():
+        for peer, runs in peers.items():
+            for role in dict.fromkeys(process["role"] for run in runs for process in run["processes"]):
+                used = [p.get("usage", {}) for run in runs for p in run["processes"] if p["role"] == role]
+                numbers = [
+                    f"{numpy.median([u.get(key, 0) for u in used]) / unit:,.{1 if unit > 1 else 0}f}"
+                    for _, key, unit in USAGE
+                ]
+                rows.append([cell, peer, ROLES.get(role, f"each {role}"), *numbers])
+    table = html_table(["cell", "peer", "process", *(title for title, _, _ in USAGE)], rows, 3)
+    return [
+        "<details open><summary>What one process used, from the last warm-up message to the end: medians over the processes of a "
+        f"role and over rounds</summary>{table}</details>"
+    ]
 
 
 def copies_table(view: View) -> list[str]:
@@ -207,13 +218,16 @@ def spread(view: View) -> list[str]:
                         f"{medians.min():.1f}",
                         f"{numpy.median(medians):.1f}",
                         f"{medians.max():.1f}",
+                        f"{medians.max() / medians.min():.2f}" if medians.min() > 0 else "",
                     ]
                 )
     return (
         [
-            "<p>Medians of the rounds in µs: smallest, middle, largest.</p>"
-            + html_table(["cell", "peer", "rounds", "min", "middle", "max"], rows)
+            "<details><summary>The spread: hand-over medians of the rounds in µs, and the largest over the smallest. Smaller "
+            "differences between peers mean nothing here</summary>"
+            + html_table(["cell", "peer", "rounds", "min", "middle", "max", "max / min"], rows)
+            + "</details>"
         ]
         if rows
-        else []
+        else ["<p>One round: the spread between rounds is not known.</p>"]
     )

@@ -117,10 +117,15 @@ peers_packages() {
   printf '%s\n' "$want" >"$stamp"
 }
 
+cargo_note() {  # not installed here: Debian 12's is too old, and rustup is the user's to choose
+  command -v cargo >/dev/null || [ -x "${HOME:-}/.cargo/bin/cargo" ] ||
+    echo "setup: there is no cargo, so iceoryx2 and Zenoh are left out (Rust 1.89 or newer: https://rustup.rs)" >&2
+}
+
 case $group in
   base) system_packages; python_packages ;;
   check) system_packages; python_packages; check_python_packages; ros2_packages ;;
-  peers) system_packages; python_packages; ros2_packages; peers_packages ;;
+  peers) system_packages; python_packages; ros2_packages; peers_packages; cargo_note ;;
   --needs) group=check; print_needs ;;
   *) echo "usage: scripts/setup.sh [base|check|peers|--needs]" >&2; exit 2 ;;
 esac

@@ -242,12 +242,13 @@ def test_every_experiment_has_cells_and_figures_that_exist(profile):
         assert all(callable(report.drawing(name)) for name in e.figures), e.id
 
 
-def test_the_quick_profile_of_every_experiment_is_made_for_two_minutes_with_thirty_transports():
+def test_the_quick_profile_of_every_experiment_is_planned_for_two_minutes_with_all_24_transports():
+    """The schedule's own time. A machine that is busy or whose transports are slow to find each other needs longer."""
+    warm_up, start = 15, 0.5  # messages of perf/runner/runner.cpp; seconds in which processes start and end
     for e in EXPERIMENTS.values():
-        transports = 30 if "all" in e.peers else len(e.peers) + 5  # some have several variants
-        start = 0.6  # processes, warm-up
-        planned = sum(cell.messages / cell.rate + start for cell in e.cells("quick")) * transports * e.rounds[0]
-        assert planned <= 125, f"{e.id}: {planned:.0f} s"
+        transports = 24 if "all" in e.peers else len(e.peers) + 5  # some have several variants
+        planned = sum((cell.messages + warm_up) / cell.rate + start for cell in e.cells("quick"))
+        assert planned * transports * e.rounds[0] <= 120, f"{e.id}: {planned * transports:.0f} s"
 
 
 def field_runs(own: float, other: float, rounds: int = 10) -> list[dict]:
@@ -453,6 +454,12 @@ def test_usage_has_a_row_for_each_role_of_each_peer_with_medians_over_rounds():
         for peer in ("baton", "slow:v"):
             assert f'<td class="text">{peer}</td><td class="text">each {role}</td><td>{ms}</td>' in usage
     assert usage.count("<tr>") == 1 + 4
+
+
+def test_lots_table_1_names_what_is_not_measured_and_why():
+    (table,) = report_tables.lot_table1(view_of([run_of([10], cpu_us=1_500_000)], "lot-table1"))
+    assert "spin time" in table and table.count("not measured") == 2 and "<td>3.00</td>" in table
+    assert "VTune" in EXPERIMENTS["lot-table1"].note and "spin time" in EXPERIMENTS["lot-table1"].note
 
 
 def test_every_page_says_how_far_the_rounds_lie_apart(tmp_path):

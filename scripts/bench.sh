@@ -4,5 +4,5 @@
 # experiment`], for example --full in a quiet hour, or -p baton -p zeromq. Recordings land in out/perf.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-.venv/bin/baton perf experiment all "$@"
+.venv/bin/baton perf experiment all "$@" || [ $? -eq 130 ]  # after Ctrl-C: what was measured
 .venv/bin/baton perf report out/perf/*.jsonl.gz

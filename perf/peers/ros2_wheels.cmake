@@ -23,7 +23,7 @@ function(baton_link_ros2 target)
   list(TRANSFORM ARGN REPLACE "(.+)" "${BATON_ROS2_PREFIX}/lib/lib\\1.so" OUTPUT_VARIABLE libraries)
   target_link_libraries(${target} PRIVATE ${libraries})
   set(folders "${BATON_ROS2_PREFIX}/lib" ${baton_ros2_carried})
-  set_target_properties(${target} PROPERTIES BUILD_RPATH "${folders}")
+  set_target_properties(${target} PROPERTIES BUILD_RPATH "${folders}" INSTALL_RPATH "${folders}")
   # The wheels' libraries find each other through the program's DT_RPATH; the newer DT_RUNPATH does not reach theirs. Some name
   # Python's libraries without need.
   target_link_options(${target} PRIVATE LINKER:--disable-new-dtags LINKER:--as-needed LINKER:--allow-shlib-undefined)

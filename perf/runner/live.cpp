@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "live.hpp"
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -14,6 +18,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 
 #include "baton/os/clock.hpp"
@@ -39,7 +44,10 @@ class Running {
     squares_ += delta * (value - mean_);
   }
   json take() {  // seconds, as the original prints
-    json out = {{"min", min_}, {"max", max_}, {"mean", mean_}, {"variance", count_ > 1 ? squares_ / static_cast<double>(count_ - 1) : 0.0}};
+    json out = {{"min", min_},
+                {"max", max_},
+                {"mean", mean_},
+                {"variance", count_ > 1 ? squares_ / static_cast<double>(count_ - 1) : 0.0}};
     *this = Running();
     return out;
   }
@@ -89,11 +97,22 @@ json usage() {
   rusage r{};
   ::getrusage(RUSAGE_SELF, &r);
   // The original prints its times in ns; so do we.
-  return {{"utime", std::llround(seconds_of(r.ru_utime) * 1e9)}, {"stime", std::llround(seconds_of(r.ru_stime) * 1e9)},
-          {"maxrss", r.ru_maxrss}, {"ixrss", r.ru_ixrss}, {"idrss", r.ru_idrss}, {"isrss", r.ru_isrss},
-          {"minflt", r.ru_minflt}, {"majflt", r.ru_majflt}, {"nswap", r.ru_nswap}, {"inblock", r.ru_inblock},
-          {"oublock", r.ru_oublock}, {"msgsnd", r.ru_msgsnd}, {"msgrcv", r.ru_msgrcv}, {"nsignals", r.ru_nsignals},
-          {"nvcsw", r.ru_nvcsw}, {"nivcsw", r.ru_nivcsw}};
+  return {{"utime", std::llround(seconds_of(r.ru_utime) * 1e9)},
+          {"stime", std::llround(seconds_of(r.ru_stime) * 1e9)},
+          {"maxrss", r.ru_maxrss},
+          {"ixrss", r.ru_ixrss},
+          {"idrss", r.ru_idrss},
+          {"isrss", r.ru_isrss},
+          {"minflt", r.ru_minflt},
+          {"majflt", r.ru_majflt},
+          {"nswap", r.ru_nswap},
+          {"inblock", r.ru_inblock},
+          {"oublock", r.ru_oublock},
+          {"msgsnd", r.ru_msgsnd},
+          {"msgrcv", r.ru_msgrcv},
+          {"nsignals", r.ru_nsignals},
+          {"nvcsw", r.ru_nvcsw},
+          {"nivcsw", r.ru_nivcsw}};
 }
 
 void wait_for_matched(const Plan& plan, int expected, const std::function<int()>& matched, const char* whom) {
@@ -104,14 +123,56 @@ void wait_for_matched(const Plan& plan, int expected, const std::function<int()>
     if (now < 0) throw std::runtime_error(std::string("this transport cannot tell how many ") + whom + " it has");
     if (now >= expected) return;
     if (os::monotonic_ns() > end)
-      throw std::runtime_error("only " + std::to_string(now) + " of " + std::to_string(expected) + " expected " + whom + " came in time");
+      throw std::runtime_error("only " + std::to_string(now) + " of " + std::to_string(expected) + " expected " + whom +
+                               " came in time");
     std::this_thread::sleep_for(5ms);
   }
 }
 
+/// A process that only subscribes touches this file while it hears something. To one that only publishes a change says that it is
+/// heard: what is there already, or was left behind, says nothing.
+std::string heard_file(const Plan& plan) { return plan.directory + "/heard"; }
+
+void touch(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  const bool touched = fd >= 0 && ::futimens(fd, nullptr) == 0;
+  const int error = errno;
+  if (fd >= 0) ::close(fd);
+  if (!touched) throw std::system_error(error, std::generic_category(), path);
+}
+
+std::int64_t changed_ns(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return 0;
+  return std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+}
+
+/// Set by a publisher whose transport says that it has a subscriber. Relaxed: nothing is read because of it.
+std::atomic<bool> g_matched{false};
+
+/// Blocks until the other command's end is there, if this process has publishers or subscribers only. g_stop ends it.
+void wait_for_the_other(const Plan& plan, Second& second) {
+  if (plan.own_publishers > 0 && plan.own_subscribers > 0) return;
+  const std::string path = heard_file(plan);
+  const std::int64_t before = changed_ns(path);
+  for (bool met = false; !met && !g_stop; std::this_thread::sleep_for(5ms)) {
+    if (plan.own_publishers > 0) {
+      met = g_matched.load(std::memory_order_relaxed) || changed_ns(path) != before;
+    } else {
+      const std::lock_guard<std::mutex> lock(second.mutex);
+      met = second.received > 0;
+    }
+  }
+  if (plan.own_publishers == 0) return;
+  const std::lock_guard<std::mutex> lock(second.mutex);
+  second.sent = 0;  // to nobody
+  second.publisher_loop = Running();
+}
+
 void publish_loop(const Plan& plan, unsigned index, Second& second) {
   const std::unique_ptr<PublisherEnd> end = make_publisher(plan, index);
-  wait_for_matched(plan, plan.expected_subscribers, [&] { return end->matched(); }, "subscribers");
+  wait_for_matched(
+      plan, plan.expected_subscribers, [&] { return end->matched(); }, "subscribers");
   const std::int64_t period = plan.rate > 0 ? static_cast<std::int64_t>(1e9 / plan.rate) : 0;
   std::int64_t next = os::monotonic_ns() + period;
   for (std::uint64_t sequence = 0; !g_stop; ++sequence) {
@@ -127,6 +188,8 @@ void publish_loop(const Plan& plan, unsigned index, Second& second) {
     stamp.publish_ns = os::monotonic_ns();
     std::memcpy(payload, &stamp, sizeof stamp);
     end->publish(plan.bytes);
+    if (plan.own_subscribers == 0 && !g_matched.load(std::memory_order_relaxed) && end->matched() > 0)
+      g_matched.store(true, std::memory_order_relaxed);
     const std::int64_t left = next - os::monotonic_ns();
     {
       const std::lock_guard<std::mutex> lock(second.mutex);
@@ -143,8 +206,48 @@ void publish_loop(const Plan& plan, unsigned index, Second& second) {
 void subscribe_loop(const Plan& plan, unsigned index, Second& second) {
   LiveReceiver receiver(second, plan.publishers);
   const std::unique_ptr<SubscriberEnd> end = make_subscriber(plan, index, receiver);
-  wait_for_matched(plan, plan.expected_publishers, [&] { return end->matched(); }, "publishers");
+  wait_for_matched(
+      plan, plan.expected_publishers, [&] { return end->matched(); }, "publishers");
   while (!g_stop) end->receive(plan.spin ? 0ns : 100ms);
+}
+
+/// Counts from when there is somebody to count with, and prints a line per second until the end.
+void report(const Plan& plan, Second& second) {
+  wait_for_the_other(plan, second);
+  if (plan.own_publishers == 0 && !g_stop) touch(heard_file(plan));
+  const std::int64_t begin = os::monotonic_ns();
+  std::int64_t last = begin;
+  for (std::int64_t tick = begin + 1'000'000'000; !g_stop; tick += 1'000'000'000) {
+    while (!g_stop && os::monotonic_ns() < tick) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    const std::int64_t now = os::monotonic_ns();
+    const double elapsed = static_cast<double>(now - begin) / 1e9;
+    json line;
+    {
+      const std::lock_guard<std::mutex> lock(second.mutex);
+      line = {{"T_experiment", elapsed},
+              {"T_loop", static_cast<double>(now - last) / 1e9},
+              {"recv", second.received},
+              {"sent", second.sent},
+              {"lost", second.lost},
+              {"data_recv", second.bytes},
+              {"relative_loss",
+               second.received + second.lost == 0
+                   ? 0.0
+                   : static_cast<double>(second.lost) / static_cast<double>(second.received + second.lost)},
+              {"latency", second.latency.take()},
+              {"publisher_loop", second.publisher_loop.take()},
+              {"subscriber_loop", second.subscriber_loop.take()}};
+      second.sent = second.received = second.lost = second.bytes = 0;
+    }
+    if (plan.own_publishers == 0 && line["recv"] > 0) touch(heard_file(plan));
+    line["usage"] = usage();
+    last = now;
+    if (elapsed > plan.ignore && !(g_stop && elapsed < 1)) {
+      std::printf("%s\n", line.dump().c_str());
+      std::fflush(stdout);
+    }
+    if (plan.max_runtime > 0 && elapsed >= plan.max_runtime) g_stop = true;
+  }
 }
 
 }  // namespace
@@ -166,31 +269,14 @@ void run_live(const Plan& plan) {
       }
     });
   };
-  const std::int64_t begin = os::monotonic_ns();
-  for (unsigned i = 0; i < plan.subscribers; ++i) start(subscribe_loop, i);
-  for (unsigned i = 0; i < plan.publishers; ++i) start(publish_loop, i);
-  std::int64_t last = begin;
-  for (std::int64_t tick = begin + 1'000'000'000; !g_stop; tick += 1'000'000'000) {
-    while (!g_stop && os::monotonic_ns() < tick) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    const std::int64_t now = os::monotonic_ns();
-    const double elapsed = static_cast<double>(now - begin) / 1e9;
-    json line;
-    {
-      const std::lock_guard<std::mutex> lock(second.mutex);
-      line = {{"T_experiment", elapsed}, {"T_loop", static_cast<double>(now - last) / 1e9},
-              {"recv", second.received}, {"sent", second.sent}, {"lost", second.lost}, {"data_recv", second.bytes},
-              {"relative_loss", second.received + second.lost == 0 ? 0.0 : static_cast<double>(second.lost) / static_cast<double>(second.received + second.lost)},
-              {"latency", second.latency.take()}, {"publisher_loop", second.publisher_loop.take()},
-              {"subscriber_loop", second.subscriber_loop.take()}};
-      second.sent = second.received = second.lost = second.bytes = 0;
-    }
-    line["usage"] = usage();
-    last = now;
-    if (elapsed > plan.ignore && !(g_stop && elapsed < 1)) {
-      std::printf("%s\n", line.dump().c_str());
-      std::fflush(stdout);
-    }
-    if (plan.max_runtime > 0 && elapsed >= plan.max_runtime) g_stop = true;
+  for (unsigned i = 0; i < plan.own_subscribers; ++i) start(subscribe_loop, i);
+  for (unsigned i = 0; i < plan.own_publishers; ++i) start(publish_loop, i);
+  try {
+    report(plan, second);
+  } catch (...) {
+    g_stop = true;
+    for (std::thread& thread : threads) thread.join();
+    throw;
   }
   for (std::thread& thread : threads) thread.join();
   if (failure) std::rethrow_exception(failure);

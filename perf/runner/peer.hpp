@@ -34,6 +34,7 @@ struct Plan {
   int priority = 0;                ///< of SCHED_FIFO; above 0 memory is locked, and peers that can prepare their memory do
   // performance_test's way (live.cpp): no schedule of a fixed length, one report a second.
   bool live = false;
+  unsigned own_publishers = 1, own_subscribers = 1;  ///< threads of this process; those above are all of the topic
   double max_runtime = 0;          ///< seconds; 0: until a signal
   double ignore = 0;               ///< seconds at the start that are not reported
   int expected_publishers = -1, expected_subscribers = -1;  ///< waits for so many; -1: does not wait

@@ -34,6 +34,8 @@ Plan read_plan(const std::string& path) {
     get("transient", plan.transient);
     get("priority", plan.priority);
     get("live", plan.live);
+    get("own_publishers", plan.own_publishers);
+    get("own_subscribers", plan.own_subscribers);
     get("max_runtime", plan.max_runtime);
     get("ignore", plan.ignore);
     get("expected_publishers", plan.expected_publishers);

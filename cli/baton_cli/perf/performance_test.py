@@ -8,12 +8,16 @@ nanoseconds, maxrss KiB; the CSV has milliseconds for latencies, as the original
 from __future__ import annotations
 
 import csv
+import fcntl
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -115,6 +119,30 @@ class CsvLog:
         self.file.close()
 
 
+@contextmanager
+def meeting_place(path: Path) -> Iterator[None]:
+    """The directory in which the commands of a topic meet. The last one to leave removes it, whatever a killed one has left there."""
+    while True:
+        path.mkdir(mode=0o700, exist_ok=True)
+        try:
+            held = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            continue
+        fcntl.flock(held, fcntl.LOCK_SH)
+        if path.exists() and os.path.samestat(os.fstat(held), path.stat()):
+            break
+        os.close(held)  # its last user has removed it meanwhile
+    try:
+        yield
+    finally:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path, ignore_errors=True)
+        except BlockingIOError:
+            pass  # another command of the same topic still uses it
+        os.close(held)
+
+
 def run(peer: Peer, variant: str, options: dict) -> int:
     """Runs until the maximum runtime or Ctrl-C; prints a block per second. Returns the program's exit status."""
     message, bytes = message_and_bytes(options["msg"], options["unbounded_msg_size"])
@@ -125,8 +153,11 @@ def run(peer: Peer, variant: str, options: dict) -> int:
         "topic": options["topic"],
         "message": message,
         "bytes": bytes,
-        "publishers": options["num_pub_threads"],
-        "subscribers": options["num_sub_threads"],
+        "own_publishers": options["num_pub_threads"],
+        "own_subscribers": options["num_sub_threads"],
+        # Of the whole topic: what some transports need to know. With 0 here they are another command's.
+        "publishers": options["num_pub_threads"] or options["expected_num_pubs"] or 1,
+        "subscribers": options["num_sub_threads"] or options["expected_num_subs"] or 1,
         "rate": options["rate"],
         "reliable": options["reliable"],
         "transient": options["transient"],
@@ -144,11 +175,10 @@ def run(peer: Peer, variant: str, options: dict) -> int:
         )
     console = Console(width=max(130, Console().width))
     where = options["dds_domain_id"]
-    with tempfile.TemporaryDirectory(prefix="baton-perf-") as own:
-        # Peers that meet through files find each other per user, domain and topic, as separate commands must.
-        safe = re.sub(r"\W", "_", options["topic"])
-        shared = Path(tempfile.gettempdir(), f"baton-perf-live-{os.getuid()}-{where}-{safe}")
-        shared.mkdir(mode=0o700, exist_ok=True)
+    # Peers that meet through files find each other per user, domain, peer and topic, as separate commands must.
+    safe = re.sub(r"\W", "_", options["topic"])
+    shared = Path(tempfile.gettempdir(), f"baton-perf-live-{os.getuid()}-{where}-{peer.id}-{safe}")
+    with tempfile.TemporaryDirectory(prefix="baton-perf-") as own, meeting_place(shared):
         plan["directory"] = str(shared)
         path = Path(own, "plan.json")
         path.write_text(json.dumps(plan))
@@ -165,6 +195,12 @@ def run(peer: Peer, variant: str, options: dict) -> int:
                     options["csv_logfile"], {"peer": f"{peer.id}:{variant}", **{k: v for k, v in options.items() if v}}
                 )
             )
+        for end, other in (("num_pub_threads", "publisher"), ("num_sub_threads", "subscriber")):
+            if options[end] == 0:
+                click.echo(
+                    f"counting from the first message between this and a {other} of topic '{options['topic']}'; Ctrl-C ends",
+                    err=True,
+                )
         lines: list[dict] = []
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, start_new_session=True
@@ -207,10 +243,6 @@ def run(peer: Peer, variant: str, options: dict) -> int:
                 options["json_logfile"].write_text(
                     json.dumps({"options": {k: str(v) for k, v in options.items()}, "seconds": lines})
                 )
-            try:
-                shared.rmdir()
-            except OSError:
-                pass  # another command of the same topic still uses it
     if status == 0 and options["output"] == "stdout":
         console.print("Interrupted. Exiting." if interrupted else "Maximum runtime reached. Exiting.")
     return status

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import asdict, dataclass, field, replace
@@ -113,12 +114,15 @@ def _cpu_ns(pid: int) -> int:
     return total
 
 
-def _copies_library(peer: Peer) -> Path:
+def copies_library(peer: Peer) -> Path:
     """What counts copies, of the build that the program is from. The loader would go on without it, and count none."""
-    library = peer.program.resolve().parent.parent / "lib" / "libbaton_perf_copies.so"
-    if not library.is_file():
-        raise RunFailed(f"copies cannot be counted: {library} is not there (it is in a build tree, not installed)")
-    return library
+    folder = peer.program.resolve().parent
+    places = [folder.parent / "lib", folder]  # in a build tree; installed
+    for place in places:
+        library = place / "libbaton_perf_copies.so"
+        if library.is_file():
+            return library
+    raise RunFailed(f"copies cannot be counted: libbaton_perf_copies.so is not in {' or '.join(map(str, places))}")
 
 
 def _run_processes(
@@ -126,7 +130,7 @@ def _run_processes(
 ) -> None:
     environment = os.environ.copy()
     if cell.count_copies:
-        environment["LD_PRELOAD"] = str(_copies_library(peer))
+        environment["LD_PRELOAD"] = str(copies_library(peer))
         environment["BATON_PERF_COPY_BYTES"] = str(max(256, cell.bytes // 2))
     log = open(Path(directory, "log"), "w+")
     processes: list[subprocess.Popen] = []
@@ -265,7 +269,8 @@ class _Load:
                 "    while time.perf_counter() < end: pass\n"
                 "    if share < 1: time.sleep(0.01 * (1 - share))\n"
             )
-            self.processes = [subprocess.Popen(["python3", "-c", program]) for _ in cpus()]
+            # Ctrl-C is not for them: this process ends them.
+            self.processes = [subprocess.Popen([sys.executable, "-c", program], start_new_session=True) for _ in cpus()]
         return self
 
     def __exit__(self, *_):

@@ -56,9 +56,9 @@ def missing(jobs: list[Job], recording: Recording) -> list[Job]:
     return [job for job in jobs if (job.round, job.peer.id, job.variant, job.cell) not in done]
 
 
-def run(jobs: list[Job], path: Path, console: Console, resume: bool = False) -> int:
-    """Performs the jobs and records them; returns how many failed. Ctrl-C ends early and keeps what was measured; with `resume`
-    what the file already holds is not measured again."""
+def run(jobs: list[Job], path: Path, console: Console, resume: bool = False) -> bool:
+    """Performs the jobs and records them. Ctrl-C ends early and keeps what was measured: then it returns False. With `resume` what the
+    file already holds is not measured again."""
     writer = Writer(path, list({job.peer.id: job.peer for job in jobs}.values()), resume)
     if writer.moved_to is not None:
         console.print(
@@ -92,7 +92,8 @@ def run(jobs: list[Job], path: Path, console: Console, resume: bool = False) -> 
                 progress.advance(task)
         except KeyboardInterrupt:
             console.print("[yellow]interrupted; what was measured is kept[/]")
-    return sum(failures.values())
+            return False
+    return True
 
 
 def usable(run: dict) -> bool:

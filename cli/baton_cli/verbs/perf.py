@@ -19,6 +19,7 @@ from ..perf.experiments import EXPERIMENTS
 from ..perf.runs import Cell, size_text
 
 DEFAULT_OUT = Path("out/perf")
+INTERRUPTED = 130  # as shells count: 128 and SIGINT
 
 
 def _console() -> Console:
@@ -93,7 +94,7 @@ def command(ctx: click.Context, **options) -> None:
 
     Without a verb it speaks the vocabulary of performance_test: `baton perf --zero-copy --reliable --keep-last -m Array4m -r 100`
     runs publisher and subscriber as threads of one process and prints the original's tables every second. -p 0 or -s 0 in
-    two terminals makes them two processes.
+    two terminals makes them two processes, and time counts from when they meet.
 
     \b
     baton perf peers                       what can be measured here
@@ -182,8 +183,10 @@ def limits(out) -> None:
     cells = [Cell(bytes=64, subscribers=s, messages=100, rate=200, pinned=p) for s in (1, 8) for p in (False, True)]
     cells.append(Cell(bytes=64, messages=500, rate=1000, spin=True, pinned=True))
     path = _out(out, "limits")
-    session.run(session.schedule("limits", cells, bare, 3), path, console)
+    whole = session.run(session.schedule("limits", cells, bare, 3), path, console)
     tables.print_summary(console, Recording.load(path).runs, "hand_over_ns")
+    if not whole:
+        sys.exit(INTERRUPTED)
     program = (peer_list.program_folder() or Path()) / "baton_limits"
     done = subprocess.run([program], capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -259,11 +262,13 @@ def run(names, sizes, best_effort, rounds, settings, wide, out, **cell) -> None:
             console.print(
                 f"[yellow]{peer.id}:{variant} does not do this[/] (see `baton perf peers`; some poll, or need --one-process)"
             )
-    session.run(session.schedule("run", cells, chosen, rounds), path, console)
+    whole = session.run(session.schedule("run", cells, chosen, rounds), path, console)
     recording = Recording.load(path)
     clock = "round_trip_ns" if cell["round_trip"] else "with_read_ns" if cell["read_all"] else "hand_over_ns"
     tables.print_summary(console, recording.runs, clock, wide)
     console.print(f"recorded in {path}; `baton perf report {path}` draws it", highlight=False)
+    if not whole:
+        sys.exit(INTERRUPTED)
 
 
 @command.command()
@@ -276,7 +281,7 @@ def run(names, sizes, best_effort, rounds, settings, wide, out, **cell) -> None:
 @click.option("--wide", is_flag=True, help="Also print p99.9, mean and variance.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Directory for recordings; default out/perf")
 def experiment(names, full, peers_, rounds, wide, out) -> None:
-    """Run experiments by name, or `all`; without a name: list them."""
+    """Run experiments by name, or `all`; without a name: list them. Ctrl-C ends the series and keeps what was measured."""
     from ..perf import session, tables
     from ..perf.recording import Recording
 
@@ -302,13 +307,17 @@ def experiment(names, full, peers_, rounds, wide, out) -> None:
         jobs = session.schedule(name, cells, chosen, rounds or e.rounds[1 if full else 0])
         path = (out or DEFAULT_OUT) / f"{name}.jsonl.gz"
         console.print(f"[bold]{e.title}[/] ({e.source})", highlight=False)
-        session.run(jobs, path, console)
+        whole = session.run(jobs, path, console)
         recording = Recording.load(path)
         if "copies_table" in e.figures:
             tables.print_copies(console, recording.runs)
         else:
             tables.print_summary(console, recording.runs, e.clock, wide)
+        if e.note:
+            console.print(f"[dim]{e.note}[/]", highlight=False)
         console.print(f"recorded in {path}", highlight=False)
+        if not whole:
+            sys.exit(INTERRUPTED)  # the series ends, too
 
 
 @command.command()

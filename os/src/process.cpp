@@ -106,6 +106,14 @@ UniqueFd watch_process(std::int32_t pid) {
   return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U)));
 }
 
+bool process_ended(std::int32_t pid) {
+  if (pid <= 0) return false;
+  const UniqueFd watch = watch_process(pid);
+  if (!watch) return errno == ESRCH;  // not EMFILE
+  pollfd state{watch.get(), POLLIN, 0};
+  return ::poll(&state, 1, 0) > 0;
+}
+
 UniqueFd watch_socket_peer(int socket) {
   int fd = -1;
   socklen_t size = sizeof fd;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writers and readers in real processes: hand-over, merging, late joiners, death, stop, fork.
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <array>
 
+#include "baton/os/process.hpp"
 #include "endpoint_test_support.hpp"
 
 namespace baton::transport::test {
@@ -385,6 +387,79 @@ TEST(EndpointsProcesses, AReaderWithoutADescriptorForASegmentSaysSoIsUnmatchedAn
     EXPECT_GT(next, last);
     last = next;
   }
+}
+
+/// This process's children are in a pid namespace of their own, and it is in a mount namespace of its own. False: not permitted.
+bool leave_namespaces() {
+  if (::unshare(CLONE_NEWPID | CLONE_NEWNS) == 0) return true;
+  const std::string user = std::to_string(::getuid()), group = std::to_string(::getgid());
+  if (::unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS) != 0) return false;
+  std::ofstream("/proc/self/setgroups") << "deny";
+  std::ofstream("/proc/self/uid_map") << user + " " + user + " 1";
+  std::ofstream("/proc/self/gid_map") << group + " " + group + " 1";
+  return ::getuid() == static_cast<uid_t>(std::stoul(user));
+}
+
+TEST(EndpointsProcesses, ProcessesOfDifferentNamespacesMeetAndNobodyTakesAStrangersPidForAPeers) {
+  TestDomain domain;
+  const pid_t outer_pid = ::getpid();
+  Child middle([&](Child& self) {
+    if (!leave_namespaces()) {
+      self.say('s');
+      return;
+    }
+    const pid_t inner = ::fork();
+    BATON_CHECK(inner >= 0);
+    if (inner > 0) {
+      int status = 0;
+      BATON_CHECK(::waitpid(inner, &status, 0) == inner);
+      BATON_CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+      return;
+    }
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::alarm(50);
+    BATON_CHECK(::getpid() == 1);
+    const auto participant = domain.join();
+    const auto reader = make_reader(*participant, "t");
+    BATON_CHECK(matched(*reader, 1));
+    bool seen = false;
+    for (const EndpointInfo& info : participant->endpoints()) {
+      if (!info.is_writer) continue;
+      seen = info.pid == outer_pid && info.local_pid == 0;
+    }
+    BATON_CHECK(seen);
+    self.say();
+    BATON_CHECK(value_of(take_sample(*reader)) == 7);
+    self.say();
+    for (;;) ::pause();
+  });
+  const char first = [&] {
+    const auto participant = domain.join();
+    const auto writer = make_writer(*participant, "t");
+    const char heard = middle.hear();
+    if (heard != '.') return heard;
+    EXPECT_TRUE(matched(*writer, 1));
+    std::int32_t inner = 0;
+    for (const EndpointInfo& info : participant->endpoints()) {
+      if (info.is_writer) {
+        EXPECT_EQ(info.local_pid, ::getpid());
+      } else {
+        inner = info.local_pid;
+      }
+    }
+    EXPECT_GT(inner, 1) << "1 is what it calls itself";
+    EXPECT_FALSE(os::process_ended(inner));
+    publish(*writer, 7).or_throw();
+    EXPECT_EQ(middle.hear(), '.');
+    if (inner > 1) ::kill(inner, SIGKILL);
+    EXPECT_TRUE(matched(*writer, 0));
+    EXPECT_TRUE(eventually([&] { return os::process_ended(inner); }));
+    return heard;
+  }();
+  if (first == 's') GTEST_SKIP() << "namespaces are not permitted here";
+  EXPECT_EQ(first, '.');
+  EXPECT_EQ(middle.wait(), 0);
+  EXPECT_FALSE(os::process_ended(0)) << "what is not visible is not known to have ended";
 }
 
 TEST(EndpointsProcesses, NothingIsLeftBehind) {

@@ -49,6 +49,7 @@ inline constexpr std::chrono::milliseconds kStallTime{1000};
 struct PeerInfo {
   ProcessId process_id{};
   std::int32_t pid = 0;    ///< in this process's pid namespace, or as the peer stated it when it is not visible here
+  std::int32_t local_pid = 0;  ///< in this process's pid namespace, from the kernel; 0: not visible
   std::uint32_t uid = 0;   ///< of the peer, from the kernel
   std::string name;        ///< the peer's own words (at most 255 bytes, printable ASCII)
   std::uint16_t version = 0;

@@ -59,7 +59,7 @@ Link& Hub::Impl::add_link(os::UniqueFd socket, bool initiator) {
   link->id = next_link++;
   link->initiator = initiator;
   const os::PeerCredentials credentials = os::peer_credentials(socket.get());
-  link->info.pid = credentials.pid;
+  link->info.pid = link->info.local_pid = credentials.pid;
   link->kernel_pid = credentials.pid;
   link->info.uid = credentials.uid;
   link->socket = std::move(socket);

@@ -331,7 +331,9 @@ std::vector<EndpointInfo> ParticipantImpl::endpoints() const {
     info.type_hash = record.type->hash;
     info.node = *record.node;
     info.qos = record.qos;
-    info.pid = pid_of(record.peer);
+    const Pids pids = pids_of(record.peer);
+    info.pid = pids.shown;
+    info.local_pid = pids.local;
     out.push_back(std::move(info));
   });
   return out;
@@ -379,11 +381,11 @@ Participant::MemoryAccount ParticipantImpl::memory_account() const {
   return out;
 }
 
-std::int32_t ParticipantImpl::pid_of(PeerId peer) const {
-  if (peer == kSelf) return os::process_id();
+ParticipantImpl::Pids ParticipantImpl::pids_of(PeerId peer) const {
+  if (peer == kSelf) return {os::process_id(), os::process_id()};
   const std::lock_guard<std::mutex> lock(pids_mutex_);
   const auto found = pids_.find(peer);
-  return found == pids_.end() ? 0 : found->second;
+  return found == pids_.end() ? Pids() : found->second;
 }
 
 void ParticipantImpl::give_ring(PeerId peer, const Gid& writer, const Gid& reader, const os::SharedFd& ring_end) {

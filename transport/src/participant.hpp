@@ -58,7 +58,7 @@ class ParticipantImpl final : public Participant, private HubHandler {
   void ban(const Gid& endpoint);
   /// A reader found that a writer broke the rules.
   void expel(PeerId peer, const Gid& reader, const Gid& writer, const Error& error);
-  std::int32_t pid_of(PeerId peer) const;
+  std::int32_t pid_of(PeerId peer) const { return pids_of(peer).shown; }
   void graph_changed();  // endpoints, nodes or matches: wakes wait_graph_change()
   void withdraw_writer(const Gid& gid);  // takes mutex_
   void withdraw_reader(const Gid& gid);  // takes mutex_
@@ -73,6 +73,10 @@ class ParticipantImpl final : public Participant, private HubHandler {
     std::int32_t pid = 0;
     std::string name;
   };
+  struct Pids {
+    std::int32_t shown = 0, local = 0;  // EndpointInfo's
+  };
+  Pids pids_of(PeerId peer) const;
   template <class Impl>
   using Endpoints = std::unordered_map<Gid, std::shared_ptr<Impl>, GidHash>;
 
@@ -142,7 +146,7 @@ class ParticipantImpl final : public Participant, private HubHandler {
   bool to_self_waits_ = false, to_self_told_ = false;  // for a file descriptor
 
   mutable std::mutex pids_mutex_;  // innermost
-  std::unordered_map<PeerId, std::int32_t> pids_;
+  std::unordered_map<PeerId, Pids> pids_;
   struct DiagnosticCallback {
     std::function<void(const Diagnostic&)> call;
     std::weak_ptr<const void> owner;

@@ -15,7 +15,7 @@ Error violation(const std::string& what) { return {Errc::protocol_violation, wha
 void ParticipantImpl::on_peer_up(PeerId peer, const PeerInfo& info) {
   {
     const std::lock_guard<std::mutex> lock(pids_mutex_);
-    pids_[peer] = info.pid;
+    pids_[peer] = {info.pid, info.local_pid};
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   peers_[peer] = PeerState{info.pid, info.name};

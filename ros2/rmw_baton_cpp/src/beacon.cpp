@@ -127,7 +127,8 @@ void Beacon::look(transport::Participant& participant) {
   if (contexts_.size() >= kMostContexts) contexts_.clear();
   for (auto& [bytes, seen] : contexts_) seen.here = false;
   for (const transport::EndpointInfo& endpoint : endpoints) {
-    if (endpoint.topic == kBeaconTopic && endpoint.is_writer) contexts_[common(endpoint.gid)] = {endpoint.pid, true};
+    if (endpoint.topic == kBeaconTopic && endpoint.is_writer)
+      contexts_[common(endpoint.gid)] = {endpoint.local_pid, true};
   }
   version_ = version;
 }
@@ -142,8 +143,7 @@ Beacon::Context Beacon::context_of(transport::Participant& participant, const tr
     seen = found->second;
   }
   if (seen.here) return Context::kAlive;
-  const os::UniqueFd watch = os::watch_process(seen.pid);
-  return !watch || os::wait_readable(watch.get(), 0) ? Context::kDead : Context::kAlive;
+  return os::process_ended(seen.pid) ? Context::kDead : Context::kAlive;
 }
 
 }  // namespace baton::rmw

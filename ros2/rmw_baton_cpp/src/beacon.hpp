@@ -68,7 +68,7 @@ class Beacon {
   std::shared_ptr<transport::Writer> writer_;
   bool tried_ = false;
   struct Seen {
-    std::int32_t pid = 0;
+    std::int32_t pid = 0;  // 0: of another pid namespace, never known to be dead
     bool here = false;
   };
   std::map<Common, Seen> contexts_;       // that were there once

@@ -295,7 +295,7 @@ void PublisherPath::look_who_is_below(std::int64_t now_ns) {
   std::map<transport::Gid, std::int32_t> served;
   for (const transport::Gid& gid : readers) served[gid] = -1;
   for (const transport::EndpointInfo& endpoint : endpoints) {
-    if (const auto found = served.find(endpoint.gid); found != served.end()) found->second = endpoint.pid;
+    if (const auto found = served.find(endpoint.gid); found != served.end()) found->second = endpoint.local_pid;
   }
   for (const auto& [gid, pid] : served_) {
     if (served.count(gid) == 0) left_.emplace(gid, Left{pid, now_ns});
@@ -376,11 +376,10 @@ bool PublisherPath::has_left(const transport::Gid& gid, std::int32_t pid) const 
   bool process_is_here = false;
   for (const transport::EndpointInfo& endpoint : presence_->participant().endpoints()) {
     if (endpoint.gid == gid) return false;  // announced: it may come back
-    process_is_here = process_is_here || endpoint.pid == pid;
+    process_is_here = process_is_here || (pid > 0 && endpoint.local_pid == pid);
   }
   if (process_is_here) return true;  // withdrawn by a process that is well
-  const os::UniqueFd watch = os::watch_process(pid);
-  return !watch || os::wait_readable(watch.get(), 0);
+  return os::process_ended(pid);     // of another pid namespace: not known, so no
 }
 
 }  // namespace baton::rmw

@@ -41,6 +41,8 @@ int current_cpu() noexcept;
 /// A descriptor that becomes readable when process `pid` ends (pidfd, Linux 5.3). Empty where the kernel lacks it, the process
 /// is gone or no descriptor is left: it is a second signal, not the first.
 UniqueFd watch_process(std::int32_t pid);
+/// Whether process `pid` of this pid namespace has ended (a zombie has). False when that cannot be told, and for 0.
+bool process_ended(std::int32_t pid);
 /// The same for the process at the other end of a connected Unix socket, without the race of a reused pid (Linux 6.5; else
 /// watch_process on its pid).
 UniqueFd watch_socket_peer(int socket);

@@ -48,7 +48,8 @@ struct EndpointInfo {
   std::string topic, type_name, node;
   std::array<std::uint8_t, 16> type_hash{};
   QoS qos;
-  std::int32_t pid = 0;
+  std::int32_t pid = 0;        ///< for people: of a process that is not visible in this pid namespace, what it calls itself
+  std::int32_t local_pid = 0;  ///< for system calls: 0 if the process is not visible here
 };
 
 /// What one subscription has of one publisher's messages.

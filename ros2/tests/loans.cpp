@@ -448,6 +448,22 @@ TEST_F(LoansOfNumbers, may_be_out_when_their_context_is_shut_down_or_their_end_i
   ended.is_shut_down = true;
 }
 
+TEST_F(LoansOfNumbers, reach_each_of_many_nodes_of_one_name) {
+  constexpr std::size_t kNodes = 6;
+  std::vector<std::unique_ptr<Ros>> nodes;
+  for (std::size_t i = 0; i < kNodes; ++i) nodes.push_back(std::make_unique<Ros>("twin"));
+  std::vector<std::unique_ptr<Subscription>> subscriptions(kNodes);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < kNodes; ++i) {
+    threads.emplace_back(
+        [&, i] { subscriptions[i] = std::make_unique<Subscription>(*nodes[i], support, "/loans_of_twins", all()); });
+  }
+  for (std::thread& each : threads) each.join();
+  Ros ros("twin");
+  Publisher publisher(ros, support, "/loans_of_twins", all());
+  for (const auto& each : subscriptions) meet(publisher, *each);
+}
+
 TEST_F(LoansOfNumbers, count_for_deadlines) {
   rmw_qos_profile_t qos = all();
   qos.deadline = {0, 100'000'000};

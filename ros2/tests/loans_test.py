@@ -29,6 +29,13 @@ def test_what_is_lent_arrives_in_order_at_readers_of_both_kinds(processes):
     processes.result(talker)
 
 
+def test_subscriptions_of_nodes_of_one_name_that_start_together_are_all_served(processes):
+    readers = [processes.start_cpp("baton", "hear", "/twins", "30", program=PROGRAM) for _ in range(5)]
+    talker = processes.start_cpp("baton", "say", "/twins", "5", program=PROGRAM)
+    assert [processes.result(each)["wrong"] for each in readers] == [0] * 5
+    processes.result(talker)
+
+
 @pytest.mark.parametrize("killed", [False, True])
 def test_loans_stay_as_they_are_after_their_publisher(processes, killed):
     holder = processes.start_cpp("baton", "hold", "/held", str(MESSAGES), program=PROGRAM)

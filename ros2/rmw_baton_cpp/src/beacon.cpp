@@ -77,6 +77,7 @@ void Beacon::light(transport::Participant& participant, const transport::Gid& en
   const std::lock_guard<std::mutex> lock(mutex_);
   if (tried_) return;
   tried_ = true;
+  own_ = common(endpoint);
   transport::Participant::WriterOptions options;
   options.topic = kBeaconTopic;
   options.type.name = text_type().type().name;
@@ -104,6 +105,11 @@ void Beacon::light(transport::Participant& participant, const transport::Gid& en
     if (Result<void> sent = publish(*asked, described->text()); !sent)
       RCUTILS_LOG_DEBUG_NAMED(kLogger, "%s", sent.error().message.c_str());
   });
+}
+
+bool Beacon::is_of_this_context(const transport::Gid& endpoint) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return own_ == common(endpoint);
 }
 
 void Beacon::add(const transport::Gid& gid, std::function<std::string()> describe) {

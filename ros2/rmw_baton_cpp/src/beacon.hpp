@@ -38,6 +38,9 @@ class Beacon {
   /// are known by what they served.
   void light(transport::Participant& participant, const transport::Gid& endpoint);
 
+  /// Whether an endpoint's gid begins as those of this context do. False before light().
+  bool is_of_this_context(const transport::Gid& endpoint);
+
   /// `describe` returns a JSON object about one publisher.
   void add(const transport::Gid& gid, std::function<std::string()> describe);
   void remove(const transport::Gid& gid);
@@ -67,6 +70,7 @@ class Beacon {
   std::mutex mutex_;
   std::shared_ptr<transport::Writer> writer_;
   bool tried_ = false;
+  std::optional<Common> own_;
   struct Seen {
     std::int32_t pid = 0;  // 0: of another pid namespace, never known to be dead
     bool here = false;

@@ -13,17 +13,20 @@ using namespace baton::rmw;
 
 namespace {
 
-/// The gid of the subscription of `node` that was not there `before`; empty if it is not the only new one.
-std::optional<transport::Gid> new_gid(const rmw_node_t& node, const char* topic,
+/// The gid of the subscription of `node` that was not there `before`; empty if it is not the only new one. Nodes of one name in other
+/// contexts may get theirs at the same time: those of this context are told by how their gids begin.
+std::optional<transport::Gid> new_gid(const rmw_node_t& node, Beacon& beacon, const char* topic,
                                       const std::vector<KnownSubscription>& before) {
-  std::optional<transport::Gid> found;
+  std::vector<transport::Gid> found, of_this_context;
   for (const KnownSubscription& known : known_subscriptions(&node, topic)) {
     if (known.node != node.name || known.node_namespace != node.namespace_) continue;
     if (std::any_of(before.begin(), before.end(), [&](const auto& old) { return old.gid == known.gid; })) continue;
-    if (found) return std::nullopt;
-    found = known.gid;
+    found.push_back(known.gid);
+    if (beacon.is_of_this_context(known.gid)) of_this_context.push_back(known.gid);
   }
-  return found;
+  if (!of_this_context.empty()) found = of_this_context;
+  if (found.size() != 1) return std::nullopt;
+  return found.front();
 }
 
 void unserve(Subscription& subscription) {
@@ -56,7 +59,8 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
   rmw_subscription_t* made =
       rmw->rmw_create_subscription(inner(node), type_support, topic_name, qos_policies, subscription_options);
   if (made == nullptr || own_node == nullptr) return made;
-  const std::optional<transport::Gid> gid = may_serve ? new_gid(*own_node->inner, topic_name, before) : std::nullopt;
+  const std::optional<transport::Gid> gid =
+      may_serve ? new_gid(*own_node->inner, presence_of(*own_node)->beacon(), topic_name, before) : std::nullopt;
   if (may_serve) lock.unlock();
   auto* subscription = new (std::nothrow) Subscription;
   if (subscription == nullptr) {

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -63,18 +64,50 @@ bool compare(const char* name, const std::vector<double>& values, const std::vec
   return verdict(name, median_interval(ratios), "x", bar, text);
 }
 
-/// This process's view of the one heap; children open it anew.
+/// This process's view of the heap in use; children open it anew.
 struct Shared {
   Shared()
       : heap(baton::shared::Heap::create({}).or_throw()), descriptor(baton::os::duplicate(heap.descriptor().get())) {}
-  void reopen() { heap = baton::shared::Heap::attach(descriptor).or_throw(); }
+  explicit Shared(const baton::shared::HeapOptions& named)
+      : options(named), heap(baton::shared::Heap::open(named).or_throw()) {}
+  void reopen() {
+    heap = options.name.empty() ? baton::shared::Heap::attach(descriptor).or_throw()
+                                : baton::shared::Heap::open(options).or_throw();
+  }
+  baton::shared::HeapOptions options;
   baton::shared::Heap heap;
   baton::os::UniqueFd descriptor;
 };
+Shared* g_named = nullptr;
 Shared& shared_memory() {
   static auto* const instance = new Shared;
-  return *instance;
+  return g_named != nullptr ? *g_named : *instance;
 }
+/// While it lives, the heap in use has a name, as a program's has: its sleepers need no timer.
+class Named {
+ public:
+  Named() {
+    if (::mkdtemp(directory_) == nullptr) std::abort();
+    baton::shared::HeapOptions options;
+    options.name = "accept";
+    options.domain = 0;
+    options.runtime_directory = directory_;
+    shared_ = std::make_unique<Shared>(options);
+    g_named = shared_.get();
+  }
+  ~Named() {
+    g_named = nullptr;
+    shared_.reset();
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_, ignored);
+  }
+  Named(const Named&) = delete;
+  Named& operator=(const Named&) = delete;
+
+ private:
+  char directory_[32] = "/tmp/baton-accept-XXXXXX";
+  std::unique_ptr<Shared> shared_;
+};
 
 // --- locks ---
 
@@ -462,6 +495,7 @@ pid_t start(Body&& body) {
 /// Nanoseconds one way, blocking on both sides.
 template <class Q>
 double latency(int messages) {
+  const Named named;
   const Both<Q> there, back;
   const pid_t child = start([&] {
     Q& from = there.in_child();

@@ -110,22 +110,30 @@ void sweep_others(const transport::DomainDirectory& directory, const std::string
   }
 }
 
-/// What a member that answered gives. False: it died, or left, just now.
+/// True if the other end of the link is gone.
+bool is_over(os::IoStatus received, const os::ReceivedPacket& packet) {
+  return received == os::IoStatus::kClosed || received == os::IoStatus::kReset ||
+         (received == os::IoStatus::kDone && packet.size_bytes == 0);
+}
+
+/// What a member that answered gives. False: it died, or left, just now, or, if that is `lost`, something went wrong.
 // Not inlined: gcc 12 then takes the packet's vector for `descriptor` and warns.
-__attribute__((noinline)) bool take_descriptor(int socket, os::UniqueFd* descriptor) {
+__attribute__((noinline)) bool take_descriptor(int socket, os::UniqueFd* descriptor, bool* lost) {
   Hello hello{0, 0, 0};
   os::ReceivedPacket packet;
   const os::IoStatus status = os::receive_packet(socket, &hello, sizeof hello, 1, packet);
   if (status != os::IoStatus::kDone || packet.size_bytes != sizeof hello || packet.fds.size() != 1 ||
-      hello.magic != kMagic)
+      hello.magic != kMagic) {
+    *lost = *lost || !is_over(status, packet);
     return false;
+  }
   *descriptor = std::move(packet.fds[0]);
   return true;
 }
 
 /// The descriptor from whoever answers first; the others' answers stay in their links. Empty: nobody did; then the links of those who went are
-/// closed, and if others are left, the time is over.
-os::UniqueFd ask_all(std::vector<os::UniqueFd>* links, std::int64_t deadline_ns) {
+/// closed, and if others are left, the time is over. `lost`: a link was given up whose other end may live.
+os::UniqueFd ask_all(std::vector<os::UniqueFd>* links, std::int64_t deadline_ns, bool* lost) {
   os::UniqueFd descriptor;
   Result<os::Poller> poller = os::Poller::create();
   if (!poller) return descriptor;
@@ -136,7 +144,7 @@ os::UniqueFd ask_all(std::vector<os::UniqueFd>* links, std::int64_t deadline_ns)
     if (!poller->wait(std::chrono::steady_clock::time_point(std::chrono::nanoseconds(deadline_ns)), events)) break;
     for (const os::Poller::Event& event : events) {
       os::UniqueFd& link = (*links)[event.token];
-      if (take_descriptor(link.get(), &descriptor)) return descriptor;
+      if (take_descriptor(link.get(), &descriptor, lost)) return descriptor;
       poller->remove(link.get());
       link.reset();
       --left;
@@ -166,15 +174,20 @@ Result<std::shared_ptr<HeapState>> open_named(const HeapOptions& options) {
   Result<os::UniqueFd> lock = lock_file(parts.directory, parts.name, deadline);
   if (!lock) return lock.error();
   BATON_CRASH_POINT("shared.name.locked");
-  bool silent = false;
+  bool silent = false, lost = false;
+  std::vector<std::string> unreached;
   for (const std::string& socket : sockets_of(parts.directory, parts.name)) {
     os::UniqueFd link;
     const os::IoStatus status = os::connect_at(parts.directory.fd.get(), parts.directory.path, socket, link);
     if (status == os::IoStatus::kRefused) (void)os::remove_name(parts.directory.fd.get(), socket);
     if (status == os::IoStatus::kWouldBlock) silent = true;
-    if (status == os::IoStatus::kDone) parts.links.push_back(std::move(link));
+    if (status == os::IoStatus::kDone) {
+      parts.links.push_back(std::move(link));
+    } else if (status != os::IoStatus::kRefused && status != os::IoStatus::kAbsent) {
+      unreached.push_back(socket);
+    }
   }
-  os::UniqueFd descriptor = ask_all(&parts.links, deadline);
+  os::UniqueFd descriptor = ask_all(&parts.links, deadline, &lost);
   parts.links.erase(std::remove_if(parts.links.begin(), parts.links.end(), [](const os::UniqueFd& l) { return !l; }),
                     parts.links.end());
   silent = silent || !parts.links.empty();
@@ -185,6 +198,15 @@ Result<std::shared_ptr<HeapState>> open_named(const HeapOptions& options) {
   Result<std::shared_ptr<HeapState>> state =
       descriptor ? HeapState::attach(descriptor, options) : HeapState::create(options);
   if (!state) return state.error();
+  if (lost || !unreached.empty()) {
+    (*state)->say_unheard();
+    // One whose backlog is full comes round after this, and sees it; with room in it by now, it is reached.
+    for (const std::string& socket : unreached) {
+      os::UniqueFd link;
+      if (os::connect_at(parts.directory.fd.get(), parts.directory.path, socket, link) == os::IoStatus::kDone)
+        parts.links.push_back(std::move(link));
+    }
+  }
   BATON_CRASH_POINT("shared.name.opened");
   if (os::listen_at(parts.directory.fd.get(), parts.directory.path, parts.socket_name, parts.directory.socket_mode,
                     parts.directory.gid, parts.listener) != os::IoStatus::kDone) {
@@ -220,8 +242,10 @@ Result<std::unique_ptr<Membership>> Membership::start(Parts parts, HeapState& st
   if (!poller) return poller.error();
   std::unique_ptr<Membership> out(new Membership(std::move(parts), state, std::move(*poller)));
   out->generation_ = os::fork_generation();
-  out->poller_.add(out->parts_.listener.get(), 0);
-  for (std::size_t i = 0; i < out->parts_.links.size(); ++i) out->poller_.add(out->parts_.links[i].get(), i + 1);
+  bool added = out->poller_.add(out->parts_.listener.get(), 0);
+  for (std::size_t i = 0; i < out->parts_.links.size(); ++i)
+    added = out->poller_.add(out->parts_.links[i].get(), i + 1) && added;
+  if (!added) state.say_unheard();
   Result<pthread_t> thread = os::start_thread("baton-heap", 256 * 1024, [m = out.get()] { m->run(); });
   if (!thread) return thread.error();
   out->thread_ = *thread;
@@ -230,17 +254,25 @@ Result<std::unique_ptr<Membership>> Membership::start(Parts parts, HeapState& st
 }
 
 // Tokens: 0 the listener, i + 1 links[i]. A link that ended leaves an empty place, which the next one takes.
+// Whoever cannot be heard, as a link to him could not be kept, makes the heap one with `unheard`; errors only, but for attach().
 void Membership::run() {
   HeapState::background() = &state_;
   Inside::serve(&state_);
   using Clock = std::chrono::steady_clock;
   std::vector<os::Poller::Event> events;
   std::optional<Clock::time_point> again;            // no descriptor was left for a newcomer: not listened until then
-  while (!ended_.load(std::memory_order_acquire)) {  // pairs with the release in ~Membership
-    if (!poller_.wait(again, events)) return;
+  bool told = false;                                 // the others of `unheard`
+  while (!ended_.load(std::memory_order_acquire)) {  // pairs with the release in stop()
+    if (state_.unheard() && !told) {
+      told = true;
+      state_.ring_sleepers();
+      tell_unheard();
+    }
+    if (!again) state_.hear();
+    if (!poller_.wait(again, events)) break;
     if (again && Clock::now() >= *again) {
       again.reset();
-      poller_.add(parts_.listener.get(), 0);
+      if (!poller_.add(parts_.listener.get(), 0)) state_.say_unheard();
     }
     bool hung_up = false;
     for (const os::Poller::Event& event : events) {
@@ -250,7 +282,8 @@ void Membership::run() {
         os::ReceivedPacket packet;
         const os::IoStatus status = os::receive_packet(link.get(), &hello, sizeof hello, 1, packet);
         if (status == os::IoStatus::kWouldBlock || (status == os::IoStatus::kDone && packet.size_bytes != 0))
-          continue;  // a hello
+          continue;  // a hello, or a hint to look at `unheard`
+        if (!is_over(status, packet)) state_.say_unheard();
         poller_.remove(link.get());
         link.reset();
         hung_up = true;
@@ -261,39 +294,57 @@ void Membership::run() {
         if (status == os::IoStatus::kWouldBlock) continue;
         poller_.remove(parts_.listener.get());
         again = Clock::now() + kAcceptAgain;
+        state_.ring_sleepers();  // whoever waits there for us is not heard until then
         continue;
       }
       const Hello hello;
       const int fd = state_.descriptor().get();
-      if (os::send_packet(link.get(), &hello, sizeof hello, nullptr, 0, &fd, 1) != os::IoStatus::kDone) {
+      if (const os::IoStatus status = os::send_packet(link.get(), &hello, sizeof hello, nullptr, 0, &fd, 1);
+          status != os::IoStatus::kDone) {
+        if (status != os::IoStatus::kClosed) state_.say_unheard();
         hung_up = true;  // it has died since, or given up; it may have been in the heap
         continue;
       }
       auto place = std::find_if(parts_.links.begin(), parts_.links.end(), [](const os::UniqueFd& l) { return !l; });
       if (place == parts_.links.end()) place = parts_.links.emplace(parts_.links.end());
       *place = std::move(link);
-      poller_.add(place->get(), static_cast<std::uint64_t>(place - parts_.links.begin()) + 1);
+      if (!poller_.add(place->get(), static_cast<std::uint64_t>(place - parts_.links.begin()) + 1))
+        state_.say_unheard();
     }
     if (!hung_up) continue;
+    state_.ring_sleepers();  // and deaf while it collects
     state_.collect();
     if (std::shared_ptr<HeapState> last = state_.take_parked()) {
       last.reset();  // with *this
       return;
     }
   }
+  state_.ring_sleepers();
+}
+
+// A packet that cannot be sent meets a link that has others to be read, or none that lives.
+void Membership::tell_unheard() noexcept {
+  const Hello hello;
+  for (const os::UniqueFd& link : parts_.links) {
+    if (link) (void)os::send_packet(link.get(), &hello, sizeof hello, nullptr, 0, nullptr, 0);
+  }
+}
+
+void Membership::stop() noexcept {
+  if (generation_ != os::fork_generation() || !running_) return;
+  running_ = false;
+  if (::pthread_equal(thread_, ::pthread_self()) != 0) {  // see run()
+    ::pthread_detach(thread_);
+    return;
+  }
+  ended_.store(true, std::memory_order_release);  // pairs with the acquire in run()
+  poller_.wake();
+  ::pthread_join(thread_, nullptr);
 }
 
 Membership::~Membership() {
   if (generation_ != os::fork_generation()) return;
-  if (running_) {
-    if (::pthread_equal(thread_, ::pthread_self()) != 0) {  // see run()
-      ::pthread_detach(thread_);
-    } else {
-      ended_.store(true, std::memory_order_release);  // pairs with the acquire in run()
-      poller_.wake();
-      ::pthread_join(thread_, nullptr);
-    }
-  }
+  stop();  // where the heap could not be opened
   // A lock that somebody does not give up leaves the file to him or to the next one.
   Result<os::UniqueFd> lock = lock_file(parts_.directory, parts_.name, os::monotonic_ns() + kLeaveNs);
   (void)os::remove_name(parts_.directory.fd.get(), parts_.socket_name);

@@ -101,13 +101,14 @@ Result<std::shared_ptr<HeapState>> HeapState::attach(const os::UniqueFd& descrip
 }
 
 HeapState::~HeapState() {
-  end_membership();
-  if (listening_) stop_listening();
-  if (forked()) return;  // what is mapped, and where, is the parent's affair
-  if (published_ && live_) {
+  stop_membership();
+  if (!forked() && published_ && live_) {
     free_mine();
     leave();
   }
+  end_membership();  // the sockets hang up when all is done: a death before that is heard
+  if (listening_) stop_listening();
+  if (forked()) return;  // what is mapped, and where, is the parent's affair
   if (window_base_ != nullptr) (*memory::Window::instance())->free(window_base_, window_bytes_);
 }
 
@@ -154,12 +155,29 @@ void HeapState::set_membership(std::unique_ptr<Membership> membership) {
       std::unique_ptr<Membership, void (*)(Membership*)>(membership.release(), [](Membership* m) { delete m; });
 }
 
+void HeapState::stop_membership() noexcept {
+  Membership* membership = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(membership_mutex_);
+    membership = membership_.get();
+  }
+  if (membership != nullptr) membership->stop();  // without the lock: its thread may fork
+}
+
 void HeapState::end_membership() noexcept {
   std::unique_ptr<Membership, void (*)(Membership*)> ended(nullptr, nullptr);
   {
     const std::lock_guard<std::mutex> lock(membership_mutex_);
     ended = std::move(membership_);
   }
+}
+
+void HeapState::before_attaching() noexcept {
+  if (forked() || unheard()) return;
+  const std::lock_guard<std::mutex> lock(membership_mutex_);
+  if (!membership_) return;  // nobody hears
+  say_unheard();
+  membership_->look();
 }
 
 // A destructor that runs in a recovery may fork.
@@ -215,7 +233,10 @@ Result<Heap> Heap::attach(const os::UniqueFd& descriptor, const HeapOptions& opt
   return Heap(std::move(*state));
 }
 
-const os::UniqueFd& Heap::descriptor() const noexcept { return state_->descriptor(); }
+const os::UniqueFd& Heap::descriptor() const noexcept {
+  state_->before_attaching();
+  return state_->descriptor();
+}
 Result<void*> Heap::allocate(std::size_t bytes, std::size_t alignment) {
   if (!state_->forked()) state_->note_raw();
   return state_->allocate(std::max<std::size_t>(bytes, 1), alignment);

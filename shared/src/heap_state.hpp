@@ -34,7 +34,7 @@
 namespace baton::shared::detail {
 
 inline constexpr std::uint64_t kMagic = 0x31'50'41'45'48'54'4f'4c;  // "LOTHEAP1"
-inline constexpr std::uint32_t kVersion = 4;
+inline constexpr std::uint32_t kVersion = 5;
 inline constexpr std::size_t kSpanBytes = 65536;
 inline constexpr std::size_t kRoots = 256;
 inline constexpr std::size_t kRootNameBytes = 48;
@@ -123,6 +123,8 @@ struct HeapHeader {
   std::atomic<std::uint32_t> backed{0};    // spans [first_span, backed) have memory; under span_lock
   std::atomic<std::uint32_t> orphans{0};   // a hint: there may be some
   std::atomic<std::uint32_t> confined{0};  // a lock with priority inheritance was made: one PID namespace from then on
+  std::atomic<std::uint32_t> unheard{
+      0};  // 1: a process may be here whose death is not heard by all; stays (hearing.hpp)
   ProcessLock span_lock;
   ProcessLock root_lock;
   ProcessLock pin_lock;
@@ -261,7 +263,22 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
     if (closing_.load(std::memory_order_acquire) && holds_.fetch_sub(1, std::memory_order_acq_rel) <= 1) Inside::want();
   }
   void set_membership(std::unique_ptr<Membership> membership);
+  void stop_membership() noexcept;  ///< its thread; the sockets stay
   void end_membership() noexcept;
+
+  // --- hearing.cpp, for the background thread ---
+  /// D6, unless somebody cannot be heard.
+  void hear() noexcept;
+  /// D2 to D4.
+  void ring_sleepers() noexcept;
+  std::mutex& ringing_mutex() noexcept { return ringing_mutex_; }
+  bool unheard() const noexcept {
+    return header().unheard.load(std::memory_order_acquire) != 0;
+  }  // pairs with say_unheard()
+  /// From now on there may be a process whose death not all hear of. The background thread tells the others when it comes round.
+  void say_unheard() noexcept { header().unheard.store(1, std::memory_order_release); }
+  /// The same from any thread, before the heap is given to somebody who has no sockets.
+  void before_attaching() noexcept;
   /// For the background thread: the heap that it is of. What it closes itself, in a recovery, it takes afterwards and ends.
   static const HeapState*& background() noexcept;
   void park(std::shared_ptr<HeapState> self) noexcept;
@@ -324,6 +341,7 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
     std::array<void*, 64> freed;  // most recent ones of this process: hints, claimed by CAS like all others
   };
   std::array<Cursor, kClasses.size()> cursors_;
+  std::mutex ringing_mutex_;  // ring_all() of this process's Hearing
   std::mutex membership_mutex_;
   std::unique_ptr<Membership, void (*)(Membership*)> membership_{nullptr, nullptr};
   std::atomic<bool> closing_{false};

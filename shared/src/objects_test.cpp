@@ -484,5 +484,39 @@ TEST(SharedLatest, IsNeverTornAndNeverGoesBack) {
   EXPECT_EQ(latest->version(), 8000U);
 }
 
+struct PingPong {
+  queue<int, 1> there, back;
+};
+
+}  // namespace
+template <>
+struct declared_shareable<PingPong> : recoverable {};
+namespace {
+
+TEST(SharedHearing, ThreadsSleepAndWakeWhileOthersComeAndGo) {
+  const TemporaryDirectory directory;
+  Heap heap = Heap::open(directory.options("h")).or_throw();
+  std::atomic<bool> end{false};
+  std::vector<std::thread> threads;
+  for (int pair = 0; pair < 2; ++pair) {
+    threads.emplace_back([&] {
+      while (!end) {  // new bells every time, in the memory of the former ones
+        const shared_ptr<PingPong> game = make_shared<PingPong>(heap);
+        std::thread other([&game] {
+          for (int i = 0; i < 20; ++i) game->back.push(game->there.pop());
+        });
+        for (int i = 0; i < 20; ++i) {
+          game->there.push(i);
+          EXPECT_EQ(game->back.pop(), i);
+        }
+        other.join();
+      }
+    });
+  }
+  for (int i = 0; i < 40; ++i) (void)Heap::open(directory.options("h")).or_throw();  // a hang-up each
+  end = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
 }  // namespace
 }  // namespace baton::shared

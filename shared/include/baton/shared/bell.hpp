@@ -17,8 +17,10 @@
 //     to come, or by the sleeper that nobody woke. A count is never too low, and one that is too high costs a useless wake.
 //
 // Death. A sleeper that dies asleep, or a ringer between R5 and R6, leaves its count: useless wakes from then on, no more. A ringer that dies between R1
-// and R5, or a sleeper that is woken as the only one and dies, takes a wake-up with it; therefore nobody sleeps longer than
-// kLookAgainNs at a stretch. Such a wake-up is late by at most that, never lost; a wake-up of the living is never late.
+// and R5, or a sleeper that is woken as the only one and dies, takes a wake-up with it. Therefore the thread of each process that hears of deaths
+// rings for the dead (hearing.hpp), and where none does, in a heap without a name, nobody sleeps longer than kLookAgainNs at a stretch (a timer costs
+// about a tenth of a sleep). Such a wake-up is late, never lost; a wake-up of the living is never late.
+// A sleeper that was woken and then throws instead of taking what it was woken for passes the wake-up on.
 //
 // Memory must be zero or constructed before its first use. Thread rules: everything is thread-safe.
 #pragma once
@@ -33,10 +35,11 @@
 #include "baton/os/crash_point.hpp"
 #include "baton/os/futex.hpp"
 #include "baton/os/process.hpp"
+#include "baton/shared/hearing.hpp"
 
 namespace baton::shared {
 
-/// Longest sleep at a stretch: what a wake-up that died with its process can be late.
+/// Longest sleep at a stretch where nobody hears of deaths: what a wake-up that died with its process can be late.
 inline constexpr std::int64_t kLookAgainNs = 100'000'000;
 
 namespace detail {
@@ -90,20 +93,28 @@ class Bell {
     words_.woke(os::futex_wake(&words_.event, count));
   }
 
+  /// What announce() leaves for the sleep.
+  struct Announced {
+    std::uint32_t seen;
+    detail::Place place;
+  };
+
   /// Until ready() is true (then true) or the absolute CLOCK_MONOTONIC time (then ready()'s last answer). ready() is asked
-  /// first, after every wake-up, and every kLookAgainNs. What it throws ends the wait.
+  /// first, after every wake-up, and after deaths or every kLookAgainNs. What it throws ends the wait.
   template <class Ready>
   bool wait(Ready&& ready, std::int64_t deadline_ns) noexcept(noexcept(ready())) {
     if (ready()) return true;
     if (deadline_ns != 0 && spin(ready)) return true;
-    while (!ready()) {
-      const std::uint32_t seen = announce();
-      const Announced announced{words_};
-      if (ready()) return true;
-      announced.slept = true;
-      if (!sleep_after(seen, deadline_ns)) return ready();
+    Waiting waiting{*this};
+    for (bool in_time = true; in_time;) {
+      if (ready()) return waiting.done();
+      waiting.announce();
+      if (ready()) return waiting.done();
+      in_time = waiting.sleep(deadline_ns);
     }
-    return true;
+    const bool there = ready();
+    waiting.done();
+    return there;
   }
 
   /// The same, for one who looks only and takes nothing of what he waits for: a wake-up that he got is passed on.
@@ -141,30 +152,60 @@ class Bell {
     return false;
   }
 
+  /// For those whose state lies under a lock: A1 and S1 to S3, then the lock is given up, then sleep_after().
+  Announced announce() noexcept {
+    const detail::Place place = detail::take_place(&words_);
+    return {words_.announce(), place};
+  }
   /// After announce(), instead of sleep_after().
-  void stay_awake() noexcept { words_.awake(); }
-  /// For those whose state lies under a lock: S1 to S3, then the lock is given up, then sleep_after().
-  std::uint32_t announce() noexcept { return words_.announce(); }
+  void stay_awake(const Announced& announced) noexcept {
+    words_.awake();
+    if (announced.place.hearing != nullptr) detail::leave_place(announced.place, &words_);
+  }
   /// S5 and S6: one sleep. False: the time is over.
-  bool sleep_after(std::uint32_t seen, std::int64_t deadline_ns) noexcept {
+  bool sleep_after(const Announced& announced, std::int64_t deadline_ns) noexcept {
     BATON_CRASH_POINT("shared.bell.announced");
-    const std::int64_t now = os::monotonic_ns();
+    const bool heard = announced.place.hearing != nullptr && announced.place.hearing->heard();  // A2
+    const std::int64_t now = heard && deadline_ns == INT64_MAX ? 0 : os::monotonic_ns();
     const bool in_time = now < deadline_ns;
-    const bool woken =
-        in_time && os::futex_wait_counted({&words_.event, seen}, std::min(deadline_ns, now + kLookAgainNs));
+    const std::int64_t end_ns = heard ? deadline_ns : std::min(deadline_ns, now + kLookAgainNs);
+    const bool woken = in_time && os::futex_wait_counted({&words_.event, announced.seen}, end_ns);
     BATON_CRASH_POINT("shared.bell.woken");
     if (!woken) words_.awake();
+    if (announced.place.hearing != nullptr) detail::leave_place(announced.place, &words_);
     return in_time;
   }
 
  private:
-  /// S6 of one who does not sleep, also when the look throws.
-  struct Announced {
-    BellWords<memory::StdPlatform>& words;
-    mutable bool slept = false;
-    ~Announced() {
-      if (!slept) words.awake();
+  /// One wait(), also when a look throws: what was announced is taken back, and a wake-up that was got is passed on.
+  class Waiting {
+   public:
+    explicit Waiting(Bell& bell) noexcept : bell_(bell) {}
+    ~Waiting() {
+      if (is_announced_) bell_.stay_awake(announced_);
+      if (slept_) bell_.ring(1);
     }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+    void announce() noexcept {
+      announced_ = bell_.announce();
+      is_announced_ = true;
+    }
+    bool sleep(std::int64_t deadline_ns) noexcept {
+      is_announced_ = false;
+      slept_ = true;
+      return bell_.sleep_after(announced_, deadline_ns);
+    }
+    /// No look threw.
+    bool done() noexcept {
+      slept_ = false;
+      return true;
+    }
+
+   private:
+    Bell& bell_;
+    Announced announced_{};
+    bool is_announced_ = false, slept_ = false;
   };
 
   BellWords<memory::StdPlatform> words_{};

@@ -5,7 +5,7 @@
 //
 // Semantics of std::condition_variable_any ([thread.condition.condvarany]) without stop tokens. What differs, and is allowed
 // there as spurious wake-ups: notify_one() may wake every waiter (so it does not matter whether one of them dies), and wait()
-// returns at least every kLookAgainNs (so a notifier that died after its change and before notify is made good). Wait with a
+// returns after deaths, or at least every kLookAgainNs (so a notifier that died after its change and before notify is made good; bell.hpp). Wait with a
 // predicate, and look at owner_died() of the mutex in it: the wait takes the lock again and with it what a dead owner left.
 // Thread rules: as mutex. All waiters of one condition_variable use the same lock. A wait that times out costs nothing.
 // Protocol: bell.hpp. The state looked at in S4 is the user's, under the lock: a change after the waiter's unlock happens after
@@ -69,14 +69,14 @@ class condition_variable {
  private:
   template <class Lock>
   void wait_ns(Lock& lock, std::int64_t deadline_ns) {
-    const std::uint32_t seen = bell_.announce();  // under the lock: whoever changes the state later sees it
+    const Bell::Announced announced = bell_.announce();  // under the lock: whoever changes the state later sees it
     try {
       lock.unlock();
     } catch (...) {  // it was not owned
-      bell_.stay_awake();
+      bell_.stay_awake(announced);
       throw;
     }
-    bell_.sleep_after(seen, deadline_ns);
+    bell_.sleep_after(announced, deadline_ns);
     lock.lock();
   }
 

@@ -21,6 +21,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "baton/shared/hearing.hpp"
+
 namespace baton::shared::detail {
 
 /// A process as the words in a heap name it: slot and epoch (bits 0..28); 0: nobody.
@@ -43,8 +45,10 @@ struct HeapPrivate {
   HeapState* state;
   LocalCount* locals;   // one per 64 bytes of the heap
   std::uint64_t limit;  // bytes of the heap
+  Hearing hearing;
 };
 inline constexpr std::size_t kPrivateBytes = 65536;  // a whole page of any kernel
+static_assert(sizeof(HeapPrivate) <= 4096, "one page, which is there from the beginning");
 
 inline HeapPrivate& private_of(const void* heap_base) noexcept {
   return *reinterpret_cast<HeapPrivate*>(reinterpret_cast<std::uintptr_t>(heap_base) - kPrivateBytes);

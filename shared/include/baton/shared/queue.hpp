@@ -7,7 +7,7 @@
 //   * plain data: a pop has happened when head_ is stored; an element that a dead consumer had copied but not popped is still there;
 //   * other types: a pop has happened when the slot's `full` is cleared. The next consumer empties a slot that it finds so;
 //   * the lock of a dead producer or consumer is taken over by those who wait.
-// A wake-up that died with its sender comes at most kLookAgainNs late (bell.hpp).
+// A wake-up that died with its sender is made good (bell.hpp).
 //
 // Thread rules: constructed in an open heap by one thread before others know its address; then every call is thread-safe. Destroyed by
 // one thread that nobody competes with. No system call while nobody waits and no lock is contended.

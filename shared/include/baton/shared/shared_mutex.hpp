@@ -27,17 +27,6 @@
 
 namespace baton::shared {
 
-namespace detail {
-
-/// The calling thread's number among those of this process that asked.
-inline std::uint32_t thread_number() noexcept {
-  static std::atomic<std::uint32_t> last{0};
-  thread_local const std::uint32_t number = last.fetch_add(1, std::memory_order_relaxed) + 1;
-  return number;
-}
-
-}  // namespace detail
-
 template <std::size_t Slots>
 class basic_shared_mutex {
   static_assert(Slots > 0);

@@ -2,6 +2,7 @@
 """Unmodified rclpy programs about events: event_programs.py <name> [arguments]. Each prints one line of JSON and ends; on the way
 they say "going" when the other end may act, and act on lines on their standard input."""
 
+import select
 import sys
 import time
 
@@ -122,6 +123,28 @@ def fall_behind(node, first, last):
     while time.monotonic() < end:
         rclpy.spin_once(node, timeout_sec=0.05)
     return {"got": got, "lost": lost}
+
+
+def meet(node, when, readers):
+    """Publishes numbers until told to end; says what the matched event said, asked for from the beginning or after the first match."""
+    seen = []
+    callbacks = PublisherEventCallbacks(matched=lambda info: seen.append(info.total_count), use_default_callbacks=False)
+    publisher = node.create_publisher(
+        UInt64, TOPIC, PROFILES["plain"], event_callbacks=callbacks if when == "early" else None
+    )
+    spin_until(node, lambda: publisher.get_subscription_count() > 0)
+    if when == "late":
+        handlers = callbacks.create_event_handlers(node.default_callback_group, publisher.handle, publisher.topic_name)
+        for handler in handlers:
+            node.add_waitable(handler)
+    print("going", flush=True)
+    numbers = 0
+    while not select.select([sys.stdin], [], [], 0.005)[0]:
+        publisher.publish(UInt64(data=numbers))
+        numbers += 1
+        rclpy.spin_once(node, timeout_sec=0.005)
+    spin_until(node, lambda: seen and seen[-1] >= int(readers))
+    return {"seen": seen}
 
 
 main(globals())

@@ -75,3 +75,18 @@ def test_what_gives_way_in_a_full_queue_is_reported_lost(processes, first):
     assert heard["got"][-3:] == [first + 7, first + 8, first + 9] and first + 6 not in heard["got"]
     assert counts_up(heard["lost"]) and heard["lost"][-1][0] == first + 10 - len(heard["got"])
     processes.result(writer)
+
+
+@pytest.mark.parametrize("when", ["early", "late"])
+@pytest.mark.parametrize("rmw", ["plain", "baton"])
+def test_who_asks_for_matches_is_told_and_a_plain_reader_that_comes_later_is_served(processes, rmw, when):
+    # That somebody must be served below is learned from the same event.
+    first = processes.start(rmw, "hear", "20")
+    writer = start(processes, rmw, "meet", when, "2")
+    going(writer)
+    processes.result(first)
+    got = processes.result(processes.start("plain", "hear_some", "20"))["got"]
+    assert got == sorted(set(got))
+    go_on(writer)
+    seen = processes.result(writer)["seen"]
+    assert seen == sorted(seen) and seen[-1] >= 2

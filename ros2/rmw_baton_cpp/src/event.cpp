@@ -18,6 +18,8 @@ void stand_for(rmw_event_t* event, Event& own_event, const rmw_event_t& below, b
   event->implementation_identifier = kIdentifier;
   event->data = &own_event;
   event->event_type = below.event_type;
+  if (own_event.watched)
+    return;  // the inlet is rung already; to set a callback again would count as seen what it was not told
   own_event.watched = watched;
   if (!watched || !own_event.below) return;
   if (underlying()->rmw_event_set_callback(&own_event.inner, Inlet::rung, &own_event.inlet) != RMW_RET_OK) {
@@ -78,6 +80,18 @@ void count_changes(rmw_event_type_t type, void* info, std::size_t rang) noexcept
 }
 
 }  // namespace
+
+bool baton::rmw::ring_below(Event& event, const rmw_publisher_t* inner, rmw_event_type_t type) noexcept {
+  rmw_event_t made = rmw_get_zero_initialized_event();
+  if (underlying()->rmw_publisher_event_init(&made, inner, type) != RMW_RET_OK ||
+      underlying()->rmw_event_set_callback(&made, Inlet::rung, &event.inlet) != RMW_RET_OK) {
+    rcutils_reset_error();
+    return false;
+  }
+  event.inner = made;
+  event.watched = true;
+  return true;
+}
 
 void baton::rmw::count_below(Event& event) noexcept {
   if (event.below) return;

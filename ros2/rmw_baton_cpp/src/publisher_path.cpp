@@ -60,6 +60,8 @@ std::unique_ptr<PublisherPath> PublisherPath::make(const std::shared_ptr<Presenc
   path->durable_ = qos->durability == Durability::kTransientLocal;
   path->manual_liveliness_ = qos->liveliness == Liveliness::kManualByTopic;
   path->always_ = path->durable_ || presence->both();
+  Event& matched = events[RMW_EVENT_PUBLICATION_MATCHED];
+  if (ring_below(matched, inner, RMW_EVENT_PUBLICATION_MATCHED)) path->matched_rings_ = &matched.inlet;
   if (qos->deadline != kInfinite) {
     Event& missed = events[RMW_EVENT_OFFERED_DEADLINE_MISSED];
     missed.below = false;
@@ -141,20 +143,22 @@ struct PublisherPath::Lent {
       if (loan) lent->loan.emplace(std::move(*loan));
     }
   }
-  void* const made = lent->native;
+  *native = lent->native;
   const std::lock_guard<std::mutex> lock(lent_mutex_);
-  lent_[made] = std::move(lent);
-  *native = made;
+  lent_.push_back(std::move(lent));
   return RMW_RET_OK;
 }
 
 [[gnu::hot]] std::shared_ptr<PublisherPath::Lent> PublisherPath::return_of(void* native) {
   const std::lock_guard<std::mutex> lock(lent_mutex_);
-  const auto found = lent_.find(native);
-  if (found == lent_.end()) return nullptr;
-  std::shared_ptr<Lent> lent = std::move(found->second);
-  lent_.erase(found);
-  return lent;
+  for (std::shared_ptr<Lent>& each : lent_) {
+    if (each->native != native) continue;
+    std::swap(each, lent_.back());
+    std::shared_ptr<Lent> lent = std::move(lent_.back());
+    lent_.pop_back();
+    return lent;
+  }
+  return nullptr;
 }
 
 rmw_ret_t PublisherPath::give_back(void* native) {
@@ -227,7 +231,7 @@ template <class Make, class Below>
 [[gnu::hot]] rmw_ret_t PublisherPath::hand_over_made(memory::Selection selection, Make&& make, Below&& below) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (deadline_ != 0) last_publish_ns_.store(os::monotonic_ns(), std::memory_order_relaxed);  // a time: orders nothing
-  bool also = always_ || someone_below(os::monotonic_ns());
+  bool also = always_ || someone_below();
   Ordinal ordinal = last_;
   ++ordinal.number;
   ordinal.always = always_;
@@ -271,18 +275,23 @@ template <class Make, class Below>
 }
 
 /// Whether a subscription that the underlying RMW knows is not served by Baton. With mutex_.
-[[gnu::hot]] bool PublisherPath::someone_below(std::int64_t now_ns) {
-  std::size_t matched = 0;
-  if (underlying()->rmw_publisher_count_matched_subscriptions(inner_, &matched) != RMW_RET_OK) {
+[[gnu::hot]] bool PublisherPath::someone_below() {
+  std::size_t matched = matched_below_;
+  if ((matched_rings_ == nullptr || matched_rings_->clear()) &&
+      underlying()->rmw_publisher_count_matched_subscriptions(inner_, &matched) != RMW_RET_OK) {
     rcutils_reset_error();
+    if (matched_rings_ != nullptr) matched_rings_->set();
     return true;
   }
   const std::size_t here = writer_->matched();
   const bool changed = !looked_ || matched != matched_below_ || here != matched_here_;
-  if (changed || ((needed_ || !left_.empty()) && now_ns >= next_look_ns_)) {
-    matched_below_ = matched;
-    matched_here_ = here;
-    look_who_is_below(now_ns);
+  if (changed || needed_ || !left_.empty()) {
+    const std::int64_t now_ns = os::monotonic_ns();
+    if (changed || now_ns >= next_look_ns_) {
+      matched_below_ = matched;
+      matched_here_ = here;
+      look_who_is_below(now_ns);
+    }
   }
   return needed_;
 }
@@ -353,7 +362,7 @@ void PublisherPath::look_who_is_below(std::int64_t now_ns) {
 std::string PublisherPath::describe() {
   const std::lock_guard<std::mutex> lock(mutex_);
   looked_ = false;
-  someone_below(os::monotonic_ns());
+  someone_below();
   std::string made = "{\"gid\": " + quoted(hexadecimal(writer_->gid())) + ", \"topic\": " + quoted(inner_->topic_name) +
                      ", \"node\": " + quoted(full_name(*inner_node_)) +
                      ", \"fixed_size\": " + (plan_->native->same_layout() ? "true" : "false") +

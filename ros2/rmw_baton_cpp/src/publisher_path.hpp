@@ -54,7 +54,7 @@ class PublisherPath {
   struct Lent;
   std::shared_ptr<Lent> return_of(void* native);
   rmw_ret_t publish_in_place(Lent& lent, rmw_publisher_allocation_t* allocation);
-  bool someone_below(std::int64_t now_ns);
+  bool someone_below();
   void look_who_is_below(std::int64_t now_ns);
   std::string describe();
   bool has_left(const transport::Gid& gid, std::int32_t pid) const;
@@ -73,11 +73,12 @@ class PublisherPath {
 
   std::unique_ptr<heap::Capacities> capacities_;
   std::mutex lent_mutex_;
-  std::map<void*, std::shared_ptr<Lent>> lent_;  // by native message
+  std::vector<std::shared_ptr<Lent>> lent_;  // few at a time
 
   std::mutex mutex_;
   Ordinal last_;
-  bool below_failed_ = false;  // the last number given to a message below was not used
+  Inlet* matched_rings_ = nullptr;  // when somebody below has come or gone; null: that must be asked for each message
+  bool below_failed_ = false;       // the last number given to a message below was not used
   // What the last look found, and when it is to be repeated.
   std::size_t matched_below_ = 0, matched_here_ = 0;
   bool needed_ = true, looked_ = false;

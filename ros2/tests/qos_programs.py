@@ -11,11 +11,13 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.executors import MultiThreadedExecutor, SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSProfile
 from rclpy_program import main
 from std_msgs.msg import UInt64
 
 LIMIT_S = 120
+WaitSet = rclpy_implementation.WaitSet
 TOPIC = "count"
 
 
@@ -104,6 +106,56 @@ def notice_silence(node, kind):
     going()
     spin_until(node, lambda: len(got) == 10 and (missed if kind == "deadline" else alive and alive[-1] == [0, 1]))
     return {"got": got, "was_alive": [1, 0] in alive}
+
+
+def take_all(subscription, number=None):
+    """Without waiting; or until there were `number`."""
+    got, end = [], time.monotonic() + LIMIT_S
+    while time.monotonic() < end:
+        with subscription.handle:
+            taken = subscription.handle.take_message(subscription.msg_type, False)
+        if taken is not None:
+            got.append(taken[0].data)
+        elif number is None or len(got) >= number:
+            break
+        else:
+            time.sleep(0.01)
+    return got
+
+
+def look(node, subscription):
+    """Waits until the subscription is ready, and takes nothing."""
+    with subscription.handle, node.context.handle:
+        wait_set = WaitSet(1, 0, 0, 0, 0, 0, node.context.handle)
+        wait_set.clear_entities()
+        index = wait_set.add_subscription(subscription.handle)
+        wait_set.wait(LIMIT_S * 10**9)
+        return wait_set.is_ready("subscription", index)
+
+
+def pair(node, qos):
+    """Of one process: both its ends have found each other by both ways."""
+    subscription = node.create_subscription(UInt64, TOPIC, lambda _: None, qos)
+    publisher = node.create_publisher(UInt64, TOPIC, qos)
+    publisher.publish(UInt64(data=0))
+    while not (publisher.get_subscription_count() and subscription.get_publisher_count()):
+        time.sleep(0.01)
+    time.sleep(0.5)
+    take_all(subscription)
+    return publisher, subscription
+
+
+def leave(node):
+    """The publisher goes before its subscription has looked for anything."""
+    subscription = node.create_subscription(UInt64, TOPIC, lambda _: None, 100)
+    publisher = node.create_publisher(UInt64, TOPIC, 100)
+    spin_until(node, publisher.get_subscription_count)
+    time.sleep(0.5)
+    for i in range(10):
+        publisher.publish(UInt64(data=i))
+    acked = publisher.wait_for_all_acked(Duration(seconds=LIMIT_S))
+    node.destroy_publisher(publisher)
+    return {"acked": acked, "got": take_all(subscription, 10)}
 
 
 def executors(node):

@@ -66,6 +66,12 @@ def test_silence_is_noticed_at_both_ends(pairs, kind):
 
 
 @pytest.mark.parametrize("rmw", ["plain", "baton"])
+def test_what_a_publisher_left_behind_is_acknowledged_and_delivered(processes, rmw):
+    heard = processes.result(start(processes, rmw, "leave"))
+    assert heard["acked"] and heard["got"] == list(range(10))
+
+
+@pytest.mark.parametrize("rmw", ["plain", "baton"])
 def test_several_executors_with_threads_share_a_process(processes, rmw):
     heard = processes.result(start(processes, rmw, "executors"))
     assert heard["one"] == heard["two"] == list(range(100))

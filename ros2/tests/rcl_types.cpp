@@ -89,7 +89,8 @@ int send(const std::vector<Type>& types, std::size_t readers) {
   return 0;
 }
 
-/// A publisher and two subscriptions of its own context, one of which ignores it; both hear a sender of another process.
+/// A publisher, which leaves before anybody took from it, and two subscriptions of its own context, one of which ignores it; both
+/// hear a sender of another process.
 int local(const Type& type) {
   Ros ros("local");
   rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
@@ -124,6 +125,9 @@ int local(const Type& type) {
     const Message message = every_type::make(*type.members, std::to_string(i));
     check(rcl_publish(&publisher, message.get(), nullptr), "publish");
   }
+  // What it leaves behind is heard, and is still its context's own.
+  check(rcl_publisher_wait_for_all_acked(&publisher, kLimit.count() * 1'000'000'000), "acknowledgements");
+  check(rcl_publisher_fini(&publisher, &ros.node), "publisher's end");
   std::size_t heard[2] = {0, 0};
   auto enough = end;  // once the others' two are there, a little longer
   while (Clock::now() < std::min(end, enough)) {
@@ -142,7 +146,6 @@ int local(const Type& type) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   for (rcl_subscription_t& subscription : subscriptions) check(rcl_subscription_fini(&subscription, &ros.node), "end");
-  check(rcl_publisher_fini(&publisher, &ros.node), "publisher's end");
   std::printf("{\"all\": %zu, \"others\": %zu, \"lends_as_said\": %s}\n", heard[0], heard[1],
               as_said ? "true" : "false");
   return 0;

@@ -27,6 +27,10 @@ class Beacon {
  public:
   /// The bytes that the gids of a context have in common: DDS's participant prefix.
   static constexpr std::size_t kCommonBytes = 12;
+  /// Also of endpoints that are gone.
+  static bool same_context(const transport::Gid& one, const transport::Gid& other) {
+    return common(one) == common(other);
+  }
 
   explicit Beacon(std::string about) : described_(std::make_shared<Described>()) {
     described_->about = std::move(about);

@@ -96,19 +96,4 @@ std::shared_ptr<Presence> Presence::join(const rmw_context_t& context) {
   return presence;
 }
 
-void Presence::add_publisher(const transport::Gid& gid) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  publishers_.insert(gid);
-}
-
-void Presence::remove_publisher(const transport::Gid& gid) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  publishers_.erase(gid);
-}
-
-bool Presence::has_publisher(const transport::Gid& gid) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return publishers_.count(gid) != 0;
-}
-
 }  // namespace baton::rmw

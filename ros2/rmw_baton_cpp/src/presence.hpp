@@ -7,8 +7,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <set>
 
 #include "baton/transport/transport.hpp"
 #include "beacon.hpp"
@@ -37,19 +35,12 @@ class Presence {
   Beacon& beacon() noexcept { return *beacon_; }
   Deadlines& deadlines() noexcept { return deadlines_; }
 
-  // The publishers of this context, for ignore_local_publications.
-  void add_publisher(const transport::Gid& gid);
-  void remove_publisher(const transport::Gid& gid);
-  bool has_publisher(const transport::Gid& gid) const;
-
  private:
   std::shared_ptr<transport::Participant> participant_;
   std::unique_ptr<Beacon> beacon_;
   bool both_ = false;
   Listener listener_;
   Deadlines deadlines_;
-  mutable std::mutex mutex_;
-  std::set<transport::Gid> publishers_;
 };
 
 /// Lives as long as the presence.

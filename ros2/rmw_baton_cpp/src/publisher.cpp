@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: publishers: life, quality of service, gid.
 // Thread rules: those of rmw/rmw.h; nothing here adds a lock.
-#include <algorithm>
 #include <cstring>
 #include <new>
 
-#include "baton/os/clock.hpp"
 #include "handles.hpp"
-#include "served.hpp"
 
 // This file holds rmw.h's functions, in the global namespace. NOLINTNEXTLINE(google-build-using-namespace)
 using namespace baton::rmw;
@@ -107,17 +104,8 @@ rmw_ret_t rmw_publisher_assert_liveliness(const rmw_publisher_t* publisher) {
 rmw_ret_t rmw_publisher_wait_for_all_acked(const rmw_publisher_t* publisher, rmw_time_t wait_timeout) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
-  const Publisher* own_publisher = ours(publisher);
-  if (own_publisher == nullptr || !own_publisher->path) {
-    return rmw->rmw_publisher_wait_for_all_acked(inner(publisher), wait_timeout);
-  }
-  const std::int64_t begin_ns = os::monotonic_ns();
-  const std::chrono::nanoseconds timeout = duration_of(wait_timeout);
-  if (!own_publisher->path->all_acked(timeout)) return RMW_RET_TIMEOUT;
-  if (timeout == kInfinite) return rmw->rmw_publisher_wait_for_all_acked(inner(publisher), wait_timeout);
-  const std::int64_t left_ns = std::max<std::int64_t>(timeout.count() - (os::monotonic_ns() - begin_ns), 0);
-  return rmw->rmw_publisher_wait_for_all_acked(inner(publisher), {static_cast<std::uint64_t>(left_ns / 1'000'000'000),
-                                                                  static_cast<std::uint64_t>(left_ns % 1'000'000'000)});
+  // What Baton carries is received once it is published: it lies in the subscriptions' queues, also when its publisher is gone.
+  return rmw->rmw_publisher_wait_for_all_acked(inner(publisher), wait_timeout);
 }
 
 rmw_ret_t rmw_publisher_get_network_flow_endpoints(const rmw_publisher_t* publisher, rcutils_allocator_t* allocator,

@@ -69,7 +69,6 @@ std::unique_ptr<PublisherPath> PublisherPath::make(const std::shared_ptr<Presenc
         {qos->deadline, [p = path.get()] { return p->last_publish_ns_.load(std::memory_order_relaxed); },
          [&missed] { missed.happened(1); }});
   }
-  presence->add_publisher(path->writer_->gid());
   presence->beacon().add(path->writer_->gid(), [p = path.get()] { return p->describe(); });
   return path;
 }
@@ -78,7 +77,6 @@ PublisherPath::~PublisherPath() {
   if (deadline_ != 0) presence_->deadlines().remove(deadline_);
   if (!writer_) return;
   presence_->beacon().remove(writer_->gid());
-  presence_->remove_publisher(writer_->gid());
   RCUTILS_LOG_DEBUG_NAMED(kLogger, "publisher of %s: %lu messages through Baton (%lu bytes copied in), %lu below",
                           inner_->topic_name, through_baton_, copied_bytes_, through_below_);
 }

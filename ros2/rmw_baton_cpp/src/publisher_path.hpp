@@ -42,7 +42,6 @@ class PublisherPath {
   rmw_ret_t publish_loaned(void* native, rmw_publisher_allocation_t* allocation);
 
   void assert_liveliness() { writer_->assert_liveliness(); }
-  bool all_acked(std::chrono::nanoseconds timeout) { return writer_->wait_for_all_acked(timeout).ok(); }
 
  private:
   PublisherPath(std::shared_ptr<Presence> presence, const rmw_node_t* inner_node, const rmw_publisher_t* inner)

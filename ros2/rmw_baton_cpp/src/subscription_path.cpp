@@ -119,7 +119,8 @@ SubscriptionPath::~SubscriptionPath() {
 
 /// Nothing can have come twice.
 [[gnu::hot]] bool SubscriptionPath::direct() const {
-  return !baton_was_there_ && baton_.empty() && below_.empty() && reader_->matched() == 0;
+  // matched() first: who came, published and left since has left something.
+  return !baton_was_there_ && baton_.empty() && below_.empty() && reader_->matched() == 0 && !reader_->has_data();
 }
 
 /// Takes one more message over from Baton's queue. False: there is none, or no more may be held.
@@ -137,7 +138,7 @@ SubscriptionPath::~SubscriptionPath() {
     baton_was_there_ = true;
     FromBaton entry;
     std::memcpy(entry.publisher.data(), sample->header().publisher_id, entry.publisher.size());
-    if (ignore_local_ && presence_->has_publisher(entry.publisher)) continue;
+    if (ignore_local_ && Beacon::same_context(entry.publisher, reader_->gid())) continue;
     if (const std::optional<Ordinal> ordinal = Ordinal::decode(sample->header())) {
       entry.place = PathOrder::Queued{*ordinal, sample->sequence()};
     }

@@ -195,7 +195,7 @@ Result<Slot*> Pool::State::fresh(unsigned size_class, std::size_t wanted_bytes) 
 //   medium effort: the same, at most `attempts` messages looked at
 //   worst effort:  ends at the first message that is in use, so that the newer ones stay
 Slot* Pool::State::reclaim(unsigned size_class, std::size_t wanted_bytes) {
-  if (!evict) return nullptr;
+  if (!evict || options.policy == Policy::kNone) return nullptr;
   std::uint32_t attempts = options.policy == Policy::kMediumEffort ? options.attempts : UINT32_MAX;
   std::uint64_t age = 0;
   for (Slot* slot = published.oldest; slot && attempts > 0; slot = published.after(age), --attempts) {

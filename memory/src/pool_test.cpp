@@ -193,7 +193,8 @@ INSTANTIATE_TEST_SUITE_P(TzcIIIE, PolicyTest,
                                            PolicyCase{Policy::kWorstEffort, 0, {false, false, false}, 0},
                                            PolicyCase{Policy::kWorstEffort, 0, {false, true, true}, 0},
                                            PolicyCase{Policy::kWorstEffort, 0, {true, false, false}, -1},
-                                           PolicyCase{Policy::kWorstEffort, 0, {true, true, true}, -1}));
+                                           PolicyCase{Policy::kWorstEffort, 0, {true, true, true}, -1},
+                                           PolicyCase{Policy::kNone, 0, {false, false, false}, -1}));
 
 TEST_F(PoolTest, MediumEffortWithoutAttemptsIsRefused) {
   PoolOptions options = small();

@@ -13,8 +13,9 @@ from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallba
 from rclpy.executors import MultiThreadedExecutor, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSProfile
+from rclpy.serialization import serialize_message
 from rclpy_program import main
-from std_msgs.msg import UInt64
+from std_msgs.msg import String, UInt64
 
 LIMIT_S = 120
 WaitSet = rclpy_implementation.WaitSet
@@ -44,6 +45,7 @@ def profile(kind):
             liveliness=LivelinessPolicy.MANUAL_BY_TOPIC,
             liveliness_lease_duration=Duration(seconds=2),
         ),
+        "all_lifespan": QoSProfile(history=HistoryPolicy.KEEP_ALL, lifespan=Duration(seconds=0.5)),
         "lifespan": QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL, lifespan=Duration(seconds=0.2)),
     }[kind]
 
@@ -133,29 +135,45 @@ def look(node, subscription):
         return wait_set.is_ready("subscription", index)
 
 
-def pair(node, qos):
-    """Of one process: both its ends have found each other by both ways."""
-    subscription = node.create_subscription(UInt64, TOPIC, lambda _: None, qos)
-    publisher = node.create_publisher(UInt64, TOPIC, qos)
-    publisher.publish(UInt64(data=0))
-    while not (publisher.get_subscription_count() and subscription.get_publisher_count()):
+def pair(node, qos, kind=UInt64):
+    """Both ends, in one process; nothing is taken."""
+    subscription = node.create_subscription(kind, TOPIC, lambda _: None, qos)
+    publisher = node.create_publisher(kind, TOPIC, qos)
+    end = time.monotonic() + LIMIT_S
+    while not (publisher.get_subscription_count() and subscription.get_publisher_count()) and time.monotonic() < end:
         time.sleep(0.01)
-    time.sleep(0.5)
-    take_all(subscription)
+    time.sleep(0.5)  # Baton's ends, too
     return publisher, subscription
 
 
 def leave(node):
     """The publisher goes before its subscription has looked for anything."""
-    subscription = node.create_subscription(UInt64, TOPIC, lambda _: None, 100)
-    publisher = node.create_publisher(UInt64, TOPIC, 100)
-    spin_until(node, publisher.get_subscription_count)
-    time.sleep(0.5)
+    publisher, subscription = pair(node, 100)
     for i in range(10):
         publisher.publish(UInt64(data=i))
     acked = publisher.wait_for_all_acked(Duration(seconds=LIMIT_S))
     node.destroy_publisher(publisher)
     return {"acked": acked, "got": take_all(subscription, 10)}
+
+
+def look_and_not_take(node, kind):
+    """Looks after every message, which is given as many moments to become too old or one too many."""
+    publisher, subscription = pair(node, profile(kind))
+    ready = []
+    for i in range(10):
+        publisher.publish(UInt64(data=i))
+        if i < 5:
+            ready.append(look(node, subscription))
+    time.sleep(1)
+    return {"ready": ready, "got": take_all(subscription)}
+
+
+def write_deep(node):
+    """More than Baton has room for."""
+    publisher, subscription = pair(node, 600, String)
+    for i in range(600):
+        publisher.publish(serialize_message(String(data=str(i))))
+    return {"got": take_all(subscription, 600)}
 
 
 def executors(node):

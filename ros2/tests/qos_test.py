@@ -72,6 +72,19 @@ def test_what_a_publisher_left_behind_is_acknowledged_and_delivered(processes, r
 
 
 @pytest.mark.parametrize("rmw", ["plain", "baton"])
+@pytest.mark.parametrize(("kind", "expected"), [("last3", [7, 8, 9]), ("all", list(range(10))), ("all_lifespan", [])])
+def test_what_was_looked_at_and_not_taken_gives_way_and_grows_old_like_the_rest(processes, rmw, kind, expected):
+    heard = processes.result(start(processes, rmw, "look_and_not_take", kind))
+    assert heard["got"] == expected
+    assert all(heard["ready"]) or kind == "all_lifespan"
+
+
+@pytest.mark.parametrize("rmw", ["plain", "baton"])
+def test_what_finds_no_room_in_batons_memory_is_not_lost(processes, rmw):
+    assert processes.result(start(processes, rmw, "write_deep"))["got"] == [str(i) for i in range(600)]
+
+
+@pytest.mark.parametrize("rmw", ["plain", "baton"])
 def test_several_executors_with_threads_share_a_process(processes, rmw):
     heard = processes.result(start(processes, rmw, "executors"))
     assert heard["one"] == heard["two"] == list(range(100))

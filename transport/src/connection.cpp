@@ -59,6 +59,7 @@ Result<EventLine> EventPages::allocate() {
   token_ = other.token_;
   sequence_ = other.sequence_;
   reception_time_ns_ = other.reception_time_ns_;
+  expires_ns_ = other.expires_ns_;
   connection_ = other.connection_;
   segment_ = other.segment_;
   return *this;

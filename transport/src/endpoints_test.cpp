@@ -272,6 +272,28 @@ TEST(Endpoints, AnExpiredMessageIsNotDelivered) {
   EXPECT_EQ(reader->statuses().lost_total, 0U);
 }
 
+TEST(Endpoints, WhoTakesAheadLearnsHowMuchIsUnreadAndWhenASampleExpires) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  QoS offered, asked;
+  offered.lifespan = std::chrono::hours(2);
+  asked.lifespan = std::chrono::hours(1);
+  const auto writer = make_writer(*participant, "t", offered);
+  const auto reader = make_reader(*participant, "t", asked);
+  const auto endless = make_writer(*participant, "endless");
+  const auto other = make_reader(*participant, "endless");
+  ASSERT_TRUE(matched(*reader, 1) && matched(*other, 1));
+  EXPECT_EQ(reader->unread(), 0U);
+  for (std::uint64_t i = 1; i <= 3; ++i) publish(*writer, i).or_throw();
+  publish(*endless, 1).or_throw();
+  EXPECT_EQ(reader->unread(), 3U);
+  const TakenSample sample = reader->take().or_throw();
+  EXPECT_EQ(reader->unread(), 2U);
+  const std::chrono::nanoseconds shorter = asked.lifespan;
+  EXPECT_EQ(sample.expires_ns(), sample.header().source_monotonic_ns + shorter.count());
+  EXPECT_EQ(other->take().or_throw().expires_ns(), INT64_MAX);
+}
+
 TEST(Endpoints, AMissedDeadlineIsReportedOnBothSidesFromTheFirstMessageOn) {
   TestDomain domain;
   const auto participant = domain.join();

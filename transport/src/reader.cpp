@@ -138,14 +138,21 @@ void ReaderImpl::drop_useless() {
     connection->next_sequence = message.sequence + 1;
 
     const std::chrono::nanoseconds lifespan = std::min(connection->offered.lifespan, options_.qos.lifespan);
-    if (lifespan != kInfinite && os::monotonic_ns() - message.source_monotonic_ns > lifespan.count()) {
-      discard(*connection, message);
-      --discarded_;  // expired, not lost
-      continue;
+    std::int64_t expires_ns = INT64_MAX;
+    if (lifespan != kInfinite) {
+      if (os::monotonic_ns() - message.source_monotonic_ns > lifespan.count()) {
+        discard(*connection, message);
+        --discarded_;  // expired, not lost
+        continue;
+      }
+      if (lifespan < kEndless) expires_ns = message.source_monotonic_ns + lifespan.count();
     }
     SegmentUse* segment = connection->find_segment(memory::handle_segment(message.handle));
-    if (!segment->segment->mapped()) return out_of_line([&] { return accept_copy(*connection, *segment, message); });
-    return accept(*connection, *segment, message, memory::handle_offset(message.handle));
+    Result<TakenSample> sample = segment->segment->mapped()
+                                     ? accept(*connection, *segment, message, memory::handle_offset(message.handle))
+                                     : out_of_line([&] { return accept_copy(*connection, *segment, message); });
+    if (sample) sample->expires_ns_ = expires_ns;
+    return sample;
   }
 }
 
@@ -246,6 +253,16 @@ void ReaderImpl::forget(ReaderConnection& connection) {
   if (forked()) return false;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   return std::any_of(connections_.begin(), connections_.end(), [](const ConnectionRef& ref) { return ref->readable(); });
+}
+
+[[gnu::hot]] std::size_t ReaderImpl::unread() const {
+  if (forked()) return 0;
+  std::size_t count = 0;
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  for (const ConnectionRef& ref : connections_) {
+    if (ref->hand_over) count += ref->hand_over->queue().size();
+  }
+  return count;
 }
 
 // A polled reader announces its sleep when take() finds nothing, and takes it back when take() finds something. The

@@ -29,6 +29,7 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
 
   Result<TakenSample> take() override;
   bool has_data() const override;
+  std::size_t unread() const override;
   std::uint32_t matched() const override;
   Statuses statuses() const override;
   std::int64_t newest_ns() const override;

@@ -7,7 +7,7 @@ namespace baton::rmw {
 namespace {
 
 constexpr std::array<char, 8> kMark = {'r', 'm', 'w', 'B', 'a', 't', 'o', 'n'};
-constexpr std::uint64_t kAlso = 1, kAlways = 2;
+constexpr std::uint64_t kAlso = 1;
 
 }  // namespace
 
@@ -15,7 +15,7 @@ constexpr std::uint64_t kAlso = 1, kAlways = 2;
   transport::PublishInfo info;
   std::memcpy(info.correlation_client.data(), kMark.data(), kMark.size());
   std::memcpy(info.correlation_client.data() + kMark.size(), &number, sizeof number);
-  info.correlation_sequence = below << 2 | (always ? kAlways : 0) | (also ? kAlso : 0);
+  info.correlation_sequence = below << 1 | (also ? kAlso : 0);
   return info;
 }
 
@@ -24,9 +24,8 @@ constexpr std::uint64_t kAlso = 1, kAlways = 2;
   Ordinal ordinal;
   std::memcpy(&ordinal.number, header.correlation_client + kMark.size(), sizeof ordinal.number);
   const std::uint64_t words = header.correlation_sequence;
-  ordinal.below = words >> 2;
+  ordinal.below = words >> 1;
   ordinal.also = (words & kAlso) != 0;
-  ordinal.always = (words & kAlways) != 0;
   return ordinal;
 }
 
@@ -34,9 +33,8 @@ constexpr std::uint64_t kAlso = 1, kAlways = 2;
                                                     std::int64_t now_ns) noexcept {
   const Ordinal& ordinal = queued.ordinal;
   if (ordinal.also && ordinal.below <= done_below_) return Verdict::kNever;  // came from below before
-  const std::uint64_t before = ordinal.below - (ordinal.also ? 1 : 0);
-  // Nothing is missing; or what is missing was in Baton's queue too and gave way; or nobody sends it.
-  if (before <= done_below_ || ordinal.always || !below_may_come) return Verdict::kNow;
+  // Nothing is missing; or nobody sends it any more; or what is missing was in Baton's queue too and gave way.
+  if (older_below(ordinal) <= std::max(done_below_, seen_below_) || !below_may_come) return Verdict::kNow;
   if (skips(queued)) return Verdict::kNow;
   if (waits_since_ns_ == 0) waits_since_ns_ = now_ns;
   return now_ns >= waits_until() ? Verdict::kNow : Verdict::kNotYet;

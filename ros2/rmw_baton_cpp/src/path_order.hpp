@@ -10,6 +10,7 @@
 // younger one: those are dropped.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -25,7 +26,6 @@ struct Ordinal {
   std::uint64_t number = 0;  ///< of the publisher, from 1, over both paths
   std::uint64_t below = 0;   ///< how many went to the underlying RMW so far, this one included
   bool also = false;         ///< this one goes to the underlying RMW too
-  bool always = false;       ///< the publisher uses both paths for every message (durable topics)
 
   transport::PublishInfo encode() const noexcept;
   /// Empty for a message of a publisher that is not of ROS 2.
@@ -45,7 +45,10 @@ class PathOrder {
     std::uint64_t sequence;  ///< of Baton's writer: a gap says that messages gave way (KEEP_LAST)
   };
 
-  /// Of the oldest message in Baton's queue. `below_may_come`: the underlying subscription is matched with somebody.
+  /// A message from below was seen, which may be kept back: no older ones will come from there.
+  void saw_below(std::uint64_t below) noexcept { seen_below_ = std::max(seen_below_, below); }
+  /// Of the oldest message in Baton's queue. `below_may_come`: the underlying subscription is matched with somebody. REQUIRES: no
+  /// older message from below was seen and is not delivered yet.
   /// kNotYet: until waits_until(), unless a message from below changes it before.
   Verdict of_baton(const Queued& queued, bool below_may_come, std::int64_t now_ns) noexcept;
   /// Of a message from below, its publication sequence number. `oldest` is the oldest in Baton's queue, null if there is none.
@@ -63,9 +66,12 @@ class PathOrder {
   std::int64_t waits_until() const noexcept { return waits_since_ns_ + kGraceNs; }
   bool known_to_baton() const noexcept { return last_sequence_ != 0; }
   std::uint64_t done_below() const noexcept { return done_below_; }
+  /// How many of the messages below are older than this one of Baton's.
+  static std::uint64_t older_below(const Ordinal& ordinal) noexcept { return ordinal.below - (ordinal.also ? 1 : 0); }
 
  private:
   std::uint64_t done_below_ = 0;     // messages of below that are delivered, doubled or given up
+  std::uint64_t seen_below_ = 0;     // the youngest
   std::uint64_t last_sequence_ = 0;  // of Baton's writer; 0: nothing came from there
   std::uint64_t last_number_ = 0;
   std::int64_t waits_since_ns_ = 0;

@@ -99,7 +99,7 @@ TEST(PathOrder, every_message_comes_once_and_in_order_while_the_paths_change) {
 
 TEST(PathOrder, what_never_comes_from_below_holds_nobody_up_longer_than_the_grace) {
   PathOrder order;
-  const PathOrder::Queued later{{7, 6, false, false}, 1};
+  const PathOrder::Queued later{{7, 6, false}, 1};
   EXPECT_EQ(order.of_baton(later, false, 5), Verdict::kNow);  // nobody below sends
   EXPECT_EQ(order.of_baton(later, true, 5), Verdict::kNotYet);
   EXPECT_EQ(order.waits_until(), 5 + PathOrder::kGraceNs);
@@ -112,8 +112,8 @@ TEST(PathOrder, what_never_comes_from_below_holds_nobody_up_longer_than_the_grac
 
 TEST(PathOrder, what_gave_way_in_batons_queue_does_not_come_back_from_below) {
   PathOrder order;
-  order.delivered({{1, 1, true, false}, 1});
-  const PathOrder::Queued next{{4, 4, true, false}, 4};  // 2 and 3 were overwritten
+  order.delivered({{1, 1, true}, 1});
+  const PathOrder::Queued next{{4, 4, true}, 4};  // 2 and 3 were overwritten
   EXPECT_EQ(order.of_below(2, &next), Verdict::kNever);
   EXPECT_EQ(order.of_baton(next, true, 1), Verdict::kNow);
 }
@@ -124,26 +124,34 @@ TEST(PathOrder, a_history_that_came_from_below_is_not_delivered_again_by_baton) 
     EXPECT_EQ(order.of_below(below, nullptr), Verdict::kNow);
     order.delivered_below(below);
   }
-  EXPECT_EQ(order.of_baton({{2, 2, true, true}, 1}, true, 1), Verdict::kNever);
-  EXPECT_EQ(order.of_baton({{3, 3, true, true}, 2}, true, 1), Verdict::kNever);
-  EXPECT_EQ(order.of_baton({{4, 4, true, true}, 3}, true, 1), Verdict::kNow);
+  EXPECT_EQ(order.of_baton({{2, 2, true}, 1}, true, 1), Verdict::kNever);
+  EXPECT_EQ(order.of_baton({{3, 3, true}, 2}, true, 1), Verdict::kNever);
+  EXPECT_EQ(order.of_baton({{4, 4, true}, 3}, true, 1), Verdict::kNow);
 }
 
 TEST(PathOrder, what_is_younger_than_batons_next_waits_for_it) {
   const PathOrder order;
-  const PathOrder::Queued next{{3, 2, true, false}, 1};
+  const PathOrder::Queued next{{3, 2, true}, 1};
   EXPECT_EQ(order.of_below(1, &next), Verdict::kNow);
   EXPECT_EQ(order.of_below(2, &next), Verdict::kNever);  // the same message
   EXPECT_EQ(order.of_below(3, &next), Verdict::kNotYet);
 }
 
-TEST(PathOrder, a_publisher_that_always_uses_both_paths_is_never_waited_for) {
+TEST(PathOrder, what_was_written_below_before_baton_came_is_waited_for_until_something_younger_has_come_from_there) {
   PathOrder order;
-  EXPECT_EQ(order.of_baton({{90, 90, true, true}, 80}, true, 1), Verdict::kNow);
+  const PathOrder::Queued first{{90, 90, true},
+                                1};  // of a durable publisher: to a volatile reader, who gets no history
+  EXPECT_EQ(order.of_baton(first, true, 1), Verdict::kNotYet);
+  EXPECT_EQ(order.of_below(88, &first), Verdict::kNow);
+  order.saw_below(88);
+  order.delivered_below(88);
+  EXPECT_EQ(order.of_baton(first, true, 1), Verdict::kNotYet);
+  order.saw_below(90);  // 89 was lost
+  EXPECT_EQ(order.of_baton(first, true, 1), Verdict::kNow);
 }
 
 TEST(PathOrder, an_ordinal_survives_its_way_through_a_chunk_header) {
-  const Ordinal sent{5, 3, true, false};
+  const Ordinal sent{5, 3, true};
   const transport::PublishInfo info = sent.encode();
   memory::ChunkHeader header{};
   std::copy(info.correlation_client.begin(), info.correlation_client.end(), header.correlation_client);
@@ -153,7 +161,6 @@ TEST(PathOrder, an_ordinal_survives_its_way_through_a_chunk_header) {
   EXPECT_EQ(got->number, 5U);
   EXPECT_EQ(got->below, 3U);
   EXPECT_TRUE(got->also);
-  EXPECT_FALSE(got->always);
   EXPECT_FALSE(info.only_client);
   EXPECT_FALSE(Ordinal::decode(memory::ChunkHeader{}));  // a publisher that is not of ROS 2
 }

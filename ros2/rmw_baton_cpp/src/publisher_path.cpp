@@ -14,6 +14,7 @@
 namespace baton::rmw {
 namespace {
 
+constexpr std::uint32_t kMostSlots = 4096;              // of address space for large messages: a terabyte
 constexpr std::int64_t kLookAgainNs = 20'000'000;       // while somebody below is not served, or not known yet
 constexpr std::int64_t kForgetLeftNs = 60'000'000'000;  // longer than any lease that ROS 2's RMWs use by default
 
@@ -43,6 +44,12 @@ std::unique_ptr<PublisherPath> PublisherPath::make(const std::shared_ptr<Presenc
     options.qos = *qos;
     static_assert(RMW_GID_STORAGE_SIZE == sizeof options.gid);
     std::memcpy(options.gid.data(), gid.data, options.gid.size());
+    // What finds no memory goes below, and nothing unread is given up for it; but a history is of the newest messages.
+    if (qos->durability == Durability::kTransientLocal) {
+      options.pool.slots = std::clamp(2 * qos->depth, options.pool.slots, kMostSlots);
+    } else {
+      options.pool.policy = memory::Policy::kNone;
+    }
     Result<std::shared_ptr<transport::Writer>> writer = presence->participant().create_writer(options);
     if (writer) {
       path->writer_ = std::move(*writer);
@@ -232,7 +239,6 @@ template <class Make, class Below>
   bool also = always_ || someone_below();
   Ordinal ordinal = last_;
   ++ordinal.number;
-  ordinal.always = always_;
   bool handed = false;
   if (durable_ || writer_->matched() != 0) {
     if (also) ++ordinal.below;

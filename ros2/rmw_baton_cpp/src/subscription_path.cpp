@@ -75,6 +75,7 @@ std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<P
   }
   path->ignore_local_ = inner->options.ignore_local_publications;
   path->depth_ = qos->depth;
+  path->lifespan_ = qos->lifespan;
   path->keep_last_ = qos->history == History::kKeepLast;
   if (qos->deadline != kInfinite) {
     Event& missed = events[RMW_EVENT_REQUESTED_DEADLINE_MISSED];
@@ -173,8 +174,9 @@ SubscriptionPath::~SubscriptionPath() {
     }
     inlet_.set();  // there may be more
     entry.publisher = gid_of(entry.info);
-    const auto known = publishers_.find(entry.publisher);
-    if (known != publishers_.end() && entry.info.publication_sequence_number <= known->second.done_below()) {
+    PathOrder& order = publishers_[entry.publisher];
+    order.saw_below(entry.info.publication_sequence_number);
+    if (entry.info.publication_sequence_number <= order.done_below()) {
       ++doubles_;
       recycle(entry);
       continue;
@@ -207,9 +209,13 @@ SubscriptionPath::~SubscriptionPath() {
       }
       PathOrder& order = publishers_[entry.publisher];
       std::size_t matched = 0;
-      if (entry.place->ordinal.below > order.done_below() + (entry.place->ordinal.also ? 1 : 0) &&
-          underlying()->rmw_subscription_count_matched_publishers(inner_, &matched) != RMW_RET_OK) {
-        rcutils_reset_error();
+      if (PathOrder::older_below(entry.place->ordinal) > order.done_below()) {
+        if (older_is_here(entry)) {  // choose_below() finds it
+          ++i;
+          continue;
+        }
+        if (underlying()->rmw_subscription_count_matched_publishers(inner_, &matched) != RMW_RET_OK)
+          rcutils_reset_error();
       }
       verdict = order.of_baton(*entry.place, matched != 0, now_ns);
       if (verdict == PathOrder::Verdict::kNotYet) *look_again_ns = std::min(*look_again_ns, order.waits_until());
@@ -229,17 +235,29 @@ SubscriptionPath::~SubscriptionPath() {
   return false;
 }
 
-/// The first message from below that may be delivered now. REQUIRES: Baton's queue was emptied after it was fetched.
-bool SubscriptionPath::choose_below(std::size_t* index) {
+/// A message from below that is older than this one, and not a double, waits here.
+bool SubscriptionPath::older_is_here(const FromBaton& entry) const {
+  const PathOrder& order = publishers_.at(entry.publisher);
+  return std::any_of(below_.begin(), below_.end(), [&](const FromBelow& other) {
+    const std::uint64_t number = other.info.publication_sequence_number;
+    return other.publisher == entry.publisher && number > order.done_below() &&
+           number <= PathOrder::older_below(entry.place->ordinal);
+  });
+}
+
+/// The first message from below that may be delivered now. `baton_is_seen`: Baton's queue was emptied after they were fetched;
+/// else only publishers are looked at of which Baton's oldest message is here.
+bool SubscriptionPath::choose_below(bool baton_is_seen, std::size_t* index) {
   for (std::size_t i = 0; i < below_.size();) {
     const FromBelow& entry = below_[i];
     const FromBaton* oldest = oldest_of(entry.publisher, baton_.size());
     const bool blocked = std::any_of(below_.begin(), below_.begin() + static_cast<std::ptrdiff_t>(i),
                                      [&](const FromBelow& older) { return older.publisher == entry.publisher; });
     const PathOrder::Verdict verdict =
-        blocked ? PathOrder::Verdict::kNotYet
-                : publishers_[entry.publisher].of_below(entry.info.publication_sequence_number,
-                                                        oldest != nullptr ? &*oldest->place : nullptr);
+        blocked || (oldest == nullptr && !baton_is_seen)
+            ? PathOrder::Verdict::kNotYet
+            : publishers_[entry.publisher].of_below(entry.info.publication_sequence_number,
+                                                    oldest != nullptr ? &*oldest->place : nullptr);
     if (verdict == PathOrder::Verdict::kNow) {
       *index = i;
       return true;
@@ -255,28 +273,82 @@ bool SubscriptionPath::choose_below(std::size_t* index) {
   return false;
 }
 
-/// KEEP_LAST n counts over both paths: of what is unread, the oldest gives way. REQUIRES: Baton's queue was emptied.
-void SubscriptionPath::keep_last() {
-  const std::uint64_t told = gave_way_;
-  while (keep_last_ && !below_.empty() && baton_.size() + below_.size() > depth_) {
-    if (baton_.empty() || below_.front().info.source_timestamp < baton_.front().sample.header().source_time_ns) {
-      FromBelow& oldest = below_.front();
-      publishers_[oldest.publisher].delivered_below(oldest.info.publication_sequence_number);
-      recycle(oldest);
-      below_.pop_front();
-      ++gave_way_;
-    } else {
-      const FromBaton& oldest = baton_.front();
-      if (oldest.place) publishers_[oldest.publisher].delivered(*oldest.place);
-      baton_.pop_front();
-      ++gave_way_;
+/// What waits here from below although Baton's copy waits here, too.
+void SubscriptionPath::drop_doubles() {
+  for (std::size_t i = 0; i < below_.size();) {
+    const FromBelow& entry = below_[i];
+    const bool twice = std::any_of(baton_.begin(), baton_.end(), [&](const FromBaton& other) {
+      return other.place && other.publisher == entry.publisher && other.place->ordinal.also &&
+             other.place->ordinal.below == entry.info.publication_sequence_number;
+    });
+    if (!twice) {
+      ++i;
+      continue;
     }
+    ++doubles_;
+    recycle(below_[i]);
+    below_.erase(below_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+/// Without being delivered, and so what is older, too.
+void SubscriptionPath::give_way(bool from_below, std::size_t index) {
+  if (from_below) {
+    FromBelow& entry = below_[index];
+    publishers_[entry.publisher].delivered_below(entry.info.publication_sequence_number);
+    recycle(entry);
+    below_.erase(below_.begin() + static_cast<std::ptrdiff_t>(index));
+  } else {
+    const FromBaton& entry = baton_[index];
+    if (entry.place) publishers_[entry.publisher].delivered(*entry.place);
+    baton_.erase(baton_.begin() + static_cast<std::ptrdiff_t>(index));
+  }
+}
+
+/// What was looked at in time, and is too old by now.
+[[gnu::hot]] void SubscriptionPath::drop_expired(std::int64_t now_ns) {
+  for (std::size_t i = 0; i < baton_.size();) {
+    if (baton_[i].sample.expires_ns() >= now_ns)
+      ++i;
+    else
+      give_way(false, i);
+  }
+  if (below_.empty() || lifespan_ == kInfinite) return;
+  const std::int64_t realtime_ns = os::realtime_ns();
+  for (std::size_t i = 0; i < below_.size();) {
+    if (realtime_ns - below_[i].info.source_timestamp <= lifespan_.count())
+      ++i;
+    else
+      give_way(true, i);
+  }
+}
+
+/// KEEP_LAST n counts over both paths, and what was looked at as what was not: of what is unread, the oldest gives way.
+[[gnu::hot]] void SubscriptionPath::keep_last() {
+  if (!keep_last_ || baton_.size() + below_.size() == 0) return;
+  const std::uint64_t told = gave_way_;
+  const std::size_t unread = reader_->unread();
+  // Of what comes from below it is known only now whether Baton has it too.
+  const bool both = unread == 0;
+  if (both) drop_doubles();
+  while (baton_.size() + unread + (both ? below_.size() : 0) > depth_ && (!baton_.empty() || both)) {
+    const auto oldest =
+        std::min_element(below_.begin(), below_.end(), [](const FromBelow& one, const FromBelow& other) {
+          return one.info.source_timestamp < other.info.source_timestamp;
+        });
+    const bool from_below =
+        both && oldest != below_.end() &&
+        (baton_.empty() || oldest->info.source_timestamp < baton_.front().sample.header().source_time_ns);
+    give_way(from_below, from_below ? static_cast<std::size_t>(oldest - below_.begin()) : 0);
+    ++gave_way_;
   }
   if (gave_way_ > told) count_lost();
 }
 
 [[gnu::hot]] SubscriptionPath::Chosen SubscriptionPath::choose(std::int64_t now_ns, std::int64_t* look_again_ns) {
   if (direct()) return {Choice::kDirect, 0};
+  drop_expired(now_ns);
+  keep_last();
   for (;;) {
     if (baton_.empty()) fetch_baton();
     std::size_t index = 0;
@@ -285,17 +357,17 @@ void SubscriptionPath::keep_last() {
     const bool turn_below = in_a_row_ >= kTurn;
     if (from_baton && !turn_below) return {Choice::kBaton, index};
     in_a_row_ = 0;
-    const bool fetched = below_.size() < depth_ && fetch_below();
+    // All of it: what is not taken from there is not known there as what should give way.
+    bool fetched = false;
+    for (std::size_t i = 0; i < depth_ && (keep_last_ || below_.size() < depth_) && fetch_below(); ++i) fetched = true;
     if (!below_.empty()) {
       // What Baton carried of the same publisher is in its queue by now: all of it must be seen.
       bool more = true;
       while (more) more = fetch_baton();
       const bool emptied = !reader_->has_data();
+      keep_last();
       std::size_t below_index = 0;
-      if (emptied && choose_below(&below_index)) {  // doubles are gone
-        keep_last();
-        if (choose_below(&below_index)) return {Choice::kBelow, below_index};
-      }
+      if (choose_below(emptied, &below_index)) return {Choice::kBelow, below_index};
       if (fetched) continue;  // what was fetched was a double, or waits for Baton's
     }
     if (choose_baton(now_ns, look_again_ns, &index)) return {Choice::kBaton, index};

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <map>
 #include <memory>
@@ -106,7 +107,11 @@ class SubscriptionPath {
                    Event& lost_event);
   Chosen choose(std::int64_t now_ns, std::int64_t* look_again_ns);
   bool choose_baton(std::int64_t now_ns, std::int64_t* look_again_ns, std::size_t* index);
-  bool choose_below(std::size_t* index);
+  bool choose_below(bool baton_is_seen, std::size_t* index);
+  bool older_is_here(const FromBaton& entry) const;
+  void drop_doubles();
+  void drop_expired(std::int64_t now_ns);
+  void give_way(bool from_below, std::size_t index);
   void join(const std::shared_ptr<transport::WaitSet>& wait_set);
   void listen_in(const std::shared_ptr<transport::WaitSet>& wait_set);
   std::size_t fetch_for_callback();
@@ -137,6 +142,7 @@ class SubscriptionPath {
   const heap::Quota quota_{may_alias() ? kHeld / 2 : 0};
   bool ignore_local_ = false, keep_last_ = true;
   std::size_t depth_ = 1;
+  std::chrono::nanoseconds lifespan_ = kInfinite;
 
   std::mutex lent_mutex_;
   std::map<const void*, Lent> lent_;  // by native message

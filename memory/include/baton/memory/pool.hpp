@@ -18,11 +18,12 @@
 
 namespace baton::memory {
 
-/// TZC III-E: what loan() does when memory is short. None blocks.
+/// TZC III-E, and none of it: what loan() does when memory is short. None blocks.
 enum class Policy : std::uint8_t {
   kBestEffort,    ///< evict and reclaim old messages, oldest first, until the new one fits or nothing is left
   kMediumEffort,  ///< the same, at most `attempts` times (default)
   kWorstEffort,   ///< only up to the first message being read: if that is the oldest, the new one is refused
+  kNone,          ///< takes nothing back: the new one is refused, for who has another way for it
 };
 
 struct PoolOptions {

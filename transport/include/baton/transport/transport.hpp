@@ -171,6 +171,9 @@ class TakenSample {
   std::uint32_t size_bytes() const noexcept { return size_bytes_; }        ///< fetched once, checked
   std::uint64_t sequence() const noexcept { return sequence_; }
   std::int64_t reception_time_ns() const noexcept { return reception_time_ns_; }  ///< CLOCK_REALTIME at take
+  /// When its lifespan ends, the shorter one of both ends', CLOCK_MONOTONIC; INT64_MAX: never. For who takes ahead: take() passes
+  /// over what has expired before.
+  std::int64_t expires_ns() const noexcept { return expires_ns_; }
   void release() noexcept;
 
  private:
@@ -180,6 +183,7 @@ class TakenSample {
   std::uint64_t token_ = 0;  // of the release table
   std::uint64_t sequence_ = 0;
   std::int64_t reception_time_ns_ = 0;
+  std::int64_t expires_ns_ = INT64_MAX;
   ReaderConnection* connection_ = nullptr;  // counted
   SegmentUse* segment_ = nullptr;           // counted
 };
@@ -191,6 +195,8 @@ class Reader {
   /// held_limit, malformed_message (that publisher's connection was ended), forked.
   virtual Result<TakenSample> take() = 0;
   virtual bool has_data() const = 0;
+  /// Messages of all publishers that are not taken yet; more than KEEP_LAST keeps if there are several publishers.
+  virtual std::size_t unread() const = 0;
   virtual std::uint32_t matched() const = 0;
   virtual Statuses statuses() const = 0;
   /// When the newest message that reached this reader was published, CLOCK_MONOTONIC, taken or not; 0 if none did.

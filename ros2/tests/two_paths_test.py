@@ -127,11 +127,12 @@ def test_two_subscriptions_of_the_publishers_own_process_hear_it(processes, rmw)
 
 
 def test_every_message_may_be_sent_on_both_paths(processes):
-    talker = processes.start("baton", "count", "50", "10", "2", BATON_RMW_PATHS="both")
-    hearers = [processes.start(rmw, "hear", "49") for rmw in ("baton", "plain")]
-    assert [processes.result(hearer)["got"] for hearer in hearers] == [list(range(50))] * 2
+    talker = processes.start("baton", "count", "300", "10", "2", BATON_RMW_PATHS="both")
+    hearers = [processes.start(rmw, "hear", "299") for rmw in ("baton", "plain")]
+    assert [processes.result(hearer)["got"] for hearer in hearers] == [list(range(300))] * 2
     said = paths(processes.result(talker)["log"], "/count")
-    assert (said["baton"], said["below"]) == (50, 50)
+    # The two ends may meet below before they meet in Baton.
+    assert said["below"] == 300 and said["baton"] > 0
 
 
 def test_baton_can_be_switched_off(processes):

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <fstream>
 #include <future>
+#include <string>
 #include <thread>
 
 #include "baton/os/directory.hpp"
@@ -219,6 +221,18 @@ TEST(Hub, PostedFunctionsAndTimersRunInOrderOnTheBackgroundThread) {
   a.hub->cancel(12345);
 }
 
+/// Whether the thread of this process that `id` will name comes to sleep (proc_pid_stat(5)).
+bool eventually_asleep(const std::atomic<pid_t>& id) {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (std::chrono::steady_clock::now() < deadline) {
+    std::ifstream file("/proc/self/task/" + std::to_string(id) + "/stat");
+    std::string stat;
+    if (id != 0 && std::getline(file, stat) && stat.compare(stat.rfind(')') + 1, 2, " S") == 0) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
+}
+
 TEST(Hub, StopWaitsForTheRunningCallbackWhichMayUseTheHubAndDropsTheRest) {
   const TemporaryDirectory directory;
   TestHub a(directory);
@@ -236,8 +250,12 @@ TEST(Hub, StopWaitsForTheRunningCallbackWhichMayUseTheHubAndDropsTheRest) {
     finished = true;
   });
   inside.get_future().get();
-  std::thread stopper([&] { a.hub->stop(); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  std::atomic<pid_t> stopping{0};
+  std::thread stopper([&] {
+    stopping = ::gettid();
+    a.hub->stop();
+  });
+  EXPECT_TRUE(eventually_asleep(stopping)) << "stop() waits";
   EXPECT_FALSE(finished);
   go_on.set_value();
   stopper.join();

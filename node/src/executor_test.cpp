@@ -395,8 +395,15 @@ TEST_F(ExecutorTest, DurationsWithoutEndAreWaitsWithoutEnd) {
   EXPECT_FALSE(executor.spin_once(std::chrono::nanoseconds::max()));
   later.join();
   int looks = 0;
-  std::thread change([&] { std::this_thread::sleep_for(20ms); baton::Node another("m"); });
+  std::atomic<bool> looked{false};
+  std::thread change([&] {
+    while (!looked) {  // again and again: the first look may come late
+      std::this_thread::sleep_for(20ms);
+      baton::Node another("m");
+    }
+  });
   EXPECT_TRUE(node.wait_for([&] { return ++looks == 2; }, baton::kInfinite));
+  looked = true;
   change.join();
 }
 

@@ -136,7 +136,7 @@ TEST(WaitSet, AReaderMayEndWhileItIsWaitedFor) {
   auto reader = make_reader(*participant, "t");
   WaitSet wait_set;
   wait_set.add(reader).or_throw();
-  ASSERT_TRUE(matched(*writer, 1));
+  ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
   EXPECT_FALSE(wait_set.wait(1ms).value());
   std::thread ender([&] {
     std::this_thread::sleep_for(10ms);

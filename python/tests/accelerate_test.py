@@ -14,7 +14,7 @@ ROS2 = ROOT / ".venv-ros2" / "bin" / "python"
 SITE = f"import site; site.addsitedir({str(PACKAGE)!r})\n"
 FAKE = {
     "rclpy/__init__.py": "print('rclpy')",
-    "rclpy/node.py": "class Node:\n    create_publisher = create_service = create_client = create_subscription = lambda s: 0",
+    "rclpy/node.py": "class Node:\n    create_publisher = create_service = create_client = create_subscription = lambda self, msg_type: 0",
     "rclpy/publisher.py": "class Publisher:\n    def publish(self, msg): pass",
 }
 PROGRAM = """

@@ -2,6 +2,7 @@
 #include "path_order.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace baton::rmw {
 namespace {
@@ -60,6 +61,20 @@ std::uint64_t PathOrder::delivered_below(std::uint64_t below) noexcept {
   last_number_ += below - std::min(below, done_below_);
   done_below_ = std::max(done_below_, below);
   return last_number_;
+}
+
+void PathOrders::forget(std::vector<transport::Gid> needed) {
+  std::sort(needed.begin(), needed.end());
+  std::vector<std::pair<std::uint64_t, transport::Gid>> others;
+  for (const auto& [gid, known] : known_) {
+    if (!std::binary_search(needed.begin(), needed.end(), gid)) others.emplace_back(known.used, gid);
+  }
+  std::sort(others.begin(), others.end());
+  for (const auto& [used, gid] : others) {
+    if (known_.size() <= kMost / 2) break;
+    known_.erase(gid);
+  }
+  limit_ = std::max(kMost, 2 * known_.size());
 }
 
 }  // namespace baton::rmw

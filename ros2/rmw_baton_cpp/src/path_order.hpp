@@ -14,7 +14,9 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <optional>
+#include <vector>
 
 #include "baton/memory/chunk_header.hpp"
 #include "baton/transport/transport.hpp"
@@ -75,6 +77,36 @@ class PathOrder {
   std::uint64_t last_sequence_ = 0;  // of Baton's writer; 0: nothing came from there
   std::uint64_t last_number_ = 0;
   std::int64_t waits_since_ns_ = 0;
+};
+
+/// What a subscription knows of its publishers. Whoever forgets one that still has a message on its way takes it for a new one:
+/// doubles would be delivered.
+class PathOrders {
+ public:
+  static constexpr std::size_t kMost = 1024;  ///< remembered, unless more are still there
+
+  /// Made at the first use. Valid until forget().
+  PathOrder& of(const transport::Gid& publisher) {
+    Known& known = known_[publisher];
+    known.used = ++uses_;
+    return known.order;
+  }
+  std::size_t size() const noexcept { return known_.size(); }
+  /// It is time to find out who has left.
+  bool crowded() const noexcept { return known_.size() > limit_; }
+  /// Forgets of those that are not `needed`, which need not be sorted, the ones that were not used for the longest time, until
+  /// half of kMost are left. crowded() then asks again when twice as many are known as could not be forgotten, so that asking
+  /// stays cheap however many are there.
+  void forget(std::vector<transport::Gid> needed);
+
+ private:
+  struct Known {
+    PathOrder order;
+    std::uint64_t used = 0;  // uses_ of then
+  };
+  std::map<transport::Gid, Known> known_;
+  std::uint64_t uses_ = 0;
+  std::size_t limit_ = kMost;
 };
 
 }  // namespace baton::rmw

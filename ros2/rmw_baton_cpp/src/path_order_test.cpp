@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <deque>
 #include <random>
 #include <vector>
@@ -148,6 +149,57 @@ TEST(PathOrder, what_was_written_below_before_baton_came_is_waited_for_until_som
   EXPECT_EQ(order.of_baton(first, true, 1), Verdict::kNotYet);
   order.saw_below(90);  // 89 was lost
   EXPECT_EQ(order.of_baton(first, true, 1), Verdict::kNow);
+}
+
+transport::Gid gid_of(std::uint32_t number) {
+  transport::Gid gid{};
+  std::memcpy(gid.data(), &number, sizeof number);
+  return gid;
+}
+
+TEST(PathOrder, of_publishers_that_left_the_least_recently_used_are_forgotten_and_of_the_others_none) {
+  PathOrders orders;
+  std::uint32_t last = 0;
+  while (!orders.crowded()) orders.of(gid_of(++last)).delivered_below(5);
+  EXPECT_EQ(last, PathOrders::kMost + 1);
+  orders.of(gid_of(1));  // used again
+  orders.forget({gid_of(3), gid_of(2)});
+  EXPECT_EQ(orders.size(), PathOrders::kMost / 2);
+  EXPECT_FALSE(orders.crowded());
+  for (const std::uint32_t kept : {1U, 2U, 3U, last}) {
+    EXPECT_EQ(orders.of(gid_of(kept)).of_below(5, nullptr), Verdict::kNever) << kept;
+  }
+  EXPECT_EQ(orders.of(gid_of(4)).of_below(5, nullptr), Verdict::kNow);
+}
+
+TEST(PathOrder, any_number_of_publishers_come_and_go_and_a_bounded_number_is_remembered) {
+  PathOrders orders;
+  const transport::Gid stays = gid_of(1);
+  orders.of(stays).delivered_below(7);
+  for (std::uint32_t number = 2; number <= 10 * PathOrders::kMost; ++number) {
+    orders.of(gid_of(number)).delivered_below(number);
+    if (orders.crowded()) orders.forget({stays});
+    ASSERT_LE(orders.size(), PathOrders::kMost);
+  }
+  EXPECT_EQ(orders.of(stays).of_below(7, nullptr), Verdict::kNever);
+}
+
+TEST(PathOrder, publishers_that_are_all_there_are_all_remembered_and_seldom_counted) {
+  PathOrders orders;
+  std::vector<transport::Gid> here;
+  std::size_t counted = 0;
+  for (std::uint32_t number = 1; number <= 8 * PathOrders::kMost; ++number) {
+    here.push_back(gid_of(number));
+    orders.of(here.back()).delivered_below(number);
+    if (!orders.crowded()) continue;
+    orders.forget(here);
+    ++counted;
+  }
+  EXPECT_EQ(orders.size(), here.size());
+  EXPECT_EQ(counted, 3U);  // each time of twice as many
+  for (std::uint32_t number = 1; number <= here.size(); ++number) {
+    ASSERT_EQ(orders.of(gid_of(number)).of_below(number, nullptr), Verdict::kNever);
+  }
 }
 
 TEST(PathOrder, an_ordinal_survives_its_way_through_a_chunk_header) {

@@ -104,4 +104,19 @@ std::vector<KnownSubscription> known_subscriptions(const rmw_node_t* inner_node,
   return known;
 }
 
+std::optional<std::vector<transport::Gid>> known_publishers(const rmw_node_t* inner_node, const char* topic) {
+  rcutils_allocator_t allocator = rcutils_get_default_allocator();
+  rmw_topic_endpoint_info_array_t infos = rmw_get_zero_initialized_topic_endpoint_info_array();
+  if (underlying()->rmw_get_publishers_info_by_topic(inner_node, &allocator, topic, false, &infos) != RMW_RET_OK) {
+    rcutils_reset_error();
+    return std::nullopt;
+  }
+  std::vector<transport::Gid> known(infos.size);
+  for (std::size_t i = 0; i < infos.size; ++i) {
+    std::memcpy(known[i].data(), infos.info_array[i].endpoint_gid, known[i].size());
+  }
+  if (rmw_topic_endpoint_info_array_fini(&infos, &allocator) != RMW_RET_OK) rcutils_reset_error();
+  return known;
+}
+
 }  // namespace baton::rmw

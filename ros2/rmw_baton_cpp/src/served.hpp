@@ -34,5 +34,7 @@ struct KnownSubscription {
 };
 /// Every subscription of the topic that the underlying RMW knows. Empty after an error, whose text is dropped.
 std::vector<KnownSubscription> known_subscriptions(const rmw_node_t* inner_node, const char* topic);
+/// The gids of every publisher of the topic that the underlying RMW knows. Empty after an error, whose text is dropped.
+std::optional<std::vector<transport::Gid>> known_publishers(const rmw_node_t* inner_node, const char* topic);
 
 }  // namespace baton::rmw

@@ -15,8 +15,7 @@
 namespace baton::rmw {
 namespace {
 
-constexpr std::size_t kMostPublishers = 1024;  // remembered after they left
-constexpr unsigned kTurn = 4;                  // messages from Baton, then the underlying subscription has its turn
+constexpr unsigned kTurn = 4;  // messages from Baton, then the underlying subscription has its turn
 
 std::atomic<std::uint64_t> last_id{0};
 
@@ -28,11 +27,12 @@ transport::Gid gid_of(const rmw_message_info_t& info) {
 
 }  // namespace
 
-SubscriptionPath::SubscriptionPath(std::shared_ptr<Presence> presence, const rmw_subscription_t* inner, Inlet& inlet,
-                                   Event& lost_event)
+SubscriptionPath::SubscriptionPath(std::shared_ptr<Presence> presence, const rmw_node_t* inner_node,
+                                   const rmw_subscription_t* inner, Inlet& inlet, Event& lost_event)
     : presence_(std::move(presence)),
       id_(++last_id),
       topic_(inner->topic_name),
+      inner_node_(inner_node),
       inner_(inner),
       inlet_(inlet),
       lost_event_(lost_event) {}
@@ -49,7 +49,8 @@ std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<P
   }
   const std::optional<QoS> qos = qos_of(profile);
   if (!qos || !may_be_served(inner->topic_name, profile) || inner->is_cft_enabled) return nullptr;
-  std::shared_ptr<SubscriptionPath> path(new SubscriptionPath(presence, inner, inlet, events[RMW_EVENT_MESSAGE_LOST]));
+  std::shared_ptr<SubscriptionPath> path(
+      new SubscriptionPath(presence, inner_node, inner, inlet, events[RMW_EVENT_MESSAGE_LOST]));
   Result<std::shared_ptr<const TypePlan>> plan = plan_of(type);
   if (plan) {
     path->plan_ = *plan;
@@ -174,7 +175,7 @@ SubscriptionPath::~SubscriptionPath() {
     }
     inlet_.set();  // there may be more
     entry.publisher = gid_of(entry.info);
-    PathOrder& order = publishers_[entry.publisher];
+    PathOrder& order = publishers_.of(entry.publisher);
     order.saw_below(entry.info.publication_sequence_number);
     if (entry.info.publication_sequence_number <= order.done_below()) {
       ++doubles_;
@@ -185,6 +186,31 @@ SubscriptionPath::~SubscriptionPath() {
     return true;
   }
   return false;
+}
+
+/// As much as may wait here.
+[[gnu::hot]] bool SubscriptionPath::fetch_all_below() {
+  bool fetched = false;
+  for (std::size_t i = 0; i < depth_ && (keep_last_ || below_.size() < depth_) && fetch_below(); ++i) fetched = true;
+  return fetched;
+}
+
+/// Publishers of which nothing can come any more. If there is too much to take it over now, the next take looks again.
+void SubscriptionPath::forget_who_left() {
+  fetch_all_below();
+  bool more = true;
+  while (more) more = fetch_baton();
+  const auto all_is_here = [this] { return !inlet_.dirty() && !reader_->has_data(); };
+  if (!all_is_here()) return;  // asking for the graph is dear
+  std::optional<std::vector<transport::Gid>> needed = known_publishers(inner_node_, topic_.c_str());
+  if (!needed) return;
+  for (const transport::EndpointInfo& endpoint : presence_->participant().endpoints()) {
+    if (endpoint.is_writer && endpoint.topic == topic_) needed->push_back(endpoint.gid);
+  }
+  if (!all_is_here()) return;  // again: of those who left while the others were counted
+  for (const FromBaton& entry : baton_) needed->push_back(entry.publisher);
+  for (const FromBelow& entry : below_) needed->push_back(entry.publisher);
+  publishers_.forget(std::move(*needed));
 }
 
 [[gnu::hot]] void SubscriptionPath::recycle(FromBelow& entry) { spare_.push_back(entry.bytes); }
@@ -207,10 +233,10 @@ SubscriptionPath::~SubscriptionPath() {
         ++i;
         continue;
       }
-      PathOrder& order = publishers_[entry.publisher];
+      PathOrder& order = publishers_.of(entry.publisher);
       std::size_t matched = 0;
       if (PathOrder::older_below(entry.place->ordinal) > order.done_below()) {
-        if (older_is_here(entry)) {  // choose_below() finds it
+        if (older_is_here(entry, order)) {  // choose_below() finds it
           ++i;
           continue;
         }
@@ -225,7 +251,7 @@ SubscriptionPath::~SubscriptionPath() {
       return true;
     }
     if (verdict == PathOrder::Verdict::kNever) {
-      publishers_[entry.publisher].delivered(*entry.place);
+      publishers_.of(entry.publisher).delivered(*entry.place);
       ++doubles_;
       baton_.erase(baton_.begin() + static_cast<std::ptrdiff_t>(i));
     } else {
@@ -236,8 +262,7 @@ SubscriptionPath::~SubscriptionPath() {
 }
 
 /// A message from below that is older than this one, and not a double, waits here.
-bool SubscriptionPath::older_is_here(const FromBaton& entry) const {
-  const PathOrder& order = publishers_.at(entry.publisher);
+bool SubscriptionPath::older_is_here(const FromBaton& entry, const PathOrder& order) const {
   return std::any_of(below_.begin(), below_.end(), [&](const FromBelow& other) {
     const std::uint64_t number = other.info.publication_sequence_number;
     return other.publisher == entry.publisher && number > order.done_below() &&
@@ -256,8 +281,8 @@ bool SubscriptionPath::choose_below(bool baton_is_seen, std::size_t* index) {
     const PathOrder::Verdict verdict =
         blocked || (oldest == nullptr && !baton_is_seen)
             ? PathOrder::Verdict::kNotYet
-            : publishers_[entry.publisher].of_below(entry.info.publication_sequence_number,
-                                                    oldest != nullptr ? &*oldest->place : nullptr);
+            : publishers_.of(entry.publisher)
+                  .of_below(entry.info.publication_sequence_number, oldest != nullptr ? &*oldest->place : nullptr);
     if (verdict == PathOrder::Verdict::kNow) {
       *index = i;
       return true;
@@ -295,12 +320,12 @@ void SubscriptionPath::drop_doubles() {
 void SubscriptionPath::give_way(bool from_below, std::size_t index) {
   if (from_below) {
     FromBelow& entry = below_[index];
-    publishers_[entry.publisher].delivered_below(entry.info.publication_sequence_number);
+    publishers_.of(entry.publisher).delivered_below(entry.info.publication_sequence_number);
     recycle(entry);
     below_.erase(below_.begin() + static_cast<std::ptrdiff_t>(index));
   } else {
     const FromBaton& entry = baton_[index];
-    if (entry.place) publishers_[entry.publisher].delivered(*entry.place);
+    if (entry.place) publishers_.of(entry.publisher).delivered(*entry.place);
     baton_.erase(baton_.begin() + static_cast<std::ptrdiff_t>(index));
   }
 }
@@ -346,6 +371,7 @@ void SubscriptionPath::give_way(bool from_below, std::size_t index) {
 }
 
 [[gnu::hot]] SubscriptionPath::Chosen SubscriptionPath::choose(std::int64_t now_ns, std::int64_t* look_again_ns) {
+  if (publishers_.crowded()) forget_who_left();
   if (direct()) return {Choice::kDirect, 0};
   drop_expired(now_ns);
   keep_last();
@@ -358,8 +384,7 @@ void SubscriptionPath::give_way(bool from_below, std::size_t index) {
     if (from_baton && !turn_below) return {Choice::kBaton, index};
     in_a_row_ = 0;
     // All of it: what is not taken from there is not known there as what should give way.
-    bool fetched = false;
-    for (std::size_t i = 0; i < depth_ && (keep_last_ || below_.size() < depth_) && fetch_below(); ++i) fetched = true;
+    const bool fetched = fetch_all_below();
     if (!below_.empty()) {
       // What Baton carried of the same publisher is in its queue by now: all of it must be seen.
       bool more = true;
@@ -407,7 +432,7 @@ void SubscriptionPath::give_way(bool from_below, std::size_t index) {
       ++in_a_row_;
       ++through_baton_;
       if (entry.place) {
-        PathOrder& order = publishers_[entry.publisher];
+        PathOrder& order = publishers_.of(entry.publisher);
         if (order.skips(*entry.place)) count_lost();
         order.delivered(*entry.place);
       }
@@ -421,7 +446,7 @@ void SubscriptionPath::give_way(bool from_below, std::size_t index) {
       below_.erase(below_.begin() + static_cast<std::ptrdiff_t>(chosen.index));
       ++through_below_;
       entry.info.publication_sequence_number =
-          publishers_[entry.publisher].delivered_below(entry.info.publication_sequence_number);
+          publishers_.of(entry.publisher).delivered_below(entry.info.publication_sequence_number);
       tell_lost(&lock);
       result = deliver(entry, taking, info);
       lock.lock();
@@ -452,8 +477,7 @@ rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_m
   inlet_.set();  // there may be more
   ++through_below_;
   // Should Baton bring the same message, it came already.
-  if (publishers_.size() > kMostPublishers) publishers_.clear();
-  info->publication_sequence_number = publishers_[gid_of(*info)].delivered_below(info->publication_sequence_number);
+  info->publication_sequence_number = publishers_.of(gid_of(*info)).delivered_below(info->publication_sequence_number);
   return RMW_RET_OK;
 }
 

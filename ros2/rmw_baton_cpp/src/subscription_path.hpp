@@ -14,7 +14,6 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -40,7 +39,7 @@ struct Taking {
 
 class SubscriptionPath {
  public:
-  /// `inner`, `inlet` and `events` outlive this, or its stop(). Null if Baton does not serve this subscription.
+  /// `inner_node`, `inner`, `inlet` and `events` outlive this, or its stop(). Null if Baton does not serve this subscription.
   static std::shared_ptr<SubscriptionPath> make(const std::shared_ptr<Presence>& presence, const transport::Gid& gid,
                                                 const rmw_node_t* inner_node, const rmw_subscription_t* inner,
                                                 const rosidl_message_type_support_t* type, Inlet& inlet,
@@ -103,12 +102,12 @@ class SubscriptionPath {
     std::size_t index = 0;
   };
 
-  SubscriptionPath(std::shared_ptr<Presence> presence, const rmw_subscription_t* inner, Inlet& inlet,
-                   Event& lost_event);
+  SubscriptionPath(std::shared_ptr<Presence> presence, const rmw_node_t* inner_node, const rmw_subscription_t* inner,
+                   Inlet& inlet, Event& lost_event);
   Chosen choose(std::int64_t now_ns, std::int64_t* look_again_ns);
   bool choose_baton(std::int64_t now_ns, std::int64_t* look_again_ns, std::size_t* index);
   bool choose_below(bool baton_is_seen, std::size_t* index);
-  bool older_is_here(const FromBaton& entry) const;
+  bool older_is_here(const FromBaton& entry, const PathOrder& order) const;
   void drop_doubles();
   void drop_expired(std::int64_t now_ns);
   void give_way(bool from_below, std::size_t index);
@@ -117,6 +116,8 @@ class SubscriptionPath {
   std::size_t fetch_for_callback();
   bool fetch_baton();
   bool fetch_below();
+  bool fetch_all_below();
+  void forget_who_left();
   void keep_last();
   const FromBaton* oldest_of(const transport::Gid& publisher, std::size_t before) const;
   bool direct() const;
@@ -133,6 +134,7 @@ class SubscriptionPath {
   const std::shared_ptr<Presence> presence_;
   const std::uint64_t id_;
   const std::string topic_;
+  const rmw_node_t* const inner_node_;
   const rmw_subscription_t* const inner_;  // may be gone in the destructor, which a wait set can be late to run
   Inlet& inlet_;
   Event& lost_event_;
@@ -152,7 +154,7 @@ class SubscriptionPath {
   std::deque<FromBaton> baton_;
   std::deque<FromBelow> below_;
   std::vector<rmw_serialized_message_t> spare_;
-  std::map<transport::Gid, PathOrder> publishers_;
+  PathOrders publishers_;
   bool baton_was_there_ = false;
   unsigned in_a_row_ = 0;  // from Baton
   std::shared_ptr<transport::WaitSet> wait_set_, listener_;

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Three short stories (story.py), always the same; for others and more: story_run.py."""
+
+import pytest
+from story import story
+from story_run import play
+
+
+@pytest.mark.parametrize("seed", [44, 220, 361])
+def test_who_comes_goes_and_is_killed_sees_what_dds_promises(seed):
+    play(story(seed, length=16))
+
+
+def test_a_seed_is_a_story():
+    assert story(1) == story(1) != story(2)
+    assert {each["kind"] for each in story(1, plain=True) if each["step"] == "start"} == {"plain"}

@@ -10,7 +10,7 @@ MESSAGES = 300
 
 def test_the_cases_of_one_process(processes):
     process = processes.start_cpp("baton", program=PROGRAM)
-    out, err = process.communicate(timeout=10 * LIMIT_S)
+    out, err = process.communicate(timeout=2 * LIMIT_S)
     assert process.returncode == 0, f"{out[-8000:]}\n{err[-4000:]}"
 
 

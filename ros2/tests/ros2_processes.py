@@ -11,9 +11,14 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".venv-ros2/bin/python"
-LIBRARY = ROOT / "build/release/lib/librmw_baton_cpp.so"
+BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build/release"))
+LIBRARY = BUILD / "lib/librmw_baton_cpp.so"
+# The runtimes of a build with sanitizers, which stand before all else that is preloaded (scripts/sanitize.sh).
+SANITIZERS = os.environ.get("BATON_SANITIZER_RUNTIMES")
 LIMIT_S = 240
 
 
@@ -69,6 +74,8 @@ class Processes:
         self.running = []
 
     def start(self, rmw, program, *arguments, file="programs.py", **more):
+        if SANITIZERS:
+            pytest.skip("a program of rclpy, whose libraries are not ours to test")
         command = [PYTHON, Path(__file__).parent / file, program, *arguments]
         return self._run(command, environment(rmw, self.domain, **more))
 
@@ -86,7 +93,7 @@ class Processes:
 
     def start_standalone(self, program, *arguments):
         """A program of Baton's own in the same domain."""
-        env = environment("plain", self.domain, PYTHONPATH=str(ROOT / "build/release/python"))
+        env = environment("plain", self.domain, PYTHONPATH=str(BUILD / "python"))
         return self._run([sys.executable, Path(__file__).parent / "standalone.py", program, *arguments], env)
 
     def start_cpp(self, rmw, *arguments, program="ros2_rcl_image", **more):
@@ -97,8 +104,8 @@ class Processes:
         env["LD_LIBRARY_PATH"] = ":".join(str(each) for each in [PYTHON.parents[1] / "lib", *packages])
         asked = "import sysconfig as s; print(s.get_config_var('LIBDIR') + '/' + s.get_config_var('LDLIBRARY'))"
         libpython = subprocess.run([PYTHON, "-c", asked], capture_output=True, text=True, check=True).stdout.strip()
-        env["LD_PRELOAD"] = ":".join(filter(None, [libpython, env.get("LD_PRELOAD")]))
-        return self._run([ROOT / "build/release/bin" / program, *arguments], env)
+        env["LD_PRELOAD"] = ":".join(filter(None, [SANITIZERS, libpython, env.get("LD_PRELOAD")]))
+        return self._run([BUILD / "bin" / program, *arguments], env)
 
     @staticmethod
     def result(process):

@@ -77,7 +77,7 @@ class Play:
     def __init__(self, processes, strict):
         self.processes, self.strict = processes, strict
         self.oracle = Oracle()
-        self.actors, self.of = {}, {}
+        self.actors, self.of, self.gone = {}, {}, set()
         self.ghosts = False
 
     def look(self):
@@ -93,8 +93,9 @@ class Play:
         if counted != (matched := self.oracle.matched()):
             wanting.append(f"matched are {counted}, not {matched}")
         for name, report in reports.items():
-            if sorted(report["nodes"]) != sorted(self.actors):
-                wanting.append(f"{name} knows {report['nodes']}, not {sorted(self.actors)}")
+            known = set(report["nodes"])  # another machine's, too
+            if not known >= set(self.actors) or known & self.gone:
+                wanting.append(f"{name} knows {sorted(known)}, not {sorted(self.actors)}")
         return wanting
 
     def _missing(self, name):
@@ -169,6 +170,7 @@ class Play:
 
     def _leave(self, process, kill):
         actor = self.actors.pop(process)
+        self.gone.add(process)
         actor.end(kill)
         for name in [name for name, its in self.of.items() if its is actor]:
             (self.oracle.kill if kill else self.oracle.close)(name)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: service clients.
 // Thread rules: those of rmw/rmw.h; nothing here adds a lock.
-#include <new>
+#include <memory>
 
 #include "handles.hpp"
 
@@ -11,36 +11,41 @@ using namespace baton::rmw;
 extern "C" {
 
 rmw_client_t* rmw_create_client(const rmw_node_t* node, const rosidl_service_type_support_t* type_support,
-                                const char* service_name, const rmw_qos_profile_t* qos_policies) {
+                                const char* service_name, const rmw_qos_profile_t* qos_policies) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return nullptr;
   rmw_client_t* made = rmw->rmw_create_client(inner(node), type_support, service_name, qos_policies);
   if (made == nullptr || ours(node) == nullptr) return made;
-  auto* client = new (std::nothrow) Client;
-  if (client == nullptr) {
-    if (rmw->rmw_destroy_client(const_cast<rmw_node_t*>(inner(node)), made) != RMW_RET_OK) rcutils_reset_error();
-    RMW_SET_ERROR_MSG("no memory for a client");
-    return nullptr;
-  }
+  std::unique_ptr<Client> client;  // outlives what is below, which rings it
+  Undo undo([&] { ignore(rmw->rmw_destroy_client(const_cast<rmw_node_t*>(inner(node)), made)); });
+  client = std::make_unique<Client>();
   client->inner = made;
   client->outer = *made;
   client->outer.implementation_identifier = kIdentifier;
-  client->outer.data = client;
-  if (!presence_of(*ours(node))) return &client->outer;
+  client->outer.data = client.get();
+  if (!presence_of(*ours(node))) {
+    undo.all_is_done();
+    return &client.release()->outer;
+  }
   client->watched = true;
   client->inlet.be_called_by(listener_of(presence_of(*ours(node))));
   if (rmw->rmw_client_set_on_new_response_callback(made, Inlet::rung, &client->inlet) != RMW_RET_OK)
     rcutils_reset_error();
-  return &client->outer;
+  undo.all_is_done();
+  return &client.release()->outer;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
-rmw_ret_t rmw_destroy_client(rmw_node_t* node, rmw_client_t* client) {
+rmw_ret_t rmw_destroy_client(rmw_node_t* node, rmw_client_t* client) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   const Client* own_client = ours(client);
   const rmw_ret_t result = rmw->rmw_destroy_client(inner(node), inner(client));
   if (result != RMW_RET_INVALID_ARGUMENT && result != RMW_RET_INCORRECT_RMW_IMPLEMENTATION) delete own_client;
   return result;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 rmw_ret_t rmw_get_gid_for_client(const rmw_client_t* client, rmw_gid_t* gid) {
@@ -83,7 +88,7 @@ rmw_ret_t rmw_client_response_subscription_get_actual_qos(const rmw_client_t* cl
 }
 
 rmw_ret_t rmw_client_set_on_new_response_callback(rmw_client_t* client, rmw_event_callback_t callback,
-                                                  const void* user_data) {
+                                                  const void* user_data) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   Client* own_client = ours(client);
@@ -92,6 +97,8 @@ rmw_ret_t rmw_client_set_on_new_response_callback(rmw_client_t* client, rmw_even
   }
   own_client->inlet.set_callback(callback, user_data, SIZE_MAX);
   return RMW_RET_OK;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 }  // extern "C"

@@ -106,7 +106,7 @@ void baton::rmw::count_below(Event& event) noexcept {
 extern "C" {
 
 rmw_ret_t rmw_publisher_event_init(rmw_event_t* rmw_event, const rmw_publisher_t* publisher,
-                                   rmw_event_type_t event_type) {
+                                   rmw_event_type_t event_type) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   Publisher* own_publisher = ours(publisher);
@@ -118,10 +118,12 @@ rmw_ret_t rmw_publisher_event_init(rmw_event_t* rmw_event, const rmw_publisher_t
   if (result != RMW_RET_OK) return result;
   stand_for(rmw_event, own_publisher->events[event_type], made, own_publisher->watched);
   return RMW_RET_OK;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 rmw_ret_t rmw_subscription_event_init(rmw_event_t* rmw_event, const rmw_subscription_t* subscription,
-                                      rmw_event_type_t event_type) {
+                                      rmw_event_type_t event_type) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   Subscription* own_subscription = ours(subscription);
@@ -133,9 +135,11 @@ rmw_ret_t rmw_subscription_event_init(rmw_event_t* rmw_event, const rmw_subscrip
   if (result != RMW_RET_OK) return result;
   stand_for(rmw_event, own_subscription->events[event_type], made, own_subscription->watched);
   return RMW_RET_OK;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
-rmw_ret_t rmw_take_event(const rmw_event_t* event_handle, void* event_info, bool* taken) {
+rmw_ret_t rmw_take_event(const rmw_event_t* event_handle, void* event_info, bool* taken) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   if (event_handle == nullptr || !is_ours(event_handle->implementation_identifier)) {
@@ -151,9 +155,11 @@ rmw_ret_t rmw_take_event(const rmw_event_t* event_handle, void* event_info, bool
   if (rang != 0 && own_event.below) count_changes(event_handle->event_type, event_info, rang);
   add_here(event_handle->event_type, event_info, own_event);
   return RMW_RET_OK;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
-rmw_ret_t rmw_event_set_callback(rmw_event_t* event, rmw_event_callback_t callback, const void* user_data) {
+rmw_ret_t rmw_event_set_callback(rmw_event_t* event, rmw_event_callback_t callback, const void* user_data) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   if (event == nullptr || !is_ours(event->implementation_identifier)) {
@@ -163,6 +169,8 @@ rmw_ret_t rmw_event_set_callback(rmw_event_t* event, rmw_event_callback_t callba
   if (!own_event.watched) return rmw->rmw_event_set_callback(&own_event.inner, callback, user_data);
   own_event.inlet.set_callback(callback, user_data, SIZE_MAX);
   return RMW_RET_OK;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 }  // extern "C"

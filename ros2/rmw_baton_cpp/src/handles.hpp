@@ -12,6 +12,7 @@
 
 #include "baton/os/clock.hpp"
 #include "event.hpp"
+#include "failure.hpp"
 #include "graph_watch.hpp"
 #include "inlet.hpp"
 #include "presence.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: options and contexts.
 // Thread rules: those of rmw/init.h.
-#include <new>
+#include <memory>
 
 #include "handles.hpp"
 
@@ -50,7 +50,7 @@ rmw_ret_t rmw_init_options_fini(rmw_init_options_t* init_options) {
   return result;
 }
 
-rmw_ret_t rmw_init(const rmw_init_options_t* options, rmw_context_t* context) {
+rmw_ret_t rmw_init(const rmw_init_options_t* options, rmw_context_t* context) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   if (options == nullptr || context == nullptr || !is_ours(options->implementation_identifier))
@@ -59,40 +59,46 @@ rmw_ret_t rmw_init(const rmw_init_options_t* options, rmw_context_t* context) {
     RMW_SET_ERROR_MSG("expected a zero-initialized context");
     return RMW_RET_INVALID_ARGUMENT;
   }
-  auto* own_context = new (std::nothrow) Context;
-  if (own_context == nullptr) return RMW_RET_BAD_ALLOC;
+  auto own_context = std::make_unique<Context>();
   own_context->inner = rmw_get_zero_initialized_context();
   const rmw_init_options_t from = inner_options(*options);
   rmw_ret_t result = rmw->rmw_init(&from, &own_context->inner);
-  if (result != RMW_RET_OK) {
-    delete own_context;
-    return result;
-  }
+  if (result != RMW_RET_OK) return result;
+  Undo shut_down([&] {
+    // What cannot be finalized is left as it is.
+    if (rmw->rmw_shutdown(&own_context->inner) != RMW_RET_OK ||
+        rmw->rmw_context_fini(&own_context->inner) != RMW_RET_OK)
+      static_cast<void>(own_context.release());
+  });
   // A copy of its own, which the caller sees and context_fini frees.
   result = rmw_init_options_copy(options, &context->options);
-  if (result != RMW_RET_OK) {
-    if (rmw->rmw_shutdown(&own_context->inner) == RMW_RET_OK &&
-        rmw->rmw_context_fini(&own_context->inner) == RMW_RET_OK) {
-      delete own_context;
-    }
-    return result;
-  }
+  if (result != RMW_RET_OK) return result;
+  Undo clear([&] {
+    ignore(rmw_init_options_fini(&context->options));
+    *context = rmw_get_zero_initialized_context();
+  });
   context->instance_id = options->instance_id;
   context->implementation_identifier = kIdentifier;
   context->actual_domain_id = own_context->inner.actual_domain_id;
-  context->impl = reinterpret_cast<rmw_context_impl_t*>(own_context);
   own_context->presence = Presence::join(*context);
+  context->impl = reinterpret_cast<rmw_context_impl_t*>(own_context.release());
+  clear.all_is_done();
+  shut_down.all_is_done();
   return RMW_RET_OK;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
-rmw_ret_t rmw_shutdown(rmw_context_t* context) {
+rmw_ret_t rmw_shutdown(rmw_context_t* context) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   Context* own_context = ours(context);
   return rmw->rmw_shutdown(own_context != nullptr ? &own_context->inner : context);
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
-rmw_ret_t rmw_context_fini(rmw_context_t* context) {
+rmw_ret_t rmw_context_fini(rmw_context_t* context) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   Context* own_context = ours(context);
@@ -103,6 +109,8 @@ rmw_ret_t rmw_context_fini(rmw_context_t* context) {
   delete own_context;
   *context = rmw_get_zero_initialized_context();
   return result;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 }  // extern "C"

@@ -48,7 +48,7 @@ extern "C" {
 
 [[gnu::hot]] rmw_ret_t rmw_borrow_loaned_message(const rmw_publisher_t* publisher,
                                                  const rosidl_message_type_support_t* type_support,
-                                                 void** ros_message) {
+                                                 void** ros_message) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   if (PublisherPath* path = lender(publisher)) {
@@ -58,29 +58,35 @@ extern "C" {
   }
   if (lends_nothing(publisher)) return no_loans();
   return rmw->rmw_borrow_loaned_message(inner(publisher), type_support, ros_message);
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
-rmw_ret_t rmw_return_loaned_message_from_publisher(const rmw_publisher_t* publisher, void* loaned_message) {
+rmw_ret_t rmw_return_loaned_message_from_publisher(const rmw_publisher_t* publisher, void* loaned_message) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   if (PublisherPath* path = lender(publisher))
     return loaned_message != nullptr ? path->give_back(loaned_message) : invalid("no message to return");
   if (lends_nothing(publisher)) return no_loans();
   return rmw->rmw_return_loaned_message_from_publisher(inner(publisher), loaned_message);
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 [[gnu::hot]] rmw_ret_t rmw_publish_loaned_message(const rmw_publisher_t* publisher, void* ros_message,
-                                                  rmw_publisher_allocation_t* allocation) {
+                                                  rmw_publisher_allocation_t* allocation) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   if (PublisherPath* path = lender(publisher))
     return ros_message != nullptr ? path->publish_loaned(ros_message, allocation) : invalid("no message to publish");
   if (lends_nothing(publisher)) return no_loans();
   return rmw->rmw_publish_loaned_message(inner(publisher), ros_message, allocation);
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 rmw_ret_t rmw_take_loaned_message(const rmw_subscription_t* subscription, void** loaned_message, bool* taken,
-                                  rmw_subscription_allocation_t* allocation) {
+                                  rmw_subscription_allocation_t* allocation) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   if (SubscriptionPath* path = lender(subscription)) {
@@ -90,11 +96,13 @@ rmw_ret_t rmw_take_loaned_message(const rmw_subscription_t* subscription, void**
   }
   if (lends_nothing(subscription)) return no_loans();
   return rmw->rmw_take_loaned_message(inner(subscription), loaned_message, taken, allocation);
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 rmw_ret_t rmw_take_loaned_message_with_info(const rmw_subscription_t* subscription, void** loaned_message, bool* taken,
                                             rmw_message_info_t* message_info,
-                                            rmw_subscription_allocation_t* allocation) {
+                                            rmw_subscription_allocation_t* allocation) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   if (SubscriptionPath* path = lender(subscription)) {
@@ -107,9 +115,12 @@ rmw_ret_t rmw_take_loaned_message_with_info(const rmw_subscription_t* subscripti
       rmw->rmw_take_loaned_message_with_info(inner(subscription), loaned_message, taken, message_info, allocation);
   own(message_info);
   return result;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
-rmw_ret_t rmw_return_loaned_message_from_subscription(const rmw_subscription_t* subscription, void* loaned_message) {
+rmw_ret_t rmw_return_loaned_message_from_subscription(const rmw_subscription_t* subscription,
+                                                      void* loaned_message) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   SubscriptionPath* path = lender(subscription);
@@ -119,6 +130,8 @@ rmw_ret_t rmw_return_loaned_message_from_subscription(const rmw_subscription_t* 
     return loaned_message != nullptr ? path->give_back(loaned_message) : invalid("no message to return");
   if (lends_nothing(subscription)) return no_loans();
   return rmw->rmw_return_loaned_message_from_subscription(inner(subscription), loaned_message);
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 }  // extern "C"

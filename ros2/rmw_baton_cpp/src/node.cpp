@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: nodes.
 // Thread rules: those of rmw/rmw.h.
-#include <new>
+#include <memory>
 
 #include "handles.hpp"
 #include "served.hpp"
@@ -11,47 +11,50 @@ using namespace baton::rmw;
 
 extern "C" {
 
-rmw_node_t* rmw_create_node(rmw_context_t* context, const char* name, const char* namespace_) {
+rmw_node_t* rmw_create_node(rmw_context_t* context, const char* name, const char* namespace_) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return nullptr;
   Context* own_context = ours(context);
   if (own_context == nullptr) return rmw->rmw_create_node(context, name, namespace_);
   rmw_node_t* made = rmw->rmw_create_node(&own_context->inner, name, namespace_);
   if (made == nullptr) return nullptr;
-  auto* node = new (std::nothrow) Node;
-  if (node == nullptr) {
-    if (rmw->rmw_destroy_node(made) != RMW_RET_OK) rcutils_reset_error();
-    RMW_SET_ERROR_MSG("no memory for a node");
-    return nullptr;
-  }
+  Undo undo([&] { ignore(rmw->rmw_destroy_node(made)); });
+  auto node = std::make_unique<Node>();
   node->inner = made;
   node->outer = *made;
   node->outer.implementation_identifier = kIdentifier;
-  node->outer.data = node;
+  node->outer.data = node.get();
   node->outer.context = context;
   node->graph.inner = const_cast<rmw_guard_condition_t*>(rmw->rmw_node_get_graph_guard_condition(made));
   node->graph.outer.implementation_identifier = kIdentifier;
   node->graph.outer.data = &node->graph;
   node->graph.outer.context = context;
-  if (!own_context->presence) return &node->outer;
+  if (!own_context->presence) {
+    undo.all_is_done();
+    return &node.release()->outer;
+  }
   node->graph.here = std::make_shared<baton::transport::GuardCondition>();
   const std::lock_guard<std::mutex> lock(own_context->mutex);
   if (!own_context->graph_watch)
     own_context->graph_watch = GraphWatch::start(
         &own_context->inner, node->graph.inner,
         [presence = own_context->presence.get()] { presence->beacon().look(presence->participant()); });
-  if (!own_context->graph_watch) {
-    if (rmw->rmw_destroy_node(made) != RMW_RET_OK) rcutils_reset_error();
-    delete node;
-    return nullptr;
-  }
-  ++own_context->nodes;
+  if (!own_context->graph_watch) return nullptr;
+  Undo unwatch([&] {
+    own_context->graph_watch->remove(node->graph.here);
+    if (own_context->nodes == 0) own_context->graph_watch.reset();
+  });
   own_context->graph_watch->add(node->graph.here);
   own_context->presence->participant().add_node(full_name(*made));
-  return &node->outer;
+  ++own_context->nodes;
+  unwatch.all_is_done();
+  undo.all_is_done();
+  return &node.release()->outer;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
-rmw_ret_t rmw_destroy_node(rmw_node_t* node) {
+rmw_ret_t rmw_destroy_node(rmw_node_t* node) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   const Node* own_node = ours(node);
@@ -65,6 +68,8 @@ rmw_ret_t rmw_destroy_node(rmw_node_t* node) {
   const rmw_ret_t result = rmw->rmw_destroy_node(inner(node));
   if (result != RMW_RET_INVALID_ARGUMENT && result != RMW_RET_INCORRECT_RMW_IMPLEMENTATION) delete own_node;
   return result;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 const rmw_guard_condition_t* rmw_node_get_graph_guard_condition(const rmw_node_t* node) {

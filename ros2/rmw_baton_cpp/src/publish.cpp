@@ -9,7 +9,7 @@ using namespace baton::rmw;
 extern "C" {
 
 [[gnu::hot]] rmw_ret_t rmw_publish(const rmw_publisher_t* publisher, const void* ros_message,
-                                   rmw_publisher_allocation_t* allocation) {
+                                   rmw_publisher_allocation_t* allocation) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   const Publisher* own_publisher = ours(publisher);
@@ -17,11 +17,13 @@ extern "C" {
     return own_publisher->path->publish(ros_message, allocation);
   }
   return rmw->rmw_publish(inner(publisher), ros_message, allocation);
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 rmw_ret_t rmw_publish_serialized_message(const rmw_publisher_t* publisher,
                                          const rmw_serialized_message_t* serialized_message,
-                                         rmw_publisher_allocation_t* allocation) {
+                                         rmw_publisher_allocation_t* allocation) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   const Publisher* own_publisher = ours(publisher);
@@ -29,6 +31,8 @@ rmw_ret_t rmw_publish_serialized_message(const rmw_publisher_t* publisher,
     return own_publisher->path->publish_serialized(*serialized_message, allocation);
   }
   return rmw->rmw_publish_serialized_message(inner(publisher), serialized_message, allocation);
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 }  // extern "C"

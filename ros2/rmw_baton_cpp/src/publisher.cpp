@@ -2,7 +2,7 @@
 // This family of RMW functions: publishers: life, quality of service, gid.
 // Thread rules: those of rmw/rmw.h; nothing here adds a lock.
 #include <cstring>
-#include <new>
+#include <memory>
 
 #include "handles.hpp"
 
@@ -13,22 +13,22 @@ extern "C" {
 
 rmw_publisher_t* rmw_create_publisher(const rmw_node_t* node, const rosidl_message_type_support_t* type_support,
                                       const char* topic_name, const rmw_qos_profile_t* qos_profile,
-                                      const rmw_publisher_options_t* publisher_options) {
+                                      const rmw_publisher_options_t* publisher_options) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return nullptr;
   rmw_publisher_t* made =
       rmw->rmw_create_publisher(inner(node), type_support, topic_name, qos_profile, publisher_options);
   if (made == nullptr || ours(node) == nullptr) return made;
-  auto* publisher = new (std::nothrow) Publisher;
-  if (publisher == nullptr) {
-    if (rmw->rmw_destroy_publisher(const_cast<rmw_node_t*>(inner(node)), made) != RMW_RET_OK) rcutils_reset_error();
-    RMW_SET_ERROR_MSG("no memory for a publisher");
-    return nullptr;
-  }
+  std::unique_ptr<Publisher> publisher;  // outlives what is below, which rings it
+  Undo undo([&] {
+    if (publisher) publisher->path.reset();
+    ignore(rmw->rmw_destroy_publisher(const_cast<rmw_node_t*>(inner(node)), made));
+  });
+  publisher = std::make_unique<Publisher>();
   publisher->inner = made;
   publisher->outer = *made;
   publisher->outer.implementation_identifier = kIdentifier;
-  publisher->outer.data = publisher;
+  publisher->outer.data = publisher.get();
   if (const auto& presence = presence_of(*ours(node))) {
     publisher->watched = true;
     for (Event& event : publisher->events) event.inlet.be_called_by(listener_of(presence));
@@ -44,10 +44,13 @@ rmw_publisher_t* rmw_create_publisher(const rmw_node_t* node, const rosidl_messa
     if (publisher->path)
       publisher->outer.can_loan_messages = publisher->path->lends();  // the underlying RMW's are not in Baton's memory
   }
-  return &publisher->outer;
+  undo.all_is_done();
+  return &publisher.release()->outer;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
-rmw_ret_t rmw_destroy_publisher(rmw_node_t* node, rmw_publisher_t* publisher) {
+rmw_ret_t rmw_destroy_publisher(rmw_node_t* node, rmw_publisher_t* publisher) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   Publisher* own_publisher = ours(publisher);
@@ -55,6 +58,8 @@ rmw_ret_t rmw_destroy_publisher(rmw_node_t* node, rmw_publisher_t* publisher) {
   const rmw_ret_t result = rmw->rmw_destroy_publisher(inner(node), inner(publisher));
   if (result != RMW_RET_INVALID_ARGUMENT && result != RMW_RET_INCORRECT_RMW_IMPLEMENTATION) delete own_publisher;
   return result;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 rmw_ret_t rmw_get_gid_for_publisher(const rmw_publisher_t* publisher, rmw_gid_t* gid) {
@@ -92,13 +97,15 @@ rmw_ret_t rmw_publisher_get_actual_qos(const rmw_publisher_t* publisher, rmw_qos
   return rmw->rmw_publisher_get_actual_qos(inner(publisher), qos);
 }
 
-rmw_ret_t rmw_publisher_assert_liveliness(const rmw_publisher_t* publisher) {
+rmw_ret_t rmw_publisher_assert_liveliness(const rmw_publisher_t* publisher) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   if (const Publisher* own_publisher = ours(publisher); own_publisher != nullptr && own_publisher->path) {
     own_publisher->path->assert_liveliness();
   }
   return rmw->rmw_publisher_assert_liveliness(inner(publisher));
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 rmw_ret_t rmw_publisher_wait_for_all_acked(const rmw_publisher_t* publisher, rmw_time_t wait_timeout) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: service servers.
 // Thread rules: those of rmw/rmw.h; nothing here adds a lock.
-#include <new>
+#include <memory>
 
 #include "handles.hpp"
 
@@ -11,36 +11,41 @@ using namespace baton::rmw;
 extern "C" {
 
 rmw_service_t* rmw_create_service(const rmw_node_t* node, const rosidl_service_type_support_t* type_support,
-                                  const char* service_name, const rmw_qos_profile_t* qos_profile) {
+                                  const char* service_name, const rmw_qos_profile_t* qos_profile) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return nullptr;
   rmw_service_t* made = rmw->rmw_create_service(inner(node), type_support, service_name, qos_profile);
   if (made == nullptr || ours(node) == nullptr) return made;
-  auto* service = new (std::nothrow) Service;
-  if (service == nullptr) {
-    if (rmw->rmw_destroy_service(const_cast<rmw_node_t*>(inner(node)), made) != RMW_RET_OK) rcutils_reset_error();
-    RMW_SET_ERROR_MSG("no memory for a service");
-    return nullptr;
-  }
+  std::unique_ptr<Service> service;  // outlives what is below, which rings it
+  Undo undo([&] { ignore(rmw->rmw_destroy_service(const_cast<rmw_node_t*>(inner(node)), made)); });
+  service = std::make_unique<Service>();
   service->inner = made;
   service->outer = *made;
   service->outer.implementation_identifier = kIdentifier;
-  service->outer.data = service;
-  if (!presence_of(*ours(node))) return &service->outer;
+  service->outer.data = service.get();
+  if (!presence_of(*ours(node))) {
+    undo.all_is_done();
+    return &service.release()->outer;
+  }
   service->watched = true;
   service->inlet.be_called_by(listener_of(presence_of(*ours(node))));
   if (rmw->rmw_service_set_on_new_request_callback(made, Inlet::rung, &service->inlet) != RMW_RET_OK)
     rcutils_reset_error();
-  return &service->outer;
+  undo.all_is_done();
+  return &service.release()->outer;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
-rmw_ret_t rmw_destroy_service(rmw_node_t* node, rmw_service_t* service) {
+rmw_ret_t rmw_destroy_service(rmw_node_t* node, rmw_service_t* service) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   const Service* own_service = ours(service);
   const rmw_ret_t result = rmw->rmw_destroy_service(inner(node), inner(service));
   if (result != RMW_RET_INVALID_ARGUMENT && result != RMW_RET_INCORRECT_RMW_IMPLEMENTATION) delete own_service;
   return result;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 rmw_ret_t rmw_take_request(const rmw_service_t* service, rmw_service_info_t* request_header, void* ros_request,
@@ -69,7 +74,7 @@ rmw_ret_t rmw_service_response_publisher_get_actual_qos(const rmw_service_t* ser
 }
 
 rmw_ret_t rmw_service_set_on_new_request_callback(rmw_service_t* service, rmw_event_callback_t callback,
-                                                  const void* user_data) {
+                                                  const void* user_data) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   Service* own_service = ours(service);
@@ -78,6 +83,8 @@ rmw_ret_t rmw_service_set_on_new_request_callback(rmw_service_t* service, rmw_ev
   }
   own_service->inlet.set_callback(callback, user_data, SIZE_MAX);
   return RMW_RET_OK;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 }  // extern "C"

@@ -2,7 +2,7 @@
 // This family of RMW functions: subscriptions: life, quality of service, content filters.
 // Thread rules: those of rmw/rmw.h; nothing here adds a lock.
 #include <algorithm>
-#include <new>
+#include <memory>
 
 #include "handles.hpp"
 #include "rcutils/logging_macros.h"
@@ -43,7 +43,7 @@ extern "C" {
 
 rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl_message_type_support_t* type_support,
                                             const char* topic_name, const rmw_qos_profile_t* qos_policies,
-                                            const rmw_subscription_options_t* subscription_options) {
+                                            const rmw_subscription_options_t* subscription_options) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return nullptr;
   const Node* own_node = ours(node);
@@ -59,20 +59,23 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
   rmw_subscription_t* made =
       rmw->rmw_create_subscription(inner(node), type_support, topic_name, qos_policies, subscription_options);
   if (made == nullptr || own_node == nullptr) return made;
+  std::unique_ptr<Subscription> subscription;  // outlives what is below, which rings it
+  Undo undo([&] {
+    if (subscription) unserve(*subscription);
+    ignore(rmw->rmw_destroy_subscription(const_cast<rmw_node_t*>(inner(node)), made));
+  });
   const std::optional<transport::Gid> gid =
       may_serve ? new_gid(*own_node->inner, presence_of(*own_node)->beacon(), topic_name, before) : std::nullopt;
   if (may_serve) lock.unlock();
-  auto* subscription = new (std::nothrow) Subscription;
-  if (subscription == nullptr) {
-    if (rmw->rmw_destroy_subscription(const_cast<rmw_node_t*>(inner(node)), made) != RMW_RET_OK) rcutils_reset_error();
-    RMW_SET_ERROR_MSG("no memory for a subscription");
-    return nullptr;
-  }
+  subscription = std::make_unique<Subscription>();
   subscription->inner = made;
   subscription->outer = *made;
   subscription->outer.implementation_identifier = kIdentifier;
-  subscription->outer.data = subscription;
-  if (!may_serve) return &subscription->outer;
+  subscription->outer.data = subscription.get();
+  if (!may_serve) {
+    undo.all_is_done();
+    return &subscription.release()->outer;
+  }
   subscription->watched = true;
   const std::shared_ptr<Listener> listener = listener_of(presence_of(*own_node));
   subscription->inlet.be_called_by(listener);
@@ -95,10 +98,13 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
     // The underlying RMW's loans are not in Baton's memory.
     if (subscription->path) subscription->outer.can_loan_messages = subscription->path->lends();
   }
-  return &subscription->outer;
+  undo.all_is_done();
+  return &subscription.release()->outer;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
-rmw_ret_t rmw_destroy_subscription(rmw_node_t* node, rmw_subscription_t* subscription) {
+rmw_ret_t rmw_destroy_subscription(rmw_node_t* node, rmw_subscription_t* subscription) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   Subscription* own_subscription = ours(subscription);
@@ -106,6 +112,8 @@ rmw_ret_t rmw_destroy_subscription(rmw_node_t* node, rmw_subscription_t* subscri
   const rmw_ret_t result = rmw->rmw_destroy_subscription(inner(node), inner(subscription));
   if (result != RMW_RET_INVALID_ARGUMENT && result != RMW_RET_INCORRECT_RMW_IMPLEMENTATION) delete own_subscription;
   return result;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 rmw_ret_t rmw_subscription_count_matched_publishers(const rmw_subscription_t* subscription, size_t* publisher_count) {
@@ -121,7 +129,7 @@ rmw_ret_t rmw_subscription_get_actual_qos(const rmw_subscription_t* subscription
 }
 
 rmw_ret_t rmw_subscription_set_content_filter(rmw_subscription_t* subscription,
-                                              const rmw_subscription_content_filter_options_t* options) {
+                                              const rmw_subscription_content_filter_options_t* options) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   Subscription* own_subscription = ours(subscription);
@@ -138,6 +146,8 @@ rmw_ret_t rmw_subscription_set_content_filter(rmw_subscription_t* subscription,
     own_subscription->inlet.set();
   }
   return result;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 rmw_ret_t rmw_subscription_get_content_filter(const rmw_subscription_t* subscription, rcutils_allocator_t* allocator,
@@ -148,7 +158,7 @@ rmw_ret_t rmw_subscription_get_content_filter(const rmw_subscription_t* subscrip
 }
 
 rmw_ret_t rmw_subscription_set_on_new_message_callback(rmw_subscription_t* subscription, rmw_event_callback_t callback,
-                                                       const void* user_data) {
+                                                       const void* user_data) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   Subscription* own_subscription = ours(subscription);
@@ -158,6 +168,8 @@ rmw_ret_t rmw_subscription_set_on_new_message_callback(rmw_subscription_t* subsc
   own_subscription->inlet.set_callback(callback, user_data, own_subscription->depth);
   if (own_subscription->path) own_subscription->path->call_back(callback != nullptr);
   return RMW_RET_OK;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 rmw_ret_t rmw_subscription_get_network_flow_endpoints(const rmw_subscription_t* subscription,

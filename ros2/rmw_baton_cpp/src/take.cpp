@@ -18,7 +18,7 @@ namespace {
 extern "C" {
 
 [[gnu::hot]] rmw_ret_t rmw_take(const rmw_subscription_t* subscription, void* ros_message, bool* taken,
-                                rmw_subscription_allocation_t* allocation) {
+                                rmw_subscription_allocation_t* allocation) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   SubscriptionPath* path = path_of(subscription);
@@ -26,10 +26,13 @@ extern "C" {
     return rmw->rmw_take(inner(subscription), ros_message, taken, allocation);
   }
   return path->take({ros_message, nullptr, allocation}, taken, nullptr);
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 [[gnu::hot]] rmw_ret_t rmw_take_with_info(const rmw_subscription_t* subscription, void* ros_message, bool* taken,
-                                          rmw_message_info_t* message_info, rmw_subscription_allocation_t* allocation) {
+                                          rmw_message_info_t* message_info,
+                                          rmw_subscription_allocation_t* allocation) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   SubscriptionPath* path = path_of(subscription);
@@ -39,12 +42,14 @@ extern "C" {
           : path->take({ros_message, nullptr, allocation}, taken, message_info);
   own(message_info);
   return result;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 rmw_ret_t rmw_take_sequence(const rmw_subscription_t* subscription, size_t count,
                             rmw_message_sequence_t* message_sequence,
                             rmw_message_info_sequence_t* message_info_sequence, size_t* taken,
-                            rmw_subscription_allocation_t* allocation) {
+                            rmw_subscription_allocation_t* allocation) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   SubscriptionPath* path = path_of(subscription);
@@ -69,11 +74,13 @@ rmw_ret_t rmw_take_sequence(const rmw_subscription_t* subscription, size_t count
   message_sequence->size = *taken;
   message_info_sequence->size = *taken;
   return result;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 rmw_ret_t rmw_take_serialized_message(const rmw_subscription_t* subscription,
                                       rmw_serialized_message_t* serialized_message, bool* taken,
-                                      rmw_subscription_allocation_t* allocation) {
+                                      rmw_subscription_allocation_t* allocation) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   SubscriptionPath* path = path_of(subscription);
@@ -81,12 +88,14 @@ rmw_ret_t rmw_take_serialized_message(const rmw_subscription_t* subscription,
     return rmw->rmw_take_serialized_message(inner(subscription), serialized_message, taken, allocation);
   }
   return path->take({nullptr, serialized_message, allocation}, taken, nullptr);
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 rmw_ret_t rmw_take_serialized_message_with_info(const rmw_subscription_t* subscription,
                                                 rmw_serialized_message_t* serialized_message, bool* taken,
                                                 rmw_message_info_t* message_info,
-                                                rmw_subscription_allocation_t* allocation) {
+                                                rmw_subscription_allocation_t* allocation) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   SubscriptionPath* path = path_of(subscription);
@@ -97,6 +106,8 @@ rmw_ret_t rmw_take_serialized_message_with_info(const rmw_subscription_t* subscr
           : path->take({nullptr, serialized_message, allocation}, taken, message_info);
   own(message_info);
   return result;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 rmw_ret_t rmw_take_dynamic_message(const rmw_subscription_t* subscription,

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "failure.hpp"
 #include "rmw/error_handling.h"
 
 namespace baton::rmw {
@@ -49,12 +50,14 @@ Loaded load() {
 
 }  // namespace
 
-[[gnu::hot]] const Underlying* underlying() noexcept {
+[[gnu::hot]] const Underlying* underlying() noexcept try {
   // Leaked: threads of the underlying RMW may outlive static destruction.
   static const Loaded* const loaded = new Loaded(load());
   if (loaded->error.empty()) return &loaded->functions;
   RMW_SET_ERROR_MSG(loaded->error.c_str());
   return nullptr;
+} catch (const std::exception& error) {  // the next call tries again
+  return failure(error);
 }
 
 }  // namespace baton::rmw

@@ -6,7 +6,7 @@
 // what the underlying RMW's callbacks ring (inlet.hpp). The underlying RMW is asked, without waiting, only for entities that rang.
 // Thread rules: one thread at a time per wait set; everything else from any thread.
 #include <algorithm>
-#include <new>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -282,67 +282,69 @@ rmw_ret_t ask_below(WaitSet& set, const Waited& waited, bool* any) {
 
 extern "C" {
 
-rmw_guard_condition_t* rmw_create_guard_condition(rmw_context_t* context) {
+rmw_guard_condition_t* rmw_create_guard_condition(rmw_context_t* context) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return nullptr;
   Context* own_context = ours(context);
   if (own_context == nullptr) return rmw->rmw_create_guard_condition(context);
   rmw_guard_condition_t* made = rmw->rmw_create_guard_condition(&own_context->inner);
   if (made == nullptr) return nullptr;
-  auto* guard = new (std::nothrow) Guard;
-  if (guard == nullptr) {
-    if (rmw->rmw_destroy_guard_condition(made) != RMW_RET_OK) rcutils_reset_error();
-    RMW_SET_ERROR_MSG("no memory for a guard condition");
-    return nullptr;
-  }
+  Undo undo([&] { ignore(rmw->rmw_destroy_guard_condition(made)); });
+  auto guard = std::make_unique<Guard>();
   guard->inner = made;
   guard->outer.implementation_identifier = kIdentifier;
-  guard->outer.data = guard;
+  guard->outer.data = guard.get();
   guard->outer.context = context;
   if (own_context->presence) guard->here = std::make_shared<baton::transport::GuardCondition>();
-  return &guard->outer;
+  undo.all_is_done();
+  return &guard.release()->outer;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
-rmw_ret_t rmw_destroy_guard_condition(rmw_guard_condition_t* guard_condition) {
+rmw_ret_t rmw_destroy_guard_condition(rmw_guard_condition_t* guard_condition) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   const Guard* guard = ours(guard_condition);
   const rmw_ret_t result = rmw->rmw_destroy_guard_condition(inner(guard_condition));
   if (result == RMW_RET_OK) delete guard;
   return result;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
-rmw_ret_t rmw_trigger_guard_condition(const rmw_guard_condition_t* guard_condition) {
+rmw_ret_t rmw_trigger_guard_condition(const rmw_guard_condition_t* guard_condition) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   const Guard* guard = ours(guard_condition);
   if (guard == nullptr || !guard->here) return rmw->rmw_trigger_guard_condition(inner(guard_condition));
   guard->here->trigger();
   return RMW_RET_OK;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
-rmw_wait_set_t* rmw_create_wait_set(rmw_context_t* context, size_t max_conditions) {
+rmw_wait_set_t* rmw_create_wait_set(rmw_context_t* context, size_t max_conditions) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return nullptr;
   Context* own_context = ours(context);
   if (own_context == nullptr) return rmw->rmw_create_wait_set(context, max_conditions);
   rmw_wait_set_t* made = rmw->rmw_create_wait_set(&own_context->inner, max_conditions);
   if (made == nullptr) return nullptr;
-  auto* wait_set = new (std::nothrow) WaitSet;
-  if (wait_set == nullptr) {
-    if (rmw->rmw_destroy_wait_set(made) != RMW_RET_OK) rcutils_reset_error();
-    RMW_SET_ERROR_MSG("no memory for a wait set");
-    return nullptr;
-  }
+  Undo undo([&] { ignore(rmw->rmw_destroy_wait_set(made)); });
+  auto wait_set = std::make_unique<WaitSet>();
   wait_set->inner = made;
   wait_set->outer.implementation_identifier = kIdentifier;
   wait_set->outer.guard_conditions = made->guard_conditions;
-  wait_set->outer.data = wait_set;
+  wait_set->outer.data = wait_set.get();
   if (own_context->presence) wait_set->here = std::make_shared<baton::transport::WaitSet>();
-  return &wait_set->outer;
+  undo.all_is_done();
+  return &wait_set.release()->outer;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
-rmw_ret_t rmw_destroy_wait_set(rmw_wait_set_t* wait_set) {
+rmw_ret_t rmw_destroy_wait_set(rmw_wait_set_t* wait_set) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   if (wait_set == nullptr || !is_ours(wait_set->implementation_identifier)) return rmw->rmw_destroy_wait_set(wait_set);
@@ -350,11 +352,13 @@ rmw_ret_t rmw_destroy_wait_set(rmw_wait_set_t* wait_set) {
   const rmw_ret_t result = rmw->rmw_destroy_wait_set(own_set->inner);
   if (result == RMW_RET_OK) delete own_set;
   return result;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 [[gnu::hot]] rmw_ret_t rmw_wait(rmw_subscriptions_t* subscriptions, rmw_guard_conditions_t* guard_conditions,
                                 rmw_services_t* services, rmw_clients_t* clients, rmw_events_t* events,
-                                rmw_wait_set_t* wait_set, const rmw_time_t* wait_timeout) {
+                                rmw_wait_set_t* wait_set, const rmw_time_t* wait_timeout) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
   if (wait_set == nullptr || !is_ours(wait_set->implementation_identifier)) {
@@ -402,6 +406,8 @@ rmw_ret_t rmw_destroy_wait_set(rmw_wait_set_t* wait_set) {
   if (clients != nullptr) carry_back(clients->clients, own_set.clients);
   if (events != nullptr) carry_back(events->events, own_set.events);
   return result;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 }  // extern "C"

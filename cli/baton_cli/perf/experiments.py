@@ -31,6 +31,15 @@ LOT_SIZES = [
 ]
 
 
+# What `--clock` calls the three clocks of every message, and the column of a recording (perf/runner/runner.cpp).
+CLOCKS = {"hand-over": "hand_over_ns", "fill": "fill_ns", "construction": "construct_ns"}
+
+
+def clock_of(cell: Cell) -> str:
+    """What a comparison of this cell shows unless another clock is asked for."""
+    return "round_trip_ns" if cell.round_trip else "with_read_ns" if cell.read_all else "hand_over_ns"
+
+
 @dataclass(frozen=True)
 class Experiment:
     id: str
@@ -38,7 +47,7 @@ class Experiment:
     source: str  # where the original is
     cells: Callable[[str], list[Cell]]  # profile -> cells
     figures: tuple[str, ...]  # drawn by report.py, in this order
-    clock: str = "hand_over_ns"
+    clock: str = "hand_over_ns"  # shown unless another is asked for
     peers: tuple[str, ...] = ("all",)
     rounds: tuple[int, int] = (1, 10)  # quick, full
     note: str = ""

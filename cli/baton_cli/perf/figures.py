@@ -8,8 +8,6 @@ from math import comb
 
 import numpy
 
-CLOCKS = ("hand_over_ns", "fill_ns", "construct_ns")
-
 
 def digits(value: float) -> str:
     """Three significant digits, without an exponent however small or large."""
@@ -72,16 +70,18 @@ def publishers(run: dict) -> list[dict]:
     return [p for p in run.get("processes", []) if p["role"] == "publisher"]
 
 
+def times(end: dict, name: str):
+    """One end's values of a column; none where it has no such column."""
+    samples = end["samples"]
+    if name == "with_read_ns":
+        return numpy.asarray(samples["hand_over_ns"], dtype=float) + numpy.asarray(samples["read_ns"], dtype=float)
+    return numpy.asarray(samples.get(name, []), dtype=float)
+
+
 def column(run: dict, name: str):
     """All subscribers' values of one column; of a round trip the publisher's."""
     ends = publishers(run) if name in ("round_trip_ns", "publish_call_ns") else subscribers(run)
-    parts = [numpy.asarray(end["samples"].get(name, []), dtype=float) for end in ends]
-    if name == "with_read_ns":
-        parts = [
-            numpy.asarray(end["samples"]["hand_over_ns"], dtype=float)
-            + numpy.asarray(end["samples"]["read_ns"], dtype=float)
-            for end in ends
-        ]
+    parts = [times(end, name) for end in ends]
     return numpy.concatenate(parts) if parts else numpy.empty(0)
 
 

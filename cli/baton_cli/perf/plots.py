@@ -35,9 +35,13 @@ def svg(figure) -> str:
     return text[text.index("<svg") :]
 
 
-def latency_axis(axis, values=None) -> None:
+def latency_axis(axis, view: View) -> None:
     axis.set_yscale("log")
-    axis.set_ylabel("µs")
+    axis.set_ylabel(_unit(view))
+
+
+def _unit(view: View) -> str:
+    return f"µs, {tables.clock_word(view.clock)}"
 
 
 def legend(figure, axis) -> None:
@@ -108,7 +112,7 @@ def lines_over_size(view: View) -> list[str]:
             axis.set_xscale("log", base=2)
             axis.set_xticks(view.distinct("bytes"), [size_text(b) for b in view.distinct("bytes")])
             axis.minorticks_off()
-            latency_axis(axis)
+            latency_axis(axis, view)
             axis.set_title(_title("median over size (band up to p99)", _subscribers(subscribers), title), loc="left")
             legend(figure, axis)
             out.append(svg(figure))
@@ -136,7 +140,7 @@ def lines_over_subscribers(view: View) -> list[str]:
                 )
         axis.set_xticks(view.distinct("subscribers"))
         axis.set_xlabel("subscribers")
-        latency_axis(axis)
+        latency_axis(axis, view)
         axis.set_title(f"median, {size_text(size)}", loc="left")
         legend(figure, axis)
         out.append(svg(figure))
@@ -169,7 +173,7 @@ def _boxes(view: View, groups: list[tuple[str, Callable[[str], numpy.ndarray]]],
             if g == 0 or not any(h.get_label() == name for h in axis.patches):
                 box["boxes"][0].set_label(name)
     axis.set_xticks(range(len(groups)), [label for label, _ in groups])
-    latency_axis(axis)
+    latency_axis(axis, view)
     axis.grid(axis="x", visible=False)
     axis.set_title(title + " (box: quartiles, whiskers: p1 and p99)", loc="left")
     handles = [plt.Rectangle((0, 0), 1, 1, facecolor=view.color(name)) for name in view.names]
@@ -218,7 +222,9 @@ def boxes_by_end(view: View) -> list[str]:
                 parts = []
                 for run in view.of(name, bytes=size, connect_in_order=ordered):
                     for end in figures.subscribers(run):
-                        v = numpy.asarray(end["samples"]["hand_over_ns"], dtype=float) / 1000
+                        v = figures.times(end, view.clock) / 1000
+                        if len(v) == 0:
+                            continue
                         if many_publishers:
                             parts.append(v[numpy.asarray(end["samples"]["publisher"]) == index])
                         elif end["index"] == index:
@@ -246,7 +252,7 @@ def histogram(view: View) -> list[str]:
             width = 2 if name == "baton" else 1
             axis.hist(pooled(name, **wanted), bins=bins, histtype="step", lw=width, color=view.color(name), label=name)
         axis.set_xscale("log")
-        axis.set_xlabel("µs")
+        axis.set_xlabel(_unit(view))
         axis.set_ylabel("messages")
         axis.set_title(_title("distribution of the latency", title), loc="left")
         legend(figure, axis)
@@ -310,10 +316,10 @@ def sequence(view: View) -> list[str]:
         figure, axis = plt.subplots(figsize=(7.2, 2.8))
         for name in view.names:
             runs = view.of(name, bytes=size)
-            v = figures.column(runs[0], "hand_over_ns")[:200] / 1000 if runs else []
+            v = figures.column(runs[0], view.clock)[:200] / 1000 if runs else []
             axis.plot(v, lw=1.6 if name == "baton" else 0.8, color=view.color(name), label=name)
         axis.set_xlabel("message")
-        latency_axis(axis)
+        latency_axis(axis, view)
         axis.set_title(f"{size_text(size)} at {view.good[0]['cell']['rate']:.0f} Hz", loc="left")
         legend(figure, axis)
         out.append(svg(figure))

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 import jinja2
 
-from . import figures, plots, report_tables
-from .experiments import EXPERIMENTS, Experiment
+from . import figures, plots, report_tables, tables
+from .experiments import EXPERIMENTS, Experiment, clock_of
 from .recording import Recording
 from .verdicts import Row, count
 from .view import View
@@ -48,6 +50,11 @@ details summary{cursor:pointer;color:#456}
 """
 )
 
+# Figures of latency: drawn by each clock that is shown. The others do not depend on one, or say which they use.
+BY_CLOCK = frozenset(
+    "ratio_table lines_over_size lines_over_subscribers boxes_over_size boxes_by_isolation boxes_by_end histogram sequence "
+    "summary_table spread".split()
+)
 ON_EVERY_PAGE = ("usage_table", "spread")  # below an experiment's own figures
 FREE = Experiment(
     "run",
@@ -61,16 +68,37 @@ LIMITS = Experiment(
 )
 
 
-def _experiment(id: str) -> Experiment:
+def _experiment(id: str, runs: list[dict]) -> Experiment:
     """What the runs of that name are: an experiment, the machine's limits, those of a criterion, or a free comparison."""
-    if id in EXPERIMENTS or id in ("run", "limits"):
-        return {**EXPERIMENTS, "run": FREE, "limits": LIMITS}[id]
+    if id == "run":
+        return replace(FREE, clock=clock_of(tables.cell_of(runs[0])))
+    if id in EXPERIMENTS or id == "limits":
+        return {**EXPERIMENTS, "limits": LIMITS}[id]
     return Experiment(id, f"The runs of criterion {id}", id, lambda profile: [], ("summary_table",))
 
 
 def drawing(name: str) -> Callable[[View], list[str]]:
     """The figure of that name: a function of plots or of report_tables."""
     return getattr(plots, name, None) or getattr(report_tables, name)
+
+
+def _drawn(experiment: Experiment, runs: list[dict], clocks: Sequence[str]) -> list[str]:
+    views = [View(experiment, runs, clock) for clock in clocks or [experiment.clock]]
+    if not views[0].good:
+        return ["no run gave a result"]
+    out = [
+        f'<p class="note">{escape(", ".join(names))}: {tables.without_clock(view.clock)}</p>'
+        for view in views
+        if (names := view.without_clock())
+    ]
+    for name in dict.fromkeys([*experiment.figures, *ON_EVERY_PAGE]):
+        if name not in BY_CLOCK:
+            out += drawing(name)(views[0])
+            continue
+        for view in views:
+            if len(view.without_clock()) < len(view.names):
+                out += drawing(name)(view)
+    return out
 
 
 def _section(recording: Recording, id: str, experiment: Experiment, runs: list[dict], drawn: list[str]) -> dict:
@@ -94,21 +122,17 @@ def _verdicts(recording: Recording, id: str) -> dict:
     return _section(recording, id, judged, recording.runs, [report_tables.verdict_table(rows)])
 
 
-def write_report(recordings: list[tuple[Path, Recording]], out: Path) -> None:
+def write_report(recordings: list[tuple[Path, Recording]], out: Path, clocks: Sequence[str] = ()) -> None:
+    """`clocks`: columns by which latencies are shown, one after the other; none: each experiment's own."""
     sections, known = [], {}
     for number, (_, recording) in enumerate(recordings):
         known |= recording.header["peers"]
         if recording.verdicts:
             sections.append(_verdicts(recording, f"{number}-criteria"))
         for id in dict.fromkeys(run["experiment"] for run in recording.runs):
-            experiment = _experiment(id)
             runs = [run for run in recording.runs if run["experiment"] == id]
-            view = View(experiment, runs)
-            drawn = (
-                [text for name in dict.fromkeys([*experiment.figures, *ON_EVERY_PAGE]) for text in drawing(name)(view)]
-                if view.good
-                else ["no run gave a result"]
-            )
+            experiment = _experiment(id, runs)
+            drawn = _drawn(experiment, runs, clocks)
             sections.append(_section(recording, f"{number}-{id}", experiment, runs, drawn))
     header = recordings[0][1].header
     m, b = header["machine"], header["build"]

@@ -75,7 +75,7 @@ def summary_table(view: View) -> list[str]:
         "RSS MB",
     ]
     rows = []
-    summaries = tables.summary_rows(view.all, view.experiment.clock)
+    summaries = tables.summary_rows(view.all, view.clock)
     for row in summaries:
         if "error" in row:
             rows.append([row["cell"], row["peer"], "no result: " + row["error"][:120]])
@@ -88,8 +88,7 @@ def summary_table(view: View) -> list[str]:
         rows.append([row["cell"], row["peer"], *numbers, f"{row['variance'] / 1e6:.4g}", lost, *cost])
     note = tables.about_bare(summaries)
     return [
-        f"<p>Latency in µs, {tables.CLOCK_NAMES[view.experiment.clock]}, as the subscribers see it. CPU, faults, switches and RSS: "
-        "all processes of a run together.</p>"
+        f"<p>Latency in µs, {tables.CLOCK_NAMES[view.clock]}. CPU, faults, switches and RSS: all processes of a run together.</p>"
         + cell_table(head, rows)
         + (f'<p class="source">{note}</p>' if note else "")
     ]
@@ -206,16 +205,12 @@ def ratio_table(view: View) -> list[str]:
     for name in [n for n in view.names if n != "baton"]:
         row = [name]
         for peers in cells.values():
-            own = {run["round"]: figures.metric(run, "hand_over") for run in peers.get("baton", [])}
-            ratios = [
-                own[run["round"]] / figures.metric(run, "hand_over")
-                for run in peers.get(name, [])
-                if run["round"] in own
-            ]
+            own = dict(view.medians(peers.get("baton", [])))
+            ratios = [own[round] / median for round, median in view.medians(peers.get(name, [])) if round in own]
             row.append(str(figures.median_interval(ratios)) if ratios else "")
         rows.append(row)
     return [
-        "<p>Hand-over median of Baton divided by the peer's, with the 95 % interval over rounds.</p>"
+        f"<p>Median of Baton ({tables.clock_word(view.clock)}) divided by the peer's, with the 95 % interval over rounds.</p>"
         + html_table(head, rows, 1)
     ]
 
@@ -225,7 +220,7 @@ def spread(view: View) -> list[str]:
     rows = []
     for cell, peers in tables.grouped(view.good).items():
         for peer, runs in peers.items():
-            medians = numpy.array([figures.metric(run, "hand_over") for run in runs]) / 1000
+            medians = numpy.array([median for _, median in view.medians(runs)]) / 1000
             if len(medians) > 1:
                 rows.append(
                     [
@@ -240,8 +235,8 @@ def spread(view: View) -> list[str]:
                 )
     return (
         [
-            "<details><summary>The spread: hand-over medians of the rounds in µs, and the largest over the smallest. Smaller "
-            "differences between peers mean nothing here</summary>"
+            f"<details><summary>The spread: medians of the rounds in µs ({tables.clock_word(view.clock)}), and the largest over "
+            "the smallest. Smaller differences between peers mean nothing here</summary>"
             + html_table(["cell", "peer", "rounds", "min", "middle", "max", "max / min"], rows)
             + "</details>"
         ]

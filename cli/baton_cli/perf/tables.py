@@ -57,16 +57,18 @@ def micros(ns: float) -> str:
 
 
 def summary_rows(runs: list[dict], clock: str) -> list[dict]:
-    """One row per cell and peer: latency in ns, loss, cost. A row with `error` has nothing else."""
+    """One row per cell and peer: latency in ns by `clock`, loss, cost. A row with `error` has nothing else."""
     rows = []
     for cell, peers in grouped(runs).items():
         for peer, its in peers.items():
             good = [run for run in its if figures.metric(run, "hand_over") is not None]
             row: dict = {"cell": cell, "peer": peer}
+            values = numpy.concatenate([figures.column(run, clock) for run in good] or [[]])
             if not good:
                 row["error"] = next((run["error"] for run in its if "error" in run), "received nothing")
+            elif len(values) == 0:
+                row["error"] = without_clock(clock)
             else:
-                values = numpy.concatenate([figures.column(run, clock) for run in good])
                 row |= figures.summary(values)
                 row["lost"] = sum(figures.lost(run) for run in good)
                 row["expected"] = sum(figures.sent(run) * len(figures.subscribers(run)) for run in good)
@@ -83,9 +85,18 @@ CLOCK_NAMES = {
     "hand_over_ns": "hand-over: payload written until first byte seen",
     "fill_ns": "with fill: before the payload is written until first byte seen",
     "construct_ns": "with construction: before the message is made until first byte seen",
-    "with_read_ns": "payload written until every byte was read",
-    "round_trip_ns": "there and back",
+    "with_read_ns": "with reading: payload written until every byte was read",
+    "round_trip_ns": "round trip: there and back",
 }
+
+
+def clock_word(clock: str) -> str:
+    return CLOCK_NAMES[clock].partition(":")[0]
+
+
+def without_clock(clock: str) -> str:
+    """Said in place of times: another clock's would be taken for them."""
+    return f"it has no times of the clock '{clock_word(clock)}'"
 
 
 def print_whole(console: Console, table: Table) -> None:
@@ -124,7 +135,8 @@ def print_summary(console: Console, runs: list[dict], clock: str, wide: bool = F
     for row in rows:
         by_cell[row["cell"]].append(row)
     for cell, its in by_cell.items():
-        table = Table(title=cell, title_style="bold", box=box.SIMPLE_HEAD, title_justify="left")
+        title = f"{cell}, {clock_word(clock)}"
+        table = Table(title=title, title_style="bold", box=box.SIMPLE_HEAD, title_justify="left")
         table.add_column("peer")
         for title in (*latencies, *(("variance",) if wide else ()), "lost", "CPU", "flt", "csw", "RSS"):
             table.add_column(title, justify="right")

@@ -15,10 +15,11 @@ COLORS = [plt.get_cmap("tab20").colors[n] for n in (*range(0, 20, 2), *range(1, 
 
 
 class View:
-    """The runs of one experiment that gave a result, and how to draw them."""
+    """The runs of one experiment that gave a result, and how to draw them: by `clock`, a column of a recording."""
 
-    def __init__(self, experiment: Experiment, runs: list[dict]):
+    def __init__(self, experiment: Experiment, runs: list[dict], clock: str | None = None):
         self.experiment = experiment
+        self.clock = clock or experiment.clock
         self.all = runs
         self.good = [run for run in runs if figures.metric(run, "hand_over") is not None]
         self.names = sorted(
@@ -37,8 +38,18 @@ class View:
             and all(getattr(tables.cell_of(run), key) == value for key, value in wanted.items())
         ]
 
-    def values(self, name: str, clock: str | None = None, **wanted):
-        parts = [figures.column(run, clock or self.experiment.clock) for run in self.of(name, **wanted)]
+    def without_clock(self) -> list[str]:
+        """The peers that have no times of this clock."""
+        return [name for name in self.names if len(self.values(name)) == 0]
+
+    def medians(self, runs: list[dict]) -> list[tuple[int, float]]:
+        """Round and median in ns of each run that has this clock."""
+        columns = [(run["round"], figures.column(run, self.clock)) for run in runs]
+        return [(round, float(numpy.median(values))) for round, values in columns if len(values)]
+
+    def values(self, name: str, **wanted):
+        """µs."""
+        parts = [figures.column(run, self.clock) for run in self.of(name, **wanted)]
         return numpy.concatenate(parts) / 1000 if parts else numpy.empty(0)
 
     def distinct(self, key: str) -> list:

@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from ..perf import peers as peer_list
-from ..perf.experiments import EXPERIMENTS
+from ..perf.experiments import CLOCKS, EXPERIMENTS, clock_of
 from ..perf.runs import Cell, size_text
 
 DEFAULT_OUT = Path("out/perf")
@@ -213,6 +213,16 @@ def limits(out) -> None:
         console.print(f"{words:32} {figures[key] / 1000:8.3f} us", highlight=False)
 
 
+def _clock_option(default: str):
+    return click.option(
+        "--clock",
+        "clocks",
+        type=click.Choice(list(CLOCKS)),
+        multiple=True,
+        help=f"Latencies by this clock; several times: by each. Default: {default}.",
+    )
+
+
 def _out(path: Path | None, name: str) -> Path:
     return path or DEFAULT_OUT / f"{name}.jsonl.gz"
 
@@ -245,9 +255,10 @@ def _out(path: Path | None, name: str) -> Path:
 @click.option("--depth", type=click.IntRange(1), default=10, show_default=True, help="KEEP_LAST depth.")
 @click.option("--best-effort", is_flag=True)
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the peer.")
+@_clock_option("hand-over, or what --read or --round-trip measures")
 @click.option("--wide", is_flag=True, help="Also print p99.9, mean and variance.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Recording; default out/perf/run.jsonl.gz")
-def run(names, sizes, best_effort, rounds, settings, wide, out, **cell) -> None:
+def run(names, sizes, best_effort, rounds, settings, clocks, wide, out, **cell) -> None:
     """Compare peers once and print a table. Every end is a process of its own unless --one-process."""
     from ..perf import session, tables
     from ..perf.recording import Recording
@@ -264,8 +275,8 @@ def run(names, sizes, best_effort, rounds, settings, wide, out, **cell) -> None:
             )
     whole = session.run(session.schedule("run", cells, chosen, rounds), path, console)
     recording = Recording.load(path)
-    clock = "round_trip_ns" if cell["round_trip"] else "with_read_ns" if cell["read_all"] else "hand_over_ns"
-    tables.print_summary(console, recording.runs, clock, wide)
+    for clock in [CLOCKS[name] for name in dict.fromkeys(clocks)] or [clock_of(cells[0])]:
+        tables.print_summary(console, recording.runs, clock, wide)
     console.print(f"recorded in {path}; `baton perf report {path}` draws it", highlight=False)
     if not whole:
         sys.exit(INTERRUPTED)
@@ -322,13 +333,15 @@ def experiment(names, full, peers_, rounds, wide, out) -> None:
 
 @command.command()
 @click.argument("recordings", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@_clock_option("each experiment's own")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=DEFAULT_OUT / "report.html", show_default=True)
-def report(recordings, out) -> None:
+def report(recordings, clocks, out) -> None:
     """Make one self-contained HTML page from recordings."""
     from ..perf.recording import Recording
     from ..perf.report import write_report
 
-    write_report([(path, Recording.load(path)) for path in recordings], out)
+    shown = [CLOCKS[name] for name in dict.fromkeys(clocks)]
+    write_report([(path, Recording.load(path)) for path in recordings], out, shown)
     click.echo(f"{out}: {out.stat().st_size / 1e6:.1f} MB, self-contained")
 
 

@@ -38,7 +38,7 @@ def main():
         expect(False)
         prefix.symlink_to(Path(args.ros2).resolve())
         expect(True)
-        expect(False, "-DBATON_SANITIZE=address")
+        expect(False, "-DBATON_SANITIZE=thread")
         expect(True, "-DBATON_SANITIZE=")
         expect(False, "-DBATON_ROS2=OFF")
         expect(False)

@@ -573,7 +573,7 @@ TEST(Endpoints, AShortageOfDescriptorsDelaysMatchesAndMessagesAndLosesNone) {
     EXPECT_EQ(value_of(take_sample(*late)), 2U) << spare;
   }
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
-  EXPECT_TRUE(domain.diagnostics().has(Errc::out_of_descriptors));
+  EXPECT_TRUE(eventually([&] { return domain.diagnostics().has(Errc::out_of_descriptors); }));
 }
 
 TEST(Endpoints, WhatCannotBeMappedIsCopiedUntilThereIsRoom) {
@@ -609,7 +609,7 @@ TEST(Endpoints, WhatCannotBeMappedIsCopiedUntilThereIsRoom) {
     EXPECT_EQ(value_of(take_sample(*reader)), 5U) << "what is released makes room";
   }
   EXPECT_EQ(reader->statuses().copied_total, 23U);
-  EXPECT_TRUE(domain.diagnostics().has(Errc::window_exhausted));
+  EXPECT_TRUE(eventually([&] { return domain.diagnostics().has(Errc::window_exhausted); }));
   for (const auto& [base, bytes] : taken) window.free(base, bytes);
   publish(*writer, 6).or_throw();
   EXPECT_EQ(value_of(take_sample(*reader)), 6U);

@@ -3,6 +3,7 @@
 name, and prints what it found as one line of JSON."""
 
 import json
+import signal
 import sys
 
 import rclpy
@@ -16,6 +17,8 @@ def main(programs, **more):
     set_logger_level("rmw_baton_cpp", LoggingSeverity.DEBUG)  # endpoints report which path their messages took
     node = rclpy.create_node(name)
     report = programs[name](node, *arguments) | more
+    print(json.dumps(report), flush=True)
+    if rclpy.get_rmw_implementation_identifier() != "rmw_baton_cpp":
+        signal.alarm(60)  # Fast DDS by itself sometimes spins for ever when a participant ends; see Processes.result()
     node.destroy_node()
     rclpy.shutdown()
-    print(json.dumps(report))

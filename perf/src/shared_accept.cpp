@@ -87,7 +87,7 @@ Shared& shared_memory() {
 class Named {
  public:
   Named() {
-    if (::mkdtemp(directory_) == nullptr) std::abort();
+    if (::mkdtemp(directory_.data()) == nullptr) std::abort();
     baton::shared::HeapOptions options;
     options.name = "accept";
     options.domain = 0;
@@ -105,7 +105,7 @@ class Named {
   Named& operator=(const Named&) = delete;
 
  private:
-  char directory_[32] = "/tmp/baton-accept-XXXXXX";
+  std::string directory_ = std::filesystem::temp_directory_path() / "baton-accept-XXXXXX";
   std::unique_ptr<Shared> shared_;
 };
 

@@ -19,6 +19,15 @@ namespace {
 using Bell = shared::BellWords<ModelPlatform>;
 using Op = Mutation::Op;
 
+/// One of a semaphore's count, if one is left.
+bool try_take(Atomic<std::uint32_t>& left) {
+  std::uint32_t count = left.load(std::memory_order_relaxed);
+  while (count > 0) {
+    if (left.compare_exchange_strong(count, count - 1, std::memory_order_acquire, std::memory_order_relaxed)) return true;
+  }
+  return false;
+}
+
 /// A counting semaphore on the bell: releasers add one each, takers take one each. Nobody may sleep while a count is left.
 class Ringing : public Scenario {
  public:
@@ -46,18 +55,10 @@ class Ringing : public Scenario {
       });
     }
   }
-  bool try_take() {
-    std::uint32_t count = count_->load(std::memory_order_relaxed);
-    while (count > 0) {
-      if (count_->compare_exchange_strong(count, count - 1, std::memory_order_acquire, std::memory_order_relaxed))
-        return true;
-    }
-    return false;
-  }
   void take() {
-    while (!try_take()) {
+    while (!try_take(*count_)) {
       const std::uint32_t seen = bell_->announce();
-      const bool taken = !no_look_ && try_take();
+      const bool taken = !no_look_ && try_take(*count_);
       const World::Word word{bell_->event.id(), seen};
       if (taken || !World::current().futex_wait(&word, 1)) bell_->awake();
       if (taken) return;
@@ -214,22 +215,14 @@ class Heard : public Scenario {
     ModelPlatform::fence_seq_cst();
     if (hearing_->places[0].load(std::memory_order_acquire) != 0) touch_and_ring();
   }
-  bool try_take() {
-    std::uint32_t count = count_->load(std::memory_order_relaxed);
-    while (count > 0) {
-      if (count_->compare_exchange_strong(count, count - 1, std::memory_order_acquire, std::memory_order_relaxed))
-        return true;
-    }
-    return false;
-  }
   /// As Bell::wait().
   void wait() {
     World& world = World::current();
-    while (!try_take()) {
+    while (!try_take(*count_)) {
       const bool late = wrong_ == WrongHearing::kPlaceAfterAnnouncing;
       if (!late) (void)hearing_->take(kBell, 0);
       const std::uint32_t seen = bell_->announce();
-      const bool taken = try_take();
+      const bool taken = try_take(*count_);
       if (late) (void)hearing_->take(kBell, 0);
       limited_ = !taken && !hearing_->heard() && wrong_ != WrongHearing::kDeafAndNotAsked;
       const World::Word word{bell_->event.id(), seen};

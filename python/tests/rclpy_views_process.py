@@ -55,9 +55,9 @@ def listen():
         awaited.append(image.width)
 
     kept = baton.rclpy.create_subscription(node, Image, "/image", on_image)
-    baton.rclpy.create_subscription(node, "sensor_msgs/Image", "/image", later, QoSProfile(depth=7))
+    other = baton.rclpy.create_subscription(node, "sensor_msgs/Image", "/image", later, QoSProfile(depth=7))
     assert kept.subscription.topic == "/image"
-    assert kept.subscription.wait_for_publishers(1, LIMIT_S)
+    assert all(each.subscription.wait_for_publishers(1, LIMIT_S) for each in (kept, other))
     print("ready", flush=True)
     until(node, lambda: len(got) == COUNT and len(awaited) == COUNT)
     assert awaited == list(range(COUNT))

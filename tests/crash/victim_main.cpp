@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <vector>
 
@@ -20,7 +21,10 @@ using namespace baton::transport;  // NOLINT
 using namespace baton::crash;      // NOLINT
 
 struct Silent final : HubHandler {
-  void on_peer_up(PeerId, const PeerInfo&) override {}
+  std::atomic<bool> met_own_process{false};  // seq_cst, as nothing here is hot
+  void on_peer_up(PeerId, const PeerInfo& peer) override {
+    if (peer.pid == ::getpid()) met_own_process = true;
+  }
   void on_peer_down(PeerId, const Error&) override {}
   Result<void> on_frame(PeerId, Frame&&) override { return {}; }
 };
@@ -69,6 +73,8 @@ void run(const std::string& directory) {
       options.runtime_directory = directory;
       second = std::move(Hub::create(options, silent)).or_throw();
       second->start().or_throw();
+      // One of the two hubs of this process accepts the other, whoever of the survivors was faster.
+      wait_for([&] { return silent.met_own_process.load(); });
     }
     if (i == 50) second.reset();
   }

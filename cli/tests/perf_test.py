@@ -525,6 +525,17 @@ def test_cpu_bars_draw_pinned_and_unpinned_runs_apart_with_baton_on_top():
         assert height["baton"] < height["tcp"]
 
 
+def test_many_peers_stand_by_name_in_a_box_plot_of_their_own_rows_the_fastest_on_top():
+    (drawn,) = plots.boxes_over_size(view_of([run_of([2 + n, 3 + n], peer=f"peer{20 - n}") for n in range(20)]))
+    heights = [float(re.search(rf'y="([\d.]+)"[^>]*>peer{20 - n}[:<]', drawn)[1]) for n in range(20)]
+    assert heights == sorted(heights)
+
+
+def test_what_shares_a_color_differs_in_its_stroke():
+    view = view_of([run_of([5], peer=f"peer{n:02}") for n in range(40)])
+    assert len({(view.color(name), view.stroke(name)) for name in view.names}) == 40
+
+
 def test_one_size_gets_no_line_over_sizes_and_no_title_names_what_does_not_differ():
     one = view_of([run_of([5, 6])])
     assert plots.lines_over_size(one) == []

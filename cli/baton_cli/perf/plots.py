@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 
 from . import figures, tables
 from .runs import Cell, size_text
-from .view import View
+from .view import FIRST_COLOR, View
 
 plt.rcParams |= {
     "font.size": 9,
@@ -105,6 +105,7 @@ def lines_over_size(view: View) -> list[str]:
                         ms=3,
                         lw=2.2 if bold else 1.1,
                         color=view.color(name),
+                        ls=view.stroke(name),
                         label=name,
                         zorder=3 if bold else 2,
                     )
@@ -136,6 +137,7 @@ def lines_over_subscribers(view: View) -> list[str]:
                     ms=3,
                     lw=2.2 if name == "baton" else 1.1,
                     color=view.color(name),
+                    ls=view.stroke(name),
                     label=name,
                 )
         axis.set_xticks(view.distinct("subscribers"))
@@ -147,8 +149,23 @@ def lines_over_subscribers(view: View) -> list[str]:
     return out
 
 
+BOX_STYLE = {
+    "whis": (1, 99),
+    "showfliers": False,
+    "patch_artist": True,
+    "medianprops": {"color": "black", "lw": 1},
+    "boxprops": {"lw": 0.6},
+    "whiskerprops": {"lw": 0.6},
+    "capprops": {"lw": 0.6},
+}
+BOX_TITLE = " (box: quartiles, whiskers: p1 and p99)"
+MANY = 10  # boxes that can be told apart by color
+
+
 def _boxes(view: View, groups: list[tuple[str, Callable[[str], numpy.ndarray]]], title: str) -> str:
     """Groups of boxes side by side; whiskers at p1 and p99, no outliers drawn (the table has the maximum)."""
+    if len(view.names) > MANY:
+        return _named_boxes(view, groups, title)
     width = max(6.0, 0.16 * len(groups) * len(view.names) + 2)
     figure, axis = plt.subplots(figsize=(min(width, 14), 3.6))
     step = 0.8 / max(1, len(view.names))
@@ -157,28 +174,54 @@ def _boxes(view: View, groups: list[tuple[str, Callable[[str], numpy.ndarray]]],
             v = values(name)
             if len(v) == 0:
                 continue
-            box = axis.boxplot(
-                [v],
-                positions=[g - 0.4 + step * (n + 0.5)],
-                widths=step * 0.85,
-                whis=(1, 99),
-                showfliers=False,
-                patch_artist=True,
-                medianprops={"color": "black", "lw": 1},
-                boxprops={"lw": 0.6},
-                whiskerprops={"lw": 0.6},
-                capprops={"lw": 0.6},
-            )
+            box = axis.boxplot([v], positions=[g - 0.4 + step * (n + 0.5)], widths=step * 0.85, **BOX_STYLE)
             box["boxes"][0].set_facecolor(view.color(name))
-            if g == 0 or not any(h.get_label() == name for h in axis.patches):
-                box["boxes"][0].set_label(name)
     axis.set_xticks(range(len(groups)), [label for label, _ in groups])
     latency_axis(axis, view)
     axis.grid(axis="x", visible=False)
-    axis.set_title(title + " (box: quartiles, whiskers: p1 and p99)", loc="left")
+    axis.set_title(title + BOX_TITLE, loc="left")
     handles = [plt.Rectangle((0, 0), 1, 1, facecolor=view.color(name)) for name in view.names]
-    columns = 1 + len(view.names) // 15
-    figure.legend(handles, view.names, loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=columns, fontsize=8)
+    figure.legend(handles, view.names, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
+    return svg(figure)
+
+
+def _named_boxes(view: View, groups: list[tuple[str, Callable[[str], numpy.ndarray]]], title: str) -> str:
+    """For many peers: a column for every group, a row for every peer, whose name stands beside it; the fastest on top."""
+    values = {name: [of(name) for _, of in groups] for name in view.names}
+    # By the mean logarithm of the medians, so that every group counts alike.
+    place = {
+        name: numpy.mean([numpy.log(max(numpy.median(v), 1e-3)) for v in each if len(v)])
+        for name, each in values.items()
+        if any(len(v) for v in each)
+    }
+    names = sorted(place, key=place.__getitem__)
+    figure, axes = plt.subplots(
+        1,
+        len(groups),
+        figsize=(max(2.4, 7.2 / len(groups)) * len(groups) + 1.5, 0.2 * len(names) + 1.4),
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
+    )
+    for axis, (label, _), g in zip(axes[0], groups, range(len(groups)), strict=True):
+        for row, name in enumerate(names):
+            if len(values[name][g]) == 0:
+                continue
+            box = axis.boxplot(
+                [values[name][g]],
+                positions=[row],
+                widths=0.7,
+                orientation="horizontal",
+                manage_ticks=False,
+                **BOX_STYLE,
+            )
+            box["boxes"][0].set_facecolor(FIRST_COLOR if name == "baton" else "#b8c4d0")
+        axis.set_xscale("log")
+        axis.set_title(label, loc="left")
+    axes[0][0].set_yticks(range(len(names)), names)
+    axes[0][0].set_ylim(len(names) - 0.4, -0.6)
+    figure.supxlabel(_unit(view), fontsize=9)
+    figure.suptitle(title + BOX_TITLE, x=0, ha="left")
     return svg(figure)
 
 
@@ -250,7 +293,15 @@ def histogram(view: View) -> list[str]:
         figure, axis = plt.subplots(figsize=(7.2, 3.4))
         for name in view.names:
             width = 2 if name == "baton" else 1
-            axis.hist(pooled(name, **wanted), bins=bins, histtype="step", lw=width, color=view.color(name), label=name)
+            axis.hist(
+                pooled(name, **wanted),
+                bins=bins,
+                histtype="step",
+                lw=width,
+                color=view.color(name),
+                ls=view.stroke(name),
+                label=name,
+            )
         axis.set_xscale("log")
         axis.set_xlabel(_unit(view))
         axis.set_ylabel("messages")
@@ -301,7 +352,9 @@ def success(view: View) -> list[str]:
                 expected = sum(figures.sent(run) * len(figures.subscribers(run)) for run in runs)
                 points.append((100 * load, 100 * (1 - sum(figures.lost(run) for run in runs) / max(1, expected))))
         if points:
-            axis.plot(*zip(*points, strict=True), marker="o", ms=3, color=view.color(name), label=name)
+            axis.plot(
+                *zip(*points, strict=True), marker="o", ms=3, color=view.color(name), ls=view.stroke(name), label=name
+            )
     axis.set_xlabel("load of every CPU by other processes, %")
     axis.set_ylabel("messages that arrived, %")
     axis.set_ylim(-3, 103)
@@ -317,7 +370,7 @@ def sequence(view: View) -> list[str]:
         for name in view.names:
             runs = view.of(name, bytes=size)
             v = figures.column(runs[0], view.clock)[:200] / 1000 if runs else []
-            axis.plot(v, lw=1.6 if name == "baton" else 0.8, color=view.color(name), label=name)
+            axis.plot(v, lw=1.6 if name == "baton" else 0.8, color=view.color(name), ls=view.stroke(name), label=name)
         axis.set_xlabel("message")
         latency_axis(axis, view)
         axis.set_title(f"{size_text(size)} at {view.good[0]['cell']['rate']:.0f} Hz", loc="left")

@@ -27,8 +27,11 @@ class View:
         )
 
     def color(self, name: str):
-        """Baton's own, or one of the others; beyond eighteen they come again."""
+        """Baton's own, or one of the others; beyond eighteen they come again, with another stroke()."""
         return FIRST_COLOR if name == "baton" else COLORS[(self.names.index(name) - 1) % len(COLORS)]
+
+    def stroke(self, name: str) -> str:
+        return ("-", "--", ":")[(self.names.index(name) - 1) // len(COLORS) % 3] if name != "baton" else "-"
 
     def of(self, name: str, **wanted) -> list[dict]:
         return [

@@ -61,26 +61,18 @@ std::atomic<std::uint32_t>& count_in(LocalCount& local, Strength strength) noexc
 /// The process gets its hold, or one pointer more. The block exists. False (strong only): its object has ended.
 bool acquire_hold(HeapState& state, Block& block, Strength strength) noexcept {
   std::atomic<std::uint32_t>& count = count_in(local_of(block), strength);
-  for (;;) {
-    std::uint32_t seen = count.load(std::memory_order_relaxed);
-    if (seen >= 3) {
-      // acquire: pairs with the release below, by the thread that got the hold.
-      if (count.compare_exchange_weak(seen, seen + 2, std::memory_order_acquire, std::memory_order_relaxed))
-        return true;
-    } else if (seen == 1) {
-      std::this_thread::yield();
-    } else if (count.compare_exchange_weak(seen, 1, std::memory_order_acquire, std::memory_order_relaxed)) {
-      break;
-    }
+  if (!lock_unless_held(
+          count, [&] { state.lock_block(block); }, [&] { state.unlock_block(block); },
+          [] { std::this_thread::yield(); })) {
+    return true;
   }
-  state.lock_block(block);
   const bool got = strength == Strength::kWeak || block.state.load(std::memory_order_relaxed) == BlockState::kAlive;
   if (got) {
     state.held();
     (strength == Strength::kStrong ? block.holds : block.weak_holds) |= my_bit(state);
+    BATON_CRASH_POINT("shared.pointer.hold_marked");
+    begin_holding(count);
   }
-  BATON_CRASH_POINT("shared.pointer.hold_marked");
-  count.store(got ? 3 : 0, std::memory_order_release);  // pairs with the acquires above
   state.unlock_block(block);
   return got;
 }
@@ -381,7 +373,7 @@ void put_in(StoredWords* to, const Held& from, Strength strength) {
     write_stored(state, to, from.object, block, strength);
     BATON_CRASH_POINT("shared.pointer.putting_in");
     put(holds_in(block, strength), holds_in(block, strength) & ~my_bit(state));
-    count.store(0, std::memory_order_release);  // pairs with the exchanges in acquire_hold() and take_out()
+    end_holding(count);
     state.unlock_block(block);
     state.let_go();
     return;
@@ -400,17 +392,18 @@ Held take_out(StoredWords* from, Strength strength) {
   HeapState& state = state_of(block);
   const Held out = held_of(block, from->address());
   std::atomic<std::uint32_t>& count = count_in(*out.local, strength);
-  std::uint32_t none = 0;
-  // acquire: pairs with the release of the thread that dropped the hold before.
-  if (count.compare_exchange_strong(none, 1, std::memory_order_acquire, std::memory_order_relaxed)) {
+  if (count.load(std::memory_order_relaxed) == 0) {
     state.lock_block(block);
-    state.held();
-    put(holds_in(block, strength), holds_in(block, strength) | my_bit(state));
-    BATON_CRASH_POINT("shared.pointer.taking_out");
-    write_null(state, from, block, strength);
-    count.store(3, std::memory_order_release);  // pairs with the acquires in acquire_hold()
-    state.unlock_block(block);
-    return out;
+    if (count.load(std::memory_order_relaxed) == 0) {
+      state.held();
+      put(holds_in(block, strength), holds_in(block, strength) | my_bit(state));
+      BATON_CRASH_POINT("shared.pointer.taking_out");
+      write_null(state, from, block, strength);
+      begin_holding(count);
+      state.unlock_block(block);
+      return out;
+    }
+    state.unlock_block(block);  // another thread got the hold
   }
   acquire_hold(state, block, strength);
   clear_stored(from, strength);
@@ -471,7 +464,7 @@ void drop_hold(LocalCount* local, Strength strength) noexcept {
   std::uint64_t& holds = holds_in(block, strength);
   put(holds, holds & ~my_bit(state));
   BATON_CRASH_POINT("shared.pointer.hold_dropped");
-  count_in(*local, strength).store(0, std::memory_order_release);  // pairs with the exchange in acquire_hold()
+  end_holding(count_in(*local, strength));
   state.unlock_and_settle(block);
   state.let_go();
 }

@@ -229,7 +229,7 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   /// What a dead owner had half done is undone or completed then.
   void lock_block(Block& block) noexcept;
   void after_dead_owner(Block& block) noexcept;
-  void unlock_block(Block& block) noexcept { block.lock.unlock(); }
+  void unlock_block(Block& block) noexcept { block.lock.unlock_consistent(); }  // every owner has made it so
   /// For the owner of the lock, which is given up: ends the object if nothing refers to it, and its memory when it can.
   void unlock_and_settle(Block& block) noexcept {
     if (block.state.load(std::memory_order_relaxed) == BlockState::kAlive && (block.count != 0 || block.holds != 0)) {

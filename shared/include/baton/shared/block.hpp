@@ -14,8 +14,7 @@
 // destructor has not begun. What falls due while a thread ends an object waits in a list (`next_due`) until that end is done, so that a chain of
 // any length needs the stack of one.
 //
-// LocalCount (private memory; an odd number counts, so that the last pointer's end and the hold's are one step):
-//   0 no hold; 1 a thread is about to get or drop the hold; 2n+1 n pointers. Copies add 2; who subtracts 2 from 3 drops the hold.
+// LocalCount (private memory): local_count.hpp.
 // Thread rules: like std::shared_ptr's control block; any thread of any process.
 #pragma once
 
@@ -24,6 +23,7 @@
 #include <cstdint>
 
 #include "baton/memory/arena.hpp"
+#include "baton/shared/local_count.hpp"
 #include "baton/shared/process_lock.hpp"
 
 namespace baton::shared {
@@ -146,14 +146,5 @@ Block* make_block(Heap& heap, std::size_t bytes, const TypeInfo* type);
 Held finish_block(Block* block);
 /// Its constructor threw.
 void abandon_block(Block* block) noexcept;
-
-inline void count_up(std::atomic<std::uint32_t>& count) noexcept {
-  count.fetch_add(2, std::memory_order_relaxed);  // who copies has one: as std::shared_ptr
-}
-/// True: drop_hold() is due.
-inline bool count_down(std::atomic<std::uint32_t>& count) noexcept {
-  // release: what this thread did with the object happens before its end; acquire: for the one who ends it.
-  return count.fetch_sub(2, std::memory_order_acq_rel) == 3;
-}
 
 }  // namespace baton::shared::detail

@@ -90,6 +90,11 @@ struct LockWord {
     const std::uint32_t left = word.load(std::memory_order_relaxed) & kDied;
     if ((word.exchange(left, std::memory_order_release) & kWaiters) != 0) wake_one();
   }
+  /// For the owner who has called make_consistent() if it was due: kDied is not set. Without a look at the word, which would wait until
+  /// the exchange that took the lock has reached the cache.
+  void unlock_consistent() noexcept {
+    if ((word.exchange(0, std::memory_order_release) & kWaiters) != 0) wake_one();  // [L] release
+  }
 
  private:
   Locked try_lock_slow(std::byte* base, ProcessWord me, std::uint32_t seen) noexcept;

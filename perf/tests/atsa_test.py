@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import os
-import random
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+from ros_domain import claim_domain
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BATON_BUILD", CHECKOUT / "build/release"))
@@ -22,15 +24,17 @@ needs_ros2 = pytest.mark.skipif(
 )
 
 
-def run(*arguments, timeout=200):
+def run(*arguments, timeout=600):
+    domain, claim = claim_domain()
     environment = {
         **os.environ,
         "PYTHONPATH": f"{BUILD}/python:{CHECKOUT}/perf/python",
-        "ROS_DOMAIN_ID": str(random.randint(1, 100)),
+        "ROS_DOMAIN_ID": str(domain),
     }
-    done = subprocess.run(
-        [PYTHON, *arguments], env=environment, capture_output=True, text=True, timeout=timeout, cwd=CHECKOUT
-    )
+    with claim:
+        done = subprocess.run(
+            [PYTHON, *arguments], env=environment, capture_output=True, text=True, timeout=timeout, cwd=CHECKOUT
+        )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -35,10 +35,13 @@ def runtime_directory(tmp_path, monkeypatch):
     return directory
 
 
+WATCHDOG_S = 400  # longer than every limit of a test, so that what a test says of its limit is what is read
+
+
 @pytest.fixture
 def start(monkeypatch):
     """start(code, *arguments) runs Python code in a process, start.peer(*arguments) the C++ program, start.command(list) any. All
-    end with the test."""
+    end with the test; if it fails, how each ended and what it said stands in the report."""
     running = []
     environment = dict(os.environ)
     environment["PYTHONPATH"] = os.pathsep.join([str(PACKAGE), str(HERE), environment.get("PYTHONPATH", "")])
@@ -54,7 +57,7 @@ def start(monkeypatch):
             env=env,
             **options,
         )
-        watchdog = threading.Timer(60, process.kill)  # ends a test that reads from a process that hangs
+        watchdog = threading.Timer(WATCHDOG_S, process.kill)  # ends a test that reads from a process that hangs
         watchdog.daemon = True
         watchdog.start()
         running.append((process, watchdog))
@@ -71,6 +74,9 @@ def start(monkeypatch):
     yield start_python
     for process, watchdog in running:
         watchdog.cancel()
+        ended = f"ended with {process.poll()}"
         if process.poll() is None:
             process.kill()
-        process.communicate()
+            ended = "still ran"
+        out, errors = process.communicate()
+        print(f"{process.args} ({process.pid}) {ended}; it said:\n{out}{errors}")  # shown if the test failed

@@ -38,7 +38,7 @@ std::string place_of(const void* address) {
 int publish(const std::string& topic, int count, std::size_t bytes) {
   baton::Node node("cpp_publisher");
   auto publisher = node.advertise<Image>(topic, baton::QoS(100).reliable());
-  if (!node.wait_for([&] { return publisher.matched() > 0; }, std::chrono::seconds(30))) return 1;
+  if (!node.wait_for([&] { return publisher.matched() > 0; }, std::chrono::seconds(120))) return 1;
   for (int i = 0; i < count; ++i) {
     auto image = publisher.loan();
     image->header.frame_id = "camera " + std::to_string(i);
@@ -51,7 +51,7 @@ int publish(const std::string& topic, int count, std::size_t bytes) {
     publisher.publish(std::move(image));
     std::cout << "image " << i << " " << place << std::endl;
   }
-  publisher.wait_for_all_acked(std::chrono::seconds(30));
+  publisher.wait_for_all_acked(std::chrono::seconds(120));
   std::string line;
   std::getline(std::cin, line);  // lives until its input ends
   return 0;
@@ -66,7 +66,7 @@ int subscribe(const std::string& topic, int count) {
   for (int i = 0; i < count;) {
     auto image = subscription.take();
     if (!image) {
-      (void)wait_set.wait(std::chrono::seconds(30)).or_throw();
+      (void)wait_set.wait(std::chrono::seconds(120)).or_throw();
       continue;
     }
     const std::int64_t age = std::chrono::steady_clock::now().time_since_epoch().count() - image.info().source_monotonic_ns;
@@ -93,10 +93,10 @@ int serve(const std::string& name) {
 int call(const std::string& name) {
   baton::Node node("cpp_client");
   auto client = node.client<SetBool>(name);
-  if (!client.wait_for_service(std::chrono::seconds(30))) return 1;
+  if (!client.wait_for_service(std::chrono::seconds(120))) return 1;
   SetBool::Request request;
   request.data = true;
-  auto response = client.call(request, std::chrono::seconds(30));
+  auto response = client.call(request, std::chrono::seconds(120));
   if (!response) return 1;
   std::cout << (response->success ? "true " : "false ") << response->message.str() << std::endl;
   return 0;

@@ -209,11 +209,11 @@ def test_a_service_answers_in_shared_memory(node):
     try:
         client = node.client("switch", "std_srvs/SetBool")
         assert client.wait_for_service(120)
-        response = client.call({"data": True}, 30)
+        response = client.call({"data": True}, 120)
         assert (response.success, response.message) == (True, "was True")
         request = client.loan()
         request.data = False
-        assert client.call(request, 30).message == "was False"
+        assert client.call(request, 120).message == "was False"
     finally:
         executor.cancel()
         thread.join()
@@ -244,7 +244,7 @@ def test_an_exception_of_a_handler_is_raised_by_spin_and_the_client_gets_none(no
     thread.start()
     try:
         assert client.call({"data": True}, 0.2) is None
-        assert client.call({"data": False}, 30).message == "done"
+        assert client.call({"data": False}, 120).message == "done"
     finally:
         executor.cancel()
         thread.join()
@@ -306,7 +306,7 @@ def test_after_a_wait_the_descriptor_may_be_used_and_then_waiting_is_refused_at_
     publisher, subscription = connected(node)
     assert subscription.take(0.001) is None
     publisher.publish({"data": "x"})
-    assert select.select([subscription], [], [], 30)[0] == [subscription]
+    assert select.select([subscription], [], [], 120)[0] == [subscription]
     with pytest.raises(baton.AlreadyExists, match="polled by its descriptor"):
         subscription.take(120)
     assert subscription.take().data == "x"
@@ -337,7 +337,7 @@ def test_the_descriptor_becomes_readable(node):
     publisher, subscription = connected(node)
     assert select.select([subscription], [], [], 0) == ([], [], [])
     publisher.publish({"data": "x"})
-    assert select.select([subscription], [], [], 30)[0] == [subscription]
+    assert select.select([subscription], [], [], 120)[0] == [subscription]
     assert subscription.take().data == "x"
 
 

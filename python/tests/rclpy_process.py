@@ -163,7 +163,7 @@ def topics():
     client = node.create_client(BasicTypes, "negate")
     assert client.wait_for_service(120)
     future = client.call_async(BasicTypes.Request(int64_value=5, string_value="ä"))
-    rclpy.spin_until_future_complete(node, future, timeout_sec=30)
+    rclpy.spin_until_future_complete(node, future, timeout_sec=120)
     assert (future.result().int64_value, future.result().string_value) == (-5, "ää")
     try:
         publishers[String].publish(String(data=5))
@@ -239,9 +239,9 @@ def keywords():
     service = {"srv_type": BasicTypes, "srv_name": "negate", "qos_profile": qos_profile_services_default}
     called(Node.create_service, **service, callback=answer, callback_group=group)
     client = called(Node.create_client, **service, callback_group=group)
-    assert client.wait_for_service(30)
+    assert client.wait_for_service(120)
     future = client.call_async(BasicTypes.Request(int64_value=5))
-    rclpy.spin_until_future_complete(node, future, timeout_sec=30)
+    rclpy.spin_until_future_complete(node, future, timeout_sec=120)
     assert future.result().int64_value == -5
     for wrong in ({}, {"topic": "path", "qos_profile": 1}):
         try:
@@ -261,7 +261,7 @@ def keywords():
     sayer = threading.Thread(target=say)
     sayer.start()
     try:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while len({type(each) for each in got}) < 2 and time.monotonic() < deadline:
             rclpy.spin_once(node, timeout_sec=0.1)
         assert {type(each) for each in got} == {Path, bytes}
@@ -271,7 +271,7 @@ def keywords():
             "node": node,
             "topic": "path",
             "qos_profile": QoSProfile(depth=1),
-            "time_to_wait": 30,
+            "time_to_wait": 120,
         }
         assert set(inspect.signature(wait_for_message).parameters) == set(waited)
         assert wait_for_message(**waited) == (True, path)

@@ -3,12 +3,12 @@
 
 import contextlib
 import os
-import random
 import signal
 import subprocess
 
 import pytest
 from build_tree import HERE, PACKAGE, ROOT
+from ros_domain import claim_domain
 
 PYTHON = ROOT / ".venv-ros2" / "bin" / "python"
 pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="needs ROS 2's wheels: make setup")
@@ -28,9 +28,9 @@ def test_rclpy(what, says, tmp_path):
     """conversion: every type, against rclpy's own functions, in values and Python types; topics: publishers, subscriptions and
     services; keywords: every parameter by its name; publish: rclpy's objects on Baton's topics; values: what fields may hold, the
     same in all ways out."""
-    domain = str(random.randint(1, 100))
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "ROS_DOMAIN_ID": domain, "ROS_LOG_DIR": str(tmp_path)}
-    with open(tmp_path / "out", "w+") as out, open(tmp_path / "errors", "w+") as errors:
+    domain, claim = claim_domain()
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "ROS_DOMAIN_ID": str(domain), "ROS_LOG_DIR": str(tmp_path)}
+    with claim, open(tmp_path / "out", "w+") as out, open(tmp_path / "errors", "w+") as errors:
         # Files and a session of its own, because the wheels may start a second process.
         process = subprocess.Popen(
             [PYTHON, HERE / "rclpy_process.py", what],

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """baton.rclpy's own endpoints in nodes of rclpy: views over rmw_baton_cpp. In .venv-ros2 (make setup, x86-64)."""
 
-import random
-
 import pytest
 from build_tree import BUILD, HERE, PACKAGE, ROOT
+from ros_domain import claim_domain
 
 PYTHON = ROOT / ".venv-ros2" / "bin" / "python"
 RMW = BUILD / "lib" / "librmw_baton_cpp.so"
@@ -16,15 +15,16 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture
 def ros(start, tmp_path):
     """ros(program) starts one of rclpy_views_process.py's programs over Baton's RMW, which the wheels need preloaded."""
-    domain = str(random.randint(1, 100))  # their ports lie below the ephemeral range
+    domain, claim = claim_domain()
 
     def begin(program, over_baton=True):
-        env = {"PYTHONPATH": str(PACKAGE), "ROS_DOMAIN_ID": domain, "ROS_LOG_DIR": str(tmp_path)}
+        env = {"PYTHONPATH": str(PACKAGE), "ROS_DOMAIN_ID": str(domain), "ROS_LOG_DIR": str(tmp_path)}
         if over_baton:
             env |= {"LD_PRELOAD": str(RMW), "RMW_IMPLEMENTATION": "rmw_baton_cpp"}
         return start.command([str(PYTHON), str(HERE / "rclpy_views_process.py"), program], env=env)
 
-    return begin
+    with claim:
+        yield begin
 
 
 def line(process, expected):

@@ -8,18 +8,18 @@ import sys
 import time
 
 import pytest
-from ros2_processes import ROOT
+from ros2_processes import BUILD, ROOT
 
 sys.path.insert(0, str(ROOT / "cli"))
 from baton_cli import ros2
 
 pytestmark = pytest.mark.skipif(
-    not list((ROOT / "build/release/python/baton").glob("_core*.so")), reason="needs Baton's Python package: make build"
+    not list((BUILD / "python/baton").glob("_core*.so")), reason="needs Baton's Python package: make build"
 )
 
 
 def doctor(domain):
-    env = os.environ | {"PYTHONPATH": f"{ROOT / 'build/release/python'}:{ROOT / 'cli'}"}
+    env = os.environ | {"PYTHONPATH": f"{BUILD / 'python'}:{ROOT / 'cli'}"}
     command = [sys.executable, "-m", "baton_cli", "doctor", "--json", "--look", "0", "--domain", str(domain)]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=200, check=False)
     return {each["what"]: each["why"] for each in json.loads(done.stdout)["topics"]}

@@ -3,10 +3,8 @@
 
 import json
 import os
-import random
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,13 +12,16 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+from ros_domain import claim_domain
+
+ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".venv-ros2/bin/python"
 BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build/release"))
 LIBRARY = BUILD / "lib/librmw_baton_cpp.so"
 # The runtimes of a build with sanitizers, which stand before all else that is preloaded (scripts/sanitize.sh).
 SANITIZERS = os.environ.get("BATON_SANITIZER_RUNTIMES")
-LIMIT_S = 240
+LIMIT_S = 300  # longer than those of the programs, which say what they waited for
 
 
 def paths(log, topic):
@@ -52,19 +53,6 @@ def environment(rmw, domain, **more):
     if rmw == "baton":
         env |= {"LD_PRELOAD": str(LIBRARY), "RMW_IMPLEMENTATION": "rmw_baton_cpp"}
     return env | more
-
-
-def claim_domain():
-    """A ROS domain that no other test on this machine has until the socket, whose name is the claim, is closed. Of the 100 above 0 whose
-    ports lie below the ephemeral range; at random, since machines may hear each other."""
-    for domain in random.sample(range(1, 101), 100):
-        claim = socket.socket(socket.AF_UNIX)
-        try:
-            claim.bind(f"\0baton-test-ros-domain-{domain}")
-            return domain, claim
-        except OSError:
-            claim.close()
-    raise RuntimeError("all ROS domains are taken")
 
 
 class Processes:

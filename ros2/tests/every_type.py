@@ -14,7 +14,7 @@ from rclpy.logging import LoggingSeverity, set_logger_level
 from rclpy.serialization import deserialize_message, serialize_message
 from rosidl_parser import definition as idl
 
-LIMIT_S = 50
+LIMIT_S = 200
 MASK = (1 << 64) - 1
 PARTS = ("Request", "Response", "Goal", "Result", "Feedback")
 

@@ -21,7 +21,7 @@ from std_msgs.msg import String, UInt64
 from test_msgs.action import Fibonacci
 from test_msgs.srv import BasicTypes
 
-LIMIT_S = 120
+LIMIT_S = 200
 LARGE = 1000000
 END = LARGE - 1
 
@@ -144,7 +144,7 @@ def hear_filtered(node, later):
         UInt64,
         "count",
         lambda message: got.append(message.data),
-        100,
+        5000,
         content_filter_options=None if later == "later" else options,
     )
     if later == "later":

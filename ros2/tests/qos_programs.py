@@ -17,7 +17,7 @@ from rclpy.serialization import serialize_message
 from rclpy_program import main
 from std_msgs.msg import String, UInt64
 
-LIMIT_S = 120
+LIMIT_S = 200
 WaitSet = rclpy_implementation.WaitSet
 TOPIC = "count"
 
@@ -55,8 +55,8 @@ def write(node, kind, total, readers):
     spin_until(node, lambda: publisher.get_subscription_count() >= int(readers))
     for i in range(int(total)):
         publisher.publish(UInt64(data=i))
-    # What goes through the network stack has arrived; what Baton carries was there at once, and is acknowledged when it is taken.
-    publisher.wait_for_all_acked(Duration(seconds=2))
+    # What goes through the network stack has arrived; what Baton carries was there at once, and is not waited for.
+    publisher.wait_for_all_acked(Duration(seconds=LIMIT_S))
     going()
     sys.stdin.readline()
     return {}

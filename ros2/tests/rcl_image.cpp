@@ -69,7 +69,7 @@ int talk(std::size_t bytes, std::size_t images, int pause_ms) {
     check(rcl_publish(&publisher, &image, nullptr), "publish");
     std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms));
   }
-  check(rcl_publisher_wait_for_all_acked(&publisher, 5'000'000'000), "acknowledgements");
+  check(rcl_publisher_wait_for_all_acked(&publisher, kLimitS * 1'000'000'000LL), "acknowledgements");
   check(rcl_publisher_fini(&publisher, &ros.node), "publisher's end");
   std::printf("{}\n");
   return 0;

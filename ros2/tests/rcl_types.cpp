@@ -20,7 +20,7 @@
 
 namespace {
 
-constexpr auto kLimit = std::chrono::seconds(50);
+constexpr auto kLimit = std::chrono::seconds(200);
 using Clock = std::chrono::steady_clock;
 using every_type::Message;
 

@@ -7,7 +7,7 @@ import sys
 import baton
 from baton.msg.sensor_msgs import Image
 
-LIMIT_S = 120
+LIMIT_S = 200
 
 
 def say(node, number):

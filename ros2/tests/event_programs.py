@@ -80,12 +80,12 @@ def listen(node, kind, total):
     )
     node.create_subscription(UInt64, TOPIC, heard, PROFILES[kind], event_callbacks=callbacks)
     print("going", flush=True)
-    spin_until(node, lambda: len(got) >= int(total))
+    spin_until(node, lambda: got and got[-1] == int(total) - 1)
     early, alive_early = len(missed), list(alive)
     silences = longest_silences([*times, time.monotonic()])
     spin_until(node, lambda: alive[-1] == [0, 1] if kind == "manual" else missed[early + 1 :])
     told_to_go_on()
-    spin_until(node, lambda: len(got) > int(total) and (kind != "manual" or alive[-1] == [1, 0]))
+    spin_until(node, lambda: got[-1] == int(total) and (kind != "manual" or alive[-1] == [1, 0]))
     return {
         "got": got,
         "early": early,

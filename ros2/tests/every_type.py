@@ -116,6 +116,7 @@ def send(node, types, readers):
     wait_until(
         lambda: all(each.get_subscription_count() >= int(readers) for each, _, _ in publishers), lambda: "nobody hears"
     )
+    time.sleep(2)  # the ends have met in Baton, too
     for publisher, kind, name in publishers:
         publisher.publish(filled(kind, Source(f"{name} python struct")))
         publisher.publish(serialize_message(filled(kind, Source(f"{name} python bytes"))))

@@ -110,8 +110,11 @@ class Play:
 
     def step(self, step):
         arguments = dict(step)
-        getattr(self, arguments.pop("step"))(**arguments)
+        what = arguments.pop("step")
+        getattr(self, what)(**arguments)
         self.wait()
+        if what in ("open_writer", "open_reader"):
+            time.sleep(0.5)  # ends that have met below have met in Baton, too
 
     def start(self, process, kind):
         self.actors[process] = Actor(self.processes, process, kind)

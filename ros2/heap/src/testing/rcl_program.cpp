@@ -30,7 +30,7 @@ void check(rcl_ret_t result, const char* what) {
 
 template <class Done>
 void wait_until(Done done, const char* what) {
-  const auto end = std::chrono::steady_clock::now() + 40s;
+  const auto end = std::chrono::steady_clock::now() + 200s;
   while (!done()) {
     if (std::chrono::steady_clock::now() > end) throw std::runtime_error(std::string("never: ") + what);
     std::this_thread::sleep_for(1ms);
@@ -49,7 +49,7 @@ void publish(rcl_node_t& node, int messages, std::size_t bytes, bool loan, bool 
         return rcl_publisher_get_subscription_count(&publisher, &subscriptions) == RCL_RET_OK && subscriptions > 0;
       },
       "a subscription");
-  std::this_thread::sleep_for(500ms);
+  std::this_thread::sleep_for(2s);  // the ends have met in Baton, too
   int lent = 0;
   for (int i = 0; i < messages; ++i) {
     const auto fill = [&](Image& image) {
@@ -73,7 +73,7 @@ void publish(rcl_node_t& node, int messages, std::size_t bytes, bool loan, bool 
   if (hold) {
     std::printf("holding\n");
     std::fflush(stdout);
-    std::this_thread::sleep_for(60s);
+    std::this_thread::sleep_for(300s);
   }
   if (loan && rcl_publisher_can_loan_messages(&publisher)) {  // one that is not published
     void* borrowed = nullptr;

@@ -250,7 +250,7 @@ def test_pub_says_what_it_waits_for_and_that_the_topic_has_another_type(baton, p
 
 def test_top_counts_what_is_published(baton):
     baton.camera()
-    lines = baton("top", "-n", "2", "-i", "0.5", "--json").splitlines()
+    lines = baton("top", "-n", "2", "-i", "3", "--json").splitlines()
     topics = {t["topic"]: t for t in json.loads(lines[-1])["topics"]}
     assert set(topics) == {"/image", "/chatter"}
     assert topics["/image"]["rate_hz"] > 0
@@ -303,13 +303,13 @@ input()
     )
     try:
         sequences = [int(n) for n in hoarder.stdout.readline().split()]
-        shown = json.loads(baton("top", "-n", "1", "-i", "0.5", "--json"))["holders"]
+        shown = json.loads(baton("top", "-n", "1", "-i", "3", "--json"))["holders"]
         mine = next(h for h in shown if h["subscription"] == f"hoarder({hoarder.pid})")
         assert (mine["topic"], mine["held"]) == ("/image", 3)
         assert mine["publisher"].startswith("camera(")
         assert [c["sequence"] for c in mine["chunks"]] == sequences
         assert mine["held_bytes"] > 3_000_000
-        assert "hoarder" in baton("top", "-n", "1", "-i", "0.2")
+        assert "hoarder" in baton("top", "-n", "1", "-i", "3")
     finally:
         hoarder.kill()
         hoarder.communicate()
@@ -317,7 +317,7 @@ input()
 
 def test_doctor_finds_pairs_that_share_memory_and_those_that_do_not(baton, environment):
     baton.camera()
-    good = json.loads(baton("doctor", "--json"))
+    good = json.loads(baton("doctor", "--json", "--look", "4"))
     # /chatter goes to its own process, nobody takes the images, and what is said on /chatter is made of dicts.
     assert [f["good"] for f in good["topics"]] == [True, None, None]
     assert good["topics"][-1]["what"].startswith("/chatter: publisher of camera")
@@ -373,7 +373,8 @@ def test_doctor_shows_a_runtime_directory_that_cannot_be_used_as_a_finding(baton
 
 def test_shared_heaps_are_listed_with_who_has_them_open_and_what_they_hold(baton, environment):
     assert baton("heap", "list") == "nobody has a shared heap open\n"
-    puller = subprocess.Popen([PACKAGE.parent / "bin" / "lot_roles", "pull", "1"], env=environment)  # waits for a pusher
+    waits_for_a_pusher = [PACKAGE.parent / "bin" / "lot_roles", "pull", "1"]
+    puller = subprocess.Popen(waits_for_a_pusher, env=environment)
     try:
         heaps = []
         while not heaps or heaps[0]["objects"] == 0:

@@ -12,7 +12,8 @@ if peers.program_folder() is None:
 
 BUILT = peers.built()
 ALL = [(peer, variant) for peer in BUILT.values() for variant in peer.variants if peer.id != "synthetic"]
-SHORT = Cell(bytes=64 << 10, subscribers=2, messages=20, rate=100)
+# As deep as there are messages: who is stopped for a moment on a busy machine loses none.
+SHORT = Cell(bytes=64 << 10, subscribers=2, messages=20, rate=100, depth=20)
 
 
 def identify(value) -> str:
@@ -20,7 +21,7 @@ def identify(value) -> str:
 
 
 def cell_for(peer: peers.Peer, variant: str, **changes) -> Cell:
-    values = {name: getattr(SHORT, name) for name in ("bytes", "subscribers", "messages", "rate")} | changes
+    values = {name: getattr(SHORT, name) for name in ("bytes", "subscribers", "messages", "rate", "depth")} | changes
     values["subscribers"] = min(values["subscribers"], peer.most_subscribers)
     return Cell(**values, one_process=variant in peer.one_process_variants)
 
@@ -85,7 +86,17 @@ HERE = [(peer, variant) for peer, variant in ALL if (peer.id, variant) in COPIES
 def test_copies_are_counted_as_the_scheme_says(peer, variant):
     size = 1 << 20
     cell = cell_for(peer, variant, bytes=size, messages=20, rate=50, count_copies=True)
-    run = perform(peer, variant, cell, timeout=240) | {"cell": {"bytes": size}}
-    assert figures.lost(run) == 0
+    failed = []
+    while len(failed) < (1 if peer.id in OURS else 5):  # others may give up or lose something on a busy machine
+        try:
+            run = perform(peer, variant, cell, timeout=240) | {"cell": {"bytes": size}}
+        except RunFailed as problem:
+            failed.append(str(problem))
+            continue
+        if figures.lost(run) == 0:
+            break
+        failed.append(f"{figures.lost(run)} lost")
+    else:
+        pytest.fail(f"{len(failed)} runs: {failed}")
     # What is not payload (headers, file names, sizes) is far below a tenth; a missing or additional copy is one.
     assert figures.copies_per_message(run) == pytest.approx(COPIES[peer.id, variant], abs=0.1)

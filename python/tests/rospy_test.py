@@ -55,6 +55,26 @@ else:
 """
 
 
+def started_master(environment):
+    """rosmaster on a port that was free a moment ago, and on another one if somebody took it meanwhile; its URI goes into `environment`."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        environment["ROS_MASTER_URI"] = f"http://127.0.0.1:{port}"
+        command = [PYTHON, MASTER, "--core", "-p", str(port)]
+        master = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while master.poll() is None and time.monotonic() < deadline:
+            with socket.socket() as tried:
+                if tried.connect_ex(("127.0.0.1", port)) == 0:
+                    return master
+            time.sleep(0.05)
+        master.kill()
+        master.wait()
+    raise TimeoutError("rosmaster does not listen")
+
+
 @pytest.fixture
 def ros(tmp_path):
     """run(role, accelerate) starts a process of a ROS 1 network of its own."""
@@ -62,13 +82,9 @@ def ros(tmp_path):
     libraries = Path(numpy.__file__).parents[1] / "numpy.libs"
     if libraries.exists():
         (tmp_path / "numpy.libs").symlink_to(libraries)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(PACKAGE), str(tmp_path)]),
-        "ROS_MASTER_URI": f"http://127.0.0.1:{port}",
         "ROS_IP": "127.0.0.1",
         "ROS_LOG_DIR": str(tmp_path),
         "ROS_HOME": str(tmp_path),
@@ -76,17 +92,7 @@ def ros(tmp_path):
     if subprocess.run([PYTHON, "-c", PROBE], env=environment, capture_output=True).returncode:
         pytest.skip("needs rospy for this Python: apt-get install python3-rospy python3-rosmaster")
     (tmp_path / "talk.py").write_text(TALK)
-    running = [
-        subprocess.Popen(
-            [PYTHON, MASTER, "--core", "-p", str(port)],
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-    ]
-    deadline = time.monotonic() + 120
-    while socket.socket().connect_ex(("127.0.0.1", port)) != 0 and time.monotonic() < deadline:
-        time.sleep(0.05)
+    running = [started_master(environment)]
 
     def run(role, accelerate):
         program = ["-m", "baton_accelerate", "rospy"] if accelerate else []

@@ -49,7 +49,6 @@ class Writer:
 class Reader:
     qos: Qos
     strict: bool
-    together: bool
     alive: bool = True
     paused: bool = False
     open: list = field(default_factory=list)
@@ -85,9 +84,8 @@ class Oracle:
         """`strict`: nothing is taken after its lifespan if both ends are. Fast DDS now and then keeps what waits in a reader."""
         self.writers[name] = Writer(qos, strict)
 
-    def open_reader(self, name, qos, strict=True, together=True):
-        """`together`: what it keeps while it takes nothing is counted over all writers, not for each."""
-        reader = self.readers[name] = Reader(qos, strict, together)
+    def open_reader(self, name, qos, strict=True):
+        reader = self.readers[name] = Reader(qos, strict)
         if not qos.durable:
             return
         histories = {w: each.history() for w, each in self.writers.items() if self._pair(w, name)}
@@ -155,10 +153,8 @@ class Oracle:
         if not reader.qos.depth:
             return
         arrived = [each for each in reader.open if each.sure and each.while_paused]
-        for writer in {"together"} if reader.together else {each.writer for each in arrived}:
-            counted = [each for each in arrived if writer in ("together", each.writer)]
-            for each in counted[: -reader.qos.depth]:
-                reader.open.remove(each)
+        for each in arrived[: -reader.qos.depth]:
+            reader.open.remove(each)
         self._settle(reader)
 
     def close(self, name):

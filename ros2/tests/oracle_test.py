@@ -120,22 +120,18 @@ def test_of_what_a_reader_that_took_nothing_has_no_room_for_the_oldest_give_way(
     refuses(oracle, 1, "gave way")
 
 
-@pytest.mark.parametrize("together", [True, False])
-def test_what_gives_way_is_counted_over_all_writers_or_for_each(together):
+def test_what_gives_way_is_counted_over_all_writers():
     oracle = Oracle()
     oracle.open_writer("w", Qos(0))
     oracle.open_writer("x", Qos(0))
-    oracle.open_reader("r", Qos(1), together=together)
+    oracle.open_reader("r", Qos(1))
     oracle.pause("r")
     oracle.publish("w", [1, 2], 0)
     oracle.publish("x", [1], 0)
     oracle.resume("r")
     assert oracle.missing("r") == [("x", 1)]
     refuses(oracle, 1, "gave way")
-    if together:
-        refuses(oracle, 2, "gave way")
-    else:
-        oracle.saw("r", "w", 2)
+    refuses(oracle, 2, "gave way")
 
 
 def test_what_may_still_come_takes_room_in_a_history():

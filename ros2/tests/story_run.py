@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays stories with processes, and asks the oracle after every step: story_run.py --seeds 1-100 [--plain] [--strict] [--length 40] [--tell].
+"""Plays stories with processes, and asks the oracle after every step: story_run.py --seeds 1-100 [--plain] [--length 40] [--tell].
 The same seed is the same story; --plain plays it with rmw_fastrtps_cpp alone, which shows whether the oracle asks too much."""
 
 import argparse
@@ -74,8 +74,8 @@ class Actor:
 
 
 class Play:
-    def __init__(self, processes, strict):
-        self.processes, self.strict = processes, strict
+    def __init__(self, processes):
+        self.processes = processes
         self.oracle = Oracle()
         self.actors, self.of, self.gone = {}, {}, set()
         self.ghosts = False
@@ -130,9 +130,9 @@ class Play:
         self.of[name] = self.actors[process]
         plain = self.of[name].kind == "plain"
         if do == "open_reader":
-            self.oracle.open_reader(name, qos, strict=not plain, together=plain or self.strict)
-        else:  # what is durable always comes by the underlying RMW, too
-            self.oracle.open_writer(name, qos, strict=not plain and (self.strict or not qos.durable))
+            self.oracle.open_reader(name, qos, strict=not plain)
+        else:
+            self.oracle.open_writer(name, qos, strict=not plain)
         self.of[name].ask(do, name=name, qos=asdict(qos))
 
     def publish(self, name, numbers, size):
@@ -184,11 +184,11 @@ class Play:
         self.ghosts = False
 
 
-def play(steps, told=lambda step: None, strict=False):
-    """Raises Fault. `strict`: also asked is what is known not to hold with Baton (docs/ros2.md)."""
+def play(steps, told=lambda step: None):
+    """Raises Fault."""
     processes = Processes()
     try:
-        acted = Play(processes, strict)
+        acted = Play(processes)
         for i, step in enumerate(steps):
             told(f"{i}: {step}")
             try:
@@ -207,7 +207,6 @@ def main():
     parser.add_argument("--seeds", default="1-10", help="one, or first-last")
     parser.add_argument("--plain", action="store_true", help="every process has rmw_fastrtps_cpp alone")
     parser.add_argument("--length", type=int, default=40, help="steps")
-    parser.add_argument("--strict", action="store_true", help="asks also what is known not to hold (docs/ros2.md)")
     parser.add_argument("--tell", action="store_true", help="prints each step before it is taken")
     options = parser.parse_args()
     first, _, last = options.seeds.partition("-")
@@ -216,7 +215,7 @@ def main():
         begin = time.monotonic()
         try:
             told = print if options.tell else lambda step: None
-            play(story(seed, options.length, options.plain), told, options.strict)
+            play(story(seed, options.length, options.plain), told)
             print(f"seed {seed}: as it must be ({time.monotonic() - begin:.0f} s)", flush=True)
         except Fault as fault:
             faults.append(seed)

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "baton/memory/window.hpp"
+#include "baton/os/clock.hpp"
 #include "endpoint_test_support.hpp"
 
 namespace baton::transport::test {
@@ -270,6 +271,25 @@ TEST(Endpoints, AnExpiredMessageIsNotDelivered) {
   publish(*writer, 2).or_throw();
   EXPECT_EQ(take(*reader), 2U);
   EXPECT_EQ(reader->statuses().lost_total, 0U);
+}
+
+TEST(Endpoints, WhoAsksForExpiredMessagesGetsThemAndSeesThatTheyAre) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  QoS qos;
+  qos.lifespan = 1ms;
+  const auto writer = make_writer(*participant, "t", qos);
+  Participant::ReaderOptions options;
+  options.topic = "t";
+  options.type = number_type();
+  options.take_expired = true;
+  const auto reader = participant->create_reader(options).or_throw();
+  ASSERT_TRUE(matched(*reader, 1));
+  publish(*writer, 1).or_throw();
+  std::this_thread::sleep_for(5ms);
+  const TakenSample sample = take_sample(*reader);
+  EXPECT_EQ(value_of(sample), 1U);
+  EXPECT_LT(sample.expires_ns(), os::monotonic_ns());
 }
 
 TEST(Endpoints, WhoTakesAheadLearnsHowMuchIsUnreadAndWhenASampleExpires) {

@@ -140,7 +140,7 @@ void ReaderImpl::drop_useless() {
     const std::chrono::nanoseconds lifespan = std::min(connection->offered.lifespan, options_.qos.lifespan);
     std::int64_t expires_ns = INT64_MAX;
     if (lifespan != kInfinite) {
-      if (os::monotonic_ns() - message.source_monotonic_ns > lifespan.count()) {
+      if (!options_.take_expired && os::monotonic_ns() - message.source_monotonic_ns > lifespan.count()) {
         discard(*connection, message);
         --discarded_;  // expired, not lost
         continue;

@@ -52,7 +52,7 @@ PathOrder::Verdict PathOrder::of_below(std::uint64_t below, const Queued* oldest
 
 [[gnu::hot]] void PathOrder::delivered(const Queued& queued) noexcept {
   done_below_ = std::max(done_below_, queued.ordinal.below);
-  last_sequence_ = queued.sequence;
+  last_sequence_ = std::max(last_sequence_, queued.sequence);
   last_number_ = std::max(last_number_, queued.ordinal.number);
   waits_since_ns_ = 0;
 }

@@ -119,6 +119,17 @@ TEST(PathOrder, what_gave_way_in_batons_queue_does_not_come_back_from_below) {
   EXPECT_EQ(order.of_baton(next, true, 1), Verdict::kNow);
 }
 
+TEST(PathOrder, what_baton_brought_and_was_not_delivered_settles_what_is_older) {
+  PathOrder order;
+  order.delivered({{3, 3, true}, 3});  // expired
+  EXPECT_EQ(order.of_below(2, nullptr), Verdict::kNever);
+  EXPECT_EQ(order.of_below(3, nullptr), Verdict::kNever);
+  const PathOrder::Queued older{{2, 2, true}, 2};  // taken ahead
+  EXPECT_EQ(order.of_baton(older, true, 1), Verdict::kNever);
+  order.delivered(older);
+  EXPECT_FALSE(order.skips({{4, 4, true}, 4}));  // nothing was lost between 3 and 4
+}
+
 TEST(PathOrder, a_history_that_came_from_below_is_not_delivered_again_by_baton) {
   PathOrder order;
   for (std::uint64_t below = 1; below <= 3; ++below) {

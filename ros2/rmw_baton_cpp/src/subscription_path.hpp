@@ -8,7 +8,8 @@
 // Thread rules: all functions from any thread; one mutex per subscription, not held while a message is copied out, nor while the
 // application's code runs.
 // Invariants: (1) a sample in baton_ counts against the held limit, so few are taken ahead: one, or all where an order must be
-// found out.
+// found out; (2) what Baton has brought settles what is older of that publisher, also if it was not delivered: expired, or one too
+// many. None of that is taken from below.
 #pragma once
 
 #include <atomic>
@@ -101,9 +102,16 @@ class SubscriptionPath {
     Choice choice = Choice::kNothing;
     std::size_t index = 0;
   };
+  struct Fetched {
+    bool from_below = false;
+    bool all_of_baton = false;  // nothing was left in its queue
+  };
 
   SubscriptionPath(std::shared_ptr<Presence> presence, const rmw_node_t* inner_node, const rmw_subscription_t* inner,
                    Inlet& inlet, Event& lost_event);
+  static transport::Gid gid_of(const rmw_message_info_t& info);
+
+  // subscription_choice.cpp, with mutex_
   Chosen choose(std::int64_t now_ns, std::int64_t* look_again_ns);
   bool choose_baton(std::int64_t now_ns, std::int64_t* look_again_ns, std::size_t* index);
   bool choose_below(bool baton_is_seen, std::size_t* index);
@@ -111,23 +119,26 @@ class SubscriptionPath {
   void drop_doubles();
   void drop_expired(std::int64_t now_ns);
   void give_way(bool from_below, std::size_t index);
-  void join(const std::shared_ptr<transport::WaitSet>& wait_set);
-  void listen_in(const std::shared_ptr<transport::WaitSet>& wait_set);
-  std::size_t fetch_for_callback();
   bool fetch_baton();
   bool fetch_below();
   bool fetch_all_below();
   void forget_who_left();
+  bool is_one_more(const FromBelow& entry, std::size_t unread);
   void keep_last();
+  Fetched fetch_both();
   const FromBaton* oldest_of(const transport::Gid& publisher, std::size_t before) const;
   bool direct() const;
+  void recycle(FromBelow& entry);
+
+  void join(const std::shared_ptr<transport::WaitSet>& wait_set);
+  void listen_in(const std::shared_ptr<transport::WaitSet>& wait_set);
+  std::size_t fetch_for_callback();
   template <class Fill>
   rmw_ret_t lend_copy(const Taking& taking, const bool& taken, Fill&& fill);
   bool lend_in_place(transport::TakenSample& sample, const Taking& taking);
   rmw_ret_t deliver(FromBaton entry, const Taking& taking, rmw_message_info_t* info);
   rmw_ret_t deliver(FromBelow& entry, const Taking& taking, rmw_message_info_t* info);
   rmw_ret_t take_direct(const Taking& taking, bool* taken, rmw_message_info_t* info);
-  void recycle(FromBelow& entry);
   void count_lost();
   void tell_lost(std::unique_lock<std::mutex>* lock);
 

@@ -87,6 +87,8 @@ class Participant : public std::enable_shared_from_this<Participant> {
     Result<void> (*validate)(const void* context, const std::byte* message, std::uint32_t size_bytes) = nullptr;
     const void* validate_context = nullptr;
     Gid gid{};
+    /// take() also returns what has expired; who takes looks at TakenSample::expires_ns().
+    bool take_expired = false;
   };
   virtual Result<std::shared_ptr<Writer>> create_writer(const WriterOptions& options) = 0;
   virtual Result<std::shared_ptr<Reader>> create_reader(const ReaderOptions& options) = 0;
@@ -172,7 +174,7 @@ class TakenSample {
   std::uint64_t sequence() const noexcept { return sequence_; }
   std::int64_t reception_time_ns() const noexcept { return reception_time_ns_; }  ///< CLOCK_REALTIME at take
   /// When its lifespan ends, the shorter one of both ends', CLOCK_MONOTONIC; INT64_MAX: never. For who takes ahead: take() passes
-  /// over what has expired before.
+  /// over what has expired before, but for ReaderOptions::take_expired.
   std::int64_t expires_ns() const noexcept { return expires_ns_; }
   void release() noexcept;
 

@@ -24,7 +24,7 @@ def main():
                 assert line == "640x480 921600 bytes\n", repr(line)
             for program in programs:
                 program.send_signal(signal.SIGINT)
-            codes = [program.wait(timeout=20) for program in programs]
+            codes = [program.wait(timeout=120) for program in programs]
             assert codes == [0, 0], codes
         finally:
             for program in programs:

@@ -7,7 +7,7 @@ import pytest
 from baton_generator.diagnostics import InterfaceError
 from baton_generator.model import Dialect, FieldType, Shape
 from baton_generator.parser import parse_text
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rosbags.typesys import get_types_from_msg
 
@@ -235,7 +235,7 @@ def _rosbags_fields(text: str) -> list[tuple[str, str]]:
     return [(str(render(type_)), name) for name, type_ in definition[1]]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(message_texts())
 def test_reads_fields_as_rosbags_does(text: str) -> None:
     assert fields(text, dialect=ROS2) == _rosbags_fields(text)
@@ -249,7 +249,7 @@ _pieces = st.sampled_from(
 _noise = st.one_of(st.text(max_size=200), st.lists(_pieces, max_size=60).map("".join))
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_noise, st.sampled_from([".msg", ".srv"]), st.sampled_from([None, ROS1, ROS2]))
 def test_any_text_is_read_or_refused_with_a_place(text: str, kind: str, dialect) -> None:
     try:

@@ -16,11 +16,13 @@ class CodecError(Exception):
 
 
 def find_tool() -> str:
-    """BATON_CODEC_TOOL, or the newest that lies in a build directory of the repository and runs here."""
+    """BATON_CODEC_TOOL, or that of the release build, or the newest of another build that runs here."""
     if named := os.environ.get("BATON_CODEC_TOOL"):
         return named
     native = (path for path in ROOT.glob("build/*/**/codec_tool") if "aarch64" not in path.parts)  # a cross build's
-    found = sorted(native, key=lambda path: path.stat().st_mtime)
+    # Another build may be going on, and its newest program half written.
+    release = Path(os.environ.get("BATON_BUILD", ROOT / "build/release"))
+    found = sorted(native, key=lambda path: (path.is_relative_to(release), path.stat().st_mtime))
     if not found:
         raise RuntimeError("codec_tool is not built: run 'make build', or name it in BATON_CODEC_TOOL")
     return str(found[-1])
@@ -33,7 +35,7 @@ class Codec:
 
     def close(self) -> None:
         self.process.stdin.close()
-        self.process.wait(timeout=10)
+        self.process.wait(timeout=120)
 
     def request(self, line: str, payload: bytes = b"") -> bytes:
         self.process.stdin.write(line.encode() + b"\n" + struct.pack("<I", len(payload)) + payload)

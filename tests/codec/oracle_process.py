@@ -36,7 +36,7 @@ class Oracle:
 
     def close(self) -> None:
         self.process.stdin.close()
-        self.process.wait(timeout=10)
+        self.process.wait(timeout=120)
 
 
 def python_with(module: str, candidates: list[str | None]) -> str | None:

@@ -30,7 +30,7 @@ def test_ctrl_c_ends_every_wait(start, waiter):
     assert process.stdout.readline() == "waiting\n"
     # Asleep: the wait that matters.
     while open(f"/proc/{process.pid}/stat").read().rpartition(")")[2].split()[0] != "S":
-        pass
+        assert process.poll() is None
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=240)
     assert "KeyboardInterrupt" in errors

@@ -85,20 +85,22 @@ struct LockWord {
     return lock_slow(base, me, deadline_ns);
   }
   void make_consistent() noexcept { word.fetch_and(~kDied, std::memory_order_relaxed); }  // by the owner only
-  void unlock() noexcept {
-    // relaxed: kDied is changed by owners only. [L] release: pairs with the acquire of the next owner.
-    const std::uint32_t left = word.load(std::memory_order_relaxed) & kDied;
-    if ((word.exchange(left, std::memory_order_release) & kWaiters) != 0) wake_one();
+  // Unlocking begins without a look at the word, which would wait until the exchange that took the lock has reached the cache.
+  void unlock(ProcessWord me) noexcept {
+    std::uint32_t seen = me;
+    // [L] release: pairs with the acquire of the next owner. relaxed on failure: kDied is changed by owners only.
+    if (!word.compare_exchange_strong(seen, 0, std::memory_order_release, std::memory_order_relaxed))
+      unlock_marked(seen & kDied);
   }
-  /// For the owner who has called make_consistent() if it was due: kDied is not set. Without a look at the word, which would wait until
-  /// the exchange that took the lock has reached the cache.
-  void unlock_consistent() noexcept {
-    if ((word.exchange(0, std::memory_order_release) & kWaiters) != 0) wake_one();  // [L] release
-  }
+  /// For the owner who has called make_consistent() if it was due: kDied is not set.
+  void unlock_consistent() noexcept { unlock_marked(0); }
 
  private:
   Locked try_lock_slow(std::byte* base, ProcessWord me, std::uint32_t seen) noexcept;
   Locked lock_slow(std::byte* base, ProcessWord me, std::int64_t deadline_ns) noexcept;
+  void unlock_marked(std::uint32_t left) noexcept {
+    if ((word.exchange(left, std::memory_order_release) & kWaiters) != 0) wake_one();  // [L] release
+  }
   void wake_one() noexcept;
 };
 
@@ -121,7 +123,7 @@ class alignas(8) ProcessLock {
   void make_consistent() noexcept { word_.make_consistent(); }
   /// For the owner.
   bool owner_died() const noexcept { return (word_.word.load(std::memory_order_relaxed) & kDied) != 0; }
-  void unlock() noexcept { word_.unlock(); }
+  void unlock() noexcept { word_.unlock(me()); }
   /// This process in the heap that the lock lies in.
   ProcessWord me() const noexcept {
     return private_of(base()).me.load(std::memory_order_relaxed);

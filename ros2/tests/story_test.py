@@ -6,7 +6,7 @@ from story import story
 from story_run import play
 
 
-@pytest.mark.parametrize("seed", [29, 44, 220, 361, 369, 1923])
+@pytest.mark.parametrize("seed", [29, 44, 112, 220, 361, 369])
 def test_who_comes_goes_and_is_killed_sees_what_dds_promises(seed):
     play(story(seed, length=16))
 

@@ -90,10 +90,11 @@ constexpr unsigned kTurn = 4;  // messages from Baton, then the underlying subsc
   return false;
 }
 
-/// As much as may wait here.
+/// As much as may wait here. KEEP_LAST lets all but n of it give way, and the copies of what is still in Baton's queue.
 [[gnu::hot]] bool SubscriptionPath::fetch_all_below() {
   bool fetched = false;
-  for (std::size_t i = 0; i < depth_ && (keep_last_ || below_.size() < depth_) && fetch_below(); ++i) fetched = true;
+  for (std::size_t i = 0; i < depth_ && below_.size() < (keep_last_ ? 2 * depth_ : depth_) && fetch_below(); ++i)
+    fetched = true;
   return fetched;
 }
 
@@ -200,7 +201,7 @@ bool SubscriptionPath::choose_below(bool baton_is_seen, std::size_t* index) {
   return false;
 }
 
-/// What waits here from below although Baton's copy waits here, too.
+/// What waits here from below and is settled, or whose copy waits here, too.
 void SubscriptionPath::drop_doubles() {
   for (std::size_t i = 0; i < below_.size();) {
     const FromBelow& entry = below_[i];
@@ -208,7 +209,10 @@ void SubscriptionPath::drop_doubles() {
       return other.place && other.publisher == entry.publisher && other.place->ordinal.also &&
              other.place->ordinal.below == entry.info.publication_sequence_number;
     });
-    if (!twice) {
+    const FromBaton* oldest = oldest_of(entry.publisher, baton_.size());
+    if (!twice && publishers_.of(entry.publisher)
+                          .of_below(entry.info.publication_sequence_number,
+                                    oldest != nullptr ? &*oldest->place : nullptr) != PathOrder::Verdict::kNever) {
       ++i;
       continue;
     }
@@ -285,7 +289,9 @@ bool SubscriptionPath::is_one_more(const FromBelow& entry, std::size_t unread) {
     give_way(from_below, index);
     ++gave_way_;
   }
-  if (gave_way_ > told) count_lost();
+  if (gave_way_ == told) return;
+  drop_doubles();  // also where the application looks and looks, and takes nothing
+  count_lost();
 }
 
 /// What comes next may depend on all that has come: what is taken from below was in Baton's queue before, if Baton carries it, and

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A process of a story: story_end.py <node>. Obeys commands, one JSON object a line on its standard input, and answers each with one line."""
 
+import ctypes
 import json
 import os
+import queue
 import select
 import sys
 import time
 from array import array
+from functools import partial
 
 import rclpy
 from rclpy.duration import Duration
@@ -17,6 +20,8 @@ from std_msgs.msg import UInt8MultiArray
 TOPIC = "story"
 WRITER = 10000  # a message says WRITER * its writer + its number
 ACKNOWLEDGED_S = 60
+RCL = ctypes.CDLL("librcl.so")  # rclpy has loaded it
+ON_NEW_MESSAGE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t)
 
 
 def profile(qos):
@@ -38,17 +43,32 @@ class End:
         self.node = rclpy.create_node(name, enable_rosout=False, start_parameter_services=False)
         self.writers, self.readers = {}, {}
         self.paused = set()
+        self.told = {}  # of readers that have a callback: how many messages they were told of and did not take
+        self.callbacks = []
         self.seen = []
         self.input = b""
 
     def open_writer(self, name, qos):
         self.writers[name] = self.node.create_publisher(UInt8MultiArray, TOPIC, profile(qos))
 
-    def open_reader(self, name, qos):
+    def open_reader(self, name, qos, called):
         self.readers[name] = self.node.create_subscription(UInt8MultiArray, TOPIC, lambda _: None, profile(qos))
+        if called:
+            self.told[name] = queue.SimpleQueue()  # of one for each message
+            callback = ON_NEW_MESSAGE(partial(self.tell, self.told[name]))
+            self.callbacks.append(callback)  # C does not keep it
+            handle = ctypes.c_void_p(self.readers[name].handle.pointer)
+            if code := RCL.rcl_subscription_set_on_new_message_callback(handle, callback, None):
+                raise RuntimeError(f"rcl_subscription_set_on_new_message_callback: {code}")
+
+    @staticmethod
+    def tell(told, _, count):
+        for _ in range(count):
+            told.put(None)
 
     def close(self, name):
         self.paused.discard(name)
+        self.told.pop(name, None)
         if name in self.writers:
             self.node.destroy_publisher(self.writers.pop(name))
         else:
@@ -91,7 +111,11 @@ class End:
 
     def listen(self):
         """Waits a moment for messages, and takes some."""
-        names = [name for name in self.readers if name not in self.paused]
+        for name in self.told.keys() - self.paused:
+            while not self.told[name].empty():
+                self.told[name].get()
+                self.take(name)
+        names = [name for name in self.readers if name not in self.paused and name not in self.told]
         if not names:
             select.select([0], [], [], 0.02)
             return

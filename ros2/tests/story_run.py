@@ -74,8 +74,9 @@ class Actor:
 
 
 class Play:
-    def __init__(self, processes):
+    def __init__(self, processes, called):
         self.processes = processes
+        self.called = called
         self.oracle = Oracle()
         self.actors, self.of, self.gone = {}, {}, set()
         self.ghosts = False
@@ -131,9 +132,10 @@ class Play:
         plain = self.of[name].kind == "plain"
         if do == "open_reader":
             self.oracle.open_reader(name, qos, strict=not plain)
+            self.of[name].ask(do, name=name, qos=asdict(qos), called=self.called and not plain)
         else:
             self.oracle.open_writer(name, qos, strict=not plain)
-        self.of[name].ask(do, name=name, qos=asdict(qos))
+            self.of[name].ask(do, name=name, qos=asdict(qos))
 
     def publish(self, name, numbers, size):
         writer = self.oracle.writers[name].qos
@@ -184,11 +186,12 @@ class Play:
         self.ghosts = False
 
 
-def play(steps, told=lambda step: None):
-    """Raises Fault."""
+def play(steps, told=lambda step: None, called=False):
+    """Raises Fault. `called`: callbacks tell readers over Baton, as they tell an events executor, and they take once for each message.
+    (Fast DDS calls with its locks held, so Python could not.)"""
     processes = Processes()
     try:
-        acted = Play(processes)
+        acted = Play(processes, called)
         for i, step in enumerate(steps):
             told(f"{i}: {step}")
             try:
@@ -207,6 +210,9 @@ def main():
     parser.add_argument("--seeds", default="1-10", help="one, or first-last")
     parser.add_argument("--plain", action="store_true", help="every process has rmw_fastrtps_cpp alone")
     parser.add_argument("--length", type=int, default=40, help="steps")
+    parser.add_argument(
+        "--called", action="store_true", help="callbacks tell readers over Baton, which take once for each message"
+    )
     parser.add_argument("--tell", action="store_true", help="prints each step before it is taken")
     options = parser.parse_args()
     first, _, last = options.seeds.partition("-")
@@ -215,7 +221,7 @@ def main():
         begin = time.monotonic()
         try:
             told = print if options.tell else lambda step: None
-            play(story(seed, options.length, options.plain), told)
+            play(story(seed, options.length, options.plain), told, options.called)
             print(f"seed {seed}: as it must be ({time.monotonic() - begin:.0f} s)", flush=True)
         except Fault as fault:
             faults.append(seed)

@@ -11,6 +11,11 @@ def test_who_comes_goes_and_is_killed_sees_what_dds_promises(seed):
     play(story(seed, length=16))
 
 
+@pytest.mark.parametrize("seed", [103, 105])
+def test_who_takes_once_for_each_message_that_a_callback_told_of_sees_the_same(seed):
+    play(story(seed, length=25), called=True)
+
+
 def test_a_seed_is_a_story():
     assert story(1) == story(1) != story(2)
     assert {each["kind"] for each in story(1, plain=True) if each["step"] == "start"} == {"plain"}

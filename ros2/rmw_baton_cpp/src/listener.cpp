@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "listener.hpp"
 
+#include <algorithm>
 #include <utility>
 
+#include "baton/os/clock.hpp"
 #include "baton/os/process.hpp"
 #include "inlet.hpp"
 #include "presence.hpp"
@@ -45,13 +47,29 @@ void Listener::remove(Inlet& inlet) {
   called_.wait(lock, [this, call = calls_] { return calls_ != call; });
 }
 
+void Listener::wake_at(std::int64_t time_ns) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (time_ns >= wake_at_ns_) return;
+    wake_at_ns_ = time_ns;
+  }
+  wake();
+}
+
+std::chrono::nanoseconds Listener::time_left() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (wake_at_ns_ == INT64_MAX) return kInfinite;
+  return std::chrono::nanoseconds(std::max<std::int64_t>(0, wake_at_ns_ - os::monotonic_ns()));
+}
+
 void Listener::run() {
   while (!stop_.load(std::memory_order_acquire)) {  // pairs with the release in the destructor
-    if (Result<bool> woken = wait_set_->wait(kInfinite); !woken) {
+    if (Result<bool> woken = wait_set_->wait(time_left()); !woken) {
       RCUTILS_LOG_WARN_NAMED(kLogger, "callbacks are not called from here on: %s", woken.error().message.c_str());
       return;
     }
     std::unique_lock<std::mutex> lock(mutex_);
+    if (wake_at_ns_ <= os::monotonic_ns()) wake_at_ns_ = INT64_MAX;
     for (auto next = inlets_.begin(); next != inlets_.end(); next = inlets_.upper_bound(calling_)) {
       calling_ = next->first;
       const Fetch fetch = next->second;  // what is called may change the map

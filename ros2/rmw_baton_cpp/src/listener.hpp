@@ -8,7 +8,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -37,16 +39,20 @@ class Listener {
 
   /// Has everything looked at once more.
   void wake() { wait_set_->wake(); }
+  /// The same at that time of os::monotonic_ns(), or some time before. INT64_MAX: never.
+  void wake_at(std::int64_t time_ns);
   /// What the thread sleeps in.
   const std::shared_ptr<transport::WaitSet>& wait_set() const noexcept { return wait_set_; }
 
  private:
   void run();
+  std::chrono::nanoseconds time_left();
 
   const std::shared_ptr<transport::WaitSet> wait_set_ = std::make_shared<transport::WaitSet>();
   std::mutex mutex_;
   std::condition_variable called_;
   std::map<Inlet*, Fetch> inlets_;
+  std::int64_t wake_at_ns_ = INT64_MAX;
   Inlet* calling_ = nullptr;
   std::uint64_t calls_ = 0;
   std::atomic<bool> stop_{false};

@@ -48,6 +48,7 @@ constexpr unsigned kTurn = 4;  // messages from Baton, then the underlying subsc
       continue;
     }
     baton_.push_back(std::move(entry));
+    if (listener_) ++untold_;
     return true;
   }
 }

@@ -126,7 +126,12 @@ SubscriptionPath::~SubscriptionPath() {
   rmw_ret_t result = RMW_RET_OK;
   switch (chosen.choice) {
     case Choice::kNothing:
-      return RMW_RET_OK;
+      if (listener_ && baton_.size() + below_.size() != 0) {  // the call that led here came too early for what waits
+        ++too_early_;
+        look_again_ns_ = look_again_ns;
+        presence_->listener().wake_at(look_again_ns);
+      }
+      break;
     case Choice::kDirect:
       if (taking.lent == nullptr) return take_direct(taking, taken, info);
       return lend_copy(taking, *taken, [&](const Taking& copy) { return take_direct(copy, taken, info); });
@@ -158,8 +163,11 @@ SubscriptionPath::~SubscriptionPath() {
       break;
     }
   }
-  *taken = result == RMW_RET_OK;
-  if (listener_ && wait_set_ == nullptr) {
+  if (chosen.choice != Choice::kNothing) {
+    *taken = result == RMW_RET_OK;
+    untold_ += std::exchange(too_early_, 0);  // what waited may have waited for this one
+  }
+  if (listener_ && (wait_set_ == nullptr || untold_ != 0)) {
     join(listener_);
     listener_->wake();
   }
@@ -319,6 +327,7 @@ void SubscriptionPath::listen_in(const std::shared_ptr<transport::WaitSet>& wait
   const std::lock_guard<std::mutex> lock(mutex_);
   listener_ = wait_set;
   untold_ = wait_set ? baton_.size() : 0;
+  too_early_ = 0;
   join(wait_set);
   if (untold_ != 0) wait_set->wake();
 }
@@ -334,11 +343,19 @@ void SubscriptionPath::call_back(bool on) {
   }
 }
 
-/// Takes over what is new, as much as may be held: how much that is. For the rest, the next take() wakes the Listener again.
+/// Takes over what is new, as much as may be held: how many messages the application was not told of, whoever took them over, and
+/// of how many in vain. An application takes once for each it was told of. For the rest, the next take() wakes the Listener again.
 std::size_t SubscriptionPath::fetch_for_callback() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!listener_) return 0;
-  while (baton_.size() < depth_ && fetch_baton()) ++untold_;
+  while (baton_.size() < depth_ && fetch_baton()) {
+  }
+  if (look_again_ns_ <= os::monotonic_ns()) {
+    look_again_ns_ = INT64_MAX;
+    untold_ += std::exchange(too_early_, 0);
+  } else if (look_again_ns_ != INT64_MAX) {
+    presence_->listener().wake_at(look_again_ns_);  // this wake-up was an earlier one
+  }
   if (reader_->has_data()) join(nullptr);  // or the Listener would not sleep
   return std::exchange(untold_, 0);
 }

@@ -169,7 +169,9 @@ class SubscriptionPath {
   bool baton_was_there_ = false;
   unsigned in_a_row_ = 0;  // from Baton
   std::shared_ptr<transport::WaitSet> wait_set_, listener_;
-  std::size_t untold_ = 0;                                   // of baton_
+  // With a callback: what it was not told of yet, and for how many it looked while they still had to wait, and until when.
+  std::size_t untold_ = 0, too_early_ = 0;
+  std::int64_t look_again_ns_ = INT64_MAX;
   std::uint64_t gave_way_ = 0, lost_ = 0, untold_lost_ = 0;  // by keep_last(); in all; of these not told to the event
   std::uint64_t deadline_ = 0;                               // of the presence's; 0: none
   std::uint64_t through_baton_ = 0, through_below_ = 0, doubles_ = 0;

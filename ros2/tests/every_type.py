@@ -4,7 +4,6 @@ every_type.py list <file> | send <file> <readers> | hear <file> <sender> ...
 The file has a type a line. Every sender publishes a message as an object and one serialized; every reader takes each both ways."""
 
 import importlib
-import json
 import sys
 import time
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import rclpy
 from rclpy.logging import LoggingSeverity, set_logger_level
 from rclpy.serialization import deserialize_message, serialize_message
+from rclpy_program import report_and_end
 from rosidl_parser import definition as idl
 
 LIMIT_S = 200
@@ -163,9 +163,7 @@ def main():
     set_logger_level("rmw_baton_cpp", LoggingSeverity.DEBUG)
     node = rclpy.create_node(role)
     report = globals()[role](node, types, *arguments)
-    node.destroy_node()
-    rclpy.shutdown()
-    print(json.dumps(report))
+    report_and_end(report, node)
 
 
 main()

@@ -2,6 +2,8 @@
 // What the C++ programs of these tests need of rcl: a node in a context of its own, and an end with a word where something fails.
 #pragma once
 
+#include <sys/time.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -32,9 +34,15 @@ struct Ros {
     check(rcl_node_init(&node, name, "", &context, &node_options), "node");
   }
   ~Ros() {
+    // As rclpy_program.report_and_end(): what Fast DDS spins in for ever ends by SIGPROF.
+    std::fflush(stdout);
+    const itimerval limit{{0, 0}, {10, 0}};
+    ::setitimer(ITIMER_PROF, &limit, nullptr);
     if (rcl_node_fini(&node) != RCL_RET_OK || (!is_shut_down && rcl_shutdown(&context) != RCL_RET_OK) ||
         rcl_context_fini(&context) != RCL_RET_OK || rcl_init_options_fini(&options) != RCL_RET_OK) {
       fail("the end");
     }
+    const itimerval none{};
+    ::setitimer(ITIMER_PROF, &none, nullptr);
   }
 };

@@ -71,7 +71,7 @@ class Processes:
     def _run(self, command, env):
         process = subprocess.Popen(
             command,
-            env=env,
+            env=env | {"PYTHONFAULTHANDLER": "1"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -99,9 +99,14 @@ class Processes:
     @staticmethod
     def result(process):
         """What the program reported, as JSON on its last line, and the log of rmw_baton_cpp as its "log"."""
-        out, err = process.communicate(timeout=LIMIT_S)
-        # -SIGALRM: the underlying RMW alone did not end, after the report; rclpy_program.py.
-        assert process.returncode in (0, -signal.SIGALRM), (
+        try:
+            out, err = process.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGABRT)  # Python says where its threads are
+            out, err = process.communicate()
+            raise AssertionError(f"{process.args} had not ended after {LIMIT_S} s:\n{out}\n{err}") from None
+        # -SIGPROF: the underlying RMW did not end, after the report; rclpy_program.report_and_end(), rcl.hpp.
+        assert process.returncode in (0, -signal.SIGPROF), (
             f"{process.args} ended with {process.returncode}:\n{out}\n{err}"
         )
         return json.loads(out.splitlines()[-1]) | {"log": err}

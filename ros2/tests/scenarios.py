@@ -2,7 +2,6 @@
 """What rclpy programs do, once each: scenarios.py far | near. `far` serves; `near` runs every scenario against it and prints one
 line of JSON with what each gave. Nothing in that depends on time, or on which RMW it was."""
 
-import json
 import sys
 import threading
 import time
@@ -33,6 +32,7 @@ from rclpy.qos import (
 )
 from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.wait_for_message import wait_for_message
+from rclpy_program import report_and_end
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String, UInt8MultiArray, UInt64
 from test_msgs.action import Fibonacci
@@ -144,9 +144,7 @@ def far():
     while not stopped and time.monotonic() < end:
         executor.spin_once(timeout_sec=0.1)
     executor.shutdown()
-    managed.destroy_node()
-    node.destroy_node()
-    return {"stopped": bool(stopped)}
+    return {"stopped": bool(stopped)}, [managed, node]
 
 
 # --- near ---
@@ -524,15 +522,13 @@ def near():
     spin_until(node, lambda: stop.get_subscription_count())
     stop.publish(String(data="enough"))
     stop.wait_for_all_acked()
-    node.destroy_node()
-    return found
+    return found, [node]
 
 
 def main():
     rclpy.init()
-    report = {"far": far, "near": near}[sys.argv[1]]()
-    rclpy.shutdown()
-    print(json.dumps(report))
+    report, nodes = {"far": far, "near": near}[sys.argv[1]]()
+    report_and_end(report, *nodes)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import rclpy
 from rclpy.duration import Duration
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy_program import report_and_end
 from std_msgs.msg import UInt8MultiArray
 
 TOPIC = "story"
@@ -156,8 +157,7 @@ def main():
     except EOFError:
         for name in [*end.writers, *end.readers]:
             end.close(name)
-        end.node.destroy_node()
-        rclpy.shutdown()
+        report_and_end({}, end.node)
 
 
 main()

@@ -275,6 +275,10 @@ bool SubscriptionPath::is_one_more(const FromBelow& entry, std::size_t unread) {
   drop_doubles();
   for (;;) {
     const std::size_t unread = reader_->unread();
+    if (unread != 0 && !below_.empty() && fetch_baton()) {  // of a publisher met just now: what is here from below may be its copy
+      drop_doubles();
+      continue;
+    }
     std::size_t count = baton_.size() + unread;
     const FromBelow* oldest = nullptr;
     for (const FromBelow& entry : below_) {

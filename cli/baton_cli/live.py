@@ -59,35 +59,15 @@ def join(domain: int | None, search: tuple[Path, ...] = ()) -> Any:
     return node
 
 
-def settle(node: Any, limit: float = 5.0) -> None:
+def settle(node: Any, limit: float = 2.0) -> None:
     """Waits until everybody who has a name in the domain has been met, and the graph has been the same for a moment."""
-    directory = _domain_directory(node)
     end = time.monotonic() + limit
     before, same = None, 0
     while time.monotonic() < end and same < 4:
-        endpoints, nodes = node.endpoints(), node.nodes()
-        now = sorted((e.gid, e.topic) for e in endpoints), sorted(nodes)
-        met = {pid for _, pid in nodes} | {e.pid for e in endpoints}
-        same = same + 1 if now == before and len(met) >= _names(directory) else 0
+        now = sorted((e.gid, e.topic) for e in node.endpoints()), sorted(node.nodes())
+        same = same + 1 if now == before and node._unmet() == 0 else 0
         before = now
         time.sleep(0.03)
-
-
-def _domain_directory(node: Any) -> Path | None:
-    """The directory in which processes of the node's domain find each other: this one has it open."""
-    for descriptor in Path("/proc/self/fd").iterdir():
-        try:
-            path = Path(os.readlink(descriptor))
-        except OSError:
-            continue  # the one by which they are listed
-        if path.name == str(node.domain) and path.is_dir() and any(path.glob("p-*")):
-            return path
-    return None
-
-
-def _names(directory: Path | None) -> int:
-    """How many processes are to be met. A dead one's name is removed by who comes next: this one."""
-    return sum(1 for _ in directory.glob("p-*")) if directory else 0
 
 
 def others(node: Any) -> list[Any]:

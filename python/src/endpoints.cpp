@@ -102,6 +102,7 @@ void add_publisher(nb::module_& m) {
                      d["copied_messages"] = p.core->copied_messages.load(std::memory_order_relaxed);
                      return d;
                    })
+      .def("_unmet", [](const Node& node) { return node.participant()->unmet_count(); })
       .def_prop_ro("memory",
                    [](const PyPublisher& p) {
                      const memory::Pool::Account a = p.core->writer->memory_account();

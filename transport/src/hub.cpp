@@ -2,6 +2,7 @@
 // Life of the hub, its thread, its timers, and what fork() does to it.
 #include "hub.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -61,6 +62,18 @@ const ProcessId& Hub::process_id() const { return impl_->self; }
 int Hub::domain() const { return impl_->domain; }
 const std::string& Hub::domain_directory() const { return impl_->directory.path; }
 std::size_t Hub::peer_count() const { return impl_->up_count.load(std::memory_order_relaxed); }
+std::size_t Hub::unmet_count() const {
+  Result<std::vector<std::string>> names = [this] {
+    const std::lock_guard<std::mutex> lock(impl_->mutex);
+    return os::list_directory(impl_->directory.fd.get());
+  }();
+  if (!names) return 0;  // the background thread tells and tries again
+  const auto others = static_cast<std::size_t>(std::count_if(names->begin(), names->end(), [&](const std::string& name) {
+    ProcessId process{};
+    return name[0] == 'p' && name != impl_->socket_name && from_hex(name.substr(std::min<std::size_t>(2, name.size())), process);
+  }));
+  return others - std::min(others, peer_count());
+}
 
 Hub::Impl::~Impl() { stop_listening(); }
 

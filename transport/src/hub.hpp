@@ -116,6 +116,9 @@ class Hub {
   const std::string& domain_directory() const;  ///< for messages to people
   /// Connections that are up now. Any thread.
   std::size_t peer_count() const;
+  /// How many others have a name in the domain and no connection that is up: they are being met, or are dead, stopped or refused.
+  /// Any thread.
+  std::size_t unmet_count() const;
 
  private:
   struct Impl;

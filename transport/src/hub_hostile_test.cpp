@@ -331,6 +331,17 @@ class HostileListener : public ::testing::Test {
   os::UniqueFd listener_;
 };
 
+TEST_F(HostileListener, WhoHasANameAndDoesNotAnswerIsUnmetAndWhoIsUpIsNot) {
+  std::fclose(std::fopen((path_ + "/plain-notes").c_str(), "w"));  // nobody's name
+  TestHub a(directory_);
+  EXPECT_EQ(a.hub->unmet_count(), 1U);
+  TestHub b(directory_);
+  ASSERT_TRUE(a.recorder.has_peers(1));
+  EXPECT_EQ(a.hub->unmet_count(), 1U);
+  ASSERT_EQ(os::remove_name(opened_.fd.get(), name_), 0);
+  EXPECT_EQ(a.hub->unmet_count(), 0U);
+}
+
 TEST_F(HostileListener, WhoAnswersUnderAnotherIdentityIsRefusedForGood) {
   TestHub a(directory_);
   TestHub b(directory_);

@@ -347,6 +347,8 @@ std::vector<std::pair<std::string, std::int32_t>> ParticipantImpl::nodes() const
   return out;
 }
 
+std::size_t ParticipantImpl::unmet_count() const { return usable() ? hub_->unmet_count() : 0; }
+
 std::uint64_t ParticipantImpl::graph_version() const {
   if (!usable()) return 0;
   const std::lock_guard<std::mutex> lock(version_mutex_);

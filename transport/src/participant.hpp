@@ -37,6 +37,7 @@ class ParticipantImpl final : public Participant, private HubHandler {
   void remove_node(const std::string& name) override;
   std::vector<EndpointInfo> endpoints() const override;
   std::vector<std::pair<std::string, std::int32_t>> nodes() const override;
+  std::size_t unmet_count() const override;
   std::uint64_t graph_version() const override;
   Result<std::uint64_t> wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout) override;
   MemoryAccount memory_account() const override;

@@ -102,7 +102,6 @@ void add_publisher(nb::module_& m) {
                      d["copied_messages"] = p.core->copied_messages.load(std::memory_order_relaxed);
                      return d;
                    })
-      .def("_unmet", [](const Node& node) { return node.participant()->unmet_count(); })
       .def_prop_ro("memory",
                    [](const PyPublisher& p) {
                      const memory::Pool::Account a = p.core->writer->memory_account();
@@ -283,6 +282,7 @@ void add_node(nb::module_& m) {
                                           nb::bytes(e.type_hash.data(), e.type_hash.size()), e.qos, e.pid));
              return list;
            })
+      .def("_unmet", [](const Node& node) { return node.participant()->unmet_count(); })
       .def_prop_ro("memory",
                    [](const Node& node) {
                      const transport::Participant::MemoryAccount a = node.memory_account();

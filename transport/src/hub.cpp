@@ -68,10 +68,12 @@ std::size_t Hub::unmet_count() const {
     return os::list_directory(impl_->directory.fd.get());
   }();
   if (!names) return 0;  // the background thread tells and tries again
-  const auto others = static_cast<std::size_t>(std::count_if(names->begin(), names->end(), [&](const std::string& name) {
-    ProcessId process{};
-    return name[0] == 'p' && name != impl_->socket_name && from_hex(name.substr(std::min<std::size_t>(2, name.size())), process);
-  }));
+  const auto others =
+      static_cast<std::size_t>(std::count_if(names->begin(), names->end(), [&](const std::string& name) {
+        ProcessId process{};
+        return name[0] == 'p' && name != impl_->socket_name &&
+               from_hex(name.substr(std::min<std::size_t>(2, name.size())), process);
+      }));
   return others - std::min(others, peer_count());
 }
 

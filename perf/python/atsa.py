@@ -60,6 +60,7 @@ def environment(python: str) -> dict[str, str]:
     alone.mkdir(exist_ok=True)
     for name in ("numpy", "numpy.libs"):
         if not (alone / name).exists():
+            (alone / name).unlink(missing_ok=True)  # of an environment that is gone
             (alone / name).symlink_to(Path(numpy.__file__).parents[1] / name)
     return {**os.environ, "PYTHONPATH": os.pathsep.join([os.environ.get("PYTHONPATH", ""), str(alone)])}
 

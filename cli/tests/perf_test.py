@@ -669,6 +669,23 @@ def test_copies_are_not_counted_as_none_where_the_library_that_counts_them_is_mi
         perform(elsewhere, "loan", Cell(count_copies=True))
 
 
+@pytest.mark.parametrize(
+    ("ends", "reason"),
+    [
+        ("echo 'no sample to loan'; exit 1", "^no sample to loan$"),
+        ("kill -SEGV $$", "^a process was ended by SIGSEGV$"),
+        ("exit 3", "^a process ended with 3$"),
+    ],
+)
+def test_a_run_that_failed_says_why_and_not_how_the_others_ended(tmp_path, ends, reason):
+    program = tmp_path / "baton_perf_baton"
+    others = "sleep 0.5; echo 'it: another process of this run failed'; exit 1"
+    program.write_text(f'#!/bin/bash\nif [ "$4" = publisher ]; then {ends}; fi\n{others}\n')
+    program.chmod(0o755)
+    with pytest.raises(RunFailed, match=reason):
+        perform(replace(peer(), program=program), "loan", Cell(subscribers=4))
+
+
 def may_make_namespaces() -> bool:
     return subprocess.run(["unshare", "--mount", "--net", "true"], capture_output=True, check=False).returncode == 0
 

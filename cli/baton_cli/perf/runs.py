@@ -174,7 +174,7 @@ def _run_processes(
                 if process.poll() is not None:
                     waiting.remove(process)
                     if process.returncode != 0:
-                        raise RunFailed(_last_words(log) or f"a process ended with {process.returncode}")
+                        raise RunFailed(_last_words(log) or _how_it_ended(process))
             if time.monotonic() > end:
                 raise RunFailed(f"did not finish in {timeout:.0f} s; {_last_words(log)}")
             time.sleep(0.01)
@@ -198,9 +198,17 @@ def _wait_ready(sync: Path, count: int, end: float, processes: list[subprocess.P
 
 
 def _last_words(log) -> str:
+    """Of whoever failed first: the others end because of it, and say so (perf/runner/runner.cpp)."""
     log.flush()
-    text = Path(log.name).read_text(errors="replace").strip()
-    return " | ".join(text.splitlines()[-3:])[-500:]
+    lines = Path(log.name).read_text(errors="replace").strip().splitlines()
+    lines = [line for line in lines if not line.endswith("another process of this run failed")]
+    return " | ".join(lines[-3:])[-500:]
+
+
+def _how_it_ended(process: subprocess.Popen) -> str:
+    if process.returncode < 0:
+        return f"a process was ended by {signal.Signals(-process.returncode).name}"
+    return f"a process ended with {process.returncode}"
 
 
 _PREPARE = "mount -t tmpfs tmpfs /dev/shm && { ip link set lo up 2>/dev/null || true; }; "

@@ -18,6 +18,12 @@ void expect_correct(const char* name, const std::function<std::unique_ptr<Scenar
 /// The same program with weakened orderings or a wrong step: fails the test if no violation is found.
 void expect_violation(const char* name, const std::function<std::unique_ptr<Scenario>()>& make, Options options = {});
 
+/// A mutation with what it is called, for parameterized tests.
+struct WeakenedOperation {
+  const char* name;
+  Mutation mutation;
+};
+
 template <class S, class... Arguments>
 std::function<std::unique_ptr<Scenario>()> scenario(Arguments... arguments) {
   return [=] { return std::make_unique<S>(arguments...); };

@@ -8,7 +8,10 @@ namespace baton::rmw {
 namespace {
 
 constexpr std::array<char, 8> kMark = {'r', 'm', 'w', 'B', 'a', 't', 'o', 'n'};
+// The last word: how many below, two bits of Older, also.
 constexpr std::uint64_t kAlso = 1;
+constexpr unsigned kOlderShift = 1, kBelowShift = 3;
+constexpr std::uint64_t kOlderMask = 3;
 
 }  // namespace
 
@@ -16,7 +19,8 @@ constexpr std::uint64_t kAlso = 1;
   transport::PublishInfo info;
   std::memcpy(info.correlation_client.data(), kMark.data(), kMark.size());
   std::memcpy(info.correlation_client.data() + kMark.size(), &number, sizeof number);
-  info.correlation_sequence = below << 1 | (also ? kAlso : 0);
+  info.correlation_sequence =
+      below << kBelowShift | static_cast<std::uint64_t>(older) << kOlderShift | (also ? kAlso : 0);
   return info;
 }
 
@@ -25,20 +29,26 @@ constexpr std::uint64_t kAlso = 1;
   Ordinal ordinal;
   std::memcpy(&ordinal.number, header.correlation_client + kMark.size(), sizeof ordinal.number);
   const std::uint64_t words = header.correlation_sequence;
-  ordinal.below = words >> 1;
+  ordinal.below = words >> kBelowShift;
   ordinal.also = (words & kAlso) != 0;
+  // 3 is nobody's: unknown.
+  if (const std::uint64_t older = words >> kOlderShift & kOlderMask; older <= 2)
+    ordinal.older = static_cast<Older>(older);
   return ordinal;
 }
 
-[[gnu::hot]] PathOrder::Verdict PathOrder::of_baton(const Queued& queued, bool below_may_come,
+[[gnu::hot]] PathOrder::Verdict PathOrder::of_baton(const Queued& queued, bool below_may_come, bool reliable,
                                                     std::int64_t now_ns) noexcept {
   const Ordinal& ordinal = queued.ordinal;
-  if (ordinal.also && ordinal.below <= done_below_) return Verdict::kNever;  // came from below before
-  // Nothing is missing; or nobody sends it any more; or what is missing was in Baton's queue too and gave way.
-  if (older_below(ordinal) <= std::max(done_below_, seen_below_) || !below_may_come) return Verdict::kNow;
-  if (skips(queued)) return Verdict::kNow;
-  if (waits_since_ns_ == 0) waits_since_ns_ = now_ns;
-  return now_ns >= waits_until() ? Verdict::kNow : Verdict::kNotYet;
+  if (ordinal.also && ordinal.below <= done_below_) return Verdict::kNever;              // came from below before
+  if (older_below(ordinal) <= std::max(done_below_, seen_below_)) return Verdict::kNow;  // nothing is missing
+  const Older older = known_to_baton() ? Older::kUnknown : ordinal.older;
+  if (older == Older::kNothing) return Verdict::kNow;
+  const bool sure = reliable && older == Older::kFollowed;
+  // Nobody sends it any more, or not yet; or what is missing was in Baton's queue too and gave way.
+  if ((!below_may_come && !sure) || skips(queued)) return Verdict::kNow;
+  if (waits_until_ns_ == 0) waits_until_ns_ = now_ns + (sure ? kSureNs : kGraceNs);
+  return now_ns >= waits_until_ns_ ? Verdict::kNow : Verdict::kNotYet;
 }
 
 PathOrder::Verdict PathOrder::of_below(std::uint64_t below, const Queued* oldest) const noexcept {
@@ -54,7 +64,7 @@ PathOrder::Verdict PathOrder::of_below(std::uint64_t below, const Queued* oldest
   done_below_ = std::max(done_below_, queued.ordinal.below);
   last_sequence_ = std::max(last_sequence_, queued.sequence);
   last_number_ = std::max(last_number_, queued.ordinal.number);
-  waits_since_ns_ = 0;
+  waits_until_ns_ = 0;
 }
 
 std::uint64_t PathOrder::delivered_below(std::uint64_t below) noexcept {

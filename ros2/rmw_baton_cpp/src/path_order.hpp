@@ -6,8 +6,8 @@
 // Thread rules: no locks; the subscription's mutex.
 // Invariants: (1) a publisher hands a message to Baton before it writes it to the underlying RMW, and numbers under one lock;
 // so a message that came from below and that Baton carried too has entered Baton's queue before; (2) every message of a
-// publisher is delivered at most once; (3) in the publisher's order, unless messages from below come later than kGrace after a
-// younger one: those are dropped.
+// publisher is delivered at most once; (3) in the publisher's order: messages from below that come later than kGraceNs (kSureNs)
+// after a younger one are dropped.
 #pragma once
 
 #include <algorithm>
@@ -23,11 +23,19 @@
 
 namespace baton::rmw {
 
+/// What the subscriptions that have come to Baton since the publisher's last message get of the older ones from below.
+enum class Older : std::uint8_t {
+  kUnknown,   ///< some perhaps something; or no subscription has come
+  kNothing,   ///< nothing: the underlying RMW has matched none of them
+  kFollowed,  ///< perhaps something, and then this message, which surely goes to all of them on that path, too
+};
+
 /// What a message in Baton's memory says of its place; travels as its PublishInfo.
 struct Ordinal {
-  std::uint64_t number = 0;  ///< of the publisher, from 1, over both paths
-  std::uint64_t below = 0;   ///< how many went to the underlying RMW so far, this one included
-  bool also = false;         ///< this one goes to the underlying RMW too
+  std::uint64_t number = 0;       ///< of the publisher, from 1, over both paths
+  std::uint64_t below = 0;        ///< how many went to the underlying RMW so far, this one included
+  bool also = false;              ///< this one goes to the underlying RMW too
+  Older older = Older::kUnknown;  ///< for those whose first message this is
 
   transport::PublishInfo encode() const noexcept;
   /// Empty for a message of a publisher that is not of ROS 2.
@@ -37,9 +45,12 @@ struct Ordinal {
 /// What a subscription knows of one publisher.
 class PathOrder {
  public:
-  /// How long a message waits for older ones that are on their way through the underlying RMW. Only where a publisher changes
+  /// How long a message waits for older ones that may be on their way through the underlying RMW. Only where a publisher changes
   /// its path: when a subscription attaches.
   static constexpr std::int64_t kGraceNs = 500'000'000;
+  /// The same where something is on its way for certain and reliable. It ends sooner, by what comes, unless the publisher dies just
+  /// then; a process that is not served by a busy machine may need seconds to discover another.
+  static constexpr std::int64_t kSureNs = 10'000'000'000;
 
   enum class Verdict : std::uint8_t { kNow, kNotYet, kNever };
   struct Queued {
@@ -49,10 +60,10 @@ class PathOrder {
 
   /// A message from below was seen, which may be kept back: no older ones will come from there.
   void saw_below(std::uint64_t below) noexcept { seen_below_ = std::max(seen_below_, below); }
-  /// Of the oldest message in Baton's queue. `below_may_come`: the underlying subscription is matched with somebody. REQUIRES: no
-  /// older message from below was seen and is not delivered yet.
+  /// Of the oldest message in Baton's queue. `below_may_come`: the underlying subscription is matched with somebody. `reliable`: it
+  /// asks for that. REQUIRES: no older message from below was seen and is not delivered yet.
   /// kNotYet: until waits_until(), unless a message from below changes it before.
-  Verdict of_baton(const Queued& queued, bool below_may_come, std::int64_t now_ns) noexcept;
+  Verdict of_baton(const Queued& queued, bool below_may_come, bool reliable, std::int64_t now_ns) noexcept;
   /// Of a message from below, its publication sequence number. `oldest` is the oldest in Baton's queue, null if there is none.
   /// REQUIRES: `oldest` was looked for after the message from below was taken.
   Verdict of_below(std::uint64_t below, const Queued* oldest) const noexcept;
@@ -65,7 +76,7 @@ class PathOrder {
   /// Returns the message's number over both paths.
   std::uint64_t delivered_below(std::uint64_t below) noexcept;
 
-  std::int64_t waits_until() const noexcept { return waits_since_ns_ + kGraceNs; }
+  std::int64_t waits_until() const noexcept { return waits_until_ns_; }
   bool known_to_baton() const noexcept { return last_sequence_ != 0; }
   std::uint64_t done_below() const noexcept { return done_below_; }
   /// How many of the messages below are older than this one of Baton's.
@@ -76,7 +87,7 @@ class PathOrder {
   std::uint64_t seen_below_ = 0;     // the youngest
   std::uint64_t last_sequence_ = 0;  // of Baton's writer; 0: nothing came from there
   std::uint64_t last_number_ = 0;
-  std::int64_t waits_since_ns_ = 0;
+  std::int64_t waits_until_ns_ = 0;
 };
 
 /// What a subscription knows of its publishers. Whoever forgets one that still has a message on its way takes it for a new one:

@@ -236,7 +236,7 @@ template <class Make, class Below>
 [[gnu::hot]] rmw_ret_t PublisherPath::hand_over_made(memory::Selection selection, Make&& make, Below&& below) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (deadline_ != 0) last_publish_ns_.store(os::monotonic_ns(), std::memory_order_relaxed);  // a time: orders nothing
-  bool also = always_ || someone_below();
+  const bool also = always_ || someone_below();
   Ordinal ordinal = last_;
   ++ordinal.number;
   bool handed = false;
@@ -245,11 +245,15 @@ template <class Make, class Below>
     // After a failure below, the number that this message will have there is one that was announced before: see of_baton().
     ordinal.also = also && !below_failed_;
     const auto give = [&](const memory::Chunk& chunk) -> Result<void> {
+      // Not if somebody else has come meanwhile, or this message will have another's number below.
+      if (older_ != Older::kUnknown && writer_->matched() == matched_here_ && !below_failed_) ordinal.older = older_;
       transport::PublishInfo info = ordinal.encode();
       info.selection = selection;
       Result<std::uint64_t> published = writer_->publish(chunk, info);
       if (!published) return published.error();
       handed = true;
+      fresh_.clear();
+      older_ = Older::kUnknown;
       ++through_baton_;
       return {};
     };
@@ -285,19 +289,20 @@ template <class Make, class Below>
       underlying()->rmw_publisher_count_matched_subscriptions(inner_, &matched) != RMW_RET_OK) {
     rcutils_reset_error();
     if (matched_rings_ != nullptr) matched_rings_->set();
+    older_ = Older::kUnknown;
     return true;
   }
   const std::size_t here = writer_->matched();
   const bool changed = !looked_ || matched != matched_below_ || here != matched_here_;
-  if (changed || needed_ || !left_.empty()) {
+  if (changed || needed_ || !left_.empty() || !fresh_.empty()) {
     const std::int64_t now_ns = os::monotonic_ns();
-    if (changed || now_ns >= next_look_ns_) {
+    if (changed || !fresh_.empty() || now_ns >= next_look_ns_) {
       matched_below_ = matched;
       matched_here_ = here;
       look_who_is_below(now_ns);
     }
   }
-  return needed_;
+  return needed_ || older_ == Older::kFollowed;
 }
 
 void PublisherPath::look_who_is_below(std::int64_t now_ns) {
@@ -313,9 +318,14 @@ void PublisherPath::look_who_is_below(std::int64_t now_ns) {
   for (const auto& [gid, pid] : served_) {
     if (served.count(gid) == 0) left_.emplace(gid, Left{pid, now_ns});
   }
+  for (const auto& [gid, pid] : served) {
+    if (served_.count(gid) == 0) fresh_.push_back(gid);
+  }
+  const auto is_not_served = [&](const transport::Gid& gid) { return served.count(gid) == 0; };
+  fresh_.erase(std::remove_if(fresh_.begin(), fresh_.end(), is_not_served), fresh_.end());
   served_ = std::move(served);
 
-  std::size_t accounted_for = 0;
+  std::size_t accounted_for = 0, fresh_and_known = 0;
   needed_ = false;
   judged_.clear();
   std::map<transport::Gid, Left> still_left;
@@ -324,6 +334,7 @@ void PublisherPath::look_who_is_below(std::int64_t now_ns) {
     const auto judge = [&](bool below, const char* why) { judged_.push_back({known.gid, node, below, why}); };
     if (served_.count(known.gid) != 0) {
       ++accounted_for;
+      if (std::find(fresh_.begin(), fresh_.end(), known.gid) != fresh_.end()) ++fresh_and_known;
       judge(false, "");
       continue;
     }
@@ -358,7 +369,15 @@ void PublisherPath::look_who_is_below(std::int64_t now_ns) {
   left_ = std::move(still_left);
   if (matched_below_ > accounted_for) needed_ = true;
   const auto below = std::count_if(judged_.begin(), judged_.end(), [](const Judged& each) { return each.below; });
-  if (matched_below_ > accounted_for + static_cast<std::size_t>(below))
+  const std::size_t known_below = accounted_for + static_cast<std::size_t>(below);
+  older_ = Older::kUnknown;
+  // All that are known are matched, and no others: what is written below goes to them, and to nobody else. What a durable publisher
+  // says of a message, those would hear who come later.
+  if (matched_below_ == known_below && !fresh_.empty() && last_.below != 0 && !durable_) {
+    if (fresh_and_known == 0) older_ = Older::kNothing;
+    if (fresh_and_known == fresh_.size()) older_ = Older::kFollowed;
+  }
+  if (matched_below_ > known_below)
     judged_.push_back({{}, "?", true, "matched, but not in the graph: it has just come"});
 }
 

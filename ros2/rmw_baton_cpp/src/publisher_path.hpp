@@ -81,6 +81,8 @@ class PublisherPath {
   // What the last look found, and when it is to be repeated.
   std::size_t matched_below_ = 0, matched_here_ = 0;
   bool needed_ = true, looked_ = false;
+  std::vector<transport::Gid> fresh_;  // served, but Baton has not handed them any message
+  Older older_ = Older::kUnknown;      // for those, by the last look
   std::int64_t next_look_ns_ = 0;
   std::map<transport::Gid, std::int32_t> served_;  // by Baton: the process
   struct Judged {

@@ -147,7 +147,7 @@ void SubscriptionPath::forget_who_left() {
         if (underlying()->rmw_subscription_count_matched_publishers(inner_, &matched) != RMW_RET_OK)
           rcutils_reset_error();
       }
-      verdict = order.of_baton(*entry.place, matched != 0, now_ns);
+      verdict = order.of_baton(*entry.place, matched != 0, reliable_, now_ns);
       if (verdict == PathOrder::Verdict::kNotYet) *look_again_ns = std::min(*look_again_ns, order.waits_until());
     }
     if (verdict == PathOrder::Verdict::kNow) {

@@ -69,6 +69,7 @@ std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<P
   }
   path->ignore_local_ = inner->options.ignore_local_publications;
   path->depth_ = qos->depth;
+  path->reliable_ = qos->reliability == Reliability::kReliable;
   path->lifespan_ = qos->lifespan;
   path->keep_last_ = qos->history == History::kKeepLast;
   if (qos->deadline != kInfinite) {

@@ -153,7 +153,7 @@ class SubscriptionPath {
   std::shared_ptr<const TypePlan> plan_;
   std::shared_ptr<transport::Reader> reader_;
   const heap::Quota quota_{may_alias() ? kHeld / 2 : 0};
-  bool ignore_local_ = false, keep_last_ = true;
+  bool ignore_local_ = false, keep_last_ = true, reliable_ = false;
   std::size_t depth_ = 1;
   std::chrono::nanoseconds lifespan_ = kInfinite;
 

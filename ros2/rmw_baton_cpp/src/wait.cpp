@@ -265,7 +265,7 @@ rmw_ret_t ask_below(WaitSet& set, const Waited& waited, bool* any) {
     }
     const std::int64_t until_ns = std::min(end_ns, look_again_ns);
     if (look_again_ns != INT64_MAX) {
-      // A subscription keeps back what it has, so the wait set would not sleep. Rare and short: PathOrder::kGraceNs.
+      // A subscription keeps back what it has, so the wait set would not sleep. Rare and short (path_order.hpp).
       std::this_thread::sleep_for(std::min(std::chrono::nanoseconds(until_ns - now_ns), kKeptBackPause));
       continue;
     }

@@ -4,34 +4,59 @@
 #include <algorithm>
 #include <utility>
 
+#include "baton/os/clock.hpp"
 #include "listener.hpp"
 
 namespace baton::rmw {
 
 Inlet::~Inlet() {
-  if (has_callback()) listener_->remove(*this);
+  if (listener_) listener_->remove(*this);
+  if (ended_ != nullptr) *ended_ = true;
 }
 
-void Inlet::came(std::size_t count) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  uncalled_ += count;
-  if (wait_set_) wait_set_->wake();
-  if (callback_ != nullptr) listener_->wake();
+[[gnu::hot]] void Inlet::rung(const void* inlet, std::size_t count) {
+  auto* self = static_cast<Inlet*>(const_cast<void*>(inlet));
+  self->rang_at_ns_.store(os::monotonic_ns(), std::memory_order_relaxed);  // a time: orders nothing
+  const std::lock_guard<std::mutex> lock(self->mutex_);
+  self->uncalled_ += count;
+  const bool calls = self->callback_ != nullptr;
+  if (calls) self->begin_telling();                         // before what makes it ready: see told()
+  self->rang_.fetch_add(count, std::memory_order_release);  // pairs with the acquire in exchange_rang() and rang()
+  self->dirty_.store(true, std::memory_order_release);      // pairs with the acquire in clear()
+  if (calls) {
+    self->listener_->wake();
+  } else if (self->wait_set_) {
+    self->wait_set_->wake();
+  }
 }
 
-void Inlet::call(std::size_t more) {
+bool Inlet::call(std::size_t more) {
   std::unique_lock<std::mutex> lock(mutex_);
   uncalled_ += more;
-  if (more != 0 && wait_set_) wait_set_->wake();
-  if (callback_ == nullptr || uncalled_ == 0) return;
-  const rmw_event_callback_t callback = callback_;
-  const void* const user_data = user_data_;
-  const std::size_t count = std::exchange(uncalled_, 0);
-  lock.unlock();
-  callback(user_data, count);
+  if (callback_ != nullptr && uncalled_ != 0) {
+    begin_telling();
+    const rmw_event_callback_t callback = callback_;
+    const void* const user_data = user_data_;
+    const std::size_t count = std::exchange(uncalled_, 0);
+    bool ended = false;
+    bool* const outer = std::exchange(ended_, &ended);
+    lock.unlock();
+    callback(user_data, count);
+    if (ended) {
+      if (outer != nullptr) *outer = true;
+      return false;
+    }
+    lock.lock();
+    ended_ = outer;
+  }
+  // What came meanwhile has woken the Listener again.
+  if (told() || (callback_ != nullptr && uncalled_ != 0)) return true;
+  telling_.store(false, std::memory_order_release);  // pairs with told()
+  if (wait_set_) wait_set_->wake();
+  return true;
 }
 
-void Inlet::set_callback(rmw_event_callback_t callback, const void* user_data, std::size_t limit) {
+void Inlet::set_callback(rmw_event_callback_t callback, const void* user_data, std::size_t limit, Fetch fetch) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     callback_ = callback;
@@ -39,7 +64,8 @@ void Inlet::set_callback(rmw_event_callback_t callback, const void* user_data, s
     uncalled_ = std::min(uncalled_, limit);
   }
   listener_->remove(*this);  // waits
-  if (callback != nullptr) listener_->add(*this);
+  if (!call(callback != nullptr && fetch ? fetch() : 0)) return;
+  if (callback != nullptr && has_callback()) listener_->add(*this, std::move(fetch));
 }
 
 }  // namespace baton::rmw

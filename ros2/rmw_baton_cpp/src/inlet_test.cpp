@@ -67,7 +67,7 @@ TEST_F(InletTest, what_rings_does_not_wait_for_a_callback_that_wants_its_locks) 
   {
     const std::lock_guard<std::mutex> below(of_below);
     Inlet::rung(&inlet_, 2);
-    other_.came(1);
+    Inlet::rung(&other_, 1);
   }
   rang = true;
   EXPECT_TRUE(comes_true([&] { return callback_.counted == 3; }));
@@ -86,10 +86,65 @@ TEST_F(InletTest, a_callback_runs_with_no_lock_of_what_rings) {
 
 TEST_F(InletTest, what_came_without_a_callback_is_told_to_the_next_one_up_to_its_limit) {
   Inlet::rung(&inlet_, 7);
-  other_.came(7);
+  Inlet::rung(&other_, 7);
   inlet_.set_callback(Callback::call, &callback_, 5);
   other_.set_callback(Callback::call, &second_, kAll);
   EXPECT_TRUE(comes_true([&] { return callback_.counted == 5 && second_.counted == 7; }));
+}
+
+TEST_F(InletTest, what_came_before_is_told_by_the_thread_that_sets_the_callback_before_that_returns) {
+  const std::thread::id here = std::this_thread::get_id();
+  callback_.act = [&] { EXPECT_EQ(std::this_thread::get_id(), here); };
+  Inlet::rung(&inlet_, 7);
+  inlet_.set_callback(Callback::call, &callback_, kAll, [] { return std::size_t{2}; });
+  EXPECT_EQ(callback_.counted, 9U);
+}
+
+TEST_F(InletTest, a_wait_set_is_told_of_nothing_before_the_callback_has_returned) {
+  const auto wait_set = std::make_shared<transport::WaitSet>();
+  std::atomic<bool> entered{false}, go_on{false};
+  callback_.act = [&] {
+    entered = true;
+    EXPECT_TRUE(comes_true([&] { return go_on.load(); }));
+  };
+  inlet_.ring_to(wait_set);
+  inlet_.set_callback(Callback::call, &callback_, kAll);
+  EXPECT_TRUE(inlet_.told());
+  Inlet::rung(&inlet_, 1);
+  EXPECT_FALSE(inlet_.rang() != 0 && inlet_.told());
+  ASSERT_TRUE(comes_true([&] { return entered.load(); }));
+  EXPECT_FALSE(inlet_.rang() != 0 && inlet_.told());
+  go_on = true;
+  for (Result<bool> woken = false; !inlet_.told();) {
+    woken = wait_set->wait(std::chrono::minutes(1));
+    ASSERT_TRUE(woken && *woken);
+  }
+  EXPECT_EQ(callback_.counted, 1U);
+  EXPECT_EQ(inlet_.rang(), 1U);
+}
+
+TEST_F(InletTest, a_callback_that_is_taken_away_leaves_its_news_to_the_wait_set) {
+  inlet_.set_callback(Callback::call, &callback_, kAll);
+  inlet_.begin_telling();
+  inlet_.set_callback(nullptr, nullptr, kAll);
+  EXPECT_TRUE(inlet_.told());
+  Inlet::rung(&inlet_, 1);
+  EXPECT_TRUE(inlet_.told());
+}
+
+TEST_F(InletTest, an_inlet_may_end_in_its_own_callback) {
+  for (const bool cleared : {false, true}) {
+    auto inlet = std::make_unique<Inlet>();
+    Callback last;
+    inlet->be_called_by(listener_);
+    last.act = [&] {
+      if (cleared) inlet->set_callback(nullptr, nullptr, kAll);
+      inlet.reset();
+    };
+    inlet->set_callback(Callback::call, &last, kAll);
+    Inlet::rung(inlet.get(), 1);
+    EXPECT_TRUE(comes_true([&] { return last.counted == 1 && !last.running; }));
+  }
 }
 
 TEST_F(InletTest, a_former_callback_does_not_run_and_nothing_is_lost_while_callbacks_change) {

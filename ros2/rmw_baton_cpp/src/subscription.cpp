@@ -31,7 +31,6 @@ std::optional<transport::Gid> new_gid(const rmw_node_t& node, Beacon& beacon, co
 
 void unserve(Subscription& subscription) {
   if (!subscription.path) return;
-  subscription.path->call_back(false);
   subscription.path->stop();
   if (subscription.path->has_lent()) subscription.lender = subscription.path;
   subscription.path.reset();
@@ -165,8 +164,11 @@ rmw_ret_t rmw_subscription_set_on_new_message_callback(rmw_subscription_t* subsc
   if (own_subscription == nullptr || !own_subscription->watched) {
     return rmw->rmw_subscription_set_on_new_message_callback(inner(subscription), callback, user_data);
   }
-  own_subscription->inlet.set_callback(callback, user_data, own_subscription->depth);
-  if (own_subscription->path) own_subscription->path->call_back(callback != nullptr);
+  if (own_subscription->path) {
+    own_subscription->path->call_back(callback, user_data, own_subscription->depth);
+  } else {
+    own_subscription->inlet.set_callback(callback, user_data, own_subscription->depth);
+  }
   return RMW_RET_OK;
 } catch (const std::exception& error) {
   return failure(error);

@@ -47,8 +47,9 @@ constexpr unsigned kTurn = 4;  // messages from Baton, then the underlying subsc
       if (entry.place) publishers_.of(entry.publisher).delivered(*entry.place);  // nor is it taken from below
       continue;
     }
+    entry.told = listener_ != nullptr;
+    if (entry.told) ++untold_;
     baton_.push_back(std::move(entry));
-    if (listener_) ++untold_;
     return true;
   }
 }
@@ -275,7 +276,8 @@ bool SubscriptionPath::is_one_more(const FromBelow& entry, std::size_t unread) {
   drop_doubles();
   for (;;) {
     const std::size_t unread = reader_->unread();
-    if (unread != 0 && !below_.empty() && fetch_baton()) {  // of a publisher met just now: what is here from below may be its copy
+    if (unread != 0 && !below_.empty() &&
+        fetch_baton()) {  // of a publisher met just now: what is here from below may be its copy
       drop_doubles();
       continue;
     }
@@ -341,7 +343,13 @@ bool SubscriptionPath::is_one_more(const FromBelow& entry, std::size_t unread) {
 [[gnu::hot]] SubscriptionPath::Ready SubscriptionPath::ready(std::int64_t now_ns, std::int64_t* look_again_ns) {
   std::unique_lock<std::mutex> lock(mutex_);
   const Choice choice = choose(now_ns, look_again_ns).choice;
+  const bool untold = listener_ && untold_ != 0;
+  if (untold) {  // the callback comes first
+    join(listener_);
+    listener_->wake();
+  }
   tell_lost(&lock);
+  if (untold && choice != Choice::kDirect) return Ready::kNo;
   switch (choice) {
     case Choice::kNothing:
       return Ready::kNo;

@@ -84,6 +84,10 @@ std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<P
 }
 
 void SubscriptionPath::stop() {
+  Listener& listener = presence_->listener();
+  listener.remove(inlet_);
+  listen_in(nullptr);
+  if (inlet_.has_callback()) listener.add(inlet_);  // for what comes from below
   if (deadline_ != 0) presence_->deadlines().remove(deadline_);
   deadline_ = 0;
 }
@@ -327,20 +331,22 @@ void SubscriptionPath::leave(const std::shared_ptr<transport::WaitSet>& wait_set
 void SubscriptionPath::listen_in(const std::shared_ptr<transport::WaitSet>& wait_set) {
   const std::lock_guard<std::mutex> lock(mutex_);
   listener_ = wait_set;
-  untold_ = wait_set ? baton_.size() : 0;
   too_early_ = 0;
   join(wait_set);
-  if (untold_ != 0) wait_set->wake();
+  if (!wait_set) return;
+  untold_ = std::min(untold_, baton_.size());  // the rest was taken without a callback
+  for (FromBaton& entry : baton_) {
+    if (!std::exchange(entry.told, true)) ++untold_;
+  }
 }
 
-void SubscriptionPath::call_back(bool on) {
-  Listener& listener = presence_->listener();
-  listen_in(on ? listener.wait_set() : nullptr);
-  if (on) {
-    listener.add(inlet_, [this] { return fetch_for_callback(); });
+void SubscriptionPath::call_back(rmw_event_callback_t callback, const void* user_data, std::size_t limit) {
+  if (callback == nullptr) {
+    inlet_.set_callback(nullptr, nullptr, limit);
+    listen_in(nullptr);
   } else {
-    listener.remove(inlet_);
-    if (inlet_.has_callback()) listener.add(inlet_);
+    listen_in(presence_->listener().wait_set());
+    inlet_.set_callback(callback, user_data, limit, [this] { return fetch_for_callback(); });
   }
 }
 
@@ -358,6 +364,7 @@ std::size_t SubscriptionPath::fetch_for_callback() {
     presence_->listener().wake_at(look_again_ns_);  // this wake-up was an earlier one
   }
   if (reader_->has_data()) join(nullptr);  // or the Listener would not sleep
+  if (untold_ != 0) inlet_.begin_telling();
   return std::exchange(untold_, 0);
 }
 

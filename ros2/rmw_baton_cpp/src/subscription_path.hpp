@@ -49,7 +49,7 @@ class SubscriptionPath {
   SubscriptionPath(const SubscriptionPath&) = delete;
   SubscriptionPath& operator=(const SubscriptionPath&) = delete;
 
-  /// No event is counted here after it has returned. A wait set may keep this alive a little longer.
+  /// No event is counted here after it has returned, and the Listener is not here. A wait set may keep this alive a little longer.
   void stop();
 
   /// `info` may be null.
@@ -71,8 +71,8 @@ class SubscriptionPath {
   void wait_in(const std::shared_ptr<transport::WaitSet>& wait_set);
   void leave(const std::shared_ptr<transport::WaitSet>& wait_set);
 
-  /// On: the inlet has a callback now, and Baton wakes only the Listener. Off: as before; the Listener is not here afterwards.
-  void call_back(bool on);
+  /// As Inlet::set_callback(). While there is one, Baton wakes only the Listener; without, the Listener is not here afterwards.
+  void call_back(rmw_event_callback_t callback, const void* user_data, std::size_t limit);
 
   /// Samples that this subscription may hold per publisher; half of them as messages that the application keeps.
   static constexpr std::uint32_t kHeld = 8;
@@ -82,6 +82,7 @@ class SubscriptionPath {
     transport::TakenSample sample;
     transport::Gid publisher{};
     std::optional<PathOrder::Queued> place;  // empty: not of ROS 2
+    bool told = false;                       // or counted to be told, to a callback
   };
   struct FromBelow {
     rmw_serialized_message_t bytes;

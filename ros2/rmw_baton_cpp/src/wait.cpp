@@ -194,6 +194,14 @@ rmw_ret_t ask_below(WaitSet& set, const Waited& waited, bool* any) {
   return RMW_RET_OK;
 }
 
+/// Whether it must be asked below.
+[[gnu::hot]] bool came_for(Inlet& inlet) {
+  if (!inlet.clear()) return false;
+  if (inlet.told()) return true;
+  inlet.set();
+  return false;
+}
+
 /// One look at everything. `any`: something is ready; `look_again_ns` is lowered to when something may become so by itself.
 [[gnu::hot]] rmw_ret_t look(WaitSet& set, const Waited& waited, bool* any, std::int64_t now_ns,
                             std::int64_t* look_again_ns) {
@@ -204,20 +212,21 @@ rmw_ret_t ask_below(WaitSet& set, const Waited& waited, bool* any) {
   each_subscription(waited, [&](Subscription& subscription, std::size_t i) {
     if (subscription.path) {
       const SubscriptionPath::Ready ready = subscription.path->ready(now_ns, look_again_ns);
-      if (ready == SubscriptionPath::Ready::kYes) set.asked_subscriptions.ready[i] = *any = true;
+      if (ready == SubscriptionPath::Ready::kYes && subscription.inlet.told())
+        set.asked_subscriptions.ready[i] = *any = true;
       if (ready != SubscriptionPath::Ready::kAskBelow) return;
     }
-    if (subscription.inlet.clear()) set.asked_subscriptions.ask(subscription.inner->data, i);
+    if (came_for(subscription.inlet)) set.asked_subscriptions.ask(subscription.inner->data, i);
   });
   each_service(waited, [&](Service& service, std::size_t i) {
-    if (service.inlet.clear()) set.asked_services.ask(service.inner->data, i);
+    if (came_for(service.inlet)) set.asked_services.ask(service.inner->data, i);
   });
   each_client(waited, [&](Client& client, std::size_t i) {
-    if (client.inlet.clear()) set.asked_clients.ask(client.inner->data, i);
+    if (came_for(client.inlet)) set.asked_clients.ask(client.inner->data, i);
   });
   each_event(waited, [&](Event& event, std::size_t i) {
     if (event.watched) {
-      if (event.inlet.rang() != 0) set.asked_events.ready[i] = *any = true;
+      if (event.inlet.rang() != 0 && event.inlet.told()) set.asked_events.ready[i] = *any = true;
     } else {
       set.asked_events.ask(&event.inner, i);
     }

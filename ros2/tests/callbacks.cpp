@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Callbacks of entities, and wait sets beside them, through rcl: prints one line of JSON with what they were told.
+#include <atomic>
+#include <chrono>
+#include <cinttypes>
+#include <functional>
+#include <thread>
+
+#include "rcl.hpp"
+#include "rcl/event.h"
+#include "rosidl_typesupport_cpp/message_type_support.hpp"
+#include "std_msgs/msg/u_int64.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using Number = std_msgs::msg::UInt64;
+constexpr auto kLimit = 200s;
+
+const rosidl_message_type_support_t* type() {
+  return rosidl_typesupport_cpp::get_message_type_support_handle<Number>();
+}
+
+void until(const std::function<bool()>& condition, const char* what) {
+  const auto end = std::chrono::steady_clock::now() + kLimit;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) fail(what);
+    std::this_thread::sleep_for(1ms);
+  }
+}
+
+struct Publisher {
+  rcl_node_t& node;
+  rcl_publisher_t it = rcl_get_zero_initialized_publisher();
+  explicit Publisher(Ros& ros) : node(ros.node) {
+    const rcl_publisher_options_t options = rcl_publisher_get_default_options();
+    check(rcl_publisher_init(&it, &node, type(), "/called", &options), "publisher");
+  }
+  ~Publisher() { check(rcl_publisher_fini(&it, &node), "publisher's end"); }
+  void publish() {
+    const Number number;
+    check(rcl_publish(&it, &number, nullptr), "publish");
+  }
+  std::size_t matched() const {
+    std::size_t count = 0;
+    check(rcl_publisher_get_subscription_count(&it, &count), "subscription count");
+    return count;
+  }
+};
+
+struct Subscription {
+  rcl_node_t& node;
+  rcl_subscription_t it = rcl_get_zero_initialized_subscription();
+  explicit Subscription(Ros& ros) : node(ros.node) {
+    const rcl_subscription_options_t options = rcl_subscription_get_default_options();
+    check(rcl_subscription_init(&it, &node, type(), "/called", &options), "subscription");
+  }
+  ~Subscription() { check(rcl_subscription_fini(&it, &node), "subscription's end"); }
+  bool take() {
+    Number number;
+    const rcl_ret_t result = rcl_take(&it, &number, nullptr, nullptr);
+    if (result == RCL_RET_SUBSCRIPTION_TAKE_FAILED) {
+      rcutils_reset_error();
+      return false;
+    }
+    check(result, "take");
+    return true;
+  }
+  void call(std::atomic<std::size_t>* counter) {
+    const auto add = [](const void* user_data, std::size_t count) {
+      *static_cast<std::atomic<std::size_t>*>(const_cast<void*>(user_data)) += count;
+    };
+    check(rcl_subscription_set_on_new_message_callback(&it, counter != nullptr ? +add : nullptr, counter), "callback");
+  }
+};
+
+/// Each of three callbacks, and what each is told of messages that nobody takes.
+void replaced(Ros& ros) {
+  Subscription subscription(ros);
+  Publisher publisher(ros);
+  until([&] { return publisher.matched() == 1; }, "no match");
+  std::atomic<std::size_t> first{0}, second{0}, third{0};
+  subscription.call(&first);
+  publisher.publish();
+  until([&] { return first >= 1; }, "the first callback was not called");
+  subscription.call(&second);
+  publisher.publish();
+  until([&] { return second >= 1; }, "the second callback was not called");
+  subscription.call(nullptr);
+  for (int i = 0; i < 3; ++i) publisher.publish();
+  subscription.call(&third);
+  subscription.call(&third);  // as rclcpp does
+  until([&] { return third >= 3; }, "the third callback was not called");
+  std::size_t taken = 0;
+  until([&] { return (taken += subscription.take()) == 5; }, "not all was there");
+  std::printf("{\"told\": [%zu, %zu, %zu], \"taken\": %zu}\n", first.load(), second.load(), third.load(), taken);
+}
+
+/// A wait set that says that something is there says so after the callback has returned, and says so in time.
+void waited(Ros& ros, bool events) {
+  constexpr int kTimes = 30;
+  rcl_wait_set_t wait_set = rcl_get_zero_initialized_wait_set();
+  check(rcl_wait_set_init(&wait_set, events ? 0 : 1, 0, 0, 0, 0, events ? 1 : 0, &ros.context,
+                          rcl_get_default_allocator()),
+        "wait set");
+  int early = 0;
+  const auto slow = [](const void* user_data, std::size_t count) {
+    std::this_thread::sleep_for(2ms);
+    *static_cast<std::atomic<std::size_t>*>(const_cast<void*>(user_data)) += count;
+  };
+  const auto wait_for = [&](const auto& add, std::atomic<std::size_t>& called, const auto& take) {
+    const auto end = std::chrono::steady_clock::now() + kLimit;
+    for (bool ready = false; !ready;) {
+      if (std::chrono::steady_clock::now() > end) fail("the wait set sleeps on");
+      check(rcl_wait_set_clear(&wait_set), "clear");
+      add();
+      const rcl_ret_t result = rcl_wait(&wait_set, std::chrono::nanoseconds(kLimit).count());
+      if (result == RCL_RET_TIMEOUT) fail("the wait set sleeps on");
+      check(result, "wait");
+      ready = events ? wait_set.events[0] != nullptr : wait_set.subscriptions[0] != nullptr;
+    }
+    if (called == 0) ++early;
+    take();
+  };
+  if (events) {
+    Publisher publisher(ros);
+    std::atomic<std::size_t> called{0};
+    rcl_event_t event = rcl_get_zero_initialized_event();
+    check(rcl_publisher_event_init(&event, &publisher.it, RCL_PUBLISHER_MATCHED), "event");
+    check(rcl_event_set_callback(&event, slow, &called), "callback");
+    const auto next = [&] {
+      wait_for([&] { check(rcl_wait_set_add_event(&wait_set, &event, nullptr), "add"); }, called,
+               [&] {
+                 rmw_matched_status_t status;
+                 check(rcl_take_event(&event, &status), "take event");
+                 called = 0;
+               });
+    };
+    for (int i = 0; i < kTimes; ++i) {
+      {
+        const Subscription subscription(ros);
+        next();
+      }
+      next();
+    }
+    check(rcl_event_fini(&event), "event's end");
+  } else {
+    Subscription subscription(ros);
+    Publisher publisher(ros);
+    until([&] { return publisher.matched() == 1; }, "no match");
+    std::atomic<std::size_t> called{0};
+    check(rcl_subscription_set_on_new_message_callback(&subscription.it, slow, &called), "callback");
+    for (int i = 0; i < kTimes; ++i) {
+      publisher.publish();
+      wait_for([&] { check(rcl_wait_set_add_subscription(&wait_set, &subscription.it, nullptr), "add"); }, called,
+               [&] {
+                 if (!subscription.take()) fail("nothing was there");
+                 called = 0;
+               });
+    }
+    subscription.call(nullptr);
+  }
+  check(rcl_wait_set_fini(&wait_set), "wait set's end");
+  std::printf("{\"early\": %d}\n", early);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string what = argc == 2 ? argv[1] : "";
+  Ros ros("callbacks");
+  if (what == "replaced") {
+    replaced(ros);
+  } else if (what == "events" || what == "messages") {
+    waited(ros, what == "events");
+  } else {
+    std::fprintf(stderr, "usage: callbacks replaced | events | messages\n");
+    return 2;
+  }
+}

@@ -207,17 +207,20 @@ TEST(Hub, PostedFunctionsAndTimersRunInOrderOnTheBackgroundThread) {
   TestHub a(directory);
   std::promise<std::vector<int>> done;
   auto order = std::make_shared<std::vector<int>>();
-  const auto now = std::chrono::steady_clock::now();
+  const auto begin = std::chrono::steady_clock::now();
   EXPECT_FALSE(a.hub->on_background_thread());
-  a.hub->schedule(now + std::chrono::milliseconds(60), [&] { order->push_back(3); done.set_value(*order); });
-  const TimerId cancelled = a.hub->schedule(now + std::chrono::milliseconds(30), [&] { order->push_back(99); });
-  a.hub->schedule(now + std::chrono::milliseconds(20), [&] {
-    order->push_back(a.hub->on_background_thread() ? 2 : -1);
-    a.hub->cancel(cancelled);
+  a.hub->post([&] {  // which schedules, so that it comes first however late it is
+    order->push_back(a.hub->on_background_thread() ? 1 : -1);
+    const auto now = std::chrono::steady_clock::now();
+    a.hub->schedule(now + std::chrono::milliseconds(60), [&] { order->push_back(3); done.set_value(*order); });
+    const TimerId cancelled = a.hub->schedule(now + std::chrono::milliseconds(30), [&] { order->push_back(99); });
+    a.hub->schedule(now + std::chrono::milliseconds(20), [&, cancelled] {
+      order->push_back(a.hub->on_background_thread() ? 2 : -1);
+      a.hub->cancel(cancelled);
+    });
   });
-  a.hub->post([&] { order->push_back(a.hub->on_background_thread() ? 1 : -1); });
   EXPECT_EQ(done.get_future().get(), (std::vector<int>{1, 2, 3}));
-  EXPECT_GE(std::chrono::steady_clock::now() - now, std::chrono::milliseconds(60));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(60));
   a.hub->cancel(12345);
 }
 

@@ -4,25 +4,13 @@
 
 #include <memory>
 
-#include "baton/shared/bell.hpp"
-#include "model_platform.hpp"
 #include "model_test.hpp"
+#include "shared_bell.hpp"
 
 namespace baton::model {
 namespace {
 
-using Bell = shared::BellWords<ModelPlatform>;
 using Op = Mutation::Op;
-
-/// One of a semaphore's count, if one is left.
-bool try_take(Atomic<std::uint32_t>& left) {
-  std::uint32_t count = left.load(std::memory_order_relaxed);
-  while (count > 0) {
-    if (left.compare_exchange_strong(count, count - 1, std::memory_order_acquire, std::memory_order_relaxed))
-      return true;
-  }
-  return false;
-}
 
 /// A counting semaphore on the bell: releasers add one each, takers take one each. Nobody may sleep while a count is left.
 class Ringing : public Scenario {

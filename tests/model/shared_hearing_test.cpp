@@ -4,26 +4,14 @@
 
 #include <memory>
 
-#include "baton/shared/bell.hpp"
 #include "baton/shared/hearing.hpp"
-#include "model_platform.hpp"
 #include "model_test.hpp"
+#include "shared_bell.hpp"
 
 namespace baton::model {
 namespace {
 
-using Bell = shared::BellWords<ModelPlatform>;
 using Op = Mutation::Op;
-
-/// One of a semaphore's count, if one is left.
-bool try_take(Atomic<std::uint32_t>& left) {
-  std::uint32_t count = left.load(std::memory_order_relaxed);
-  while (count > 0) {
-    if (left.compare_exchange_strong(count, count - 1, std::memory_order_acquire, std::memory_order_relaxed))
-      return true;
-  }
-  return false;
-}
 
 /// Ringers that may be killed at any step, the second after the first, one who sleeps without a time limit, and the thread of his process that hears of deaths. The
 /// sleeper's bell is gone when he has left.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callbacks of entities, alone and beside wait sets (callbacks.cpp): the same over each RMW."""
+"""Callbacks of entities, alone and beside wait sets (callbacks.cpp)."""
 
 import pytest
 
@@ -7,7 +7,7 @@ PROGRAM = "ros2_callbacks"
 
 
 @pytest.mark.parametrize("rmw", ["plain", "baton"])
-def test_each_message_is_told_to_one_callback_whatever_takes_the_place_of_what(processes, rmw):
+def test_a_callback_that_takes_anothers_place_is_not_told_again_of_what_that_one_knew(processes, rmw):
     said = processes.result(processes.start_cpp(rmw, "replaced", program=PROGRAM))
     assert said["taken"] == 5
     if rmw == "plain":

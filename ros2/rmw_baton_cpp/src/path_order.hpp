@@ -49,7 +49,7 @@ class PathOrder {
   /// its path: when a subscription attaches.
   static constexpr std::int64_t kGraceNs = 500'000'000;
   /// The same where something is on its way for certain and reliable. It ends sooner, by what comes, unless the publisher dies just
-  /// then; a process that is not served by a busy machine may need seconds to discover another.
+  /// then. On a busy machine a process may need seconds to discover another.
   static constexpr std::int64_t kSureNs = 10'000'000'000;
 
   enum class Verdict : std::uint8_t { kNow, kNotYet, kNever };

@@ -62,16 +62,18 @@ PyObject* ends(const Plan& plan) {
   return module;
 }
 
-/// A Python object that is closed and given back at the end.
+/// A Python object that is closed and given back when the process ends.
 class End {
  public:
   /// `made`: under the lock. May be null: then throws what Python has raised.
   explicit End(PyObject* made) : object_(check(made, "an end")) {}
   ~End() {
-    const Lock lock;
-    Py_XDECREF(PyObject_CallMethod(object_, "close", nullptr));
-    if (PyErr_Occurred() != nullptr) PyErr_Print();  // at the end of a run nothing is left to do about it
-    Py_DECREF(object_);
+    at_the_end([object = object_] {
+      const Lock lock;
+      Py_XDECREF(PyObject_CallMethod(object, "close", nullptr));
+      if (PyErr_Occurred() != nullptr) PyErr_Print();  // at the end of a run nothing is left to do about it
+      Py_DECREF(object);
+    });
   }
   End(const End&) = delete;
   PyObject* get() const { return object_; }

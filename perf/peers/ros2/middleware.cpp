@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "middleware.hpp"
 
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -84,7 +86,34 @@ void set_environment(const Plan& plan, const Middleware& middleware) {
   throw std::system_error(errno, std::generic_category(), "execv");
 }
 
+/// What at_the_end() was given; run with the statics' destructors, before those of the libraries.
+class Ends {
+ public:
+  ~Ends() {
+    std::signal(SIGPROF, [](int) { ::_exit(0); });
+    const itimerval limit{{0, 0}, {2, 0}};
+    ::setitimer(ITIMER_PROF, &limit, nullptr);
+    while (!ends_.empty()) {
+      ends_.back()();
+      ends_.pop_back();
+    }
+  }
+  void add(std::function<void()> end) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ends_.push_back(std::move(end));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::function<void()>> ends_;
+};
+
 }  // namespace
+
+void at_the_end(std::function<void()> end) {
+  static Ends ends;
+  ends.add(std::move(end));
+}
 
 void use_middleware(const Plan& plan, const Middleware& middleware) {
   static std::once_flag once;

@@ -2,6 +2,7 @@
 // What decides which middleware ROS 2's libraries use in a process, and how it is set; for the peers in C++ and in Python.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,10 @@ struct Middleware {
 /// new program: the process executes itself once more, and then this returns. To be called before the first end is made; the first
 /// call of a process counts. Throws std::system_error. Any thread.
 void use_middleware(const Plan& plan, const Middleware& middleware);
+
+/// Runs `end` when the process ends, after its results are written; the last one first. Fast DDS 3.2 now and then spins for ever where a
+/// participant ends as another one does (docs/ros2.md): two seconds of CPU later the process ends all the same, as if it had not.
+void at_the_end(std::function<void()> end);
 
 /// A domain of the run's own, in 1 to 99.
 unsigned ros_domain(const Plan& plan);

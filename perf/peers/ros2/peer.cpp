@@ -4,6 +4,7 @@
 #include <rcl/rcl.h>
 #include <rcutils/logging.h>
 
+#include <memory>
 #include <rosidl_typesupport_cpp/message_type_support.hpp>
 #include <sensor_msgs/msg/image.hpp>
 #include <stdexcept>
@@ -33,9 +34,14 @@ const rosidl_message_type_support_t* type_support() { return rosidl_typesupport_
 /// `heap` and `loans` are one setting and two ways to publish.
 Middleware middleware_of(const Plan& plan) { return {plan.variant == "loans" ? "heap" : plan.variant}; }
 
-/// An end's context and node.
+/// An end's context and node, which live as long as the process.
 class Node {
  public:
+  static Node& make(const Plan& plan, const std::string& name) {
+    auto node = std::make_shared<Node>(plan, name);
+    at_the_end([node]() mutable { node.reset(); });
+    return *node;
+  }
   Node(const Plan& plan, const std::string& name) {
     use_middleware(plan, middleware_of(plan));
     KeeperTask task;
@@ -74,7 +80,7 @@ rmw_qos_profile_t qos_of(const Plan& plan) {
 
 class RosPublisher : public PublisherEnd {
  public:
-  RosPublisher(const Plan& plan, unsigned index) : plan_(plan), node_(plan, "publisher_" + std::to_string(index)) {
+  RosPublisher(const Plan& plan, unsigned index) : plan_(plan), node_(Node::make(plan, "publisher_" + std::to_string(index))) {
     rcl_publisher_options_t options = rcl_publisher_get_default_options();
     options.qos = qos_of(plan);
     check(rcl_publisher_init(&publisher_, node_.get(), type_support(), plan.topic.c_str(), &options), "rcl_publisher_init");
@@ -109,7 +115,7 @@ class RosPublisher : public PublisherEnd {
     return reinterpret_cast<std::byte*>(image.data.data());
   }
   const Plan plan_;
-  Node node_;
+  Node& node_;
   rcl_publisher_t publisher_ = rcl_get_zero_initialized_publisher();
 
  private:
@@ -139,7 +145,7 @@ class LendingPublisher : public RosPublisher {
 
 class RosSubscriber : public SubscriberEnd {
  public:
-  RosSubscriber(const Plan& plan, unsigned index, Receiver& receiver) : receiver_(receiver), node_(plan, "subscriber_" + std::to_string(index)), reuses_(middleware_of(plan).setting != "heap") {
+  RosSubscriber(const Plan& plan, unsigned index, Receiver& receiver) : receiver_(receiver), node_(Node::make(plan, "subscriber_" + std::to_string(index))), reuses_(middleware_of(plan).setting != "heap") {
     rcl_subscription_options_t options = rcl_subscription_get_default_options();
     options.qos = qos_of(plan);
     check(rcl_subscription_init(&subscription_, node_.get(), type_support(), plan.topic.c_str(), &options), "rcl_subscription_init");
@@ -170,7 +176,7 @@ class RosSubscriber : public SubscriberEnd {
 
  private:
   Receiver& receiver_;
-  Node node_;
+  Node& node_;
   rcl_subscription_t subscription_ = rcl_get_zero_initialized_subscription();
   rcl_wait_set_t wait_set_ = rcl_get_zero_initialized_wait_set();
   rmw_message_info_t info_ = rmw_get_zero_initialized_message_info();

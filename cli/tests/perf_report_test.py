@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baton perf`: reports and figures."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import asdict
+
+import pytest
+from baton_cli.perf import (
+    figures,
+    plots,
+    recording,
+    report,
+    report_tables,
+    verdicts,
+)
+from baton_cli.perf.experiments import EXPERIMENTS
+from baton_cli.perf.runs import Cell
+from recorded import field_runs, run_of, verdicts_of
+from rich.console import Console
+
+
+def test_the_report_is_one_file_that_shows_every_peer_and_asks_for_nothing_from_elsewhere(tmp_path, two_peers):
+    header = {
+        "command": "baton perf <x>",
+        "started": 0,
+        "machine": recording.machine(),
+        "build": recording.build(),
+        "peers": {
+            "baton": {"name": "Baton", "version": "1", "how": "loans"},
+            "slow": {"name": "s", "version": "", "how": ""},
+        },
+    }
+    runs = field_runs(10, 100, rounds=2) + [run_of([], sent=3, peer="dead") | {"error": "it <died>"}]
+    out = tmp_path / "report.html"
+    report.write_report([(tmp_path / "r", recording.Recording(header, runs))], out)
+    page = out.read_text()
+    assert page.count("<svg") >= 2 and "slow" in page and "1 without result" in page
+    assert "baton perf &lt;x&gt;" in page and "it <died>" not in page
+    assert 'src="http' not in page and 'href="http' not in page
+
+
+def test_the_page_of_an_acceptance_shows_its_verdicts_as_the_terminal_does(tmp_path, two_peers):
+    header = {
+        "command": "baton perf accept",
+        "started": 0,
+        "machine": recording.machine(),
+        "build": recording.build(),
+        "peers": {},
+    }
+    rows = verdicts_of(field_runs(100, 10)) + [
+        verdicts.Row("lot-flat", "flat", figures.Interval(1, 1, 1, 6), "x", "1.1x", True)
+    ]
+    made = recording.Recording(header, field_runs(100, 10), [asdict(row) for row in rows])
+    report.write_report([(tmp_path / "r", made)], tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    output = io.StringIO()
+    verdicts.show(rows, Console(file=output, width=200), brief=False)
+    assert verdicts.count(rows) in page and verdicts.count(rows) in output.getvalue()
+    failed = [line for line in output.getvalue().splitlines() if line.split()[:1] == ["FAIL"]]
+    assert page.count(">FAIL<") == len(failed) == len(rows) - 1
+    for row in rows:
+        assert row.measured() in page and row.measured() in output.getvalue()
+
+
+def view_of(runs, id="field") -> report.View:
+    return report.View(EXPERIMENTS[id], runs)
+
+
+def test_cpu_bars_draw_pinned_and_unpinned_runs_apart_with_baton_on_top():
+    cells = [Cell(bytes=b << 20, pinned=p) for b in (1, 4) for p in (False, True)]
+    drawn = plots.cpu_bars(view_of([run_of([5], peer=name, cell=c) for c in cells for name in ("baton", "tcp")]))
+    assert len(drawn) == 2
+    assert sorted("not pinned" in text for text in drawn) == [False, True]
+    for text in drawn:  # SVG's y grows downward
+        height = {name: float(re.search(rf'y="([\d.]+)"[^>]*>{name}[:<]', text)[1]) for name in ("baton", "tcp")}
+        assert height["baton"] < height["tcp"]
+
+
+def test_many_peers_stand_by_name_in_a_box_plot_of_their_own_rows_the_fastest_on_top():
+    (drawn,) = plots.boxes_over_size(view_of([run_of([2 + n, 3 + n], peer=f"peer{20 - n}") for n in range(20)]))
+    heights = [float(re.search(rf'y="([\d.]+)"[^>]*>peer{20 - n}[:<]', drawn)[1]) for n in range(20)]
+    assert heights == sorted(heights)
+
+
+def test_what_shares_a_color_differs_in_its_stroke():
+    view = view_of([run_of([5], peer=f"peer{n:02}") for n in range(40)])
+    assert len({(view.color(name), view.stroke(name)) for name in view.names}) == 40
+
+
+def test_one_size_gets_no_line_over_sizes_and_no_title_names_what_does_not_differ():
+    one = view_of([run_of([5, 6])])
+    assert plots.lines_over_size(one) == []
+    assert "plain" not in plots.boxes_over_size(one)[0] and "pinned" not in plots.boxes_over_size(one)[0]
+    two = view_of([run_of([5, 6], cell=Cell(load=x)) for x in (0.0, 0.9)])
+    assert ["load 0%" in t for t in plots.boxes_over_size(two)] == [True, False]
+
+
+def test_the_trosb_page_begins_with_costs_beside_batons_and_its_usage_has_words_and_units():
+    runs = [
+        run_of([10], cell=Cell(message="Array4m")),
+        run_of([250], peer="ros", cell=Cell(message="Array4m"), cpu_us=900),
+    ]
+    first = report.drawing(EXPERIMENTS["trosb"].figures[0])(view_of(runs, "trosb"))[0]
+    assert "250.0 (25x)" in first and "1800 (9x)" in first
+    usage = report_tables.usage_table(view_of(runs, "trosb"))[0]
+    assert "user CPU, ms" in usage and "_us" not in usage and "_kb" not in usage
+
+
+def test_usage_has_a_row_for_each_role_of_each_peer_with_medians_over_rounds():
+    runs = [run_of([10], peer=name, round=r, cpu_us=1000 * (r + 1)) for name in ("baton", "slow") for r in range(3)]
+    for run in runs:
+        run["processes"][0]["usage"] = run["processes"][0]["usage"] | {"utime_us": 7000}
+    (usage,) = report_tables.usage_table(view_of(runs))
+    for role, ms in (("publisher", "7.0"), ("subscriber", "2.0")):
+        for peer in ("baton", "slow:v"):
+            assert f'<td class="text">{peer}</td><td class="text">each {role}</td><td>{ms}</td>' in usage
+    assert usage.count("<tr>") == 1 + 4
+
+
+def test_lots_table_1_names_what_is_not_measured_and_why():
+    (table,) = report_tables.lot_table1(view_of([run_of([10], cpu_us=1_500_000)], "lot-table1"))
+    assert "spin time" in table and table.count("not measured") == 2 and "<td>3.00</td>" in table
+    assert "VTune" in EXPERIMENTS["lot-table1"].note and "spin time" in EXPERIMENTS["lot-table1"].note
+
+
+def test_every_page_says_how_far_the_rounds_lie_apart(tmp_path):
+    for id in EXPERIMENTS:
+        cell = EXPERIMENTS[id].cells("quick")[0]
+        runs = [run_of([10 + 5 * r] * 3, round=r, cell=cell) | {"experiment": id} for r in range(2)]
+        for run in runs:
+            run["timeline"] = [{"t": t / 10, "cpu_ns": [t * 1000, t * 500]} for t in range(5)]
+            run["processes"][0]["samples"]["round_trip_ns"] = run["processes"][1]["samples"]["hand_over_ns"]
+        header = {"command": "", "started": 0, "machine": recording.machine(), "build": recording.build(), "peers": {}}
+        out = tmp_path / "report.html"
+        report.write_report([(tmp_path / "r", recording.Recording(header, runs))], out)
+        assert "<td>10.0</td><td>12.5</td><td>15.0</td><td>1.50</td>" in out.read_text(), id
+
+
+@pytest.mark.parametrize("id", [e for e in EXPERIMENTS])
+def test_every_experiments_figures_can_be_drawn(tmp_path, id):
+    runs = []
+    for cell in EXPERIMENTS[id].cells("quick"):
+        for name in ("baton", "other"):
+            run = run_of([10, 12, 11], peer=name, cell=cell) | {"experiment": id}
+            run["timeline"] = [{"t": t / 10, "cpu_ns": [t * 1000, t * 500]} for t in range(5)]
+            run["processes"][0]["samples"]["round_trip_ns"] = [20_000, 21_000]
+            runs.append(run)
+    view = report.View(EXPERIMENTS[id], runs)
+    for figure in EXPERIMENTS[id].figures:
+        assert all(text.startswith(("<svg", "<p>", "<div", "<details")) for text in report.drawing(figure)(view))

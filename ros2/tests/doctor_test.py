@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from ros2_processes import BUILD, ROOT
+from ros2_processes import BUILD, ROOT, going
 
 sys.path.insert(0, str(ROOT / "cli"))
 from baton_cli import ros2
@@ -34,15 +34,10 @@ def eventually(domain, pair, why):
     return True
 
 
-def started(process):
-    assert process.stdout.readline() == "going\n"
-    return process
-
-
 def test_doctor_says_which_way_messages_take_and_why(processes):
-    served = started(processes.start("baton", "hear", "999999"))
-    below = started(processes.start("plain", "hear", "999999"))
-    talker = started(processes.start("baton", "count", "999999", "20", "2"))
+    served = going(processes.start("baton", "hear", "999999"))
+    below = going(processes.start("plain", "hear", "999999"))
+    talker = going(processes.start("baton", "count", "999999", "20", "2"))
     pair = f"/count: /count ({talker.pid}) -> /hear ({served.pid})"
     assert eventually(processes.domain, pair, "Baton's memory: 1 copy in, 1 out (none of loans)")
     other = f"/count: /count ({talker.pid}) -> /hear"
@@ -77,8 +72,8 @@ def test_doctor_counts_the_copies_of_each_pair():
 
 
 def test_doctor_names_a_subscription_that_baton_does_not_serve(processes):
-    filtered = started(processes.start("baton", "hear_filtered", "at_once"))
-    talker = started(processes.start("baton", "count", "999999", "1000", "1"))
+    filtered = going(processes.start("baton", "hear_filtered", "at_once"))
+    talker = going(processes.start("baton", "count", "999999", "1000", "1"))
     pair = f"/count: /count ({talker.pid}) -> /hear_filtered"
     why = "serialized, by rmw_fastrtps_cpp: Baton does not serve it (yet): a content filter"
     assert eventually(processes.domain, pair, why)

@@ -4,18 +4,13 @@
 import time
 
 import pytest
-from ros2_processes import go_on, paths, wait_as_long_again
+from ros2_processes import go_on, going, paths, wait_as_long_again
 
 TOTAL = 60
 
 
 def start(processes, rmw, *arguments):
     return processes.start(rmw, *arguments, file="event_programs.py")
-
-
-def going(process):
-    line = process.stdout.readline()
-    assert line == "going\n", f"{line}{process.stderr.read()}"
 
 
 def silence(pairs, kind):

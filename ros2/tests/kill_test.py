@@ -5,16 +5,11 @@ import os
 import time
 from pathlib import Path
 
-from ros2_processes import go_on, paths, wait_as_long_again
+from ros2_processes import go_on, going, paths, wait_as_long_again
 
 END = 999999  # what count_until_told ends with
 
 SECONDS = 120
-
-
-def started(process):
-    assert process.stdout.readline() == "going\n"
-    return process
 
 
 def segments(process):
@@ -49,9 +44,9 @@ def settled(look, while_s):
 
 def test_the_others_go_on_and_nothing_of_the_dead_stays(processes, tmp_path):
     more = {"BATON_RUNTIME_DIR": str(tmp_path)}
-    hearer = started(processes.start("baton", "hear", str(END), **more))
+    hearer = going(processes.start("baton", "hear", str(END), **more))
     begin = time.monotonic()
-    talker = started(processes.start("baton", "count_until_told", "4", "1", **more))
+    talker = going(processes.start("baton", "count_until_told", "4", "1", **more))
     assert eventually(lambda: segments(hearer)[1] > 0)  # they have met
     # On a busy machine all takes longer, the talker's start, too.
     before = settled(lambda: (segments(hearer), segments(talker)), max(3, time.monotonic() - begin))
@@ -60,7 +55,7 @@ def test_the_others_go_on_and_nothing_of_the_dead_stays(processes, tmp_path):
     ]
     for i, victim in enumerate(victims):
         if i == 0:
-            started(victim)  # in full work; the others at any moment of their start
+            going(victim)  # in full work; the others at any moment of their start
         time.sleep(0.2 * i)
         processes.kill(victim)
     assert eventually(lambda: (segments(hearer), segments(talker)) == before), (
@@ -77,16 +72,16 @@ def test_the_others_go_on_and_nothing_of_the_dead_stays(processes, tmp_path):
     # Of the readers that were killed the underlying RMW believes in some for 20 s; from then on Baton alone must carry.
     assert paths(said["log"], "/count")["below"] < said["numbers"] / 2
     assert len(sockets(tmp_path)) <= len(victims)
-    next_one = started(processes.start("baton", "hear", str(END), **more))
+    next_one = going(processes.start("baton", "hear", str(END), **more))
     assert eventually(lambda: len(sockets(tmp_path)) == 1), "who comes next sweeps what the dead left"
     processes.kill(next_one)
 
 
 def test_a_killed_reader_leaves_its_publisher_on_batons_path(processes):
-    hearer = started(processes.start("baton", "hear", str(END)))
-    victims = [started(processes.start("baton", "hear", str(END))) for _ in range(2)]
+    hearer = going(processes.start("baton", "hear", str(END)))
+    victims = [going(processes.start("baton", "hear", str(END))) for _ in range(2)]
     begin = time.monotonic()
-    talker = started(processes.start("baton", "count_until_told", "3", "3"))
+    talker = going(processes.start("baton", "count_until_told", "3", "3"))
     assert eventually(lambda: segments(hearer)[1] > 0)  # they have met
     time.sleep(0.6)
     for victim in victims:

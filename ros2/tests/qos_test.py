@@ -4,16 +4,11 @@
 import time
 
 import pytest
+from ros2_processes import going
 
 
 def start(processes, rmw, *arguments):
     return processes.start(rmw, *arguments, file="qos_programs.py")
-
-
-def started(process):
-    line = process.stdout.readline()
-    assert line == "going\n", f"{line}{process.stderr.read()}"
-    return process
 
 
 def results(pairs, running):
@@ -28,10 +23,10 @@ def results(pairs, running):
     ("kind", "expected"), [("last3", [7, 8, 9]), ("all", list(range(10))), ("durable3", [7, 8, 9])]
 )
 def test_a_history_keeps_what_it_should(pairs, kind, expected):
-    late = [started(start(processes, reader, "read_late", kind, str(len(expected)))) for _, reader, processes in pairs]
+    late = [going(start(processes, reader, "read_late", kind, str(len(expected)))) for _, reader, processes in pairs]
     talkers = [start(processes, writer, "write", kind, "10", "1") for writer, _, processes in pairs]
     for talker in talkers:
-        started(talker)
+        going(talker)
     assert results(pairs, late) == [{"got": expected}] * 4
     results(pairs, talkers)
 
@@ -39,8 +34,8 @@ def test_a_history_keeps_what_it_should(pairs, kind, expected):
 def test_who_comes_late_gets_the_history(pairs):
     talkers = [start(processes, writer, "write", "durable3", "10", "0") for writer, _, processes in pairs]
     for talker in talkers:
-        started(talker)
-    late = [started(start(processes, reader, "read_late", "durable3", "3")) for _, reader, processes in pairs]
+        going(talker)
+    late = [going(start(processes, reader, "read_late", "durable3", "3")) for _, reader, processes in pairs]
     assert results(pairs, late) == [{"got": [7, 8, 9]}] * 4
     results(pairs, talkers)
 
@@ -48,16 +43,16 @@ def test_who_comes_late_gets_the_history(pairs):
 def test_what_is_too_old_is_not_delivered(pairs):
     talkers = [start(processes, writer, "write", "lifespan", "10", "0") for writer, _, processes in pairs]
     for talker in talkers:
-        started(talker)
+        going(talker)
     time.sleep(0.5)
-    late = [started(start(processes, reader, "read_late", "lifespan", "0")) for _, reader, processes in pairs]
+    late = [going(start(processes, reader, "read_late", "lifespan", "0")) for _, reader, processes in pairs]
     assert results(pairs, late) == [{"got": []}] * 4
     results(pairs, talkers)
 
 
 @pytest.mark.parametrize("kind", ["deadline", "manual"])
 def test_silence_is_noticed_at_both_ends(pairs, kind):
-    listeners = [started(start(processes, reader, "notice_silence", kind)) for _, reader, processes in pairs]
+    listeners = [going(start(processes, reader, "notice_silence", kind)) for _, reader, processes in pairs]
     talkers = [start(processes, writer, "fall_silent", kind) for writer, _, processes in pairs]
     for heard in results(pairs, listeners):
         assert heard["got"] == list(range(10))

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -19,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".venv-ros2/bin/python"
 BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build/release"))
 LIBRARY = BUILD / "lib/librmw_baton_cpp.so"
+HEAP = BUILD / "lib/libbaton_heap.so"
 # The runtimes of a build with sanitizers, which stand before all else that is preloaded (scripts/sanitize.sh).
 SANITIZERS = os.environ.get("BATON_SANITIZER_RUNTIMES")
 LIMIT_S = 300  # longer than those of the programs, which say what they waited for
@@ -33,6 +35,18 @@ def paths(log, topic):
     assert len(found) == 1, f"{len(found)} endpoints of {topic} in the log:\n{log}"
     baton, copied, below, doubles = found[0]
     return {"baton": int(baton), "copied": int(copied), "below": int(below), "doubles": int(doubles or 0)}
+
+
+def log_of(process):
+    process.log.seek(0)
+    return process.log.read()
+
+
+def going(process):
+    """A program that has said that it goes."""
+    line = process.stdout.readline()
+    assert line == "going\n", f"{line}{log_of(process)}"
+    return process
 
 
 def go_on(process):
@@ -74,9 +88,10 @@ class Processes:
             env=env | {"PYTHONFAULTHANDLER": "1"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=(log := tempfile.TemporaryFile("w+")),  # no pipe: nobody reads it before the end
             text=True,
         )
+        process.log = log
         self.running.append(process)
         return process
 
@@ -85,7 +100,7 @@ class Processes:
         env = environment("plain", self.domain, PYTHONPATH=str(BUILD / "python"))
         return self._run([sys.executable, Path(__file__).parent / "standalone.py", program, *arguments], env)
 
-    def start_cpp(self, rmw, *arguments, program="ros2_rcl_image", **more):
+    def start_cpp(self, rmw, *arguments, program="ros2_rcl_image", heap=False, **more):
         """A program of this folder. The wheels' librcl.so needs what their Python packages bring, and symbols of libpython."""
         env = environment(rmw, self.domain, **more)
         packages = PYTHON.parents[1].glob("lib/python3*/site-packages/ros_*.libs")
@@ -93,18 +108,19 @@ class Processes:
         env["LD_LIBRARY_PATH"] = ":".join(str(each) for each in [PYTHON.parents[1] / "lib", *packages])
         asked = "import sysconfig as s; print(s.get_config_var('LIBDIR') + '/' + s.get_config_var('LDLIBRARY'))"
         libpython = subprocess.run([PYTHON, "-c", asked], capture_output=True, text=True, check=True).stdout.strip()
-        env["LD_PRELOAD"] = ":".join(filter(None, [SANITIZERS, libpython, env.get("LD_PRELOAD")]))
-        return self._run([BUILD / "bin" / program, *arguments], env)
+        env["LD_PRELOAD"] = ":".join(filter(None, [SANITIZERS, heap and str(HEAP), libpython, env.get("LD_PRELOAD")]))
+        return self._run([BUILD / "bin" / program, *map(str, arguments)], env)
 
     @staticmethod
     def result(process):
         """What the program reported, as JSON on its last line, and the log of rmw_baton_cpp as its "log"."""
         try:
-            out, err = process.communicate(timeout=LIMIT_S)
+            out, _ = process.communicate(timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGABRT)  # Python says where its threads are
-            out, err = process.communicate()
-            raise AssertionError(f"{process.args} had not ended after {LIMIT_S} s:\n{out}\n{err}") from None
+            out, _ = process.communicate()
+            raise AssertionError(f"{process.args} had not ended after {LIMIT_S} s:\n{out}\n{log_of(process)}") from None
+        err = log_of(process)
         # -SIGPROF: the underlying RMW did not end, after the report; rclpy_program.report_and_end(), rcl.hpp.
         assert process.returncode in (0, -signal.SIGPROF), (
             f"{process.args} ended with {process.returncode}:\n{out}\n{err}"
@@ -120,4 +136,5 @@ class Processes:
         for process in self.running:
             if process.poll() is None:
                 self.kill(process)
+            process.log.close()
         self._claim.close()

@@ -2,38 +2,31 @@
 // A C++ program as rclcpp is one, on rcl: "pub <messages> <bytes> <plain|loan|hold>" publishes images (hold: lent ones, and then waits
 // to be killed), "sub <messages> <bytes> <kept>" takes them, keeps that many, changes them and frees them late. Each reports one line
 // of JSON. It knows Baton only to count.
-#include <rcl/error_handling.h>
-#include <rcl/rcl.h>
-#include <sys/time.h>
-
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <rosidl_typesupport_cpp/message_type_support.hpp>
-#include <sensor_msgs/msg/image.hpp>
-#include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "baton/heap/heap.hpp"
 #include "baton/memory/window.hpp"
+#include "rcl.hpp"
+#include "rosidl_typesupport_cpp/message_type_support.hpp"
+#include "sensor_msgs/msg/image.hpp"
 
 namespace {
 
 using sensor_msgs::msg::Image;
 using namespace std::chrono_literals;
 
-void check(rcl_ret_t result, const char* what) {
-  if (result != RCL_RET_OK) throw std::runtime_error(std::string(what) + ": " + rcl_get_error_string().str);
-}
-
 template <class Done>
 void wait_until(Done done, const char* what) {
   const auto end = std::chrono::steady_clock::now() + 200s;
   while (!done()) {
-    if (std::chrono::steady_clock::now() > end) throw std::runtime_error(std::string("never: ") + what);
+    if (std::chrono::steady_clock::now() > end) fail(std::string("never: ") + what);
     std::this_thread::sleep_for(1ms);
   }
 }
@@ -117,32 +110,18 @@ void subscribe(rcl_node_t& node, int messages, std::size_t bytes, std::size_t mo
 
 }  // namespace
 
-int main(int argc, char** argv) try {
-  if (argc < 4) return 2;
-  const rcl_allocator_t allocator = rcl_get_default_allocator();
-  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
-  check(rcl_init_options_init(&options, allocator), "options");
-  rcl_context_t context = rcl_get_zero_initialized_context();
-  check(rcl_init(0, nullptr, &options, &context), "init");
-  rcl_node_t node = rcl_get_zero_initialized_node();
-  const rcl_node_options_t node_options = rcl_node_get_default_options();
-  check(rcl_node_init(&node, (std::string("rcl_") + argv[1]).c_str(), "", &context, &node_options), "node");
-  const int messages = std::atoi(argv[2]);
-  const auto bytes = static_cast<std::size_t>(std::atol(argv[3]));
-  if (std::strcmp(argv[1], "pub") == 0)
-    publish(node, messages, bytes, argc > 4 && std::strcmp(argv[4], "plain") != 0,
-            argc > 4 && std::strcmp(argv[4], "hold") == 0);
+int main(int argc, char** argv) {
+  if (argc < 4) {
+    std::fprintf(stderr, "usage: %s pub <messages> <bytes> [plain | loan | hold] | sub <messages> <bytes> [kept]\n",
+                 argv[0]);
+    return 2;
+  }
+  const std::string role = argv[1], more = argc > 4 ? argv[4] : "";
+  const int messages = std::stoi(argv[2]);
+  const std::size_t bytes = std::stoul(argv[3]);
+  Ros ros(("heap_" + role).c_str());
+  if (role == "pub")
+    publish(ros.node, messages, bytes, more == "loan" || more == "hold", more == "hold");
   else
-    subscribe(node, messages, bytes, argc > 4 ? static_cast<std::size_t>(std::atol(argv[4])) : 3);
-  // Fast DDS 3.2 now and then spins for ever where a participant ends as another one does; SIGPROF ends that.
-  std::fflush(stdout);
-  const itimerval limit{{0, 0}, {10, 0}};
-  ::setitimer(ITIMER_PROF, &limit, nullptr);
-  check(rcl_node_fini(&node), "node's end");
-  check(rcl_shutdown(&context), "shutdown");
-  check(rcl_context_fini(&context), "context's end");
-  return 0;
-} catch (const std::exception& error) {
-  std::fprintf(stderr, "%s\n", error.what());
-  return 1;
+    subscribe(ros.node, messages, bytes, more.empty() ? 3 : std::stoul(more));
 }

@@ -32,8 +32,9 @@ void until(const std::function<bool()>& condition, const char* what) {
 struct Publisher {
   rcl_node_t& node;
   rcl_publisher_t it = rcl_get_zero_initialized_publisher();
-  explicit Publisher(Ros& ros) : node(ros.node) {
-    const rcl_publisher_options_t options = rcl_publisher_get_default_options();
+  explicit Publisher(Ros& ros, bool durable = false) : node(ros.node) {
+    rcl_publisher_options_t options = rcl_publisher_get_default_options();
+    if (durable) options.qos.durability = RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL;
     check(rcl_publisher_init(&it, &node, type(), "/called", &options), "publisher");
   }
   ~Publisher() { check(rcl_publisher_fini(&it, &node), "publisher's end"); }
@@ -51,8 +52,9 @@ struct Publisher {
 struct Subscription {
   rcl_node_t& node;
   rcl_subscription_t it = rcl_get_zero_initialized_subscription();
-  explicit Subscription(Ros& ros) : node(ros.node) {
-    const rcl_subscription_options_t options = rcl_subscription_get_default_options();
+  explicit Subscription(Ros& ros, bool durable = false) : node(ros.node) {
+    rcl_subscription_options_t options = rcl_subscription_get_default_options();
+    if (durable) options.qos.durability = RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL;
     check(rcl_subscription_init(&it, &node, type(), "/called", &options), "subscription");
   }
   ~Subscription() { check(rcl_subscription_fini(&it, &node), "subscription's end"); }
@@ -94,6 +96,26 @@ void replaced(Ros& ros) {
   std::size_t taken = 0;
   until([&] { return (taken += subscription.take()) == 5; }, "not all was there");
   std::printf("{\"told\": [%zu, %zu, %zu], \"taken\": %zu}\n", first.load(), second.load(), third.load(), taken);
+}
+
+/// How often a callback is told of messages that are there before it, and of those that come after; a durable publisher's take both
+/// paths.
+void counted(Ros& ros) {
+  constexpr std::size_t kBefore = 5, kAfter = 40;
+  Publisher publisher(ros, true);
+  for (std::size_t i = 0; i < kBefore; ++i) publisher.publish();
+  Subscription subscription(ros, true);
+  std::atomic<std::size_t> told{0};
+  std::size_t taken = 0;
+  subscription.call(&told);
+  for (std::size_t i = 0; i <= kAfter; ++i) {
+    until([&] { return told >= kBefore + i; }, "the callback was not called");
+    until([&] { return (taken += subscription.take()) == kBefore + i; }, "not all was there");
+    publisher.publish();
+  }
+  until([&] { return told > kBefore + kAfter; }, "the callback was not called");
+  // What came twice came before this one.
+  std::printf("{\"told\": %zu, \"taken\": %zu}\n", told.load(), taken + subscription.take());
 }
 
 /// A wait set that says that something is there says so after the callback has returned, and says so in time.
@@ -171,10 +193,12 @@ int main(int argc, char** argv) {
   Ros ros("callbacks");
   if (what == "replaced") {
     replaced(ros);
+  } else if (what == "counted") {
+    counted(ros);
   } else if (what == "events" || what == "messages") {
     waited(ros, what == "events");
   } else {
-    std::fprintf(stderr, "usage: callbacks replaced | events | messages\n");
+    std::fprintf(stderr, "usage: callbacks replaced | counted | events | messages\n");
     return 2;
   }
 }

@@ -12,7 +12,7 @@ from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallba
 from rclpy.executors import MultiThreadedExecutor
 from rclpy.experimental import EventsExecutor
 from rclpy.parameter_client import AsyncParameterClient
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription_content_filter_options import ContentFilterOptions
 from rclpy.utilities import get_rmw_implementation_identifier
 from rclpy_program import main
@@ -51,6 +51,7 @@ def profile(kind):
         "default": QoSProfile(depth=100),
         "best_effort": QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT),
         "durable": QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL),
+        "all": QoSProfile(history=HistoryPolicy.KEEP_ALL),
     }[kind]
 
 
@@ -114,6 +115,36 @@ def count_until_told(node, period_ms, readers):
     publisher.publish(UInt64(data=END))
     sys.stdin.readline()
     return {"numbers": i + 1}
+
+
+def count_until_refused(node, readers):
+    """Publishes 0, 1, 2, ... as fast as it can until one is refused, that one again until it is not, 2000 more, and END."""
+    publisher = node.create_publisher(UInt64, "count", profile("all"))
+    meet(node, publisher, readers)
+    print("going", flush=True)
+    sys.stdin.readline()
+    number, refused = 0, 0
+    last = None
+    while last is None or number < last:
+        try:
+            publisher.publish(UInt64(data=number))
+            number += 1
+        except RuntimeError:  # rcl's
+            refused += 1
+            if last is None:
+                last = number + 2000
+                print("refused", flush=True)
+    publisher.publish(UInt64(data=END))
+    sys.stdin.readline()
+    return {"numbers": number, "refused": refused}
+
+
+def hear_all(node):
+    got = []
+    node.create_subscription(UInt64, "count", lambda message: got.append(message.data), profile("all"))
+    print("going", flush=True)
+    spin_until(node, lambda: got and got[-1] == END)
+    return {"got": got}
 
 
 def say_numbers_for_ever(node):

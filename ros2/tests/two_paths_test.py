@@ -2,17 +2,13 @@
 """One topic, two paths: what happens to the messages while readers that Baton serves and readers that it does not serve come and
 go, and when processes die."""
 
+import signal
 import time
 
 import pytest
-from ros2_processes import go_on, paths, wait_as_long_again
+from ros2_processes import go_on, going, paths, wait_as_long_again
 
 END = 999999  # what count_until_told ends with
-
-
-def started(process):
-    assert process.stdout.readline() == "going\n"
-    return process
 
 
 def follows(numbers):
@@ -23,7 +19,7 @@ def test_served_messages_take_baton_alone(processes):
     begin = time.monotonic()
     talker = processes.start("baton", "count_until_told", "10", "1")
     hearer = processes.start("baton", "hear", str(END))
-    started(talker)
+    going(talker)
     wait_as_long_again(begin)
     go_on(talker)
     heard = processes.result(hearer)
@@ -36,8 +32,8 @@ def test_served_messages_take_baton_alone(processes):
 
 
 def test_each_message_comes_once_and_in_order_while_other_readers_come_and_go(processes):
-    hearer = started(processes.start("baton", "hear", str(END)))
-    talker = started(processes.start("baton", "count_until_told", "3", "1"))
+    hearer = going(processes.start("baton", "hear", str(END)))
+    talker = going(processes.start("baton", "count_until_told", "3", "1"))
     visitors = []
     for rmw in ["plain", "baton", "plain"]:
         visitors.append(processes.result(processes.start(rmw, "hear_some", "100"))["got"])
@@ -55,10 +51,10 @@ def test_each_message_comes_once_and_in_order_while_other_readers_come_and_go(pr
 
 
 def test_a_killed_reader_does_not_push_its_publisher_onto_the_other_path(processes):
-    hearer = started(processes.start("baton", "hear", str(END)))
-    victim = started(processes.start("baton", "hear", str(END)))
+    hearer = going(processes.start("baton", "hear", str(END)))
+    victim = going(processes.start("baton", "hear", str(END)))
     begin = time.monotonic()
-    talker = started(processes.start("baton", "count_until_told", "3", "2"))
+    talker = going(processes.start("baton", "count_until_told", "3", "2"))
     victim.kill()
     wait_as_long_again(begin)  # the underlying RMW believes in the victim for another 20 s
     go_on(talker)
@@ -68,8 +64,8 @@ def test_a_killed_reader_does_not_push_its_publisher_onto_the_other_path(process
 
 
 def test_a_killed_publisher_harms_nobody(processes):
-    hearer = started(processes.start("baton", "hear", "1500"))
-    victim = started(processes.start("baton", "count", "1000", "3", "1"))
+    hearer = going(processes.start("baton", "hear", "1500"))
+    victim = going(processes.start("baton", "count", "1000", "3", "1"))
     time.sleep(1)
     victim.kill()
     talker = processes.start("baton", "count", "1501", "1", "1")
@@ -83,6 +79,22 @@ def test_a_killed_publisher_harms_nobody(processes):
     )
 
 
+@pytest.mark.parametrize("rmw", ["plain", "baton"])
+def test_readers_that_keep_all_hear_all_though_one_of_them_stops_until_its_publisher_is_refused(processes, rmw):
+    hearers = [going(processes.start(rmw, "hear_all")) for _ in range(2)]
+    talker = going(processes.start(rmw, "count_until_refused", "2"))
+    hearers[0].send_signal(signal.SIGSTOP)
+    go_on(talker)
+    assert talker.stdout.readline() == "refused\n"
+    hearers[0].send_signal(signal.SIGCONT)
+    heard = [processes.result(hearer)["got"] for hearer in hearers]
+    said = processes.result(talker)
+    assert heard == [[*range(said["numbers"]), END]] * 2 and said["refused"] >= 1
+    if rmw == "baton":
+        sent = paths(said["log"], "/count")
+        assert sent["baton"] >= 1000 and sent["below"] >= 1000, "what a full queue refuses goes below"
+
+
 @pytest.mark.parametrize(("writer", "reader"), [("baton", "baton"), ("plain", "baton"), ("plain", "plain")])
 def test_an_executor_that_is_driven_by_callbacks_hears_everything(processes, writer, reader):
     talker = processes.start(writer, "count", "200", "2", "1")
@@ -93,8 +105,8 @@ def test_an_executor_that_is_driven_by_callbacks_hears_everything(processes, wri
 
 @pytest.mark.parametrize("rmw", ["plain", "baton"])
 def test_a_filter_is_heeded_beside_a_served_reader(processes, rmw):
-    filtered = started(processes.start(rmw, "hear_filtered", "at_once"))
-    served = started(processes.start(rmw, "hear", "19"))
+    filtered = going(processes.start(rmw, "hear_filtered", "at_once"))
+    served = going(processes.start(rmw, "hear", "19"))
     talker = processes.start(rmw, "count", "20", "20", "2")
     assert processes.result(served)["got"] == list(range(20))
     heard = processes.result(filtered)
@@ -105,8 +117,8 @@ def test_a_filter_is_heeded_beside_a_served_reader(processes, rmw):
 @pytest.mark.parametrize("rmw", ["plain", "baton"])
 def test_a_served_reader_that_sets_a_filter_is_heard_below(processes, rmw):
     talker = processes.start(rmw, "count", "1000", "5", "1")
-    filtered = started(processes.start(rmw, "hear_filtered", "later"))
-    started(talker)
+    filtered = going(processes.start(rmw, "hear_filtered", "later"))
+    going(talker)
     heard = processes.result(filtered)
     processes.result(talker)
     later = [number for number in heard["got"] if number > 7]  # the others were there before the filter
@@ -116,7 +128,7 @@ def test_a_served_reader_that_sets_a_filter_is_heard_below(processes, rmw):
 @pytest.mark.parametrize("rmw", ["plain", "baton"])
 def test_a_filter_set_by_a_served_reader_is_heeded(processes, rmw):
     talker = processes.start(rmw, "count", "20", "20", "2")
-    filtered = started(processes.start(rmw, "hear_filtered", "later"))
+    filtered = going(processes.start(rmw, "hear_filtered", "later"))
     served = processes.start(rmw, "hear", "19")  # the talker begins
     heard = processes.result(filtered)
     assert processes.result(served)["got"] == list(range(20))
@@ -134,7 +146,7 @@ def test_every_message_may_be_sent_on_both_paths(processes):
     begin = time.monotonic()
     talker = processes.start("baton", "count_until_told", "10", "2", BATON_RMW_PATHS="both")
     hearers = [processes.start(rmw, "hear", str(END)) for rmw in ("baton", "plain")]
-    started(talker)
+    going(talker)
     wait_as_long_again(begin)  # the two ends may meet below before they meet in Baton
     go_on(talker)
     heard = [processes.result(hearer)["got"] for hearer in hearers]

@@ -30,14 +30,23 @@ Inlet::~Inlet() {
   }
 }
 
-bool Inlet::call(std::size_t more) {
+bool Inlet::call(const Fetch& fetch) {
   std::unique_lock<std::mutex> lock(mutex_);
-  uncalled_ += more;
-  if (callback_ != nullptr && uncalled_ != 0) {
+  if (callback_ != nullptr) {
+    const std::size_t rung = std::exchange(uncalled_, 0);
+    std::size_t more = rung;
+    if (fetch) {
+      lock.unlock();
+      more = fetch(rung);
+      lock.lock();
+    }
+    fetched_ += more;
+  }
+  if (callback_ != nullptr && fetched_ != 0) {
     begin_telling();
     const rmw_event_callback_t callback = callback_;
     const void* const user_data = user_data_;
-    const std::size_t count = std::exchange(uncalled_, 0);
+    const std::size_t count = std::exchange(fetched_, 0);
     bool ended = false;
     bool* const outer = std::exchange(ended_, &ended);
     lock.unlock();
@@ -64,7 +73,7 @@ void Inlet::set_callback(rmw_event_callback_t callback, const void* user_data, s
     uncalled_ = std::min(uncalled_, limit);
   }
   listener_->remove(*this);  // waits
-  if (!call(callback != nullptr && fetch ? fetch() : 0)) return;
+  if (!call(fetch)) return;
   if (callback != nullptr && has_callback()) listener_->add(*this, std::move(fetch));
 }
 

@@ -5,7 +5,7 @@
 // Thread rules: any thread. The underlying RMW calls rung() with locks of its own held, which the application's callback may want
 // (it takes): rung() calls nobody, the Listener's thread does, with no lock held.
 // Invariants: (1) dirty() is true whenever the entity may have something that was not looked for since; (2) what came while the
-// application had no callback is counted, and told to the callback that it sets; (3) one call at a time, and none of a former
+// application had no callback is told to the callback that it sets; (3) one call at a time, and none of a former
 // callback once set_callback() has returned; (4) a wait set is told of nothing that the callback does not know of: an application
 // that waits for its callback to have run waits in a wait set (rclcpp: spin_until_future_complete()).
 #pragma once
@@ -62,15 +62,14 @@ class Inlet {
 
   /// Whose thread calls the callback. Once, before anything else: until then there is no set_callback().
   void be_called_by(std::shared_ptr<Listener> listener) { listener_ = std::move(listener); }
-  /// How much has come that the Listener counts itself.
-  using Fetch = std::function<std::size_t()>;
+  /// How much has come, of an entity that counts it itself; `rung`: how often it rang since.
+  using Fetch = std::function<std::size_t(std::size_t rung)>;
   /// Also from within a callback; from its own, that call goes on after this has returned. Waits for a running call of the former
   /// callback otherwise. Calls the new one, in this thread, for what has come before. `limit`: the most that can still be waiting
   /// of it.
   void set_callback(rmw_event_callback_t callback, const void* user_data, std::size_t limit, Fetch fetch = {});
-  /// For the Listener: calls the callback, if there is one, for what it was not told. `more` has come just now, by Baton. False: the
-  /// callback has ended this object.
-  bool call(std::size_t more);
+  /// For the Listener: calls the callback, if there is one, for what it was not told. False: the callback has ended this object.
+  bool call(const Fetch& fetch);
   bool has_callback() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return callback_ != nullptr;
@@ -86,8 +85,9 @@ class Inlet {
   std::shared_ptr<transport::WaitSet> wait_set_;
   rmw_event_callback_t callback_ = nullptr;
   const void* user_data_ = nullptr;
-  std::size_t uncalled_ = 0;
-  bool* ended_ = nullptr;  // of the thread that is in a callback, which may end this object
+  std::size_t uncalled_ = 0;  // rang; not fetched, where that is done
+  std::size_t fetched_ = 0;   // not told
+  bool* ended_ = nullptr;     // of the thread that is in a callback, which may end this object
 };
 
 }  // namespace baton::rmw

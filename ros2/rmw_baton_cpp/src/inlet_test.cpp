@@ -96,8 +96,23 @@ TEST_F(InletTest, what_came_before_is_told_by_the_thread_that_sets_the_callback_
   const std::thread::id here = std::this_thread::get_id();
   callback_.act = [&] { EXPECT_EQ(std::this_thread::get_id(), here); };
   Inlet::rung(&inlet_, 7);
-  inlet_.set_callback(Callback::call, &callback_, kAll, [] { return std::size_t{2}; });
+  inlet_.set_callback(Callback::call, &callback_, kAll, [](std::size_t rung) { return rung + 2; });
   EXPECT_EQ(callback_.counted, 9U);
+}
+
+TEST_F(InletTest, what_turns_out_to_be_nothing_new_is_not_told_and_keeps_no_wait_set_waiting) {
+  const auto wait_set = std::make_shared<transport::WaitSet>();
+  std::atomic<std::size_t> fetched{0};
+  inlet_.ring_to(wait_set);
+  inlet_.set_callback(Callback::call, &callback_, kAll, [&](std::size_t rung) {
+    fetched += rung;
+    return rung == 2 ? std::size_t{1} : std::size_t{0};
+  });
+  Inlet::rung(&inlet_, 3);
+  EXPECT_TRUE(comes_true([&] { return fetched == 3 && inlet_.told(); }));
+  EXPECT_EQ(callback_.counted, 0U);
+  Inlet::rung(&inlet_, 2);
+  EXPECT_TRUE(comes_true([&] { return callback_.counted == 1 && inlet_.told(); }));
 }
 
 TEST_F(InletTest, a_wait_set_is_told_of_nothing_before_the_callback_has_returned) {
@@ -190,9 +205,9 @@ TEST_F(InletTest, what_is_fetched_before_a_call_is_part_of_it_until_the_inlet_is
   std::atomic<bool> gone{false};
   std::atomic<std::size_t> waiting{4};
   inlet_.set_callback(Callback::call, &callback_, kAll);
-  listener_->add(inlet_, [&] {
+  listener_->add(inlet_, [&](std::size_t rung) {
     EXPECT_FALSE(gone);
-    return waiting.exchange(0);
+    return rung + waiting.exchange(0);
   });
   EXPECT_TRUE(comes_true([&] { return callback_.counted == 4; }));
   listener_->wake();

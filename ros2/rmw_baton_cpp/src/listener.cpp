@@ -74,7 +74,7 @@ void Listener::run() {
       calling_ = next->first;
       const Fetch fetch = next->second;  // what is called may change the map
       lock.unlock();
-      calling_->call(fetch ? fetch() : 0);
+      calling_->call(fetch);
       lock.lock();
       ++calls_;
       called_.notify_all();

@@ -25,15 +25,14 @@ class Inlet;
 
 class Listener {
  public:
-  /// Takes over what Baton brought, and tells how much.
-  using Fetch = std::function<std::size_t()>;
+  using Fetch = std::function<std::size_t(std::size_t rung)>;  ///< Inlet's
 
   Listener() = default;
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  /// From now on `inlet`, which lives until it is removed, is called after each wake-up, and `fetch`, if any, before it.
+  /// From now on `inlet`, which lives until it is removed, is called after each wake-up, with `fetch`.
   void add(Inlet& inlet, Fetch fetch = {});
   void remove(Inlet& inlet);
 

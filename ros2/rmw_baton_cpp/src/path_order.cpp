@@ -44,7 +44,8 @@ constexpr std::uint64_t kOlderMask = 3;
   if (older_below(ordinal) <= std::max(done_below_, seen_below_)) return Verdict::kNow;  // nothing is missing
   const Older older = known_to_baton() ? Older::kUnknown : ordinal.older;
   if (older == Older::kNothing) return Verdict::kNow;
-  const bool sure = reliable && older == Older::kFollowed;
+  // What Baton could not carry (no memory, a full KEEP_ALL queue) was written for all that are matched there, unless it expires.
+  const bool sure = reliable && (older == Older::kFollowed || (known_to_baton() && below_may_come && !queued.expires));
   // Nobody sends it any more, or not yet; or what is missing was in Baton's queue too and gave way.
   if ((!below_may_come && !sure) || skips(queued)) return Verdict::kNow;
   if (waits_until_ns_ == 0) waits_until_ns_ = now_ns + (sure ? kSureNs : kGraceNs);

@@ -46,16 +46,17 @@ struct Ordinal {
 class PathOrder {
  public:
   /// How long a message waits for older ones that may be on their way through the underlying RMW. Only where a publisher changes
-  /// its path: when a subscription attaches.
+  /// its path: when a subscription attaches, and after what Baton could not carry.
   static constexpr std::int64_t kGraceNs = 500'000'000;
   /// The same where something is on its way for certain and reliable. It ends sooner, by what comes, unless the publisher dies just
-  /// then. On a busy machine a process may need seconds to discover another.
+  /// then. On a busy machine a process may need seconds to discover another, or to take what waits in its history.
   static constexpr std::int64_t kSureNs = 10'000'000'000;
 
   enum class Verdict : std::uint8_t { kNow, kNotYet, kNever };
   struct Queued {
     Ordinal ordinal;
     std::uint64_t sequence;  ///< of Baton's writer: a gap says that messages gave way (KEEP_LAST)
+    bool expires = false;    ///< has a lifespan, and so has what is older
   };
 
   /// A message from below was seen, which may be kept back: no older ones will come from there.

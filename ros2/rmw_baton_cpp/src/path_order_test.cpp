@@ -165,8 +165,25 @@ TEST(PathOrder, what_is_said_to_those_who_have_just_come_is_not_for_the_others) 
   for (const Older older : {Older::kNothing, Older::kFollowed}) {
     PathOrder order;
     order.delivered({{1, 0, false}, 1});
-    EXPECT_EQ(order.of_baton({{9, 7, true, older}, 2}, true, true, 5), Verdict::kNotYet);  // what Baton could not carry
+    EXPECT_EQ(order.of_baton({{9, 7, true, older}, 2}, true, false, 5), Verdict::kNotYet);
     EXPECT_EQ(order.waits_until(), 5 + PathOrder::kGraceNs);
+    EXPECT_EQ(order.of_baton({{9, 7, true, older}, 2}, false, true, 5), Verdict::kNow);
+  }
+}
+
+TEST(PathOrder, what_baton_could_not_carry_is_waited_for_as_long_as_it_takes_where_it_is_reliable) {
+  for (const bool expires : {false, true}) {
+    PathOrder order;
+    order.delivered({{1, 0, false}, 1});
+    const PathOrder::Queued after{{9, 7, false}, 2, expires};  // seven went below only
+    EXPECT_EQ(order.of_baton(after, true, true, 5), Verdict::kNotYet);
+    EXPECT_EQ(order.waits_until(), 5 + (expires ? PathOrder::kGraceNs : PathOrder::kSureNs));
+    for (std::uint64_t below = 1; below <= 7; ++below) {
+      order.saw_below(below);
+      EXPECT_EQ(order.of_below(below, &after), Verdict::kNow);
+      order.delivered_below(below);
+    }
+    EXPECT_EQ(order.of_baton(after, true, true, 6), Verdict::kNow);
   }
 }
 

@@ -40,15 +40,20 @@ constexpr unsigned kTurn = 4;  // messages from Baton, then the underlying subsc
     std::memcpy(entry.publisher.data(), sample->header().publisher_id, entry.publisher.size());
     if (ignore_local_ && Beacon::same_context(entry.publisher, reader_->gid())) continue;
     if (const std::optional<Ordinal> ordinal = Ordinal::decode(sample->header())) {
-      entry.place = PathOrder::Queued{*ordinal, sample->sequence()};
+      entry.place = PathOrder::Queued{*ordinal, sample->sequence(), sample->expires_ns() < INT64_MAX};
+      PathOrder& order = publishers_.of(entry.publisher);
+      if (ordinal->also && ordinal->below <= order.done_below() &&
+          oldest_of(entry.publisher, baton_.size()) == nullptr) {  // it came from below before
+        order.delivered(*entry.place);
+        ++doubles_;
+        continue;
+      }
     }
     entry.sample = std::move(*sample);
     if (entry.sample.expires_ns() < INT64_MAX && entry.sample.expires_ns() < os::monotonic_ns()) {
       if (entry.place) publishers_.of(entry.publisher).delivered(*entry.place);  // nor is it taken from below
       continue;
     }
-    entry.told = listener_ != nullptr;
-    if (entry.told) ++untold_;
     baton_.push_back(std::move(entry));
     return true;
   }
@@ -74,10 +79,13 @@ constexpr unsigned kTurn = 4;  // messages from Baton, then the underlying subsc
         underlying()->rmw_take_serialized_message_with_info(inner_, &entry.bytes, &taken, &entry.info, nullptr);
     if (result != RMW_RET_OK || !taken) {
       if (result != RMW_RET_OK) rcutils_reset_error();
+      told_below_ = 0;
       recycle(entry);
       return false;
     }
     inlet_.set();  // there may be more
+    entry.told = told_below_ != 0;
+    if (entry.told) --told_below_;
     entry.publisher = gid_of(entry.info);
     PathOrder& order = publishers_.of(entry.publisher);
     order.saw_below(entry.info.publication_sequence_number);
@@ -207,10 +215,12 @@ bool SubscriptionPath::choose_below(bool baton_is_seen, std::size_t* index) {
 void SubscriptionPath::drop_doubles() {
   for (std::size_t i = 0; i < below_.size();) {
     const FromBelow& entry = below_[i];
-    const bool twice = std::any_of(baton_.begin(), baton_.end(), [&](const FromBaton& other) {
+    const auto copy = std::find_if(baton_.begin(), baton_.end(), [&](const FromBaton& other) {
       return other.place && other.publisher == entry.publisher && other.place->ordinal.also &&
              other.place->ordinal.below == entry.info.publication_sequence_number;
     });
+    const bool twice = copy != baton_.end();
+    if (twice && entry.told) copy->told = true;
     const FromBaton* oldest = oldest_of(entry.publisher, baton_.size());
     if (!twice && publishers_.of(entry.publisher)
                           .of_below(entry.info.publication_sequence_number,
@@ -342,14 +352,17 @@ bool SubscriptionPath::is_one_more(const FromBelow& entry, std::size_t unread) {
 
 [[gnu::hot]] SubscriptionPath::Ready SubscriptionPath::ready(std::int64_t now_ns, std::int64_t* look_again_ns) {
   std::unique_lock<std::mutex> lock(mutex_);
-  const Choice choice = choose(now_ns, look_again_ns).choice;
-  const bool untold = listener_ && untold_ != 0;
-  if (untold) {  // the callback comes first
+  const Chosen chosen = choose(now_ns, look_again_ns);
+  const Choice choice = chosen.choice;
+  bool callback_is_first = false;
+  if (listener_ && has_untold()) {
+    callback_is_first = untold_ != 0 || (choice == Choice::kBaton && !baton_[chosen.index].told) ||
+                        (choice == Choice::kBelow && !below_[chosen.index].told);
     join(listener_);
     listener_->wake();
   }
   tell_lost(&lock);
-  if (untold && choice != Choice::kDirect) return Ready::kNo;
+  if (callback_is_first && choice != Choice::kDirect) return Ready::kNo;
   switch (choice) {
     case Choice::kNothing:
       return Ready::kNo;

@@ -131,7 +131,8 @@ SubscriptionPath::~SubscriptionPath() {
   rmw_ret_t result = RMW_RET_OK;
   switch (chosen.choice) {
     case Choice::kNothing:
-      if (listener_ && baton_.size() + below_.size() != 0) {  // the call that led here came too early for what waits
+      // The call that led here came too early for what waits.
+      if (listener_ && too_early_ < told_of()) {
         ++too_early_;
         look_again_ns_ = look_again_ns;
         presence_->listener().wake_at(look_again_ns);
@@ -142,6 +143,7 @@ SubscriptionPath::~SubscriptionPath() {
       return lend_copy(taking, *taken, [&](const Taking& copy) { return take_direct(copy, taken, info); });
     case Choice::kBaton: {
       FromBaton entry = std::move(baton_[chosen.index]);
+      if (listener_ && !entry.told) ++untold_;  // one that was told of waits on
       baton_.erase(baton_.begin() + static_cast<std::ptrdiff_t>(chosen.index));
       ++in_a_row_;
       ++through_baton_;
@@ -157,6 +159,7 @@ SubscriptionPath::~SubscriptionPath() {
     }
     case Choice::kBelow: {
       FromBelow entry = below_[chosen.index];
+      if (listener_ && !entry.told) ++untold_;
       below_.erase(below_.begin() + static_cast<std::ptrdiff_t>(chosen.index));
       ++through_below_;
       entry.info.publication_sequence_number =
@@ -172,7 +175,7 @@ SubscriptionPath::~SubscriptionPath() {
     *taken = result == RMW_RET_OK;
     untold_ += std::exchange(too_early_, 0);  // what waited may have waited for this one
   }
-  if (listener_ && (wait_set_ == nullptr || untold_ != 0)) {
+  if (listener_ && (wait_set_ == nullptr || has_untold() || inlet_.dirty())) {
     join(listener_);
     listener_->wake();
   }
@@ -190,8 +193,12 @@ rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_m
       taking.native != nullptr
           ? rmw.rmw_take_with_info(inner_, taking.native, taken, info, taking.allocation)
           : rmw.rmw_take_serialized_message_with_info(inner_, taking.serialized, taken, info, taking.allocation);
-  if (result != RMW_RET_OK || !*taken) return result;
+  if (result != RMW_RET_OK || !*taken) {
+    told_below_ = 0;
+    return result;
+  }
   inlet_.set();  // there may be more
+  told_below_ -= told_below_ != 0 ? 1 : 0;
   ++through_below_;
   // Should Baton bring the same message, it came already.
   info->publication_sequence_number = publishers_.of(gid_of(*info)).delivered_below(info->publication_sequence_number);
@@ -334,10 +341,7 @@ void SubscriptionPath::listen_in(const std::shared_ptr<transport::WaitSet>& wait
   too_early_ = 0;
   join(wait_set);
   if (!wait_set) return;
-  untold_ = std::min(untold_, baton_.size());  // the rest was taken without a callback
-  for (FromBaton& entry : baton_) {
-    if (!std::exchange(entry.told, true)) ++untold_;
-  }
+  untold_ = std::min(untold_, baton_.size() + below_.size());  // the rest was taken without a callback
 }
 
 void SubscriptionPath::call_back(rmw_event_callback_t callback, const void* user_data, std::size_t limit) {
@@ -346,16 +350,44 @@ void SubscriptionPath::call_back(rmw_event_callback_t callback, const void* user
     listen_in(nullptr);
   } else {
     listen_in(presence_->listener().wait_set());
-    inlet_.set_callback(callback, user_data, limit, [this] { return fetch_for_callback(); });
+    inlet_.set_callback(callback, user_data, limit, [this](std::size_t rung) { return fetch_for_callback(rung); });
   }
 }
 
-/// Takes over what is new, as much as may be held: how many messages the application was not told of, whoever took them over, and
-/// of how many in vain. An application takes once for each it was told of. For the rest, the next take() wakes the Listener again.
-std::size_t SubscriptionPath::fetch_for_callback() {
+/// With mutex_: how many of those that wait here the callback was told of.
+[[gnu::hot]] std::size_t SubscriptionPath::told_of() const {
+  const auto told = [](const auto& entry) { return entry.told; };
+  return static_cast<std::size_t>(std::count_if(baton_.begin(), baton_.end(), told) +
+                                  std::count_if(below_.begin(), below_.end(), told));
+}
+
+/// With mutex_: whether there is something that the callback was not told of; perhaps only what turns out to be a double.
+[[gnu::hot]] bool SubscriptionPath::has_untold() const {
+  return untold_ != 0 || told_of() != baton_.size() + below_.size();
+}
+
+/// Takes over what is new on both paths, as much as may be held: how many messages the application was not told of, whoever took them
+/// over, and of how many in vain. An application takes once for each it was told of. For the rest, the next take() wakes the Listener
+/// again. `rung`: how many came from below.
+std::size_t SubscriptionPath::fetch_for_callback(std::size_t rung) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (!listener_) return 0;
+  if (direct()) {
+    told_below_ = std::min(told_below_ + rung, depth_);
+    untold_ += rung;
+    if (untold_ != 0) inlet_.begin_telling();
+    return std::exchange(untold_, 0);
+  }
+  baton_was_there_ = true;  // what rang is not counted: from here on nothing is taken directly
+  fetch_all_below();        // first: Baton's queue has the copies
   while (baton_.size() < depth_ && fetch_baton()) {
+  }
+  drop_doubles();
+  const std::size_t unread = reader_->unread();
+  for (FromBaton& entry : baton_) untold_ += std::exchange(entry.told, true) ? 0 : 1;
+  for (FromBelow& entry : below_) {
+    if (entry.told || !is_one_more(entry, unread)) continue;
+    entry.told = true;
+    ++untold_;
   }
   if (look_again_ns_ <= os::monotonic_ns()) {
     look_again_ns_ = INT64_MAX;

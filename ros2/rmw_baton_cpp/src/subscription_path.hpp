@@ -82,12 +82,13 @@ class SubscriptionPath {
     transport::TakenSample sample;
     transport::Gid publisher{};
     std::optional<PathOrder::Queued> place;  // empty: not of ROS 2
-    bool told = false;                       // or counted to be told, to a callback
+    bool told = false;                       // to a callback
   };
   struct FromBelow {
     rmw_serialized_message_t bytes;
     rmw_message_info_t info;
     transport::Gid publisher;
+    bool told = false;
   };
   /// A message that the application has: the sample that it lies in, or one of our own.
   struct Lent {
@@ -133,7 +134,9 @@ class SubscriptionPath {
 
   void join(const std::shared_ptr<transport::WaitSet>& wait_set);
   void listen_in(const std::shared_ptr<transport::WaitSet>& wait_set);
-  std::size_t fetch_for_callback();
+  std::size_t fetch_for_callback(std::size_t rung);
+  std::size_t told_of() const;
+  bool has_untold() const;
   template <class Fill>
   rmw_ret_t lend_copy(const Taking& taking, const bool& taken, Fill&& fill);
   bool lend_in_place(transport::TakenSample& sample, const Taking& taking);
@@ -170,8 +173,9 @@ class SubscriptionPath {
   bool baton_was_there_ = false;
   unsigned in_a_row_ = 0;  // from Baton
   std::shared_ptr<transport::WaitSet> wait_set_, listener_;
-  // With a callback: what it was not told of yet, and for how many it looked while they still had to wait, and until when.
-  std::size_t untold_ = 0, too_early_ = 0;
+  // With a callback: what it was not told of yet, beside what waits here; for how many it looked while they still had to wait, and
+  // until when; what it was told of and is still below.
+  std::size_t untold_ = 0, too_early_ = 0, told_below_ = 0;
   std::int64_t look_again_ns_ = INT64_MAX;
   std::uint64_t gave_way_ = 0, lost_ = 0, untold_lost_ = 0;  // by keep_last(); in all; of these not told to the event
   std::uint64_t deadline_ = 0;                               // of the presence's; 0: none

@@ -12,11 +12,10 @@ import time
 from dataclasses import asdict
 
 from oracle import LATE_S, Fault, Oracle
-from ros2_processes import LIBRARY, Processes
+from ros2_processes import HEAP, LIBRARY, Processes, log_of
 from story import story
 
 LIMIT_S = 180
-HEAP = LIBRARY.with_name("libbaton_heap.so")
 
 
 class Actor:
@@ -26,13 +25,9 @@ class Actor:
         more = {"LD_PRELOAD": f"{LIBRARY}:{HEAP}"} if kind == "heap" else {}
         self.name, self.kind = name, kind
         self.process = processes.start("plain" if kind == "plain" else "baton", name, file="story_end.py", **more)
-        self.lines, self.errors = queue.Queue(), []
-        self.threads = [
-            threading.Thread(target=self._read_lines, daemon=True),
-            threading.Thread(target=lambda: self.errors.extend(self.process.stderr), daemon=True),
-        ]
-        for thread in self.threads:
-            thread.start()
+        self.lines = queue.Queue()
+        self.thread = threading.Thread(target=self._read_lines, daemon=True)
+        self.thread.start()
 
     def _read_lines(self):
         for line in self.process.stdout:
@@ -45,8 +40,7 @@ class Actor:
         except queue.Empty:
             raise Fault(f"{self.name} ({self.kind}) does not answer") from None
         if not line:
-            self.threads[1].join(LIMIT_S)
-            raise Fault(f"{self.name} ({self.kind}) ended with {self.process.wait()}:\n{''.join(self.errors)}")
+            raise Fault(f"{self.name} ({self.kind}) ended with {self.process.wait()}:\n{log_of(self.process)}")
         return json.loads(line)
 
     def tell(self, do, **arguments):
@@ -66,12 +60,11 @@ class Actor:
         else:
             self.tell("quit")
         code = self.process.wait(LIMIT_S)
-        for thread in self.threads:
-            thread.join(LIMIT_S)
-        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
-            pipe.close()
+        self.thread.join(LIMIT_S)
+        self.process.stdin.close()
+        self.process.stdout.close()
         if code not in (0, -signal.SIGPROF) and not kill:  # rclpy_program.report_and_end()
-            raise Fault(f"{self.name} ({self.kind}) ended with {code}:\n{''.join(self.errors)}")
+            raise Fault(f"{self.name} ({self.kind}) ended with {code}:\n{log_of(self.process)}")
 
 
 class Play:

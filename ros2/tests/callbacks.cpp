@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Callbacks of entities, and wait sets beside them, through rcl: prints one line of JSON with what they were told.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cinttypes>
+#include <cstdint>
 #include <functional>
 #include <thread>
+#include <vector>
 
 #include "rcl.hpp"
 #include "rcl/event.h"
@@ -32,14 +35,17 @@ void until(const std::function<bool()>& condition, const char* what) {
 struct Publisher {
   rcl_node_t& node;
   rcl_publisher_t it = rcl_get_zero_initialized_publisher();
-  explicit Publisher(Ros& ros, bool durable = false) : node(ros.node) {
+  explicit Publisher(Ros& ros, bool durable = false, const char* topic = "/called", std::size_t depth = 10)
+      : node(ros.node) {
     rcl_publisher_options_t options = rcl_publisher_get_default_options();
+    options.qos.depth = depth;
     if (durable) options.qos.durability = RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL;
-    check(rcl_publisher_init(&it, &node, type(), "/called", &options), "publisher");
+    check(rcl_publisher_init(&it, &node, type(), topic, &options), "publisher");
   }
   ~Publisher() { check(rcl_publisher_fini(&it, &node), "publisher's end"); }
-  void publish() {
-    const Number number;
+  void publish(std::uint64_t value = 0) {
+    Number number;
+    number.data = value;
     check(rcl_publish(&it, &number, nullptr), "publish");
   }
   std::size_t matched() const {
@@ -52,13 +58,15 @@ struct Publisher {
 struct Subscription {
   rcl_node_t& node;
   rcl_subscription_t it = rcl_get_zero_initialized_subscription();
-  explicit Subscription(Ros& ros, bool durable = false) : node(ros.node) {
+  explicit Subscription(Ros& ros, bool durable = false, const char* topic = "/called", std::size_t depth = 10)
+      : node(ros.node) {
     rcl_subscription_options_t options = rcl_subscription_get_default_options();
+    options.qos.depth = depth;
     if (durable) options.qos.durability = RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL;
-    check(rcl_subscription_init(&it, &node, type(), "/called", &options), "subscription");
+    check(rcl_subscription_init(&it, &node, type(), topic, &options), "subscription");
   }
   ~Subscription() { check(rcl_subscription_fini(&it, &node), "subscription's end"); }
-  bool take() {
+  bool take(std::uint64_t* value = nullptr) {
     Number number;
     const rcl_ret_t result = rcl_take(&it, &number, nullptr, nullptr);
     if (result == RCL_RET_SUBSCRIPTION_TAKE_FAILED) {
@@ -66,6 +74,7 @@ struct Subscription {
       return false;
     }
     check(result, "take");
+    if (value != nullptr) *value = number.data;
     return true;
   }
   void call(std::atomic<std::size_t>* counter) {
@@ -116,6 +125,103 @@ void counted(Ros& ros) {
   until([&] { return told > kBefore + kAfter; }, "the callback was not called");
   // What came twice came before this one.
   std::printf("{\"told\": %zu, \"taken\": %zu}\n", told.load(), taken + subscription.take());
+}
+
+/// As an events executor: takes once for each message that it was told of, and gets what was published.
+struct Executor {
+  std::atomic<std::size_t> told{0};
+  std::size_t takes = 0;
+  std::vector<std::uint64_t> taken;
+  /// True if there was something to do.
+  bool run_once(Subscription& subscription) {
+    if (takes == told) return false;
+    ++takes;
+    std::uint64_t value = 0;
+    if (subscription.take(&value)) taken.push_back(value);
+    return true;
+  }
+};
+
+/// Callbacks come, are replaced and go while messages come.
+void executed(Ros& ros, bool durable) {
+  constexpr std::size_t kMessages = 5000;
+  Subscription subscription(ros, durable, "/called", kMessages);
+  Ros other("other");
+  Publisher publisher(other, durable, "/called", kMessages);
+  until([&] { return publisher.matched() == 1; }, "no match");
+  Executor executor;
+  subscription.call(&executor.told);
+  std::atomic<bool> done{false};
+  std::thread talker([&] {
+    for (std::size_t i = 0; i < kMessages; ++i) {
+      publisher.publish(i);
+      if (i % 20 == 0) std::this_thread::sleep_for(1ms);
+    }
+  });
+  std::thread changer([&] {
+    for (int i = 0; !done; ++i) {
+      if (i % 3 == 0) subscription.call(nullptr);
+      subscription.call(&executor.told);
+      std::this_thread::sleep_for(std::chrono::microseconds(100 + 37 * (i % 20)));
+    }
+  });
+  until(
+      [&] {
+        while (executor.run_once(subscription)) {
+        }
+        return executor.taken.size() == kMessages;
+      },
+      "a message that nobody was told of waits");
+  talker.join();
+  done = true;
+  changer.join();
+  subscription.call(nullptr);
+  const bool in_order = std::is_sorted(executor.taken.begin(), executor.taken.end());
+  std::printf("{\"in_order\": %s, \"more\": %d}\n", in_order ? "true" : "false", subscription.take() ? 1 : 0);
+}
+
+constexpr std::uint64_t kEnd = 999999;
+
+/// Three messages; and more when a line comes.
+void talk(Ros& ros) {
+  Publisher publisher(ros);
+  until([&] { return publisher.matched() == 1; }, "no match");
+  for (std::uint64_t i = 0; i < 3; ++i) publisher.publish(i);
+  std::getchar();
+  for (std::uint64_t i = 3; i < 20; ++i) {
+    publisher.publish(i);
+    std::this_thread::sleep_for(10ms);
+  }
+  publisher.publish(kEnd);
+  std::getchar();
+  std::printf("{}\n");
+}
+
+/// Three messages taken without a callback, and the others with one, after a publisher has come that Baton serves.
+void polled(Ros& ros) {
+  Subscription subscription(ros, false, "/called", 5000);
+  std::size_t taken = 0;
+  until([&] { return (taken += subscription.take()) == 3; }, "not all was there");
+  if (subscription.take()) fail("more was there");
+  Executor executor;
+  subscription.call(&executor.told);
+  Ros other("other");
+  Publisher publisher(other);
+  until([&] { return publisher.matched() == 1; }, "no match");
+  std::this_thread::sleep_for(500ms);  // they have met in Baton, too
+  while (executor.run_once(subscription)) {
+  }
+  std::printf("going\n");
+  std::fflush(stdout);
+  until(
+      [&] {
+        while (executor.run_once(subscription)) {
+        }
+        return !executor.taken.empty() && executor.taken.back() == kEnd;
+      },
+      "a message that nobody was told of waits");
+  subscription.call(nullptr);
+  std::printf("{\"taken\": %zu}\n", taken + executor.taken.size());
 }
 
 /// A wait set that says that something is there says so after the callback has returned, and says so in time.
@@ -195,10 +301,18 @@ int main(int argc, char** argv) {
     replaced(ros);
   } else if (what == "counted") {
     counted(ros);
+  } else if (what == "executed" || what == "executed_durable") {
+    executed(ros, what == "executed_durable");
+  } else if (what == "polled") {
+    polled(ros);
+  } else if (what == "talk") {
+    talk(ros);
   } else if (what == "events" || what == "messages") {
     waited(ros, what == "events");
   } else {
-    std::fprintf(stderr, "usage: callbacks replaced | counted | events | messages\n");
+    std::fprintf(
+        stderr,
+        "usage: callbacks replaced | counted | executed | executed_durable | polled | talk | events | messages\n");
     return 2;
   }
 }

@@ -2,6 +2,7 @@
 """Callbacks of entities, alone and beside wait sets (callbacks.cpp)."""
 
 import pytest
+from ros2_processes import go_on, going
 
 PROGRAM = "ros2_callbacks"
 
@@ -16,6 +17,23 @@ def test_a_callback_that_takes_anothers_place_is_not_told_again_of_what_that_one
 def test_a_callback_is_told_once_of_a_message_that_takes_both_paths(processes, rmw):
     said = processes.result(processes.start_cpp(rmw, "counted", program=PROGRAM))
     assert (said["told"], said["taken"]) == (46, 46)
+
+
+@pytest.mark.parametrize("rmw", ["plain", "baton"])
+@pytest.mark.parametrize("what", ["executed", "executed_durable"])
+def test_who_takes_once_for_each_message_he_was_told_of_gets_all_though_callbacks_come_and_go(processes, rmw, what):
+    said = processes.result(processes.start_cpp(rmw, what, program=PROGRAM))
+    assert (said["in_order"], said["more"]) == (True, 0)
+
+
+@pytest.mark.parametrize("rmw", ["plain", "baton"])
+def test_a_callback_that_is_set_after_taking_without_one_is_told_of_all_that_comes(processes, rmw):
+    hearer = processes.start_cpp(rmw, "polled", program=PROGRAM)
+    talker = processes.start_cpp("plain", "talk", program=PROGRAM)
+    going(hearer)
+    go_on(talker)
+    assert processes.result(hearer)["taken"] == 21
+    processes.result(talker)
 
 
 @pytest.mark.parametrize("what", ["events", "messages"])

@@ -37,7 +37,7 @@ constexpr std::uint64_t kOlderMask = 3;
   return ordinal;
 }
 
-[[gnu::hot]] PathOrder::Verdict PathOrder::of_baton(const Queued& queued, bool below_may_come, bool reliable,
+[[gnu::hot]] PathOrder::Verdict PathOrder::of_baton(const Queued& queued, bool below_may_come, Asks asks,
                                                     std::int64_t now_ns) noexcept {
   const Ordinal& ordinal = queued.ordinal;
   if (ordinal.also && ordinal.below <= done_below_) return Verdict::kNever;              // came from below before
@@ -45,7 +45,8 @@ constexpr std::uint64_t kOlderMask = 3;
   const Older older = known_to_baton() ? Older::kUnknown : ordinal.older;
   if (older == Older::kNothing) return Verdict::kNow;
   // What Baton could not carry (no memory, a full KEEP_ALL queue) was written for all that are matched there, unless it expires.
-  const bool sure = reliable && (older == Older::kFollowed || (known_to_baton() && below_may_come && !queued.expires));
+  const bool spilled = known_to_baton() && below_may_come && asks.keeps_all && !queued.expires;
+  const bool sure = asks.reliable && (older == Older::kFollowed || spilled);
   // Nobody sends it any more, or not yet; or what is missing was in Baton's queue too and gave way.
   if ((!below_may_come && !sure) || skips(queued)) return Verdict::kNow;
   if (waits_until_ns_ == 0) waits_until_ns_ = now_ns + (sure ? kSureNs : kGraceNs);

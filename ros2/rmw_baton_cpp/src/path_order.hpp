@@ -61,10 +61,14 @@ class PathOrder {
 
   /// A message from below was seen, which may be kept back: no older ones will come from there.
   void saw_below(std::uint64_t below) noexcept { seen_below_ = std::max(seen_below_, below); }
-  /// Of the oldest message in Baton's queue. `below_may_come`: the underlying subscription is matched with somebody. `reliable`: it
-  /// asks for that. REQUIRES: no older message from below was seen and is not delivered yet.
+  /// What a subscription asks for.
+  struct Asks {
+    bool reliable = false;
+    bool keeps_all = false;  ///< else what it did not take in time gave way, below, too
+  };
+  /// Of the oldest message in Baton's queue. `below_may_come`: the underlying subscription is matched with somebody. REQUIRES: no older message from below was seen and is not delivered yet.
   /// kNotYet: until waits_until(), unless a message from below changes it before.
-  Verdict of_baton(const Queued& queued, bool below_may_come, bool reliable, std::int64_t now_ns) noexcept;
+  Verdict of_baton(const Queued& queued, bool below_may_come, Asks asks, std::int64_t now_ns) noexcept;
   /// Of a message from below, its publication sequence number. `oldest` is the oldest in Baton's queue, null if there is none.
   /// REQUIRES: `oldest` was looked for after the message from below was taken.
   Verdict of_below(std::uint64_t below, const Queued* oldest) const noexcept;

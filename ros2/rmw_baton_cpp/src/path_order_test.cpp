@@ -9,12 +9,14 @@
 #include <cstring>
 #include <deque>
 #include <random>
+#include <tuple>
 #include <vector>
 
 namespace baton::rmw {
 namespace {
 
 using Verdict = PathOrder::Verdict;
+constexpr PathOrder::Asks kBestEffort{}, kReliable{true, false}, kAll{true, true};
 
 /// One publisher and one subscription. The path below is as slow as arrive_below() is rare.
 struct Pair {
@@ -51,7 +53,7 @@ struct Pair {
     for (const Below& each : below) order.saw_below(each.number);
     while (!baton.empty() && !older_is_here(baton.front().place.ordinal)) {
       const InBaton front = baton.front();
-      const Verdict verdict = order.of_baton(front.place, matched, true, now_ns);
+      const Verdict verdict = order.of_baton(front.place, matched, kReliable, now_ns);
       if (verdict == Verdict::kNotYet) break;
       baton.pop_front();
       order.delivered(front.place);
@@ -139,62 +141,64 @@ TEST(PathOrder, a_subscription_that_comes_gets_all_that_is_meant_for_it_in_order
 TEST(PathOrder, what_is_on_its_way_for_certain_is_waited_for_although_the_other_end_is_not_known_below_yet) {
   PathOrder order;
   const PathOrder::Queued first{{7, 7, true, Older::kFollowed}, 1};
-  EXPECT_EQ(order.of_baton(first, false, true, 5), Verdict::kNotYet);
+  EXPECT_EQ(order.of_baton(first, false, kReliable, 5), Verdict::kNotYet);
   EXPECT_EQ(order.waits_until(), 5 + PathOrder::kSureNs);
-  EXPECT_EQ(order.of_baton(first, true, true, 4 + PathOrder::kSureNs), Verdict::kNotYet);
+  EXPECT_EQ(order.of_baton(first, true, kReliable, 4 + PathOrder::kSureNs), Verdict::kNotYet);
   EXPECT_EQ(order.of_below(6, &first), Verdict::kNow);
   order.saw_below(6);
   order.delivered_below(6);
-  EXPECT_EQ(order.of_baton(first, true, true, 6), Verdict::kNow);
+  EXPECT_EQ(order.of_baton(first, true, kReliable, 6), Verdict::kNow);
 }
 
 TEST(PathOrder, what_is_on_its_way_is_not_certain_to_come_where_it_is_not_reliable) {
   PathOrder order;
   const PathOrder::Queued first{{7, 7, true, Older::kFollowed}, 1};
-  EXPECT_EQ(order.of_baton(first, false, false, 5), Verdict::kNow);
-  EXPECT_EQ(order.of_baton(first, true, false, 5), Verdict::kNotYet);
+  EXPECT_EQ(order.of_baton(first, false, kBestEffort, 5), Verdict::kNow);
+  EXPECT_EQ(order.of_baton(first, true, kBestEffort, 5), Verdict::kNotYet);
   EXPECT_EQ(order.waits_until(), 5 + PathOrder::kGraceNs);
 }
 
 TEST(PathOrder, who_gets_nothing_from_below_waits_for_nothing) {
   PathOrder order;
-  EXPECT_EQ(order.of_baton({{7, 6, false, Older::kNothing}, 1}, true, true, 5), Verdict::kNow);
+  EXPECT_EQ(order.of_baton({{7, 6, false, Older::kNothing}, 1}, true, kReliable, 5), Verdict::kNow);
 }
 
 TEST(PathOrder, what_is_said_to_those_who_have_just_come_is_not_for_the_others) {
   for (const Older older : {Older::kNothing, Older::kFollowed}) {
     PathOrder order;
     order.delivered({{1, 0, false}, 1});
-    EXPECT_EQ(order.of_baton({{9, 7, true, older}, 2}, true, false, 5), Verdict::kNotYet);
+    EXPECT_EQ(order.of_baton({{9, 7, true, older}, 2}, true, kBestEffort, 5), Verdict::kNotYet);
     EXPECT_EQ(order.waits_until(), 5 + PathOrder::kGraceNs);
-    EXPECT_EQ(order.of_baton({{9, 7, true, older}, 2}, false, true, 5), Verdict::kNow);
+    EXPECT_EQ(order.of_baton({{9, 7, true, older}, 2}, false, kReliable, 5), Verdict::kNow);
   }
 }
 
-TEST(PathOrder, what_baton_could_not_carry_is_waited_for_as_long_as_it_takes_where_it_is_reliable) {
-  for (const bool expires : {false, true}) {
+TEST(PathOrder, what_baton_could_not_carry_is_waited_for_as_long_as_it_takes_by_those_who_keep_all) {
+  const std::int64_t grace_ns = PathOrder::kGraceNs, sure_ns = PathOrder::kSureNs;
+  for (const auto& [asks, expires, wait_ns] :
+       {std::tuple{kAll, false, sure_ns}, {kAll, true, grace_ns}, {kReliable, false, grace_ns}}) {
     PathOrder order;
     order.delivered({{1, 0, false}, 1});
     const PathOrder::Queued after{{9, 7, false}, 2, expires};  // seven went below only
-    EXPECT_EQ(order.of_baton(after, true, true, 5), Verdict::kNotYet);
-    EXPECT_EQ(order.waits_until(), 5 + (expires ? PathOrder::kGraceNs : PathOrder::kSureNs));
+    EXPECT_EQ(order.of_baton(after, true, asks, 5), Verdict::kNotYet);
+    EXPECT_EQ(order.waits_until(), 5 + wait_ns);
     for (std::uint64_t below = 1; below <= 7; ++below) {
       order.saw_below(below);
       EXPECT_EQ(order.of_below(below, &after), Verdict::kNow);
       order.delivered_below(below);
     }
-    EXPECT_EQ(order.of_baton(after, true, true, 6), Verdict::kNow);
+    EXPECT_EQ(order.of_baton(after, true, asks, 6), Verdict::kNow);
   }
 }
 
 TEST(PathOrder, what_never_comes_from_below_holds_nobody_up_longer_than_the_grace) {
   PathOrder order;
   const PathOrder::Queued later{{7, 6, false}, 1};
-  EXPECT_EQ(order.of_baton(later, false, false, 5), Verdict::kNow);  // nobody below sends
-  EXPECT_EQ(order.of_baton(later, true, false, 5), Verdict::kNotYet);
+  EXPECT_EQ(order.of_baton(later, false, kBestEffort, 5), Verdict::kNow);  // nobody below sends
+  EXPECT_EQ(order.of_baton(later, true, kBestEffort, 5), Verdict::kNotYet);
   EXPECT_EQ(order.waits_until(), 5 + PathOrder::kGraceNs);
-  EXPECT_EQ(order.of_baton(later, true, false, 4 + PathOrder::kGraceNs), Verdict::kNotYet);
-  EXPECT_EQ(order.of_baton(later, true, false, 5 + PathOrder::kGraceNs), Verdict::kNow);
+  EXPECT_EQ(order.of_baton(later, true, kBestEffort, 4 + PathOrder::kGraceNs), Verdict::kNotYet);
+  EXPECT_EQ(order.of_baton(later, true, kBestEffort, 5 + PathOrder::kGraceNs), Verdict::kNow);
   order.delivered(later);
   EXPECT_EQ(order.of_below(6, nullptr), Verdict::kNever);  // too late: the order holds
   EXPECT_EQ(order.of_below(7, nullptr), Verdict::kNow);
@@ -205,7 +209,7 @@ TEST(PathOrder, what_gave_way_in_batons_queue_does_not_come_back_from_below) {
   order.delivered({{1, 1, true}, 1});
   const PathOrder::Queued next{{4, 4, true}, 4};  // 2 and 3 were overwritten
   EXPECT_EQ(order.of_below(2, &next), Verdict::kNever);
-  EXPECT_EQ(order.of_baton(next, true, false, 1), Verdict::kNow);
+  EXPECT_EQ(order.of_baton(next, true, kBestEffort, 1), Verdict::kNow);
 }
 
 TEST(PathOrder, what_baton_brought_and_was_not_delivered_settles_what_is_older) {
@@ -214,7 +218,7 @@ TEST(PathOrder, what_baton_brought_and_was_not_delivered_settles_what_is_older) 
   EXPECT_EQ(order.of_below(2, nullptr), Verdict::kNever);
   EXPECT_EQ(order.of_below(3, nullptr), Verdict::kNever);
   const PathOrder::Queued older{{2, 2, true}, 2};  // taken ahead
-  EXPECT_EQ(order.of_baton(older, true, false, 1), Verdict::kNever);
+  EXPECT_EQ(order.of_baton(older, true, kBestEffort, 1), Verdict::kNever);
   order.delivered(older);
   EXPECT_FALSE(order.skips({{4, 4, true}, 4}));  // nothing was lost between 3 and 4
 }
@@ -225,9 +229,9 @@ TEST(PathOrder, a_history_that_came_from_below_is_not_delivered_again_by_baton) 
     EXPECT_EQ(order.of_below(below, nullptr), Verdict::kNow);
     order.delivered_below(below);
   }
-  EXPECT_EQ(order.of_baton({{2, 2, true}, 1}, true, false, 1), Verdict::kNever);
-  EXPECT_EQ(order.of_baton({{3, 3, true}, 2}, true, false, 1), Verdict::kNever);
-  EXPECT_EQ(order.of_baton({{4, 4, true}, 3}, true, false, 1), Verdict::kNow);
+  EXPECT_EQ(order.of_baton({{2, 2, true}, 1}, true, kBestEffort, 1), Verdict::kNever);
+  EXPECT_EQ(order.of_baton({{3, 3, true}, 2}, true, kBestEffort, 1), Verdict::kNever);
+  EXPECT_EQ(order.of_baton({{4, 4, true}, 3}, true, kBestEffort, 1), Verdict::kNow);
 }
 
 TEST(PathOrder, what_is_younger_than_batons_next_waits_for_it) {
@@ -242,13 +246,13 @@ TEST(PathOrder, what_was_written_below_before_baton_came_is_waited_for_until_som
   PathOrder order;
   const PathOrder::Queued first{{90, 90, true},
                                 1};  // of a durable publisher: to a volatile reader, who gets no history
-  EXPECT_EQ(order.of_baton(first, true, false, 1), Verdict::kNotYet);
+  EXPECT_EQ(order.of_baton(first, true, kBestEffort, 1), Verdict::kNotYet);
   EXPECT_EQ(order.of_below(88, &first), Verdict::kNow);
   order.saw_below(88);
   order.delivered_below(88);
-  EXPECT_EQ(order.of_baton(first, true, false, 1), Verdict::kNotYet);
+  EXPECT_EQ(order.of_baton(first, true, kBestEffort, 1), Verdict::kNotYet);
   order.saw_below(90);  // 89 was lost
-  EXPECT_EQ(order.of_baton(first, true, false, 1), Verdict::kNow);
+  EXPECT_EQ(order.of_baton(first, true, kBestEffort, 1), Verdict::kNow);
 }
 
 transport::Gid gid_of(std::uint32_t number) {

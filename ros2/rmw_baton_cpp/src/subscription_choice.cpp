@@ -97,6 +97,7 @@ constexpr unsigned kTurn = 4;  // messages from Baton, then the underlying subsc
     below_.push_back(entry);
     return true;
   }
+  told_below_ = 0;
   return false;
 }
 
@@ -156,7 +157,7 @@ void SubscriptionPath::forget_who_left() {
         if (underlying()->rmw_subscription_count_matched_publishers(inner_, &matched) != RMW_RET_OK)
           rcutils_reset_error();
       }
-      verdict = order.of_baton(*entry.place, matched != 0, reliable_, now_ns);
+      verdict = order.of_baton(*entry.place, matched != 0, {reliable_, !keep_last_}, now_ns);
       if (verdict == PathOrder::Verdict::kNotYet) *look_again_ns = std::min(*look_again_ns, order.waits_until());
     }
     if (verdict == PathOrder::Verdict::kNow) {
@@ -344,6 +345,8 @@ bool SubscriptionPath::is_one_more(const FromBelow& entry, std::size_t unread) {
       std::size_t below_index = 0;
       if (choose_below(fetched.all_of_baton, &below_index)) return {Choice::kBelow, below_index};
       if (fetched.from_below) continue;  // what was fetched was a double, or waits for Baton's
+      // Something has come to Baton's queue just now. It may be nothing for us: then what is from below need not wait.
+      if (!fetched.all_of_baton && baton_.empty() && (fetch_baton() || !reader_->has_data())) continue;
     }
     if (choose_baton(now_ns, look_again_ns, &index)) return {Choice::kBaton, index};
     return {};

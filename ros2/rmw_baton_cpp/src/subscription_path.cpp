@@ -338,10 +338,10 @@ void SubscriptionPath::leave(const std::shared_ptr<transport::WaitSet>& wait_set
 void SubscriptionPath::listen_in(const std::shared_ptr<transport::WaitSet>& wait_set) {
   const std::lock_guard<std::mutex> lock(mutex_);
   listener_ = wait_set;
-  too_early_ = 0;
   join(wait_set);
   if (!wait_set) return;
-  untold_ = std::min(untold_, baton_.size() + below_.size());  // the rest was taken without a callback
+  // The rest was taken without a callback.
+  untold_ = std::min(untold_ + std::exchange(too_early_, 0), baton_.size() + below_.size() + told_below_);
 }
 
 void SubscriptionPath::call_back(rmw_event_callback_t callback, const void* user_data, std::size_t limit) {
@@ -380,6 +380,10 @@ std::size_t SubscriptionPath::fetch_for_callback(std::size_t rung) {
   baton_was_there_ = true;  // what rang is not counted: from here on nothing is taken directly
   fetch_all_below();        // first: Baton's queue has the copies
   while (baton_.size() < depth_ && fetch_baton()) {
+  }
+  if (too_early_ != 0) {  // what has come may end the wait, and be a double
+    std::int64_t look_again_ns = INT64_MAX;
+    if (choose(os::monotonic_ns(), &look_again_ns).choice != Choice::kNothing) untold_ += std::exchange(too_early_, 0);
   }
   drop_doubles();
   const std::size_t unread = reader_->unread();

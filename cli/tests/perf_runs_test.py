@@ -101,6 +101,19 @@ def test_a_run_that_failed_says_why_and_not_how_the_others_ended(tmp_path, ends,
         perform(replace(peer(), program=program), "loan", Cell(subscribers=4))
 
 
+def test_a_run_has_ended_when_its_keeper_has(tmp_path):
+    program = tmp_path / "baton_perf_baton"
+    keeper = f'exec 3<>keeper_members; touch "{tmp_path}/here"; sleep 0.5; touch "{tmp_path}/swept"'
+    program.write_text(
+        f'#!/bin/bash\ncd "$(dirname "$2")"\nif [ "$4" = publisher ]; then\n  mkfifo keeper_members\n  ({keeper}) &\n'
+        f'  until [ -e "{tmp_path}/here" ]; do sleep 0.01; done\nfi\n'
+    )
+    program.chmod(0o755)
+    with pytest.raises(RunFailed, match="no process wrote a result"):
+        perform(replace(peer(), program=program), "loan", Cell())
+    assert (tmp_path / "swept").exists()
+
+
 def may_make_namespaces() -> bool:
     return subprocess.run(["unshare", "--mount", "--net", "true"], capture_output=True, check=False).returncode == 0
 

@@ -187,6 +187,19 @@ def _run_processes(
                     pass
             process.wait()
         log.close()
+        _wait_for_keeper(directory)
+
+
+def _wait_for_keeper(directory: str) -> None:
+    """Until the run's keeper (perf/runner/keeper.cpp), which reads its pipe as long as it lives, has removed what the run left: the next run
+    may use the same names."""
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        try:
+            os.close(os.open(f"{directory}/keeper_members", os.O_WRONLY | os.O_NONBLOCK))
+        except OSError:  # nobody reads it, or there is none
+            return
+        time.sleep(0.005)
 
 
 def _wait_ready(sync: Path, count: int, end: float, processes: list[subprocess.Popen]) -> None:

@@ -10,7 +10,7 @@ PROGRAM = "ros2_callbacks"
 @pytest.mark.parametrize("rmw", ["plain", "baton"])
 def test_a_callback_that_takes_anothers_place_is_not_told_again_of_what_that_one_knew(processes, rmw):
     said = processes.result(processes.start_cpp(rmw, "replaced", program=PROGRAM))
-    assert (said["told"], said["taken"]) == ([1, 1, 3], 5)
+    assert said["rounds"] == [[1, 1, 3, 5]] * 20  # told to each of three, and taken
 
 
 @pytest.mark.parametrize("rmw", ["plain", "baton"])

@@ -378,20 +378,28 @@ std::size_t SubscriptionPath::fetch_for_callback(std::size_t rung) {
     return std::exchange(untold_, 0);
   }
   baton_was_there_ = true;  // what rang is not counted: from here on nothing is taken directly
-  fetch_all_below();        // first: Baton's queue has the copies
-  while (baton_.size() < depth_ && fetch_baton()) {
-  }
-  if (too_early_ != 0) {  // what has come may end the wait, and be a double
-    std::int64_t look_again_ns = INT64_MAX;
-    if (choose(os::monotonic_ns(), &look_again_ns).choice != Choice::kNothing) untold_ += std::exchange(too_early_, 0);
-  }
-  drop_doubles();
-  const std::size_t unread = reader_->unread();
-  for (FromBaton& entry : baton_) untold_ += std::exchange(entry.told, true) ? 0 : 1;
-  for (FromBelow& entry : below_) {
-    if (entry.told || !is_one_more(entry, unread)) continue;
-    entry.told = true;
-    ++untold_;
+  for (int vain = 0;;) {
+    fetch_all_below();  // first: Baton's queue has the copies
+    while (baton_.size() < depth_ && fetch_baton()) {
+    }
+    if (too_early_ != 0) {  // what has come may end the wait, and be a double
+      std::int64_t look_again_ns = INT64_MAX;
+      if (choose(os::monotonic_ns(), &look_again_ns).choice != Choice::kNothing)
+        untold_ += std::exchange(too_early_, 0);
+    }
+    drop_doubles();
+    const std::size_t unread = reader_->unread();
+    for (FromBaton& entry : baton_) untold_ += std::exchange(entry.told, true) ? 0 : 1;
+    for (FromBelow& entry : below_) {
+      if (entry.told || !is_one_more(entry, unread)) continue;
+      entry.told = true;
+      ++untold_;
+    }
+    if (!reader_->has_data()) break;
+    // Something has come meanwhile, which nobody else takes over; or no more may be held, and the Listener would not sleep.
+    if (baton_.size() < depth_ && (fetch_baton() || ++vain < 3)) continue;
+    join(nullptr);
+    break;
   }
   if (look_again_ns_ <= os::monotonic_ns()) {
     look_again_ns_ = INT64_MAX;
@@ -399,7 +407,6 @@ std::size_t SubscriptionPath::fetch_for_callback(std::size_t rung) {
   } else if (look_again_ns_ != INT64_MAX) {
     presence_->listener().wake_at(look_again_ns_);  // this wake-up was an earlier one
   }
-  if (reader_->has_data()) join(nullptr);  // or the Listener would not sleep
   if (untold_ != 0) inlet_.begin_telling();
   return std::exchange(untold_, 0);
 }

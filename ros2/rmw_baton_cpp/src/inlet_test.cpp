@@ -96,8 +96,11 @@ TEST_F(InletTest, what_came_before_is_told_by_the_thread_that_sets_the_callback_
   const std::thread::id here = std::this_thread::get_id();
   callback_.act = [&] { EXPECT_EQ(std::this_thread::get_id(), here); };
   Inlet::rung(&inlet_, 7);
-  inlet_.set_callback(Callback::call, &callback_, kAll, [](std::size_t rung) { return rung + 2; });
+  std::size_t waiting = 2;  // the thread that calls later finds nothing
+  inlet_.set_callback(Callback::call, &callback_, kAll,
+                      [&](std::size_t rung) { return rung + std::exchange(waiting, 0); });
   EXPECT_EQ(callback_.counted, 9U);
+  inlet_.set_callback(nullptr, nullptr, kAll);
 }
 
 TEST_F(InletTest, what_turns_out_to_be_nothing_new_is_not_told_and_keeps_no_wait_set_waiting) {

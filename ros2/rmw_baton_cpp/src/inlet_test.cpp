@@ -116,6 +116,7 @@ TEST_F(InletTest, what_turns_out_to_be_nothing_new_is_not_told_and_keeps_no_wait
   EXPECT_EQ(callback_.counted, 0U);
   Inlet::rung(&inlet_, 2);
   EXPECT_TRUE(comes_true([&] { return callback_.counted == 1 && inlet_.told(); }));
+  inlet_.set_callback(nullptr, nullptr, kAll);
 }
 
 TEST_F(InletTest, a_wait_set_is_told_of_nothing_before_the_callback_has_returned) {

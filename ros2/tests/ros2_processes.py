@@ -38,6 +38,7 @@ def paths(log, topic):
 
 
 def log_of(process):
+    """Of a program that has ended: reading moves where it would write."""
     process.log.seek(0)
     return process.log.read()
 

@@ -79,9 +79,8 @@ constexpr unsigned kTurn = 4;  // messages from Baton, then the underlying subsc
         underlying()->rmw_take_serialized_message_with_info(inner_, &entry.bytes, &taken, &entry.info, nullptr);
     if (result != RMW_RET_OK || !taken) {
       if (result != RMW_RET_OK) rcutils_reset_error();
-      told_below_ = 0;
       recycle(entry);
-      return false;
+      break;
     }
     inlet_.set();  // there may be more
     entry.told = told_below_ != 0;

@@ -2,12 +2,42 @@
 #include "baton/os/fork_listener.hpp"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 #include <vector>
 
+#include "baton/os/parent_only_fd.hpp"
+
 namespace baton::os {
+
+/// All ParentOnlyFds of this process.
+struct ParentOnlyFds {
+  std::mutex mutex;  // innermost: fork() takes it after the listeners' locks
+  ParentOnlyFd* first = nullptr;
+
+  void add(ParentOnlyFd* fd) {
+    fd->next_ = first;
+    if (first != nullptr) first->previous_ = fd;
+    first = fd;
+  }
+  void remove(ParentOnlyFd* fd) {
+    (fd->previous_ != nullptr ? fd->previous_->next_ : first) = fd->next_;
+    if (fd->next_ != nullptr) fd->next_->previous_ = fd->previous_;
+    fd->previous_ = fd->next_ = nullptr;
+  }
+  void close_all() {
+    while (first != nullptr) {
+      ParentOnlyFd* fd = first;
+      remove(fd);
+      // Another process's copy of the file stays open, so this close is never the last one, and is short.
+      (void)::close(std::exchange(fd->fd_, -1));
+    }
+  }
+};
+
 namespace {
 
 struct Registry {
@@ -21,26 +51,54 @@ Registry& registry() {
   return *instance;
 }
 
+ParentOnlyFds& parent_only_fds() {
+  static auto* const instance = new ParentOnlyFds;
+  return *instance;
+}
+
 void prepare() {
   registry().mutex.lock();
   for (ForkListener* listener : registry().listeners) listener->before_fork();
+  parent_only_fds().mutex.lock();
 }
 
 void in_parent() {
+  parent_only_fds().mutex.unlock();
   for (ForkListener* listener : registry().listeners) listener->after_fork_in_parent();
   registry().mutex.unlock();
 }
 
 void in_child() {
+  parent_only_fds().close_all();
+  parent_only_fds().mutex.unlock();
   for (ForkListener* listener : registry().listeners) listener->after_fork_in_child();
   registry().mutex.unlock();
 }
 
-}  // namespace
-
-void ForkListener::start_listening() {
+void register_once() {
   static const int registered = ::pthread_atfork(prepare, in_parent, in_child);
   (void)registered;
+}
+
+}  // namespace
+
+ParentOnlyFd::ParentOnlyFd(UniqueFd fd) {
+  if (!fd) return;
+  register_once();
+  const std::lock_guard<std::mutex> lock(parent_only_fds().mutex);
+  fd_ = fd.release();
+  parent_only_fds().add(this);
+}
+
+UniqueFd ParentOnlyFd::release() noexcept {
+  if (fd_ < 0) return UniqueFd();
+  const std::lock_guard<std::mutex> lock(parent_only_fds().mutex);
+  parent_only_fds().remove(this);
+  return UniqueFd(std::exchange(fd_, -1));
+}
+
+void ForkListener::start_listening() {
+  register_once();
   const std::lock_guard<std::mutex> lock(registry().mutex);
   registry().listeners.push_back(this);
 }

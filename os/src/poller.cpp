@@ -16,9 +16,13 @@ namespace {
 
 constexpr std::uint64_t kWakeToken = ~std::uint64_t{0};
 
-epoll_event interest(std::uint64_t token, bool want_write) noexcept {
+epoll_event make_event(std::uint64_t token, Poller::Interest interest) noexcept {
+  using Interest = Poller::Interest;
   epoll_event event{};
-  event.events = EPOLLIN | (want_write ? static_cast<std::uint32_t>(EPOLLOUT) : 0U);
+  const bool reads = interest == Interest::kRead || interest == Interest::kReadWrite;
+  const bool writes = interest == Interest::kReadWrite || interest == Interest::kHangUpWrite;
+  event.events = (reads ? static_cast<std::uint32_t>(EPOLLIN) : static_cast<std::uint32_t>(EPOLLRDHUP)) |
+                 (writes ? static_cast<std::uint32_t>(EPOLLOUT) : 0U);
   event.data.u64 = token;
   return event;
 }
@@ -46,13 +50,13 @@ Result<Poller> Poller::create() {
   return poller;
 }
 
-bool Poller::add(int fd, std::uint64_t token, bool want_write) noexcept {
-  epoll_event event = interest(token, want_write);
+bool Poller::add(int fd, std::uint64_t token) noexcept {
+  epoll_event event = make_event(token, Interest::kRead);
   return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-void Poller::modify(int fd, std::uint64_t token, bool want_write) noexcept {
-  epoll_event event = interest(token, want_write);
+void Poller::modify(int fd, std::uint64_t token, Interest interest) noexcept {
+  epoll_event event = make_event(token, interest);
   (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
 }
 
@@ -82,6 +86,7 @@ Result<void> Poller::wait(std::optional<std::chrono::steady_clock::time_point> d
     out.token = event.data.u64;
     out.readable = (event.events & (EPOLLIN | EPOLLHUP | EPOLLERR | EPOLLRDHUP)) != 0;
     out.writable = (event.events & EPOLLOUT) != 0;
+    out.hung_up = (event.events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP)) != 0;
     events.push_back(out);
   }
   return {};

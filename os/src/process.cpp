@@ -9,7 +9,9 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -124,6 +126,14 @@ UniqueFd watch_socket_peer(int socket) {
   size = sizeof credentials;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return UniqueFd();
   return watch_process(credentials.pid);
+}
+
+std::uint64_t process_identity(const UniqueFd& pidfd) {
+  constexpr auto kPidfsMagic = 0x50494446;  // PID_FS_MAGIC of linux/magic.h
+  struct statfs filesystem {};
+  struct stat status {};
+  if (!pidfd || ::fstatfs(pidfd.get(), &filesystem) != 0 || filesystem.f_type != kPidfsMagic) return 0;
+  return ::fstat(pidfd.get(), &status) == 0 ? status.st_ino : 0;
 }
 
 bool socket_peer_gone(int socket) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 
 #include "baton/os/fork_listener.hpp"
 #include "baton/os/poller.hpp"
+#include "baton/os/unix_socket.hpp"
 
 namespace baton::os {
 namespace {
@@ -106,7 +108,8 @@ TEST(Poller, ReportsReadinessWithTheTokenUntilRemoved) {
   const UniqueFd reader(ends[0]);
   const UniqueFd writer(ends[1]);
   ASSERT_TRUE(poller->add(reader.get(), 77));
-  ASSERT_TRUE(poller->add(writer.get(), 78, true));
+  ASSERT_TRUE(poller->add(writer.get(), 78));
+  poller->modify(writer.get(), 78, Poller::Interest::kReadWrite);
   ASSERT_EQ(::write(writer.get(), "x", 1), 1);
   std::vector<Poller::Event> events;
   ASSERT_TRUE(poller->wait(std::nullopt, events));
@@ -115,10 +118,34 @@ TEST(Poller, ReportsReadinessWithTheTokenUntilRemoved) {
     EXPECT_EQ(event.readable, event.token == 77);
     EXPECT_EQ(event.writable, event.token == 78);
   }
-  poller->modify(writer.get(), 78, false);
+  poller->modify(writer.get(), 78, Poller::Interest::kRead);
   poller->remove(reader.get());
   ASSERT_TRUE(poller->wait(std::chrono::steady_clock::now(), events));
   EXPECT_TRUE(events.empty());
+}
+
+TEST(Poller, ThatWaitsForTheHangUpAloneReportsNoDataButTheEndBehindIt) {
+  auto poller = Poller::create();
+  ASSERT_TRUE(poller);
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+  const UniqueFd here(ends[0]);
+  UniqueFd there(ends[1]);
+  ASSERT_TRUE(poller->add(here.get(), 5));
+  poller->modify(here.get(), 5, Poller::Interest::kHangUp);
+  ASSERT_EQ(::send(there.get(), "x", 1, 0), 1);
+  std::vector<Poller::Event> events;
+  ASSERT_TRUE(poller->wait(std::chrono::steady_clock::now(), events));
+  EXPECT_TRUE(events.empty());
+  EXPECT_FALSE(hung_up_now(here.get()));
+  end_sending(there.get());
+  ASSERT_TRUE(poller->wait(std::nullopt, events));
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_TRUE(events[0].hung_up);
+  EXPECT_TRUE(hung_up_now(here.get()));
+  EXPECT_FALSE(closed_now(here.get())) << "the other end may still read";
+  there.reset();
+  EXPECT_TRUE(closed_now(here.get()));
 }
 
 struct Listener final : ForkListener {

@@ -180,7 +180,7 @@ IoStatus receive_packet(int socket, void* buffer, std::size_t capacity, std::siz
     for (std::size_t i = 0; i < count; ++i) {
       int fd = -1;
       std::memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof fd);
-      packet.fds.emplace_back(fd);
+      packet.fds.emplace_back(UniqueFd(fd));
     }
   }
   packet.size_bytes = static_cast<std::size_t>(got);
@@ -193,5 +193,18 @@ bool readable_now(int socket) noexcept {
   pollfd state{socket, POLLIN, 0};
   return ::poll(&state, 1, 0) > 0;
 }
+
+bool hung_up_now(int socket) noexcept {
+  pollfd state{socket, POLLRDHUP, 0};
+  return ::poll(&state, 1, 0) > 0;
+}
+
+bool closed_now(int socket) noexcept {
+  pollfd state{socket, 0, 0};
+  return ::poll(&state, 1, 0) > 0;  // POLLHUP and POLLERR are always looked for
+}
+
+void end_sending(int socket) noexcept { (void)::shutdown(socket, SHUT_WR); }
+void end_both_directions(int socket) noexcept { (void)::shutdown(socket, SHUT_RDWR); }
 
 }  // namespace baton::os

@@ -127,7 +127,7 @@ __attribute__((noinline)) bool take_descriptor(int socket, os::UniqueFd* descrip
     *lost = *lost || !is_over(status, packet);
     return false;
   }
-  *descriptor = std::move(packet.fds[0]);
+  *descriptor = packet.fds[0].release();
   return true;
 }
 

@@ -34,8 +34,8 @@ struct FuzzedLink {
 
 void feed(FuzzedLink& link, const std::uint8_t* bytes, std::size_t size, std::size_t fd_count, ProcessId self,
           std::map<ProcessId, bool>& up) {
-  std::vector<os::UniqueFd> fds;
-  for (std::size_t i = 0; i < fd_count; ++i) fds.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  std::vector<os::ReceivedFd> fds;
+  for (std::size_t i = 0; i < fd_count; ++i) fds.emplace_back(os::UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC)));
   LinkMachine::Step step = link.machine.on_packet(bytes, size, std::move(fds));
   if (link.ended) {
     require(step.kind == Kind::kNothing);

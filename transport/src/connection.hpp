@@ -21,6 +21,7 @@
 
 #include "baton/memory/hand_over.hpp"
 #include "baton/memory/pool.hpp"
+#include "baton/os/disposal.hpp"
 #include "baton/os/fork.hpp"
 #include "baton/os/shared_memory.hpp"
 #include "baton/os/unique_fd.hpp"
@@ -103,7 +104,7 @@ struct WriterConnection {
   WakeWord* sleeping;
   Gid reader{};
   PeerId peer = 0;
-  os::UniqueFd ring_end;          ///< of a reader that waits in poll(); empty: none given
+  os::ReceivedFd ring_end;        ///< of a reader that waits in poll(); empty: none given
   bool reliable = false;
   bool keep_all = false;
   bool draining = false;          ///< detached: nothing is pushed, held samples come back one by one
@@ -137,6 +138,8 @@ struct ReaderConnection {
   const ControlLine* line = nullptr;
   Gid writer{};
   PeerId peer = 0;
+  /// Keeps what this connection may read from being reused, also after its peer was disconnected (Hub::claim).
+  std::shared_ptr<const void> claim;
   QoS offered;
   std::weak_ptr<ReaderImpl> owner;
   const std::uint32_t generation = os::fork_generation();
@@ -147,6 +150,7 @@ struct ReaderConnection {
   std::atomic<std::uint32_t> limit{0};           ///< samples that may be held
   std::atomic<bool> blocked{false};              ///< the oldest message lies in a segment that has not arrived yet
   bool ring_given = false;                       ///< the writer has our wake socket
+  bool interrupted = false;                      ///< the reader has had, or may get, another connection to this writer
   bool alive = true;                             ///< liveliness
   std::uint64_t next_sequence = 0;
   std::vector<std::unique_ptr<SegmentUse>> segments;

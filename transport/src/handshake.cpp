@@ -67,7 +67,7 @@ LinkMachine::Step LinkMachine::violation(std::string text) {
   return step;
 }
 
-LinkMachine::Step LinkMachine::on_packet(const std::uint8_t* data, std::size_t size, std::vector<os::UniqueFd> fds) {
+LinkMachine::Step LinkMachine::on_packet(const std::uint8_t* data, std::size_t size, std::vector<os::ReceivedFd> fds) {
   if (state_ == State::kEnded) return {};
   if (size < kPacketHeaderBytes) return violation("a packet of " + std::to_string(size) + " bytes has no header");
   WireReader in(data, kPacketHeaderBytes);
@@ -105,7 +105,7 @@ LinkMachine::Step LinkMachine::on_packet(const std::uint8_t* data, std::size_t s
   if ((header.flags & kMoreFollows) != 0 && payload_bytes == 0) return violation("an unfinished frame has an empty part");
   frame_.type = header.type;
   frame_.payload.insert(frame_.payload.end(), payload, payload + payload_bytes);
-  for (os::UniqueFd& fd : fds) frame_.fds.push_back(std::move(fd));
+  for (os::ReceivedFd& fd : fds) frame_.fds.push_back(std::move(fd));
   partial_ = (header.flags & kMoreFollows) != 0;
   if (partial_) return {};
   Step step;

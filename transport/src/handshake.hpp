@@ -20,7 +20,7 @@
 
 namespace baton::transport {
 
-inline constexpr std::uint16_t kProtocolVersion = 1;
+inline constexpr std::uint16_t kProtocolVersion = 2;
 inline constexpr std::uint16_t kHelloFrame = 1;
 inline constexpr std::uint16_t kByeFrame = 2;
 
@@ -77,7 +77,7 @@ class LinkMachine {
   };
 
   /// One received packet. `fds` are consumed, whatever happens.
-  Step on_packet(const std::uint8_t* data, std::size_t size, std::vector<os::UniqueFd> fds);
+  Step on_packet(const std::uint8_t* data, std::size_t size, std::vector<os::ReceivedFd> fds);
   /// What the peer said in HELLO; meaningful after kHello or kVersion.
   const Hello& peer() const { return peer_; }
   bool has_hello() const { return state_ == State::kOpen; }

@@ -36,8 +36,8 @@ Bytes packet(std::uint16_t type, const Bytes& payload, std::uint8_t flags = 0, s
 }
 
 LinkMachine::Step feed(LinkMachine& machine, const Bytes& bytes, std::size_t fds = 0) {
-  std::vector<os::UniqueFd> descriptors;
-  for (std::size_t i = 0; i < fds; ++i) descriptors.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  std::vector<os::ReceivedFd> descriptors;
+  for (std::size_t i = 0; i < fds; ++i) descriptors.emplace_back(os::UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC)));
   return machine.on_packet(bytes.data(), bytes.size(), std::move(descriptors));
 }
 
@@ -51,7 +51,7 @@ TEST(Handshake, HelloIsExactlyTheBytesOfTheSpecification) {
   const Bytes expected{
       0x01, 0x00, 0x00, 0x00, 0x2A, 0x00, 0x00, 0x00,                                                  // header: HELLO, 42 bytes
       0x89, 'B',  'A',  'T',  'O',  'N',  '\r', '\n',                                                  // magic
-      0x01, 0x00, 0x00, 0x00,                                                                          // version, reserved
+      0x02, 0x00, 0x00, 0x00,                                                                          // version, reserved
       0x67, 0x12, 0x00, 0x00,                                                                          // pid 4711
       0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x19, 0x1A, 0x1B, 0x1C, 0x1D, 0x1E, 0x1F,  // process id
       0x06, 0x00, 0x00, 0x00, 'c',  'a',  'm',  'e',  'r',  'a'};                                      // name

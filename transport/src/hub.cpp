@@ -51,6 +51,13 @@ void Hub::disconnect(PeerId peer, Error reason) {
   impl_->doom(*found->second, {std::move(reason), Bye::kViolation, false});
 }
 
+std::shared_ptr<const void> Hub::claim(PeerId peer) {
+  const std::lock_guard<std::mutex> lock(impl_->mutex);
+  const auto found = impl_->links.find(peer);
+  if (found == impl_->links.end()) return nullptr;
+  return found->second->claim;
+}
+
 void Hub::post(std::function<void()> fn) { impl_->post(std::move(fn)); }
 TimerId Hub::schedule(std::chrono::steady_clock::time_point when, std::function<void()> fn) {
   return impl_->schedule(when, std::move(fn));
@@ -92,6 +99,7 @@ Result<void> Hub::Impl::prepare() {
   auto id = os::random_id();
   if (!id) return id.error();
   self = *id;
+  self_identity = identity_of(os::watch_process(os::process_id()), os::process_id());
   socket_name = name_of(self);
   self_name = options.name.empty() ? os::program_name() : options.name;
   auto made = os::Poller::create();
@@ -166,6 +174,10 @@ void Hub::Impl::run() {
         on_process_end(id);
         continue;
       }
+      if (Link* link = find(id); link != nullptr && link->lingering) {
+        on_lingering(*link, event.hung_up, event.writable);
+        continue;
+      }
       if (event.writable) on_writable(id);
       if (event.readable) on_readable(id);
     }
@@ -181,10 +193,14 @@ void Hub::Impl::run() {
   const std::vector<std::uint8_t> bye = encode_bye(Bye::kLeaving, "");
   for (auto& [id, link] : links) {
     if (link->up) flush(*link);
-    send_now(*link, bye);
+    if (!link->lingering) send_now(*link, bye);
     BATON_CRASH_POINT("hub.good_bye_sent");
-    link->socket.reset();
+    // Samples that this process still holds keep their claims, and these the socket.
+    link->claim.reset();
+    poller.remove(link->socket());
+    link->line.reset();
     link->watch.reset();
+    link->up = false;
     clear_queue(*link);
   }
   up_count.store(0, std::memory_order_relaxed);
@@ -269,8 +285,7 @@ void Hub::Impl::after_fork_in_child() {
   directory.fd.reset();
   directory.runtime.reset();
   for (auto& [id, link] : links) {
-    link->socket.reset();
-    link->watch.reset();
+    link->watch.reset();  // the sockets are closed already (os::ParentOnlyFd)
     link->up = false;
   }
   poller.close_after_fork();

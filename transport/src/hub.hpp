@@ -9,9 +9,14 @@
 //
 // Invariants
 // 1. Between on_peer_up(p) and on_peer_down(p) there is exactly one connection to p's process; a PeerId is never reused.
-//    A process that was disconnected without fault (a stall, a lack of descriptors) comes back under a new PeerId.
+//    A process that was disconnected without fault (a stall, a lack of descriptors) comes back under a new PeerId. A peer passes
+//    through these states, in this order, and may leave out the second:
+//      connected     from on_peer_up to on_peer_down: frames travel
+//      disconnected  from on_peer_down to on_peer_gone: no frames, but its process may live and read what it holds
+//      gone          from on_peer_gone on: its process is dead, or said that it holds nothing any more
 // 2. Frames to one peer arrive in the order of send() and at most once; after on_peer_down(p) no frame of p is delivered.
-// 3. No peer can block the hub, make it allocate without bound, or hold descriptors open in it without bound.
+// 3. No peer can block the hub, make it allocate without bound, or hold descriptors open in it without bound. What a peer sends
+//    is closed where it may block (os/disposal.hpp).
 // 4. With nothing to do the background thread sleeps without a timeout.
 // 5. After fork() the child has none of the hub's descriptors; every call on the hub is a no-op there.
 #pragma once
@@ -24,6 +29,7 @@
 #include <string>
 #include <vector>
 
+#include "baton/os/disposal.hpp"
 #include "baton/os/result.hpp"
 #include "baton/os/unique_fd.hpp"
 #include "baton/transport/diagnostic.hpp"
@@ -45,12 +51,22 @@ inline constexpr std::size_t kMaxQueuedBytes = 1024 * 1024;
 inline constexpr std::size_t kMaxQueuedFds = 256;
 inline constexpr std::size_t kHardQueuedBytes = 4 * kMaxQueuedBytes;
 inline constexpr std::chrono::milliseconds kStallTime{1000};
+/// Connections of one foreign process, fewer where descriptors are few. An honest one has one connection, for a moment two, and
+/// one more for each that ended while it held samples.
+inline constexpr std::size_t kMaxLinksPerProcess = 16;
+/// After so many violations a process is refused under whatever name.
+inline constexpr unsigned kMaxViolations = 4;
+/// Connections that one process may begin per kArrivalsWindow.
+inline constexpr unsigned kMaxArrivals = 64;
+inline constexpr std::chrono::seconds kArrivalsWindow{10};
 
 struct PeerInfo {
   ProcessId process_id{};
   std::int32_t pid = 0;    ///< in this process's pid namespace, or as the peer stated it when it is not visible here
   std::int32_t local_pid = 0;  ///< in this process's pid namespace, from the kernel; 0: not visible
   std::uint32_t uid = 0;   ///< of the peer, from the kernel
+  /// Equal for all connections of one process, and for no other process: os::process_identity(), on older kernels its pid; 0: unknown.
+  std::uint64_t identity = 0;
   std::string name;        ///< the peer's own words (at most 255 bytes, printable ASCII)
   std::uint16_t version = 0;
 };
@@ -59,15 +75,21 @@ struct PeerInfo {
 struct Frame {
   std::uint16_t type = 0;
   std::vector<std::uint8_t> payload;
-  std::vector<os::UniqueFd> fds;
+  std::vector<os::ReceivedFd> fds;
 };
 
 class HubHandler {
  public:
   virtual ~HubHandler() = default;
   virtual void on_peer_up(PeerId peer, const PeerInfo& info) = 0;
-  /// `reason` is disconnected for a peer that left or died; else what it did wrong.
+  /// No frames come or go any more. Whether its process lives is not known: what it holds stays its own until on_peer_gone().
+  /// `reason` is disconnected for a peer that left, died or was given up; else what it did wrong.
   virtual void on_peer_down(PeerId peer, const Error& reason) = 0;
+  /// Asked right after on_peer_down() of a peer whose end is not known yet: whether it holds anything of this process, so that
+  /// on_peer_gone() is waited for. If not, on_peer_gone() follows at once.
+  virtual bool holds_anything(PeerId) { return false; }
+  /// Once after each on_peer_down(): the peer holds nothing of this process. It is dead, or said so, or holds_anything() did.
+  virtual void on_peer_gone(PeerId) {}
   /// An error ends that peer's connection with a diagnostic (then on_peer_down follows); nothing else suffers.
   virtual Result<void> on_frame(PeerId peer, Frame&& frame) = 0;
 };
@@ -101,6 +123,10 @@ class Hub {
   /// Ends the connection because of something the peer did: it is told `reason`, is not connected again during its life, and
   /// on_peer_down(peer, reason) follows. No diagnostic.
   void disconnect(PeerId peer, Error reason);
+
+  /// While the result lives, the peer's process keeps for this one what this one holds, also when the connection has ended
+  /// meanwhile. Null if the peer is not connected. Any thread may copy and drop it, also after the hub's end.
+  std::shared_ptr<const void> claim(PeerId peer);
 
   /// Runs `fn` on the background thread soon. Functions still waiting when the hub ends are destroyed without being called.
   void post(std::function<void()> fn);

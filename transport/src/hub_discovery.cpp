@@ -149,6 +149,10 @@ void Hub::Impl::connect_to(const ProcessId& process) {
   }
   route.mine = made;
   Link* link = find(made);
+  if (!welcome(*link)) {
+    turn_away(*link);
+    return;
+  }
   BATON_CRASH_POINT("hub.connected");
   Hello hello;
   hello.pid = os::process_id();
@@ -191,6 +195,10 @@ void Hub::Impl::on_listener() {
       return;
     }
     BATON_CRASH_POINT("hub.accepted");
+    if (!welcome(*find(made))) {
+      turn_away(*find(made));
+      continue;
+    }
     while (!silent.empty() && (find(silent.front()) == nullptr || !find(silent.front())->silent)) silent.pop_front();
     silent.push_back(made);
     ++silent_count;

@@ -3,10 +3,15 @@
 // the hub goes on with everybody else.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <functional>
 #include <thread>
 
 #include "baton/os/directory.hpp"
@@ -181,7 +186,8 @@ TEST_F(HostilePeer, AFrameThatIsNeverFinishedIsForgottenWithItsDescriptors) {
     RawClient client = connect();
     client.send(hello_of(1));
     Bytes part{0x00, 0x02, kMoreFollows, 2, 1, 0, 0, 0, 0xAA};
-    client.send(part, {STDERR_FILENO, STDERR_FILENO});
+    const os::UniqueFd memory(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    client.send(part, {memory.get(), memory.get()});
     EXPECT_TRUE(victim_.recorder.has_peers(2));
   }
   EXPECT_TRUE(victim_.recorder.has_peers(1));
@@ -197,7 +203,7 @@ TEST_F(HostilePeer, AnotherVersionIsRefusedNamingBothVersionsAndProcesses) {
   ASSERT_GT(answer.size(), 18U);
   EXPECT_EQ(answer[0], kHelloFrame) << "so that the other side can name both, too";
   EXPECT_EQ(client.bye(), static_cast<std::uint16_t>(Bye::kVersion));
-  EXPECT_TRUE(victim_.recorder.has_diagnostic(Errc::version_mismatch, "process 'victim' speaks version 1 of Baton's protocol, process 'hostile'"))
+  EXPECT_TRUE(victim_.recorder.has_diagnostic(Errc::version_mismatch, "process 'victim' speaks version 2 of Baton's protocol, process 'hostile'"))
       << victim_.recorder.all_diagnostics();
   EXPECT_TRUE(victim_.recorder.has_diagnostic(Errc::version_mismatch, "version 9"));
   RawClient again = connect();
@@ -222,17 +228,135 @@ TEST_F(HostilePeer, TheIdentityOfAConnectedProcessCannotBeTaken) {
   EXPECT_EQ(client.bye(), static_cast<std::uint16_t>(Bye::kDuplicate));
 }
 
-TEST_F(HostilePeer, OneProcessCannotJoinWithoutEnd) {
-  std::vector<RawClient> clients;
-  for (std::uint64_t i = 0; i < 100; ++i) {
-    clients.push_back(connect());
-    clients.back().send(hello_of(1000 + i));
+#ifndef BATON_EMULATED  // qemu-user has no pidfds
+/// Another process, which is judged by what it does and not by its names. Forked while this process has one thread. `body` gets
+/// the victim's process id and returns 0 if all is well.
+class Attacker {
+ public:
+  explicit Attacker(const std::function<int(const ProcessId&)>& body) {
+    EXPECT_EQ(::pipe(pipe_), 0);
+    pid_ = ::fork();
+    if (pid_ != 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::alarm(120);
+    ProcessId victim{};
+    if (::read(pipe_[0], victim.data(), victim.size()) != static_cast<ssize_t>(victim.size())) ::_exit(100);
+    ::_exit(body(victim));
   }
-  EXPECT_EQ(clients.back().bye(), static_cast<std::uint16_t>(Bye::kViolation));
-  EXPECT_LE(victim_.hub->peer_count(), 64U);
-  EXPECT_TRUE(victim_.recorder.has_diagnostic(Errc::protocol_violation, "joins too often"));
-  clients.clear();
-  EXPECT_TRUE(victim_.recorder.has_peers(1));
+  ~Attacker() {
+    ::close(pipe_[0]);
+    ::close(pipe_[1]);
+  }
+  Attacker(const Attacker&) = delete;
+  Attacker& operator=(const Attacker&) = delete;
+  int attack(const Hub& victim) {
+    const ProcessId id = victim.process_id();
+    EXPECT_EQ(::write(pipe_[1], id.data(), id.size()), static_cast<ssize_t>(id.size()));
+    int status = 0;
+    EXPECT_EQ(::waitpid(pid_, &status, 0), pid_);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+ private:
+  int pipe_[2]{};
+  pid_t pid_ = -1;
+};
+
+TEST(HostileProcess, CannotHaveConnectionsWithoutEnd) {
+  const TemporaryDirectory directory;
+  Attacker attacker([&](const ProcessId& victim) {
+    std::vector<RawClient> clients;
+    for (std::uint64_t i = 0; i < kMaxLinksPerProcess; ++i) {
+      clients.emplace_back(directory, victim);
+      if (!clients.back().send(hello_of(1000 + i))) return 1;
+      if (clients.back().receive()[0] != kHelloFrame) return 2;
+    }
+    RawClient one_more(directory, victim);
+    one_more.send(hello_of(1));
+    if (one_more.bye() != static_cast<std::uint16_t>(Bye::kTimeout)) return 3;
+    clients.clear();
+    for (std::uint64_t i = 0; i < 40; ++i) {  // there is room again once the ends were seen
+      RawClient again(directory, victim);
+      again.send(hello_of(2 + i));
+      if (again.receive()[0] == kHelloFrame) return 0;
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+    return 4;
+  });
+  TestHub victim(directory, "victim");
+  EXPECT_EQ(attacker.attack(*victim.hub), 0);
+  EXPECT_TRUE(victim.recorder.has_diagnostic(Errc::protocol_violation, "too many connections"));
+  EXPECT_TRUE(victim.recorder.has_peers(0));
+}
+
+TEST(HostileProcess, ThatBeginsConnectionsWithoutEndIsTurnedAway) {
+  const TemporaryDirectory directory;
+  Attacker attacker([&](const ProcessId& victim) {
+    for (std::uint64_t i = 0; i < 2 * kMaxArrivals; ++i) {
+      RawClient client(directory, victim);
+      client.send(hello_of(1000 + i));
+      if (client.receive()[0] == kByeFrame) return i < kMaxArrivals ? 1 : 0;
+    }
+    return 2;
+  });
+  TestHub victim(directory, "victim");
+  EXPECT_EQ(attacker.attack(*victim.hub), 0);
+  TestHub newcomer(directory, "newcomer");
+  EXPECT_TRUE(newcomer.recorder.has_peers(1));
+}
+
+TEST(HostileProcess, ThatKeepsBreakingTheProtocolIsTurnedAwayUnderEveryName) {
+  const TemporaryDirectory directory;
+  Attacker attacker([&](const ProcessId& victim) {
+    for (unsigned i = 0; i < kMaxViolations; ++i) {
+      RawClient client(directory, victim);
+      client.send(hello_of(1000 + i));
+      client.send(Bytes(8, 0xFF));
+      if (client.bye() != static_cast<std::uint16_t>(Bye::kViolation)) return 1;
+    }
+    RawClient reformed(directory, victim);
+    reformed.send(hello_of(1));
+    return reformed.bye() == static_cast<std::uint16_t>(Bye::kViolation) ? 0 : 2;
+  });
+  TestHub victim(directory, "victim");
+  EXPECT_EQ(attacker.attack(*victim.hub), 0);
+  EXPECT_TRUE(victim.recorder.has_diagnostic(Errc::protocol_violation, "broke the protocol too often"));
+}
+#endif
+
+TEST_F(HostilePeer, ADescriptorWhoseCloseBlocksHoldsNobodyUp) {
+  // TCP sockets with unsent bytes that SO_LINGER waits for: sent in a frame, and left unread behind it.
+  os::UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(listener.get(), 16), 0);
+  ASSERT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  std::vector<os::UniqueFd> kept;  // this thread must not be the last to close one either
+  {
+    RawClient client = connect();
+    client.send(hello_of(1));
+    ASSERT_EQ(client.receive()[0], kHelloFrame);
+    for (int i = 0; i < 6; ++i) {
+      os::UniqueFd blocking(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      ASSERT_EQ(::connect(blocking.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+      const linger wait{1, 3600};
+      ASSERT_EQ(::setsockopt(blocking.get(), SOL_SOCKET, SO_LINGER, &wait, sizeof wait), 0);
+      const Bytes bytes(65536);
+      while (::send(blocking.get(), bytes.data(), bytes.size(), MSG_DONTWAIT) > 0) {
+      }
+      const Bytes frame{0x00, 0x02, 0, 1, 0, 0, 0, 0};
+      client.send(frame, {blocking.get()});
+      kept.push_back(std::move(blocking));
+    }
+    EXPECT_EQ(client.bye(), static_cast<std::uint16_t>(Bye::kViolation));
+  }
+  EXPECT_TRUE(victim_.recorder.has_diagnostic(Errc::protocol_violation, "neither a memfd nor a Unix stream socket"));
+  TestHub newcomer(directory_, "in between");
+  EXPECT_TRUE(newcomer.recorder.has_peers(2)) << "the victim's thread goes on while the closes wait";
+  listener.reset();  // resets the connections: the closes end
 }
 
 TEST_F(HostilePeer, OneThatDoesNotReadIsDisconnectedAndMayComeBack) {

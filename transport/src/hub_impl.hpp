@@ -21,6 +21,7 @@
 #include "baton/os/unix_socket.hpp"
 #include "handshake.hpp"
 #include "hub.hpp"
+#include "life_line.hpp"
 #include "baton/transport/runtime_directory.hpp"
 
 namespace baton::transport {
@@ -50,20 +51,36 @@ struct Link {
   bool initiator = false;
   ProcessId process{};  ///< initiator: whom it is meant to reach; else known from HELLO
   PeerInfo info;
-  std::int32_t kernel_pid = 0;  ///< 0: a process of another pid namespace (a container)
   LinkMachine machine;
   TimerId handshake_timer = 0;
-  bool silent = false;  ///< accepted and has not said HELLO
+  bool silent = false;     ///< accepted and has not said HELLO
+  bool lingering = false;  ///< disconnected, not gone: watched for the end of file, nothing is read
 
-  os::UniqueFd socket;        // (m)
-  os::UniqueFd watch;         // (m) pidfd, may be empty
-  bool up = false;            // (m)
+  // (m) The socket; outlives the link while samples of the peer are held.
+  std::shared_ptr<LifeLine> line;
+  std::shared_ptr<LifeLine::Claim> claim;  // (m) while up
+  os::UniqueFd watch;                      // (m) pidfd, may be empty
+  bool up = false;                         // (m)
+  bool was_up = false;                     // (m)
   bool want_write = false;    // (m)
   bool pausing = false;       // (m) waits for a timer because the kernel has no room for descriptors under way
   std::deque<Outgoing> queue; // (m)
   std::size_t queued_bytes = 0, queued_fds = 0;  // (m)
+  bool greeting = false;           // (m) on_peer_up() runs: what it sends is as large as this process's own graph, and not bounded
+  std::size_t greeting_bytes = 0;  // (m) of these, what had to be queued
   Clock::time_point progress{};                   // (m) when the queue last was empty or moved
   std::optional<Doom> doom;   // (m)
+
+  int socket() const { return line->socket(); }
+};
+
+/// One process as the kernel knows it, whatever it calls itself.
+struct KnownProcess {
+  std::size_t links = 0;       ///< of all kinds, now
+  unsigned violations = 0;     ///< connections that ended for what it did
+  bool turned_away = false;    ///< the user knows
+  unsigned arrivals = 0;       ///< since `arrivals_since`
+  Clock::time_point arrivals_since{};
 };
 
 /// What is known of the way to one other process.
@@ -126,7 +143,11 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void on_handshake_timeout(LinkId id);
   void hung_up(Link& link);
   void end_link(Link& link, const Doom& doom);
-  void drop_link(Link& link, const Error& reason);
+  /// `over`: the peer's end of file has come, or its process is dead.
+  void drop_link(Link& link, const Error& reason, bool over);
+  void linger(Link& link);
+  void on_lingering(Link& link, bool hung_up, bool writable);
+  void forget_link(Link& link);
   void reap_doomed();
   void doom(Link& link, Doom how);            ///< REQUIRES the lock
   void send(PeerId peer, Outgoing frame);
@@ -137,7 +158,10 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   std::string describe(const Link& link) const;
   /// Straight to the socket, past the queue: HELLO and BYE.
   void send_now(Link& link, const std::vector<std::uint8_t>& packet);
-  std::size_t links_of_pid(std::int32_t pid) const;
+  /// False for one more connection of a process that has too many or was refused too often.
+  bool welcome(const Link& link);
+  void turn_away(Link& link);
+  KnownProcess& account_of(const Link& link);
   void no_longer_silent(Link& link);
   void refuse_for_ever(const ProcessId& process);
   void make_room_for_routes();
@@ -146,6 +170,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   HubOptions options;
   HubHandler& handler;
   ProcessId self{};
+  std::uint64_t self_identity = 0;  ///< as PeerInfo::identity
   int domain = 0;
   std::string self_name;
   std::string socket_name;
@@ -172,6 +197,8 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
 
   // Background thread only.
   std::map<ProcessId, Route> routes;
+  std::unordered_map<std::uint64_t, KnownProcess> processes;  ///< by PeerInfo::identity; those without one are counted by user
+  std::unordered_map<std::uint32_t, std::size_t> links_of_user;
   std::deque<LinkId> silent;  ///< accepted, no HELLO yet; oldest first, may contain ended ones
   std::size_t silent_count = 0;
   bool scan_planned = false;
@@ -182,12 +209,13 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
 };
 
 inline constexpr std::size_t kMaxSilentLinks = 64;
-inline constexpr std::size_t kMaxLinksPerPid = 64;
 inline constexpr std::uint64_t kListenerToken = 2;
 constexpr std::uint64_t socket_token(LinkId id) { return id * 4; }
 constexpr std::uint64_t watch_token(LinkId id) { return id * 4 + 1; }
 
 /// "p-<process id>" is somebody's socket, "t-<random>" one that is not yet listening or not yet renamed.
 std::string name_of(const ProcessId& process);
+/// PeerInfo::identity of the process with this pidfd (may be empty) and pid.
+std::uint64_t identity_of(const os::UniqueFd& pidfd, std::int32_t pid);
 
 }  // namespace baton::transport

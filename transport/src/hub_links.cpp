@@ -17,6 +17,12 @@ constexpr std::size_t kMaxRoutes = 16384;
 
 }  // namespace
 
+std::uint64_t identity_of(const os::UniqueFd& pidfd, std::int32_t pid) {
+  constexpr std::uint64_t kPid = std::uint64_t{1} << 63;
+  const std::uint64_t identity = os::process_identity(pidfd);
+  return identity != 0 || pid <= 0 ? identity : kPid | static_cast<std::uint64_t>(pid);
+}
+
 Link* Hub::Impl::find(LinkId id) {
   const auto found = links.find(id);
   return found == links.end() ? nullptr : found->second.get();
@@ -26,14 +32,6 @@ std::string Hub::Impl::describe(const Link& link) const {
   const std::string& name = link.machine.peer().name;
   return (name.empty() ? "a process" : "process '" + name + "'") + " (pid " + std::to_string(link.info.pid) + ", user " +
          std::to_string(link.info.uid) + ")";
-}
-
-std::size_t Hub::Impl::links_of_pid(std::int32_t pid) const {
-  std::size_t count = 0;
-  for (const auto& [id, link] : links) {
-    if (link->up && link->kernel_pid == pid) ++count;
-  }
-  return count;
 }
 
 void Hub::Impl::no_longer_silent(Link& link) {
@@ -47,11 +45,51 @@ void Hub::Impl::refuse_for_ever(const ProcessId& process) {
 
 // Somebody who joins under ever new identities must not fill the memory. Forgotten refusals cost one more diagnostic.
 void Hub::Impl::make_room_for_routes() {
+  if (processes.size() >= kMaxRoutes) {
+    for (auto process = processes.begin(); process != processes.end();) {
+      process = process->second.links == 0 ? processes.erase(process) : std::next(process);
+    }
+  }
   if (routes.size() < kMaxRoutes) return;
   for (auto route = routes.begin(); route != routes.end();) {
     const Route& r = route->second;
     route = r.mine == 0 && r.up == 0 && r.retry == 0 ? routes.erase(route) : std::next(route);
   }
+}
+
+KnownProcess& Hub::Impl::account_of(const Link& link) {
+  constexpr std::uint64_t kUser = std::uint64_t{1} << 62;  // of a user's processes that cannot be told apart
+  return processes[link.info.identity != 0 ? link.info.identity : kUser | link.info.uid];
+}
+
+bool Hub::Impl::welcome(const Link& link) {
+  KnownProcess& process = account_of(link);
+  if (link.info.identity == self_identity) return true;  // it could only harm itself
+  if (Clock::now() - process.arrivals_since > kArrivalsWindow) {
+    process.arrivals_since = Clock::now();
+    process.arrivals = 0;
+  }
+  ++process.arrivals;
+  const std::size_t limit = os::descriptor_limit();
+  std::size_t most_links = std::clamp<std::size_t>(limit / 32, 4, kMaxLinksPerProcess);
+  unsigned most_arrivals = kMaxArrivals;
+  if (link.info.identity == 0) {  // a user's containers on an older kernel: many processes under one number
+    most_links = std::max<std::size_t>(limit / 4, most_links);
+    most_arrivals *= 16;
+  }
+  const bool stranger = link.info.uid != os::effective_user_id();
+  return process.violations < kMaxViolations && process.links <= most_links && process.arrivals <= most_arrivals &&
+         (!stranger || links_of_user[link.info.uid] <= std::max(most_links, limit / 4));
+}
+
+void Hub::Impl::turn_away(Link& link) {
+  const bool banned = account_of(link).violations >= kMaxViolations;
+  const bool first = !std::exchange(account_of(link).turned_away, true);
+  const ProcessId wanted = link.initiator ? link.process : ProcessId{};
+  const std::string text = banned ? " broke the protocol too often" : " has too many connections, or begins them too often";
+  end_link(link, {{Errc::protocol_violation, describe(link) + text + "; it is turned away" + (banned ? "" : " for now")},
+                  banned ? Bye::kViolation : Bye::kTimeout, first});
+  if (wanted != ProcessId{}) retry_later(wanted);  // not if it was refused for ever
 }
 
 Link& Hub::Impl::add_link(os::UniqueFd socket, bool initiator) {
@@ -60,15 +98,18 @@ Link& Hub::Impl::add_link(os::UniqueFd socket, bool initiator) {
   link->initiator = initiator;
   const os::PeerCredentials credentials = os::peer_credentials(socket.get());
   link->info.pid = link->info.local_pid = credentials.pid;
-  link->kernel_pid = credentials.pid;
   link->info.uid = credentials.uid;
-  link->socket = std::move(socket);
-  (void)poller.add(link->socket.get(), socket_token(link->id));
+  link->watch = os::watch_socket_peer(socket.get());
+  link->info.identity = identity_of(link->watch, credentials.pid);
   // The second signal of death costs a descriptor: only while there are plenty.
-  link->watch = os::watch_socket_peer(link->socket.get());
   if (link->watch && static_cast<std::size_t>(link->watch.get()) > os::descriptor_limit() / 2) link->watch.reset();
-  if (link->watch) (void)poller.add(link->watch.get(), watch_token(link->id));
-  return *links.emplace(link->id, std::move(link)).first->second;
+  link->line = std::make_shared<LifeLine>(std::move(socket));
+  Link& added = *links.emplace(link->id, std::move(link)).first->second;
+  ++account_of(added).links;
+  ++links_of_user[added.info.uid];
+  (void)poller.add(added.socket(), socket_token(added.id));
+  if (added.watch) (void)poller.add(added.watch.get(), watch_token(added.id));
+  return added;
 }
 
 void Hub::Impl::on_readable(LinkId id) {
@@ -79,8 +120,8 @@ void Hub::Impl::on_readable(LinkId id) {
     os::IoStatus status{};
     {
       const std::lock_guard<std::mutex> lock(mutex);
-      if (link->doom || !link->socket) return;
-      status = os::receive_packet(link->socket.get(), buffer.get(), kMaxPacketBytes, kMaxFrameFds, packet);
+      if (link->doom || link->lingering) return;
+      status = os::receive_packet(link->socket(), buffer.get(), kMaxPacketBytes, kMaxFrameFds, packet);
     }
     switch (status) {
       case os::IoStatus::kDone:
@@ -111,6 +152,13 @@ void Hub::Impl::on_readable(LinkId id) {
     }
     if (packet.size_bytes == 0) {
       hung_up(*link);
+      return;
+    }
+    for (const os::ReceivedFd& fd : packet.fds) {
+      // Nothing else is ever asked for, and other descriptors can block whoever closes or uses them.
+      if (os::kind_of(fd.get()) != os::DescriptorKind::kOther) continue;
+      end_link(*link, {{Errc::protocol_violation, describe(*link) + " sent a descriptor that is neither a memfd nor a Unix stream socket"},
+                       Bye::kViolation, true});
       return;
     }
     on_step(*link, link->machine.on_packet(buffer.get(), packet.size_bytes, std::move(packet.fds)));
@@ -164,7 +212,7 @@ void Hub::Impl::on_step(Link& link, LinkMachine::Step&& step) {
 void Hub::Impl::on_hello(Link& link) {
   BATON_CRASH_POINT("hub.hello_received");
   const Hello& hello = link.machine.peer();
-  if (link.info.pid == 0) link.info.pid = hello.pid;
+  if (link.info.pid == 0) link.info.pid = hello.pid;  // for people only
   link.info.process_id = hello.process_id;
   link.info.name = hello.name;
   link.info.version = hello.version;
@@ -179,9 +227,8 @@ void Hub::Impl::on_hello(Link& link) {
   no_longer_silent(link);
   make_room_for_routes();
   Route& route = routes[hello.process_id];
-  if (route.refused || (link.kernel_pid != 0 && links_of_pid(link.kernel_pid) >= kMaxLinksPerPid)) {
-    end_link(link, {{Errc::protocol_violation, route.refused ? "refused before" : describe(link) + " joins too often"},
-                    Bye::kViolation, !route.refused});
+  if (route.refused) {
+    end_link(link, {{Errc::protocol_violation, "refused before"}, Bye::kViolation, false});
     return;
   }
   switch (judge_arrival(self, hello.process_id, route.up != 0, route.mine != 0)) {
@@ -190,7 +237,7 @@ void Hub::Impl::on_hello(Link& link) {
       return;
     case Arrival::kAcceptInsteadOfMine:
       // Without a BYE: the other side refuses it by the same rule.
-      if (Link* mine = find(route.mine)) drop_link(*mine, {Errc::disconnected, "duplicate"});
+      if (Link* mine = find(route.mine)) drop_link(*mine, {Errc::disconnected, "duplicate"}, true);
       route.mine = 0;
       break;
     case Arrival::kAccept:
@@ -218,11 +265,14 @@ void Hub::Impl::go_up(Link& link) {
   route.up_since = Clock::now();
   {
     const std::lock_guard<std::mutex> lock(mutex);
-    link.up = true;
+    link.up = link.was_up = link.greeting = true;
+    link.claim = std::make_shared<LifeLine::Claim>(link.line);
   }
   up_count.fetch_add(1, std::memory_order_relaxed);
   BATON_CRASH_POINT("hub.up");
   call([&] { handler.on_peer_up(link.id, link.info); });
+  const std::lock_guard<std::mutex> lock(mutex);
+  link.greeting = false;
 }
 
 void Hub::Impl::on_bye(Link& link, const LinkMachine::Step& step) {
@@ -232,7 +282,7 @@ void Hub::Impl::on_bye(Link& link, const LinkMachine::Step& step) {
   const std::string who = describe(link);
   switch (step.bye) {
     case Bye::kLeaving:
-      drop_link(link, {Errc::disconnected, who + " left"});
+      drop_link(link, {Errc::disconnected, who + " left"}, false);
       routes.erase(process);
       return;
     case Bye::kVersion:
@@ -244,7 +294,7 @@ void Hub::Impl::on_bye(Link& link, const LinkMachine::Step& step) {
         refuse_for_ever(process);
         if (first) diagnose(Diagnostic::Level::kError, code, text);
       }
-      drop_link(link, {code, text});
+      drop_link(link, {code, text}, false);
       return;
     }
     case Bye::kNoDescriptors:
@@ -255,7 +305,7 @@ void Hub::Impl::on_bye(Link& link, const LinkMachine::Step& step) {
     case Bye::kTimeout:
       break;
   }
-  drop_link(link, {Errc::disconnected, who + " ended the connection: " + step.error.message});
+  drop_link(link, {Errc::disconnected, who + " ended the connection: " + step.error.message}, false);
   if (initiator || was_up) retry_later(process);
 }
 
@@ -269,7 +319,7 @@ void Hub::Impl::on_handshake_timeout(LinkId id) {
     end_link(*link, {{Errc::timed_out, describe(*link) + " connected and said nothing for " + seconds + " s"}, Bye::kTimeout, true});
     return;
   }
-  if (os::socket_peer_gone(link->socket.get())) {  // dead before the pidfd could be had
+  if (os::socket_peer_gone(link->socket())) {  // dead before the pidfd could be had
     on_process_end(id);
     return;
   }
@@ -279,13 +329,13 @@ void Hub::Impl::on_handshake_timeout(LinkId id) {
            describe(*link) + " has not answered for " + seconds + " s (stopped, or overloaded?); still waiting for it");
 }
 
-// End of file without a good-bye: death, or a peer that gave up on this one while it was stopped. Connecting again tells which,
-// and removes the name of a dead one.
+// End of file without a good-bye: death, or a peer that gave this one up while it was stopped, and holds nothing of it. Connecting
+// again tells which, and removes the name of a dead one.
 void Hub::Impl::hung_up(Link& link) {
   const ProcessId process = link.process;
   const bool again = link.initiator || link.up;
   const bool nameless = link.silent;
-  drop_link(link, {Errc::disconnected, describe(link) + " ended without saying good-bye"});
+  drop_link(link, {Errc::disconnected, describe(link) + " ended without saying good-bye"}, true);
   if (again) retry_later(process);
   if (nameless) scan_later();
 }
@@ -298,7 +348,7 @@ void Hub::Impl::on_process_end(LinkId id) {
     if (link == nullptr) return;
     {
       const std::lock_guard<std::mutex> lock(mutex);
-      if (link->doom || !os::readable_now(link->socket.get())) break;
+      if (link->doom || link->lingering || !os::readable_now(link->socket())) break;
     }
     on_readable(id);
   }
@@ -308,7 +358,11 @@ void Hub::Impl::on_process_end(LinkId id) {
   const bool mine = link->initiator;
   const bool known = mine || link->up;
   const bool nameless = link->silent;
-  drop_link(*link, {Errc::disconnected, describe(*link) + " died"});
+  if (link->lingering) {
+    forget_link(*link);
+  } else {
+    drop_link(*link, {Errc::disconnected, describe(*link) + " died"}, true);
+  }
   if (nameless) scan_later();
   if (mine) {
     // The pidfd is that of the process that listened under this name.
@@ -319,26 +373,33 @@ void Hub::Impl::on_process_end(LinkId id) {
   }
 }
 
-void Hub::Impl::end_link(Link& link, const Doom& doom) {
+void Hub::Impl::end_link(Link& link, const Doom& doom) {  // `doom` is not the link's own: that one ends in here
   const ProcessId process = link.process;
   const bool known = link.initiator || link.up;
   if (is_final(doom.bye) && process != ProcessId{}) refuse_for_ever(process);
+  if (doom.bye == Bye::kViolation && doom.tell_user) ++account_of(link).violations;
   {
     const std::lock_guard<std::mutex> lock(mutex);
     clear_queue(link);
-    send_now(link, encode_bye(doom.bye, doom.reason.message));
+    const std::vector<std::uint8_t> packet = encode_bye(doom.bye, doom.reason.message);
+    Outgoing bye;
+    bye.type = kByeFrame;
+    bye.payload.assign(packet.begin() + kPacketHeaderBytes, packet.end());
+    link.queued_bytes += bye.cost();
+    link.queue.push_back(std::move(bye));
+    flush(link);
   }
-  drop_link(link, doom.reason);
+  drop_link(link, doom.reason, false);
   if (doom.tell_user) diagnose(Diagnostic::Level::kWarning, doom.reason.code, doom.reason.message);
   // After a lack of descriptors this side is the one that knows when to try again; a stalled peer comes back by itself.
   if (known && doom.bye == Bye::kNoDescriptors) retry_later(process);
 }
 
-void Hub::Impl::drop_link(Link& link, const Error& reason) {
+void Hub::Impl::drop_link(Link& link, const Error& reason, bool over) {
   const LinkId id = link.id;
   const bool was_up = link.up;
   no_longer_silent(link);
-  if (link.handshake_timer != 0) cancel(link.handshake_timer);
+  if (link.handshake_timer != 0) cancel(std::exchange(link.handshake_timer, 0));
   const auto route = routes.find(link.process);
   if (route != routes.end()) {
     if (route->second.mine == id) route->second.mine = 0;
@@ -348,20 +409,86 @@ void Hub::Impl::drop_link(Link& link, const Error& reason) {
       if (Clock::now() - route->second.up_since > kSteadyTime) route->second.attempts = 0;
     }
   }
+  if (!was_up) {
+    forget_link(link);
+    return;
+  }
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    link.up = false;
+    // The end of file in front of the reading end counts also with packets unread: nothing that they say matters any more.
+    over = over || os::hung_up_now(link.socket());
+  }
+  up_count.fetch_sub(1, std::memory_order_relaxed);
+  call([&] { handler.on_peer_down(id, reason); });
+  if (over) {
+    forget_link(link);
+  } else {
+    linger(link);
+  }
+}
+
+/// The connection is over and the peer may live. Its BYE may still have to be sent, and what it holds is its own until the end of
+/// file.
+void Hub::Impl::linger(Link& link) {
+  bool watched = false;
+  call([&] { watched = handler.holds_anything(link.id); });
+  bool useful = watched;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    // Where nothing is held any more, the end of file says as much as an unsent BYE.
+    if (link.queue.empty() || link.claim.use_count() == 1) {
+      clear_queue(link);
+      link.claim.reset();
+    }
+    useful = useful || link.claim;
+    if (useful) {
+      link.lingering = true;
+      link.pausing = false;
+      poller.modify(link.socket(), socket_token(link.id),
+                    link.claim ? os::Poller::Interest::kHangUpWrite : os::Poller::Interest::kHangUp);
+    }
+  }
+  if (!useful) forget_link(link);
+}
+
+void Hub::Impl::on_lingering(Link& link, bool hung_up, bool writable) {
+  if (hung_up) {
+    forget_link(link);
+    return;
+  }
+  if (!writable) return;
+  bool sent = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    while (!link.queue.empty() && push(link, link.queue.front()) == os::IoStatus::kDone) link.queue.pop_front();
+    sent = link.queue.empty();
+    if (sent) clear_queue(link);
+  }
+  if (sent) linger(link);
+}
+
+/// Ends what is left of a link: its peer is gone, or holds nothing.
+void Hub::Impl::forget_link(Link& link) {
+  const LinkId id = link.id;
+  const bool was_up = link.was_up;
   std::unique_ptr<Link> gone;  // destroyed outside the lock
   {
     const std::lock_guard<std::mutex> lock(mutex);
-    if (link.socket) poller.remove(link.socket.get());
+    poller.remove(link.socket());
     if (link.watch) poller.remove(link.watch.get());
-    link.socket.reset();
     link.watch.reset();
+    link.claim.reset();
+    // Samples of the peer may be held here. Their claims keep the socket for the peer, if the peer is still there.
+    if (os::closed_now(link.socket())) link.line->hang_up();
+    --account_of(link).links;
+    --links_of_user[link.info.uid];
     const auto found = links.find(id);
     gone = std::move(found->second);
     links.erase(found);
   }
-  if (!was_up) return;
-  up_count.fetch_sub(1, std::memory_order_relaxed);
-  call([&] { handler.on_peer_down(id, reason); });
+  gone.reset();
+  if (was_up) call([&] { handler.on_peer_gone(id); });
 }
 
 void Hub::Impl::doom(Link& link, Doom how) {
@@ -381,7 +508,7 @@ void Hub::Impl::reap_doomed() {
     if (batch.empty()) return;
     for (const LinkId id : batch) {
       Link* link = find(id);
-      if (link == nullptr || stopping.load(std::memory_order_acquire)) continue;
+      if (link == nullptr || link->lingering || stopping.load(std::memory_order_acquire)) continue;
       const Doom how = *link->doom;
       end_link(*link, how);
     }
@@ -389,9 +516,8 @@ void Hub::Impl::reap_doomed() {
 }
 
 void Hub::Impl::send_now(Link& link, const std::vector<std::uint8_t>& packet) {
-  if (!link.socket) return;
   // A peer that is gone or does not read misses it: the hang-up says the same with fewer words.
-  (void)os::send_packet(link.socket.get(), packet.data(), packet.size(), nullptr, 0, nullptr, 0);
+  (void)os::send_packet(link.socket(), packet.data(), packet.size(), nullptr, 0, nullptr, 0);
 }
 
 void Hub::Impl::send(PeerId peer, Outgoing frame) {
@@ -411,10 +537,12 @@ void Hub::Impl::send(PeerId peer, Outgoing frame) {
   }
   if (link.queue.empty()) link.progress = Clock::now();
   const std::size_t bytes = link.queued_bytes + frame.cost();
+  if (link.greeting) link.greeting_bytes += frame.cost();
+  const std::size_t most_bytes = kMaxQueuedBytes + link.greeting_bytes;
   const std::size_t fds = link.queued_fds + frame.fds.size();
   // A busy peer may be behind for a while, for example when hundreds of processes start at once; a stopped one stands still.
-  if (bytes > kHardQueuedBytes || fds > std::max(kMaxQueuedFds, os::descriptor_limit() / 2) ||
-      ((bytes > kMaxQueuedBytes || fds > kMaxQueuedFds) && Clock::now() - link.progress > kStallTime)) {
+  if (bytes > most_bytes + kHardQueuedBytes - kMaxQueuedBytes || fds > std::max(kMaxQueuedFds, os::descriptor_limit() / 2) ||
+      ((bytes > most_bytes || fds > kMaxQueuedFds) && Clock::now() - link.progress > kStallTime)) {
     dropped = std::move(frame);
     doom(link, {{Errc::disconnected, describe(link) + " has not read for too long and " + std::to_string(link.queue.size()) +
                                          " frames wait for it; it is disconnected and may come back when it goes on"},
@@ -432,7 +560,7 @@ void Hub::Impl::send(PeerId peer, Outgoing frame) {
     poller.wake();
   } else if (!link.pausing && !link.want_write) {
     link.want_write = true;
-    poller.modify(link.socket.get(), socket_token(link.id), true);
+    poller.modify(link.socket(), socket_token(link.id), os::Poller::Interest::kReadWrite);
   }
 }
 
@@ -453,7 +581,7 @@ os::IoStatus Hub::Impl::push(Link& link, Outgoing& frame) {
     }
     header.fd_count = static_cast<std::uint8_t>(fd_count);
     const auto bytes = encode_header(header);
-    const os::IoStatus status = os::send_packet(link.socket.get(), bytes.data(), bytes.size(),
+    const os::IoStatus status = os::send_packet(link.socket(), bytes.data(), bytes.size(),
                                                 frame.payload.data() + frame.sent_bytes, size, fds.data(), fd_count);
     if (status != os::IoStatus::kDone) return status;
     BATON_CRASH_POINT("hub.packet_sent");
@@ -480,7 +608,8 @@ void Hub::Impl::flush(Link& link) {
   const bool want_write = !link.queue.empty() && !link.pausing;
   if (want_write != link.want_write) {
     link.want_write = want_write;
-    poller.modify(link.socket.get(), socket_token(link.id), want_write);
+    poller.modify(link.socket(), socket_token(link.id),
+                  want_write ? os::Poller::Interest::kReadWrite : os::Poller::Interest::kRead);
   }
 }
 
@@ -496,7 +625,7 @@ void Hub::Impl::on_writable(LinkId id) {
   bool pause = false;
   {
     const std::lock_guard<std::mutex> lock(mutex);
-    if (link->doom || !link->socket) return;
+    if (link->doom || link->lingering) return;
     flush(*link);
     pause = link->pausing;
   }

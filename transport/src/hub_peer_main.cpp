@@ -3,6 +3,7 @@
 // line each. hub_peer <runtime directory> <name> [tell|quiet [<uid> <gid>]]
 #include <fcntl.h>
 #include <grp.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -99,7 +100,7 @@ int main(int argc, char** argv) {
     }
     if (verb == "count") say("count " + std::to_string((*hub)->peer_count()));
     if (verb == "send") {  // to everybody: `number` bytes and one descriptor
-      const auto fd = std::make_shared<os::UniqueFd>(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+      const auto fd = std::make_shared<os::UniqueFd>(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
       for (const PeerId peer : teller.up()) (*hub)->send(peer, 0x100, std::vector<std::uint8_t>(number), {fd});
       say("sent");
     }

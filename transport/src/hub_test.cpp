@@ -4,6 +4,7 @@
 #include "hub.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,16 +16,14 @@
 
 #include "baton/os/directory.hpp"
 #include "baton/os/unix_socket.hpp"
+#include "handshake.hpp"
 #include "hub_test_support.hpp"
 
 namespace baton::transport {
 namespace {
 
-os::SharedFd pipe_end() {
-  int ends[2];
-  EXPECT_EQ(::pipe(ends), 0);
-  ::close(ends[1]);
-  return std::make_shared<os::UniqueFd>(ends[0]);
+os::SharedFd memory() {
+  return std::make_shared<os::UniqueFd>(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
 }
 
 TEST(Hub, TwoMeetInEitherOrderAndKnowEachOther) {
@@ -36,7 +35,7 @@ TEST(Hub, TwoMeetInEitherOrderAndKnowEachOther) {
   EXPECT_TRUE(a.recorder.eventually([&](const Recorder& r) {
     const PeerInfo& info = r.up_.begin()->second;
     return info.name == "second" && info.pid == ::getpid() && info.uid == ::geteuid() && info.process_id == b.hub->process_id() &&
-           info.version == 1;
+           info.version == kProtocolVersion;
   }));
   EXPECT_EQ(a.hub->peer_count(), 1U);
   EXPECT_EQ(directory.names().size(), 2U);
@@ -76,7 +75,7 @@ TEST(Hub, FramesArriveInOrderWithTheirDescriptors) {
   constexpr std::size_t kFrames = 500;
   for (std::size_t i = 0; i < kFrames; ++i) {
     std::vector<os::SharedFd> fds;
-    for (std::size_t n = 0; n < i % (kMaxFrameFds + 1); ++n) fds.push_back(pipe_end());
+    for (std::size_t n = 0; n < i % (kMaxFrameFds + 1); ++n) fds.push_back(memory());
     a.hub->send(to_b, static_cast<std::uint16_t>(kFirstUserFrame + i), std::vector<std::uint8_t>(i, static_cast<std::uint8_t>(i)),
                 std::move(fds));
   }
@@ -85,9 +84,9 @@ TEST(Hub, FramesArriveInOrderWithTheirDescriptors) {
     for (std::size_t i = 0; i < kFrames; ++i) {
       const Frame& frame = r.frames_[i];
       if (frame.type != kFirstUserFrame + i || frame.payload.size() != i || frame.fds.size() != i % (kMaxFrameFds + 1)) return false;
-      for (const os::UniqueFd& fd : frame.fds) {
+      for (const os::ReceivedFd& fd : frame.fds) {
         struct stat status {};
-        if (::fstat(fd.get(), &status) != 0 || !S_ISFIFO(status.st_mode)) return false;
+        if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
       }
     }
     return r.frames_.size() == kFrames;
@@ -101,7 +100,7 @@ TEST(Hub, TheLargestFrameTravelsInParts) {
   ASSERT_TRUE(a.recorder.has_peers(1));
   std::vector<std::uint8_t> payload(kMaxPayloadBytes);
   for (std::size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<std::uint8_t>(i * 7 + i / 256);
-  for (int i = 0; i < 3; ++i) a.hub->send(a.recorder.only_peer(), 0x200, payload, {pipe_end()});
+  for (int i = 0; i < 3; ++i) a.hub->send(a.recorder.only_peer(), 0x200, payload, {memory()});
   ASSERT_TRUE(b.recorder.has_frames(3));
   EXPECT_TRUE(b.recorder.eventually([&](const Recorder& r) {
     return r.frames_[2].payload == payload && r.frames_[2].fds.size() == 1;
@@ -340,6 +339,80 @@ TEST(Hub, SweepsTheNamesOfTheDeadAndLeavesStrangersFilesAlone) {
   EXPECT_TRUE(std::filesystem::exists(file));
   EXPECT_TRUE(std::filesystem::exists(domain + "/notes.txt"));
   EXPECT_EQ(b.recorder.all_diagnostics(), "");
+}
+
+// The life line. Both hubs live in this process, so nobody dies here: hub_processes_test.cpp and disconnected_test.cpp kill.
+
+TEST(LifeLine, APeerThatLeavesIsGoneAtOnceIfItClaimsNothing) {
+  const TemporaryDirectory directory;
+  TestHub a(directory, "a");
+  a.recorder.holding_ = true;
+  {
+    TestHub b(directory, "b");
+    ASSERT_TRUE(a.recorder.has_peers(1) && b.recorder.has_peers(1));
+  }
+  EXPECT_TRUE(a.recorder.eventually([](const Recorder& r) { return r.downs_.size() == 1 && r.disconnected_.empty(); }));
+}
+
+TEST(LifeLine, APeerThatLeavesWithAClaimIsGoneOnceTheClaimEnds) {
+  const TemporaryDirectory directory;
+  TestHub a(directory, "a");
+  a.recorder.holding_ = true;
+  std::shared_ptr<const void> claim;
+  {
+    TestHub b(directory, "b");
+    ASSERT_TRUE(a.recorder.has_peers(1) && b.recorder.has_peers(1));
+    claim = b.hub->claim(b.recorder.only_peer());
+    ASSERT_TRUE(claim);
+  }
+  EXPECT_TRUE(a.recorder.eventually([](const Recorder& r) { return r.downs_.size() == 1; }));
+  std::shared_ptr<const void> copy = claim;
+  claim.reset();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_TRUE(a.recorder.eventually([](const Recorder& r) { return r.disconnected_.size() == 1; }));
+  copy.reset();
+  EXPECT_TRUE(a.recorder.eventually([](const Recorder& r) { return r.disconnected_.empty(); }));
+}
+
+TEST(LifeLine, NobodyWaitsForTheEndOfAPeerThatHoldsNothing) {
+  const TemporaryDirectory directory;
+  TestHub a(directory, "a");
+  std::shared_ptr<const void> claim;
+  {
+    TestHub b(directory, "b");
+    ASSERT_TRUE(a.recorder.has_peers(1) && b.recorder.has_peers(1));
+    claim = b.hub->claim(b.recorder.only_peer());
+  }
+  EXPECT_TRUE(a.recorder.eventually([](const Recorder& r) { return r.downs_.size() == 1 && r.disconnected_.empty(); }));
+}
+
+TEST(LifeLine, OfAPeerThatIsNotConnectedThereIsNoClaim) {
+  const TemporaryDirectory directory;
+  TestHub a(directory, "a");
+  EXPECT_FALSE(a.hub->claim(1));
+  EXPECT_FALSE(a.hub->claim(12345));
+}
+
+TEST(LifeLine, BothSidesOfAnEndedConnectionMayClaimAndTheyComeUpAgainMeanwhile) {
+  const TemporaryDirectory directory;
+  TestHub a(directory, "a");
+  TestHub b(directory, "b");
+  a.recorder.holding_ = b.recorder.holding_ = true;
+  ASSERT_TRUE(a.recorder.has_peers(1) && b.recorder.has_peers(1));
+  std::shared_ptr<const void> of_a = a.hub->claim(a.recorder.only_peer());
+  std::shared_ptr<const void> of_b = b.hub->claim(b.recorder.only_peer());
+  // More than may wait for a peer at once: the connection ends, and begins anew.
+  const std::vector<std::uint8_t> payload(kMaxPayloadBytes);
+  const PeerId before = a.recorder.only_peer();
+  for (int i = 0; i < 1000 && a.recorder.only_peer() == before; ++i) a.hub->send(before, 0x100, payload);
+  EXPECT_TRUE(a.recorder.eventually([](const Recorder& r) { return r.downs_.size() == 1 && r.up_.size() == 1; }));
+  EXPECT_TRUE(b.recorder.eventually([](const Recorder& r) { return r.downs_.size() == 1 && r.up_.size() == 1; }));
+  EXPECT_TRUE(a.recorder.eventually([](const Recorder& r) { return r.disconnected_.size() == 1; }));
+  of_a.reset();
+  EXPECT_TRUE(b.recorder.eventually([](const Recorder& r) { return r.disconnected_.empty(); }));
+  EXPECT_TRUE(a.recorder.eventually([](const Recorder& r) { return r.disconnected_.size() == 1; }));
+  of_b.reset();
+  EXPECT_TRUE(a.recorder.eventually([](const Recorder& r) { return r.disconnected_.empty(); }));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -59,7 +60,18 @@ class Recorder final : public HubHandler {
   void on_peer_down(PeerId peer, const Error& reason) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     EXPECT_EQ(up_.erase(peer), 1U) << "down without up";
+    disconnected_.insert(peer);
     downs_.push_back(reason);
+    changed_.notify_all();
+  }
+  bool holds_anything(PeerId peer) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    EXPECT_EQ(disconnected_.count(peer), 1U) << "asked before it was down";
+    return holding_;
+  }
+  void on_peer_gone(PeerId peer) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    EXPECT_EQ(disconnected_.erase(peer), 1U) << "gone without down, or twice";
     changed_.notify_all();
   }
   Result<void> on_frame(PeerId peer, Frame&& frame) override {
@@ -111,6 +123,8 @@ class Recorder final : public HubHandler {
 
   // Under the lock of eventually()'s predicate, or when the hub is gone.
   std::map<PeerId, PeerInfo> up_;
+  std::set<PeerId> disconnected_;  ///< down, not gone
+  bool holding_ = false;           ///< what holds_anything() answers; set it before anybody is down
   std::size_t ups_ = 0;
   std::vector<Error> downs_;
   std::vector<Frame> frames_;

@@ -51,6 +51,8 @@ class ParticipantImpl final : public Participant, private HubHandler {
   void post(std::function<void()> fn) { hub_->post(std::move(fn)); }
   Hub& hub() noexcept { return *hub_; }
   void diagnose(Diagnostic::Level level, Errc code, std::string text);
+  /// To be held while something of `peer` is read: Hub::claim. Null for this process and for a peer that is not connected.
+  std::shared_ptr<const void> claim(PeerId peer) { return peer == kSelf ? nullptr : hub_->claim(peer); }
   /// A descriptor to send; null (and a diagnostic) if the process has none left.
   os::SharedFd duplicate(int fd);
   EventPages& event_pages() noexcept { return *event_pages_; }
@@ -95,17 +97,19 @@ class ParticipantImpl final : public Participant, private HubHandler {
   // HubHandler
   void on_peer_up(PeerId peer, const PeerInfo& info) override;
   void on_peer_down(PeerId peer, const Error& reason) override;
+  bool holds_anything(PeerId peer) override;
+  void on_peer_gone(PeerId peer) override;
   Result<void> on_frame(PeerId peer, Frame&& frame) override;
 
   // frames, with mutex_
   Result<void> on_announce(PeerId peer, const AnnounceFrame& frame);
   Result<void> on_withdraw(PeerId peer, const Gid& gid);
-  Result<void> on_attach(PeerId peer, const AttachFrame& frame, const std::vector<os::UniqueFd>& fds);
-  Result<void> on_attached(PeerId peer, const AttachedFrame& frame, const std::vector<os::UniqueFd>& fds);
+  Result<void> on_attach(PeerId peer, const AttachFrame& frame, const std::vector<os::ReceivedFd>& fds);
+  Result<void> on_attached(PeerId peer, const AttachedFrame& frame, const std::vector<os::ReceivedFd>& fds);
   Result<void> on_ended(PeerId peer, const RefusedFrame& frame);
-  Result<void> on_segment(PeerId peer, const SegmentFrame& frame, std::vector<os::UniqueFd>& fds);
+  Result<void> on_segment(PeerId peer, const SegmentFrame& frame, std::vector<os::ReceivedFd>& fds);
   Result<void> on_retired(PeerId peer, const SegmentFrame& frame);
-  Result<void> on_ring(PeerId peer, const PairFrame& frame, std::vector<os::UniqueFd>& fds);
+  Result<void> on_ring(PeerId peer, const PairFrame& frame, std::vector<os::ReceivedFd>& fds);
   Result<void> on_definition_request(PeerId peer, const Gid& gid);
   void on_definition(PeerId peer, const DefinitionFrame& frame);
   void on_holdings_request(PeerId peer, std::uint64_t question);

@@ -29,7 +29,7 @@ void ParticipantImpl::on_peer_up(PeerId peer, const PeerInfo& info) {
   BATON_CRASH_POINT("handshake.after_announce");
 }
 
-void ParticipantImpl::on_peer_down(PeerId peer, const Error& reason) {
+void ParticipantImpl::on_peer_down(PeerId peer, const Error&) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const auto& [gid, is_writer] : graph_.remove_peer(peer)) {
@@ -37,9 +37,8 @@ void ParticipantImpl::on_peer_down(PeerId peer, const Error& reason) {
       for (const auto& [own, reader] : readers_) reader->writer_gone(peer, gid);
       remote_writers_.erase(gid);
     }
-    // A process that was only disconnected still reads what it holds: that stays pinned.
-    const bool died = reason.code == Errc::disconnected;
-    for (const auto& [own, writer] : writers_) writer->peer_gone(peer, died);
+    // Whether the process lives is not known: what it holds stays pinned until on_peer_gone().
+    for (const auto& [own, writer] : writers_) writer->peer_disconnected(peer);
     peers_.erase(peer);
     account_.peer_gone(peer);
   }
@@ -49,6 +48,16 @@ void ParticipantImpl::on_peer_down(PeerId peer, const Error& reason) {
   }
   on_holdings(peer, HoldingsFrame{});  // will not answer
   graph_changed();
+}
+
+bool ParticipantImpl::holds_anything(PeerId peer) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return std::any_of(writers_.begin(), writers_.end(), [peer](const auto& entry) { return entry.second->is_held_by(peer); });
+}
+
+void ParticipantImpl::on_peer_gone(PeerId peer) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [own, writer] : writers_) writer->peer_gone(peer);
 }
 
 Result<void> ParticipantImpl::on_frame(PeerId peer, Frame&& frame) {
@@ -169,7 +178,7 @@ Result<void> ParticipantImpl::on_withdraw(PeerId peer, const Gid& gid) {
   return {};
 }
 
-Result<void> ParticipantImpl::on_attach(PeerId peer, const AttachFrame& frame, const std::vector<os::UniqueFd>& fds) {
+Result<void> ParticipantImpl::on_attach(PeerId peer, const AttachFrame& frame, const std::vector<os::ReceivedFd>& fds) {
   if (fds.size() != 1) return violation("ATTACH without a connection segment");
   const auto writer = writers_.find(frame.writer);
   if (writer == writers_.end()) return {};  // withdrawn meanwhile: WITHDRAW answers
@@ -185,10 +194,10 @@ Result<void> ParticipantImpl::on_attach(PeerId peer, const AttachFrame& frame, c
       !incompatibility(own.options().qos, record->qos).empty()) {
     return violation("ATTACH between endpoints that do not match");
   }
-  return writer->second->attach(peer, record->qos, frame, fds[0]);
+  return writer->second->attach(peer, record->qos, frame, fds[0].fd());
 }
 
-Result<void> ParticipantImpl::on_attached(PeerId peer, const AttachedFrame& frame, const std::vector<os::UniqueFd>& fds) {
+Result<void> ParticipantImpl::on_attached(PeerId peer, const AttachedFrame& frame, const std::vector<os::ReceivedFd>& fds) {
   const auto reader = readers_.find(frame.reader);
   if (reader == readers_.end()) return {};
   const auto remote = remote_writers_.find(frame.writer);
@@ -210,7 +219,7 @@ Result<void> ParticipantImpl::on_ended(PeerId peer, const RefusedFrame& frame) {
   return {};
 }
 
-Result<void> ParticipantImpl::on_segment(PeerId peer, const SegmentFrame& frame, std::vector<os::UniqueFd>& fds) {
+Result<void> ParticipantImpl::on_segment(PeerId peer, const SegmentFrame& frame, std::vector<os::ReceivedFd>& fds) {
   if (fds.size() != 1) return violation("SEGMENT without a descriptor");
   const auto remote = remote_writers_.find(frame.writer);
   if (remote == remote_writers_.end()) return {};  // nobody listens any more
@@ -220,14 +229,14 @@ Result<void> ParticipantImpl::on_segment(PeerId peer, const SegmentFrame& frame,
   }
   constexpr std::size_t kMaxSegments = 256;  // a publisher retires old segments long before
   if (remote->second.segments.size() >= kMaxSegments) return violation("a publisher announced too many data segments");
-  Result<std::uint64_t> size = os::file_size(fds[0]);
+  Result<std::uint64_t> size = os::file_size(fds[0].fd());
   if (!size) return size.error();
   // Before any address space is looked for: an absurd size is a lie, not a shortage.
   if (*size != frame.size_bytes) {
     return violation("SEGMENT announces " + std::to_string(frame.size_bytes) + " bytes, but has " + std::to_string(*size));
   }
   Result<std::shared_ptr<memory::ForeignSegment>> segment =
-      memory::ForeignSegment::open(fds[0].release(), frame.size_bytes);
+      memory::ForeignSegment::open(fds[0].release().release(), frame.size_bytes);
   if (!segment) return segment.error();
   if (Result<void> mapped = (*segment)->map(); !mapped) {
     // Our own shortage, which readers try again to end.
@@ -250,8 +259,10 @@ Result<void> ParticipantImpl::on_retired(PeerId peer, const SegmentFrame& frame)
   return {};
 }
 
-Result<void> ParticipantImpl::on_ring(PeerId peer, const PairFrame& frame, std::vector<os::UniqueFd>& fds) {
-  if (fds.size() != 1) return violation("RING without a descriptor");
+Result<void> ParticipantImpl::on_ring(PeerId peer, const PairFrame& frame, std::vector<os::ReceivedFd>& fds) {
+  if (fds.size() != 1 || os::kind_of(fds[0].get()) != os::DescriptorKind::kWakeSocket) {
+    return violation("RING without a wake socket");
+  }
   const auto writer = writers_.find(frame.writer);
   if (writer != writers_.end()) writer->second->set_ring(peer, frame.reader, std::move(fds[0]));
   return {};

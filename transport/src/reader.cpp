@@ -134,6 +134,11 @@ void ReaderImpl::drop_useless() {
     BATON_CRASH_POINT("take.before_cursor");
     if (!connection->hand_over->queue().try_take(message)) continue;  // evicted meanwhile: look again
     BATON_CRASH_POINT("take.after_cursor");
+    if (connection->interrupted && out_of_line([&] { return seen_before_interruption(*connection, message.sequence); })) {
+      discard(*connection, message);
+      --discarded_;  // delivered before, not lost
+      continue;
+    }
     if (connection->next_sequence != 0 && message.sequence != connection->next_sequence) notify(Event::kMessageLost);
     connection->next_sequence = message.sequence + 1;
 

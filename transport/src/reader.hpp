@@ -54,7 +54,7 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   AnnounceFrame announcement() const;
   Result<void> begin_attach(PeerId peer, const Gid& writer, const QoS& offered);
   /// Errors are the publisher's fault.
-  Result<void> attached(PeerId peer, const AttachedFrame& frame, const std::vector<os::UniqueFd>& fds,
+  Result<void> attached(PeerId peer, const AttachedFrame& frame, const std::vector<os::ReceivedFd>& fds,
                         const std::vector<std::pair<std::uint32_t, std::shared_ptr<memory::ForeignSegment>>>& segments);
   /// REFUSED, or CLOSED by the writer. False if there is no such connection.
   bool ended_by_writer(PeerId peer, const Gid& writer);
@@ -69,6 +69,12 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
 
  private:
   enum class Pick : std::uint8_t { kNone, kFound, kFailed };
+  /// Of writers whose connection ended, the next sequence number: a writer that was only disconnected comes back, and replays.
+  struct Interrupted {
+    Gid writer{};
+    std::uint64_t next_sequence = 0;
+  };
+  static constexpr std::size_t kMostInterrupted = 256;
 
   Result<void> usable() const;
   Pick pick(ReaderConnection** best, memory::QueuedMessage* message, std::uint64_t* unread, Error* error, bool holdable);
@@ -86,6 +92,8 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   void connections_changed();
   ReaderConnection* find(const Gid& writer) const;
   void orphan(ReaderConnection& connection);
+  Interrupted* find_interrupted(const Gid& writer);
+  bool seen_before_interruption(ReaderConnection& connection, std::uint64_t sequence);
   void notify(Event event);
   void check_deadline();
   void check_liveliness();
@@ -99,7 +107,8 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   mutable os::PiMutex mutex_;
   bool closed_ = false;
   std::vector<ConnectionRef> connections_;
-  std::uint64_t discarded_ = 0;  // lost by merging, or with connections that are gone
+  std::uint64_t discarded_ = 0;  // lost by merging, with connections that are gone, or between two connections to one writer
+  std::vector<Interrupted> interrupted_;  // oldest first
   Statuses statuses_;
   std::function<void(Event)> callback_;
   bool polled_ = false, armed_ = false;

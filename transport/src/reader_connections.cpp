@@ -48,6 +48,7 @@ Result<void> ReaderImpl::begin_attach(PeerId peer, const Gid& writer, const QoS&
   connection->writer = writer;
   connection->offered = offered;
   connection->owner = weak_from_this();
+  connection->claim = participant_->claim(peer);
   AttachFrame frame;
   frame.writer = writer;
   frame.reader = gid_;
@@ -63,7 +64,7 @@ Result<void> ReaderImpl::begin_attach(PeerId peer, const Gid& writer, const QoS&
 }
 
 Result<void> ReaderImpl::attached(
-    PeerId peer, const AttachedFrame& frame, const std::vector<os::UniqueFd>& fds,
+    PeerId peer, const AttachedFrame& frame, const std::vector<os::ReceivedFd>& fds,
     const std::vector<std::pair<std::uint32_t, std::shared_ptr<memory::ForeignSegment>>>& segments) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   ReaderConnection* connection = closed_ ? nullptr : find(frame.writer);
@@ -78,9 +79,9 @@ Result<void> ReaderImpl::attached(
       frame.event_offset >= kEventPageBytes || frame.held == 0 || frame.held > options_.qos.held) {
     return Error{Errc::protocol_violation, "ATTACHED with sizes that do not fit the request"};
   }
-  Result<os::SharedMapping> events = os::map_segment(fds[0], event_bytes, os::Writers::kOnlyCreator);
+  Result<os::SharedMapping> events = os::map_segment(fds[0].fd(), event_bytes, os::Writers::kOnlyCreator);
   if (!events) return events.error();
-  Result<os::SharedMapping> ring_memory = os::map_segment(fds[1], frame.ring_bytes, os::Writers::kOnlyCreator);
+  Result<os::SharedMapping> ring_memory = os::map_segment(fds[1].fd(), frame.ring_bytes, os::Writers::kOnlyCreator);
   if (!ring_memory) return ring_memory.error();
   connection->event_page = std::move(*events);
   connection->ring = std::move(*ring_memory);
@@ -88,6 +89,13 @@ Result<void> ReaderImpl::attached(
   connection->hand_over.emplace(Ring::at(connection->ring.base(), capacity), connection->layout, frame.first_sequence);
   connection->limit.store(frame.held, std::memory_order_relaxed);
   connection->next_sequence = frame.first_sequence;
+  if (const Interrupted* before = find_interrupted(frame.writer)) {
+    connection->interrupted = true;
+    if (frame.first_sequence > before->next_sequence) {  // published meanwhile, or given up unread
+      discarded_ += frame.first_sequence - before->next_sequence;
+      notify(Event::kMessageLost);
+    }
+  }
   for (const auto& [index, segment] : segments) {
     auto use = std::make_unique<SegmentUse>();
     use->index = index;
@@ -124,12 +132,34 @@ void ReaderImpl::orphan(ReaderConnection& connection) {
     forget(connection);
     return;
   }
+  if (Interrupted* before = find_interrupted(connection.writer)) {
+    before->next_sequence = std::max(before->next_sequence, connection.next_sequence);
+  } else {
+    if (interrupted_.size() == kMostInterrupted) interrupted_.erase(interrupted_.begin());
+    interrupted_.push_back({connection.writer, connection.next_sequence});
+  }
+  connection.interrupted = true;
   connection.state.store(State::kOrphaned, std::memory_order_release);  // hand_over stays set
   connection.blocked.store(false, std::memory_order_relaxed);
   notify(Event::kMatched);
   notify(Event::kLivelinessChanged);
   connections_changed();
   drop_useless();  // may end `connection`
+}
+
+ReaderImpl::Interrupted* ReaderImpl::find_interrupted(const Gid& writer) {
+  const auto found = std::find_if(interrupted_.begin(), interrupted_.end(),
+                                  [&](const Interrupted& entry) { return entry.writer == writer; });
+  return found == interrupted_.end() ? nullptr : &*found;
+}
+
+/// True for a message that an earlier connection to the same writer delivered; counts it as delivered otherwise.
+bool ReaderImpl::seen_before_interruption(ReaderConnection& connection, std::uint64_t sequence) {
+  Interrupted* interrupted = find_interrupted(connection.writer);
+  if (interrupted == nullptr) return false;  // forgotten: so many others were interrupted since
+  if (sequence < interrupted->next_sequence) return true;
+  interrupted->next_sequence = sequence + 1;
+  return false;
 }
 
 void ReaderImpl::writer_gone(PeerId peer, const Gid& writer) {

@@ -48,9 +48,13 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   /// A reader asks for a connection. Answers ATTACHED or REFUSED. An error: the peer broke the protocol.
   Result<void> attach(PeerId peer, const QoS& requested, const AttachFrame& frame, const os::UniqueFd& segment);
   void detach(PeerId peer, const Gid& reader);
-  void set_ring(PeerId peer, const Gid& reader, os::UniqueFd ring_end);
-  /// `died`: nothing the peer held is in use any more. Otherwise what it holds stays until it is given back.
-  void peer_gone(PeerId peer, bool died);
+  void set_ring(PeerId peer, const Gid& reader, os::ReceivedFd ring_end);
+  /// Frames to and from the peer have ended. Its unread messages are given up; what it holds stays until it gives that back.
+  void peer_disconnected(PeerId peer);
+  /// After peer_disconnected(): whether the peer holds messages still.
+  bool is_held_by(PeerId peer);
+  /// After peer_disconnected(): the peer's process is dead or holds nothing; all comes back.
+  void peer_gone(PeerId peer);
   void reader_gone(PeerId peer, const Gid& reader);
   void report_incompatible(Event event, const std::string& text);
   void explain_incompatible(const std::string& text);

@@ -258,7 +258,7 @@ void WriterImpl::reader_gone(PeerId peer, const Gid& reader) {
   refused_.erase(std::remove(refused_.begin(), refused_.end(), std::pair{peer, reader}), refused_.end());
 }
 
-void WriterImpl::peer_gone(PeerId peer, bool died) {
+void WriterImpl::peer_disconnected(PeerId peer) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return;
   refused_.erase(std::remove_if(refused_.begin(), refused_.end(), [peer](const auto& entry) { return entry.first == peer; }),
@@ -266,8 +266,18 @@ void WriterImpl::peer_gone(PeerId peer, bool died) {
   for (std::size_t i = live_.size(); i > 0; --i) {
     if (live_[i - 1]->peer == peer) drain(live_.begin() + static_cast<std::ptrdiff_t>(i - 1));
   }
-  if (!died) return;
-  // Nobody reads there any more: what the process held comes back at once.
+}
+
+bool WriterImpl::is_held_by(PeerId peer) {
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  if (closed_) return false;
+  collect();
+  return std::any_of(draining_.begin(), draining_.end(), [peer](const auto& connection) { return connection->peer == peer; });
+}
+
+void WriterImpl::peer_gone(PeerId peer) {
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  if (closed_) return;
   for (auto at = draining_.begin(); at != draining_.end();) {
     if ((*at)->peer != peer) {
       ++at;
@@ -278,7 +288,7 @@ void WriterImpl::peer_gone(PeerId peer, bool died) {
   }
 }
 
-void WriterImpl::set_ring(PeerId peer, const Gid& reader, os::UniqueFd ring_end) {
+void WriterImpl::set_ring(PeerId peer, const Gid& reader, os::ReceivedFd ring_end) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   for (const auto& connection : live_) {
     if (connection->peer != peer || connection->reader != reader) continue;

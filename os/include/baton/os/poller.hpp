@@ -19,14 +19,17 @@ class Poller {
     std::uint64_t token = 0;
     bool readable = false;  ///< or hung up or in error: read to learn which
     bool writable = false;
+    bool hung_up = false;  ///< of a socket: the other end has closed, or will send nothing more
   };
+  /// What is reported besides the closing of the other end.
+  enum class Interest : std::uint8_t { kRead, kReadWrite, kHangUp, kHangUpWrite };
 
   static Result<Poller> create();
 
   /// `token` comes back with the events; ~0 is reserved. False: errno says why. A descriptor leaves by remove(), before its
   /// close(): a copy of it in another process would keep a closed one alive in epoll.
-  bool add(int fd, std::uint64_t token, bool want_write = false) noexcept;
-  void modify(int fd, std::uint64_t token, bool want_write) noexcept;
+  bool add(int fd, std::uint64_t token) noexcept;  ///< kRead
+  void modify(int fd, std::uint64_t token, Interest interest) noexcept;
   void remove(int fd) noexcept;
 
   /// Makes a running or the next wait() return. Any thread, never blocks.

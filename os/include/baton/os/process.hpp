@@ -47,6 +47,10 @@ bool process_ended(std::int32_t pid);
 /// watch_process on its pid).
 UniqueFd watch_socket_peer(int socket);
 
+/// What tells this process from all others, those of other pid namespaces included, and is never used again: the inode of its
+/// pidfd (Linux 6.9, pidfs). 0 if `pidfd` is empty or the kernel's pidfds have no inode of their own.
+std::uint64_t process_identity(const UniqueFd& pidfd);
+
 /// True if the process at the other end of a connected Unix socket is certainly dead, although something holds the socket open.
 bool socket_peer_gone(int socket);
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "baton/os/disposal.hpp"
 #include "baton/os/result.hpp"
 #include "baton/os/unique_fd.hpp"
 
@@ -52,12 +53,20 @@ struct ReceivedPacket {
   std::size_t size_bytes = 0;  ///< 0: end of file
   bool truncated = false;      ///< the packet was larger than the buffer
   bool fds_lost = false;       ///< MSG_CTRUNC: more descriptors than asked for, or no room in the descriptor table
-  std::vector<UniqueFd> fds;
+  std::vector<ReceivedFd> fds;
 };
 /// At most `max_fds` (<= 16) descriptors are taken; the kernel closes the others.
 IoStatus receive_packet(int socket, void* buffer, std::size_t capacity, std::size_t max_fds, ReceivedPacket& packet);
 
 /// True if a read would not block: data, end of file or an error wait.
 bool readable_now(int socket) noexcept;
+/// True if the other end has closed or sends nothing more, whatever still waits to be read.
+bool hung_up_now(int socket) noexcept;
+/// True if the other end has closed: nobody reads there any more either.
+bool closed_now(int socket) noexcept;
+/// Says that nothing more will be sent: the other end reads to the end of file. Nothing if that was said before.
+void end_sending(int socket) noexcept;
+/// Ends both directions, for every descriptor of this socket.
+void end_both_directions(int socket) noexcept;
 
 }  // namespace baton::os

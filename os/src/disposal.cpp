@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/os/disposal.hpp"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include "baton/os/fork.hpp"
+#include "baton/os/process.hpp"
+
+namespace baton::os {
+namespace {
+
+constexpr std::size_t kStackBytes = 64 * 1024;
+constexpr std::int64_t kShortCloseBytes = std::int64_t{16} << 20;
+
+struct Disposal {
+  const std::uint32_t generation = fork_generation();
+  std::mutex mutex;
+  std::deque<std::function<void()>> waiting;
+  unsigned threads = 0;  // each runs until `waiting` is empty
+  unsigned busy = 0;     // of these, in a function now
+};
+
+/// Of this process: never destroyed, since threads may run while static objects go. In a forked child the parent's mutex may be
+/// locked for ever, so the child begins with a new one.
+Disposal& disposal() {
+  static std::atomic<Disposal*> current{nullptr};
+  Disposal* now = current.load(std::memory_order_acquire);  // pairs with the exchange below
+  while (now == nullptr || now->generation != fork_generation()) {
+    auto fresh = std::make_unique<Disposal>();
+    // acq_rel: release shows the new object to the loads above; acquire on failure shows another thread's.
+    if (current.compare_exchange_strong(now, fresh.get(), std::memory_order_acq_rel)) return *fresh.release();
+  }
+  return *now;
+}
+
+void run(Disposal& own) {
+  std::unique_lock<std::mutex> lock(own.mutex);
+  while (!own.waiting.empty()) {
+    std::function<void()> end = std::move(own.waiting.front());
+    own.waiting.pop_front();
+    ++own.busy;
+    lock.unlock();
+    end();
+    end = nullptr;  // what it holds ends without the lock, too
+    lock.lock();
+    --own.busy;
+  }
+  --own.threads;
+}
+
+/// True if `end` will be called. On failure it is left as it was.
+bool enqueue(std::function<void()>& end) {
+  Disposal& own = disposal();
+  {
+    const std::lock_guard<std::mutex> lock(own.mutex);
+    own.waiting.push_back(std::move(end));
+    if (own.threads - own.busy >= own.waiting.size() || own.threads == kMostDisposalThreads) return true;
+    ++own.threads;
+  }
+  Result<pthread_t> thread = start_thread("baton-end", kStackBytes, [&own] { run(own); });
+  if (thread) {
+    (void)::pthread_detach(*thread);
+    return true;
+  }
+  const std::lock_guard<std::mutex> lock(own.mutex);
+  --own.threads;
+  if (own.threads > 0 || own.waiting.empty()) return true;  // another one does it, or has
+  end = std::move(own.waiting.back());
+  own.waiting.pop_back();
+  return false;
+}
+
+}  // namespace
+
+void dispose(std::function<void()> end) noexcept {
+  bool enqueued = false;
+  try {
+    enqueued = enqueue(end);
+  } catch (...) {  // no memory, no thread
+  }
+  if (!enqueued && end) end();
+}
+
+void dispose(UniqueFd fd) noexcept {
+  if (!fd) return;
+  try {
+    // std::function wants to copy what it holds.
+    auto shared = std::make_shared<UniqueFd>(std::move(fd));
+    dispose([shared] { shared->reset(); });
+  } catch (...) {
+    fd.reset();
+  }
+}
+
+ReceivedFd& ReceivedFd::operator=(ReceivedFd&& other) noexcept {
+  if (this != &other) {
+    close();
+    fd_ = std::move(other.fd_);
+  }
+  return *this;
+}
+
+void ReceivedFd::close() noexcept {
+  if (!fd_) return;
+  struct stat status {};
+  const bool is_short = kind_of(fd_.get()) == DescriptorKind::kMemory && ::fstat(fd_.get(), &status) == 0 &&
+                        status.st_blocks <= kShortCloseBytes / 512;
+  if (is_short) {
+    fd_.reset();
+  } else {
+    dispose(std::move(fd_));
+  }
+}
+
+DescriptorKind kind_of(int fd) noexcept {
+  if (::fcntl(fd, F_GET_SEALS) >= 0) return DescriptorKind::kMemory;
+  int domain = 0;
+  int type = 0;
+  socklen_t size = sizeof domain;
+  if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain != AF_UNIX) return DescriptorKind::kOther;
+  size = sizeof type;
+  if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM) return DescriptorKind::kOther;
+  return DescriptorKind::kWakeSocket;
+}
+
+}  // namespace baton::os

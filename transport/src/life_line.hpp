@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The socket between two processes as proof of who still uses whose memory (docs/format/handshake.md, section 6). A process keeps
+// its sending direction open for as long as it may read the other's memory, also after BYE. The end of file says that it does not
+// any more: it said so, or it is dead. Nothing else is a proof: not BYE, not a stall, not a lack of descriptors.
+//
+//   LifeLine         the socket; the hub uses it for frames and, after BYE, to watch for the end of file
+//   LifeLine::Claim  counted: this process may read the other's memory. With the last one the sending direction ends
+//
+// Thread rules: claims may be copied and dropped on any thread; all else with the hub's lock. A forked child has no socket, and
+// its claims mean nothing.
+// Invariant: the sending direction is open while a claim lives, until hang_up().
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "baton/os/disposal.hpp"
+#include "baton/os/fork.hpp"
+#include "baton/os/parent_only_fd.hpp"
+#include "baton/os/unix_socket.hpp"
+
+namespace baton::transport {
+
+class LifeLine {
+ public:
+  class Claim {
+   public:
+    explicit Claim(std::shared_ptr<LifeLine> line) : line_(std::move(line)) {}
+    ~Claim() { line_->end_sending(); }
+    Claim(const Claim&) = delete;
+    Claim& operator=(const Claim&) = delete;
+
+   private:
+    const std::shared_ptr<LifeLine> line_;
+  };
+
+  explicit LifeLine(os::UniqueFd socket) : socket_(std::move(socket)) {}
+  ~LifeLine() {
+    if (generation_ == os::fork_generation()) hang_up();
+  }
+  LifeLine(const LifeLine&) = delete;
+  LifeLine& operator=(const LifeLine&) = delete;
+
+  /// -1 after hang_up() and in a forked child.
+  int socket() const noexcept { return socket_.get(); }
+  /// Closes the socket; claims mean nothing any more.
+  void hang_up() noexcept {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    os::UniqueFd socket = socket_.release();
+    if (!socket) return;
+    // What lies unread may hold descriptors whose close blocks. The other end learns of the end at once all the same.
+    os::end_both_directions(socket.get());
+    os::dispose(std::move(socket));
+  }
+
+ private:
+  void end_sending() noexcept {
+    if (generation_ != os::fork_generation()) return;  // the parent's affair, and the mutex may be locked for ever
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (socket_) os::end_sending(socket_.get());
+  }
+
+  const std::uint32_t generation_ = os::fork_generation();
+  std::mutex mutex_;  // innermost: guards the socket's end against end_sending() of another thread
+  os::ParentOnlyFd socket_;
+};
+
+}  // namespace baton::transport

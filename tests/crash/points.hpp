@@ -26,7 +26,7 @@ inline constexpr const char* kPoints[] = {
     "release.before_store", "release.give_back.begin", "release.give_back.done", "release.after_store",
     "release.collect.found",
     // leaving
-    "detach.before_evict", "hub.good_bye_sent", "hub.name_removed",
+    "detach.before_evict", "hub.good_bye_sent", "hub.name_removed", "claim.before_end", "claim.after_end",
 };
 
 }  // namespace baton::crash

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 
+#include "baton/os/crash_point.hpp"
 #include "baton/os/disposal.hpp"
 #include "baton/os/fork.hpp"
 #include "baton/os/parent_only_fd.hpp"
@@ -26,7 +27,11 @@ class LifeLine {
   class Claim {
    public:
     explicit Claim(std::shared_ptr<LifeLine> line) : line_(std::move(line)) {}
-    ~Claim() { line_->end_sending(); }
+    ~Claim() {
+      BATON_CRASH_POINT("claim.before_end");
+      line_->end_sending();
+      BATON_CRASH_POINT("claim.after_end");
+    }
     Claim(const Claim&) = delete;
     Claim& operator=(const Claim&) = delete;
 

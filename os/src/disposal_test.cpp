@@ -78,20 +78,6 @@ TEST(Disposal, EndsWhatItIsGivenOnAnotherThread) {
   EXPECT_NE(where, std::this_thread::get_id());
 }
 
-TEST(Disposal, WorksInAForkedChild) {
-  dispose([] {});
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(60);
-    std::atomic<bool> ended{false};
-    dispose([&] { ended.store(true); });
-    ::_exit(eventually([&] { return ended.load(); }) ? 0 : 1);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
-}
-
 TEST(ReceivedFd, ClosesSmallMemoryAtOnceAndEverythingElseElsewhere) {
   const int memory = ::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   { ReceivedFd received{UniqueFd(memory)}; }

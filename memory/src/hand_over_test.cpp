@@ -55,6 +55,26 @@ TEST(HandOver, RefusesWhenTheReaderHoldsMoreThanItMay) {
   EXPECT_EQ(released, 4);
 }
 
+TEST(HandOver, TheWriterSeesWhatIsHeldAndWhichMessageWaitsLongest) {
+  Link link(4, 2);
+  const auto ignore = [](std::uint64_t) {};
+  std::uint64_t oldest = 0;
+  EXPECT_FALSE(link.writer.oldest_unread(&oldest));
+  for (std::uint64_t i = 1; i <= 3; ++i) ASSERT_EQ(link.writer.push(100 + i, 0, i, ignore), PushStatus::kPushed);
+  ASSERT_TRUE(link.writer.oldest_unread(&oldest));
+  EXPECT_EQ(oldest, 101U);
+  QueuedMessage first{}, second{};
+  ASSERT_EQ(link.reader.queue().take(&first), QueueStatus::kOk);
+  ASSERT_EQ(link.reader.queue().take(&second), QueueStatus::kOk);
+  ASSERT_TRUE(link.writer.collect(ignore));
+  EXPECT_EQ(link.writer.held(), 2U);
+  link.reader.releases().release(first.entry);
+  ASSERT_TRUE(link.writer.collect(ignore));
+  EXPECT_EQ(link.writer.held(), 1U);
+  ASSERT_TRUE(link.writer.oldest_unread(&oldest));
+  EXPECT_EQ(oldest, 103U);
+}
+
 TEST(HandOver, DepthPlusHeldEntriesAlwaysSuffice) {
   for (std::uint32_t depth = 1; depth <= 4; ++depth) {
     for (std::uint32_t held = 1; held <= 3; ++held) {

@@ -17,7 +17,6 @@ namespace baton::memory {
 namespace {
 
 constexpr std::size_t kDefaultLimit = std::size_t{1} << 30;
-constexpr std::uint32_t kDefaultSlots = 256;
 constexpr std::size_t kBookBlocks = 16;
 
 // Published slots of all classes and segments, by age.
@@ -401,6 +400,22 @@ Pool::Account Pool::account() const noexcept {
   account.segments = static_cast<std::size_t>(
       std::count_if(s.segments.begin(), s.segments.end(), [](const auto& segment) { return segment != nullptr; }));
   return account;
+}
+
+std::uint64_t Pool::capacity(const PoolOptions& options, std::size_t message_bytes) noexcept {
+  const std::uint64_t slots = options.slots != 0 ? options.slots : kDefaultSlots;
+  if (message_bytes == 0) return slots;
+  const std::uint64_t limit = options.memory_limit_bytes != 0 ? options.memory_limit_bytes : kDefaultLimit;
+  const std::uint64_t total = message_bytes + sizeof(ChunkHeader);
+  const std::uint64_t unit = total > kRunBytes ? kRunBytes : os::page_bytes();  // as PoolSegment::back()
+  const std::uint64_t large_bytes = (total + unit - 1) / unit * unit;
+  if (total > class_bytes(kClasses - 1)) return std::min(slots, limit / large_bytes);
+  unsigned size_class = 0;
+  while (class_bytes(size_class) < total) ++size_class;
+  const std::uint64_t packed_bytes = PoolSegment::packed_bytes_of(options) / kRunBytes * kRunBytes;
+  const std::uint64_t packed = std::min<std::uint64_t>(packed_bytes, limit / kRunBytes * kRunBytes);
+  // What finds no packed slot gets a large one.
+  return packed / class_bytes(size_class) + std::min(slots, (limit - packed) / large_bytes);
 }
 
 void Pool::visit_segments(const std::function<void(std::uint32_t, int, std::uint64_t)>& visit) const {

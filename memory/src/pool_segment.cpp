@@ -45,6 +45,14 @@ void Budget::shrink(std::size_t bytes) noexcept {
   account_shrink(bytes);
 }
 
+std::size_t PoolSegment::packed_bytes_of(const PoolOptions& options) noexcept {
+  Result<Window*> window = Window::instance();
+  // A small window has to hold several publishers; what finds no packed slot gets a large one.
+  const std::size_t of_window = window.ok() ? (*window)->size() / 64 : kMostPackedBytes;
+  const std::size_t limit = options.memory_limit_bytes != 0 ? options.memory_limit_bytes : kMostPackedBytes;
+  return round_up(std::min({limit, kMostPackedBytes, of_window}), kRunBytes);
+}
+
 Result<std::unique_ptr<PoolSegment>> PoolSegment::create(std::uint32_t index, const PoolOptions& options,
                                                          Budget* budget) {
   Result<Window*> window = Window::instance();
@@ -53,9 +61,7 @@ Result<std::unique_ptr<PoolSegment>> PoolSegment::create(std::uint32_t index, co
   segment->index = index;
   segment->budget = budget;
   segment->generation = os::fork_generation();
-  // A small window has to hold several publishers; what finds no packed slot gets a large one.
-  segment->packed_bytes =
-      round_up(std::min({options.memory_limit_bytes, kMostPackedBytes, (*window)->size() / 64}), kRunBytes);
+  segment->packed_bytes = packed_bytes_of(options);
   segment->slot_bytes =
       round_up(options.max_message_bytes + sizeof(ChunkHeader), std::max(os::page_bytes(), kRunBytes));
   const std::size_t size = segment->packed_bytes + segment->slot_bytes * options.slots;

@@ -81,6 +81,8 @@ struct PoolSegment {
   bool retired = false;
   std::function<void(std::uint32_t)> on_retired;
 
+  /// Of a segment with these options: bytes of its packed area, whole runs.
+  static std::size_t packed_bytes_of(const PoolOptions& options) noexcept;
   static Result<std::unique_ptr<PoolSegment>> create(std::uint32_t index, const PoolOptions& options, Budget* budget);
   ~PoolSegment();
 

@@ -280,6 +280,22 @@ TEST_F(PoolTest, AMessageOfAnotherSizeClassThatIsOlderGivesWayFirst) {
   EXPECT_EQ(queue.size(), 1u);
 }
 
+TEST_F(PoolTest, ThereIsRoomForAsManyMessagesAsTheCapacitySays) {
+  for (const std::size_t bytes : {std::size_t{8}, std::size_t{1000}, std::size_t{60000}, std::size_t{100000}}) {
+    PoolOptions options = small(Policy::kNone);
+    options.slots = 20;
+    options.max_message_bytes = std::size_t{1} << 20;
+    options.memory_limit_bytes = std::size_t{1} << 20;
+    const auto owned = make(options);
+    Pool& pool = *owned;
+    std::uint64_t alive = 0;
+    while (pool.loan_sized(bytes, 8).ok()) ++alive;
+    EXPECT_GE(alive, Pool::capacity(options, bytes)) << bytes;
+    EXPECT_LE(alive, 2 * Pool::capacity(options, bytes) + 1) << bytes;
+  }
+  EXPECT_EQ(Pool::capacity(PoolOptions(), 0), kDefaultSlots);
+}
+
 TEST_F(PoolTest, AMessageAboveTwoGiBIsRefused) {
   PoolOptions options = small();
   options.max_message_bytes = kMaxMessageBytes + 1;

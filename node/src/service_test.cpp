@@ -113,13 +113,13 @@ TEST_F(ServiceTest, AClientThatReadsLateHasItsResponseHoweverManyOthersGotTheirs
 TEST_F(ServiceTest, AsManyClientsAreServedAsTheResponsesHaveSlotsFor) {
   baton::Node server("server"), caller("caller");
   baton::PublisherOptions many;
-  many.slots = 1024;
+  many.slots = 2048;
   many.max_message_bytes = 1 << 20;
   const auto answer = [](const SetBool::Request& request, SetBool::Response& response) { response.success = request.data; };
   auto some_service = server.serve<SetBool>("some", answer);
   auto many_service = server.serve<SetBool>("many", answer, nullptr, many);
   std::vector<baton::Client<SetBool>> clients;
-  for (int i = 0; i < 40; ++i) clients.push_back(caller.client<SetBool>("some"));
+  for (int i = 0; i < 15; ++i) clients.push_back(caller.client<SetBool>("some"));
   for (int i = 0; i < 150; ++i) clients.push_back(caller.client<SetBool>("many"));
   for (const auto& client : clients) ASSERT_TRUE(client.wait_for_service(20s));
   baton::Executor executor;

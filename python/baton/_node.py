@@ -44,13 +44,21 @@ class HeldChunk:
 
 @dataclass(frozen=True)
 class Holding:
-    """What one subscription has of one publisher's messages; both by Endpoint.gid."""
+    """What one subscription has, and may have, of one publisher's messages; both by Endpoint.gid."""
 
     publisher: bytes
     subscription: bytes
     unread: int
     held: int
     chunks: list[HeldChunk]  # the oldest eight of those held
+    standing: str  # "connected"; "left": gone, samples that its process holds are not; "refused": see reason
+    wished: int  # its QoS.held
+    granted: int  # of them; 0 if refused
+    reason: str  # in the publisher's words, why it was refused or got less; else empty
+    # Of the publisher, the same in each of its rows:
+    slots: int  # messages that may be alive at the same time
+    shared: int  # of them: what all subscriptions together may hold
+    promised: int  # of them: granted, or held by subscriptions that left
 
 
 def _qos(qos: QoS | int | None) -> QoS:
@@ -111,13 +119,14 @@ class Node(_core.Node):
         *,
         memory_limit: int = 0,
         max_message: int = 0,
-        slots: int = 256,
+        slots: int = 0,
         policy: str = "medium_effort",
         attempts: int = 8,
         prefault: bool = False,
     ) -> _core.Publisher[Any]:
         """A publisher. `qos`: a QoS or a queue length. `memory_limit`: bytes it may ever use (0: 1 GiB); `max_message`: bytes
-        of the largest message (0: 256 MiB); `policy`: what a loan does when memory is short (TZC's efforts)."""
+        of the largest message (0: 256 MiB); `slots`: messages that may be alive at the same time, which is also what all
+        subscriptions together may hold (0: the default); `policy`: what a loan does when memory is short (TZC's efforts)."""
         return self._advertise(
             topic,
             _messages.message(message_type),
@@ -209,10 +218,13 @@ class Node(_core.Node):
         self.close()
 
     def holdings(self, timeout: float | None = 1.0) -> list[Holding]:
-        """Who holds which messages in the domain now. Every process is asked; one that does not answer in time is missing."""
+        """Who holds, and may hold, which messages in the domain now.
+
+        Every process is asked; one that does not answer in time is missing.
+        """
         return [
-            Holding(publisher, subscription, unread, held, [HeldChunk(*chunk) for chunk in chunks])
-            for publisher, subscription, unread, held, chunks in self._holdings(timeout)
+            Holding(publisher, subscription, unread, held, [HeldChunk(*chunk) for chunk in chunks], *grant)
+            for publisher, subscription, unread, held, chunks, *grant in self._holdings(timeout)
         ]
 
     def endpoints(self) -> list[Endpoint]:

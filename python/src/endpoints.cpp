@@ -62,6 +62,8 @@ nb::dict statuses(const transport::Statuses& s) {
   d["incompatible_qos_total"] = s.incompatible_qos_total;
   d["incompatible_type_total"] = s.incompatible_type_total;
   d["last_incompatibility"] = s.last_incompatibility;
+  d["refused_now"] = s.refused_now;
+  d["last_refusal"] = s.last_refusal;
   d["deadline_missed_total"] = s.deadline_missed_total;
   d["liveliness_lost_total"] = s.liveliness_lost_total;
   d["alive_now"] = s.alive_now;
@@ -269,8 +271,11 @@ void add_node(nb::module_& m) {
                for (const transport::Holding::Chunk& chunk : holding.chunks)
                  chunks.append(nb::make_tuple(chunk.sequence, chunk.size_bytes, memory::handle_segment(chunk.handle),
                                               memory::handle_offset(chunk.handle)));
+               static constexpr const char* kStandings[] = {"connected", "left", "refused"};
                out.append(nb::make_tuple(gid_bytes(holding.writer), gid_bytes(holding.reader), holding.unread,
-                                         holding.held, chunks));
+                                         holding.held, chunks, kStandings[static_cast<std::size_t>(holding.standing)],
+                                         holding.wished, holding.granted, holding.reason, holding.slots, holding.shared,
+                                         holding.promised));
              }
              return out;
            })

@@ -26,6 +26,7 @@
 #include "baton/os/shared_memory.hpp"
 #include "baton/os/unique_fd.hpp"
 #include "baton/transport/transport.hpp"
+#include "grants.hpp"
 #include "hub.hpp"
 
 namespace baton::transport {
@@ -109,6 +110,9 @@ struct WriterConnection {
   bool keep_all = false;
   bool draining = false;          ///< detached: nothing is pushed, held samples come back one by one
   bool broken = false;            ///< corrupted: ended at the next occasion
+  bool holds_too_much = false;    ///< with `broken`: more than `held`
+  Party party;                    ///< to which `held` counts
+  std::uint32_t wished = 0;       ///< QoS held of the subscription
   std::uint32_t held = 0;         ///< granted
   std::uint64_t pushed = 0;
 };

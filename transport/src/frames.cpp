@@ -10,6 +10,14 @@ Error bad(const char* frame) {
   return {Errc::protocol_violation, std::string("malformed ") + frame + " frame"};
 }
 
+/// Another process's words, which end in logs and on terminals.
+std::string printable(std::string text) {
+  for (char& c : text) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return text;
+}
+
 WireWriter& put_pair(WireWriter& out, const PairFrame& frame) { return out.put(frame.writer).put(frame.reader); }
 
 void get_pair(WireReader& in, PairFrame& frame) {
@@ -130,7 +138,7 @@ Result<RefusedFrame> decode_refused(const Payload& bytes) {
   RefusedFrame frame;
   get_pair(in, frame);
   frame.code = static_cast<Errc>(in.get<std::uint32_t>());
-  frame.text = in.get_string(4096);
+  frame.text = printable(in.get_string(4096));
   if (!in.done()) return bad("REFUSED or CLOSED");
   return frame;
 }
@@ -183,11 +191,14 @@ Result<AccountFrame> decode_account(const Payload& bytes) {
 
 Payload encode(const HoldingsFrame& frame) {
   WireWriter out;
-  out.put(frame.question).put(frame.writer);
+  const Holding of_writer = frame.holdings.empty() ? Holding() : frame.holdings.front();
+  out.put(frame.question).put(frame.writer).put(of_writer.slots).put(of_writer.shared).put(of_writer.promised);
   out.put(static_cast<std::uint32_t>(std::min<std::size_t>(frame.holdings.size(), kMaxHoldings)));
   for (std::size_t i = 0; i < frame.holdings.size() && i < kMaxHoldings; ++i) {
     const Holding& holding = frame.holdings[i];
-    out.put(holding.reader).put(holding.unread).put(holding.held);
+    out.put(holding.reader).put(holding.standing).put(holding.wished).put(holding.granted);
+    out.put_string(std::string_view(holding.reason).substr(0, kMaxReasonBytes));
+    out.put(holding.unread).put(holding.held);
     const std::size_t chunks = std::min(holding.chunks.size(), Holding::kMostChunks);
     out.put(static_cast<std::uint8_t>(chunks));
     for (std::size_t c = 0; c < chunks; ++c) {
@@ -203,12 +214,24 @@ Result<HoldingsFrame> decode_holdings(const Payload& bytes) {
   HoldingsFrame frame;
   frame.question = in.get<std::uint64_t>();
   frame.writer = in.get_array<16>();
+  const auto slots = in.get<std::uint32_t>();
+  const auto shared = in.get<std::uint32_t>();
+  const auto promised = in.get<std::uint32_t>();
   const auto count = in.get<std::uint32_t>();
   if (count > kMaxHoldings) return bad("HOLDINGS");
   frame.holdings.resize(count);
   for (Holding& holding : frame.holdings) {
     holding.writer = frame.writer;
+    holding.slots = slots;
+    holding.shared = shared;
+    holding.promised = promised;
     holding.reader = in.get_array<16>();
+    const auto standing = in.get<std::uint8_t>();
+    if (standing > static_cast<std::uint8_t>(Holding::Standing::kRefused)) return bad("HOLDINGS");
+    holding.standing = static_cast<Holding::Standing>(standing);
+    holding.wished = in.get<std::uint32_t>();
+    holding.granted = in.get<std::uint32_t>();
+    holding.reason = printable(in.get_string(kMaxReasonBytes));
     holding.unread = in.get<std::uint32_t>();
     holding.held = in.get<std::uint32_t>();
     const auto chunks = in.get<std::uint8_t>();

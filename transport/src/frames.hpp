@@ -33,7 +33,7 @@ enum class FrameType : std::uint16_t {
   kRing,               // reader -> writer, with a wake socket
   kAccount,            // memory account of the process
   kHoldingsRequest,    // who holds which messages of your writers?
-  kHoldings,           // the answer: one frame for each writer, then an empty one
+  kHoldings,           // the answer: frames for each writer, then an empty one
 };
 
 // Bounds of what a peer may announce; beyond them lies absurdity or attack.
@@ -41,7 +41,8 @@ inline constexpr std::size_t kMaxNameBytes = 1024;
 inline constexpr std::size_t kMaxDefinitionBytes = 200 * 1024;
 inline constexpr std::uint32_t kMaxDepth = 65536;
 inline constexpr std::uint32_t kMaxHeld = 65536;
-inline constexpr std::uint32_t kMaxHoldings = 128;  // per writer: more are left out
+inline constexpr std::uint32_t kMaxHoldings = 32;   // per frame
+inline constexpr std::size_t kMaxReasonBytes = 400;
 inline constexpr std::size_t kMaxAnswers = 65536;   // holdings that one question gathers
 
 using TypeHash = std::array<std::uint8_t, 16>;

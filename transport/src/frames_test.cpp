@@ -108,16 +108,58 @@ TEST(Frames, AbsurdValuesAreRefused) {
   segment.index = 0x10000;
   EXPECT_FALSE(decode_segment(encode(segment)).ok());
   Payload many = encode(HoldingsFrame{});
-  many[24] = kMaxHoldings + 1;  // the number of readers
+  many[36] = kMaxHoldings + 1;  // the number of readers
   EXPECT_FALSE(decode_holdings(many).ok());
+}
+
+TEST(Frames, HoldingsHaveTheDocumentedBytes) {
+  HoldingsFrame frame{0x0102, {}, {}};
+  frame.writer = {0x11};
+  Holding holding;
+  holding.reader = {0x22};
+  holding.slots = 0x1000;
+  holding.shared = 0xEFE;
+  holding.promised = 9;
+  holding.standing = Holding::Standing::kLeft;
+  holding.wished = 8;
+  holding.granted = 5;
+  holding.reason = "no";
+  holding.unread = 3;
+  holding.held = 4;
+  holding.chunks = {{7, 6, 5}};
+  frame.holdings = {holding};
+  Payload expected{2, 1, 0, 0, 0, 0, 0, 0, 0x11};
+  expected.resize(24);
+  expected.insert(expected.end(), {0, 0x10, 0, 0, 0xFE, 0x0E, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 0x22});
+  expected.resize(56);
+  expected.insert(expected.end(), {1, 8, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0, 'n', 'o', 3, 0, 0, 0, 4, 0, 0, 0, 1});
+  expected.insert(expected.end(), {7, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0});
+  EXPECT_EQ(encode(frame), expected);
+  Payload spoilt = expected;
+  spoilt[56] = 3;  // no standing
+  EXPECT_FALSE(decode_holdings(spoilt).ok());
 }
 
 TEST(Frames, HoldingsComeBackAsTheyWereAndNeverMoreThanAFrameCanCarry) {
   HoldingsFrame frame{7, {}, {}};
   frame.writer[3] = 9;
   frame.holdings.resize(kMaxHoldings + 5);
-  for (Holding& holding : frame.holdings) holding.chunks.resize(Holding::kMostChunks + 1);
-  frame.holdings[1] = Holding{frame.writer, {{1}}, 2, 3, {{4, 5, 6}}};
+  for (Holding& holding : frame.holdings) {
+    holding.chunks.resize(Holding::kMostChunks + 1);
+    holding.reason.assign(kMaxReasonBytes + 7, 'x');
+    holding.slots = 4096;
+    holding.shared = 3838;
+    holding.promised = 11;
+  }
+  Holding& sent = frame.holdings[1];
+  sent.reader = {1};
+  sent.unread = 2;
+  sent.held = 3;
+  sent.chunks = {{4, 5, 6}};
+  sent.standing = Holding::Standing::kRefused;
+  sent.wished = 8;
+  sent.granted = 7;
+  sent.reason = "a\tb\xff";
   const Payload bytes = encode(frame);
   EXPECT_LE(bytes.size(), 32776U - 16U);
   const HoldingsFrame back = decode_holdings(bytes).or_throw();
@@ -129,6 +171,14 @@ TEST(Frames, HoldingsComeBackAsTheyWereAndNeverMoreThanAFrameCanCarry) {
   EXPECT_EQ(holding.reader[0], 1);
   EXPECT_EQ(holding.unread, 2U);
   EXPECT_EQ(holding.held, 3U);
+  EXPECT_EQ(holding.standing, Holding::Standing::kRefused);
+  EXPECT_EQ(holding.wished, 8U);
+  EXPECT_EQ(holding.granted, 7U);
+  EXPECT_EQ(holding.reason, "a?b?") << "another process's words are made printable";
+  EXPECT_EQ(holding.slots, 4096U);
+  EXPECT_EQ(holding.shared, 3838U);
+  EXPECT_EQ(holding.promised, 11U);
+  EXPECT_EQ(back.holdings[0].reason.size(), kMaxReasonBytes);
   ASSERT_EQ(holding.chunks.size(), 1U);
   EXPECT_EQ(holding.chunks[0].handle, 4U);
   EXPECT_EQ(holding.chunks[0].sequence, 5U);

@@ -37,8 +37,12 @@ Result<std::vector<Holding>> ParticipantImpl::holdings(std::chrono::nanoseconds 
 
 void ParticipantImpl::on_holdings_request(PeerId peer, std::uint64_t question) {
   for (const auto& [gid, writer] : writers_) {
-    HoldingsFrame frame{question, gid, writer->holdings()};
-    if (!frame.holdings.empty()) send(peer, FrameType::kHoldings, encode(frame));
+    const std::vector<Holding> all = writer->holdings();
+    for (std::size_t begin = 0; begin < all.size(); begin += kMaxHoldings) {
+      const auto first = all.begin() + static_cast<std::ptrdiff_t>(begin);
+      const auto count = static_cast<std::ptrdiff_t>(std::min<std::size_t>(kMaxHoldings, all.size() - begin));
+      send(peer, FrameType::kHoldings, encode(HoldingsFrame{question, gid, {first, first + count}}));
+    }
   }
   send(peer, FrameType::kHoldings, encode(HoldingsFrame{question, {}, {}}));
 }

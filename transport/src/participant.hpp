@@ -56,6 +56,8 @@ class ParticipantImpl final : public Participant, private HubHandler {
   /// A descriptor to send; null (and a diagnostic) if the process has none left.
   os::SharedFd duplicate(int fd);
   EventPages& event_pages() noexcept { return *event_pages_; }
+  /// Whose share of a writer's slots a peer's subscriptions take. With mutex_.
+  Party party_of(PeerId peer) const;
   void give_ring(PeerId peer, const Gid& writer, const Gid& reader, const os::SharedFd& ring_end);
   /// Not to be matched again.
   void ban(const Gid& endpoint);
@@ -74,6 +76,8 @@ class ParticipantImpl final : public Participant, private HubHandler {
   };
   struct PeerState {
     std::int32_t pid = 0;
+    std::uint32_t uid = 0;
+    std::uint64_t identity = 0;  // PeerInfo's
     std::string name;
   };
   struct Pids {

@@ -18,7 +18,7 @@ void ParticipantImpl::on_peer_up(PeerId peer, const PeerInfo& info) {
     pids_[peer] = {info.pid, info.local_pid};
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  peers_[peer] = PeerState{info.pid, info.name};
+  peers_[peer] = PeerState{info.pid, info.uid, info.identity, info.name};
   BATON_CRASH_POINT("handshake.before_announce");
   graph_.for_each_node([&](PeerId owner, const std::string& name) {
     if (owner == kSelf) send(peer, FrameType::kNodeUp, encode_name(name));
@@ -194,7 +194,7 @@ Result<void> ParticipantImpl::on_attach(PeerId peer, const AttachFrame& frame, c
       !incompatibility(own.options().qos, record->qos).empty()) {
     return violation("ATTACH between endpoints that do not match");
   }
-  return writer->second->attach(peer, record->qos, frame, fds[0].fd());
+  return writer->second->attach(peer, party_of(peer), record->qos, frame, fds[0].fd());
 }
 
 Result<void> ParticipantImpl::on_attached(PeerId peer, const AttachedFrame& frame, const std::vector<os::ReceivedFd>& fds) {
@@ -203,7 +203,15 @@ Result<void> ParticipantImpl::on_attached(PeerId peer, const AttachedFrame& fram
   const auto remote = remote_writers_.find(frame.writer);
   if (remote == remote_writers_.end() || remote->second.peer != peer) return {};
   attempts_.erase({frame.reader, frame.writer});
-  return reader->second->attached(peer, frame, fds, remote->second.segments);
+  if (Result<void> done = reader->second->attached(peer, frame, fds, remote->second.segments); !done) return done;
+  const Participant::ReaderOptions& options = reader->second->options();
+  if (frame.held < options.qos.held) {
+    diagnose(Diagnostic::Level::kWarning, Errc::limit_reached,
+             "subscription to '" + options.topic + "' may hold " + std::to_string(frame.held) + " samples of the publisher in process " +
+                 std::to_string(pid_of(peer)) + " and asked for " + std::to_string(options.qos.held) +
+                 " (QoS held): the publisher's slots are granted to others; raise its PublisherOptions::slots");
+  }
+  return {};
 }
 
 Result<void> ParticipantImpl::on_ended(PeerId peer, const RefusedFrame& frame) {
@@ -211,11 +219,17 @@ Result<void> ParticipantImpl::on_ended(PeerId peer, const RefusedFrame& frame) {
   if (reader == readers_.end()) return {};
   if (!reader->second->ended_by_writer(peer, frame.writer)) return {};
   release_remote_writer(frame.writer);
+  const std::string text = "subscription to '" + reader->second->options().topic + "' is not served: " + frame.text;
   const bool shortage = frame.code == Errc::out_of_descriptors || frame.code == Errc::out_of_memory ||
                         frame.code == Errc::limit_reached || frame.code == Errc::window_exhausted;
-  if (shortage && !attach_later(frame.reader, frame.writer)) return {};  // told already
-  diagnose(Diagnostic::Level::kError, frame.code,
-           "subscription to '" + reader->second->options().topic + "' is not served: " + frame.text);
+  if (shortage || frame.code == Errc::incompatible_qos) reader->second->refused(frame.writer, text);
+  if (frame.code == Errc::incompatible_qos) {
+    attempts_.erase({frame.reader, frame.writer});  // this publisher never serves it
+    reader->second->report_incompatible(Event::kIncompatibleQos, text);
+  } else if (shortage && !attach_later(frame.reader, frame.writer)) {
+    return {};  // told already
+  }
+  diagnose(Diagnostic::Level::kError, frame.code, shortage ? text + "; trying again" : text);
   return {};
 }
 

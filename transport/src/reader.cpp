@@ -28,8 +28,8 @@ ReaderImpl::~ReaderImpl() = default;
   });
 }
 
-/// The connection whose oldest message is the oldest of all (`holdable`: of those whose held limit leaves room), and the number
-/// of unread messages.
+/// The connection whose oldest message is the oldest of all, and the number of unread messages (`holdable`: of those connections whose
+/// held limit leaves room).
 [[gnu::hot]] ReaderImpl::Pick ReaderImpl::pick(ReaderConnection** best, memory::QueuedMessage* message, std::uint64_t* unread,
                                   Error* error, bool holdable) {
   *best = nullptr;
@@ -57,7 +57,8 @@ ReaderImpl::~ReaderImpl() = default;
     if (segment == nullptr) {
       if (state == ReaderConnection::State::kOrphaned) {
         // The publisher died before its segment arrived here: nobody can read this message any more.
-        if (connection.hand_over->queue().try_take(oldest)) ++discarded_;
+        if (connection.full()) continue;  // until a sample is released: as in merged_away()
+        if (connection.hand_over->queue().try_take(oldest)) discard(connection, oldest);
         --i;
       } else {
         connection.blocked.store(true, std::memory_order_relaxed);  // add_segment() clears it and rings
@@ -66,8 +67,8 @@ ReaderImpl::~ReaderImpl() = default;
     }
     // The publisher's CPU has these lines: they come together, while the queue's words are still being fetched.
     segment->segment->prefetch(memory::handle_offset(oldest.handle));
-    *unread += connection.hand_over->queue().size();
     if (holdable && connection.full()) continue;
+    *unread += connection.hand_over->queue().size();
     if (*best == nullptr || oldest.source_monotonic_ns < message->source_monotonic_ns) {
       *best = &connection;
       *message = oldest;
@@ -80,6 +81,8 @@ ReaderImpl::~ReaderImpl() = default;
 /// is one too many; it is given up then (or was taken or evicted meanwhile).
 [[gnu::hot]] bool ReaderImpl::merged_away(ReaderConnection& connection, const memory::QueuedMessage& message, std::uint64_t unread) {
   if (connections_.size() <= 1 || options_.qos.history != History::kKeepLast || unread <= options_.qos.depth) return false;
+  // Giving a message up takes it for a moment. At the limit that would be one more than was granted, for which a publisher expels.
+  if (connection.full()) return false;
   if (connection.hand_over->queue().try_take(message)) {
     discard(connection, message);
     notify(Event::kMessageLost);
@@ -94,7 +97,9 @@ void ReaderImpl::drop_useless() {
   memory::QueuedMessage message{};
   std::uint64_t unread = 0;
   Error error{};
-  while (pick(&connection, &message, &unread, &error, false) == Pick::kFound && merged_away(*connection, message, unread)) {
+  for (const bool holdable : {false, true}) {
+    while (pick(&connection, &message, &unread, &error, holdable) == Pick::kFound && merged_away(*connection, message, unread)) {
+    }
   }
 }
 
@@ -121,6 +126,7 @@ void ReaderImpl::drop_useless() {
       const std::uint32_t limit = connection->limit.load(std::memory_order_relaxed);
       const Pick other = pick(&connection, &message, &unread, &error, true);
       if (other == Pick::kFailed) return error;
+      if (other == Pick::kFound && merged_away(*connection, message, unread)) continue;
       if (other == Pick::kNone) {
         // The descriptor rests until a sample is released or something new comes, or its loop would run on in vain.
         if (polled_ && rearm()) continue;
@@ -329,6 +335,7 @@ Result<int> ReaderImpl::pollable_fd() {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   Statuses out = statuses_;
   out.lost_total = discarded_;
+  out.refused_now = refused_by_.size();
   for (const ConnectionRef& ref : connections_) {
     if (ref->hand_over) out.lost_total += ref->hand_over->queue().lost();
     if (ref->state.load(std::memory_order_relaxed) != ReaderConnection::State::kLive) continue;

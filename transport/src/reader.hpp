@@ -10,6 +10,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "baton/os/pi_mutex.hpp"
@@ -61,6 +62,8 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   void add_segment(const Gid& writer, std::uint32_t index, const std::shared_ptr<memory::ForeignSegment>& segment);
   void retire_segment(const Gid& writer, std::uint32_t index);
   void writer_gone(PeerId peer, const Gid& writer);
+  /// It matches and does not serve this reader, for now or for ever.
+  void refused(const Gid& writer, const std::string& text);
   bool uses(const Gid& writer) const;
   void report_incompatible(Event event, const std::string& text);
   void explain_incompatible(const std::string& text);
@@ -109,6 +112,7 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   std::vector<ConnectionRef> connections_;
   std::uint64_t discarded_ = 0;  // lost by merging, with connections that are gone, or between two connections to one writer
   std::vector<Interrupted> interrupted_;  // oldest first
+  std::set<Gid> refused_by_;
   Statuses statuses_;
   std::function<void(Event)> callback_;
   bool polled_ = false, armed_ = false;

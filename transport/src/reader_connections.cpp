@@ -105,6 +105,7 @@ Result<void> ReaderImpl::attached(
   // release: pairs with the acquire in ReaderConnection::readable.
   connection->state.store(State::kLive, std::memory_order_release);
   BATON_CRASH_POINT("attach.live");
+  refused_by_.erase(frame.writer);
   ++statuses_.matched_total;
   notify(Event::kMatched);
   if (options_.qos.lease != kInfinite || connection->offered.liveliness == Liveliness::kManualByTopic) {
@@ -164,8 +165,15 @@ bool ReaderImpl::seen_before_interruption(ReaderConnection& connection, std::uin
 
 void ReaderImpl::writer_gone(PeerId peer, const Gid& writer) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
+  refused_by_.erase(writer);
   ReaderConnection* connection = closed_ ? nullptr : find(writer);
   if (connection != nullptr && connection->peer == peer) orphan(*connection);
+}
+
+void ReaderImpl::refused(const Gid& writer, const std::string& text) {
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  refused_by_.insert(writer);
+  statuses_.last_refusal = text;
 }
 
 void ReaderImpl::add_segment(const Gid& writer, std::uint32_t index,

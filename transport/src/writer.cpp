@@ -18,6 +18,12 @@ namespace baton::transport {
 Result<std::shared_ptr<WriterImpl>> WriterImpl::create(std::shared_ptr<ParticipantImpl> participant,
                                                        const Participant::WriterOptions& options, const Gid& gid) {
   std::shared_ptr<WriterImpl> writer(new WriterImpl(std::move(participant), options, gid));
+  if (writer->shares_.shared == 0) {
+    return Error{Errc::invalid_argument, "publisher of '" + options.topic + "' has room for " +
+                                             std::to_string(writer->shares_.slots) + " messages (PublisherOptions::slots, " +
+                                             "memory_limit_bytes); a subscription can be served from " +
+                                             std::to_string(kFewestSlots) + " on"};
+  }
   Result<EventLine> line = writer->participant_->event_pages().allocate();
   if (!line) return line.error();
   writer->line_ = std::move(*line);
@@ -36,7 +42,12 @@ Result<std::shared_ptr<WriterImpl>> WriterImpl::create(std::shared_ptr<Participa
 
 WriterImpl::WriterImpl(std::shared_ptr<ParticipantImpl> participant, const Participant::WriterOptions& options,
                        const Gid& gid)
-    : participant_(std::move(participant)), options_(options), gid_(gid), generation_(os::fork_generation()) {}
+    : participant_(std::move(participant)),
+      options_(options),
+      gid_(gid),
+      generation_(os::fork_generation()),
+      shares_(shares_of(memory::Pool::capacity(options.pool, options.type.fixed_size ? options.type.skeleton_bytes : 0),
+                        options.qos.depth)) {}
 
 WriterImpl::~WriterImpl() {
   // In a forked child the memory is the parent's: unmapping what MADV_DONTFORK left out could hit somebody else's mapping.
@@ -59,6 +70,8 @@ WriterImpl::~WriterImpl() {
   BATON_CRASH_POINT("loan.begin");
   const std::uint32_t skeleton_bytes = options_.type.skeleton_bytes;
   Result<memory::Chunk> chunk = growing ? pool_->loan_growing(skeleton_bytes) : pool_->loan_sized(message_bytes, skeleton_bytes);
+  if (!chunk) chunk = out_of_line([&] { return loan_in_shortage(message_bytes, growing, chunk.error()); });
+  if (expel_) out_of_line([this] { expel_broken(); });
   BATON_CRASH_POINT("loan.end");
   if (chunk) BATON_TRACE2(loan, chunk->handle, message_bytes);
   if (!frames_to_self_.empty()) {
@@ -195,37 +208,15 @@ bool WriterImpl::evict(memory::Handle oldest) {
 [[gnu::hot]] void WriterImpl::collect() {
   const auto release = [this](memory::Handle handle) { pool_->release(handle); };
   for (const auto& connection : live_) {
-    if (!connection->hand_over.collect(release)) connection->broken = true;  // expelled at the next publish
+    if (connection->broken || (connection->hand_over.collect(release) && !overheld(*connection))) continue;
+    connection->broken = expel_ = true;
   }
   for (auto at = draining_.begin(); at != draining_.end();) {
     WriterConnection& connection = **at;
-    const bool sound = connection.hand_over.collect(release);
+    const bool sound = connection.hand_over.collect(release) && !overheld(connection);
     if (!sound) connection.hand_over.end(release);
     at = !sound || connection.hand_over.outstanding() == 0 ? draining_.erase(at) : at + 1;
   }
-}
-
-std::vector<Holding> WriterImpl::holdings() {
-  std::vector<Holding> out;
-  const std::lock_guard<os::PiMutex> lock(mutex_);
-  if (closed_ && draining_.empty()) return out;
-  collect();
-  const auto add = [&](WriterConnection& connection) {
-    Holding holding;
-    holding.writer = gid_;
-    holding.reader = connection.reader;
-    holding.unread = static_cast<std::uint32_t>(connection.hand_over.unread());
-    connection.hand_over.for_each_held([&](memory::Handle handle) {
-      ++holding.held;
-      const memory::ChunkHeader* header = pool_->header_of(handle);
-      if (header == nullptr || holding.chunks.size() == Holding::kMostChunks) return;
-      holding.chunks.push_back({handle, header->sequence, header->size_bytes});
-    });
-    out.push_back(std::move(holding));
-  };
-  for (const auto& connection : live_) add(*connection);
-  for (const auto& connection : draining_) add(*connection);
-  return out;
 }
 
 [[gnu::hot]] std::uint32_t WriterImpl::matched() const {
@@ -247,6 +238,7 @@ Statuses WriterImpl::statuses() const {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   Statuses out = statuses_;
   out.matched_now = live_.size();
+  out.refused_now = refused_.size();
   return out;
 }
 
@@ -305,7 +297,9 @@ memory::Pool::Account WriterImpl::memory_account() const {
   if (!usable()) return {};
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (!pool_) return {};
-  const_cast<WriterImpl*>(this)->collect();  // what readers released without telling is not held any more
+  auto& self = const_cast<WriterImpl&>(*this);
+  self.collect();  // what readers released without telling is not held any more
+  if (expel_) self.expel_broken();
   return pool_->account();
 }
 

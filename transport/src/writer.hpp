@@ -7,12 +7,14 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "connection.hpp"
 #include "frames.hpp"
+#include "grants.hpp"
 #include "baton/os/pi_mutex.hpp"
 #include "baton/transport/transport.hpp"
 
@@ -46,7 +48,8 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   /// What its readers have of its messages now.
   std::vector<Holding> holdings();
   /// A reader asks for a connection. Answers ATTACHED or REFUSED. An error: the peer broke the protocol.
-  Result<void> attach(PeerId peer, const QoS& requested, const AttachFrame& frame, const os::UniqueFd& segment);
+  Result<void> attach(PeerId peer, const Party& party, const QoS& requested, const AttachFrame& frame,
+                      const os::UniqueFd& segment);
   void detach(PeerId peer, const Gid& reader);
   void set_ring(PeerId peer, const Gid& reader, os::ReceivedFd ring_end);
   /// Frames to and from the peer have ended. Its unread messages are given up; what it holds stays until it gives that back.
@@ -68,6 +71,12 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
     std::int64_t source_monotonic_ns;
     std::uint64_t sequence;
   };
+  /// A reader that matches and was refused. It tries again, unless its wish never fits.
+  struct Refusal {
+    Errc code;
+    Party party;
+    std::uint32_t wished;
+  };
   using Connections = std::vector<std::unique_ptr<WriterConnection>>;
 
   WriterImpl(std::shared_ptr<ParticipantImpl> participant, const Participant::WriterOptions& options, const Gid& gid);
@@ -79,7 +88,11 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   void owe_segment(PeerId peer, std::uint32_t index);
   void send_owed();
   Result<memory::Chunk> loan(std::size_t message_bytes, bool growing);
-  Result<std::uint32_t> grant_held(const QoS& requested) const;
+  Result<memory::Chunk> loan_in_shortage(std::size_t message_bytes, bool growing, Error error);
+  bool give_up_oldest_unread();
+  Granted granted(const Party& party) const;
+  std::string explain_grant(const Party& party, std::uint32_t wish) const;
+  bool overheld(WriterConnection& connection);
   memory::PushStatus push(WriterConnection& connection, const Kept& message);
   void keep(const Kept& message);
   void replay(WriterConnection& connection, const QoS& requested);
@@ -87,7 +100,7 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   void drain(Connections::iterator at);
   void remove_live(Connections::iterator at);
   void notify(Event event);
-  void refuse(PeerId peer, const AttachFrame& frame, Errc code, const std::string& text);
+  void refuse(PeerId peer, const AttachFrame& frame, const Refusal& refusal, const std::string& text);
   void check_deadline();
   void check_liveliness();
 
@@ -95,6 +108,7 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   const Participant::WriterOptions options_;
   const Gid gid_;
   const std::uint32_t generation_;
+  const Shares shares_;
   EventLine line_;
 
   mutable os::PiMutex mutex_;
@@ -102,7 +116,8 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   std::unique_ptr<memory::Pool> pool_;
   Connections live_, draining_;
   std::vector<std::pair<PeerId, std::uint32_t>> owed_segments_;  // whose descriptors could not be sent for want of descriptors
-  std::vector<std::pair<PeerId, Gid>> refused_;  // readers that were told so; they try again
+  std::map<std::pair<PeerId, Gid>, Refusal> refused_;
+  bool expel_ = false;  // a connection was found broken outside publish()
   std::vector<Frame> frames_to_self_;  // of a loan: handled when mutex_ is free, before the loan returns
   std::vector<Kept> history_;  // transient local: a ring of the last `depth`
   std::size_t history_begin_ = 0, history_size_ = 0;

@@ -22,49 +22,8 @@ AnnounceFrame WriterImpl::announcement() const {
   return frame;
 }
 
-/// The pool must be able to hold what readers may hold: history + loans + the deepest queue + every reader's held samples.
-/// (Queues of equal depth hold the same newest messages, so the deepest counts once; held samples may all be different.)
-Result<std::uint32_t> WriterImpl::grant_held(const QoS& requested) const {
-  constexpr std::uint64_t kLoans = 2;  // one being built, one being published
-  const memory::PoolOptions& pool = options_.pool;
-  const std::uint64_t limit_bytes = pool.memory_limit_bytes != 0 ? pool.memory_limit_bytes : std::uint64_t{1} << 30;
-  const std::uint64_t chunk_bytes = sizeof(memory::ChunkHeader) + options_.type.skeleton_bytes;
-  const std::uint64_t large_slots = pool.slots != 0 ? pool.slots : 256;  // as the pool does
-  const std::uint64_t slots = options_.type.fixed_size ? limit_bytes / chunk_bytes : large_slots;
-  std::uint64_t deepest = requested.depth;
-  std::uint64_t held = 0;
-  for (const auto& connection : live_) held += connection->held;
-  for (const auto& connection : draining_) held += connection->hand_over.outstanding();
-  if (options_.qos.durability == Durability::kTransientLocal) deepest = std::max<std::uint64_t>(deepest, options_.qos.depth);
-  deepest = std::min(deepest, slots / 2);  // a deeper queue is cut by the memory policy, which evicts unread messages
-  const std::uint64_t used = kLoans + deepest + held;
-  if (used >= slots) {
-    return Error{Errc::limit_reached,
-                 "publisher of '" + options_.topic + "' has " + std::to_string(slots) + " slots: " + std::to_string(kLoans) +
-                     " for loans, " + std::to_string(deepest) + " for queues and history and " + std::to_string(held) +
-                     " held by its subscriptions leave none for one more; raise PoolOptions::slots (or memory_limit_bytes)" +
-                     " or lower the subscriptions' QoS 'held'"};
-  }
-  const std::uint64_t left = slots - used;
-  // While half of what may be held is left everybody gets what it asks for, then a part of it, at last one: so twice as many find a place.
-  const std::uint64_t fair = std::max<std::uint64_t>(1, std::uint64_t{requested.held} * left * 2 / (left + held));
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(requested.held, fair));
-}
-
-void WriterImpl::refuse(PeerId peer, const AttachFrame& frame, Errc code, const std::string& text) {
-  RefusedFrame refused;
-  refused.writer = frame.writer;
-  refused.reader = frame.reader;
-  refused.code = code;
-  refused.text = text;
-  participant_->send(peer, FrameType::kRefused, encode(refused));
-  const std::pair<PeerId, Gid> who{peer, frame.reader};
-  if (std::find(refused_.begin(), refused_.end(), who) != refused_.end()) return;
-  refused_.push_back(who);
-  participant_->diagnose(Diagnostic::Level::kError, code, text);
-}
-
-Result<void> WriterImpl::attach(PeerId peer, const QoS& requested, const AttachFrame& frame, const os::UniqueFd& segment) {
+Result<void> WriterImpl::attach(PeerId peer, const Party& party, const QoS& requested, const AttachFrame& frame,
+                                const os::UniqueFd& segment) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return {};  // WITHDRAW is on its way
   for (const auto& connection : live_) {
@@ -77,22 +36,26 @@ Result<void> WriterImpl::attach(PeerId peer, const QoS& requested, const AttachF
                                                std::to_string(frame.connection_bytes) + " bytes instead of " +
                                                std::to_string(segment_bytes)};
   }
+  collect();  // what was given back is nobody's any more
+  if (expel_) expel_broken();
+  const Grant given = grant(shares_, granted(party), requested.held);
+  if (given.held == 0) {
+    const bool never = given.reason == Grant::Reason::kNeverFits;
+    refuse(peer, frame, {never ? Errc::incompatible_qos : Errc::limit_reached, party, requested.held},
+           explain_grant(party, requested.held));
+    return {};
+  }
   Result<os::SharedMapping> mapping = os::map_segment(segment, segment_bytes, os::Writers::kBothEnds);
   if (!mapping) {
     if (mapping.error().code == Errc::protocol_violation) return mapping.error();
-    refuse(peer, frame, mapping.error().code, "publisher of '" + options_.topic + "': " + mapping.error().message);
-    return {};
-  }
-  Result<std::uint32_t> held = grant_held(requested);
-  if (!held) {
-    refuse(peer, frame, held.error().code, held.error().message);
+    refuse(peer, frame, {mapping.error().code, party, requested.held}, mapping.error().message);
     return {};
   }
   BATON_CRASH_POINT("attach.before_ring");
   const std::uint32_t capacity = memory::ring_capacity(requested.depth);
   Result<os::CreatedSegment> ring = os::create_segment("baton-ring", Ring::bytes(capacity), os::Writers::kOnlyCreator);
   if (!ring) {
-    refuse(peer, frame, ring.error().code, "publisher of '" + options_.topic + "': " + ring.error().message);
+    refuse(peer, frame, {ring.error().code, party, requested.held}, ring.error().message);
     return {};
   }
   const Ring ring_view = Ring::at(ring->mapping.base(), capacity);
@@ -104,7 +67,10 @@ Result<void> WriterImpl::attach(PeerId peer, const QoS& requested, const AttachF
   connection->peer = peer;
   connection->reliable = requested.reliability == Reliability::kReliable;
   connection->keep_all = requested.history == History::kKeepAll;
-  connection->held = *held;
+  connection->party = party;
+  connection->wished = requested.held;
+  connection->held = given.held;
+  const std::string lesser = given.held < requested.held ? explain_grant(party, requested.held) : std::string();
 
   // Segments first: then the reader knows them all when it sees the first handle.
   const bool first_of_peer =
@@ -124,7 +90,7 @@ Result<void> WriterImpl::attach(PeerId peer, const QoS& requested, const AttachF
   attached.event_offset = line_.offset();
   attached.ring_capacity = capacity;
   attached.ring_bytes = ring_bytes;
-  attached.held = *held;
+  attached.held = given.held;
   attached.first_sequence = last_sequence_ + 1;
   WriterConnection& added = *live_.back();
   if (requested.durability == Durability::kTransientLocal && history_size_ > 0) {
@@ -136,14 +102,11 @@ Result<void> WriterImpl::attach(PeerId peer, const QoS& requested, const AttachF
   participant_->send(peer, FrameType::kAttached, encode(attached),
                      {line_.fd(), std::make_shared<const os::UniqueFd>(std::move(ring->fd))});
   BATON_CRASH_POINT("attach.after_attached");
-  refused_.erase(std::remove(refused_.begin(), refused_.end(), std::pair{peer, frame.reader}), refused_.end());
+  refused_.erase({peer, frame.reader});
   ++statuses_.matched_total;
   notify(Event::kMatched);
-  if (*held < requested.held) {
-    participant_->diagnose(Diagnostic::Level::kWarning, Errc::limit_reached,
-                           "publisher of '" + options_.topic + "' grants a subscription " + std::to_string(*held) +
-                               " of the " + std::to_string(requested.held) +
-                               " samples it wants to hold: its slots are nearly all promised; raise PoolOptions::slots");
+  if (!lesser.empty()) {
+    participant_->diagnose(Diagnostic::Level::kWarning, Errc::limit_reached, "publisher of '" + options_.topic + "': " + lesser);
   }
   return {};
 }
@@ -255,14 +218,16 @@ void WriterImpl::detach(PeerId peer, const Gid& reader) {
 void WriterImpl::reader_gone(PeerId peer, const Gid& reader) {
   detach(peer, reader);
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  refused_.erase(std::remove(refused_.begin(), refused_.end(), std::pair{peer, reader}), refused_.end());
+  refused_.erase({peer, reader});
 }
 
 void WriterImpl::peer_disconnected(PeerId peer) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return;
-  refused_.erase(std::remove_if(refused_.begin(), refused_.end(), [peer](const auto& entry) { return entry.first == peer; }),
-                 refused_.end());
+  const auto first = refused_.lower_bound({peer, Gid{}});
+  auto last = first;
+  while (last != refused_.end() && last->first.first == peer) ++last;
+  refused_.erase(first, last);
   for (std::size_t i = live_.size(); i > 0; --i) {
     if (live_[i - 1]->peer == peer) drain(live_.begin() + static_cast<std::ptrdiff_t>(i - 1));
   }
@@ -300,6 +265,7 @@ void WriterImpl::set_ring(PeerId peer, const Gid& reader, os::ReceivedFd ring_en
 }
 
 void WriterImpl::expel_broken() {
+  expel_ = false;
   for (std::size_t i = live_.size(); i > 0; --i) {
     if (!live_[i - 1]->broken) continue;
     std::unique_ptr<WriterConnection> connection = std::move(live_[i - 1]);
@@ -309,8 +275,10 @@ void WriterImpl::expel_broken() {
     closed.writer = gid_;
     closed.reader = connection->reader;
     closed.code = Errc::protocol_violation;
-    closed.text = "publisher of '" + options_.topic +
-                  "' ended the connection: the subscription's segment (cursor or release table) holds impossible values";
+    closed.text = "publisher of '" + options_.topic + "' ended the connection: ";
+    closed.text += connection->holds_too_much
+                       ? "the subscription holds more than the " + std::to_string(connection->held) + " samples it was granted"
+                       : std::string("the subscription's segment (cursor or release table) holds impossible values");
     participant_->send(connection->peer, FrameType::kClosed, encode(closed));
     participant_->diagnose(Diagnostic::Level::kError, closed.code, closed.text);
     participant_->ban(connection->reader);
@@ -337,6 +305,7 @@ void WriterImpl::close() {
   callback_ = nullptr;
   live_.clear();
   draining_.clear();
+  refused_.clear();
   history_size_ = 0;
   // Readers keep what they have: their mappings hold the segments.
   pool_.reset();

@@ -8,6 +8,7 @@ import os
 import resource
 import stat
 import time
+from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import click
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from .. import live, ros2
@@ -45,9 +47,13 @@ def has_heap(pid: int) -> bool | None:
         return None
 
 
+def _pair(publisher: Any, subscription: Any) -> str:
+    return f"{publisher.topic}: {publisher.node} ({publisher.pid}) -> {subscription.node} ({subscription.pid})"
+
+
 def judge_pair(publisher: Any, subscription: Any) -> Finding:
     """Whether messages of this publisher reach this subscription, and how often they are copied behind the publisher."""
-    what = f"{publisher.topic}: {publisher.node} ({publisher.pid}) -> {subscription.node} ({subscription.pid})"
+    what = _pair(publisher, subscription)
     if publisher.type_name != subscription.type_name:
         return Finding(
             what, False, f"types differ: {publisher.type_name}, {subscription.type_name}", "use one type, or two topics"
@@ -97,6 +103,44 @@ def judge_topics(endpoints: list[Any]) -> list[Finding]:
             hint = f"did you mean {', '.join(near)}?" if near else ""
             findings.append(Finding(f"{topic}: {kind} of {e.node} ({e.pid})", None, f"no {missing}", hint))
     return findings
+
+
+def _granted(holdings: list[Any]) -> str:
+    """How many samples subscriptions may hold, of those that they wish to: each pair of numbers once."""
+    pairs = Counter((h.granted, h.wished) for h in holdings if h.standing == "connected")
+    each = ", ".join(f"{count} x {granted} of {wished}" for (granted, wished), count in sorted(pairs.items()))
+    gone = sum(h.held for h in holdings if h.standing == "left")
+    return (f"granted: {each}" if each else "nothing granted") + (f"; {gone} held by those that left" if gone else "")
+
+
+def judge_slots(endpoints: list[Any], holdings: list[Any]) -> tuple[list[Finding], list[Finding]]:
+    """How each publisher's slots are granted, a line each; and the pairs of which a subscription was refused or got less."""
+    known = {e.gid: e for e in endpoints}
+    publishers, pairs = [], []
+    for gid in dict.fromkeys(h.publisher for h in holdings if h.publisher in known):
+        publisher = known[gid]
+        rows = [h for h in holdings if h.publisher == gid]
+        for h in rows:
+            if not h.reason or h.subscription not in known:
+                continue
+            pair = _pair(publisher, known[h.subscription])
+            why, _, way_out = h.reason.partition("; raise ")
+            if h.standing == "refused":
+                below = is_of_rmw(known[h.subscription])
+                why = f"refused: {why}" + ("; its messages take the underlying RMW" if below else "")
+                pairs.append(Finding(pair, None if below else False, why, way_out and f"raise {way_out}"))
+            else:
+                pairs.append(Finding(pair, None, f"zero-copy, but it {why}", "raise PublisherOptions::slots (slots=)"))
+        refused = sum(h.standing == "refused" for h in rows)
+        publishers.append(
+            Finding(
+                f"{publisher.topic}: publisher of {publisher.node} ({publisher.pid})",
+                None if refused or any(h.reason for h in rows) else True,
+                f"{rows[0].slots} slots, of which {rows[0].shared} can be held: {_granted(rows)}; "
+                f"{max(0, rows[0].shared - rows[0].promised)} left" + (f"; {refused} refused" if refused else ""),
+            )
+        )
+    return publishers, pairs
 
 
 def judge_publishing(node: Any, endpoints: list[Any], seconds: float) -> list[Finding]:
@@ -212,24 +256,29 @@ def judge_machine() -> list[Finding]:
 
 
 def show(
-    machine: list[Finding], pairs: list[Finding], memory: dict[str, int] | None, domain: int, as_json: bool
+    machine: list[Finding],
+    pairs: list[Finding],
+    slots: list[Finding],
+    memory: dict[str, int] | None,
+    domain: int,
+    as_json: bool,
 ) -> None:
     """`memory` None: nobody could be looked for."""
     if as_json:
-        found = {"machine": [asdict(f) for f in machine], "topics": [asdict(f) for f in pairs], "memory": memory}
-        click.echo(json.dumps(found))
+        found = {"machine": machine, "topics": pairs, "slots": slots}
+        click.echo(json.dumps({**{k: [asdict(f) for f in v] for k, v in found.items()}, "memory": memory}))
         return
     console = Console(width=max(100, Console().width))
-    for title, findings in (("machine", machine), ("topics", pairs)):
+    for title, findings in (("machine", machine), ("topics", pairs), ("slots", slots)):
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
         for name in ("", "what", "finding", "way out"):
             table.add_column(name, overflow="fold")
         for f in findings:
             mark = {True: "[green]ok[/]", False: "[red]no[/]", None: "[yellow]-[/]"}[f.good]
-            table.add_row(mark, f.what, f.why, f.way_out)
+            table.add_row(mark, *(escape(text) for text in (f.what, f.why, f.way_out)))
         if findings:
             console.print(table)
-        elif memory is not None:
+        elif memory is not None and title != "slots":
             console.print(f"{title}: nobody is there (domain {domain})", highlight=False)
     if memory is not None:
         console.print(f"message memory of the domain: {memory['domain_backed_bytes'] / 1e6:.1f} MB", highlight=False)
@@ -243,7 +292,7 @@ def join_or_say(domain: int | None, search: tuple[Path, ...], machine: list[Find
         why, _, way_out = error.message.partition("; ")
         what = "runtime directory" if "runtime_directory" in why else "joining the domain"
         rest = [f for f in machine if f.what != what]
-        show([*rest, Finding(what, False, why, way_out)], [], None, -1, as_json)
+        show([*rest, Finding(what, False, why, way_out)], [], [], None, -1, as_json)
         raise SystemExit(1) from None
 
 
@@ -256,15 +305,17 @@ def join_or_say(domain: int | None, search: tuple[Path, ...], machine: list[Find
 def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: bool) -> None:
     """Say which pairs are zero-copy, which not and why.
 
-    It names the way out, and what the machine lacks. Exit status 1 if something is wrong. For a moment it subscribes every
+    It names the way out, how publishers' slots are granted, and what the machine lacks. Exit status 1 if something is wrong. For a moment it subscribes every
     topic with best effort, to see whose messages are converted. Copies of whole messages (of a loan whose arrays are in use)
     are in a publisher's own counters only.
     """
     machine = judge_machine()
     node = join_or_say(domain, search, machine, as_json)
     endpoints = live.others(node)
-    topics = judge_ros2(node, endpoints, max(look, ANSWER_S), judge_topics(endpoints))
+    slots, lacking = judge_slots(endpoints, node.holdings(ANSWER_S))
+    of_baton = [f for f in judge_topics(endpoints) if f.what not in {g.what for g in lacking}]
+    topics = judge_ros2(node, endpoints, max(look, ANSWER_S), [*of_baton, *lacking])
     pairs = [*topics, *judge_publishing(node, endpoints, look)]
     memory = node.memory
-    show(machine, pairs, memory, node.domain, as_json)
+    show(machine, pairs, slots, memory, node.domain, as_json)
     raise SystemExit(1 if any(f.good is False for f in [*machine, *pairs]) else 0)

@@ -118,6 +118,11 @@ class HandOverWriter {
   void for_each_held(Visit&& visit) const {
     table_.for_each_taken(queue_.consumed(), visit);
   }
+  /// Messages that the subscriber had taken and not given back at the last collect(), if nothing looked at the cursor since. Never
+  /// more than it may hold if it keeps its count as said above.
+  std::uint64_t held() const noexcept { return table_.outstanding() - queue_.unread(); }
+  /// The oldest unread message (fresh look). False: there is none.
+  bool oldest_unread(std::uint64_t* handle) noexcept { return queue_.oldest(handle); }
   /// Messages unread, held, or given back but not collected.
   std::uint32_t outstanding() const noexcept { return table_.outstanding(); }
   bool corrupted() const noexcept { return queue_.corrupted() || table_.corrupted(); }

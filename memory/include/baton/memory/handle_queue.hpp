@@ -167,6 +167,13 @@ class QueueProducer {
     return evict_oldest(on_evict);
   }
 
+  /// The handle of the oldest unread message, from the private copy. False: there is none, or the queue is corrupted.
+  bool oldest(std::uint64_t* handle) noexcept {
+    if (refresh() != QueueStatus::kOk || unread() == 0) return false;
+    *handle = items_[last_seen_ & mask_].handle;
+    return true;
+  }
+
   /// Evicts everything unread (the subscription ended in an orderly way; samples it still holds are the release table's).
   template <class OnEvict>
   QueueStatus evict_all(OnEvict&& on_evict) {

@@ -26,11 +26,14 @@ enum class Policy : std::uint8_t {
   kNone,          ///< takes nothing back: the new one is refused, for who has another way for it
 };
 
+/// PoolOptions::slots where nothing else is given.
+inline constexpr std::uint32_t kDefaultSlots = 256;
+
 struct PoolOptions {
   std::size_t max_message_bytes =
       0;  ///< virtual slot size of unsized loans; 0 = default of this window (256 MiB on 47 bits)
   std::size_t memory_limit_bytes = 0;  ///< bytes of RAM this publisher may ever back; 0 = 1 GiB
-  std::uint32_t slots = 256;  ///< page-exclusive slots: unsized loans and messages above 64 KiB alive at the same time
+  std::uint32_t slots = kDefaultSlots;  ///< page-exclusive slots: unsized loans and messages above 64 KiB alive at the same time; 0 = default
   Policy policy = Policy::kMediumEffort;
   std::uint32_t attempts = 8;  ///< kMediumEffort: N >= 1
   bool prefault = false;       ///< back and map whole slots at creation, as many as memory_limit_bytes pays for
@@ -63,6 +66,10 @@ class Pool {
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
+
+  /// How many messages of a pool with these options can be alive at the same time: of `message_bytes` each, or, if that is 0, of sizes
+  /// that are not known before.
+  static std::uint64_t capacity(const PoolOptions& options, std::size_t message_bytes) noexcept;
 
   /// A chunk for a message of a known total size (skeleton + contents): packed size class, or a page-exclusive slot.
   Result<Chunk> loan_sized(std::size_t message_bytes, std::size_t skeleton_bytes);

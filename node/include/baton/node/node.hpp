@@ -92,7 +92,7 @@ class Node {
 
   /// A service S (S::Request, S::Response). The handler is `void(const Request&, Response&)` or
   /// `void(const Request&, Response&, const MessageInfo&)`; the response is built in shared memory, which `options` bound: its
-  /// `slots` are shared by the clients, of which the default serves some 40.
+  /// `slots` are shared by the clients, each of which may hold 8 responses (docs/format/qos.md says how many find a place).
   template <class S, class F>
   Service<S> serve(const std::string& name, F handler, std::shared_ptr<CallbackGroup> group = nullptr,
                    const PublisherOptions& options = {});

@@ -25,7 +25,9 @@ struct QoS {
   std::chrono::nanoseconds lifespan = kInfinite;
   Liveliness liveliness = Liveliness::kAutomatic;
   std::chrono::nanoseconds lease = kInfinite;
-  std::uint32_t held = 8;  ///< subscription only: samples it may hold at the same time per publisher
+  /// Subscription only: samples it may hold at the same time, per publisher. A publisher grants more than 8 in full or refuses the
+  /// subscription, of 8 and fewer what is left; of its slots one subscription, process and user gets its share: docs/format/qos.md.
+  std::uint32_t held = 8;
 
   QoS() = default;
   explicit QoS(std::uint32_t keep_last_depth) : depth(keep_last_depth) {}

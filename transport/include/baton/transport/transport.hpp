@@ -52,8 +52,13 @@ struct EndpointInfo {
   std::int32_t local_pid = 0;  ///< for system calls: 0 if the process is not visible here
 };
 
-/// What one subscription has of one publisher's messages.
+/// What one subscription has of one publisher's messages, and what it may have.
 struct Holding {
+  enum class Standing : std::uint8_t {
+    kConnected,
+    kLeft,     ///< the subscription is gone, samples that its process holds are not
+    kRefused,  ///< it matches, but is not connected: see `reason`
+  };
   struct Chunk {
     memory::Handle handle = 0;
     std::uint64_t sequence = 0;
@@ -63,6 +68,14 @@ struct Holding {
   std::uint32_t unread = 0;    ///< in its queue
   std::uint32_t held = 0;      ///< taken and still in use
   std::vector<Chunk> chunks;   ///< the oldest kMostChunks of those held
+  Standing standing = Standing::kConnected;
+  std::uint32_t wished = 0;    ///< its QoS held
+  std::uint32_t granted = 0;   ///< of them; docs/format/qos.md
+  std::string reason;          ///< printable ASCII, in the publisher's words: why it was refused or got less; else empty
+  // Of the publisher, the same in each of its rows.
+  std::uint32_t slots = 0;     ///< messages that may be alive at the same time
+  std::uint32_t shared = 0;    ///< of them: what all subscriptions together may hold
+  std::uint32_t promised = 0;  ///< of them: granted, or held by subscriptions that left
   static constexpr std::size_t kMostChunks = 8;
 };
 
@@ -109,7 +122,8 @@ class Participant : public std::enable_shared_from_this<Participant> {
   /// (BATON_PROCESS_MEMORY_LIMIT, BATON_DOMAIN_MEMORY_LIMIT).
   struct MemoryAccount { std::size_t process_backed_bytes, process_limit_bytes, domain_backed_bytes, domain_limit_bytes; };
   virtual MemoryAccount memory_account() const = 0;
-  /// Asks every process of the domain who holds which of its messages; what has not answered within `timeout` is missing.
+  /// Asks every process of the domain who holds, and may hold, which of its messages; what has not answered within `timeout` is
+  /// missing, and so is what one publisher has more than 512 connections or 64 refused subscriptions.
   virtual Result<std::vector<Holding>> holdings(std::chrono::nanoseconds timeout) = 0;
   virtual int domain() const = 0;
 };
@@ -119,6 +133,9 @@ struct Statuses {
   std::uint64_t matched_now = 0, matched_total = 0;
   std::uint64_t incompatible_qos_total = 0, incompatible_type_total = 0;
   std::string last_incompatibility;
+  /// Ends that match and are not connected, because the publisher cannot serve them (now, or with its `slots` never): the last reason.
+  std::uint64_t refused_now = 0;
+  std::string last_refusal;
   std::uint64_t deadline_missed_total = 0;
   std::uint64_t liveliness_lost_total = 0;                       // writer
   std::uint64_t alive_now = 0, not_alive_now = 0;                // reader: liveliness changed

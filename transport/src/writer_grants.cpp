@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// What subscriptions may hold of a writer's messages, what they do hold, and what gives way when memory is short. The arithmetic is
+// in grants.cpp, the rules in docs/format/qos.md.
+#include <algorithm>
+
+#include "participant.hpp"
+#include "writer.hpp"
+
+namespace baton::transport {
+namespace {
+
+/// So many rows of one writer are told; a hostile process could have tens of thousands of subscriptions refused.
+constexpr std::size_t kMaxConnectionRows = 512;
+constexpr std::size_t kMaxRefusedRows = 64;
+
+std::uint32_t to_u32(std::uint64_t number) { return static_cast<std::uint32_t>(std::min<std::uint64_t>(number, UINT32_MAX)); }
+
+}  // namespace
+
+Granted WriterImpl::granted(const Party& party) const {  // with mutex_
+  Granted out;
+  const auto add = [&](const Party& of, std::uint64_t count) {
+    out.total += count;
+    if (of == party) out.party += count;
+  };
+  for (const auto& connection : live_) add(connection->party, connection->held);
+  for (const auto& connection : draining_) add(connection->party, connection->hand_over.outstanding());
+  return out;
+}
+
+std::string WriterImpl::explain_grant(const Party& party, std::uint32_t wish) const {  // with mutex_
+  const std::uint64_t fixed_bytes =
+      options_.type.fixed_size ? sizeof(memory::ChunkHeader) + options_.type.skeleton_bytes : std::uint64_t{0};
+  const Granted before = granted(party);
+  return explain(shares_, before, wish, options_.qos.depth, grant(shares_, before, wish), fixed_bytes);
+}
+
+void WriterImpl::refuse(PeerId peer, const AttachFrame& frame, const Refusal& refusal, const std::string& text) {  // with mutex_
+  RefusedFrame refused;
+  refused.writer = frame.writer;
+  refused.reader = frame.reader;
+  refused.code = refusal.code;
+  refused.text = "publisher of '" + options_.topic + "': " + text;
+  participant_->send(peer, FrameType::kRefused, encode(refused));
+  if (!refused_.insert_or_assign(std::pair{peer, frame.reader}, refusal).second) return;  // one that tries again
+  statuses_.last_refusal = refused.text;
+  if (refusal.code == Errc::incompatible_qos) {
+    ++statuses_.incompatible_qos_total;
+    statuses_.last_incompatibility = refused.text;
+    notify(Event::kIncompatibleQos);
+  }
+  participant_->diagnose(Diagnostic::Level::kError, refusal.code, refused.text);
+}
+
+/// Call right after a successful collect(). True: the reader holds more than it was granted, which no honest one does at any time; what
+/// it holds is released, since its grant is all that the others' grants leave room for.
+[[gnu::hot]] bool WriterImpl::overheld(WriterConnection& connection) {  // with mutex_
+  if (connection.hand_over.held() <= connection.held) return false;
+  return out_of_line([&] {
+    connection.holds_too_much = true;
+    connection.hand_over.end([this](memory::Handle handle) { pool_->release(handle); });
+    return true;
+  });
+}
+
+/// Gives up the oldest of all messages that wait in queues which may lose messages, or in the history, wherever samples are held that
+/// are older still. False: there is none.
+bool WriterImpl::give_up_oldest_unread() {  // with mutex_
+  const bool keep_all = options_.qos.history == History::kKeepAll && options_.qos.reliability == Reliability::kReliable;
+  memory::Handle oldest = 0;
+  std::uint64_t sequence = UINT64_MAX;
+  const auto consider = [&](memory::Handle handle) {
+    const memory::ChunkHeader* header = pool_->header_of(handle);
+    if (header == nullptr || header->sequence >= sequence) return;
+    sequence = header->sequence;
+    oldest = handle;
+  };
+  for (const auto& connection : live_) {
+    if (keep_all && connection->keep_all && connection->reliable) continue;  // never dropped
+    memory::Handle handle = 0;
+    if (!connection->broken && connection->hand_over.oldest_unread(&handle)) consider(handle);
+  }
+  if (history_size_ > 0 && !keep_all) consider(history_[history_begin_].handle);
+  if (sequence == UINT64_MAX) return false;
+  // The policy that keeps the newest messages: no queue counts on more than the queues' share.
+  if (options_.pool.policy == memory::Policy::kWorstEffort && sequence + shares_.queues > last_sequence_) return false;
+  evict(oldest);
+  return true;
+}
+
+/// The pool's policy looks at the oldest messages only. Where they are held, what waits behind them would stay: one subscription with a
+/// long queue that it does not read, and a few old samples, would stop the publisher.
+Result<memory::Chunk> WriterImpl::loan_in_shortage(std::size_t message_bytes, bool growing, Error error) {  // with mutex_
+  const std::uint32_t skeleton_bytes = options_.type.skeleton_bytes;
+  Result<memory::Chunk> chunk = std::move(error);
+  if (options_.pool.policy == memory::Policy::kNone) return chunk;
+  for (std::uint32_t i = 0; i < std::max<std::uint32_t>(options_.pool.attempts, 1); ++i) {
+    if (chunk || chunk.error().code != Errc::limit_reached || !give_up_oldest_unread()) break;
+    chunk = growing ? pool_->loan_growing(skeleton_bytes) : pool_->loan_sized(message_bytes, skeleton_bytes);
+  }
+  return chunk;
+}
+
+std::vector<Holding> WriterImpl::holdings() {
+  std::vector<Holding> out;
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  if (closed_) return out;
+  collect();
+  if (expel_) expel_broken();
+  Holding row;
+  row.writer = gid_;
+  row.slots = to_u32(shares_.slots);
+  row.shared = to_u32(shares_.shared);
+  row.promised = to_u32(granted(Party{}).total);
+  const auto add = [&](WriterConnection& connection) {
+    if (out.size() >= kMaxConnectionRows) return;
+    Holding& holding = out.emplace_back(row);
+    holding.reader = connection.reader;
+    holding.standing = connection.draining ? Holding::Standing::kLeft : Holding::Standing::kConnected;
+    holding.wished = connection.wished;
+    holding.granted = connection.held;
+    if (connection.held < connection.wished && !connection.draining) {
+      holding.reason = "asks to hold " + std::to_string(connection.wished) + " samples and got " +
+                       std::to_string(connection.held) + ", as many as were left then";
+    }
+    holding.unread = static_cast<std::uint32_t>(connection.hand_over.unread());
+    connection.hand_over.for_each_held([&](memory::Handle handle) {
+      ++holding.held;
+      const memory::ChunkHeader* header = pool_->header_of(handle);
+      if (header == nullptr || holding.chunks.size() == Holding::kMostChunks) return;
+      holding.chunks.push_back({handle, header->sequence, header->size_bytes});
+    });
+  };
+  for (const auto& connection : live_) add(*connection);
+  for (const auto& connection : draining_) add(*connection);
+  std::size_t rows = 0;
+  for (const auto& [reader, refusal] : refused_) {
+    if (++rows > kMaxRefusedRows) break;
+    Holding& holding = out.emplace_back(row);
+    holding.reader = reader.second;
+    holding.standing = Holding::Standing::kRefused;
+    holding.wished = refusal.wished;
+    const bool of_slots = refusal.code == Errc::limit_reached || refusal.code == Errc::incompatible_qos;
+    holding.reason = of_slots ? explain_grant(refusal.party, refusal.wished) : std::string(errc_name(refusal.code));
+  }
+  return out;
+}
+
+}  // namespace baton::transport

@@ -349,6 +349,33 @@ input()
         old.communicate()
 
 
+def test_doctor_shows_how_slots_are_granted_and_which_subscription_was_refused_or_got_less(baton, program):
+    program('baton.Node("camera").advertise("image", "sensor_msgs/Image", slots=64, max_message=1 << 16)')
+    program(
+        'baton.Node("plain").subscribe("image", "sensor_msgs/Image")',
+        'baton.Node("greedy").subscribe("image", "sensor_msgs/Image", qos=baton.QoS(10, held=300))',
+    )
+    found = json.loads(baton("doctor", "--json", "--look", "0", code=1).splitlines()[0])
+    topics = {f["what"].split("-> ")[1].split(" ")[0]: f for f in found["topics"]}
+    assert topics["plain"]["good"] is True
+    refused = topics["greedy"]
+    assert refused["good"] is False
+    assert "asks to hold 300" in refused["why"]
+    assert "at most 26 of the publisher's 64 slots" in refused["why"]
+    assert refused["way_out"].startswith("raise PublisherOptions::slots to at least 642")
+    (slots,) = found["slots"]
+    assert slots["what"].startswith("/image: publisher of camera")
+    assert slots["why"] == "64 slots, of which 52 can be held: granted: 1 x 8 of 8; 44 left; 1 refused"
+    shown = baton("doctor", "--look", "0", code=1)
+    assert "44 left; 1 refused" in " ".join(shown.split())
+    program(*[f'baton.Node("n{i}").subscribe("image", "sensor_msgs/Image")' for i in range(5)])
+    found = json.loads(baton("doctor", "--json", "--look", "0", code=1).splitlines()[0])
+    (less,) = (f for f in found["topics"] if f["good"] is None)
+    assert "asks to hold 8 samples and got 7" in less["why"]
+    assert "5 x 8 of 8" in found["slots"][0]["why"]
+    assert "1 x 7 of 8" in found["slots"][0]["why"]
+
+
 def test_doctor_knows_which_ends_are_ros_2_programs_and_what_these_copy(baton, program):
     program(
         'baton.Node("/talker").advertise("chatter", "std_msgs/String")',

@@ -185,6 +185,32 @@ TEST_F(NodeTest, HoldingMoreSamplesThanTheLimitIsAClearError) {
   EXPECT_TRUE(sub.take());
 }
 
+TEST_F(NodeTest, HoldingMoreSamplesThanAPublisherCanGrantIsHeardAtOnceByBothEnds) {
+  std::mutex mutex;
+  std::vector<std::string> heard;
+  baton::NodeOptions logging;
+  logging.on_diagnostic = [&](const baton::transport::Diagnostic& diagnostic) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (diagnostic.code == baton::Errc::incompatible_qos) heard.push_back(diagnostic.text);
+  };
+  baton::Node node("n", logging);
+  baton::PublisherOptions few, enough;
+  few.slots = 256;
+  enough.slots = 642;
+  few.max_message_bytes = enough.max_message_bytes = 1 << 16;
+  auto sub = node.subscribe<String>("t", baton::QoS(10).hold(300));
+  auto pub = node.advertise<String>("t", {}, few);
+  ASSERT_TRUE(node.wait_for(
+      [&] { return sub.statuses().incompatible_qos_total == 1 && pub.statuses().incompatible_qos_total == 1; }, 60s));
+  EXPECT_NE(sub.statuses().last_incompatibility.find("raise PublisherOptions::slots to at least 642"), std::string::npos)
+      << sub.statuses().last_incompatibility;
+  EXPECT_EQ(sub.statuses().refused_now, 1u);
+  pub = node.advertise<String>("t", {}, enough);
+  baton::test::await_matched(node, sub);
+  const std::lock_guard<std::mutex> lock(mutex);
+  EXPECT_EQ(heard.size(), 2u) << "once on each side, and not again";
+}
+
 TEST_F(NodeTest, TheGraphShowsNodesTopicsAndCounts) {
   baton::Node node("talker");
   auto pub = node.advertise<String>("chatter");

@@ -84,6 +84,27 @@ def test_the_held_limit_is_an_error_that_says_so_and_ends_with_a_release(node):
     assert subscription.take(120) is not None
 
 
+def test_a_held_number_that_the_publisher_can_never_grant_is_an_incompatibility_that_names_the_way_out(node):
+    publisher = node.advertise("topic", String, slots=256, max_message=1 << 16)
+    subscription = node.subscribe("topic", String, qos=baton.QoS(10, held=300))
+    assert node.wait_for(lambda: subscription.statuses["incompatible_qos_total"] == 1, 120)
+    assert node.wait_for(lambda: publisher.statuses["incompatible_qos_total"] == 1, 120)
+    for end in (publisher, subscription):
+        text = end.statuses["last_incompatibility"]
+        assert "asks to hold 300 samples" in text
+        assert "at most 119 of the publisher's 256 slots" in text
+        assert "slots to at least 642" in text
+        assert end.statuses["refused_now"] == 1
+    (row,) = node.holdings(60)
+    assert (row.standing, row.wished, row.granted, row.slots, row.shared) == ("refused", 300, 0, 256, 238)
+    assert "642" in row.reason
+    del publisher
+    publisher = node.advertise("topic", String, slots=642, max_message=1 << 16)
+    assert node.wait_for(lambda: subscription.statuses["matched_now"] == 1, 120)
+    (row,) = node.holdings(60)
+    assert (row.standing, row.wished, row.granted, row.reason) == ("connected", 300, 300, "")
+
+
 def test_an_array_holds_its_sample(node):
     publisher, subscription = connected(node, Image, qos=baton.QoS(10, held=1))
     publisher.publish({"data": b"abc"})

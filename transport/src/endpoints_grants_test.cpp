@@ -99,7 +99,8 @@ TEST(EndpointsGrants, AWishThatDoesNotFitNowIsRefusedWholeAndServedWholeLater) {
   const auto second = make_reader(*participant, "t", QoS().hold(100));
   ASSERT_TRUE(eventually([&] { return second->statuses().refused_now == 1; }));
   EXPECT_EQ(writer->statuses().refused_now, 1U);
-  EXPECT_NE(second->statuses().last_refusal.find("100 of them to its process (or user), which gets at most 178"), std::string::npos)
+  EXPECT_NE(second->statuses().last_refusal.find("100 of them to its process (or user), which gets at most 178"),
+            std::string::npos)
       << second->statuses().last_refusal;
   EXPECT_EQ(second->statuses().incompatible_qos_total, 0U);
   Holding row = rows_of(*participant, *writer)[second->gid()];
@@ -210,6 +211,34 @@ TEST(EndpointsGrants, SamplesOfSubscriptionsThatEndedCountToTheirProcess) {
   EXPECT_TRUE(matched(*reader, 1));
 }
 
+TEST(EndpointsGrants, AProcessWithSeveralConnectionsHasOneShare) {
+  TestDomain domain;
+  Child greedy([&](Child& self) {
+    // Two names of one directory: two hubs, of which each has a connection to the publisher.
+    ParticipantOptions again;
+    again.domain = 0;
+    again.runtime_directory = domain.path() + "/.";
+    const std::shared_ptr<Participant> participants[] = {domain.join(), Participant::join(again).or_throw()};
+    BATON_CHECK(participants[0] != participants[1]);
+    std::vector<std::shared_ptr<Reader>> readers;
+    for (int i = 0; i < 30; ++i) {
+      for (const auto& participant : participants) readers.push_back(make_reader(*participant, "t"));
+    }
+    const auto answered = [](const auto& reader) { return reader->matched() + reader->statuses().refused_now == 1; };
+    BATON_CHECK(eventually([&] { return std::all_of(readers.begin(), readers.end(), answered); }));
+    self.say();
+    self.hear();
+  });
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t", QoS(), number_type(), pool_of(256));
+  ASSERT_EQ(greedy.hear(), '.');
+  const auto rows = rows_of(*participant, *writer);
+  ASSERT_FALSE(rows.empty());
+  EXPECT_EQ(rows.begin()->second.promised, 178U);
+  greedy.say();
+  EXPECT_EQ(greedy.wait(), 0);
+}
+
 TEST(EndpointsGrants, AllProcessesOfAnotherUserTogetherHaveOneShare) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can start processes of other users";
   constexpr gid_t kGroup = 54321;
@@ -301,7 +330,8 @@ TEST(EndpointsGrants, AReaderThatHoldsMoreThanItWasGrantedIsExpelledAndPinsNothi
   for (std::uint64_t i = 63; i <= 200; ++i) ASSERT_TRUE(publish(*writer, i, bytes).ok()) << i;
   EXPECT_TRUE(matched(*writer, 1));
   EXPECT_TRUE(eventually([&] {
-    return domain.diagnostics().text(Errc::protocol_violation).find("more than the 1 samples it was granted") != std::string::npos;
+    return domain.diagnostics().text(Errc::protocol_violation).find("more than the 1 samples it was granted") !=
+           std::string::npos;
   }));
   EXPECT_EQ(value_of(take_sample(*honest)), 191U);
   hostile.say();
@@ -311,7 +341,8 @@ TEST(EndpointsGrants, AReaderThatHoldsMoreThanItWasGrantedIsExpelledAndPinsNothi
 // An honest subscription with a long queue is stopped while it holds its samples: they are the oldest messages of the publisher, behind
 // which its queue fills all the other slots.
 TEST(EndpointsGrants, ASubscriptionThatSleepsOnALongQueueStopsNoPublisher) {
-  for (const memory::Policy policy : {memory::Policy::kBestEffort, memory::Policy::kMediumEffort, memory::Policy::kWorstEffort}) {
+  for (const memory::Policy policy :
+       {memory::Policy::kBestEffort, memory::Policy::kMediumEffort, memory::Policy::kWorstEffort}) {
     TestDomain domain;
     const auto participant = domain.join();
     memory::PoolOptions pool = pool_of(64);

@@ -68,13 +68,14 @@ std::uint64_t slots_for(const Granted& granted, std::uint32_t wish, std::uint32_
   return low;
 }
 
-std::string explain(const Shares& shares, const Granted& granted, std::uint32_t wish, std::uint32_t depth, const Grant& grant,
-                    std::uint64_t fixed_bytes) {
+std::string explain(const Shares& shares, const Granted& granted, std::uint32_t wish, std::uint32_t depth,
+                    const Grant& grant, std::uint64_t fixed_bytes) {
   const auto text = [](std::uint64_t number) { return std::to_string(number); };
   std::string out = "a subscription asks to hold " + text(wish) + " samples (QoS held)";
   if (grant.reason == Grant::Reason::kNeverFits) {
-    return out + "; one subscription gets at most " + text(std::min(shares.one, shares.party)) + " of the publisher's " +
-           text(shares.slots) + " slots; " + way_out(slots_for({}, wish, depth), fixed_bytes) + ", or lower QoS held";
+    return out + "; one subscription gets at most " + text(std::min(shares.one, shares.party)) +
+           " of the publisher's " + text(shares.slots) + " slots; " + way_out(slots_for({}, wish, depth), fixed_bytes) +
+           ", or lower QoS held";
   }
   out += grant.held > 0 ? " and gets " + text(grant.held) : std::string(" and gets none now");
   out += ": of the publisher's " + text(shares.slots) + " slots, " + text(shares.shared) + " can be held and " +
@@ -82,7 +83,8 @@ std::string explain(const Shares& shares, const Granted& granted, std::uint32_t 
   if (grant.reason == Grant::Reason::kPartyShare) {
     out += ", " + text(granted.party) + " of them to its process (or user), which gets at most " + text(shares.party);
   }
-  return out + "; " + way_out(slots_for(granted, wish, depth), fixed_bytes) + ", or lower QoS held of the subscriptions";
+  return out + "; " + way_out(slots_for(granted, wish, depth), fixed_bytes) +
+         ", or lower QoS held of the subscriptions";
 }
 
 }  // namespace baton::transport

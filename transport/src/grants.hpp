@@ -20,12 +20,12 @@ namespace baton::transport {
 
 struct Party {
   enum class Kind : std::uint8_t {
-    kConnection,  ///< this process, or one whose identity is not known
-    kProcess,
+    kSelf,     ///< this process
+    kProcess,  ///< those whose identity is not known are one party
     kUser,
   };
-  Kind kind = Kind::kConnection;
-  std::uint64_t id = 0;  ///< PeerId, PeerInfo::identity, or the user's number
+  Kind kind = Kind::kSelf;
+  std::uint64_t id = 0;  ///< PeerInfo::identity, or the user's number
   friend bool operator==(const Party& a, const Party& b) noexcept { return a.kind == b.kind && a.id == b.id; }
 };
 
@@ -60,9 +60,9 @@ struct Grant {
     kPartyShare,  ///< the party has its share
     kSlots,       ///< the slots are granted to others, or kept for newcomers
   };
-  std::uint32_t held = 0;   ///< 0: refused
+  std::uint32_t held = 0;  ///< 0: refused
   Reason reason = Reason::kFull;
-  std::uint64_t room = 0;   ///< what the party could have now
+  std::uint64_t room = 0;  ///< what the party could have now
 };
 
 /// What a subscription gets that wishes to hold `wish` (>= 1) samples.
@@ -73,7 +73,7 @@ std::uint64_t slots_for(const Granted& granted, std::uint32_t wish, std::uint32_
 
 /// What people read of a refusal or a lesser grant: what was asked for, what there is, and the way out. `fixed_bytes` 0: slots are
 /// PublisherOptions::slots; else each is so many bytes of PublisherOptions::memory_limit_bytes.
-std::string explain(const Shares& shares, const Granted& granted, std::uint32_t wish, std::uint32_t depth, const Grant& grant,
-                    std::uint64_t fixed_bytes);
+std::string explain(const Shares& shares, const Granted& granted, std::uint32_t wish, std::uint32_t depth,
+                    const Grant& grant, std::uint64_t fixed_bytes);
 
 }  // namespace baton::transport

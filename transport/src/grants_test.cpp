@@ -41,7 +41,8 @@ std::uint64_t random_slots(std::mt19937& random) {
 }
 
 std::uint32_t random_wish(std::mt19937& random) {
-  const std::uint32_t kinds[] = {1, kBasicHeld, kBasicHeld, kBasicHeld + 1, 300, 65536, 1 + static_cast<std::uint32_t>(random() % 65536)};
+  const std::uint32_t kinds[] = {
+      1, kBasicHeld, kBasicHeld, kBasicHeld + 1, 300, 65536, 1 + static_cast<std::uint32_t>(random() % 65536)};
   return kinds[random() % std::size(kinds)];
 }
 
@@ -82,7 +83,8 @@ TEST(Grants, OnePartyLeavesTheOthersWhatTheyNeedWhateverItWishes) {
     const Shares& shares = publisher.shares;
     const std::uint64_t places = (shares.shared - shares.party - shares.newcomers) / kBasicHeld;
     ASSERT_GE(places, 1U) << shares.slots;
-    for (std::uint64_t i = 0; i < places; ++i) ASSERT_EQ(publisher.subscribe(1, kBasicHeld), kBasicHeld) << shares.slots;
+    for (std::uint64_t i = 0; i < places; ++i)
+      ASSERT_EQ(publisher.subscribe(1, kBasicHeld), kBasicHeld) << shares.slots;
   }
 }
 
@@ -95,7 +97,8 @@ TEST(Grants, SeveralGreedyPartiesLeaveNewcomersTheDefault) {
     }
   }
   EXPECT_EQ(publisher.subscribe(0, 1), 0U);
-  for (int honest = 100; honest < 119; ++honest) EXPECT_EQ(publisher.subscribe(honest, kBasicHeld), kBasicHeld) << honest;
+  for (int honest = 100; honest < 119; ++honest)
+    EXPECT_EQ(publisher.subscribe(honest, kBasicHeld), kBasicHeld) << honest;
 }
 
 TEST(Grants, AGrantNeverGrowsWithWhatIsGrantedAndNeverShrinksWithMoreSlots) {
@@ -183,20 +186,23 @@ TEST(Grants, ARefusalNamesTheNumbersAndTheWayOut) {
   const Grant never = grant(shares, {}, 300);
   EXPECT_EQ(never.reason, Grant::Reason::kNeverFits);
   EXPECT_EQ(explain(shares, {}, 300, 10, never, 0),
-            "a subscription asks to hold 300 samples (QoS held); one subscription gets at most 119 of the publisher's 256 slots; "
+            "a subscription asks to hold 300 samples (QoS held); one subscription gets at most 119 of the publisher's "
+            "256 slots; "
             "raise PublisherOptions::slots to at least 642, or lower QoS held");
   const Granted much{200, 170};
   const Grant share = grant(shares, much, 50);
   EXPECT_EQ(share.reason, Grant::Reason::kPartyShare);
   EXPECT_EQ(share.held, 0U);
-  EXPECT_NE(explain(shares, much, 50, 10, share, 0).find("170 of them to its process (or user), which gets at most 178"),
-            std::string::npos);
+  EXPECT_NE(
+      explain(shares, much, 50, 10, share, 0).find("170 of them to its process (or user), which gets at most 178"),
+      std::string::npos);
   const Grant part = grant(shares, {225, 0}, kBasicHeld);
   EXPECT_EQ(part.reason, Grant::Reason::kFull) << "a newcomer";
   const Grant none = grant(shares, {225, 20}, kBasicHeld);
   EXPECT_EQ(none.reason, Grant::Reason::kSlots);
   EXPECT_EQ(none.held, 0U);
-  EXPECT_NE(explain(shares, {225, 20}, kBasicHeld, 10, none, 1000).find("raise PublisherOptions::memory_limit_bytes to at least 2"),
+  EXPECT_NE(explain(shares, {225, 20}, kBasicHeld, 10, none, 1000)
+                .find("raise PublisherOptions::memory_limit_bytes to at least 2"),
             std::string::npos);
 }
 

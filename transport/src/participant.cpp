@@ -392,12 +392,11 @@ ParticipantImpl::Pids ParticipantImpl::pids_of(PeerId peer) const {
 
 Party ParticipantImpl::party_of(PeerId peer) const {
   const auto found = peers_.find(peer);
-  if (found == peers_.end()) return {Party::Kind::kConnection, peer};
+  if (found == peers_.end()) return {};  // this process
   const PeerState& state = found->second;
   if (state.uid != os::effective_user_id()) return {Party::Kind::kUser, state.uid};
-  // Of a process that comes back, what it still holds counts to it.
-  if (state.identity != 0) return {Party::Kind::kProcess, state.identity};
-  return {Party::Kind::kConnection, peer};
+  // Not the connection: what a process still holds when it comes back counts to it.
+  return {Party::Kind::kProcess, state.identity};
 }
 
 void ParticipantImpl::give_ring(PeerId peer, const Gid& writer, const Gid& reader, const os::SharedFd& ring_end) {

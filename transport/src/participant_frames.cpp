@@ -222,13 +222,13 @@ Result<void> ParticipantImpl::on_ended(PeerId peer, const RefusedFrame& frame) {
   const std::string text = "subscription to '" + reader->second->options().topic + "' is not served: " + frame.text;
   const bool shortage = frame.code == Errc::out_of_descriptors || frame.code == Errc::out_of_memory ||
                         frame.code == Errc::limit_reached || frame.code == Errc::window_exhausted;
-  if (shortage || frame.code == Errc::incompatible_qos) reader->second->refused(frame.writer, text);
-  if (frame.code == Errc::incompatible_qos) {
-    attempts_.erase({frame.reader, frame.writer});  // this publisher never serves it
+  const bool never = frame.code == Errc::incompatible_qos;  // this publisher cannot serve it
+  if (never) {
+    attempts_.erase({frame.reader, frame.writer});
     reader->second->report_incompatible(Event::kIncompatibleQos, text);
-  } else if (shortage && !attach_later(frame.reader, frame.writer)) {
-    return {};  // told already
   }
+  if (shortage || never) reader->second->refused(frame.writer, text);
+  if (shortage && !attach_later(frame.reader, frame.writer)) return {};  // reported already
   diagnose(Diagnostic::Level::kError, frame.code, shortage ? text + "; trying again" : text);
   return {};
 }

@@ -174,6 +174,7 @@ void ReaderImpl::refused(const Gid& writer, const std::string& text) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   refused_by_.insert(writer);
   statuses_.last_refusal = text;
+  participant_->graph_changed();
 }
 
 void ReaderImpl::add_segment(const Gid& writer, std::uint32_t index,

@@ -9,11 +9,13 @@
 namespace baton::transport {
 namespace {
 
-/// So many rows of one writer are told; a hostile process could have tens of thousands of subscriptions refused.
+/// The most rows of one writer in an answer: a hostile process can have tens of thousands of subscriptions refused.
 constexpr std::size_t kMaxConnectionRows = 512;
 constexpr std::size_t kMaxRefusedRows = 64;
 
-std::uint32_t to_u32(std::uint64_t number) { return static_cast<std::uint32_t>(std::min<std::uint64_t>(number, UINT32_MAX)); }
+std::uint32_t to_u32(std::uint64_t number) {
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(number, UINT32_MAX));
+}
 
 }  // namespace
 
@@ -35,7 +37,8 @@ std::string WriterImpl::explain_grant(const Party& party, std::uint32_t wish) co
   return explain(shares_, before, wish, options_.qos.depth, grant(shares_, before, wish), fixed_bytes);
 }
 
-void WriterImpl::refuse(PeerId peer, const AttachFrame& frame, const Refusal& refusal, const std::string& text) {  // with mutex_
+void WriterImpl::refuse(PeerId peer, const AttachFrame& frame, const Refusal& refusal,
+                        const std::string& text) {  // with mutex_
   RefusedFrame refused;
   refused.writer = frame.writer;
   refused.reader = frame.reader;
@@ -49,6 +52,7 @@ void WriterImpl::refuse(PeerId peer, const AttachFrame& frame, const Refusal& re
     statuses_.last_incompatibility = refused.text;
     notify(Event::kIncompatibleQos);
   }
+  participant_->graph_changed();
   participant_->diagnose(Diagnostic::Level::kError, refusal.code, refused.text);
 }
 
@@ -90,7 +94,8 @@ bool WriterImpl::give_up_oldest_unread() {  // with mutex_
 
 /// The pool's policy looks at the oldest messages only. Where they are held, what waits behind them would stay: one subscription with a
 /// long queue that it does not read, and a few old samples, would stop the publisher.
-Result<memory::Chunk> WriterImpl::loan_in_shortage(std::size_t message_bytes, bool growing, Error error) {  // with mutex_
+Result<memory::Chunk> WriterImpl::loan_in_shortage(std::size_t message_bytes, bool growing,
+                                                   Error error) {  // with mutex_
   const std::uint32_t skeleton_bytes = options_.type.skeleton_bytes;
   Result<memory::Chunk> chunk = std::move(error);
   if (options_.pool.policy == memory::Policy::kNone) return chunk;

@@ -114,7 +114,7 @@ class Participant : public std::enable_shared_from_this<Participant> {
   virtual std::vector<std::pair<std::string, std::int32_t>> nodes() const = 0;  ///< node name, pid
   /// Processes of the domain of which nothing is known yet: they are being met, or are stopped, dead, or another user's.
   virtual std::size_t unmet_count() const = 0;
-  virtual std::uint64_t graph_version() const = 0;  ///< changes with the graph and with what is matched
+  virtual std::uint64_t graph_version() const = 0;  ///< changes with the graph and with what is matched or refused
   /// Waits until graph_version() != seen or the timeout. timed_out otherwise.
   virtual Result<std::uint64_t> wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout) = 0;
 

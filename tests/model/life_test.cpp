@@ -224,27 +224,37 @@ TEST(LifeModel, ReusingATakenMessageIsFound) {
 }
 
 /// The reader takes only while it holds less than its limit; another thread gives back and counts down. Then depth + held
-/// release entries suffice, and no message may be refused - if the count is decremented with release and read with acquire.
+/// release entries suffice, no message may be refused, and the publisher never sees more held than the limit, for which it would expel
+/// the reader - if the count is decremented with release and read with acquire. `one_more`: the reader takes a message beyond its
+/// limit and gives it back at once.
 class HeldLimit : public Scenario {
  public:
-  HeldLimit(int pushes, int attempts) : pushes_(pushes), attempts_(attempts) {}
+  HeldLimit(int pushes, int attempts, bool one_more = false) : pushes_(pushes), attempts_(attempts), one_more_(one_more) {}
   void setup(World& world) override {
     connection_ = std::make_unique<Connection>(1, 1);
     chunks_ = std::make_unique<Chunks>(3);
     outstanding_ = std::make_unique<Atomic<std::uint32_t>>("outstanding");
     mailbox_ = std::make_unique<Atomic<std::uint64_t>>("mailbox");
     world.spawn(kPublisher, "publisher", [this] {
+      const auto released = [this](std::uint64_t handle) { chunks_->release(handle); };
       for (int i = 1; i <= pushes_; ++i) {
         World::current().require(
             connection_->publish(*chunks_, static_cast<std::uint64_t>(i)) == memory::PushStatus::kPushed,
             "refused although the reader never held more than it may");
+        World::current().require(connection_->writer->collect(released), "an honest reader was called corrupted");
+        World::current().require(connection_->writer->held() <= 1, "an honest reader seems to hold more than it may");
       }
     });
     world.spawn(kReader, "reader", [this] {
       for (int i = 0; i < attempts_; ++i) {
-        if (outstanding_->load(std::memory_order_acquire) >= 1) continue;  // pairs with the release below
+        const bool full = outstanding_->load(std::memory_order_acquire) >= 1;  // pairs with the release below
+        if (full && !one_more_) continue;
         QueuedMessage message{};
         if (!connection_->take(*chunks_, &message)) continue;
+        if (full) {
+          connection_->release(message);
+          continue;
+        }
         outstanding_->fetch_add(1, std::memory_order_relaxed);
         mailbox_->store(message.entry, std::memory_order_release);
       }
@@ -263,6 +273,7 @@ class HeldLimit : public Scenario {
 
  private:
   int pushes_, attempts_;
+  bool one_more_;
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<Chunks> chunks_;
   std::unique_ptr<Atomic<std::uint32_t>> outstanding_;
@@ -275,6 +286,10 @@ TEST(LifeModel, DepthPlusHeldEntriesSufficeWhenTheHeldCountIsReleased) {
   Options options;
   options.mutation = &relaxed;
   expect_violation("mutant: held count relaxed", scenario<HeldLimit>(3, 2), options);
+  static const Mutation cursor{"cursor", Mutation::Op::kLoad, kPublisher};
+  options.mutation = &cursor;
+  expect_violation("mutant: publisher's cursor load relaxed, held count", scenario<HeldLimit>(3, 2), options);
+  expect_violation("mutant: takes one more to give it up", scenario<HeldLimit>(3, 2, true));
 }
 
 /// A subscriber that writes arbitrary values into everything it may write, at any moment.

@@ -386,8 +386,9 @@ TEST(BadDays, SegmentsThatLieAreRefusedAndCostNothing) {
   EXPECT_EQ(in_child([]() -> std::string {
               Publisher publisher(small());
               publisher.publish(1000, 1);
-              const auto memfd = [](std::size_t bytes, unsigned seals) {
-                const int fd = ::memfd_create("hostile", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+              const auto memfd = [](std::size_t bytes, unsigned seals, unsigned flags = 0) {
+                const int fd = ::memfd_create("hostile", MFD_ALLOW_SEALING | MFD_CLOEXEC | flags);
+                if (fd < 0 && flags != 0) return fd;  // a kernel without huge pages
                 if (::ftruncate(fd, static_cast<off_t>(bytes)) != 0 || (seals && ::fcntl(fd, F_ADD_SEALS, seals) != 0))
                   ::abort();
                 return fd;
@@ -412,6 +413,8 @@ TEST(BadDays, SegmentsThatLieAreRefusedAndCostNothing) {
                   {"empty", memfd(0, kAll), 0, Errc::protocol_violation},
                   {"absurd", memfd(kMiB, kAll), std::uint64_t{1} << 62, Errc::protocol_violation},
                   {"all of 64 bits", memfd(kMiB, kAll), ~std::uint64_t{0}, Errc::protocol_violation},
+                  {"huge pages, which the machine may not have", memfd(2 * kMiB, kAll, MFD_HUGETLB), 2 * kMiB,
+                   Errc::protocol_violation},
                   {"no memfd", ::open("/proc/self/exe", O_RDONLY), kMiB, Errc::protocol_violation},
                   {"a socket", pair[0], kMiB, Errc::protocol_violation},
                   {"no descriptor", -1, kMiB, Errc::protocol_violation},

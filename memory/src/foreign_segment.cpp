@@ -8,29 +8,26 @@
 #include "baton/memory/pool.hpp"
 #include "baton/memory/window.hpp"
 #include "baton/os/fork.hpp"
+#include "baton/os/memory_file.hpp"
 #include "baton/os/private_mapping.hpp"
 #include "baton/os/sparse_memory.hpp"
 #include "baton/os/unique_fd.hpp"
 
 namespace baton::memory {
-namespace {
-
-std::atomic<bool> g_keep_descriptors{false};  // a switch that orders nothing: relaxed
-
-}  // namespace
 
 struct ForeignSegment::Mapping {
   SegmentRecord record;
-  std::uint32_t generation;
-  os::UniqueFd fd;  // empty unless descriptors are kept
-  // Guards the making of copies. A child forked meanwhile makes none (private_copy), so it never waits for it.
+  std::uint32_t generation = os::fork_generation();
+  os::UniqueFd fd;
+  os::MemoryFile file;
+  std::shared_ptr<WindowShare> share;
+  std::size_t copied_bytes = 0;  // of a copy
+  // Guards the making of mappings and backed_. A child forked meanwhile makes none (private_copy), so it never waits for it.
   std::mutex mutex;
   std::array<SegmentRecord, kLanes> copies{};
   // Release after the copy is whole, acquire by whoever uses it without the mutex.
   std::array<std::atomic<std::byte*>, kLanes> copy_bases{};
 };
-
-void ForeignSegment::keep_descriptors(bool keep) noexcept { g_keep_descriptors.store(keep, std::memory_order_relaxed); }
 
 [[gnu::hot]] Result<std::byte*> ForeignSegment::private_copy(unsigned lane) {
   Mapping& mapping = *mapping_;
@@ -38,14 +35,15 @@ void ForeignSegment::keep_descriptors(bool keep) noexcept { g_keep_descriptors.s
   if (std::byte* base = mapping.copy_bases[lane].load(std::memory_order_acquire)) return base;
   if (mapping.generation != os::fork_generation())
     return Error{Errc::forked, "a forked child makes no copies of its parent's mappings"};
-  if (!mapping.fd) return Error{Errc::unsupported, "this segment was mapped before descriptors were kept"};
+  if (!mapping.fd) return Error{Errc::unsupported, "the message was copied, its segment is not mapped"};
   const std::lock_guard<std::mutex> lock(mapping.mutex);
   if (std::byte* base = mapping.copy_bases[lane].load(std::memory_order_relaxed)) return base;
   Window& window = *Window::instance().value();
-  Result<std::byte*> base = window.allocate(size_);
+  Result<std::byte*> base = allocate_shared(size_);
   if (!base.ok()) return base.error();
   if (Result<void> mapped = os::map_private_copy(mapping.fd.get(), size_, *base); !mapped.ok()) {
     window.free(*base, size_);
+    if (mapping.share) mapping.share->give_back(size_);
     return mapped.error();
   }
   mapping.copies[lane].base = *base;
@@ -55,18 +53,32 @@ void ForeignSegment::keep_descriptors(bool keep) noexcept { g_keep_descriptors.s
   return *base;
 }
 
-Result<std::shared_ptr<ForeignSegment>> ForeignSegment::open(int fd, std::uint64_t announced_size) {
+/// Addresses that count in the share of the segment's publisher.
+Result<std::byte*> ForeignSegment::allocate_shared(std::size_t bytes) const {
+  WindowShare* const share = mapping_->share.get();
+  if (share != nullptr) {
+    if (Result<void> taken = share->take(bytes); !taken.ok()) return taken.error();
+  }
+  Result<std::byte*> base = Window::instance().value()->allocate(bytes);
+  if (!base.ok() && share != nullptr) share->give_back(bytes);
+  return base;
+}
+
+Result<std::shared_ptr<ForeignSegment>> ForeignSegment::open(int fd, std::uint64_t announced_size,
+                                                             std::shared_ptr<WindowShare> share) {
   os::UniqueFd owned(fd);
   Result<Window*> window = Window::instance();
   if (!window.ok()) return window.error();
   if (announced_size < os::page_bytes())
     return Error{Errc::protocol_violation, "a data segment of " + std::to_string(announced_size) + " bytes"};
-  if (Result<void> checked = os::check_sparse(owned.get(), announced_size); !checked.ok()) return checked.error();
+  const Result<os::MemoryFile> checked = os::check_sparse(owned.get(), announced_size);
+  if (!checked.ok()) return checked.error();
   std::shared_ptr<ForeignSegment> segment(new ForeignSegment());
   segment->size_ = announced_size;
   segment->mapping_ = std::make_unique<Mapping>();
-  segment->mapping_->generation = os::fork_generation();
-  segment->mapping_->fd = std::move(owned);
+  segment->mapping_->file = *checked;
+  segment->mapping_->share = std::move(share);
+  segment->mapping_->fd = os::move_high(std::move(owned));
   return segment;
 }
 
@@ -80,14 +92,14 @@ Result<void> ForeignSegment::map() {
                  "a data segment of " + std::to_string(size_) + " bytes does not fit this process's window of " +
                      std::to_string(window.size()) +
                      " bytes; raise BATON_WINDOW here, or lower max_message_bytes at the publisher"};
-  Result<std::byte*> base = window.allocate(size_);
+  Result<std::byte*> base = allocate_shared(size_);
   if (!base.ok()) return base.error();
   if (Result<void> done = os::map_sparse(mapping.fd.get(), size_, *base); !done.ok()) {
     window.free(*base, size_);
+    if (mapping.share) mapping.share->give_back(size_);
     return done.error();
   }
   publish(*base, size_);
-  if (!g_keep_descriptors.load(std::memory_order_relaxed)) mapping.fd.reset();
   return {};
 }
 
@@ -99,27 +111,41 @@ void ForeignSegment::publish(std::byte* base, std::size_t bytes) {
   base_.store(base, std::memory_order_release);  // pairs with the acquire in base()
 }
 
-Result<std::shared_ptr<ForeignSegment>> ForeignSegment::map(int fd, std::uint64_t announced_size) {
-  Result<std::shared_ptr<ForeignSegment>> segment = open(fd, announced_size);
+Result<std::shared_ptr<ForeignSegment>> ForeignSegment::map(int fd, std::uint64_t announced_size,
+                                                            std::shared_ptr<WindowShare> share) {
+  Result<std::shared_ptr<ForeignSegment>> segment = open(fd, announced_size, std::move(share));
   if (!segment.ok()) return segment.error();
   if (Result<void> mapped = (*segment)->map(); !mapped.ok()) return mapped.error();
   return segment;
 }
 
-ForeignSegment::ForeignSegment() = default;
+ForeignSegment::ForeignSegment() : page_shift_(static_cast<unsigned>(__builtin_ctzll(os::page_bytes()))) {}
 
-ForeignSegment::~ForeignSegment() {
+ForeignSegment::~ForeignSegment() { release(); }
+
+/// Everything that a segment has of this process: unmapping and closing may free gigabytes of a dead publisher, here.
+void ForeignSegment::release() noexcept {
   // A forked child keeps reading what it inherited; its copies of the objects that say so end in any order.
   if (!mapping_ || mapping_->generation != os::fork_generation()) return;
   Window& window = *Window::instance().value();
-  for (const SegmentRecord& copy : mapping_->copies)
-    if (copy.base) window.free(copy.base, copy.size);
-  if (mapped()) window.free(mapping_->record.base, mapping_->record.size);
+  WindowShare* const share = mapping_->share.get();
+  const auto unmap = [&](const SegmentRecord& record) {
+    if (record.base == nullptr) return;
+    window.free(record.base, record.size);
+    if (share == nullptr) return;
+    if (copied_) {
+      share->give_back_copy(mapping_->copied_bytes);
+    } else {
+      share->give_back(record.size);
+    }
+  };
+  for (const SegmentRecord& copy : mapping_->copies) unmap(copy);
+  unmap(mapping_->record);
+  mapping_->fd.reset();
 }
 
 Result<std::shared_ptr<ForeignSegment>> ForeignSegment::copy_of(std::uint64_t offset) const {
-  const std::lock_guard<std::mutex> lock(mapping_->mutex);  // map() takes the descriptor away
-  if (!mapping_->fd) return Error{Errc::unsupported, "a segment that is mapped is not copied from"};
+  if (mapped() || copied_) return Error{Errc::unsupported, "a segment that is mapped is not copied from"};
   ChunkHeader header;
   if (offset > size_ || size_ - offset < sizeof(header))
     return Error{Errc::protocol_violation, "a handle names offset " + std::to_string(offset) + " in a segment of " +
@@ -132,12 +158,21 @@ Result<std::shared_ptr<ForeignSegment>> ForeignSegment::copy_of(std::uint64_t of
                                                std::to_string(size_) + " bytes"};
   const std::size_t page = os::page_bytes();
   const std::size_t bytes = (sizeof(header) + header.size_bytes + page - 1) / page * page;
+  const std::shared_ptr<WindowShare>& share = mapping_->share;
+  if (share) {
+    if (Result<void> taken = share->take_copy(bytes); !taken.ok()) return taken.error();
+  }
   Result<std::byte*> base = Window::instance().value()->allocate(bytes);
-  if (!base.ok()) return base.error();
+  if (!base.ok()) {
+    if (share) share->give_back_copy(bytes);
+    return base.error();
+  }
   std::shared_ptr<ForeignSegment> copy(new ForeignSegment());
   copy->size_ = bytes;
+  copy->copied_ = true;
   copy->mapping_ = std::make_unique<Mapping>();
-  copy->mapping_->generation = os::fork_generation();
+  copy->mapping_->share = share;
+  copy->mapping_->copied_bytes = bytes;
   copy->publish(*base, bytes);  // from here on it frees them
   if (Result<void> usable = os::use_reservation(*base, bytes); !usable.ok()) return usable.error();
   std::memcpy(*base, &header, sizeof(header));  // not read again: what was checked is what is used
@@ -148,12 +183,41 @@ Result<std::shared_ptr<ForeignSegment>> ForeignSegment::copy_of(std::uint64_t of
   return copy;
 }
 
+/// Asks the kernel whether [page, page + count) is backed, and remembers it.
+Result<bool> ForeignSegment::look_up(std::uint64_t page, std::uint32_t count) const {
+  const std::uint32_t known = backed_.known(page);  // what a message grew by is new
+  if (known >= count) return true;
+  Result<bool> backed = os::is_backed(mapping_->fd.get(), mapping_->file, base(), (page + known) << page_shift_,
+                                      std::size_t{count - known} << page_shift_);
+  if (!backed.ok() || !*backed) return backed;
+  const std::lock_guard<std::mutex> lock(mapping_->mutex);
+  backed_.remember(page, count);
+  return true;
+}
+
 [[gnu::hot]] Result<const ChunkHeader*> ForeignSegment::chunk(std::uint64_t offset, std::uint32_t* size_bytes) const {
   const auto refused = [](auto&& text) { return out_of_line([&] { return Error{Errc::protocol_violation, text()}; }); };
   if (offset % 64 != 0 || size_ < sizeof(ChunkHeader) || offset > size_ - sizeof(ChunkHeader)) {
     return refused([&] {
       return "a handle names offset " + std::to_string(offset) + " in a segment of " + std::to_string(size_) + " bytes";
     });
+  }
+  // A hole that is read becomes a page, at this process's cost: first the kernel is asked, once for each range.
+  const std::uint64_t page = offset >> page_shift_;
+  const std::uint64_t before = offset & ((std::uint64_t{1} << page_shift_) - 1);
+  const auto pages = [&](std::uint64_t bytes) {
+    return static_cast<std::uint32_t>((before + bytes + (std::uint64_t{1} << page_shift_) - 1) >> page_shift_);
+  };
+  const auto hole = [&](const Result<bool>& backed) {
+    if (!backed.ok()) return backed.error();
+    return Error{Errc::protocol_violation,
+                 "the message at offset " + std::to_string(offset) +
+                     " has holes: a publisher backs what it publishes (docs/format/chunk.md)"};
+  };
+  const std::uint32_t known = copied_ ? UINT32_MAX : backed_.known(page);
+  if (known < pages(sizeof(ChunkHeader))) {
+    const Result<bool> backed = look_up(page, pages(sizeof(ChunkHeader)));
+    if (!backed.ok() || !*backed) return out_of_line([&] { return hole(backed); });
   }
   const auto* header = reinterpret_cast<const ChunkHeader*>(base() + offset);
   // Each word is fetched once: what was checked is what is used.
@@ -171,6 +235,10 @@ Result<std::shared_ptr<ForeignSegment>> ForeignSegment::copy_of(std::uint64_t of
       return "a message at offset " + std::to_string(offset) + " claims " + std::to_string(size) +
              " bytes, beyond its segment of " + std::to_string(size_) + " bytes";
     });
+  }
+  if (known < pages(sizeof(ChunkHeader) + std::uint64_t{size})) {
+    const Result<bool> backed = look_up(page, pages(sizeof(ChunkHeader) + std::uint64_t{size}));
+    if (!backed.ok() || !*backed) return out_of_line([&] { return hole(backed); });
   }
   *size_bytes = size;
   return header;

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/memory/window.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/memfd.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <vector>
 
+#include "baton/memory/arena.hpp"
 #include "baton/memory/pool.hpp"
 #include "baton/os/shared_memory.hpp"
 #include "baton/os/sparse_memory.hpp"
@@ -89,13 +94,7 @@ TEST(ForeignSegment, PrivateCopiesShowThePublishersBytesAndKeepTheirOwn) {
   auto& byte = *static_cast<std::byte*>(chunk.message());
   byte = std::byte{42};
   pool->publish(chunk);
-  {
-    auto without = *ForeignSegment::map(::dup(announced.fd), announced.size);
-    EXPECT_EQ(without->private_copy(0).error().code, Errc::unsupported) << "its descriptor is closed";
-  }
-  ForeignSegment::keep_descriptors(true);
   auto segment = *ForeignSegment::map(announced.fd, announced.size);
-  ForeignSegment::keep_descriptors(false);
   EXPECT_EQ(Window::find(segment->base())->foreign, segment.get());
   std::byte* copies[2] = {*segment->private_copy(0), *segment->private_copy(1)};
   EXPECT_EQ(*segment->private_copy(0), copies[0]) << "made once";
@@ -153,8 +152,7 @@ TEST(ForeignSegment, WhatCannotBeMappedIsCopiedFromAndMappedOnceThereIsRoom) {
   EXPECT_TRUE(segment->map().ok()) << "once more changes nothing";
   std::uint32_t size = 0;
   EXPECT_TRUE(segment->chunk(handle_offset(chunk.handle), &size).ok());
-  EXPECT_EQ(segment->copy_of(handle_offset(chunk.handle)).error().code, Errc::unsupported)
-      << "its descriptor is closed";
+  EXPECT_EQ(segment->copy_of(handle_offset(chunk.handle)).error().code, Errc::unsupported) << "it is mapped";
 }
 
 TEST(ForeignSegment, HandlesThatNameNoMessageAreRefused) {
@@ -167,10 +165,138 @@ TEST(ForeignSegment, HandlesThatNameNoMessageAreRefused) {
   for (std::uint64_t offset :
        {std::uint64_t{1}, handle_offset(chunk.handle) + 64, announced.size, announced.size - 64, ~std::uint64_t{63}})
     EXPECT_FALSE(segment->chunk(offset, &size).ok()) << offset;
-  chunk.header->size_bytes = 1u << 30;  // a lie of the publisher
-  EXPECT_TRUE(segment->chunk(handle_offset(chunk.handle), &size).ok() == (announced.size > (1u << 30) + 128));
+  chunk.header->size_bytes = announced.size > (1u << 30) + 128 ? 1u << 30 : 1u << 20;  // a lie of the publisher
+  EXPECT_EQ(segment->chunk(handle_offset(chunk.handle), &size).error().code, Errc::protocol_violation)
+      << "inside the segment, but nobody backed it";
   chunk.header->size_bytes = 0xffffffff;
   EXPECT_FALSE(segment->chunk(handle_offset(chunk.handle), &size).ok());
+}
+
+namespace {
+
+std::size_t allocated_bytes(int fd) {
+  struct stat status {};
+  ::fstat(fd, &status);
+  return static_cast<std::size_t>(status.st_blocks) * 512;
+}
+
+}  // namespace
+
+TEST(ForeignSegment, AMessageWithAHoleIsRefusedAndTheReaderAllocatesNothing) {
+  Announced announced;
+  auto pool = pool_with_segment(&announced);
+  Chunk chunk = *pool->loan_growing(16);
+  content_allocate(chunk.message(), 100'000, 64);
+  pool->publish(chunk);
+  const std::size_t before = allocated_bytes(announced.fd);
+  auto segment = *ForeignSegment::map(::dup(announced.fd), announced.size);
+  std::uint32_t size = 0;
+  EXPECT_TRUE(segment->chunk(handle_offset(chunk.handle), &size).ok());
+  chunk.header->size_bytes = 900'000;  // a lie: the rest of the slot was never backed
+  EXPECT_EQ(segment->chunk(handle_offset(chunk.handle), &size).error().code, Errc::protocol_violation);
+  // A header that would lie in a hole, in the middle of nothing and at the segment's very end.
+  for (const std::uint64_t offset :
+       {announced.size - 4096, announced.size - 128, handle_offset(chunk.handle) + (512U << 10)})
+    EXPECT_EQ(segment->chunk(offset, &size).error().code, Errc::protocol_violation) << offset;
+  EXPECT_EQ(allocated_bytes(announced.fd), before);
+  chunk.header->size_bytes = 100'000;
+  EXPECT_TRUE(segment->chunk(handle_offset(chunk.handle), &size).ok()) << "what is backed can be read after all that";
+  ::close(announced.fd);
+}
+
+TEST(ForeignSegment, EveryMessageOfAnHonestPublisherIsBackedWhateverItsShape) {
+  Announced announced;
+  auto pool = pool_with_segment(&announced);
+  pool->abandon(*pool->loan_growing(16));
+  auto segment = *ForeignSegment::map(announced.fd, announced.size);
+  std::uint32_t random = 7;
+  for (int i = 0; i < 2000; ++i) {
+    random = random * 1'664'525 + 1'013'904'223;
+    const std::size_t bytes = random >> 8 & ((std::size_t{1} << (random >> 28)) * 32 - 1);
+    Chunk chunk = i % 3 == 0 ? *pool->loan_sized(16 + bytes, 16) : *pool->loan_growing(16);
+    if (i % 3 != 0) {
+      content_allocate(chunk.message(), bytes / 2 + 1, 1);  // not written: backed is enough
+      content_allocate(chunk.message(), bytes / 2 + 1, 64);
+    }
+    pool->publish(chunk);
+    std::uint32_t size = 0;
+    const auto taken = segment->chunk(handle_offset(chunk.handle), &size);
+    ASSERT_TRUE(taken.ok()) << i << ", " << bytes << " bytes: " << taken.error().message;
+    pool->release(chunk.handle);
+  }
+}
+
+TEST(ForeignSegment, OnePeersSegmentsTakeItsShareOfTheWindowOnly) {
+  Window& window = **Window::instance();
+  const auto memfd = [](std::size_t bytes) {
+    const int fd = ::memfd_create("sparse", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+    if (::ftruncate(fd, static_cast<off_t>(bytes)) != 0) ::abort();
+    if (::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | 0x10) != 0) ::abort();  // F_SEAL_FUTURE_WRITE
+    return fd;
+  };
+  const auto take = [&](const std::shared_ptr<WindowShare>& share, std::vector<std::shared_ptr<ForeignSegment>>* kept) {
+    const std::size_t bytes = window.size() / 128;
+    for (int i = 0; i < 200; ++i) {
+      auto segment = *ForeignSegment::open(memfd(bytes), bytes, share);
+      const Result<void> mapped = segment->map();
+      if (!mapped.ok()) {
+        EXPECT_EQ(mapped.error().code, Errc::window_exhausted);
+        EXPECT_NE(mapped.error().message.find("BATON_WINDOW"), std::string::npos);
+        return;
+      }
+      kept->push_back(std::move(segment));
+    }
+    ADD_FAILURE() << "no end";
+  };
+  std::vector<std::shared_ptr<ForeignSegment>> greedy[8];
+  for (auto& kept : greedy) {
+    const auto share = std::make_shared<WindowShare>();
+    take(share, &kept);
+    EXPECT_LE(share->used_bytes(), window.size() / 8);
+    if (&kept == &greedy[0]) {
+      EXPECT_GE(share->used_bytes(), window.size() / 16);
+    }
+  }
+  // What is left is this process's, and the next peer's.
+  std::byte* own = window.allocate(window.size() / 4).or_throw();
+  window.free(own, window.size() / 4);
+  Announced announced;
+  auto pool = pool_with_segment(&announced);
+  Chunk chunk = *pool->loan_sized(64, 64);
+  pool->publish(chunk);
+  EXPECT_TRUE(ForeignSegment::map(announced.fd, announced.size, std::make_shared<WindowShare>()).ok());
+  const auto again = std::make_shared<WindowShare>();
+  for (auto& kept : greedy) kept.clear();
+  take(again, &greedy[0]);
+  EXPECT_GE(again->used_bytes(), window.size() / 16) << "everything is given back";
+  greedy[0].clear();
+  EXPECT_EQ(again->used_bytes(), 0U);
+}
+
+TEST(ForeignSegment, CopiesCountInTheShareAndAreGivenBack) {
+  Announced announced;
+  auto pool = pool_with_segment(&announced);
+  Chunk chunk = *pool->loan_growing(64);
+  content_allocate(chunk.message(), 900'000, 1);
+  pool->publish(chunk);
+  const auto share = std::make_shared<WindowShare>();
+  auto segment = *ForeignSegment::open(announced.fd, announced.size, share);
+  std::vector<std::shared_ptr<ForeignSegment>> copies;
+  for (int i = 0; i < 2000; ++i) {
+    auto copy = segment->copy_of(handle_offset(chunk.handle));
+    if (!copy.ok()) {
+      EXPECT_TRUE(copy.error().code == Errc::limit_reached || copy.error().code == Errc::window_exhausted)
+          << copy.error().message;
+      break;
+    }
+    copies.push_back(std::move(*copy));
+  }
+  EXPECT_GT(copies.size(), 4U);
+  EXPECT_LT(copies.size(), 300U);
+  EXPECT_GT(share->used_bytes(), 0U);
+  copies.clear();
+  EXPECT_EQ(share->used_bytes(), 0U);
+  EXPECT_TRUE(segment->copy_of(handle_offset(chunk.handle)).ok());
 }
 
 TEST(ForeignSegment, UnsealedAndWronglyAnnouncedSegmentsAreRefused) {

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "baton/os/fork.hpp"
+#include "baton/os/memory_file.hpp"
 #include "baton/os/sparse_memory.hpp"
 
 #ifndef F_SEAL_FUTURE_WRITE
@@ -73,8 +74,10 @@ Result<SharedMapping> SharedMapping::map(int fd, std::size_t size, bool writable
   out.base_ = static_cast<std::byte*>(base);
   out.size_ = size;
   out.generation_ = fork_generation();
-  // Kernels before 5.14 lack MADV_POPULATE_*: touch the pages instead (they are backed, so this cannot raise SIGBUS).
+  // A hole of a peer's segment is filled here, where shortage is an error. Kernels before 5.14 lack MADV_POPULATE_*: the pages are
+  // touched instead.
   if (::madvise(base, size, writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) != 0) {
+    if (errno == ENOMEM) return failed("madvise(MADV_POPULATE)");
     const volatile std::byte* bytes = out.base_;
     for (std::size_t at = 0; at < size; at += 4096) (void)bytes[at];
   }
@@ -100,23 +103,14 @@ Result<CreatedSegment> create_segment(const char* name, std::size_t size, Writer
 }
 
 Result<SharedMapping> map_segment(const UniqueFd& fd, std::size_t size, Writers writers) {
-  const int seals = ::fcntl(fd.get(), F_GET_SEALS);
-  if (seals < 0) return Error{Errc::protocol_violation, "the peer's segment is not a memfd"};
-  const int required = required_seals(writers);
-  if ((seals & required) != required) {
-    return Error{Errc::protocol_violation, "the peer's segment lacks seals (has " + std::to_string(seals) + ", needs " +
-                                               std::to_string(required) + "), so it could shrink while it is read"};
+  // Who may map a segment of kBothEnds writable must not find that the peer has forbidden it.
+  const int forbidden = writers == Writers::kBothEnds ? F_SEAL_WRITE | F_SEAL_FUTURE_WRITE : 0;
+  const Result<MemoryFile> file = check_memory_file(fd.get(), required_seals(writers), forbidden, "segment");
+  if (!file.ok()) return file.error();
+  if (size == 0 || size != round_to_pages(size) || file->bytes != size) {
+    return Error{Errc::protocol_violation,
+                 "the peer's segment has " + std::to_string(file->bytes) + " bytes, announced " + std::to_string(size)};
   }
-  // Sealed F_SEAL_WRITE, a segment of kBothEnds could not be mapped writable; mmap reports that.
-  struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) return failed("fstat");
-  if (size == 0 || size != round_to_pages(size) || status.st_size != static_cast<off_t>(size)) {
-    return Error{Errc::protocol_violation, "the peer's segment has " + std::to_string(status.st_size) + " bytes, announced " +
-                                               std::to_string(size)};
-  }
-  // A hole would raise SIGBUS when memory is short: back it here, where shortage is an error. Not possible (and not needed:
-  // a read of a hole maps a zero page or fails the same way) for segments that this process may not write.
-  if (writers == Writers::kBothEnds && !back(fd.get(), size)) return failed("fallocate");
   return SharedMapping::map(fd.get(), size, writers == Writers::kBothEnds);
 }
 

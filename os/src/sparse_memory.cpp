@@ -15,6 +15,7 @@
 #include <limits>
 #include <string>
 
+#include "baton/os/memory_file.hpp"
 #include "baton/os/process.hpp"
 #include "baton/os/real_time.hpp"
 #include "memory_left.hpp"
@@ -164,22 +165,16 @@ Result<UniqueFd> create_sparse(const char* name, std::size_t bytes, std::byte* a
     return system_error("fcntl(F_ADD_SEALS)", number);
   }
   ::madvise(at, bytes, MADV_DONTDUMP);
-  return Result<UniqueFd>(std::move(fd));
+  return Result<UniqueFd>(move_high(std::move(fd)));
 }
 
-Result<void> check_sparse(int fd, std::size_t bytes) {
-  const int seals = ::fcntl(fd, F_GET_SEALS);
-  if (seals < 0) return Error{Errc::protocol_violation, "the announced data segment is no memfd (F_GET_SEALS fails)"};
-  if ((seals & kSeals) != kSeals)
-    return Error{Errc::protocol_violation,
-                 "the announced data segment is not sealed against shrinking, growing and future writes (seals " +
-                     std::to_string(seals) + ")"};
-  struct stat status {};
-  if (::fstat(fd, &status) != 0) return system_error("fstat of a data segment", errno);
-  if (static_cast<std::uint64_t>(status.st_size) != bytes)
+Result<MemoryFile> check_sparse(int fd, std::size_t bytes) {
+  Result<MemoryFile> file = check_memory_file(fd, kSeals, 0, "data segment");
+  if (!file.ok()) return file;
+  if (file->bytes != bytes)
     return Error{Errc::protocol_violation, "a data segment was announced with " + std::to_string(bytes) +
-                                               " bytes but has " + std::to_string(status.st_size)};
-  return {};
+                                               " bytes but has " + std::to_string(file->bytes)};
+  return file;
 }
 
 Result<void> copy_out(int fd, std::uint64_t offset, void* to, std::size_t bytes) {
@@ -201,7 +196,6 @@ Result<void> use_reservation(std::byte* at, std::size_t bytes) {
 }
 
 Result<void> map_sparse(int fd, std::size_t bytes, std::byte* at) {
-  if (Result<void> checked = check_sparse(fd, bytes); !checked) return checked;
   if (!map_unpopulated(fd, bytes, at, PROT_READ)) {
     const Error error = system_error("mmap of a foreign data segment of " + std::to_string(bytes) + " bytes", errno);
     unmap_to_reservation(at, bytes);
@@ -225,14 +219,10 @@ Result<UniqueFd> create_common_sparse(const char* name, std::size_t bytes) {
 }
 
 Result<std::size_t> common_sparse_bytes(int fd) {
-  const int seals = ::fcntl(fd, F_GET_SEALS);
-  constexpr int kNeeded = F_SEAL_SHRINK | F_SEAL_GROW;
-  struct stat status {};
-  if (seals < 0 || (seals & kNeeded) != kNeeded || (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0 ||
-      ::fstat(fd, &status) != 0)
-    return Error{Errc::protocol_violation,
-                 "the descriptor is no memfd that is sealed against resizing and may be written"};
-  return static_cast<std::size_t>(status.st_size);
+  const Result<MemoryFile> file =
+      check_memory_file(fd, F_SEAL_SHRINK | F_SEAL_GROW, F_SEAL_WRITE | F_SEAL_FUTURE_WRITE, "shared heap");
+  if (!file.ok()) return file.error();
+  return static_cast<std::size_t>(file->bytes);
 }
 
 Result<void> map_common_sparse(int fd, std::size_t bytes, std::byte* at) {
@@ -276,8 +266,10 @@ Result<void> back_sparse(int fd, std::size_t offset, std::size_t bytes, std::byt
     return Error{Errc::out_of_memory, "the machine or its cgroup has no " + std::to_string(bytes) +
                                           " bytes of shared memory left (fallocate: errno " + std::to_string(failed) +
                                           "); free memory, or lower memory_limit_bytes"};
-  // Kernels before 5.14 fault the pages in on the first write instead; they are backed either way.
-  ::madvise(at, bytes, MADV_POPULATE_WRITE);
+  // Kernels before 5.14: touched here. A page that was only reserved looks like a hole to readers (memory_file.hpp, is_backed).
+  if (::madvise(at, bytes, MADV_POPULATE_WRITE) != 0) {
+    for (std::size_t i = 0; i < bytes; i += page_bytes()) (void)*const_cast<const volatile std::byte*>(at + i);
+  }
   if (memory_is_locked()) return lock_range(at, bytes);
   return {};
 }

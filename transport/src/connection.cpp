@@ -2,6 +2,7 @@
 #include "connection.hpp"
 
 #include "baton/os/crash_point.hpp"
+#include "baton/os/memory_file.hpp"
 #include "baton/os/trace.hpp"
 #include "reader.hpp"
 
@@ -39,7 +40,7 @@ Result<EventLine> EventPages::allocate() {
     if (!created) return created.error();
     auto page = std::make_shared<EventPage>();
     page->mapping = std::move(created->mapping);
-    page->fd = std::make_shared<const os::UniqueFd>(std::move(created->fd));
+    page->fd = std::make_shared<const os::UniqueFd>(os::move_high(std::move(created->fd)));
     pages_.push_back(page);
     out.page_ = std::move(page);
     out.index_ = 0;

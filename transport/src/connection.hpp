@@ -125,6 +125,7 @@ struct SegmentUse {
   std::shared_ptr<memory::ForeignSegment> segment;
   std::atomic<std::uint32_t> held{0};  ///< samples that lie in it
   bool retired = false;                ///< unmapped once held is 0
+  bool reported = false;               ///< that it could not be mapped
 };
 
 /// The reader's end.

@@ -5,9 +5,11 @@
 #include <linux/memfd.h>
 #include <sys/mman.h>
 
+#include <array>
 #include <condition_variable>
 #include <random>
 
+#include "baton/memory/window.hpp"
 #include "endpoint_test_support.hpp"
 #include "frames.hpp"
 #include "hub.hpp"
@@ -216,6 +218,7 @@ struct Lie {
   std::uint64_t entry = std::uint64_t{1} << 20;
   std::uint32_t magic = memory::kChunkMagic, size_bytes = 8;
   int segments = 1;
+  bool huge_pages = false;  // the segment: of huge pages, of which the machine has none to give
 };
 
 struct HostileWriterCase {
@@ -228,7 +231,8 @@ void PrintTo(const HostileWriterCase& value, std::ostream* out) { *out << value.
 
 const HostileWriterCase kHostileWriters[] = {
     {"RingWithoutSeals", [](Lie& lie) { lie.ring_seals = 0; }, Errc::protocol_violation},
-    {"RingThatCanShrink", [](Lie& lie) { lie.ring_seals = F_SEAL_GROW | F_SEAL_FUTURE_WRITE; }, Errc::protocol_violation},
+    {"RingThatCanShrink", [](Lie& lie) { lie.ring_seals = F_SEAL_GROW | F_SEAL_FUTURE_WRITE; },
+     Errc::protocol_violation},
     {"EventPageWithoutSeals", [](Lie& lie) { lie.event_seals = 0; }, Errc::protocol_violation},
     {"RingSmallerThanAnnounced", [](Lie& lie) { lie.ring_bytes = 0; }, Errc::protocol_violation},
     {"AbsurdCapacity", [](Lie& lie) { lie.capacity = 1U << 31; }, Errc::protocol_violation},
@@ -247,6 +251,9 @@ const HostileWriterCase kHostileWriters[] = {
     {"HandleAtTheVeryEnd", [](Lie& lie) { lie.handle = kSegmentBytes - 64; }, Errc::protocol_violation},
     {"MisalignedHandle", [](Lie& lie) { lie.handle = 4097; }, Errc::protocol_violation},
     {"EntryThatDoesNotExist", [](Lie& lie) { lie.entry = (std::uint64_t{1} << 20) + 5000; }, Errc::protocol_violation},
+    {"SegmentOfHugePagesThatDoNotExist", [](Lie& lie) { lie.huge_pages = true; }, Errc::protocol_violation},
+    {"HandleIntoAHole", [](Lie& lie) { lie.handle = 64 << 10; }, Errc::protocol_violation},
+    {"MessageWithAHole", [](Lie& lie) { lie.size_bytes = 500'000; }, Errc::protocol_violation},
     {"NoMagic", [](Lie& lie) { lie.magic = 0; }, Errc::protocol_violation},
     {"MessageLargerThanTheSegment", [](Lie& lie) { lie.size_bytes = ~0U; }, Errc::protocol_violation},
     {"MessageSmallerThanItsSkeleton", [](Lie& lie) { lie.size_bytes = 4; }, Errc::malformed_message},
@@ -278,7 +285,7 @@ void be_hostile_writer(const std::string& directory, const Lie& lie) {
     view.slots[0].sequence.store(1);
     view.head->store(lie.head);
   });
-  const os::SharedFd segment = filled(kSegmentBytes, lie.segment_seals, [&](std::byte* at) {
+  os::SharedFd segment = filled(kSegmentBytes, lie.segment_seals, [&](std::byte* at) {
     memory::ChunkHeader header{};
     header.magic = lie.magic;
     header.version = memory::kChunkVersion;
@@ -286,11 +293,21 @@ void be_hostile_writer(const std::string& directory, const Lie& lie) {
     header.size_bytes = lie.size_bytes;
     std::memcpy(at + 4096, &header, sizeof header);
   });
+  std::uint64_t segment_announced = lie.segment_announced;
+  if (lie.huge_pages) {
+    os::UniqueFd fd(::memfd_create("hostile", MFD_ALLOW_SEALING | MFD_CLOEXEC | MFD_HUGETLB));
+    segment_announced = std::uint64_t{2} << 20;
+    // Without huge pages in the kernel there is no such attack: another descriptor that is no memory will do.
+    if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(segment_announced)) != 0)
+      fd.reset(::open("/proc/self/exe", O_RDONLY));
+    (void)::fcntl(fd.get(), F_ADD_SEALS, kReadSeals);
+    segment = std::make_shared<const os::UniqueFd>(std::move(fd));
+  }
   for (int i = 0; i < lie.segments; ++i) {
     SegmentFrame frame;
     frame.writer = own;
     frame.index = static_cast<std::uint32_t>(i);
-    frame.size_bytes = lie.segment_announced;
+    frame.size_bytes = segment_announced;
     peer.send(victim, FrameType::kSegment, encode(frame), {segment});
     if (i % 50 == 49) std::this_thread::sleep_for(5ms);  // stays below the hub's own limit of queued descriptors
   }
@@ -313,6 +330,104 @@ void be_hostile_writer(const std::string& directory, const Lie& lie) {
     }
     return false;
   }));
+}
+
+/// A publisher of messages that are right but for their segments, one each, of `segment_bytes` of mostly holes.
+void be_greedy_writer(Child& self, const std::string& directory, std::uint32_t segments, std::size_t segment_bytes) {
+  RawPeer peer(directory);
+  BATON_CHECK(peer.await_peers(2));
+  const Gid own = peer.announce(true);
+  const auto [victim, attach_frame] = peer.await(FrameType::kAttach);
+  const AttachFrame attach = decode_attach(attach_frame.payload).or_throw();
+  const auto part = [](std::size_t bytes, std::size_t at, const void* content, std::size_t content_bytes) {
+    const os::SharedFd fd = memory_fd(bytes, 0);
+    BATON_CHECK(::pwrite(fd->get(), content, content_bytes, static_cast<off_t>(at)) ==
+                static_cast<ssize_t>(content_bytes));
+    BATON_CHECK(::fcntl(fd->get(), F_ADD_SEALS, kReadSeals) == 0);
+    return fd;
+  };
+  struct {
+    memory::ChunkHeader header{};
+    std::uint64_t value = 55;
+  } chunk;
+  chunk.header.magic = memory::kChunkMagic;
+  chunk.header.version = memory::kChunkVersion;
+  chunk.header.byte_order = memory::kNativeByteOrder;
+  chunk.header.size_bytes = 8;
+  for (std::uint32_t i = 0; i < segments; ++i) {
+    SegmentFrame frame;
+    frame.writer = own;
+    frame.index = i;
+    frame.size_bytes = segment_bytes;
+    peer.send(victim, FrameType::kSegment, encode(frame), {part(segment_bytes, 4096, &chunk, sizeof chunk)});
+  }
+  std::array<std::byte, 4096> ring{};
+  const Ring view = Ring::at(ring.data(), kCapacity);
+  for (std::uint32_t i = 0; i < segments; ++i) {
+    view.slots[i].handle.store(std::uint64_t{i} << 48 | 4096);
+    view.slots[i].entry.store((std::uint64_t{1} << 20) + i);
+    view.slots[i].sequence.store(i + 1);
+  }
+  view.head->store(segments);
+  const std::array<std::byte, 4096> events{};
+  AttachedFrame attached;
+  attached.writer = own;
+  attached.reader = attach.reader;
+  attached.ring_capacity = kCapacity;
+  attached.ring_bytes = 4096;
+  attached.held = 8;
+  attached.first_sequence = 1;
+  peer.send(victim, FrameType::kAttached, encode(attached),
+            {part(4096, 0, events.data(), events.size()), part(4096, 0, ring.data(), ring.size())});
+  self.say();
+  self.hear();
+}
+
+TEST(HostileWriters, HugeSparseSegmentsTakeNoRoomFromOurPublishersOrFromOthers) {
+  constexpr std::uint32_t kSegments = 8;
+  TestDomain domain;
+  const std::size_t window = (*memory::Window::instance())->size();
+  Child honest([&](Child& self) {
+    const auto participant = domain.join();
+    const auto writer = make_writer(*participant, "t");
+    BATON_CHECK(matched(*writer, 1));
+    self.say();
+    for (char command = self.hear(); command == '.'; command = self.hear()) publish(*writer, 77).or_throw();
+  });
+  Child greedy([&](Child& self) {
+    self.hear();
+    be_greedy_writer(self, domain.path(), kSegments, window / 20);
+  });
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t", QoS(10).hold(8));
+  ASSERT_EQ(honest.hear(), '.');
+  greedy.say();
+  ASSERT_EQ(greedy.hear(), '.');
+  ASSERT_TRUE(matched(*reader, 2));
+  std::vector<TakenSample> held;
+  for (std::uint32_t i = 0; i < kSegments; ++i) {
+    held.push_back(take_sample(*reader));
+    EXPECT_EQ(value_of(held.back()), 55U);
+  }
+  EXPECT_GT(reader->statuses().copied_total, 0U) << "beyond its share its messages are copied";
+  EXPECT_LT(reader->statuses().copied_total, kSegments) << "within its share they are not";
+  EXPECT_TRUE(eventually([&] { return domain.diagnostics().has(Errc::window_exhausted); }));
+  // While all of that is held:
+  memory::PoolOptions large;
+  large.max_message_bytes = window / 64;
+  large.slots = 16;
+  if (large.max_message_bytes > memory::kMaxMessageBytes) large.max_message_bytes = memory::kMaxMessageBytes;
+  const auto own = make_writer(*participant, "own", QoS(), number_type(), large);
+  EXPECT_TRUE(own->loan_growing().ok());
+  const std::uint64_t copied = reader->statuses().copied_total;
+  honest.say();
+  EXPECT_EQ(value_of(take_sample(*reader)), 77U);
+  EXPECT_EQ(reader->statuses().copied_total, copied) << "the honest publisher's segment is mapped";
+  held.clear();
+  for (Child* child : {&honest, &greedy}) {
+    child->say('q');
+    EXPECT_EQ(child->wait(), 0);
+  }
 }
 
 class HostileWriter : public ::testing::TestWithParam<HostileWriterCase> {};

@@ -79,6 +79,7 @@ class ParticipantImpl final : public Participant, private HubHandler {
     std::uint32_t uid = 0;
     std::uint64_t identity = 0;  // PeerInfo's
     std::string name;
+    std::shared_ptr<memory::WindowShare> share;  // what its segments may take of this process's window
   };
   struct Pids {
     std::int32_t shown = 0, local = 0;  // EndpointInfo's

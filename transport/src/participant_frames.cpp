@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "baton/os/crash_point.hpp"
+#include "baton/os/real_time.hpp"
 #include "participant.hpp"
 
 namespace baton::transport {
@@ -18,7 +19,7 @@ void ParticipantImpl::on_peer_up(PeerId peer, const PeerInfo& info) {
     pids_[peer] = {info.pid, info.local_pid};
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  peers_[peer] = PeerState{info.pid, info.uid, info.identity, info.name};
+  peers_[peer] = PeerState{info.pid, info.uid, info.identity, info.name, std::make_shared<memory::WindowShare>()};
   BATON_CRASH_POINT("handshake.before_announce");
   graph_.for_each_node([&](PeerId owner, const std::string& name) {
     if (owner == kSelf) send(peer, FrameType::kNodeUp, encode_name(name));
@@ -249,14 +250,14 @@ Result<void> ParticipantImpl::on_segment(PeerId peer, const SegmentFrame& frame,
   if (*size != frame.size_bytes) {
     return violation("SEGMENT announces " + std::to_string(frame.size_bytes) + " bytes, but has " + std::to_string(*size));
   }
-  Result<std::shared_ptr<memory::ForeignSegment>> segment =
-      memory::ForeignSegment::open(fds[0].release().release(), frame.size_bytes);
+  // Mapped when its first message is taken: what nobody reads costs no address space.
+  const auto state = peers_.find(peer);
+  Result<std::shared_ptr<memory::ForeignSegment>> segment = memory::ForeignSegment::open(
+      fds[0].release().release(), frame.size_bytes, state != peers_.end() ? state->second.share : nullptr);
   if (!segment) return segment.error();
-  if (Result<void> mapped = (*segment)->map(); !mapped) {
-    // Our own shortage, which readers try again to end.
-    diagnose(Diagnostic::Level::kError, mapped.error().code,
-             "cannot map a publisher's data segment, its messages are copied until there is room: " + mapped.error().message);
-  }
+  // A process with locked memory maps, and locks, at once: not in the take of a thread with a deadline. If that fails, the take tries
+  // again and reports it.
+  if (os::memory_is_locked()) static_cast<void>((*segment)->map());
   remote->second.segments.emplace_back(frame.index, *segment);
   for (const auto& [gid, reader] : readers_) reader->add_segment(frame.writer, frame.index, *segment);
   return {};

@@ -161,7 +161,7 @@ void ReaderImpl::drop_useless() {
     SegmentUse* segment = connection->find_segment(memory::handle_segment(message.handle));
     Result<TakenSample> sample = segment->segment->mapped()
                                      ? accept(*connection, *segment, message, memory::handle_offset(message.handle))
-                                     : out_of_line([&] { return accept_copy(*connection, *segment, message); });
+                                     : out_of_line([&] { return accept_unmapped(*connection, *segment, message); });
     if (sample) sample->expires_ns_ = expires_ns;
     return sample;
   }
@@ -205,14 +205,23 @@ void ReaderImpl::drop_useless() {
   return sample;
 }
 
-/// For want of room for the publisher's segment. What there is no room for either is lost, and said to be.
-Result<TakenSample> ReaderImpl::accept_copy(ReaderConnection& connection, SegmentUse& segment,
-                                            const memory::QueuedMessage& message) {
+/// The first message of a segment maps the segment. Where there is no room for it (the window is full, or the publisher's process has
+/// used its share) the message is copied; a message for which there is no room either is lost, and the error says so.
+Result<TakenSample> ReaderImpl::accept_unmapped(ReaderConnection& connection, SegmentUse& segment,
+                                                const memory::QueuedMessage& message) {
   const std::uint64_t offset = memory::handle_offset(message.handle);
   segment.held.fetch_add(1, std::memory_order_relaxed);  // a hostile publisher may have retired it
   drop_retired(connection);                              // copies that nobody holds any more
   segment.held.fetch_sub(1, std::memory_order_relaxed);
-  if (segment.segment->map()) return accept(connection, segment, message, offset);
+  const Result<void> mapped = segment.segment->map();
+  if (mapped) return accept(connection, segment, message, offset);
+  if (!std::exchange(segment.reported, true)) {
+    participant_->diagnose(
+        Diagnostic::Level::kError, mapped.error().code,
+        "subscription to '" + options_.topic +
+            "' cannot map a publisher's data segment, its messages are copied until there is room: " +
+            mapped.error().message);
+  }
   Result<std::shared_ptr<memory::ForeignSegment>> copy = segment.segment->copy_of(offset);
   if (!copy && segment.segment->mapped()) return accept(connection, segment, message, offset);  // by another reader
   if (!copy && copy.error().code == Errc::protocol_violation) {

@@ -83,7 +83,8 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   Pick pick(ReaderConnection** best, memory::QueuedMessage* message, std::uint64_t* unread, Error* error, bool holdable);
   Result<TakenSample> accept(ReaderConnection& connection, SegmentUse& segment, const memory::QueuedMessage& message,
                              std::uint64_t offset);
-  Result<TakenSample> accept_copy(ReaderConnection& connection, SegmentUse& segment, const memory::QueuedMessage& message);
+  Result<TakenSample> accept_unmapped(ReaderConnection& connection, SegmentUse& segment,
+                                      const memory::QueuedMessage& message);
   void discard(ReaderConnection& connection, const memory::QueuedMessage& message);
   Error expel(ReaderConnection& connection, Errc code, const std::string& what);
   void forget(ReaderConnection& connection);

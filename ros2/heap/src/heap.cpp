@@ -189,7 +189,6 @@ State decide() {
     return state;
   }
   if (state.reason = try_out(); !state.reason.empty()) return state;
-  memory::ForeignSegment::keep_descriptors(true);
   state.active = true;
   state.reason = "every way to free is seen by " + file_of(found);
   return state;

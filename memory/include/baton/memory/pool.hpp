@@ -13,7 +13,9 @@
 #include <functional>
 #include <memory>
 
+#include "baton/memory/backed_ranges.hpp"
 #include "baton/memory/chunk_header.hpp"
+#include "baton/memory/window_share.hpp"
 #include "baton/os/result.hpp"
 
 namespace baton::memory {
@@ -109,26 +111,31 @@ class Pool {
   std::unique_ptr<State> state_;
 };
 
-/// A foreign data segment, mapped read-only inside the window after its seals were checked
-/// (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE; memfd_create(2), fcntl(2)). Closes `fd` on success and failure.
+/// A foreign data segment: checked when it is announced, mapped read-only inside the window when its first message is taken. Its
+/// descriptor is kept: chunk() asks the kernel by it.
 class ForeignSegment {
  public:
   /// open() and map().
-  static Result<std::shared_ptr<ForeignSegment>> map(int fd, std::uint64_t announced_size);
-  /// Checks the segment and keeps its descriptor until it is mapped. Errors: protocol_violation, window_exhausted (no window at all).
-  static Result<std::shared_ptr<ForeignSegment>> open(int fd, std::uint64_t announced_size);
+  static Result<std::shared_ptr<ForeignSegment>> map(int fd, std::uint64_t announced_size,
+                                                     std::shared_ptr<WindowShare> share = nullptr);
+  /// Checks the segment (os/memory_file.hpp; docs/format/chunk.md, section 1). Closes `fd` on success and failure. What the segment
+  /// takes of the window counts in `share`, null: nowhere (this process's own). Errors: protocol_violation, window_exhausted (no
+  /// window at all).
+  static Result<std::shared_ptr<ForeignSegment>> open(int fd, std::uint64_t announced_size,
+                                                      std::shared_ptr<WindowShare> share = nullptr);
   /// Any thread; no effect once mapped. Errors: window_exhausted, out_of_memory, system: for want of room, it may succeed later.
   Result<void> map();
   bool mapped() const noexcept { return base() != nullptr; }
   /// The chunk at `offset`, read through the descriptor, as a segment of its own in which it is at offset 0: for a segment that
   /// cannot be mapped; chunk() of the copy tells whether it is one. REQUIRES: its publisher does not reuse the chunk. Errors:
-  /// protocol_violation, those of map(), unsupported (it is mapped).
+  /// protocol_violation, those of map(), limit_reached (too much is copied already), unsupported (it is mapped).
   Result<std::shared_ptr<ForeignSegment>> copy_of(std::uint64_t offset) const;
   ~ForeignSegment();
   ForeignSegment(const ForeignSegment&) = delete;
   ForeignSegment& operator=(const ForeignSegment&) = delete;
-  /// The chunk at `offset` if header and size_bytes lie inside the segment and magic, version are right (single fetch of
-  /// size_bytes, returned in `size_bytes`), else protocol_violation. O(1). REQUIRES: mapped().
+  /// The chunk at `offset` if header and size_bytes lie inside the segment, all its pages are backed and magic, version are right
+  /// (single fetch of size_bytes, returned in `size_bytes`), else protocol_violation. O(1), without a system call, for a range that
+  /// was seen before; the kernel is asked about a new one. Other errors: system. REQUIRES: mapped().
   Result<const ChunkHeader*> chunk(std::uint64_t offset, std::uint32_t* size_bytes) const;
   /// Asks for the header and the first lines of the message at `offset`, any number: a hint, which never faults.
   void prefetch(std::uint64_t offset) const noexcept {
@@ -138,23 +145,26 @@ class ForeignSegment {
   const std::byte* base() const noexcept { return base_.load(std::memory_order_acquire); }  // pairs with the release in map()
   std::uint64_t size() const noexcept { return size_; }
 
-  /// Segments that are mapped from now on keep their descriptor (one per publisher), which private_copy() needs. Off at first; one
-  /// switch per process, any thread.
-  static void keep_descriptors(bool keep) noexcept;
   /// Independent private copies of one segment.
   static constexpr unsigned kLanes = 8;
   /// The base of a private, writable mapping of the whole segment in the window (os/private_mapping.hpp): made at first use, kept
   /// until the segment goes. Pages that were written there show the publisher's later messages only after
-  /// os::discard_private_changes(). Any thread. Errors: unsupported (no descriptor was kept; locked memory), window_exhausted,
-  /// out_of_memory, system. REQUIRES: lane < kLanes.
+  /// os::discard_private_changes(). Any thread. Errors: unsupported (this is a copy of one message; locked memory),
+  /// window_exhausted, out_of_memory, system. REQUIRES: lane < kLanes.
   Result<std::byte*> private_copy(unsigned lane);
 
  private:
   struct Mapping;
   ForeignSegment();
   void publish(std::byte* base, std::size_t bytes);
+  void release() noexcept;
+  Result<std::byte*> allocate_shared(std::size_t bytes) const;
+  Result<bool> look_up(std::uint64_t page, std::uint32_t count) const;
   std::atomic<const std::byte*> base_{nullptr};  // set once; null: not mapped
   std::uint64_t size_ = 0;
+  unsigned page_shift_ = 0;
+  bool copied_ = false;  ///< private memory of this process: no hole, no descriptor
+  mutable BackedRanges backed_;
   std::unique_ptr<Mapping> mapping_;
 };
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "baton/os/memory_file.hpp"
 #include "baton/os/result.hpp"
 #include "baton/os/unique_fd.hpp"
 
@@ -39,12 +40,12 @@ bool future_mappings_are_locked() noexcept;
 /// also under MCL_FUTURE. Errors: out_of_descriptors, out_of_memory, unsupported (kernel before 5.1), system.
 Result<UniqueFd> create_sparse(const char* name, std::size_t bytes, std::byte* at);
 
-/// Maps a foreign sparse memfd read-only at `at` after checking that it is a memfd of exactly `bytes` with the seals of
-/// create_sparse. Excluded from core dumps. Nothing is populated; but after lock_memory() (real_time.hpp) what is
-/// backed by now is mapped and locked. Errors: protocol_violation, out_of_memory, system.
+/// Checks that a foreign descriptor is ordinary memory (memory_file.hpp) of exactly `bytes` with the seals of create_sparse. Errors:
+/// protocol_violation.
+Result<MemoryFile> check_sparse(int fd, std::size_t bytes);
+/// Maps what passed check_sparse() read-only at `at`. Excluded from core dumps. Nothing is populated; but after lock_memory()
+/// (real_time.hpp) what is backed by now is mapped and locked. Errors: out_of_memory, system.
 Result<void> map_sparse(int fd, std::size_t bytes, std::byte* at);
-/// The checks of map_sparse alone.
-Result<void> check_sparse(int fd, std::size_t bytes);
 /// Copies from a file; beyond its end is an error. Errors: protocol_violation (the end), system.
 Result<void> copy_out(int fd, std::uint64_t offset, void* to, std::size_t bytes);
 /// Makes whole pages of a reservation ordinary memory of this process, until unmap_to_reservation(). Errors: out_of_memory, system.
@@ -66,8 +67,8 @@ Result<void> map_private_sparse(std::size_t bytes, std::byte* at);
 /// memory is locked, it is locked, too.
 void populate(std::byte* at, std::size_t bytes) noexcept;
 
-/// Gives [offset, offset + bytes) of the memfd memory, so that writing to it cannot raise SIGBUS, and maps it at `at`, so that
-/// it does not fault either; locks it after lock_memory(). Errors: out_of_memory (machine, cgroup, or
+/// Gives [offset, offset + bytes) of the memfd memory, so that writing to it cannot raise SIGBUS and readers find no hole there, and
+/// maps it at `at`, so that it does not fault either; locks it after lock_memory(). Errors: out_of_memory (machine, cgroup, or
 /// RLIMIT_MEMLOCK).
 Result<void> back_sparse(int fd, std::size_t offset, std::size_t bytes, std::byte* at);
 

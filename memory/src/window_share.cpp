@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/memory/window_share.hpp"
+
+#include <mutex>
+
+#include "baton/memory/window.hpp"
+#include "parse_size.hpp"
+
+namespace baton::memory {
+namespace {
+
+// Guards all shares. Not needed in a forked child, which maps and frees nothing of its parent's.
+std::mutex g_mutex;
+std::size_t g_used = 0;
+
+std::size_t granules(std::size_t bytes) {
+  const std::size_t granule = Window::instance().value()->granule();
+  return (bytes / granule + (bytes % granule != 0)) * granule;
+}
+
+/// What the owner of `used` may have of the window now.
+std::size_t allowed(std::size_t used) {
+  const std::size_t half = Window::instance().value()->size() / 2, others = g_used - used;
+  return others < half ? (half - others) / 4 : 0;
+}
+
+Error exhausted(std::size_t bytes, std::size_t used, std::size_t most) {
+  return {Errc::window_exhausted,
+          "a process's messages would take " + format_size(used + bytes) + " of this process's window of " +
+              format_size(Window::instance().value()->size()) + ", and may take " + format_size(most) +
+              " now; raise BATON_WINDOW here, or lower max_message_bytes or slots there"};
+}
+
+}  // namespace
+
+Result<void> WindowShare::take(std::size_t bytes) {
+  const std::size_t more = granules(bytes);
+  const std::lock_guard<std::mutex> lock(g_mutex);
+  const std::size_t most = allowed(used_) / 8 * 7;
+  if (used_ > most || more > most - used_) return exhausted(more, used_, most);
+  used_ += more;
+  g_used += more;
+  return {};
+}
+
+void WindowShare::give_back(std::size_t bytes) noexcept {
+  const std::size_t less = granules(bytes);
+  const std::lock_guard<std::mutex> lock(g_mutex);
+  used_ -= less;
+  g_used -= less;
+}
+
+Result<void> WindowShare::take_copy(std::size_t bytes) {
+  const std::size_t more = granules(bytes);
+  const std::lock_guard<std::mutex> lock(g_mutex);
+  if (bytes > kMostCopiedBytes - copied_)
+    return Error{Errc::limit_reached,
+                 "copies of a process's messages, for which there is no room in the window otherwise, would "
+                 "take more than " +
+                     format_size(kMostCopiedBytes) + "; release samples, or raise BATON_WINDOW"};
+  const std::size_t most = allowed(used_);
+  if (used_ > most || more > most - used_) return exhausted(more, used_, most);
+  copied_ += bytes;
+  used_ += more;
+  g_used += more;
+  return {};
+}
+
+void WindowShare::give_back_copy(std::size_t bytes) noexcept {
+  const std::size_t less = granules(bytes);
+  const std::lock_guard<std::mutex> lock(g_mutex);
+  copied_ -= bytes;
+  used_ -= less;
+  g_used -= less;
+}
+
+std::size_t WindowShare::used_bytes() const noexcept {
+  const std::lock_guard<std::mutex> lock(g_mutex);
+  return used_;
+}
+
+}  // namespace baton::memory

@@ -120,11 +120,60 @@ TEST(BadDays, ALimitedAddressSpaceGivesASmallerWindowThatWorks) {
               std::vector<char> other(256 * kMiB);  // the program keeps its half
               PoolOptions large;
               large.max_message_bytes = 256 * kMiB;
-              Publisher second(large);
-              Result<Chunk> refused = second.pool->loan_growing(16);
+              auto refused = Pool::create(large, {}, {});
               if (refused.ok() || !names(refused.error(), Errc::window_exhausted, "max_message_bytes"))
-                return "not refused by name";
+                return "not refused by name, and when it is made";
+              large.max_message_bytes = 8 * kMiB;
+              Publisher third(large);
+              third.publish(50'000, 1);
               return "";
+            }),
+            "");
+}
+
+TEST(BadDays, DefaultPublishersFitByTheThousandAndAFullWindowRefusesTheNextWhenItIsMade) {
+  EXPECT_EQ(in_child([]() -> std::string {
+              rlimit descriptors{};
+              ::getrlimit(RLIMIT_NOFILE, &descriptors);
+              descriptors.rlim_cur = descriptors.rlim_max;
+              ::setrlimit(RLIMIT_NOFILE, &descriptors);
+              const std::size_t window = (*Window::instance())->size();
+              std::vector<std::unique_ptr<Pool>> pools;
+              Result<std::unique_ptr<Pool>> made = Pool::create({}, {}, {});
+              for (; made.ok(); made = Pool::create({}, {}, {})) pools.push_back(std::move(*made));
+              if (!names(made.error(), Errc::window_exhausted, "max_message_bytes")) return show(made.error());
+              if (pools.size() < (window < std::size_t{1} << 46 ? 1000 : 10'000)) return std::to_string(pools.size()) + " publishers";
+              // Each that was made can loan.
+              const std::size_t count = std::min<std::size_t>(3000, descriptors.rlim_cur - 64);
+              for (std::size_t i = 0; i < count; ++i) {
+                if (Result<Chunk> chunk = pools[i]->loan_growing(16); !chunk.ok()) return show(chunk.error());
+              }
+              pools.clear();
+              made = Pool::create({}, {}, {});
+              return made.ok() ? "" : "what was reserved is not given back: " + show(made.error());
+            }),
+            "");
+}
+
+TEST(BadDays, APublisherWithoutRoomForAnotherSegmentWorksOnWithTheOnesItHas) {
+  EXPECT_EQ(in_child([]() -> std::string {
+              ::setenv("BATON_WINDOW", "64M", 1);
+              PoolOptions options;
+              options.max_message_bytes = kMiB;
+              Publisher publisher(options);
+              std::vector<Handle> alive;
+              for (Result<Chunk> chunk = publisher.pool->loan_growing(16);; chunk = publisher.pool->loan_growing(16)) {
+                if (!chunk.ok()) {
+                  if (!names(chunk.error(), Errc::window_exhausted, "BATON_WINDOW")) return show(chunk.error());
+                  break;
+                }
+                publisher.pool->publish(*chunk);
+                alive.push_back(chunk->handle);
+              }
+              if (alive.size() < 16) return std::to_string(alive.size()) + " messages";
+              publisher.pool->release(alive.front());
+              Result<Chunk> again = publisher.pool->loan_growing(16);
+              return again.ok() && again->handle == alive.front() ? "" : "the slot that came back was not lent";
             }),
             "");
 }

@@ -17,7 +17,11 @@ namespace baton::memory {
 namespace {
 
 constexpr std::size_t kDefaultLimit = std::size_t{1} << 30;
+constexpr std::size_t kFirstSlots = 16;  // then as many as make it four times as many: 16, 64, 256, 1024, 4096
+constexpr std::size_t kMostPackedBytes = std::size_t{256} << 20;
 constexpr std::size_t kBookBlocks = 16;
+
+constexpr std::size_t round_up(std::size_t value, std::size_t unit) noexcept { return (value + unit - 1) / unit * unit; }
 
 // Published slots of all classes and segments, by age.
 struct AgeList {
@@ -55,21 +59,33 @@ struct Pool::State {
   std::function<void(std::uint32_t)> retired;
   Budget budget;
   std::vector<std::unique_ptr<PoolSegment>> segments;  // by index; null once retired and unmapped
-  PoolSegment* current = nullptr;
-  std::array<std::vector<Slot*>, kClasses + 1> free;    // last in, first out; of the current segment only
-  std::array<std::size_t, kClasses> class_slots{};      // slots ever carved in the current segment
+  // Those that loans come from, in the order in which they were made; the others are retired. The first gets its addresses when the
+  // pool is made, so that a window that is full is an error there.
+  std::vector<PoolSegment*> active;
+  SegmentShape first;
+  std::byte* reserved = nullptr;                        // addresses of the first segment, until there is one
+  std::size_t active_slots = 0, active_packed_bytes = 0;
+  std::array<std::vector<Slot*>, kClasses + 1> free;    // last in, first out; of active segments
+  std::array<std::size_t, kClasses> class_slots{};      // slots ever carved in active segments
   std::vector<std::unique_ptr<ContentBook>> all_books;  // as many as there were loans at the same time
   std::vector<ContentBook*> books;                      // those of no loan; last in, first out, so that they are warm
   AgeList published;
   std::size_t loaned = 0, published_slots = 0;
   std::size_t expected_bytes = 0;  // the largest unsized message so far: what the next one will probably need
 
-  Result<void> ensure_segment() { return current ? Result<void>() : new_segment(); }
-  Result<void> new_segment();
+  ~State() {
+    if (reserved) Window::instance().value()->free(reserved, first.bytes());
+  }
+  Result<void> ensure_segment() { return active.empty() ? new_segment(first) : Result<void>(); }
+  Result<void> new_segment(const SegmentShape& shape);
+  SegmentShape next_shape() const noexcept;
+  Result<Slot*> grow(unsigned size_class, std::size_t wanted_bytes);
+  bool packed_used_up() const noexcept;
   Slot* slot_of(Handle handle) const noexcept;
   Slot* pop_free(unsigned size_class, std::size_t wanted_bytes) noexcept;
   Slot* pop_larger(unsigned size_class, std::size_t wanted_bytes) noexcept;
   Result<Slot*> fresh(unsigned size_class, std::size_t wanted_bytes);
+  Slot* fresh_large() noexcept;
   Slot* reclaim(unsigned size_class, std::size_t wanted_bytes);
   Result<Slot*> find(unsigned size_class, std::size_t wanted_bytes);
   Result<Slot*> find_elsewhere(unsigned size_class, std::size_t wanted_bytes);
@@ -88,7 +104,7 @@ Result<std::unique_ptr<Pool>> Pool::create(const PoolOptions& given, Evict evict
   PoolOptions options = given;
   if (options.memory_limit_bytes == 0) options.memory_limit_bytes = kDefaultLimit;
   if (options.max_message_bytes == 0) options.max_message_bytes = (*window)->default_message_bytes();
-  if (options.slots == 0) options.slots = kDefaultSlots;
+  if (options.slots == 0) options.slots = PoolOptions{}.slots;
   if (options.max_message_bytes > kMaxMessageBytes)
     return Error{Errc::message_too_large, "max_message_bytes is " + std::to_string(options.max_message_bytes) +
                                               "; a message is at most " + std::to_string(kMaxMessageBytes) +
@@ -101,6 +117,17 @@ Result<std::unique_ptr<Pool>> Pool::create(const PoolOptions& given, Evict evict
   state->evict = std::move(evict);
   state->on_segment = std::move(on_segment);
   state->budget.limit = options.memory_limit_bytes;
+  SegmentShape& first = state->first;
+  first.slot_bytes = round_up(options.max_message_bytes + sizeof(ChunkHeader), std::max(os::page_bytes(), kRunBytes));
+  // A small window has to hold many publishers; what finds no packed slot gets a large one, or another segment.
+  first.packed_bytes = round_up(
+      std::min({options.memory_limit_bytes, kMostPackedBytes, std::max((*window)->size() / 4096, 4 * kRunBytes)}), kRunBytes);
+  // Prefaulted slots lie in the first segment, all of them.
+  const std::size_t paid = options.prefault ? options.memory_limit_bytes / first.slot_bytes : 0;
+  first.slots = std::min<std::size_t>(options.slots, std::max(kFirstSlots, paid));
+  Result<std::byte*> reserved = (*window)->allocate(first.bytes());
+  if (!reserved.ok()) return reserved.error();
+  state->reserved = *reserved;
   if (options.prefault) {
     if (options.max_message_bytes > options.memory_limit_bytes)
       return Error{Errc::invalid_argument,
@@ -115,16 +142,42 @@ Result<std::unique_ptr<Pool>> Pool::create(const PoolOptions& given, Evict evict
 Pool::Pool(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Pool::~Pool() = default;
 
-Result<void> Pool::State::new_segment() {
+/// What the next segment adds: three times the slots that there are, within the limit, and packed runs within the memory limit.
+SegmentShape Pool::State::next_shape() const noexcept {
+  SegmentShape next;
+  next.slot_bytes = first.slot_bytes;
+  next.slots = std::min(3 * active_slots, options.slots - active_slots);
+  const std::size_t packed = std::max(kMostPackedBytes, active_packed_bytes);  // twice as many, so that segments stay few
+  const std::size_t left = budget.limit > active_packed_bytes ? budget.limit - active_packed_bytes : 0;
+  next.packed_bytes = round_up(std::min({left, packed, Window::instance().value()->size() / 64}), kRunBytes);
+  return next;
+}
+
+Result<void> Pool::State::new_segment(const SegmentShape& shape) {
   if (segments.size() > UINT16_MAX)
     return Error{Errc::limit_reached,
-                 "this publisher has retired 65536 data segments, and a handle can name no more; make a new publisher"};
+                 "this publisher has made 65536 data segments, and a handle can name no more; make a new publisher"};
+  Window& window = *Window::instance().value();
+  std::byte* base = std::exchange(reserved, nullptr);
+  const bool was_reserved = base != nullptr;
+  if (!was_reserved) {
+    Result<std::byte*> allocated = window.allocate(shape.bytes());
+    if (!allocated.ok()) return allocated.error();
+    base = *allocated;
+  }
   Result<std::unique_ptr<PoolSegment>> made =
-      PoolSegment::create(static_cast<std::uint32_t>(segments.size()), options, &budget);
-  if (!made.ok()) return made.error();
+      PoolSegment::create(static_cast<std::uint32_t>(segments.size()), shape, &budget, base);
+  if (!made.ok()) {
+    if (was_reserved) {
+      reserved = base;  // for the next attempt
+    } else {
+      window.free(base, shape.bytes());
+    }
+    return made.error();
+  }
   BATON_CRASH_POINT("loan.segment_created");
   PoolSegment* segment = made->get();
-  free[kLargeClass].reserve(segment->large.size());
+  free[kLargeClass].reserve(active_slots + shape.slots);
   if (options.prefault) {
     // Whole slots, as many as the limit pays for: later loans take these first.
     for (Slot& slot : segment->large) {
@@ -136,7 +189,9 @@ Result<void> Pool::State::new_segment() {
     std::reverse(free[kLargeClass].begin(), free[kLargeClass].end());
   }
   segments.push_back(std::move(*made));
-  current = segment;
+  active.push_back(segment);
+  active_slots += shape.slots;
+  active_packed_bytes += shape.packed_bytes;
   if (on_segment) on_segment(segment->index, segment->fd.get(), segment->record.size);
   BATON_CRASH_POINT("loan.segment_announced");
   return {};
@@ -170,21 +225,44 @@ Slot* Pool::State::pop_larger(unsigned size_class, std::size_t wanted_bytes) noe
   return nullptr;
 }
 
+/// A large slot that was never used, of the oldest segment that has one.
+Slot* Pool::State::fresh_large() noexcept {
+  for (PoolSegment* segment : active)
+    if (segment->large_used < segment->large.size()) return &segment->large[segment->large_used++];
+  return nullptr;
+}
+
+bool Pool::State::packed_used_up() const noexcept {
+  return std::all_of(active.begin(), active.end(),
+                     [](const PoolSegment* segment) { return segment->runs_used == segment->run_count; });
+}
+
+/// A slot of the segments that there are.
 Result<Slot*> Pool::State::fresh(unsigned size_class, std::size_t wanted_bytes) {
-  if (size_class == kLargeClass) {
-    if (current->large_used == current->large.size() || budget.left() < wanted_bytes)
-      return static_cast<Slot*>(nullptr);
-    return &current->large[current->large_used++];
-  }
+  if (size_class == kLargeClass) return budget.left() < wanted_bytes ? nullptr : fresh_large();
   if (budget.left() < kRunBytes) return static_cast<Slot*>(nullptr);
-  Result<Run*> run = current->carve_run(size_class);
-  if (!run.ok()) return run.error();
-  if (!*run) return static_cast<Slot*>(nullptr);
-  std::vector<Slot>& slots = (*run)->slots;
-  class_slots[size_class] += slots.size();
-  free[size_class].reserve(class_slots[size_class]);  // so that giving a slot back never allocates
-  for (std::size_t i = slots.size(); i-- > 1;) free[size_class].push_back(&slots[i]);
-  return &slots[0];
+  for (PoolSegment* segment : active) {
+    Result<Run*> run = segment->carve_run(size_class);
+    if (!run.ok()) return run.error();
+    if (!*run) continue;
+    std::vector<Slot>& slots = (*run)->slots;
+    class_slots[size_class] += slots.size();
+    free[size_class].reserve(class_slots[size_class]);  // so that giving a slot back never allocates
+    for (std::size_t i = slots.size(); i-- > 1;) free[size_class].push_back(&slots[i]);
+    return &slots[0];
+  }
+  return static_cast<Slot*>(nullptr);
+}
+
+/// A slot of a segment more, if that many messages may be alive and memory is left for one more. A segment costs addresses and a
+/// descriptor here and at each reader, but no memory: so it is made before a message is dropped, and after every free slot was looked at.
+Result<Slot*> Pool::State::grow(unsigned size_class, std::size_t wanted_bytes) {
+  const bool large = size_class == kLargeClass;
+  if (budget.left() < (large ? wanted_bytes : kRunBytes)) return static_cast<Slot*>(nullptr);
+  const SegmentShape next = next_shape();
+  if ((large ? next.slots : next.packed_bytes) == 0 || (!large && !packed_used_up())) return static_cast<Slot*>(nullptr);
+  if (Result<void> made = new_segment(next); !made.ok()) return made.error();
+  return fresh(size_class, wanted_bytes);
 }
 
 // TZC III-E. Whatever has no reference is in a free list already (lazy release costs nothing), so what is left to release waits
@@ -222,10 +300,13 @@ Result<Slot*> Pool::State::find_elsewhere(unsigned size_class, std::size_t wante
   Result<Slot*> slot = fresh(size_class, wanted_bytes);
   if (slot.ok() && *slot) return slot;
   if (Slot* larger = pop_larger(size_class, wanted_bytes)) return larger;
+  if (slot.ok()) slot = grow(size_class, wanted_bytes);
+  if (slot.ok() && *slot) return slot;
   if (Slot* reclaimed = reclaim(size_class, wanted_bytes)) return reclaimed;
   if (!slot.ok() && slot.error().code != Errc::limit_reached) return slot;
   // The limit is used up by free slots, none of them large enough: start anew if nobody holds a message.
-  if (current->live == 0 && retired && wanted_bytes <= budget.limit && budget.left() < wanted_bytes) {
+  const bool nobody = std::all_of(active.begin(), active.end(), [](const PoolSegment* segment) { return segment->live == 0; });
+  if (nobody && retired && wanted_bytes <= budget.limit && budget.left() < wanted_bytes) {
     retire(retired);
     if (Result<void> ready = ensure_segment(); !ready.ok()) return ready.error();
     slot = fresh(size_class, wanted_bytes);
@@ -238,8 +319,11 @@ Result<Slot*> Pool::State::find_elsewhere(unsigned size_class, std::size_t wante
     free[size_class].pop_back();
     return last;
   }
-  if (size_class == kLargeClass && current->large_used < current->large.size() && budget.left() >= os::page_bytes())
-    return &current->large[current->large_used++];
+  if (size_class == kLargeClass && budget.left() >= os::page_bytes()) {
+    if (Slot* unused = fresh_large()) return unused;
+    slot = grow(size_class, os::page_bytes());
+    if (!slot.ok() || *slot) return slot;
+  }
   const char* what =
       options.policy == Policy::kWorstEffort ? " (policy kWorstEffort: the oldest message is still in use)" : "";
   return Error{Errc::limit_reached,
@@ -293,9 +377,7 @@ void Pool::State::add_book() {
   while (size_class < kLargeClass && class_bytes(size_class) < total) ++size_class;
   Result<Slot*> slot = s.find(size_class, total);
   // A full packed area is no shortage while large slots are left.
-  if (!slot.ok() && size_class != kLargeClass && slot.error().code == Errc::limit_reached &&
-      s.current->runs_used == s.current->run_count)
-    slot = s.find(kLargeClass, total);
+  if (!slot.ok() && size_class != kLargeClass && s.packed_used_up()) slot = s.find(kLargeClass, total);
   if (!slot.ok()) return slot.error();
   return s.start_loan(*slot, total, skeleton_bytes);
 }
@@ -323,10 +405,10 @@ void Pool::State::drop_if_empty(PoolSegment* segment) noexcept {
   slot->state = Slot::State::kFree;
   PoolSegment* segment = slot->segment;
   --segment->live;
-  if (segment == current)
-    free[slot->size_class].push_back(slot);
-  else
+  if (segment->retired)
     drop_if_empty(segment);
+  else
+    free[slot->size_class].push_back(slot);
 }
 
 [[gnu::hot]] void Pool::abandon(const Chunk& chunk) noexcept {
@@ -375,17 +457,19 @@ void Pool::set_collect(std::function<void()> collect) { state_->collect = std::m
 void Pool::set_retired(std::function<void(std::uint32_t)> on_retired) { state_->retired = std::move(on_retired); }
 
 void Pool::State::retire(std::function<void(std::uint32_t)> on_retired) {
-  PoolSegment* old = current;
-  old->retired = true;
-  old->on_retired = std::move(on_retired);
+  const std::vector<PoolSegment*> old = std::exchange(active, {});
+  active_slots = active_packed_bytes = 0;
   for (std::vector<Slot*>& list : free) list.clear();
   class_slots = {};
-  current = nullptr;
-  drop_if_empty(old);
+  for (PoolSegment* segment : old) {
+    segment->retired = true;
+    segment->on_retired = on_retired;
+    drop_if_empty(segment);
+  }
 }
 
 void Pool::retire_segment(std::function<void(std::uint32_t)> on_retired) {
-  if (!state_->current) return;
+  if (state_->active.empty()) return;
   state_->expected_bytes = 0;
   state_->retire(std::move(on_retired));
 }
@@ -412,10 +496,9 @@ std::uint64_t Pool::capacity(const PoolOptions& options, std::size_t message_byt
   if (total > class_bytes(kClasses - 1)) return std::min(slots, limit / large_bytes);
   unsigned size_class = 0;
   while (class_bytes(size_class) < total) ++size_class;
-  const std::uint64_t packed_bytes = PoolSegment::packed_bytes_of(options) / kRunBytes * kRunBytes;
-  const std::uint64_t packed = std::min<std::uint64_t>(packed_bytes, limit / kRunBytes * kRunBytes);
-  // What finds no packed slot gets a large one.
-  return packed / class_bytes(size_class) + std::min(slots, (limit - packed) / large_bytes);
+  // Segments are added until the limit is used up; what finds no packed slot gets a large one.
+  const std::uint64_t packed = limit / kRunBytes * (kRunBytes / class_bytes(size_class));
+  return std::max(packed, std::min(slots, limit / large_bytes));
 }
 
 void Pool::visit_segments(const std::function<void(std::uint32_t, int, std::uint64_t)>& visit) const {

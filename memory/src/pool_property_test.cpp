@@ -54,7 +54,7 @@ struct Model {
   Model() {
     options.policy = *rc::gen::element(Policy::kBestEffort, Policy::kMediumEffort, Policy::kWorstEffort);
     options.attempts = *rc::gen::inRange(1u, 4u);
-    options.slots = *rc::gen::inRange(1u, 6u);
+    options.slots = *rc::gen::element(1u, 2u, 3u, 5u, 17u, 100u);
     options.max_message_bytes = 256 * kKiB;
     options.memory_limit_bytes = *rc::gen::inRange<std::size_t>(1, 12) * 128 * kKiB;
     options.prefault = options.memory_limit_bytes >= options.max_message_bytes && *rc::gen::arbitrary<bool>();
@@ -190,7 +190,7 @@ struct Model {
   }
 
   void step() {
-    switch (*rc::gen::weightedElement<int>({{4, 0}, {8, 1}, {4, 2}, {4, 3}, {3, 4}, {1, 5}, {1, 6}, {1, 7}})) {
+    switch (*rc::gen::weightedElement<int>({{4, 0}, {8, 1}, {4, 2}, {4, 3}, {3, 4}, {1, 5}, {1, 6}, {1, 7}, {1, 8}})) {
       case 0:
         return loan();
       case 1:
@@ -216,6 +216,10 @@ struct Model {
         return;
       case 6:
         return collect();
+      case 8:
+        if (loans.size() < 30)  // more than the first segment has slots
+          for (int i = 0; i < 20; ++i) loan();
+        return;
       default:
         pool->retire_segment([this](std::uint32_t index) { gone(index); });
     }

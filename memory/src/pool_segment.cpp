@@ -14,8 +14,6 @@
 namespace baton::memory {
 namespace {
 
-constexpr std::size_t kMostPackedBytes = std::size_t{256} << 20;
-
 constexpr std::size_t round_up(std::size_t value, std::size_t unit) noexcept {
   return (value + unit - 1) / unit * unit;
 }
@@ -45,50 +43,30 @@ void Budget::shrink(std::size_t bytes) noexcept {
   account_shrink(bytes);
 }
 
-std::size_t PoolSegment::packed_bytes_of(const PoolOptions& options) noexcept {
-  Result<Window*> window = Window::instance();
-  // A small window has to hold several publishers; what finds no packed slot gets a large one.
-  const std::size_t of_window = window.ok() ? (*window)->size() / 64 : kMostPackedBytes;
-  const std::size_t limit = options.memory_limit_bytes != 0 ? options.memory_limit_bytes : kMostPackedBytes;
-  return round_up(std::min({limit, kMostPackedBytes, of_window}), kRunBytes);
-}
-
-Result<std::unique_ptr<PoolSegment>> PoolSegment::create(std::uint32_t index, const PoolOptions& options,
-                                                         Budget* budget) {
-  Result<Window*> window = Window::instance();
-  if (!window.ok()) return window.error();
+Result<std::unique_ptr<PoolSegment>> PoolSegment::create(std::uint32_t index, const SegmentShape& shape, Budget* budget,
+                                                         std::byte* base) {
   auto segment = std::make_unique<PoolSegment>();
   segment->index = index;
   segment->budget = budget;
   segment->generation = os::fork_generation();
-  segment->packed_bytes = packed_bytes_of(options);
-  segment->slot_bytes =
-      round_up(options.max_message_bytes + sizeof(ChunkHeader), std::max(os::page_bytes(), kRunBytes));
-  const std::size_t size = segment->packed_bytes + segment->slot_bytes * options.slots;
-
-  Result<std::byte*> base = (*window)->allocate(size);
-  if (!base.ok()) return base.error();
-  Result<os::UniqueFd> fd = os::create_sparse("baton-data", size, *base);
-  if (!fd.ok()) {
-    (*window)->free(*base, size);
-    return fd.error();
-  }
-  segment->record = {*base, size, segment.get()};
-  segment->fd = std::move(*fd);
-  segment->run_count = segment->packed_bytes / kRunBytes;
+  segment->shape = shape;
+  segment->run_count = shape.packed_bytes / kRunBytes;
   // calloc: zero pages that cost nothing until a run is carved.
-  segment->runs = {static_cast<std::atomic<Run*>*>(std::calloc(segment->run_count, sizeof(std::atomic<Run*>))),
-                   std::free};
+  segment->runs = {static_cast<std::atomic<Run*>*>(std::calloc(segment->run_count + 1, sizeof(std::atomic<Run*>))), std::free};
   if (!segment->runs) return Error{Errc::out_of_memory, "no memory for a segment's table"};
-  segment->large.resize(options.slots);
+  segment->large.resize(shape.slots);
   for (std::size_t i = 0; i < segment->large.size(); ++i) {
     Slot& slot = segment->large[i];
     slot.segment = segment.get();
-    slot.offset = segment->packed_bytes + i * segment->slot_bytes;
-    slot.bytes = segment->slot_bytes;
+    slot.offset = shape.packed_bytes + i * shape.slot_bytes;
+    slot.bytes = shape.slot_bytes;
     slot.size_class = kLargeClass;
   }
-  (*window)->publish(&segment->record);
+  Result<os::UniqueFd> fd = os::create_sparse("baton-data", shape.bytes(), base);
+  if (!fd.ok()) return fd.error();
+  segment->record = {base, shape.bytes(), segment.get()};
+  segment->fd = std::move(*fd);
+  Window::instance().value()->publish(&segment->record);
   return segment;
 }
 
@@ -104,11 +82,11 @@ PoolSegment::~PoolSegment() {
 }
 
 [[gnu::hot]] Slot* PoolSegment::find_slot(std::uint64_t offset) const noexcept {
-  if (offset < packed_bytes) {
+  if (offset < shape.packed_bytes) {
     Run* run = runs[offset / kRunBytes].load(std::memory_order_acquire);  // pairs with the release in carve_run()
     return run ? &run->slots[offset % kRunBytes / class_bytes(run->size_class)] : nullptr;
   }
-  const std::uint64_t number = (offset - packed_bytes) / slot_bytes;
+  const std::uint64_t number = (offset - shape.packed_bytes) / shape.slot_bytes;
   return number < large.size() ? const_cast<Slot*>(&large[number]) : nullptr;
 }
 

@@ -2,7 +2,8 @@
 // One data segment of a pool and the private bookkeeping of its slots.
 // Thread rules: externally synchronised like Pool, except find_slot(), which reads only what never changes after a slot was first
 // loaned, and a loaned slot's own fields, which belong to the loan's thread.
-// Geometry (docs/format/chunk.md): [packed area: runs of 64 KiB, one size class each][large area: slots of slot_bytes].
+// Geometry, the pool's private affair (docs/format/chunk.md): [packed area: runs of 64 KiB, one size class each][large area: slots of
+// slot_bytes].
 #pragma once
 
 #include <atomic>
@@ -51,6 +52,13 @@ struct Run {
   std::vector<Slot> slots;
 };
 
+/// What a segment is made of; pool.cpp decides.
+struct SegmentShape {
+  std::size_t packed_bytes = 0, slot_bytes = 0;
+  std::size_t slots = 0;
+  std::size_t bytes() const noexcept { return packed_bytes + slot_bytes * slots; }
+};
+
 /// Shared by the pool and its loans' growth, which happens outside the pool's lock.
 struct Budget {
   std::size_t limit = 0;
@@ -71,7 +79,7 @@ struct PoolSegment {
   os::UniqueFd fd;
   std::uint32_t index = 0;
   Budget* budget = nullptr;
-  std::size_t packed_bytes = 0, slot_bytes = 0;
+  SegmentShape shape;
   std::uint32_t generation = 0;  ///< os::fork_generation() of its process
   std::unique_ptr<std::atomic<Run*>[], void (*)(void*)> runs { nullptr, nullptr };  ///< release/acquire: made once
   std::size_t runs_used = 0, run_count = 0;
@@ -81,9 +89,8 @@ struct PoolSegment {
   bool retired = false;
   std::function<void(std::uint32_t)> on_retired;
 
-  /// Of a segment with these options: bytes of its packed area, whole runs.
-  static std::size_t packed_bytes_of(const PoolOptions& options) noexcept;
-  static Result<std::unique_ptr<PoolSegment>> create(std::uint32_t index, const PoolOptions& options, Budget* budget);
+  /// At `base`, addresses of the window for shape.bytes(), which the segment owns from then on; after an error they are the caller's.
+  static Result<std::unique_ptr<PoolSegment>> create(std::uint32_t index, const SegmentShape& shape, Budget* budget, std::byte* base);
   ~PoolSegment();
 
   std::byte* base() const noexcept { return record.base; }

@@ -233,6 +233,96 @@ TEST_F(PoolTest, ARetiredSegmentIsUnmappedWithItsLastMessage) {
   EXPECT_EQ(Window::find(old.header), nullptr);
 }
 
+TEST_F(PoolTest, SegmentsAreAddedOnlyForMessagesThatAreAlive) {
+  PoolOptions options = small();
+  options.slots = 4096;
+  options.memory_limit_bytes = 64 * kMiB;
+  auto pool = make(options);
+  std::vector<Handle> alive;
+  const auto publish = [&] {
+    Result<Chunk> chunk = pool->loan_growing(16);
+    if (!chunk.ok()) return false;
+    pool->publish(*chunk);
+    alive.push_back(chunk->handle);
+    return true;
+  };
+  for (int i = 0; i < 10'000; ++i) {
+    ASSERT_TRUE(publish());
+    if (alive.size() == 16) {
+      pool->release(alive.front());
+      alive.erase(alive.begin());
+    }
+  }
+  EXPECT_EQ(announced.size(), 1u) << "16 alive need one segment, however many there were";
+  const auto grow_to = [&](std::size_t count) {
+    while (alive.size() < count) ASSERT_TRUE(publish());
+  };
+  grow_to(17);
+  EXPECT_EQ(announced.size(), 2u);
+  grow_to(64);
+  EXPECT_EQ(announced.size(), 2u);
+  grow_to(65);
+  EXPECT_EQ(announced.size(), 3u);
+  grow_to(257);
+  EXPECT_EQ(announced.size(), 4u);
+  grow_to(4096);
+  EXPECT_EQ(announced.size(), 5u);
+  EXPECT_EQ(pool->account().published_slots, 4096u);
+  EXPECT_FALSE(publish()) << "as many as PoolOptions::slots";
+  // Whatever segment a slot is of, the one that came back last is lent first.
+  for (const std::size_t i : {4000u, 3u, 100u, 20u}) pool->release(alive[i]);
+  for (const std::size_t i : {20u, 100u, 3u, 4000u}) EXPECT_EQ(pool->loan_growing(16)->handle, alive[i]);
+}
+
+TEST_F(PoolTest, NoSegmentIsAddedForWhichThereWouldBeNoMemory) {
+  PoolOptions options = small(Policy::kNone);
+  options.slots = 4096;
+  options.memory_limit_bytes = 16 * kMiB;
+  auto pool = make(options);
+  for (int i = 0; i < 16; ++i) {
+    Chunk chunk = *pool->loan_growing(16);
+    content_allocate(chunk.message(), 1'000'000, 1);
+    pool->publish(chunk);
+  }
+  EXPECT_EQ(pool->loan_sized(1'000'000, 16).error().code, Errc::limit_reached);
+  EXPECT_EQ(announced.size(), 1u);
+}
+
+TEST_F(PoolTest, SmallMessagesMayUseTheWholeMemoryLimit) {
+  PoolOptions options = small(Policy::kNone);
+  options.slots = 1;
+  options.memory_limit_bytes = 512 * kMiB;  // twice the first segment's packed area
+  auto pool = make(options);
+  std::size_t count = 0;
+  for (Result<Chunk> chunk = pool->loan_sized(60'000, 16); chunk.ok(); chunk = pool->loan_sized(60'000, 16)) ++count;
+  EXPECT_GE(count, 512u * kMiB / (64 << 10) - 2);
+  EXPECT_LE(announced.size(), 3u);
+}
+
+TEST_F(PoolTest, AllSegmentsAreRetiredTogetherAndEachGoesWithItsLastMessage) {
+  PoolOptions options = small();
+  options.slots = 64;
+  auto pool = make(options);
+  std::vector<Handle> alive;
+  for (int i = 0; i < 20; ++i) {
+    Chunk chunk = *pool->loan_growing(16);
+    pool->publish(chunk);
+    alive.push_back(chunk.handle);
+  }
+  std::vector<std::uint32_t> retired;
+  pool->retire_segment([&](std::uint32_t index) { retired.push_back(index); });
+  EXPECT_EQ(handle_segment(pool->loan_growing(16)->handle), 2u);
+  for (const Handle handle : alive) {
+    if (handle_segment(handle) == 1) pool->release(handle);
+  }
+  EXPECT_EQ(retired, std::vector<std::uint32_t>{1});
+  for (const Handle handle : alive) {
+    if (handle_segment(handle) == 0) pool->release(handle);
+  }
+  EXPECT_EQ(retired, (std::vector<std::uint32_t>{1, 0}));
+  EXPECT_EQ(pool->account().segments, 1u);
+}
+
 TEST_F(PoolTest, MemoryStrandedInFreeSlotsIsHadAgainByANewSegment) {
   PoolOptions options = small();
   options.memory_limit_bytes = 3 * kMiB / 2;

@@ -174,7 +174,7 @@ std::size_t Window::size() const noexcept { return g_state->size; }
 std::size_t Window::granule() const noexcept { return std::size_t{1} << g_state->granule_shift; }
 
 std::size_t Window::default_message_bytes() const noexcept {
-  // A 1024th of the window per publisher of 256 slots, so that a thousand publishers fit.
+  // 256 messages of this size are a 1024th of the window: the first segments of more than ten thousand publishers fit.
   return std::clamp(size() / 1024 / 256, std::size_t{64} << 10, 256 * kMiB);
 }
 

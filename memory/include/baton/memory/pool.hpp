@@ -29,16 +29,18 @@ enum class Policy : std::uint8_t {
 };
 
 /// PoolOptions::slots where nothing else is given.
-inline constexpr std::uint32_t kDefaultSlots = 256;
+inline constexpr std::uint32_t kDefaultSlots = 4096;
 
 struct PoolOptions {
   std::size_t max_message_bytes =
       0;  ///< virtual slot size of unsized loans; 0 = default of this window (256 MiB on 47 bits)
   std::size_t memory_limit_bytes = 0;  ///< bytes of RAM this publisher may ever back; 0 = 1 GiB
-  std::uint32_t slots = kDefaultSlots;  ///< page-exclusive slots: unsized loans and messages above 64 KiB alive at the same time; 0 = default
+  /// Page-exclusive slots: unsized loans and messages above 64 KiB alive at the same time; 0 = 4096. Room for 16 is made at first, for
+  /// more when they are needed: what limits their number is memory_limit_bytes.
+  std::uint32_t slots = kDefaultSlots;
   Policy policy = Policy::kMediumEffort;
   std::uint32_t attempts = 8;  ///< kMediumEffort: N >= 1
-  bool prefault = false;       ///< back and map whole slots at creation, as many as memory_limit_bytes pays for
+  bool prefault = false;  ///< back and map whole slots at creation, as many as memory_limit_bytes pays for, at most `slots`
 };
 
 /// Names a chunk to readers: segment index (upper 16 bits) and byte offset of its ChunkHeader (lower 48).
@@ -61,7 +63,8 @@ using Evict = std::function<bool(Handle oldest)>;
 class Pool {
  public:
   /// `on_segment(index, fd, size)` is called once per new data segment, inside loan(), before any chunk of it is returned; the
-  /// fd stays owned by the pool. Creates no segment yet (the first loan does), unless `prefault` is set: then here.
+  /// fd stays owned by the pool. Creates no segment yet (the first loan does), unless `prefault` is set: then here. But it reserves the
+  /// first segment's addresses. Errors: window_exhausted, invalid_argument, message_too_large.
   static Result<std::unique_ptr<Pool>> create(
       const PoolOptions& options, Evict evict,
       std::function<void(std::uint32_t index, int fd, std::uint64_t size)> on_segment);
@@ -95,7 +98,7 @@ class Pool {
   /// Without this hook it never does, since readers would keep the old segment.
   void set_retired(std::function<void(std::uint32_t index)> on_retired);
 
-  /// Starts a new segment; the old one is unmapped when its last chunk is released. `on_retired(index)` then.
+  /// Starts a new segment; each old one is unmapped when its last chunk is released. `on_retired(index)` then.
   void retire_segment(std::function<void(std::uint32_t index)> on_retired);
 
   struct Account {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <csignal>
@@ -153,6 +154,21 @@ std::size_t descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
   return static_cast<std::size_t>(limit.rlim_cur);
+}
+
+void raise_descriptor_limit() {
+  // Some programs close every descriptor that they might have before they start another: no more than they can do quickly.
+  constexpr rlim_t kEnough = 65536;
+  static std::atomic<bool> done{false};  // says nothing about other memory: relaxed
+  if (done.exchange(true, std::memory_order_relaxed)) return;
+  const char* const keep = std::getenv("BATON_KEEP_NOFILE");
+  if (keep != nullptr && std::strcmp(keep, "1") == 0) return;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const rlim_t wanted = std::min(kEnough, limit.rlim_max);
+  if (limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = wanted;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 UniqueFd reserve_descriptor() { return UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }

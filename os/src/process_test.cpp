@@ -3,14 +3,17 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <future>
 #include <thread>
 #include <vector>
@@ -85,6 +88,38 @@ TEST(Thread, ReceivesNoSignalsAndCarriesItsName) {
   EXPECT_TRUE(blocked.get_future().get());
   EXPECT_EQ(name.get_future().get(), "a-name");
   ::pthread_join(*thread, nullptr);
+}
+
+TEST(Process, TheSoftLimitOfDescriptorsIsRaisedOnceUnlessTheUserForbidsIt) {
+  rlimit all{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &all), 0);
+  if (all.rlim_max < 128) GTEST_SKIP() << "hardly any descriptors here";
+  for (const bool forbidden : {false, true}) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const auto soft = [](rlim_t count) {
+        rlimit limit{};
+        ::getrlimit(RLIMIT_NOFILE, &limit);
+        limit.rlim_cur = count;
+        ::setrlimit(RLIMIT_NOFILE, &limit);
+      };
+      if (forbidden) {
+        ::setenv("BATON_KEEP_NOFILE", "1", 1);
+      } else {
+        ::unsetenv("BATON_KEEP_NOFILE");
+      }
+      soft(64);
+      raise_descriptor_limit();
+      const std::size_t raised = descriptor_limit();
+      soft(64);
+      raise_descriptor_limit();
+      const std::size_t expected = forbidden ? 64 : std::min<rlim_t>(all.rlim_max, 65536);
+      ::_exit(raised == expected && descriptor_limit() == 64 ? 0 : 1);
+    }
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0) << forbidden;
+  }
 }
 
 TEST(Poller, SleepsUntilItsDeadlineAndWakesWhenRung) {

@@ -494,5 +494,70 @@ TEST(EndpointsProcesses, NothingIsLeftBehind) {
   EXPECT_EQ(shm(), 0U);
 }
 
+std::size_t descriptors_of(pid_t pid) {
+  const std::filesystem::directory_iterator entries("/proc/" + std::to_string(pid) + "/fd");
+  // The parent opens one more while it counts its own.
+  return static_cast<std::size_t>(std::distance(begin(entries), end(entries))) - (pid == ::getpid() ? 1 : 0);
+}
+
+// What docs/support.md says; prints what it counts.
+TEST(EndpointProcesses, DescriptorsPerProcessPeerPublisherAndSubscriptionAreAsDocumented) {
+  constexpr std::size_t kTopics = 20;
+  TestDomain domain;
+  Child publisher([&](Child& self) {
+    BATON_CHECK(self.hear() == '.');
+    const auto participant = domain.join();
+    std::vector<std::shared_ptr<Writer>> writers;
+    for (std::size_t i = 0; i < kTopics; ++i) writers.push_back(make_writer(*participant, "t" + std::to_string(i)));
+    for (const auto& writer : writers) BATON_CHECK(matched(*writer, 1));
+    self.say();
+    BATON_CHECK(self.hear() == '.');
+    for (const auto& writer : writers) publish(*writer, 1).or_throw();
+    self.say();
+    self.hear();
+  });
+  Child idle([&](Child& self) {
+    BATON_CHECK(self.hear() == '.');
+    const auto participant = domain.join();
+    self.say();
+    self.hear();
+  });
+  const std::size_t without = descriptors_of(::getpid());
+  const auto participant = domain.join();
+  const std::size_t alone = descriptors_of(::getpid());
+  idle.say();
+  ASSERT_EQ(idle.hear(), '.');
+  std::size_t with_peer = 0;
+  ASSERT_TRUE(eventually([&] { return participant->nodes().empty() && (with_peer = descriptors_of(::getpid())) > alone; }));
+  std::vector<std::shared_ptr<Reader>> readers;
+  for (std::size_t i = 0; i < kTopics; ++i) readers.push_back(make_reader(*participant, "t" + std::to_string(i)));
+  const std::size_t unmatched = descriptors_of(::getpid());
+  publisher.say();
+  ASSERT_EQ(publisher.hear(), '.');
+  for (const auto& reader : readers) ASSERT_TRUE(matched(*reader, 1));
+  std::size_t now = 0;
+  const auto settles = [&](pid_t pid, std::size_t most) { return eventually([&] { return (now = descriptors_of(pid)) <= most; }); };
+  // Two for each of the two peers.
+  EXPECT_TRUE(settles(::getpid(), alone + 4)) << now << " with matched subscriptions";
+  const std::size_t idle_publisher = descriptors_of(publisher.pid());
+  publisher.say();
+  ASSERT_EQ(publisher.hear(), '.');
+  std::vector<TakenSample> samples;
+  for (const auto& reader : readers) samples.push_back(take_sample(*reader));
+  EXPECT_TRUE(settles(publisher.pid(), idle_publisher + kTopics)) << now << " of a publisher after " << idle_publisher;
+  const std::size_t of_publisher = now;
+  EXPECT_TRUE(settles(::getpid(), alone + 4 + kTopics)) << now << " after messages of " << kTopics << " publishers";
+  std::printf("descriptors: %zu of a process alone in a domain, %zu with one peer, %zu with %zu subscriptions more, %zu when these have "
+              "got messages of %zu publishers of another peer; that peer: %zu before the first loans, %zu after\n",
+              alone - without, with_peer - without, unmatched - without, kTopics, now - without, kTopics, idle_publisher, of_publisher);
+  EXPECT_LE(alone - without, 8U);
+  EXPECT_LE(with_peer - alone, 2U);
+  EXPECT_EQ(unmatched, with_peer);
+  for (Child* child : {&publisher, &idle}) {
+    child->say();
+    EXPECT_EQ(child->wait(), 0);
+  }
+}
+
 }  // namespace
 }  // namespace baton::transport::test

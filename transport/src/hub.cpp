@@ -105,6 +105,7 @@ Result<void> Hub::Impl::prepare() {
   auto made = os::Poller::create();
   if (!made) return made.error();
   poller = std::move(*made);
+  os::raise_descriptor_limit();  // each peer and publisher needs some
   reserve = os::reserve_descriptor();
   // Not value-initialised: pages that no packet reaches are never touched.
   buffer.reset(new std::uint8_t[kMaxPacketBytes]);

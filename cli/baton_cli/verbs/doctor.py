@@ -209,7 +209,9 @@ def judge_machine() -> list[Finding]:
             "kernel", None, f"{os.uname().release} has no futex_waitv", "5.16 or newer wakes sleepers with fewer calls"
         )
     )
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if os.environ.get("BATON_KEEP_NOFILE") != "1" and hard != resource.RLIM_INFINITY:
+        soft = max(soft, min(hard, 65536))  # Baton raises the soft limit itself
     findings.append(
         Finding("file descriptors", True, f"{soft} a process")
         if soft >= 1024 or soft == resource.RLIM_INFINITY

@@ -57,6 +57,11 @@ bool socket_peer_gone(int socket);
 /// Soft limit of open descriptors.
 std::size_t descriptor_limit();
 
+/// Raises the soft limit of open descriptors as far as the hard one allows, to 65536 at most, the first time that it is called in a
+/// process; BATON_KEEP_NOFILE=1 forbids it. The default of 1024 is for programs that use select(2); Baton's own long-lived descriptors
+/// leave the numbers below 1024 to these (memory_file.hpp, move_high). Children inherit the limit.
+void raise_descriptor_limit();
+
 /// A descriptor of no use but to be closed when one is needed; empty if none is left.
 UniqueFd reserve_descriptor();
 

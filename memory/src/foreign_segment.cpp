@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include "baton/os/fork.hpp"
 #include "baton/os/memory_file.hpp"
 #include "baton/os/private_mapping.hpp"
+#include "baton/os/real_time.hpp"
 #include "baton/os/sparse_memory.hpp"
 #include "baton/os/unique_fd.hpp"
 
@@ -99,6 +101,11 @@ Result<void> ForeignSegment::map() {
     if (mapping.share) mapping.share->give_back(size_);
     return done.error();
   }
+  if (os::memory_is_locked()) {
+    constexpr std::size_t kMostExtents = 8;
+    locked_ = os::backed_extents(mapping.fd.get(), size_, kMostExtents);
+    for (auto& [begin, end] : locked_) begin >>= page_shift_, end >>= page_shift_;
+  }
   publish(*base, size_);
   return {};
 }
@@ -185,11 +192,22 @@ Result<std::shared_ptr<ForeignSegment>> ForeignSegment::copy_of(std::uint64_t of
 
 /// Asks the kernel whether [page, page + count) is backed, and remembers it.
 Result<bool> ForeignSegment::look_up(std::uint64_t page, std::uint32_t count) const {
+  for (const auto& [first, last] : locked_)
+    if (page >= first && page + count <= last) return true;
   const std::uint32_t known = backed_.known(page);  // what a message grew by is new
   if (known >= count) return true;
-  Result<bool> backed = os::is_backed(mapping_->fd.get(), mapping_->file, base(), (page + known) << page_shift_,
-                                      std::size_t{count - known} << page_shift_);
+  const auto ask = [&](std::uint32_t from, std::uint32_t to) {
+    return os::is_backed(mapping_->fd.get(), mapping_->file, base(), (page + from) << page_shift_,
+                         std::size_t{to - from} << page_shift_);
+  };
+  Result<bool> backed = ask(known, count);
   if (!backed.ok() || !*backed) return backed;
+  // A publisher backs more than a message needs: the next one, if it is not twice as large, needs no question.
+  const auto most = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>({2 * std::uint64_t{count}, kMaxMessageBytes >> page_shift_, (size_ >> page_shift_) - page}));
+  if (most > count) {
+    if (const Result<bool> further = ask(count, most); further.ok() && *further) count = most;
+  }
   const std::lock_guard<std::mutex> lock(mapping_->mutex);
   backed_.remember(page, count);
   return true;

@@ -24,6 +24,7 @@
 namespace baton::os {
 namespace {
 
+constexpr uid_t kNobody = 65534;  // /proc/sys/kernel/overflowuid
 constexpr int kLowest = 1024;  // FD_SETSIZE: what select(2) can name lies below
 
 Error violation(const char* name, const std::string& what) {
@@ -84,7 +85,9 @@ Result<MemoryFile> check_memory_file(int fd, int seals, int forbidden, const cha
                                std::to_string(seals) +
                                (forbidden != 0 ? " and none of " + std::to_string(forbidden) : "") +
                                "), so it could change its size or its readers while it is mapped");
-  return MemoryFile{static_cast<std::uint64_t>(status.st_size), status.st_uid == effective_user_id()};
+  // Users that this user namespace does not know all look like kNobody.
+  const bool ours = status.st_uid == effective_user_id() && status.st_uid != kNobody;
+  return MemoryFile{static_cast<std::uint64_t>(status.st_size), ours};
 }
 
 Result<bool> is_backed(int fd, const MemoryFile& file, const std::byte* mapped, std::uint64_t offset,
@@ -117,6 +120,17 @@ Result<bool> is_backed(int fd, const MemoryFile& file, const std::byte* mapped, 
     if (*closer == Absent::kSwappedOut) at += run;
   }
   return true;
+}
+
+std::vector<std::pair<std::uint64_t, std::uint64_t>> backed_extents(int fd, std::uint64_t bytes, std::size_t most) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> found;
+  for (off_t begin = 0; found.size() < most && (begin = ::lseek(fd, begin, SEEK_DATA)) >= 0;) {
+    const off_t end = std::min(::lseek(fd, begin, SEEK_HOLE), static_cast<off_t>(bytes));
+    if (end <= begin) break;
+    found.emplace_back(begin, end);
+    begin = end;
+  }
+  return found;
 }
 
 UniqueFd move_high(UniqueFd fd) noexcept {

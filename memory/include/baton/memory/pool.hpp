@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "baton/memory/backed_ranges.hpp"
 #include "baton/memory/chunk_header.hpp"
@@ -168,6 +170,8 @@ class ForeignSegment {
   unsigned page_shift_ = 0;
   bool copied_ = false;  ///< private memory of this process: no hole, no descriptor
   mutable BackedRanges backed_;
+  // In a process with locked memory: pages [first, last) that were backed, and locked, when the segment was mapped. Set before base_.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> locked_;
   std::unique_ptr<Mapping> mapping_;
 };
 

@@ -7,6 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <utility>
+#include <vector>
+
 #include "baton/os/result.hpp"
 #include "baton/os/unique_fd.hpp"
 
@@ -32,6 +35,9 @@ Result<MemoryFile> check_memory_file(int fd, int seals, int forbidden, const cha
 /// inode. REQUIRES: [offset, offset + bytes) lies inside the file. Errors: system.
 Result<bool> is_backed(int fd, const MemoryFile& file, const std::byte* mapped, std::uint64_t offset,
                        std::size_t bytes);
+
+/// Ranges [begin, end) in which all pages are backed now, ascending, at most `most` of them; with the kernel's lock of the file's inode.
+std::vector<std::pair<std::uint64_t, std::uint64_t>> backed_extents(int fd, std::uint64_t bytes, std::size_t most);
 
 /// The same descriptor with a number of at least 1024, if this process may have that many: programs that use select(2) keep the low
 /// ones. `fd` itself if not.

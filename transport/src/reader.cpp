@@ -262,6 +262,9 @@ void ReaderImpl::forget(ReaderConnection& connection) {
   if (connection.hand_over) discarded_ += connection.hand_over->queue().lost();
   last_arrival_ns_ = std::max(last_arrival_ns_, last_arrival_ns());  // its messages count for the deadline still
   connection.state.store(ReaderConnection::State::kEnded, std::memory_order_relaxed);
+  // A wait set may keep the connection until it is waited for again: not the segments, which are memory and descriptors.
+  for (const auto& use : connection.segments) use->retired = true;
+  drop_retired(connection);
   const auto found = std::find_if(connections_.begin(), connections_.end(),
                                   [&](const ConnectionRef& ref) { return ref.get() == &connection; });
   if (found != connections_.end()) connections_.erase(found);

@@ -498,7 +498,7 @@ std::uint64_t Pool::capacity(const PoolOptions& options, std::size_t message_byt
   while (class_bytes(size_class) < total) ++size_class;
   // Segments are added until the limit is used up; what finds no packed slot gets a large one.
   const std::uint64_t packed = limit / kRunBytes * (kRunBytes / class_bytes(size_class));
-  return std::max(packed, std::min(slots, limit / large_bytes));
+  return packed > 0 ? packed : std::min(slots, limit / large_bytes);
 }
 
 void Pool::visit_segments(const std::function<void(std::uint32_t, int, std::uint64_t)>& visit) const {

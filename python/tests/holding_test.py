@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples that outlive what they came from: subscription and node ended, the process lives on."""
+
+import baton
+import pytest
+from baton.msg.sensor_msgs import Image
+
+KEPT = 4
+MORE = 200
+BYTES = 100_000
+
+# Keeps four samples, ends what they came from, and looks at them whenever it is asked.
+READER = """
+    import baton, gc, sys
+    node = baton.Node("reader")
+    subscription = node.subscribe("images", "sensor_msgs/Image", qos=baton.QoS(10, held=8))
+    print("ready", flush=True)
+    kept = [subscription.take(120) for _ in range(4)]
+    data = [each.data for each in kept]
+    {end}
+    gc.collect()
+    print("kept", flush=True)
+    while sys.stdin.readline() == "look\\n":
+        numbers = [each.height for each in kept]
+        intact = all((array == number % 256).all() for number, array in zip(numbers, data))
+        print(*numbers, "intact" if intact else "overwritten", flush=True)
+"""
+
+ENDS = {
+    "subscription": "del subscription",
+    "node": "node.close(); del subscription, node",
+}
+
+
+@pytest.mark.parametrize("what", ENDS)
+def test_kept_samples_stay_as_they_are_when_the_subscription_and_the_node_have_ended(start, what):
+    node = baton.Node("writer")
+    publisher = node.advertise("images", Image, 10)
+    reader = start(READER.format(end=ENDS[what]))
+    assert reader.stdout.readline() == "ready\n"
+    assert publisher.wait_for_subscriptions(1, 120)
+
+    def publish(number):
+        with publisher.loan() as image:
+            image.height = number
+            image.data.resize(BYTES)
+            image.data[:] = number % 256
+
+    for number in range(1, KEPT + 1):
+        publish(number)
+    assert reader.stdout.readline() == "kept\n"
+    assert node.wait_for(lambda: publisher.matched == 0, 120)
+    for number in range(KEPT + 1, KEPT + 1 + MORE):
+        publish(number)
+    reader.stdin.write("look\n")
+    reader.stdin.flush()
+    assert reader.stdout.readline() == "1 2 3 4 intact\n"
+    assert publisher.memory["published"] == KEPT  # pinned: alive, though disconnected
+    # What it held returns to the publisher when it has gone.
+    reader.stdin.write("end\n")
+    reader.stdin.flush()
+    assert reader.wait(120) == 0
+    assert node.wait_for(lambda: publish(0) or publisher.memory["published"] == 0, 120)

@@ -7,32 +7,15 @@
 
 #include "baton/heap/containers.hpp"
 #include "baton/memory/window.hpp"
-#include "rcutils/error_handling.h"
-#include "rosidl_typesupport_introspection_c/field_types.h"
-#include "rosidl_typesupport_introspection_c/identifier.h"
-#include "rosidl_typesupport_introspection_cpp/identifier.hpp"
-#include "rosidl_typesupport_introspection_cpp/message_introspection.hpp"
+#include "baton/rosidl/introspection.hpp"
 
 namespace baton::heap {
 namespace {
 
-// The introspections of C++ and C have the same layout in what is read here (native_plan.cpp).
-using Members = rosidl_typesupport_introspection_cpp::MessageMembers;
-
-const Members* introspect(const rosidl_message_type_support_t* handle, bool* c) {
-  *c = false;
-  const auto* found = handle->func(handle, rosidl_typesupport_introspection_cpp::typesupport_identifier);
-  if (found == nullptr) {
-    rcutils_reset_error();
-    found = handle->func(handle, rosidl_typesupport_introspection_c__identifier);
-    *c = true;
-  }
-  if (found == nullptr) rcutils_reset_error();
-  return found != nullptr ? static_cast<const Members*>(found->data) : nullptr;
-}
-
 using message::Kind;
 using message::Shape;
+using rosidl::Introspection;
+using rosidl::Members;
 
 /// A sequence of scalars whose native elements are what the message holds: not of bool (std::vector<bool> is packed; elsewhere a byte
 /// of a message may be any).
@@ -48,10 +31,9 @@ void collect(const Members& members, bool c, const message::Type& type, const st
     const auto& member = members.members_[i];
     const message::Field& field = type.fields[first + i];
     if (field.kind == Kind::kMessage && field.shape == Shape::kSingle) {
-      bool nested_c = c;
-      if (const Members* nested = introspect(member.members_, &nested_c))
-        collect(*nested, nested_c, *field.type, path + field.name + ".", native + member.offset_, words + field.offset,
-                arrays);
+      if (const Result<Introspection> nested = rosidl::introspect(member.members_))
+        collect(*nested->members, nested->c, *field.type, path + field.name + ".", native + member.offset_,
+                words + field.offset, arrays);
     } else if (is_lendable(field)) {
       arrays.push_back({path + field.name, native + member.offset_, words + field.offset, message::element_size(field),
                         field.count, c});
@@ -67,7 +49,7 @@ struct NativeLoanPlan::Node {
     std::size_t offset, element_bytes;
   };
   struct Nested {
-    const rosidl_typesupport_introspection_cpp::MessageMember* member;
+    const rosidl::Member* member;
     std::size_t element_bytes;
     std::shared_ptr<const Node> node;
   };
@@ -90,11 +72,10 @@ std::shared_ptr<const Node> node_of(const Members& members, bool c, const messag
     const auto& member = members.members_[i];
     const message::Field& field = type.fields[first + i];
     if (field.kind == Kind::kMessage) {
-      bool nested_c = c;
-      const Members* nested = introspect(member.members_, &nested_c);
-      if (nested == nullptr) continue;
-      if (std::shared_ptr<const Node> inner = node_of(*nested, nested_c, *field.type))
-        node->nested.push_back({&member, nested->size_of_, std::move(inner)});
+      const Result<Introspection> nested = rosidl::introspect(member.members_);
+      if (!nested) continue;
+      if (std::shared_ptr<const Node> inner = node_of(*nested->members, nested->c, *field.type))
+        node->nested.push_back({&member, nested->members->size_of_, std::move(inner)});
     } else if (is_lendable(field)) {
       node->leaves.push_back({member.offset_, message::element_size(field)});
     }
@@ -137,13 +118,12 @@ std::shared_ptr<const Node> node_of(const Members& members, bool c, const messag
 
 Result<std::shared_ptr<const NativeLoanPlan>> NativeLoanPlan::compile(const rosidl_message_type_support_t* handle,
                                                                       std::shared_ptr<const rosidl::NativePlan> plan) {
-  bool c = false;
-  const Members* members = introspect(handle, &c);
-  if (members == nullptr) return Error{Errc::unsupported, "the message's type support has no introspection"};
+  const Result<Introspection> source = rosidl::introspect(handle);  // NativePlan::compile() has checked its layout
+  if (!source) return source.error();
   auto made = std::make_shared<NativeLoanPlan>();
-  collect(*members, c, plan->type(), "", 0, 0, made->arrays_);
-  made->members_ = members;
-  made->root_ = node_of(*members, c, plan->type());
+  collect(*source->members, source->c, plan->type(), "", 0, 0, made->arrays_);
+  made->members_ = source->members;
+  made->root_ = node_of(*source->members, source->c, plan->type());
   made->plan_ = std::move(plan);
   return std::shared_ptr<const NativeLoanPlan>(std::move(made));
 }

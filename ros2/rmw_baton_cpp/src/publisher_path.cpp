@@ -33,35 +33,30 @@ std::unique_ptr<PublisherPath> PublisherPath::make(const std::shared_ptr<Presenc
   }
   const std::optional<QoS> qos = qos_of(profile);
   if (!qos || !may_be_served(inner->topic_name, profile)) return nullptr;
-  Result<std::shared_ptr<const TypePlan>> plan = plan_of(type);
+  Result<std::shared_ptr<const TypePlan>> plan = plan_of(type, "publisher", inner->topic_name);
+  if (!plan) return nullptr;
   std::unique_ptr<PublisherPath> path(new PublisherPath(presence, inner_node, inner));
-  if (plan) {
-    path->plan_ = *plan;
-    transport::Participant::WriterOptions options;
-    options.topic = inner->topic_name;
-    options.node = full_name(*inner_node);
-    options.type = (*plan)->info;
-    options.qos = *qos;
-    static_assert(RMW_GID_STORAGE_SIZE == sizeof options.gid);
-    std::memcpy(options.gid.data(), gid.data, options.gid.size());
-    // What finds no memory goes below, and nothing unread is given up for it; but a history is of the newest messages.
-    if (qos->durability == Durability::kTransientLocal) {
-      options.pool.slots = std::clamp(2 * qos->depth, options.pool.slots, kMostSlots);
-    } else {
-      options.pool.policy = memory::Policy::kNone;
-    }
-    Result<std::shared_ptr<transport::Writer>> writer = presence->participant().create_writer(options);
-    if (writer) {
-      path->writer_ = std::move(*writer);
-    } else {
-      plan = writer.error();
-    }
+  path->plan_ = *plan;
+  transport::Participant::WriterOptions options;
+  options.topic = inner->topic_name;
+  options.node = full_name(*inner_node);
+  options.type = (*plan)->info;
+  options.qos = *qos;
+  static_assert(RMW_GID_STORAGE_SIZE == sizeof options.gid);
+  std::memcpy(options.gid.data(), gid.data, options.gid.size());
+  // What finds no memory goes below, and nothing unread is given up for it; but a history is of the newest messages.
+  if (qos->durability == Durability::kTransientLocal) {
+    options.pool.slots = std::clamp(2 * qos->depth, options.pool.slots, kMostSlots);
+  } else {
+    options.pool.policy = memory::Policy::kNone;
   }
-  if (!plan) {
+  Result<std::shared_ptr<transport::Writer>> writer = presence->participant().create_writer(options);
+  if (!writer) {
     RCUTILS_LOG_WARN_NAMED(kLogger, "publisher of %s takes the underlying RMW only: %s", inner->topic_name,
-                           plan.error().message.c_str());
+                           writer.error().message.c_str());
     return nullptr;
   }
+  path->writer_ = std::move(*writer);
   path->capacities_ = std::make_unique<heap::Capacities>(*path->plan_->loans);
   path->qos_ = profile;
   path->durable_ = qos->durability == Durability::kTransientLocal;

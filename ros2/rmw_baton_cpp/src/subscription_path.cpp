@@ -41,32 +41,27 @@ std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<P
   }
   const std::optional<QoS> qos = qos_of(profile);
   if (!qos || !may_be_served(inner->topic_name, profile) || inner->is_cft_enabled) return nullptr;
+  Result<std::shared_ptr<const TypePlan>> plan = plan_of(type, "subscription", inner->topic_name);
+  if (!plan) return nullptr;
   std::shared_ptr<SubscriptionPath> path(
       new SubscriptionPath(presence, inner_node, inner, inlet, events[RMW_EVENT_MESSAGE_LOST]));
-  Result<std::shared_ptr<const TypePlan>> plan = plan_of(type);
-  if (plan) {
-    path->plan_ = *plan;
-    path->type_ = type;
-    transport::Participant::ReaderOptions options;
-    options.topic = inner->topic_name;
-    options.node = full_name(*inner_node);
-    options.type = (*plan)->info;
-    options.qos = *qos;
-    options.qos.held = kHeld;
-    options.gid = gid;
-    options.take_expired = true;
-    Result<std::shared_ptr<transport::Reader>> reader = presence->participant().create_reader(options);
-    if (reader) {
-      path->reader_ = std::move(*reader);
-    } else {
-      plan = reader.error();
-    }
-  }
-  if (!plan) {
+  path->plan_ = *plan;
+  path->type_ = type;
+  transport::Participant::ReaderOptions options;
+  options.topic = inner->topic_name;
+  options.node = full_name(*inner_node);
+  options.type = (*plan)->info;
+  options.qos = *qos;
+  options.qos.held = kHeld;
+  options.gid = gid;
+  options.take_expired = true;
+  Result<std::shared_ptr<transport::Reader>> reader = presence->participant().create_reader(options);
+  if (!reader) {
     RCUTILS_LOG_WARN_NAMED(kLogger, "subscription of %s takes the underlying RMW only: %s", inner->topic_name,
-                           plan.error().message.c_str());
+                           reader.error().message.c_str());
     return nullptr;
   }
+  path->reader_ = std::move(*reader);
   path->ignore_local_ = inner->options.ignore_local_publications;
   path->depth_ = qos->depth;
   path->reliable_ = qos->reliability == Reliability::kReliable;

@@ -3,16 +3,17 @@
 
 #include <map>
 #include <mutex>
+#include <optional>
+#include <utility>
+
+#include "presence.hpp"
+#include "rcutils/logging_macros.h"
 
 namespace baton::rmw {
 
-Result<std::shared_ptr<const TypePlan>> plan_of(const rosidl_message_type_support_t* handle) {
-  static std::mutex mutex;
-  // Leaked: publishers of static objects may outlive static destruction. Type supports are static objects themselves.
-  static auto* const plans = new std::map<const rosidl_message_type_support_t*, std::shared_ptr<const TypePlan>>;
-  const std::lock_guard<std::mutex> lock(mutex);
-  std::shared_ptr<const TypePlan>& known = (*plans)[handle];
-  if (known) return known;
+namespace {
+
+Result<std::shared_ptr<const TypePlan>> compile(const rosidl_message_type_support_t* handle) {
   Result<std::shared_ptr<const rosidl::NativePlan>> native = rosidl::NativePlan::compile(handle);
   if (!native) return native.error();
   Result<std::shared_ptr<const heap::NativeLoanPlan>> loans = heap::NativeLoanPlan::compile(handle, *native);
@@ -26,8 +27,36 @@ Result<std::shared_ptr<const TypePlan>> plan_of(const rosidl_message_type_suppor
   info.definition = (*native)->definition();
   info.skeleton_bytes = type.size;
   info.fixed_size = type.fixed;
-  known = std::make_shared<const TypePlan>(TypePlan{std::move(*native), std::move(*loans), std::move(*cdr), std::move(info)});
-  return known;
+  return std::make_shared<const TypePlan>(
+      TypePlan{std::move(*native), std::move(*loans), std::move(*cdr), std::move(info)});
+}
+
+/// What is known of a type support: its plan, or why it has none.
+struct Known {
+  std::shared_ptr<const TypePlan> plan;
+  std::optional<Error> refusal;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const TypePlan>> plan_of(const rosidl_message_type_support_t* handle, const char* end,
+                                                const char* topic) {
+  static std::mutex mutex;
+  // Leaked: publishers of static objects may outlive static destruction. Type supports are static objects themselves.
+  static auto* const types = new std::map<const rosidl_message_type_support_t*, Known>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  Known& known = (*types)[handle];
+  if (known.plan) return known.plan;
+  if (known.refusal) return *known.refusal;
+  Result<std::shared_ptr<const TypePlan>> made = compile(handle);
+  if (made) {
+    known.plan = *made;
+  } else {
+    if (made.error().code == Errc::unsupported) known.refusal = made.error();  // all else, such as no memory, may pass
+    RCUTILS_LOG_WARN_NAMED(kLogger, "%s of %s, and all others of its type, take the underlying RMW only: %s", end,
+                           topic, made.error().message.c_str());
+  }
+  return made;
 }
 
 }  // namespace baton::rmw

@@ -20,7 +20,10 @@ struct TypePlan {
   transport::TypeInfo info;
 };
 
-/// Errors: unsupported for a type that cannot be in a chunk; the topic is then the underlying RMW's alone.
-Result<std::shared_ptr<const TypePlan>> plan_of(const rosidl_message_type_support_t* handle);
+/// `end` ("publisher") and `topic` are for the log. Errors: unsupported for a type that cannot be in a chunk, or whose native struct is laid
+/// out differently from what Baton knows (baton/rosidl/introspection.hpp); the topic is then the underlying RMW's alone. The log says so
+/// once per type.
+Result<std::shared_ptr<const TypePlan>> plan_of(const rosidl_message_type_support_t* handle, const char* end,
+                                                const char* topic);
 
 }  // namespace baton::rmw

@@ -10,55 +10,17 @@
 #include <stdexcept>
 
 #include "baton/os/huge_pages.hpp"
+#include "baton/rosidl/introspection.hpp"
 #include "rcutils/allocator.h"
-#include "rcutils/error_handling.h"
 #include "rcutils/sha256.h"
 #include "rosidl_runtime_c/primitives_sequence.h"
 #include "rosidl_runtime_c/string_functions.h"
 #include "rosidl_runtime_c/u16string_functions.h"
 #include "rosidl_typesupport_introspection_c/field_types.h"
-#include "rosidl_typesupport_introspection_c/identifier.h"
 #include "rosidl_typesupport_introspection_c/message_introspection.h"
-#include "rosidl_typesupport_introspection_cpp/identifier.hpp"
-#include "rosidl_typesupport_introspection_cpp/message_introspection.hpp"
 
 namespace baton::rosidl {
 namespace {
-
-// The structs of the two introspections are the same but for the types of three function pointers, which are used below only
-// through a cast back (Step::c).
-using Member = rosidl_typesupport_introspection_cpp::MessageMember;
-using Members = rosidl_typesupport_introspection_cpp::MessageMembers;
-
-struct Introspection {
-  const Members* members;
-  bool c;
-};
-
-Result<Introspection> introspect(const rosidl_message_type_support_t* handle) {
-  const auto* found = handle->func(handle, rosidl_typesupport_introspection_cpp::typesupport_identifier);
-  if (found != nullptr) return Introspection{static_cast<const Members*>(found->data), false};
-  rcutils_reset_error();  // the dispatch says why it has none of the first kind
-  found = handle->func(handle, rosidl_typesupport_introspection_c__identifier);
-  if (found != nullptr) return Introspection{static_cast<const Members*>(found->data), true};
-  rcutils_reset_error();
-  return Error{Errc::unsupported,
-               "the message's type support has no introspection: build its package with "
-               "rosidl_typesupport_introspection_cpp or _c"};
-}
-
-/// "sensor_msgs/Image" of the namespaces "sensor_msgs::msg" (C++) and "sensor_msgs__msg" (C).
-std::string type_name(const Members& members) {
-  std::string package = members.message_namespace_;
-  package = package.substr(0, package.find(package.find("::") != std::string::npos ? "::" : "__"));
-  return package + "/" + members.message_name_;
-}
-
-/// rosidl puts a placeholder into messages without fields.
-bool is_placeholder(const Members& members) {
-  return members.member_count_ == 1 &&
-         std::strcmp(members.members_[0].name_, "structure_needs_at_least_one_member") == 0;
-}
 
 const char* primitive(std::uint8_t id) {
   switch (id) {
@@ -97,7 +59,7 @@ const char* primitive(std::uint8_t id) {
   }
 }
 
-/// Writes the section of every type that is reached, by name. The introspection of a program's own types is trusted.
+/// Writes the section of every type that is reached, by name. check_layout() has accepted the introspection.
 Result<void> describe(const Members& members, std::map<std::string, std::string>& sections) {
   const std::string name = type_name(members);
   if (sections.count(name) != 0) return {};
@@ -184,10 +146,7 @@ std::shared_ptr<const Steps> steps_of(const Introspection& source, const message
 
 bool is_scalar(Kind kind) { return kind < Kind::kString; }
 
-/// std::vector<bool> has no elements with addresses; the introspection says so.
-bool is_packed(const Step& step) {
-  return step.field->shape == Shape::kSequence && step.field->kind == Kind::kBool && !step.c;
-}
+bool is_packed(const Step& step) { return rosidl::is_packed(*step.member, step.c); }
 
 /// What Builder takes for a content of `bytes`: from 4 KiB on it is aligned to 64.
 std::size_t room(std::size_t bytes, std::size_t alignment) { return bytes + (bytes >= 4096 ? 64 : alignment) - 1; }
@@ -503,6 +462,7 @@ message::TypeHash hash_of_definition(const std::string& text) {
 Result<std::shared_ptr<const NativePlan>> NativePlan::compile(const rosidl_message_type_support_t* handle) {
   Result<Introspection> source = introspect(handle);
   if (!source) return source.error();
+  if (Result<void> checked = check_layout(*source); !checked) return checked.error();
   std::map<std::string, std::string> sections;
   if (Result<void> described = describe(*source->members, sections); !described) return described.error();
   const std::string name = type_name(*source->members);

@@ -18,8 +18,9 @@ class SteadyClock final : public Clock {
 }  // namespace
 
 std::shared_ptr<Clock> steady_clock() {
-  static const std::shared_ptr<Clock> clock = std::make_shared<SteadyClock>();
-  return clock;
+  // Never destroyed: other threads may make timers while the process's static objects end.
+  static const auto* const clock = new std::shared_ptr<Clock>(std::make_shared<SteadyClock>());
+  return *clock;
 }
 
 // The time itself is one word that orders nothing else: relaxed suffices. The wake that follows set() takes a mutex.
@@ -34,7 +35,8 @@ std::chrono::nanoseconds SimulatedClock::real_time_until(std::chrono::nanosecond
 std::shared_ptr<void> SimulatedClock::on_jump(std::function<void()> wake) {
   auto token = std::make_shared<std::function<void()>>(std::move(wake));
   std::lock_guard<std::mutex> lock(mutex_);
-  wakes_.erase(std::remove_if(wakes_.begin(), wakes_.end(), [](const auto& weak) { return weak.expired(); }), wakes_.end());
+  wakes_.erase(std::remove_if(wakes_.begin(), wakes_.end(), [](const auto& weak) { return weak.expired(); }),
+               wakes_.end());
   wakes_.push_back(token);
   return token;
 }

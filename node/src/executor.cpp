@@ -23,8 +23,9 @@ namespace detail {
 }
 
 const std::shared_ptr<transport::Reader>& Executable::reader() const noexcept {
-  static const std::shared_ptr<transport::Reader> none;
-  return none;
+  static const auto* const none =
+      new std::shared_ptr<transport::Reader>;  // never destroyed: threads may still spin then
+  return *none;
 }
 
 }  // namespace detail
@@ -417,6 +418,16 @@ void Executor::wake_for_shutdown() { state_->wake(); }
 
 void shutdown_on_signals() {
   os::on_termination([] { shutdown(); }).or_throw();
+}
+
+void shutdown_on_signals(std::initializer_list<int> signals) {
+  os::on_termination([] { shutdown(); }, signals).or_throw();
+}
+
+void request_shutdown() noexcept {
+  static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may not lock");
+  g_ok.store(false, std::memory_order_relaxed);
+  os::request_termination();
 }
 
 }  // namespace baton

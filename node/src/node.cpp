@@ -60,10 +60,11 @@ void print_diagnostic(const transport::Diagnostic& diagnostic) {
 
 std::shared_ptr<const void> printer() {
   static std::mutex mutex;
-  static std::weak_ptr<const void> current;
+  static auto* const current =
+      new std::weak_ptr<const void>;  // never destroyed: nodes may be made while static objects end
   std::lock_guard<std::mutex> lock(mutex);
-  std::shared_ptr<const void> printer = current.lock();
-  if (!printer) current = printer = std::make_shared<char>();
+  std::shared_ptr<const void> printer = current->lock();
+  if (!printer) *current = printer = std::make_shared<char>();
   return printer;
 }
 

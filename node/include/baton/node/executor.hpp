@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -101,7 +102,7 @@ class Executor {
   /// Busy-waits that long before sleeping: a hand-over to a spinning thread costs 0.1 us instead of a futex wake.
   void set_spin(std::chrono::nanoseconds budget);
 
-  /// Runs callbacks until cancel(), or a signal after shutdown_on_signals().
+  /// Runs callbacks until cancel(), shutdown(), request_shutdown(), or a signal after shutdown_on_signals().
   void spin();
   /// Runs at most one callback; false if none became ready in time.
   bool spin_once(std::chrono::nanoseconds timeout);
@@ -117,11 +118,17 @@ class Executor {
   std::shared_ptr<State> state_;
 };
 
-/// SIGINT and SIGTERM end every spin() of this process; ok() turns false. Call it once, early; it starts one sleeping thread.
+/// SIGINT and SIGTERM end every spin() of this process, and ok() turns false; a second one takes its default action. Call it once,
+/// early; it starts one sleeping thread.
 void shutdown_on_signals();
-/// False once a signal asked this process to end (after shutdown_on_signals()) or shutdown() was called.
+/// The same with other signals. Without any ({}) only request_shutdown() does so: for programs with handlers of their own.
+void shutdown_on_signals(std::initializer_list<int> signals);
+/// What such a signal does, for a signal handler of the program's own: async-signal-safe (signal-safety(7)), unlike everything else in Baton. Needs
+/// shutdown_on_signals() before: without it ok() turns false, but a spin() that sleeps goes on sleeping.
+void request_shutdown() noexcept;
+/// False once a signal asked this process to end (after shutdown_on_signals()), request_shutdown() or shutdown() was called.
 bool ok() noexcept;
-/// What a signal does, by hand. Not for signal handlers.
+/// What a signal does, by hand. Not for signal handlers: request_shutdown() is.
 void shutdown();
 
 }  // namespace baton

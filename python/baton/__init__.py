@@ -109,5 +109,15 @@ def _after_fork_in_child() -> None:
     _core._forget_executors()
 
 
+def _register_end() -> None:
+    """Ends spins and waits when the interpreter begins to end, before it joins the threads that are no daemons."""
+    try:
+        _threading._register_atexit(_core._begin_end)  # type: ignore[attr-defined]
+    except RuntimeError:  # it has begun already
+        _core._begin_end()
+
+
 _os.register_at_fork(after_in_child=_after_fork_in_child)
+if hasattr(_threading, "_register_atexit"):  # an internal of CPython, since 3.9
+    _register_end()
 _atexit.register(_core._end_executors)

@@ -45,7 +45,12 @@ inline Nanoseconds left_until(SteadyTime deadline) {
   return deadline == SteadyTime::max() ? kInfinite : deadline - std::chrono::steady_clock::now();
 }
 
+/// What ends a wait: a signal whose handler raises, and in other threads than the main one the interpreter's end.
 inline void check_signals() {
+  if (has_ended()) {
+    PyErr_SetNone(PyExc_SystemExit);
+    throw nb::python_error();
+  }
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 

@@ -21,9 +21,15 @@ struct Spinning {
   ~Spinning() { g_spinning.fetch_sub(1, std::memory_order_relaxed); }
 };
 
-/// At exit: ends every spin, and waits for it (not for ever: a callback may hang).
-void end_executors() {
+/// Before the interpreter joins the threads that are no daemons: ends every spin, and every wait of another thread.
+void begin_end() {
   shutdown();
+  end_waits();
+}
+
+/// At exit: waits for the threads that still spin, which are daemons (not for ever: a callback may hang).
+void end_executors() {
+  begin_end();
   const WithoutGil without;
   for (int i = 0; i < 5000 && g_spinning.load(std::memory_order_relaxed) > 0; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -76,7 +82,8 @@ class PyExecutor {
       }
       signalled = watch.signalled();
     }
-    check_signals();
+    // A spin that the interpreter's end has ended returns, as after cancel(); the thread's next one raises SystemExit.
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
     return signalled;
   }
   Executor executor_;
@@ -86,8 +93,12 @@ class PyExecutor {
 }  // namespace
 
 void add_executor(nb::module_& m) {
+  m.def("_begin_end", begin_end);
   m.def("_end_executors", end_executors);
-  m.def("_forget_executors", [] { g_spinning.store(0, std::memory_order_relaxed); });  // in a forked child
+  m.def("_forget_executors", [] {  // in a forked child
+    g_spinning.store(0, std::memory_order_relaxed);
+    forget_waits();
+  });
   nb::class_<PyExecutor>(m, "Executor", "Runs the callbacks of nodes.")
       .def(nb::init<unsigned>(), "threads"_a = 1)
       .def("_add", &PyExecutor::add)

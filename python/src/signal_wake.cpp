@@ -74,10 +74,63 @@ SignalThread* thread() {
 
 }  // namespace
 
+namespace {
+
+// Both with the GIL.
+SignalWatch* g_waiting = nullptr;  // the list of the waits of other threads than the main one
+bool g_ended = false;
+
+bool in_main_thread() noexcept { return PyThread_get_thread_ident() == g_main_thread.load(std::memory_order_relaxed); }
+
+/// threading calls the functions that it calls before it joins threads in the reverse order of their registration, and concurrent.futures
+/// joins its workers in such a function. So ours is registered once more when a thread waits after that module was imported.
+void register_behind_futures() {
+  static bool registered = false;
+  if (registered) return;
+  PyObject* const modules = PyImport_GetModuleDict();
+  if (modules == nullptr || PyDict_GetItemString(modules, "concurrent.futures.thread") == nullptr) return;
+  registered = true;
+  PyObject* const package = PyDict_GetItemString(modules, "baton");
+  PyObject* const done = package != nullptr ? PyObject_CallMethod(package, "_register_end", nullptr) : nullptr;
+  if (done == nullptr) PyErr_Clear();  // the package is being imported, or was thrown out
+  Py_XDECREF(done);
+}
+
+}  // namespace
+
+void end_waits() {
+  g_ended = true;
+  for (SignalWatch* watch = g_waiting; watch != nullptr; watch = watch->after_) {
+    watch->signalled_.store(true, std::memory_order_relaxed);
+    watch->wake_();
+  }
+}
+
+bool has_ended() noexcept { return g_ended && !in_main_thread(); }
+
+void forget_waits() noexcept {
+  g_waiting = nullptr;  // they are on the stacks of threads that the child does not have
+  g_ended = false;
+}
+
 void set_main_thread(unsigned long ident) noexcept { g_main_thread.store(ident, std::memory_order_relaxed); }
 
-SignalWatch::SignalWatch(std::function<void()> wake) : wake_(std::move(wake)) {
-  if (PyThread_get_thread_ident() != g_main_thread.load(std::memory_order_relaxed)) return;
+SignalWatch::SignalWatch(std::function<void()> wake) : wake_(std::move(wake)), generation_(os::fork_generation()) {
+  if (in_main_thread())
+    watch_signals();
+  else
+    watch_end();
+}
+
+void SignalWatch::watch_end() {
+  register_behind_futures();
+  after_ = g_waiting;
+  if (after_ != nullptr) after_->before_ = this;
+  g_waiting = this;
+  listed_ = true;
+}
+
+void SignalWatch::watch_signals() {
   SignalThread* watcher = thread();
   if (watcher == nullptr) return;  // no descriptor left: signals wait for the end of the sleep
   {
@@ -91,13 +144,19 @@ SignalWatch::SignalWatch(std::function<void()> wake) : wake_(std::move(wake)) {
 }
 
 SignalWatch::~SignalWatch() {
+  if (listed_) {
+    if (generation_ != os::fork_generation()) return;
+    (before_ != nullptr ? before_->after_ : g_waiting) = after_;
+    if (after_ != nullptr) after_->before_ = before_;
+    return;
+  }
   if (!active_) return;
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
   bool restored;
   set_wakeup_fd(previous_fd_, &restored);
   PyErr_Restore(type, value, trace);
-  if (g_thread->generation != os::fork_generation()) return;
+  if (generation_ != os::fork_generation()) return;
   const std::lock_guard<std::mutex> lock(g_thread->mutex);
   g_thread->current = outer_;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A C++ program as rclcpp is one, on rcl: "pub <messages> <bytes> <plain|loan|hold>" publishes images (hold: lent ones, and then waits
-// to be killed), "sub <messages> <bytes> <kept>" takes them, keeps that many, changes them and frees them late. Each reports one line
-// of JSON. It knows Baton only to count.
+// to be killed), "sub <messages> <bytes> <kept>" takes them, keeps that many, changes them and frees them late. "first <messages> <bytes>
+// <more>" publishes messages, and more once it reads a line; "outlive <messages> <bytes>" keeps all that it takes, ends subscription, node and
+// context, and looks at what it kept once it reads a line. Each reports one line of JSON. It knows Baton only to count.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -33,7 +34,15 @@ void wait_until(Done done, const char* what) {
 
 const rosidl_message_type_support_t* type() { return rosidl_typesupport_cpp::get_message_type_support_handle<Image>(); }
 
-void publish(rcl_node_t& node, int messages, std::size_t bytes, bool loan, bool hold) {
+/// Says so, and waits for a line.
+void wait_for_a_line(const char* said) {
+  std::printf("%s\n", said);
+  std::fflush(stdout);
+  while (std::getchar() != '\n' && !std::feof(stdin)) {
+  }
+}
+
+void publish(rcl_node_t& node, int messages, std::size_t bytes, bool loan, bool hold, int more = 0) {
   rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
   const rcl_publisher_options_t options = rcl_publisher_get_default_options();
   check(rcl_publisher_init(&publisher, &node, type(), "image", &options), "publisher");
@@ -45,7 +54,8 @@ void publish(rcl_node_t& node, int messages, std::size_t bytes, bool loan, bool 
       "a subscription");
   std::this_thread::sleep_for(2s);  // the ends have met in Baton, too
   int lent = 0;
-  for (int i = 0; i < messages; ++i) {
+  for (int i = 0; i < messages + more; ++i) {
+    if (more != 0 && i == messages) wait_for_a_line("published");
     const auto fill = [&](Image& image) {
       image.header.frame_id = "a frame whose name is not short at all";
       image.height = static_cast<std::uint32_t>(i);
@@ -108,19 +118,53 @@ void subscribe(rcl_node_t& node, int messages, std::size_t bytes, std::size_t mo
               counters.live_messages, static_cast<unsigned long>(counters.unknown));
 }
 
+/// A process that lives on when its part in ROS has ended, with messages that it keeps.
+void outlive(int messages, std::size_t bytes) {
+  std::vector<std::vector<std::uint8_t>> kept;
+  int aliased = 0, wrong = 0;
+  {
+    Ros ros("heap_outlive");
+    rcl_subscription_t subscription = rcl_get_zero_initialized_subscription();
+    const rcl_subscription_options_t options = rcl_subscription_get_default_options();
+    check(rcl_subscription_init(&subscription, &ros.node, type(), "image", &options), "subscription");
+    while (static_cast<int>(kept.size()) < messages) {
+      Image image;
+      wait_until([&] { return rcl_take(&subscription, &image, nullptr, nullptr) == RCL_RET_OK; }, "a message");
+      aliased += baton::memory::in_window(image.data.data());
+      kept.push_back(std::move(image.data));
+    }
+    check(rcl_subscription_fini(&subscription, &ros.node), "subscription's end");
+  }
+  wait_for_a_line("kept");
+  for (int i = 0; i < messages; ++i)
+    wrong += kept[static_cast<std::size_t>(i)] != std::vector<std::uint8_t>(bytes, static_cast<std::uint8_t>(i));
+  kept.clear();
+  std::printf("{\"wrong\": %d, \"aliased\": %d, \"live\": %zu}\n", wrong, aliased,
+              baton::heap::counters().live_messages);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 4) {
-    std::fprintf(stderr, "usage: %s pub <messages> <bytes> [plain | loan | hold] | sub <messages> <bytes> [kept]\n",
+    std::fprintf(stderr,
+                 "usage: %s pub <messages> <bytes> [plain | loan | hold] | sub <messages> <bytes> [kept] | first "
+                 "<messages> <bytes> <more> | "
+                 "outlive <messages> <bytes>\n",
                  argv[0]);
     return 2;
   }
   const std::string role = argv[1], more = argc > 4 ? argv[4] : "";
   const int messages = std::stoi(argv[2]);
   const std::size_t bytes = std::stoul(argv[3]);
+  if (role == "outlive") {
+    outlive(messages, bytes);
+    return 0;
+  }
   Ros ros(("heap_" + role).c_str());
-  if (role == "pub")
+  if (role == "first")
+    publish(ros.node, messages, bytes, false, false, std::stoi(more));
+  else if (role == "pub")
     publish(ros.node, messages, bytes, more == "loan" || more == "hold", more == "hold");
   else
     subscribe(ros.node, messages, bytes, more.empty() ? 3 : std::stoul(more));

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """C++ nodes with and without libbaton_heap.so: what is copied, what is lent, what comes back."""
 
+from ros2_processes import go_on
+
 IMAGE = 6220800
 
 
@@ -64,3 +66,14 @@ def test_kept_vectors_outlive_a_publisher_that_is_killed(processes):
     first.kill()
     start(processes, "pub", 2, IMAGE, "hold", heap=True)  # the subscriber keeps two of the first one's, too
     assert result(processes, subscriber) == RIGHT | {"got": 12, "aliased": 12}
+
+
+def test_kept_vectors_stay_as_they_are_when_the_process_lives_on_without_ros(processes):
+    reader = start(processes, "outlive", 4, 100000, heap=True)
+    publisher = start(processes, "first", 4, 100000, 200, heap=False)
+    assert publisher.stdout.readline() == "published\n"
+    assert reader.stdout.readline() == "kept\n"
+    go_on(publisher)  # 200 more, into memory that nobody holds
+    assert result(processes, publisher)["live"] == 0
+    go_on(reader)
+    assert result(processes, reader) == {"wrong": 0, "aliased": 4, "live": 0}

@@ -334,6 +334,7 @@ std::vector<EndpointInfo> ParticipantImpl::endpoints() const {
     const Pids pids = pids_of(record.peer);
     info.pid = pids.shown;
     info.local_pid = pids.local;
+    info.connection = record.peer;
     out.push_back(std::move(info));
   });
   return out;

@@ -305,15 +305,16 @@ void PublisherPath::look_who_is_below(std::int64_t now_ns) {
   next_look_ns_ = now_ns + kLookAgainNs;
   const std::vector<transport::Gid> readers = writer_->matched_readers();
   const std::vector<transport::EndpointInfo> endpoints = presence_->participant().endpoints();
-  std::map<transport::Gid, std::int32_t> served;
-  for (const transport::Gid& gid : readers) served[gid] = -1;
-  for (const transport::EndpointInfo& endpoint : endpoints) {
-    if (const auto found = served.find(endpoint.gid); found != served.end()) found->second = endpoint.local_pid;
+  std::map<transport::Gid, Origin> served;
+  for (const transport::Gid& gid : readers) {
+    Origin& origin = served[gid] = origin_of(endpoints, gid);
+    const auto before = served_.find(gid);
+    if (!origin.known && before != served_.end()) origin = before->second;  // on its way out of the graph
   }
-  for (const auto& [gid, pid] : served_) {
-    if (served.count(gid) == 0) left_.emplace(gid, Left{pid, now_ns});
+  for (const auto& [gid, origin] : served_) {
+    if (served.count(gid) == 0) left_.emplace(gid, Left{origin, now_ns});
   }
-  for (const auto& [gid, pid] : served) {
+  for (const auto& [gid, origin] : served) {
     if (served_.count(gid) == 0) fresh_.push_back(gid);
   }
   const auto is_not_served = [&](const transport::Gid& gid) { return served.count(gid) == 0; };
@@ -343,7 +344,7 @@ void PublisherPath::look_who_is_below(std::int64_t now_ns) {
     const auto left = left_.find(known.gid);
     if (left != left_.end() && now_ns - left->second.since_ns < kForgetLeftNs) {
       still_left.insert(*left);
-      if (has_left(known.gid, left->second.pid)) {
+      if (has_left(endpoints, known.gid, left->second.origin, os::process_ended)) {
         ++accounted_for;
         judge(false, "has left; the underlying RMW does not know yet");
         continue;
@@ -396,17 +397,6 @@ std::string PublisherPath::describe() {
             ", \"below\": " + (each.below ? "true" : "false") + ", \"why\": " + quoted(each.why) + "}";
   }
   return made + "]}";
-}
-
-/// Of a subscription that Baton served until its connection ended: that it has ended too, and not only the connection.
-bool PublisherPath::has_left(const transport::Gid& gid, std::int32_t pid) const {
-  bool process_is_here = false;
-  for (const transport::EndpointInfo& endpoint : presence_->participant().endpoints()) {
-    if (endpoint.gid == gid) return false;  // announced: it may come back
-    process_is_here = process_is_here || (pid > 0 && endpoint.local_pid == pid);
-  }
-  if (process_is_here) return true;  // withdrawn by a process that is well
-  return os::process_ended(pid);     // of another pid namespace: not known, so no
 }
 
 }  // namespace baton::rmw

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "baton/message/builder.hpp"
+#include "departure.hpp"
 #include "event.hpp"
 #include "path_order.hpp"
 #include "presence.hpp"
@@ -56,7 +57,6 @@ class PublisherPath {
   bool someone_below();
   void look_who_is_below(std::int64_t now_ns);
   std::string describe();
-  bool has_left(const transport::Gid& gid, std::int32_t pid) const;
 
   const std::shared_ptr<Presence> presence_;
   const rmw_node_t* const inner_node_;
@@ -84,7 +84,7 @@ class PublisherPath {
   std::vector<transport::Gid> fresh_;  // served, but Baton has not handed them any message
   Older older_ = Older::kUnknown;      // for those, by the last look
   std::int64_t next_look_ns_ = 0;
-  std::map<transport::Gid, std::int32_t> served_;  // by Baton: the process
+  std::map<transport::Gid, Origin> served_;  // by Baton
   struct Judged {
     transport::Gid gid;
     std::string node;
@@ -93,7 +93,7 @@ class PublisherPath {
   };
   std::vector<Judged> judged_;  // the readers that the underlying RMW knows
   struct Left {
-    std::int32_t pid;
+    Origin origin;
     std::int64_t since_ns;
   };
   std::map<transport::Gid, Left> left_;  // were served, and the underlying RMW may not know yet that they are gone

@@ -50,6 +50,8 @@ struct EndpointInfo {
   QoS qos;
   std::int32_t pid = 0;        ///< for people: of a process that is not visible in this pid namespace, what it calls itself
   std::int32_t local_pid = 0;  ///< for system calls: 0 if the process is not visible here
+  /// Over which this process knows the endpoint, 0 for its own. A process that was disconnected and has come back has another one.
+  std::uint64_t connection = 0;
 };
 
 /// What one subscription has of one publisher's messages, and what it may have.

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The long version of the tests: every fuzzer for ten CPU-minutes (FUZZ_SECONDS), every multi-process test ROUNDS times with
-# crash points compiled in, 10,000 random kills of processes that share objects, and all of it once more under the address sanitizer.
+# crash points compiled in, 10,000 random kills of processes that share objects, an hour of rclpy processes with libbaton_heap.so among plain
+# ones that are killed (MIX_SECONDS), and all of it once more under the address sanitizer.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 rounds=${ROUNDS:-10}
@@ -16,5 +17,8 @@ step scripts/sanitize.sh asan-ubsan --label-regex process --repeat until-fail:3 
 step scripts/sanitize.sh tsan --repeat until-fail:3
 step env BATON_SHARED_KILLS=10000 build/dev/bin/shared_heap_process_tests --gtest_filter='*RandomKills*'
 step build/dev/bin/model_tests --full
+if [ -x .venv-ros2/bin/python ] && [ -e build/dev/lib/libbaton_heap.so ]; then
+  step env BATON_BUILD="$PWD/build/dev" nice .venv/bin/python ros2/tests/mix_run.py --seconds "${MIX_SECONDS:-3600}"
+fi
 step scripts/fuzz.sh --each "${FUZZ_SECONDS:-600}"
 exit $status

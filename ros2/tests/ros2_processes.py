@@ -77,16 +77,17 @@ class Processes:
         self.domain, self._claim = claim_domain()
         self.running = []
 
-    def start(self, rmw, program, *arguments, file="programs.py", **more):
+    def start(self, rmw, program, *arguments, file="programs.py", cwd=None, **more):
         if SANITIZERS:
             pytest.skip("a program of rclpy, whose libraries are not ours to test")
         command = [PYTHON, Path(__file__).parent / file, program, *arguments]
-        return self._run(command, environment(rmw, self.domain, **more))
+        return self._run(command, environment(rmw, self.domain, **more), cwd)
 
-    def _run(self, command, env):
+    def _run(self, command, env, cwd=None):
         process = subprocess.Popen(
             command,
             env=env | {"PYTHONFAULTHANDLER": "1"},
+            cwd=cwd,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=(log := tempfile.TemporaryFile("w+")),  # no pipe: nobody reads it before the end

@@ -7,7 +7,8 @@
   bytes; a subscription to a type with sequences of messages takes the bytes and makes the objects from them. The wire is ordinary
   CDR, so neither end need know of the other.
 
-Classes with fields that the extension does not know are left to rclpy.
+Classes with fields that the extension does not know are left to rclpy, and so are, with a RuntimeWarning, those whose C struct is laid out
+differently from what the extension expects (a later ROS 2's may be).
 
 Programs that may be changed take and make messages in place: create_subscription() and create_publisher() here.
 """
@@ -16,11 +17,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import _core, atsa
 from ._plans import Unsupported, plan_of
+from ._rosidl_layout import difference_of
 
 if TYPE_CHECKING:
     from ._rclpy_views import ViewSubscription
@@ -59,7 +62,15 @@ def accelerate_class(cls: Any) -> bool:
         if meta._TYPE_SUPPORT is None:
             meta.__import_type_support__()
         if cls not in _converters and meta._CONVERT_FROM_PY is not None:
-            _converters[cls] = _core._converters(plan)
+            if different := difference_of(cls, _core._struct_layout(plan)):
+                warnings.warn(
+                    f"this ROS 2 lays messages out differently from what Baton knows, so rclpy converts them itself: {different}",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+                _converters[cls] = None
+            else:
+                _converters[cls] = _core._converters(plan)
         converters = _converters.get(cls)
     except (Unsupported, ImportError, AttributeError):
         converters = None

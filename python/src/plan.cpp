@@ -191,6 +191,21 @@ PyObject* from_wire(PyObject* /*module*/, PyObject* arguments) {
   });
 }
 
+/// (bytes, [(name, offset, layout of a nested message or None)]): how plan_struct.cpp expects rosidl's C struct.
+PyObject* struct_layout(const Plan& plan) {
+  Ref fields(checked(PyList_New(0)));
+  for (const PlanField& field : plan.fields) {
+    const Ref nested(field.nested != nullptr ? struct_layout(*field.nested) : Py_NewRef(Py_None));
+    const Ref entry(checked(Py_BuildValue("(OnO)", field.name, static_cast<Py_ssize_t>(field.place), nested.get())));
+    if (PyList_Append(fields.get(), entry.get()) != 0) throw PythonError();
+  }
+  return checked(Py_BuildValue("(nO)", static_cast<Py_ssize_t>(plan.size), fields.get()));
+}
+
+PyObject* layout_of(PyObject* /*module*/, PyObject* capsule) {
+  return guarded<PyObject*>(nullptr, [&] { return struct_layout(*plan_of_capsule(capsule)); });
+}
+
 PyMethodDef plan_functions[] = {
     {"_make_plan", make_plan, METH_VARARGS, nullptr},
     {"_complexity", complexity, METH_VARARGS, "K(x): how many messages lie in sequences of this one."},
@@ -199,6 +214,7 @@ PyMethodDef plan_functions[] = {
     {"_from_wire", from_wire, METH_VARARGS, nullptr},
     {"_from_message", plan_from_message, METH_VARARGS, nullptr},
     {"_converters", plan_converters, METH_O, nullptr},
+    {"_struct_layout", layout_of, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rclpy_test.py runs under ROS 2's Python: `rclpy_process.py conversion|topics|keywords|publish|values`."""
+"""What rclpy_test.py runs under ROS 2's Python: `rclpy_process.py conversion|topics|keywords|publish|values|layouts`."""
 
 from __future__ import annotations
 
 import array
+import ctypes
 import importlib
 import os
 import random
 import re
 import sys
 import time
+import warnings
 
 import baton
+import baton._rosidl_layout as rosidl
 import baton.rclpy
 import numpy as np
 import rclpy
@@ -392,9 +395,78 @@ def values():
     print("values")
 
 
+class Altered:
+    """A copy of the introspection of a class, which may be changed; in `members` and `list`."""
+
+    def __init__(self, cls, longer_by=0):
+        type(cls).__import_type_support__()
+        self.plan = baton._plans.plan_of(cls)
+        self.name = cls.__name__
+        real = rosidl._Members.from_address(rosidl.introspection(rosidl._pointer(type(cls)._TYPE_SUPPORT)))
+        self.members = rosidl._Members.from_buffer_copy(real)
+        self.stride = ctypes.sizeof(rosidl._Member) + longer_by
+        self.memory = ctypes.create_string_buffer(self.stride * real.member_count + 8)
+        begin = ctypes.addressof(self.memory) + -ctypes.addressof(self.memory) % 8
+        for i in range(real.member_count):
+            size = ctypes.sizeof(rosidl._Member)
+            ctypes.memmove(begin + i * self.stride, real.members + i * size, size)
+        self.members.members = begin
+        self.list = [rosidl._Member.from_address(begin + i * self.stride) for i in range(real.member_count)]
+
+    def verdict(self):
+        return rosidl.difference(ctypes.addressof(self.members), baton._core._struct_layout(self.plan), self.name)
+
+
+def layouts():
+    from sensor_msgs.msg import Image, JointState
+
+    assert Altered(Image).verdict() is None
+    other = Altered(Image)
+    other.list[6].offset += 8
+    assert other.verdict().startswith("Image.data lies at byte ")
+    other = Altered(Image)
+    other.members.size_of += 8  # a sequence of 32 bytes at the end
+    assert other.verdict().startswith("Image.data is the last member of a struct of ")
+    header = Altered(type(Image().header))
+    header.list[1].offset += 8
+    support = rosidl._Handle(data=ctypes.addressof(header.members))
+    find = rosidl._FIND(lambda handle, identifier: handle)
+    support.func = ctypes.cast(find, ctypes.c_void_p)
+    other = Altered(Image)
+    other.list[0].members = ctypes.addressof(support)
+    assert other.verdict().startswith("Image.header.frame_id lies at byte ")
+    for words in (1, 2, 3, 6):
+        for byte in (0, 1, 255):
+            longer = Altered(Image, 8 * words)
+            for member in longer.list:
+                ctypes.memset(ctypes.addressof(member) + ctypes.sizeof(member), byte, 8 * words)
+            assert longer.verdict() == "the description of Image.height is not the introspection's MessageMember"
+    for alter in ("name", "type_id", "members", "is_array", "size"):
+        other = Altered(Image)
+        setattr(other.list[1], alter, 77 if alter == "type_id" else 1 if alter == "is_array" else other.list[2].name)
+        if alter != "is_array":  # which is not looked at closer than by the offsets
+            assert other.verdict() is not None, alter
+    other = Altered(Image)
+    other.members.member_count -= 1
+    assert other.verdict() == "Image has 6 members, where 7 are expected"
+    # Such a class is left to rclpy, with a word.
+    other = Altered(JointState)
+    other.list[1].offset += 8
+    real = rosidl.introspection
+    own = rosidl._pointer(type(JointState)._TYPE_SUPPORT)
+    rosidl.introspection = lambda handle: ctypes.addressof(other.members) if handle == own else real(handle)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        before = type(JointState)._CONVERT_TO_PY
+        assert not baton.rclpy.accelerate_class(JointState) and not baton.rclpy.accelerate_class(JointState)
+        assert type(JointState)._CONVERT_TO_PY is before
+    assert len(said) == 1 and "JointState.name lies at byte" in str(said[0].message)
+    rosidl.introspection = real
+    print("layouts")
+
+
 if __name__ == "__main__":
-    {"conversion": conversion, "topics": topics, "keywords": keywords, "publish": publish, "values": values}[
-        sys.argv[1]
-    ]()
+    every = {"conversion": conversion, "topics": topics, "keywords": keywords, "publish": publish, "values": values}
+    (every | {"layouts": layouts})[sys.argv[1]]()
     sys.stdout.flush()
     os._exit(0)  # the middleware's end is not what is tested

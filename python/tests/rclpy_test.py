@@ -22,12 +22,13 @@ pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="needs ROS 2's wheel
         ("keywords", "keywords\n"),
         ("publish", "published\n"),
         ("values", "values\n"),
+        ("layouts", "layouts\n"),
     ],
 )
 def test_rclpy(what, says, tmp_path):
     """conversion: every type, against rclpy's own functions, in values and Python types; topics: publishers, subscriptions and
     services; keywords: every parameter by its name; publish: rclpy's objects on Baton's topics; values: what fields may hold, the
-    same in all ways out."""
+    same in all ways out; layouts: C structs that are laid out differently."""
     domain, claim = claim_domain()
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "ROS_DOMAIN_ID": str(domain), "ROS_LOG_DIR": str(tmp_path)}
     with claim, open(tmp_path / "out", "w+") as out, open(tmp_path / "errors", "w+") as errors:

@@ -2,11 +2,13 @@
 #include "baton/memory/account.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,17 +46,30 @@ Watches& watches() {
 
 [[maybe_unused]] const Watches& g_made_early = watches();  // as the window's lock, for the same reason
 
+/// Allocates nothing for up to kMostWatches watches: it runs when memory comes back, too.
 Result<void> tell(std::ptrdiff_t bytes) {
-  std::vector<std::shared_ptr<const Watch>> alive;  // called without the lock: a watch may end meanwhile
+  constexpr std::size_t kMostWatches = 16;
+  std::array<std::shared_ptr<const Watch>, kMostWatches> first;  // called without the lock: a watch may end meanwhile
+  std::vector<std::shared_ptr<const Watch>> more;
+  std::size_t count = 0;
   {
     std::lock_guard<std::mutex> lock(watches().mutex);
-    for (const auto& weak : watches().list)
-      if (auto watch = weak.lock()) alive.push_back(std::move(watch));
+    for (const auto& weak : watches().list) {
+      auto watch = weak.lock();
+      if (!watch) continue;
+      if (count < kMostWatches) {
+        first[count] = std::move(watch);
+      } else {
+        more.push_back(std::move(watch));
+      }
+      ++count;
+    }
   }
-  for (auto watch = alive.begin(); watch != alive.end(); ++watch) {
-    Result<void> allowed = (**watch)(bytes);
+  const auto call = [&](std::size_t i, std::ptrdiff_t change) { return (i < kMostWatches ? *first[i] : *more[i - kMostWatches])(change); };
+  for (std::size_t i = 0; i < count; ++i) {
+    Result<void> allowed = call(i, bytes);
     if (allowed.ok() || bytes < 0) continue;
-    while (watch != alive.begin()) (void)(**--watch)(-bytes);  // those who agreed have counted it
+    while (i > 0) (void)call(--i, -bytes);  // those who agreed have counted it
     return allowed;
   }
   return {};
@@ -113,7 +128,11 @@ Result<void> account_grow(std::size_t bytes) {
 
 void account_shrink(std::size_t bytes) noexcept {
   g_backed.fetch_sub(bytes, std::memory_order_relaxed);
-  (void)tell(-static_cast<std::ptrdiff_t>(bytes));
+  try {
+    (void)tell(-static_cast<std::ptrdiff_t>(bytes));
+  } catch (const std::bad_alloc&) {
+    // The next change tells the sum.
+  }
 }
 
 }  // namespace baton::memory

@@ -34,6 +34,9 @@ struct State {
   unsigned granule_shift = 20;
   std::atomic<const SegmentRecord*>* table = nullptr;
   std::map<std::size_t, std::size_t> free_ranges;  // first granule -> granules
+  // One for each allocation, so that free() needs no memory: a range that is given back may need an entry of its own.
+  std::map<std::size_t, std::size_t> spares;
+  std::size_t spare_number = 0;
 };
 
 State* g_state = nullptr;  // set once, by instance()
@@ -119,9 +122,16 @@ Result<std::byte*> Window::allocate(std::size_t bytes) {
   std::lock_guard<std::mutex> lock(window_mutex());
   for (auto it = s.free_ranges.begin(); it != s.free_ranges.end(); ++it) {
     if (it->second < granules) continue;
-    const std::size_t first = it->first, length = it->second;
-    s.free_ranges.erase(it);
-    if (length > granules) s.free_ranges.emplace(first + granules, length - granules);
+    try {
+      s.spares.emplace(++s.spare_number, 0);
+    } catch (const std::bad_alloc&) {
+      return no_memory();
+    }
+    auto range = s.free_ranges.extract(it);
+    const std::size_t first = range.key();
+    range.key() += granules;
+    range.mapped() -= granules;
+    if (range.mapped() > 0) s.free_ranges.insert(std::move(range));
     return s.base + (first << s.granule_shift);
   }
   return Error{Errc::window_exhausted,
@@ -160,7 +170,10 @@ void Window::free(std::byte* base, std::size_t bytes) noexcept {
       s.free_ranges.erase(before);
     }
   }
-  s.free_ranges.emplace(start, granules);
+  auto range = s.spares.extract(s.spares.begin());  // there is one for each allocation
+  range.key() = start;
+  range.mapped() = granules;
+  s.free_ranges.insert(std::move(range));
 }
 
 [[gnu::hot]] const SegmentRecord* Window::find(const void* p) noexcept {

@@ -69,7 +69,7 @@ void Poller::wake() noexcept {
 
 Result<void> Poller::wait(std::optional<std::chrono::steady_clock::time_point> deadline, std::vector<Event>& events) {
   events.clear();
-  std::array<epoll_event, 64> ready;
+  std::array<epoll_event, kMaxEvents> ready;
   const int count = ::epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()), timeout_ms(deadline));
   if (count < 0) {
     if (errno == EINTR) return {};

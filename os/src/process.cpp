@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pwd.h>
 #include <sched.h>
@@ -150,6 +151,12 @@ bool socket_peer_gone(int socket) {
   return ::kill(credentials.pid, 0) != 0 && errno == ESRCH;
 }
 
+void return_free_memory() noexcept {
+#if defined(__GLIBC__)
+  (void)::malloc_trim(0);
+#endif
+}
+
 std::size_t descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
@@ -189,6 +196,7 @@ Error system_error(const std::string& what, int error_number) {
 }
 
 Result<pthread_t> start_thread(const char* name, std::size_t stack_bytes, std::function<void()> body) {
+  auto run_later = std::make_unique<std::function<void()>>(std::move(body));  // before signals are blocked: it may throw
   pthread_attr_t attributes;
   if (const int failed = ::pthread_attr_init(&attributes)) return system_error("pthread_attr_init", failed);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -203,7 +211,6 @@ Result<pthread_t> start_thread(const char* name, std::size_t stack_bytes, std::f
   sigset_t before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  auto* owned = new std::function<void()>(std::move(body));
   pthread_t thread{};
   const int failed = ::pthread_create(
       &thread, &attributes,
@@ -212,13 +219,11 @@ Result<pthread_t> start_thread(const char* name, std::size_t stack_bytes, std::f
         (*run)();
         return nullptr;
       },
-      owned);
+      run_later.get());
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   ::pthread_attr_destroy(&attributes);
-  if (failed != 0) {
-    delete owned;
-    return system_error("pthread_create", failed);
-  }
+  if (failed != 0) return system_error("pthread_create", failed);
+  (void)run_later.release();  // the thread's
   (void)::pthread_setname_np(thread, name);
   return thread;
 }

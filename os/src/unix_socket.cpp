@@ -177,11 +177,15 @@ IoStatus receive_packet(int socket, void* buffer, std::size_t capacity, std::siz
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
     const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    // Owned before anything can throw.
+    std::array<ReceivedFd, kMaxFds> owned;
     for (std::size_t i = 0; i < count; ++i) {
       int fd = -1;
       std::memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof fd);
-      packet.fds.emplace_back(UniqueFd(fd));
+      owned[i] = UniqueFd(fd);
     }
+    packet.fds.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) packet.fds.push_back(std::move(owned[i]));
   }
   packet.size_bytes = static_cast<std::size_t>(got);
   packet.truncated = (message.msg_flags & MSG_TRUNC) != 0;

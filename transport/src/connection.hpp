@@ -26,6 +26,7 @@
 #include "baton/os/shared_memory.hpp"
 #include "baton/os/unique_fd.hpp"
 #include "baton/transport/transport.hpp"
+#include "budgets.hpp"
 #include "grants.hpp"
 #include "hub.hpp"
 
@@ -115,6 +116,7 @@ struct WriterConnection {
   std::uint32_t wished = 0;       ///< QoS held of the subscription
   std::uint32_t held = 0;         ///< granted
   std::uint64_t pushed = 0;
+  Charge charge;                  ///< what it costs here, on the peer's account
 };
 
 /// A foreign data segment as one connection uses it.
@@ -159,6 +161,7 @@ struct ReaderConnection {
   bool alive = true;                             ///< liveliness
   std::uint64_t next_sequence = 0;
   std::vector<std::unique_ptr<SegmentUse>> segments;
+  Charge charge;  ///< what it costs here, on the peer's account
 
   SegmentUse* find_segment(std::uint32_t index) noexcept {
     for (const auto& use : segments) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
 #include <string>
 
 #include "baton/memory/account.hpp"
@@ -38,8 +39,8 @@ Result<void> DomainAccount::changed(const std::shared_ptr<State>& state, std::pt
                                             " bytes, beyond BATON_DOMAIN_MEMORY_LIMIT=" + std::to_string(limit_bytes()) +
                                             "; raise it, or lower the publishers' memory_limit_bytes"};
   }
-  if (!state->reporting) {
-    state->reporting = true;
+  if (state->reporting) return {};
+  try {
     state->hub->schedule(std::chrono::steady_clock::now() + kReportDelay, [state] {
       std::function<void()> report;
       {
@@ -49,6 +50,9 @@ Result<void> DomainAccount::changed(const std::shared_ptr<State>& state, std::pt
       }
       if (report) report();
     });
+    state->reporting = true;
+  } catch (const std::bad_alloc&) {
+    // The next change is reported with this one.
   }
   return {};
 }

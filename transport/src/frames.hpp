@@ -44,6 +44,7 @@ inline constexpr std::uint32_t kMaxHeld = 65536;
 inline constexpr std::uint32_t kMaxHoldings = 32;   // per frame
 inline constexpr std::size_t kMaxReasonBytes = 400;
 inline constexpr std::size_t kMaxAnswers = 65536;   // holdings that one question gathers
+inline constexpr std::size_t kMaxAnswersPerPeer = 16384;  // and of one process
 
 using TypeHash = std::array<std::uint8_t, 16>;
 

@@ -2,96 +2,168 @@
 // What this process knows of the domain: topics, endpoints (own and foreign alike), nodes. Compact, since every process knows
 // every endpoint: names and types are stored once however many endpoints share them.
 // Thread rules: externally synchronised (ParticipantImpl::mutex_).
-// Invariants: (1) an endpoint id occurs once; (2) everything of a peer goes with remove_peer; (3) a topic exists while it has
-// an endpoint; pointers to a Topic or EndpointRecord are valid until the next change.
+// Invariants
+// 1. An endpoint id occurs once; every endpoint is in by_gid_, in its topic and in its peer's list, or in none of them. A change
+//    that throws std::bad_alloc has changed nothing. Removals do not allocate.
+// 2. Everything of a peer goes with leave() and forget_some(). From leave() on, its endpoints are left out of every visit.
+// 3. A topic exists while it has an endpoint. A pointer to a Topic or an EndpointRecord is valid until that object is removed.
+// 4. No operation but the visits costs more than O(log n) in the number of endpoints; no table depends on hashes, which a peer
+//    that chooses ids and names could make collide.
+// 5. What a peer announces is charged to it (budgets.hpp) before it is kept.
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <functional>
-#include <memory>
+#include <map>
+#include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
+#include "budgets.hpp"
 #include "frames.hpp"
 
 namespace baton::transport {
 
-class WriterImpl;
-class ReaderImpl;
-
-/// The process itself where a PeerId is expected (the hub never gives out 0).
-inline constexpr PeerId kSelf = 0;
-/// Endpoints and nodes that one peer may announce.
+/// Endpoints that one peer may announce, and nodes.
 inline constexpr std::size_t kMaxAnnouncedPerPeer = 65536;
-
-struct GidHash {
-  std::size_t operator()(const Gid& gid) const noexcept {
-    std::uint64_t low = 0, high = 0;
-    std::memcpy(&low, gid.data(), 8);
-    std::memcpy(&high, gid.data() + 8, 8);
-    return static_cast<std::size_t>(low ^ (high * 0x9E3779B97F4A7C15U));  // gids are random or counters: mixing suffices
-  }
-};
+/// Endpoints of one peer on one topic: each may become a connection of each own endpoint there, which every publish or take passes.
+inline constexpr std::size_t kMaxAnnouncedPerTopic = 1024;
+/// What an endpoint and a node are charged beside the bytes of their names: their records, links and shares of tables.
+inline constexpr std::size_t kEndpointBytes = 512;
+inline constexpr std::size_t kNodeBytes = 256;
 
 struct TypeRecord {
   std::string name;
   TypeHash hash{};
   std::uint32_t skeleton_bytes = 0;
+
+  bool operator<(const TypeRecord& other) const noexcept {
+    if (hash != other.hash) return hash < other.hash;
+    if (skeleton_bytes != other.skeleton_bytes) return skeleton_bytes < other.skeleton_bytes;
+    return name < other.name;
+  }
 };
+
+struct EndpointRecord;
+
+struct Topic {
+  using Endpoints = std::map<std::uint64_t, EndpointRecord*>;  ///< by serial: in the order of their announcements
+  const std::string* name = nullptr;
+  Endpoints own[2], foreign[2];  ///< readers and writers: [is_writer]
+  std::map<PeerId, std::size_t> per_peer;
+};
+
+struct AnnouncingPeer;
 
 struct EndpointRecord {
   Gid gid{};
   PeerId peer = kSelf;
   bool is_writer = false;
-  bool banned = false;  ///< ended for breaking the protocol: not matched again
-  std::shared_ptr<const TypeRecord> type;
-  std::shared_ptr<const std::string> node;
+  bool banned = false;    ///< ended for breaking the protocol: not matched again
+  bool attached = false;  ///< a reader that some own writer has connected, now or before
+  const TypeRecord* type = nullptr;
+  const std::string* node = nullptr;
   QoS qos;
+  Topic* topic = nullptr;
+  std::uint64_t serial = 0;  ///< ascending
+  Charge charge;
+  AnnouncingPeer* owner = nullptr;
+  EndpointRecord *next = nullptr, *previous = nullptr;  ///< of the same peer
 };
 
-struct Topic {
-  std::string name;
-  std::vector<EndpointRecord> endpoints;  ///< of all processes, this one included
+struct AnnouncingPeer {
+  std::size_t endpoints = 0, nodes = 0;
+  EndpointRecord* first = nullptr;
+  struct Nodes {
+    std::size_t count = 0;
+    Charge charge;  ///< of one of them
+  };
+  using Names = std::map<const std::string*, Nodes, std::less<>>;
+  Names names;
+  bool leaving = false;
 };
 
 class Graph {
  public:
-  /// Null if the id is known already or the peer announced too much.
-  Topic* add_endpoint(PeerId peer, const AnnounceFrame& frame);
-  /// The topic and record of `gid`, or nulls.
-  std::pair<Topic*, EndpointRecord*> find(const Gid& gid);
-  /// False if unknown or of another peer.
-  bool remove_endpoint(PeerId peer, const Gid& gid);
+  explicit Graph(Budgets* budgets = nullptr) : budgets_(budgets) {}
+
+  /// already_exists if the id is known; limit_reached, with the numbers, if the peer announced too much.
+  Result<EndpointRecord*> add_endpoint(PeerId peer, const AnnounceFrame& frame);
+  /// Null if unknown, or of a peer that left.
+  EndpointRecord* find(const Gid& gid);
+  void remove_endpoint(EndpointRecord& record) noexcept;
   Topic* topic(const std::string& name);
 
-  bool add_node(PeerId peer, const std::string& name);
-  void remove_node(PeerId peer, const std::string& name);
+  Result<void> add_node(PeerId peer, const std::string& name);
+  void remove_node(PeerId peer, const std::string& name) noexcept;
 
-  /// Forgets everything of `peer`; returns the ids of its writers and readers.
-  std::vector<std::pair<Gid, bool>> remove_peer(PeerId peer);
+  /// Everything of `peer` counts as removed; forget_some() does the work.
+  void leave(PeerId peer) noexcept;
+  /// Removes up to `most` endpoints and nodes of peers that left. Calls `gone(record)` before an endpoint goes; if that throws, the
+  /// endpoint stays for the next call. True if there is more.
+  template <class Gone>
+  bool forget_some(std::size_t most, Gone&& gone) {
+    while (AnnouncingPeer* peer = next_leaving()) {
+      for (; peer->first != nullptr; --most, remove_endpoint(*peer->first)) {
+        if (most == 0) return true;
+        gone(*peer->first);
+      }
+      for (; !peer->names.empty(); --most) {
+        if (most == 0) return true;
+        drop_name(*peer, peer->names.begin());
+      }
+      erase_left(peer);
+    }
+    return false;
+  }
+  /// The record of a peer that left, if it still has one of this id: for a process that comes back before all of it is forgotten.
+  EndpointRecord* find_left(const Gid& gid);
 
-  void for_each_endpoint(const std::function<void(const Topic&, const EndpointRecord&)>& visit) const;
-  void for_each_node(const std::function<void(PeerId, const std::string&)>& visit) const;
+  /// Calls visit(record) for up to `most` endpoints whose serial in `list` is at least `from` and below `end`, and returns where to go
+  /// on: `end` or more if nothing is left. `visit` must not change the graph.
+  template <class Visit>
+  std::uint64_t visit(const Topic::Endpoints& list, std::uint64_t from, std::uint64_t end, std::size_t most, Visit&& visit) const {
+    for (auto at = list.lower_bound(from); at != list.end() && at->first < end; ++at) {
+      if (most-- == 0) return at->first;
+      ++visits_;
+      if (!at->second->owner->leaving) visit(*at->second);
+    }
+    return end;
+  }
+  /// The serial of the next endpoint.
+  std::uint64_t next_serial() const noexcept { return next_serial_; }
+
+  /// Up to `most` endpoints behind `after` (empty: from the first on), in the order of their ids; `after` becomes the last one. False
+  /// if nothing is left.
+  bool visit_endpoints(std::optional<Gid>& after, std::size_t most, const std::function<void(const EndpointRecord&)>& visit) const;
+  /// Up to `most` names of nodes behind `after`: the last peer and name that were visited. False if nothing is left.
+  using NodePosition = std::pair<PeerId, const std::string*>;
+  bool visit_nodes(NodePosition& after, std::size_t most, const std::function<void(PeerId, const std::string&)>& visit) const;
+
+  /// Records that all calls so far looked at: what tests count instead of time.
+  std::uint64_t visits() const noexcept { return visits_; }
 
  private:
-  struct Announced {
-    std::size_t endpoints = 0;
-    std::vector<std::shared_ptr<const std::string>> nodes;
-  };
+  using Names = std::map<std::string, std::size_t>;  // users of each
+  using Types = std::map<TypeRecord, std::size_t>;
+  using PeerMap = std::map<PeerId, AnnouncingPeer>;
 
-  std::shared_ptr<const std::string> intern(const std::string& name);
-  std::shared_ptr<const TypeRecord> intern(const AnnounceFrame& frame);
-  void forget(EndpointRecord&& record);
-  void erase_from(Topic& topic, std::size_t at);
+  AnnouncingPeer* next_leaving() noexcept;
+  void erase_left(const AnnouncingPeer* peer) noexcept;
+  void drop_name(AnnouncingPeer& peer, AnnouncingPeer::Names::iterator at) noexcept;
+  void release_name(const std::string& name) noexcept;
+  void drop_unused(Names::iterator name) noexcept;
+  void drop_if_empty(PeerMap::iterator peer) noexcept;
 
-  std::unordered_map<std::string, std::unique_ptr<Topic>> topics_;
-  std::unordered_map<Gid, Topic*, GidHash> by_gid_;
-  std::unordered_map<PeerId, Announced> peers_;
-  std::unordered_map<std::string, std::shared_ptr<const std::string>> names_;
-  std::unordered_map<std::string, std::vector<std::shared_ptr<const TypeRecord>>> types_;
+  Budgets* const budgets_;
+  std::map<std::string, Topic> topics_;
+  std::map<Gid, EndpointRecord> by_gid_;
+  PeerMap peers_;
+  Names names_;
+  Types types_;
+  std::size_t leaving_ = 0;
+  std::uint64_t next_serial_ = 1;
+  mutable std::uint64_t visits_ = 0;
 };
 
 }  // namespace baton::transport

@@ -21,55 +21,267 @@ AnnounceFrame endpoint(std::uint8_t id, const std::string& topic, bool is_writer
 
 Gid gid(std::uint8_t id) { return endpoint(id, "").gid; }
 
+std::size_t size(const Graph& graph) {
+  std::size_t count = 0;
+  std::optional<Gid> after;
+  graph.visit_endpoints(after, SIZE_MAX, [&](const EndpointRecord&) { ++count; });
+  return count;
+}
+
+std::vector<std::string> nodes(const Graph& graph) {
+  std::vector<std::string> out;
+  Graph::NodePosition after{kSelf, nullptr};
+  graph.visit_nodes(after, SIZE_MAX, [&](PeerId, const std::string& name) { out.push_back(name); });
+  return out;
+}
+
+void forget_all(Graph& graph) {
+  while (graph.forget_some(100, [](const EndpointRecord&) {})) {
+  }
+}
+
+Gid numbered(std::size_t number) {
+  Gid id{};
+  for (int i = 0; i < 4; ++i) id[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(number >> (8 * i));
+  return id;
+}
+
 TEST(Graph, FindsAnEndpointByItsIdAndForgetsItsTopicWithTheLastOne) {
   Graph graph;
-  ASSERT_NE(graph.add_endpoint(1, endpoint(1, "a")), nullptr);
-  ASSERT_NE(graph.add_endpoint(2, endpoint(2, "a", false)), nullptr);
-  EXPECT_EQ(graph.topic("a")->endpoints.size(), 2U);
-  EXPECT_EQ(graph.find(gid(2)).second->peer, 2U);
-  EXPECT_TRUE(graph.remove_endpoint(1, gid(1)));
+  ASSERT_TRUE(graph.add_endpoint(1, endpoint(1, "a")).ok());
+  ASSERT_TRUE(graph.add_endpoint(2, endpoint(2, "a", false)).ok());
+  EXPECT_EQ(graph.topic("a")->foreign[true].size(), 1U);
+  EXPECT_EQ(graph.topic("a")->foreign[false].size(), 1U);
+  EXPECT_EQ(graph.find(gid(2))->peer, 2U);
+  graph.remove_endpoint(*graph.find(gid(1)));
   EXPECT_NE(graph.topic("a"), nullptr);
-  EXPECT_TRUE(graph.remove_endpoint(2, gid(2)));
+  graph.remove_endpoint(*graph.find(gid(2)));
   EXPECT_EQ(graph.topic("a"), nullptr);
-  EXPECT_EQ(graph.find(gid(2)).second, nullptr);
+  EXPECT_EQ(graph.find(gid(2)), nullptr);
 }
 
-TEST(Graph, RefusesAnIdThatIsKnownAndARemovalByAnotherPeer) {
+TEST(Graph, RefusesAnIdThatIsKnown) {
   Graph graph;
-  ASSERT_NE(graph.add_endpoint(1, endpoint(1, "a")), nullptr);
-  EXPECT_EQ(graph.add_endpoint(2, endpoint(1, "b")), nullptr);
+  ASSERT_TRUE(graph.add_endpoint(1, endpoint(1, "a")).ok());
+  EXPECT_EQ(graph.add_endpoint(2, endpoint(1, "b")).error().code, Errc::already_exists);
   EXPECT_EQ(graph.topic("b"), nullptr);
-  EXPECT_FALSE(graph.remove_endpoint(2, gid(1)));
-  EXPECT_FALSE(graph.remove_endpoint(1, gid(9)));
+  EXPECT_EQ(graph.find(gid(1))->peer, 1U);
 }
 
-TEST(Graph, ForgetsEverythingOfAPeerAtOnce) {
+TEST(Graph, ForgetsEverythingOfAPeerThatLeft) {
   Graph graph;
-  graph.add_endpoint(1, endpoint(1, "a"));
-  graph.add_endpoint(1, endpoint(2, "b", false));
-  graph.add_endpoint(2, endpoint(3, "b"));
-  graph.add_node(1, "n1");
-  graph.add_node(2, "n2");
-  EXPECT_EQ(graph.remove_peer(1).size(), 2U);
+  ASSERT_TRUE(graph.add_endpoint(1, endpoint(1, "a")).ok());
+  ASSERT_TRUE(graph.add_endpoint(1, endpoint(2, "b", false)).ok());
+  ASSERT_TRUE(graph.add_endpoint(2, endpoint(3, "b")).ok());
+  ASSERT_TRUE(graph.add_node(1, "n1").ok());
+  ASSERT_TRUE(graph.add_node(2, "n2").ok());
+  graph.leave(1);
+  EXPECT_EQ(graph.find(gid(1)), nullptr) << "at once, although nothing is forgotten yet";
+  EXPECT_EQ(size(graph), 1U);
+  EXPECT_EQ(nodes(graph), std::vector<std::string>{"n2"});
+  forget_all(graph);
   EXPECT_EQ(graph.topic("a"), nullptr);
-  EXPECT_EQ(graph.topic("b")->endpoints.size(), 1U);
-  std::vector<std::string> nodes;
-  graph.for_each_node([&](PeerId, const std::string& name) { nodes.push_back(name); });
-  EXPECT_EQ(nodes, std::vector<std::string>{"n2"});
+  EXPECT_EQ(graph.topic("b")->foreign[true].size(), 1U);
+  EXPECT_TRUE(graph.topic("b")->foreign[false].empty());
 }
 
-TEST(Graph, LimitsWhatOnePeerMayAnnounce) {
+TEST(Graph, ForgetsAPeerInSlicesAndLeavesTheRestForTheNextCall) {
+  Graph graph;
+  for (std::size_t i = 0; i < 1000; ++i) {
+    AnnounceFrame frame = endpoint(0, "t");
+    frame.gid = numbered(i);
+    ASSERT_TRUE(graph.add_endpoint(1, frame).ok());
+    ASSERT_TRUE(graph.add_node(1, "node" + std::to_string(i)).ok());
+  }
+  graph.leave(1);
+  std::size_t gone = 0, calls = 1;
+  for (; graph.forget_some(100, [&](const EndpointRecord&) { ++gone; }); ++calls) EXPECT_LE(gone, calls * 100);
+  EXPECT_EQ(gone, 1000U);
+  EXPECT_GE(calls, 20U);
+  EXPECT_EQ(graph.topic("t"), nullptr);
+}
+
+TEST(Graph, AProcessThatComesBackBeforeItsPastIsForgottenMayTakeItsIdsAgain) {
+  Graph graph;
+  ASSERT_TRUE(graph.add_endpoint(1, endpoint(1, "a")).ok());
+  graph.leave(1);
+  EXPECT_FALSE(graph.add_endpoint(2, endpoint(1, "a")).ok());
+  ASSERT_NE(graph.find_left(gid(1)), nullptr);
+  graph.remove_endpoint(*graph.find_left(gid(1)));
+  ASSERT_TRUE(graph.add_endpoint(2, endpoint(1, "a")).ok());
+  forget_all(graph);
+  EXPECT_EQ(graph.find(gid(1))->peer, 2U);
+}
+
+TEST(Graph, LimitsTheNumberOfEndpointsOfOnePeer) {
   Graph graph;
   AnnounceFrame frame = endpoint(0, "a");
   for (std::size_t i = 0; i < kMaxAnnouncedPerPeer; ++i) {
-    frame.gid[1] = static_cast<std::uint8_t>(i);
-    frame.gid[2] = static_cast<std::uint8_t>(i >> 8);
+    frame.gid = numbered(i);
     frame.topic = "t" + std::to_string(i % 1000);
-    ASSERT_NE(graph.add_endpoint(1, frame), nullptr);
+    ASSERT_TRUE(graph.add_endpoint(1, frame).ok());
   }
-  frame.gid[3] = 1;
-  EXPECT_EQ(graph.add_endpoint(1, frame), nullptr);
-  EXPECT_NE(graph.add_endpoint(2, frame), nullptr);
+  frame.gid = numbered(kMaxAnnouncedPerPeer);
+  frame.topic = "one more";
+  EXPECT_EQ(graph.add_endpoint(1, frame).error().code, Errc::limit_reached);
+  EXPECT_EQ(graph.topic("one more"), nullptr);
+  EXPECT_TRUE(graph.add_endpoint(2, frame).ok());
+}
+
+TEST(Graph, LimitsTheNumberOfEndpointsOfOnePeerOnOneTopic) {
+  Graph graph;
+  AnnounceFrame frame = endpoint(0, "a");
+  for (std::size_t i = 0; i < kMaxAnnouncedPerTopic; ++i) {
+    frame.gid = numbered(i);
+    ASSERT_TRUE(graph.add_endpoint(1, frame).ok());
+  }
+  frame.gid = numbered(kMaxAnnouncedPerTopic);
+  const Result<EndpointRecord*> refused = graph.add_endpoint(1, frame);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find(std::to_string(kMaxAnnouncedPerTopic)), std::string::npos);
+  EXPECT_TRUE(graph.add_endpoint(2, frame).ok());
+  frame.gid = numbered(kMaxAnnouncedPerTopic + 1);
+  EXPECT_TRUE(graph.add_endpoint(kSelf, frame).ok());
+}
+
+/// Work is counted, not timed: records that were looked at.
+TEST(Graph, LooksAtAFewRecordsPerChangeHoweverManyAreOnTheTopic) {
+  Graph graph;
+  constexpr std::size_t kPeers = 60, kEach = 1000;
+  const auto announce_all = [&] {
+    for (PeerId peer = 1; peer <= kPeers; ++peer) {
+      for (std::size_t i = 0; i < kEach; ++i) {
+        AnnounceFrame frame = endpoint(0, "t", i % 2 == 0);
+        frame.gid = numbered(peer * kEach + i);
+        ASSERT_TRUE(graph.add_endpoint(peer, frame).ok());
+      }
+    }
+  };
+  announce_all();
+  EXPECT_LE(graph.visits(), 2 * kPeers * kEach);
+  for (PeerId peer = 1; peer <= kPeers; ++peer) {
+    for (std::size_t i = 0; i < kEach; ++i) graph.remove_endpoint(*graph.find(numbered(peer * kEach + i)));
+  }
+  EXPECT_LE(graph.visits(), 6 * kPeers * kEach);
+  announce_all();
+  const std::uint64_t before = graph.visits();
+  graph.leave(7);
+  forget_all(graph);
+  EXPECT_LE(graph.visits() - before, 2 * kEach) << "only its own endpoints";
+  EXPECT_EQ(size(graph), (kPeers - 1) * kEach);
+}
+
+TEST(Graph, VisitsTheEndpointsOfATopicInSlicesWithoutThoseThatCameLater) {
+  Graph graph;
+  AnnounceFrame frame = endpoint(0, "t");
+  for (std::size_t i = 0; i < 100; ++i) {
+    frame.gid = numbered(i);
+    ASSERT_TRUE(graph.add_endpoint(1 + i % 2, frame).ok());
+  }
+  const std::uint64_t end = graph.next_serial();
+  std::size_t count = 0, rounds = 0;
+  for (std::uint64_t next = 0; next < end; ++rounds) {
+    next = graph.visit(graph.topic("t")->foreign[true], next, end, 10, [&](const EndpointRecord&) { ++count; });
+    frame.gid = numbered(1000 + rounds);
+    ASSERT_TRUE(graph.add_endpoint(1, frame).ok());
+    if (rounds == 2) graph.remove_endpoint(*graph.find(numbered(30)));  // where the next slice would begin
+  }
+  EXPECT_EQ(count, 99U);
+  EXPECT_GE(rounds, 10U);
+}
+
+// --- budgets ---
+
+TEST(Budgets, EndAPeerThatAnnouncesMoreThanItsBytesAndNameTheNumbers) {
+  BudgetLimits limits;
+  limits.per_peer[0] = 10 * kEndpointBytes;
+  Budgets budgets(nullptr, limits);
+  budgets.add_peer(1, 1000);
+  budgets.add_peer(2, 1000);
+  Graph graph(&budgets);
+  std::size_t added = 0;
+  AnnounceFrame frame = endpoint(0, "topic");
+  for (;; ++added) {
+    frame.gid = numbered(added);
+    const Result<EndpointRecord*> result = graph.add_endpoint(1, frame);
+    if (result) continue;
+    EXPECT_EQ(result.error().code, Errc::limit_reached);
+    EXPECT_NE(result.error().message.find(std::to_string(limits.per_peer[0])), std::string::npos) << result.error().message;
+    break;
+  }
+  EXPECT_EQ(added, 9U);
+  EXPECT_EQ(graph.add_node(1, std::string(1024, 'n')).error().code, Errc::limit_reached);
+  EXPECT_TRUE(graph.add_endpoint(2, frame).ok()) << "others have their own";
+  frame.gid = numbered(999);
+  EXPECT_TRUE(graph.add_endpoint(kSelf, frame).ok()) << "the process itself is not counted";
+  graph.leave(1);
+  forget_all(graph);
+  EXPECT_EQ(budgets.bytes(1, Keep::kAnnouncements), 0U);
+}
+
+TEST(Budgets, TenThousandEndpointsWithTheLongestNamesFit) {
+  Budgets budgets;
+  budgets.add_peer(1, 1000);
+  Graph graph(&budgets);
+  AnnounceFrame frame = endpoint(0, "");
+  const std::string longest(kMaxNameBytes - 5, 'x');
+  for (std::size_t i = 0; i < 10000; ++i) {
+    const std::string number = std::to_string(10000 + i);
+    frame.gid = numbered(i);
+    frame.topic = longest + number;
+    frame.node = longest + number;
+    frame.type_name = longest + number;
+    const Result<EndpointRecord*> added = graph.add_endpoint(1, frame);
+    ASSERT_TRUE(added.ok()) << i << ": " << added.error().message;
+    ASSERT_TRUE(graph.add_node(1, frame.node).ok());
+  }
+}
+
+TEST(Budgets, WhenAUserKeepsTooMuchTheProcessThatKeepsMostIsEnded) {
+  BudgetLimits limits;
+  limits.per_peer[0] = 1000;
+  limits.per_user[0] = 1500;
+  std::vector<PeerId> ended;
+  Budgets budgets([&](PeerId peer, const Error& error) {
+    ended.push_back(peer);
+    EXPECT_NE(error.message.find("1500"), std::string::npos) << error.message;
+  }, limits);
+  for (const PeerId peer : {PeerId{1}, PeerId{2}, PeerId{3}}) budgets.add_peer(peer, 7);
+  budgets.add_peer(4, 8);
+  std::vector<Charge> charges;
+  const auto charge = [&](PeerId peer, std::size_t bytes) {
+    Result<Charge> granted = budgets.charge(peer, Keep::kAnnouncements, bytes);
+    if (granted) charges.push_back(std::move(*granted));
+    return granted.ok();
+  };
+  EXPECT_TRUE(charge(1, 900));
+  EXPECT_TRUE(charge(2, 500));
+  EXPECT_TRUE(charge(3, 200)) << "the greedy one goes, not the last one";
+  EXPECT_EQ(ended, std::vector<PeerId>{1});
+  EXPECT_FALSE(charge(1, 1)) << "it is on its way out";
+  EXPECT_TRUE(charge(2, 100)) << "what the other one keeps does not count any more";
+  EXPECT_EQ(ended.size(), 1U);
+  EXPECT_TRUE(charge(4, 1000)) << "another user";
+  EXPECT_FALSE(charge(2, 900)) << "beyond its own budget";
+  charges.clear();
+  EXPECT_EQ(budgets.user_bytes(7, Keep::kAnnouncements), 0U);
+  EXPECT_EQ(budgets.returned(true), 2700U);
+}
+
+TEST(Budgets, WhatOutlivesItsPeerStillCountsForItsUser) {
+  BudgetLimits limits;
+  limits.per_peer[1] = 1000;
+  limits.per_user[1] = 1500;
+  Budgets budgets(nullptr, limits);
+  budgets.add_peer(1, 7);
+  Result<Charge> kept = budgets.charge(1, Keep::kConnections, 1000);
+  ASSERT_TRUE(kept.ok());
+  budgets.remove_peer(1);
+  EXPECT_EQ(budgets.user_bytes(7, Keep::kConnections), 1000U);
+  budgets.add_peer(2, 7);
+  EXPECT_FALSE(budgets.charge(2, Keep::kConnections, 600).ok()) << "the same process under a new identity";
+  { const Charge ended = std::move(*kept); }
+  EXPECT_TRUE(budgets.charge(2, Keep::kConnections, 600).ok());
 }
 
 TEST(DefinitionDifference, ShowsTheLinesThatDifferAndFromWhichSideTheyCome) {

@@ -32,11 +32,11 @@ std::string printable(std::string text) {
 
 }  // namespace
 
-std::array<std::uint8_t, kPacketHeaderBytes> encode_header(const PacketHeader& header) {
-  const auto bytes = std::move(WireWriter().put(header.type).put(header.flags).put(header.fd_count).put(header.payload_bytes)).take();
-  std::array<std::uint8_t, kPacketHeaderBytes> out{};
-  std::copy(bytes.begin(), bytes.end(), out.begin());
-  return out;
+std::array<std::uint8_t, kPacketHeaderBytes> encode_header(const PacketHeader& header) {  // allocates nothing
+  const auto byte = [](std::uint32_t value, int shift) { return static_cast<std::uint8_t>(value >> shift); };
+  return {byte(header.type, 0),          byte(header.type, 8),          header.flags,
+          header.fd_count,               byte(header.payload_bytes, 0), byte(header.payload_bytes, 8),
+          byte(header.payload_bytes, 16), byte(header.payload_bytes, 24)};
 }
 
 std::vector<std::uint8_t> encode_hello(const Hello& hello) {

@@ -36,7 +36,10 @@ Result<std::vector<Holding>> ParticipantImpl::holdings(std::chrono::nanoseconds 
 }
 
 void ParticipantImpl::on_holdings_request(PeerId peer, std::uint64_t question) {
+  // Beyond what it may ask a peer hears that there is nothing: looking costs every publisher some of its time.
+  const bool may = may_ask(peer);
   for (const auto& [gid, writer] : writers_) {
+    if (!may) break;
     const std::vector<Holding> all = writer->holdings();
     for (std::size_t begin = 0; begin < all.size(); begin += kMaxHoldings) {
       const auto first = all.begin() + static_cast<std::ptrdiff_t>(begin);
@@ -56,7 +59,8 @@ void ParticipantImpl::on_holdings(PeerId peer, HoldingsFrame&& frame) {
       if (waiting == question.missing.end() || (frame.question != 0 && frame.question != number)) continue;
       if (frame.holdings.empty()) {
         question.missing.erase(waiting);
-      } else if (question.answers.size() < kMaxAnswers) {
+      } else if (question.answers.size() < kMaxAnswers && question.counts[peer] < kMaxAnswersPerPeer) {
+        question.counts[peer] += frame.holdings.size();
         std::move(frame.holdings.begin(), frame.holdings.end(), std::back_inserter(question.answers));
       }
     }

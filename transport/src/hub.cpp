@@ -35,7 +35,7 @@ void Hub::stop() { impl_->stop(); }
 Hub::~Hub() { stop(); }
 Result<void> Hub::start() { return impl_->start(); }
 
-void Hub::send(PeerId peer, std::uint16_t type, std::vector<std::uint8_t> payload, std::vector<os::SharedFd> fds) {
+void Hub::send(PeerId peer, std::uint16_t type, std::vector<std::uint8_t> payload, std::vector<os::SharedFd> fds) noexcept {
   assert(type >= kFirstUserFrame && payload.size() <= kMaxPayloadBytes && fds.size() <= kMaxFrameFds);
   Outgoing frame;
   frame.type = type;
@@ -58,6 +58,7 @@ std::shared_ptr<const void> Hub::claim(PeerId peer) {
   return found->second->claim;
 }
 
+void Hub::end_for_want_of_memory(PeerId peer) noexcept { impl_->end_for_want_of_memory(peer); }
 void Hub::post(std::function<void()> fn) { impl_->post(std::move(fn)); }
 TimerId Hub::schedule(std::chrono::steady_clock::time_point when, std::function<void()> fn) {
   return impl_->schedule(when, std::move(fn));
@@ -109,6 +110,10 @@ Result<void> Hub::Impl::prepare() {
   reserve = os::reserve_descriptor();
   // Not value-initialised: pages that no packet reaches are never touched.
   buffer.reset(new std::uint8_t[kMaxPacketBytes]);
+  // What an end needs is made now: then there may be no memory for it.
+  bye_leaving = encode_bye(Bye::kLeaving, "");
+  bye_no_memory = encode_bye(Bye::kNoDescriptors, "process '" + self_name + "' has no memory left");
+  events.reserve(os::Poller::kMaxEvents);
   return {};
 }
 
@@ -149,40 +154,54 @@ bool Hub::Impl::on_thread() const {
   return t_running == this && !is_child.load(std::memory_order_acquire);
 }
 
+std::optional<Clock::time_point> Hub::Impl::next_deadline() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::optional<Clock::time_point> deadline;
+  if (!timers.empty()) deadline = timers.begin()->first.first;
+  const bool busy = scan_wanted || unlucky || downs != nullptr || batch_at < batch.size() || !posted.empty() || !doomed.empty();
+  if (busy && (!deadline || rest_until < *deadline)) deadline = rest_until;
+  return deadline;
+}
+
 void Hub::Impl::run() {
   t_running = this;
-  scan();
-  std::vector<os::Poller::Event> events;
   while (!stopping.load(std::memory_order_acquire)) {
-    std::optional<Clock::time_point> deadline;
-    {
-      const std::lock_guard<std::mutex> lock(mutex);
-      if (!timers.empty()) deadline = timers.begin()->first.first;
-      if (!posted.empty() || !doomed.empty()) deadline = Clock::now();
+    if (scan_wanted && rest_until <= Clock::now()) {
+      scan_wanted = false;
+      attempt([&] { scan(); });
     }
-    if (auto waited = poller.wait(deadline, events); !waited) {
+    bool works = true;
+    attempt([&] {
+      auto waited = poller.wait(next_deadline(), events);
+      if (waited) return;
+      works = false;
       diagnose(Diagnostic::Level::kError, waited.error().code, waited.error().message);
-      break;
-    }
+    });
+    if (!works) break;
     for (const os::Poller::Event& event : events) {
       if (stopping.load(std::memory_order_acquire)) break;
       if (event.token == kListenerToken) {
-        on_listener();
+        attempt([&] { on_listener(); });
         continue;
       }
       const LinkId id = event.token / 4;
-      if (event.token == watch_token(id)) {
-        on_process_end(id);
-        continue;
-      }
-      if (Link* link = find(id); link != nullptr && link->lingering) {
-        on_lingering(*link, event.hung_up, event.writable);
-        continue;
-      }
-      if (event.writable) on_writable(id);
-      if (event.readable) on_readable(id);
+      const bool handled = attempt([&] {
+        if (event.token == watch_token(id)) {
+          on_process_end(id);
+          return;
+        }
+        if (Link* link = find(id); link != nullptr && link->lingering) {
+          on_lingering(*link, event.hung_up, event.writable);
+          return;
+        }
+        if (event.writable) on_writable(id);
+        if (event.readable) on_readable(id);
+      });
+      if (!handled) end_for_want_of_memory(id);
     }
     reap_doomed();
+    reap_unlucky();
+    if (downs != nullptr && rest_until <= Clock::now()) finish_downs();
     run_timers_and_posts();
   }
 
@@ -191,10 +210,9 @@ void Hub::Impl::run() {
   (void)os::remove_name(directory.fd.get(), socket_name);
   BATON_CRASH_POINT("hub.name_removed");
   listener.reset();
-  const std::vector<std::uint8_t> bye = encode_bye(Bye::kLeaving, "");
   for (auto& [id, link] : links) {
-    if (link->up) flush(*link);
-    if (!link->lingering) send_now(*link, bye);
+    if (link->up) attempt([&, &up = *link] { flush(up); });
+    if (!link->lingering) send_now(*link, bye_leaving);
     BATON_CRASH_POINT("hub.good_bye_sent");
     // Samples that this process still holds keep their claims, and these the socket.
     link->claim.reset();
@@ -218,9 +236,14 @@ TimerId Hub::Impl::schedule(Clock::time_point when, std::function<void()> fn) {
   const std::lock_guard<std::mutex> lock(mutex);
   const TimerId id = next_timer++;
   if (is_child.load(std::memory_order_relaxed) || stopping.load(std::memory_order_relaxed)) return id;
-  const auto [at, added] = timers.emplace(std::make_pair(when, id), std::move(fn));
-  (void)added;
-  timer_times.emplace(id, when);
+  const auto time = timer_times.emplace(id, when).first;
+  decltype(timers)::iterator at;
+  try {
+    at = timers.emplace(std::make_pair(when, id), std::move(fn)).first;
+  } catch (...) {
+    timer_times.erase(time);
+    throw;
+  }
   if (at == timers.begin() && !on_thread()) poller.wake();
   return id;
 }
@@ -237,26 +260,46 @@ void Hub::Impl::cancel(TimerId timer) {
 }
 
 void Hub::Impl::run_timers_and_posts() {
-  std::vector<std::function<void()>> batch;
-  {
+  const auto start = Clock::now();
+  if (rest_until <= start) run_posts(start);
+  run_timers(start);
+}
+
+// In their order: one for which there is no memory keeps those behind it waiting.
+void Hub::Impl::run_posts(Clock::time_point start) {
+  if (batch_at == batch.size()) {
+    constexpr std::size_t kWorthKeeping = 1024;
+    if (batch.capacity() > kWorthKeeping) std::vector<std::function<void()>>().swap(batch);
+    batch.clear();
+    batch_at = 0;
     const std::lock_guard<std::mutex> lock(mutex);
     batch.swap(posted);
   }
-  for (auto& fn : batch) call(fn);
+  while (batch_at < batch.size()) {
+    if (!attempt([&] { call(batch[batch_at]); })) return;
+    batch[batch_at++] = nullptr;
+    if (Clock::now() - start > kSliceTime) return;
+  }
+}
+
+void Hub::Impl::run_timers(Clock::time_point start) {
   // What a timer schedules for "now" waits for the next round, so that sockets get their turn.
-  const auto now = Clock::now();
-  for (;;) {
-    std::function<void()> fn;
+  do {
+    decltype(timers)::node_type timer;  // what it holds is destroyed outside the lock
+    decltype(timer_times)::node_type time;
     {
       const std::lock_guard<std::mutex> lock(mutex);
-      if (timers.empty() || timers.begin()->first.first > now) return;
-      timer_times.erase(timers.begin()->first.second);
-      fn = std::move(timers.begin()->second);
-      timers.erase(timers.begin());
+      if (timers.empty() || timers.begin()->first.first > start) return;
+      timer = timers.extract(timers.begin());
+      time = timer_times.extract(timer.key().second);
     }
     if (stopping.load(std::memory_order_acquire)) return;
-    call(fn);
-  }
+    if (attempt([&] { call(timer.mapped()); })) continue;
+    timer.key().first = time.mapped() = rest_until;
+    const std::lock_guard<std::mutex> lock(mutex);
+    timers.insert(std::move(timer));
+    timer_times.insert(std::move(time));
+  } while (Clock::now() - start <= 2 * kSliceTime);
 }
 
 void Hub::Impl::diagnose(Diagnostic::Level level, Errc code, std::string text) {

@@ -19,6 +19,9 @@
 //    is closed where it may block (os/disposal.hpp).
 // 4. With nothing to do the background thread sleeps without a timeout.
 // 5. After fork() the child has none of the hub's descriptors; every call on the hub is a no-op there.
+// 6. std::bad_alloc on the background thread ends there. A peer whose frame could not be handled is disconnected and may come back;
+//    a posted function or a timer that threw it is called again after a pause, in its place; on_peer_down() too.
+// 7. The background thread serves all peers, timers and posted functions in turn, each for about kSliceTime at most.
 #pragma once
 
 #include <array>
@@ -50,6 +53,9 @@ inline constexpr std::size_t kMaxFrameFds = 4;
 inline constexpr std::size_t kMaxQueuedBytes = 1024 * 1024;
 inline constexpr std::size_t kMaxQueuedFds = 256;
 inline constexpr std::size_t kHardQueuedBytes = 4 * kMaxQueuedBytes;
+/// For all peers of one user together; beyond it those are disconnected at once for which more than kMaxQueuedBytes wait.
+inline constexpr std::size_t kMaxQueuedBytesPerUser = 64 * kMaxQueuedBytes;
+inline constexpr std::chrono::microseconds kSliceTime{500};
 inline constexpr std::chrono::milliseconds kStallTime{1000};
 /// Connections of one foreign process, fewer where descriptors are few. An honest one has one connection, for a moment two, and
 /// one more for each that ended while it held samples.
@@ -81,12 +87,15 @@ struct Frame {
 class HubHandler {
  public:
   virtual ~HubHandler() = default;
+  /// If it throws std::bad_alloc the connection ends at once, with on_peer_down().
   virtual void on_peer_up(PeerId peer, const PeerInfo& info) = 0;
   /// No frames come or go any more. Whether its process lives is not known: what it holds stays its own until on_peer_gone().
-  /// `reason` is disconnected for a peer that left, died or was given up; else what it did wrong.
+  /// `reason` is disconnected for a peer that left, died or was given up; out_of_memory if this process had none; else what it did
+  /// wrong. If it throws std::bad_alloc it is called again.
   virtual void on_peer_down(PeerId peer, const Error& reason) = 0;
   /// Asked right after on_peer_down() of a peer whose end is not known yet: whether it holds anything of this process, so that
   /// on_peer_gone() is waited for. If not, on_peer_gone() follows at once.
+  /// Does not throw, nor does on_peer_gone().
   virtual bool holds_anything(PeerId) { return false; }
   /// Once after each on_peer_down(): the peer holds nothing of this process. It is dead, or said so, or holds_anything() did.
   virtual void on_peer_gone(PeerId) {}
@@ -117,12 +126,14 @@ class Hub {
   Hub& operator=(const Hub&) = delete;
 
   /// Queues a frame. Silently dropped if the peer is gone (on_peer_down has come or is coming) or after fork(). A peer whose
-  /// queue overflows because it does not read is disconnected with a diagnostic. REQUIRES type >= kFirstUserFrame, payload.size() <=
+  /// queue overflows because it does not read is disconnected with a diagnostic; so is one for which there is no memory. REQUIRES type >= kFirstUserFrame, payload.size() <=
   /// kMaxPayloadBytes, fds.size() <= kMaxFrameFds, no empty descriptor.
-  void send(PeerId peer, std::uint16_t type, std::vector<std::uint8_t> payload, std::vector<os::SharedFd> fds = {});
+  void send(PeerId peer, std::uint16_t type, std::vector<std::uint8_t> payload, std::vector<os::SharedFd> fds = {}) noexcept;
   /// Ends the connection because of something the peer did: it is told `reason`, is not connected again during its life, and
   /// on_peer_down(peer, reason) follows. No diagnostic.
   void disconnect(PeerId peer, Error reason);
+  /// Ends the connection because something for it, or of it, was lost for want of memory. It may come back, and does by itself.
+  void end_for_want_of_memory(PeerId peer) noexcept;
 
   /// While the result lives, the peer's process keeps for this one what this one holds, also when the connection has ended
   /// meanwhile. Null if the peer is not connected. Any thread may copy and drop it, also after the hub's end.

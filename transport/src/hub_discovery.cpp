@@ -14,7 +14,6 @@ constexpr unsigned kMaxDoublings = 9;  // 10 ms, 20 ms ... 5 s
 constexpr int kMaxAcceptsPerRound = 64;
 constexpr auto kShortagePause = std::chrono::milliseconds(100);
 constexpr auto kRescanDelay = std::chrono::seconds(1);
-constexpr auto kShortageInterval = std::chrono::seconds(10);
 // A temporary name lives for microseconds. Removing a living one is harmless (its owner takes another), so this only keeps
 // newcomers from disturbing each other.
 constexpr std::int64_t kTemporaryNameSeconds = 2;
@@ -148,22 +147,25 @@ void Hub::Impl::connect_to(const ProcessId& process) {
     }
   }
   route.mine = made;
-  Link* link = find(made);
-  if (!welcome(*link)) {
-    turn_away(*link);
-    return;
-  }
-  BATON_CRASH_POINT("hub.connected");
-  Hello hello;
-  hello.pid = os::process_id();
-  hello.process_id = self;
-  hello.name = self_name;
-  {
-    const std::lock_guard<std::mutex> lock(mutex);
-    send_now(*link, encode_hello(hello));
-  }
-  BATON_CRASH_POINT("hub.hello_sent");
-  link->handshake_timer = schedule(Clock::now() + options.handshake_timeout, [this, made] { on_handshake_timeout(made); });
+  const bool greeted = attempt([&] {
+    Link* link = find(made);
+    if (!welcome(*link)) {
+      turn_away(*link);
+      return;
+    }
+    BATON_CRASH_POINT("hub.connected");
+    Hello hello;
+    hello.pid = os::process_id();
+    hello.process_id = self;
+    hello.name = self_name;
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      send_now(*link, encode_hello(hello));
+    }
+    BATON_CRASH_POINT("hub.hello_sent");
+    link->handshake_timer = schedule(Clock::now() + options.handshake_timeout, [this, made] { on_handshake_timeout(made); });
+  });
+  if (!greeted) end_for_want_of_memory(made);
 }
 
 void Hub::Impl::retry_later(const ProcessId& process) {
@@ -195,18 +197,21 @@ void Hub::Impl::on_listener() {
       return;
     }
     BATON_CRASH_POINT("hub.accepted");
-    if (!welcome(*find(made))) {
-      turn_away(*find(made));
-      continue;
-    }
-    while (!silent.empty() && (find(silent.front()) == nullptr || !find(silent.front())->silent)) silent.pop_front();
-    silent.push_back(made);
-    ++silent_count;
-    find(made)->silent = true;
-    find(made)->handshake_timer =
-        schedule(Clock::now() + options.handshake_timeout, [this, made] { on_handshake_timeout(made); });
-    // Whoever means it has sent HELLO already.
-    on_readable(made);
+    const bool handled = attempt([&] {
+      if (!welcome(*find(made))) {
+        turn_away(*find(made));
+        return;
+      }
+      while (!silent.empty() && (find(silent.front()) == nullptr || !find(silent.front())->silent)) silent.pop_front();
+      silent.push_back(made);
+      ++silent_count;
+      find(made)->silent = true;
+      find(made)->handshake_timer =
+          schedule(Clock::now() + options.handshake_timeout, [this, made] { on_handshake_timeout(made); });
+      // Whoever means it has sent HELLO already.
+      on_readable(made);
+    });
+    if (!handled) end_for_want_of_memory(made);
     if (silent_count > kMaxSilentLinks) evict_silent_link();
   }
 }

@@ -28,6 +28,7 @@ namespace baton::transport {
 
 using Clock = std::chrono::steady_clock;
 using LinkId = PeerId;  ///< a link keeps its number when it comes up
+inline constexpr auto kMemoryPause = std::chrono::milliseconds(20);
 
 /// A frame on its way out; descriptors travel with its first packet.
 struct Outgoing {
@@ -70,6 +71,14 @@ struct Link {
   std::size_t greeting_bytes = 0;  // (m) of these, what had to be queued
   Clock::time_point progress{};                   // (m) when the queue last was empty or moved
   std::optional<Doom> doom;   // (m)
+  std::shared_ptr<std::size_t> queued_of_user;  // (m) queued_bytes of all links of the user
+  bool lost_something = false;  // (m) for want of memory: to be ended
+
+  // Between its end and the end of on_peer_down(), which may have to wait for memory.
+  bool down_due = false;
+  bool over = false;
+  Error down_reason{};
+  Link* next_down = nullptr;
 
   int socket() const { return line->socket(); }
 };
@@ -106,6 +115,21 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   TimerId schedule(Clock::time_point when, std::function<void()> fn);
   void cancel(TimerId timer);
   void run_timers_and_posts();
+  void run_posts(Clock::time_point start);
+  void run_timers(Clock::time_point start);
+  std::optional<Clock::time_point> next_deadline();
+  /// Background thread: does `step`; false if there was no memory for it, and then what needs memory rests for a while.
+  template <class F>
+  bool attempt(F&& step) noexcept {
+    try {
+      step();
+      return true;
+    } catch (const std::bad_alloc&) {
+      rest_until = Clock::now() + kMemoryPause;
+      scan_wanted = true;  // finds whatever connection was not begun
+      return false;
+    }
+  }
   void diagnose(Diagnostic::Level level, Errc code, std::string text);
   /// Calls unless the hub is being destroyed.
   template <class F>
@@ -128,6 +152,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void on_listener();
   bool accept_without_descriptors();
   void tell_shortage(const std::string& what);
+  void tell_no_memory();
   void pause_listening();
   void evict_silent_link();
 
@@ -143,14 +168,18 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void on_handshake_timeout(LinkId id);
   void hung_up(Link& link);
   void end_link(Link& link, const Doom& doom);
-  /// `over`: the peer's end of file has come, or its process is dead.
-  void drop_link(Link& link, const Error& reason, bool over);
+  /// `over`: the peer's end of file has come, or its process is dead. Allocates nothing.
+  void drop_link(Link& link, Error reason, bool over);
+  bool finish_downs() noexcept;
   void linger(Link& link);
   void on_lingering(Link& link, bool hung_up, bool writable);
   void forget_link(Link& link);
   void reap_doomed();
+  void reap_unlucky() noexcept;
+  void end_for_want_of_memory(LinkId id) noexcept;
   void doom(Link& link, Doom how);            ///< REQUIRES the lock
-  void send(PeerId peer, Outgoing frame);
+  void send(PeerId peer, Outgoing frame) noexcept;
+  void send_or_throw(PeerId peer, Outgoing frame);
   os::IoStatus push(Link& link, Outgoing& frame);  ///< REQUIRES the lock
   void flush(Link& link);                     ///< REQUIRES the lock
   void clear_queue(Link& link);               ///< REQUIRES the lock
@@ -184,9 +213,11 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   LinkId next_link = 1;                                     // (m)
   std::vector<LinkId> doomed;                               // (m)
   std::map<std::pair<Clock::time_point, TimerId>, std::function<void()>> timers;  // (m)
-  std::unordered_map<TimerId, Clock::time_point> timer_times;                     // (m)
+  std::map<TimerId, Clock::time_point> timer_times;                               // (m)
   TimerId next_timer = 1;                                                         // (m)
   std::vector<std::function<void()>> posted;                                      // (m)
+  bool unlucky = false;                                                           // (m) some link lost something
+  std::map<std::uint32_t, std::shared_ptr<std::size_t>> queued_of_users;          // (m)
   // Release in stop() and after_fork_in_child(), acquire wherever it is asked without the lock.
   std::atomic<bool> stopping{false};
   std::atomic<bool> is_child{false};
@@ -202,12 +233,20 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   std::deque<LinkId> silent;  ///< accepted, no HELLO yet; oldest first, may contain ended ones
   std::size_t silent_count = 0;
   bool scan_planned = false;
+  bool scan_wanted = true;
+  Clock::time_point rest_until{};  ///< after a lack of memory
+  std::vector<os::Poller::Event> events;
+  std::vector<std::function<void()>> batch;  ///< what was posted, from batch_at on
+  std::size_t batch_at = 0;
+  Link* downs = nullptr;                     ///< whose on_peer_down() is due, newest first
+  std::vector<std::uint8_t> bye_leaving, bye_no_memory;  ///< made before they are needed
   std::unique_ptr<std::uint8_t[]> buffer;
   Clock::time_point diagnostics_since{};
   unsigned diagnostics_count = 0;
-  std::optional<Clock::time_point> shortage_told;
+  std::optional<Clock::time_point> shortage_told, memory_told;
 };
 
+inline constexpr auto kShortageInterval = std::chrono::seconds(10);
 inline constexpr std::size_t kMaxSilentLinks = 64;
 inline constexpr std::uint64_t kListenerToken = 2;
 constexpr std::uint64_t socket_token(LinkId id) { return id * 4; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One connection: packets in and out, the handshake, and every way in which it can end.
 #include <algorithm>
+#include <new>
 
 #include "baton/os/crash_point.hpp"
 #include "baton/os/process.hpp"
@@ -103,24 +104,31 @@ Link& Hub::Impl::add_link(os::UniqueFd socket, bool initiator) {
   link->info.identity = identity_of(link->watch, credentials.pid);
   // The second signal of death costs a descriptor: only while there are plenty.
   if (link->watch && static_cast<std::size_t>(link->watch.get()) > os::descriptor_limit() / 2) link->watch.reset();
+  std::shared_ptr<std::size_t>& queued = queued_of_users[credentials.uid];
+  if (!queued) queued = std::make_shared<std::size_t>(0);
+  link->queued_of_user = queued;
+  KnownProcess& account = account_of(*link);
+  std::size_t& of_user = links_of_user[link->info.uid];
   link->line = std::make_shared<LifeLine>(std::move(socket));
   Link& added = *links.emplace(link->id, std::move(link)).first->second;
-  ++account_of(added).links;
-  ++links_of_user[added.info.uid];
+  ++account.links;
+  ++of_user;
   (void)poller.add(added.socket(), socket_token(added.id));
   if (added.watch) (void)poller.add(added.watch.get(), watch_token(added.id));
   return added;
 }
 
 void Hub::Impl::on_readable(LinkId id) {
+  const auto start = Clock::now();
   for (int i = 0; i < kMaxPacketsPerRound; ++i) {
     Link* link = find(id);
     if (link == nullptr || stopping.load(std::memory_order_acquire)) return;
+    if (i > 0 && Clock::now() - start > kSliceTime) return;  // the socket stays readable
     os::ReceivedPacket packet;
     os::IoStatus status{};
     {
       const std::lock_guard<std::mutex> lock(mutex);
-      if (link->doom || link->lingering) return;
+      if (link->doom || link->lost_something || link->down_due || link->lingering) return;
       status = os::receive_packet(link->socket(), buffer.get(), kMaxPacketBytes, kMaxFrameFds, packet);
     }
     switch (status) {
@@ -257,6 +265,9 @@ void Hub::Impl::on_hello(Link& link) {
 }
 
 void Hub::Impl::go_up(Link& link) {
+  // A process that comes back is not up twice.
+  if (!finish_downs()) throw std::bad_alloc();
+  auto claim = std::make_shared<LifeLine::Claim>(link.line);
   cancel(std::exchange(link.handshake_timer, 0));
   Route& route = routes[link.process];
   if (route.mine == link.id) route.mine = 0;
@@ -266,7 +277,7 @@ void Hub::Impl::go_up(Link& link) {
   {
     const std::lock_guard<std::mutex> lock(mutex);
     link.up = link.was_up = link.greeting = true;
-    link.claim = std::make_shared<LifeLine::Claim>(link.line);
+    link.claim = std::move(claim);
   }
   up_count.fetch_add(1, std::memory_order_relaxed);
   BATON_CRASH_POINT("hub.up");
@@ -348,12 +359,16 @@ void Hub::Impl::on_process_end(LinkId id) {
     if (link == nullptr) return;
     {
       const std::lock_guard<std::mutex> lock(mutex);
-      if (link->doom || link->lingering || !os::readable_now(link->socket())) break;
+      if (link->doom || link->lost_something || link->down_due || link->lingering || !os::readable_now(link->socket())) break;
     }
     on_readable(id);
   }
   Link* link = find(id);
   if (link == nullptr) return;
+  if (link->down_due) {
+    link->over = true;
+    return;
+  }
   const ProcessId process = link->process;
   const bool mine = link->initiator;
   const bool known = mine || link->up;
@@ -385,8 +400,10 @@ void Hub::Impl::end_link(Link& link, const Doom& doom) {  // `doom` is not the l
     Outgoing bye;
     bye.type = kByeFrame;
     bye.payload.assign(packet.begin() + kPacketHeaderBytes, packet.end());
-    link.queued_bytes += bye.cost();
+    const std::size_t cost = bye.cost();
     link.queue.push_back(std::move(bye));
+    link.queued_bytes += cost;
+    *link.queued_of_user += cost;
     flush(link);
   }
   drop_link(link, doom.reason, false);
@@ -395,7 +412,7 @@ void Hub::Impl::end_link(Link& link, const Doom& doom) {  // `doom` is not the l
   if (known && doom.bye == Bye::kNoDescriptors) retry_later(process);
 }
 
-void Hub::Impl::drop_link(Link& link, const Error& reason, bool over) {
+void Hub::Impl::drop_link(Link& link, Error reason, bool over) {
   const LinkId id = link.id;
   const bool was_up = link.up;
   no_longer_silent(link);
@@ -420,12 +437,27 @@ void Hub::Impl::drop_link(Link& link, const Error& reason, bool over) {
     over = over || os::hung_up_now(link.socket());
   }
   up_count.fetch_sub(1, std::memory_order_relaxed);
-  call([&] { handler.on_peer_down(id, reason); });
-  if (over) {
-    forget_link(link);
-  } else {
-    linger(link);
+  link.down_due = true;
+  link.over = over;
+  link.down_reason = std::move(reason);
+  link.next_down = std::exchange(downs, &link);
+  finish_downs();
+}
+
+// True if on_peer_down() is through for all that it was due for.
+bool Hub::Impl::finish_downs() noexcept {
+  while (downs != nullptr) {
+    Link& link = *downs;
+    if (!attempt([&] { call([&] { handler.on_peer_down(link.id, link.down_reason); }); })) return false;
+    downs = link.next_down;
+    link.down_due = false;
+    if (link.over) {
+      forget_link(link);
+    } else {
+      linger(link);
+    }
   }
+  return true;
 }
 
 /// The connection is over and the peer may live. Its BYE may still have to be sent, and what it holds is its own until the end of
@@ -481,6 +513,7 @@ void Hub::Impl::forget_link(Link& link) {
     link.claim.reset();
     // Samples of the peer may be held here. Their claims keep the socket for the peer, if the peer is still there.
     if (os::closed_now(link.socket())) link.line->hang_up();
+    clear_queue(link);
     --account_of(link).links;
     --links_of_user[link.info.uid];
     const auto found = links.find(id);
@@ -493,26 +526,71 @@ void Hub::Impl::forget_link(Link& link) {
 
 void Hub::Impl::doom(Link& link, Doom how) {
   if (link.doom) return;
-  link.doom = std::move(how);
   doomed.push_back(link.id);
+  link.doom = std::move(how);
   if (!on_thread()) poller.wake();
 }
 
 void Hub::Impl::reap_doomed() {
   for (;;) {
-    std::vector<LinkId> batch;
+    std::vector<LinkId> ids;
     {
       const std::lock_guard<std::mutex> lock(mutex);
-      batch.swap(doomed);
+      ids.swap(doomed);
     }
-    if (batch.empty()) return;
-    for (const LinkId id : batch) {
+    if (ids.empty()) return;
+    for (const LinkId id : ids) {
       Link* link = find(id);
-      if (link == nullptr || link->lingering || stopping.load(std::memory_order_acquire)) continue;
-      const Doom how = *link->doom;
-      end_link(*link, how);
+      if (link == nullptr || link->lingering || link->down_due || stopping.load(std::memory_order_acquire)) continue;
+      const bool ended = attempt([&] {
+        const Doom how = *link->doom;
+        end_link(*link, how);
+      });
+      if (!ended) end_for_want_of_memory(id);
     }
   }
+}
+
+void Hub::Impl::end_for_want_of_memory(LinkId id) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto found = links.find(id);
+  if (found == links.end() || std::exchange(found->second->lost_something, true)) return;
+  unlucky = true;
+  poller.wake();
+}
+
+// Each of these connections lost a frame for want of memory. Ended, they begin anew, with everything.
+void Hub::Impl::reap_unlucky() noexcept {
+  for (;;) {
+    Link* link = nullptr;
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (!unlucky || stopping.load(std::memory_order_acquire)) return;
+      for (const auto& entry : links) {
+        const Link& candidate = *entry.second;
+        if (candidate.lost_something && !candidate.lingering && !candidate.down_due) link = entry.second.get();
+      }
+      unlucky = link != nullptr;
+      if (link == nullptr) return;
+      clear_queue(*link);
+      send_now(*link, bye_no_memory);
+    }
+    const ProcessId process = link->process;
+    const bool known = link->initiator || link->up;
+    drop_link(*link, no_memory(), false);
+    attempt([&] {
+      if (known) retry_later(process);
+      tell_no_memory();
+    });
+  }
+}
+
+void Hub::Impl::tell_no_memory() {
+  const auto now = Clock::now();
+  if (memory_told && now - *memory_told < kShortageInterval) return;
+  memory_told = now;
+  diagnose(Diagnostic::Level::kError, Errc::out_of_memory,
+           "no memory left to serve another process; connections are ended and made again until there is some");
 }
 
 void Hub::Impl::send_now(Link& link, const std::vector<std::uint8_t>& packet) {
@@ -520,12 +598,20 @@ void Hub::Impl::send_now(Link& link, const std::vector<std::uint8_t>& packet) {
   (void)os::send_packet(link.socket(), packet.data(), packet.size(), nullptr, 0, nullptr, 0);
 }
 
-void Hub::Impl::send(PeerId peer, Outgoing frame) {
+void Hub::Impl::send(PeerId peer, Outgoing frame) noexcept {
+  try {
+    send_or_throw(peer, std::move(frame));
+  } catch (const std::bad_alloc&) {
+    end_for_want_of_memory(peer);
+  }
+}
+
+void Hub::Impl::send_or_throw(PeerId peer, Outgoing frame) {
   Outgoing dropped;  // descriptors are closed outside the lock
   const std::lock_guard<std::mutex> lock(mutex);
   if (is_child.load(std::memory_order_relaxed) || stopping.load(std::memory_order_relaxed)) return;
   const auto found = links.find(peer);
-  if (found == links.end() || !found->second->up || found->second->doom) return;
+  if (found == links.end() || !found->second->up || found->second->doom || found->second->lost_something) return;
   Link& link = *found->second;
   if (link.queue.empty() && !link.pausing) {
     const os::IoStatus status = push(link, frame);
@@ -537,11 +623,12 @@ void Hub::Impl::send(PeerId peer, Outgoing frame) {
   }
   if (link.queue.empty()) link.progress = Clock::now();
   const std::size_t bytes = link.queued_bytes + frame.cost();
-  if (link.greeting) link.greeting_bytes += frame.cost();
+  if (link.greeting && on_thread()) link.greeting_bytes += frame.cost();  // not what other threads send meanwhile
   const std::size_t most_bytes = kMaxQueuedBytes + link.greeting_bytes;
   const std::size_t fds = link.queued_fds + frame.fds.size();
   // A busy peer may be behind for a while, for example when hundreds of processes start at once; a stopped one stands still.
-  if (bytes > most_bytes + kHardQueuedBytes - kMaxQueuedBytes || fds > std::max(kMaxQueuedFds, os::descriptor_limit() / 2) ||
+  const std::size_t of_user = *link.queued_of_user + frame.cost();
+  if (bytes > most_bytes + kHardQueuedBytes - kMaxQueuedBytes || (bytes > most_bytes && of_user > kMaxQueuedBytesPerUser) || fds > std::max(kMaxQueuedFds, os::descriptor_limit() / 2) ||
       ((bytes > most_bytes || fds > kMaxQueuedFds) && Clock::now() - link.progress > kStallTime)) {
     dropped = std::move(frame);
     doom(link, {{Errc::disconnected, describe(link) + " has not read for too long and " + std::to_string(link.queue.size()) +
@@ -549,9 +636,10 @@ void Hub::Impl::send(PeerId peer, Outgoing frame) {
                 Bye::kStalled, true});
     return;
   }
+  link.queue.push_back(std::move(frame));
   link.queued_bytes = bytes;
   link.queued_fds = fds;
-  link.queue.push_back(std::move(frame));
+  *link.queued_of_user = of_user;
   if (link.pausing && link.queue.size() == 1) {
     // Timers are made under the same lock: leave that to the background thread.
     posted.push_back([this, peer] {
@@ -601,6 +689,7 @@ void Hub::Impl::flush(Link& link) {
     }
     if (status == os::IoStatus::kWouldBlock) break;
     link.queued_bytes -= frame.cost();
+    *link.queued_of_user -= frame.cost();
     link.queued_fds -= frame.fds.size();
     link.queue.pop_front();
     link.progress = Clock::now();
@@ -615,6 +704,7 @@ void Hub::Impl::flush(Link& link) {
 
 void Hub::Impl::clear_queue(Link& link) {
   link.queue.clear();
+  *link.queued_of_user -= link.queued_bytes;
   link.queued_bytes = 0;
   link.queued_fds = 0;
 }
@@ -625,7 +715,7 @@ void Hub::Impl::on_writable(LinkId id) {
   bool pause = false;
   {
     const std::lock_guard<std::mutex> lock(mutex);
-    if (link->doom || link->lingering) return;
+    if (link->doom || link->lost_something || link->down_due || link->lingering) return;
     flush(*link);
     pause = link->pausing;
   }

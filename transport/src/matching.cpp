@@ -2,6 +2,7 @@
 // Which endpoints belong together. The reader's process asks (ATTACH); both sides count and report what does not fit.
 #include <algorithm>
 
+#include "baton/os/process.hpp"
 #include "definition_difference.hpp"
 #include "participant.hpp"
 
@@ -11,33 +12,49 @@ namespace {
 /// Between two attempts of a pair that lacks descriptors, memory or slots: from the first, doubled, to the longest.
 constexpr auto kFirstPause = std::chrono::milliseconds(100);
 constexpr auto kLongestPause = std::chrono::milliseconds(5000);
+/// Foreign endpoints that a new own one meets before others get their turn: each may become a connection.
+constexpr std::size_t kMatchesAtOnce = 32;
+/// Definitions that one peer is asked for and has not sent yet.
+constexpr std::size_t kMaxWanted = 16;
+/// Questions of one peer that are answered in a window.
+constexpr unsigned kMaxAnswered = 256;
+/// Endpoints of a peer that left which are forgotten before others get their turn.
+constexpr std::size_t kForgottenAtOnce = 256;
+constexpr std::size_t kWorthReturning = std::size_t{1} << 20;
+constexpr auto kReturnPause = std::chrono::seconds(3);
 
 }  // namespace
 
-void ParticipantImpl::match_new(Topic& topic, const EndpointRecord& added) {
+void ParticipantImpl::match_new(const EndpointRecord& added) {
+  Topic& topic = *added.topic;
   // A new foreign (or own) endpoint meets the own endpoints of the other kind ...
-  const EndpointRecord record = added;
-  for (const EndpointRecord& other : topic.endpoints) {
-    if (other.peer != kSelf || other.is_writer == record.is_writer) continue;
-    if (record.is_writer) {
-      const auto reader = readers_.find(other.gid);
-      if (reader != readers_.end()) match(reader->second, record);
-    } else {
-      const auto writer = writers_.find(other.gid);
-      if (writer != writers_.end()) match(writer->second, record);
-    }
-  }
-  if (record.peer != kSelf) return;
+  graph_.visit(topic.own[!added.is_writer], 0, added.serial, SIZE_MAX, [&](const EndpointRecord& other) { match_pair(other, added); });
+  if (added.peer != kSelf) return;
   // ... and a new own endpoint all that are known.
-  for (const EndpointRecord& other : topic.endpoints) {
-    if (other.is_writer == record.is_writer) continue;
-    if (record.is_writer) {
-      const auto writer = writers_.find(record.gid);
-      if (writer != writers_.end()) match(writer->second, other);
-    } else {
-      const auto reader = readers_.find(record.gid);
-      if (reader != readers_.end()) match(reader->second, other);
-    }
+  graph_.visit(topic.own[!added.is_writer], 0, added.serial, SIZE_MAX, [&](const EndpointRecord& other) { match_pair(added, other); });
+  match_known(added.gid, 0, added.serial);
+}
+
+/// A new own endpoint meets the foreign ones that were there before it, some at a time: a peer can announce very many.
+void ParticipantImpl::match_known(const Gid& own, std::uint64_t from, std::uint64_t end) {
+  const EndpointRecord* record = graph_.find(own);
+  if (record == nullptr) return;  // withdrawn meanwhile
+  const std::uint64_t next = graph_.visit(record->topic->foreign[!record->is_writer], from, end, kMatchesAtOnce,
+                                          [&](const EndpointRecord& other) { match_pair(*record, other); });
+  if (next >= end) return;
+  hub_->post([this, own, next, end] {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    match_known(own, next, end);
+  });
+}
+
+void ParticipantImpl::match_pair(const EndpointRecord& own, const EndpointRecord& other) {
+  if (own.is_writer) {
+    const auto writer = writers_.find(own.gid);
+    if (writer != writers_.end()) match(writer->second, other);
+  } else {
+    const auto reader = readers_.find(own.gid);
+    if (reader != readers_.end()) match(reader->second, other);
   }
 }
 
@@ -45,30 +62,59 @@ template <class Impl>
 bool ParticipantImpl::compatible(const std::shared_ptr<Impl>& own, const EndpointRecord& other, const QoS& offered,
                                  const QoS& requested) {
   const TypeInfo& type = own->options().type;
-  const std::string who = (other.is_writer ? "subscription to '" : "publisher of '") + own->options().topic + "'";
-  const std::string whom = std::string(other.is_writer ? "publisher" : "subscription") + " of node '" + *other.node +
-                           "' (process " + std::to_string(pid_of(other.peer)) + ")";
+  const auto who = [&] { return (other.is_writer ? "subscription to '" : "publisher of '") + own->options().topic + "'"; };
+  const auto whom = [&] {
+    return std::string(other.is_writer ? "publisher" : "subscription") + " of node '" + *other.node + "' (process " +
+           std::to_string(pid_of(other.peer)) + ")";
+  };
+  // A peer can announce very many endpoints that do not fit: all are counted, few are described.
+  const auto report = [&](Event event, Diagnostic::Level level, Errc code, auto&& text) {
+    std::string words;
+    const bool described = diagnose_about(other.peer, level, code, [&] { return words = text(); });
+    own->report_incompatible(event, described ? &words : nullptr);
+  };
   if (type.name != other.type->name) {
-    const std::string text = who + " with type " + type.name + " is not connected to the " + whom + ", which has type " +
-                             other.type->name + "; rename the topic of one of them";
-    own->report_incompatible(Event::kIncompatibleType, text);
-    diagnose(Diagnostic::Level::kError, Errc::type_mismatch, text);
+    report(Event::kIncompatibleType, Diagnostic::Level::kError, Errc::type_mismatch, [&] {
+      return who() + " with type " + type.name + " is not connected to the " + whom() + ", which has type " + other.type->name +
+             "; rename the topic of one of them";
+    });
     return false;
   }
   if (type.hash != other.type->hash) {
-    own->report_incompatible(Event::kIncompatibleType, who + ": the " + whom + " has another definition of " + type.name);
-    definitions_wanted_[other.gid].push_back(own->gid());  // the difference is reported when its definition arrives
-    send(other.peer, FrameType::kDefinitionRequest, encode_gid(other.gid));
+    std::string text;
+    const bool described = want_definition(own->gid(), other);  // the difference is reported when the definition arrives
+    if (described) text = who() + ": the " + whom() + " has another definition of " + type.name;
+    own->report_incompatible(Event::kIncompatibleType, described ? &text : nullptr);
     return false;
   }
   const std::string difference = incompatibility(offered, requested);
-  if (!difference.empty()) {
-    const std::string text = who + " is not connected to the " + whom + ": " + difference;
-    own->report_incompatible(Event::kIncompatibleQos, text);
-    diagnose(Diagnostic::Level::kWarning, Errc::incompatible_qos, text);
-    return false;
+  if (difference.empty()) return true;
+  report(Event::kIncompatibleQos, Diagnostic::Level::kWarning, Errc::incompatible_qos,
+         [&] { return who() + " is not connected to the " + whom() + ": " + difference; });
+  return false;
+}
+
+/// Asks once for each type of a peer, and for few types at a time. True if this pair waits for the answer from now on.
+bool ParticipantImpl::want_definition(const Gid& own, const EndpointRecord& other) {
+  PeerState* state = state_of(other.peer);
+  if (state == nullptr) return false;
+  auto& wanted = state->wanted;
+  const auto found = std::find_if(wanted.begin(), wanted.end(), [&](const Wanted& entry) { return entry.hash == other.type->hash; });
+  if (found != wanted.end()) {
+    if (std::find(found->own.begin(), found->own.end(), own) != found->own.end()) return false;
+    found->own.push_back(own);
+    return true;
   }
+  if (wanted.size() >= kMaxWanted || state->questions.use(Allowance::Clock::now(), kMaxReports, kReportWindow) < 0) return false;
+  wanted.push_back({other.gid, other.type->hash, {own}});
+  send(other.peer, FrameType::kDefinitionRequest, encode_gid(other.gid));
   return true;
+}
+
+ParticipantImpl::PeerState* ParticipantImpl::state_of(PeerId peer) {
+  if (peer == kSelf) return &self_state_;
+  const auto found = peers_.find(peer);
+  return found == peers_.end() ? nullptr : &found->second;
 }
 
 void ParticipantImpl::match(const std::shared_ptr<WriterImpl>& writer, const EndpointRecord& reader) {
@@ -81,39 +127,122 @@ void ParticipantImpl::match(const std::shared_ptr<ReaderImpl>& reader, const End
 }
 
 void ParticipantImpl::begin_attach(const std::shared_ptr<ReaderImpl>& reader, const EndpointRecord& writer) {
-  remote_writers_[writer.gid].peer = writer.peer;
-  Result<void> begun = reader->begin_attach(writer.peer, writer.gid, writer.qos);
+  const Gid& own = reader->gid();
+  RemoteWriter& remote = remote_writers_[writer.gid];
+  remote.peer = writer.peer;
+  if (std::find(remote.readers.begin(), remote.readers.end(), own) == remote.readers.end()) {
+    try {
+      remote.readers.push_back(own);
+    } catch (...) {
+      if (remote.readers.empty()) remote_writers_.erase(writer.gid);
+      throw;
+    }
+  }
+  Result<void> begun;
+  bool later = true;
+  try {
+    Result<Charge> charge = budgets_.charge(writer.peer, Keep::kConnections, reader->connection_bytes());
+    if (charge) {
+      begun = reader->begin_attach(writer.peer, writer.gid, writer.qos, std::move(*charge));
+    } else {
+      // What one process may make this one keep does not grow by waiting.
+      later = false;
+      begun = Error{charge.error().code, "process " + std::to_string(pid_of(writer.peer)) + ": " + charge.error().message};
+    }
+  } catch (...) {
+    release_remote_writer(writer.gid, own);
+    throw;
+  }
   if (begun) return;
-  release_remote_writer(writer.gid);
-  if (attach_later(reader->gid(), writer.gid)) {
-    diagnose(Diagnostic::Level::kError, begun.error().code,
-             "subscription to '" + reader->options().topic + "' cannot connect: " + begun.error().message + "; trying again");
+  release_remote_writer(writer.gid, own);
+  if (!later || attach_later(own, writer.gid)) {
+    diagnose_about(writer.peer, Diagnostic::Level::kError, begun.error().code, [&] {
+      return "subscription to '" + reader->options().topic + "' cannot connect: " + begun.error().message +
+             (later ? "; trying again" : "");
+    });
   }
 }
 
 bool ParticipantImpl::attach_later(const Gid& reader, const Gid& writer) {
-  const unsigned attempt = attempts_[{reader, writer}]++;
-  const auto pause = std::min<std::chrono::milliseconds>(kFirstPause * (1 << std::min(attempt, 10U)), kLongestPause);
+  const auto [entry, first] = attempts_.try_emplace({writer, reader}, 0U);
+  const auto pause = std::min<std::chrono::milliseconds>(kFirstPause * (1 << std::min(entry->second, 10U)), kLongestPause);
+  ++entry->second;
   hub_->schedule(std::chrono::steady_clock::now() + pause, [this, reader, writer] {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto own = readers_.find(reader);
-    const EndpointRecord* record = graph_.find(writer).second;
+    const EndpointRecord* record = graph_.find(writer);
     if (own == readers_.end() || record == nullptr || record->banned) {
-      attempts_.erase({reader, writer});
+      attempts_.erase({writer, reader});
       return;
     }
     begin_attach(own->second, *record);
   });
-  return attempt == 0;
+  return first;
 }
 
-void ParticipantImpl::release_remote_writer(const Gid& writer) {
-  const bool used =
-      std::any_of(readers_.begin(), readers_.end(), [&](const auto& entry) { return entry.second->uses(writer); });
-  if (!used) remote_writers_.erase(writer);
+void ParticipantImpl::release_remote_writer(const Gid& writer, const Gid& reader) noexcept {
+  const auto remote = remote_writers_.find(writer);
+  if (remote == remote_writers_.end()) return;
+  auto& readers = remote->second.readers;
+  readers.erase(std::remove(readers.begin(), readers.end(), reader), readers.end());
+  if (readers.empty()) remote_writers_.erase(remote);
+}
+
+void ParticipantImpl::endpoint_gone(const EndpointRecord& record, bool with_its_process) {
+  const Gid& gid = record.gid;
+  if (record.is_writer) {
+    for (auto at = attempts_.lower_bound({gid, Gid{}}); at != attempts_.end() && at->first.first == gid;) at = attempts_.erase(at);
+    // All readers of the topic: also those that it refused know of it.
+    for (const auto& [serial, own] : record.topic->own[false]) {
+      const auto reader = readers_.find(own->gid);
+      if (reader != readers_.end()) reader->second->writer_gone(record.peer, gid);
+    }
+    remote_writers_.erase(gid);
+  } else if (record.attached && !with_its_process) {  // else peer_gone() has done it
+    for (const auto& [serial, own] : record.topic->own[true]) {
+      const auto writer = writers_.find(own->gid);
+      if (writer != writers_.end()) writer->second->reader_gone(record.peer, gid);
+    }
+  }
+  PeerState* state = state_of(record.peer);
+  if (state == nullptr) return;
+  auto& wanted = state->wanted;
+  wanted.erase(std::remove_if(wanted.begin(), wanted.end(), [&](const Wanted& entry) { return entry.endpoint == gid; }),
+               wanted.end());
+}
+
+void ParticipantImpl::forget_left() {
+  const bool more = graph_.forget_some(kForgottenAtOnce, [&](const EndpointRecord& record) { endpoint_gone(record, true); });
+  if (!more) return_memory_later();
+  if (!more || forgetting_) return;
+  hub_->post([this] {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      forgetting_ = false;
+      forget_left();
+    }
+    graph_changed();
+  });
+  forgetting_ = true;
+}
+
+/// What a peer announced lies between allocations that stay, so the allocator does not give it back by itself. Not at once, since
+/// allocating threads wait for it: only after much was freed, and rarely.
+void ParticipantImpl::return_memory_later() {
+  if (returning_memory_ || budgets_.returned(false) < kWorthReturning) return;
+  hub_->schedule(std::chrono::steady_clock::now() + kReturnPause, [this] {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      returning_memory_ = false;
+      if (budgets_.returned(true) < kWorthReturning) return;
+    }
+    os::return_free_memory();
+  });
+  returning_memory_ = true;
 }
 
 Result<void> ParticipantImpl::on_definition_request(PeerId peer, const Gid& gid) {
+  if (!may_ask(peer)) return {};
   const TypeInfo* type = nullptr;
   if (const auto writer = writers_.find(gid); writer != writers_.end()) type = &writer->second->options().type;
   if (const auto reader = readers_.find(gid); reader != readers_.end()) type = &reader->second->options().type;
@@ -121,35 +250,39 @@ Result<void> ParticipantImpl::on_definition_request(PeerId peer, const Gid& gid)
   return {};
 }
 
+/// Answers cost more than questions.
+bool ParticipantImpl::may_ask(PeerId peer) {
+  const auto state = peers_.find(peer);
+  return state == peers_.end() || state->second.answers.use(Allowance::Clock::now(), kMaxAnswered, kReportWindow) >= 0;
+}
+
 void ParticipantImpl::on_definition(PeerId peer, const DefinitionFrame& frame) {
-  const EndpointRecord* other = graph_.find(frame.endpoint).second;
-  const auto wanted = definitions_wanted_.find(frame.endpoint);
-  if (other == nullptr || other->peer != peer || wanted == definitions_wanted_.end()) return;
-  const std::vector<Gid> own_gids = std::move(wanted->second);
-  definitions_wanted_.erase(wanted);
+  PeerState* state = state_of(peer);
+  if (state == nullptr) return;
+  auto& wanted = state->wanted;
+  const EndpointRecord* other = graph_.find(frame.endpoint);
+  const auto found = std::find_if(wanted.begin(), wanted.end(), [&](const Wanted& entry) { return entry.endpoint == frame.endpoint; });
+  if (other == nullptr || other->peer != peer || found == wanted.end()) return;
+  const std::vector<Gid> own_gids = std::move(found->own);
+  wanted.erase(found);
   for (const Gid& own : own_gids) {
-    const TypeInfo* type = nullptr;
-    std::string who;
     const auto writer = writers_.find(own);
     const auto reader = readers_.find(own);
-    if (writer != writers_.end()) {
-      type = &writer->second->options().type;
-      who = "publisher of '" + writer->second->options().topic + "'";
-    } else if (reader != readers_.end()) {
-      type = &reader->second->options().type;
-      who = "subscription to '" + reader->second->options().topic + "'";
-    } else {
-      continue;
-    }
-    const std::string text = who + ": process " + std::to_string(pid_of(peer)) + " (node '" + *other->node +
-                             "') defines " + type->name + " differently; rebuild both from the same .msg files:\n" +
-                             definition_difference(type->definition, frame.text);
+    if (writer == writers_.end() && reader == readers_.end()) continue;
+    const TypeInfo& type = writer != writers_.end() ? writer->second->options().type : reader->second->options().type;
+    std::string text;
+    const bool described = diagnose_about(peer, Diagnostic::Level::kError, Errc::type_mismatch, [&] {
+      const std::string who = writer != writers_.end() ? "publisher of '" + writer->second->options().topic + "'"
+                                                       : "subscription to '" + reader->second->options().topic + "'";
+      return text = who + ": process " + std::to_string(pid_of(peer)) + " (node '" + *other->node + "') defines " + type.name +
+                    " differently; rebuild both from the same .msg files:\n" + definition_difference(type.definition, frame.text);
+    });
+    if (!described) continue;
     if (writer != writers_.end()) {
       writer->second->explain_incompatible(text);
     } else {
       reader->second->explain_incompatible(text);
     }
-    diagnose(Diagnostic::Level::kError, Errc::type_mismatch, text);
   }
 }
 

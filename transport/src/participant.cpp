@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
+#include <new>
+#include <optional>
 #include <utility>
 
 #include "baton/os/clock.hpp"
@@ -14,6 +16,8 @@ namespace baton::transport {
 namespace {
 
 constexpr auto kDescriptorPause = std::chrono::milliseconds(100);
+/// Endpoints or nodes that a question of the user copies before the background thread gets its turn.
+constexpr std::size_t kCopiedAtOnce = 256;
 
 /// Participants of this process by domain directory. A forked child starts with an empty one: the parent's mutex may be locked
 /// for ever there.
@@ -58,6 +62,14 @@ Result<std::shared_ptr<Participant>> Participant::join(const ParticipantOptions&
 ParticipantImpl::ParticipantImpl() : generation_(os::fork_generation()) {}
 
 Result<std::shared_ptr<Participant>> ParticipantImpl::join(const ParticipantOptions& options) {
+  try {
+    return join_or_throw(options);
+  } catch (const std::bad_alloc&) {
+    return no_memory();
+  }
+}
+
+Result<std::shared_ptr<Participant>> ParticipantImpl::join_or_throw(const ParticipantOptions& options) {
   if (!DomainAccount::limit()) return DomainAccount::limit().error();
   const std::shared_ptr<ParticipantImpl> made(new ParticipantImpl);
   HubOptions hub_options;
@@ -99,15 +111,19 @@ void ParticipantImpl::add_diagnostic_callback(const ParticipantOptions& options)
   if (!known) all.push_back({options.on_diagnostic, owner, owner != nullptr});
 }
 
-void ParticipantImpl::call_diagnostic_callbacks(const Diagnostic& diagnostic) {
-  std::vector<DiagnosticCallback> callbacks;
-  {
-    const std::lock_guard<std::mutex> lock(pids_mutex_);
-    callbacks = on_diagnostic_;
-  }
-  for (const DiagnosticCallback& callback : callbacks) {
-    const std::shared_ptr<const void> owner = callback.owner.lock();
-    if (owner || !callback.owned) callback.call(diagnostic);
+void ParticipantImpl::call_diagnostic_callbacks(const Diagnostic& diagnostic) noexcept {
+  try {
+    std::vector<DiagnosticCallback> callbacks;
+    {
+      const std::lock_guard<std::mutex> lock(pids_mutex_);
+      callbacks = on_diagnostic_;
+    }
+    for (const DiagnosticCallback& callback : callbacks) {
+      const std::shared_ptr<const void> owner = callback.owner.lock();
+      if (owner || !callback.owned) callback.call(diagnostic);
+    }
+  } catch (const std::bad_alloc&) {
+    // Nobody can be told that there is no memory to tell.
   }
 }
 
@@ -135,7 +151,7 @@ Gid ParticipantImpl::new_gid() {  // with mutex_
 
 Result<Gid> ParticipantImpl::gid_for(const Gid& wanted) {  // with mutex_
   if (wanted == Gid{}) return new_gid();
-  if (graph_.find(wanted).second != nullptr) return Error{Errc::already_exists, "an endpoint with this gid exists in the domain"};
+  if (graph_.find(wanted) != nullptr) return Error{Errc::already_exists, "an endpoint with this gid exists in the domain"};
   return wanted;
 }
 
@@ -144,46 +160,55 @@ void ParticipantImpl::send(PeerId peer, FrameType type, Payload payload, std::ve
     hub_->send(peer, static_cast<std::uint16_t>(type), std::move(payload), std::move(fds));
     return;
   }
-  {
-    const std::lock_guard<std::mutex> lock(to_self_mutex_);
-    to_self_.push_back({static_cast<std::uint16_t>(type), std::move(payload), std::move(fds)});
+  const std::lock_guard<std::mutex> lock(to_self_mutex_);
+  to_self_.push_back({static_cast<std::uint16_t>(type), std::move(payload), std::move(fds)});
+  if (to_self_posted_) return;
+  try {
+    hub_->post([this] { deliver_to_self_from_queue(); });
+  } catch (...) {
+    to_self_.pop_back();
+    throw;
   }
-  hub_->post([this] { deliver_next_to_self(); });
+  to_self_posted_ = true;
 }
 
-/// Background thread. A frame whose descriptors cannot be duplicated waits, and those behind it: their order counts.
-void ParticipantImpl::deliver_next_to_self() {
-  Frame frame;
+/// Background thread. A frame whose descriptors cannot be duplicated waits, and those behind it: their order counts. The same if
+/// there is no memory for it: called again, this function goes on with that frame.
+void ParticipantImpl::deliver_to_self_from_queue() {
+  std::size_t most = 0;
   {
     const std::lock_guard<std::mutex> lock(to_self_mutex_);
-    if (to_self_waits_ || to_self_.empty()) return;
-    const FrameToSelf& next = to_self_.front();
-    for (const os::SharedFd& fd : next.fds) {
-      frame.fds.push_back(os::duplicate(fd->get()));
-      if (frame.fds.back()) continue;
-      if (!std::exchange(to_self_told_, true)) {
-        diagnose(Diagnostic::Level::kError, Errc::out_of_descriptors,
-                 "no file descriptor left to connect endpoints of this process; raise RLIMIT_NOFILE; trying again");
+    most = to_self_.size();
+  }
+  // Only this thread takes frames out, so the first one stays where it is meanwhile.
+  for (; most > 0; --most) {
+    Frame frame;
+    {
+      const std::lock_guard<std::mutex> lock(to_self_mutex_);
+      const FrameToSelf& next = to_self_.front();
+      frame.fds.reserve(next.fds.size());
+      frame.payload = next.payload;
+      frame.type = next.type;
+      for (const os::SharedFd& fd : next.fds) {
+        frame.fds.push_back(os::duplicate(fd->get()));
+        if (frame.fds.back()) continue;
+        if (!std::exchange(to_self_told_, true)) {
+          diagnose(Diagnostic::Level::kError, Errc::out_of_descriptors,
+                   "no file descriptor left to connect endpoints of this process; raise RLIMIT_NOFILE; trying again");
+        }
+        hub_->schedule(std::chrono::steady_clock::now() + kDescriptorPause, [this] { deliver_to_self_from_queue(); });
+        return;
       }
-      to_self_waits_ = true;
-      hub_->schedule(std::chrono::steady_clock::now() + kDescriptorPause, [this] { resume_to_self(); });
-      return;
     }
-    frame.type = next.type;
-    frame.payload = std::move(to_self_.front().payload);
+    deliver_to_self(std::move(frame));
+    FrameToSelf done;  // its descriptors are closed without the lock
+    const std::lock_guard<std::mutex> lock(to_self_mutex_);
+    done = std::move(to_self_.front());
     to_self_.pop_front();
   }
-  deliver_to_self(std::move(frame));
-}
-
-void ParticipantImpl::resume_to_self() {
-  std::size_t waiting = 0;
-  {
-    const std::lock_guard<std::mutex> lock(to_self_mutex_);
-    to_self_waits_ = false;
-    waiting = to_self_.size();
-  }
-  while (waiting-- > 0) deliver_next_to_self();
+  const std::lock_guard<std::mutex> lock(to_self_mutex_);
+  if (!to_self_.empty()) hub_->post([this] { deliver_to_self_from_queue(); });
+  to_self_posted_ = !to_self_.empty();
 }
 
 void ParticipantImpl::deliver_to_self(Frame&& frame) {
@@ -192,8 +217,28 @@ void ParticipantImpl::deliver_to_self(Frame&& frame) {
   }
 }
 
-void ParticipantImpl::diagnose(Diagnostic::Level level, Errc code, std::string text) {
-  hub_->post([this, diagnostic = Diagnostic{level, code, std::move(text)}] { call_diagnostic_callbacks(diagnostic); });
+void ParticipantImpl::diagnose(Diagnostic::Level level, Errc code, std::string text) noexcept {
+  try {
+    hub_->post([this, diagnostic = Diagnostic{level, code, std::move(text)}] { call_diagnostic_callbacks(diagnostic); });
+  } catch (const std::bad_alloc&) {
+    // As documented: dropped.
+  }
+}
+
+ParticipantImpl::Reporting ParticipantImpl::may_report(PeerId peer) noexcept {
+  const std::lock_guard<std::mutex> lock(pids_mutex_);
+  const auto found = pids_.find(peer);
+  Allowance& reports = found == pids_.end() ? other_reports_ : found->second.reports;
+  const int left = reports.use(Allowance::Clock::now(), kMaxReports, kReportWindow);
+  return left < 0 ? Reporting::kNo : left == 0 ? Reporting::kLast : Reporting::kYes;
+}
+
+void ParticipantImpl::end_peer(PeerId peer, const Error& error) {  // with mutex_
+  const auto state = peers_.find(peer);
+  if (state == peers_.end()) return;
+  hub_->disconnect(peer, error);
+  diagnose(Diagnostic::Level::kWarning, error.code,
+           "process '" + state->second.name + "' (pid " + std::to_string(state->second.pid) + ") is disconnected: " + error.message);
 }
 
 os::SharedFd ParticipantImpl::duplicate(int fd) {
@@ -210,7 +255,16 @@ void ParticipantImpl::broadcast(FrameType type, const Payload& payload) {  // wi
   for (const auto& [peer, state] : peers_) hub_->send(peer, static_cast<std::uint16_t>(type), payload);
 }
 
-void ParticipantImpl::graph_changed() {
+template <class Encode>
+void ParticipantImpl::broadcast_or_disconnect(FrameType type, Encode&& encode) noexcept {  // with mutex_
+  try {
+    broadcast(type, encode());
+  } catch (const std::bad_alloc&) {
+    for (const auto& [peer, state] : peers_) hub_->end_for_want_of_memory(peer);
+  }
+}
+
+void ParticipantImpl::graph_changed() noexcept {
   {
     const std::lock_guard<std::mutex> lock(version_mutex_);
     ++version_;
@@ -218,54 +272,91 @@ void ParticipantImpl::graph_changed() {
   version_changed_.notify_all();
 }
 
+/// The rest of create_writer() and create_reader(), with mutex_: an endpoint that is in `endpoints` becomes known.
+template <class Impl>
+Result<void> ParticipantImpl::announce_own(Endpoints<Impl>& endpoints, const std::shared_ptr<Impl>& impl) {
+  const AnnounceFrame frame = impl->announcement();
+  const Payload payload = encode(frame);
+  const auto entry = endpoints.try_emplace(frame.gid, impl).first;
+  EndpointRecord* record = nullptr;
+  try {
+    Result<EndpointRecord*> added = graph_.add_endpoint(kSelf, frame);
+    if (!added) {
+      endpoints.erase(entry);
+      return added.error();
+    }
+    record = *added;
+    broadcast(FrameType::kAnnounce, payload);
+  } catch (...) {
+    // Who heard of it in vain forgets it with the connection.
+    if (record != nullptr) {
+      for (const auto& [peer, state] : peers_) hub_->end_for_want_of_memory(peer);
+      graph_.remove_endpoint(*record);
+    }
+    endpoints.erase(entry);
+    throw;
+  }
+  match_new(*record);  // what it leaves undone when it throws, ends when the endpoint is withdrawn
+  return {};
+}
+
 Result<std::shared_ptr<Writer>> ParticipantImpl::create_writer(const WriterOptions& options) {
   if (Result<void> ok = usable(); !ok) return ok.error();
   if (Result<void> ok = check(options.topic, options.type, options.qos); !ok) return ok.error();
-  auto self = std::static_pointer_cast<ParticipantImpl>(shared_from_this());
-  Gid gid;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    Result<Gid> given = gid_for(options.gid);
-    if (!given) return given.error();
-    gid = *given;
+  try {
+    auto self = std::static_pointer_cast<ParticipantImpl>(shared_from_this());
+    Gid gid;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      Result<Gid> given = gid_for(options.gid);
+      if (!given) return given.error();
+      gid = *given;
+    }
+    Result<std::shared_ptr<WriterImpl>> writer = WriterImpl::create(std::move(self), options, gid);
+    if (!writer) return writer.error();
+    const std::shared_ptr<WriterImpl> impl = *writer;
+    // The endpoint ends with the last user handle, though the participant and samples keep parts of it.
+    std::shared_ptr<Writer> handle(impl.get(), [impl](Writer*) { impl->close(); });
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (Result<void> known = announce_own(writers_, impl); !known) return known.error();
+    }
+    graph_changed();
+    impl->start_timers();
+    return handle;
+  } catch (const std::bad_alloc&) {
+    return no_memory();
   }
-  Result<std::shared_ptr<WriterImpl>> writer = WriterImpl::create(std::move(self), options, gid);
-  if (!writer) return writer.error();
-  const std::shared_ptr<WriterImpl> impl = *writer;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    writers_[gid] = impl;
-    const AnnounceFrame frame = impl->announcement();
-    broadcast(FrameType::kAnnounce, encode(frame));
-    if (Topic* topic = graph_.add_endpoint(kSelf, frame)) match_new(*topic, topic->endpoints.back());
-  }
-  graph_changed();
-  impl->start_timers();
-  // The endpoint ends with the last user handle, though the participant and samples keep parts of it.
-  return std::shared_ptr<Writer>(impl.get(), [impl](Writer*) { impl->close(); });
 }
 
 Result<std::shared_ptr<Reader>> ParticipantImpl::create_reader(const ReaderOptions& options) {
   if (Result<void> ok = usable(); !ok) return ok.error();
   if (Result<void> ok = check(options.topic, options.type, options.qos); !ok) return ok.error();
-  auto self = std::static_pointer_cast<ParticipantImpl>(shared_from_this());
-  std::shared_ptr<ReaderImpl> impl;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    Result<Gid> gid = gid_for(options.gid);
-    if (!gid) return gid.error();
-    impl = std::make_shared<ReaderImpl>(std::move(self), options, *gid);
-    readers_[*gid] = impl;
-    const AnnounceFrame frame = impl->announcement();
-    broadcast(FrameType::kAnnounce, encode(frame));
-    if (Topic* topic = graph_.add_endpoint(kSelf, frame)) match_new(*topic, topic->endpoints.back());
+  try {
+    auto self = std::static_pointer_cast<ParticipantImpl>(shared_from_this());
+    std::shared_ptr<Reader> handle;
+    std::shared_ptr<ReaderImpl> impl;
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      Result<Gid> gid = gid_for(options.gid);
+      if (!gid) return gid.error();
+      lock.unlock();
+      impl = std::make_shared<ReaderImpl>(std::move(self), options, *gid);
+      handle = std::shared_ptr<Reader>(impl.get(), [impl](Reader*) { impl->close(); });
+      lock.lock();
+      Result<void> known = announce_own(readers_, impl);
+      lock.unlock();  // the handle ends without the lock
+      if (!known) return known.error();
+    }
+    graph_changed();
+    impl->start_timers();
+    return handle;
+  } catch (const std::bad_alloc&) {
+    return no_memory();
   }
-  graph_changed();
-  impl->start_timers();
-  return std::shared_ptr<Reader>(impl.get(), [impl](Reader*) { impl->close(); });
 }
 
-void ParticipantImpl::withdraw_writer(const Gid& gid) {
+void ParticipantImpl::withdraw_writer(const Gid& gid) noexcept {
   std::shared_ptr<WriterImpl> kept;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -273,13 +364,12 @@ void ParticipantImpl::withdraw_writer(const Gid& gid) {
     if (found == writers_.end()) return;
     kept = std::move(found->second);
     writers_.erase(found);
-    broadcast(FrameType::kWithdraw, encode_gid(gid));
-    static_cast<void>(on_withdraw(kSelf, gid));
+    withdraw_own(gid);
   }
   graph_changed();
 }
 
-void ParticipantImpl::withdraw_reader(const Gid& gid) {
+void ParticipantImpl::withdraw_reader(const Gid& gid) noexcept {
   std::shared_ptr<ReaderImpl> kept;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -287,23 +377,35 @@ void ParticipantImpl::withdraw_reader(const Gid& gid) {
     if (found == readers_.end()) return;
     kept = std::move(found->second);
     readers_.erase(found);
-    broadcast(FrameType::kWithdraw, encode_gid(gid));
-    static_cast<void>(on_withdraw(kSelf, gid));
-    for (auto at = remote_writers_.begin(); at != remote_writers_.end();) {
-      const bool used = std::any_of(readers_.begin(), readers_.end(),
-                                    [&](const auto& entry) { return entry.second->uses(at->first); });
-      at = used ? std::next(at) : remote_writers_.erase(at);
+    if (const EndpointRecord* record = graph_.find(gid)) {
+      for (const auto* writers : {&record->topic->own[true], &record->topic->foreign[true]}) {
+        for (const auto& [serial, writer] : *writers) release_remote_writer(writer->gid, gid);
+      }
     }
+    withdraw_own(gid);
   }
   graph_changed();
+}
+
+void ParticipantImpl::withdraw_own(const Gid& gid) noexcept {  // with mutex_
+  broadcast_or_disconnect(FrameType::kWithdraw, [&] { return encode_gid(gid); });
+  EndpointRecord* record = graph_.find(gid);
+  if (record == nullptr) return;
+  try {
+    endpoint_gone(*record, false);
+  } catch (const std::bad_alloc&) {
+    // What a publisher of this process still has of a subscription of this process that ended is unread, and is overwritten.
+  }
+  graph_.remove_endpoint(*record);
 }
 
 void ParticipantImpl::add_node(const std::string& name) {
   if (!usable()) return;
   {
+    const Payload payload = encode_name(name);
     const std::lock_guard<std::mutex> lock(mutex_);
-    graph_.add_node(kSelf, name);
-    broadcast(FrameType::kNodeUp, encode_name(name));
+    if (!graph_.add_node(kSelf, name)) return;
+    broadcast_or_disconnect(FrameType::kNodeUp, [&] { return payload; });
   }
   graph_changed();
 }
@@ -313,7 +415,7 @@ void ParticipantImpl::remove_node(const std::string& name) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     graph_.remove_node(kSelf, name);
-    broadcast(FrameType::kNodeDown, encode_name(name));
+    broadcast_or_disconnect(FrameType::kNodeDown, [&] { return encode_name(name); });
   }
   graph_changed();
 }
@@ -321,30 +423,40 @@ void ParticipantImpl::remove_node(const std::string& name) {
 std::vector<EndpointInfo> ParticipantImpl::endpoints() const {
   std::vector<EndpointInfo> out;
   if (!usable()) return out;
-  const std::lock_guard<std::mutex> lock(mutex_);
-  graph_.for_each_endpoint([&](const Topic& topic, const EndpointRecord& record) {
-    EndpointInfo info;
-    info.gid = record.gid;
-    info.is_writer = record.is_writer;
-    info.topic = topic.name;
-    info.type_name = record.type->name;
-    info.type_hash = record.type->hash;
-    info.node = *record.node;
-    info.qos = record.qos;
-    const Pids pids = pids_of(record.peer);
-    info.pid = pids.shown;
-    info.local_pid = pids.local;
-    info.connection = record.peer;
-    out.push_back(std::move(info));
-  });
+  PeerId peer = kSelf;
+  Pids pids = pids_of(kSelf);
+  std::optional<Gid> last;
+  for (bool more = true; more;) {
+    // Some at a time: the background thread is not to wait for the copies of all.
+    const std::lock_guard<std::mutex> lock(mutex_);
+    more = graph_.visit_endpoints(last, kCopiedAtOnce, [&](const EndpointRecord& record) {
+      EndpointInfo info;
+      info.gid = record.gid;
+      info.is_writer = record.is_writer;
+      info.topic = *record.topic->name;
+      info.type_name = record.type->name;
+      info.type_hash = record.type->hash;
+      info.node = *record.node;
+      info.qos = record.qos;
+      if (record.peer != peer) pids = pids_of(peer = record.peer);
+      info.pid = pids.shown;
+      info.local_pid = pids.local;
+      info.connection = record.peer;
+      out.push_back(std::move(info));
+    });
+  }
   return out;
 }
 
 std::vector<std::pair<std::string, std::int32_t>> ParticipantImpl::nodes() const {
   std::vector<std::pair<std::string, std::int32_t>> out;
   if (!usable()) return out;
-  const std::lock_guard<std::mutex> lock(mutex_);
-  graph_.for_each_node([&](PeerId peer, const std::string& name) { out.emplace_back(name, pid_of(peer)); });
+  Graph::NodePosition last{kSelf, nullptr};
+  for (bool more = true; more;) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    more = graph_.visit_nodes(last, kCopiedAtOnce,
+                              [&](PeerId peer, const std::string& name) { out.emplace_back(name, pid_of(peer)); });
+  }
   return out;
 }
 
@@ -385,7 +497,7 @@ Participant::MemoryAccount ParticipantImpl::memory_account() const {
 }
 
 ParticipantImpl::Pids ParticipantImpl::pids_of(PeerId peer) const {
-  if (peer == kSelf) return {os::process_id(), os::process_id()};
+  if (peer == kSelf) return {os::process_id(), os::process_id(), {}};
   const std::lock_guard<std::mutex> lock(pids_mutex_);
   const auto found = pids_.find(peer);
   return found == pids_.end() ? Pids() : found->second;
@@ -407,18 +519,19 @@ void ParticipantImpl::give_ring(PeerId peer, const Gid& writer, const Gid& reade
 void ParticipantImpl::ban(const Gid& endpoint) {
   hub_->post([this, endpoint] {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (EndpointRecord* record = graph_.find(endpoint).second) record->banned = true;
+    if (EndpointRecord* record = graph_.find(endpoint)) record->banned = true;
   });
 }
 
 void ParticipantImpl::expel(PeerId peer, const Gid& reader, const Gid& writer, const Error& error) {
-  send(peer, FrameType::kDetach, encode(PairFrame{writer, reader}));
-  diagnose(Diagnostic::Level::kError, error.code, error.message);
-  ban(writer);
-  hub_->post([this, writer] {
+  Payload detach = encode(PairFrame{writer, reader});
+  hub_->post([this, writer, reader] {
     const std::lock_guard<std::mutex> lock(mutex_);
-    release_remote_writer(writer);
+    if (EndpointRecord* record = graph_.find(writer)) record->banned = true;
+    release_remote_writer(writer, reader);
   });
+  diagnose_about(peer, Diagnostic::Level::kError, error.code, [&] { return error.message; });
+  send(peer, FrameType::kDetach, std::move(detach));
 }
 
 }  // namespace baton::transport

@@ -2,10 +2,14 @@
 // This process in one domain: answers the hub's callbacks, keeps the graph, brings matching endpoints together.
 // Thread rules: mutex_ guards graph, endpoints and peers; it comes before the locks of endpoints and of the hub. User callbacks
 // run on the background thread without any lock.
+// Shortage of memory: a handler of a peer's frame may throw std::bad_alloc and leave that peer half handled, because the hub then
+// ends its connection; what is posted or scheduled may throw and is called again; on_peer_down() too. So each of these must
+// be repeatable, and what concerns only this process changes entirely or not at all.
 // Invariants: (1) an endpoint's ANNOUNCE precedes every other frame about it, on every socket; (2) own endpoints are in the
 // graph under kSelf, and frames to kSelf take the same way as frames to others: a pair in one process is nothing special.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -19,6 +23,8 @@
 #include "baton/transport/transport.hpp"
 #include "connection.hpp"
 #include "graph.hpp"
+#include "allowance.hpp"
+#include "budgets.hpp"
 #include "domain_account.hpp"
 #include "hub.hpp"
 #include "reader.hpp"
@@ -50,7 +56,19 @@ class ParticipantImpl final : public Participant, private HubHandler {
   void deliver_to_self(Frame&& frame);
   void post(std::function<void()> fn) { hub_->post(std::move(fn)); }
   Hub& hub() noexcept { return *hub_; }
-  void diagnose(Diagnostic::Level level, Errc code, std::string text);
+  /// Dropped for want of memory.
+  void diagnose(Diagnostic::Level level, Errc code, std::string text) noexcept;
+  /// The same about something that `peer` can cause at will: of each process only kMaxReports in kReportWindow are reported, and
+  /// only then `text()` is called. True if it was.
+  template <class Text>
+  bool diagnose_about(PeerId peer, Diagnostic::Level level, Errc code, Text&& text) {
+    const Reporting reporting = may_report(peer);
+    if (reporting == Reporting::kNo) return false;
+    std::string words = text();
+    if (reporting == Reporting::kLast) words += "\n(more about this process is not reported for some seconds)";
+    diagnose(level, code, std::move(words));
+    return true;
+  }
   /// To be held while something of `peer` is read: Hub::claim. Null for this process and for a peer that is not connected.
   std::shared_ptr<const void> claim(PeerId peer) { return peer == kSelf ? nullptr : hub_->claim(peer); }
   /// A descriptor to send; null (and a diagnostic) if the process has none left.
@@ -64,15 +82,26 @@ class ParticipantImpl final : public Participant, private HubHandler {
   /// A reader found that a writer broke the rules.
   void expel(PeerId peer, const Gid& reader, const Gid& writer, const Error& error);
   std::int32_t pid_of(PeerId peer) const { return pids_of(peer).shown; }
-  void graph_changed();  // endpoints, nodes or matches: wakes wait_graph_change()
-  void withdraw_writer(const Gid& gid);  // takes mutex_
-  void withdraw_reader(const Gid& gid);  // takes mutex_
+  void graph_changed() noexcept;  // endpoints, nodes or matches: wakes wait_graph_change()
+  void withdraw_writer(const Gid& gid) noexcept;  // takes mutex_
+  void withdraw_reader(const Gid& gid) noexcept;  // takes mutex_
+
+  static constexpr unsigned kMaxReports = 32;
+  static constexpr std::chrono::seconds kReportWindow{10};
 
  private:
   /// A foreign writer that some reader of this process is connected to.
   struct RemoteWriter {
     PeerId peer = 0;
+    std::vector<Gid> readers;  // of this process, that are connected or about to be
     std::vector<std::pair<std::uint32_t, std::shared_ptr<memory::ForeignSegment>>> segments;
+    std::vector<Charge> segment_charges;  // as many
+  };
+  /// A definition that a peer was asked for.
+  struct Wanted {
+    Gid endpoint{};  // of the peer
+    TypeHash hash{};
+    std::vector<Gid> own;  // endpoints of this process that differ from it
   };
   struct PeerState {
     std::int32_t pid = 0;
@@ -80,24 +109,37 @@ class ParticipantImpl final : public Participant, private HubHandler {
     std::uint64_t identity = 0;  // PeerInfo's
     std::string name;
     std::shared_ptr<memory::WindowShare> share;  // what its segments may take of this process's window
+    Allowance answers;    // to its questions about holdings and definitions
+    Allowance questions;  // about its definitions
+    std::vector<Wanted> wanted;
   };
   struct Pids {
     std::int32_t shown = 0, local = 0;  // EndpointInfo's
+    Allowance reports;
   };
+  enum class Reporting : std::uint8_t { kNo, kYes, kLast };
+  Reporting may_report(PeerId peer) noexcept;
   Pids pids_of(PeerId peer) const;
   template <class Impl>
-  using Endpoints = std::unordered_map<Gid, std::shared_ptr<Impl>, GidHash>;
+  using Endpoints = std::map<Gid, std::shared_ptr<Impl>>;
 
   ParticipantImpl();
   Result<void> usable() const;
   Gid new_gid();
   Result<Gid> gid_for(const Gid& wanted);
   void broadcast(FrameType type, const Payload& payload);
+  /// Without memory for the frame all peers are disconnected: they learn it when they come back.
+  template <class Encode>
+  void broadcast_or_disconnect(FrameType type, Encode&& encode) noexcept;
+  template <class Impl>
+  Result<void> announce_own(Endpoints<Impl>& endpoints, const std::shared_ptr<Impl>& impl);
+  void withdraw_own(const Gid& gid) noexcept;
+  static Result<std::shared_ptr<Participant>> join_or_throw(const ParticipantOptions& options);
+  void end_peer(PeerId peer, const Error& error);
   void report_account();
-  void deliver_next_to_self();
-  void resume_to_self();
+  void deliver_to_self_from_queue();
   void add_diagnostic_callback(const ParticipantOptions& options);
-  void call_diagnostic_callbacks(const Diagnostic& diagnostic);
+  void call_diagnostic_callbacks(const Diagnostic& diagnostic) noexcept;
 
   // HubHandler
   void on_peer_up(PeerId peer, const PeerInfo& info) override;
@@ -121,7 +163,27 @@ class ParticipantImpl final : public Participant, private HubHandler {
   void on_holdings(PeerId peer, HoldingsFrame&& frame);
 
   // matching.cpp, with mutex_
-  void match_new(Topic& topic, const EndpointRecord& added);
+  void match_new(const EndpointRecord& added);
+  void match_known(const Gid& own, std::uint64_t from, std::uint64_t end);
+  void match_pair(const EndpointRecord& own, const EndpointRecord& other);
+  /// Calls f(reader) for the own readers that are connected to a foreign writer, or about to be.
+  template <class F>
+  void for_readers_of(const Gid& writer, F&& f) {
+    const auto remote = remote_writers_.find(writer);
+    if (remote == remote_writers_.end()) return;
+    for (const Gid& gid : remote->second.readers) {
+      const auto reader = readers_.find(gid);
+      if (reader != readers_.end()) f(*reader->second);
+    }
+  }
+  /// Ends what this process has with a foreign endpoint, or with an own one, that is about to be removed from the graph.
+  void endpoint_gone(const EndpointRecord& record, bool with_its_process);
+  PeerState* state_of(PeerId peer);
+  bool want_definition(const Gid& own, const EndpointRecord& other);
+  bool may_ask(PeerId peer);
+  /// Forgets a part of what peers announced that left; the rest follows on the background thread.
+  void forget_left();
+  void return_memory_later();
   void match(const std::shared_ptr<WriterImpl>& writer, const EndpointRecord& reader);
   void match(const std::shared_ptr<ReaderImpl>& reader, const EndpointRecord& writer);
   template <class Impl>
@@ -129,7 +191,8 @@ class ParticipantImpl final : public Participant, private HubHandler {
   void begin_attach(const std::shared_ptr<ReaderImpl>& reader, const EndpointRecord& writer);
   /// For shortages, which pass: the pair tries again after a pause, longer each time. True the first time.
   bool attach_later(const Gid& reader, const Gid& writer);
-  void release_remote_writer(const Gid& writer);
+  /// `reader` does not use `writer` any more.
+  void release_remote_writer(const Gid& writer, const Gid& reader) noexcept;
 
   std::unique_ptr<Hub> hub_;
   const std::uint32_t generation_;
@@ -137,13 +200,15 @@ class ParticipantImpl final : public Participant, private HubHandler {
   std::shared_ptr<EventPages> event_pages_ = std::make_shared<EventPages>();
 
   mutable std::mutex mutex_;
-  Graph graph_;
+  Budgets budgets_{[this](PeerId peer, const Error& error) { end_peer(peer, error); }};
+  Graph graph_{&budgets_};
+  bool forgetting_ = false, returning_memory_ = false;
   Endpoints<WriterImpl> writers_;
   Endpoints<ReaderImpl> readers_;
-  std::unordered_map<PeerId, PeerState> peers_;
-  std::unordered_map<Gid, RemoteWriter, GidHash> remote_writers_;
-  std::map<std::pair<Gid, Gid>, unsigned> attempts_;                        // reader and writer that could not connect yet
-  std::unordered_map<Gid, std::vector<Gid>, GidHash> definitions_wanted_;  // of other endpoint -> own endpoints
+  std::map<PeerId, PeerState> peers_;
+  PeerState self_state_;
+  std::map<Gid, RemoteWriter> remote_writers_;
+  std::map<std::pair<Gid, Gid>, unsigned> attempts_;  // writer and reader that could not connect yet
   std::uint64_t next_endpoint_ = 1;
 
   struct FrameToSelf {
@@ -153,10 +218,12 @@ class ParticipantImpl final : public Participant, private HubHandler {
   };
   std::mutex to_self_mutex_;  // innermost but for the hub's locks
   std::deque<FrameToSelf> to_self_;
-  bool to_self_waits_ = false, to_self_told_ = false;  // for a file descriptor
+  bool to_self_posted_ = false;  // deliver_to_self_from_queue() is going to run
+  bool to_self_told_ = false;    // that there is no file descriptor
 
   mutable std::mutex pids_mutex_;  // innermost
-  std::unordered_map<PeerId, Pids> pids_;
+  std::map<PeerId, Pids> pids_;
+  Allowance other_reports_;  // about this process itself, and about peers that left
   struct DiagnosticCallback {
     std::function<void(const Diagnostic&)> call;
     std::weak_ptr<const void> owner;
@@ -168,6 +235,7 @@ class ParticipantImpl final : public Participant, private HubHandler {
   struct Question {
     std::vector<PeerId> missing;  // have not answered to the end
     std::vector<Holding> answers;
+    std::map<PeerId, std::size_t> counts;  // of the answers
   };
   std::mutex questions_mutex_;  // innermost
   std::condition_variable answered_;

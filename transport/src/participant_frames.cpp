@@ -16,12 +16,21 @@ Error violation(const std::string& what) { return {Errc::protocol_violation, wha
 void ParticipantImpl::on_peer_up(PeerId peer, const PeerInfo& info) {
   {
     const std::lock_guard<std::mutex> lock(pids_mutex_);
-    pids_[peer] = {info.pid, info.local_pid};
+    Pids& pids = pids_[peer];
+    pids.shown = info.pid;
+    pids.local = info.local_pid;
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  peers_[peer] = PeerState{info.pid, info.uid, info.identity, info.name, std::make_shared<memory::WindowShare>()};
+  budgets_.add_peer(peer, info.uid);
+  PeerState& state = peers_[peer];
+  state.pid = info.pid;
+  state.uid = info.uid;
+  state.identity = info.identity;
+  state.name = info.name;
+  state.share = std::make_shared<memory::WindowShare>();
   BATON_CRASH_POINT("handshake.before_announce");
-  graph_.for_each_node([&](PeerId owner, const std::string& name) {
+  Graph::NodePosition own{kSelf, nullptr};
+  graph_.visit_nodes(own, SIZE_MAX, [&](PeerId owner, const std::string& name) {
     if (owner == kSelf) send(peer, FrameType::kNodeUp, encode_name(name));
   });
   for (const auto& [gid, writer] : writers_) send(peer, FrameType::kAnnounce, encode(writer->announcement()));
@@ -33,14 +42,12 @@ void ParticipantImpl::on_peer_up(PeerId peer, const PeerInfo& info) {
 void ParticipantImpl::on_peer_down(PeerId peer, const Error&) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    for (const auto& [gid, is_writer] : graph_.remove_peer(peer)) {
-      if (!is_writer) continue;
-      for (const auto& [own, reader] : readers_) reader->writer_gone(peer, gid);
-      remote_writers_.erase(gid);
-    }
+    graph_.leave(peer);
+    forget_left();
     // Whether the process lives is not known: what it holds stays pinned until on_peer_gone().
     for (const auto& [own, writer] : writers_) writer->peer_disconnected(peer);
     peers_.erase(peer);
+    budgets_.remove_peer(peer);
     account_.peer_gone(peer);
   }
   {
@@ -82,8 +89,8 @@ Result<void> ParticipantImpl::on_frame(PeerId peer, Frame&& frame) {
       break;
     case FrameType::kNodeUp:
       handle(decode_name(frame.payload), [&](const auto& value) -> Result<void> {
-        if (!graph_.add_node(peer, value)) return violation("a process announced too many nodes");
-        return {};
+        Result<void> added = graph_.add_node(peer, value);
+        return added ? added : violation(added.error().message);
       });
       break;
     case FrameType::kNodeDown:
@@ -154,28 +161,23 @@ Result<void> ParticipantImpl::on_frame(PeerId peer, Frame&& frame) {
 }
 
 Result<void> ParticipantImpl::on_announce(PeerId peer, const AnnounceFrame& frame) {
-  Topic* topic = graph_.add_endpoint(peer, frame);
-  if (topic == nullptr) return violation("an endpoint id was announced twice, or too many endpoints");
-  // match_new may not change the graph: the record stays where it is.
-  match_new(*topic, topic->endpoints.back());
+  if (EndpointRecord* left = graph_.find_left(frame.gid)) {
+    // Its process is back before all of its former connection was forgotten.
+    endpoint_gone(*left, true);
+    graph_.remove_endpoint(*left);
+  }
+  Result<EndpointRecord*> added = graph_.add_endpoint(peer, frame);
+  if (!added) return violation(added.error().message);
+  match_new(**added);
   return {};
 }
 
 Result<void> ParticipantImpl::on_withdraw(PeerId peer, const Gid& gid) {
-  const auto [topic, record] = graph_.find(gid);
+  EndpointRecord* record = graph_.find(gid);
   if (record == nullptr || record->peer != peer) return violation("WITHDRAW of an endpoint that was not announced");
-  const bool was_writer = record->is_writer;
-  graph_.remove_endpoint(peer, gid);
-  definitions_wanted_.erase(gid);
-  for (auto at = attempts_.begin(); at != attempts_.end();) {
-    at = at->first.first == gid || at->first.second == gid ? attempts_.erase(at) : std::next(at);
-  }
-  if (was_writer) {
-    for (const auto& [own, reader] : readers_) reader->writer_gone(peer, gid);
-    remote_writers_.erase(gid);
-  } else {
-    for (const auto& [own, writer] : writers_) writer->reader_gone(peer, gid);
-  }
+  endpoint_gone(*record, false);
+  graph_.remove_endpoint(*record);
+  if (peer != kSelf) return_memory_later();
   return {};
 }
 
@@ -183,7 +185,7 @@ Result<void> ParticipantImpl::on_attach(PeerId peer, const AttachFrame& frame, c
   if (fds.size() != 1) return violation("ATTACH without a connection segment");
   const auto writer = writers_.find(frame.writer);
   if (writer == writers_.end()) return {};  // withdrawn meanwhile: WITHDRAW answers
-  const EndpointRecord* record = graph_.find(frame.reader).second;
+  EndpointRecord* record = graph_.find(frame.reader);
   if (record == nullptr) {
     if (peer == kSelf) return {};  // withdrawn meanwhile
     return violation("ATTACH for a reader that was not announced");
@@ -195,7 +197,14 @@ Result<void> ParticipantImpl::on_attach(PeerId peer, const AttachFrame& frame, c
       !incompatibility(own.options().qos, record->qos).empty()) {
     return violation("ATTACH between endpoints that do not match");
   }
-  return writer->second->attach(peer, party_of(peer), record->qos, frame, fds[0].fd());
+  record->attached = true;
+  Result<Charge> charge = budgets_.charge(peer, Keep::kConnections, WriterImpl::connection_bytes(record->qos));
+  if (!charge) {
+    writer->second->refuse_attach(peer, party_of(peer), record->qos, frame,
+                                  {charge.error().code, "process " + std::to_string(pid_of(peer)) + ": " + charge.error().message});
+    return {};
+  }
+  return writer->second->attach(peer, party_of(peer), record->qos, frame, fds[0].fd(), std::move(*charge));
 }
 
 Result<void> ParticipantImpl::on_attached(PeerId peer, const AttachedFrame& frame, const std::vector<os::ReceivedFd>& fds) {
@@ -203,14 +212,15 @@ Result<void> ParticipantImpl::on_attached(PeerId peer, const AttachedFrame& fram
   if (reader == readers_.end()) return {};
   const auto remote = remote_writers_.find(frame.writer);
   if (remote == remote_writers_.end() || remote->second.peer != peer) return {};
-  attempts_.erase({frame.reader, frame.writer});
+  attempts_.erase({frame.writer, frame.reader});
   if (Result<void> done = reader->second->attached(peer, frame, fds, remote->second.segments); !done) return done;
   const Participant::ReaderOptions& options = reader->second->options();
   if (frame.held < options.qos.held) {
-    diagnose(Diagnostic::Level::kWarning, Errc::limit_reached,
-             "subscription to '" + options.topic + "' may hold " + std::to_string(frame.held) + " samples of the publisher in process " +
-                 std::to_string(pid_of(peer)) + " and asked for " + std::to_string(options.qos.held) +
-                 " (QoS held): the publisher's slots are granted to others; raise its PublisherOptions::slots");
+    diagnose_about(peer, Diagnostic::Level::kWarning, Errc::limit_reached, [&] {
+      return "subscription to '" + options.topic + "' may hold " + std::to_string(frame.held) + " samples of the publisher in process " +
+             std::to_string(pid_of(peer)) + " and asked for " + std::to_string(options.qos.held) +
+             " (QoS held): the publisher's slots are granted to others; raise its PublisherOptions::slots";
+    });
   }
   return {};
 }
@@ -219,18 +229,18 @@ Result<void> ParticipantImpl::on_ended(PeerId peer, const RefusedFrame& frame) {
   const auto reader = readers_.find(frame.reader);
   if (reader == readers_.end()) return {};
   if (!reader->second->ended_by_writer(peer, frame.writer)) return {};
-  release_remote_writer(frame.writer);
+  release_remote_writer(frame.writer, frame.reader);
   const std::string text = "subscription to '" + reader->second->options().topic + "' is not served: " + frame.text;
   const bool shortage = frame.code == Errc::out_of_descriptors || frame.code == Errc::out_of_memory ||
                         frame.code == Errc::limit_reached || frame.code == Errc::window_exhausted;
   const bool never = frame.code == Errc::incompatible_qos;  // this publisher cannot serve it
   if (never) {
-    attempts_.erase({frame.reader, frame.writer});
-    reader->second->report_incompatible(Event::kIncompatibleQos, text);
+    attempts_.erase({frame.writer, frame.reader});
+    reader->second->report_incompatible(Event::kIncompatibleQos, &text);
   }
   if (shortage || never) reader->second->refused(frame.writer, text);
   if (shortage && !attach_later(frame.reader, frame.writer)) return {};  // reported already
-  diagnose(Diagnostic::Level::kError, frame.code, shortage ? text + "; trying again" : text);
+  diagnose_about(peer, Diagnostic::Level::kError, frame.code, [&] { return shortage ? text + "; trying again" : text; });
   return {};
 }
 
@@ -244,6 +254,11 @@ Result<void> ParticipantImpl::on_segment(PeerId peer, const SegmentFrame& frame,
   }
   constexpr std::size_t kMaxSegments = 256;  // a publisher retires old segments long before
   if (remote->second.segments.size() >= kMaxSegments) return violation("a publisher announced too many data segments");
+  constexpr std::size_t kSegmentBytes = 4096;  // objects and tables, not the memory itself
+  Result<Charge> charge = budgets_.charge(peer, Keep::kConnections, kSegmentBytes);
+  if (!charge) return violation(charge.error().message);
+  remote->second.segment_charges.reserve(remote->second.segments.size() + 1);
+  remote->second.segments.reserve(remote->second.segments.size() + 1);
   Result<std::uint64_t> size = os::file_size(fds[0].fd());
   if (!size) return size.error();
   // Before any address space is looked for: an absurd size is a lie, not a shortage.
@@ -259,7 +274,8 @@ Result<void> ParticipantImpl::on_segment(PeerId peer, const SegmentFrame& frame,
   // again and reports it.
   if (os::memory_is_locked()) static_cast<void>((*segment)->map());
   remote->second.segments.emplace_back(frame.index, *segment);
-  for (const auto& [gid, reader] : readers_) reader->add_segment(frame.writer, frame.index, *segment);
+  remote->second.segment_charges.push_back(std::move(*charge));
+  for_readers_of(frame.writer, [&](ReaderImpl& reader) { reader.add_segment(frame.writer, frame.index, *segment); });
   return {};
 }
 
@@ -270,7 +286,8 @@ Result<void> ParticipantImpl::on_retired(PeerId peer, const SegmentFrame& frame)
   segments.erase(std::remove_if(segments.begin(), segments.end(),
                                 [&](const auto& entry) { return entry.first == frame.index; }),
                  segments.end());
-  for (const auto& [gid, reader] : readers_) reader->retire_segment(frame.writer, frame.index);
+  while (remote->second.segment_charges.size() > segments.size()) remote->second.segment_charges.pop_back();
+  for_readers_of(frame.writer, [&](ReaderImpl& reader) { reader.retire_segment(frame.writer, frame.index); });
   return {};
 }
 

@@ -43,7 +43,7 @@ ReaderImpl::~ReaderImpl() = default;
     if (status == QueueStatus::kContended) status = connection.hand_over->queue().peek(&oldest);
     if (status == QueueStatus::kEmpty || status == QueueStatus::kContended) {
       if (state == ReaderConnection::State::kOrphaned && status == QueueStatus::kEmpty) {
-        forget(connection);
+        static_cast<void>(forget(connection));
         --i;
       }
       continue;
@@ -56,7 +56,8 @@ ReaderImpl::~ReaderImpl() = default;
     const SegmentUse* segment = connection.find_segment(memory::handle_segment(oldest.handle));
     if (segment == nullptr) {
       if (state == ReaderConnection::State::kOrphaned) {
-        // The publisher died before its segment arrived here: nobody can read this message any more.
+        // The publisher died, or the processes were disconnected, before its segment arrived here: nobody can read this message any
+        // more. It is given back, since a publisher that lives waits for that.
         if (connection.full()) continue;  // until a sample is released: as in merged_away()
         if (connection.hand_over->queue().try_take(oldest)) discard(connection, oldest);
         --i;
@@ -92,7 +93,7 @@ ReaderImpl::~ReaderImpl() = default;
 
 /// Gives up what no take() would deliver. A reader that is rarely asked must not collect the segments of all publishers that ever
 /// were.
-void ReaderImpl::drop_useless() {
+void ReaderImpl::drop_useless() noexcept {
   ReaderConnection* connection = nullptr;
   memory::QueuedMessage message{};
   std::uint64_t unread = 0;
@@ -107,9 +108,21 @@ void ReaderImpl::drop_useless() {
   if (Result<void> ok = usable(); !ok) return ok.error();
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return TakenSample();
+  ReaderConnection* taken = nullptr;
+  memory::QueuedMessage message{};
+  try {
+    return take_next(&taken, message);
+  } catch (const std::bad_alloc&) {
+    // Only what fails allocates: the text of an error, a copy for want of room.
+    if (taken != nullptr) discard(*taken, message);
+    return no_memory();
+  }
+}
+
+/// `taken`: the connection whose queue `message` was taken from.
+[[gnu::hot]] Result<TakenSample> ReaderImpl::take_next(ReaderConnection** taken, memory::QueuedMessage& message) {
   for (;;) {
     ReaderConnection* connection = nullptr;
-    memory::QueuedMessage message{};
     std::uint64_t unread = 0;
     Error error{};
     switch (pick(&connection, &message, &unread, &error, false)) {
@@ -140,9 +153,11 @@ void ReaderImpl::drop_useless() {
     BATON_CRASH_POINT("take.before_cursor");
     if (!connection->hand_over->queue().try_take(message)) continue;  // evicted meanwhile: look again
     BATON_CRASH_POINT("take.after_cursor");
+    *taken = connection;
     if (connection->interrupted && out_of_line([&] { return seen_before_interruption(*connection, message.sequence); })) {
       discard(*connection, message);
       --discarded_;  // delivered before, not lost
+      *taken = nullptr;
       continue;
     }
     if (connection->next_sequence != 0 && message.sequence != connection->next_sequence) notify(Event::kMessageLost);
@@ -154,6 +169,7 @@ void ReaderImpl::drop_useless() {
       if (!options_.take_expired && os::monotonic_ns() - message.source_monotonic_ns > lifespan.count()) {
         discard(*connection, message);
         --discarded_;  // expired, not lost
+        *taken = nullptr;
         continue;
       }
       if (lifespan < kEndless) expires_ns = message.source_monotonic_ns + lifespan.count();
@@ -248,28 +264,39 @@ void ReaderImpl::discard(ReaderConnection& connection, const memory::QueuedMessa
 }
 
 /// Ends the connection to a publisher that broke the rules.
-Error ReaderImpl::expel(ReaderConnection& connection, Errc code, const std::string& what) {
-  Error error{code, "subscription to '" + options_.topic + "' ended the connection to a publisher (process " +
-                        std::to_string(participant_->pid_of(connection.peer)) + "): " + what};
-  participant_->expel(connection.peer, gid_, connection.writer, error);
-  forget(connection);
-  return error;
+Error ReaderImpl::expel(ReaderConnection& connection, Errc code, const std::string& what) noexcept {
+  try {
+    Error error{code, "subscription to '" + options_.topic + "' ended the connection to a publisher (process " +
+                          std::to_string(participant_->pid_of(connection.peer)) + "): " + what};
+    participant_->expel(connection.peer, gid_, connection.writer, error);
+    static_cast<void>(forget(connection));
+    return error;
+  } catch (const std::bad_alloc&) {
+    return no_memory();
+  }
 }
 
 /// Takes a connection off the list; samples and wait sets may still refer to it.
-void ReaderImpl::forget(ReaderConnection& connection) {
+ConnectionRef ReaderImpl::forget(ReaderConnection& connection) noexcept {
   const bool was_matched = connection.state.load(std::memory_order_relaxed) == ReaderConnection::State::kLive;
   if (connection.hand_over) discarded_ += connection.hand_over->queue().lost();
-  last_arrival_ns_ = std::max(last_arrival_ns_, last_arrival_ns());  // its messages count for the deadline still
+  last_arrival_ns_ = std::max(last_arrival_ns_, last_arrival_ns(connection));  // its messages count for the deadline still
   connection.state.store(ReaderConnection::State::kEnded, std::memory_order_relaxed);
   // A wait set may keep the connection until it is waited for again: not the segments, which are memory and descriptors.
   for (const auto& use : connection.segments) use->retired = true;
   drop_retired(connection);
+  const auto entry = by_writer_.find(connection.writer);
+  if (entry != by_writer_.end() && entry->second == &connection) by_writer_.erase(entry);
+  ConnectionRef gone;
   const auto found = std::find_if(connections_.begin(), connections_.end(),
                                   [&](const ConnectionRef& ref) { return ref.get() == &connection; });
-  if (found != connections_.end()) connections_.erase(found);
+  if (found != connections_.end()) {
+    gone = std::move(*found);
+    connections_.erase(found);
+  }
   connections_changed();
   if (was_matched) notify(Event::kMatched);
+  return gone;
 }
 
 [[gnu::hot]] bool ReaderImpl::has_data() const {
@@ -363,19 +390,27 @@ void ReaderImpl::on_event(std::function<void(Event)> callback) {
   callback_ = std::move(callback);
 }
 
-void ReaderImpl::notify(Event event) {  // with mutex_
+void ReaderImpl::notify(Event event) noexcept {  // with mutex_
   if (event == Event::kMatched) participant_->graph_changed();
-  if (!callback_) return;
-  participant_->post([weak = weak_from_this(), event] {
-    const std::shared_ptr<ReaderImpl> reader = weak.lock();
-    if (!reader) return;
-    std::function<void(Event)> callback;
-    {
-      const std::lock_guard<os::PiMutex> lock(reader->mutex_);
-      callback = reader->callback_;
-    }
-    if (callback) callback(event);
-  });
+  if (!callback_ || !pending_.add(event)) return;
+  try {
+    participant_->post([weak = weak_from_this()] {
+      const std::shared_ptr<ReaderImpl> self = weak.lock();
+      if (!self) return;
+      std::function<void(Event)> callback;
+      std::uint32_t events = 0;
+      {
+        const std::lock_guard<os::PiMutex> lock(self->mutex_);
+        callback = self->callback_;
+        events = self->pending_.take();
+      }
+      if (!callback) return;
+      PendingEvents::for_each(events, callback);
+    });
+    pending_.arranged();
+  } catch (const std::bad_alloc&) {
+    // The next event arranges for this one, too.
+  }
 }
 
 }  // namespace baton::transport

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -18,6 +19,7 @@
 #include "baton/transport/transport.hpp"
 #include "connection.hpp"
 #include "frames.hpp"
+#include "pending_events.hpp"
 
 namespace baton::transport {
 
@@ -53,7 +55,10 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   const Participant::ReaderOptions& options() const noexcept { return options_; }
   bool forked() const noexcept { return generation_ != os::fork_generation(); }
   AnnounceFrame announcement() const;
-  Result<void> begin_attach(PeerId peer, const Gid& writer, const QoS& offered);
+  /// If it throws std::bad_alloc, there is no connection.
+  Result<void> begin_attach(PeerId peer, const Gid& writer, const QoS& offered, Charge charge = {});
+  /// What a connection costs this process.
+  std::size_t connection_bytes() const noexcept;
   /// Errors are the publisher's fault.
   Result<void> attached(PeerId peer, const AttachedFrame& frame, const std::vector<os::ReceivedFd>& fds,
                         const std::vector<std::pair<std::uint32_t, std::shared_ptr<memory::ForeignSegment>>>& segments);
@@ -61,11 +66,11 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   bool ended_by_writer(PeerId peer, const Gid& writer);
   void add_segment(const Gid& writer, std::uint32_t index, const std::shared_ptr<memory::ForeignSegment>& segment);
   void retire_segment(const Gid& writer, std::uint32_t index);
-  void writer_gone(PeerId peer, const Gid& writer);
+  void writer_gone(PeerId peer, const Gid& writer) noexcept;
   /// It matches and does not serve this reader, for now or for ever.
   void refused(const Gid& writer, const std::string& text);
-  bool uses(const Gid& writer) const;
-  void report_incompatible(Event event, const std::string& text);
+  /// Without `text` it is only counted.
+  void report_incompatible(Event event, const std::string* text);
   void explain_incompatible(const std::string& text);
   void close();
   void start_timers();
@@ -80,28 +85,32 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   static constexpr std::size_t kMostInterrupted = 256;
 
   Result<void> usable() const;
+  Result<TakenSample> take_next(ReaderConnection** taken, memory::QueuedMessage& message);
   Pick pick(ReaderConnection** best, memory::QueuedMessage* message, std::uint64_t* unread, Error* error, bool holdable);
   Result<TakenSample> accept(ReaderConnection& connection, SegmentUse& segment, const memory::QueuedMessage& message,
                              std::uint64_t offset);
   Result<TakenSample> accept_unmapped(ReaderConnection& connection, SegmentUse& segment,
                                       const memory::QueuedMessage& message);
   void discard(ReaderConnection& connection, const memory::QueuedMessage& message);
-  Error expel(ReaderConnection& connection, Errc code, const std::string& what);
-  void forget(ReaderConnection& connection);
+  /// Without memory for it, the connection stays until the next look.
+  Error expel(ReaderConnection& connection, Errc code, const std::string& what) noexcept;
+  /// The connection ends with what is returned, if nobody else uses it.
+  ConnectionRef forget(ReaderConnection& connection) noexcept;
   bool merged_away(ReaderConnection& connection, const memory::QueuedMessage& message, std::uint64_t unread);
-  void drop_useless();
+  void drop_useless() noexcept;
   void drop_retired(ReaderConnection& connection);
   bool rearm();
   void disarm();
   void connections_changed();
   ReaderConnection* find(const Gid& writer) const;
-  void orphan(ReaderConnection& connection);
+  ConnectionRef orphan(ReaderConnection& connection) noexcept;
   Interrupted* find_interrupted(const Gid& writer);
   bool seen_before_interruption(ReaderConnection& connection, std::uint64_t sequence);
-  void notify(Event event);
+  void notify(Event event) noexcept;
   void check_deadline();
   void check_liveliness();
   std::int64_t last_arrival_ns() const;
+  std::int64_t last_arrival_ns(const ReaderConnection& connection) const;
 
   const std::shared_ptr<ParticipantImpl> participant_;
   const Participant::ReaderOptions options_;
@@ -111,11 +120,13 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   mutable os::PiMutex mutex_;
   bool closed_ = false;
   std::vector<ConnectionRef> connections_;
+  std::map<Gid, ReaderConnection*> by_writer_;  // those that are attaching or live
   std::uint64_t discarded_ = 0;  // lost by merging, with connections that are gone, or between two connections to one writer
   std::vector<Interrupted> interrupted_;  // oldest first
   std::set<Gid> refused_by_;
   Statuses statuses_;
   std::function<void(Event)> callback_;
+  PendingEvents pending_;
   bool polled_ = false, armed_ = false;
   std::int64_t deadline_due_ns_ = 0, last_arrival_ns_ = 0;
 

@@ -24,21 +24,21 @@ AnnounceFrame ReaderImpl::announcement() const {
 }
 
 ReaderConnection* ReaderImpl::find(const Gid& writer) const {
-  for (const ConnectionRef& ref : connections_) {
-    const State state = ref->state.load(std::memory_order_relaxed);
-    if (ref->writer == writer && (state == State::kAttaching || state == State::kLive)) return ref.get();
+  const auto found = by_writer_.find(writer);
+  return found == by_writer_.end() ? nullptr : found->second;
+}
+
+std::size_t ReaderImpl::connection_bytes() const noexcept {
+  constexpr std::size_t kOverhead = 4096;  // objects, descriptors' files, mappings
+  return kOverhead + os::round_to_pages(Layout::bytes(Layout::entries_for(options_.qos.depth, options_.qos.held)));
+}
+
+Result<void> ReaderImpl::begin_attach(PeerId peer, const Gid& writer, const QoS& offered, Charge charge) {
+  {
+    const std::lock_guard<os::PiMutex> lock(mutex_);
+    if (closed_ || find(writer) != nullptr) return {};
   }
-  return nullptr;
-}
-
-bool ReaderImpl::uses(const Gid& writer) const {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
-  return !closed_ && find(writer) != nullptr;
-}
-
-Result<void> ReaderImpl::begin_attach(PeerId peer, const Gid& writer, const QoS& offered) {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
-  if (closed_ || find(writer) != nullptr) return {};
+  // Made without the lock, which take() needs. Nobody else attaches this pair: the participant's lock is held.
   const std::uint32_t entries = Layout::entries_for(options_.qos.depth, options_.qos.held);
   Result<os::CreatedSegment> segment =
       os::create_segment("baton-connection", Layout::bytes(entries), os::Writers::kBothEnds);
@@ -49,16 +49,31 @@ Result<void> ReaderImpl::begin_attach(PeerId peer, const Gid& writer, const QoS&
   connection->offered = offered;
   connection->owner = weak_from_this();
   connection->claim = participant_->claim(peer);
+  connection->charge = std::move(charge);
   AttachFrame frame;
   frame.writer = writer;
   frame.reader = gid_;
   frame.connection_bytes = segment->mapping.size();
   connection->segment = std::move(segment->mapping);
   connection->layout = Layout::at(connection->segment.base(), entries);
-  connections_.push_back(connection);
+  Payload payload = encode(frame);
+  std::vector<os::SharedFd> fds{std::make_shared<const os::UniqueFd>(std::move(segment->fd))};
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  if (closed_) return {};
+  if (connections_.size() == connections_.capacity()) connections_.reserve(2 * connections_.size() + 4);
+  // So that no end of a connection needs memory: orphan().
+  if (const std::size_t most = std::min(kMostInterrupted, connections_.size() + 1); most > interrupted_.capacity()) {
+    interrupted_.reserve(std::min(kMostInterrupted, 2 * most));
+  }
+  const auto entry = by_writer_.emplace(writer, connection.get()).first;
   BATON_CRASH_POINT("attach.before_attach");
-  participant_->send(peer, FrameType::kAttach, encode(frame),
-                     {std::make_shared<const os::UniqueFd>(std::move(segment->fd))});
+  try {
+    participant_->send(peer, FrameType::kAttach, std::move(payload), std::move(fds));
+  } catch (...) {
+    by_writer_.erase(entry);
+    throw;
+  }
+  connections_.push_back(std::move(connection));
   BATON_CRASH_POINT("attach.after_attach");
   return {};
 }
@@ -66,12 +81,21 @@ Result<void> ReaderImpl::begin_attach(PeerId peer, const Gid& writer, const QoS&
 Result<void> ReaderImpl::attached(
     PeerId peer, const AttachedFrame& frame, const std::vector<os::ReceivedFd>& fds,
     const std::vector<std::pair<std::uint32_t, std::shared_ptr<memory::ForeignSegment>>>& segments) {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
-  ReaderConnection* connection = closed_ ? nullptr : find(frame.writer);
-  if (connection == nullptr) return {};  // ended meanwhile
-  if (connection->peer != peer || connection->state.load(std::memory_order_relaxed) != State::kAttaching) {
-    return Error{Errc::protocol_violation, "ATTACHED that nobody asked for"};
+  const auto attaching = [&]() -> Result<ReaderConnection*> {
+    ReaderConnection* connection = closed_ ? nullptr : find(frame.writer);
+    if (connection == nullptr) return connection;  // ended meanwhile
+    if (connection->peer != peer || connection->state.load(std::memory_order_relaxed) != State::kAttaching) {
+      return Error{Errc::protocol_violation, "ATTACHED that nobody asked for"};
+    }
+    return connection;
+  };
+  {
+    const std::lock_guard<os::PiMutex> lock(mutex_);
+    const Result<ReaderConnection*> found = attaching();
+    if (!found) return found.error();
+    if (*found == nullptr) return {};
   }
+  // Mapped without the lock, which take() needs.
   const std::size_t event_bytes = os::round_to_pages(kEventPageBytes);
   const std::uint32_t capacity = frame.ring_capacity;
   if (fds.size() != 2 || capacity != memory::ring_capacity(options_.qos.depth) ||
@@ -83,6 +107,19 @@ Result<void> ReaderImpl::attached(
   if (!events) return events.error();
   Result<os::SharedMapping> ring_memory = os::map_segment(fds[1].fd(), frame.ring_bytes, os::Writers::kOnlyCreator);
   if (!ring_memory) return ring_memory.error();
+  std::vector<std::unique_ptr<SegmentUse>> uses;
+  for (const auto& [index, segment] : segments) {
+    auto use = std::make_unique<SegmentUse>();
+    use->index = index;
+    use->segment = segment;
+    uses.push_back(std::move(use));
+  }
+
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const Result<ReaderConnection*> found = attaching();
+  if (!found) return found.error();
+  ReaderConnection* connection = *found;
+  if (connection == nullptr) return {};
   connection->event_page = std::move(*events);
   connection->ring = std::move(*ring_memory);
   connection->line = reinterpret_cast<const ControlLine*>(connection->event_page.base() + frame.event_offset);
@@ -96,12 +133,7 @@ Result<void> ReaderImpl::attached(
       notify(Event::kMessageLost);
     }
   }
-  for (const auto& [index, segment] : segments) {
-    auto use = std::make_unique<SegmentUse>();
-    use->index = index;
-    use->segment = segment;
-    connection->segments.push_back(std::move(use));
-  }
+  connection->segments = std::move(uses);
   // release: pairs with the acquire in ReaderConnection::readable.
   connection->state.store(State::kLive, std::memory_order_release);
   BATON_CRASH_POINT("attach.live");
@@ -111,28 +143,28 @@ Result<void> ReaderImpl::attached(
   if (options_.qos.lease != kInfinite || connection->offered.liveliness == Liveliness::kManualByTopic) {
     notify(Event::kLivelinessChanged);
   }
-  if (polled_) {
-    connection->ring_given = true;
-    participant_->give_ring(peer, frame.writer, gid_, ring_end_);
-    if (armed_) memory::announce_sleep<Platform>(*connection->layout.sleeping, memory::Sleeping::kDescriptor);
-  }
+  if (polled_ && armed_) memory::announce_sleep<Platform>(*connection->layout.sleeping, memory::Sleeping::kDescriptor);
   connections_changed();
+  if (polled_) {
+    participant_->give_ring(peer, frame.writer, gid_, ring_end_);
+    connection->ring_given = true;
+  }
   return {};
 }
 
 bool ReaderImpl::ended_by_writer(PeerId peer, const Gid& writer) {
+  ConnectionRef gone;  // ends without the lock
   const std::lock_guard<os::PiMutex> lock(mutex_);
   ReaderConnection* connection = closed_ ? nullptr : find(writer);
   if (connection == nullptr || connection->peer != peer) return false;
-  orphan(*connection);
+  gone = orphan(*connection);
   return true;
 }
 
-void ReaderImpl::orphan(ReaderConnection& connection) {
-  if (connection.state.load(std::memory_order_relaxed) == State::kAttaching) {
-    forget(connection);
-    return;
-  }
+ConnectionRef ReaderImpl::orphan(ReaderConnection& connection) noexcept {
+  if (connection.state.load(std::memory_order_relaxed) == State::kAttaching) return forget(connection);
+  ConnectionRef kept(connection);
+  by_writer_.erase(connection.writer);
   if (Interrupted* before = find_interrupted(connection.writer)) {
     before->next_sequence = std::max(before->next_sequence, connection.next_sequence);
   } else {
@@ -146,6 +178,7 @@ void ReaderImpl::orphan(ReaderConnection& connection) {
   notify(Event::kLivelinessChanged);
   connections_changed();
   drop_useless();  // may end `connection`
+  return kept;
 }
 
 ReaderImpl::Interrupted* ReaderImpl::find_interrupted(const Gid& writer) {
@@ -163,11 +196,12 @@ bool ReaderImpl::seen_before_interruption(ReaderConnection& connection, std::uin
   return false;
 }
 
-void ReaderImpl::writer_gone(PeerId peer, const Gid& writer) {
+void ReaderImpl::writer_gone(PeerId peer, const Gid& writer) noexcept {
+  ConnectionRef gone;  // ends without the lock
   const std::lock_guard<os::PiMutex> lock(mutex_);
   refused_by_.erase(writer);
   ReaderConnection* connection = closed_ ? nullptr : find(writer);
-  if (connection != nullptr && connection->peer == peer) orphan(*connection);
+  if (connection != nullptr && connection->peer == peer) gone = orphan(*connection);
 }
 
 void ReaderImpl::refused(const Gid& writer, const std::string& text) {
@@ -179,13 +213,13 @@ void ReaderImpl::refused(const Gid& writer, const std::string& text) {
 
 void ReaderImpl::add_segment(const Gid& writer, std::uint32_t index,
                              const std::shared_ptr<memory::ForeignSegment>& segment) {
+  auto use = std::make_unique<SegmentUse>();
+  use->index = index;
+  use->segment = segment;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   ReaderConnection* connection = closed_ ? nullptr : find(writer);
   if (connection == nullptr || connection->state.load(std::memory_order_relaxed) != State::kLive) return;
   if (connection->find_segment(index) != nullptr) return;
-  auto use = std::make_unique<SegmentUse>();
-  use->index = index;
-  use->segment = segment;
   connection->segments.push_back(std::move(use));
   connection->blocked.store(false, std::memory_order_relaxed);
   ring();
@@ -215,10 +249,10 @@ void ReaderImpl::explain_incompatible(const std::string& text) {
   statuses_.last_incompatibility = text;
 }
 
-void ReaderImpl::report_incompatible(Event event, const std::string& text) {
+void ReaderImpl::report_incompatible(Event event, const std::string* text) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   ++(event == Event::kIncompatibleQos ? statuses_.incompatible_qos_total : statuses_.incompatible_type_total);
-  statuses_.last_incompatibility = text;
+  if (text != nullptr) statuses_.last_incompatibility = *text;
   notify(event);
 }
 
@@ -291,6 +325,7 @@ void ReaderImpl::close() {
     closed_ = true;
     callback_ = nullptr;
     connections.swap(connections_);
+    by_writer_.clear();
     for (const ConnectionRef& ref : connections) ref->state.store(State::kEnded, std::memory_order_relaxed);
     const std::lock_guard<std::mutex> wake_lock(wake_mutex_);
     wait_set.swap(wait_set_);

@@ -36,14 +36,17 @@ void ReaderImpl::start_timers() {
 /// ring deceives only this statistic: times in the future count as now.
 std::int64_t ReaderImpl::last_arrival_ns() const {
   std::int64_t last = 0;
-  for (const ConnectionRef& ref : connections_) {
-    if (!ref->hand_over) continue;
-    const Ring ring = Ring::at(ref->ring.base(), memory::ring_capacity(options_.qos.depth));
-    const std::uint64_t head = ring.head->load(std::memory_order_acquire);  // pairs with the release in append
-    if (head == 0) continue;
-    last = std::max(last, ring.slots[(head - 1) & (ring.capacity - 1)].source_monotonic_ns.load(std::memory_order_relaxed));
-  }
-  return std::min(last, os::monotonic_ns());
+  for (const ConnectionRef& ref : connections_) last = std::max(last, last_arrival_ns(*ref));
+  return last;
+}
+
+std::int64_t ReaderImpl::last_arrival_ns(const ReaderConnection& connection) const {
+  if (!connection.hand_over) return 0;
+  const Ring ring = Ring::at(connection.ring.base(), memory::ring_capacity(options_.qos.depth));
+  const std::uint64_t head = ring.head->load(std::memory_order_acquire);  // pairs with the release in append
+  if (head == 0) return 0;
+  return std::min(ring.slots[(head - 1) & (ring.capacity - 1)].source_monotonic_ns.load(std::memory_order_relaxed),
+                  os::monotonic_ns());
 }
 
 std::int64_t ReaderImpl::newest_ns() const {
@@ -58,18 +61,21 @@ void ReaderImpl::check_deadline() {
   const std::int64_t now = os::monotonic_ns();
   const std::int64_t period = std::max<std::int64_t>(options_.qos.deadline.count(), 1'000'000);
   last_arrival_ns_ = std::max(last_arrival_ns_, last_arrival_ns());
-  if (last_arrival_ns_ == 0) {
-    deadline_due_ns_ = now + period;  // counts from the first message on, as in DDS
-  } else if (last_arrival_ns_ + period > now) {
-    deadline_due_ns_ = last_arrival_ns_ + period;
-  } else {
-    ++statuses_.deadline_missed_total;
-    notify(Event::kDeadlineMissed);
-    deadline_due_ns_ = std::max(deadline_due_ns_ + period, now);
+  std::int64_t due = now + period;  // counts from the first message on, as in DDS
+  const bool missed = last_arrival_ns_ != 0 && last_arrival_ns_ + period <= now;
+  if (missed) {
+    due = std::max(deadline_due_ns_ + period, now);
+  } else if (last_arrival_ns_ != 0) {
+    due = last_arrival_ns_ + period;
   }
-  participant_->hub().schedule(at(deadline_due_ns_), [weak = weak_from_this()] {
+  // First, since a timer that throws is called again.
+  participant_->hub().schedule(at(due), [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->check_deadline();
   });
+  deadline_due_ns_ = due;
+  if (!missed) return;
+  ++statuses_.deadline_missed_total;
+  notify(Event::kDeadlineMissed);
 }
 
 /// Manual liveliness: the publisher's last sign of life stands in its control line. (Automatic liveliness is the kernel's

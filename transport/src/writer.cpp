@@ -248,19 +248,27 @@ void WriterImpl::on_event(std::function<void(Event)> callback) {
   callback_ = std::move(callback);
 }
 
-void WriterImpl::notify(Event event) {  // with mutex_
+void WriterImpl::notify(Event event) noexcept {  // with mutex_
   if (event == Event::kMatched) participant_->graph_changed();
-  if (!callback_) return;
-  participant_->post([weak = weak_from_this(), event] {
-    const std::shared_ptr<WriterImpl> writer = weak.lock();
-    if (!writer) return;
-    std::function<void(Event)> callback;
-    {
-      const std::lock_guard<os::PiMutex> lock(writer->mutex_);
-      callback = writer->callback_;
-    }
-    if (callback) callback(event);
-  });
+  if (!callback_ || !pending_.add(event)) return;
+  try {
+    participant_->post([weak = weak_from_this()] {
+      const std::shared_ptr<WriterImpl> self = weak.lock();
+      if (!self) return;
+      std::function<void(Event)> callback;
+      std::uint32_t events = 0;
+      {
+        const std::lock_guard<os::PiMutex> lock(self->mutex_);
+        callback = self->callback_;
+        events = self->pending_.take();
+      }
+      if (!callback) return;
+      PendingEvents::for_each(events, callback);
+    });
+    pending_.arranged();
+  } catch (const std::bad_alloc&) {
+    // The next event arranges for this one, too.
+  }
 }
 
 Result<void> WriterImpl::wait_for_all_acked(std::chrono::nanoseconds timeout) {

@@ -10,11 +10,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "connection.hpp"
 #include "frames.hpp"
 #include "grants.hpp"
+#include "pending_events.hpp"
 #include "baton/os/pi_mutex.hpp"
 #include "baton/transport/transport.hpp"
 
@@ -48,8 +50,12 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   /// What its readers have of its messages now.
   std::vector<Holding> holdings();
   /// A reader asks for a connection. Answers ATTACHED or REFUSED. An error: the peer broke the protocol.
+  /// If it throws std::bad_alloc, there is no connection.
   Result<void> attach(PeerId peer, const Party& party, const QoS& requested, const AttachFrame& frame,
-                      const os::UniqueFd& segment);
+                      const os::UniqueFd& segment, Charge charge = {});
+  void refuse_attach(PeerId peer, const Party& party, const QoS& requested, const AttachFrame& frame, const Error& error);
+  /// What a connection to such a reader costs this process.
+  static std::size_t connection_bytes(const QoS& requested) noexcept;
   void detach(PeerId peer, const Gid& reader);
   void set_ring(PeerId peer, const Gid& reader, os::ReceivedFd ring_end);
   /// Frames to and from the peer have ended. Its unread messages are given up; what it holds stays until it gives that back.
@@ -59,7 +65,8 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   /// After peer_disconnected(): the peer's process is dead or holds nothing; all comes back.
   void peer_gone(PeerId peer);
   void reader_gone(PeerId peer, const Gid& reader);
-  void report_incompatible(Event event, const std::string& text);
+  /// Without `text` it is only counted.
+  void report_incompatible(Event event, const std::string* text);
   void explain_incompatible(const std::string& text);
   /// After the last user handle is gone.
   void close();
@@ -84,9 +91,10 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   bool evict(memory::Handle oldest);
   void collect();
   void send_segment(std::uint32_t index, int fd, std::uint64_t size);
-  void send_retired(std::uint32_t index);
+  void send_retired(std::uint32_t index) noexcept;
   void owe_segment(PeerId peer, std::uint32_t index);
   void send_owed();
+  void send_owed(const std::vector<std::pair<PeerId, std::uint32_t>>& owed);
   Result<memory::Chunk> loan(std::size_t message_bytes, bool growing);
   Result<memory::Chunk> loan_in_shortage(std::size_t message_bytes, bool growing, Error error);
   bool give_up_oldest_unread();
@@ -99,8 +107,10 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   void expel_broken();
   void drain(Connections::iterator at);
   void remove_live(Connections::iterator at);
-  void notify(Event event);
+  void notify(Event event) noexcept;
   void refuse(PeerId peer, const AttachFrame& frame, const Refusal& refusal, const std::string& text);
+  void introduce(WriterConnection& added, const QoS& requested, bool first_of_peer, std::size_t ring_bytes,
+                 const os::SharedFd& ring);
   void check_deadline();
   void check_liveliness();
 
@@ -124,6 +134,7 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   std::uint64_t last_sequence_ = 0;
   Statuses statuses_;
   std::function<void(Event)> callback_;
+  PendingEvents pending_;
   std::int64_t last_publish_ns_ = 0;   // deadline
   std::int64_t deadline_due_ns_ = 0;
   std::int64_t lease_due_ns_ = 0;

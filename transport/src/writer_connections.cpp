@@ -22,8 +22,21 @@ AnnounceFrame WriterImpl::announcement() const {
   return frame;
 }
 
+std::size_t WriterImpl::connection_bytes(const QoS& requested) noexcept {
+  constexpr std::size_t kOverhead = 4096;  // objects, descriptors' files, mappings
+  const std::uint32_t entries = Layout::entries_for(requested.depth, requested.held);
+  const std::size_t ring_bytes = os::round_to_pages(Ring::bytes(memory::ring_capacity(requested.depth)));
+  // Both segments, and this side's private copies of what is out.
+  return kOverhead + os::round_to_pages(Layout::bytes(entries)) + 2 * ring_bytes + entries * 3 * sizeof(std::uint64_t);
+}
+
+void WriterImpl::refuse_attach(PeerId peer, const Party& party, const QoS& requested, const AttachFrame& frame, const Error& error) {
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  if (!closed_) refuse(peer, frame, {error.code, party, requested.held}, error.message);
+}
+
 Result<void> WriterImpl::attach(PeerId peer, const Party& party, const QoS& requested, const AttachFrame& frame,
-                                const os::UniqueFd& segment) {
+                                const os::UniqueFd& segment, Charge charge) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return {};  // WITHDRAW is on its way
   for (const auto& connection : live_) {
@@ -71,11 +84,38 @@ Result<void> WriterImpl::attach(PeerId peer, const Party& party, const QoS& requ
   connection->wished = requested.held;
   connection->held = given.held;
   const std::string lesser = given.held < requested.held ? explain_grant(party, requested.held) : std::string();
+  connection->charge = std::move(charge);
 
-  // Segments first: then the reader knows them all when it sees the first handle.
   const bool first_of_peer =
       std::none_of(live_.begin(), live_.end(), [peer](const auto& other) { return other->peer == peer; });
+  WriterConnection& added = *connection;
+  // So that no end of a connection needs memory: drain().
+  if (const std::size_t most = live_.size() + draining_.size() + 1; most > draining_.capacity()) draining_.reserve(2 * most);
   live_.push_back(std::move(connection));
+  try {
+    introduce(added, requested, first_of_peer, ring_bytes, std::make_shared<const os::UniqueFd>(std::move(ring->fd)));
+  } catch (...) {
+    // The messages that were replayed are taken back; whatever was sent, the reader's process knows that nothing came of it: its
+    // connection ends, or it is this process, which tries again.
+    added.hand_over.end([this](memory::Handle handle) { pool_->release(handle); });
+    live_.pop_back();
+    throw;
+  }
+  refused_.erase({peer, frame.reader});
+  ++statuses_.matched_total;
+  notify(Event::kMatched);
+  if (!lesser.empty()) {
+    participant_->diagnose_about(peer, Diagnostic::Level::kWarning, Errc::limit_reached,
+                                 [&] { return "publisher of '" + options_.topic + "': " + lesser; });
+  }
+  return {};
+}
+
+/// Sends a new reader the segments, the replayed messages and ATTACHED, in this order: then it knows all segments when it sees the
+/// first handle.
+void WriterImpl::introduce(WriterConnection& added, const QoS& requested, bool first_of_peer, std::size_t ring_bytes,
+                           const os::SharedFd& ring) {
+  const PeerId peer = added.peer;
   if (first_of_peer) {
     pool_->visit_segments([&](std::uint32_t index, int fd, std::uint64_t size) {
       const os::SharedFd shared = participant_->duplicate(fd);
@@ -86,29 +126,20 @@ Result<void> WriterImpl::attach(PeerId peer, const Party& party, const QoS& requ
   }
   AttachedFrame attached;
   attached.writer = gid_;
-  attached.reader = frame.reader;
+  attached.reader = added.reader;
   attached.event_offset = line_.offset();
-  attached.ring_capacity = capacity;
+  attached.ring_capacity = memory::ring_capacity(requested.depth);
   attached.ring_bytes = ring_bytes;
-  attached.held = given.held;
+  attached.held = added.held;
   attached.first_sequence = last_sequence_ + 1;
-  WriterConnection& added = *live_.back();
   if (requested.durability == Durability::kTransientLocal && history_size_ > 0) {
     const std::size_t count = std::min<std::size_t>(history_size_, requested.depth);
     attached.first_sequence = history_[(history_begin_ + history_size_ - count) % history_.size()].sequence;
     replay(added, requested);
   }
   BATON_CRASH_POINT("attach.before_attached");
-  participant_->send(peer, FrameType::kAttached, encode(attached),
-                     {line_.fd(), std::make_shared<const os::UniqueFd>(std::move(ring->fd))});
+  participant_->send(peer, FrameType::kAttached, encode(attached), {line_.fd(), ring});
   BATON_CRASH_POINT("attach.after_attached");
-  refused_.erase({peer, frame.reader});
-  ++statuses_.matched_total;
-  notify(Event::kMatched);
-  if (!lesser.empty()) {
-    participant_->diagnose(Diagnostic::Level::kWarning, Errc::limit_reached, "publisher of '" + options_.topic + "': " + lesser);
-  }
-  return {};
 }
 
 void WriterImpl::replay(WriterConnection& connection, const QoS& requested) {
@@ -152,9 +183,14 @@ void WriterImpl::owe_segment(PeerId peer, std::uint32_t index) {  // with mutex_
   constexpr auto kPause = std::chrono::milliseconds(100);
   owed_segments_.emplace_back(peer, index);
   if (owed_segments_.size() > 1) return;
-  participant_->hub().schedule(std::chrono::steady_clock::now() + kPause, [weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->send_owed();
-  });
+  try {
+    participant_->hub().schedule(std::chrono::steady_clock::now() + kPause, [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->send_owed();
+    });
+  } catch (...) {
+    owed_segments_.pop_back();
+    throw;
+  }
 }
 
 void WriterImpl::send_owed() {
@@ -162,6 +198,15 @@ void WriterImpl::send_owed() {
   if (closed_) return;
   std::vector<std::pair<PeerId, std::uint32_t>> owed;
   owed.swap(owed_segments_);
+  try {
+    send_owed(owed);
+  } catch (...) {
+    owed_segments_.swap(owed);  // what was sent of it is sent once more, to no effect
+    throw;
+  }
+}
+
+void WriterImpl::send_owed(const std::vector<std::pair<PeerId, std::uint32_t>>& owed) {  // with mutex_
   pool_->visit_segments([&](std::uint32_t index, int fd, std::uint64_t size) {
     os::SharedFd shared;
     for (const auto& entry : owed) {
@@ -179,12 +224,17 @@ void WriterImpl::send_owed() {
   });
 }
 
-void WriterImpl::send_retired(std::uint32_t index) {
-  std::vector<PeerId> sent;
-  for (const auto& connection : live_) {
-    if (std::find(sent.begin(), sent.end(), connection->peer) != sent.end()) continue;
-    sent.push_back(connection->peer);
-    participant_->send(connection->peer, FrameType::kRetired, encode(SegmentFrame{gid_, index, 0}));
+void WriterImpl::send_retired(std::uint32_t index) noexcept {
+  for (std::size_t i = 0; i < live_.size(); ++i) {
+    const PeerId peer = live_[i]->peer;
+    const auto here = live_.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::any_of(live_.begin(), here, [peer](const auto& other) { return other->peer == peer; })) continue;
+    try {
+      participant_->send(peer, FrameType::kRetired, encode(SegmentFrame{gid_, index, 0}));
+    } catch (const std::bad_alloc&) {
+      // Readers of this process keep the segment until their connection ends.
+      if (peer != kSelf) participant_->hub().end_for_want_of_memory(peer);
+    }
   }
 }
 
@@ -271,17 +321,21 @@ void WriterImpl::expel_broken() {
     std::unique_ptr<WriterConnection> connection = std::move(live_[i - 1]);
     remove_live(live_.begin() + static_cast<std::ptrdiff_t>(i - 1));
     connection->hand_over.end([this](memory::Handle handle) { pool_->release(handle); });
-    RefusedFrame closed;
-    closed.writer = gid_;
-    closed.reader = connection->reader;
-    closed.code = Errc::protocol_violation;
-    closed.text = "publisher of '" + options_.topic + "' ended the connection: ";
-    closed.text += connection->holds_too_much
-                       ? "the subscription holds more than the " + std::to_string(connection->held) + " samples it was granted"
-                       : std::string("the subscription's segment (cursor or release table) holds impossible values");
-    participant_->send(connection->peer, FrameType::kClosed, encode(closed));
-    participant_->diagnose(Diagnostic::Level::kError, closed.code, closed.text);
-    participant_->ban(connection->reader);
+    try {
+      RefusedFrame closed;
+      closed.writer = gid_;
+      closed.reader = connection->reader;
+      closed.code = Errc::protocol_violation;
+      closed.text = "publisher of '" + options_.topic + "' ended the connection: ";
+      closed.text += connection->holds_too_much
+                         ? "the subscription holds more than the " + std::to_string(connection->held) + " samples it was granted"
+                         : std::string("the subscription's segment (cursor or release table) holds impossible values");
+      participant_->ban(connection->reader);
+      participant_->diagnose_about(connection->peer, Diagnostic::Level::kError, closed.code, [&] { return closed.text; });
+      participant_->send(connection->peer, FrameType::kClosed, encode(closed));
+    } catch (const std::bad_alloc&) {
+      participant_->hub().end_for_want_of_memory(connection->peer);  // it learns it that way; of oneself nobody else knows
+    }
   }
 }
 
@@ -290,10 +344,10 @@ void WriterImpl::explain_incompatible(const std::string& text) {
   statuses_.last_incompatibility = text;
 }
 
-void WriterImpl::report_incompatible(Event event, const std::string& text) {
+void WriterImpl::report_incompatible(Event event, const std::string* text) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   ++(event == Event::kIncompatibleQos ? statuses_.incompatible_qos_total : statuses_.incompatible_type_total);
-  statuses_.last_incompatibility = text;
+  if (text != nullptr) statuses_.last_incompatibility = *text;
   notify(event);
 }
 

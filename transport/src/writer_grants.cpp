@@ -53,7 +53,7 @@ void WriterImpl::refuse(PeerId peer, const AttachFrame& frame, const Refusal& re
     notify(Event::kIncompatibleQos);
   }
   participant_->graph_changed();
-  participant_->diagnose(Diagnostic::Level::kError, refusal.code, refused.text);
+  participant_->diagnose_about(peer, Diagnostic::Level::kError, refusal.code, [&] { return refused.text; });
 }
 
 /// Call right after a successful collect(). True: the reader holds more than it was granted, which no honest one does at any time; what

@@ -38,18 +38,21 @@ void WriterImpl::check_deadline() {
   if (closed_) return;
   const std::int64_t now = os::monotonic_ns();
   const std::int64_t period = std::max<std::int64_t>(options_.qos.deadline.count(), 1'000'000);
-  if (last_publish_ns_ == 0) {
-    deadline_due_ns_ = now + period;  // counts from the first message on, as in DDS
-  } else if (last_publish_ns_ + period > now) {
-    deadline_due_ns_ = last_publish_ns_ + period;
-  } else {
-    ++statuses_.deadline_missed_total;
-    notify(Event::kDeadlineMissed);
-    deadline_due_ns_ = std::max(deadline_due_ns_ + period, now);
+  std::int64_t due = now + period;  // counts from the first message on, as in DDS
+  const bool missed = last_publish_ns_ != 0 && last_publish_ns_ + period <= now;
+  if (missed) {
+    due = std::max(deadline_due_ns_ + period, now);
+  } else if (last_publish_ns_ != 0) {
+    due = last_publish_ns_ + period;
   }
-  participant_->hub().schedule(at(deadline_due_ns_), [weak = weak_from_this()] {
+  // First, since a timer that throws is called again.
+  participant_->hub().schedule(at(due), [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->check_deadline();
   });
+  deadline_due_ns_ = due;
+  if (!missed) return;
+  ++statuses_.deadline_missed_total;
+  notify(Event::kDeadlineMissed);
 }
 
 void WriterImpl::check_liveliness() {
@@ -58,16 +61,15 @@ void WriterImpl::check_liveliness() {
   const std::int64_t now = os::monotonic_ns();
   const std::int64_t lease = std::max<std::int64_t>(options_.qos.lease.count(), 1'000'000);
   const std::int64_t asserted = line_.line()->asserted_ns.load(std::memory_order_relaxed);
-  if (asserted + lease > now) {
-    lease_lost_ = false;
-  } else if (!lease_lost_) {
-    lease_lost_ = true;  // once until the next sign of life
+  const bool lost = asserted + lease <= now;
+  // First, since a timer that throws is called again.
+  participant_->hub().schedule(at(lost ? now + lease : asserted + lease), [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->check_liveliness();
+  });
+  if (!std::exchange(lease_lost_, lost) && lost) {  // once until the next sign of life
     ++statuses_.liveliness_lost_total;
     notify(Event::kLivelinessLost);
   }
-  participant_->hub().schedule(at(lease_lost_ ? now + lease : asserted + lease), [weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->check_liveliness();
-  });
 }
 
 void WriterImpl::assert_liveliness() {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -23,6 +24,9 @@ class Poller {
   };
   /// What is reported besides the closing of the other end.
   enum class Interest : std::uint8_t { kRead, kReadWrite, kHangUp, kHangUpWrite };
+
+  /// What one wait() returns at most: with so much capacity in `events` it allocates nothing.
+  static constexpr std::size_t kMaxEvents = 64;
 
   static Result<Poller> create();
 

@@ -54,6 +54,10 @@ std::uint64_t process_identity(const UniqueFd& pidfd);
 /// True if the process at the other end of a connected Unix socket is certainly dead, although something holds the socket open.
 bool socket_peer_gone(int socket);
 
+/// Gives pages of freed heap memory back to the system, where the C library can (malloc_trim(3)). Takes milliseconds when much is free,
+/// during which other threads that allocate may wait.
+void return_free_memory() noexcept;
+
 /// Soft limit of open descriptors.
 std::size_t descriptor_limit();
 

@@ -49,6 +49,9 @@ struct Error {
   std::string message;
 };
 
+/// For where there is no memory for the text of an error: this one is short enough to need none.
+inline Error no_memory() noexcept { return {Errc::out_of_memory, "no memory left"}; }
+
 /// make(), out of line and out of the way. For the making of errors in code that runs for every message: their texts are long code,
 /// and a process that wakes up cold fetches every line between what it needs.
 template <class Make>

@@ -105,13 +105,14 @@ class Participant : public std::enable_shared_from_this<Participant> {
     /// take() also returns what has expired; who takes looks at TakenSample::expires_ns().
     bool take_expired = false;
   };
+  /// Both, and join(): out_of_memory leaves nothing behind; nothing was announced that is not withdrawn.
   virtual Result<std::shared_ptr<Writer>> create_writer(const WriterOptions& options) = 0;
   virtual Result<std::shared_ptr<Reader>> create_reader(const ReaderOptions& options) = 0;
 
   virtual void add_node(const std::string& name) = 0;
   virtual void remove_node(const std::string& name) = 0;
 
-  // Graph queries: a snapshot of what is known now, own endpoints included.
+  // Graph queries: what is known now, own endpoints included. While the graph changes, what comes or goes meanwhile may be missing.
   virtual std::vector<EndpointInfo> endpoints() const = 0;
   virtual std::vector<std::pair<std::string, std::int32_t>> nodes() const = 0;  ///< node name, pid
   /// Processes of the domain of which nothing is known yet: they are being met, or are stopped, dead, or another user's.
@@ -170,7 +171,8 @@ class Writer {
   virtual std::uint32_t matched() const = 0;
   virtual std::vector<Gid> matched_readers() const = 0;
   virtual Statuses statuses() const = 0;
-  virtual void on_event(std::function<void(Event)> callback) = 0;  ///< background thread; empty removes it
+  /// Called on the background thread; empty removes it. One call stands for all events of a kind since the last one: statuses() count.
+  virtual void on_event(std::function<void(Event)> callback) = 0;
   virtual void assert_liveliness() = 0;
   /// True once every message published so far was taken by (or evicted from) every reliable reader, or the timeout.
   virtual Result<void> wait_for_all_acked(std::chrono::nanoseconds timeout) = 0;

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// How often something may happen: at most so many times in a window of time, then not until the next window.
+// Thread rules: a value.
+#pragma once
+
+#include <chrono>
+
+namespace baton::transport {
+
+class Allowance {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Uses one of `most` in `window`; how many are left after it, or -1 if there was none.
+  int use(Clock::time_point now, unsigned most, Clock::duration window) noexcept {
+    if (used_ == 0 || now - since_ > window) {
+      since_ = now;
+      used_ = 0;
+    }
+    if (used_ >= most) return -1;
+    ++used_;
+    return static_cast<int>(most - used_);
+  }
+
+ private:
+  Clock::time_point since_{};
+  unsigned used_ = 0;
+};
+
+}  // namespace baton::transport

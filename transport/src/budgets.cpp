@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "budgets.hpp"
+
+#include <string>
+
+namespace baton::transport {
+namespace {
+
+constexpr const char* kNames[kKeeps] = {"announced endpoints and nodes", "connections"};
+
+std::string in_bytes(std::size_t bytes) { return std::to_string(bytes) + " bytes"; }
+
+}  // namespace
+
+// All counters are relaxed: they order nothing, and a check may be off by what another thread gives back at that moment.
+
+Charge::Charge(Charge&& other) noexcept
+    : account_(std::move(other.account_)), bytes_(std::exchange(other.bytes_, 0)), keep_(other.keep_) {}
+
+Charge& Charge::operator=(Charge&& other) noexcept {
+  std::swap(account_, other.account_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(keep_, other.keep_);
+  return *this;
+}
+
+Charge::~Charge() {
+  if (!account_) return;
+  const auto keep = static_cast<std::size_t>(keep_);
+  account_->bytes[keep].fetch_sub(bytes_, std::memory_order_relaxed);
+  account_->user->bytes[keep].fetch_sub(bytes_, std::memory_order_relaxed);
+  account_->returned->fetch_add(bytes_, std::memory_order_relaxed);
+}
+
+void Budgets::add_peer(PeerId peer, std::uint32_t uid) {
+  if (accounts_.count(peer) != 0) return;
+  std::shared_ptr<Charge::User>& user = users_[uid];
+  if (!user) {
+    user = std::make_shared<Charge::User>();
+    user->uid = uid;
+  }
+  auto account = std::make_shared<Charge::Account>();
+  account->user = user;
+  account->returned = returned_;
+  accounts_.emplace(peer, std::move(account));
+}
+
+void Budgets::remove_peer(PeerId peer) noexcept {
+  accounts_.erase(peer);
+  // A user with nothing left is forgotten: only this map refers to it then.
+  for (auto at = users_.begin(); at != users_.end();) at = at->second.use_count() == 1 ? users_.erase(at) : std::next(at);
+}
+
+Result<Charge> Budgets::charge(PeerId peer, Keep keep, std::size_t bytes) {
+  const auto found = accounts_.find(peer);
+  if (peer == kSelf || found == accounts_.end()) return Charge();
+  const auto which = static_cast<std::size_t>(keep);
+  Charge::Account& account = *found->second;
+  Charge::User& user = *account.user;
+  const std::size_t mine = account.bytes[which].load(std::memory_order_relaxed) + bytes;
+  if (account.ending) return Error{Errc::limit_reached, "it is being disconnected"};
+  if (mine > limits_.per_peer[which]) {
+    return Error{Errc::limit_reached, std::string("its ") + kNames[which] + " would take " + in_bytes(mine) + " here, beyond the " +
+                                          in_bytes(limits_.per_peer[which]) + " that one process may"};
+  }
+  const std::size_t all = user.bytes[which].load(std::memory_order_relaxed) + bytes;
+  if (all > limits_.per_user[which]) {
+    // Not the one that came last, but the one that takes most: else a greedy process could keep the others of its user out.
+    auto most = found;
+    std::size_t ending = 0;
+    for (auto at = accounts_.begin(); at != accounts_.end(); ++at) {
+      const std::size_t kept = at->second->bytes[which].load(std::memory_order_relaxed);
+      if (at->second->user != account.user) continue;
+      if (at->second->ending) {
+        ending += kept;
+      } else if (kept > most->second->bytes[which].load(std::memory_order_relaxed)) {
+        most = at;
+      }
+    }
+    if (all - ending > limits_.per_user[which]) {
+      Error error{Errc::limit_reached, std::string("the ") + kNames[which] + " of user " + std::to_string(user.uid) +
+                                           " would take " + in_bytes(all - ending) + " here, beyond the " +
+                                           in_bytes(limits_.per_user[which]) + " that one user may; this process takes most: " +
+                                           in_bytes(most == found ? mine : most->second->bytes[which].load(std::memory_order_relaxed))};
+      if (most == found) return error;
+      if (end_peer_) end_peer_(most->first, error);
+      most->second->ending = true;
+    }
+  }
+  Charge charge;
+  charge.account_ = found->second;
+  charge.bytes_ = bytes;
+  charge.keep_ = keep;
+  account.bytes[which].fetch_add(bytes, std::memory_order_relaxed);
+  user.bytes[which].fetch_add(bytes, std::memory_order_relaxed);
+  return charge;
+}
+
+std::size_t Budgets::bytes(PeerId peer, Keep keep) const {
+  const auto found = accounts_.find(peer);
+  return found == accounts_.end() ? 0 : found->second->bytes[static_cast<std::size_t>(keep)].load(std::memory_order_relaxed);
+}
+
+std::size_t Budgets::user_bytes(std::uint32_t uid, Keep keep) const {
+  const auto found = users_.find(uid);
+  return found == users_.end() ? 0 : found->second->bytes[static_cast<std::size_t>(keep)].load(std::memory_order_relaxed);
+}
+
+std::size_t Budgets::returned(bool reset) noexcept {
+  return reset ? returned_->exchange(0, std::memory_order_relaxed) : returned_->load(std::memory_order_relaxed);
+}
+
+}  // namespace baton::transport

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What other processes make this one keep, in bytes: an account for each peer and one for each user. Numbers and rules:
+// docs/format/connection.md, section 5 (normative).
+// Thread rules: Budgets is externally synchronised (ParticipantImpl::mutex_). A Charge may end in any thread.
+// Invariants: (1) a byte is charged before it is kept, and given back when the Charge ends; (2) charges that outlive their
+// peer still count for its user; (3) ending a charge allocates nothing.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "baton/os/result.hpp"
+#include "hub.hpp"
+
+namespace baton::transport {
+
+/// The process itself where a PeerId is expected (the hub never gives out 0).
+inline constexpr PeerId kSelf = 0;
+
+enum class Keep : std::uint8_t { kAnnouncements, kConnections };
+inline constexpr std::size_t kKeeps = 2;
+
+struct BudgetLimits {
+  std::size_t per_peer[kKeeps] = {std::size_t{64} << 20, std::size_t{256} << 20};
+  std::size_t per_user[kKeeps] = {std::size_t{512} << 20, std::size_t{1024} << 20};
+};
+
+/// Bytes kept for a peer; given back at destruction. Empty for what this process keeps for itself.
+class Charge {
+ public:
+  Charge() = default;
+  Charge(Charge&& other) noexcept;
+  Charge& operator=(Charge&& other) noexcept;
+  ~Charge();
+
+ private:
+  friend class Budgets;
+  struct User {
+    std::uint32_t uid = 0;
+    std::atomic<std::size_t> bytes[kKeeps]{};
+  };
+  struct Account {
+    std::shared_ptr<User> user;
+    std::shared_ptr<std::atomic<std::size_t>> returned;
+    std::atomic<std::size_t> bytes[kKeeps]{};
+    bool ending = false;  ///< is being disconnected
+  };
+  std::shared_ptr<Account> account_;
+  std::size_t bytes_ = 0;
+  Keep keep_ = Keep::kAnnouncements;
+};
+
+class Budgets {
+ public:
+  /// `end_peer` is called with the peer that keeps most of a user's bytes when that user's budget is exceeded; it disconnects it.
+  explicit Budgets(std::function<void(PeerId, const Error&)> end_peer = nullptr, const BudgetLimits& limits = {})
+      : end_peer_(std::move(end_peer)), limits_(limits) {}
+
+  /// Strong guarantee. A peer that is known keeps its account.
+  void add_peer(PeerId peer, std::uint32_t uid);
+  void remove_peer(PeerId peer) noexcept;
+  /// limit_reached, with the numbers: the peer has no room left, and nothing was charged. For kSelf and unknown peers: nothing is
+  /// counted.
+  Result<Charge> charge(PeerId peer, Keep keep, std::size_t bytes);
+  std::size_t bytes(PeerId peer, Keep keep) const;
+  std::size_t user_bytes(std::uint32_t uid, Keep keep) const;
+  /// What was given back since the last call with `reset`.
+  std::size_t returned(bool reset) noexcept;
+
+ private:
+  std::function<void(PeerId, const Error&)> end_peer_;
+  const BudgetLimits limits_;
+  std::shared_ptr<std::atomic<std::size_t>> returned_ = std::make_shared<std::atomic<std::size_t>>(0);
+  std::map<PeerId, std::shared_ptr<Charge::Account>> accounts_;
+  std::map<std::uint32_t, std::shared_ptr<Charge::User>> users_;
+};
+
+}  // namespace baton::transport

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// A peer that announces as much as it can, and one that honestly has very much to announce.
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "budgets.hpp"
+#include "endpoint_test_support.hpp"
+#include "frames.hpp"
+#include "graph.hpp"
+#include "handshake.hpp"
+
+namespace baton::transport::test {
+namespace {
+
+/// A bare socket to the only process of the domain: sends as fast as that one reads, and forgets what it gets.
+class Flooder {
+ public:
+  explicit Flooder(const std::string& directory) : socket_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    for (const auto& entry : std::filesystem::directory_iterator(directory + "/0")) {
+      if (entry.is_socket()) std::snprintf(address.sun_path, sizeof address.sun_path, "%s", entry.path().c_str());
+    }
+    BATON_CHECK(::connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    Hello hello;
+    hello.pid = ::getpid();
+    hello.process_id[0] = static_cast<std::uint8_t>(::getpid());
+    hello.process_id[1] = static_cast<std::uint8_t>(::getpid() >> 8);
+    hello.name = "flooder";
+    const auto packet = encode_hello(hello);
+    BATON_CHECK(::send(socket_, packet.data(), packet.size(), 0) > 0);
+    drain_ = std::thread([this] {
+      std::vector<char> buffer(kMaxPacketBytes);
+      // An end with unread packets is reported as a reset first; then comes what is left.
+      for (ssize_t got = 1; got != 0;) {
+        got = ::recv(socket_, buffer.data(), buffer.size(), 0);
+        if (got < 0 && errno != ECONNRESET) break;
+        if (got <= 0) continue;
+        std::uint16_t type = 0;
+        std::memcpy(&type, buffer.data(), sizeof type);
+        if (type == kByeFrame) std::memcpy(&bye, buffer.data() + kPacketHeaderBytes, sizeof bye);
+      }
+      ended = true;
+    });
+  }
+  ~Flooder() {
+    ::shutdown(socket_, SHUT_RDWR);
+    drain_.join();
+    ::close(socket_);
+  }
+  /// False once the connection has ended.
+  bool send(FrameType type, const Payload& payload) {
+    PacketHeader header;
+    header.type = static_cast<std::uint16_t>(type);
+    header.payload_bytes = static_cast<std::uint32_t>(payload.size());
+    const auto head = encode_header(header);
+    std::vector<std::uint8_t> packet(head.begin(), head.end());
+    packet.insert(packet.end(), payload.begin(), payload.end());
+    return ::send(socket_, packet.data(), packet.size(), MSG_NOSIGNAL) > 0;
+  }
+  std::atomic<bool> ended{false};
+  std::uint16_t bye = 0;  ///< read after `ended`
+
+ private:
+  int socket_;
+  std::thread drain_;
+};
+
+AnnounceFrame endpoint(std::size_t number, const std::string& topic, bool is_writer) {
+  AnnounceFrame frame;
+  frame.gid[15] = 0xF1;
+  for (std::size_t i = 0; i < 4; ++i) frame.gid[i] = static_cast<std::uint8_t>(number >> (8 * i));
+  frame.is_writer = is_writer;
+  frame.topic = topic;
+  frame.node = "flood";
+  frame.type_name = number_type().name;
+  frame.type_hash = number_type().hash;
+  frame.skeleton_bytes = 8;
+  return frame;
+}
+
+std::size_t resident_bytes() {
+  std::size_t total = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> total >> resident;
+  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+bool sanitized() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return true;
+#else
+  return false;
+#endif
+}
+
+/// The flooder acts; meanwhile and afterwards an own pair goes on, and at the end all is as before.
+struct Flood {
+  explicit Flood(const std::function<void(Flooder&)>& body)
+      : child([this, body](Child& self) {
+          self.hear();
+          Flooder flooder(domain.path());
+          body(flooder);
+          BATON_CHECK(eventually([&] { return flooder.ended.load(); }));
+          self.say(static_cast<char>('0' + flooder.bye));
+          self.hear();
+        }) {}
+
+  /// Returns the reason of the BYE that the flooder got.
+  int run() {
+    participant = domain.join();
+    const auto writer = make_writer(*participant, "t");
+    const auto reader = make_reader(*participant, "t");
+    EXPECT_TRUE(matched(*writer, 1));
+    const std::size_t before = resident_bytes();
+    std::size_t most = before;
+    child.say();
+    char bye = '\0';
+    std::thread listener([&] { bye = child.hear(); });
+    std::atomic<bool> stop{false};
+    std::thread sampler([&] {
+      for (; !stop; std::this_thread::sleep_for(1ms)) most = std::max(most, resident_bytes());
+    });
+    for (std::uint64_t i = 0; i < 2000; ++i) {
+      EXPECT_TRUE(publish(*writer, i).ok());
+      while (take(*reader) != i) {
+      }
+    }
+    listener.join();
+    stop = true;
+    sampler.join();
+    const auto participant_endpoints = [&] { return participant->endpoints().size(); };
+    EXPECT_TRUE(eventually([&] { return participant_endpoints() == 2; })) << participant_endpoints();
+    EXPECT_TRUE(matched(*reader, 1));
+    EXPECT_TRUE(matched(*writer, 1));
+    const std::size_t budget = BudgetLimits().per_peer[0] + BudgetLimits().per_peer[1];
+    if (!sanitized()) {
+      EXPECT_LT(most, before + budget + (std::size_t{64} << 20));
+      EXPECT_TRUE(eventually([&] { return resident_bytes() < before + (std::size_t{24} << 20); }))
+          << "before " << before << ", at most " << most << ", now " << resident_bytes();
+    }
+    child.say();
+    child.wait();
+    return bye - '0';
+  }
+
+  TestDomain domain;
+  Child child;
+  std::shared_ptr<Participant> participant;
+};
+
+TEST(Flood, OfLongNamesEndsThePeerAtItsBudgetAndReturnsTheMemory) {
+  Flood flood([](Flooder& flooder) {
+    const std::string longest(kMaxNameBytes - 8, 'x');
+    for (std::size_t i = 0;; ++i) {
+      AnnounceFrame frame = endpoint(i, longest + std::to_string(i), true);
+      frame.node = frame.type_name = frame.topic;
+      if (!flooder.send(FrameType::kAnnounce, encode(frame))) break;
+    }
+  });
+  EXPECT_EQ(flood.run(), static_cast<int>(Bye::kViolation));
+  const std::string text = flood.domain.diagnostics().text(Errc::protocol_violation);
+  EXPECT_NE(text.find("flooder"), std::string::npos) << text;
+  EXPECT_NE(text.find(std::to_string(BudgetLimits().per_peer[0])), std::string::npos) << text;
+}
+
+TEST(Flood, OfNodesEndsThePeer) {
+  Flood flood([](Flooder& flooder) {
+    for (std::size_t i = 0; flooder.send(FrameType::kNodeUp, encode_name("node" + std::to_string(i))); ++i) {
+    }
+  });
+  EXPECT_EQ(flood.run(), static_cast<int>(Bye::kViolation));
+}
+
+TEST(Flood, OfEndpointsOnOneTopicEndsThePeer) {
+  Flood flood([](Flooder& flooder) {
+    for (std::size_t i = 0; flooder.send(FrameType::kAnnounce, encode(endpoint(i, "t", true))); ++i) {
+    }
+  });
+  EXPECT_EQ(flood.run(), static_cast<int>(Bye::kViolation));
+  EXPECT_NE(flood.domain.diagnostics().text(Errc::protocol_violation).find(std::to_string(kMaxAnnouncedPerTopic)), std::string::npos);
+}
+
+TEST(Flood, OfEndpointsThatDoNotFitIsCountedButNotDescribedOneByOne) {
+  constexpr std::size_t kEach = 1000, kRounds = 20;
+  Flood flood([](Flooder& flooder) {
+    for (std::size_t round = 0; round < kRounds; ++round) {
+      for (std::size_t i = 0; i < kEach; ++i) {
+        AnnounceFrame frame = endpoint(i, "t", i % 2 == 0);
+        if (i % 3 == 0) frame.type_name = "test/Other";
+        if (i % 3 == 1) frame.type_hash[3] = static_cast<std::uint8_t>(i);
+        if (i % 3 == 2) frame.qos.deadline = 1s;  // offered too weak, or asked for in vain
+        frame.qos.durability = i % 2 == 0 ? Durability::kVolatile : Durability::kTransientLocal;
+        if (!flooder.send(FrameType::kAnnounce, encode(frame))) return;
+      }
+      for (std::size_t i = 0; i < kEach; ++i) flooder.send(FrameType::kWithdraw, encode_gid(endpoint(i, "t", true).gid));
+    }
+    flooder.send(FrameType::kWithdraw, encode_gid(Gid{}));  // a violation: so it ends here
+  });
+  EXPECT_EQ(flood.run(), static_cast<int>(Bye::kViolation));
+  const std::lock_guard<std::mutex> lock(flood.domain.diagnostics().mutex);
+  EXPECT_LE(flood.domain.diagnostics().list.size(), 200U) << "of " << kEach * kRounds << " endpoints";
+}
+
+TEST(Flood, TenThousandEndpointsOfOneProcessWithLongNamesAreKnownToANewcomer) {
+  constexpr std::size_t kMany = 10000;
+  TestDomain domain;
+  Child big([&](Child& self) {
+    const auto participant = domain.join();
+    const std::string longest(kMaxNameBytes - 200, 'x');
+    std::vector<std::shared_ptr<Reader>> readers;
+    for (std::size_t i = 0; i < kMany; ++i) {
+      Participant::ReaderOptions options;
+      options.topic = longest + std::to_string(i);
+      options.node = longest + std::to_string(i / 10);
+      options.type = number_type();
+      options.type.name = longest + std::to_string(i / 2);
+      readers.push_back(participant->create_reader(options).or_throw());
+    }
+    readers.push_back(make_reader(*participant, "t"));
+    self.say();
+    self.hear();
+  });
+  ASSERT_EQ(big.hear(), '.');
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t");
+  EXPECT_TRUE(eventually([&] { return participant->endpoints().size() == kMany + 2; })) << participant->endpoints().size();
+  EXPECT_TRUE(matched(*writer, 1));
+  EXPECT_TRUE(domain.diagnostics().list.empty());
+  big.say();
+  EXPECT_EQ(big.wait(), 0);
+  EXPECT_TRUE(eventually([&] { return participant->endpoints().size() == 1; }));
+}
+
+}  // namespace
+}  // namespace baton::transport::test

@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One victim, two honest bystanders (C++ and Python) and, for each attack, a hostile process.
+
+The victim publishes "/victim" to both bystanders and takes "/cpp" and "/python" from them; each bystander takes the other's topic too.
+The attacker connects to the victim alone. So the pair of bystanders is a second line that the attacker cannot reach: it measures
+how busy the machine is. judge() states each rule; none is a number of seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import select
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build" / "release"))
+HONEST = BUILD / "bin" / "baton_honest"
+PACKAGE = BUILD / "python"
+LONG = os.environ.get("BATON_HOSTILE") == "long"
+QUIET_S = 3.0 if LONG else 0.6  # how long one measurement lasts
+PATIENCE_S = 60.0
+DESCRIPTORS = 256  # what the victim may open: the attacks on descriptors are about a small number
+TOPICS = {"victim": ["/cpp", "/python"], "cpp": ["/victim", "/python"], "python": ["/victim", "/cpp"]}
+KIB = 1024
+
+
+class Died(AssertionError):
+    pass
+
+
+class Honest:
+    """A process of honest_main.cpp or honest.py."""
+
+    def __init__(self, name: str, language: str, directory: str, topics: list[str], descriptors: int | None = None) -> None:
+        self.name = name
+        environment = {
+            **os.environ,
+            "BATON_RUNTIME_DIR": directory,
+            "BATON_DOMAIN": "0",
+            "PYTHONPATH": str(PACKAGE),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "MALLOC_ARENA_MAX": "2",  # so that a figure of memory does not depend on which thread allocated first
+        }
+        program = [str(HONEST)] if language == "cpp" else [sys.executable, str(HERE / "honest.py")]
+
+        def limit() -> None:
+            if descriptors:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+
+        self.process = subprocess.Popen(
+            [*program, "run", name, f"/{name}", *topics],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            preexec_fn=limit,
+            bufsize=0,
+        )
+        self.buffer = b""
+        self.cpu_ns = 0
+        assert self.line() == "ready"
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def line(self) -> str:
+        end = time.monotonic() + PATIENCE_S
+        while b"\n" not in self.buffer:
+            ready, _, _ = select.select([self.process.stdout], [], [], max(0, end - time.monotonic()))
+            got = os.read(self.process.stdout.fileno(), 1 << 20) if ready else b""
+            if not got:
+                raise Died(f"{self.name} {self.how_it_ended() if ready else 'hangs'}")
+            self.buffer += got
+        line, self.buffer = self.buffer.split(b"\n", 1)
+        return line.decode()
+
+    def how_it_ended(self) -> str:
+        code = self.process.wait(10)
+        said = self.process.stderr.read().decode(errors="replace")[-2000:]
+        return f"ended with {signal.Signals(-code).name if code < 0 else code}; it said: {said}"
+
+    def ask(self, command: str) -> None:
+        try:
+            self.process.stdin.write(command.encode() + b"\n")
+        except BrokenPipeError as error:
+            raise Died(f"{self.name} {self.how_it_ended()}") from error
+
+    def tell(self, command: str) -> None:
+        self.ask(command)
+        assert self.line() == "ok"
+
+    def answer(self) -> dict:
+        report = json.loads(self.line())
+        report["cpu_ns"], self.cpu_ns = report["cpu_ns"] - self.cpu_ns, report["cpu_ns"]
+        report.update(self.footprint())
+        return report
+
+    def footprint(self) -> dict:
+        status = dict(line.split(":", 1) for line in Path(f"/proc/{self.pid}/status").read_text().splitlines())
+        return {
+            "descriptors": len(os.listdir(f"/proc/{self.pid}/fd")),
+            "own_kib": int(status["RssAnon"].split()[0]),
+            "shared_kib": int(status["RssShmem"].split()[0]),
+        }
+
+    def end(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+
+def backed_memory(pid: int) -> int:
+    """KiB of memory files that a process keeps alive by a mapping and whose pages exist, its own and others'."""
+    total = 0
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss_Shmem:"):
+            total += int(line.split()[1])
+    return total
+
+
+class Attacker:
+    def __init__(self, name: str, directory: str, victim: Honest, victim_name: str) -> None:
+        environment = {**os.environ, "BATON_HOSTILE_VICTIM": victim_name, "BATON_HOSTILE_VICTIM_PID": str(victim.pid)}
+        # The lowest priority: that it computes is no harm, what it makes others compute is.
+        self.process = subprocess.Popen(
+            [sys.executable, "-S", str(HERE / "attacker.py"), name, f"{directory}/0"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            preexec_fn=lambda: os.nice(19),
+            start_new_session=True,
+            bufsize=0,
+        )
+        self.buffer = b""
+
+    def line(self, patience: float) -> str | None:
+        """The next line; None if none came in time. Raises if the attacker ended: an attack that fails shows nothing."""
+        end = time.monotonic() + patience
+        while b"\n" not in self.buffer:
+            ready, _, _ = select.select([self.process.stdout], [], [], max(0, end - time.monotonic()))
+            if not ready:
+                return None
+            got = os.read(self.process.stdout.fileno(), 1 << 16)
+            if not got:
+                said = self.process.stderr.read().decode(errors="replace")[-3000:]
+                raise AssertionError(f"the attacker ended by itself: {said}")
+            self.buffer += got
+        line, self.buffer = self.buffer.split(b"\n", 1)
+        return line.decode()
+
+    def leave(self) -> None:
+        """The attacker ends by itself, with all that it still has."""
+        self.process.stdin.close()
+        self.process.wait(PATIENCE_S)
+
+    def end(self) -> None:
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)  # its own session: the processes that the attack started end with it
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            stream.close()
+
+
+class Scene:
+    """The three honest processes, matched with each other. Lives for many attacks, until one does harm."""
+
+    def __init__(self, language: str, directory: str) -> None:
+        self.directory = directory
+        self.victim = Honest("victim", language, directory, TOPICS["victim"], DESCRIPTORS)
+        names = [name for name in os.listdir(f"{directory}/0") if name.startswith("p-")]
+        assert len(names) == 1
+        self.victim_name = names[0]
+        self.bystanders = [Honest(name, name, directory, TOPICS[name]) for name in ("cpp", "python")]
+        self.honest = [self.victim, *self.bystanders]
+        self.eventually(lambda: all(self.all_matched(h) for h in self.honest), "all are matched")
+        self.newcomer("once before all measurements")
+        self.measure(0.5)
+
+    def all_matched(self, honest: Honest) -> bool:
+        honest.ask("report")
+        report = honest.answer()
+        return report["matched"] == 2 and all(topic["matched"] == 1 for topic in report["topics"].values())
+
+    def eventually(self, condition, what: str) -> None:
+        end = time.monotonic() + PATIENCE_S
+        while not condition():
+            assert time.monotonic() < end, f"in vain: {what}"
+            time.sleep(0.02)
+
+    def measure(self, seconds: float = QUIET_S) -> dict[str, dict]:
+        self.reset()
+        time.sleep(seconds)
+        return self.reports()
+
+    def reset(self) -> None:
+        self.reports()
+
+    def reports(self) -> dict[str, dict]:
+        for honest in self.honest:
+            honest.ask("report")
+        return {honest.name: honest.answer() for honest in self.honest}
+
+    def newcomer(self, when: str, held: int = 8) -> None:
+        """A new honest process meets the victim and holds as many samples as any may by default."""
+        done = subprocess.run(
+            [str(HONEST), "newcomer", "/victim", str(held)],
+            env={**os.environ, "BATON_RUNTIME_DIR": self.directory, "BATON_DOMAIN": "0"},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+        )
+        assert done.stdout.strip() == "served", f"a newcomer {when} was not served: {done.stdout}{done.stderr}"
+
+    def nothing_is_pinned(self) -> None:
+        """All stop publishing and let their samples go: then no message of any of them is left."""
+        for honest in self.honest:
+            honest.tell("pause")
+        try:
+            def pinned():
+                return {name: report["published_slots"] for name, report in self.reports().items()}
+
+            self.eventually(lambda: not any(pinned().values()), f"no message is left in anybody's memory; {pinned()}")
+        finally:
+            for honest in self.honest:
+                honest.tell("resume")
+
+    def end(self) -> None:
+        for honest in self.honest:
+            honest.end()
+
+
+# --- what counts as harm ----------------------------------------------------------------------------------------------------
+
+
+def median_latency(reports: dict, reader: str, topic: str) -> float:
+    latencies = reports[reader]["topics"][topic]["latencies_ns"]
+    return statistics.median(latencies) if latencies else float("inf")
+
+
+def judge(before: dict, during: dict, after: dict, attack) -> list[str]:
+    """What of the honest processes' figures is worse than it was without the attacker."""
+    harm = []
+
+    def expect(good: bool, what: str) -> None:
+        if not good:
+            harm.append(what)
+
+    for phase, reports in (("during", during), ("after", after)):
+        for name, report in reports.items():
+            for topic, t in report["topics"].items():
+                label = f"{phase} the attack, {name} on {topic}"
+                expect(not t["torn"] and not t["torn_held"], f"{label}: {t['torn']} messages torn, {t['torn_held']} while held")
+                expect(t["lost"] <= 1.1 * before[name]["topics"][topic]["lost"], f"{label}: {t['lost']} messages lost")
+                expect(t["matched"] == 1 and t["received"] > 0, f"{label}: {t['received']} messages came; {t['matched']} matched")
+            expect(not report["refused"], f"{phase} the attack, {name} could not publish: {report['refused']}")
+
+    # Memory and descriptors can be counted: 10 %, and what an allocator or a page table is rounded to.
+    for name in ("cpp", "python"):
+        for phase, reports in (("during", during), ("after", after)):
+            for what, slack in (("descriptors", 0), ("own_kib", 512), ("shared_kib", 512)):
+                was, now = before[name][what], reports[name][what]
+                expect(now <= 1.1 * was + slack, f"{phase} the attack, {name}: {now} {what}, {was} before")
+    was, now = before["victim"], during["victim"]
+    expect(
+        now["own_kib"] <= 1.1 * was["own_kib"] + attack.budget_mib * KIB,
+        f"during the attack, the victim: {now['own_kib']} own_kib, {was['own_kib']} before",
+    )
+    expect(
+        now["shared_kib"] <= 1.1 * was["shared_kib"] + attack.shared_mib * KIB,
+        f"during the attack, the victim: {now['shared_kib']} shared_kib, {was['shared_kib']} before",
+    )
+    now = after["victim"]
+    expect(now["descriptors"] == was["descriptors"], f"after the attack, the victim: {now['descriptors']} descriptors, {was['descriptors']} before")
+    for what in ("own_kib", "shared_kib"):
+        expect(now[what] <= 1.1 * was[what] + 4 * KIB, f"after the attack, the victim: {now[what]} {what}, {was[what]} before")
+
+    # Silence is counted in messages of the pair of bystanders, which stop with the machine if it stops: half a second's worth more
+    # than what was seen in peace.
+    for reader, topic in (("cpp", "/victim"), ("python", "/victim"), ("victim", "/cpp"), ("victim", "/python")):
+        was = max(before[reader]["topics"][topic]["longest_wait"], after[reader]["topics"][topic]["longest_wait"])
+        now = during[reader]["topics"][topic]["longest_wait"]
+        expect(now <= 2 * was + 25, f"{reader} got {now} messages of the others between two of {topic}, {was} in peace")
+
+    # Latency is compared with that between the bystanders in the same seconds, so that a busy machine divides out: at most three
+    # times what the larger of both quiet measurements shows.
+    for reader in ("cpp", "python"):
+        other = "/python" if reader == "cpp" else "/cpp"
+
+        def relative(reports, reader=reader, other=other):
+            return median_latency(reports, reader, "/victim") / median_latency(reports, reader, other)
+
+        now, was = relative(during), max(relative(before), relative(after))
+        expect(now <= 3 * was, f"{reader}: median latency from the victim is {now:.2f} of that between bystanders, {was:.2f} in peace")
+        if median_latency(during, reader, other) > 5 * max(median_latency(p, reader, other) for p in (before, after)):
+            expect(False, f"{reader}: even {other}, which the attacker cannot reach, takes five times as long")
+
+    # CPU time of a bystander for each message that it got: at most twice, since two processes that share a cache disturb each other.
+    for name in ("cpp", "python"):
+        def per_message(reports, name=name):
+            return reports[name]["cpu_ns"] / max(1, sum(t["received"] for t in reports[name]["topics"].values()))
+
+        now, was = per_message(during), max(per_message(before), per_message(after))
+        expect(now <= 2 * was, f"{name}: {now / 1000:.0f} us of CPU time for a message, {was / 1000:.0f} in peace")
+    return harm

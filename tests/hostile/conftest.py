@@ -6,6 +6,8 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+import threading
+import traceback
 from pathlib import Path
 
 import pytest
@@ -20,11 +22,29 @@ if not scenes.HONEST.is_file() or not any((scenes.PACKAGE / "baton").glob("_core
 class Stages:
     def __init__(self) -> None:
         self.made: dict[str, scenes.Scene] = {}
+        self.outcomes: dict[tuple[str, str], list[str]] = {}
 
-    def get(self, language: str) -> scenes.Scene:
-        if language not in self.made:
-            self.made[language] = scenes.Scene(language, tempfile.mkdtemp(prefix="baton-hostile-"))
-        return self.made[language]
+    def outcome(self, attack, victim: str, victims: list[str], run) -> list[str]:
+        """What run(scene, attack) found for this victim; the first call for an attack runs it for all `victims` at once."""
+        if (attack.name, victim) not in self.outcomes:
+            threads = [threading.Thread(target=self.run, args=(attack, each, run)) for each in victims]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        return self.outcomes.pop((attack.name, victim))
+
+    def run(self, attack, language: str, run) -> None:
+        try:
+            if language not in self.made:
+                self.made[language] = scenes.Scene(language, tempfile.mkdtemp(prefix="baton-hostile-"))
+            harm = run(self.made[language], attack)
+        except Exception as error:  # a process that died or hangs, a newcomer that was not served: that is harm too
+            deaths = self.made[language].deaths() if language in self.made else []
+            harm = [*deaths, f"{type(error).__name__}: {error}", *traceback.format_tb(error.__traceback__)[-2:]]
+        if harm:
+            self.drop(language)
+        self.outcomes[attack.name, language] = harm
 
     def drop(self, language: str) -> None:
         scene = self.made.pop(language, None)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A hostile process harms its own connection and nothing else: each attack of table.py, against a C++ and a Python victim."""
+"""A hostile process harms its own connection and nothing else: each attack of table.py, against a C++ and a Python victim. Both
+victims of an attack have a scene of their own and are attacked at the same time."""
 
 from __future__ import annotations
 
@@ -11,27 +12,33 @@ import table
 
 CASES = [
     pytest.param(attack, victim, id=f"{attack.family}: a {victim} victim of a peer that {attack.name}")
-    for victim in table.VICTIMS
     for attack in table.ATTACKS.values()
-    if victim in attack.victims and (scenes.LONG or not attack.long_only)
+    for victim in attack.victims
+    if scenes.LONG or not attack.long_only
 ]
+REPETITIONS = 3  # of an attack that shows nothing but noisy harm: all must show it
 MOST_S = 600  # a watchdog: no attack takes so long
 
 
 @pytest.mark.parametrize("attack, victim", CASES)
-def test_harms_only_its_own_connection(stages, attack, victim):
-    try:
-        harm = run(stages.get(victim), attack)
-    except BaseException:
-        stages.drop(victim)
-        raise
+def test_harms_only_its_own_connection(request, stages, attack, victim):
+    selected = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
+    victims = [each["victim"] for each in selected if each.get("attack") is attack]
+    harm = stages.outcome(attack, victim, victims, run_until_sure)
     if harm:
-        stages.drop(victim)
         pytest.fail("\n".join(harm), pytrace=False)
 
 
-def run(scene, attack) -> list[str]:
-    before = scene.measure()
+def run_until_sure(scene, attack) -> list[str]:
+    for repetition in range(1, REPETITIONS + 1):
+        counted, noisy = run(scene, attack)
+        if counted or not noisy:
+            return counted + noisy
+    return [f"{harm} (and in {repetition - 1} runs before)" for harm in noisy]
+
+
+def run(scene, attack) -> tuple[list[str], list[str]]:
+    before = scene.peace
     attacker = scenes.Attacker(attack.name, scene.directory, scene.victim, scene.victim_name)
     try:
         said = attacker.line(MOST_S)
@@ -49,14 +56,14 @@ def run(scene, attack) -> list[str]:
     descriptors = before["victim"]["descriptors"]
     scene.eventually(
         lambda: scene.victim.footprint()["descriptors"] == descriptors,
-        f"the victim has the {descriptors} descriptors it had before; now {scene.victim.footprint()['descriptors']}",
+        lambda: f"the victim has {descriptors} descriptors as before; it has {scene.victim.footprint()['descriptors']}",
     )
     scene.newcomer("after the attack")
     scene.nothing_is_pinned()
-    after = scene.measure()
-    harm = scenes.judge(before, during, after, attack)
+    scene.peace = after = scene.measure()
+    counted, noisy = scenes.judge(before, during, after, attack)
     if attack.expected and attack.expected not in said:
-        harm.append(f"the attacker saw '{said}', expected '{attack.expected}'")
-    if harm:
-        harm += [f"the victim said: {text}" for text in during["victim"]["texts"]]
-    return harm
+        counted.append(f"the attacker saw '{said}', expected '{attack.expected}'")
+    if counted or noisy:
+        noisy += [f"the victim said: {text}" for text in during["victim"]["texts"]]
+    return counted, noisy

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import select
 import signal
 import statistics
@@ -25,8 +24,8 @@ BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build" / "release"))
 HONEST = BUILD / "bin" / "baton_honest"
 PACKAGE = BUILD / "python"
 LONG = os.environ.get("BATON_HOSTILE") == "long"
-QUIET_S = 3.0 if LONG else 0.6  # how long one measurement lasts
-PATIENCE_S = 60.0
+QUIET_S = 3.0 if LONG else 0.5  # how long one measurement lasts
+PATIENCE_S = 60.0 if LONG else 40.0
 DESCRIPTORS = 256  # what the victim may open: the attacks on descriptors are about a small number
 TOPICS = {"victim": ["/cpp", "/python"], "cpp": ["/victim", "/python"], "python": ["/victim", "/cpp"]}
 KIB = 1024
@@ -50,10 +49,8 @@ class Honest:
             "MALLOC_ARENA_MAX": "2",  # so that a figure of memory does not depend on which thread allocated first
         }
         program = [str(HONEST)] if language == "cpp" else [sys.executable, str(HERE / "honest.py")]
-
-        def limit() -> None:
-            if descriptors:
-                resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+        if descriptors:
+            program = ["sh", "-c", f'ulimit -n {descriptors} && exec "$0" "$@"', *program]
 
         self.process = subprocess.Popen(
             [*program, "run", name, f"/{name}", *topics],
@@ -61,7 +58,6 @@ class Honest:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment,
-            preexec_fn=limit,
             bufsize=0,
         )
         self.buffer = b""
@@ -85,7 +81,7 @@ class Honest:
 
     def how_it_ended(self) -> str:
         code = self.process.wait(10)
-        said = self.process.stderr.read().decode(errors="replace")[-2000:]
+        said = self.process.stderr.read().decode(errors="replace")[-2000:] if not self.process.stderr.closed else ""
         return f"ended with {signal.Signals(-code).name if code < 0 else code}; it said: {said}"
 
     def ask(self, command: str) -> None:
@@ -118,26 +114,16 @@ class Honest:
         self.process.communicate()
 
 
-def backed_memory(pid: int) -> int:
-    """KiB of memory files that a process keeps alive by a mapping and whose pages exist, its own and others'."""
-    total = 0
-    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-        if line.startswith("Pss_Shmem:"):
-            total += int(line.split()[1])
-    return total
-
-
 class Attacker:
     def __init__(self, name: str, directory: str, victim: Honest, victim_name: str) -> None:
         environment = {**os.environ, "BATON_HOSTILE_VICTIM": victim_name, "BATON_HOSTILE_VICTIM_PID": str(victim.pid)}
         # The lowest priority: that it computes is no harm, what it makes others compute is.
         self.process = subprocess.Popen(
-            [sys.executable, "-S", str(HERE / "attacker.py"), name, f"{directory}/0"],
+            ["nice", "-n", "19", sys.executable, "-S", str(HERE / "attacker.py"), name, f"{directory}/0"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment,
-            preexec_fn=lambda: os.nice(19),
             start_new_session=True,
             bufsize=0,
         )
@@ -184,20 +170,25 @@ class Scene:
         self.victim_name = names[0]
         self.bystanders = [Honest(name, name, directory, TOPICS[name]) for name in ("cpp", "python")]
         self.honest = [self.victim, *self.bystanders]
-        self.eventually(lambda: all(self.all_matched(h) for h in self.honest), "all are matched")
+        self.eventually(lambda: all(self.all_matched(h) for h in self.honest), lambda: "all are matched")
         self.newcomer("once before all measurements")
         self.measure(0.5)
+        self.peace = self.measure()  # the last measurement without an attacker
 
     def all_matched(self, honest: Honest) -> bool:
         honest.ask("report")
         report = honest.answer()
         return report["matched"] == 2 and all(topic["matched"] == 1 for topic in report["topics"].values())
 
-    def eventually(self, condition, what: str) -> None:
+    def eventually(self, condition, wanted) -> None:
+        """Waits for condition(); wanted() says what it means and how things stand."""
         end = time.monotonic() + PATIENCE_S
         while not condition():
-            assert time.monotonic() < end, f"in vain: {what}"
+            assert time.monotonic() < end, f"waited in vain until {wanted()}"
             time.sleep(0.02)
+
+    def deaths(self) -> list[str]:
+        return [f"{h.name} {h.how_it_ended()}" for h in self.honest if h.process.poll() is not None]
 
     def measure(self, seconds: float = QUIET_S) -> dict[str, dict]:
         self.reset()
@@ -231,7 +222,7 @@ class Scene:
             def pinned():
                 return {name: report["published_slots"] for name, report in self.reports().items()}
 
-            self.eventually(lambda: not any(pinned().values()), f"no message is left in anybody's memory; {pinned()}")
+            self.eventually(lambda: not any(pinned().values()), lambda: f"nobody's memory holds messages; slots held: {pinned()}")
         finally:
             for honest in self.honest:
                 honest.tell("resume")
@@ -249,9 +240,11 @@ def median_latency(reports: dict, reader: str, topic: str) -> float:
     return statistics.median(latencies) if latencies else float("inf")
 
 
-def judge(before: dict, during: dict, after: dict, attack) -> list[str]:
-    """What of the honest processes' figures is worse than it was without the attacker."""
-    harm = []
+def judge(before: dict, during: dict, after: dict, attack) -> tuple[list[str], list[str]]:
+    """What of the honest processes' figures is worse than it was without the attacker: first what is counted and has no noise, then
+    what another program on this machine may have caused too, and counts as harm only when repetitions of the attack show it again."""
+    counted, noisy = [], []
+    harm = counted
 
     def expect(good: bool, what: str) -> None:
         if not good:
@@ -286,6 +279,7 @@ def judge(before: dict, during: dict, after: dict, attack) -> list[str]:
     for what in ("own_kib", "shared_kib"):
         expect(now[what] <= 1.1 * was[what] + 4 * KIB, f"after the attack, the victim: {now[what]} {what}, {was[what]} before")
 
+    harm = noisy
     # Silence is counted in messages of the pair of bystanders, which stop with the machine if it stops: half a second's worth more
     # than what was seen in peace.
     for reader, topic in (("cpp", "/victim"), ("python", "/victim"), ("victim", "/cpp"), ("victim", "/python")):
@@ -293,18 +287,16 @@ def judge(before: dict, during: dict, after: dict, attack) -> list[str]:
         now = during[reader]["topics"][topic]["longest_wait"]
         expect(now <= 2 * was + 25, f"{reader} got {now} messages of the others between two of {topic}, {was} in peace")
 
-    # Latency is compared with that between the bystanders in the same seconds, so that a busy machine divides out: at most three
-    # times what the larger of both quiet measurements shows.
+    # Latency is compared with that between the bystanders in the same seconds, so that a busy machine divides out: the quotient, which
+    # is about 1 in peace, is at most three times what it is then.
     for reader in ("cpp", "python"):
         other = "/python" if reader == "cpp" else "/cpp"
 
         def relative(reports, reader=reader, other=other):
             return median_latency(reports, reader, "/victim") / median_latency(reports, reader, other)
 
-        now, was = relative(during), max(relative(before), relative(after))
+        now, was = relative(during), max(1.0, relative(before), relative(after))
         expect(now <= 3 * was, f"{reader}: median latency from the victim is {now:.2f} of that between bystanders, {was:.2f} in peace")
-        if median_latency(during, reader, other) > 5 * max(median_latency(p, reader, other) for p in (before, after)):
-            expect(False, f"{reader}: even {other}, which the attacker cannot reach, takes five times as long")
 
     # CPU time of a bystander for each message that it got: at most twice, since two processes that share a cache disturb each other.
     for name in ("cpp", "python"):
@@ -313,4 +305,4 @@ def judge(before: dict, during: dict, after: dict, attack) -> list[str]:
 
         now, was = per_message(during), max(per_message(before), per_message(after))
         expect(now <= 2 * was, f"{name}: {now / 1000:.0f} us of CPU time for a message, {was / 1000:.0f} in peace")
-    return harm
+    return counted, noisy

@@ -118,6 +118,10 @@ class Honest:
             if command == b"report":
                 self.report()
                 continue
+            if command == b"renew":
+                self.publisher.trim()
+                print("ok", flush=True)
+                continue
             self.paused = command == b"pause"
             for topic in self.topics:
                 while topic.held:
@@ -140,6 +144,7 @@ class Honest:
                 "received": topic.received,
                 "matched": topic.subscription.matched,
                 "lost": lost - topic.lost_before,
+                "copied": topic.subscription.statuses.get("copied_total", 0),
                 "torn": topic.torn,
                 "torn_held": topic.torn_held,
                 "errors": topic.errors,

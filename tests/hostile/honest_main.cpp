@@ -5,9 +5,9 @@
 //     publishes 50 checksummed messages a second, holds the newest two of each topic and checks them again when it lets them go.
 //     It also reads "/image" and "/deep", on which only hostile processes publish.
 //     Commands on standard input, each answered by one line: "report" (what happened since the last one, as JSON), "pause" (stops
-//     publishing and lets all samples go), "resume". Ends at the end of its input.
+//     publishing and lets all samples go), "resume", "renew" (goes on in a new data segment). Ends at the end of its input.
 //   baton_honest newcomer <topic> <held>
-//     joins, takes <held> messages and holds them together, and says "served". Ends when it is done, or with 1.
+//     joins, takes eight messages of which it holds <held> together, and says "served". Ends when it is done, or with 1.
 #include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
@@ -191,6 +191,11 @@ class Honest {
         report();
         continue;
       }
+      if (command == "renew") {
+        publisher_.trim();
+        say("ok");
+        continue;
+      }
       paused_ = command == "pause";
       for (Topic& topic : topics_) {
         while (!topic.held.empty()) let_go(topic);
@@ -213,7 +218,8 @@ class Honest {
       const std::uint64_t lost = topic.subscription.statuses().lost_total;
       line += (line.back() == '{' ? "\"" : ",\"") + topic.name + "\":{\"received\":" + std::to_string(topic.received) +
               ",\"matched\":" + std::to_string(topic.subscription.matched()) +
-              ",\"lost\":" + std::to_string(lost - topic.lost_before) + ",\"torn\":" + std::to_string(topic.torn) +
+              ",\"lost\":" + std::to_string(lost - topic.lost_before) + ",\"copied\":" +
+              std::to_string(topic.subscription.statuses().copied_total) + ",\"torn\":" + std::to_string(topic.torn) +
               ",\"torn_held\":" + std::to_string(topic.torn_held) + ",\"errors\":" + std::to_string(topic.errors) +
               ",\"longest_wait\":" + std::to_string(topic.longest_wait) + ",\"latencies_ns\":[";
       for (const std::int64_t latency : topic.latencies_ns) line += (line.back() == '[' ? "" : ",") + std::to_string(latency);
@@ -264,24 +270,28 @@ class Honest {
 };
 
 int newcomer(const std::string& topic, std::uint32_t held) {
+  constexpr std::size_t kWanted = 8;
   baton::Node node("newcomer");
   auto subscription = node.subscribe<String>(topic, baton::QoS(kDepth).hold(held));
-  std::vector<baton::Sample<String>> samples;
+  std::deque<baton::Sample<String>> samples;
+  std::size_t taken = 0;
   const auto end = std::chrono::steady_clock::now() + kPatience;
-  while (samples.size() < held && std::chrono::steady_clock::now() < end) {
+  while (taken < kWanted && std::chrono::steady_clock::now() < end) {
+    if (samples.size() == held) samples.pop_front();
     auto sample = subscription.take();
-    if (sample)
-      samples.push_back(std::move(sample));
-    else
+    if (!sample) {
       std::this_thread::sleep_for(1ms);
+      continue;
+    }
+    ++taken;
+    samples.push_back(std::move(sample));
   }
-  const bool served = samples.size() == held;
   for (const auto& sample : samples) {
     if (!intact(sample->data.str())) return 1;
   }
-  Honest::say(served ? "served" : "got " + std::to_string(samples.size()) + " of " + std::to_string(held) + " messages from " +
-                                      std::to_string(subscription.matched()) + " publishers");
-  return served ? 0 : 1;
+  Honest::say(taken == kWanted ? "served" : "got " + std::to_string(taken) + " of " + std::to_string(kWanted) +
+                                                " messages from " + std::to_string(subscription.matched()) + " publishers");
+  return taken == kWanted ? 0 : 1;
 }
 
 }  // namespace

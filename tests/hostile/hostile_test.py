@@ -47,9 +47,10 @@ def run(scene, attack) -> tuple[list[str], list[str]]:
         while said is not None and not said.startswith("done"):
             said = attacker.line(MOST_S)
         assert said is not None, "the attack does not come to its end"
-        time.sleep(max(0.0, begun + scenes.QUIET_S - time.monotonic()))
+        scene.renew()
+        time.sleep(max(scenes.QUIET_S / 2, begun + scenes.QUIET_S - time.monotonic()))
         during = scene.reports()
-        scene.newcomer("during the attack")
+        scene.newcomer("during the attack", held=1)  # qos.md: who comes late may be granted less
         attacker.leave()
     finally:
         attacker.end()
@@ -58,7 +59,7 @@ def run(scene, attack) -> tuple[list[str], list[str]]:
         lambda: scene.victim.footprint()["descriptors"] == descriptors,
         lambda: f"the victim has {descriptors} descriptors as before; it has {scene.victim.footprint()['descriptors']}",
     )
-    scene.newcomer("after the attack")
+    scene.newcomer("after the attack", held=8)
     scene.nothing_is_pinned()
     scene.peace = after = scene.measure()
     counted, noisy = scenes.judge(before, during, after, attack)

@@ -204,7 +204,7 @@ class Scene:
         return {honest.name: honest.answer() for honest in self.honest}
 
     def newcomer(self, when: str, held: int = 8) -> None:
-        """A new honest process meets the victim and holds as many samples as any may by default."""
+        """A new honest process meets the victim and takes eight messages, of which it holds `held` at once."""
         done = subprocess.run(
             [str(HONEST), "newcomer", "/victim", str(held)],
             env={**os.environ, "BATON_RUNTIME_DIR": self.directory, "BATON_DOMAIN": "0"},
@@ -213,6 +213,11 @@ class Scene:
             timeout=PATIENCE_S,
         )
         assert done.stdout.strip() == "served", f"a newcomer {when} was not served: {done.stdout}{done.stderr}"
+
+    def renew(self) -> None:
+        """Every honest publisher goes on in a new segment, for which all of them need room in their windows."""
+        for honest in self.honest:
+            honest.tell("renew")
 
     def nothing_is_pinned(self) -> None:
         """All stop publishing and let their samples go: then no message of any of them is left."""
@@ -256,7 +261,8 @@ def judge(before: dict, during: dict, after: dict, attack) -> tuple[list[str], l
                 label = f"{phase} the attack, {name} on {topic}"
                 expect(not t["torn"] and not t["torn_held"], f"{label}: {t['torn']} messages torn, {t['torn_held']} while held")
                 expect(t["lost"] <= 1.1 * before[name]["topics"][topic]["lost"], f"{label}: {t['lost']} messages lost")
-                expect(t["matched"] == 1 and t["received"] > 0, f"{label}: {t['received']} messages came; {t['matched']} matched")
+                expect(t["matched"] >= 1 and t["received"] > 0, f"{label}: {t['received']} messages came; {t['matched']} matched")
+                expect(not t["copied"], f"{label}: {t['copied']} messages had to be copied, for want of room")
             expect(not report["refused"], f"{phase} the attack, {name} could not publish: {report['refused']}")
 
     # Memory and descriptors can be counted: 10 %, and what an allocator or a page table is rounded to.
@@ -277,7 +283,7 @@ def judge(before: dict, during: dict, after: dict, attack) -> tuple[list[str], l
     now = after["victim"]
     expect(now["descriptors"] == was["descriptors"], f"after the attack, the victim: {now['descriptors']} descriptors, {was['descriptors']} before")
     for what in ("own_kib", "shared_kib"):
-        expect(now[what] <= 1.1 * was[what] + 4 * KIB, f"after the attack, the victim: {now[what]} {what}, {was[what]} before")
+        expect(now[what] <= 1.1 * was[what] + 8 * KIB, f"after the attack, the victim: {now[what]} {what}, {was[what]} before")
 
     harm = noisy
     # Silence is counted in messages of the pair of bystanders, which stop with the machine if it stops: half a second's worth more

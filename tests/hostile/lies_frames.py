@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames and packets: what handshake.md, section 7, forbids, and floods of what it allows."""
+
+from __future__ import annotations
+
+import os
+import random
+import struct
+import time
+
+import raw_peer as raw
+from raw_peer import Endpoint, Gone, Link, Published, Refused, Subscribed, text
+from table import attack
+
+random = random.Random(13)
+ENDPOINT = Endpoint(b"", False, "/x", "n", "std_msgs/String", bytes(16), 8, b"")
+
+
+@attack("breaks each rule of a packet, once", expected="all got BYE 4")
+def broken_rules(stage):
+    """handshake.md, section 7."""
+    good = os.urandom(16) + b"\0" + text("/x") + text("n") + text("a/B") + bytes(16) + struct.pack("<I", 8) + raw.qos()
+    hello = raw.MAGIC + struct.pack("<HHI", 1, 0, 1) + os.urandom(16)
+    rules = {
+        "a packet shorter than its header": lambda link: link.raw(b"\1\0\0"),
+        "a packet longer than the longest": lambda link: link.raw(struct.pack("<HBBI", raw.NODE_UP, 0, 0, 32769) + b"x" * 32769),
+        "fewer bytes than stated": lambda link: link.packet(raw.NODE_UP, text("n"), size=99),
+        "more bytes than stated": lambda link: link.packet(raw.NODE_UP, text("n"), size=1),
+        "fewer descriptors than stated": lambda link: link.packet(raw.NODE_UP, text("n"), count=1),
+        "more descriptors than stated": lambda link: link.packet(raw.NODE_UP, text("n"), [0], count=0),
+        "an unknown flag": lambda link: link.packet(raw.NODE_UP, text("n"), flags=2),
+        "an unknown type below": lambda link: link.packet(3),
+        "an unknown type above": lambda link: link.packet(0x0111),
+        "a second HELLO": lambda link: link.hello(),
+        "a truncated BYE": lambda link: link.packet(raw.BYE, b"\1"),
+        "a BYE with a long text": lambda link: link.packet(raw.BYE, struct.pack("<HI", 1, 1025) + b"x" * 1025),
+        "a frame that interrupts another": lambda link: (link.packet(raw.ANNOUNCE, b"x", flags=1), link.packet(raw.NODE_UP, text("n"))),
+        "a frame that outgrows its bounds": lambda link: [link.packet(raw.DEFINITION, b"x" * 32768, flags=1) for _ in range(9)],
+        "an empty packet of several": lambda link: link.packet(raw.ANNOUNCE, b"", flags=1),
+        "too many descriptors in one frame": lambda link: [link.packet(raw.ATTACH, b"x", [0, 1], flags=1) for _ in range(3)],
+        "a payload that ends early": lambda link: link.frame(raw.ANNOUNCE, good[:-1]),
+        "a payload that ends late": lambda link: link.frame(raw.ANNOUNCE, good + b"\0"),
+        "an empty topic": lambda link: link.announce("", False, ENDPOINT),
+        "a long topic": lambda link: link.announce("/" + "x" * 1024, False, ENDPOINT),
+        "an enumerator of QoS out of range": lambda link: link.announce("/x", False, ENDPOINT, quality=b"\2" + raw.qos()[1:]),
+        "a depth of 0": lambda link: link.announce("/x", False, ENDPOINT, quality=raw.qos(depth=0)),
+        "a depth of 65537": lambda link: link.announce("/x", False, ENDPOINT, quality=raw.qos(depth=65537)),
+        "held of 0": lambda link: link.announce("/x", False, ENDPOINT, quality=raw.qos(held=0)),
+        "held of 65537": lambda link: link.announce("/x", False, ENDPOINT, quality=raw.qos(held=65537)),
+        "a negative lifespan": lambda link: link.announce("/x", False, ENDPOINT, quality=raw.qos(lifespan=-1)),
+        "an endpoint twice": lambda link: [link.announce("/x", False, ENDPOINT, gid=b"g" * 16) for _ in range(2)],
+        "a withdrawal of what it does not have": lambda link: link.frame(raw.WITHDRAW, os.urandom(16)),
+        "an ATTACH for what nobody has": lambda link: link.frame(raw.ATTACH, os.urandom(32) + struct.pack("<Q", 4096), [0]),
+        "an ATTACHED that nobody asked for": lambda link: link.frame(
+            raw.ATTACHED, os.urandom(32) + struct.pack("<IIQIQ", 0, 16, 4096, 8, 1), [0, 1]
+        ),
+    }
+    first = {
+        "a first frame that is none": lambda link: link.frame(raw.NODE_UP, text("n")),
+        "no magic": lambda link: link.hello(magic=b"notbaton"),
+        "a truncated HELLO": lambda link: link.packet(raw.HELLO, hello),
+        "a long HELLO": lambda link: link.packet(raw.HELLO, hello + struct.pack("<I", 1) + b"nn"),
+        "a long name": lambda link: link.hello(name=b"x" * 256),
+        "HELLO with the receiver's own id": lambda link: link.hello(identity=bytes.fromhex(stage.victim[2:])),
+    }
+    stage.begin()
+    wrong = []
+    for greeted, cases in ((True, rules), (False, first)):
+        for name, act in cases.items():
+            link = Link(stage.directory, stage.victim, hello=greeted)
+            try:
+                act(link)
+                gone = link.drain(5)
+            except Gone as error:
+                gone = error
+            if gone is None or gone.reason != 4:
+                wrong.append(f"{name}: {gone}")
+            link.close()
+    return "; ".join(wrong) or "all got BYE 4"
+
+
+@attack("sends noise as packets")
+def noise(stage):
+    stage.begin()
+    for _ in range(stage.size(40, 1000)):
+        link = Link(stage.directory, stage.victim, hello=random.random() < 0.8)
+        try:
+            for _ in range(5):
+                kind = random.choice((1, 2, *range(0x0100, 0x0112), random.getrandbits(16)))
+                link.packet(kind, random.randbytes(random.choice((0, 3, 16, 40, 300))), flags=random.choice((0, 0, 1)))
+        except Gone:
+            pass
+        link.close()
+
+
+def flood(stage, send, prepare=None, seconds=0.4):
+    """send(link, number) without a pause; as a new process whenever the connection is ended. A sender that has to wait reads."""
+    stage.begin()
+    end = time.monotonic() + stage.size(seconds, 5)
+    links = 0
+    while time.monotonic() < end:
+        try:
+            link = Link(stage.directory, stage.victim)
+            links += 1
+            prepared = prepare(link) if prepare else link
+            number = 0
+            while time.monotonic() < end:
+                number += 1
+                try:
+                    send(prepared, number)
+                except (BlockingIOError, TimeoutError):
+                    link.drain(0.001)
+                if number % 32 == 0:
+                    link.drain(0)
+        except (Gone, Refused, TimeoutError):
+            pass
+        stage.keep(link)
+        if len(stage.kept) > 8:
+            stage.kept.pop(0)
+    return f"{links} connections"
+
+
+WAIT_S = 0.05  # how long one send may wait
+
+FLOODS = {
+    "announces endpoints": lambda link, n: link.announce(f"/flood{n}", n % 2 == 0, ENDPOINT),
+    "announces endpoints of the victim's topic": lambda link, n: link.announce(
+        "/victim", False, link.endpoint("/victim", True), quality=raw.qos(depth=65536, held=65536)
+    ),
+    "announces endpoints with long names": lambda link, n: link.announce(
+        f"/{n}".ljust(1024, "x"), False, Endpoint(b"", False, "", "", "t" * 1024, bytes(16), 8, b""), node="n" * 1024
+    ),
+    "announces and withdraws endpoints": lambda link, n: link.frame(
+        raw.WITHDRAW, link.announce("/victim", False, link.endpoint("/victim", True))
+    ),
+    "brings up nodes": lambda link, n: link.frame(raw.NODE_UP, text(f"{n}".ljust(1024, "n")), timeout=WAIT_S),
+    "brings a node up and down": lambda link, n: link.frame(raw.NODE_UP if n % 2 else raw.NODE_DOWN, text("n"), timeout=WAIT_S),
+    "asks for holdings": lambda link, n: link.frame(raw.HOLDINGS_REQUEST, struct.pack("<Q", n), timeout=WAIT_S),
+    "asks for definitions": lambda link, n: link.frame(
+        raw.DEFINITION_REQUEST, link.endpoint("/victim", True).gid if n % 2 else os.urandom(16), timeout=WAIT_S
+    ),
+    "sends definitions": lambda link, n: link.frame(raw.DEFINITION, os.urandom(16) + text("x" * 200_000), timeout=WAIT_S),
+    "sends holdings": lambda link, n: link.frame(
+        raw.HOLDINGS, struct.pack("<Q", n) + os.urandom(16) + struct.pack("<I", 0), timeout=WAIT_S
+    ),
+    "counts memory": lambda link, n: link.frame(
+        raw.ACCOUNT, struct.pack("<QQ", random.choice((0, 2**63, 2**64 - 1)), random.choice((0, 1, 2**64 - 1))), timeout=WAIT_S
+    ),
+    "never finishes a frame": lambda link, n: link.packet(raw.DEFINITION, b"x", flags=1, timeout=WAIT_S),
+    "says goodbye": lambda link, n: link.packet(raw.BYE, struct.pack("<HI", n % 9, 0), timeout=WAIT_S),
+}
+
+
+def add_flood(name, send):
+    @attack(f"{name} without end")
+    def _(stage):
+        return flood(stage, send)
+
+
+for _name, _send in FLOODS.items():
+    add_flood(_name, _send)
+
+
+@attack("attaches and detaches without end")
+def attach_storm(stage):
+    def send(link, number):
+        subscribed = Subscribed(link, "/victim")
+        link.frame(raw.DETACH, subscribed.writer.gid + subscribed.gid)
+        link.frame(raw.WITHDRAW, subscribed.gid)
+        os.close(subscribed.fd)
+
+    return flood(stage, send)
+
+
+@attack("refuses, closes and reopens the subscriptions of the victim without end")
+def writer_storm(stage):
+    def send(link, number):
+        published = Published(link, "/image", attach=False)
+        published.meet()
+        kind = (raw.REFUSED, raw.CLOSED)[number % 2]
+        if kind == raw.CLOSED:
+            published.send_segment()
+            published.send_attached()
+        link.frame(kind, published.gid + published.reader_gid + struct.pack("<I", number % 30) + text("no" * 2000))
+        link.frame(raw.WITHDRAW, published.gid)
+        for fd in (published.event_fd, published.ring_fd, published.segment_fd):
+            os.close(fd)
+
+    return flood(stage, send)
+
+
+@attack("rings descriptors in and out without end")
+def ring_storm(stage):
+    import socket
+
+    def send(subscribed, number):
+        near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        subscribed.link.frame(raw.RING, subscribed.writer.gid + subscribed.gid, [near.fileno()], timeout=WAIT_S)
+        near.close()
+        far.close()
+
+    return flood(stage, send, lambda link: Subscribed(link, "/victim"))
+
+
+@attack("joins by a HELLO of every other version")
+def versions(stage):
+    stage.begin()
+    for version in (0, 2, 3, 255, 65535):
+        link = Link(stage.directory, stage.victim, hello=False)
+        link.hello(version=version)
+        gone = link.drain(2)
+        assert gone is not None and gone.reason == 3, f"version {version}: {gone}"
+        link.close()
+
+
+@attack("answers questions about its type with noise and escape codes")
+def definitions(stage):
+    """A type of a known name and another hash makes the victim ask for its definition, to print the difference."""
+    stage.begin()
+    texts = ["", "\x1b[2J\x1b]0;owned\a" * 100, "message std_msgs/String\n" * 8000, "message a/B\nstring " + "x" * 200_000, "\0" * 1000]
+    for definition in texts:
+        link = Link(stage.directory, stage.victim)
+        try:
+            gid = link.announce("/victim", False, link.endpoint("/victim", True), hash_=os.urandom(16))
+            try:
+                link.wait(raw.DEFINITION_REQUEST, 2)
+            except TimeoutError:
+                pass
+            link.frame(raw.DEFINITION, gid + text(definition))
+            link.drain(0.05)
+        except Gone:
+            pass
+        link.close()

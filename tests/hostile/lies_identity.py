@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Peers that say that they are somebody else, or speak of what is not theirs."""
+
+from __future__ import annotations
+
+import os
+import struct
+
+import raw_peer as raw
+from raw_peer import Gone, Link, Published, Refused, Subscribed, text
+from table import attack
+
+
+def bystanders(stage) -> list[str]:
+    return [name for name in os.listdir(stage.directory) if name.startswith("p-") and name != stage.victim]
+
+
+def their_endpoints(stage) -> list[raw.Endpoint]:
+    """What the bystanders announce to whoever connects: an attacker may learn every id."""
+    found = []
+    for name in bystanders(stage):
+        link = Link(stage.directory, name)
+        link.drain(0.1)
+        found += link.endpoints.values()
+        link.packet(raw.BYE, struct.pack("<HI", 1, 0))
+        link.close()
+    return found
+
+
+@attack("says that it is a bystander")
+def another_process(stage):
+    ids = [bytes.fromhex(name[2:]) for name in bystanders(stage)]
+    stage.begin()
+    for _ in range(stage.size(10, 100)):
+        for identity in ids:
+            try:
+                link = Link(stage.directory, stage.victim, identity, hello=False)
+                link.hello()
+                link.drain(0.02)
+            except Gone:
+                pass
+            link.close()
+
+
+@attack("speaks of endpoints that are a bystander's")
+def others_endpoints(stage):
+    endpoints = their_endpoints(stage)
+    assert endpoints
+    own = Link(stage.directory, stage.victim)
+    victims = list((own.drain(0.1), own.endpoints)[1].values())
+    own.close()
+    stage.begin()
+    for endpoint in endpoints:
+        for other in victims:
+            pair = (endpoint.gid, other.gid)
+            for first, second in (pair, pair[::-1]):
+                for act in (
+                    lambda link, a, b: link.frame(raw.WITHDRAW, a),
+                    lambda link, a, b: link.frame(raw.DETACH, a + b),
+                    lambda link, a, b: link.frame(raw.CLOSED, a + b + struct.pack("<I", 16) + text("no")),
+                    lambda link, a, b: link.frame(raw.REFUSED, a + b + struct.pack("<I", 3) + text("no")),
+                    lambda link, a, b: link.frame(raw.RETIRED, a + struct.pack("<IQ", 0, 0)),
+                    lambda link, a, b: link.frame(raw.SEGMENT, a + struct.pack("<IQ", 0, 4096), [raw.memfd(4096)]),
+                    lambda link, a, b: link.frame(raw.ATTACH, a + b + struct.pack("<Q", 4096), [raw.memfd(4096)]),
+                    lambda link, a, b: link.frame(raw.RING, a + b, [0]),
+                ):
+                    try:
+                        link = Link(stage.directory, stage.victim)
+                        act(link, first, second)
+                        link.drain(0.002)
+                    except Gone:
+                        pass
+                    link.close()
+            if not stage.long:
+                break
+
+
+@attack("announces endpoints with the ids of others")
+def others_ids(stage):
+    endpoints = their_endpoints(stage)
+    stage.begin()
+    for endpoint in endpoints:
+        for is_writer in (False, True):
+            link = stage.keep(Link(stage.directory, stage.victim))
+            try:
+                link.announce(endpoint.topic, is_writer, endpoint, gid=endpoint.gid)
+                link.drain(0.02)
+            except Gone:
+                pass
+
+
+@attack("takes down nodes that are others'")
+def others_nodes(stage):
+    stage.begin()
+    for name in ("cpp", "python", "victim", ""):
+        link = stage.keep(Link(stage.directory, stage.victim))
+        try:
+            link.frame(raw.NODE_DOWN, text(name))
+            link.drain(0.02)
+        except Gone:
+            pass
+
+
+@attack("is a second publisher and a second subscription of everything")
+def same_topics(stage):
+    """Allowed, and without effect on the others: there is one more publisher and one more subscription of their topics."""
+    stage.begin()
+    link = stage.keep(Link(stage.directory, stage.victim))
+    try:
+        for topic in ("/cpp", "/python"):
+            published = stage.keep(Published(link, topic))
+            assert published.reader.topic == topic
+        subscribed = stage.keep(Subscribed(link, "/victim"))
+        for _ in range(5):
+            subscribed.release(subscribed.take())
+    except (Gone, Refused):
+        pass
+
+
+@attack("lies about its pid")
+def pids(stage):
+    stage.begin()
+    for pid in (0, 1, stage.victim_pid, os.getppid(), 2**31 - 1, 2**32 - 1):
+        link = stage.keep(Link(stage.directory, stage.victim, hello=False))
+        link.hello(pid=pid)
+        link.drain(0.02)

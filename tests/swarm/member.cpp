@@ -202,6 +202,12 @@ std::uint64_t Member::slots_in_use() const {
   return slots;
 }
 
+std::uint32_t Member::segments() const {
+  std::size_t segments = 0;
+  for (const Sender& sender : senders_) segments += sender.publisher.memory_account().segments;
+  return static_cast<std::uint32_t>(segments);
+}
+
 std::uint32_t Member::matched_publishers() const {
   std::uint32_t matched = 0;
   for (const Receiver& receiver : receivers_) matched += receiver.subscription.matched();

@@ -66,6 +66,8 @@ class Member {
   void wait();
   /// Slots that are neither free nor history.
   std::uint64_t slots_in_use() const;
+  /// Segments that the publishers have now, each with a descriptor: the older ones as long as a history lies in them.
+  std::uint32_t segments() const;
   std::uint32_t matched_publishers() const;
   void trim();
   void replace_a_subscription();

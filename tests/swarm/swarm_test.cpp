@@ -130,7 +130,6 @@ void begin_child() {
   begin_child();
   Random random(seed);
   Member self(board, card, random, id);
-  std::uint32_t descriptors = 0;
   try {
     self.join(kTopics, kTopics);
     while (self.matched_publishers() < kSurvivors * kTopics) {
@@ -141,18 +140,7 @@ void begin_child() {
       card.beat.fetch_add(1, std::memory_order_relaxed);
       const Phase phase = board.phase.load(std::memory_order_relaxed);
       if (phase == Phase::kRun) {
-        if (card.ready.load(std::memory_order_relaxed) == 0) {
-          // Lasting descriptors (a wake socket, a segment's) are made with the first messages.
-          for (int i = 0; i < 50; ++i) {
-            self.publish();
-            self.wait();
-            self.take();
-          }
-          self.release_all();
-          descriptors = open_descriptors();
-          card.descriptors.store(descriptors, std::memory_order_relaxed);
-          card.ready.store(1, std::memory_order_relaxed);
-        }
+        card.ready.store(1, std::memory_order_relaxed);
         self.publish();
         self.take();
         self.verify(false);
@@ -164,7 +152,7 @@ void begin_child() {
       self.take();
       self.release_all();
       card.slots.store(self.slots_in_use(), std::memory_order_relaxed);
-      card.descriptors.store(open_descriptors(), std::memory_order_relaxed);
+      card.descriptors.store(open_descriptors() - self.segments(), std::memory_order_relaxed);
       card.ready.store(2, std::memory_order_relaxed);
       if (phase == Phase::kEnd) break;
       ::usleep(2000);
@@ -183,7 +171,7 @@ class Swarm : public ::testing::Test {
     unsigned card = 0;
     Clock::time_point dies, goes_on, beat_seen;
     std::uint64_t beat = 0;
-    bool stopped = false;
+    bool stopped = false, dying = false;
   };
 
   void SetUp() override {
@@ -256,6 +244,23 @@ class Swarm : public ::testing::Test {
     return true;
   }
 
+  bool survivors_are(std::uint32_t state) {
+    for (const Process& process : survivors_) {
+      if (card(process.card).ready.load(std::memory_order_relaxed) != state) return false;
+    }
+    return true;
+  }
+  std::uint64_t survivors_slots() {
+    std::uint64_t slots = 0;
+    for (const Process& process : survivors_) slots += card(process.card).slots.load(std::memory_order_relaxed);
+    return slots;
+  }
+  std::vector<std::uint32_t> survivors_descriptors() {
+    std::vector<std::uint32_t> descriptors;
+    for (const Process& process : survivors_) descriptors.push_back(card(process.card).descriptors.load(std::memory_order_relaxed));
+    return descriptors;
+  }
+
   void count_up(const Card& card) {
     published_ += card.published.load(std::memory_order_relaxed);
     taken_ += card.taken.load(std::memory_order_relaxed);
@@ -274,6 +279,7 @@ class Swarm : public ::testing::Test {
   Board* board_ = nullptr;
   Random random_{g_options.seed};
   std::vector<Process> members_, survivors_;
+  Clock::time_point next_stop_;
   std::uint64_t started_ = 0, kills_ = 0, stops_ = 0, ends_ = 0;
   std::uint64_t published_ = 0, taken_ = 0, verified_ = 0, kept_ = 0, starved_ = 0, broken_ = 0, given_up_ = 0;
   int last_status_ = 0;
@@ -287,17 +293,25 @@ void Swarm::report() {
 
 // One look at every process: kills, stops, lets go on, and starts anew who is gone.
 bool Swarm::step(Clock::time_point now) {
+  if (now >= next_stop_) {
+    next_stop_ = now + std::chrono::milliseconds(below(random_, 100));
+    const unsigned chosen = below(random_, members_.size() + survivors_.size());
+    Process& process = chosen < members_.size() ? members_[chosen] : survivors_[chosen - members_.size()];
+    if (!process.stopped) {
+      ::kill(process.pid, SIGSTOP);
+      process.stopped = true;
+      ++stops_;
+      // Mostly short; now and then so long that the others give it up.
+      const bool lasting = chance(random_, 10);
+      process.goes_on = now + (lasting ? 1500ms : std::chrono::milliseconds(below(random_, 30)));
+      if (lasting) process.dies = std::max(process.dies, process.goes_on + 50ms);
+    }
+  }
   for (auto* processes : {&members_, &survivors_}) {
     for (Process& process : *processes) {
       if (process.stopped && now >= process.goes_on) {
         ::kill(process.pid, SIGCONT);
         process.stopped = false;
-      } else if (!process.stopped && below(random_, 4000) == 0) {
-        ::kill(process.pid, SIGSTOP);
-        process.stopped = true;
-        ++stops_;
-        // Mostly short; now and then so long that the others give it up.
-        process.goes_on = now + (below(random_, 10) == 0 ? 1500ms : std::chrono::milliseconds(below(random_, 30)));
       }
       if (!watch(process, now)) return false;
     }
@@ -309,12 +323,11 @@ bool Swarm::step(Clock::time_point now) {
     }
   }
   for (Process& process : members_) {
-    const bool due = now >= process.dies;
-    if (due) ::kill(process.pid, SIGKILL);
-    if (!due && alive(process)) continue;
-    if (due) {
-      ::waitpid(process.pid, &last_status_, 0);
+    if (now >= process.dies && !process.dying) {
+      ::kill(process.pid, SIGKILL);
+      process.dying = true;
     }
+    if (alive(process)) continue;
     if (WIFSIGNALED(last_status_) && WTERMSIG(last_status_) == SIGKILL) {
       ++kills_;
     } else if (WIFEXITED(last_status_) && WEXITSTATUS(last_status_) == 0) {
@@ -335,15 +348,19 @@ bool Swarm::step(Clock::time_point now) {
 
 bool Swarm::conduct() {
   for (unsigned i = 0; i < kSurvivors; ++i) survivors_.push_back(start(i, survivor));
+  if (!eventually([&] { return survivors_are(1); })) return false;
+  // What they have when nothing is on its way is what they must have again at the end.
+  board_->phase.store(Phase::kDrain, std::memory_order_relaxed);
+  std::vector<std::uint32_t> descriptors;
+  int same = 0;
   if (!eventually([&] {
-        for (const Process& process : survivors_) {
-          if (card(process.card).ready.load(std::memory_order_relaxed) == 0) return false;
-        }
-        return true;
+        const auto now = survivors_descriptors();
+        same = survivors_are(2) && now == descriptors ? same + 1 : 0;
+        descriptors = now;
+        return same >= 100;
       }))
     return false;
-  std::vector<std::uint32_t> descriptors;
-  for (const Process& process : survivors_) descriptors.push_back(card(process.card).descriptors.load(std::memory_order_relaxed));
+  board_->phase.store(Phase::kRun, std::memory_order_relaxed);
   for (unsigned i = 0; i < kMembers; ++i) {
     members_.push_back(start(kSurvivors + i, member));
     members_.back().dies = Clock::now() + std::chrono::milliseconds(below(random_, 100));
@@ -372,15 +389,7 @@ bool Swarm::conduct() {
   for (Process& process : survivors_) ::kill(process.pid, SIGCONT);
   board_->phase.store(Phase::kDrain, std::memory_order_relaxed);
   // Everything comes back: memory, descriptors.
-  const bool returned = eventually([&] {
-    for (std::size_t i = 0; i < survivors_.size(); ++i) {
-      const Card& now = card(survivors_[i].card);
-      if (now.ready.load(std::memory_order_relaxed) != 2 || now.slots.load(std::memory_order_relaxed) != 0 ||
-          now.descriptors.load(std::memory_order_relaxed) != descriptors[i])
-        return false;
-    }
-    return true;
-  });
+  const bool returned = eventually([&] { return survivors_are(2) && survivors_slots() == 0 && survivors_descriptors() == descriptors; });
   for (std::size_t i = 0; i < survivors_.size(); ++i) {
     const Card& now = card(survivors_[i].card);
     EXPECT_EQ(now.slots.load(std::memory_order_relaxed), 0U) << "slots of survivor " << i << " are pinned, seed " << g_options.seed;
@@ -402,17 +411,17 @@ TEST_F(Swarm, WhatIsHeldStaysAndEverythingComesBackHoweverTheOthersEnd) {
   ASSERT_TRUE(good);
   EXPECT_GT(kills_, 0U);
   EXPECT_GT(kept_, 0U);
-  // The last newcomer sweeps what the killed ones left.
+  // Newcomers sweep what the killed ones left: temporary names once they are two seconds old.
   const auto sockets = [&] {
     std::size_t count = 0;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_)) count += entry.is_socket();
     return count;
   };
-  {
-    Node sweeper("sweeper");
-    const auto end = Clock::now() + kPatience;
-    while (sockets() > 1 && Clock::now() < end) std::this_thread::sleep_for(5ms);
-  }
+  const auto end = Clock::now() + kPatience;
+  do {
+    const Node sweeper("sweeper");
+    std::this_thread::sleep_for(50ms);
+  } while (sockets() > 0 && Clock::now() < end);
   EXPECT_EQ(sockets(), 0U) << "in " << directory_;
 }
 

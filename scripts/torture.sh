@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # The long version of the tests: every fuzzer for ten CPU-minutes (FUZZ_SECONDS), every multi-process test ROUNDS times with
 # crash points compiled in, 10,000 random kills of processes that share objects, an hour of rclpy processes with libbaton_heap.so among plain
-# ones that are killed (MIX_SECONDS), and all of it once more under the address sanitizer.
+# ones that are killed (MIX_SECONDS), and all of it once more under the address sanitizer; every attack of the hostile peer at length, and
+# a million kills and disconnections in the swarm (SWARM_KILLS). The swarm says every minute how far it is; what it began with (--seed)
+# stands in the first line of a failure.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 rounds=${ROUNDS:-10}
@@ -20,5 +22,8 @@ step build/dev/bin/model_tests --full
 if [ -x .venv-ros2/bin/python ] && [ -e build/dev/lib/libbaton_heap.so ]; then
   step env BATON_BUILD="$PWD/build/dev" nice .venv/bin/python ros2/tests/mix_run.py --seconds "${MIX_SECONDS:-3600}"
 fi
+step scripts/build.sh release
+step env BATON_HOSTILE=long .venv/bin/python -m pytest -q tests/hostile
+step build/release/bin/swarm_tests --kills "${SWARM_KILLS:-1000000}"
 step scripts/fuzz.sh --each "${FUZZ_SECONDS:-600}"
 exit $status

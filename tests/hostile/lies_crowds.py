@@ -37,22 +37,24 @@ def endpoints(stage):
 def endpoints_of_many(stage):
     stage.begin()
     for _ in range(stage.size(4, 16)):
-        link = stage.keep(Link(stage.directory, stage.victim))
-        try:
+
+        def act():
+            link = stage.keep(Link(stage.directory, stage.victim))
             like = link.endpoint("/victim", True)
             for n in range(stage.size(500, 4000)):
                 link.announce(("/victim", "/cpp")[n % 2], n % 2 == 1, like)
             link.drain(0)
-        except Gone:
-            pass
+
+        stage.apart(act, stay=True)
 
 
 @attack("joins and leaves under ever new identities")
 def identities(stage):
     stage.begin()
+    link = None
     for n in range(stage.size(150, 5000)):
-        link = Link(stage.directory, stage.victim)
         try:
+            link = Link(stage.directory, stage.victim)
             if n % 3 == 0:
                 Subscribed(link, "/victim").take()
             elif n % 3 == 1:
@@ -61,7 +63,20 @@ def identities(stage):
                 link.packet(raw.BYE, struct.pack("<HI", 1, 0))
         except (Gone, Refused, TimeoutError):
             pass
-        link.close()
+        if link:
+            link.close()
+
+
+@attack("joins and leaves as ever new processes")
+def new_processes(stage):
+    def act():
+        subscribed = Subscribed(Link(stage.directory, stage.victim), "/victim")
+        Published(subscribed.link, "/image")
+        subscribed.take()
+
+    stage.begin()
+    for _ in range(stage.size(40, 1000)):
+        stage.apart(act)
 
 
 @attack("joins under ever new identities and stays")
@@ -87,8 +102,8 @@ def fork_crowd(stage, processes, connections, before=lambda: None):
                     try:
                         link = Link(stage.directory, stage.victim, patience=2)
                         kept.append(link)
-                        subscribed = Subscribed(link, "/victim")
-                        near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+                        subscribed = Subscribed(link, "/victim", depth=1, held=1)
+                        near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
                         kept += [subscribed, far]
                         link.frame(raw.RING, subscribed.writer.gid + subscribed.gid, [near.fileno()])
                         near.close()
@@ -122,7 +137,7 @@ def wake_sockets(stage):
     try:
         for _ in range(250):
             subscribed = stage.keep(Subscribed(link, "/victim", depth=1, held=1))
-            near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+            near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
             stage.keep(far)
             link.frame(raw.RING, subscribed.writer.gid + subscribed.gid, [near.fileno()])
             near.close()

@@ -35,7 +35,9 @@ def wishes(stage):
 @attack("asks for 65,536 held samples and takes all that it can")
 def takes_all(stage):
     stage.begin()
-    subscribed = stage.keep(Subscribed(stage.keep(Link(stage.directory, stage.victim)), "/victim", depth=200, held=65536))
+    subscribed = stage.keep(
+        Subscribed(stage.keep(Link(stage.directory, stage.victim)), "/victim", depth=200, held=65536)
+    )
     end = time.monotonic() + stage.size(4, 10)
     try:
         while time.monotonic() < end and len(subscribed.taken) < 300:
@@ -48,12 +50,9 @@ def takes_all(stage):
 @attack("asks for much as many processes")
 def many_wishes(stage):
     stage.begin()
-    granted = []
-    for _ in range(stage.size(6, 30)):
-        try:
-            granted.append(holder(stage, held=65536, count=4).granted)
-        except (Gone, Refused, TimeoutError):
-            break
+    granted = [
+        stage.apart(lambda: holder(stage, held=65536, count=4).granted, stay=True) for _ in range(stage.size(6, 30))
+    ]
     return f"granted {granted}"
 
 

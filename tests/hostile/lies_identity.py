@@ -33,13 +33,13 @@ def another_process(stage):
     stage.begin()
     for _ in range(stage.size(10, 100)):
         for identity in ids:
-            try:
+
+            def act(identity=identity):
                 link = Link(stage.directory, stage.victim, identity, hello=False)
                 link.hello()
                 link.drain(0.02)
-            except Gone:
-                pass
-            link.close()
+
+            stage.apart(act)
 
 
 @attack("speaks of endpoints that are a bystander's")
@@ -62,15 +62,15 @@ def others_endpoints(stage):
                     lambda link, a, b: link.frame(raw.RETIRED, a + struct.pack("<IQ", 0, 0)),
                     lambda link, a, b: link.frame(raw.SEGMENT, a + struct.pack("<IQ", 0, 4096), [raw.memfd(4096)]),
                     lambda link, a, b: link.frame(raw.ATTACH, a + b + struct.pack("<Q", 4096), [raw.memfd(4096)]),
-                    lambda link, a, b: link.frame(raw.RING, a + b, [0]),
+                    lambda link, a, b: link.frame(raw.RING, a + b, [raw.memfd(4096)]),
                 ):
-                    try:
+
+                    def lie(act=act, first=first, second=second):
                         link = Link(stage.directory, stage.victim)
                         act(link, first, second)
                         link.drain(0.002)
-                    except Gone:
-                        pass
-                    link.close()
+
+                    stage.apart(lie)
             if not stage.long:
                 break
 

@@ -72,13 +72,14 @@ def huge(stage):
 def huge_many(stage):
     stage.begin()
     for _ in range(stage.size(6, 40)):
-        try:
+
+        def act():
             link = stage.keep(Link(stage.directory, stage.victim))
             for _ in range(4):
                 published = stage.keep(Published(link, "/image"))
                 readable_segments(published, 4 * TIB, range(1, 3))
-        except Gone:
-            pass
+
+        stage.apart(act, stay=True)
 
 
 @attack("announces as many segments as one may and uses none")
@@ -151,15 +152,24 @@ def churn(stage):
 @attack("announces segments of impossible sizes and numbers")
 def impossible(stage):
     stage.begin()
-    for index, size in ((0, PAGE), (65536, PAGE), (2**32 - 1, PAGE), (1, 0), (1, 1), (1, PAGE + 1), (1, 2**63), (1, 2**64 - 1)):
-        published = publisher(stage)
-        fd = memfd(PAGE, ALL_SEALS)
-        try:
+    for index, size in (
+        (0, PAGE),
+        (65536, PAGE),
+        (2**32 - 1, PAGE),
+        (1, 0),
+        (1, 1),
+        (1, PAGE + 1),
+        (1, 2**63),
+        (1, 2**64 - 1),
+    ):
+
+        def act(index=index, size=size):
+            published = publisher(stage)
+            fd = memfd(PAGE, ALL_SEALS)
             published.link.frame(SEGMENT, published.gid + struct.pack("<IQ", index, size), [fd])
             published.link.drain(0.02)
-        except Gone:
-            pass
-        os.close(fd)
+
+        stage.apart(act)
 
 
 @attack("retires segments that are in use, and those of others")
@@ -184,10 +194,18 @@ def retires(stage):
 def resizes(stage):
     """Without the seals that forbid it: the segment must not be mapped."""
     stage.begin()
-    for seals in (0, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SHRINK | F_SEAL_GROW, F_SEAL_FUTURE_WRITE, F_SEAL_GROW | F_SEAL_FUTURE_WRITE):
-        published = publisher(stage, attach=False)
-        fd = memfd(1 << 20, seals)
-        try:
+    for seals in (
+        0,
+        F_SEAL_SHRINK,
+        F_SEAL_GROW,
+        F_SEAL_SHRINK | F_SEAL_GROW,
+        F_SEAL_FUTURE_WRITE,
+        F_SEAL_GROW | F_SEAL_FUTURE_WRITE,
+    ):
+
+        def act(seals=seals):
+            published = publisher(stage, attach=False)
+            fd = memfd(1 << 20, seals)
             published.meet()
             published.send_segment(0, 1 << 20, fd)
             published.send_attached()
@@ -197,9 +215,5 @@ def resizes(stage):
                 pass
             published.push(65536)
             published.await_taken(0.1)
-        except Gone:
-            pass
-        try:
-            fcntl.fcntl(fd, fcntl.F_ADD_SEALS, ALL_SEALS)
-        finally:
-            os.close(fd)
+
+        stage.apart(act)

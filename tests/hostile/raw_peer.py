@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 # handshake.md, sections 3 and 6
 HELLO, BYE = 1, 2
 MAGIC = bytes.fromhex("89424154 4f4e0d0a")
-VERSION = 1
+VERSION = 2
 MORE = 1
 PACKET_BYTES = 32768
 # connection.md, section 1
@@ -41,9 +41,13 @@ def text(value: str) -> bytes:
     return struct.pack("<I", len(raw)) + raw
 
 
-def qos(depth=10, held=8, reliable=True, keep_all=False, transient_local=False, manual=False, lifespan=FOREVER) -> bytes:
+def qos(
+    depth=10, held=8, reliable=True, keep_all=False, transient_local=False, manual=False, lifespan=FOREVER
+) -> bytes:
     # Values in the order of qos.md: best_effort, reliable; keep_last, keep_all; volatile, transient_local; automatic, manual.
-    return struct.pack("<BBBBIIqqq", reliable, keep_all, transient_local, manual, depth, held, FOREVER, lifespan, FOREVER)
+    return struct.pack(
+        "<BBBBIIqqq", reliable, keep_all, transient_local, manual, depth, held, FOREVER, lifespan, FOREVER
+    )
 
 
 def pages(size: int) -> int:
@@ -115,13 +119,17 @@ def parse_announce(payload: bytes) -> Endpoint:
 
     topic, node, type_name = string(), string(), string()
     (skeleton,) = struct.unpack_from("<I", payload, at + 16)
-    return Endpoint(payload[:16], bool(payload[16]), topic, node, type_name, payload[at : at + 16], skeleton, payload[at + 20 :])
+    return Endpoint(
+        payload[:16], bool(payload[16]), topic, node, type_name, payload[at : at + 16], skeleton, payload[at + 20 :]
+    )
 
 
 class Link:
     """One connection to the honest process `name` ("p-..." in `directory`), as process `identity` (16 bytes, new ones if empty)."""
 
-    def __init__(self, directory: str, name: str, identity: bytes = b"", hello: bool = True, patience: float = 30.0) -> None:
+    def __init__(
+        self, directory: str, name: str, identity: bytes = b"", hello: bool = True, patience: float = 30.0
+    ) -> None:
         self.directory, self.name = directory, name
         self.identity = identity or os.urandom(16)
         self.endpoints: dict[bytes, Endpoint] = {}
@@ -304,7 +312,9 @@ def listen(directory: str, identity: bytes, backlog: int = 16, announced: bool =
 class Subscribed:
     """A subscription of the raw peer at an honest publisher of `topic`."""
 
-    def __init__(self, link: Link, topic: str, depth=10, held=8, descriptor=None, size=None, wait=True, **quality) -> None:
+    def __init__(
+        self, link: Link, topic: str, depth=10, held=8, descriptor=None, size=None, wait=True, **quality
+    ) -> None:
         self.link, self.depth, self.held = link, depth, held
         self.writer = link.endpoint(topic, True)
         self.gid = link.announce(topic, False, self.writer, quality=qos(depth, held, **quality))
@@ -339,7 +349,9 @@ class Subscribed:
             elif frame.kind == REFUSED and frame.payload[16:32] == self.gid:
                 raise Refused(frame.payload[40:].decode(errors="replace"))
             elif frame.kind == ATTACHED and frame.payload[16:32] == self.gid:
-                self.control, self.slots, ring_bytes, self.granted, self.first = struct.unpack_from("<IIQIQ", frame.payload, 32)
+                self.control, self.slots, ring_bytes, self.granted, self.first = struct.unpack_from(
+                    "<IIQIQ", frame.payload, 32
+                )
                 self.event = mmap.mmap(frame.fds[0], PAGE, mmap.MAP_SHARED, mmap.PROT_READ)
                 self.ring = mmap.mmap(frame.fds[1], ring_bytes, mmap.MAP_SHARED, mmap.PROT_READ)
                 frame.close()
@@ -429,7 +441,9 @@ class Published:
 
     def send_segment(self, index=0, size=None, descriptor=None) -> None:
         fd = self.segment_fd if descriptor is None else descriptor
-        self.link.frame(SEGMENT, self.gid + struct.pack("<IQ", index, self.segment_bytes if size is None else size), [fd])
+        self.link.frame(
+            SEGMENT, self.gid + struct.pack("<IQ", index, self.segment_bytes if size is None else size), [fd]
+        )
 
     def send_attached(self, control=0, slots=None, ring_bytes=None, granted=None, first=1, fds=None) -> None:
         self.link.frame(

@@ -38,7 +38,9 @@ class Died(AssertionError):
 class Honest:
     """A process of honest_main.cpp or honest.py."""
 
-    def __init__(self, name: str, language: str, directory: str, topics: list[str], descriptors: int | None = None) -> None:
+    def __init__(
+        self, name: str, language: str, directory: str, topics: list[str], descriptors: int | None = None
+    ) -> None:
         self.name = name
         environment = {
             **os.environ,
@@ -61,7 +63,8 @@ class Honest:
             bufsize=0,
         )
         self.buffer = b""
-        self.cpu_ns = 0
+        self.cpu_ns = 0  # at the last report
+        self.asked = time.monotonic()
         assert self.line() == "ready"
 
     @property
@@ -97,6 +100,7 @@ class Honest:
     def answer(self) -> dict:
         report = json.loads(self.line())
         report["cpu_ns"], self.cpu_ns = report["cpu_ns"] - self.cpu_ns, report["cpu_ns"]
+        report["seconds"], self.asked = time.monotonic() - self.asked, time.monotonic()
         report.update(self.footprint())
         return report
 
@@ -116,7 +120,12 @@ class Honest:
 
 class Attacker:
     def __init__(self, name: str, directory: str, victim: Honest, victim_name: str) -> None:
-        environment = {**os.environ, "BATON_HOSTILE_VICTIM": victim_name, "BATON_HOSTILE_VICTIM_PID": str(victim.pid)}
+        environment = {
+            **os.environ,
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "BATON_HOSTILE_VICTIM": victim_name,
+            "BATON_HOSTILE_VICTIM_PID": str(victim.pid),
+        }
         # The lowest priority: that it computes is no harm, what it makes others compute is.
         self.process = subprocess.Popen(
             ["nice", "-n", "19", sys.executable, "-S", str(HERE / "attacker.py"), name, f"{directory}/0"],
@@ -151,7 +160,9 @@ class Attacker:
 
     def end(self) -> None:
         try:
-            os.killpg(self.process.pid, signal.SIGKILL)  # its own session: the processes that the attack started end with it
+            os.killpg(
+                self.process.pid, signal.SIGKILL
+            )  # its own session: the processes that the attack started end with it
         except ProcessLookupError:
             pass
         self.process.wait()
@@ -163,7 +174,7 @@ class Scene:
     """The three honest processes, matched with each other. Lives for many attacks, until one does harm."""
 
     def __init__(self, language: str, directory: str) -> None:
-        self.directory = directory
+        self.directory, self.language = directory, language
         self.victim = Honest("victim", language, directory, TOPICS["victim"], DESCRIPTORS)
         names = [name for name in os.listdir(f"{directory}/0") if name.startswith("p-")]
         assert len(names) == 1
@@ -224,10 +235,13 @@ class Scene:
         for honest in self.honest:
             honest.tell("pause")
         try:
+
             def pinned():
                 return {name: report["published_slots"] for name, report in self.reports().items()}
 
-            self.eventually(lambda: not any(pinned().values()), lambda: f"nobody's memory holds messages; slots held: {pinned()}")
+            self.eventually(
+                lambda: not any(pinned().values()), lambda: f"nobody's memory holds messages; slots held: {pinned()}"
+            )
         finally:
             for honest in self.honest:
                 honest.tell("resume")
@@ -235,6 +249,30 @@ class Scene:
     def end(self) -> None:
         for honest in self.honest:
             honest.end()
+
+
+def record(attack, language: str, told: dict, *phases: dict) -> None:
+    """Appends all figures of one run to the file BATON_HOSTILE_RECORD, a line of JSON each."""
+    path = os.environ.get("BATON_HOSTILE_RECORD")
+    if not path:
+        return
+    line = {"attack": attack.name, "family": attack.family, "victim": language, "attacker": told}
+    for name, reports in zip(("before", "during", "after"), phases, strict=True):
+        line[name] = {
+            process: {
+                **{key: report[key] for key in ("cpu_ns", "seconds", "descriptors", "own_kib", "shared_kib", "published", "diagnostics")},
+                "topics": {
+                    topic: {
+                        **{key: t[key] for key in ("received", "lost", "torn", "torn_held", "longest_wait")},
+                        "median_latency_ns": statistics.median(t["latencies_ns"] or [0]),
+                    }
+                    for topic, t in report["topics"].items()
+                },
+            }
+            for process, report in reports.items()
+        }
+    with open(path, "a") as file:
+        file.write(json.dumps(line) + "\n")
 
 
 # --- what counts as harm ----------------------------------------------------------------------------------------------------
@@ -245,7 +283,7 @@ def median_latency(reports: dict, reader: str, topic: str) -> float:
     return statistics.median(latencies) if latencies else float("inf")
 
 
-def judge(before: dict, during: dict, after: dict, attack) -> tuple[list[str], list[str]]:
+def judge(before: dict, during: dict, after: dict, attack, attacker_cpu_ns: int) -> tuple[list[str], list[str]]:
     """What of the honest processes' figures is worse than it was without the attacker: first what is counted and has no noise, then
     what another program on this machine may have caused too, and counts as harm only when repetitions of the attack show it again."""
     counted, noisy = [], []
@@ -259,9 +297,15 @@ def judge(before: dict, during: dict, after: dict, attack) -> tuple[list[str], l
         for name, report in reports.items():
             for topic, t in report["topics"].items():
                 label = f"{phase} the attack, {name} on {topic}"
-                expect(not t["torn"] and not t["torn_held"], f"{label}: {t['torn']} messages torn, {t['torn_held']} while held")
+                expect(
+                    not t["torn"] and not t["torn_held"],
+                    f"{label}: {t['torn']} messages torn, {t['torn_held']} while held",
+                )
                 expect(t["lost"] <= 1.1 * before[name]["topics"][topic]["lost"], f"{label}: {t['lost']} messages lost")
-                expect(t["matched"] >= 1 and t["received"] > 0, f"{label}: {t['received']} messages came; {t['matched']} matched")
+                expect(
+                    t["matched"] >= 1 and t["received"] > 0,
+                    f"{label}: {t['received']} messages came; {t['matched']} matched",
+                )
                 expect(not t["copied"], f"{label}: {t['copied']} messages had to be copied, for want of room")
             expect(not report["refused"], f"{phase} the attack, {name} could not publish: {report['refused']}")
 
@@ -281,9 +325,15 @@ def judge(before: dict, during: dict, after: dict, attack) -> tuple[list[str], l
         f"during the attack, the victim: {now['shared_kib']} shared_kib, {was['shared_kib']} before",
     )
     now = after["victim"]
-    expect(now["descriptors"] == was["descriptors"], f"after the attack, the victim: {now['descriptors']} descriptors, {was['descriptors']} before")
+    expect(
+        now["descriptors"] == was["descriptors"],
+        f"after the attack, the victim: {now['descriptors']} descriptors, {was['descriptors']} before",
+    )
     for what in ("own_kib", "shared_kib"):
-        expect(now[what] <= 1.1 * was[what] + 8 * KIB, f"after the attack, the victim: {now[what]} {what}, {was[what]} before")
+        expect(
+            now[what] <= 1.1 * was[what] + 8 * KIB,
+            f"after the attack, the victim: {now[what]} {what}, {was[what]} before",
+        )
 
     harm = noisy
     # Silence is counted in messages of the pair of bystanders, which stop with the machine if it stops: half a second's worth more
@@ -302,10 +352,14 @@ def judge(before: dict, during: dict, after: dict, attack) -> tuple[list[str], l
             return median_latency(reports, reader, "/victim") / median_latency(reports, reader, other)
 
         now, was = relative(during), max(1.0, relative(before), relative(after))
-        expect(now <= 3 * was, f"{reader}: median latency from the victim is {now:.2f} of that between bystanders, {was:.2f} in peace")
+        expect(
+            now <= 3 * was,
+            f"{reader}: median latency from the victim is {now:.2f} of that between bystanders, {was:.2f} in peace",
+        )
 
     # CPU time of a bystander for each message that it got: at most twice, since two processes that share a cache disturb each other.
     for name in ("cpp", "python"):
+
         def per_message(reports, name=name):
             return reports[name]["cpu_ns"] / max(1, sum(t["received"] for t in reports[name]["topics"].values()))
 

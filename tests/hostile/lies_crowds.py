@@ -11,7 +11,7 @@ import time
 
 import raw_peer as raw
 from raw_peer import Gone, Link, Published, Refused, Subscribed, listen, text
-from table import attack
+from table import HIDDEN, attack
 
 CLONE_NEWUSER, CLONE_NEWPID = 0x10000000, 0x20000000
 libc = ctypes.CDLL(None, use_errno=True)
@@ -48,7 +48,7 @@ def endpoints_of_many(stage):
         stage.apart(act, stay=True)
 
 
-@attack("joins and leaves under ever new identities")
+@attack("joins and leaves under ever new identities", victims=HIDDEN)
 def identities(stage):
     stage.begin()
     link = None
@@ -67,7 +67,7 @@ def identities(stage):
             link.close()
 
 
-@attack("joins and leaves as ever new processes")
+@attack("joins and leaves as ever new processes", victims=HIDDEN)
 def new_processes(stage):
     def act():
         subscribed = Subscribed(Link(stage.directory, stage.victim), "/victim")
@@ -79,7 +79,7 @@ def new_processes(stage):
         stage.apart(act)
 
 
-@attack("joins under ever new identities and stays")
+@attack("joins under ever new identities and stays", victims=HIDDEN)
 def stays(stage):
     stage.begin()
     for _ in range(stage.size(80, 400)):
@@ -117,13 +117,13 @@ def fork_crowd(stage, processes, connections, before=lambda: None):
         os.read(reading, 1)
 
 
-@attack("comes as five processes with as many connections as each may have")
+@attack("comes as five processes with as many connections as each may have", victims=HIDDEN)
 def five_processes(stage):
     stage.begin()
     fork_crowd(stage, 5, 64)
 
 
-@attack("comes as several processes with several connections each")
+@attack("comes as several processes with several connections each", victims=HIDDEN)
 def several_processes(stage):
     stage.begin()
     fork_crowd(stage, 8, 8)

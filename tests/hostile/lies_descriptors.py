@@ -21,7 +21,6 @@ from raw_peer import (
     Gone,
     Link,
     Published,
-    Refused,
     Subscribed,
     memfd,
     pages,
@@ -230,28 +229,33 @@ def strays(stage):
 
 
 def lingering(stage, send):
-    """send(link, descriptor) with both descriptors whose close() blocks, each as a new process."""
+    """send(link, descriptor) with each kind of descriptor whose close() blocks, as a new process that ends at once: the victim's copy is
+    the last one. If it is not, the child blocks, and only the child."""
     stage.begin()
     for make in (lingering_tcp, queue_of_lingering_sockets, lambda: queue_of_lingering_sockets(socket.SOCK_STREAM)):
         fd, peers = make()
         stage.keep(*peers)
-        link = stage.keep(Link(stage.directory, stage.victim))
-        try:
-            send(link, fd)
-        except (Gone, Refused):
-            pass
-        os.close(fd)  # the copy on its way to the victim is the last one
-        link.drain(0.2)
-    time.sleep(stage.size(0.5, LINGER_S))
+        ready, go = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            link = Link(stage.directory, stage.victim)
+            os.read(ready, 1)
+            try:
+                send(link, fd)
+                os.close(fd)
+                link.drain(0.2)
+            finally:
+                os._exit(0)
+        os.close(fd)
+        os.write(go, b".")
+    time.sleep(stage.size(0.8, LINGER_S))
 
 
-@attack("sends a TCP socket that lingers as its wake socket, and leaves its endpoint")
+@attack("sends a TCP socket that lingers as its wake socket")
 def lingering_wake_socket(stage):
     def send(link, fd):
-        subscribed = Subscribed(link, "/victim")
+        subscribed = Subscribed(link, "/victim", depth=1, held=1)
         link.frame(RING, subscribed.writer.gid + subscribed.gid, [fd])
-        link.drain(0.05)
-        link.frame(0x0109, subscribed.writer.gid + subscribed.gid)  # DETACH
 
     lingering(stage, send)
 
@@ -268,24 +272,30 @@ def lingering_segment(stage):
 
 @attack("sends a TCP socket that lingers as data segment and as ring")
 def lingering_data(stage):
-    def send(link, fd):
+    def segment(link, fd):
         published = Published(link, "/image", attach=False)
         published.meet()
         published.send_segment(descriptor=fd, size=PAGE)
-        published.send_attached(fds=[fd, fd])
 
-    lingering(stage, send)
+    def ring(link, fd):
+        published = Published(link, "/image", attach=False)
+        published.meet()
+        published.send_segment()
+        published.send_attached(fds=[published.event_fd, fd])
+
+    lingering(stage, segment)
+    lingering(stage, ring)
 
 
-@attack("sends a TCP socket that lingers in packets of an unfinished frame, and before its HELLO")
+@attack("sends a TCP socket that lingers in an unfinished frame, and before its HELLO")
 def lingering_unfinished(stage):
-    def send(link, fd):
-        link.packet(ANNOUNCE, b"x" * 10, [fd], flags=1)
-        fresh = stage.keep(Link(stage.directory, stage.victim, hello=False))
-        fresh.packet(ATTACH, b"", [fd])
-        fresh.drain(0.05)
+    lingering(stage, lambda link, fd: link.packet(ANNOUNCE, b"x" * 10, [fd], flags=1))
 
-    lingering(stage, send)
+    def before_hello(link, fd):
+        fresh = Link(stage.directory, stage.victim, hello=False)
+        fresh.packet(ATTACH, b"", [fd])
+
+    lingering(stage, before_hello)
 
 
 @attack("rings a wake socket that nobody reads")

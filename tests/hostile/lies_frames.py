@@ -20,7 +20,7 @@ ENDPOINT = Endpoint(b"", False, "/x", "n", "std_msgs/String", bytes(16), 8, b"")
 def broken_rules(stage):
     """handshake.md, section 7."""
     good = os.urandom(16) + b"\0" + text("/x") + text("n") + text("a/B") + bytes(16) + struct.pack("<I", 8) + raw.qos()
-    hello = raw.MAGIC + struct.pack("<HHI", 1, 0, 1) + os.urandom(16)
+    hello = raw.MAGIC + struct.pack("<HHI", raw.VERSION, 0, 1) + os.urandom(16)
     rules = {
         "a packet shorter than its header": lambda link: link.raw(b"\1\0\0"),
         "a packet longer than the longest": lambda link: link.raw(

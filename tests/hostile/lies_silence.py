@@ -10,10 +10,10 @@ import time
 
 import raw_peer as raw
 from raw_peer import Gone, Link, Published, Subscribed, image_message, text
-from table import attack
+from table import HIDDEN, attack
 
 
-@attack("connects a hundred times and says nothing")
+@attack("connects a hundred times and says nothing", victims=HIDDEN)
 def silent(stage):
     stage.begin()
     for _ in range(stage.size(100, 1000)):

@@ -90,8 +90,8 @@ def release_twice(stage):
     subscribed = subscribe(stage, depth=10, held=8)
     stage.begin()
     try:
-        for _ in range(stage.size(20, 200)):
-            sequence = subscribed.take()
+        for _ in range(stage.size(10, 200)):
+            sequence = subscribed.take(0.3)
             _, token = subscribed.taken[sequence]
             subscribed.release(sequence)
             for index in range(18):  # the same token into the words of others

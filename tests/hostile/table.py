@@ -24,6 +24,7 @@ class Attack:
 
 ATTACKS: dict[str, Attack] = {}
 VICTIMS = ("cpp", "python")
+HIDDEN = (*VICTIMS, "hidden")  # and a C++ victim in a PID namespace of its own, where no peer has a pid
 
 
 def attack(name: str, long_only=False, budget_mib=8, shared_mib=8, victims=VICTIMS, expected="") -> Callable:

@@ -501,7 +501,7 @@ std::size_t descriptors_of(pid_t pid) {
 }
 
 // What docs/support.md says; prints what it counts.
-TEST(EndpointProcesses, DescriptorsPerProcessPeerPublisherAndSubscriptionAreAsDocumented) {
+TEST(EndpointsProcesses, DescriptorsPerProcessPeerPublisherAndSubscriptionAreAsDocumented) {
   constexpr std::size_t kTopics = 20;
   TestDomain domain;
   Child publisher([&](Child& self) {

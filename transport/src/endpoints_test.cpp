@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writers and readers of one process: they take the same way through sockets' frames, queues and segments as those of two,
 // only that the frames do not leave the process. Real processes: endpoints_processes_test.cpp.
+#include <algorithm>
 #include <atomic>
 
 #include <poll.h>
@@ -556,6 +557,27 @@ TEST(Endpoints, AReaderThatWasRefusedForWantOfSlotsIsServedWhenOthersHaveLeft) {
   ASSERT_TRUE(matched(*refused, 1));
   publish(*writer, 7).or_throw();
   EXPECT_EQ(value_of(take_sample(*refused)), 7U);
+}
+
+TEST(Endpoints, AWriterForWhichTheWindowHasNoRoomIsRefusedWhenItIsMadeAndNotAtItsFirstLoan) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  Participant::WriterOptions options;
+  options.topic = "t";
+  options.node = "n";
+  options.type = number_type();
+  options.pool.max_message_bytes = memory::kMaxMessageBytes;  // few of these fill every window
+  std::vector<std::shared_ptr<Writer>> writers;
+  Result<std::shared_ptr<Writer>> writer = participant->create_writer(options);
+  for (; writer.ok(); writer = participant->create_writer(options)) writers.push_back(std::move(*writer));
+  EXPECT_EQ(writer.error().code, Errc::window_exhausted) << writer.error().message;
+  for (std::size_t i = 0; i < std::min<std::size_t>(writers.size(), 50); ++i) {
+    Result<memory::Chunk> chunk = writers[i]->loan_growing();
+    ASSERT_TRUE(chunk.ok()) << chunk.error().message;
+    writers[i]->abandon(*chunk);
+  }
+  writers.clear();
+  EXPECT_TRUE(participant->create_writer(options).ok() || (*memory::Window::instance())->size() < std::size_t{1} << 40);
 }
 
 TEST(Endpoints, AShortageOfDescriptorsDelaysMatchesAndMessagesAndLosesNone) {

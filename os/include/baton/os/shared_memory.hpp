@@ -61,7 +61,8 @@ struct CreatedSegment {
 Result<CreatedSegment> create_segment(const char* name, std::size_t size, Writers writers);
 
 /// Maps a foreign segment after checking that it is ordinary sealed memory (memory_file.hpp) with the seals that `writers` promises,
-/// of exactly `size` bytes. Holes are filled, at this process's cost: bound `size` first. Errors: protocol_violation (names what is wrong), out_of_memory, system.
+/// of exactly `size` bytes. Holes are filled, at this process's cost: bound `size` first. Errors: protocol_violation (names what is
+/// wrong), out_of_memory, system.
 Result<SharedMapping> map_segment(const UniqueFd& fd, std::size_t size, Writers writers);
 
 /// Size of the file behind `fd`; protocol_violation if it has none (foreign descriptors).

@@ -22,8 +22,9 @@ PublisherOptions pool(std::size_t max_message_bytes, std::uint32_t messages) {
   PublisherOptions options;
   options.max_message_bytes = max_message_bytes;
   options.slots = messages;
-  // A slot also has the chunk's header, and ends on a page.
-  const std::size_t slot_bytes = max_message_bytes + 2 * 4096;
+  // A slot also has the chunk's header, and is whole runs of 64 KiB.
+  constexpr std::size_t kRunBytes = std::size_t{64} << 10;
+  const std::size_t slot_bytes = (max_message_bytes + sizeof(memory::ChunkHeader) + kRunBytes - 1) / kRunBytes * kRunBytes;
   options.memory_limit_bytes = slot_bytes * messages;
   options.prefault = true;
   return options;

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "baton/baton.hpp"
 #include "baton/msg/geometry_msgs/point.hpp"
@@ -185,6 +186,21 @@ TEST_F(RealTimeTest, MemoryIsLockedBeforeTheFirstNodeOrNotAtAll) {
     FAIL() << "would have given every sparse segment all its memory";
   } catch (const baton::Exception& error) {
     EXPECT_EQ(error.code(), baton::Errc::already_exists);
+  }
+}
+
+TEST_F(RealTimeTest, APoolBacksAsManyWholeSlotsAsItIsAskedFor) {
+  for (const std::size_t bytes : {std::size_t{60} << 10, std::size_t{1} << 20, (std::size_t{1} << 20) + 65'000}) {
+    baton::Node node("n");
+    auto pub = node.advertise<Image>("t", baton::QoS(8), baton::real_time::pool(bytes, 40));
+    const std::size_t backed = pub.memory_account().backed_bytes;
+    EXPECT_GE(backed, 40 * bytes) << bytes;
+    std::vector<baton::Loan<Image>> loans;
+    for (int i = 0; i < 40; ++i) {
+      loans.push_back(pub.loan());
+      loans.back()->data.resize(bytes - 1000);
+    }
+    EXPECT_EQ(pub.memory_account().backed_bytes, backed) << bytes;
   }
 }
 

@@ -20,11 +20,11 @@ namespace baton::transport {
 
 struct Party {
   enum class Kind : std::uint8_t {
-    kSelf,     ///< this process
+    kThisProcess,  ///< this process
     kProcess,  ///< those whose identity is not known are one party
     kUser,
   };
-  Kind kind = Kind::kSelf;
+  Kind kind = Kind::kThisProcess;
   std::uint64_t id = 0;  ///< PeerInfo::identity, or the user's number
   friend bool operator==(const Party& a, const Party& b) noexcept { return a.kind == b.kind && a.id == b.id; }
 };

@@ -18,6 +18,7 @@ constexpr std::uint64_t kMessages = 20000;
 constexpr std::uint64_t kWarm = 10000;
 // Bytes of content behind the 8-byte skeleton: an IMU sample, a scan, a small and a large image.
 constexpr std::size_t kMix[] = {64, 300, 4 << 10, 64, 40 << 10, 1000, 300 << 10, 64, 900 << 10, 16};
+constexpr std::size_t kLargest = 900 << 10;
 
 struct Counts {
   std::atomic<std::uint32_t> ready{0};
@@ -39,7 +40,8 @@ void writer_side(Writer& writer, Counts& counts) {
     if (i == kWarm) check.emplace(std::initializer_list<long>{});
     Result<memory::Chunk> chunk = writer.loan_growing();
     BATON_CHECK(chunk.ok());
-    const std::size_t bytes = kMix[i % (sizeof kMix / sizeof kMix[0])];
+    // While the reader lags, every slot that will ever be needed is used: for the largest message, so that none grows later.
+    const std::size_t bytes = i < kWarm / 2 ? kLargest : kMix[i % (sizeof kMix / sizeof kMix[0])];
     auto* content = static_cast<char*>(memory::content_allocate(chunk->message(), bytes, 8));
     std::memcpy(chunk->message(), &i, 8);
     for (std::size_t at = 0; at < bytes; at += 512) content[at] = static_cast<char>(i);

@@ -119,7 +119,7 @@ TEST_F(ServiceTest, AsManyClientsAreServedAsTheResponsesHaveSlotsFor) {
   auto some_service = server.serve<SetBool>("some", answer);
   auto many_service = server.serve<SetBool>("many", answer, nullptr, many);
   std::vector<baton::Client<SetBool>> clients;
-  for (int i = 0; i < 15; ++i) clients.push_back(caller.client<SetBool>("some"));
+  for (int i = 0; i < 40; ++i) clients.push_back(caller.client<SetBool>("some"));
   for (int i = 0; i < 150; ++i) clients.push_back(caller.client<SetBool>("many"));
   for (const auto& client : clients) ASSERT_TRUE(client.wait_for_service(20s));
   baton::Executor executor;

@@ -33,7 +33,7 @@ std::map<Gid, Holding> rows_of(Participant& participant, const Writer& writer) {
   return rows;
 }
 
-TEST(EndpointsGrants, ThreeHundredSubscriptionsAtOnePublisherAllGetTheirDefault) {
+TEST(EndpointsGrants, ThreeHundredSubscriptionsAtOneDefaultPublisherAllGetTheirDefault) {
   TestDomain domain;
   Child others([&](Child& self) {
     const auto participant = domain.join();
@@ -45,12 +45,12 @@ TEST(EndpointsGrants, ThreeHundredSubscriptionsAtOnePublisherAllGetTheirDefault)
     for (const auto& reader : readers) BATON_CHECK(value_of(take_sample(*reader)) == 7);
   });
   const auto participant = domain.join();
-  const auto writer = make_writer(*participant, "t", QoS(), number_type(), pool_of(4096));
+  const auto writer = make_writer(*participant, "t", QoS(), number_type(), memory::PoolOptions());
   ASSERT_EQ(others.hear(), '.');
   ASSERT_TRUE(matched(*writer, 300));
   for (const auto& [reader, row] : rows_of(*participant, *writer)) {
     EXPECT_EQ(row.granted, QoS().held);
-    EXPECT_EQ(row.slots, 4096U);
+    EXPECT_EQ(row.slots, memory::kDefaultSlots);
     EXPECT_EQ(row.promised, 300 * QoS().held);
   }
   publish(*writer, 7).or_throw();

@@ -81,6 +81,7 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   /// A reader that matches and was refused. It tries again, unless its wish never fits.
   struct Refusal {
     Errc code;
+    bool of_slots;  ///< else of memory, descriptors or the budget of its process
     Party party;
     std::uint32_t wished;
   };

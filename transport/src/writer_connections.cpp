@@ -32,7 +32,7 @@ std::size_t WriterImpl::connection_bytes(const QoS& requested) noexcept {
 
 void WriterImpl::refuse_attach(PeerId peer, const Party& party, const QoS& requested, const AttachFrame& frame, const Error& error) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  if (!closed_) refuse(peer, frame, {error.code, party, requested.held}, error.message);
+  if (!closed_) refuse(peer, frame, {error.code, false, party, requested.held}, error.message);
 }
 
 Result<void> WriterImpl::attach(PeerId peer, const Party& party, const QoS& requested, const AttachFrame& frame,
@@ -54,21 +54,21 @@ Result<void> WriterImpl::attach(PeerId peer, const Party& party, const QoS& requ
   const Grant given = grant(shares_, granted(party), requested.held);
   if (given.held == 0) {
     const bool never = given.reason == Grant::Reason::kNeverFits;
-    refuse(peer, frame, {never ? Errc::incompatible_qos : Errc::limit_reached, party, requested.held},
+    refuse(peer, frame, {never ? Errc::incompatible_qos : Errc::limit_reached, true, party, requested.held},
            explain_grant(party, requested.held));
     return {};
   }
   Result<os::SharedMapping> mapping = os::map_segment(segment, segment_bytes, os::Writers::kBothEnds);
   if (!mapping) {
     if (mapping.error().code == Errc::protocol_violation) return mapping.error();
-    refuse(peer, frame, {mapping.error().code, party, requested.held}, mapping.error().message);
+    refuse(peer, frame, {mapping.error().code, false, party, requested.held}, mapping.error().message);
     return {};
   }
   BATON_CRASH_POINT("attach.before_ring");
   const std::uint32_t capacity = memory::ring_capacity(requested.depth);
   Result<os::CreatedSegment> ring = os::create_segment("baton-ring", Ring::bytes(capacity), os::Writers::kOnlyCreator);
   if (!ring) {
-    refuse(peer, frame, {ring.error().code, party, requested.held}, ring.error().message);
+    refuse(peer, frame, {ring.error().code, false, party, requested.held}, ring.error().message);
     return {};
   }
   const Ring ring_view = Ring::at(ring->mapping.base(), capacity);

@@ -145,8 +145,8 @@ std::vector<Holding> WriterImpl::holdings() {
     holding.reader = reader.second;
     holding.standing = Holding::Standing::kRefused;
     holding.wished = refusal.wished;
-    const bool of_slots = refusal.code == Errc::limit_reached || refusal.code == Errc::incompatible_qos;
-    holding.reason = of_slots ? explain_grant(refusal.party, refusal.wished) : std::string(errc_name(refusal.code));
+    holding.reason = refusal.of_slots ? explain_grant(refusal.party, refusal.wished)
+                                      : std::string("the publisher could not connect it: ") + errc_name(refusal.code);
   }
   return out;
 }

@@ -27,7 +27,7 @@ std::size_t WriterImpl::connection_bytes(const QoS& requested) noexcept {
   const std::uint32_t entries = Layout::entries_for(requested.depth, requested.held);
   const std::size_t ring_bytes = os::round_to_pages(Ring::bytes(memory::ring_capacity(requested.depth)));
   // Both segments, and this side's private copies of what is out.
-  return kOverhead + os::round_to_pages(Layout::bytes(entries)) + 2 * ring_bytes + entries * 3 * sizeof(std::uint64_t);
+  return kOverhead + os::round_to_pages(Layout::bytes(entries)) + 2 * ring_bytes + entries * 5 * sizeof(std::uint64_t);
 }
 
 void WriterImpl::refuse_attach(PeerId peer, const Party& party, const QoS& requested, const AttachFrame& frame, const Error& error) {

@@ -31,7 +31,7 @@ using transport::Writer;
 constexpr std::size_t kBig = std::size_t{6} << 20;
 constexpr std::size_t kPage = 4096;
 
-memory::PoolOptions big_pool(std::uint32_t slots = 64) {
+memory::PoolOptions big_pool(std::uint32_t slots = 128) {
   memory::PoolOptions pool;
   pool.max_message_bytes = std::size_t{8} << 20;
   pool.memory_limit_bytes = std::size_t{256} << 20;

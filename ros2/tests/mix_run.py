@@ -3,8 +3,9 @@
 [--kind heap|baton|plain] [--transports DEFAULT] [--cores DIRECTORY]. Fails if one of those that stay dies, hangs, or sees a changed message,
 and prints its stacks from its core file. A plain process that dies or hangs by itself is reported only: that is not Baton's.
 
-Fast DDS's own shared memory (--transports DEFAULT) does not outlive kills: with no Baton in any process, processes that stay hang in locks that
-the killed ones held, spin in take(), and die of SIGSEGV (docs/ros2.md). So its transport here is UDP, if nothing else is asked for."""
+Fast DDS has faults of its own among processes that are killed, with no Baton in any process, too (docs/ros2.md). In its shared memory
+(--transports DEFAULT) processes that stay hang in locks that the killed ones held, and die of SIGSEGV: so its transport here is UDP, if
+nothing else is asked for. Over both they spin for ever in take(): a hang there (KNOWN) is reported, and is no fault of the mix."""
 
 import argparse
 import random
@@ -24,6 +25,7 @@ from ros2_processes import HEAP, LIBRARY, PYTHON, Processes, log_of
 STAY_S = (5, 40)  # how long those live that are to end by themselves
 VICTIM_S = (0.2, 8)
 LIMIT_S = 120
+KNOWN = "eprosima::fastdds::dds::detail::ReadTakeCommand::add_instance"
 ORDERLY = 0.15  # of the victims
 
 
@@ -36,13 +38,13 @@ def stacks(directory):
         )
     if not (gdb := shutil.which("gdb")):
         return f"{cores[0]} (no gdb here)"
-    commands = ("info threads", "info registers", "x/6i $pc", "bt 40", "thread apply all bt 30", "info sharedlibrary")
+    commands = ("bt 40", "info registers", "x/6i $pc", "info threads", "thread apply all bt 30", "info sharedlibrary")
     asked = [argument for each in commands for argument in ("-ex", each)]
     said = subprocess.run(
         [gdb, "-batch", "-nx", "-ex", "set pagination off", *asked, PYTHON, cores[0]], capture_output=True, text=True
     )
     (directory / "stacks.txt").write_text(said.stdout + said.stderr)
-    return f"{cores[0]}, all stacks in {directory / 'stacks.txt'}\n{said.stdout[:6000]}"
+    return f"{cores[0]}, all stacks in {directory / 'stacks.txt'}\n{said.stdout[:12000]}"
 
 
 def allow_cores():
@@ -78,7 +80,8 @@ class Life:
         if now - waited_since > LIMIT_S and (what == "end" or not (self.kill or self.lives)):
             self.process.send_signal(signal.SIGABRT)
             self.process.wait()
-            return f"did not {what} within {LIMIT_S} s\n{stacks(self.directory)}"
+            seen = stacks(self.directory)
+            return f"{'spins in take()' if KNOWN in seen else f'did not {what}'} within {LIMIT_S} s\n{seen}"
         if what == "end":
             return None
         if now < self.until or not (self.kill or self.lives):
@@ -131,13 +134,14 @@ class Mix:
             if (how := life.step()) is None:
                 continue
             self.lives.remove((role, life))
-            fault = how not in ("killed", "ended")
-            self.counts[f"{role} {'fault' if fault else how}"] += 1
-            if fault:
+            well = how in ("killed", "ended")
+            known = how.startswith("spins in take()")
+            self.counts[f"{role} {how if well else 'spins in take()' if known else 'fault'}"] += 1
+            if not well:
                 print(f"{life.name} ({life.kind}) {how}", flush=True)
-                if role != "victim":
+                if role != "victim" and not known:
                     self.faults.append(life.name)
-            life.bury(self.processes, keep=fault)
+            life.bury(self.processes, keep=not well)
 
     def run(self, seconds):
         end, said = time.monotonic() + seconds, time.monotonic()

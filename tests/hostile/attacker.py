@@ -66,8 +66,8 @@ def main() -> None:
     attack = table.ATTACKS[name]
     try:
         said = attack.act(stage)
-    except raw_peer.Gone as gone:  # ended for what it did
-        said = str(gone)
+    except (raw_peer.Gone, raw_peer.Refused) as end:  # for what it did
+        said = str(end)
     times = os.times()
     used = times.user + times.system + times.children_user + times.children_system
     print(json.dumps({"done": said or "", "cpu_ns": int(used * 1e9)}), flush=True)

@@ -333,7 +333,8 @@ def judge(before: dict, during: dict, after: dict, attack, attacker_cpu_ns: int)
     # Memory and descriptors can be counted: 10 %, and what an allocator or a page table is rounded to.
     for name in ("cpp", "python"):
         for phase, reports in (("during", during), ("after", after)):
-            for what, slack in (("descriptors", 0), ("own_kib", 512), ("shared_kib", 512)):
+            # A publisher whose slots are held adds segments: their descriptors are kept until a message in them is read.
+            for what, slack in (("descriptors", 4 if phase == "during" else 0), ("own_kib", 512), ("shared_kib", 512)):
                 was, now = before[name][what], reports[name][what]
                 expect(now <= 1.1 * was + slack, f"{phase} the attack, {name}: {now} {what}, {was} before")
     was, now = before["victim"], during["victim"]
@@ -365,7 +366,8 @@ def judge(before: dict, during: dict, after: dict, attack, attacker_cpu_ns: int)
         expect(now <= 2 * was + 25, f"{reader} got {now} messages of the others between two of {topic}, {was} in peace")
 
     # Latency is compared with that between the bystanders in the same seconds, so that a busy machine divides out: the quotient, which
-    # is about 1 in peace, is at most three times what it is then.
+    # is about 1 in peace, is at most five times what it is then. (A thread that computes for the attacker costs some; a lock that is held
+    # costs a hundred times as much.)
     for reader in ("cpp", "python"):
         other = "/python" if reader == "cpp" else "/cpp"
 
@@ -374,7 +376,7 @@ def judge(before: dict, during: dict, after: dict, attack, attacker_cpu_ns: int)
 
         now, was = relative(during), max(1.0, relative(before), relative(after))
         expect(
-            now <= 3 * was,
+            now <= 5 * was,
             f"{reader}: median latency from the victim is {now:.2f} of that between bystanders, {was:.2f} in peace",
         )
 

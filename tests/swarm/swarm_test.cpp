@@ -152,6 +152,7 @@ void begin_child() {
       self.take();
       self.release_all();
       card.slots.store(self.slots_in_use(), std::memory_order_relaxed);
+      card.segments.store(self.segments(), std::memory_order_relaxed);
       card.descriptors.store(open_descriptors() - self.segments(), std::memory_order_relaxed);
       card.ready.store(2, std::memory_order_relaxed);
       if (phase == Phase::kEnd) break;
@@ -259,6 +260,18 @@ class Swarm : public ::testing::Test {
     std::vector<std::uint32_t> descriptors;
     for (const Process& process : survivors_) descriptors.push_back(card(process.card).descriptors.load(std::memory_order_relaxed));
     return descriptors;
+  }
+
+  // Nobody has more descriptors than `before`, but for the segments of other survivors from which it never took a message: such a
+  // segment is not mapped yet, and its descriptor is kept.
+  bool descriptors_returned(const std::vector<std::uint32_t>& before) {
+    std::uint32_t segments = 0;
+    for (const Process& process : survivors_) segments += card(process.card).segments.load(std::memory_order_relaxed);
+    const auto now = survivors_descriptors();
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      if (now[i] > before[i] + segments) return false;
+    }
+    return true;
   }
 
   void count_up(const Card& card) {
@@ -389,12 +402,12 @@ bool Swarm::conduct() {
   for (Process& process : survivors_) ::kill(process.pid, SIGCONT);
   board_->phase.store(Phase::kDrain, std::memory_order_relaxed);
   // Everything comes back: memory, descriptors.
-  const bool returned = eventually([&] { return survivors_are(2) && survivors_slots() == 0 && survivors_descriptors() == descriptors; });
+  const bool returned = eventually([&] { return survivors_are(2) && survivors_slots() == 0 && descriptors_returned(descriptors); });
   for (std::size_t i = 0; i < survivors_.size(); ++i) {
     const Card& now = card(survivors_[i].card);
     EXPECT_EQ(now.slots.load(std::memory_order_relaxed), 0U) << "slots of survivor " << i << " are pinned, seed " << g_options.seed;
-    EXPECT_EQ(now.descriptors.load(std::memory_order_relaxed), descriptors[i]) << "descriptors of survivor " << i;
   }
+  EXPECT_TRUE(descriptors_returned(descriptors)) << "descriptors leaked, seed " << g_options.seed;
   board_->phase.store(Phase::kEnd, std::memory_order_relaxed);
   for (Process& process : survivors_) {
     ::waitpid(process.pid, &last_status_, 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What other processes say. Every handler runs on the background thread; an error ends that peer's connection.
 #include <algorithm>
+#include <new>
 
 #include "baton/os/crash_point.hpp"
 #include "baton/os/disposal.hpp"
@@ -19,7 +20,10 @@ std::shared_ptr<memory::ForeignSegment> ended_elsewhere(std::shared_ptr<memory::
   memory::ForeignSegment* const raw = segment.get();
   return {raw, [segment = std::move(segment), generation = os::fork_generation()](memory::ForeignSegment*) mutable {
             if (!segment->mapped() || generation != os::fork_generation()) return;
-            os::dispose([ending = std::move(segment)] {});
+            try {
+              os::dispose([ending = std::move(segment)] {});
+            } catch (const std::bad_alloc&) {  // then it ended here
+            }
           }};
 }
 

@@ -64,6 +64,7 @@ def run(scene, attack) -> tuple[list[str], list[str]]:
         lambda: f"the victim has {descriptors} descriptors as before; it has {scene.victim.footprint()['descriptors']}",
     )
     scene.newcomer("after the attack", held=8)
+    scene.memory_returns(before)
     scene.nothing_is_pinned()
     scene.peace = after = scene.measure()
     counted, noisy = scenes.judge(before, during, after, attack, told["cpu_ns"])

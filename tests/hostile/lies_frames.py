@@ -134,6 +134,7 @@ def flood(stage, send, prepare=None, seconds=0.4):
     return f"{links} connections"
 
 
+ANNOUNCEMENTS_MIB = 64  # connection.md, "Budgets": what the announcements of one peer may take
 WAIT_S = 0.05  # how long one send may wait
 
 FLOODS = {
@@ -172,7 +173,7 @@ FLOODS = {
 
 
 def add_flood(name, send):
-    @attack(f"{name} without end")
+    @attack(f"{name} without end", budget_mib=ANNOUNCEMENTS_MIB)
     def _(stage):
         return flood(stage, send)
 

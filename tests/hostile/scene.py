@@ -248,6 +248,14 @@ class Scene:
         for honest in self.honest:
             honest.tell("renew")
 
+    def memory_returns(self, before: dict) -> None:
+        """Waits a while for the victim's memory, which is given back in the background; judge() says whether all of it came."""
+        for _ in range(250):
+            now = self.victim.footprint()
+            if all(now[what] <= most_after(before["victim"][what]) for what in ("own_kib", "shared_kib")):
+                return
+            time.sleep(0.02)
+
     def nothing_is_pinned(self) -> None:
         """All stop publishing and let their samples go: then no message of any of them is left."""
         for honest in self.honest:
@@ -297,6 +305,11 @@ def record(attack, language: str, told: dict, *phases: dict) -> None:
 
 
 # --- what counts as harm ----------------------------------------------------------------------------------------------------
+
+
+def most_after(kib: float) -> float:
+    """What a victim may have after the attack: 10 % more, and what an allocator keeps for the next time."""
+    return 1.1 * kib + 8 * KIB
 
 
 def median_latency(reports: dict, reader: str, topic: str) -> float:
@@ -353,7 +366,7 @@ def judge(before: dict, during: dict, after: dict, attack, attacker_cpu_ns: int)
     )
     for what in ("own_kib", "shared_kib"):
         expect(
-            now[what] <= 1.1 * was[what] + 8 * KIB,
+            now[what] <= most_after(was[what]),
             f"after the attack, the victim: {now[what]} {what}, {was[what]} before",
         )
 

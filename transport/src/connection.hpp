@@ -29,6 +29,7 @@
 #include "budgets.hpp"
 #include "grants.hpp"
 #include "hub.hpp"
+#include "wake_sockets.hpp"
 
 namespace baton::transport {
 
@@ -106,7 +107,7 @@ struct WriterConnection {
   WakeWord* sleeping;
   Gid reader{};
   PeerId peer = 0;
-  os::ReceivedFd ring_end;        ///< of a reader that waits in poll(); empty: none given
+  WakeSocketRef ring_end;         ///< of a reader that waits in poll(); empty: none given
   bool reliable = false;
   bool keep_all = false;
   bool draining = false;          ///< detached: nothing is pushed, held samples come back one by one

@@ -112,6 +112,8 @@ class ParticipantImpl final : public Participant, private HubHandler {
     Allowance answers;    // to its questions about holdings and definitions
     Allowance questions;  // about its definitions
     std::vector<Wanted> wanted;
+    /// What tells its process from others: its identity, or for want of that its user.
+    std::uint64_t process() const noexcept { return identity != 0 ? identity : std::uint64_t{1} << 62 | uid; }
   };
   struct Pids {
     std::int32_t shown = 0, local = 0;  // EndpointInfo's
@@ -206,6 +208,7 @@ class ParticipantImpl final : public Participant, private HubHandler {
   Endpoints<WriterImpl> writers_;
   Endpoints<ReaderImpl> readers_;
   std::map<PeerId, PeerState> peers_;
+  WakeSockets wake_sockets_;
   PeerState self_state_;
   std::map<Gid, RemoteWriter> remote_writers_;
   std::map<std::pair<Gid, Gid>, unsigned> attempts_;  // writer and reader that could not connect yet

@@ -313,7 +313,15 @@ Result<void> ParticipantImpl::on_ring(PeerId peer, const PairFrame& frame, std::
     return violation("RING without a wake socket");
   }
   const auto writer = writers_.find(frame.writer);
-  if (writer != writers_.end()) writer->second->set_ring(peer, frame.reader, std::move(fds[0]));
+  if (writer == writers_.end()) return {};
+  const auto state = peers_.find(peer);
+  Result<WakeSocketRef> socket =
+      wake_sockets_.keep(state != peers_.end() ? state->second.process() : 0, std::move(fds[0]));
+  if (!socket) {
+    writer->second->end_connection(peer, frame.reader, socket.error());
+    return {};
+  }
+  writer->second->set_ring(peer, frame.reader, std::move(*socket));
   return {};
 }
 

@@ -303,15 +303,33 @@ void WriterImpl::peer_gone(PeerId peer) {
   }
 }
 
-void WriterImpl::set_ring(PeerId peer, const Gid& reader, os::ReceivedFd ring_end) {
+void WriterImpl::set_ring(PeerId peer, const Gid& reader, WakeSocketRef ring_end) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   for (const auto& connection : live_) {
     if (connection->peer != peer || connection->reader != reader) continue;
     connection->ring_end = std::move(ring_end);
     // A publish may have met the sleeping flag before the socket came: ring once for it.
-    os::ring(connection->ring_end.get());
+    os::ring(connection->ring_end->get());
     return;
   }
+}
+
+void WriterImpl::end_connection(PeerId peer, const Gid& reader, const Error& reason) {
+  RefusedFrame closed;
+  closed.writer = gid_;
+  closed.reader = reader;
+  closed.code = reason.code;
+  closed.text = "publisher of '" + options_.topic + "': " + reason.message;
+  const Payload payload = encode(closed);
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  if (closed_) return;
+  const auto found = std::find_if(live_.begin(), live_.end(), [&](const auto& connection) {
+    return connection->peer == peer && connection->reader == reader;
+  });
+  if (found == live_.end()) return;
+  drain(found);
+  participant_->diagnose_about(peer, Diagnostic::Level::kWarning, closed.code, [&] { return closed.text; });
+  participant_->send(peer, FrameType::kClosed, payload);
 }
 
 void WriterImpl::expel_broken() {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "baton/os/result.hpp"
@@ -65,6 +66,9 @@ std::size_t descriptor_limit();
 /// process; BATON_KEEP_NOFILE=1 forbids it. The default of 1024 is for programs that use select(2); Baton's own long-lived descriptors
 /// leave the numbers below 1024 to these (memory_file.hpp, move_high). Children inherit the limit.
 void raise_descriptor_limit();
+
+/// Device and inode of the file, equal for all descriptors of it; zeros if `fd` is none.
+std::pair<std::uint64_t, std::uint64_t> file_identity(int fd);
 
 /// A descriptor of no use but to be closed when one is needed; empty if none is left.
 UniqueFd reserve_descriptor();

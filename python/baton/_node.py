@@ -223,8 +223,21 @@ class Node(_core.Node):
         Every process is asked; one that does not answer in time is missing.
         """
         return [
-            Holding(publisher, subscription, unread, held, [HeldChunk(*chunk) for chunk in chunks], *grant)
-            for publisher, subscription, unread, held, chunks, *grant in self._holdings(timeout)
+            Holding(
+                publisher,
+                subscription,
+                unread,
+                held,
+                [HeldChunk(*chunk) for chunk in chunks],
+                standing,
+                wished,
+                granted,
+                reason,
+                *of_publisher,
+            )
+            for publisher, subscription, unread, held, chunks, standing, wished, granted, reason, *of_publisher in self._holdings(
+                timeout
+            )
         ]
 
     def endpoints(self) -> list[Endpoint]:

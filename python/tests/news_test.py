@@ -64,8 +64,10 @@ def test_an_exception_in_a_callback_is_reported_and_the_next_is_called(monkeypat
         raise KeyError(event)
 
     publisher.on_event(wrong)
-    subscriptions = [node.subscribe("t", String) for _ in range(2)]
-    assert [reported.get(timeout=240) for _ in subscriptions] == [KeyError, KeyError]
+    subscriptions = []
+    for _ in range(2):  # one after the other: events of one kind that wait are one call
+        subscriptions.append(node.subscribe("t", String))
+        assert reported.get(timeout=240) is KeyError
 
 
 def test_diagnostics_reach_the_node_that_asked_for_them(start):

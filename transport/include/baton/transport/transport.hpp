@@ -172,6 +172,7 @@ class Writer {
   virtual std::vector<Gid> matched_readers() const = 0;
   virtual Statuses statuses() const = 0;
   /// Called on the background thread; empty removes it. One call stands for all events of a kind since the last one: statuses() count.
+  /// Called on the background thread; empty removes it. Events of one kind that wait are one call: the statuses say how many.
   virtual void on_event(std::function<void(Event)> callback) = 0;
   virtual void assert_liveliness() = 0;
   /// True once every message published so far was taken by (or evicted from) every reliable reader, or the timeout.
@@ -226,6 +227,7 @@ class Reader {
   virtual Statuses statuses() const = 0;
   /// When the newest message that reached this reader was published, CLOCK_MONOTONIC, taken or not; 0 if none did.
   virtual std::int64_t newest_ns() const = 0;
+  /// Called on the background thread; empty removes it. Events of one kind that wait are one call: the statuses say how many.
   virtual void on_event(std::function<void(Event)> callback) = 0;
   virtual const Gid& gid() const = 0;
   /// A descriptor that is readable (poll, epoll, asyncio) while has_data() may be true; owned by the Reader. Once asked for,

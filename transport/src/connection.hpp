@@ -146,6 +146,7 @@ struct ReaderConnection {
   const ControlLine* line = nullptr;
   Gid writer{};
   PeerId peer = 0;
+  std::uint64_t process = 0;  ///< ParticipantImpl::process_of(peer)
   /// Keeps what this connection may read from being reused, also after its peer was disconnected (Hub::claim).
   std::shared_ptr<const void> claim;
   QoS offered;

@@ -299,6 +299,45 @@ TEST(Disconnected, AReplayAfterADisconnectionDeliversNothingTwice) {
   EXPECT_EQ(stopped.wait(), 0);
 }
 
+TEST(Disconnected, APublisherThatGetsTheIdOfOneThatEndedIsHeardFromItsFirstMessageOn) {
+  TestDomain domain;
+  Participant::WriterOptions options;
+  options.topic = "t";
+  options.node = "test_writer";
+  options.type = number_type();
+  options.pool = small_pool();
+  options.gid[0] = 77;
+  const auto publish_and_wait = [&domain, options](Child& self) {
+    BATON_CHECK(self.hear() == '.');
+    const auto participant = domain.join();
+    for (int round = 0; round < 2; ++round) {
+      const auto writer = participant->create_writer(options).or_throw();
+      BATON_CHECK(matched(*writer, 1));
+      for (std::uint64_t i = 1; i <= 5; ++i) publish(*writer, i).or_throw();
+      self.say();
+      BATON_CHECK(self.hear() == '.');
+    }
+    self.say();
+    ::pause();
+  };
+  Child first(publish_and_wait), second(publish_and_wait);
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t");
+  for (Child* process : {&first, &second}) {
+    process->say();
+    for (int round = 0; round < 2; ++round) {
+      ASSERT_EQ(process->hear(), '.');
+      ASSERT_TRUE(matched(*reader, 1));
+      for (std::uint64_t i = 1; i <= 5; ++i) ASSERT_EQ(value_of(take_sample(*reader)), i) << "round " << round;
+      if (round == 1) break;
+      process->say();
+    }
+    process->kill();
+    ASSERT_TRUE(matched(*reader, 0));
+  }
+  EXPECT_EQ(reader->statuses().lost_total, 0U);
+}
+
 TEST(Disconnected, APublisherWithoutDescriptorsReleasesWhatASubscriberHeldOnceThatIsKilled) {
   TestDomain domain;
   Child subscriber([&](Child& self) {

@@ -195,7 +195,7 @@ void ParticipantImpl::endpoint_gone(const EndpointRecord& record, bool with_its_
     // All readers of the topic: also those that it refused know of it.
     for (const auto& [serial, own] : record.topic->own[false]) {
       const auto reader = readers_.find(own->gid);
-      if (reader != readers_.end()) reader->second->writer_gone(record.peer, gid);
+      if (reader != readers_.end()) reader->second->writer_gone(record.peer, gid, !with_its_process);
     }
     remote_writers_.erase(gid);
   } else if (record.attached && !with_its_process) {  // else peer_gone() has done it

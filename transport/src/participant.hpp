@@ -69,6 +69,11 @@ class ParticipantImpl final : public Participant, private HubHandler {
     diagnose(level, code, std::move(words));
     return true;
   }
+  /// What tells the process of `peer` from others; 0 for this process and for a peer that is not connected. With mutex_.
+  std::uint64_t process_of(PeerId peer) const {
+    const auto found = peers_.find(peer);
+    return found == peers_.end() ? 0 : found->second.process();
+  }
   /// To be held while something of `peer` is read: Hub::claim. Null for this process and for a peer that is not connected.
   std::shared_ptr<const void> claim(PeerId peer) { return peer == kSelf ? nullptr : hub_->claim(peer); }
   /// A descriptor to send; null (and a diagnostic) if the process has none left.

@@ -66,7 +66,8 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   bool ended_by_writer(PeerId peer, const Gid& writer);
   void add_segment(const Gid& writer, std::uint32_t index, const std::shared_ptr<memory::ForeignSegment>& segment);
   void retire_segment(const Gid& writer, std::uint32_t index);
-  void writer_gone(PeerId peer, const Gid& writer) noexcept;
+  /// `for_good`: the writer was withdrawn; else its process was disconnected, and may come back with it.
+  void writer_gone(PeerId peer, const Gid& writer, bool for_good) noexcept;
   /// It matches and does not serve this reader, for now or for ever.
   void refused(const Gid& writer, const std::string& text);
   /// Without `text` it is only counted.
@@ -77,9 +78,11 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
 
  private:
   enum class Pick : std::uint8_t { kNone, kFound, kFailed };
-  /// Of writers whose connection ended, the next sequence number: a writer that was only disconnected comes back, and replays.
+  /// Of writers whose connection ended, the next sequence number: a writer that was only disconnected comes back, and replays. One
+  /// of another process is another writer, whatever it calls itself, and begins anew.
   struct Interrupted {
     Gid writer{};
+    std::uint64_t process = 0;
     std::uint64_t next_sequence = 0;
   };
   static constexpr std::size_t kMostInterrupted = 256;
@@ -104,7 +107,7 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   void connections_changed();
   ReaderConnection* find(const Gid& writer) const;
   ConnectionRef orphan(ReaderConnection& connection) noexcept;
-  Interrupted* find_interrupted(const Gid& writer);
+  Interrupted* find_interrupted(const Gid& writer, std::uint64_t process);
   bool seen_before_interruption(ReaderConnection& connection, std::uint64_t sequence);
   void notify(Event event) noexcept;
   void check_deadline();

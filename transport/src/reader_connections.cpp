@@ -49,6 +49,7 @@ Result<void> ReaderImpl::begin_attach(PeerId peer, const Gid& writer, const QoS&
   connection->offered = offered;
   connection->owner = weak_from_this();
   connection->claim = participant_->claim(peer);
+  connection->process = participant_->process_of(peer);
   connection->charge = std::move(charge);
   AttachFrame frame;
   frame.writer = writer;
@@ -126,7 +127,7 @@ Result<void> ReaderImpl::attached(
   connection->hand_over.emplace(Ring::at(connection->ring.base(), capacity), connection->layout, frame.first_sequence);
   connection->limit.store(frame.held, std::memory_order_relaxed);
   connection->next_sequence = frame.first_sequence;
-  if (const Interrupted* before = find_interrupted(frame.writer)) {
+  if (const Interrupted* before = find_interrupted(frame.writer, connection->process)) {
     connection->interrupted = true;
     if (frame.first_sequence > before->next_sequence) {  // published meanwhile, or given up unread
       discarded_ += frame.first_sequence - before->next_sequence;
@@ -165,11 +166,11 @@ ConnectionRef ReaderImpl::orphan(ReaderConnection& connection) noexcept {
   if (connection.state.load(std::memory_order_relaxed) == State::kAttaching) return forget(connection);
   ConnectionRef kept(connection);
   by_writer_.erase(connection.writer);
-  if (Interrupted* before = find_interrupted(connection.writer)) {
+  if (Interrupted* before = find_interrupted(connection.writer, connection.process)) {
     before->next_sequence = std::max(before->next_sequence, connection.next_sequence);
   } else {
     if (interrupted_.size() == kMostInterrupted) interrupted_.erase(interrupted_.begin());
-    interrupted_.push_back({connection.writer, connection.next_sequence});
+    interrupted_.push_back({connection.writer, connection.process, connection.next_sequence});
   }
   connection.interrupted = true;
   connection.state.store(State::kOrphaned, std::memory_order_release);  // hand_over stays set
@@ -181,27 +182,33 @@ ConnectionRef ReaderImpl::orphan(ReaderConnection& connection) noexcept {
   return kept;
 }
 
-ReaderImpl::Interrupted* ReaderImpl::find_interrupted(const Gid& writer) {
-  const auto found = std::find_if(interrupted_.begin(), interrupted_.end(),
-                                  [&](const Interrupted& entry) { return entry.writer == writer; });
+ReaderImpl::Interrupted* ReaderImpl::find_interrupted(const Gid& writer, std::uint64_t process) {
+  const auto found = std::find_if(interrupted_.begin(), interrupted_.end(), [&](const Interrupted& entry) {
+    return entry.writer == writer && entry.process == process;
+  });
   return found == interrupted_.end() ? nullptr : &*found;
 }
 
 /// True for a message that an earlier connection to the same writer delivered; counts it as delivered otherwise.
 bool ReaderImpl::seen_before_interruption(ReaderConnection& connection, std::uint64_t sequence) {
-  Interrupted* interrupted = find_interrupted(connection.writer);
+  Interrupted* interrupted = find_interrupted(connection.writer, connection.process);
   if (interrupted == nullptr) return false;  // forgotten: so many others were interrupted since
   if (sequence < interrupted->next_sequence) return true;
   interrupted->next_sequence = sequence + 1;
   return false;
 }
 
-void ReaderImpl::writer_gone(PeerId peer, const Gid& writer) noexcept {
+void ReaderImpl::writer_gone(PeerId peer, const Gid& writer, bool for_good) noexcept {
   ConnectionRef gone;  // ends without the lock
   const std::lock_guard<os::PiMutex> lock(mutex_);
   refused_by_.erase(writer);
   ReaderConnection* connection = closed_ ? nullptr : find(writer);
   if (connection != nullptr && connection->peer == peer) gone = orphan(*connection);
+  if (!for_good) return;
+  // A writer that gets this id later counts from 1.
+  if (const Interrupted* entry = find_interrupted(writer, participant_->process_of(peer))) {
+    interrupted_.erase(interrupted_.begin() + (entry - interrupted_.data()));
+  }
 }
 
 void ReaderImpl::refused(const Gid& writer, const std::string& text) {

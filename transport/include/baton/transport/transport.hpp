@@ -95,6 +95,7 @@ class Participant : public std::enable_shared_from_this<Participant> {
 
   /// `gid` of both options: the endpoint's id where another middleware has already given it one, unique in the domain; zero:
   /// made here. Error already_exists if an endpoint that is known here has it.
+  /// An id may be given again once its endpoint is gone; the messages of the new one count from 1.
   struct WriterOptions { std::string topic, node; TypeInfo type; QoS qos; memory::PoolOptions pool; Gid gid{}; };
   struct ReaderOptions {
     std::string topic, node; TypeInfo type; QoS qos;

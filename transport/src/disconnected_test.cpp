@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <array>
+#include <atomic>
 
 #include "endpoint_test_support.hpp"
 
@@ -272,6 +273,8 @@ TEST(Disconnected, AReplayAfterADisconnectionDeliversNothingTwice) {
     BATON_CHECK(self.hear() == '.');
     const auto participant = domain.join();
     const auto reader = make_reader(*participant, "t", QoS(8).transient_local());
+    std::atomic<int> lost{0};
+    reader->on_event([&](Event event) { lost += event == Event::kMessageLost ? 1 : 0; });
     BATON_CHECK(matched(*reader, 1));
     for (std::uint64_t i = 1; i <= 6; ++i) BATON_CHECK(value_of(take_sample(*reader)) == i);
     self.say();
@@ -279,6 +282,12 @@ TEST(Disconnected, AReplayAfterADisconnectionDeliversNothingTwice) {
     for (std::uint64_t i = 7; i <= 9; ++i) BATON_CHECK(value_of(take_sample(*reader)) == i);
     BATON_CHECK(take(*reader) == kNothing);
     BATON_CHECK(reader->statuses().lost_total == 0);
+    const auto posted = make_reader(*participant, "u");  // events come in their order: this one's is behind the reader's
+    std::atomic<bool> came{false};
+    posted->on_event([&](Event) { came = true; });
+    const auto match = make_writer(*participant, "u");
+    BATON_CHECK(eventually([&] { return came.load(); }));
+    BATON_CHECK(lost == 0);
     self.say();
     self.hear();
   });

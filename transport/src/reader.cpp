@@ -157,6 +157,7 @@ void ReaderImpl::drop_useless() noexcept {
     if (connection->interrupted && out_of_line([&] { return seen_before_interruption(*connection, message.sequence); })) {
       discard(*connection, message);
       --discarded_;  // delivered before, not lost
+      connection->next_sequence = message.sequence + 1;
       *taken = nullptr;
       continue;
     }

@@ -438,6 +438,28 @@ TEST_F(HostilePeer, QueuedFramesArriveCompleteOnceASlowPeerReads) {
 }
 
 // The other direction: names in the directory behind which somebody misbehaves.
+TEST_F(HostilePeer, OneThatReceivesNothingMoreIsNotWrittenToForEver) {
+  const PeerId before = victim_.recorder.only_peer();
+  RawClient client = connect();
+  client.send(hello_of(1));
+  ASSERT_TRUE(victim_.recorder.has_peers(2));
+  PeerId peer = 0;
+  victim_.recorder.eventually([&](const Recorder& r) {
+    for (const auto& [id, info] : r.up_) peer = id == before ? peer : id;
+    return true;
+  });
+  std::shared_ptr<const void> claim = victim_.hub->claim(peer);  // as a held sample has it
+  for (int i = 0; i < 200; ++i) victim_.hub->send(peer, kFirstUserFrame, Bytes(60'000));
+  ASSERT_TRUE(victim_.recorder.has_peers(1)) << "it reads nothing and is given up; its socket takes no BYE";
+  EXPECT_GT(claim.use_count(), 1);
+  ::shutdown(client.fd(), SHUT_RD);
+  Bytes bytes(kMaxPacketBytes);
+  while (::recv(client.fd(), bytes.data(), bytes.size(), MSG_DONTWAIT) > 0) {
+  }
+  for (int i = 0; i < 60'000 && claim.use_count() > 1; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(claim.use_count(), 1) << "the hub tries to write the BYE without end";
+}
+
 class HostileListener : public ::testing::Test {
  protected:
   void SetUp() override {

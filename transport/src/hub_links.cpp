@@ -491,13 +491,26 @@ void Hub::Impl::on_lingering(Link& link, bool hung_up, bool writable) {
   }
   if (!writable) return;
   bool sent = false;
+  bool pause = false;
   {
     const std::lock_guard<std::mutex> lock(mutex);
-    while (!link.queue.empty() && push(link, link.queue.front()) == os::IoStatus::kDone) link.queue.pop_front();
+    while (!link.queue.empty()) {
+      const os::IoStatus status = push(link, link.queue.front());
+      pause = status == os::IoStatus::kTooManyInFlight;
+      if (pause || status == os::IoStatus::kWouldBlock) break;
+      link.queue.pop_front();  // sent, or the peer receives nothing any more: then a socket that takes writes would keep this thread busy
+    }
     sent = link.queue.empty();
     if (sent) clear_queue(link);
+    // The socket takes writes, the kernel has no memory for them now.
+    poller.modify(link.socket(), socket_token(link.id),
+                  sent || pause ? os::Poller::Interest::kHangUp : os::Poller::Interest::kHangUpWrite);
   }
   if (sent) linger(link);
+  if (!pause) return;
+  schedule(Clock::now() + kInFlightPause, [this, id = link.id] {
+    if (Link* later = find(id); later != nullptr && later->lingering) on_lingering(*later, false, true);
+  });
 }
 
 /// Ends what is left of a link: its peer is gone, or holds nothing.

@@ -438,6 +438,20 @@ TEST_F(HostilePeer, QueuedFramesArriveCompleteOnceASlowPeerReads) {
 }
 
 // The other direction: names in the directory behind which somebody misbehaves.
+TEST_F(HostilePeer, AnEmptyPacketIsNoEndOfFile) {
+  victim_.recorder.holding_ = true;
+  RawClient client = connect();
+  client.send(hello_of(1));
+  ASSERT_TRUE(victim_.recorder.has_peers(2));
+  client.send({});
+  ASSERT_TRUE(victim_.recorder.has_peers(1));
+  while (!client.receive().empty()) {  // until the victim's end of file: what it does about the packet is done
+  }
+  EXPECT_TRUE(victim_.recorder.eventually([](const Recorder& r) { return r.disconnected_.size() == 1; }));
+  client.close();
+  EXPECT_TRUE(victim_.recorder.eventually([](const Recorder& r) { return r.disconnected_.empty(); }));
+}
+
 TEST_F(HostilePeer, OneThatReceivesNothingMoreIsNotWrittenToForEver) {
   const PeerId before = victim_.recorder.only_peer();
   RawClient client = connect();

@@ -346,7 +346,8 @@ void Hub::Impl::hung_up(Link& link) {
   const ProcessId process = link.process;
   const bool again = link.initiator || link.up;
   const bool nameless = link.silent;
-  drop_link(link, {Errc::disconnected, describe(link) + " ended without saying good-bye"}, true);
+  // Whether it is an end of file, drop_link() sees for itself: an error or an empty packet proves nothing.
+  drop_link(link, {Errc::disconnected, describe(link) + " ended without saying good-bye"}, false);
   if (again) retry_later(process);
   if (nameless) scan_later();
 }

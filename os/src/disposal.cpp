@@ -93,7 +93,12 @@ void dispose(UniqueFd fd) noexcept {
   try {
     // std::function wants to copy what it holds.
     auto shared = std::make_shared<UniqueFd>(std::move(fd));
-    dispose([shared] { shared->reset(); });
+    dispose([shared] {
+      // Else a few sockets that wait an hour each would keep all that comes behind them from ending. No socket: no effect.
+      const linger none{};
+      (void)::setsockopt(shared->get(), SOL_SOCKET, SO_LINGER, &none, sizeof none);
+      shared->reset();
+    });
   } catch (...) {
     fd.reset();
   }

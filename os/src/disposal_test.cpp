@@ -64,6 +64,15 @@ TEST(Disposal, ClosesADescriptorWhoseCloseBlocksWithoutBlockingTheCaller) {
   lingering.reader.reset();  // its peer is gone: the close ends
 }
 
+TEST(Disposal, AsManySocketsThatLingerAsThereAreThreadsKeepNothingElseFromEnding) {
+  std::array<Lingering, kMostDisposalThreads> lingering;
+  for (Lingering& each : lingering) dispose(std::move(each.socket));
+  std::atomic<bool> ended{false};
+  dispose([&] { ended.store(true); });
+  EXPECT_TRUE(eventually([&] { return ended.load(); }));
+  for (Lingering& each : lingering) each.reader.reset();  // then they end in any case
+}
+
 TEST(Disposal, EndsWhatItIsGivenOnAnotherThread) {
   std::mutex mutex;
   std::condition_variable changed;

@@ -16,7 +16,7 @@ namespace baton::os {
 /// So many resources may block at once before others have to wait for them.
 inline constexpr unsigned kMostDisposalThreads = 4;
 
-/// Closes `fd` elsewhere. If no thread can be started, here.
+/// Closes `fd` elsewhere, without waiting for what a socket has not sent yet (SO_LINGER). If no thread can be started, here.
 void dispose(UniqueFd fd) noexcept;
 /// Calls `end` elsewhere, once; it must not throw. If no thread can be started, here.
 void dispose(std::function<void()> end) noexcept;

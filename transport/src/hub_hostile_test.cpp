@@ -437,7 +437,6 @@ TEST_F(HostilePeer, QueuedFramesArriveCompleteOnceASlowPeerReads) {
   }
 }
 
-// The other direction: names in the directory behind which somebody misbehaves.
 TEST_F(HostilePeer, AnEmptyPacketIsNoEndOfFile) {
   victim_.recorder.holding_ = true;
   RawClient client = connect();
@@ -474,6 +473,7 @@ TEST_F(HostilePeer, OneThatReceivesNothingMoreIsNotWrittenToForEver) {
   EXPECT_EQ(claim.use_count(), 1) << "the hub tries to write the BYE without end";
 }
 
+// The other direction: names in the directory behind which somebody misbehaves.
 class HostileListener : public ::testing::Test {
  protected:
   void SetUp() override {

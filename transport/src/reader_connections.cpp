@@ -63,7 +63,7 @@ Result<void> ReaderImpl::begin_attach(PeerId peer, const Gid& writer, const QoS&
   if (closed_) return {};
   if (connections_.size() == connections_.capacity()) connections_.reserve(2 * connections_.size() + 4);
   // So that no end of a connection needs memory: orphan().
-  if (const std::size_t most = std::min(kMostInterrupted, connections_.size() + 1); most > interrupted_.capacity()) {
+  if (const std::size_t most = std::min(kMostInterrupted, interrupted_.size() + connections_.size() + 1); most > interrupted_.capacity()) {
     interrupted_.reserve(std::min(kMostInterrupted, 2 * most));
   }
   const auto entry = by_writer_.emplace(writer, connection.get()).first;

@@ -552,7 +552,7 @@ TEST(EndpointsProcesses, DescriptorsPerProcessPeerPublisherAndSubscriptionAreAsD
               alone - without, with_peer - without, unmatched - without, kTopics, now - without, kTopics, idle_publisher, of_publisher);
   EXPECT_LE(alone - without, 8U);
   EXPECT_LE(with_peer - alone, 2U);
-  EXPECT_EQ(unmatched, with_peer);
+  EXPECT_LE(unmatched - alone, 2U) << "subscriptions alone cost none";
   for (Child* child : {&publisher, &idle}) {
     child->say();
     EXPECT_EQ(child->wait(), 0);

@@ -256,6 +256,18 @@ void populate(std::byte* at, std::size_t bytes) noexcept {
   if (memory_is_locked()) (void)lock_range(at, bytes);
 }
 
+/// False where MADV_POPULATE_WRITE does nothing and calls that success, as qemu-user does: a kernel refuses it for memory without access.
+static bool populating_works() {
+  static const bool works = [] {
+    void* const page = ::mmap(nullptr, page_bytes(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) return true;
+    const bool refused = ::madvise(page, page_bytes(), MADV_POPULATE_WRITE) != 0;
+    ::munmap(page, page_bytes());
+    return refused;
+  }();
+  return works;
+}
+
 Result<void> back_sparse(int fd, std::size_t offset, std::size_t bytes, std::byte* at) {
   if (Result<void> left = check_memory_left(bytes); !left.ok()) return left;
   int failed;
@@ -267,7 +279,7 @@ Result<void> back_sparse(int fd, std::size_t offset, std::size_t bytes, std::byt
                                           " bytes of shared memory left (fallocate: errno " + std::to_string(failed) +
                                           "); free memory, or lower memory_limit_bytes"};
   // Kernels before 5.14: touched here. A page that was only reserved looks like a hole to readers (memory_file.hpp, is_backed).
-  if (::madvise(at, bytes, MADV_POPULATE_WRITE) != 0) {
+  if (!populating_works() || ::madvise(at, bytes, MADV_POPULATE_WRITE) != 0) {
     for (std::size_t i = 0; i < bytes; i += page_bytes()) (void)*const_cast<const volatile std::byte*>(at + i);
   }
   if (memory_is_locked()) return lock_range(at, bytes);

@@ -28,6 +28,9 @@ PACKAGE = BUILD / "python"
 LONG = os.environ.get("BATON_HOSTILE") == "long"
 QUIET_S = 3.0 if LONG else 0.5  # how long one measurement lasts
 PATIENCE_S = 60.0 if LONG else 40.0
+# What a victim may have more after an attack: a segment of a bystander keeps one until its first message was read. A leak shows in the
+# next attacks on the same victim, which has 256 in all.
+MORE_DESCRIPTORS = 1
 DESCRIPTORS = 256  # what the victim may open: the attacks on descriptors are about a small number
 TOPICS = {"victim": ["/cpp", "/python"], "cpp": ["/victim", "/python"], "python": ["/victim", "/cpp"]}
 KIB = 1024
@@ -347,7 +350,11 @@ def judge(before: dict, during: dict, after: dict, attack, attacker_cpu_ns: int)
     for name in ("cpp", "python"):
         for phase, reports in (("during", during), ("after", after)):
             # A publisher whose slots are held adds segments: their descriptors are kept until a message in them is read.
-            for what, slack in (("descriptors", 4 if phase == "during" else 0), ("own_kib", 512), ("shared_kib", 512)):
+            for what, slack in (
+                ("descriptors", 4 if phase == "during" else MORE_DESCRIPTORS),
+                ("own_kib", 512),
+                ("shared_kib", 512),
+            ):
                 was, now = before[name][what], reports[name][what]
                 expect(now <= 1.1 * was + slack, f"{phase} the attack, {name}: {now} {what}, {was} before")
     was, now = before["victim"], during["victim"]
@@ -361,7 +368,7 @@ def judge(before: dict, during: dict, after: dict, attack, attacker_cpu_ns: int)
     )
     now = after["victim"]
     expect(
-        now["descriptors"] == was["descriptors"],
+        now["descriptors"] <= was["descriptors"] + MORE_DESCRIPTORS,
         f"after the attack, the victim: {now['descriptors']} descriptors, {was['descriptors']} before",
     )
     for what in ("own_kib", "shared_kib"):

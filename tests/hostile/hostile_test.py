@@ -54,7 +54,7 @@ def run(scene, attack) -> tuple[list[str], list[str]]:
         scene.renew()
         time.sleep(max(scenes.QUIET_S / 2, begun + scenes.QUIET_S - time.monotonic()))
         during = scene.reports()
-        scene.newcomer("during the attack", held=1)  # qos.md: who comes late may be granted less
+        scene.newcomer("during the attack", held=1)  # qos.md: a late subscription may be granted less
         attacker.leave()
     finally:
         attacker.end()

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "budgets.hpp"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 namespace baton::transport {
 namespace {
@@ -32,21 +34,36 @@ Charge::~Charge() {
   account_->returned->fetch_add(bytes_, std::memory_order_relaxed);
 }
 
-void Budgets::add_peer(PeerId peer, std::uint32_t uid) {
+void Budgets::add_peer(PeerId peer, std::uint64_t process, std::uint32_t uid) {
   if (accounts_.count(peer) != 0) return;
-  std::shared_ptr<Charge::User>& user = users_[uid];
-  if (!user) {
-    user = std::make_shared<Charge::User>();
-    user->uid = uid;
+  std::shared_ptr<Charge::Account> account;
+  if (process != 0) {
+    const auto known = of_processes_.find(process);
+    if (known != of_processes_.end()) account = known->second.lock();
   }
-  auto account = std::make_shared<Charge::Account>();
-  account->user = user;
-  account->returned = returned_;
+  if (!account) {
+    account = std::make_shared<Charge::Account>();
+    std::shared_ptr<Charge::User>& user = users_[uid];
+    if (!user) {
+      user = std::make_shared<Charge::User>();
+      user->uid = uid;
+    }
+    account->user = user;
+    account->returned = returned_;
+    if (process != 0) of_processes_[process] = account;
+  }
   accounts_.emplace(peer, std::move(account));
 }
 
 void Budgets::remove_peer(PeerId peer) noexcept {
-  accounts_.erase(peer);
+  const auto found = accounts_.find(peer);
+  if (found == accounts_.end()) return;
+  // What it has not given back by now is pinned, until its process ends: that counts again.
+  if (found->second->ending == peer) found->second->ending = 0;
+  accounts_.erase(found);
+  for (auto at = of_processes_.begin(); at != of_processes_.end();) {
+    at = at->second.expired() ? of_processes_.erase(at) : std::next(at);
+  }
   // A user with nothing left is forgotten: only this map refers to it then.
   for (auto at = users_.begin(); at != users_.end();) at = at->second.use_count() == 1 ? users_.erase(at) : std::next(at);
 }
@@ -58,33 +75,39 @@ Result<Charge> Budgets::charge(PeerId peer, Keep keep, std::size_t bytes) {
   Charge::Account& account = *found->second;
   Charge::User& user = *account.user;
   const std::size_t mine = account.bytes[which].load(std::memory_order_relaxed) + bytes;
-  if (account.ending) return Error{Errc::limit_reached, "it is being disconnected"};
-  if (mine > limits_.per_peer[which]) {
-    return Error{Errc::limit_reached, std::string("its ") + kNames[which] + " would take " + in_bytes(mine) + " here, beyond the " +
-                                          in_bytes(limits_.per_peer[which]) + " that one process may"};
+  if (account.ending == peer) return Error{Errc::limit_reached, "it is being disconnected"};
+  if (mine > limits_.per_process[which]) {
+    return Error{Errc::limit_reached, std::string("its ") + kNames[which] + " would take " + in_bytes(mine) + " in this process; one process may take " +
+                                          in_bytes(limits_.per_process[which])};
   }
   const std::size_t all = user.bytes[which].load(std::memory_order_relaxed) + bytes;
   if (all > limits_.per_user[which]) {
-    // Not the one that came last, but the one that takes most: else a greedy process could keep the others of its user out.
+    // Not the process that came last is ended, but the one that keeps most: else a greedy process could keep the others of its
+    // user out. A process with several connections stands here several times, and is counted once.
     auto most = found;
-    std::size_t ending = 0;
+    std::size_t most_bytes = mine;
+    std::size_t returning = 0;
+    std::vector<const Charge::Account*> counted;
     for (auto at = accounts_.begin(); at != accounts_.end(); ++at) {
-      const std::size_t kept = at->second->bytes[which].load(std::memory_order_relaxed);
-      if (at->second->user != account.user) continue;
-      if (at->second->ending) {
-        ending += kept;
-      } else if (kept > most->second->bytes[which].load(std::memory_order_relaxed)) {
+      const Charge::Account& other = *at->second;
+      if (other.user != account.user || std::find(counted.begin(), counted.end(), &other) != counted.end()) continue;
+      const std::size_t kept = other.bytes[which].load(std::memory_order_relaxed);
+      counted.push_back(&other);
+      if (other.ending != 0) {
+        returning += kept;
+      } else if (&other != &account && kept > most_bytes) {
         most = at;
+        most_bytes = kept;
       }
     }
-    if (all - ending > limits_.per_user[which]) {
-      Error error{Errc::limit_reached, std::string("the ") + kNames[which] + " of user " + std::to_string(user.uid) +
-                                           " would take " + in_bytes(all - ending) + " here, beyond the " +
-                                           in_bytes(limits_.per_user[which]) + " that one user may; this process takes most: " +
-                                           in_bytes(most == found ? mine : most->second->bytes[which].load(std::memory_order_relaxed))};
+    if (all - std::min(all, returning) > limits_.per_user[which]) {
+      Error error{Errc::limit_reached, std::string("the ") + kNames[which] + " of user " + std::to_string(user.uid) + " would take " +
+                                           in_bytes(all - returning) + " in this process; one user may take " +
+                                           in_bytes(limits_.per_user[which]) + ", and this process of that user takes most: " +
+                                           in_bytes(most_bytes)};
       if (most == found) return error;
       if (end_peer_) end_peer_(most->first, error);
-      most->second->ending = true;
+      most->second->ending = most->first;
     }
   }
   Charge charge;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other processes make this one keep, in bytes: an account for each peer and one for each user. Numbers and rules:
+// What other processes make this one keep, in bytes: an account for each process and one for each user. Numbers and rules:
 // docs/format/connection.md, section 5 (normative).
 // Thread rules: Budgets is externally synchronised (ParticipantImpl::mutex_). A Charge may end in any thread.
-// Invariants: (1) a byte is charged before it is kept, and given back when the Charge ends; (2) charges that outlive their
-// peer still count for its user; (3) ending a charge allocates nothing.
+// Invariants: (1) a byte is charged before it is kept, and given back when the Charge ends; (2) a charge that outlives its
+// connection still counts for its process, which may connect again, and for its user; (3) ending a charge allocates nothing.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ enum class Keep : std::uint8_t { kAnnouncements, kConnections };
 inline constexpr std::size_t kKeeps = 2;
 
 struct BudgetLimits {
-  std::size_t per_peer[kKeeps] = {std::size_t{64} << 20, std::size_t{256} << 20};
+  std::size_t per_process[kKeeps] = {std::size_t{64} << 20, std::size_t{256} << 20};
   std::size_t per_user[kKeeps] = {std::size_t{512} << 20, std::size_t{1024} << 20};
 };
 
@@ -48,7 +48,7 @@ class Charge {
     std::shared_ptr<User> user;
     std::shared_ptr<std::atomic<std::size_t>> returned;
     std::atomic<std::size_t> bytes[kKeeps]{};
-    bool ending = false;  ///< is being disconnected
+    PeerId ending = 0;  ///< this connection is being ended, and gives back what it keeps
   };
   std::shared_ptr<Account> account_;
   std::size_t bytes_ = 0;
@@ -61,12 +61,14 @@ class Budgets {
   explicit Budgets(std::function<void(PeerId, const Error&)> end_peer = nullptr, const BudgetLimits& limits = {})
       : end_peer_(std::move(end_peer)), limits_(limits) {}
 
+  /// `process`: what tells the peer's process from all others (PeerInfo::identity); 0: not known, then each connection counts alone.
   /// Strong guarantee. A peer that is known keeps its account.
-  void add_peer(PeerId peer, std::uint32_t uid);
+  void add_peer(PeerId peer, std::uint64_t process, std::uint32_t uid);
   void remove_peer(PeerId peer) noexcept;
-  /// limit_reached, with the numbers: the peer has no room left, and nothing was charged. For kSelf and unknown peers: nothing is
-  /// counted.
+  /// limit_reached, with the numbers: the peer's process has no room left, and nothing was charged. For kSelf and unknown peers:
+  /// nothing is counted.
   Result<Charge> charge(PeerId peer, Keep keep, std::size_t bytes);
+  /// Of the peer's process, all its connections together.
   std::size_t bytes(PeerId peer, Keep keep) const;
   std::size_t user_bytes(std::uint32_t uid, Keep keep) const;
   /// What was given back since the last call with `reset`.
@@ -76,7 +78,8 @@ class Budgets {
   std::function<void(PeerId, const Error&)> end_peer_;
   const BudgetLimits limits_;
   std::shared_ptr<std::atomic<std::size_t>> returned_ = std::make_shared<std::atomic<std::size_t>>(0);
-  std::map<PeerId, std::shared_ptr<Charge::Account>> accounts_;
+  std::map<PeerId, std::shared_ptr<Charge::Account>> accounts_;              // of connections that are up
+  std::map<std::uint64_t, std::weak_ptr<Charge::Account>> of_processes_;  // also of those that only have charges left
   std::map<std::uint32_t, std::shared_ptr<Charge::User>> users_;
 };
 

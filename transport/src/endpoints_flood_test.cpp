@@ -135,7 +135,7 @@ struct Flood {
     EXPECT_TRUE(eventually([&] { return participant_endpoints() == 2; })) << participant_endpoints();
     EXPECT_TRUE(matched(*reader, 1));
     EXPECT_TRUE(matched(*writer, 1));
-    const std::size_t budget = BudgetLimits().per_peer[0] + BudgetLimits().per_peer[1];
+    const std::size_t budget = BudgetLimits().per_process[0] + BudgetLimits().per_process[1];
     if (!sanitized()) {
       EXPECT_LT(most, before + budget + (std::size_t{64} << 20));
       EXPECT_TRUE(eventually([&] { return resident_bytes() < before + (std::size_t{24} << 20); }))
@@ -163,7 +163,7 @@ TEST(Flood, OfLongNamesEndsThePeerAtItsBudgetAndReturnsTheMemory) {
   EXPECT_EQ(flood.run(), static_cast<int>(Bye::kViolation));
   const std::string text = flood.domain.diagnostics().text(Errc::protocol_violation);
   EXPECT_NE(text.find("flooder"), std::string::npos) << text;
-  EXPECT_NE(text.find(std::to_string(BudgetLimits().per_peer[0])), std::string::npos) << text;
+  EXPECT_NE(text.find(std::to_string(BudgetLimits().per_process[0])), std::string::npos) << text;
 }
 
 TEST(Flood, OfNodesEndsThePeer) {

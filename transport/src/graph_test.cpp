@@ -194,10 +194,10 @@ TEST(Graph, VisitsTheEndpointsOfATopicInSlicesWithoutThoseThatCameLater) {
 
 TEST(Budgets, EndAPeerThatAnnouncesMoreThanItsBytesAndNameTheNumbers) {
   BudgetLimits limits;
-  limits.per_peer[0] = 10 * kEndpointBytes;
+  limits.per_process[0] = 10 * kEndpointBytes;
   Budgets budgets(nullptr, limits);
-  budgets.add_peer(1, 1000);
-  budgets.add_peer(2, 1000);
+  budgets.add_peer(1, 101, 1000);
+  budgets.add_peer(2, 102, 1000);
   Graph graph(&budgets);
   std::size_t added = 0;
   AnnounceFrame frame = endpoint(0, "topic");
@@ -206,7 +206,7 @@ TEST(Budgets, EndAPeerThatAnnouncesMoreThanItsBytesAndNameTheNumbers) {
     const Result<EndpointRecord*> result = graph.add_endpoint(1, frame);
     if (result) continue;
     EXPECT_EQ(result.error().code, Errc::limit_reached);
-    EXPECT_NE(result.error().message.find(std::to_string(limits.per_peer[0])), std::string::npos) << result.error().message;
+    EXPECT_NE(result.error().message.find(std::to_string(limits.per_process[0])), std::string::npos) << result.error().message;
     break;
   }
   EXPECT_EQ(added, 9U);
@@ -221,7 +221,7 @@ TEST(Budgets, EndAPeerThatAnnouncesMoreThanItsBytesAndNameTheNumbers) {
 
 TEST(Budgets, TenThousandEndpointsWithTheLongestNamesFit) {
   Budgets budgets;
-  budgets.add_peer(1, 1000);
+  budgets.add_peer(1, 101, 1000);
   Graph graph(&budgets);
   AnnounceFrame frame = endpoint(0, "");
   const std::string longest(kMaxNameBytes - 5, 'x');
@@ -239,15 +239,15 @@ TEST(Budgets, TenThousandEndpointsWithTheLongestNamesFit) {
 
 TEST(Budgets, WhenAUserKeepsTooMuchTheProcessThatKeepsMostIsEnded) {
   BudgetLimits limits;
-  limits.per_peer[0] = 1000;
+  limits.per_process[0] = 1000;
   limits.per_user[0] = 1500;
   std::vector<PeerId> ended;
   Budgets budgets([&](PeerId peer, const Error& error) {
     ended.push_back(peer);
     EXPECT_NE(error.message.find("1500"), std::string::npos) << error.message;
   }, limits);
-  for (const PeerId peer : {PeerId{1}, PeerId{2}, PeerId{3}}) budgets.add_peer(peer, 7);
-  budgets.add_peer(4, 8);
+  for (const PeerId peer : {PeerId{1}, PeerId{2}, PeerId{3}}) budgets.add_peer(peer, 100 + peer, 7);
+  budgets.add_peer(4, 104, 8);
   std::vector<Charge> charges;
   const auto charge = [&](PeerId peer, std::size_t bytes) {
     Result<Charge> granted = budgets.charge(peer, Keep::kAnnouncements, bytes);
@@ -268,20 +268,63 @@ TEST(Budgets, WhenAUserKeepsTooMuchTheProcessThatKeepsMostIsEnded) {
   EXPECT_EQ(budgets.returned(true), 2700U);
 }
 
-TEST(Budgets, WhatOutlivesItsPeerStillCountsForItsUser) {
+TEST(Budgets, WhatOutlivesItsConnectionStillCountsForItsProcessThatConnectsAgain) {
   BudgetLimits limits;
-  limits.per_peer[1] = 1000;
+  limits.per_process[1] = 1000;
   limits.per_user[1] = 1500;
-  Budgets budgets(nullptr, limits);
-  budgets.add_peer(1, 7);
-  Result<Charge> kept = budgets.charge(1, Keep::kConnections, 1000);
-  ASSERT_TRUE(kept.ok());
-  budgets.remove_peer(1);
+  std::vector<PeerId> ended;
+  Budgets budgets([&](PeerId peer, const Error&) { ended.push_back(peer); }, limits);
+  std::vector<Charge> draining;
+  for (PeerId connection = 1; connection <= 20; ++connection) {  // the samples of each connection are still held when it ends
+    budgets.add_peer(connection, 555, 7);
+    if (Result<Charge> kept = budgets.charge(connection, Keep::kConnections, 100)) draining.push_back(std::move(*kept));
+    budgets.remove_peer(connection);
+  }
+  EXPECT_EQ(draining.size(), 10U);
   EXPECT_EQ(budgets.user_bytes(7, Keep::kConnections), 1000U);
-  budgets.add_peer(2, 7);
-  EXPECT_FALSE(budgets.charge(2, Keep::kConnections, 600).ok()) << "the same process under a new identity";
-  { const Charge ended = std::move(*kept); }
-  EXPECT_TRUE(budgets.charge(2, Keep::kConnections, 600).ok());
+  budgets.add_peer(30, 666, 7);
+  EXPECT_TRUE(budgets.charge(30, Keep::kConnections, 400).ok()) << "another process of this user";
+  EXPECT_FALSE(budgets.charge(30, Keep::kConnections, 600).ok());
+  EXPECT_TRUE(ended.empty()) << "a process without a connection cannot be ended";
+  budgets.add_peer(31, 555, 7);
+  EXPECT_EQ(budgets.bytes(31, Keep::kConnections), 1000U);
+  draining.clear();
+  EXPECT_EQ(budgets.bytes(31, Keep::kConnections), 0U);
+  EXPECT_TRUE(budgets.charge(31, Keep::kConnections, 1000).ok());
+}
+
+TEST(Budgets, TheProcessThatWasEndedMayComeBackWithWhatItHasLeft) {
+  BudgetLimits limits;
+  limits.per_process[1] = 1000;
+  limits.per_user[1] = 1500;
+  std::vector<PeerId> ended;
+  Budgets budgets([&](PeerId peer, const Error&) { ended.push_back(peer); }, limits);
+  budgets.add_peer(1, 555, 7);
+  budgets.add_peer(2, 666, 7);
+  std::vector<Charge> kept;
+  for (const auto& [peer, bytes] : {std::pair{1, 600}, {1, 300}, {2, 500}, {2, 300}}) {
+    Result<Charge> charge = budgets.charge(static_cast<PeerId>(peer), Keep::kConnections, static_cast<std::size_t>(bytes));
+    ASSERT_TRUE(charge.ok()) << charge.error().message;
+    kept.push_back(std::move(*charge));
+  }
+  EXPECT_EQ(ended, std::vector<PeerId>{1});
+  kept.erase(kept.begin());  // 300 bytes stay pinned
+  budgets.remove_peer(1);
+  budgets.add_peer(3, 555, 7);
+  EXPECT_EQ(budgets.bytes(3, Keep::kConnections), 300U);
+  EXPECT_TRUE(budgets.charge(3, Keep::kConnections, 400).ok());
+}
+
+TEST(Budgets, ConnectionsOfUnknownProcessesCountEachAlone) {
+  BudgetLimits limits;
+  limits.per_process[1] = 1000;
+  Budgets budgets(nullptr, limits);
+  budgets.add_peer(1, 0, 7);
+  budgets.add_peer(2, 0, 7);
+  const Result<Charge> first = budgets.charge(1, Keep::kConnections, 1000);
+  const Result<Charge> second = budgets.charge(2, Keep::kConnections, 1000);
+  EXPECT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(budgets.user_bytes(7, Keep::kConnections), 2000U);
 }
 
 TEST(DefinitionDifference, ShowsTheLinesThatDifferAndFromWhichSideTheyCome) {

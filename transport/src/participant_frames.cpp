@@ -37,7 +37,7 @@ void ParticipantImpl::on_peer_up(PeerId peer, const PeerInfo& info) {
     pids.local = info.local_pid;
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  budgets_.add_peer(peer, info.uid);
+  budgets_.add_peer(peer, info.identity, info.uid);
   PeerState& state = peers_[peer];
   state.pid = info.pid;
   state.uid = info.uid;

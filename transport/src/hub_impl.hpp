@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hub's inside, spread over hub.cpp (life, thread, timers), hub_discovery.cpp (names, connecting, accepting, sweeping) and
-// hub_links.cpp (one connection: bytes in and out, handshake, end).
+// The hub's implementation, in the order to read it: hub.cpp (life, thread, timers), hub_discovery.cpp (names, connecting, accepting,
+// sweeping), hub_links.cpp (which process a link comes from, and how many it may have), hub_packets.cpp (handshake, packets in and
+// out), hub_ends.cpp (every way in which a link ends).
 //
 // Thread rules. `mutex` guards what is marked (m): everything that send(), post() and a fork touch, and every moment in which
 // a descriptor of the hub is made or closed, so that a fork finds them all in their places. It is never held during a callback.
@@ -29,6 +30,7 @@ namespace baton::transport {
 using Clock = std::chrono::steady_clock;
 using LinkId = PeerId;  ///< a link keeps its number when it comes up
 inline constexpr auto kMemoryPause = std::chrono::milliseconds(20);
+inline constexpr auto kInFlightPause = std::chrono::milliseconds(20);  ///< when the kernel has no room for descriptors under way
 
 /// A frame on its way out; descriptors travel with its first packet.
 struct Outgoing {
@@ -88,6 +90,7 @@ struct KnownProcess {
   std::size_t links = 0;       ///< of all kinds, now
   unsigned violations = 0;     ///< connections that ended for what it did
   bool turned_away = false;    ///< the user knows
+  bool ended = false;          ///< the process is dead; its last links are about to end
   unsigned arrivals = 0;       ///< since `arrivals_since`
   Clock::time_point arrivals_since{};
 };
@@ -152,21 +155,43 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void on_listener();
   bool accept_without_descriptors();
   void tell_shortage(const std::string& what);
-  void tell_no_memory();
   void pause_listening();
   void evict_silent_link();
 
   // hub_links.cpp
   Link& add_link(os::UniqueFd socket, bool initiator);  ///< REQUIRES the lock
+  Link* find(LinkId id);
+  std::string describe(const Link& link) const;
+  /// False for one more connection of a process that has too many or was refused too often.
+  bool welcome(const Link& link);
+  void turn_away(Link& link);
+  KnownProcess& account_of(const Link& link);
+  /// The link's process is dead: with its last link it is forgotten, since the kernel may give its number to another one.
+  void process_ended(const Link& link);
+  void remove_from_account(const Link& link);
+  void no_longer_silent(Link& link);
+  void refuse_for_ever(const ProcessId& process);
+  void make_room_for_routes();
+
+  // hub_packets.cpp
   void on_readable(LinkId id);
   void on_writable(LinkId id);
-  void on_process_end(LinkId id);
   void on_step(Link& link, LinkMachine::Step&& step);
   void on_hello(Link& link);
-  void on_bye(Link& link, const LinkMachine::Step& step);
   void go_up(Link& link);
   void on_handshake_timeout(LinkId id);
+  void send(PeerId peer, Outgoing frame) noexcept;
+  void send_or_throw(PeerId peer, Outgoing frame);
+  /// Straight to the socket, past the queue: HELLO and BYE.
+  void send_now(Link& link, const std::vector<std::uint8_t>& packet);
+  os::IoStatus push(Link& link, Outgoing& frame);  ///< REQUIRES the lock
+  void flush(Link& link);                          ///< REQUIRES the lock
+  void clear_queue(Link& link);                    ///< REQUIRES the lock
+
+  // hub_ends.cpp
+  void on_bye(Link& link, const LinkMachine::Step& step);
   void hung_up(Link& link);
+  void on_process_end(LinkId id);
   void end_link(Link& link, const Doom& doom);
   /// `over`: the peer's end of file has come, or its process is dead. Allocates nothing.
   void drop_link(Link& link, Error reason, bool over);
@@ -174,26 +199,11 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void linger(Link& link);
   void on_lingering(Link& link, bool hung_up, bool writable);
   void forget_link(Link& link);
+  void doom(Link& link, Doom how);  ///< REQUIRES the lock
   void reap_doomed();
-  void reap_unlucky() noexcept;
   void end_for_want_of_memory(LinkId id) noexcept;
-  void doom(Link& link, Doom how);            ///< REQUIRES the lock
-  void send(PeerId peer, Outgoing frame) noexcept;
-  void send_or_throw(PeerId peer, Outgoing frame);
-  os::IoStatus push(Link& link, Outgoing& frame);  ///< REQUIRES the lock
-  void flush(Link& link);                     ///< REQUIRES the lock
-  void clear_queue(Link& link);               ///< REQUIRES the lock
-  Link* find(LinkId id);
-  std::string describe(const Link& link) const;
-  /// Straight to the socket, past the queue: HELLO and BYE.
-  void send_now(Link& link, const std::vector<std::uint8_t>& packet);
-  /// False for one more connection of a process that has too many or was refused too often.
-  bool welcome(const Link& link);
-  void turn_away(Link& link);
-  KnownProcess& account_of(const Link& link);
-  void no_longer_silent(Link& link);
-  void refuse_for_ever(const ProcessId& process);
-  void make_room_for_routes();
+  void reap_unlucky() noexcept;
+  void tell_no_memory();
 
   // Constant after prepare().
   HubOptions options;

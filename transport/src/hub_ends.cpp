@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every way in which a link ends, and its second life as a life line (docs/format/handshake.md, section 6).
+#include "hub_impl.hpp"
+
+namespace baton::transport {
+namespace {
+
+constexpr auto kSteadyTime = std::chrono::seconds(5);
+
+}  // namespace
+
+void Hub::Impl::on_bye(Link& link, const LinkMachine::Step& step) {
+  const ProcessId process = link.process;
+  const bool initiator = link.initiator;
+  const bool was_up = link.up;
+  const std::string who = describe(link);
+  switch (step.bye) {
+    case Bye::kLeaving:
+      drop_link(link, {Errc::disconnected, who + " left"}, false);
+      routes.erase(process);
+      return;
+    case Bye::kVersion:
+    case Bye::kViolation: {
+      const Errc code = step.bye == Bye::kVersion ? Errc::version_mismatch : Errc::protocol_violation;
+      const std::string text = who + " refuses this process: " + step.error.message;
+      if (initiator || was_up) {
+        const bool first = !routes[process].refused;
+        refuse_for_ever(process);
+        if (first) diagnose(Diagnostic::Level::kError, code, text);
+      }
+      drop_link(link, {code, text}, false);
+      return;
+    }
+    case Bye::kNoDescriptors:
+      diagnose(Diagnostic::Level::kWarning, Errc::out_of_descriptors,
+               who + ": " + step.error.message + "; trying again");
+      break;
+    case Bye::kDuplicate:
+    case Bye::kStalled:
+    case Bye::kTimeout:
+      break;
+  }
+  drop_link(link, {Errc::disconnected, who + " ended the connection: " + step.error.message}, false);
+  if (initiator || was_up) retry_later(process);
+}
+
+// End of file without a good-bye: death, or a peer that gave this one up while it was stopped, and holds nothing of it. Connecting
+// again tells which, and removes the name of a dead one.
+void Hub::Impl::hung_up(Link& link) {
+  const ProcessId process = link.process;
+  const bool again = link.initiator || link.up;
+  const bool nameless = link.silent;
+  // Whether it is an end of file, drop_link() sees for itself: an error or an empty packet proves nothing.
+  drop_link(link, {Errc::disconnected, describe(link) + " ended without saying good-bye"}, false);
+  if (again) retry_later(process);
+  if (nameless) scan_later();
+}
+
+// The pidfd's word: the process is dead, even if a child made behind the C library's back still holds its sockets open.
+void Hub::Impl::on_process_end(LinkId id) {
+  if (const Link* link = find(id)) process_ended(*link);
+  // What it sent before its death still counts.
+  for (int i = 0; i < 1024; ++i) {
+    Link* link = find(id);
+    if (link == nullptr) return;
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (link->doom || link->lost_something || link->down_due || link->lingering || !os::readable_now(link->socket()))
+        break;
+    }
+    on_readable(id);
+  }
+  Link* link = find(id);
+  if (link == nullptr) return;
+  if (link->down_due) {
+    link->over = true;
+    return;
+  }
+  const ProcessId process = link->process;
+  const bool mine = link->initiator;
+  const bool known = mine || link->up;
+  const bool nameless = link->silent;
+  if (link->lingering) {
+    forget_link(*link);
+  } else {
+    drop_link(*link, {Errc::disconnected, describe(*link) + " died"}, true);
+  }
+  if (nameless) scan_later();
+  if (mine) {
+    // The pidfd is that of the process that listened under this name.
+    sweep(name_of(process));
+    routes.erase(process);
+  } else if (known) {
+    retry_later(process);  // only the listener's death proves that the name is dead
+  }
+}
+
+void Hub::Impl::end_link(Link& link, const Doom& doom) {  // `doom` is not the link's own: that one ends in here
+  const ProcessId process = link.process;
+  const bool known = link.initiator || link.up;
+  if (is_final(doom.bye) && process != ProcessId{}) refuse_for_ever(process);
+  if (doom.bye == Bye::kViolation && doom.tell_user) ++account_of(link).violations;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    clear_queue(link);
+    const std::vector<std::uint8_t> packet = encode_bye(doom.bye, doom.reason.message);
+    Outgoing bye;
+    bye.type = kByeFrame;
+    bye.payload.assign(packet.begin() + kPacketHeaderBytes, packet.end());
+    const std::size_t cost = bye.cost();
+    link.queue.push_back(std::move(bye));
+    link.queued_bytes += cost;
+    *link.queued_of_user += cost;
+    flush(link);
+  }
+  drop_link(link, doom.reason, false);
+  if (doom.tell_user) diagnose(Diagnostic::Level::kWarning, doom.reason.code, doom.reason.message);
+  // After a lack of descriptors this side is the one that knows when to try again; a stalled peer comes back by itself.
+  if (known && doom.bye == Bye::kNoDescriptors) retry_later(process);
+}
+
+void Hub::Impl::drop_link(Link& link, Error reason, bool over) {
+  const LinkId id = link.id;
+  const bool was_up = link.up;
+  no_longer_silent(link);
+  if (link.handshake_timer != 0) cancel(std::exchange(link.handshake_timer, 0));
+  const auto route = routes.find(link.process);
+  if (route != routes.end()) {
+    if (route->second.mine == id) route->second.mine = 0;
+    if (route->second.up == id) {
+      route->second.up = 0;
+      // One that comes up only to hang up is tried ever more rarely.
+      if (Clock::now() - route->second.up_since > kSteadyTime) route->second.attempts = 0;
+    }
+  }
+  if (!was_up) {
+    forget_link(link);
+    return;
+  }
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    link.up = false;
+    // The end of file in front of the reading end counts also with packets unread: nothing that they say matters any more.
+    over = over || os::hung_up_now(link.socket());
+  }
+  up_count.fetch_sub(1, std::memory_order_relaxed);
+  link.down_due = true;
+  link.over = over;
+  link.down_reason = std::move(reason);
+  link.next_down = std::exchange(downs, &link);
+  finish_downs();
+}
+
+// True if on_peer_down() is through for all that it was due for.
+bool Hub::Impl::finish_downs() noexcept {
+  while (downs != nullptr) {
+    Link& link = *downs;
+    if (!attempt([&] { call([&] { handler.on_peer_down(link.id, link.down_reason); }); })) return false;
+    downs = link.next_down;
+    link.down_due = false;
+    if (link.over) {
+      forget_link(link);
+    } else {
+      linger(link);
+    }
+  }
+  return true;
+}
+
+/// The connection is over and the peer may live. Its BYE may still have to be sent, and what it holds is its own until the end of
+/// file.
+void Hub::Impl::linger(Link& link) {
+  bool watched = false;
+  call([&] { watched = handler.holds_anything(link.id); });
+  bool useful = watched;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    // Where nothing is held any more, the end of file says as much as an unsent BYE.
+    if (link.queue.empty() || link.claim.use_count() == 1) {
+      clear_queue(link);
+      link.claim.reset();
+    }
+    useful = useful || link.claim;
+    if (useful) {
+      link.lingering = true;
+      link.pausing = false;
+      poller.modify(link.socket(), socket_token(link.id),
+                    link.claim ? os::Poller::Interest::kHangUpWrite : os::Poller::Interest::kHangUp);
+    }
+  }
+  if (!useful) forget_link(link);
+}
+
+void Hub::Impl::on_lingering(Link& link, bool hung_up, bool writable) {
+  if (hung_up) {
+    forget_link(link);
+    return;
+  }
+  if (!writable) return;
+  bool sent = false;
+  bool pause = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    while (!link.queue.empty()) {
+      const os::IoStatus status = push(link, link.queue.front());
+      pause = status == os::IoStatus::kTooManyInFlight;
+      if (pause || status == os::IoStatus::kWouldBlock) break;
+      link.queue
+          .pop_front();  // sent, or the peer receives nothing any more: then a socket that takes writes would keep this thread busy
+    }
+    sent = link.queue.empty();
+    if (sent) clear_queue(link);
+    // The socket takes writes, the kernel has no memory for them now.
+    poller.modify(link.socket(), socket_token(link.id),
+                  sent || pause ? os::Poller::Interest::kHangUp : os::Poller::Interest::kHangUpWrite);
+  }
+  if (sent) linger(link);
+  if (!pause) return;
+  schedule(Clock::now() + kInFlightPause, [this, id = link.id] {
+    if (Link* later = find(id); later != nullptr && later->lingering) on_lingering(*later, false, true);
+  });
+}
+
+/// Ends what is left of a link: its peer is gone, or holds nothing.
+void Hub::Impl::forget_link(Link& link) {
+  const LinkId id = link.id;
+  const bool was_up = link.was_up;
+  std::unique_ptr<Link> gone;  // destroyed outside the lock
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    poller.remove(link.socket());
+    if (link.watch) poller.remove(link.watch.get());
+    link.watch.reset();
+    link.claim.reset();
+    // Samples of the peer may be held here. Their claims keep the socket for the peer, if the peer is still there.
+    if (os::closed_now(link.socket())) link.line->hang_up();
+    clear_queue(link);
+    remove_from_account(link);
+    const auto found = links.find(id);
+    gone = std::move(found->second);
+    links.erase(found);
+  }
+  gone.reset();
+  if (was_up) call([&] { handler.on_peer_gone(id); });
+}
+
+void Hub::Impl::doom(Link& link, Doom how) {
+  if (link.doom) return;
+  doomed.push_back(link.id);
+  link.doom = std::move(how);
+  if (!on_thread()) poller.wake();
+}
+
+void Hub::Impl::reap_doomed() {
+  for (;;) {
+    std::vector<LinkId> ids;
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      ids.swap(doomed);
+    }
+    if (ids.empty()) return;
+    for (const LinkId id : ids) {
+      Link* link = find(id);
+      if (link == nullptr || link->lingering || link->down_due || stopping.load(std::memory_order_acquire)) continue;
+      const bool ended = attempt([&] {
+        const Doom how = *link->doom;
+        end_link(*link, how);
+      });
+      if (!ended) end_for_want_of_memory(id);
+    }
+  }
+}
+
+void Hub::Impl::end_for_want_of_memory(LinkId id) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto found = links.find(id);
+  if (found == links.end() || std::exchange(found->second->lost_something, true)) return;
+  unlucky = true;
+  poller.wake();
+}
+
+// Each of these connections lost a frame for want of memory. Ended, they begin anew, with everything.
+void Hub::Impl::reap_unlucky() noexcept {
+  for (;;) {
+    Link* link = nullptr;
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (!unlucky || stopping.load(std::memory_order_acquire)) return;
+      for (const auto& entry : links) {
+        const Link& candidate = *entry.second;
+        if (candidate.lost_something && !candidate.lingering && !candidate.down_due) link = entry.second.get();
+      }
+      unlucky = link != nullptr;
+      if (link == nullptr) return;
+      clear_queue(*link);
+      send_now(*link, bye_no_memory);
+    }
+    const ProcessId process = link->process;
+    const bool known = link->initiator || link->up;
+    drop_link(*link, no_memory(), false);
+    attempt([&] {
+      if (known) retry_later(process);
+      tell_no_memory();
+    });
+  }
+}
+
+void Hub::Impl::tell_no_memory() {
+  const auto now = Clock::now();
+  if (memory_told && now - *memory_told < kShortageInterval) return;
+  memory_told = now;
+  diagnose(Diagnostic::Level::kError, Errc::out_of_memory,
+           "no memory left to serve another process; connections are ended and made again until there is some");
+}
+
+}  // namespace baton::transport

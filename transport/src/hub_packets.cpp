@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+// One link while it lives: the handshake, and packets in and out.
+#include <algorithm>
+#include <new>
+
+#include "baton/os/crash_point.hpp"
+#include "baton/os/process.hpp"
+#include "hub_impl.hpp"
+
+namespace baton::transport {
+namespace {
+
+// So that one talkative peer does not keep the others waiting.
+constexpr int kMaxPacketsPerRound = 64;
+
+}  // namespace
+
+void Hub::Impl::on_readable(LinkId id) {
+  const auto start = Clock::now();
+  for (int i = 0; i < kMaxPacketsPerRound; ++i) {
+    Link* link = find(id);
+    if (link == nullptr || stopping.load(std::memory_order_acquire)) return;
+    if (i > 0 && Clock::now() - start > kSliceTime) return;  // the socket stays readable
+    os::ReceivedPacket packet;
+    os::IoStatus status{};
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (link->doom || link->lost_something || link->down_due || link->lingering) return;
+      status = os::receive_packet(link->socket(), buffer.get(), kMaxPacketBytes, kMaxFrameFds, packet);
+    }
+    switch (status) {
+      case os::IoStatus::kDone:
+        break;
+      case os::IoStatus::kWouldBlock:
+        return;
+      case os::IoStatus::kReset:
+        continue;  // reported once; then what is left, then the end of file
+      default:
+        hung_up(*link);
+        return;
+    }
+    if (packet.truncated) {
+      end_link(*link, {{Errc::protocol_violation,
+                        describe(*link) + " sent a packet larger than " + std::to_string(kMaxPacketBytes) + " bytes"},
+                       Bye::kViolation,
+                       true});
+      return;
+    }
+    if (packet.fds_lost) {
+      if (os::reserve_descriptor()) {
+        end_link(*link, {{Errc::protocol_violation, describe(*link) + " sent more than " +
+                                                        std::to_string(kMaxFrameFds) + " descriptors in one packet"},
+                         Bye::kViolation,
+                         true});
+      } else {
+        // A frame without its descriptors is lost; a fresh connection brings everything again.
+        end_link(*link, {os::system_error("cannot receive the descriptors that " + describe(*link) + " sent", EMFILE),
+                         Bye::kNoDescriptors, true});
+      }
+      return;
+    }
+    if (packet.size_bytes == 0) {
+      hung_up(*link);
+      return;
+    }
+    for (const os::ReceivedFd& fd : packet.fds) {
+      // Nothing else is ever asked for, and other descriptors can block whoever closes or uses them.
+      if (os::kind_of(fd.get()) != os::DescriptorKind::kOther) continue;
+      end_link(*link, {{Errc::protocol_violation,
+                        describe(*link) + " sent a descriptor that is neither a memfd nor a Unix stream socket"},
+                       Bye::kViolation,
+                       true});
+      return;
+    }
+    on_step(*link, link->machine.on_packet(buffer.get(), packet.size_bytes, std::move(packet.fds)));
+  }
+}
+
+void Hub::Impl::on_step(Link& link, LinkMachine::Step&& step) {
+  using Kind = LinkMachine::Step::Kind;
+  switch (step.kind) {
+    case Kind::kNothing:
+      return;
+    case Kind::kHello:
+      on_hello(link);
+      return;
+    case Kind::kBye:
+      on_bye(link, step);
+      return;
+    case Kind::kFrame: {
+      Result<void> accepted;
+      call([&] { accepted = handler.on_frame(link.id, std::move(step.frame)); });
+      if (accepted) return;
+      end_link(link,
+               {{accepted.error().code, describe(link) + ": " + accepted.error().message}, Bye::kViolation, true});
+      return;
+    }
+    case Kind::kVersion: {
+      link.info.version = link.machine.peer().version;
+      const std::string text = "process '" + self_name + "' speaks version " + std::to_string(kProtocolVersion) +
+                               " of Baton's protocol, " + describe(link) + " version " +
+                               std::to_string(link.info.version) + "; build both with the same Baton";
+      if (!link.initiator) {  // so that the other side can name both, too
+        const std::lock_guard<std::mutex> lock(mutex);
+        Hello hello;
+        hello.pid = os::process_id();
+        hello.process_id = self;
+        hello.name = self_name;
+        send_now(link, encode_hello(hello));
+      }
+      // Both directions may be on their way at once: tell the user once.
+      link.process = link.machine.peer().process_id;
+      const auto route = routes.find(link.process);
+      const bool first = route == routes.end() || !route->second.refused;
+      end_link(link, {{Errc::version_mismatch, text}, Bye::kVersion, first});
+      return;
+    }
+    case Kind::kViolation:
+      end_link(link, {{step.error.code, describe(link) + ": " + step.error.message}, Bye::kViolation, true});
+      return;
+  }
+}
+
+void Hub::Impl::on_hello(Link& link) {
+  BATON_CRASH_POINT("hub.hello_received");
+  const Hello& hello = link.machine.peer();
+  if (link.info.pid == 0) link.info.pid = hello.pid;  // for people only
+  link.info.process_id = hello.process_id;
+  link.info.name = hello.name;
+  link.info.version = hello.version;
+  if (hello.process_id == self || (link.initiator && hello.process_id != link.process)) {
+    end_link(
+        link,
+        {{Errc::protocol_violation, describe(link) + " claims another process's identity"}, Bye::kViolation, true});
+    return;
+  }
+  if (link.initiator) {
+    go_up(link);
+    return;
+  }
+  no_longer_silent(link);
+  make_room_for_routes();
+  Route& route = routes[hello.process_id];
+  if (route.refused) {
+    end_link(link, {{Errc::protocol_violation, "refused before"}, Bye::kViolation, false});
+    return;
+  }
+  switch (judge_arrival(self, hello.process_id, route.up != 0, route.mine != 0)) {
+    case Arrival::kRefuse:
+      end_link(link,
+               {{Errc::disconnected, "another connection of the same processes survives"}, Bye::kDuplicate, false});
+      return;
+    case Arrival::kAcceptInsteadOfMine:
+      // Without a BYE: the other side refuses it by the same rule.
+      if (Link* mine = find(route.mine)) drop_link(*mine, {Errc::disconnected, "duplicate"}, true);
+      route.mine = 0;
+      break;
+    case Arrival::kAccept:
+      break;
+  }
+  link.process = hello.process_id;
+  Hello answer;
+  answer.pid = os::process_id();
+  answer.process_id = self;
+  answer.name = self_name;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    send_now(link, encode_hello(answer));
+  }
+  BATON_CRASH_POINT("hub.answer_sent");
+  go_up(link);
+}
+
+void Hub::Impl::go_up(Link& link) {
+  // A process that comes back is not up twice.
+  if (!finish_downs()) throw std::bad_alloc();
+  auto claim = std::make_shared<LifeLine::Claim>(link.line);
+  cancel(std::exchange(link.handshake_timer, 0));
+  Route& route = routes[link.process];
+  if (route.mine == link.id) route.mine = 0;
+  if (route.retry != 0) cancel(std::exchange(route.retry, 0));
+  route.up = link.id;
+  route.up_since = Clock::now();
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    link.up = link.was_up = link.greeting = true;
+    link.claim = std::move(claim);
+  }
+  up_count.fetch_add(1, std::memory_order_relaxed);
+  BATON_CRASH_POINT("hub.up");
+  call([&] { handler.on_peer_up(link.id, link.info); });
+  const std::lock_guard<std::mutex> lock(mutex);
+  link.greeting = false;
+}
+
+void Hub::Impl::on_handshake_timeout(LinkId id) {
+  Link* link = find(id);
+  if (link == nullptr) return;
+  link->handshake_timer = 0;
+  if (link->up) return;
+  const auto seconds = std::to_string(std::chrono::duration<double>(options.handshake_timeout).count()).substr(0, 4);
+  if (!link->initiator) {
+    end_link(*link, {{Errc::timed_out, describe(*link) + " connected and said nothing for " + seconds + " s"},
+                     Bye::kTimeout,
+                     true});
+    return;
+  }
+  if (os::socket_peer_gone(link->socket())) {  // dead before the pidfd could be had
+    on_process_end(id);
+    return;
+  }
+  // It may be stopped, or in a debugger. The connection waits in its backlog and will be answered when it goes on; if it dies,
+  // the socket or the pidfd says so.
+  diagnose(Diagnostic::Level::kWarning, Errc::timed_out,
+           describe(*link) + " has not answered for " + seconds + " s (stopped, or overloaded?); still waiting for it");
+}
+
+void Hub::Impl::send_now(Link& link, const std::vector<std::uint8_t>& packet) {
+  // A peer that is gone or does not read misses it: the hang-up says the same with fewer words.
+  (void)os::send_packet(link.socket(), packet.data(), packet.size(), nullptr, 0, nullptr, 0);
+}
+
+void Hub::Impl::send(PeerId peer, Outgoing frame) noexcept {
+  try {
+    send_or_throw(peer, std::move(frame));
+  } catch (const std::bad_alloc&) {
+    end_for_want_of_memory(peer);
+  }
+}
+
+void Hub::Impl::send_or_throw(PeerId peer, Outgoing frame) {
+  Outgoing dropped;  // descriptors are closed outside the lock
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (is_child.load(std::memory_order_relaxed) || stopping.load(std::memory_order_relaxed)) return;
+  const auto found = links.find(peer);
+  if (found == links.end() || !found->second->up || found->second->doom || found->second->lost_something) return;
+  Link& link = *found->second;
+  if (link.queue.empty() && !link.pausing) {
+    const os::IoStatus status = push(link, frame);
+    if (status == os::IoStatus::kDone || status == os::IoStatus::kClosed || status == os::IoStatus::kError) {
+      dropped = std::move(frame);  // sent, or the background thread is about to see the hang-up
+      return;
+    }
+    if (status == os::IoStatus::kTooManyInFlight) link.pausing = true;
+  }
+  if (link.queue.empty()) link.progress = Clock::now();
+  const std::size_t bytes = link.queued_bytes + frame.cost();
+  if (link.greeting && on_thread()) link.greeting_bytes += frame.cost();  // not what other threads send meanwhile
+  const std::size_t most_bytes = kMaxQueuedBytes + link.greeting_bytes;
+  const std::size_t fds = link.queued_fds + frame.fds.size();
+  // A busy peer may be behind for a while, for example when hundreds of processes start at once; a stopped one stands still.
+  const std::size_t of_user = *link.queued_of_user + frame.cost();
+  if (bytes > most_bytes + kHardQueuedBytes - kMaxQueuedBytes ||
+      (bytes > most_bytes && of_user > kMaxQueuedBytesPerUser) ||
+      fds > std::max(kMaxQueuedFds, os::descriptor_limit() / 2) ||
+      ((bytes > most_bytes || fds > kMaxQueuedFds) && Clock::now() - link.progress > kStallTime)) {
+    dropped = std::move(frame);
+    doom(link,
+         {{Errc::disconnected, describe(link) + " has not read for too long and " + std::to_string(link.queue.size()) +
+                                   " frames wait for it; it is disconnected and may come back when it goes on"},
+          Bye::kStalled,
+          true});
+    return;
+  }
+  link.queue.push_back(std::move(frame));
+  link.queued_bytes = bytes;
+  link.queued_fds = fds;
+  *link.queued_of_user = of_user;
+  if (link.pausing && link.queue.size() == 1) {
+    // Timers are made under the same lock: leave that to the background thread.
+    posted.push_back([this, peer] { schedule(Clock::now() + kInFlightPause, [this, peer] { on_writable(peer); }); });
+    poller.wake();
+  } else if (!link.pausing && !link.want_write) {
+    link.want_write = true;
+    poller.modify(link.socket(), socket_token(link.id), os::Poller::Interest::kReadWrite);
+  }
+}
+
+// As many packets of the frame as the socket takes now.
+os::IoStatus Hub::Impl::push(Link& link, Outgoing& frame) {
+  std::array<int, kMaxFrameFds> fds{};
+  do {
+    const bool first = frame.sent_bytes == 0;
+    const std::size_t size = std::min(kMaxPacketPayloadBytes, frame.payload.size() - frame.sent_bytes);
+    const bool last = frame.sent_bytes + size == frame.payload.size();
+    PacketHeader header;
+    header.type = frame.type;
+    header.flags = last ? 0 : kMoreFollows;
+    header.payload_bytes = static_cast<std::uint32_t>(size);
+    std::size_t fd_count = 0;
+    if (first) {
+      for (const os::SharedFd& fd : frame.fds) fds[fd_count++] = fd->get();
+    }
+    header.fd_count = static_cast<std::uint8_t>(fd_count);
+    const auto bytes = encode_header(header);
+    const os::IoStatus status = os::send_packet(link.socket(), bytes.data(), bytes.size(),
+                                                frame.payload.data() + frame.sent_bytes, size, fds.data(), fd_count);
+    if (status != os::IoStatus::kDone) return status;
+    BATON_CRASH_POINT("hub.packet_sent");
+    frame.sent_bytes += size;
+  } while (frame.sent_bytes < frame.payload.size());
+  return os::IoStatus::kDone;
+}
+
+void Hub::Impl::flush(Link& link) {
+  link.pausing = false;
+  while (!link.queue.empty()) {
+    Outgoing& frame = link.queue.front();
+    const os::IoStatus status = push(link, frame);
+    if (status == os::IoStatus::kTooManyInFlight) {
+      link.pausing = true;
+      break;
+    }
+    if (status == os::IoStatus::kWouldBlock) break;
+    link.queued_bytes -= frame.cost();
+    *link.queued_of_user -= frame.cost();
+    link.queued_fds -= frame.fds.size();
+    link.queue.pop_front();
+    link.progress = Clock::now();
+  }
+  const bool want_write = !link.queue.empty() && !link.pausing;
+  if (want_write != link.want_write) {
+    link.want_write = want_write;
+    poller.modify(link.socket(), socket_token(link.id),
+                  want_write ? os::Poller::Interest::kReadWrite : os::Poller::Interest::kRead);
+  }
+}
+
+void Hub::Impl::clear_queue(Link& link) {
+  link.queue.clear();
+  *link.queued_of_user -= link.queued_bytes;
+  link.queued_bytes = 0;
+  link.queued_fds = 0;
+}
+
+void Hub::Impl::on_writable(LinkId id) {
+  Link* link = find(id);
+  if (link == nullptr) return;
+  bool pause = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (link->doom || link->lost_something || link->down_due || link->lingering) return;
+    flush(*link);
+    pause = link->pausing;
+  }
+  if (pause) schedule(Clock::now() + kInFlightPause, [this, id] { on_writable(id); });
+}
+
+}  // namespace baton::transport

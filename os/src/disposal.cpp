@@ -19,12 +19,18 @@ namespace {
 constexpr std::size_t kStackBytes = 64 * 1024;
 constexpr std::int64_t kShortCloseBytes = std::int64_t{16} << 20;
 
-struct Disposal {
-  const std::uint32_t generation = fork_generation();
+/// Resources that end in turn, on threads of their own.
+struct Lane {
   std::mutex mutex;
   std::deque<std::function<void()>> waiting;
   unsigned threads = 0;  // each runs until `waiting` is empty
   unsigned busy = 0;     // of these, in a function now
+};
+
+struct Disposal {
+  const std::uint32_t generation = fork_generation();
+  Lane known;    // takes long at most
+  Lane strange;  // descriptors whose close may never return
 };
 
 /// Of this process: never destroyed, since threads may run while static objects go. In a forked child the parent's mutex may be
@@ -40,7 +46,7 @@ Disposal& disposal() {
   return *now;
 }
 
-void run(Disposal& own) {
+void run(Lane& own) {
   std::unique_lock<std::mutex> lock(own.mutex);
   while (!own.waiting.empty()) {
     std::function<void()> end = std::move(own.waiting.front());
@@ -56,8 +62,7 @@ void run(Disposal& own) {
 }
 
 /// True if `end` will be called. On failure it is left as it was.
-bool enqueue(std::function<void()>& end) {
-  Disposal& own = disposal();
+bool enqueue(Lane& own, std::function<void()>& end) {
   {
     const std::lock_guard<std::mutex> lock(own.mutex);
     own.waiting.push_back(std::move(end));
@@ -77,23 +82,41 @@ bool enqueue(std::function<void()>& end) {
   return false;
 }
 
-}  // namespace
-
-void dispose(std::function<void()> end) noexcept {
+void dispose_in(Lane& lane, std::function<void()> end) noexcept {
   bool enqueued = false;
   try {
-    enqueued = enqueue(end);
+    enqueued = enqueue(lane, end);
   } catch (...) {  // no memory, no thread
   }
   if (!enqueued && end) end();
 }
 
+/// The closes of all other files may ask somebody who does not answer (FUSE) or wait for the network.
+bool close_returns(int fd) noexcept {
+  int domain = 0;
+  socklen_t size = sizeof domain;
+  return ::fcntl(fd, F_GET_SEALS) >= 0 ||
+         (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX);
+}
+
+}  // namespace
+
+void dispose(std::function<void()> end) noexcept {
+  try {
+    dispose_in(disposal().known, std::move(end));
+  } catch (...) {
+    if (end) end();
+  }
+}
+
 void dispose(UniqueFd fd) noexcept {
   if (!fd) return;
   try {
+    Disposal& own = disposal();
+    Lane& lane = close_returns(fd.get()) ? own.known : own.strange;
     // std::function wants to copy what it holds.
     auto shared = std::make_shared<UniqueFd>(std::move(fd));
-    dispose([shared] {
+    dispose_in(lane, [shared] {
       // Else a few sockets that wait an hour each would keep all that comes behind them from ending. No socket: no effect.
       const linger none{};
       (void)::setsockopt(shared->get(), SOL_SOCKET, SO_LINGER, &none, sizeof none);

@@ -4,18 +4,26 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/fuse.h>
 #include <netinet/in.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <cstring>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "baton/os/parent_only_fd.hpp"
 #include "baton/os/process.hpp"
@@ -71,6 +79,111 @@ TEST(Disposal, AsManySocketsThatLingerAsThereAreThreadsKeepNothingElseFromEnding
   dispose([&] { ended.store(true); });
   EXPECT_TRUE(eventually([&] { return ended.load(); }));
   for (Lingering& each : lingering) each.reader.reset();  // then they end in any case
+}
+
+/// A file of a file system in user space that answers everything but FLUSH (fuse(4), linux/fuse.h): its close does not return
+/// until the server ends.
+class SilentFile {
+ public:
+  SilentFile() {
+    device_ = UniqueFd(::open("/dev/fuse", O_RDWR | O_CLOEXEC));
+    if (!device_) return;
+    const std::string options = "rootmode=40000,user_id=0,group_id=0,fd=" + std::to_string(device_.get());
+    if (::mkdtemp(directory_.data()) == nullptr ||
+        ::mount("baton-test", directory_.c_str(), "fuse", MS_NODEV | MS_NOSUID, options.c_str()) != 0) {
+      return;
+    }
+    mounted_ = true;
+    server_ = std::thread([this] { serve(); });
+    file = UniqueFd(::open((directory_ + "/file").c_str(), O_RDWR | O_CLOEXEC));
+  }
+  ~SilentFile() { end(); }
+  /// All closes that wait return.
+  void end() {
+    if (!mounted_) return;
+    mounted_ = false;
+    (void)::umount2(directory_.c_str(), MNT_FORCE | MNT_DETACH);  // reads of the device fail from now on
+    server_.join();
+    ::rmdir(directory_.c_str());
+  }
+  bool was_flushed() const { return flushes_.load() != 0; }
+  UniqueFd file;
+
+ private:
+  void serve() {
+    std::vector<char> request(std::size_t{1} << 18);
+    while (::read(device_.get(), request.data(), request.size()) > 0) {
+      fuse_in_header in{};
+      std::memcpy(&in, request.data(), sizeof in);
+      struct {
+        fuse_out_header header;
+        union {
+          fuse_init_out init;
+          fuse_entry_out entry;
+          fuse_attr_out attributes;
+          fuse_open_out open;
+        };
+      } out{};
+      std::size_t size = 0;
+      fuse_attr attributes{};
+      attributes.ino = in.nodeid;
+      attributes.nlink = 1;
+      attributes.mode = in.nodeid == FUSE_ROOT_ID && in.opcode != FUSE_LOOKUP ? S_IFDIR | 0755 : S_IFREG | 0644;
+      switch (in.opcode) {
+        case FUSE_INIT:
+          out.init.major = FUSE_KERNEL_VERSION;
+          out.init.minor = FUSE_KERNEL_MINOR_VERSION;
+          out.init.max_write = 4096;
+          size = sizeof out.init;
+          break;
+        case FUSE_LOOKUP:
+          out.entry.nodeid = attributes.ino = 2;
+          out.entry.attr = attributes;
+          size = sizeof out.entry;
+          break;
+        case FUSE_GETATTR:
+          out.attributes.attr = attributes;
+          size = sizeof out.attributes;
+          break;
+        case FUSE_OPEN:
+          size = sizeof out.open;
+          break;
+        case FUSE_FLUSH:
+          flushes_.fetch_add(1);
+          continue;
+        case FUSE_FORGET:
+          continue;
+        default:
+          out.header.error = -ENOSYS;
+      }
+      out.header.unique = in.unique;
+      out.header.len = static_cast<std::uint32_t>(sizeof out.header + size);
+      (void)!::write(device_.get(), &out, out.header.len);
+    }
+  }
+
+  std::string directory_ = "/tmp/baton-fuse-XXXXXX";
+  UniqueFd device_;
+  bool mounted_ = false;
+  std::atomic<int> flushes_{0};
+  std::thread server_;
+};
+
+TEST(Disposal, DescriptorsWhoseCloseNeverReturnsKeepNothingElseFromEnding) {
+  std::array<SilentFile, kMostDisposalThreads> files;
+  for (SilentFile& each : files) {
+    if (!each.file) GTEST_SKIP() << "no file system in user space can be mounted (needs /dev/fuse and root)";
+    dispose(std::move(each.file));
+  }
+  EXPECT_TRUE(eventually(
+      [&] { return std::all_of(files.begin(), files.end(), [](auto& each) { return each.was_flushed(); }); }));
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+  const UniqueFd other(ends[1]);
+  dispose(UniqueFd(ends[0]));
+  std::atomic<bool> ended{false};
+  dispose([&] { ended.store(true); });
+  EXPECT_TRUE(eventually([&] { return ended.load() && !is_open(ends[0]); }));
 }
 
 TEST(Disposal, EndsWhatItIsGivenOnAnotherThread) {

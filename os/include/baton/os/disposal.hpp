@@ -4,7 +4,9 @@
 // that lie unread in it along. Unmapping the last mapping of a large file frees its pages, which takes 0.1 s per GiB and more.
 // None of this may happen on a thread that hands messages over, or under a lock.
 // Thread rules: all functions may be called from any thread; the order in which resources end is not fixed. Threads start when
-// there is something to do, at most kMostDisposalThreads, and end when there is nothing left. A forked child has none of it.
+// there is something to do, and end when there is nothing left. A forked child has none of it.
+// Two kinds do not wait for each other, and have at most kMostDisposalThreads threads each: memory, memfds and Unix sockets, whose
+// end may take long; and all other descriptors, which only a hostile process sends, and whose close may never return.
 #pragma once
 
 #include <functional>
@@ -13,7 +15,7 @@
 
 namespace baton::os {
 
-/// So many resources may block at once before others have to wait for them.
+/// So many resources of one kind may block at once before others of this kind have to wait for them.
 inline constexpr unsigned kMostDisposalThreads = 4;
 
 /// Closes `fd` elsewhere, without waiting for what a socket has not sent yet (SO_LINGER). If no thread can be started, here.

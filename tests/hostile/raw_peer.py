@@ -508,6 +508,13 @@ class Published:
         struct.pack_into("<I", self.event, 0, (word + 1) & 0xFFFFFFFF)
         futex_wake(self.event, 0)
 
+    def wake_socket(self) -> socket.socket:
+        """The socket by which a reader wants to be woken that waits in poll()."""
+        while True:
+            frame = self.link.wait(RING)
+            if frame.payload == self.gid + self.reader_gid:
+                return socket.socket(fileno=frame.fds[0])
+
     def publish(self, message: bytes) -> None:
         self.push(self.chunk(message))
 

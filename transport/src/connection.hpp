@@ -158,7 +158,7 @@ struct ReaderConnection {
   std::atomic<std::uint32_t> outstanding{0};     ///< samples held
   std::atomic<std::uint32_t> limit{0};           ///< samples that may be held
   std::atomic<bool> blocked{false};              ///< the oldest message lies in a segment that has not arrived yet
-  bool ring_given = false;                       ///< the writer has our wake socket
+  bool socket_given = false;                     ///< the writer has the wake socket of its process
   bool interrupted = false;                      ///< the reader has had, or may get, another connection to this writer
   bool alive = true;                             ///< liveliness
   std::uint64_t next_sequence = 0;

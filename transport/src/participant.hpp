@@ -82,6 +82,9 @@ class ParticipantImpl final : public Participant, private HubHandler {
   /// Whose share of a writer's slots a peer's subscriptions take. With mutex_.
   Party party_of(PeerId peer) const;
   void give_ring(PeerId peer, const Gid& writer, const Gid& reader, const os::SharedFd& ring_end);
+  WakePairs& wake_pairs() noexcept { return wake_pairs_; }
+  /// Ends the connection to a process that misused the socket that it was given to wake a subscription. Takes no lock of participants.
+  static void broke_wake_socket(const Notifier& notifier);
   /// Not to be matched again.
   void ban(const Gid& endpoint);
   /// A reader found that a writer broke the rules.
@@ -214,6 +217,7 @@ class ParticipantImpl final : public Participant, private HubHandler {
   Endpoints<ReaderImpl> readers_;
   std::map<PeerId, PeerState> peers_;
   WakeSockets wake_sockets_;
+  WakePairs wake_pairs_;
   PeerState self_state_;
   std::map<Gid, RemoteWriter> remote_writers_;
   std::map<std::pair<Gid, Gid>, unsigned> attempts_;  // writer and reader that could not connect yet

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <climits>
+#include <set>
 
 #include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
+#include "baton/os/wake_socket.hpp"
+#include "participant.hpp"
 #include "reader.hpp"
 
 namespace baton::transport {
@@ -45,8 +48,8 @@ WaitSet::State::State() {
     case memory::Sleeping::kAwake: break;
     case memory::Sleeping::kFutex: os::futex_wake(&words().local, INT_MAX); break;
     case memory::Sleeping::kDescriptor: {
-      const std::lock_guard<std::mutex> lock(socket_mutex);
-      if (ring_end) os::ring(ring_end->get());
+      const std::lock_guard<std::mutex> lock(wake_mutex);
+      if (wake) wake->notify();
       break;
     }
   }
@@ -91,17 +94,20 @@ Result<void> WaitSet::State::rebuild() {
 
   const bool futex = waits.size() == 1 || (waits.size() <= os::kFutexWaitMax && os::futex_waits_available());
   how = futex ? memory::Sleeping::kFutex : memory::Sleeping::kDescriptor;
-  if (!futex) {
-    const std::lock_guard<std::mutex> lock(socket_mutex);
-    if (!ring_end) {
-      Result<os::WakeSocket> made = os::WakeSocket::create();
-      if (!made) return made.error();
-      socket = std::move(*made);
-      ring_end = std::make_shared<const os::UniqueFd>(std::move(socket.ring_end));
-    }
+  if (!futex && !wake) {
+    Result<std::unique_ptr<WakeDescriptor>> made = WakeDescriptor::create();
+    if (!made) return made.error();
+    const std::lock_guard<std::mutex> lock(wake_mutex);
+    wake = std::move(*made);
   }
+  if (wake) {
+    std::set<Notifier> publish;
+    for (const auto& reader : members) reader->append_notifiers(&publish);
+    wake->forget_unless([&](const Notifier& notifier) { return publish.count(notifier) != 0; });
+  }
+  lacks_sockets = false;
   if (!futex) {
-    for (const auto& reader : members) reader->give_ring(this, ring_end);
+    for (const auto& reader : members) lacks_sockets = !reader->give_sockets(this, *wake) || lacks_sockets;
   }
   return {};
 }
@@ -127,7 +133,10 @@ Result<void> WaitSet::State::rebuild() {
 [[gnu::hot]] void WaitSet::State::sleep() {
   BATON_CRASH_POINT("wait.before_sleep");
   if (how == memory::Sleeping::kDescriptor) {
-    timed_out = !os::wait_readable(socket.wait_end.get(), deadline_ns);
+    const std::int64_t pause_ns = std::chrono::nanoseconds(kWakeSocketPause).count();
+    const std::int64_t until_ns = lacks_sockets ? std::min(deadline_ns, os::monotonic_ns() + pause_ns) : deadline_ns;
+    timed_out = !os::wait_readable(wake->fd(), until_ns) && until_ns == deadline_ns;
+    if (lacks_sockets) built_version = 0;  // rebuild() tries again
   } else {
     timed_out = os::futex_waits(waits.data(), waits.size(), deadline_ns) == os::WaitOutcome::kTimedOut;
   }
@@ -165,7 +174,9 @@ Result<void> WaitSet::State::rebuild() {
       }
       if (version.load(std::memory_order_relaxed) != built_version) continue;
     }
-    if (how == memory::Sleeping::kDescriptor) os::drain(socket.wait_end.get());
+    if (how == memory::Sleeping::kDescriptor) {
+      wake->drain([](const Notifier& notifier) { ParticipantImpl::broke_wake_socket(notifier); });
+    }
     BATON_CRASH_POINT("wait.before_announce");
     memory::wait_round<Platform>(*this);
     // Between taking back the announcement and looking at the version; pairs with the fence in ring(), which remove() makes

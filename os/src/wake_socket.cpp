@@ -22,13 +22,13 @@ Result<WakeSocket> WakeSocket::create() {
   (void)::setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &send_bytes, sizeof send_bytes);
   WakeSocket out;
   out.wait_end = UniqueFd(ends[0]);
-  out.ring_end = UniqueFd(ends[1]);
+  out.notify_end = UniqueFd(ends[1]);
   return out;
 }
 
-[[gnu::hot]] bool ring(int ring_end) noexcept {
+[[gnu::hot]] bool notify(int notify_end) noexcept {
   const char byte = 1;
-  return ::send(ring_end, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 || errno == EAGAIN || errno == ENOBUFS ||
+  return ::send(notify_end, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 || errno == EAGAIN || errno == ENOBUFS ||
          errno == EINTR;
 }
 

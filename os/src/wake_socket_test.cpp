@@ -14,8 +14,8 @@ TEST(WakeSocket, IsReadableFromANotificationUntilItIsDrained) {
   const WakeSocket socket = WakeSocket::create().or_throw();
   EXPECT_FALSE(wait_readable(socket.wait_end.get(), 0));
   EXPECT_FALSE(drain(socket.wait_end.get())) << "nothing to take back";
-  EXPECT_TRUE(ring(socket.ring_end.get()));
-  EXPECT_TRUE(ring(socket.ring_end.get()));
+  EXPECT_TRUE(notify(socket.notify_end.get()));
+  EXPECT_TRUE(notify(socket.notify_end.get()));
   EXPECT_TRUE(wait_readable(socket.wait_end.get(), 0));
   EXPECT_TRUE(drain(socket.wait_end.get()));
   EXPECT_FALSE(wait_readable(socket.wait_end.get(), 0));
@@ -40,7 +40,7 @@ TEST(WakeSocket, DrainingClosesNoDescriptorThatTheOtherEndSent) {
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof(int));
   *reinterpret_cast<int*>(CMSG_DATA(header)) = writing.get();
-  ASSERT_EQ(::sendmsg(socket.ring_end.get(), &message, 0), 1);
+  ASSERT_EQ(::sendmsg(socket.notify_end.get(), &message, 0), 1);
   writing.reset();
   EXPECT_FALSE(drain(socket.wait_end.get()));
   EXPECT_EQ(::read(reading.get(), &byte, 1), -1) << "no end of file: the other end still lies in the socket";
@@ -49,10 +49,10 @@ TEST(WakeSocket, DrainingClosesNoDescriptorThatTheOtherEndSent) {
 
 TEST(WakeSocket, DrainingASocketThatWasShutDownOrFloodedFails) {
   const WakeSocket down = WakeSocket::create().or_throw(), flooded = WakeSocket::create().or_throw();
-  ::shutdown(down.ring_end.get(), SHUT_RDWR);
+  ::shutdown(down.notify_end.get(), SHUT_RDWR);
   EXPECT_FALSE(drain(down.wait_end.get()));
   const std::array<char, 4096> bytes{};
-  ASSERT_EQ(::send(flooded.ring_end.get(), bytes.data(), bytes.size(), 0), 4096);
+  ASSERT_EQ(::send(flooded.notify_end.get(), bytes.data(), bytes.size(), 0), 4096);
   EXPECT_FALSE(drain(flooded.wait_end.get()));
 }
 

@@ -107,7 +107,7 @@ struct WriterConnection {
   WakeWord* sleeping;
   Gid reader{};
   PeerId peer = 0;
-  WakeSocketRef ring_end;         ///< of a reader that waits in poll(); empty: none given
+  WakeSocketRef notify_end;       ///< of a reader that waits in poll(); empty: none given
   bool reliable = false;
   bool keep_all = false;
   bool draining = false;          ///< detached: nothing is pushed, held samples come back one by one

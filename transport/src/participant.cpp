@@ -512,8 +512,9 @@ Party ParticipantImpl::party_of(PeerId peer) const {
   return {Party::Kind::kProcess, state.identity};
 }
 
-void ParticipantImpl::give_ring(PeerId peer, const Gid& writer, const Gid& reader, const os::SharedFd& ring_end) {
-  send(peer, FrameType::kRing, encode(PairFrame{writer, reader}), {ring_end});
+void ParticipantImpl::give_wake_socket(PeerId peer, const Gid& writer, const Gid& reader,
+                                       const os::SharedFd& notify_end) {
+  send(peer, FrameType::kWakeSocket, encode(PairFrame{writer, reader}), {notify_end});
 }
 
 void ParticipantImpl::broke_wake_socket(const Notifier& notifier) {

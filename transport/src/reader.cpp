@@ -62,7 +62,7 @@ ReaderImpl::~ReaderImpl() = default;
         if (connection.hand_over->queue().try_take(oldest)) discard(connection, oldest);
         --i;
       } else {
-        connection.blocked.store(true, std::memory_order_relaxed);  // add_segment() clears it and rings
+        connection.blocked.store(true, std::memory_order_relaxed);  // add_segment() clears it and wakes
       }
       continue;
     }
@@ -323,7 +323,7 @@ ConnectionRef ReaderImpl::forget(ReaderConnection& connection) noexcept {
 /// Announces sleep (wake.hpp W1 to W4). True if something arrived meanwhile.
 [[gnu::hot]] bool ReaderImpl::rearm() {
   wake_->drain([](const Notifier& notifier) { ParticipantImpl::broke_wake_socket(notifier); });
-  // Also what was announced before: a wait set that the reader left may have taken it back, and rung.
+  // Also what was announced before: a wait set that the reader left may have taken it back, and woken this one.
   for (const ConnectionRef& ref : connections_) {
     memory::announce_sleep<Platform>(*ref->layout.sleeping, memory::Sleeping::kDescriptor);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A subscription: its connections, one per matched publisher, merged by source time.
-// Thread rules: everything below mutex_ belongs to that process-private mutex; ring() may be called with or without it.
+// Thread rules: everything below mutex_ belongs to that process-private mutex; look_again() may be called with or without it.
 // Lock order: ParticipantImpl::mutex_ before ReaderImpl::mutex_ before wake_mutex_ before the hub's locks.
 // Invariants: (1) a message is delivered at most once; those of one publisher in the order of its sequence numbers; (2) an
 // orphaned connection stays until its last unread message is taken or pushed out by newer ones; (3) whatever a publisher wrote is checked before use, and
@@ -52,7 +52,7 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   /// more) waited for in `wait_set`.
   bool give_sockets(const WaitSet::State* wait_set, WakeDescriptor& wake);
   /// Something happened that no publisher announces: look again. Any thread.
-  void ring();
+  void look_again();
 
   // --- the participant's side ---
   const Participant::ReaderOptions& options() const noexcept { return options_; }

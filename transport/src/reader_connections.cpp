@@ -227,7 +227,7 @@ void ReaderImpl::add_segment(const Gid& writer, std::uint32_t index,
   if (connection->find_segment(index) != nullptr) return;
   connection->segments.push_back(std::move(use));
   connection->blocked.store(false, std::memory_order_relaxed);
-  ring();
+  look_again();
 }
 
 void ReaderImpl::retire_segment(const Gid& writer, std::uint32_t index) {
@@ -318,7 +318,7 @@ bool ReaderImpl::give_sockets(WakeDescriptor& wake) {  // with mutex_
       });
       continue;
     }
-    participant_->give_ring(ref->peer, ref->writer, gid_, *socket);
+    participant_->give_wake_socket(ref->peer, ref->writer, gid_, *socket);
     ref->socket_given = true;
   }
   if (all) lack_of_sockets_reported_ = false;
@@ -348,14 +348,14 @@ void ReaderImpl::forget_socket(PeerId peer) noexcept {
   if (std::none_of(by_writer_.begin(), by_writer_.end(), publishes)) wake_->forget({participant_, peer});
 }
 
-void ReaderImpl::ring() {
+void ReaderImpl::look_again() {
   std::shared_ptr<WaitSet::State> wait_set;
   {
     const std::lock_guard<std::mutex> lock(wake_mutex_);
     wait_set = wait_set_;
     if (wake_) wake_->notify();
   }
-  if (wait_set) wait_set->ring();
+  if (wait_set) wait_set->look_again();
 }
 
 void ReaderImpl::connections_changed() {
@@ -363,7 +363,7 @@ void ReaderImpl::connections_changed() {
     const std::lock_guard<std::mutex> lock(wake_mutex_);
     if (wait_set_) wait_set_->changed();
   }
-  ring();
+  look_again();
 }
 
 void ReaderImpl::close() {

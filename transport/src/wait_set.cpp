@@ -41,7 +41,7 @@ WaitSet::State::State() {
   }
 }
 
-[[gnu::hot]] void WaitSet::State::ring() {
+[[gnu::hot]] void WaitSet::State::look_again() {
   if (!words_memory || generation != os::fork_generation()) return;
   memory::announce_event<Platform>(words().local);
   switch (memory::who_sleeps<Platform>(words().sleeping)) {
@@ -66,7 +66,7 @@ void WaitSet::State::remove(const ReaderImpl* reader) {
     readers.erase(found);
   }
   changed();
-  ring();
+  look_again();
 }
 
 /// Takes over what changed since the last look. Allocates; not part of the steady state.
@@ -86,7 +86,7 @@ Result<void> WaitSet::State::rebuild() {
   // Whoever waits there now is to look, and to announce it, once more.
   for (const ConnectionRef& ref : before) {
     const std::shared_ptr<ReaderImpl> owner = ref->owner.lock();
-    if (owner && std::find(members.begin(), members.end(), owner) == members.end()) owner->ring();
+    if (owner && std::find(members.begin(), members.end(), owner) == members.end()) owner->look_again();
   }
   waits.assign(connections.size() + 1, os::FutexWait{});
   waits[0].word = &words().local;
@@ -179,7 +179,7 @@ Result<void> WaitSet::State::rebuild() {
     }
     BATON_CRASH_POINT("wait.before_announce");
     memory::wait_round<Platform>(*this);
-    // Between taking back the announcement and looking at the version; pairs with the fence in ring(), which remove() makes
+    // Between taking back the announcement and looking at the version; pairs with the fence in look_again(), which remove() makes
     // between the two's counterparts: if it was not ours that we took back, we see that the reader left.
     Platform::fence_seq_cst();
   }
@@ -206,7 +206,7 @@ Result<void> WaitSet::add(const std::shared_ptr<Reader>& reader) {
     state_->readers.push_back(impl);
   }
   state_->changed();
-  state_->ring();
+  state_->look_again();
   return {};
 }
 
@@ -226,7 +226,7 @@ Result<void> WaitSet::add(GuardCondition& guard) {
     guard.state_->wait_sets.push_back(state_);
   }
   state_->changed();
-  state_->ring();
+  state_->look_again();
   return {};
 }
 
@@ -245,7 +245,7 @@ void WaitSet::remove(GuardCondition& guard) {
   auto& guards = state_->guards;
   guards.erase(std::remove(guards.begin(), guards.end(), guard.state_), guards.end());
   state_->changed();
-  state_->ring();
+  state_->look_again();
 }
 
 void WaitSet::set_spin(std::chrono::nanoseconds budget) { state_->spin_ns.store(budget.count(), std::memory_order_relaxed); }
@@ -254,7 +254,7 @@ void WaitSet::set_spin(std::chrono::nanoseconds budget) { state_->spin_ns.store(
 
 void WaitSet::wake() {
   state_->woken.store(true, std::memory_order_release);  // pairs with the acquire in look()
-  state_->ring();
+  state_->look_again();
 }
 
 GuardCondition::GuardCondition() : state_(std::make_shared<State>()) {}
@@ -264,7 +264,7 @@ void GuardCondition::trigger() {
   state_->triggered.store(true, std::memory_order_release);  // pairs with the acquire in WaitSet::State::look
   const std::lock_guard<std::mutex> lock(state_->mutex);
   for (const auto& entry : state_->wait_sets) {
-    if (const auto wait_set = entry.lock()) wait_set->ring();
+    if (const auto wait_set = entry.lock()) wait_set->look_again();
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a wait set sleeps on: one local word, rung by threads of this process, and the event word of every connected publisher;
+// What a wait set sleeps on: one local word, incremented by threads of this process, and the event word of every connected publisher;
 // or, where futex_waitv cannot do it (kernel, more than 127 publishers), a WakeDescriptor.
 // Thread rules: wait() by one thread at a time; everything else by any thread. Lock order: a reader's locks before mutex_.
 // Invariants: (1) no wake-up is lost (memory/wake.hpp); (2) a wait that finds nothing new allocates nothing; (3) only the
@@ -35,7 +35,7 @@ struct WaitSet::State : std::enable_shared_from_this<WaitSet::State> {
   State();
   Result<bool> wait(std::chrono::nanoseconds timeout);
   /// Makes the waiter look again; a system call only if it sleeps.
-  void ring();
+  void look_again();
   /// The connections of some reader are others now.
   void changed() noexcept { version.fetch_add(1, std::memory_order_release); }  // pairs with the acquire in wait()
   void remove(const ReaderImpl* reader);

@@ -206,7 +206,7 @@ TEST(PollableFd, IsReadableWhileThereMayBeData) {
   const int fd = reader->pollable_fd().or_throw();
   EXPECT_EQ(reader->pollable_fd().or_throw(), fd);
   EXPECT_EQ(take(*reader), kNothing);
-  // The publisher may ring once when it gets the descriptor: drained by a take that finds nothing.
+  // The publisher may notify once when it gets the descriptor: drained by a take that finds nothing.
   eventually([&] { return !readable(fd, 50) || (take(*reader), false); });
   for (std::uint64_t i = 1; i <= 300; ++i) {
     publish(*writer, i).or_throw();

@@ -34,21 +34,21 @@ Result<std::unique_ptr<WakeDescriptor>> WakeDescriptor::create() {
 }
 
 Result<os::SharedFd> WakeDescriptor::socket_for(const Notifier& notifier, std::uint64_t process, WakePairs& pairs) {
-  if (const auto known = sockets_.find(notifier); known != sockets_.end()) return known->second.ring_end;
+  if (const auto known = sockets_.find(notifier); known != sockets_.end()) return known->second.notify_end;
   Result<std::shared_ptr<const void>> counted = pairs.count(process);
   if (!counted) return counted.error();
   Result<os::WakeSocket> pair = os::WakeSocket::create();
   if (!pair) return pair.error();
   spoilt_.reserve(sockets_.size() + 1);
-  auto ring_end = std::make_shared<const os::UniqueFd>(std::move(pair->ring_end));
+  auto notify_end = std::make_shared<const os::UniqueFd>(std::move(pair->notify_end));
   const auto at =
-      sockets_.emplace(notifier, Socket{notifier, std::move(pair->wait_end), ring_end, std::move(*counted)}).first;
+      sockets_.emplace(notifier, Socket{notifier, std::move(pair->wait_end), notify_end, std::move(*counted)}).first;
   if (!poller_.add(at->second.wait_end.get(), reinterpret_cast<std::uintptr_t>(&at->second))) {
     const int code = errno;
     sockets_.erase(at);
     return os::system_error("epoll_ctl", code);
   }
-  return ring_end;
+  return notify_end;
 }
 
 void WakeDescriptor::forget(const Notifier& notifier) noexcept {

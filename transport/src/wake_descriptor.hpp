@@ -82,7 +82,7 @@ class WakeDescriptor {
   struct Socket {
     Notifier notifier;
     os::ReceivedFd wait_end;  // disposed, because of what may lie in it
-    os::SharedFd ring_end;
+    os::SharedFd notify_end;
     std::shared_ptr<const void> counted;
   };
   using Sockets = std::map<Notifier, Socket>;

@@ -47,7 +47,7 @@ TEST_F(WakeDescriptorTest, IsReadableFromANotificationUntilItIsDrained) {
   EXPECT_NE(os::file_identity(one.get()), os::file_identity(other.get()));
   EXPECT_FALSE(readable(wake_->fd()));
   for (const int end : {one.get(), other.get(), -1}) {
-    for (int times = 0; times < 3; ++times) end < 0 ? wake_->notify() : static_cast<void>(os::ring(end));
+    for (int times = 0; times < 3; ++times) end < 0 ? wake_->notify() : static_cast<void>(os::notify(end));
     EXPECT_TRUE(readable(wake_->fd()));
     EXPECT_TRUE(drain().empty());
     EXPECT_FALSE(readable(wake_->fd()));
@@ -62,7 +62,7 @@ TEST_F(WakeDescriptorTest, WakesAnEpollOfTheApplicationAgainAndAgain) {
   ASSERT_EQ(::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, wake_->fd(), &event), 0);
   for (int times = 0; times < 5; ++times) {
     EXPECT_EQ(::epoll_wait(epoll.get(), &event, 1, 0), 0);
-    os::ring(one.get());
+    os::notify(one.get());
     EXPECT_EQ(::epoll_wait(epoll.get(), &event, 1, 0), 1);
     EXPECT_TRUE(drain().empty());
   }
@@ -72,7 +72,7 @@ TEST_F(WakeDescriptorTest, ASocketThatNobodyDrainedForLongIsNoMisuse) {
   const os::UniqueFd one = socket_of(1);
   while (::send(one.get(), "x", 1, MSG_DONTWAIT) == 1) {
   }
-  EXPECT_TRUE(os::ring(one.get())) << "readable already";
+  EXPECT_TRUE(os::notify(one.get())) << "readable already";
   EXPECT_TRUE(drain().empty());
   EXPECT_FALSE(readable(wake_->fd()));
 }
@@ -100,7 +100,7 @@ TEST_P(WakeDescriptorMisuse, EndsTheSocketOfThatProcessOnly) {
   GetParam().act(hostile.get());
   EXPECT_FALSE(readable(wake_->fd()));
   EXPECT_TRUE(drain().empty());
-  os::ring(honest.get());
+  os::notify(honest.get());
   EXPECT_TRUE(readable(wake_->fd()));
   EXPECT_TRUE(drain().empty());
   EXPECT_FALSE(readable(wake_->fd()));

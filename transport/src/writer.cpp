@@ -168,8 +168,8 @@ WriterImpl::~WriterImpl() {
   const bool wake = memory::signal<Platform>(
       line.event, live_, [](const auto& connection) -> WakeWord& { return *connection->sleeping; },
       [](const auto& connection) {
-        BATON_CRASH_POINT("publish.before_ring");
-        if (connection->ring_end) os::ring(connection->ring_end->get());
+        BATON_CRASH_POINT("publish.before_notify");
+        if (connection->notify_end) os::notify(connection->notify_end->get());
       });
   BATON_CRASH_POINT("publish.before_wake");
   if (wake) os::futex_wake(&line.event, INT_MAX);

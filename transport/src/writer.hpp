@@ -57,7 +57,7 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   /// What a connection to such a reader costs this process.
   static std::size_t connection_bytes(const QoS& requested) noexcept;
   void detach(PeerId peer, const Gid& reader);
-  void set_ring(PeerId peer, const Gid& reader, WakeSocketRef ring_end);
+  void set_wake_socket(PeerId peer, const Gid& reader, WakeSocketRef notify_end);
   /// Ends one connection for want of something: the reader hears of it and tries again.
   void end_connection(PeerId peer, const Gid& reader, const Error& reason);
   /// Frames to and from the peer have ended. Its unread messages are given up; what it holds stays until it gives that back.

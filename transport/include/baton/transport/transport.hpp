@@ -237,7 +237,7 @@ class Reader {
   virtual Result<int> pollable_fd() = 0;
 };
 
-/// Rung by trigger() from any thread of this process (not async-signal-safe).
+/// Wakes wait sets: trigger() from any thread of this process (not async-signal-safe).
 class GuardCondition {
  public:
   GuardCondition();

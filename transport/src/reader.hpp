@@ -134,7 +134,6 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   std::vector<Interrupted> interrupted_;  // oldest first
   std::set<Gid> refused_by_;
   Statuses statuses_;
-  std::function<void(Event)> callback_;
   PendingEvents pending_;
   bool armed_ = false;                // if polled
   bool gives_sockets_again_ = false;  // is scheduled

@@ -374,7 +374,7 @@ void ReaderImpl::close() {
   {
     const std::lock_guard<os::PiMutex> lock(mutex_);
     closed_ = true;
-    callback_ = nullptr;
+    pending_.set_callback(nullptr);
     connections.swap(connections_);
     by_writer_.clear();
     for (const ConnectionRef& ref : connections) ref->state.store(State::kEnded, std::memory_order_relaxed);

@@ -136,7 +136,6 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   std::size_t history_begin_ = 0, history_size_ = 0;
   std::uint64_t last_sequence_ = 0;
   Statuses statuses_;
-  std::function<void(Event)> callback_;
   PendingEvents pending_;
   std::int64_t last_publish_ns_ = 0;   // deadline
   std::int64_t deadline_due_ns_ = 0;

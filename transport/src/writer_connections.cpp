@@ -374,7 +374,7 @@ void WriterImpl::close() {
   participant_->withdraw_writer(gid_);
   const std::lock_guard<os::PiMutex> lock(mutex_);
   closed_ = true;
-  callback_ = nullptr;
+  pending_.set_callback(nullptr);
   live_.clear();
   draining_.clear();
   refused_.clear();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What other processes make this one keep, in bytes: an account for each process and one for each user. Numbers and rules:
 // docs/format/connection.md, section 5 (normative).
-// Thread rules: Budgets is externally synchronised (ParticipantImpl::mutex_). A Charge may end in any thread.
+// Thread rules: Budgets is externally synchronised (Participant::Impl::mutex_). A Charge may end in any thread.
 // Invariants: (1) a byte is charged before it is kept, and given back when the Charge ends; (2) a charge that outlives its
 // connection still counts for its process, which may connect again, and for its user; (3) ending a charge allocates nothing.
 #pragma once
@@ -78,7 +78,7 @@ class Budgets {
   std::function<void(PeerId, const Error&)> end_peer_;
   const BudgetLimits limits_;
   std::shared_ptr<std::atomic<std::size_t>> returned_ = std::make_shared<std::atomic<std::size_t>>(0);
-  std::map<PeerId, std::shared_ptr<Charge::Account>> accounts_;              // of connections that are up
+  std::map<PeerId, std::shared_ptr<Charge::Account>> accounts_;           // of connections that are up
   std::map<std::uint64_t, std::weak_ptr<Charge::Account>> of_processes_;  // also of those that only have charges left
   std::map<std::uint32_t, std::shared_ptr<Charge::User>> users_;
 };

@@ -78,13 +78,14 @@ Result<EventLine> EventPages::allocate() {
   BATON_CRASH_POINT("release.before_store");
   connection.hand_over->releases().release(token_);
   BATON_CRASH_POINT("release.after_store");
-  // release: pairs with the acquire in ReaderImpl::drop_retired; our reads are over before the segment is unmapped.
+  // release: pairs with the acquire in Reader::Impl::drop_retired; our reads are over before the segment is unmapped.
   segment_->held.fetch_sub(1, std::memory_order_release);
   // release: pairs with the acquire in take() and readable(); who sees the place free has the token's store before its next
   // take, so the publisher never counts one sample too many (tests/model, "held limit").
-  if (connection.outstanding.fetch_sub(1, std::memory_order_release) == connection.limit.load(std::memory_order_relaxed)) {
+  if (connection.outstanding.fetch_sub(1, std::memory_order_release) ==
+      connection.limit.load(std::memory_order_relaxed)) {
     // It was full: a waiter that ignored this connection may look again.
-    if (const std::shared_ptr<ReaderImpl> owner = connection.owner.lock()) owner->look_again();
+    if (const std::shared_ptr<Reader::Impl> owner = connection.owner.lock()) owner->look_again();
   }
   connection.drop_reference();
 }

@@ -33,8 +33,6 @@
 
 namespace baton::transport {
 
-class ReaderImpl;
-
 /// Deadlines and leases from here on never end: added to a time they could overflow.
 inline constexpr std::chrono::nanoseconds kEndless = kInfinite / 2;
 
@@ -45,10 +43,10 @@ using Layout = memory::ConnectionLayout<Platform>;
 
 /// A writer's words that all its readers see.
 struct ControlLine {
-  WakeWord event;                          //  0  incremented per publish; readers sleep on it
-  std::uint32_t reserved;                  //  4
-  std::atomic<std::int64_t> asserted_ns;   //  8  CLOCK_MONOTONIC of the last sign of life (manual liveliness)
-  std::uint8_t unused[48];                 // 16
+  WakeWord event;                         //  0  incremented per publish; readers sleep on it
+  std::uint32_t reserved;                 //  4
+  std::atomic<std::int64_t> asserted_ns;  //  8  CLOCK_MONOTONIC of the last sign of life (manual liveliness)
+  std::uint8_t unused[48];                // 16
 };
 static_assert(sizeof(ControlLine) == 64);
 
@@ -107,17 +105,17 @@ struct WriterConnection {
   WakeWord* sleeping;
   Gid reader{};
   PeerId peer = 0;
-  WakeSocketRef notify_end;       ///< of a reader that waits in poll(); empty: none given
+  WakeSocketRef notify_end;  ///< of a reader that waits in poll(); empty: none given
   bool reliable = false;
   bool keep_all = false;
-  bool draining = false;          ///< detached: nothing is pushed, held samples come back one by one
-  bool broken = false;            ///< corrupted: ended at the next occasion
-  bool holds_too_much = false;    ///< with `broken`: more than `held`
-  Party party;                    ///< to which `held` counts
-  std::uint32_t wished = 0;       ///< QoS held of the subscription
-  std::uint32_t held = 0;         ///< granted
+  bool draining = false;        ///< detached: nothing is pushed, held samples come back one by one
+  bool broken = false;          ///< corrupted: ended at the next occasion
+  bool holds_too_much = false;  ///< with `broken`: more than `held`
+  Party party;                  ///< to which `held` counts
+  std::uint32_t wished = 0;     ///< QoS held of the subscription
+  std::uint32_t held = 0;       ///< granted
   std::uint64_t pushed = 0;
-  Charge charge;                  ///< what it costs here, on the peer's account
+  Charge charge;  ///< what it costs here, on the peer's account
 };
 
 /// A foreign data segment as one connection uses it.
@@ -136,8 +134,8 @@ struct ReaderConnection {
   enum class State : std::uint8_t {
     kAttaching,  ///< ATTACH sent
     kLive,
-    kOrphaned,   ///< the writer is gone; what is unread stays readable
-    kEnded,      ///< nothing is read any more
+    kOrphaned,  ///< the writer is gone; what is unread stays readable
+    kEnded,     ///< nothing is read any more
   };
 
   os::SharedMapping segment, event_page, ring;
@@ -146,21 +144,21 @@ struct ReaderConnection {
   const ControlLine* line = nullptr;
   Gid writer{};
   PeerId peer = 0;
-  std::uint64_t process = 0;  ///< ParticipantImpl::process_of(peer)
+  std::uint64_t process = 0;  ///< Participant::Impl::process_of(peer)
   /// Keeps what this connection may read from being reused, also after its peer was disconnected (Hub::claim).
   std::shared_ptr<const void> claim;
   QoS offered;
-  std::weak_ptr<ReaderImpl> owner;
+  std::weak_ptr<Reader::Impl> owner;
   const std::uint32_t generation = os::fork_generation();
 
   std::atomic<std::uint32_t> references{1};
   std::atomic<State> state{State::kAttaching};
-  std::atomic<std::uint32_t> outstanding{0};     ///< samples held
-  std::atomic<std::uint32_t> limit{0};           ///< samples that may be held
-  std::atomic<bool> blocked{false};              ///< the oldest message lies in a segment that has not arrived yet
-  bool socket_given = false;                     ///< the writer has the wake socket of its process
-  bool interrupted = false;                      ///< the reader has had, or may get, another connection to this writer
-  bool alive = true;                             ///< liveliness
+  std::atomic<std::uint32_t> outstanding{0};  ///< samples held
+  std::atomic<std::uint32_t> limit{0};        ///< samples that may be held
+  std::atomic<bool> blocked{false};           ///< the oldest message lies in a segment that has not arrived yet
+  bool socket_given = false;                  ///< the writer has the wake socket of its process
+  bool interrupted = false;                   ///< the reader has had, or may get, another connection to this writer
+  bool alive = true;                          ///< liveliness
   std::uint64_t next_sequence = 0;
   std::vector<std::unique_ptr<SegmentUse>> segments;
   Charge charge;  ///< what it costs here, on the peer's account
@@ -178,9 +176,10 @@ struct ReaderConnection {
   }
   /// Something to take, or something that take() must report.
   bool readable() const noexcept {
-    const State now = state.load(std::memory_order_acquire);  // pairs with the release in ReaderImpl: hand_over is set
-    return (now == State::kLive || now == State::kOrphaned) && !blocked.load(std::memory_order_relaxed) &&
-           !full() && hand_over->queue().ready();
+    const State now =
+        state.load(std::memory_order_acquire);  // pairs with the release in Reader::Impl: hand_over is set
+    return (now == State::kLive || now == State::kOrphaned) && !blocked.load(std::memory_order_relaxed) && !full() &&
+           hand_over->queue().ready();
   }
   void add_reference() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
   void drop_reference() noexcept {
@@ -194,7 +193,9 @@ class ConnectionRef {
  public:
   ConnectionRef() = default;
   static ConnectionRef adopt(ReaderConnection* connection) noexcept { return ConnectionRef(connection); }
-  explicit ConnectionRef(ReaderConnection& connection) noexcept : connection_(&connection) { connection.add_reference(); }
+  explicit ConnectionRef(ReaderConnection& connection) noexcept : connection_(&connection) {
+    connection.add_reference();
+  }
   ConnectionRef(const ConnectionRef& other) noexcept : connection_(other.connection_) {
     if (connection_ != nullptr) connection_->add_reference();
   }

@@ -30,7 +30,8 @@ void PrintTo(const HostileReaderCase& value, std::ostream* out) { *out << value.
 
 const HostileReaderCase kHostileReaders[] = {
     {"CursorBeyondTheHead", [](const Layout& layout, std::mt19937_64&) { layout.cursor->store(1'000'000); }, true},
-    {"CursorAtTheEndOfTime", [](const Layout& layout, std::mt19937_64&) { layout.cursor->store(~std::uint64_t{0}); }, true},
+    {"CursorAtTheEndOfTime", [](const Layout& layout, std::mt19937_64&) { layout.cursor->store(~std::uint64_t{0}); },
+     true},
     {"CursorBackwards",
      [](const Layout& layout, std::mt19937_64&) {
        std::this_thread::sleep_for(500ms);  // let the writer see progress first
@@ -80,7 +81,7 @@ TEST_P(HostileReader, SpoilsItsOwnConnectionOnly) {
     const auto reader = make_reader(*participant, "t", QoS(8).hold(4));
     BATON_CHECK(matched(*reader, 1));
     std::vector<ConnectionRef> connections;
-    static_cast<ReaderImpl&>(*reader).append_connections(&connections);
+    reader->impl().append_connections(&connections);
     BATON_CHECK(connections.size() == 1);
     self.say();
     for (int i = 0; i < 4; ++i) static_cast<void>(take_sample(*reader));
@@ -503,14 +504,13 @@ void send_attach(RawPeer& peer, PeerId victim, const Gid& writer, const Gid& rea
   AttachFrame frame;
   static_cast<PairFrame&>(frame) = pair(writer, reader);
   frame.connection_bytes = announced;
-  peer.send(victim, FrameType::kAttach, encode(frame), fd ? std::vector<os::SharedFd>{fd} : std::vector<os::SharedFd>{});
+  peer.send(victim, FrameType::kAttach, encode(frame),
+            fd ? std::vector<os::SharedFd>{fd} : std::vector<os::SharedFd>{});
 }
 
 const HostileAttachCase kHostileAttaches[] = {
-    {"WithoutADescriptor",
-     [](RawPeer& peer, PeerId victim, const Gid& writer, const Gid& reader) {
-       send_attach(peer, victim, writer, reader, 4096, nullptr);
-     }},
+    {"WithoutADescriptor", [](RawPeer& peer, PeerId victim, const Gid& writer,
+                              const Gid& reader) { send_attach(peer, victim, writer, reader, 4096, nullptr); }},
     {"WithAnUnsealedSegment",
      [](RawPeer& peer, PeerId victim, const Gid& writer, const Gid& reader) {
        send_attach(peer, victim, writer, reader, 4096, memory_fd(4096, 0));
@@ -525,7 +525,8 @@ const HostileAttachCase kHostileAttaches[] = {
      }},
     {"WithAnOrdinaryFile",
      [](RawPeer& peer, PeerId victim, const Gid& writer, const Gid& reader) {
-       send_attach(peer, victim, writer, reader, 4096, std::make_shared<const os::UniqueFd>(::open("/dev/null", O_RDWR)));
+       send_attach(peer, victim, writer, reader, 4096,
+                   std::make_shared<const os::UniqueFd>(::open("/dev/null", O_RDWR)));
      }},
     {"Twice",
      [](RawPeer& peer, PeerId victim, const Gid& writer, const Gid& reader) {
@@ -549,10 +550,8 @@ const HostileAttachCase kHostileAttaches[] = {
        frame.topic = "t";
        peer.send(victim, FrameType::kAnnounce, encode(frame));
      }},
-    {"WithdrawsTheVictimsWriter",
-     [](RawPeer& peer, PeerId victim, const Gid& writer, const Gid&) {
-       peer.send(victim, FrameType::kWithdraw, encode_gid(writer));
-     }},
+    {"WithdrawsTheVictimsWriter", [](RawPeer& peer, PeerId victim, const Gid& writer,
+                                     const Gid&) { peer.send(victim, FrameType::kWithdraw, encode_gid(writer)); }},
     {"SendsGarbageFrames",
      [](RawPeer& peer, PeerId victim, const Gid&, const Gid&) {
        std::mt19937 random(3);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What this process knows of the domain: topics, endpoints (own and foreign alike), nodes. Compact, since every process knows
 // every endpoint: names and types are stored once however many endpoints share them.
-// Thread rules: externally synchronised (ParticipantImpl::mutex_).
+// Thread rules: externally synchronised (Participant::Impl::mutex_).
 // Invariants
 // 1. An endpoint id occurs once; every endpoint is in by_gid_, in its topic and in its peer's list, or in none of them. A change
 //    that throws std::bad_alloc has changed nothing. Removals do not allocate.
@@ -122,7 +122,8 @@ class Graph {
   /// Calls visit(record) for up to `most` endpoints whose serial in `list` is at least `from` and below `end`, and returns where to go
   /// on: `end` or more if nothing is left. `visit` must not change the graph.
   template <class Visit>
-  std::uint64_t visit(const Topic::Endpoints& list, std::uint64_t from, std::uint64_t end, std::size_t most, Visit&& visit) const {
+  std::uint64_t visit(const Topic::Endpoints& list, std::uint64_t from, std::uint64_t end, std::size_t most,
+                      Visit&& visit) const {
     for (auto at = list.lower_bound(from); at != list.end() && at->first < end; ++at) {
       if (most-- == 0) return at->first;
       ++visits_;
@@ -135,10 +136,12 @@ class Graph {
 
   /// Up to `most` endpoints behind `after` (empty: from the first on), in the order of their ids; `after` becomes the last one. False
   /// if nothing is left.
-  bool visit_endpoints(std::optional<Gid>& after, std::size_t most, const std::function<void(const EndpointRecord&)>& visit) const;
+  bool visit_endpoints(std::optional<Gid>& after, std::size_t most,
+                       const std::function<void(const EndpointRecord&)>& visit) const;
   /// Up to `most` names of nodes behind `after`: the last peer and name that were visited. False if nothing is left.
   using NodePosition = std::pair<PeerId, const std::string*>;
-  bool visit_nodes(NodePosition& after, std::size_t most, const std::function<void(PeerId, const std::string&)>& visit) const;
+  bool visit_nodes(NodePosition& after, std::size_t most,
+                   const std::function<void(PeerId, const std::string&)>& visit) const;
 
   /// Records that all calls so far looked at: what tests count instead of time.
   std::uint64_t visits() const noexcept { return visits_; }

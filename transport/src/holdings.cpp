@@ -6,7 +6,7 @@
 
 namespace baton::transport {
 
-Result<std::vector<Holding>> ParticipantImpl::holdings(std::chrono::nanoseconds timeout) {
+Result<std::vector<Holding>> Participant::Impl::holdings(std::chrono::nanoseconds timeout) {
   if (Result<void> ok = usable(); !ok) return ok.error();
   timeout = std::min<std::chrono::nanoseconds>(timeout, std::chrono::hours(24));
   std::uint64_t question;
@@ -35,7 +35,7 @@ Result<std::vector<Holding>> ParticipantImpl::holdings(std::chrono::nanoseconds 
   return out;
 }
 
-void ParticipantImpl::on_holdings_request(PeerId peer, std::uint64_t question) {
+void Participant::Impl::on_holdings_request(PeerId peer, std::uint64_t question) {
   // Beyond what it may ask a peer hears that there is nothing: looking costs every publisher some of its time.
   const bool may = may_ask(peer);
   for (const auto& [gid, writer] : writers_) {
@@ -51,7 +51,7 @@ void ParticipantImpl::on_holdings_request(PeerId peer, std::uint64_t question) {
 }
 
 // A question number of 0 stands for all: the peer is gone.
-void ParticipantImpl::on_holdings(PeerId peer, HoldingsFrame&& frame) {
+void Participant::Impl::on_holdings(PeerId peer, HoldingsFrame&& frame) {
   {
     const std::lock_guard<std::mutex> lock(questions_mutex_);
     for (auto& [number, question] : questions_) {

@@ -25,18 +25,20 @@ constexpr auto kReturnPause = std::chrono::seconds(3);
 
 }  // namespace
 
-void ParticipantImpl::match_new(const EndpointRecord& added) {
+void Participant::Impl::match_new(const EndpointRecord& added) {
   Topic& topic = *added.topic;
   // A new foreign (or own) endpoint meets the own endpoints of the other kind ...
-  graph_.visit(topic.own[!added.is_writer], 0, added.serial, SIZE_MAX, [&](const EndpointRecord& other) { match_pair(other, added); });
+  graph_.visit(topic.own[!added.is_writer], 0, added.serial, SIZE_MAX,
+               [&](const EndpointRecord& other) { match_pair(other, added); });
   if (added.peer != kSelf) return;
   // ... and a new own endpoint all that are known.
-  graph_.visit(topic.own[!added.is_writer], 0, added.serial, SIZE_MAX, [&](const EndpointRecord& other) { match_pair(added, other); });
+  graph_.visit(topic.own[!added.is_writer], 0, added.serial, SIZE_MAX,
+               [&](const EndpointRecord& other) { match_pair(added, other); });
   match_known(added.gid, 0, added.serial);
 }
 
 /// A new own endpoint meets the foreign ones that were there before it, some at a time: a peer can announce very many.
-void ParticipantImpl::match_known(const Gid& own, std::uint64_t from, std::uint64_t end) {
+void Participant::Impl::match_known(const Gid& own, std::uint64_t from, std::uint64_t end) {
   const EndpointRecord* record = graph_.find(own);
   if (record == nullptr) return;  // withdrawn meanwhile
   const std::uint64_t next = graph_.visit(record->topic->foreign[!record->is_writer], from, end, kMatchesAtOnce,
@@ -48,7 +50,7 @@ void ParticipantImpl::match_known(const Gid& own, std::uint64_t from, std::uint6
   });
 }
 
-void ParticipantImpl::match_pair(const EndpointRecord& own, const EndpointRecord& other) {
+void Participant::Impl::match_pair(const EndpointRecord& own, const EndpointRecord& other) {
   if (own.is_writer) {
     const auto writer = writers_.find(own.gid);
     if (writer != writers_.end()) match(writer->second, other);
@@ -58,11 +60,13 @@ void ParticipantImpl::match_pair(const EndpointRecord& own, const EndpointRecord
   }
 }
 
-template <class Impl>
-bool ParticipantImpl::compatible(const std::shared_ptr<Impl>& own, const EndpointRecord& other, const QoS& offered,
-                                 const QoS& requested) {
+template <class Endpoint>
+bool Participant::Impl::compatible(const std::shared_ptr<Endpoint>& own, const EndpointRecord& other,
+                                   const QoS& offered, const QoS& requested) {
   const TypeInfo& type = own->options().type;
-  const auto who = [&] { return (other.is_writer ? "subscription to '" : "publisher of '") + own->options().topic + "'"; };
+  const auto who = [&] {
+    return (other.is_writer ? "subscription to '" : "publisher of '") + own->options().topic + "'";
+  };
   const auto whom = [&] {
     return std::string(other.is_writer ? "publisher" : "subscription") + " of node '" + *other.node + "' (process " +
            std::to_string(pid_of(other.peer)) + ")";
@@ -75,14 +79,15 @@ bool ParticipantImpl::compatible(const std::shared_ptr<Impl>& own, const Endpoin
   };
   if (type.name != other.type->name) {
     report(Event::kIncompatibleType, Diagnostic::Level::kError, Errc::type_mismatch, [&] {
-      return who() + " with type " + type.name + " is not connected to the " + whom() + ", which has type " + other.type->name +
-             "; rename the topic of one of them";
+      return who() + " with type " + type.name + " is not connected to the " + whom() + ", which has type " +
+             other.type->name + "; rename the topic of one of them";
     });
     return false;
   }
   if (type.hash != other.type->hash) {
     std::string text;
-    const bool described = want_definition(own->gid(), other);  // the difference is reported when the definition arrives
+    const bool described =
+        want_definition(own->gid(), other);  // the difference is reported when the definition arrives
     if (described) text = who() + ": the " + whom() + " has another definition of " + type.name;
     own->report_incompatible(Event::kIncompatibleType, described ? &text : nullptr);
     return false;
@@ -95,38 +100,40 @@ bool ParticipantImpl::compatible(const std::shared_ptr<Impl>& own, const Endpoin
 }
 
 /// Asks once for each type of a peer, and for few types at a time. True if this pair waits for the answer from now on.
-bool ParticipantImpl::want_definition(const Gid& own, const EndpointRecord& other) {
+bool Participant::Impl::want_definition(const Gid& own, const EndpointRecord& other) {
   PeerState* state = state_of(other.peer);
   if (state == nullptr) return false;
   auto& wanted = state->wanted;
-  const auto found = std::find_if(wanted.begin(), wanted.end(), [&](const Wanted& entry) { return entry.hash == other.type->hash; });
+  const auto found =
+      std::find_if(wanted.begin(), wanted.end(), [&](const Wanted& entry) { return entry.hash == other.type->hash; });
   if (found != wanted.end()) {
     if (std::find(found->own.begin(), found->own.end(), own) != found->own.end()) return false;
     found->own.push_back(own);
     return true;
   }
-  if (wanted.size() >= kMaxWanted || state->questions.use(Allowance::Clock::now(), kMaxReports, kReportWindow) < 0) return false;
+  if (wanted.size() >= kMaxWanted || state->questions.use(Allowance::Clock::now(), kMaxReports, kReportWindow) < 0)
+    return false;
   wanted.push_back({other.gid, other.type->hash, {own}});
   send(other.peer, FrameType::kDefinitionRequest, encode_gid(other.gid));
   return true;
 }
 
-ParticipantImpl::PeerState* ParticipantImpl::state_of(PeerId peer) {
+Participant::Impl::PeerState* Participant::Impl::state_of(PeerId peer) {
   if (peer == kSelf) return &self_state_;
   const auto found = peers_.find(peer);
   return found == peers_.end() ? nullptr : &found->second;
 }
 
-void ParticipantImpl::match(const std::shared_ptr<WriterImpl>& writer, const EndpointRecord& reader) {
+void Participant::Impl::match(const std::shared_ptr<Writer::Impl>& writer, const EndpointRecord& reader) {
   compatible(writer, reader, writer->options().qos, reader.qos);  // if so, its process will ask
 }
 
-void ParticipantImpl::match(const std::shared_ptr<ReaderImpl>& reader, const EndpointRecord& writer) {
+void Participant::Impl::match(const std::shared_ptr<Reader::Impl>& reader, const EndpointRecord& writer) {
   if (writer.banned || !compatible(reader, writer, writer.qos, reader->options().qos)) return;
   begin_attach(reader, writer);
 }
 
-void ParticipantImpl::begin_attach(const std::shared_ptr<ReaderImpl>& reader, const EndpointRecord& writer) {
+void Participant::Impl::begin_attach(const std::shared_ptr<Reader::Impl>& reader, const EndpointRecord& writer) {
   const Gid& own = reader->gid();
   RemoteWriter& remote = remote_writers_[writer.gid];
   remote.peer = writer.peer;
@@ -147,7 +154,8 @@ void ParticipantImpl::begin_attach(const std::shared_ptr<ReaderImpl>& reader, co
     } else {
       // What one process may make this one keep does not grow by waiting.
       later = false;
-      begun = Error{charge.error().code, "process " + std::to_string(pid_of(writer.peer)) + ": " + charge.error().message};
+      begun =
+          Error{charge.error().code, "process " + std::to_string(pid_of(writer.peer)) + ": " + charge.error().message};
     }
   } catch (...) {
     release_remote_writer(writer.gid, own);
@@ -163,9 +171,10 @@ void ParticipantImpl::begin_attach(const std::shared_ptr<ReaderImpl>& reader, co
   }
 }
 
-bool ParticipantImpl::attach_later(const Gid& reader, const Gid& writer) {
+bool Participant::Impl::attach_later(const Gid& reader, const Gid& writer) {
   const auto [entry, first] = attempts_.try_emplace({writer, reader}, 0U);
-  const auto pause = std::min<std::chrono::milliseconds>(kFirstPause * (1 << std::min(entry->second, 10U)), kLongestPause);
+  const auto pause =
+      std::min<std::chrono::milliseconds>(kFirstPause * (1 << std::min(entry->second, 10U)), kLongestPause);
   ++entry->second;
   hub_->schedule(std::chrono::steady_clock::now() + pause, [this, reader, writer] {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -180,7 +189,7 @@ bool ParticipantImpl::attach_later(const Gid& reader, const Gid& writer) {
   return first;
 }
 
-void ParticipantImpl::release_remote_writer(const Gid& writer, const Gid& reader) noexcept {
+void Participant::Impl::release_remote_writer(const Gid& writer, const Gid& reader) noexcept {
   const auto remote = remote_writers_.find(writer);
   if (remote == remote_writers_.end()) return;
   auto& readers = remote->second.readers;
@@ -188,10 +197,11 @@ void ParticipantImpl::release_remote_writer(const Gid& writer, const Gid& reader
   if (readers.empty()) remote_writers_.erase(remote);
 }
 
-void ParticipantImpl::endpoint_gone(const EndpointRecord& record, bool with_its_process) {
+void Participant::Impl::endpoint_gone(const EndpointRecord& record, bool with_its_process) {
   const Gid& gid = record.gid;
   if (record.is_writer) {
-    for (auto at = attempts_.lower_bound({gid, Gid{}}); at != attempts_.end() && at->first.first == gid;) at = attempts_.erase(at);
+    for (auto at = attempts_.lower_bound({gid, Gid{}}); at != attempts_.end() && at->first.first == gid;)
+      at = attempts_.erase(at);
     // All readers of the topic: also those that it refused know of it.
     for (const auto& [serial, own] : record.topic->own[false]) {
       const auto reader = readers_.find(own->gid);
@@ -211,8 +221,9 @@ void ParticipantImpl::endpoint_gone(const EndpointRecord& record, bool with_its_
                wanted.end());
 }
 
-void ParticipantImpl::forget_left() {
-  const bool more = graph_.forget_some(kForgottenAtOnce, [&](const EndpointRecord& record) { endpoint_gone(record, true); });
+void Participant::Impl::forget_left() {
+  const bool more =
+      graph_.forget_some(kForgottenAtOnce, [&](const EndpointRecord& record) { endpoint_gone(record, true); });
   if (!more) return_memory_later();
   if (!more || forgetting_) return;
   hub_->post([this] {
@@ -228,7 +239,7 @@ void ParticipantImpl::forget_left() {
 
 /// What a peer announced lies between allocations that stay, so the allocator does not give it back by itself. Not at once, since
 /// allocating threads wait for it: only after much was freed, and rarely.
-void ParticipantImpl::return_memory_later() {
+void Participant::Impl::return_memory_later() {
   if (returning_memory_ || budgets_.returned(false) < kWorthReturning) return;
   hub_->schedule(std::chrono::steady_clock::now() + kReturnPause, [this] {
     {
@@ -241,7 +252,7 @@ void ParticipantImpl::return_memory_later() {
   returning_memory_ = true;
 }
 
-Result<void> ParticipantImpl::on_definition_request(PeerId peer, const Gid& gid) {
+Result<void> Participant::Impl::on_definition_request(PeerId peer, const Gid& gid) {
   if (!may_ask(peer)) return {};
   const TypeInfo* type = nullptr;
   if (const auto writer = writers_.find(gid); writer != writers_.end()) type = &writer->second->options().type;
@@ -251,17 +262,18 @@ Result<void> ParticipantImpl::on_definition_request(PeerId peer, const Gid& gid)
 }
 
 /// Answers cost more than questions.
-bool ParticipantImpl::may_ask(PeerId peer) {
+bool Participant::Impl::may_ask(PeerId peer) {
   const auto state = peers_.find(peer);
   return state == peers_.end() || state->second.answers.use(Allowance::Clock::now(), kMaxAnswered, kReportWindow) >= 0;
 }
 
-void ParticipantImpl::on_definition(PeerId peer, const DefinitionFrame& frame) {
+void Participant::Impl::on_definition(PeerId peer, const DefinitionFrame& frame) {
   PeerState* state = state_of(peer);
   if (state == nullptr) return;
   auto& wanted = state->wanted;
   const EndpointRecord* other = graph_.find(frame.endpoint);
-  const auto found = std::find_if(wanted.begin(), wanted.end(), [&](const Wanted& entry) { return entry.endpoint == frame.endpoint; });
+  const auto found =
+      std::find_if(wanted.begin(), wanted.end(), [&](const Wanted& entry) { return entry.endpoint == frame.endpoint; });
   if (other == nullptr || other->peer != peer || found == wanted.end()) return;
   const std::vector<Gid> own_gids = std::move(found->own);
   wanted.erase(found);
@@ -274,8 +286,9 @@ void ParticipantImpl::on_definition(PeerId peer, const DefinitionFrame& frame) {
     const bool described = diagnose_about(peer, Diagnostic::Level::kError, Errc::type_mismatch, [&] {
       const std::string who = writer != writers_.end() ? "publisher of '" + writer->second->options().topic + "'"
                                                        : "subscription to '" + reader->second->options().topic + "'";
-      return text = who + ": process " + std::to_string(pid_of(peer)) + " (node '" + *other->node + "') defines " + type.name +
-                    " differently; rebuild both from the same .msg files:\n" + definition_difference(type.definition, frame.text);
+      return text = who + ": process " + std::to_string(pid_of(peer)) + " (node '" + *other->node + "') defines " +
+                    type.name + " differently; rebuild both from the same .msg files:\n" +
+                    definition_difference(type.definition, frame.text);
     });
     if (!described) continue;
     if (writer != writers_.end()) {

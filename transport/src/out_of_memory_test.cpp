@@ -12,8 +12,8 @@
 namespace {
 
 thread_local bool t_watched = false;
-std::atomic<long> g_count{0};        // allocations of watched threads
-std::atomic<long> g_fail_from{-1};   // the number of the first one that fails; -1: none
+std::atomic<long> g_count{0};       // allocations of watched threads
+std::atomic<long> g_fail_from{-1};  // the number of the first one that fails; -1: none
 std::atomic<long> g_fail_count{1};
 
 void* allocate(std::size_t size) noexcept {
@@ -66,7 +66,8 @@ class TwoPaths {
     out.runtime_directory = domain_.path() + (other ? "/again/run" : "/run");
     if (std::getenv("BATON_TEST_VERBOSE") != nullptr) {
       out.on_diagnostic = [other](const Diagnostic& diagnostic) {
-        std::fprintf(stderr, "[%s] %s: %s\n", other ? "other" : "own", errc_name(diagnostic.code), diagnostic.text.c_str());
+        std::fprintf(stderr, "[%s] %s: %s\n", other ? "other" : "own", errc_name(diagnostic.code),
+                     diagnostic.text.c_str());
       };
     }
     return out;
@@ -78,7 +79,7 @@ class TwoPaths {
 
 void watch_background_thread(Participant& participant, bool watched) {
   std::atomic<bool> done{false};
-  static_cast<ParticipantImpl&>(participant).post([&] {
+  participant.impl().post([&] {
     t_watched = watched;
     done = true;
   });
@@ -113,7 +114,8 @@ void expect_message(Writer& writer, Reader& reader, std::uint64_t value) {
       if (!got || !*got) return false;
       if (value_of(*got) == value) return true;
     }
-  })) << last << "; matched " << writer.matched() << " and " << reader.matched() << ", unread " << reader.unread();
+  })) << last
+      << "; matched " << writer.matched() << " and " << reader.matched() << ", unread " << reader.unread();
 }
 
 /// A peer's life: returns when the victim has forgotten it.
@@ -128,9 +130,10 @@ void live(TwoPaths& paths, Participant& own, Victim& victim, std::uint64_t round
     const auto other_qos = make_writer(*peer, "qos", QoS().best_effort());
     const auto elsewhere = make_writer(*peer, "elsewhere");
     ASSERT_TRUE(eventually([&] {
-      return victim.writer->matched() == 2 && victim.reader->matched() == 1 && reader->matched() == 1 && second->matched() == 1 &&
-             writer->matched() == 1;
-    })) << victim.writer->matched() << victim.reader->matched() << reader->matched() << writer->matched();
+      return victim.writer->matched() == 2 && victim.reader->matched() == 1 && reader->matched() == 1 &&
+             second->matched() == 1 && writer->matched() == 1;
+    })) << victim.writer->matched()
+        << victim.reader->matched() << reader->matched() << writer->matched();
     expect_message(*victim.writer, *reader, round);
     expect_message(*writer, *victim.reader, round);
     static_cast<void>(peer->holdings(100ms));
@@ -141,7 +144,8 @@ void live(TwoPaths& paths, Participant& own, Victim& victim, std::uint64_t round
   ASSERT_TRUE(eventually([&] { return own.endpoints().size() == kOwnEndpoints && own.nodes().size() == 1; }));
   ASSERT_TRUE(eventually([&] { return victim.writer->matched() == 0 && victim.reader->matched() == 0; }));
   for (Result<TakenSample> got = victim.reader->take(); !got || *got;) got = victim.reader->take();
-  ASSERT_TRUE(eventually([&] { return victim.writer->memory_account().published_slots == 0; })) << "nothing stays pinned";
+  ASSERT_TRUE(eventually([&] { return victim.writer->memory_account().published_slots == 0; }))
+      << "nothing stays pinned";
 }
 
 void fail_each_allocation(long at_once, long step) {

@@ -24,7 +24,7 @@ constexpr std::size_t kCopiedAtOnce = 256;
 struct Registry {
   const std::uint32_t generation = os::fork_generation();
   std::mutex mutex;
-  std::map<std::string, std::weak_ptr<ParticipantImpl>> participants;
+  std::map<std::string, std::weak_ptr<Participant>> participants;
 };
 
 Registry& registry() {
@@ -55,13 +55,9 @@ Result<void> check(const std::string& topic, const TypeInfo& type, const QoS& qo
 
 }  // namespace
 
-Result<std::shared_ptr<Participant>> Participant::join(const ParticipantOptions& options) {
-  return ParticipantImpl::join(options);
-}
+Participant::Impl::Impl() : generation_(os::fork_generation()) {}
 
-ParticipantImpl::ParticipantImpl() : generation_(os::fork_generation()) {}
-
-Result<std::shared_ptr<Participant>> ParticipantImpl::join(const ParticipantOptions& options) {
+Result<std::shared_ptr<Participant>> Participant::Impl::join(const ParticipantOptions& options) {
   try {
     return join_or_throw(options);
   } catch (const std::bad_alloc&) {
@@ -69,49 +65,52 @@ Result<std::shared_ptr<Participant>> ParticipantImpl::join(const ParticipantOpti
   }
 }
 
-Result<std::shared_ptr<Participant>> ParticipantImpl::join_or_throw(const ParticipantOptions& options) {
+Result<std::shared_ptr<Participant>> Participant::Impl::join_or_throw(const ParticipantOptions& options) {
   if (!DomainAccount::limit()) return DomainAccount::limit().error();
-  const std::shared_ptr<ParticipantImpl> made(new ParticipantImpl);
+  const std::shared_ptr<Participant> made(new Participant(std::make_unique<Impl>()));
+  Impl& impl = made->impl();
   HubOptions hub_options;
   hub_options.domain = options.domain;
   hub_options.runtime_directory = options.runtime_directory;
-  hub_options.on_diagnostic = [self = made.get()](const Diagnostic& diagnostic) {
+  hub_options.on_diagnostic = [self = &impl](const Diagnostic& diagnostic) {
     self->call_diagnostic_callbacks(diagnostic);
   };
-  Result<std::unique_ptr<Hub>> hub = Hub::create(hub_options, *made);
+  Result<std::unique_ptr<Hub>> hub = Hub::create(hub_options, impl);
   if (!hub) return hub.error();
 
-  std::shared_ptr<ParticipantImpl> participant;
+  std::shared_ptr<Participant> participant;
   {
     Registry& known = registry();
     const std::lock_guard<std::mutex> lock(known.mutex);
-    std::weak_ptr<ParticipantImpl>& entry = known.participants[(*hub)->domain_directory()];
+    std::weak_ptr<Participant>& entry = known.participants[(*hub)->domain_directory()];
     participant = entry.lock();
     if (!participant) {
-      made->hub_ = std::move(*hub);
-      made->add_diagnostic_callback(options);
-      if (Result<void> started = made->hub_->start(); !started) return started.error();
-      made->account_.start(made->hub_.get(), [self = made.get()] { self->report_account(); });
+      impl.hub_ = std::move(*hub);
+      impl.add_diagnostic_callback(options);
+      if (Result<void> started = impl.hub_->start(); !started) return started.error();
+      impl.account_.start(impl.hub_.get(), [self = &impl] { self->report_account(); });
       entry = made;
-      return std::shared_ptr<Participant>(made);
+      return made;
     }
   }
-  participant->add_diagnostic_callback(options);
-  return std::shared_ptr<Participant>(participant);
+  participant->impl().add_diagnostic_callback(options);
+  return participant;
 }
 
-void ParticipantImpl::add_diagnostic_callback(const ParticipantOptions& options) {
+void Participant::Impl::add_diagnostic_callback(const ParticipantOptions& options) {
   if (!options.on_diagnostic) return;
   const std::shared_ptr<const void>& owner = options.diagnostic_owner;
   const std::lock_guard<std::mutex> lock(pids_mutex_);
   auto& all = on_diagnostic_;
-  all.erase(std::remove_if(all.begin(), all.end(), [](const auto& entry) { return entry.owned && entry.owner.expired(); }),
-            all.end());
-  const bool known = owner && std::any_of(all.begin(), all.end(), [&](const auto& entry) { return entry.owner.lock() == owner; });
+  all.erase(
+      std::remove_if(all.begin(), all.end(), [](const auto& entry) { return entry.owned && entry.owner.expired(); }),
+      all.end());
+  const bool known =
+      owner && std::any_of(all.begin(), all.end(), [&](const auto& entry) { return entry.owner.lock() == owner; });
   if (!known) all.push_back({options.on_diagnostic, owner, owner != nullptr});
 }
 
-void ParticipantImpl::call_diagnostic_callbacks(const Diagnostic& diagnostic) noexcept {
+void Participant::Impl::call_diagnostic_callbacks(const Diagnostic& diagnostic) noexcept {
   try {
     std::vector<DiagnosticCallback> callbacks;
     {
@@ -127,19 +126,19 @@ void ParticipantImpl::call_diagnostic_callbacks(const Diagnostic& diagnostic) no
   }
 }
 
-ParticipantImpl::~ParticipantImpl() {
+Participant::Impl::~Impl() {
   account_.stop();
   if (hub_) hub_->stop();  // before anything goes: its callbacks use all the rest, hub_ too
 }
 
-Result<void> ParticipantImpl::usable() const {
+Result<void> Participant::Impl::usable() const {
   if (generation_ != os::fork_generation()) {
     return Error{Errc::forked, "this node belongs to the parent process; make a new one in the child"};
   }
   return {};
 }
 
-Gid ParticipantImpl::new_gid() {  // with mutex_
+Gid Participant::Impl::new_gid() {  // with mutex_
   Gid gid{};
   // Process id (random) with the endpoint's number folded into its last bytes: unique in the domain, stable for a writer.
   const ProcessId& process = hub_->process_id();
@@ -149,13 +148,14 @@ Gid ParticipantImpl::new_gid() {  // with mutex_
   return gid;
 }
 
-Result<Gid> ParticipantImpl::gid_for(const Gid& wanted) {  // with mutex_
+Result<Gid> Participant::Impl::gid_for(const Gid& wanted) {  // with mutex_
   if (wanted == Gid{}) return new_gid();
-  if (graph_.find(wanted) != nullptr) return Error{Errc::already_exists, "an endpoint with this gid exists in the domain"};
+  if (graph_.find(wanted) != nullptr)
+    return Error{Errc::already_exists, "an endpoint with this gid exists in the domain"};
   return wanted;
 }
 
-void ParticipantImpl::send(PeerId peer, FrameType type, Payload payload, std::vector<os::SharedFd> fds) {
+void Participant::Impl::send(PeerId peer, FrameType type, Payload payload, std::vector<os::SharedFd> fds) {
   if (peer != kSelf) {
     hub_->send(peer, static_cast<std::uint16_t>(type), std::move(payload), std::move(fds));
     return;
@@ -174,7 +174,7 @@ void ParticipantImpl::send(PeerId peer, FrameType type, Payload payload, std::ve
 
 /// Background thread. A frame whose descriptors cannot be duplicated waits, and those behind it: their order counts. The same if
 /// there is no memory for it: called again, this function goes on with that frame.
-void ParticipantImpl::deliver_to_self_from_queue() {
+void Participant::Impl::deliver_to_self_from_queue() {
   std::size_t most = 0;
   {
     const std::lock_guard<std::mutex> lock(to_self_mutex_);
@@ -211,21 +211,22 @@ void ParticipantImpl::deliver_to_self_from_queue() {
   to_self_posted_ = !to_self_.empty();
 }
 
-void ParticipantImpl::deliver_to_self(Frame&& frame) {
+void Participant::Impl::deliver_to_self(Frame&& frame) {
   if (Result<void> handled = on_frame(kSelf, std::move(frame)); !handled) {
     diagnose(Diagnostic::Level::kError, handled.error().code, handled.error().message);
   }
 }
 
-void ParticipantImpl::diagnose(Diagnostic::Level level, Errc code, std::string text) noexcept {
+void Participant::Impl::diagnose(Diagnostic::Level level, Errc code, std::string text) noexcept {
   try {
-    hub_->post([this, diagnostic = Diagnostic{level, code, std::move(text)}] { call_diagnostic_callbacks(diagnostic); });
+    hub_->post(
+        [this, diagnostic = Diagnostic{level, code, std::move(text)}] { call_diagnostic_callbacks(diagnostic); });
   } catch (const std::bad_alloc&) {
     // As documented: dropped.
   }
 }
 
-ParticipantImpl::Reporting ParticipantImpl::may_report(PeerId peer) noexcept {
+Participant::Impl::Reporting Participant::Impl::may_report(PeerId peer) noexcept {
   const std::lock_guard<std::mutex> lock(pids_mutex_);
   const auto found = pids_.find(peer);
   Allowance& reports = found == pids_.end() ? other_reports_ : found->second.reports;
@@ -233,30 +234,32 @@ ParticipantImpl::Reporting ParticipantImpl::may_report(PeerId peer) noexcept {
   return left < 0 ? Reporting::kNo : left == 0 ? Reporting::kLast : Reporting::kYes;
 }
 
-void ParticipantImpl::end_peer(PeerId peer, const Error& error) {  // with mutex_
+void Participant::Impl::end_peer(PeerId peer, const Error& error) {  // with mutex_
   const auto state = peers_.find(peer);
   if (state == peers_.end()) return;
   hub_->disconnect(peer, error);
   diagnose(Diagnostic::Level::kWarning, error.code,
-           "process '" + state->second.name + "' (pid " + std::to_string(state->second.pid) + ") is disconnected: " + error.message);
+           "process '" + state->second.name + "' (pid " + std::to_string(state->second.pid) +
+               ") is disconnected: " + error.message);
 }
 
-os::SharedFd ParticipantImpl::duplicate(int fd) {
+os::SharedFd Participant::Impl::duplicate(int fd) {
   os::UniqueFd copy = os::duplicate(fd);
   if (!copy) {
-    diagnose(Diagnostic::Level::kError, Errc::out_of_descriptors,
-             "no file descriptor left to share a data segment; its messages wait until there is one; raise RLIMIT_NOFILE");
+    diagnose(
+        Diagnostic::Level::kError, Errc::out_of_descriptors,
+        "no file descriptor left to share a data segment; its messages wait until there is one; raise RLIMIT_NOFILE");
     return nullptr;
   }
   return std::make_shared<const os::UniqueFd>(std::move(copy));
 }
 
-void ParticipantImpl::broadcast(FrameType type, const Payload& payload) {  // with mutex_
+void Participant::Impl::broadcast(FrameType type, const Payload& payload) {  // with mutex_
   for (const auto& [peer, state] : peers_) hub_->send(peer, static_cast<std::uint16_t>(type), payload);
 }
 
 template <class Encode>
-void ParticipantImpl::broadcast_or_disconnect(FrameType type, Encode&& encode) noexcept {  // with mutex_
+void Participant::Impl::broadcast_or_disconnect(FrameType type, Encode&& encode) noexcept {  // with mutex_
   try {
     broadcast(type, encode());
   } catch (const std::bad_alloc&) {
@@ -264,7 +267,7 @@ void ParticipantImpl::broadcast_or_disconnect(FrameType type, Encode&& encode) n
   }
 }
 
-void ParticipantImpl::graph_changed() noexcept {
+void Participant::Impl::graph_changed() noexcept {
   {
     const std::lock_guard<std::mutex> lock(version_mutex_);
     ++version_;
@@ -273,11 +276,11 @@ void ParticipantImpl::graph_changed() noexcept {
 }
 
 /// The rest of create_writer() and create_reader(), with mutex_: an endpoint that is in `endpoints` becomes known.
-template <class Impl>
-Result<void> ParticipantImpl::announce_own(Endpoints<Impl>& endpoints, const std::shared_ptr<Impl>& impl) {
-  const AnnounceFrame frame = impl->announcement();
+template <class Endpoint>
+Result<void> Participant::Impl::announce_own(Endpoints<Endpoint>& endpoints, const std::shared_ptr<Endpoint>& own) {
+  const AnnounceFrame frame = own->announcement();
   const Payload payload = encode(frame);
-  const auto entry = endpoints.try_emplace(frame.gid, impl).first;
+  const auto entry = endpoints.try_emplace(frame.gid, own).first;
   EndpointRecord* record = nullptr;
   try {
     Result<EndpointRecord*> added = graph_.add_endpoint(kSelf, frame);
@@ -300,11 +303,11 @@ Result<void> ParticipantImpl::announce_own(Endpoints<Impl>& endpoints, const std
   return {};
 }
 
-Result<std::shared_ptr<Writer>> ParticipantImpl::create_writer(const WriterOptions& options) {
+Result<std::shared_ptr<Writer>> Participant::Impl::create_writer(std::shared_ptr<Impl> self,
+                                                                 const WriterOptions& options) {
   if (Result<void> ok = usable(); !ok) return ok.error();
   if (Result<void> ok = check(options.topic, options.type, options.qos); !ok) return ok.error();
   try {
-    auto self = std::static_pointer_cast<ParticipantImpl>(shared_from_this());
     Gid gid;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -312,11 +315,10 @@ Result<std::shared_ptr<Writer>> ParticipantImpl::create_writer(const WriterOptio
       if (!given) return given.error();
       gid = *given;
     }
-    Result<std::shared_ptr<WriterImpl>> writer = WriterImpl::create(std::move(self), options, gid);
+    Result<std::shared_ptr<Writer::Impl>> writer = Writer::Impl::create(std::move(self), options, gid);
     if (!writer) return writer.error();
-    const std::shared_ptr<WriterImpl> impl = *writer;
-    // The endpoint ends with the last user handle, though the participant and samples keep parts of it.
-    std::shared_ptr<Writer> handle(impl.get(), [impl](Writer*) { impl->close(); });
+    const std::shared_ptr<Writer::Impl> impl = *writer;
+    auto handle = std::make_shared<Writer>(impl);
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (Result<void> known = announce_own(writers_, impl); !known) return known.error();
@@ -329,20 +331,20 @@ Result<std::shared_ptr<Writer>> ParticipantImpl::create_writer(const WriterOptio
   }
 }
 
-Result<std::shared_ptr<Reader>> ParticipantImpl::create_reader(const ReaderOptions& options) {
+Result<std::shared_ptr<Reader>> Participant::Impl::create_reader(std::shared_ptr<Impl> self,
+                                                                 const ReaderOptions& options) {
   if (Result<void> ok = usable(); !ok) return ok.error();
   if (Result<void> ok = check(options.topic, options.type, options.qos); !ok) return ok.error();
   try {
-    auto self = std::static_pointer_cast<ParticipantImpl>(shared_from_this());
     std::shared_ptr<Reader> handle;
-    std::shared_ptr<ReaderImpl> impl;
+    std::shared_ptr<Reader::Impl> impl;
     {
       std::unique_lock<std::mutex> lock(mutex_);
       Result<Gid> gid = gid_for(options.gid);
       if (!gid) return gid.error();
       lock.unlock();
-      impl = std::make_shared<ReaderImpl>(std::move(self), options, *gid);
-      handle = std::shared_ptr<Reader>(impl.get(), [impl](Reader*) { impl->close(); });
+      impl = std::make_shared<Reader::Impl>(std::move(self), options, *gid);
+      handle = std::make_shared<Reader>(impl);
       lock.lock();
       Result<void> known = announce_own(readers_, impl);
       lock.unlock();  // the handle ends without the lock
@@ -356,8 +358,8 @@ Result<std::shared_ptr<Reader>> ParticipantImpl::create_reader(const ReaderOptio
   }
 }
 
-void ParticipantImpl::withdraw_writer(const Gid& gid) noexcept {
-  std::shared_ptr<WriterImpl> kept;
+void Participant::Impl::withdraw_writer(const Gid& gid) noexcept {
+  std::shared_ptr<Writer::Impl> kept;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = writers_.find(gid);
@@ -369,8 +371,8 @@ void ParticipantImpl::withdraw_writer(const Gid& gid) noexcept {
   graph_changed();
 }
 
-void ParticipantImpl::withdraw_reader(const Gid& gid) noexcept {
-  std::shared_ptr<ReaderImpl> kept;
+void Participant::Impl::withdraw_reader(const Gid& gid) noexcept {
+  std::shared_ptr<Reader::Impl> kept;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = readers_.find(gid);
@@ -387,7 +389,7 @@ void ParticipantImpl::withdraw_reader(const Gid& gid) noexcept {
   graph_changed();
 }
 
-void ParticipantImpl::withdraw_own(const Gid& gid) noexcept {  // with mutex_
+void Participant::Impl::withdraw_own(const Gid& gid) noexcept {  // with mutex_
   broadcast_or_disconnect(FrameType::kWithdraw, [&] { return encode_gid(gid); });
   EndpointRecord* record = graph_.find(gid);
   if (record == nullptr) return;
@@ -399,7 +401,7 @@ void ParticipantImpl::withdraw_own(const Gid& gid) noexcept {  // with mutex_
   graph_.remove_endpoint(*record);
 }
 
-void ParticipantImpl::add_node(const std::string& name) {
+void Participant::Impl::add_node(const std::string& name) {
   if (!usable()) return;
   {
     const Payload payload = encode_name(name);
@@ -410,7 +412,7 @@ void ParticipantImpl::add_node(const std::string& name) {
   graph_changed();
 }
 
-void ParticipantImpl::remove_node(const std::string& name) {
+void Participant::Impl::remove_node(const std::string& name) {
   if (!usable()) return;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -420,7 +422,7 @@ void ParticipantImpl::remove_node(const std::string& name) {
   graph_changed();
 }
 
-std::vector<EndpointInfo> ParticipantImpl::endpoints() const {
+std::vector<EndpointInfo> Participant::Impl::endpoints() const {
   std::vector<EndpointInfo> out;
   if (!usable()) return out;
   PeerId peer = kSelf;
@@ -448,7 +450,7 @@ std::vector<EndpointInfo> ParticipantImpl::endpoints() const {
   return out;
 }
 
-std::vector<std::pair<std::string, std::int32_t>> ParticipantImpl::nodes() const {
+std::vector<std::pair<std::string, std::int32_t>> Participant::Impl::nodes() const {
   std::vector<std::pair<std::string, std::int32_t>> out;
   if (!usable()) return out;
   Graph::NodePosition last{kSelf, nullptr};
@@ -460,15 +462,15 @@ std::vector<std::pair<std::string, std::int32_t>> ParticipantImpl::nodes() const
   return out;
 }
 
-std::size_t ParticipantImpl::unmet_count() const { return usable() ? hub_->unmet_count() : 0; }
+std::size_t Participant::Impl::unmet_count() const { return usable() ? hub_->unmet_count() : 0; }
 
-std::uint64_t ParticipantImpl::graph_version() const {
+std::uint64_t Participant::Impl::graph_version() const {
   if (!usable()) return 0;
   const std::lock_guard<std::mutex> lock(version_mutex_);
   return version_;
 }
 
-Result<std::uint64_t> ParticipantImpl::wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout) {
+Result<std::uint64_t> Participant::Impl::wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout) {
   if (Result<void> ok = usable(); !ok) return ok.error();
   std::unique_lock<std::mutex> lock(version_mutex_);
   const auto differs = [&] { return version_ != seen; };
@@ -480,12 +482,12 @@ Result<std::uint64_t> ParticipantImpl::wait_graph_change(std::uint64_t seen, std
   return version_;
 }
 
-void ParticipantImpl::report_account() {
+void Participant::Impl::report_account() {
   const std::lock_guard<std::mutex> lock(mutex_);
   broadcast(FrameType::kAccount, encode(account_.own()));
 }
 
-Participant::MemoryAccount ParticipantImpl::memory_account() const {
+Participant::MemoryAccount Participant::Impl::memory_account() const {
   MemoryAccount out{};
   if (!usable()) return out;
   const AccountFrame own = account_.own();
@@ -496,14 +498,14 @@ Participant::MemoryAccount ParticipantImpl::memory_account() const {
   return out;
 }
 
-ParticipantImpl::Pids ParticipantImpl::pids_of(PeerId peer) const {
+Participant::Impl::Pids Participant::Impl::pids_of(PeerId peer) const {
   if (peer == kSelf) return {os::process_id(), os::process_id(), {}};
   const std::lock_guard<std::mutex> lock(pids_mutex_);
   const auto found = pids_.find(peer);
   return found == pids_.end() ? Pids() : found->second;
 }
 
-Party ParticipantImpl::party_of(PeerId peer) const {
+Party Participant::Impl::party_of(PeerId peer) const {
   const auto found = peers_.find(peer);
   if (found == peers_.end()) return {};  // this process
   const PeerState& state = found->second;
@@ -512,13 +514,13 @@ Party ParticipantImpl::party_of(PeerId peer) const {
   return {Party::Kind::kProcess, state.identity};
 }
 
-void ParticipantImpl::give_wake_socket(PeerId peer, const Gid& writer, const Gid& reader,
-                                       const os::SharedFd& notify_end) {
+void Participant::Impl::give_wake_socket(PeerId peer, const Gid& writer, const Gid& reader,
+                                         const os::SharedFd& notify_end) {
   send(peer, FrameType::kWakeSocket, encode(PairFrame{writer, reader}), {notify_end});
 }
 
-void ParticipantImpl::broke_wake_socket(const Notifier& notifier) {
-  const std::shared_ptr<ParticipantImpl> self = notifier.participant.lock();
+void Participant::Impl::broke_wake_socket(const Notifier& notifier) {
+  const std::shared_ptr<Participant::Impl> self = notifier.participant.lock();
   if (!self) return;
   self->post([self = self.get(), peer = notifier.peer] {
     const std::lock_guard<std::mutex> lock(self->mutex_);
@@ -527,14 +529,14 @@ void ParticipantImpl::broke_wake_socket(const Notifier& notifier) {
   });
 }
 
-void ParticipantImpl::ban(const Gid& endpoint) {
+void Participant::Impl::ban(const Gid& endpoint) {
   hub_->post([this, endpoint] {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (EndpointRecord* record = graph_.find(endpoint)) record->banned = true;
   });
 }
 
-void ParticipantImpl::expel(PeerId peer, const Gid& reader, const Gid& writer, const Error& error) {
+void Participant::Impl::expel(PeerId peer, const Gid& reader, const Gid& writer, const Error& error) {
   Payload detach = encode(PairFrame{writer, reader});
   hub_->post([this, writer, reader] {
     const std::lock_guard<std::mutex> lock(mutex_);

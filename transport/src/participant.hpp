@@ -20,35 +20,36 @@
 #include <utility>
 #include <vector>
 
-#include "baton/transport/transport.hpp"
-#include "connection.hpp"
-#include "graph.hpp"
 #include "allowance.hpp"
+#include "baton/transport/transport.hpp"
 #include "budgets.hpp"
+#include "connection.hpp"
 #include "domain_account.hpp"
+#include "graph.hpp"
 #include "hub.hpp"
 #include "reader.hpp"
 #include "writer.hpp"
 
 namespace baton::transport {
 
-class ParticipantImpl final : public Participant, private HubHandler {
+class Participant::Impl final : private HubHandler {
  public:
+  Impl();
   static Result<std::shared_ptr<Participant>> join(const ParticipantOptions& options);
-  ~ParticipantImpl() override;
+  ~Impl();
 
-  Result<std::shared_ptr<Writer>> create_writer(const WriterOptions& options) override;
-  Result<std::shared_ptr<Reader>> create_reader(const ReaderOptions& options) override;
-  void add_node(const std::string& name) override;
-  void remove_node(const std::string& name) override;
-  std::vector<EndpointInfo> endpoints() const override;
-  std::vector<std::pair<std::string, std::int32_t>> nodes() const override;
-  std::size_t unmet_count() const override;
-  std::uint64_t graph_version() const override;
-  Result<std::uint64_t> wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout) override;
-  MemoryAccount memory_account() const override;
-  Result<std::vector<Holding>> holdings(std::chrono::nanoseconds timeout) override;
-  int domain() const override { return hub_->domain(); }
+  Result<std::shared_ptr<Writer>> create_writer(std::shared_ptr<Impl> self, const WriterOptions& options);
+  Result<std::shared_ptr<Reader>> create_reader(std::shared_ptr<Impl> self, const ReaderOptions& options);
+  void add_node(const std::string& name);
+  void remove_node(const std::string& name);
+  std::vector<EndpointInfo> endpoints() const;
+  std::vector<std::pair<std::string, std::int32_t>> nodes() const;
+  std::size_t unmet_count() const;
+  std::uint64_t graph_version() const;
+  Result<std::uint64_t> wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout);
+  MemoryAccount memory_account() const;
+  Result<std::vector<Holding>> holdings(std::chrono::nanoseconds timeout);
+  int domain() const { return hub_->domain(); }
 
   // --- for endpoints; none of these takes mutex_ unless it says so ---
   void send(PeerId peer, FrameType type, Payload payload, std::vector<os::SharedFd> fds = {});
@@ -90,7 +91,7 @@ class ParticipantImpl final : public Participant, private HubHandler {
   /// A reader found that a writer broke the rules.
   void expel(PeerId peer, const Gid& reader, const Gid& writer, const Error& error);
   std::int32_t pid_of(PeerId peer) const { return pids_of(peer).shown; }
-  void graph_changed() noexcept;  // endpoints, nodes or matches: wakes wait_graph_change()
+  void graph_changed() noexcept;                  // endpoints, nodes or matches: wakes wait_graph_change()
   void withdraw_writer(const Gid& gid) noexcept;  // takes mutex_
   void withdraw_reader(const Gid& gid) noexcept;  // takes mutex_
 
@@ -117,8 +118,8 @@ class ParticipantImpl final : public Participant, private HubHandler {
     std::uint64_t identity = 0;  // PeerInfo's
     std::string name;
     std::shared_ptr<memory::WindowShare> share;  // what its segments may take of this process's window
-    Allowance answers;    // to its questions about holdings and definitions
-    Allowance questions;  // about its definitions
+    Allowance answers;                           // to its questions about holdings and definitions
+    Allowance questions;                         // about its definitions
     std::vector<Wanted> wanted;
     /// What tells its process from others: its identity, or for want of that its user.
     std::uint64_t process() const noexcept { return identity != 0 ? identity : std::uint64_t{1} << 62 | uid; }
@@ -130,10 +131,9 @@ class ParticipantImpl final : public Participant, private HubHandler {
   enum class Reporting : std::uint8_t { kNo, kYes, kLast };
   Reporting may_report(PeerId peer) noexcept;
   Pids pids_of(PeerId peer) const;
-  template <class Impl>
-  using Endpoints = std::map<Gid, std::shared_ptr<Impl>>;
+  template <class Endpoint>
+  using Endpoints = std::map<Gid, std::shared_ptr<Endpoint>>;
 
-  ParticipantImpl();
   Result<void> usable() const;
   Gid new_gid();
   Result<Gid> gid_for(const Gid& wanted);
@@ -141,8 +141,8 @@ class ParticipantImpl final : public Participant, private HubHandler {
   /// Without memory for the frame all peers are disconnected: they learn it when they come back.
   template <class Encode>
   void broadcast_or_disconnect(FrameType type, Encode&& encode) noexcept;
-  template <class Impl>
-  Result<void> announce_own(Endpoints<Impl>& endpoints, const std::shared_ptr<Impl>& impl);
+  template <class Endpoint>
+  Result<void> announce_own(Endpoints<Endpoint>& endpoints, const std::shared_ptr<Endpoint>& own);
   void withdraw_own(const Gid& gid) noexcept;
   static Result<std::shared_ptr<Participant>> join_or_throw(const ParticipantOptions& options);
   void end_peer(PeerId peer, const Error& error);
@@ -194,11 +194,12 @@ class ParticipantImpl final : public Participant, private HubHandler {
   /// Forgets a part of what peers announced that left; the rest follows on the background thread.
   void forget_left();
   void return_memory_later();
-  void match(const std::shared_ptr<WriterImpl>& writer, const EndpointRecord& reader);
-  void match(const std::shared_ptr<ReaderImpl>& reader, const EndpointRecord& writer);
-  template <class Impl>
-  bool compatible(const std::shared_ptr<Impl>& own, const EndpointRecord& other, const QoS& offered, const QoS& requested);
-  void begin_attach(const std::shared_ptr<ReaderImpl>& reader, const EndpointRecord& writer);
+  void match(const std::shared_ptr<Writer::Impl>& writer, const EndpointRecord& reader);
+  void match(const std::shared_ptr<Reader::Impl>& reader, const EndpointRecord& writer);
+  template <class Endpoint>
+  bool compatible(const std::shared_ptr<Endpoint>& own, const EndpointRecord& other, const QoS& offered,
+                  const QoS& requested);
+  void begin_attach(const std::shared_ptr<Reader::Impl>& reader, const EndpointRecord& writer);
   /// For shortages, which pass: the pair tries again after a pause, longer each time. True the first time.
   bool attach_later(const Gid& reader, const Gid& writer);
   /// `reader` does not use `writer` any more.
@@ -213,8 +214,8 @@ class ParticipantImpl final : public Participant, private HubHandler {
   Budgets budgets_{[this](PeerId peer, const Error& error) { end_peer(peer, error); }};
   Graph graph_{&budgets_};
   bool forgetting_ = false, returning_memory_ = false;
-  Endpoints<WriterImpl> writers_;
-  Endpoints<ReaderImpl> readers_;
+  Endpoints<Writer::Impl> writers_;
+  Endpoints<Reader::Impl> readers_;
   std::map<PeerId, PeerState> peers_;
   WakeSockets wake_sockets_;
   WakePairs wake_pairs_;

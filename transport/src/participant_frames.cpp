@@ -29,7 +29,7 @@ std::shared_ptr<memory::ForeignSegment> ended_elsewhere(std::shared_ptr<memory::
 
 }  // namespace
 
-void ParticipantImpl::on_peer_up(PeerId peer, const PeerInfo& info) {
+void Participant::Impl::on_peer_up(PeerId peer, const PeerInfo& info) {
   {
     const std::lock_guard<std::mutex> lock(pids_mutex_);
     Pids& pids = pids_[peer];
@@ -51,11 +51,12 @@ void ParticipantImpl::on_peer_up(PeerId peer, const PeerInfo& info) {
   });
   for (const auto& [gid, writer] : writers_) send(peer, FrameType::kAnnounce, encode(writer->announcement()));
   for (const auto& [gid, reader] : readers_) send(peer, FrameType::kAnnounce, encode(reader->announcement()));
-  if (const AccountFrame account = account_.own(); account.backed_bytes > 0) send(peer, FrameType::kAccount, encode(account));
+  if (const AccountFrame account = account_.own(); account.backed_bytes > 0)
+    send(peer, FrameType::kAccount, encode(account));
   BATON_CRASH_POINT("handshake.after_announce");
 }
 
-void ParticipantImpl::on_peer_down(PeerId peer, const Error&) {
+void Participant::Impl::on_peer_down(PeerId peer, const Error&) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     graph_.leave(peer);
@@ -74,17 +75,18 @@ void ParticipantImpl::on_peer_down(PeerId peer, const Error&) {
   graph_changed();
 }
 
-bool ParticipantImpl::holds_anything(PeerId peer) {
+bool Participant::Impl::holds_anything(PeerId peer) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return std::any_of(writers_.begin(), writers_.end(), [peer](const auto& entry) { return entry.second->is_held_by(peer); });
+  return std::any_of(writers_.begin(), writers_.end(),
+                     [peer](const auto& entry) { return entry.second->is_held_by(peer); });
 }
 
-void ParticipantImpl::on_peer_gone(PeerId peer) {
+void Participant::Impl::on_peer_gone(PeerId peer) {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const auto& [own, writer] : writers_) writer->peer_gone(peer);
 }
 
-Result<void> ParticipantImpl::on_frame(PeerId peer, Frame&& frame) {
+Result<void> Participant::Impl::on_frame(PeerId peer, Frame&& frame) {
   const auto type = static_cast<FrameType>(frame.type);
   std::unique_lock<std::mutex> lock(mutex_);
   if (peer != kSelf && peers_.count(peer) == 0) return {};
@@ -176,7 +178,7 @@ Result<void> ParticipantImpl::on_frame(PeerId peer, Frame&& frame) {
   return result;
 }
 
-Result<void> ParticipantImpl::on_announce(PeerId peer, const AnnounceFrame& frame) {
+Result<void> Participant::Impl::on_announce(PeerId peer, const AnnounceFrame& frame) {
   if (EndpointRecord* left = graph_.find_left(frame.gid)) {
     // Its process is back before all of its former connection was forgotten.
     endpoint_gone(*left, true);
@@ -188,7 +190,7 @@ Result<void> ParticipantImpl::on_announce(PeerId peer, const AnnounceFrame& fram
   return {};
 }
 
-Result<void> ParticipantImpl::on_withdraw(PeerId peer, const Gid& gid) {
+Result<void> Participant::Impl::on_withdraw(PeerId peer, const Gid& gid) {
   EndpointRecord* record = graph_.find(gid);
   if (record == nullptr || record->peer != peer) return violation("WITHDRAW of an endpoint that was not announced");
   endpoint_gone(*record, false);
@@ -197,7 +199,8 @@ Result<void> ParticipantImpl::on_withdraw(PeerId peer, const Gid& gid) {
   return {};
 }
 
-Result<void> ParticipantImpl::on_attach(PeerId peer, const AttachFrame& frame, const std::vector<os::ReceivedFd>& fds) {
+Result<void> Participant::Impl::on_attach(PeerId peer, const AttachFrame& frame,
+                                          const std::vector<os::ReceivedFd>& fds) {
   if (fds.size() != 1) return violation("ATTACH without a connection segment");
   const auto writer = writers_.find(frame.writer);
   if (writer == writers_.end()) return {};  // withdrawn meanwhile: WITHDRAW answers
@@ -207,23 +210,25 @@ Result<void> ParticipantImpl::on_attach(PeerId peer, const AttachFrame& frame, c
     return violation("ATTACH for a reader that was not announced");
   }
   if (record->peer != peer || record->is_writer) return violation("ATTACH for an endpoint of somebody else");
-  const WriterImpl& own = *writer->second;
+  const Writer::Impl& own = *writer->second;
   if (record->banned) return {};
   if (record->type->name != own.options().type.name || record->type->hash != own.options().type.hash ||
       !incompatibility(own.options().qos, record->qos).empty()) {
     return violation("ATTACH between endpoints that do not match");
   }
   record->attached = true;
-  Result<Charge> charge = budgets_.charge(peer, Keep::kConnections, WriterImpl::connection_bytes(record->qos));
+  Result<Charge> charge = budgets_.charge(peer, Keep::kConnections, Writer::Impl::connection_bytes(record->qos));
   if (!charge) {
-    writer->second->refuse_attach(peer, party_of(peer), record->qos, frame,
-                                  {charge.error().code, "process " + std::to_string(pid_of(peer)) + ": " + charge.error().message});
+    writer->second->refuse_attach(
+        peer, party_of(peer), record->qos, frame,
+        {charge.error().code, "process " + std::to_string(pid_of(peer)) + ": " + charge.error().message});
     return {};
   }
   return writer->second->attach(peer, party_of(peer), record->qos, frame, fds[0].fd(), std::move(*charge));
 }
 
-Result<void> ParticipantImpl::on_attached(PeerId peer, const AttachedFrame& frame, const std::vector<os::ReceivedFd>& fds) {
+Result<void> Participant::Impl::on_attached(PeerId peer, const AttachedFrame& frame,
+                                            const std::vector<os::ReceivedFd>& fds) {
   const auto reader = readers_.find(frame.reader);
   if (reader == readers_.end()) return {};
   const auto remote = remote_writers_.find(frame.writer);
@@ -233,15 +238,16 @@ Result<void> ParticipantImpl::on_attached(PeerId peer, const AttachedFrame& fram
   const Participant::ReaderOptions& options = reader->second->options();
   if (frame.held < options.qos.held) {
     diagnose_about(peer, Diagnostic::Level::kWarning, Errc::limit_reached, [&] {
-      return "subscription to '" + options.topic + "' may hold " + std::to_string(frame.held) + " samples of the publisher in process " +
-             std::to_string(pid_of(peer)) + " and asked for " + std::to_string(options.qos.held) +
+      return "subscription to '" + options.topic + "' may hold " + std::to_string(frame.held) +
+             " samples of the publisher in process " + std::to_string(pid_of(peer)) + " and asked for " +
+             std::to_string(options.qos.held) +
              " (QoS held): the publisher's slots are granted to others; raise its PublisherOptions::slots";
     });
   }
   return {};
 }
 
-Result<void> ParticipantImpl::on_ended(PeerId peer, const RefusedFrame& frame) {
+Result<void> Participant::Impl::on_ended(PeerId peer, const RefusedFrame& frame) {
   const auto reader = readers_.find(frame.reader);
   if (reader == readers_.end()) return {};
   if (!reader->second->ended_by_writer(peer, frame.writer)) return {};
@@ -256,11 +262,12 @@ Result<void> ParticipantImpl::on_ended(PeerId peer, const RefusedFrame& frame) {
   }
   if (shortage || never) reader->second->refused(frame.writer, text);
   if (shortage && !attach_later(frame.reader, frame.writer)) return {};  // reported already
-  diagnose_about(peer, Diagnostic::Level::kError, frame.code, [&] { return shortage ? text + "; trying again" : text; });
+  diagnose_about(peer, Diagnostic::Level::kError, frame.code,
+                 [&] { return shortage ? text + "; trying again" : text; });
   return {};
 }
 
-Result<void> ParticipantImpl::on_segment(PeerId peer, const SegmentFrame& frame, std::vector<os::ReceivedFd>& fds) {
+Result<void> Participant::Impl::on_segment(PeerId peer, const SegmentFrame& frame, std::vector<os::ReceivedFd>& fds) {
   if (fds.size() != 1) return violation("SEGMENT without a descriptor");
   const auto remote = remote_writers_.find(frame.writer);
   if (remote == remote_writers_.end()) return {};  // nobody listens any more
@@ -279,7 +286,8 @@ Result<void> ParticipantImpl::on_segment(PeerId peer, const SegmentFrame& frame,
   if (!size) return size.error();
   // Before any address space is looked for: an absurd size is a lie, not a shortage.
   if (*size != frame.size_bytes) {
-    return violation("SEGMENT announces " + std::to_string(frame.size_bytes) + " bytes, but has " + std::to_string(*size));
+    return violation("SEGMENT announces " + std::to_string(frame.size_bytes) + " bytes, but has " +
+                     std::to_string(*size));
   }
   // Mapped when its first message is taken: what nobody reads costs no address space.
   const auto state = peers_.find(peer);
@@ -292,23 +300,23 @@ Result<void> ParticipantImpl::on_segment(PeerId peer, const SegmentFrame& frame,
   *segment = ended_elsewhere(std::move(*segment));
   remote->second.segments.emplace_back(frame.index, *segment);
   remote->second.segment_charges.push_back(std::move(*charge));
-  for_readers_of(frame.writer, [&](ReaderImpl& reader) { reader.add_segment(frame.writer, frame.index, *segment); });
+  for_readers_of(frame.writer, [&](Reader::Impl& reader) { reader.add_segment(frame.writer, frame.index, *segment); });
   return {};
 }
 
-Result<void> ParticipantImpl::on_retired(PeerId peer, const SegmentFrame& frame) {
+Result<void> Participant::Impl::on_retired(PeerId peer, const SegmentFrame& frame) {
   const auto remote = remote_writers_.find(frame.writer);
   if (remote == remote_writers_.end() || remote->second.peer != peer) return {};
   auto& segments = remote->second.segments;
-  segments.erase(std::remove_if(segments.begin(), segments.end(),
-                                [&](const auto& entry) { return entry.first == frame.index; }),
-                 segments.end());
+  segments.erase(
+      std::remove_if(segments.begin(), segments.end(), [&](const auto& entry) { return entry.first == frame.index; }),
+      segments.end());
   while (remote->second.segment_charges.size() > segments.size()) remote->second.segment_charges.pop_back();
-  for_readers_of(frame.writer, [&](ReaderImpl& reader) { reader.retire_segment(frame.writer, frame.index); });
+  for_readers_of(frame.writer, [&](Reader::Impl& reader) { reader.retire_segment(frame.writer, frame.index); });
   return {};
 }
 
-Result<void> ParticipantImpl::on_wake_socket(PeerId peer, const PairFrame& frame, std::vector<os::ReceivedFd>& fds) {
+Result<void> Participant::Impl::on_wake_socket(PeerId peer, const PairFrame& frame, std::vector<os::ReceivedFd>& fds) {
   if (fds.size() != 1 || os::kind_of(fds[0].get()) != os::DescriptorKind::kWakeSocket) {
     return violation("WAKE_SOCKET without a wake socket");
   }

@@ -14,24 +14,24 @@ namespace baton::transport {
 
 using memory::QueueStatus;
 
-ReaderImpl::ReaderImpl(std::shared_ptr<ParticipantImpl> participant, const Participant::ReaderOptions& options,
-                       const Gid& gid)
+Reader::Impl::Impl(std::shared_ptr<Participant::Impl> participant, const Participant::ReaderOptions& options,
+                   const Gid& gid)
     : participant_(std::move(participant)), options_(options), gid_(gid), generation_(os::fork_generation()) {}
 
-ReaderImpl::~ReaderImpl() = default;
+Reader::Impl::~Impl() = default;
 
-[[gnu::hot]] Result<void> ReaderImpl::usable() const {
+[[gnu::hot]] Result<void> Reader::Impl::usable() const {
   if (!forked()) return {};
   return out_of_line([&] {
-    return Error{Errc::forked,
-                 "subscription to '" + options_.topic + "' belongs to the parent process; make a new node in the child"};
+    return Error{Errc::forked, "subscription to '" + options_.topic +
+                                   "' belongs to the parent process; make a new node in the child"};
   });
 }
 
 /// The connection whose oldest message is the oldest of all, and the number of unread messages (`holdable`: of those connections whose
 /// held limit leaves room).
-[[gnu::hot]] ReaderImpl::Pick ReaderImpl::pick(ReaderConnection** best, memory::QueuedMessage* message, std::uint64_t* unread,
-                                  Error* error, bool holdable) {
+[[gnu::hot]] Reader::Impl::Pick Reader::Impl::pick(ReaderConnection** best, memory::QueuedMessage* message,
+                                                   std::uint64_t* unread, Error* error, bool holdable) {
   *best = nullptr;
   *unread = 0;
   for (std::size_t i = 0; i < connections_.size(); ++i) {
@@ -80,8 +80,10 @@ ReaderImpl::~ReaderImpl() = default;
 
 /// KEEP_LAST is over all publishers: of the unread messages together only the newest `depth` count. True if `message`, the oldest,
 /// is one too many; it is given up then (or was taken or evicted meanwhile).
-[[gnu::hot]] bool ReaderImpl::merged_away(ReaderConnection& connection, const memory::QueuedMessage& message, std::uint64_t unread) {
-  if (connections_.size() <= 1 || options_.qos.history != History::kKeepLast || unread <= options_.qos.depth) return false;
+[[gnu::hot]] bool Reader::Impl::merged_away(ReaderConnection& connection, const memory::QueuedMessage& message,
+                                            std::uint64_t unread) {
+  if (connections_.size() <= 1 || options_.qos.history != History::kKeepLast || unread <= options_.qos.depth)
+    return false;
   // Giving a message up takes it for a moment. At the limit that would be one more than was granted, for which a publisher expels.
   if (connection.full()) return false;
   if (connection.hand_over->queue().try_take(message)) {
@@ -93,18 +95,19 @@ ReaderImpl::~ReaderImpl() = default;
 
 /// Gives up what no take() would deliver. A reader that is rarely asked must not collect the segments of all publishers that ever
 /// were.
-void ReaderImpl::drop_useless() noexcept {
+void Reader::Impl::drop_useless() noexcept {
   ReaderConnection* connection = nullptr;
   memory::QueuedMessage message{};
   std::uint64_t unread = 0;
   Error error{};
   for (const bool holdable : {false, true}) {
-    while (pick(&connection, &message, &unread, &error, holdable) == Pick::kFound && merged_away(*connection, message, unread)) {
+    while (pick(&connection, &message, &unread, &error, holdable) == Pick::kFound &&
+           merged_away(*connection, message, unread)) {
     }
   }
 }
 
-[[gnu::hot]] Result<TakenSample> ReaderImpl::take() {
+[[gnu::hot]] Result<TakenSample> Reader::Impl::take() {
   if (Result<void> ok = usable(); !ok) return ok.error();
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return TakenSample();
@@ -120,17 +123,19 @@ void ReaderImpl::drop_useless() noexcept {
 }
 
 /// `taken`: the connection whose queue `message` was taken from.
-[[gnu::hot]] Result<TakenSample> ReaderImpl::take_next(ReaderConnection** taken, memory::QueuedMessage& message) {
+[[gnu::hot]] Result<TakenSample> Reader::Impl::take_next(ReaderConnection** taken, memory::QueuedMessage& message) {
   for (;;) {
     ReaderConnection* connection = nullptr;
     std::uint64_t unread = 0;
     Error error{};
     switch (pick(&connection, &message, &unread, &error, false)) {
-      case Pick::kFailed: return error;
+      case Pick::kFailed:
+        return error;
       case Pick::kNone:
         if (!wake_ || !rearm()) return TakenSample();
         continue;
-      case Pick::kFound: break;
+      case Pick::kFound:
+        break;
     }
     if (armed_) disarm();
     if (merged_away(*connection, message, unread)) continue;
@@ -144,9 +149,10 @@ void ReaderImpl::drop_useless() noexcept {
         // The descriptor rests until a sample is released or something new comes, or its loop would run on in vain.
         if (wake_ && rearm()) continue;
         return out_of_line([&] {
-          return Error{Errc::held_limit, "subscription to '" + options_.topic + "' holds " + std::to_string(limit) +
-                                             " samples of one publisher, as many as its QoS 'held' allows; release some or " +
-                                             "raise it"};
+          return Error{Errc::held_limit,
+                       "subscription to '" + options_.topic + "' holds " + std::to_string(limit) +
+                           " samples of one publisher, as many as its QoS 'held' allows; release some or " +
+                           "raise it"};
         });
       }
     }
@@ -154,7 +160,8 @@ void ReaderImpl::drop_useless() noexcept {
     if (!connection->hand_over->queue().try_take(message)) continue;  // evicted meanwhile: look again
     BATON_CRASH_POINT("take.after_cursor");
     *taken = connection;
-    if (connection->interrupted && out_of_line([&] { return seen_before_interruption(*connection, message.sequence); })) {
+    if (connection->interrupted &&
+        out_of_line([&] { return seen_before_interruption(*connection, message.sequence); })) {
       discard(*connection, message);
       --discarded_;  // delivered before, not lost
       connection->next_sequence = message.sequence + 1;
@@ -184,8 +191,8 @@ void ReaderImpl::drop_useless() noexcept {
   }
 }
 
-[[gnu::hot]] Result<TakenSample> ReaderImpl::accept(ReaderConnection& connection, SegmentUse& segment,
-                                                    const memory::QueuedMessage& message, std::uint64_t offset) {
+[[gnu::hot]] Result<TakenSample> Reader::Impl::accept(ReaderConnection& connection, SegmentUse& segment,
+                                                      const memory::QueuedMessage& message, std::uint64_t offset) {
   if (!connection.hand_over->releases().valid(message.entry)) {
     return out_of_line(
         [&] { return expel(connection, Errc::protocol_violation, "it lent a release entry that does not exist"); });
@@ -224,8 +231,8 @@ void ReaderImpl::drop_useless() noexcept {
 
 /// The first message of a segment maps the segment. Where there is no room for it (the window is full, or the publisher's process has
 /// used its share) the message is copied; a message for which there is no room either is lost, and the error says so.
-Result<TakenSample> ReaderImpl::accept_unmapped(ReaderConnection& connection, SegmentUse& segment,
-                                                const memory::QueuedMessage& message) {
+Result<TakenSample> Reader::Impl::accept_unmapped(ReaderConnection& connection, SegmentUse& segment,
+                                                  const memory::QueuedMessage& message) {
   const std::uint64_t offset = memory::handle_offset(message.handle);
   segment.held.fetch_add(1, std::memory_order_relaxed);  // a hostile publisher may have retired it
   drop_retired(connection);                              // copies that nobody holds any more
@@ -259,13 +266,13 @@ Result<TakenSample> ReaderImpl::accept_unmapped(ReaderConnection& connection, Se
 }
 
 /// Gives a message that was just taken back unseen.
-void ReaderImpl::discard(ReaderConnection& connection, const memory::QueuedMessage& message) {
+void Reader::Impl::discard(ReaderConnection& connection, const memory::QueuedMessage& message) {
   ++discarded_;
   if (connection.hand_over->releases().valid(message.entry)) connection.hand_over->releases().release(message.entry);
 }
 
 /// Ends the connection to a publisher that broke the rules.
-Error ReaderImpl::expel(ReaderConnection& connection, Errc code, const std::string& what) noexcept {
+Error Reader::Impl::expel(ReaderConnection& connection, Errc code, const std::string& what) noexcept {
   try {
     Error error{code, "subscription to '" + options_.topic + "' ended the connection to a publisher (process " +
                           std::to_string(participant_->pid_of(connection.peer)) + "): " + what};
@@ -278,10 +285,11 @@ Error ReaderImpl::expel(ReaderConnection& connection, Errc code, const std::stri
 }
 
 /// Takes a connection off the list; samples and wait sets may still refer to it.
-ConnectionRef ReaderImpl::forget(ReaderConnection& connection) noexcept {
+ConnectionRef Reader::Impl::forget(ReaderConnection& connection) noexcept {
   const bool was_matched = connection.state.load(std::memory_order_relaxed) == ReaderConnection::State::kLive;
   if (connection.hand_over) discarded_ += connection.hand_over->queue().lost();
-  last_arrival_ns_ = std::max(last_arrival_ns_, last_arrival_ns(connection));  // its messages count for the deadline still
+  last_arrival_ns_ =
+      std::max(last_arrival_ns_, last_arrival_ns(connection));  // its messages count for the deadline still
   connection.state.store(ReaderConnection::State::kEnded, std::memory_order_relaxed);
   // A wait set may keep the connection until it is waited for again: not the segments, which are memory and descriptors.
   for (const auto& use : connection.segments) use->retired = true;
@@ -301,13 +309,14 @@ ConnectionRef ReaderImpl::forget(ReaderConnection& connection) noexcept {
   return gone;
 }
 
-[[gnu::hot]] bool ReaderImpl::has_data() const {
+[[gnu::hot]] bool Reader::Impl::has_data() const {
   if (forked()) return false;
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  return std::any_of(connections_.begin(), connections_.end(), [](const ConnectionRef& ref) { return ref->readable(); });
+  return std::any_of(connections_.begin(), connections_.end(),
+                     [](const ConnectionRef& ref) { return ref->readable(); });
 }
 
-[[gnu::hot]] std::size_t ReaderImpl::unread() const {
+[[gnu::hot]] std::size_t Reader::Impl::unread() const {
   if (forked()) return 0;
   std::size_t count = 0;
   const std::lock_guard<os::PiMutex> lock(mutex_);
@@ -321,24 +330,25 @@ ConnectionRef ReaderImpl::forget(ReaderConnection& connection) noexcept {
 // descriptor is drained only when the queues are empty, so it stays readable while there may be data.
 
 /// Announces sleep (wake.hpp W1 to W4). True if something arrived meanwhile.
-[[gnu::hot]] bool ReaderImpl::rearm() {
-  wake_->drain([](const Notifier& notifier) { ParticipantImpl::broke_wake_socket(notifier); });
+[[gnu::hot]] bool Reader::Impl::rearm() {
+  wake_->drain([](const Notifier& notifier) { Participant::Impl::broke_wake_socket(notifier); });
   // Also what was announced before: a wait set that the reader left may have taken it back, and woken this one.
   for (const ConnectionRef& ref : connections_) {
     memory::announce_sleep<Platform>(*ref->layout.sleeping, memory::Sleeping::kDescriptor);
   }
   armed_ = true;
   memory::announced_sleep<Platform>();
-  return std::any_of(connections_.begin(), connections_.end(), [](const ConnectionRef& ref) { return ref->readable(); });
+  return std::any_of(connections_.begin(), connections_.end(),
+                     [](const ConnectionRef& ref) { return ref->readable(); });
 }
 
-[[gnu::hot]] void ReaderImpl::disarm() {
+[[gnu::hot]] void Reader::Impl::disarm() {
   for (const ConnectionRef& ref : connections_) memory::announce_awake<Platform>(*ref->layout.sleeping);
   armed_ = false;
   wake_->notify();  // stays readable until the queues are empty
 }
 
-Result<int> ReaderImpl::pollable_fd() {
+Result<int> Reader::Impl::pollable_fd() {
   if (Result<void> ok = usable(); !ok) return ok.error();
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (!wake_) {
@@ -356,15 +366,16 @@ Result<int> ReaderImpl::pollable_fd() {
   return wake_->fd();
 }
 
-[[gnu::hot]] std::uint32_t ReaderImpl::matched() const {
+[[gnu::hot]] std::uint32_t Reader::Impl::matched() const {
   if (forked()) return 0;
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  return static_cast<std::uint32_t>(std::count_if(connections_.begin(), connections_.end(), [](const ConnectionRef& ref) {
-    return ref->state.load(std::memory_order_relaxed) == ReaderConnection::State::kLive;
-  }));
+  return static_cast<std::uint32_t>(
+      std::count_if(connections_.begin(), connections_.end(), [](const ConnectionRef& ref) {
+        return ref->state.load(std::memory_order_relaxed) == ReaderConnection::State::kLive;
+      }));
 }
 
-[[gnu::hot]] Statuses ReaderImpl::statuses() const {
+[[gnu::hot]] Statuses Reader::Impl::statuses() const {
   if (forked()) return {};
   const std::lock_guard<os::PiMutex> lock(mutex_);
   Statuses out = statuses_;
@@ -379,13 +390,13 @@ Result<int> ReaderImpl::pollable_fd() {
   return out;
 }
 
-void ReaderImpl::on_event(std::function<void(Event)> callback) {
+void Reader::Impl::on_event(std::function<void(Event)> callback) {
   if (forked()) return;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   pending_.set_callback(std::move(callback));
 }
 
-void ReaderImpl::notify(Event event) noexcept {  // with mutex_
+void Reader::Impl::notify(Event event) noexcept {  // with mutex_
   if (event == Event::kMatched) participant_->graph_changed();
   pending_.add(event, weak_from_this(), mutex_, [this](auto call) { participant_->post(std::move(call)); });
 }

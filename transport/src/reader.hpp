@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A subscription: its connections, one per matched publisher, merged by source time.
 // Thread rules: everything below mutex_ belongs to that process-private mutex; look_again() may be called with or without it.
-// Lock order: ParticipantImpl::mutex_ before ReaderImpl::mutex_ before wake_mutex_ before the hub's locks.
+// Lock order: Participant::Impl::mutex_ before Reader::Impl::mutex_ before wake_mutex_ before the hub's locks.
 // Invariants: (1) a message is delivered at most once; those of one publisher in the order of its sequence numbers; (2) an
 // orphaned connection stays until its last unread message is taken or pushed out by newer ones; (3) whatever a publisher wrote is checked before use, and
 // what fails the check ends that publisher's connection alone.
@@ -23,34 +23,32 @@
 
 namespace baton::transport {
 
-class ParticipantImpl;
-
-class ReaderImpl final : public Reader, public std::enable_shared_from_this<ReaderImpl> {
+class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
  public:
-  ReaderImpl(std::shared_ptr<ParticipantImpl> participant, const Participant::ReaderOptions& options, const Gid& gid);
-  ~ReaderImpl() override;
+  Impl(std::shared_ptr<Participant::Impl> participant, const Participant::ReaderOptions& options, const Gid& gid);
+  ~Impl();
 
-  Result<TakenSample> take() override;
-  bool has_data() const override;
-  std::size_t unread() const override;
-  std::uint32_t matched() const override;
-  Statuses statuses() const override;
-  std::int64_t newest_ns() const override;
-  void on_event(std::function<void(Event)> callback) override;
-  const Gid& gid() const override { return gid_; }
-  Result<int> pollable_fd() override;
+  Result<TakenSample> take();
+  bool has_data() const;
+  std::size_t unread() const;
+  std::uint32_t matched() const;
+  Statuses statuses() const;
+  std::int64_t newest_ns() const;
+  void on_event(std::function<void(Event)> callback);
+  const Gid& gid() const { return gid_; }
+  Result<int> pollable_fd();
 
   // --- wait sets ---
   /// already_exists if it is waited for elsewhere.
-  Result<void> join_wait_set(const std::shared_ptr<WaitSet::State>& wait_set);
+  Result<void> join_wait_set(const std::shared_ptr<WaitSet::Impl>& wait_set);
   /// False if it is not waited for there.
-  bool leave_wait_set(const std::shared_ptr<WaitSet::State>& wait_set);
+  bool leave_wait_set(const std::shared_ptr<WaitSet::Impl>& wait_set);
   void append_connections(std::vector<ConnectionRef>* out) const;
   /// The processes whose publishers it is connected to.
   void append_notifiers(std::set<Notifier>* out) const;
   /// Gives every publisher that has none a socket of `wake`. False if there is a publisher left that has none; true if this is not (any
   /// more) waited for in `wait_set`.
-  bool give_sockets(const WaitSet::State* wait_set, WakeDescriptor& wake);
+  bool give_sockets(const WaitSet::Impl* wait_set, WakeDescriptor& wake);
   /// Something happened that no publisher announces: look again. Any thread.
   void look_again();
 
@@ -92,7 +90,8 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
 
   Result<void> usable() const;
   Result<TakenSample> take_next(ReaderConnection** taken, memory::QueuedMessage& message);
-  Pick pick(ReaderConnection** best, memory::QueuedMessage* message, std::uint64_t* unread, Error* error, bool holdable);
+  Pick pick(ReaderConnection** best, memory::QueuedMessage* message, std::uint64_t* unread, Error* error,
+            bool holdable);
   Result<TakenSample> accept(ReaderConnection& connection, SegmentUse& segment, const memory::QueuedMessage& message,
                              std::uint64_t offset);
   Result<TakenSample> accept_unmapped(ReaderConnection& connection, SegmentUse& segment,
@@ -121,7 +120,7 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   std::int64_t last_arrival_ns() const;
   std::int64_t last_arrival_ns(const ReaderConnection& connection) const;
 
-  const std::shared_ptr<ParticipantImpl> participant_;
+  const std::shared_ptr<Participant::Impl> participant_;
   const Participant::ReaderOptions options_;
   const Gid gid_;
   const std::uint32_t generation_;
@@ -130,7 +129,8 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   bool closed_ = false;
   std::vector<ConnectionRef> connections_;
   std::map<Gid, ReaderConnection*> by_writer_;  // those that are attaching or live
-  std::uint64_t discarded_ = 0;  // lost by merging, with connections that are gone, or between two connections to one writer
+  std::uint64_t discarded_ =
+      0;  // lost by merging, with connections that are gone, or between two connections to one writer
   std::vector<Interrupted> interrupted_;  // oldest first
   std::set<Gid> refused_by_;
   Statuses statuses_;
@@ -141,7 +141,7 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   std::int64_t deadline_due_ns_ = 0, last_arrival_ns_ = 0;
 
   mutable std::mutex wake_mutex_;
-  std::shared_ptr<WaitSet::State> wait_set_;
+  std::shared_ptr<WaitSet::Impl> wait_set_;
   std::unique_ptr<WakeDescriptor> wake_;  // if polled; set once, with mutex_ too, which guards all but notify()
 };
 

@@ -11,7 +11,7 @@ namespace baton::transport {
 
 using State = ReaderConnection::State;
 
-AnnounceFrame ReaderImpl::announcement() const {
+AnnounceFrame Reader::Impl::announcement() const {
   AnnounceFrame frame;
   frame.gid = gid_;
   frame.topic = options_.topic;
@@ -23,17 +23,17 @@ AnnounceFrame ReaderImpl::announcement() const {
   return frame;
 }
 
-ReaderConnection* ReaderImpl::find(const Gid& writer) const {
+ReaderConnection* Reader::Impl::find(const Gid& writer) const {
   const auto found = by_writer_.find(writer);
   return found == by_writer_.end() ? nullptr : found->second;
 }
 
-std::size_t ReaderImpl::connection_bytes() const noexcept {
+std::size_t Reader::Impl::connection_bytes() const noexcept {
   constexpr std::size_t kOverhead = 4096;  // objects, descriptors' files, mappings
   return kOverhead + os::round_to_pages(Layout::bytes(Layout::entries_for(options_.qos.depth, options_.qos.held)));
 }
 
-Result<void> ReaderImpl::begin_attach(PeerId peer, const Gid& writer, const QoS& offered, Charge charge) {
+Result<void> Reader::Impl::begin_attach(PeerId peer, const Gid& writer, const QoS& offered, Charge charge) {
   {
     const std::lock_guard<os::PiMutex> lock(mutex_);
     if (closed_ || find(writer) != nullptr) return {};
@@ -63,7 +63,8 @@ Result<void> ReaderImpl::begin_attach(PeerId peer, const Gid& writer, const QoS&
   if (closed_) return {};
   if (connections_.size() == connections_.capacity()) connections_.reserve(2 * connections_.size() + 4);
   // So that no end of a connection needs memory: orphan().
-  if (const std::size_t most = std::min(kMostInterrupted, interrupted_.size() + connections_.size() + 1); most > interrupted_.capacity()) {
+  if (const std::size_t most = std::min(kMostInterrupted, interrupted_.size() + connections_.size() + 1);
+      most > interrupted_.capacity()) {
     interrupted_.reserve(std::min(kMostInterrupted, 2 * most));
   }
   const auto entry = by_writer_.emplace(writer, connection.get()).first;
@@ -79,7 +80,7 @@ Result<void> ReaderImpl::begin_attach(PeerId peer, const Gid& writer, const QoS&
   return {};
 }
 
-Result<void> ReaderImpl::attached(
+Result<void> Reader::Impl::attached(
     PeerId peer, const AttachedFrame& frame, const std::vector<os::ReceivedFd>& fds,
     const std::vector<std::pair<std::uint32_t, std::shared_ptr<memory::ForeignSegment>>>& segments) {
   const auto attaching = [&]() -> Result<ReaderConnection*> {
@@ -150,7 +151,7 @@ Result<void> ReaderImpl::attached(
   return {};
 }
 
-bool ReaderImpl::ended_by_writer(PeerId peer, const Gid& writer) {
+bool Reader::Impl::ended_by_writer(PeerId peer, const Gid& writer) {
   ConnectionRef gone;  // ends without the lock
   const std::lock_guard<os::PiMutex> lock(mutex_);
   ReaderConnection* connection = closed_ ? nullptr : find(writer);
@@ -159,7 +160,7 @@ bool ReaderImpl::ended_by_writer(PeerId peer, const Gid& writer) {
   return true;
 }
 
-ConnectionRef ReaderImpl::orphan(ReaderConnection& connection) noexcept {
+ConnectionRef Reader::Impl::orphan(ReaderConnection& connection) noexcept {
   if (connection.state.load(std::memory_order_relaxed) == State::kAttaching) return forget(connection);
   ConnectionRef kept(connection);
   by_writer_.erase(connection.writer);
@@ -180,7 +181,7 @@ ConnectionRef ReaderImpl::orphan(ReaderConnection& connection) noexcept {
   return kept;
 }
 
-ReaderImpl::Interrupted* ReaderImpl::find_interrupted(const Gid& writer, std::uint64_t process) {
+Reader::Impl::Interrupted* Reader::Impl::find_interrupted(const Gid& writer, std::uint64_t process) {
   const auto found = std::find_if(interrupted_.begin(), interrupted_.end(), [&](const Interrupted& entry) {
     return entry.writer == writer && entry.process == process;
   });
@@ -188,7 +189,7 @@ ReaderImpl::Interrupted* ReaderImpl::find_interrupted(const Gid& writer, std::ui
 }
 
 /// True for a message that an earlier connection to the same writer delivered; counts it as delivered otherwise.
-bool ReaderImpl::seen_before_interruption(ReaderConnection& connection, std::uint64_t sequence) {
+bool Reader::Impl::seen_before_interruption(ReaderConnection& connection, std::uint64_t sequence) {
   Interrupted* interrupted = find_interrupted(connection.writer, connection.process);
   if (interrupted == nullptr) return false;  // forgotten: so many others were interrupted since
   if (sequence < interrupted->next_sequence) return true;
@@ -196,7 +197,7 @@ bool ReaderImpl::seen_before_interruption(ReaderConnection& connection, std::uin
   return false;
 }
 
-void ReaderImpl::writer_gone(PeerId peer, const Gid& writer, bool for_good) noexcept {
+void Reader::Impl::writer_gone(PeerId peer, const Gid& writer, bool for_good) noexcept {
   ConnectionRef gone;  // ends without the lock
   const std::lock_guard<os::PiMutex> lock(mutex_);
   refused_by_.erase(writer);
@@ -209,15 +210,15 @@ void ReaderImpl::writer_gone(PeerId peer, const Gid& writer, bool for_good) noex
   }
 }
 
-void ReaderImpl::refused(const Gid& writer, const std::string& text) {
+void Reader::Impl::refused(const Gid& writer, const std::string& text) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   refused_by_.insert(writer);
   statuses_.last_refusal = text;
   participant_->graph_changed();
 }
 
-void ReaderImpl::add_segment(const Gid& writer, std::uint32_t index,
-                             const std::shared_ptr<memory::ForeignSegment>& segment) {
+void Reader::Impl::add_segment(const Gid& writer, std::uint32_t index,
+                               const std::shared_ptr<memory::ForeignSegment>& segment) {
   auto use = std::make_unique<SegmentUse>();
   use->index = index;
   use->segment = segment;
@@ -230,7 +231,7 @@ void ReaderImpl::add_segment(const Gid& writer, std::uint32_t index,
   look_again();
 }
 
-void ReaderImpl::retire_segment(const Gid& writer, std::uint32_t index) {
+void Reader::Impl::retire_segment(const Gid& writer, std::uint32_t index) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   ReaderConnection* connection = closed_ ? nullptr : find(writer);
   if (connection == nullptr) return;
@@ -238,30 +239,29 @@ void ReaderImpl::retire_segment(const Gid& writer, std::uint32_t index) {
   drop_retired(*connection);
 }
 
-void ReaderImpl::drop_retired(ReaderConnection& connection) {
+void Reader::Impl::drop_retired(ReaderConnection& connection) {
   auto& segments = connection.segments;
   // An honest publisher retires a segment only when nobody holds a chunk of it; a hostile one must not unmap what we read.
   // acquire: pairs with the release in TakenSample::release.
-  segments.erase(std::remove_if(segments.begin(), segments.end(),
-                                [](const auto& use) {
-                                  return use->retired && use->held.load(std::memory_order_acquire) == 0;
-                                }),
-                 segments.end());
+  segments.erase(
+      std::remove_if(segments.begin(), segments.end(),
+                     [](const auto& use) { return use->retired && use->held.load(std::memory_order_acquire) == 0; }),
+      segments.end());
 }
 
-void ReaderImpl::explain_incompatible(const std::string& text) {
+void Reader::Impl::explain_incompatible(const std::string& text) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   statuses_.last_incompatibility = text;
 }
 
-void ReaderImpl::report_incompatible(Event event, const std::string* text) {
+void Reader::Impl::report_incompatible(Event event, const std::string* text) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   ++(event == Event::kIncompatibleQos ? statuses_.incompatible_qos_total : statuses_.incompatible_type_total);
   if (text != nullptr) statuses_.last_incompatibility = *text;
   notify(event);
 }
 
-Result<void> ReaderImpl::join_wait_set(const std::shared_ptr<WaitSet::State>& wait_set) {
+Result<void> Reader::Impl::join_wait_set(const std::shared_ptr<WaitSet::Impl>& wait_set) {
   if (Result<void> ok = usable(); !ok) return ok;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   const std::lock_guard<std::mutex> wake_lock(wake_mutex_);
@@ -275,7 +275,7 @@ Result<void> ReaderImpl::join_wait_set(const std::shared_ptr<WaitSet::State>& wa
   return {};
 }
 
-bool ReaderImpl::leave_wait_set(const std::shared_ptr<WaitSet::State>& wait_set) {
+bool Reader::Impl::leave_wait_set(const std::shared_ptr<WaitSet::Impl>& wait_set) {
   if (forked()) return false;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   const std::lock_guard<std::mutex> wake_lock(wake_mutex_);
@@ -285,25 +285,25 @@ bool ReaderImpl::leave_wait_set(const std::shared_ptr<WaitSet::State>& wait_set)
   return true;
 }
 
-void ReaderImpl::append_connections(std::vector<ConnectionRef>* out) const {
+void Reader::Impl::append_connections(std::vector<ConnectionRef>* out) const {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   for (const ConnectionRef& ref : connections_) {
     if (ref->state.load(std::memory_order_relaxed) != State::kAttaching) out->push_back(ref);
   }
 }
 
-void ReaderImpl::append_notifiers(std::set<Notifier>* out) const {
+void Reader::Impl::append_notifiers(std::set<Notifier>* out) const {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   for (const auto& [writer, connection] : by_writer_) out->insert({participant_, connection->peer});
 }
 
-bool ReaderImpl::give_sockets(const WaitSet::State* wait_set, WakeDescriptor& wake) {
+bool Reader::Impl::give_sockets(const WaitSet::Impl* wait_set, WakeDescriptor& wake) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (wait_set_.get() != wait_set) return true;  // it left while that wait set was being rebuilt
   return give_sockets(wake);
 }
 
-bool ReaderImpl::give_sockets(WakeDescriptor& wake) {  // with mutex_
+bool Reader::Impl::give_sockets(WakeDescriptor& wake) {  // with mutex_
   bool all = true;
   for (const ConnectionRef& ref : connections_) {
     if (ref->socket_given || ref->state.load(std::memory_order_relaxed) != State::kLive) continue;
@@ -327,10 +327,10 @@ bool ReaderImpl::give_sockets(WakeDescriptor& wake) {  // with mutex_
 
 /// A publisher without a socket wakes nobody. So the descriptor becomes readable now and then until each publisher has its socket: no message
 /// is lost, or waits longer than kWakeSocketPause.
-void ReaderImpl::give_own_sockets() {  // with mutex_
+void Reader::Impl::give_own_sockets() {  // with mutex_
   if (give_sockets(*wake_) || gives_sockets_again_) return;
   participant_->hub().schedule(std::chrono::steady_clock::now() + kWakeSocketPause, [weak = weak_from_this()] {
-    const std::shared_ptr<ReaderImpl> self = weak.lock();
+    const std::shared_ptr<Reader::Impl> self = weak.lock();
     if (!self) return;
     const std::lock_guard<os::PiMutex> lock(self->mutex_);
     self->gives_sockets_again_ = false;
@@ -342,14 +342,14 @@ void ReaderImpl::give_own_sockets() {  // with mutex_
 }
 
 /// After a connection ended: its process's socket goes with the last one.
-void ReaderImpl::forget_socket(PeerId peer) noexcept {
+void Reader::Impl::forget_socket(PeerId peer) noexcept {
   if (!wake_) return;
   const auto publishes = [peer](const auto& entry) { return entry.second->peer == peer; };
   if (std::none_of(by_writer_.begin(), by_writer_.end(), publishes)) wake_->forget({participant_, peer});
 }
 
-void ReaderImpl::look_again() {
-  std::shared_ptr<WaitSet::State> wait_set;
+void Reader::Impl::look_again() {
+  std::shared_ptr<WaitSet::Impl> wait_set;
   {
     const std::lock_guard<std::mutex> lock(wake_mutex_);
     wait_set = wait_set_;
@@ -358,7 +358,7 @@ void ReaderImpl::look_again() {
   if (wait_set) wait_set->look_again();
 }
 
-void ReaderImpl::connections_changed() {
+void Reader::Impl::connections_changed() {
   {
     const std::lock_guard<std::mutex> lock(wake_mutex_);
     if (wait_set_) wait_set_->changed();
@@ -366,11 +366,11 @@ void ReaderImpl::connections_changed() {
   look_again();
 }
 
-void ReaderImpl::close() {
+void Reader::Impl::close() {
   if (forked()) return;
   participant_->withdraw_reader(gid_);
   std::vector<ConnectionRef> connections;
-  std::shared_ptr<WaitSet::State> wait_set;
+  std::shared_ptr<WaitSet::Impl> wait_set;
   {
     const std::lock_guard<os::PiMutex> lock(mutex_);
     closed_ = true;

@@ -15,10 +15,10 @@ std::chrono::steady_clock::time_point at(std::int64_t monotonic_ns) {
 
 }  // namespace
 
-void ReaderImpl::start_timers() {
+void Reader::Impl::start_timers() {
   const QoS& qos = options_.qos;
   const std::int64_t now = os::monotonic_ns();
-  const std::weak_ptr<ReaderImpl> weak = weak_from_this();
+  const std::weak_ptr<Reader::Impl> weak = weak_from_this();
   if (qos.deadline < kEndless) {
     deadline_due_ns_ = now + qos.deadline.count();
     participant_->hub().schedule(at(deadline_due_ns_), [weak] {
@@ -34,13 +34,13 @@ void ReaderImpl::start_timers() {
 
 /// Source time of the newest message that reached any queue; 0 if there was none. A publisher that writes nonsense into its
 /// ring deceives only this statistic: times in the future count as now.
-std::int64_t ReaderImpl::last_arrival_ns() const {
+std::int64_t Reader::Impl::last_arrival_ns() const {
   std::int64_t last = 0;
   for (const ConnectionRef& ref : connections_) last = std::max(last, last_arrival_ns(*ref));
   return last;
 }
 
-std::int64_t ReaderImpl::last_arrival_ns(const ReaderConnection& connection) const {
+std::int64_t Reader::Impl::last_arrival_ns(const ReaderConnection& connection) const {
   if (!connection.hand_over) return 0;
   const Ring ring = Ring::at(connection.ring.base(), memory::ring_capacity(options_.qos.depth));
   const std::uint64_t head = ring.head->load(std::memory_order_acquire);  // pairs with the release in append
@@ -49,13 +49,13 @@ std::int64_t ReaderImpl::last_arrival_ns(const ReaderConnection& connection) con
                   os::monotonic_ns());
 }
 
-std::int64_t ReaderImpl::newest_ns() const {
+std::int64_t Reader::Impl::newest_ns() const {
   if (forked()) return 0;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   return std::max(last_arrival_ns_, last_arrival_ns());
 }
 
-void ReaderImpl::check_deadline() {
+void Reader::Impl::check_deadline() {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return;
   const std::int64_t now = os::monotonic_ns();
@@ -80,7 +80,7 @@ void ReaderImpl::check_deadline() {
 
 /// Manual liveliness: the publisher's last sign of life stands in its control line. (Automatic liveliness is the kernel's
 /// word: the connection ends when the process does.)
-void ReaderImpl::check_liveliness() {
+void Reader::Impl::check_liveliness() {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return;
   const std::int64_t now = os::monotonic_ns();

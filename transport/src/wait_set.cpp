@@ -31,9 +31,8 @@ std::int64_t deadline_after(std::chrono::nanoseconds timeout) noexcept {
 
 }  // namespace
 
-WaitSet::State::State() {
-  Result<os::CreatedSegment> created =
-      os::create_segment("baton-wait-set", sizeof(Words), os::Writers::kBothEnds);
+WaitSet::Impl::Impl() {
+  Result<os::CreatedSegment> created = os::create_segment("baton-wait-set", sizeof(Words), os::Writers::kBothEnds);
   if (created) {
     words_memory = std::move(created->mapping);
   } else {
@@ -41,12 +40,15 @@ WaitSet::State::State() {
   }
 }
 
-[[gnu::hot]] void WaitSet::State::look_again() {
+[[gnu::hot]] void WaitSet::Impl::look_again() {
   if (!words_memory || generation != os::fork_generation()) return;
   memory::announce_event<Platform>(words().local);
   switch (memory::who_sleeps<Platform>(words().sleeping)) {
-    case memory::Sleeping::kAwake: break;
-    case memory::Sleeping::kFutex: os::futex_wake(&words().local, INT_MAX); break;
+    case memory::Sleeping::kAwake:
+      break;
+    case memory::Sleeping::kFutex:
+      os::futex_wake(&words().local, INT_MAX);
+      break;
     case memory::Sleeping::kDescriptor: {
       const std::lock_guard<std::mutex> lock(wake_mutex);
       if (wake) wake->notify();
@@ -55,8 +57,8 @@ WaitSet::State::State() {
   }
 }
 
-void WaitSet::State::remove(const ReaderImpl* reader) {
-  std::shared_ptr<ReaderImpl> kept;  // destroyed after the lock is gone
+void WaitSet::Impl::remove(const Reader::Impl* reader) {
+  std::shared_ptr<Reader::Impl> kept;  // destroyed after the lock is gone
   {
     const std::lock_guard<std::mutex> lock(mutex);
     const auto found =
@@ -70,8 +72,8 @@ void WaitSet::State::remove(const ReaderImpl* reader) {
 }
 
 /// Takes over what changed since the last look. Allocates; not part of the steady state.
-Result<void> WaitSet::State::rebuild() {
-  std::vector<std::shared_ptr<ReaderImpl>> members;
+Result<void> WaitSet::Impl::rebuild() {
+  std::vector<std::shared_ptr<Reader::Impl>> members;
   std::vector<ConnectionRef> before;
   before.swap(connections);
   {
@@ -85,7 +87,7 @@ Result<void> WaitSet::State::rebuild() {
   // Where a reader went that left us, its sleep may have been announced before we took back ours, in the same word: lost.
   // Whoever waits there now is to look, and to announce it, once more.
   for (const ConnectionRef& ref : before) {
-    const std::shared_ptr<ReaderImpl> owner = ref->owner.lock();
+    const std::shared_ptr<Reader::Impl> owner = ref->owner.lock();
     if (owner && std::find(members.begin(), members.end(), owner) == members.end()) owner->look_again();
   }
   waits.assign(connections.size() + 1, os::FutexWait{});
@@ -113,24 +115,24 @@ Result<void> WaitSet::State::rebuild() {
 }
 
 /// Anything for the caller? Clears what wake() set.
-[[gnu::hot]] bool WaitSet::State::look() {
+[[gnu::hot]] bool WaitSet::Impl::look() {
   if (woken.load(std::memory_order_relaxed) && woken.exchange(false, std::memory_order_acquire)) return true;
-  for (const GuardCondition::State* guard : watched) {
+  for (const GuardCondition::Impl* guard : watched) {
     if (guard->triggered.load(std::memory_order_acquire)) return true;  // pairs with the release in trigger()
   }
   return std::any_of(connections.begin(), connections.end(), [](const ConnectionRef& ref) { return ref->readable(); });
 }
 
-[[gnu::hot]] bool WaitSet::State::ready() {
+[[gnu::hot]] bool WaitSet::Impl::ready() {
   // Only asks (look() answers); a changed membership must not be slept over either.
   if (woken.load(std::memory_order_relaxed) || version.load(std::memory_order_acquire) != built_version) return true;
-  for (const GuardCondition::State* guard : watched) {
+  for (const GuardCondition::Impl* guard : watched) {
     if (guard->triggered.load(std::memory_order_acquire)) return true;
   }
   return std::any_of(connections.begin(), connections.end(), [](const ConnectionRef& ref) { return ref->readable(); });
 }
 
-[[gnu::hot]] void WaitSet::State::sleep() {
+[[gnu::hot]] void WaitSet::Impl::sleep() {
   BATON_CRASH_POINT("wait.before_sleep");
   if (how == memory::Sleeping::kDescriptor) {
     const std::int64_t pause_ns = std::chrono::nanoseconds(kWakeSocketPause).count();
@@ -143,10 +145,11 @@ Result<void> WaitSet::State::rebuild() {
   BATON_CRASH_POINT("wait.after_sleep");
 }
 
-[[gnu::hot]] Result<bool> WaitSet::State::wait(std::chrono::nanoseconds timeout) {
+[[gnu::hot]] Result<bool> WaitSet::Impl::wait(std::chrono::nanoseconds timeout) {
   if (generation != os::fork_generation()) {
-    return out_of_line(
-        [] { return Error{Errc::forked, "this wait set belongs to the parent process; make a new node in the child"}; });
+    return out_of_line([] {
+      return Error{Errc::forked, "this wait set belongs to the parent process; make a new node in the child"};
+    });
   }
   if (!words_memory) return failure;
   deadline_ns = deadline_after(timeout);
@@ -175,7 +178,7 @@ Result<void> WaitSet::State::rebuild() {
       if (version.load(std::memory_order_relaxed) != built_version) continue;
     }
     if (how == memory::Sleeping::kDescriptor) {
-      wake->drain([](const Notifier& notifier) { ParticipantImpl::broke_wake_socket(notifier); });
+      wake->drain([](const Notifier& notifier) { Participant::Impl::broke_wake_socket(notifier); });
     }
     BATON_CRASH_POINT("wait.before_announce");
     memory::wait_round<Platform>(*this);
@@ -185,93 +188,95 @@ Result<void> WaitSet::State::rebuild() {
   }
 }
 
-WaitSet::WaitSet() : state_(std::make_shared<State>()) {}
+WaitSet::WaitSet() : impl_(std::make_shared<Impl>()) {}
 
 WaitSet::~WaitSet() {
-  if (state_->generation != os::fork_generation()) return;
-  std::vector<std::shared_ptr<ReaderImpl>> readers;
+  if (impl_->generation != os::fork_generation()) return;
+  std::vector<std::shared_ptr<Reader::Impl>> readers;
   {
-    const std::lock_guard<std::mutex> lock(state_->mutex);
-    readers.swap(state_->readers);
+    const std::lock_guard<std::mutex> lock(impl_->mutex);
+    readers.swap(impl_->readers);
   }
-  for (const auto& reader : readers) reader->leave_wait_set(state_);
+  for (const auto& reader : readers) reader->leave_wait_set(impl_);
 }
 
 Result<void> WaitSet::add(const std::shared_ptr<Reader>& reader) {
-  const std::shared_ptr<ReaderImpl> impl = static_cast<ReaderImpl&>(*reader).shared_from_this();
-  if (Result<void> joined = impl->join_wait_set(state_); !joined) return joined;
+  const std::shared_ptr<Reader::Impl> impl = reader->impl().shared_from_this();
+  if (Result<void> joined = impl->join_wait_set(impl_); !joined) return joined;
   {
-    const std::lock_guard<std::mutex> lock(state_->mutex);
-    if (std::find(state_->readers.begin(), state_->readers.end(), impl) != state_->readers.end()) return {};
-    state_->readers.push_back(impl);
+    const std::lock_guard<std::mutex> lock(impl_->mutex);
+    if (std::find(impl_->readers.begin(), impl_->readers.end(), impl) != impl_->readers.end()) return {};
+    impl_->readers.push_back(impl);
   }
-  state_->changed();
-  state_->look_again();
+  impl_->changed();
+  impl_->look_again();
   return {};
 }
 
 void WaitSet::remove(const std::shared_ptr<Reader>& reader) {
-  auto& impl = static_cast<ReaderImpl&>(*reader);
-  if (impl.leave_wait_set(state_)) state_->remove(&impl);
+  Reader::Impl& impl = reader->impl();
+  if (impl.leave_wait_set(impl_)) impl_->remove(&impl);
 }
 
 Result<void> WaitSet::add(GuardCondition& guard) {
   {
-    const std::lock_guard<std::mutex> lock(state_->mutex);
-    if (std::find(state_->guards.begin(), state_->guards.end(), guard.state_) != state_->guards.end()) return {};
-    state_->guards.push_back(guard.state_);
+    const std::lock_guard<std::mutex> lock(impl_->mutex);
+    if (std::find(impl_->guards.begin(), impl_->guards.end(), guard.impl_) != impl_->guards.end()) return {};
+    impl_->guards.push_back(guard.impl_);
   }
   {
-    const std::lock_guard<std::mutex> lock(guard.state_->mutex);
-    guard.state_->wait_sets.push_back(state_);
+    const std::lock_guard<std::mutex> lock(guard.impl_->mutex);
+    guard.impl_->wait_sets.push_back(impl_);
   }
-  state_->changed();
-  state_->look_again();
+  impl_->changed();
+  impl_->look_again();
   return {};
 }
 
 void WaitSet::remove(GuardCondition& guard) {
   {
-    const std::lock_guard<std::mutex> lock(guard.state_->mutex);
-    auto& wait_sets = guard.state_->wait_sets;
+    const std::lock_guard<std::mutex> lock(guard.impl_->mutex);
+    auto& wait_sets = guard.impl_->wait_sets;
     wait_sets.erase(std::remove_if(wait_sets.begin(), wait_sets.end(),
                                    [this](const auto& entry) {
                                      const auto locked = entry.lock();
-                                     return !locked || locked == state_;
+                                     return !locked || locked == impl_;
                                    }),
                     wait_sets.end());
   }
-  const std::lock_guard<std::mutex> lock(state_->mutex);
-  auto& guards = state_->guards;
-  guards.erase(std::remove(guards.begin(), guards.end(), guard.state_), guards.end());
-  state_->changed();
-  state_->look_again();
+  const std::lock_guard<std::mutex> lock(impl_->mutex);
+  auto& guards = impl_->guards;
+  guards.erase(std::remove(guards.begin(), guards.end(), guard.impl_), guards.end());
+  impl_->changed();
+  impl_->look_again();
 }
 
-void WaitSet::set_spin(std::chrono::nanoseconds budget) { state_->spin_ns.store(budget.count(), std::memory_order_relaxed); }
+void WaitSet::set_spin(std::chrono::nanoseconds budget) {
+  impl_->spin_ns.store(budget.count(), std::memory_order_relaxed);
+}
 
-[[gnu::hot]] Result<bool> WaitSet::wait(std::chrono::nanoseconds timeout) { return state_->wait(timeout); }
+[[gnu::hot]] Result<bool> WaitSet::wait(std::chrono::nanoseconds timeout) { return impl_->wait(timeout); }
 
 void WaitSet::wake() {
-  state_->woken.store(true, std::memory_order_release);  // pairs with the acquire in look()
-  state_->look_again();
+  impl_->woken.store(true, std::memory_order_release);  // pairs with the acquire in look()
+  impl_->look_again();
 }
 
-GuardCondition::GuardCondition() : state_(std::make_shared<State>()) {}
+GuardCondition::GuardCondition() : impl_(std::make_shared<Impl>()) {}
 GuardCondition::~GuardCondition() = default;
 
 void GuardCondition::trigger() {
-  state_->triggered.store(true, std::memory_order_release);  // pairs with the acquire in WaitSet::State::look
-  const std::lock_guard<std::mutex> lock(state_->mutex);
-  for (const auto& entry : state_->wait_sets) {
+  impl_->triggered.store(true, std::memory_order_release);  // pairs with the acquire in WaitSet::Impl::look
+  const std::lock_guard<std::mutex> lock(impl_->mutex);
+  for (const auto& entry : impl_->wait_sets) {
     if (const auto wait_set = entry.lock()) wait_set->look_again();
   }
 }
 
 bool GuardCondition::is_triggered() const {
-  return state_->triggered.load(std::memory_order_acquire);  // pairs with the release in trigger()
+  return impl_->triggered.load(std::memory_order_acquire);  // pairs with the release in trigger()
 }
 
-bool GuardCondition::exchange_triggered() { return state_->triggered.exchange(false, std::memory_order_acq_rel); }
+bool GuardCondition::exchange_triggered() { return impl_->triggered.exchange(false, std::memory_order_acq_rel); }
 
 }  // namespace baton::transport

@@ -19,26 +19,26 @@
 
 namespace baton::transport {
 
-struct GuardCondition::State {
+struct GuardCondition::Impl {
   std::atomic<bool> triggered{false};
   std::mutex mutex;
-  std::vector<std::weak_ptr<WaitSet::State>> wait_sets;
+  std::vector<std::weak_ptr<WaitSet::Impl>> wait_sets;
 };
 
-struct WaitSet::State : std::enable_shared_from_this<WaitSet::State> {
+struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
   /// Two cache lines of shared memory: the local word and its sleeping flag.
   struct Words {
     alignas(64) WakeWord local;
     alignas(64) WakeWord sleeping;
   };
 
-  State();
+  Impl();
   Result<bool> wait(std::chrono::nanoseconds timeout);
   /// Makes the waiter look again; a system call only if it sleeps.
   void look_again();
   /// The connections of some reader are others now.
   void changed() noexcept { version.fetch_add(1, std::memory_order_release); }  // pairs with the acquire in wait()
-  void remove(const ReaderImpl* reader);
+  void remove(const Reader::Impl* reader);
 
   // wait_round's view (memory/wake.hpp)
   template <class F>
@@ -60,10 +60,10 @@ struct WaitSet::State : std::enable_shared_from_this<WaitSet::State> {
 
   const std::uint32_t generation = os::fork_generation();
   os::SharedMapping words_memory;
-  Error failure{};           // why words_memory is missing
+  Error failure{};  // why words_memory is missing
   std::mutex mutex;
-  std::vector<std::shared_ptr<ReaderImpl>> readers;
-  std::vector<std::shared_ptr<GuardCondition::State>> guards;
+  std::vector<std::shared_ptr<Reader::Impl>> readers;
+  std::vector<std::shared_ptr<GuardCondition::Impl>> guards;
   std::atomic<std::uint64_t> version{1};
   std::atomic<bool> woken{false};
   std::atomic<std::int64_t> spin_ns{0};
@@ -72,8 +72,8 @@ struct WaitSet::State : std::enable_shared_from_this<WaitSet::State> {
   std::uint64_t built_version = 0;
   std::vector<ConnectionRef> connections;
   std::vector<os::FutexWait> waits;
-  std::vector<GuardCondition::State*> watched;  // kept alive by watched_owners
-  std::vector<std::shared_ptr<GuardCondition::State>> watched_owners;
+  std::vector<GuardCondition::Impl*> watched;  // kept alive by watched_owners
+  std::vector<std::shared_ptr<GuardCondition::Impl>> watched_owners;
   memory::Sleeping how = memory::Sleeping::kFutex;
   std::int64_t deadline_ns = 0;
   bool timed_out = false;

@@ -273,7 +273,7 @@ TEST_P(WakeSocketShortage, DelaysMessagesAndLosesNone) {
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_TRUE(eventually([&] { return domain.diagnostics().has(Errc::out_of_descriptors); }));
   std::vector<ConnectionRef> connections;
-  static_cast<ReaderImpl&>(*reader).append_connections(&connections);
+  reader->impl().append_connections(&connections);
   EXPECT_TRUE(eventually([&] {
     if (in_wait_set) wait_set.wait(1ms).or_throw();
     return std::all_of(connections.begin(), connections.end(),

@@ -18,18 +18,17 @@
 #include "baton/os/disposal.hpp"
 #include "baton/os/poller.hpp"
 #include "baton/os/result.hpp"
+#include "baton/transport/transport.hpp"
 #include "hub.hpp"
 
 namespace baton::transport {
-
-class ParticipantImpl;
 
 /// How often a sleeper looks by itself while a publisher's process has no socket to wake it, and tries again to make the socket.
 inline constexpr std::chrono::milliseconds kWakeSocketPause{100};
 
 /// A process that publishes to this one, as one participant of this process knows it.
 struct Notifier {
-  std::weak_ptr<ParticipantImpl> participant;
+  std::weak_ptr<Participant::Impl> participant;
   PeerId peer = 0;
 
   bool operator<(const Notifier& other) const noexcept {

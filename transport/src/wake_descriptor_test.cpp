@@ -36,7 +36,7 @@ class WakeDescriptorTest : public ::testing::Test {
   }
 
   // Only its identity counts.
-  const std::shared_ptr<ParticipantImpl> participant_{std::make_shared<int>(), nullptr};
+  const std::shared_ptr<Participant::Impl> participant_{std::make_shared<int>(), nullptr};
   WakePairs pairs_;
   const std::unique_ptr<WakeDescriptor> wake_ = WakeDescriptor::create().or_throw();
 };

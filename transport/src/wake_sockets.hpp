@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The wake sockets that other processes gave (WAKE_SOCKET, docs/format/connection.md): a descriptor for each socket, not for each
 // subscription that waits on it, and only so many of one process.
-// Thread rules: externally synchronised (ParticipantImpl::mutex_). The descriptors may be used and dropped on any thread.
+// Thread rules: externally synchronised (Participant::Impl::mutex_). The descriptors may be used and dropped on any thread.
 // Invariants: (1) one process's sockets use at most limit() descriptors; (2) a descriptor is closed with its last connection.
 #pragma once
 
@@ -34,9 +34,10 @@ class WakeSockets {
     if (WakeSocketRef socket = known.lock()) return socket;
     if (process != 0 && sockets.size() > limit()) {
       forget_closed();  // the new entry, too
-      return Error{Errc::limit_reached, "its process waits on " + std::to_string(limit()) +
-                                            " wake sockets already, an eighth of this process's RLIMIT_NOFILE; let more " +
-                                            "subscriptions share a wait set, or raise the limit here"};
+      return Error{Errc::limit_reached,
+                   "its process waits on " + std::to_string(limit()) +
+                       " wake sockets already, an eighth of this process's RLIMIT_NOFILE; let more " +
+                       "subscriptions share a wait set, or raise the limit here"};
     }
     auto socket = std::make_shared<const os::ReceivedFd>(std::move(received));
     known = socket;

@@ -16,20 +16,20 @@
 
 namespace baton::transport {
 
-Result<std::shared_ptr<WriterImpl>> WriterImpl::create(std::shared_ptr<ParticipantImpl> participant,
-                                                       const Participant::WriterOptions& options, const Gid& gid) {
-  std::shared_ptr<WriterImpl> writer(new WriterImpl(std::move(participant), options, gid));
+Result<std::shared_ptr<Writer::Impl>> Writer::Impl::create(std::shared_ptr<Participant::Impl> participant,
+                                                           const Participant::WriterOptions& options, const Gid& gid) {
+  std::shared_ptr<Writer::Impl> writer(new Writer::Impl(std::move(participant), options, gid));
   if (writer->shares_.shared == 0) {
-    return Error{Errc::invalid_argument, "publisher of '" + options.topic + "' has room for " +
-                                             std::to_string(writer->shares_.slots) + " messages (PublisherOptions::slots, " +
-                                             "memory_limit_bytes); a subscription can be served from " +
-                                             std::to_string(kFewestSlots) + " on"};
+    return Error{Errc::invalid_argument,
+                 "publisher of '" + options.topic + "' has room for " + std::to_string(writer->shares_.slots) +
+                     " messages (PublisherOptions::slots, " +
+                     "memory_limit_bytes); a subscription can be served from " + std::to_string(kFewestSlots) + " on"};
   }
   Result<EventLine> line = writer->participant_->event_pages().allocate();
   if (!line) return line.error();
   writer->line_ = std::move(*line);
   writer->line_.line()->asserted_ns.store(os::monotonic_ns(), std::memory_order_relaxed);
-  WriterImpl* self = writer.get();  // the pool is a member: it ends before the writer does
+  Writer::Impl* self = writer.get();  // the pool is a member: it ends before the writer does
   Result<std::unique_ptr<memory::Pool>> pool = memory::Pool::create(
       options.pool, [self](memory::Handle oldest) { return self->evict(oldest); },
       [self](std::uint32_t index, int fd, std::uint64_t size) { self->send_segment(index, fd, size); });
@@ -41,8 +41,8 @@ Result<std::shared_ptr<WriterImpl>> WriterImpl::create(std::shared_ptr<Participa
   return writer;
 }
 
-WriterImpl::WriterImpl(std::shared_ptr<ParticipantImpl> participant, const Participant::WriterOptions& options,
-                       const Gid& gid)
+Writer::Impl::Impl(std::shared_ptr<Participant::Impl> participant, const Participant::WriterOptions& options,
+                   const Gid& gid)
     : participant_(std::move(participant)),
       options_(options),
       gid_(gid),
@@ -50,27 +50,31 @@ WriterImpl::WriterImpl(std::shared_ptr<ParticipantImpl> participant, const Parti
       shares_(shares_of(memory::Pool::capacity(options.pool, options.type.fixed_size ? options.type.skeleton_bytes : 0),
                         options.qos.depth)) {}
 
-WriterImpl::~WriterImpl() {
+Writer::Impl::~Impl() {
   // In a forked child the memory is the parent's: unmapping what MADV_DONTFORK left out could hit somebody else's mapping.
   if (generation_ != os::fork_generation()) static_cast<void>(pool_.release());
 }
 
-[[gnu::hot]] Result<void> WriterImpl::usable() const {
+[[gnu::hot]] Result<void> Writer::Impl::usable() const {
   if (generation_ == os::fork_generation()) return {};
   return out_of_line([&] {
-    return Error{Errc::forked, "publisher of '" + options_.topic + "' belongs to the parent process; make a new node in the child"};
+    return Error{Errc::forked,
+                 "publisher of '" + options_.topic + "' belongs to the parent process; make a new node in the child"};
   });
 }
 
-[[gnu::hot]] Result<memory::Chunk> WriterImpl::loan_sized(std::size_t message_bytes) { return loan(message_bytes, false); }
-[[gnu::hot]] Result<memory::Chunk> WriterImpl::loan_growing() { return loan(0, true); }
+[[gnu::hot]] Result<memory::Chunk> Writer::Impl::loan_sized(std::size_t message_bytes) {
+  return loan(message_bytes, false);
+}
+[[gnu::hot]] Result<memory::Chunk> Writer::Impl::loan_growing() { return loan(0, true); }
 
-[[gnu::hot]] Result<memory::Chunk> WriterImpl::loan(std::size_t message_bytes, bool growing) {
+[[gnu::hot]] Result<memory::Chunk> Writer::Impl::loan(std::size_t message_bytes, bool growing) {
   if (Result<void> ok = usable(); !ok) return ok.error();
   std::unique_lock<os::PiMutex> lock(mutex_);
   BATON_CRASH_POINT("loan.begin");
   const std::uint32_t skeleton_bytes = options_.type.skeleton_bytes;
-  Result<memory::Chunk> chunk = growing ? pool_->loan_growing(skeleton_bytes) : pool_->loan_sized(message_bytes, skeleton_bytes);
+  Result<memory::Chunk> chunk =
+      growing ? pool_->loan_growing(skeleton_bytes) : pool_->loan_sized(message_bytes, skeleton_bytes);
   if (!chunk) chunk = out_of_line([&] { return loan_in_shortage(message_bytes, growing, chunk.error()); });
   if (expel_) out_of_line([this] { expel_broken(); });
   BATON_CRASH_POINT("loan.end");
@@ -85,13 +89,13 @@ WriterImpl::~WriterImpl() {
   return chunk;
 }
 
-[[gnu::hot]] void WriterImpl::abandon(const memory::Chunk& chunk) noexcept {
+[[gnu::hot]] void Writer::Impl::abandon(const memory::Chunk& chunk) noexcept {
   if (generation_ != os::fork_generation()) return;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   pool_->abandon(chunk);
 }
 
-[[gnu::hot]] memory::PushStatus WriterImpl::push(WriterConnection& connection, const Kept& message) {
+[[gnu::hot]] memory::PushStatus Writer::Impl::push(WriterConnection& connection, const Kept& message) {
   pool_->add_reference(message.handle);
   const memory::PushStatus status =
       connection.hand_over.push(message.handle, message.source_monotonic_ns, message.sequence,
@@ -105,7 +109,7 @@ WriterImpl::~WriterImpl() {
   return status;
 }
 
-[[gnu::hot]] void WriterImpl::keep(const Kept& message) {
+[[gnu::hot]] void Writer::Impl::keep(const Kept& message) {
   if (history_size_ == history_.size()) {
     pool_->release(history_[history_begin_].handle);
     history_begin_ = (history_begin_ + 1) % history_.size();
@@ -115,7 +119,7 @@ WriterImpl::~WriterImpl() {
   ++history_size_;
 }
 
-[[gnu::hot]] Result<std::uint64_t> WriterImpl::publish(const memory::Chunk& chunk, const PublishInfo& info) {
+[[gnu::hot]] Result<std::uint64_t> Writer::Impl::publish(const memory::Chunk& chunk, const PublishInfo& info) {
   if (Result<void> ok = usable(); !ok) return ok.error();
   const std::lock_guard<os::PiMutex> lock(mutex_);
   BATON_CRASH_POINT("publish.begin");
@@ -136,8 +140,9 @@ WriterImpl::~WriterImpl() {
       continue;
     }
     return out_of_line([&] {
-      return Error{Errc::queue_full, "publisher of '" + options_.topic +
-                                         "': a keep_all subscription has not taken its last messages; nothing was published"};
+      return Error{Errc::queue_full,
+                   "publisher of '" + options_.topic +
+                       "': a keep_all subscription has not taken its last messages; nothing was published"};
     });
   }
 
@@ -186,7 +191,7 @@ WriterImpl::~WriterImpl() {
   return message.sequence;
 }
 
-bool WriterImpl::evict(memory::Handle oldest) {
+bool Writer::Impl::evict(memory::Handle oldest) {
   bool released = false;
   const auto release = [&](memory::Handle handle) {
     pool_->release(handle);
@@ -206,7 +211,7 @@ bool WriterImpl::evict(memory::Handle oldest) {
   return released;
 }
 
-[[gnu::hot]] void WriterImpl::collect() {
+[[gnu::hot]] void Writer::Impl::collect() {
   const auto release = [this](memory::Handle handle) { pool_->release(handle); };
   for (const auto& connection : live_) {
     if (connection->broken || (connection->hand_over.collect(release) && !overheld(*connection))) continue;
@@ -220,13 +225,13 @@ bool WriterImpl::evict(memory::Handle oldest) {
   }
 }
 
-[[gnu::hot]] std::uint32_t WriterImpl::matched() const {
+[[gnu::hot]] std::uint32_t Writer::Impl::matched() const {
   if (!usable()) return 0;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   return static_cast<std::uint32_t>(live_.size());
 }
 
-std::vector<Gid> WriterImpl::matched_readers() const {
+std::vector<Gid> Writer::Impl::matched_readers() const {
   std::vector<Gid> readers;
   if (!usable()) return readers;
   const std::lock_guard<os::PiMutex> lock(mutex_);
@@ -234,7 +239,7 @@ std::vector<Gid> WriterImpl::matched_readers() const {
   return readers;
 }
 
-Statuses WriterImpl::statuses() const {
+Statuses Writer::Impl::statuses() const {
   if (!usable()) return {};
   const std::lock_guard<os::PiMutex> lock(mutex_);
   Statuses out = statuses_;
@@ -243,18 +248,18 @@ Statuses WriterImpl::statuses() const {
   return out;
 }
 
-void WriterImpl::on_event(std::function<void(Event)> callback) {
+void Writer::Impl::on_event(std::function<void(Event)> callback) {
   if (!usable()) return;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   pending_.set_callback(std::move(callback));
 }
 
-void WriterImpl::notify(Event event) noexcept {  // with mutex_
+void Writer::Impl::notify(Event event) noexcept {  // with mutex_
   if (event == Event::kMatched) participant_->graph_changed();
   pending_.add(event, weak_from_this(), mutex_, [this](auto call) { participant_->post(std::move(call)); });
 }
 
-Result<void> WriterImpl::wait_for_all_acked(std::chrono::nanoseconds timeout) {
+Result<void> Writer::Impl::wait_for_all_acked(std::chrono::nanoseconds timeout) {
   if (Result<void> ok = usable(); !ok) return ok;
   const std::int64_t begin = os::monotonic_ns();
   std::vector<std::pair<Gid, std::uint64_t>> wanted;
@@ -284,17 +289,17 @@ Result<void> WriterImpl::wait_for_all_acked(std::chrono::nanoseconds timeout) {
   }
 }
 
-memory::Pool::Account WriterImpl::memory_account() const {
+memory::Pool::Account Writer::Impl::memory_account() const {
   if (!usable()) return {};
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (!pool_) return {};
-  auto& self = const_cast<WriterImpl&>(*this);
+  auto& self = const_cast<Writer::Impl&>(*this);
   self.collect();  // what readers released without telling is not held any more
   if (expel_) self.expel_broken();
   return pool_->account();
 }
 
-void WriterImpl::trim() {
+void Writer::Impl::trim() {
   if (!usable()) return;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   pool_->retire_segment([this](std::uint32_t index) { send_retired(index); });

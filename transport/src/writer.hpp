@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A publisher: its pool, its connections, its replay history.
 // Thread rules: everything below mutex_ belongs to that process-private mutex; no lock is held while a user's callback runs.
-// Lock order: ParticipantImpl::mutex_ before WriterImpl::mutex_ before the hub's locks.
+// Lock order: Participant::Impl::mutex_ before Writer::Impl::mutex_ before the hub's locks.
 // Invariants: (1) a message is pushed to every live connection or, on an error, to none; (2) a data segment's descriptor is
 // sent to a peer before the first handle in it is pushed, if there is a descriptor, else later; (3) publish makes no system call unless somebody sleeps.
 #pragma once
@@ -13,36 +13,34 @@
 #include <set>
 #include <vector>
 
+#include "baton/os/pi_mutex.hpp"
+#include "baton/transport/transport.hpp"
 #include "connection.hpp"
 #include "frames.hpp"
 #include "grants.hpp"
 #include "pending_events.hpp"
-#include "baton/os/pi_mutex.hpp"
-#include "baton/transport/transport.hpp"
 
 namespace baton::transport {
 
-class ParticipantImpl;
-
-class WriterImpl final : public Writer, public std::enable_shared_from_this<WriterImpl> {
+class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl> {
  public:
-  static Result<std::shared_ptr<WriterImpl>> create(std::shared_ptr<ParticipantImpl> participant,
-                                                    const Participant::WriterOptions& options, const Gid& gid);
-  ~WriterImpl() override;
+  static Result<std::shared_ptr<Writer::Impl>> create(std::shared_ptr<Participant::Impl> participant,
+                                                      const Participant::WriterOptions& options, const Gid& gid);
+  ~Impl();
 
-  Result<memory::Chunk> loan_sized(std::size_t message_bytes) override;
-  Result<memory::Chunk> loan_growing() override;
-  void abandon(const memory::Chunk& chunk) noexcept override;
-  Result<std::uint64_t> publish(const memory::Chunk& chunk, const PublishInfo& info) override;
-  std::uint32_t matched() const override;
-  std::vector<Gid> matched_readers() const override;
-  Statuses statuses() const override;
-  void on_event(std::function<void(Event)> callback) override;
-  void assert_liveliness() override;
-  Result<void> wait_for_all_acked(std::chrono::nanoseconds timeout) override;
-  const Gid& gid() const override { return gid_; }
-  memory::Pool::Account memory_account() const override;
-  void trim() override;
+  Result<memory::Chunk> loan_sized(std::size_t message_bytes);
+  Result<memory::Chunk> loan_growing();
+  void abandon(const memory::Chunk& chunk) noexcept;
+  Result<std::uint64_t> publish(const memory::Chunk& chunk, const PublishInfo& info);
+  std::uint32_t matched() const;
+  std::vector<Gid> matched_readers() const;
+  Statuses statuses() const;
+  void on_event(std::function<void(Event)> callback);
+  void assert_liveliness();
+  Result<void> wait_for_all_acked(std::chrono::nanoseconds timeout);
+  const Gid& gid() const { return gid_; }
+  memory::Pool::Account memory_account() const;
+  void trim();
 
   // --- the participant's side ---
   const Participant::WriterOptions& options() const noexcept { return options_; }
@@ -53,7 +51,8 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   /// If it throws std::bad_alloc, there is no connection.
   Result<void> attach(PeerId peer, const Party& party, const QoS& requested, const AttachFrame& frame,
                       const os::UniqueFd& segment, Charge charge = {});
-  void refuse_attach(PeerId peer, const Party& party, const QoS& requested, const AttachFrame& frame, const Error& error);
+  void refuse_attach(PeerId peer, const Party& party, const QoS& requested, const AttachFrame& frame,
+                     const Error& error);
   /// What a connection to such a reader costs this process.
   static std::size_t connection_bytes(const QoS& requested) noexcept;
   void detach(PeerId peer, const Gid& reader);
@@ -89,7 +88,7 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   };
   using Connections = std::vector<std::unique_ptr<WriterConnection>>;
 
-  WriterImpl(std::shared_ptr<ParticipantImpl> participant, const Participant::WriterOptions& options, const Gid& gid);
+  Impl(std::shared_ptr<Participant::Impl> participant, const Participant::WriterOptions& options, const Gid& gid);
   Result<void> usable() const;
   bool evict(memory::Handle oldest);
   void collect();
@@ -117,7 +116,7 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   void check_deadline();
   void check_liveliness();
 
-  const std::shared_ptr<ParticipantImpl> participant_;
+  const std::shared_ptr<Participant::Impl> participant_;
   const Participant::WriterOptions options_;
   const Gid gid_;
   const std::uint32_t generation_;
@@ -128,16 +127,17 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   bool closed_ = false;
   std::unique_ptr<memory::Pool> pool_;
   Connections live_, draining_;
-  std::vector<std::pair<PeerId, std::uint32_t>> owed_segments_;  // whose descriptors could not be sent for want of descriptors
+  std::vector<std::pair<PeerId, std::uint32_t>>
+      owed_segments_;  // whose descriptors could not be sent for want of descriptors
   std::map<std::pair<PeerId, Gid>, Refusal> refused_;
-  bool expel_ = false;  // a connection was found broken outside publish()
+  bool expel_ = false;                 // a connection was found broken outside publish()
   std::vector<Frame> frames_to_self_;  // of a loan: handled when mutex_ is free, before the loan returns
-  std::vector<Kept> history_;  // transient local: a ring of the last `depth`
+  std::vector<Kept> history_;          // transient local: a ring of the last `depth`
   std::size_t history_begin_ = 0, history_size_ = 0;
   std::uint64_t last_sequence_ = 0;
   Statuses statuses_;
   PendingEvents pending_;
-  std::int64_t last_publish_ns_ = 0;   // deadline
+  std::int64_t last_publish_ns_ = 0;  // deadline
   std::int64_t deadline_due_ns_ = 0;
   std::int64_t lease_due_ns_ = 0;
   bool lease_lost_ = false;

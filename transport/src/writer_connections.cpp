@@ -9,7 +9,7 @@
 
 namespace baton::transport {
 
-AnnounceFrame WriterImpl::announcement() const {
+AnnounceFrame Writer::Impl::announcement() const {
   AnnounceFrame frame;
   frame.gid = gid_;
   frame.is_writer = true;
@@ -22,7 +22,7 @@ AnnounceFrame WriterImpl::announcement() const {
   return frame;
 }
 
-std::size_t WriterImpl::connection_bytes(const QoS& requested) noexcept {
+std::size_t Writer::Impl::connection_bytes(const QoS& requested) noexcept {
   constexpr std::size_t kOverhead = 4096;  // objects, descriptors' files, mappings
   const std::uint32_t entries = Layout::entries_for(requested.depth, requested.held);
   const std::size_t ring_bytes = os::round_to_pages(Ring::bytes(memory::ring_capacity(requested.depth)));
@@ -30,17 +30,19 @@ std::size_t WriterImpl::connection_bytes(const QoS& requested) noexcept {
   return kOverhead + os::round_to_pages(Layout::bytes(entries)) + 2 * ring_bytes + entries * 5 * sizeof(std::uint64_t);
 }
 
-void WriterImpl::refuse_attach(PeerId peer, const Party& party, const QoS& requested, const AttachFrame& frame, const Error& error) {
+void Writer::Impl::refuse_attach(PeerId peer, const Party& party, const QoS& requested, const AttachFrame& frame,
+                                 const Error& error) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (!closed_) refuse(peer, frame, {error.code, false, party, requested.held}, error.message);
 }
 
-Result<void> WriterImpl::attach(PeerId peer, const Party& party, const QoS& requested, const AttachFrame& frame,
-                                const os::UniqueFd& segment, Charge charge) {
+Result<void> Writer::Impl::attach(PeerId peer, const Party& party, const QoS& requested, const AttachFrame& frame,
+                                  const os::UniqueFd& segment, Charge charge) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return {};  // WITHDRAW is on its way
   for (const auto& connection : live_) {
-    if (connection->reader == frame.reader) return Error{Errc::protocol_violation, "ATTACH for a reader that is attached"};
+    if (connection->reader == frame.reader)
+      return Error{Errc::protocol_violation, "ATTACH for a reader that is attached"};
   }
   const std::uint32_t entries = Layout::entries_for(requested.depth, requested.held);
   const std::size_t segment_bytes = os::round_to_pages(Layout::bytes(entries));
@@ -90,7 +92,8 @@ Result<void> WriterImpl::attach(PeerId peer, const Party& party, const QoS& requ
       std::none_of(live_.begin(), live_.end(), [peer](const auto& other) { return other->peer == peer; });
   WriterConnection& added = *connection;
   // So that no end of a connection needs memory: drain().
-  if (const std::size_t most = live_.size() + draining_.size() + 1; most > draining_.capacity()) draining_.reserve(2 * most);
+  if (const std::size_t most = live_.size() + draining_.size() + 1; most > draining_.capacity())
+    draining_.reserve(2 * most);
   live_.push_back(std::move(connection));
   try {
     introduce(added, requested, first_of_peer, ring_bytes, std::make_shared<const os::UniqueFd>(std::move(ring->fd)));
@@ -113,8 +116,8 @@ Result<void> WriterImpl::attach(PeerId peer, const Party& party, const QoS& requ
 
 /// Sends a new reader the segments, the replayed messages and ATTACHED, in this order: then it knows all segments when it sees the
 /// first handle.
-void WriterImpl::introduce(WriterConnection& added, const QoS& requested, bool first_of_peer, std::size_t ring_bytes,
-                           const os::SharedFd& ring) {
+void Writer::Impl::introduce(WriterConnection& added, const QoS& requested, bool first_of_peer, std::size_t ring_bytes,
+                             const os::SharedFd& ring) {
   const PeerId peer = added.peer;
   if (first_of_peer) {
     pool_->visit_segments([&](std::uint32_t index, int fd, std::uint64_t size) {
@@ -142,7 +145,7 @@ void WriterImpl::introduce(WriterConnection& added, const QoS& requested, bool f
   BATON_CRASH_POINT("attach.after_attached");
 }
 
-void WriterImpl::replay(WriterConnection& connection, const QoS& requested) {
+void Writer::Impl::replay(WriterConnection& connection, const QoS& requested) {
   const std::size_t count = std::min<std::size_t>(history_size_, requested.depth);
   for (std::size_t i = history_size_ - count; i < history_size_; ++i) {
     BATON_CRASH_POINT("replay.before_push");
@@ -150,7 +153,7 @@ void WriterImpl::replay(WriterConnection& connection, const QoS& requested) {
   }
 }
 
-void WriterImpl::send_segment(std::uint32_t index, int fd, std::uint64_t size) {  // inside a loan, with mutex_
+void Writer::Impl::send_segment(std::uint32_t index, int fd, std::uint64_t size) {  // inside a loan, with mutex_
   os::SharedFd shared;
   std::vector<PeerId> sent;
   for (const auto& connection : live_) {
@@ -179,7 +182,7 @@ void WriterImpl::send_segment(std::uint32_t index, int fd, std::uint64_t size) {
 }
 
 /// Readers pass over what lies in a segment that they have not got: it stays unread until then.
-void WriterImpl::owe_segment(PeerId peer, std::uint32_t index) {  // with mutex_
+void Writer::Impl::owe_segment(PeerId peer, std::uint32_t index) {  // with mutex_
   constexpr auto kPause = std::chrono::milliseconds(100);
   owed_segments_.emplace_back(peer, index);
   if (owed_segments_.size() > 1) return;
@@ -193,7 +196,7 @@ void WriterImpl::owe_segment(PeerId peer, std::uint32_t index) {  // with mutex_
   }
 }
 
-void WriterImpl::send_owed() {
+void Writer::Impl::send_owed() {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return;
   std::vector<std::pair<PeerId, std::uint32_t>> owed;
@@ -206,7 +209,7 @@ void WriterImpl::send_owed() {
   }
 }
 
-void WriterImpl::send_owed(const std::vector<std::pair<PeerId, std::uint32_t>>& owed) {  // with mutex_
+void Writer::Impl::send_owed(const std::vector<std::pair<PeerId, std::uint32_t>>& owed) {  // with mutex_
   pool_->visit_segments([&](std::uint32_t index, int fd, std::uint64_t size) {
     os::SharedFd shared;
     for (const auto& entry : owed) {
@@ -224,7 +227,7 @@ void WriterImpl::send_owed(const std::vector<std::pair<PeerId, std::uint32_t>>& 
   });
 }
 
-void WriterImpl::send_retired(std::uint32_t index) noexcept {
+void Writer::Impl::send_retired(std::uint32_t index) noexcept {
   for (std::size_t i = 0; i < live_.size(); ++i) {
     const PeerId peer = live_[i]->peer;
     const auto here = live_.begin() + static_cast<std::ptrdiff_t>(i);
@@ -238,12 +241,12 @@ void WriterImpl::send_retired(std::uint32_t index) noexcept {
   }
 }
 
-void WriterImpl::remove_live(Connections::iterator at) {
+void Writer::Impl::remove_live(Connections::iterator at) {
   live_.erase(at);
   notify(Event::kMatched);
 }
 
-void WriterImpl::drain(Connections::iterator at) {
+void Writer::Impl::drain(Connections::iterator at) {
   std::unique_ptr<WriterConnection> connection = std::move(*at);
   remove_live(at);
   const auto release = [this](memory::Handle handle) { pool_->release(handle); };
@@ -256,7 +259,7 @@ void WriterImpl::drain(Connections::iterator at) {
   if (connection->hand_over.outstanding() > 0) draining_.push_back(std::move(connection));
 }
 
-void WriterImpl::detach(PeerId peer, const Gid& reader) {
+void Writer::Impl::detach(PeerId peer, const Gid& reader) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return;
   const auto found = std::find_if(live_.begin(), live_.end(), [&](const auto& connection) {
@@ -265,13 +268,13 @@ void WriterImpl::detach(PeerId peer, const Gid& reader) {
   if (found != live_.end()) drain(found);
 }
 
-void WriterImpl::reader_gone(PeerId peer, const Gid& reader) {
+void Writer::Impl::reader_gone(PeerId peer, const Gid& reader) {
   detach(peer, reader);
   const std::lock_guard<os::PiMutex> lock(mutex_);
   refused_.erase({peer, reader});
 }
 
-void WriterImpl::peer_disconnected(PeerId peer) {
+void Writer::Impl::peer_disconnected(PeerId peer) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return;
   const auto first = refused_.lower_bound({peer, Gid{}});
@@ -283,14 +286,15 @@ void WriterImpl::peer_disconnected(PeerId peer) {
   }
 }
 
-bool WriterImpl::is_held_by(PeerId peer) {
+bool Writer::Impl::is_held_by(PeerId peer) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return false;
   collect();
-  return std::any_of(draining_.begin(), draining_.end(), [peer](const auto& connection) { return connection->peer == peer; });
+  return std::any_of(draining_.begin(), draining_.end(),
+                     [peer](const auto& connection) { return connection->peer == peer; });
 }
 
-void WriterImpl::peer_gone(PeerId peer) {
+void Writer::Impl::peer_gone(PeerId peer) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return;
   for (auto at = draining_.begin(); at != draining_.end();) {
@@ -303,7 +307,7 @@ void WriterImpl::peer_gone(PeerId peer) {
   }
 }
 
-void WriterImpl::set_wake_socket(PeerId peer, const Gid& reader, WakeSocketRef notify_end) {
+void Writer::Impl::set_wake_socket(PeerId peer, const Gid& reader, WakeSocketRef notify_end) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   for (const auto& connection : live_) {
     if (connection->peer != peer || connection->reader != reader) continue;
@@ -314,7 +318,7 @@ void WriterImpl::set_wake_socket(PeerId peer, const Gid& reader, WakeSocketRef n
   }
 }
 
-void WriterImpl::end_connection(PeerId peer, const Gid& reader, const Error& reason) {
+void Writer::Impl::end_connection(PeerId peer, const Gid& reader, const Error& reason) {
   RefusedFrame closed;
   closed.writer = gid_;
   closed.reader = reader;
@@ -332,7 +336,7 @@ void WriterImpl::end_connection(PeerId peer, const Gid& reader, const Error& rea
   participant_->send(peer, FrameType::kClosed, payload);
 }
 
-void WriterImpl::expel_broken() {
+void Writer::Impl::expel_broken() {
   expel_ = false;
   for (std::size_t i = live_.size(); i > 0; --i) {
     if (!live_[i - 1]->broken) continue;
@@ -345,31 +349,34 @@ void WriterImpl::expel_broken() {
       closed.reader = connection->reader;
       closed.code = Errc::protocol_violation;
       closed.text = "publisher of '" + options_.topic + "' ended the connection: ";
-      closed.text += connection->holds_too_much
-                         ? "the subscription holds more than the " + std::to_string(connection->held) + " samples it was granted"
-                         : std::string("the subscription's segment (cursor or release table) holds impossible values");
+      closed.text +=
+          connection->holds_too_much
+              ? "the subscription holds more than the " + std::to_string(connection->held) + " samples it was granted"
+              : std::string("the subscription's segment (cursor or release table) holds impossible values");
       participant_->ban(connection->reader);
-      participant_->diagnose_about(connection->peer, Diagnostic::Level::kError, closed.code, [&] { return closed.text; });
+      participant_->diagnose_about(connection->peer, Diagnostic::Level::kError, closed.code,
+                                   [&] { return closed.text; });
       participant_->send(connection->peer, FrameType::kClosed, encode(closed));
     } catch (const std::bad_alloc&) {
-      participant_->hub().end_for_want_of_memory(connection->peer);  // it learns it that way; of oneself nobody else knows
+      participant_->hub().end_for_want_of_memory(
+          connection->peer);  // it learns it that way; of oneself nobody else knows
     }
   }
 }
 
-void WriterImpl::explain_incompatible(const std::string& text) {
+void Writer::Impl::explain_incompatible(const std::string& text) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   statuses_.last_incompatibility = text;
 }
 
-void WriterImpl::report_incompatible(Event event, const std::string* text) {
+void Writer::Impl::report_incompatible(Event event, const std::string* text) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   ++(event == Event::kIncompatibleQos ? statuses_.incompatible_qos_total : statuses_.incompatible_type_total);
   if (text != nullptr) statuses_.last_incompatibility = *text;
   notify(event);
 }
 
-void WriterImpl::close() {
+void Writer::Impl::close() {
   if (generation_ != os::fork_generation()) return;
   participant_->withdraw_writer(gid_);
   const std::lock_guard<os::PiMutex> lock(mutex_);

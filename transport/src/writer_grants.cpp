@@ -19,7 +19,7 @@ std::uint32_t to_u32(std::uint64_t number) {
 
 }  // namespace
 
-Granted WriterImpl::granted(const Party& party) const {  // with mutex_
+Granted Writer::Impl::granted(const Party& party) const {  // with mutex_
   Granted out;
   const auto add = [&](const Party& of, std::uint64_t count) {
     out.total += count;
@@ -30,15 +30,15 @@ Granted WriterImpl::granted(const Party& party) const {  // with mutex_
   return out;
 }
 
-std::string WriterImpl::explain_grant(const Party& party, std::uint32_t wish) const {  // with mutex_
+std::string Writer::Impl::explain_grant(const Party& party, std::uint32_t wish) const {  // with mutex_
   const std::uint64_t fixed_bytes =
       options_.type.fixed_size ? sizeof(memory::ChunkHeader) + options_.type.skeleton_bytes : std::uint64_t{0};
   const Granted before = granted(party);
   return explain(shares_, before, wish, options_.qos.depth, grant(shares_, before, wish), fixed_bytes);
 }
 
-void WriterImpl::refuse(PeerId peer, const AttachFrame& frame, const Refusal& refusal,
-                        const std::string& text) {  // with mutex_
+void Writer::Impl::refuse(PeerId peer, const AttachFrame& frame, const Refusal& refusal,
+                          const std::string& text) {  // with mutex_
   RefusedFrame refused;
   refused.writer = frame.writer;
   refused.reader = frame.reader;
@@ -58,7 +58,7 @@ void WriterImpl::refuse(PeerId peer, const AttachFrame& frame, const Refusal& re
 
 /// Call right after a successful collect(). True: the reader holds more than it was granted, which no honest one does at any time; what
 /// it holds is released, since its grant is all that the others' grants leave room for.
-[[gnu::hot]] bool WriterImpl::overheld(WriterConnection& connection) {  // with mutex_
+[[gnu::hot]] bool Writer::Impl::overheld(WriterConnection& connection) {  // with mutex_
   if (connection.hand_over.held() <= connection.held) return false;
   return out_of_line([&] {
     connection.holds_too_much = true;
@@ -69,7 +69,7 @@ void WriterImpl::refuse(PeerId peer, const AttachFrame& frame, const Refusal& re
 
 /// Gives up the oldest of all messages that wait in queues which may lose messages, or in the history, wherever samples are held that
 /// are older still. False: there is none.
-bool WriterImpl::give_up_oldest_unread() {  // with mutex_
+bool Writer::Impl::give_up_oldest_unread() {  // with mutex_
   const bool keep_all = options_.qos.history == History::kKeepAll && options_.qos.reliability == Reliability::kReliable;
   memory::Handle oldest = 0;
   std::uint64_t sequence = UINT64_MAX;
@@ -94,8 +94,8 @@ bool WriterImpl::give_up_oldest_unread() {  // with mutex_
 
 /// The pool's policy looks at the oldest messages only. Where they are held, what waits behind them would stay: one subscription with a
 /// long queue that it does not read, and a few old samples, would stop the publisher.
-Result<memory::Chunk> WriterImpl::loan_in_shortage(std::size_t message_bytes, bool growing,
-                                                   Error error) {  // with mutex_
+Result<memory::Chunk> Writer::Impl::loan_in_shortage(std::size_t message_bytes, bool growing,
+                                                     Error error) {  // with mutex_
   const std::uint32_t skeleton_bytes = options_.type.skeleton_bytes;
   Result<memory::Chunk> chunk = std::move(error);
   if (options_.pool.policy == memory::Policy::kNone) return chunk;
@@ -106,7 +106,7 @@ Result<memory::Chunk> WriterImpl::loan_in_shortage(std::size_t message_bytes, bo
   return chunk;
 }
 
-std::vector<Holding> WriterImpl::holdings() {
+std::vector<Holding> Writer::Impl::holdings() {
   std::vector<Holding> out;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return out;

@@ -16,10 +16,10 @@ std::chrono::steady_clock::time_point at(std::int64_t monotonic_ns) {
 
 }  // namespace
 
-void WriterImpl::start_timers() {
+void Writer::Impl::start_timers() {
   const QoS& qos = options_.qos;
   const std::int64_t now = os::monotonic_ns();
-  const std::weak_ptr<WriterImpl> weak = weak_from_this();
+  const std::weak_ptr<Writer::Impl> weak = weak_from_this();
   if (qos.deadline < kEndless) {
     deadline_due_ns_ = now + qos.deadline.count();
     participant_->hub().schedule(at(deadline_due_ns_), [weak] {
@@ -33,7 +33,7 @@ void WriterImpl::start_timers() {
   }
 }
 
-void WriterImpl::check_deadline() {
+void Writer::Impl::check_deadline() {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return;
   const std::int64_t now = os::monotonic_ns();
@@ -55,7 +55,7 @@ void WriterImpl::check_deadline() {
   notify(Event::kDeadlineMissed);
 }
 
-void WriterImpl::check_liveliness() {
+void Writer::Impl::check_liveliness() {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return;
   const std::int64_t now = os::monotonic_ns();
@@ -72,7 +72,7 @@ void WriterImpl::check_liveliness() {
   }
 }
 
-void WriterImpl::assert_liveliness() {
+void Writer::Impl::assert_liveliness() {
   if (generation_ != os::fork_generation()) return;
   // relaxed: a sign of life orders nothing.
   line_.line()->asserted_ns.store(os::monotonic_ns(), std::memory_order_relaxed);

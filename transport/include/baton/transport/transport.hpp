@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Endpoints that move chunks of any type between processes: the whole interface that node/ (and later ros1/, ros2/, python/)
-// builds on. Untyped: a message is a chunk plus a TypeInfo.
+// Endpoints that move chunks of any type between processes: the whole interface on which node/, python/ and ros2/
+// build. Untyped: a message is a chunk plus a TypeInfo.
 // Thread rules: Participant, Writer, Reader, WaitSet, GuardCondition are thread-safe unless a line says otherwise; a TakenSample
 // may be released from any thread. After fork() every call on an object of the parent returns Errc::forked, and releases are
 // no-ops.
@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "baton/memory/pool.hpp"
@@ -27,16 +28,16 @@ using Gid = std::array<std::uint8_t, 16>;
 
 /// What the handshake compares. `definition` is fetched by the other side only when hashes differ, to print a difference.
 struct TypeInfo {
-  std::string name;                     ///< "sensor_msgs/Image"
+  std::string name;  ///< "sensor_msgs/Image"
   std::array<std::uint8_t, 16> hash{};
   std::string definition;
   std::uint32_t skeleton_bytes = 0;
-  bool fixed_size = false;              ///< the skeleton is the whole message (no strings, no sequences)
+  bool fixed_size = false;  ///< the skeleton is the whole message (no strings, no sequences)
 };
 
 struct ParticipantOptions {
-  int domain = -1;                     ///< -1: BATON_DOMAIN, else ROS_DOMAIN_ID, else 0
-  std::string runtime_directory;       ///< empty: BATON_RUNTIME_DIR, else the per-user default
+  int domain = -1;                                       ///< -1: BATON_DOMAIN, else ROS_DOMAIN_ID, else 0
+  std::string runtime_directory;                         ///< empty: BATON_RUNTIME_DIR, else the per-user default
   std::function<void(const Diagnostic&)> on_diagnostic;  ///< empty: dropped (the runtime never prints)
   /// `on_diagnostic` is called while this lives; null: as long as the participant does. Of one owner only the first is kept.
   std::shared_ptr<const void> diagnostic_owner;
@@ -48,7 +49,7 @@ struct EndpointInfo {
   std::string topic, type_name, node;
   std::array<std::uint8_t, 16> type_hash{};
   QoS qos;
-  std::int32_t pid = 0;        ///< for people: of a process that is not visible in this pid namespace, what it calls itself
+  std::int32_t pid = 0;  ///< for people: of a process that is not visible in this pid namespace, what it calls itself
   std::int32_t local_pid = 0;  ///< for system calls: 0 if the process is not visible here
   /// Over which this process knows the endpoint, 0 for its own. A process that was disconnected and has come back has another one.
   std::uint64_t connection = 0;
@@ -67,13 +68,13 @@ struct Holding {
     std::uint32_t size_bytes = 0;
   };
   Gid writer{}, reader{};
-  std::uint32_t unread = 0;    ///< in its queue
-  std::uint32_t held = 0;      ///< taken and still in use
-  std::vector<Chunk> chunks;   ///< the oldest kMostChunks of those held
+  std::uint32_t unread = 0;   ///< in its queue
+  std::uint32_t held = 0;     ///< taken and still in use
+  std::vector<Chunk> chunks;  ///< the oldest kMostChunks of those held
   Standing standing = Standing::kConnected;
-  std::uint32_t wished = 0;    ///< its QoS held
-  std::uint32_t granted = 0;   ///< of them; docs/format/qos.md
-  std::string reason;          ///< printable ASCII, in the publisher's words: why it was refused or got less; else empty
+  std::uint32_t wished = 0;   ///< its QoS held
+  std::uint32_t granted = 0;  ///< of them; docs/format/qos.md
+  std::string reason;         ///< printable ASCII, in the publisher's words: why it was refused or got less; else empty
   // Of the publisher, the same in each of its rows.
   std::uint32_t slots = 0;     ///< messages that may be alive at the same time
   std::uint32_t shared = 0;    ///< of them: what all subscriptions together may hold
@@ -91,14 +92,24 @@ class Participant : public std::enable_shared_from_this<Participant> {
  public:
   /// One per (process, domain, directory): returns the existing one if it is alive.
   static Result<std::shared_ptr<Participant>> join(const ParticipantOptions& options);
-  virtual ~Participant() = default;
+  ~Participant();
+  Participant(const Participant&) = delete;
+  Participant& operator=(const Participant&) = delete;
 
   /// `gid` of both options: the endpoint's id where another middleware has already given it one, unique in the domain; zero:
   /// made here. Error already_exists if an endpoint that is known here has it.
   /// An id may be given again once its endpoint is gone; the messages of the new one count from 1.
-  struct WriterOptions { std::string topic, node; TypeInfo type; QoS qos; memory::PoolOptions pool; Gid gid{}; };
+  struct WriterOptions {
+    std::string topic, node;
+    TypeInfo type;
+    QoS qos;
+    memory::PoolOptions pool;
+    Gid gid{};
+  };
   struct ReaderOptions {
-    std::string topic, node; TypeInfo type; QoS qos;
+    std::string topic, node;
+    TypeInfo type;
+    QoS qos;
     /// Checks a chunk's content once, at take; an error ends that publisher's connection. Null: any bytes are accepted.
     Result<void> (*validate)(const void* context, const std::byte* message, std::uint32_t size_bytes) = nullptr;
     const void* validate_context = nullptr;
@@ -107,29 +118,38 @@ class Participant : public std::enable_shared_from_this<Participant> {
     bool take_expired = false;
   };
   /// Both, and join(): out_of_memory leaves nothing behind; nothing was announced that is not withdrawn.
-  virtual Result<std::shared_ptr<Writer>> create_writer(const WriterOptions& options) = 0;
-  virtual Result<std::shared_ptr<Reader>> create_reader(const ReaderOptions& options) = 0;
+  Result<std::shared_ptr<Writer>> create_writer(const WriterOptions& options);
+  Result<std::shared_ptr<Reader>> create_reader(const ReaderOptions& options);
 
-  virtual void add_node(const std::string& name) = 0;
-  virtual void remove_node(const std::string& name) = 0;
+  void add_node(const std::string& name);
+  void remove_node(const std::string& name);
 
   // Graph queries: what is known now, own endpoints included. While the graph changes, what comes or goes meanwhile may be missing.
-  virtual std::vector<EndpointInfo> endpoints() const = 0;
-  virtual std::vector<std::pair<std::string, std::int32_t>> nodes() const = 0;  ///< node name, pid
+  std::vector<EndpointInfo> endpoints() const;
+  std::vector<std::pair<std::string, std::int32_t>> nodes() const;  ///< node name, pid
   /// Processes of the domain of which nothing is known yet: they are being met, or are stopped, dead, or another user's.
-  virtual std::size_t unmet_count() const = 0;
-  virtual std::uint64_t graph_version() const = 0;  ///< changes with the graph and with what is matched or refused
+  std::size_t unmet_count() const;
+  std::uint64_t graph_version() const;  ///< changes with the graph and with what is matched or refused
   /// Waits until graph_version() != seen or the timeout. timed_out otherwise.
-  virtual Result<std::uint64_t> wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout) = 0;
+  Result<std::uint64_t> wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout);
 
   /// Message memory of this process and of all processes of the domain that it knows; a limit of SIZE_MAX is none
   /// (BATON_PROCESS_MEMORY_LIMIT, BATON_DOMAIN_MEMORY_LIMIT).
-  struct MemoryAccount { std::size_t process_backed_bytes, process_limit_bytes, domain_backed_bytes, domain_limit_bytes; };
-  virtual MemoryAccount memory_account() const = 0;
+  struct MemoryAccount {
+    std::size_t process_backed_bytes, process_limit_bytes, domain_backed_bytes, domain_limit_bytes;
+  };
+  MemoryAccount memory_account() const;
   /// Asks every process of the domain who holds, and may hold, which of its messages; what has not answered within `timeout` is
   /// missing, and so is what one publisher has more than 512 connections or 64 refused subscriptions.
-  virtual Result<std::vector<Holding>> holdings(std::chrono::nanoseconds timeout) = 0;
-  virtual int domain() const = 0;
+  Result<std::vector<Holding>> holdings(std::chrono::nanoseconds timeout);
+  int domain() const;
+
+  class Impl;  // private to transport
+  Impl& impl() const noexcept { return *impl_; }
+
+ private:
+  explicit Participant(std::unique_ptr<Impl> impl);
+  const std::unique_ptr<Impl> impl_;
 };
 
 /// Counters of ROS 2's statuses; `total` never decreases.
@@ -141,13 +161,20 @@ struct Statuses {
   std::uint64_t refused_now = 0;
   std::string last_refusal;
   std::uint64_t deadline_missed_total = 0;
-  std::uint64_t liveliness_lost_total = 0;                       // writer
-  std::uint64_t alive_now = 0, not_alive_now = 0;                // reader: liveliness changed
-  std::uint64_t lost_total = 0;                                  // reader: messages overwritten or reclaimed before the take
-  std::uint64_t copied_total = 0;                                // reader: messages copied because their segment cannot be mapped
+  std::uint64_t liveliness_lost_total = 0;         // writer
+  std::uint64_t alive_now = 0, not_alive_now = 0;  // reader: liveliness changed
+  std::uint64_t lost_total = 0;                    // reader: messages overwritten or reclaimed before the take
+  std::uint64_t copied_total = 0;                  // reader: messages copied because their segment cannot be mapped
 };
-enum class Event : std::uint8_t { kMatched, kIncompatibleQos, kIncompatibleType, kDeadlineMissed, kLivelinessLost,
-                                  kLivelinessChanged, kMessageLost };
+enum class Event : std::uint8_t {
+  kMatched,
+  kIncompatibleQos,
+  kIncompatibleType,
+  kDeadlineMissed,
+  kLivelinessLost,
+  kLivelinessChanged,
+  kMessageLost
+};
 
 /// Travels beside a message: whose request a reply answers.
 struct PublishInfo {
@@ -160,28 +187,35 @@ struct PublishInfo {
 
 class Writer {
  public:
-  virtual ~Writer() = default;
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
   /// See Pool. Thread-safe (a process-private mutex).
-  virtual Result<memory::Chunk> loan_sized(std::size_t message_bytes) = 0;
-  virtual Result<memory::Chunk> loan_growing() = 0;
-  virtual void abandon(const memory::Chunk& chunk) noexcept = 0;
+  Result<memory::Chunk> loan_sized(std::size_t message_bytes);
+  Result<memory::Chunk> loan_growing();
+  void abandon(const memory::Chunk& chunk) noexcept;
   /// Hands the chunk to every matched reader. On error (queue_full, forked) the chunk stays a loan.
-  using PublishInfo = transport::PublishInfo;
-  virtual Result<std::uint64_t> publish(const memory::Chunk& chunk, const PublishInfo& info = {}) = 0;  ///< sequence number
+  Result<std::uint64_t> publish(const memory::Chunk& chunk, const PublishInfo& info = {});  ///< sequence number
 
-  virtual std::uint32_t matched() const = 0;
-  virtual std::vector<Gid> matched_readers() const = 0;
-  virtual Statuses statuses() const = 0;
-  /// Called on the background thread; empty removes it. One call stands for all events of a kind since the last one: statuses() count.
+  std::uint32_t matched() const;
+  std::vector<Gid> matched_readers() const;
+  Statuses statuses() const;
   /// Called on the background thread; empty removes it. Events of one kind that wait are one call: the statuses say how many.
-  virtual void on_event(std::function<void(Event)> callback) = 0;
-  virtual void assert_liveliness() = 0;
+  void on_event(std::function<void(Event)> callback);
+  void assert_liveliness();
   /// True once every message published so far was taken by (or evicted from) every reliable reader, or the timeout.
-  virtual Result<void> wait_for_all_acked(std::chrono::nanoseconds timeout) = 0;
-  virtual const Gid& gid() const = 0;
-  virtual memory::Pool::Account memory_account() const = 0;
+  Result<void> wait_for_all_acked(std::chrono::nanoseconds timeout);
+  const Gid& gid() const;
+  memory::Pool::Account memory_account() const;
   /// Replaces the data segment, so that memory backed for past large messages returns to the system when they are released.
-  virtual void trim() = 0;
+  void trim();
+
+  class Impl;  // private to transport
+  explicit Writer(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+  Impl& impl() const noexcept { return *impl_; }
+
+ private:
+  const std::shared_ptr<Impl> impl_;  // the participant and samples keep parts of it
 };
 
 /// A message held by a subscription. Move-only; releasing (destruction) is wait-free, without system call, from any thread,
@@ -195,7 +229,7 @@ class TakenSample {
   explicit operator bool() const noexcept { return header_ != nullptr; }
   const memory::ChunkHeader& header() const noexcept { return *header_; }  ///< untrusted bytes of the publisher
   const void* message() const noexcept { return header_ + 1; }
-  std::uint32_t size_bytes() const noexcept { return size_bytes_; }        ///< fetched once, checked
+  std::uint32_t size_bytes() const noexcept { return size_bytes_; }  ///< fetched once, checked
   std::uint64_t sequence() const noexcept { return sequence_; }
   std::int64_t reception_time_ns() const noexcept { return reception_time_ns_; }  ///< CLOCK_REALTIME at take
   /// When its lifespan ends, the shorter one of both ends', CLOCK_MONOTONIC; INT64_MAX: never. For who takes ahead: take() passes
@@ -204,7 +238,7 @@ class TakenSample {
   void release() noexcept;
 
  private:
-  friend class ReaderImpl;
+  friend class Reader;
   const memory::ChunkHeader* header_ = nullptr;
   std::uint32_t size_bytes_ = 0;
   std::uint64_t token_ = 0;  // of the release table
@@ -217,24 +251,33 @@ class TakenSample {
 
 class Reader {
  public:
-  virtual ~Reader() = default;
+  ~Reader();
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
   /// The oldest message by source time over all publishers; an empty sample if there is none (not an error). Errors:
   /// held_limit, malformed_message (that publisher's connection was ended), forked.
-  virtual Result<TakenSample> take() = 0;
-  virtual bool has_data() const = 0;
+  Result<TakenSample> take();
+  bool has_data() const;
   /// Messages of all publishers that are not taken yet; more than KEEP_LAST keeps if there are several publishers.
-  virtual std::size_t unread() const = 0;
-  virtual std::uint32_t matched() const = 0;
-  virtual Statuses statuses() const = 0;
+  std::size_t unread() const;
+  std::uint32_t matched() const;
+  Statuses statuses() const;
   /// When the newest message that reached this reader was published, CLOCK_MONOTONIC, taken or not; 0 if none did.
-  virtual std::int64_t newest_ns() const = 0;
+  std::int64_t newest_ns() const;
   /// Called on the background thread; empty removes it. Events of one kind that wait are one call: the statuses say how many.
-  virtual void on_event(std::function<void(Event)> callback) = 0;
-  virtual const Gid& gid() const = 0;
+  void on_event(std::function<void(Event)> callback);
+  const Gid& gid() const;
   /// A descriptor that is readable (poll, epoll, asyncio) while has_data() may be true; owned by the Reader, and
   /// the same for its whole life. Once asked for, publishers make it readable with one send(2) per publish while the reader is idle. A
   /// Reader is either polled or in a WaitSet.
-  virtual Result<int> pollable_fd() = 0;
+  Result<int> pollable_fd();
+
+  class Impl;  // private to transport
+  explicit Reader(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+  Impl& impl() const noexcept { return *impl_; }
+
+ private:
+  const std::shared_ptr<Impl> impl_;  // the participant and samples keep parts of it
 };
 
 /// Wakes wait sets: trigger() from any thread of this process (not async-signal-safe).
@@ -246,11 +289,11 @@ class GuardCondition {
   bool exchange_triggered();  ///< reads and clears
   bool is_triggered() const;
 
-  struct State;  // private to transport
+  struct Impl;  // private to transport
 
  private:
   friend class WaitSet;
-  std::shared_ptr<State> state_;
+  std::shared_ptr<Impl> impl_;
 };
 
 /// The unit of waiting. wait() may be called by one thread at a time. A Reader belongs to at most one WaitSet.
@@ -268,10 +311,10 @@ class WaitSet {
   Result<bool> wait(std::chrono::nanoseconds timeout);
   void wake();  ///< makes a running or the next wait() return; any thread
 
-  struct State;  // private to transport
+  struct Impl;  // private to transport
 
  private:
-  std::shared_ptr<State> state_;
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace baton::transport

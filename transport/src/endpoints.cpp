@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The handles of transport.hpp: each forwards to its implementation. An endpoint ends with its handle, though the participant and
+// samples keep parts of it.
+#include "participant.hpp"
+#include "reader.hpp"
+#include "writer.hpp"
+
+namespace baton::transport {
+
+Participant::Participant(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Participant::~Participant() = default;
+Result<std::shared_ptr<Participant>> Participant::join(const ParticipantOptions& options) {
+  return Impl::join(options);
+}
+Result<std::shared_ptr<Writer>> Participant::create_writer(const WriterOptions& options) {
+  return impl_->create_writer({shared_from_this(), impl_.get()}, options);
+}
+Result<std::shared_ptr<Reader>> Participant::create_reader(const ReaderOptions& options) {
+  return impl_->create_reader({shared_from_this(), impl_.get()}, options);
+}
+void Participant::add_node(const std::string& name) { impl_->add_node(name); }
+void Participant::remove_node(const std::string& name) { impl_->remove_node(name); }
+std::vector<EndpointInfo> Participant::endpoints() const { return impl_->endpoints(); }
+std::vector<std::pair<std::string, std::int32_t>> Participant::nodes() const { return impl_->nodes(); }
+std::size_t Participant::unmet_count() const { return impl_->unmet_count(); }
+std::uint64_t Participant::graph_version() const { return impl_->graph_version(); }
+Result<std::uint64_t> Participant::wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout) {
+  return impl_->wait_graph_change(seen, timeout);
+}
+Participant::MemoryAccount Participant::memory_account() const { return impl_->memory_account(); }
+Result<std::vector<Holding>> Participant::holdings(std::chrono::nanoseconds timeout) {
+  return impl_->holdings(timeout);
+}
+int Participant::domain() const { return impl_->domain(); }
+
+Writer::~Writer() { impl_->close(); }
+[[gnu::hot]] Result<memory::Chunk> Writer::loan_sized(std::size_t message_bytes) {
+  return impl_->loan_sized(message_bytes);
+}
+[[gnu::hot]] Result<memory::Chunk> Writer::loan_growing() { return impl_->loan_growing(); }
+[[gnu::hot]] void Writer::abandon(const memory::Chunk& chunk) noexcept { impl_->abandon(chunk); }
+[[gnu::hot]] Result<std::uint64_t> Writer::publish(const memory::Chunk& chunk, const PublishInfo& info) {
+  return impl_->publish(chunk, info);
+}
+[[gnu::hot]] std::uint32_t Writer::matched() const { return impl_->matched(); }
+std::vector<Gid> Writer::matched_readers() const { return impl_->matched_readers(); }
+Statuses Writer::statuses() const { return impl_->statuses(); }
+void Writer::on_event(std::function<void(Event)> callback) { impl_->on_event(std::move(callback)); }
+void Writer::assert_liveliness() { impl_->assert_liveliness(); }
+Result<void> Writer::wait_for_all_acked(std::chrono::nanoseconds timeout) { return impl_->wait_for_all_acked(timeout); }
+const Gid& Writer::gid() const { return impl_->gid(); }
+memory::Pool::Account Writer::memory_account() const { return impl_->memory_account(); }
+void Writer::trim() { impl_->trim(); }
+
+Reader::~Reader() { impl_->close(); }
+[[gnu::hot]] Result<TakenSample> Reader::take() { return impl_->take(); }
+[[gnu::hot]] bool Reader::has_data() const { return impl_->has_data(); }
+[[gnu::hot]] std::size_t Reader::unread() const { return impl_->unread(); }
+[[gnu::hot]] std::uint32_t Reader::matched() const { return impl_->matched(); }
+[[gnu::hot]] Statuses Reader::statuses() const { return impl_->statuses(); }
+[[gnu::hot]] std::int64_t Reader::newest_ns() const { return impl_->newest_ns(); }
+void Reader::on_event(std::function<void(Event)> callback) { impl_->on_event(std::move(callback)); }
+const Gid& Reader::gid() const { return impl_->gid(); }
+Result<int> Reader::pollable_fd() { return impl_->pollable_fd(); }
+
+}  // namespace baton::transport

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The verbs. `make demo` and `make test` do all set-up on a fresh Debian 12 machine; the rest is in scripts/.
-.PHONY: help setup peers demo build test check asan tsan fuzz bench torture docs accept
+.PHONY: help setup peers demo build test check asan tsan fuzz bench torture docs api accept
 help:    ; @awk -F'|' '/^[|] `make/ { gsub(/`/, ""); printf "%-24s%s\n", $$2, $$3 }' HACKING.md
 setup:   ; scripts/setup.sh check
 peers:   ; scripts/setup.sh peers && cmake --preset release -DBATON_PERF_RUST=ON >/dev/null && scripts/build.sh release
@@ -13,5 +13,6 @@ tsan:    ; scripts/setup.sh base && scripts/sanitize.sh tsan
 fuzz:    ; scripts/setup.sh check && scripts/fuzz.sh 60
 bench:   build ; scripts/bench.sh $(ARGS)
 torture: ; scripts/setup.sh check && scripts/torture.sh
+api:     ; scripts/setup.sh check && scripts/api.sh
 docs:    ; scripts/setup.sh base && .venv/bin/python scripts/check_docs.py
 accept:  build ; scripts/accept.sh $(ARGS)

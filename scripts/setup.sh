@@ -71,7 +71,7 @@ system_packages() {
 
 python_packages() {
   local stamp=.venv/.baton-setup want
-  want=$(cat requirements.txt cli/pyproject.toml scripts/setup.sh 2>/dev/null | sha256sum; pwd; python3 --version)
+  want=$(cat requirements.txt scripts/setup.sh | sha256sum; pwd; python3 --version)
   [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ] && return
   if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
     echo "setup: $(python3 --version) found, Python 3.11 or newer is needed (put it first in PATH as python3)" >&2
@@ -80,9 +80,15 @@ python_packages() {
   echo "setup: Python packages into .venv"
   [ -x .venv/bin/python ] && [ -f "$stamp" ] || python3 -m venv --clear .venv
   .venv/bin/python -m pip install -q --disable-pip-version-check -r requirements.txt </dev/null
-  if [ -f cli/pyproject.toml ]; then
-    .venv/bin/python -m pip install -q --disable-pip-version-check --no-deps -e cli </dev/null
-  fi
+  # The command baton of the checkout: no distribution, so that nothing is installed over the one of python/.
+  .venv/bin/python - <<'END'
+import pathlib, sys, sysconfig
+rooms = [pathlib.Path.cwd() / room for room in ("cli", "generator", "perf")]
+pathlib.Path(sysconfig.get_path("purelib"), "baton-checkout.pth").write_text("".join(f"{room}\n" for room in rooms))
+command = pathlib.Path(sysconfig.get_path("scripts"), "baton")
+command.write_text(f"#!{sys.executable}\nfrom baton_cli.main import main\n\nmain()\n")
+command.chmod(0o755)
+END
   printf '%s\n' "$want" >"$stamp"
 }
 

@@ -12,31 +12,41 @@ from typing import Any
 
 import click
 
-from . import verbs
+# Verbs are where these packages are installed: a room brings its own.
+VERB_PACKAGES = ("baton_cli.verbs", "baton_perf.verbs")
 
 
 def _version() -> str:
-    """Of the distribution that brought this command: the whole package, or cli/ alone."""
-    for name in ("baton-ipc", "baton-robotics"):
+    try:
+        return importlib.metadata.version("baton-ipc")
+    except importlib.metadata.PackageNotFoundError:
+        return "of a checkout"
+
+
+def _verbs() -> dict[str, str]:
+    """The module of each verb."""
+    found: dict[str, str] = {}
+    for package in VERB_PACKAGES:
         try:
-            return importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return "unknown"
+            paths = importlib.import_module(package).__path__
+        except ModuleNotFoundError as error:
+            if error.name is not None and package.startswith(error.name):
+                continue  # not installed; what an installed package lacks is an error
+            raise
+        modules = (module.name for module in pkgutil.iter_modules(paths) if not module.name.startswith("_"))
+        found |= {name.replace("_", "-"): f"{package}.{name}" for name in modules}
+    return found
 
 
 class Verbs(click.Group):
     """Loads a verb's module only when it is wanted, so that one verb's dependencies do not slow or break another."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(
-            m.name.replace("_", "-") for m in pkgutil.iter_modules(verbs.__path__) if not m.name.startswith("_")
-        )
+        return sorted(_verbs())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.list_commands(ctx):
-            return None
-        return importlib.import_module(f"{verbs.__name__}.{cmd_name.replace('-', '_')}").command
+        module = _verbs().get(cmd_name)
+        return importlib.import_module(module).command if module else None
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -29,6 +29,14 @@ def test_help_lists_the_verbs() -> None:
     assert "--store" in run("split", "-h")
 
 
+def test_a_room_that_is_not_installed_brings_no_verbs_and_hides_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "Measure Baton" in run("--help")
+    monkeypatch.setattr("baton_cli.main.VERB_PACKAGES", ("baton_cli.verbs", "baton_not_installed.verbs"))
+    output = run("--help")
+    assert "Measure Baton" not in output
+    assert "doctor" in output
+
+
 @pytest.mark.parametrize("group", [[], ["topic"], ["node"], ["interface"]])
 def test_help_cuts_no_sentence_on_a_terminal_of_80_columns(group: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")

@@ -15,10 +15,12 @@
 namespace baton {
 namespace detail {
 
-[[gnu::hot]] transport::TakenSample take_for_callback(transport::Reader& reader) {
-  Result<transport::TakenSample> taken = reader.take();
-  if (taken.ok()) return std::move(*taken);
-  if (taken.error().code == Errc::malformed_message || taken.error().code == Errc::protocol_violation) return {};
+[[gnu::hot]] bool ReaderExecutable::execute() {
+  Result<transport::TakenSample> taken = reader_->take();
+  if (taken.ok()) return *taken && on_message(std::move(*taken));
+  // The publisher's connection was ended for it, and the transport reported that.
+  if (taken.error().code == Errc::malformed_message || taken.error().code == Errc::protocol_violation) return false;
+  // held_limit: it cannot hold back a callback for ever, so the user must see it.
   throw Exception(taken.error());
 }
 

@@ -155,11 +155,10 @@ std::string Node::absolute(const std::string& topic) {
 
 std::shared_ptr<detail::PublisherCore> Node::make_publisher(const std::string& topic, const message::Type& type,
                                                             const QoS& qos, const PublisherOptions& options) {
-  auto core = std::make_shared<detail::PublisherCore>();
-  core->topic = absolute(topic);
-  core->writer =
-      core_->participant->create_writer({core->topic, core_->name, detail::type_info(type), qos, options}).or_throw();
-  return core;
+  std::string name = absolute(topic);
+  auto writer =
+      core_->participant->create_writer({name, core_->name, detail::type_info(type), qos, options}).or_throw();
+  return std::make_shared<detail::PublisherCore>(std::move(writer), std::move(name));
 }
 
 std::shared_ptr<transport::Reader> Node::make_reader(const std::string& topic, const message::Type& type,
@@ -172,6 +171,15 @@ std::shared_ptr<transport::Reader> Node::make_reader(const std::string& topic, c
   options.validate = detail::validate_sample;
   options.validate_context = &type;
   return core_->participant->create_reader(options).or_throw();
+}
+
+std::shared_ptr<detail::ClientCore> Node::make_client(const std::string& service, const message::Type& request,
+                                                      const message::Type& response) {
+  // The reader first: a server must not find a client that cannot be answered.
+  auto responses = make_reader(detail::response_topic(service), response, detail::response_qos());
+  return std::make_shared<detail::ClientCore>(
+      participant(), absolute(service),
+      make_publisher(detail::request_topic(service), request, detail::request_qos(), {}), std::move(responses));
 }
 
 std::shared_ptr<detail::Executable> Node::add(const std::shared_ptr<detail::Executable>& executable) {

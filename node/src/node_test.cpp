@@ -64,7 +64,10 @@ TEST_F(NodeTest, AnAbandonedLoanIsNeverSeen) {
   baton::Node node("n");
   auto sub = node.subscribe<Image>("image");
   auto pub = node.advertise<Image>("image");
-  { auto loan = pub.loan(); loan->data.resize(100); }
+  {
+    auto loan = pub.loan();
+    loan->data.resize(100);
+  }
   EXPECT_FALSE(sub.take());
   EXPECT_EQ(pub.memory_account().loaned_slots, 0u);
 }
@@ -140,10 +143,12 @@ TEST_F(NodeTest, CallbacksMayTakeSamplesReferencesInfoOrSharedPointers) {
   std::shared_ptr<const String> kept;
   auto a = node.subscribe<String>("t", {}, [&](const String& m) { calls += m.data == "x"; });
   auto b = node.subscribe<String>("t", {}, [&](const baton::Sample<String>& m) { calls += m->data == "x"; });
-  auto c = node.subscribe<String>("t", {}, [&](const String& m, const baton::MessageInfo& info) {
-    calls += m.data == "x" && info.sequence == 1;
+  auto c = node.subscribe<String>(
+      "t", {}, [&](const String& m, const baton::MessageInfo& info) { calls += m.data == "x" && info.sequence == 1; });
+  auto d = node.subscribe<String>("t", 10, [&](const String::ConstPtr& m) {
+    kept = m;
+    ++calls;
   });
-  auto d = node.subscribe<String>("t", 10, [&](const String::ConstPtr& m) { kept = m; ++calls; });
   auto pub = node.advertise<String>("t");
   for (auto* sub : {&a, &b, &c, &d}) baton::test::await_matched(node, *sub);
   String message;
@@ -202,7 +207,8 @@ TEST_F(NodeTest, HoldingMoreSamplesThanAPublisherCanGrantIsHeardAtOnceByBothEnds
   auto pub = node.advertise<String>("t", {}, few);
   ASSERT_TRUE(node.wait_for(
       [&] { return sub.statuses().incompatible_qos_total == 1 && pub.statuses().incompatible_qos_total == 1; }, 60s));
-  EXPECT_NE(sub.statuses().last_incompatibility.find("raise PublisherOptions::slots to at least 642"), std::string::npos)
+  EXPECT_NE(sub.statuses().last_incompatibility.find("raise PublisherOptions::slots to at least 642"),
+            std::string::npos)
       << sub.statuses().last_incompatibility;
   EXPECT_EQ(sub.statuses().refused_now, 1u);
   pub = node.advertise<String>("t", {}, enough);
@@ -300,11 +306,12 @@ TEST_F(NodeTest, HowAMessageWasMadeTravelsWithIt) {
                                baton::memory::Selection::kHigh, static_cast<baton::memory::Selection>(77)}) {
     baton::transport::PublishInfo info;
     info.selection = selection;
-    pub.publish_correlated(pub.loan(), info);
+    pub.publish(pub.loan(), info);
     const auto sample = sub.take();
     ASSERT_TRUE(sample);
     // What is unknown is no conversion that this reader knows of.
-    EXPECT_EQ(sample.info().selection, static_cast<int>(selection) == 77 ? baton::memory::Selection::kInPlace : selection);
+    EXPECT_EQ(sample.info().selection,
+              static_cast<int>(selection) == 77 ? baton::memory::Selection::kInPlace : selection);
   }
 }
 

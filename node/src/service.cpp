@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/node/service.hpp"
 
+#include <algorithm>
+
 namespace baton::detail {
 
 std::string request_topic(const std::string& service) { return service + "/_request"; }
@@ -9,11 +11,60 @@ std::string response_topic(const std::string& service) { return service + "/_res
 QoS request_qos() { return QoS().reliable().keep_all(100); }
 QoS response_qos() { return QoS().reliable().keep_last(100); }
 
-bool wait_until(transport::WaitSet& wait_set, std::chrono::steady_clock::time_point deadline) {
-  const auto left = deadline - std::chrono::steady_clock::now();
-  if (left <= std::chrono::nanoseconds::zero()) return false;
-  (void)std::move(wait_set.wait(left)).or_throw();
-  return true;
+ClientCore::ClientCore(std::shared_ptr<transport::Participant> participant, std::string name,
+                       std::shared_ptr<PublisherCore> requests, std::shared_ptr<transport::Reader> responses)
+    : participant_(std::move(participant)),
+      name_(std::move(name)),
+      requests_(std::move(requests)),
+      responses_(std::move(responses)) {}
+
+transport::PublishInfo ClientCore::next_request() noexcept {
+  transport::PublishInfo info;
+  info.correlation_client = responses_->gid();
+  info.correlation_sequence = last_request_.fetch_add(1, std::memory_order_relaxed) + 1;  // only uniqueness matters
+  return info;
+}
+
+bool ClientCore::is_own(const transport::TakenSample& response) const noexcept {
+  return message_info(response).correlation_client == responses_->gid();
+}
+
+Result<transport::TakenSample> ClientCore::take_response(std::uint64_t request) {
+  for (;;) {
+    Result<transport::TakenSample> taken = responses_->take();
+    if (!taken.ok() || !*taken) return taken;
+    if (is_own(*taken) && message_info(*taken).correlation_sequence == request) return taken;
+  }
+}
+
+Result<transport::TakenSample> ClientCore::wait_response(std::uint64_t request,
+                                                         std::chrono::steady_clock::time_point deadline) {
+  if (!wait_set_) {
+    auto wait_set = std::make_unique<transport::WaitSet>();
+    const Result<void> added = wait_set->add(responses_);
+    if (!added.ok()) return added.error();
+    wait_set_ = std::move(wait_set);
+  }
+  for (;;) {
+    Result<transport::TakenSample> taken = take_response(request);
+    if (!taken.ok() || *taken) return taken;
+    const auto left = deadline - std::chrono::steady_clock::now();
+    if (left <= std::chrono::nanoseconds::zero()) return transport::TakenSample();
+    const Result<bool> woken = wait_set_->wait(left);
+    if (!woken.ok()) return woken.error();
+  }
+}
+
+bool ClientCore::wait_available(std::chrono::steady_clock::time_point deadline) const {
+  for (;;) {
+    const std::uint64_t seen = participant_->graph_version();
+    if (available()) return true;
+    const auto left = deadline - std::chrono::steady_clock::now();
+    if (left <= std::chrono::nanoseconds::zero()) return false;
+    // Attaching finishes a little after the graph shows the endpoint, so look again at least every 10 ms while waiting.
+    (void)participant_->wait_graph_change(seen,
+                                          std::min<std::chrono::nanoseconds>(left, std::chrono::milliseconds(10)));
+  }
 }
 
 }  // namespace baton::detail

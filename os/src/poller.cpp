@@ -64,7 +64,7 @@ void Poller::remove(int fd) noexcept { (void)::epoll_ctl(epoll_.get(), EPOLL_CTL
 
 void Poller::wake() noexcept {
   const std::uint64_t one = 1;
-  (void)!::write(wake_.get(), &one, sizeof one);  // fails only when the counter is full, that is, already rung
+  (void)!::write(wake_.get(), &one, sizeof one);  // fails only when the counter is full, that is, readable already
 }
 
 Result<void> Poller::wait(std::optional<std::chrono::steady_clock::time_point> deadline, std::vector<Event>& events) {
@@ -78,8 +78,8 @@ Result<void> Poller::wait(std::optional<std::chrono::steady_clock::time_point> d
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = ready[static_cast<std::size_t>(i)];
     if (event.data.u64 == kWakeToken) {
-      std::uint64_t rung = 0;
-      (void)!::read(wake_.get(), &rung, sizeof rung);
+      std::uint64_t wakes = 0;
+      (void)!::read(wake_.get(), &wakes, sizeof wakes);
       continue;
     }
     Event out;

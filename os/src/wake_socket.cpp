@@ -17,23 +17,32 @@ Result<WakeSocket> WakeSocket::create() {
     return Error{code == EMFILE || code == ENFILE ? Errc::out_of_descriptors : Errc::system,
                  std::string("socketpair for waking: ") + std::strerror(code)};
   }
+  // So that single bytes never add up to what drain() takes for a flood, whatever net.core.wmem_default is. Fails for no socket.
+  const int send_bytes = 65536;
+  (void)::setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &send_bytes, sizeof send_bytes);
   WakeSocket out;
   out.wait_end = UniqueFd(ends[0]);
-  out.ring_end = UniqueFd(ends[1]);
+  out.notify_end = UniqueFd(ends[1]);
   return out;
 }
 
-[[gnu::hot]] bool ring(int ring_end) noexcept {
+[[gnu::hot]] bool notify(int notify_end) noexcept {
   const char byte = 1;
-  return ::send(ring_end, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 || errno == EAGAIN || errno == ENOBUFS ||
+  return ::send(notify_end, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 || errno == EAGAIN || errno == ENOBUFS ||
          errno == EINTR;
 }
 
-[[gnu::hot]] void drain(int wait_end) noexcept {
+[[gnu::hot]] bool drain(int wait_end) noexcept {
   char bytes[4096];
-  // A ring that arrives meanwhile may be taken back too: callers look at their queues after draining.
-  while (::recv(wait_end, bytes, sizeof bytes, MSG_DONTWAIT) == static_cast<ssize_t>(sizeof bytes)) {
-  }
+  iovec space{bytes, sizeof bytes};
+  msghdr message{};
+  message.msg_iov = &space;
+  message.msg_iovlen = 1;
+  // Looked at first: reading would close the descriptors that lie between the bytes (SCM_RIGHTS), and closing can block.
+  const ssize_t size = ::recvmsg(wait_end, &message, MSG_PEEK | MSG_DONTWAIT);
+  if (size <= 0 || size == static_cast<ssize_t>(sizeof bytes) || (message.msg_flags & MSG_CTRUNC) != 0) return false;
+  // A notification that arrives meanwhile stays: no more is read than was looked at.
+  return ::recv(wait_end, bytes, static_cast<std::size_t>(size), MSG_DONTWAIT) == size;
 }
 
 [[gnu::hot]] bool wait_readable(int wait_end, std::int64_t deadline_ns) noexcept {

@@ -9,8 +9,8 @@ import struct
 import threading
 
 import pytest
-from baton_cli.perf import figures, peers
-from baton_cli.perf.runs import Cell, perform
+from baton_perf import figures, peers
+from baton_perf.runs import Cell, perform
 
 if peers.program_folder() is None or "synthetic" not in peers.built():
     pytest.skip("the release build is not there: make build", allow_module_level=True)

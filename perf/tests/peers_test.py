@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from baton_cli.perf import figures, peers
-from baton_cli.perf.runs import Cell, RunFailed, perform
+from baton_perf import figures, peers
+from baton_perf.runs import Cell, RunFailed, perform
 
 if peers.program_folder() is None:
     pytest.skip("the release build is not there: make build", allow_module_level=True)

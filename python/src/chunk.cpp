@@ -35,7 +35,7 @@ void chunk_dealloc(PyObject* self) {
   if (chunk->weak_references != nullptr) PyObject_ClearWeakRefs(self);
   if (chunk->loan.header != nullptr) {
     // The pool's mutex is held for moments and never around Python.
-    chunk->publisher->writer->abandon(chunk->loan);
+    chunk->publisher->writer()->abandon(chunk->loan);
   } else if (chunk->kind == Chunk::Kind::kPrivate) {
     try {
       release_contents(chunk, *chunk->record->type, chunk->message);
@@ -144,7 +144,8 @@ PyObject* new_content(Chunk* chunk, std::byte* data, std::size_t bytes) {
 }
 
 bool has_arrays(const Chunk* chunk) noexcept {
-  return std::any_of(chunk->exports.begin(), chunk->exports.end(), [](const Content* content) { return content->shown; });
+  return std::any_of(chunk->exports.begin(), chunk->exports.end(),
+                     [](const Content* content) { return content->shown; });
 }
 
 void check_live(PyObject* owner, const Chunk* chunk) {

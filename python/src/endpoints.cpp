@@ -86,27 +86,28 @@ void add_publisher(nb::module_& m) {
           [](const PyPublisher& p, nb::handle callback) {
             std::function<void(transport::Event)> function = event_callback(callback);
             const WithoutGil without;
-            p.core->writer->on_event(std::move(function));
+            p.core->writer()->on_event(std::move(function));
           },
           "callback"_a.none(),
           "Calls `callback(event)` in a thread of its own: 'matched', 'incompatible_qos', 'incompatible_type', "
           "'deadline_missed' or 'liveliness_lost'; `statuses` counts them. None: no more.")
-      .def_prop_ro("topic", [](const PyPublisher& p) { return p.core->topic; })
+      .def_prop_ro("topic", [](const PyPublisher& p) { return p.core->topic(); })
       .def_prop_ro("message_type",
                    [](const PyPublisher& p) { return nb::borrow(reinterpret_cast<PyObject*>(p.record->cls)); })
-      .def_prop_ro("matched", [](const PyPublisher& p) { return p.core->writer->matched(); })
-      .def_prop_ro("gid", [](const PyPublisher& p) { return gid_bytes(p.core->writer->gid()); })
-      .def_prop_ro("statuses", [](const PyPublisher& p) { return statuses(p.core->writer->statuses()); })
+      .def_prop_ro("matched", [](const PyPublisher& p) { return p.core->writer()->matched(); })
+      .def_prop_ro("gid", [](const PyPublisher& p) { return gid_bytes(p.core->writer()->gid()); })
+      .def_prop_ro("statuses", [](const PyPublisher& p) { return statuses(p.core->writer()->statuses()); })
       .def_prop_ro("counters",
                    [](const PyPublisher& p) {
                      nb::dict d;
-                     d["published"] = p.core->published.load(std::memory_order_relaxed);  // statistics
-                     d["copied_messages"] = p.core->copied_messages.load(std::memory_order_relaxed);
+                     const PublisherCounters counters = p.core->counters();
+                     d["published"] = counters.published;
+                     d["copied_messages"] = counters.copied_messages;
                      return d;
                    })
       .def_prop_ro("memory",
                    [](const PyPublisher& p) {
-                     const memory::Pool::Account a = p.core->writer->memory_account();
+                     const memory::Pool::Account a = p.core->writer()->memory_account();
                      nb::dict d;
                      d["backed_bytes"] = a.backed_bytes;
                      d["limit_bytes"] = a.limit_bytes;
@@ -114,9 +115,9 @@ void add_publisher(nb::module_& m) {
                      d["published"] = a.published_slots;
                      return d;
                    })
-      .def("assert_liveliness", [](const PyPublisher& p) { p.core->writer->assert_liveliness(); })
+      .def("assert_liveliness", [](const PyPublisher& p) { p.core->writer()->assert_liveliness(); })
       .def(
-          "trim", [](const PyPublisher& p) { p.core->writer->trim(); }, "Gives memory of past, larger messages back.")
+          "trim", [](const PyPublisher& p) { p.core->writer()->trim(); }, "Gives memory of past, larger messages back.")
       .def(
           "wait_for_all_acked",
           [](const PyPublisher& p, Seconds timeout) {
@@ -125,7 +126,9 @@ void add_publisher(nb::module_& m) {
               const Nanoseconds left = std::max(left_until(deadline), Nanoseconds::zero());
               {
                 const WithoutGil without;
-                if (p.core->writer->wait_for_all_acked(std::min<Nanoseconds>(left, std::chrono::milliseconds(50))).ok())
+                if (p.core->writer()
+                        ->wait_for_all_acked(std::min<Nanoseconds>(left, std::chrono::milliseconds(50)))
+                        .ok())
                   return true;
               }
               check_signals();
@@ -137,7 +140,7 @@ void add_publisher(nb::module_& m) {
           "wait_for_subscriptions",
           [](const PyPublisher& p, std::uint32_t count, Seconds timeout) {
             return wait_matched(
-                *p.participant, [&] { return p.core->writer->matched() >= count; }, timeout);
+                *p.participant, [&] { return p.core->writer()->matched() >= count; }, timeout);
           },
           "count"_a = 1, "timeout"_a = nb::none(), "False if fewer have matched by then.");
 }

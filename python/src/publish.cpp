@@ -6,26 +6,23 @@
 namespace baton::python {
 namespace {
 
-memory::Chunk take_loan(const TypeRecord& record, transport::Writer& writer, std::size_t bytes) {
+memory::Chunk take_loan(const TypeRecord& record, baton::detail::PublisherCore& publisher, std::size_t bytes) {
   return value_or_throw([&] {
     const WithoutGil without;
-    return bytes != 0           ? writer.loan_sized(bytes)
-           : record.type->fixed ? writer.loan_sized(record.type->size)
-                                : writer.loan_growing();
+    return bytes != 0 ? publisher.writer()->loan_sized(bytes) : publisher.loan(*record.type);
   }());
 }
 
-std::uint64_t hand_over(Chunk* chunk, const transport::PublishInfo& info) {
+std::uint64_t publish_chunk(Chunk* chunk, const transport::PublishInfo& info) {
   const auto publisher = chunk->publisher;
   const memory::Chunk loan = chunk->loan;
   const std::uint64_t sequence = value_or_throw([&] {
     const WithoutGil without;
-    return publisher->writer->publish(loan, info);
+    return publisher->publish(loan, info);
   }());
   chunk->kind = Chunk::Kind::kGone;
   chunk->loan = {};
   chunk->publisher.reset();
-  publisher->published.fetch_add(1, std::memory_order_relaxed);  // a statistic: orders nothing
   return sequence;
 }
 
@@ -35,31 +32,30 @@ Ref copy_to_loan(const TypeRecord& record, const std::shared_ptr<baton::detail::
   const bool received = read_only(from_chunk);
   // The words of a received message are not to be trusted, so its size is found while copying.
   const std::size_t bytes = !received ? sfm::copy_size(*record.type, from) : 0;
-  const memory::Chunk loan = take_loan(record, *publisher->writer, bytes);
+  const memory::Chunk loan = take_loan(record, *publisher, bytes);
   Chunk* chunk;
   try {
     chunk = new_loan(&record, publisher, loan);
   } catch (...) {
-    publisher->writer->abandon(loan);
+    publisher->writer()->abandon(loan);
     throw;
   }
   Ref owner(reinterpret_cast<PyObject*>(chunk));
   std::memset(chunk->message, 0, record.type->size);
   copy_message(from_chunk, from, chunk, chunk->message, record);
-  publisher->copied_messages.fetch_add(1, std::memory_order_relaxed);  // statistics: order nothing
-  publisher->copied_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  publisher->count_copy(bytes);
   return owner;
 }
 
 }  // namespace
 
 Chunk* make_loan(const TypeRecord* record, const std::shared_ptr<baton::detail::PublisherCore>& publisher) {
-  const memory::Chunk loan = take_loan(*record, *publisher->writer, 0);
+  const memory::Chunk loan = take_loan(*record, *publisher, 0);
   Chunk* chunk;
   try {
     chunk = new_loan(record, publisher, loan);
   } catch (...) {
-    publisher->writer->abandon(loan);
+    publisher->writer()->abandon(loan);
     throw;
   }
   Ref owner(reinterpret_cast<PyObject*>(chunk));
@@ -72,14 +68,14 @@ Chunk* make_loan(const TypeRecord* record, const std::shared_ptr<baton::detail::
 std::uint64_t publish_loan(Chunk* chunk, const transport::PublishInfo& info) {
   if (chunk->kind != Chunk::Kind::kLoan)
     throw Exception({Errc::invalid_argument, "this loan was published or given back"});
-  if (!has_arrays(chunk)) return hand_over(chunk, info);
+  if (!has_arrays(chunk)) return publish_chunk(chunk, info);
   checked(PyErr_WarnEx(imports.copy_warning,
                        "an array of this loan is still in use, so a copy of the message is published; delete the array "
                        "(or leave its function) before publishing",
                        1));
   const auto publisher = chunk->publisher;
   const Ref copy = copy_to_loan(*chunk->record, publisher, chunk, chunk->message);
-  const std::uint64_t sequence = hand_over(reinterpret_cast<Chunk*>(copy.get()), info);
+  const std::uint64_t sequence = publish_chunk(reinterpret_cast<Chunk*>(copy.get()), info);
   chunk->kind = Chunk::Kind::kGone;  // its memory goes back with the last array
   return sequence;
 }
@@ -92,7 +88,7 @@ void abandon_loan(Chunk* chunk) {
   chunk->loan = {};
   const auto publisher = std::move(chunk->publisher);
   const WithoutGil without;
-  publisher->writer->abandon(loan);
+  publisher->writer()->abandon(loan);
 }
 
 std::uint64_t publish_object(const TypeRecord* record, const std::shared_ptr<baton::detail::PublisherCore>& publisher,
@@ -106,14 +102,14 @@ std::uint64_t publish_object(const TypeRecord* record, const std::shared_ptr<bat
           chunk->kind == Chunk::Kind::kLoan && chunk->publisher == publisher && message->address == chunk->message;
       if (own) return publish_loan(chunk, info);
       const Ref copy = copy_to_loan(*record, publisher, chunk, message->address);
-      return hand_over(reinterpret_cast<Chunk*>(copy.get()), info);
+      return publish_chunk(reinterpret_cast<Chunk*>(copy.get()), info);
     }
   }
   Chunk* chunk = make_loan(record, publisher);
   const Ref owner(reinterpret_cast<PyObject*>(chunk));
   endable([&] { assign_message(chunk, *record, chunk->message, object); });
   info.selection = memory::Selection::kHigh;
-  return hand_over(chunk, info);
+  return publish_chunk(chunk, info);
 }
 
 }  // namespace baton::python

@@ -4,6 +4,8 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
+#include <mutex>
+
 #include "callback.hpp"
 #include "endpoints_shared.hpp"
 
@@ -19,34 +21,28 @@ struct PyService {
   std::string name;
 };
 
-class ServiceExecutable final : public baton::detail::Executable {
+class ServiceExecutable final : public baton::detail::ReaderExecutable {
  public:
   ServiceExecutable(std::shared_ptr<CallbackGroup> group, std::shared_ptr<transport::Reader> requests,
                     const TypeRecord* request, std::shared_ptr<baton::detail::PublisherCore> responses,
                     const TypeRecord* response, std::shared_ptr<Callback> handler)
-      : Executable(std::move(group)),
-        requests_(std::move(requests)),
+      : ReaderExecutable(std::move(group), std::move(requests)),
         request_(request),
         responses_(std::move(responses)),
         response_(response),
         handler_(std::move(handler)) {}
-  const std::shared_ptr<transport::Reader>& reader() const noexcept override { return requests_; }
-  bool ready() const override { return requests_->has_data(); }
-  bool execute() override {
-    transport::TakenSample taken = baton::detail::take_for_callback(*requests_);
-    if (!taken) return false;
-    const MessageInfo info = baton::detail::message_info(taken);
+
+ private:
+  bool on_message(transport::TakenSample message) override {
+    const MessageInfo info = baton::detail::message_info(message);
     const WithGil gil;
-    nb::object request = to_message(request_, std::move(taken));
+    nb::object request = to_message(request_, std::move(message));
     Chunk* loan = make_loan(response_, responses_);
     nb::object response = nb::steal(new_root(loan));
     (*handler_)(request, response);
     publish_loan(loan, baton::detail::answer_to(info));
     return true;
   }
-
- private:
-  std::shared_ptr<transport::Reader> requests_;
   const TypeRecord* request_;
   std::shared_ptr<baton::detail::PublisherCore> responses_;
   const TypeRecord* response_;
@@ -55,51 +51,38 @@ class ServiceExecutable final : public baton::detail::Executable {
 
 class PyClient {
  public:
-  PyClient(PyPublisher requests, std::shared_ptr<transport::Reader> responses, const TypeRecord* response,
-           std::string name)
-      : requests_(std::move(requests)), responses_(std::move(responses)), response_(response), name_(std::move(name)) {
-    wait_set_.add(responses_).or_throw();
+  PyClient(std::shared_ptr<baton::detail::ClientCore> core, const TypeRecord* request, const TypeRecord* response)
+      : core_(std::move(core)), request_(request), response_(response) {
+    wait_set_.add(core_->responses()).or_throw();
   }
-  const std::string& name() const noexcept { return name_; }
-  bool available() const { return requests_.core->writer->matched() > 0 && responses_->matched() > 0; }
-  nb::object loan() const { return requests_.loan(); }
+  const std::string& name() const noexcept { return core_->name(); }
+  bool available() const { return core_->available(); }
+  nb::object loan() const { return nb::steal(new_root(make_loan(request_, core_->requests()))); }
   /// The response to this request, or none after the timeout. One call at a time.
   nb::object call(nb::handle request, const Seconds& timeout) {
-    if (calling_) raise(PyExc_RuntimeError, "client '" + name_ + "' is waiting for a response in another thread");
-    struct Reset {
-      bool& flag;
-      ~Reset() { flag = false; }
-    } reset{calling_};
-    calling_ = true;
+    const std::unique_lock<std::mutex> turn(core_->call_mutex(), std::try_to_lock);
+    if (!turn) raise(PyExc_RuntimeError, "client '" + name() + "' is waiting for a response in another thread");
     const SteadyTime deadline = deadline_after(timeout);
-    transport::PublishInfo info;
-    info.correlation_client = responses_->gid();
-    info.correlation_sequence = ++sequence_;
-    publish_object(requests_.record, requests_.core, request.ptr(), info);
+    const transport::PublishInfo info = core_->next_request();
+    publish_object(request_, core_->requests(), request.ptr(), info);
     for (;;) {
-      for (;;) {
-        Result<transport::TakenSample> taken = take_from(*responses_);
-        if (!taken.ok()) throw Exception(taken.error());
-        if (!*taken) break;
-        const MessageInfo got = baton::detail::message_info(*taken);
-        if (got.correlation_client == info.correlation_client && got.correlation_sequence == info.correlation_sequence)
-          return to_message(response_, std::move(taken));
-      }
+      Result<transport::TakenSample> taken = [&] {
+        const WithoutGil without;
+        return core_->take_response(info.correlation_sequence);
+      }();
+      if (!taken.ok() || *taken) return to_message(response_, std::move(taken));
       const Nanoseconds left = left_until(deadline);
       if (left <= Nanoseconds::zero()) return nb::none();
       wait_once(wait_set_, left);
     }
   }
-  const std::shared_ptr<transport::Participant>& participant() const noexcept { return requests_.participant; }
+  const std::shared_ptr<transport::Participant>& participant() const noexcept { return core_->participant(); }
 
  private:
-  PyPublisher requests_;
-  std::shared_ptr<transport::Reader> responses_;
+  std::shared_ptr<baton::detail::ClientCore> core_;
+  const TypeRecord* request_;
   const TypeRecord* response_;
-  std::string name_;
   transport::WaitSet wait_set_;
-  std::uint64_t sequence_ = 0;
-  bool calling_ = false;  // GIL
 };
 
 }  // namespace
@@ -147,12 +130,7 @@ void add_services(nb::module_& m, nb::class_<Node>& node_class) {
             const TypeRecord* requests = record_of_class(request.ptr());
             const TypeRecord* responses = record_of_class(response.ptr());
             const WithoutGil without;
-            auto reader =
-                node.make_reader(baton::detail::response_topic(name), *responses->type, baton::detail::response_qos());
-            PyPublisher publisher{node.make_publisher(baton::detail::request_topic(name), *requests->type,
-                                                      baton::detail::request_qos(), {}),
-                                  requests, node.participant()};
-            return new PyClient(std::move(publisher), std::move(reader), responses, Node::absolute(name));
+            return new PyClient(node.make_client(name, *requests->type, *responses->type), requests, responses);
           },
           nb::rv_policy::take_ownership);
 }

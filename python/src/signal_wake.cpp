@@ -139,7 +139,7 @@ void SignalWatch::watch_signals() {
     watcher->current = this;
   }
   bool watched;
-  previous_fd_ = set_wakeup_fd(watcher->socket.ring_end.get(), &watched);
+  previous_fd_ = set_wakeup_fd(watcher->socket.notify_end.get(), &watched);
   active_ = true;
 }
 

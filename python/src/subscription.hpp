@@ -98,23 +98,18 @@ class PySubscription {
   std::unique_ptr<transport::WaitSet> wait_set_;  // under turn_
 };
 
-class SubscriptionExecutable final : public baton::detail::Executable {
+class SubscriptionExecutable final : public baton::detail::ReaderExecutable {
  public:
   SubscriptionExecutable(std::shared_ptr<CallbackGroup> group, std::shared_ptr<transport::Reader> reader,
                          const TypeRecord* record, std::shared_ptr<Callback> callback)
-      : Executable(std::move(group)), reader_(std::move(reader)), record_(record), callback_(std::move(callback)) {}
-  const std::shared_ptr<transport::Reader>& reader() const noexcept override { return reader_; }
-  bool ready() const override { return reader_->has_data(); }
-  bool execute() override {
-    transport::TakenSample taken = baton::detail::take_for_callback(*reader_);
-    if (!taken) return false;
-    const WithGil gil;
-    (*callback_)(to_message(record_, std::move(taken)));
-    return true;
-  }
+      : ReaderExecutable(std::move(group), std::move(reader)), record_(record), callback_(std::move(callback)) {}
 
  private:
-  std::shared_ptr<transport::Reader> reader_;
+  bool on_message(transport::TakenSample message) override {
+    const WithGil gil;
+    (*callback_)(to_message(record_, std::move(message)));
+    return true;
+  }
   const TypeRecord* record_;
   std::shared_ptr<Callback> callback_;
 };

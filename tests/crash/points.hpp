@@ -17,7 +17,7 @@ inline constexpr const char* kPoints[] = {
     "evict.before_cursor",
     // publish
     "publish.begin", "publish.before_push", "queue.push.slot_written", "queue.push.done", "queue.evict.claimed",
-    "publish.between_pushes", "publish.after_push", "wake.signal.pushed", "wake.signal.decided", "publish.before_ring",
+    "publish.between_pushes", "publish.after_push", "wake.signal.pushed", "wake.signal.decided", "publish.before_notify",
     "publish.before_wake", "publish.after_wake",
     // wait and take
     "wait.before_announce", "wake.wait.announced", "wait.before_sleep", "wait.after_sleep", "wake.wait.woken",

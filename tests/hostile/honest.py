@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import sys
 import threading
 import time
@@ -60,6 +61,9 @@ class Honest:
             )
         self.images = self.node.subscribe("/image", "sensor_msgs/Image", self.on_image, 10)
         self.deep = self.node.subscribe("/deep", "diagnostic_msgs/DiagnosticArray", self.on_deep, 10)
+        self.polled = self.node.subscribe("/polled", "std_msgs/String", qos=10)
+        self.polled_count = 0  # of the poller's thread
+        threading.Thread(target=self.poll, daemon=True).start()
         self.timer = self.node.create_timer(PERIOD_S, self.tick)
         self.executor = baton.Executor(self.node)
         self.number = self.published = self.hostile = self.sum = 0
@@ -97,6 +101,15 @@ class Honest:
         for status in message.status:
             self.sum += len(status.name) + len(status.values)
 
+    def poll(self) -> None:
+        """Sleeps on the descriptor of "/polled"."""
+        poller = select.poll()
+        poller.register(self.polled.fileno(), select.POLLIN)
+        while True:
+            poller.poll()
+            while self.polled.take(0) is not None:
+                self.polled_count += 1
+
     def tick(self) -> None:
         if not self.paused:
             try:
@@ -133,7 +146,7 @@ class Honest:
             "cpu_ns": time.clock_gettime_ns(time.CLOCK_PROCESS_CPUTIME_ID),
             "published": self.published,
             "matched": self.publisher.matched,
-            "hostile": self.hostile,
+            "hostile": self.hostile + self.polled_count,
             "published_slots": self.publisher.memory["published"],
             "refused": self.refused,
             "topics": {},

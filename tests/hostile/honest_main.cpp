@@ -3,16 +3,18 @@
 //
 //   baton_honest run <name> <topic it publishes> <topics it subscribes>...
 //     publishes 50 checksummed messages a second, holds the newest two of each topic and checks them again when it lets them go.
-//     It also reads "/image" and "/deep", on which only hostile processes publish.
+//     It also reads "/image" and "/deep", on which only hostile processes publish, and in poll() "/polled", likewise.
 //     Commands on standard input, each answered by one line: "report" (what happened since the last one, as JSON), "pause" (stops
 //     publishing and lets all samples go), "resume", "renew" (goes on in a new data segment). Ends at the end of its input.
 //   baton_honest newcomer <topic> <held>
 //     joins, takes eight messages of which it holds <held> together, and says "served". Ends when it is done, or with 1.
 #include <fcntl.h>
+#include <poll.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -88,7 +90,15 @@ class Honest {
     }
     images_ = node_.subscribe<Image>("/image", baton::QoS(10));
     deep_ = node_.subscribe<DiagnosticArray>("/deep", baton::QoS(10));
+    polled_ = node_.subscribe<String>("/polled", baton::QoS(10));
+    poller_ = std::thread([this] { poll(); });
   }
+  ~Honest() {
+    ends_ = true;
+    poller_.join();
+  }
+  Honest(const Honest&) = delete;
+  Honest& operator=(const Honest&) = delete;
 
   void run() {
     ::fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK);
@@ -122,6 +132,15 @@ class Honest {
       if (!deep.ok() || !*deep) break;
       ++hostile_;
       for (const auto& status : (*deep)->status) sum_ += status.name.size() + status.values.size();
+    }
+  }
+
+  // Sleeps on the descriptor of "/polled".
+  void poll() {
+    pollfd entry{polled_.pollable_fd(), POLLIN, 0};
+    while (!ends_) {
+      (void)::poll(&entry, 1, 100);
+      for (auto text = polled_.try_take(); text.ok() && *text; text = polled_.try_take()) ++hostile_;
     }
   }
 
@@ -260,7 +279,10 @@ class Honest {
   std::deque<Topic> topics_;
   baton::Subscription<Image> images_;
   baton::Subscription<DiagnosticArray> deep_;
-  std::uint64_t hostile_ = 0;
+  baton::Subscription<String> polled_;
+  std::thread poller_;
+  std::atomic<bool> ends_{false};
+  std::atomic<std::uint64_t> hostile_{0};
   std::size_t sum_ = 0;
   baton::transport::WaitSet wait_set_;
   std::map<std::string, std::uint64_t> refused_;

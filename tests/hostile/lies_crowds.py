@@ -105,7 +105,7 @@ def fork_crowd(stage, processes, connections, before=lambda: None):
                         subscribed = Subscribed(link, "/victim", depth=1, held=1)
                         near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
                         kept += [subscribed, far]
-                        link.frame(raw.RING, subscribed.writer.gid + subscribed.gid, [near.fileno()])
+                        link.frame(raw.WAKE_SOCKET, subscribed.writer.gid + subscribed.gid, [near.fileno()])
                         near.close()
                     except (Gone, Refused, TimeoutError, OSError):
                         pass
@@ -139,7 +139,7 @@ def wake_sockets(stage):
             subscribed = stage.keep(Subscribed(link, "/victim", depth=1, held=1))
             near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
             stage.keep(far)
-            link.frame(raw.RING, subscribed.writer.gid + subscribed.gid, [near.fileno()])
+            link.frame(raw.WAKE_SOCKET, subscribed.writer.gid + subscribed.gid, [near.fileno()])
             near.close()
             count += 1
     except (Gone, Refused, TimeoutError) as end:

@@ -17,7 +17,7 @@ from raw_peer import (
     HOLDINGS_REQUEST,
     NODE_UP,
     PAGE,
-    RING,
+    WAKE_SOCKET,
     Gone,
     Link,
     Published,
@@ -177,8 +177,8 @@ def wake_sockets(stage):
     def send(link, fd):
         subscribed = Subscribed(link, "/victim")
         subscribed.sleeping = 2
-        link.frame(RING, subscribed.writer.gid + subscribed.gid, [fd])
-        link.drain(0.05)  # the next publish rings it
+        link.frame(WAKE_SOCKET, subscribed.writer.gid + subscribed.gid, [fd])
+        link.drain(0.05)  # the next publish notifies there
 
     stage.begin()
     return each_on_its_own_link(stage, send)
@@ -255,7 +255,7 @@ def lingering(stage, send):
 def lingering_wake_socket(stage):
     def send(link, fd):
         subscribed = Subscribed(link, "/victim", depth=1, held=1)
-        link.frame(RING, subscribed.writer.gid + subscribed.gid, [fd])
+        link.frame(WAKE_SOCKET, subscribed.writer.gid + subscribed.gid, [fd])
 
     lingering(stage, send)
 
@@ -298,9 +298,9 @@ def lingering_unfinished(stage):
     lingering(stage, before_hello)
 
 
-@attack("rings a wake socket that nobody reads")
+@attack("gives a wake socket that nobody reads")
 def deaf_wake_socket(stage):
-    """A wake socket of the right kind whose queue is full: ringing it must not block."""
+    """A wake socket of the right kind whose queue is full: notifying there must not block."""
     stage.begin()
     for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM, socket.SOCK_SEQPACKET):
         near, far = socket.socketpair(socket.AF_UNIX, kind)
@@ -315,7 +315,7 @@ def deaf_wake_socket(stage):
         link = stage.keep(Link(stage.directory, stage.victim))
         subscribed = stage.keep(Subscribed(link, "/victim"))
         try:
-            link.frame(RING, subscribed.writer.gid + subscribed.gid, [near.fileno()])
+            link.frame(WAKE_SOCKET, subscribed.writer.gid + subscribed.gid, [near.fileno()])
             subscribed.sleeping = 2
         except Gone:
             pass

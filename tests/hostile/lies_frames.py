@@ -210,13 +210,13 @@ def writer_storm(stage):
     return flood(stage, send)
 
 
-@attack("rings descriptors in and out without end")
-def ring_storm(stage):
+@attack("replaces its wake socket without end")
+def wake_socket_storm(stage):
     import socket
 
     def send(subscribed, number):
         near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        subscribed.link.frame(raw.RING, subscribed.writer.gid + subscribed.gid, [near.fileno()], timeout=WAIT_S)
+        subscribed.link.frame(raw.WAKE_SOCKET, subscribed.writer.gid + subscribed.gid, [near.fileno()], timeout=WAIT_S)
         near.close()
         far.close()
 

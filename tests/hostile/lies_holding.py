@@ -202,7 +202,7 @@ def own_end(stage):
                 subscribed = holder(stage)
                 link = subscribed.link
                 if frame == 0:
-                    link.frame(raw.RING, subscribed.writer.gid + subscribed.gid, [link.fileno()])
+                    link.frame(raw.WAKE_SOCKET, subscribed.writer.gid + subscribed.gid, [link.fileno()])
                 elif frame == 1:
                     link.frame(raw.NODE_UP, text("n"), [link.fileno()])
                 else:

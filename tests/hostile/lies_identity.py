@@ -62,7 +62,7 @@ def others_endpoints(stage):
                     lambda link, a, b: link.frame(raw.RETIRED, a + struct.pack("<IQ", 0, 0)),
                     lambda link, a, b: link.frame(raw.SEGMENT, a + struct.pack("<IQ", 0, 4096), [raw.memfd(4096)]),
                     lambda link, a, b: link.frame(raw.ATTACH, a + b + struct.pack("<Q", 4096), [raw.memfd(4096)]),
-                    lambda link, a, b: link.frame(raw.RING, a + b, [raw.memfd(4096)]),
+                    lambda link, a, b: link.frame(raw.WAKE_SOCKET, a + b, [raw.memfd(4096)]),
                 ):
 
                     def lie(act=act, first=first, second=second):

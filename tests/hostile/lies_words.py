@@ -214,7 +214,7 @@ def tokens(stage):
         pass
 
 
-@attack("rings without a message and without a pause")
+@attack("moves its event word without a message and without a pause")
 def event_storm(stage):
     published = publish(stage)
     stage.begin()

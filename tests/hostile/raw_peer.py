@@ -25,7 +25,7 @@ MORE = 1
 PACKET_BYTES = 32768
 # connection.md, section 1
 ANNOUNCE, WITHDRAW, NODE_UP, NODE_DOWN, ATTACH, ATTACHED, REFUSED, SEGMENT = range(0x0100, 0x0108)
-RETIRED, DETACH, CLOSED, DEFINITION_REQUEST, DEFINITION, RING, ACCOUNT = range(0x0108, 0x010F)
+RETIRED, DETACH, CLOSED, DEFINITION_REQUEST, DEFINITION, WAKE_SOCKET, ACCOUNT = range(0x0108, 0x010F)
 HOLDINGS_REQUEST, HOLDINGS = 0x010F, 0x0110
 FOREVER = (1 << 63) - 1
 
@@ -507,6 +507,13 @@ class Published:
         (word,) = struct.unpack_from("<I", self.event, 0)
         struct.pack_into("<I", self.event, 0, (word + 1) & 0xFFFFFFFF)
         futex_wake(self.event, 0)
+
+    def wake_socket(self) -> socket.socket:
+        """The socket by which a reader wants to be woken that waits in poll()."""
+        while True:
+            frame = self.link.wait(WAKE_SOCKET)
+            if frame.payload == self.gid + self.reader_gid:
+                return socket.socket(fileno=frame.fds[0])
 
     def publish(self, message: bytes) -> None:
         self.push(self.chunk(message))

@@ -23,7 +23,6 @@ def the_version():
 FOLLOWERS = {
     "python/baton/__init__.py": r'^__version__ = "(.*)"$',
     "python/pyproject.toml": r'^version = "(.*)"$',
-    "cli/pyproject.toml": r'^version = "(.*)"$',
     "ros2/rmw_baton_cpp/package.xml": r"^  <version>(.*)</version>$",
     "perf/msg/perf_msgs/package.xml": r"^  <version>(.*)</version>$",
     "perf/performance_test/package.xml": r"^  <version>(.*)</version>$",

@@ -84,7 +84,7 @@ Result<EventLine> EventPages::allocate() {
   // take, so the publisher never counts one sample too many (tests/model, "held limit").
   if (connection.outstanding.fetch_sub(1, std::memory_order_release) == connection.limit.load(std::memory_order_relaxed)) {
     // It was full: a waiter that ignored this connection may look again.
-    if (const std::shared_ptr<ReaderImpl> owner = connection.owner.lock()) owner->ring();
+    if (const std::shared_ptr<ReaderImpl> owner = connection.owner.lock()) owner->look_again();
   }
   connection.drop_reference();
 }

@@ -107,7 +107,7 @@ struct WriterConnection {
   WakeWord* sleeping;
   Gid reader{};
   PeerId peer = 0;
-  WakeSocketRef ring_end;         ///< of a reader that waits in poll(); empty: none given
+  WakeSocketRef notify_end;       ///< of a reader that waits in poll(); empty: none given
   bool reliable = false;
   bool keep_all = false;
   bool draining = false;          ///< detached: nothing is pushed, held samples come back one by one
@@ -158,7 +158,7 @@ struct ReaderConnection {
   std::atomic<std::uint32_t> outstanding{0};     ///< samples held
   std::atomic<std::uint32_t> limit{0};           ///< samples that may be held
   std::atomic<bool> blocked{false};              ///< the oldest message lies in a segment that has not arrived yet
-  bool ring_given = false;                       ///< the writer has our wake socket
+  bool socket_given = false;                     ///< the writer has the wake socket of its process
   bool interrupted = false;                      ///< the reader has had, or may get, another connection to this writer
   bool alive = true;                             ///< liveliness
   std::uint64_t next_sequence = 0;

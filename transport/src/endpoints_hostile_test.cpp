@@ -599,7 +599,7 @@ TEST_P(HostileAttach, EndsThatProcessesConnectionOnly) {
 INSTANTIATE_TEST_SUITE_P(Hostile, HostileAttach, ::testing::ValuesIn(kHostileAttaches),
                          [](const auto& test) { return std::string(test.param.name); });
 
-TEST(Hostile, ARingSocketThatBlocksHoldsNobodyUp) {
+TEST(Hostile, AWakeSocketThatBlocksHoldsNobodyUp) {
   TestDomain domain;
   Child hostile([&](Child& self) {
     RawPeer peer(domain.path());
@@ -619,7 +619,8 @@ TEST(Hostile, ARingSocketThatBlocksHoldsNobodyUp) {
     while (::write(ends[1], full.data(), full.size()) > 0) {
     }
     ::fcntl(ends[1], F_SETFL, 0);
-    peer.send(victim, FrameType::kRing, encode(pair(writer, own)), {std::make_shared<const os::UniqueFd>(ends[1])});
+    peer.send(victim, FrameType::kWakeSocket, encode(pair(writer, own)),
+              {std::make_shared<const os::UniqueFd>(ends[1])});
     self.say();
     self.hear();
   });

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writers and readers in real processes: hand-over, merging, late joiners, death, stop, fork.
+#include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include <array>
 
+#include "baton/os/disposal.hpp"
 #include "baton/os/process.hpp"
 #include "endpoint_test_support.hpp"
 
@@ -387,6 +390,90 @@ TEST(EndpointsProcesses, AReaderWithoutADescriptorForASegmentSaysSoIsUnmatchedAn
     EXPECT_GT(next, last);
     last = next;
   }
+}
+
+/// Calls act(fd) for each Unix stream socket of this process (standard streams apart): by these it wakes the subscriptions of others.
+template <class F>
+void for_wake_sockets(F&& act) {
+  for (int fd = 3; fd < 1024; ++fd) {
+    if (os::kind_of(fd) == os::DescriptorKind::kWakeSocket) act(fd);
+  }
+}
+
+/// Two publishers of other processes, the second of which misuses its wake socket. The reader sleeps in poll(): by itself, or in a wait set
+/// with more publishers than futex_waitv takes.
+void a_publisher_that_shuts_its_wake_socket_down(bool in_wait_set) {
+  TestDomain domain;
+  constexpr int kOthers = 130;
+  Child honest([&](Child& self) {
+    const auto participant = domain.join();
+    const auto writer = make_writer(*participant, "t");
+    BATON_CHECK(matched(*writer, 1));
+    for (std::uint64_t i = 1; self.hear() == '.'; ++i) publish(*writer, i).or_throw();
+  });
+  Child hostile([&](Child& self) {
+    const auto participant = domain.join();
+    const auto writer = make_writer(*participant, "t");
+    BATON_CHECK(matched(*writer, 1));
+    const auto socket_comes = [] {
+      int count = 0;
+      for_wake_sockets([&](int) { ++count; });
+      return count == 1;
+    };
+    BATON_CHECK(eventually(socket_comes));
+    self.say();
+    BATON_CHECK(self.hear() == '.');
+    for_wake_sockets([](int fd) { BATON_CHECK(::shutdown(fd, SHUT_RDWR) == 0); });
+    self.say();
+    self.hear();
+  });
+  const auto participant = domain.join();
+  memory::PoolOptions pool = small_pool();
+  pool.max_message_bytes = 4096;
+  pool.slots = 16;
+  std::vector<std::shared_ptr<Writer>> others;
+  for (int i = 0; in_wait_set && i < kOthers; ++i)
+    others.push_back(make_writer(*participant, "t", QoS(), number_type(), pool));
+  const auto reader = make_reader(*participant, "t", QoS().hold(1));
+  ASSERT_TRUE(matched(*reader, static_cast<std::uint32_t>(others.size()) + 2));
+  WaitSet wait_set;
+  if (in_wait_set) wait_set.add(reader).or_throw();
+  pollfd entry{in_wait_set ? -1 : reader->pollable_fd().or_throw(), POLLIN, 0};
+  // Looks for messages whenever it is woken; true if it was, until `limit` at most.
+  const auto woken = [&](std::chrono::milliseconds limit) {
+    return in_wait_set ? wait_set.wait(limit).or_throw() : ::poll(&entry, 1, static_cast<int>(limit.count())) > 0;
+  };
+  const auto next = [&] {
+    for (;;) {
+      const std::uint64_t value = take(*reader);
+      if (value != kNothing || !woken(kPatience)) return value;
+    }
+  };
+  EXPECT_FALSE(woken(1ms) && take(*reader) != kNothing);
+  ASSERT_EQ(hostile.hear(), '.');
+  honest.say();
+  EXPECT_EQ(next(), 1U);
+  hostile.say();
+  ASSERT_EQ(hostile.hear(), '.');
+  // The misuse may wake once; then all that is left to come is the end of the connection.
+  EXPECT_TRUE(eventually(
+      [&] { return (void(woken(1ms)), take(*reader)) == kNothing && reader->matched() == others.size() + 1; }));
+  EXPECT_TRUE(eventually([&] { return domain.diagnostics().has(Errc::protocol_violation); }));
+  EXPECT_TRUE(eventually([&] { return take(*reader) == kNothing && !woken(50ms); })) << "ready without data";
+  for (std::uint64_t i = 2; i <= 100; ++i) {
+    honest.say();
+    ASSERT_EQ(next(), i);
+    ASSERT_EQ(take(*reader), kNothing);
+    ASSERT_FALSE(woken(0ms)) << i;
+  }
+}
+
+TEST(EndpointsProcesses, APublisherThatShutsItsWakeSocketDownDoesNotKeepAPolledReaderAwake) {
+  a_publisher_that_shuts_its_wake_socket_down(false);
+}
+
+TEST(EndpointsProcesses, APublisherThatShutsItsWakeSocketDownDoesNotKeepAWaitSetAwake) {
+  a_publisher_that_shuts_its_wake_socket_down(true);
 }
 
 /// This process's children are in a pid namespace of their own, and it is in a mount namespace of its own. False: not permitted.

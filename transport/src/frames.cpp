@@ -88,7 +88,7 @@ Result<PairFrame> decode_pair(const Payload& bytes) {
   WireReader in(bytes);
   PairFrame frame;
   get_pair(in, frame);
-  if (!in.done()) return bad("DETACH or RING");
+  if (!in.done()) return bad("DETACH or WAKE_SOCKET");
   return frame;
 }
 

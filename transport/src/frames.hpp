@@ -30,7 +30,7 @@ enum class FrameType : std::uint16_t {
   kClosed,             // writer -> reader: the connection ended because of what the reader did
   kDefinitionRequest,  // why do our hashes differ?
   kDefinition,
-  kRing,               // reader -> writer, with a wake socket
+  kWakeSocket,         // reader -> writer, with a wake socket
   kAccount,            // memory account of the process
   kHoldingsRequest,    // who holds which messages of your writers?
   kHoldings,           // the answer: frames for each writer, then an empty one

@@ -512,8 +512,19 @@ Party ParticipantImpl::party_of(PeerId peer) const {
   return {Party::Kind::kProcess, state.identity};
 }
 
-void ParticipantImpl::give_ring(PeerId peer, const Gid& writer, const Gid& reader, const os::SharedFd& ring_end) {
-  send(peer, FrameType::kRing, encode(PairFrame{writer, reader}), {ring_end});
+void ParticipantImpl::give_wake_socket(PeerId peer, const Gid& writer, const Gid& reader,
+                                       const os::SharedFd& notify_end) {
+  send(peer, FrameType::kWakeSocket, encode(PairFrame{writer, reader}), {notify_end});
+}
+
+void ParticipantImpl::broke_wake_socket(const Notifier& notifier) {
+  const std::shared_ptr<ParticipantImpl> self = notifier.participant.lock();
+  if (!self) return;
+  self->post([self = self.get(), peer = notifier.peer] {
+    const std::lock_guard<std::mutex> lock(self->mutex_);
+    self->end_peer(
+        peer, {Errc::protocol_violation, "it shut down or flooded a socket that it was given to wake a subscription"});
+  });
 }
 
 void ParticipantImpl::ban(const Gid& endpoint) {

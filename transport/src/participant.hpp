@@ -81,7 +81,10 @@ class ParticipantImpl final : public Participant, private HubHandler {
   EventPages& event_pages() noexcept { return *event_pages_; }
   /// Whose share of a writer's slots a peer's subscriptions take. With mutex_.
   Party party_of(PeerId peer) const;
-  void give_ring(PeerId peer, const Gid& writer, const Gid& reader, const os::SharedFd& ring_end);
+  void give_wake_socket(PeerId peer, const Gid& writer, const Gid& reader, const os::SharedFd& notify_end);
+  WakePairs& wake_pairs() noexcept { return wake_pairs_; }
+  /// Ends the connection to a process that misused the socket that it was given to wake a subscription. Takes no lock of participants.
+  static void broke_wake_socket(const Notifier& notifier);
   /// Not to be matched again.
   void ban(const Gid& endpoint);
   /// A reader found that a writer broke the rules.
@@ -163,7 +166,7 @@ class ParticipantImpl final : public Participant, private HubHandler {
   Result<void> on_ended(PeerId peer, const RefusedFrame& frame);
   Result<void> on_segment(PeerId peer, const SegmentFrame& frame, std::vector<os::ReceivedFd>& fds);
   Result<void> on_retired(PeerId peer, const SegmentFrame& frame);
-  Result<void> on_ring(PeerId peer, const PairFrame& frame, std::vector<os::ReceivedFd>& fds);
+  Result<void> on_wake_socket(PeerId peer, const PairFrame& frame, std::vector<os::ReceivedFd>& fds);
   Result<void> on_definition_request(PeerId peer, const Gid& gid);
   void on_definition(PeerId peer, const DefinitionFrame& frame);
   void on_holdings_request(PeerId peer, std::uint64_t question);
@@ -214,6 +217,7 @@ class ParticipantImpl final : public Participant, private HubHandler {
   Endpoints<ReaderImpl> readers_;
   std::map<PeerId, PeerState> peers_;
   WakeSockets wake_sockets_;
+  WakePairs wake_pairs_;
   PeerState self_state_;
   std::map<Gid, RemoteWriter> remote_writers_;
   std::map<std::pair<Gid, Gid>, unsigned> attempts_;  // writer and reader that could not connect yet

@@ -147,8 +147,8 @@ Result<void> ParticipantImpl::on_frame(PeerId peer, Frame&& frame) {
         return {};
       });
       break;
-    case FrameType::kRing:
-      handle(decode_pair(frame.payload), [&](const auto& value) { return on_ring(peer, value, frame.fds); });
+    case FrameType::kWakeSocket:
+      handle(decode_pair(frame.payload), [&](const auto& value) { return on_wake_socket(peer, value, frame.fds); });
       break;
     case FrameType::kAccount:
       handle(decode_account(frame.payload), [&](const auto& value) -> Result<void> {
@@ -308,9 +308,9 @@ Result<void> ParticipantImpl::on_retired(PeerId peer, const SegmentFrame& frame)
   return {};
 }
 
-Result<void> ParticipantImpl::on_ring(PeerId peer, const PairFrame& frame, std::vector<os::ReceivedFd>& fds) {
+Result<void> ParticipantImpl::on_wake_socket(PeerId peer, const PairFrame& frame, std::vector<os::ReceivedFd>& fds) {
   if (fds.size() != 1 || os::kind_of(fds[0].get()) != os::DescriptorKind::kWakeSocket) {
-    return violation("RING without a wake socket");
+    return violation("WAKE_SOCKET without a wake socket");
   }
   const auto writer = writers_.find(frame.writer);
   if (writer == writers_.end()) return {};
@@ -321,7 +321,7 @@ Result<void> ParticipantImpl::on_ring(PeerId peer, const PairFrame& frame, std::
     writer->second->end_connection(peer, frame.reader, socket.error());
     return {};
   }
-  writer->second->set_ring(peer, frame.reader, std::move(*socket));
+  writer->second->set_wake_socket(peer, frame.reader, std::move(*socket));
   return {};
 }
 

@@ -62,7 +62,7 @@ ReaderImpl::~ReaderImpl() = default;
         if (connection.hand_over->queue().try_take(oldest)) discard(connection, oldest);
         --i;
       } else {
-        connection.blocked.store(true, std::memory_order_relaxed);  // add_segment() clears it and rings
+        connection.blocked.store(true, std::memory_order_relaxed);  // add_segment() clears it and wakes
       }
       continue;
     }
@@ -128,7 +128,7 @@ void ReaderImpl::drop_useless() noexcept {
     switch (pick(&connection, &message, &unread, &error, false)) {
       case Pick::kFailed: return error;
       case Pick::kNone:
-        if (!polled_ || !rearm()) return TakenSample();
+        if (!wake_ || !rearm()) return TakenSample();
         continue;
       case Pick::kFound: break;
     }
@@ -142,7 +142,7 @@ void ReaderImpl::drop_useless() noexcept {
       if (other == Pick::kFound && merged_away(*connection, message, unread)) continue;
       if (other == Pick::kNone) {
         // The descriptor rests until a sample is released or something new comes, or its loop would run on in vain.
-        if (polled_ && rearm()) continue;
+        if (wake_ && rearm()) continue;
         return out_of_line([&] {
           return Error{Errc::held_limit, "subscription to '" + options_.topic + "' holds " + std::to_string(limit) +
                                              " samples of one publisher, as many as its QoS 'held' allows; release some or " +
@@ -295,6 +295,7 @@ ConnectionRef ReaderImpl::forget(ReaderConnection& connection) noexcept {
     gone = std::move(*found);
     connections_.erase(found);
   }
+  forget_socket(connection.peer);
   connections_changed();
   if (was_matched) notify(Event::kMatched);
   return gone;
@@ -321,8 +322,8 @@ ConnectionRef ReaderImpl::forget(ReaderConnection& connection) noexcept {
 
 /// Announces sleep (wake.hpp W1 to W4). True if something arrived meanwhile.
 [[gnu::hot]] bool ReaderImpl::rearm() {
-  os::drain(wake_.wait_end.get());
-  // Also what was announced before: a wait set that the reader left may have taken it back, and rung.
+  wake_->drain([](const Notifier& notifier) { ParticipantImpl::broke_wake_socket(notifier); });
+  // Also what was announced before: a wait set that the reader left may have taken it back, and woken this one.
   for (const ConnectionRef& ref : connections_) {
     memory::announce_sleep<Platform>(*ref->layout.sleeping, memory::Sleeping::kDescriptor);
   }
@@ -334,32 +335,25 @@ ConnectionRef ReaderImpl::forget(ReaderConnection& connection) noexcept {
 [[gnu::hot]] void ReaderImpl::disarm() {
   for (const ConnectionRef& ref : connections_) memory::announce_awake<Platform>(*ref->layout.sleeping);
   armed_ = false;
-  os::ring(ring_end_->get());  // stays readable until the queues are empty
+  wake_->notify();  // stays readable until the queues are empty
 }
 
 Result<int> ReaderImpl::pollable_fd() {
   if (Result<void> ok = usable(); !ok) return ok.error();
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  if (!polled_) {
+  if (!wake_) {
     const std::lock_guard<std::mutex> wake_lock(wake_mutex_);
     if (wait_set_) {
       return Error{Errc::already_exists, "subscription to '" + options_.topic +
                                              "' is in a wait set (or an executor); it is either waited for or polled"};
     }
-    Result<os::WakeSocket> wake = os::WakeSocket::create();
+    Result<std::unique_ptr<WakeDescriptor>> wake = WakeDescriptor::create();
     if (!wake) return wake.error();
     wake_ = std::move(*wake);
-    ring_end_ = std::make_shared<const os::UniqueFd>(std::move(wake_.ring_end));
-    polled_ = true;
   }
-  const int fd = wake_.wait_end.get();
-  for (const ConnectionRef& ref : connections_) {
-    if (ref->ring_given || ref->state.load(std::memory_order_relaxed) != ReaderConnection::State::kLive) continue;
-    ref->ring_given = true;
-    participant_->give_ring(ref->peer, ref->writer, gid_, ring_end_);
-  }
-  if (rearm()) os::ring(ring_end_->get());
-  return fd;
+  give_own_sockets();
+  if (rearm()) wake_->notify();
+  return wake_->fd();
 }
 
 [[gnu::hot]] std::uint32_t ReaderImpl::matched() const {
@@ -388,30 +382,12 @@ Result<int> ReaderImpl::pollable_fd() {
 void ReaderImpl::on_event(std::function<void(Event)> callback) {
   if (forked()) return;
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  callback_ = std::move(callback);
+  pending_.set_callback(std::move(callback));
 }
 
 void ReaderImpl::notify(Event event) noexcept {  // with mutex_
   if (event == Event::kMatched) participant_->graph_changed();
-  if (!callback_ || !pending_.add(event)) return;
-  try {
-    participant_->post([weak = weak_from_this()] {
-      const std::shared_ptr<ReaderImpl> self = weak.lock();
-      if (!self) return;
-      std::function<void(Event)> callback;
-      std::uint32_t events = 0;
-      {
-        const std::lock_guard<os::PiMutex> lock(self->mutex_);
-        callback = self->callback_;
-        events = self->pending_.take();
-      }
-      if (!callback) return;
-      PendingEvents::for_each(events, callback);
-    });
-    pending_.arranged();
-  } catch (const std::bad_alloc&) {
-    // The next event arranges for this one, too.
-  }
+  pending_.add(event, weak_from_this(), mutex_, [this](auto call) { participant_->post(std::move(call)); });
 }
 
 }  // namespace baton::transport

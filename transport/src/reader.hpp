@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A subscription: its connections, one per matched publisher, merged by source time.
-// Thread rules: everything below mutex_ belongs to that process-private mutex; ring() may be called with or without it.
+// Thread rules: everything below mutex_ belongs to that process-private mutex; look_again() may be called with or without it.
 // Lock order: ParticipantImpl::mutex_ before ReaderImpl::mutex_ before wake_mutex_ before the hub's locks.
 // Invariants: (1) a message is delivered at most once; those of one publisher in the order of its sequence numbers; (2) an
 // orphaned connection stays until its last unread message is taken or pushed out by newer ones; (3) whatever a publisher wrote is checked before use, and
@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "baton/os/pi_mutex.hpp"
-#include "baton/os/wake_socket.hpp"
 #include "baton/transport/transport.hpp"
 #include "connection.hpp"
 #include "frames.hpp"
 #include "pending_events.hpp"
+#include "wake_descriptor.hpp"
 
 namespace baton::transport {
 
@@ -46,10 +46,13 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   /// False if it is not waited for there.
   bool leave_wait_set(const std::shared_ptr<WaitSet::State>& wait_set);
   void append_connections(std::vector<ConnectionRef>* out) const;
-  /// Gives every publisher `ring_end`, if it has not got it yet; nothing if this is not (any more) waited for in `wait_set`.
-  void give_ring(const WaitSet::State* wait_set, const os::SharedFd& ring_end);
+  /// The processes whose publishers it is connected to.
+  void append_notifiers(std::set<Notifier>* out) const;
+  /// Gives every publisher that has none a socket of `wake`. False if there is a publisher left that has none; true if this is not (any
+  /// more) waited for in `wait_set`.
+  bool give_sockets(const WaitSet::State* wait_set, WakeDescriptor& wake);
   /// Something happened that no publisher announces: look again. Any thread.
-  void ring();
+  void look_again();
 
   // --- the participant's side ---
   const Participant::ReaderOptions& options() const noexcept { return options_; }
@@ -104,6 +107,9 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   void drop_retired(ReaderConnection& connection);
   bool rearm();
   void disarm();
+  bool give_sockets(WakeDescriptor& wake);
+  void give_own_sockets();
+  void forget_socket(PeerId peer) noexcept;
   void connections_changed();
   ReaderConnection* find(const Gid& writer) const;
   ConnectionRef orphan(ReaderConnection& connection) noexcept;
@@ -128,15 +134,15 @@ class ReaderImpl final : public Reader, public std::enable_shared_from_this<Read
   std::vector<Interrupted> interrupted_;  // oldest first
   std::set<Gid> refused_by_;
   Statuses statuses_;
-  std::function<void(Event)> callback_;
   PendingEvents pending_;
-  bool polled_ = false, armed_ = false;
+  bool armed_ = false;                // if polled
+  bool gives_sockets_again_ = false;  // is scheduled
+  bool lack_of_sockets_reported_ = false;
   std::int64_t deadline_due_ns_ = 0, last_arrival_ns_ = 0;
 
   mutable std::mutex wake_mutex_;
   std::shared_ptr<WaitSet::State> wait_set_;
-  os::WakeSocket wake_;
-  os::SharedFd ring_end_;
+  std::unique_ptr<WakeDescriptor> wake_;  // if polled; set once, with mutex_ too, which guards all but notify()
 };
 
 }  // namespace baton::transport

@@ -144,12 +144,9 @@ Result<void> ReaderImpl::attached(
   if (options_.qos.lease != kInfinite || connection->offered.liveliness == Liveliness::kManualByTopic) {
     notify(Event::kLivelinessChanged);
   }
-  if (polled_ && armed_) memory::announce_sleep<Platform>(*connection->layout.sleeping, memory::Sleeping::kDescriptor);
+  if (wake_ && armed_) memory::announce_sleep<Platform>(*connection->layout.sleeping, memory::Sleeping::kDescriptor);
   connections_changed();
-  if (polled_) {
-    participant_->give_ring(peer, frame.writer, gid_, ring_end_);
-    connection->ring_given = true;
-  }
+  if (wake_) give_own_sockets();
   return {};
 }
 
@@ -177,6 +174,7 @@ ConnectionRef ReaderImpl::orphan(ReaderConnection& connection) noexcept {
   connection.blocked.store(false, std::memory_order_relaxed);
   notify(Event::kMatched);
   notify(Event::kLivelinessChanged);
+  forget_socket(connection.peer);
   connections_changed();
   drop_useless();  // may end `connection`
   return kept;
@@ -229,7 +227,7 @@ void ReaderImpl::add_segment(const Gid& writer, std::uint32_t index,
   if (connection->find_segment(index) != nullptr) return;
   connection->segments.push_back(std::move(use));
   connection->blocked.store(false, std::memory_order_relaxed);
-  ring();
+  look_again();
 }
 
 void ReaderImpl::retire_segment(const Gid& writer, std::uint32_t index) {
@@ -268,9 +266,9 @@ Result<void> ReaderImpl::join_wait_set(const std::shared_ptr<WaitSet::State>& wa
   const std::lock_guard<os::PiMutex> lock(mutex_);
   const std::lock_guard<std::mutex> wake_lock(wake_mutex_);
   if (wait_set_ == wait_set) return {};
-  if (wait_set_ || polled_) {
+  if (wait_set_ || wake_) {
     return Error{Errc::already_exists, "subscription to '" + options_.topic + "' is " +
-                                           (polled_ ? "polled by its descriptor" : "in another wait set") +
+                                           (wake_ ? "polled by its descriptor" : "in another wait set") +
                                            " already; it can be waited for in one place only"};
   }
   wait_set_ = wait_set;
@@ -283,7 +281,7 @@ bool ReaderImpl::leave_wait_set(const std::shared_ptr<WaitSet::State>& wait_set)
   const std::lock_guard<std::mutex> wake_lock(wake_mutex_);
   if (wait_set_ != wait_set) return false;
   wait_set_.reset();
-  for (const ConnectionRef& ref : connections_) ref->ring_given = false;
+  for (const ConnectionRef& ref : connections_) ref->socket_given = false;
   return true;
 }
 
@@ -294,24 +292,70 @@ void ReaderImpl::append_connections(std::vector<ConnectionRef>* out) const {
   }
 }
 
-void ReaderImpl::give_ring(const WaitSet::State* wait_set, const os::SharedFd& ring_end) {
+void ReaderImpl::append_notifiers(std::set<Notifier>* out) const {
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  if (wait_set_.get() != wait_set) return;  // it left while that wait set was being rebuilt
-  for (const ConnectionRef& ref : connections_) {
-    if (ref->ring_given || ref->state.load(std::memory_order_relaxed) != State::kLive) continue;
-    ref->ring_given = true;
-    participant_->give_ring(ref->peer, ref->writer, gid_, ring_end);
-  }
+  for (const auto& [writer, connection] : by_writer_) out->insert({participant_, connection->peer});
 }
 
-void ReaderImpl::ring() {
+bool ReaderImpl::give_sockets(const WaitSet::State* wait_set, WakeDescriptor& wake) {
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  if (wait_set_.get() != wait_set) return true;  // it left while that wait set was being rebuilt
+  return give_sockets(wake);
+}
+
+bool ReaderImpl::give_sockets(WakeDescriptor& wake) {  // with mutex_
+  bool all = true;
+  for (const ConnectionRef& ref : connections_) {
+    if (ref->socket_given || ref->state.load(std::memory_order_relaxed) != State::kLive) continue;
+    Result<os::SharedFd> socket = wake.socket_for({participant_, ref->peer}, ref->process, participant_->wake_pairs());
+    if (!socket) {
+      all = false;
+      if (std::exchange(lack_of_sockets_reported_, true)) continue;
+      participant_->diagnose_about(ref->peer, Diagnostic::Level::kWarning, socket.error().code, [&] {
+        return "subscription to '" + options_.topic + "' has no wake socket for a publisher (process " +
+               std::to_string(participant_->pid_of(ref->peer)) + "); it looks for messages every " +
+               std::to_string(kWakeSocketPause.count()) + " ms until it has one: " + socket.error().message;
+      });
+      continue;
+    }
+    participant_->give_wake_socket(ref->peer, ref->writer, gid_, *socket);
+    ref->socket_given = true;
+  }
+  if (all) lack_of_sockets_reported_ = false;
+  return all;
+}
+
+/// A publisher without a socket wakes nobody. So the descriptor becomes readable now and then until each publisher has its socket: no message
+/// is lost, or waits longer than kWakeSocketPause.
+void ReaderImpl::give_own_sockets() {  // with mutex_
+  if (give_sockets(*wake_) || gives_sockets_again_) return;
+  participant_->hub().schedule(std::chrono::steady_clock::now() + kWakeSocketPause, [weak = weak_from_this()] {
+    const std::shared_ptr<ReaderImpl> self = weak.lock();
+    if (!self) return;
+    const std::lock_guard<os::PiMutex> lock(self->mutex_);
+    self->gives_sockets_again_ = false;
+    if (self->closed_) return;
+    self->wake_->notify();
+    self->give_own_sockets();
+  });
+  gives_sockets_again_ = true;
+}
+
+/// After a connection ended: its process's socket goes with the last one.
+void ReaderImpl::forget_socket(PeerId peer) noexcept {
+  if (!wake_) return;
+  const auto publishes = [peer](const auto& entry) { return entry.second->peer == peer; };
+  if (std::none_of(by_writer_.begin(), by_writer_.end(), publishes)) wake_->forget({participant_, peer});
+}
+
+void ReaderImpl::look_again() {
   std::shared_ptr<WaitSet::State> wait_set;
   {
     const std::lock_guard<std::mutex> lock(wake_mutex_);
     wait_set = wait_set_;
-    if (ring_end_) os::ring(ring_end_->get());
+    if (wake_) wake_->notify();
   }
-  if (wait_set) wait_set->ring();
+  if (wait_set) wait_set->look_again();
 }
 
 void ReaderImpl::connections_changed() {
@@ -319,7 +363,7 @@ void ReaderImpl::connections_changed() {
     const std::lock_guard<std::mutex> lock(wake_mutex_);
     if (wait_set_) wait_set_->changed();
   }
-  ring();
+  look_again();
 }
 
 void ReaderImpl::close() {
@@ -330,7 +374,7 @@ void ReaderImpl::close() {
   {
     const std::lock_guard<os::PiMutex> lock(mutex_);
     closed_ = true;
-    callback_ = nullptr;
+    pending_.set_callback(nullptr);
     connections.swap(connections_);
     by_writer_.clear();
     for (const ConnectionRef& ref : connections) ref->state.store(State::kEnded, std::memory_order_relaxed);

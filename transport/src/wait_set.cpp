@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <climits>
+#include <set>
 
 #include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
+#include "baton/os/wake_socket.hpp"
+#include "participant.hpp"
 #include "reader.hpp"
 
 namespace baton::transport {
@@ -38,15 +41,15 @@ WaitSet::State::State() {
   }
 }
 
-[[gnu::hot]] void WaitSet::State::ring() {
+[[gnu::hot]] void WaitSet::State::look_again() {
   if (!words_memory || generation != os::fork_generation()) return;
   memory::announce_event<Platform>(words().local);
   switch (memory::who_sleeps<Platform>(words().sleeping)) {
     case memory::Sleeping::kAwake: break;
     case memory::Sleeping::kFutex: os::futex_wake(&words().local, INT_MAX); break;
     case memory::Sleeping::kDescriptor: {
-      const std::lock_guard<std::mutex> lock(socket_mutex);
-      if (ring_end) os::ring(ring_end->get());
+      const std::lock_guard<std::mutex> lock(wake_mutex);
+      if (wake) wake->notify();
       break;
     }
   }
@@ -63,7 +66,7 @@ void WaitSet::State::remove(const ReaderImpl* reader) {
     readers.erase(found);
   }
   changed();
-  ring();
+  look_again();
 }
 
 /// Takes over what changed since the last look. Allocates; not part of the steady state.
@@ -83,7 +86,7 @@ Result<void> WaitSet::State::rebuild() {
   // Whoever waits there now is to look, and to announce it, once more.
   for (const ConnectionRef& ref : before) {
     const std::shared_ptr<ReaderImpl> owner = ref->owner.lock();
-    if (owner && std::find(members.begin(), members.end(), owner) == members.end()) owner->ring();
+    if (owner && std::find(members.begin(), members.end(), owner) == members.end()) owner->look_again();
   }
   waits.assign(connections.size() + 1, os::FutexWait{});
   waits[0].word = &words().local;
@@ -91,17 +94,20 @@ Result<void> WaitSet::State::rebuild() {
 
   const bool futex = waits.size() == 1 || (waits.size() <= os::kFutexWaitMax && os::futex_waits_available());
   how = futex ? memory::Sleeping::kFutex : memory::Sleeping::kDescriptor;
-  if (!futex) {
-    const std::lock_guard<std::mutex> lock(socket_mutex);
-    if (!ring_end) {
-      Result<os::WakeSocket> made = os::WakeSocket::create();
-      if (!made) return made.error();
-      socket = std::move(*made);
-      ring_end = std::make_shared<const os::UniqueFd>(std::move(socket.ring_end));
-    }
+  if (!futex && !wake) {
+    Result<std::unique_ptr<WakeDescriptor>> made = WakeDescriptor::create();
+    if (!made) return made.error();
+    const std::lock_guard<std::mutex> lock(wake_mutex);
+    wake = std::move(*made);
   }
+  if (wake) {
+    std::set<Notifier> publish;
+    for (const auto& reader : members) reader->append_notifiers(&publish);
+    wake->forget_unless([&](const Notifier& notifier) { return publish.count(notifier) != 0; });
+  }
+  lacks_sockets = false;
   if (!futex) {
-    for (const auto& reader : members) reader->give_ring(this, ring_end);
+    for (const auto& reader : members) lacks_sockets = !reader->give_sockets(this, *wake) || lacks_sockets;
   }
   return {};
 }
@@ -127,7 +133,10 @@ Result<void> WaitSet::State::rebuild() {
 [[gnu::hot]] void WaitSet::State::sleep() {
   BATON_CRASH_POINT("wait.before_sleep");
   if (how == memory::Sleeping::kDescriptor) {
-    timed_out = !os::wait_readable(socket.wait_end.get(), deadline_ns);
+    const std::int64_t pause_ns = std::chrono::nanoseconds(kWakeSocketPause).count();
+    const std::int64_t until_ns = lacks_sockets ? std::min(deadline_ns, os::monotonic_ns() + pause_ns) : deadline_ns;
+    timed_out = !os::wait_readable(wake->fd(), until_ns) && until_ns == deadline_ns;
+    if (lacks_sockets) built_version = 0;  // rebuild() tries again
   } else {
     timed_out = os::futex_waits(waits.data(), waits.size(), deadline_ns) == os::WaitOutcome::kTimedOut;
   }
@@ -165,10 +174,12 @@ Result<void> WaitSet::State::rebuild() {
       }
       if (version.load(std::memory_order_relaxed) != built_version) continue;
     }
-    if (how == memory::Sleeping::kDescriptor) os::drain(socket.wait_end.get());
+    if (how == memory::Sleeping::kDescriptor) {
+      wake->drain([](const Notifier& notifier) { ParticipantImpl::broke_wake_socket(notifier); });
+    }
     BATON_CRASH_POINT("wait.before_announce");
     memory::wait_round<Platform>(*this);
-    // Between taking back the announcement and looking at the version; pairs with the fence in ring(), which remove() makes
+    // Between taking back the announcement and looking at the version; pairs with the fence in look_again(), which remove() makes
     // between the two's counterparts: if it was not ours that we took back, we see that the reader left.
     Platform::fence_seq_cst();
   }
@@ -195,7 +206,7 @@ Result<void> WaitSet::add(const std::shared_ptr<Reader>& reader) {
     state_->readers.push_back(impl);
   }
   state_->changed();
-  state_->ring();
+  state_->look_again();
   return {};
 }
 
@@ -215,7 +226,7 @@ Result<void> WaitSet::add(GuardCondition& guard) {
     guard.state_->wait_sets.push_back(state_);
   }
   state_->changed();
-  state_->ring();
+  state_->look_again();
   return {};
 }
 
@@ -234,7 +245,7 @@ void WaitSet::remove(GuardCondition& guard) {
   auto& guards = state_->guards;
   guards.erase(std::remove(guards.begin(), guards.end(), guard.state_), guards.end());
   state_->changed();
-  state_->ring();
+  state_->look_again();
 }
 
 void WaitSet::set_spin(std::chrono::nanoseconds budget) { state_->spin_ns.store(budget.count(), std::memory_order_relaxed); }
@@ -243,7 +254,7 @@ void WaitSet::set_spin(std::chrono::nanoseconds budget) { state_->spin_ns.store(
 
 void WaitSet::wake() {
   state_->woken.store(true, std::memory_order_release);  // pairs with the acquire in look()
-  state_->ring();
+  state_->look_again();
 }
 
 GuardCondition::GuardCondition() : state_(std::make_shared<State>()) {}
@@ -253,7 +264,7 @@ void GuardCondition::trigger() {
   state_->triggered.store(true, std::memory_order_release);  // pairs with the acquire in WaitSet::State::look
   const std::lock_guard<std::mutex> lock(state_->mutex);
   for (const auto& entry : state_->wait_sets) {
-    if (const auto wait_set = entry.lock()) wait_set->ring();
+    if (const auto wait_set = entry.lock()) wait_set->look_again();
   }
 }
 

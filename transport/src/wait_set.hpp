@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a wait set sleeps on: one local word, rung by threads of this process, and the event word of every connected publisher;
-// or, where futex_waitv cannot do it (kernel, more than 127 publishers), one wake socket that all of them ring. With the
-// socket a publisher that misuses its end (shutdown) can make this wait set spin: the isolation that the fallback costs.
+// What a wait set sleeps on: one local word, incremented by threads of this process, and the event word of every connected publisher;
+// or, where futex_waitv cannot do it (kernel, more than 127 publishers), a WakeDescriptor.
 // Thread rules: wait() by one thread at a time; everything else by any thread. Lock order: a reader's locks before mutex_.
 // Invariants: (1) no wake-up is lost (memory/wake.hpp); (2) a wait that finds nothing new allocates nothing; (3) only the
 // waiting thread writes the sleeping flags of its connections.
@@ -14,9 +13,9 @@
 
 #include "baton/os/futex.hpp"
 #include "baton/os/shared_memory.hpp"
-#include "baton/os/wake_socket.hpp"
 #include "baton/transport/transport.hpp"
 #include "connection.hpp"
+#include "wake_descriptor.hpp"
 
 namespace baton::transport {
 
@@ -36,7 +35,7 @@ struct WaitSet::State : std::enable_shared_from_this<WaitSet::State> {
   State();
   Result<bool> wait(std::chrono::nanoseconds timeout);
   /// Makes the waiter look again; a system call only if it sleeps.
-  void ring();
+  void look_again();
   /// The connections of some reader are others now.
   void changed() noexcept { version.fetch_add(1, std::memory_order_release); }  // pairs with the acquire in wait()
   void remove(const ReaderImpl* reader);
@@ -78,9 +77,9 @@ struct WaitSet::State : std::enable_shared_from_this<WaitSet::State> {
   memory::Sleeping how = memory::Sleeping::kFutex;
   std::int64_t deadline_ns = 0;
   bool timed_out = false;
-  std::mutex socket_mutex;
-  os::WakeSocket socket;       // made when first needed
-  os::SharedFd ring_end;
+  bool lacks_sockets = false;            // of some publisher: looks now and then, and tries to make the sockets
+  std::mutex wake_mutex;                 // for others than the waiting thread
+  std::unique_ptr<WakeDescriptor> wake;  // made when first needed
 };
 
 }  // namespace baton::transport

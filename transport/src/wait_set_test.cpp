@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <poll.h>
+#include <sys/resource.h>
 
 #include <atomic>
 
 #include "endpoint_test_support.hpp"
+#include "reader.hpp"
 
 namespace baton::transport::test {
 namespace {
@@ -204,7 +206,7 @@ TEST(PollableFd, IsReadableWhileThereMayBeData) {
   const int fd = reader->pollable_fd().or_throw();
   EXPECT_EQ(reader->pollable_fd().or_throw(), fd);
   EXPECT_EQ(take(*reader), kNothing);
-  // The publisher may ring once when it gets the descriptor: drained by a take that finds nothing.
+  // The publisher may notify once when it gets the descriptor: drained by a take that finds nothing.
   eventually([&] { return !readable(fd, 50) || (take(*reader), false); });
   for (std::uint64_t i = 1; i <= 300; ++i) {
     publish(*writer, i).or_throw();
@@ -219,6 +221,69 @@ TEST(PollableFd, IsReadableWhileThereMayBeData) {
   WaitSet wait_set;
   EXPECT_EQ(wait_set.add(reader).error().code, Errc::already_exists);
 }
+
+class WakeSocketShortage : public ::testing::TestWithParam<bool> {};
+
+TEST_P(WakeSocketShortage, DelaysMessagesAndLosesNone) {
+  const bool in_wait_set = GetParam();
+  TestDomain domain;
+  const auto participant = domain.join();
+  memory::PoolOptions pool = small_pool();
+  pool.max_message_bytes = 4096;
+  pool.slots = 16;
+  const std::size_t count = in_wait_set ? 130 : 1;  // more than futex_waitv takes
+  std::vector<std::shared_ptr<Writer>> writers;
+  for (std::size_t i = 0; i < count; ++i) writers.push_back(make_writer(*participant, "t", QoS(), number_type(), pool));
+  const auto reader = make_reader(*participant, "t", QoS().hold(1));
+  ASSERT_TRUE(matched(*reader, static_cast<std::uint32_t>(count)));
+  publish(*writers[0], 0).or_throw();
+  EXPECT_EQ(value_of(take_sample(*reader)), 0U);  // its segment has come
+
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  std::vector<int> taken;
+  for (int fd = ::dup(2); fd >= 0; fd = ::dup(2)) {
+    taken.push_back(fd);
+    const rlimit low{static_cast<rlim_t>(fd) + 30, before.rlim_max};
+    if (taken.size() > 1) continue;
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+  }
+  for (int i = 0; i < 2; ++i) {  // an epoll set and its eventfd
+    ::close(taken.back());
+    taken.pop_back();
+  }
+  WaitSet wait_set;
+  if (in_wait_set) wait_set.add(reader).or_throw();
+  const int fd = in_wait_set ? -1 : reader->pollable_fd().or_throw();
+  const auto sleep_and_take = [&] {
+    std::uint64_t value = take(*reader);
+    while (value == kNothing && (in_wait_set ? wait_set.wait(kPatience).or_throw() : readable(fd, 20000)))
+      value = take(*reader);
+    return value;
+  };
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    std::thread publisher([&] {
+      std::this_thread::sleep_for(5ms);
+      publish(*writers[0], i).or_throw();
+    });
+    EXPECT_EQ(sleep_and_take(), i);
+    publisher.join();
+  }
+  for (const int each : taken) ::close(each);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(eventually([&] { return domain.diagnostics().has(Errc::out_of_descriptors); }));
+  std::vector<ConnectionRef> connections;
+  static_cast<ReaderImpl&>(*reader).append_connections(&connections);
+  EXPECT_TRUE(eventually([&] {
+    if (in_wait_set) wait_set.wait(1ms).or_throw();
+    return std::all_of(connections.begin(), connections.end(),
+                       [](const ConnectionRef& ref) { return ref->socket_given; });
+  }));
+  publish(*writers[0], 4).or_throw();
+  EXPECT_EQ(sleep_and_take(), 4U);
+}
+
+INSTANTIATE_TEST_SUITE_P(InAWaitSet, WakeSocketShortage, ::testing::Bool());
 
 }  // namespace
 }  // namespace baton::transport::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wake sockets that other processes gave (RING, docs/format/connection.md): a descriptor for each socket, not for each
+// The wake sockets that other processes gave (WAKE_SOCKET, docs/format/connection.md): a descriptor for each socket, not for each
 // subscription that waits on it, and only so many of one process.
 // Thread rules: externally synchronised (ParticipantImpl::mutex_). The descriptors may be used and dropped on any thread.
 // Invariants: (1) one process's sockets use at most limit() descriptors; (2) a descriptor is closed with its last connection.

@@ -13,14 +13,14 @@ namespace baton::transport {
 namespace {
 
 struct Pair {
-  os::UniqueFd wait_end, ring_end;
+  os::UniqueFd wait_end, notify_end;
   Pair() {
     std::array<int, 2> ends{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
     wait_end = os::UniqueFd(ends[0]);
-    ring_end = os::UniqueFd(ends[1]);
+    notify_end = os::UniqueFd(ends[1]);
   }
-  os::ReceivedFd received() const { return os::ReceivedFd(os::duplicate(ring_end.get())); }
+  os::ReceivedFd received() const { return os::ReceivedFd(os::duplicate(notify_end.get())); }
 };
 
 TEST(WakeSockets, ThatAreTheSameShareOneDescriptor) {

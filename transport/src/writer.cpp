@@ -168,8 +168,8 @@ WriterImpl::~WriterImpl() {
   const bool wake = memory::signal<Platform>(
       line.event, live_, [](const auto& connection) -> WakeWord& { return *connection->sleeping; },
       [](const auto& connection) {
-        BATON_CRASH_POINT("publish.before_ring");
-        if (connection->ring_end) os::ring(connection->ring_end->get());
+        BATON_CRASH_POINT("publish.before_notify");
+        if (connection->notify_end) os::notify(connection->notify_end->get());
       });
   BATON_CRASH_POINT("publish.before_wake");
   if (wake) os::futex_wake(&line.event, INT_MAX);
@@ -246,30 +246,12 @@ Statuses WriterImpl::statuses() const {
 void WriterImpl::on_event(std::function<void(Event)> callback) {
   if (!usable()) return;
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  callback_ = std::move(callback);
+  pending_.set_callback(std::move(callback));
 }
 
 void WriterImpl::notify(Event event) noexcept {  // with mutex_
   if (event == Event::kMatched) participant_->graph_changed();
-  if (!callback_ || !pending_.add(event)) return;
-  try {
-    participant_->post([weak = weak_from_this()] {
-      const std::shared_ptr<WriterImpl> self = weak.lock();
-      if (!self) return;
-      std::function<void(Event)> callback;
-      std::uint32_t events = 0;
-      {
-        const std::lock_guard<os::PiMutex> lock(self->mutex_);
-        callback = self->callback_;
-        events = self->pending_.take();
-      }
-      if (!callback) return;
-      PendingEvents::for_each(events, callback);
-    });
-    pending_.arranged();
-  } catch (const std::bad_alloc&) {
-    // The next event arranges for this one, too.
-  }
+  pending_.add(event, weak_from_this(), mutex_, [this](auto call) { participant_->post(std::move(call)); });
 }
 
 Result<void> WriterImpl::wait_for_all_acked(std::chrono::nanoseconds timeout) {

@@ -57,7 +57,7 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   /// What a connection to such a reader costs this process.
   static std::size_t connection_bytes(const QoS& requested) noexcept;
   void detach(PeerId peer, const Gid& reader);
-  void set_ring(PeerId peer, const Gid& reader, WakeSocketRef ring_end);
+  void set_wake_socket(PeerId peer, const Gid& reader, WakeSocketRef notify_end);
   /// Ends one connection for want of something: the reader hears of it and tries again.
   void end_connection(PeerId peer, const Gid& reader, const Error& reason);
   /// Frames to and from the peer have ended. Its unread messages are given up; what it holds stays until it gives that back.
@@ -136,7 +136,6 @@ class WriterImpl final : public Writer, public std::enable_shared_from_this<Writ
   std::size_t history_begin_ = 0, history_size_ = 0;
   std::uint64_t last_sequence_ = 0;
   Statuses statuses_;
-  std::function<void(Event)> callback_;
   PendingEvents pending_;
   std::int64_t last_publish_ns_ = 0;   // deadline
   std::int64_t deadline_due_ns_ = 0;

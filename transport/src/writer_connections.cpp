@@ -303,13 +303,13 @@ void WriterImpl::peer_gone(PeerId peer) {
   }
 }
 
-void WriterImpl::set_ring(PeerId peer, const Gid& reader, WakeSocketRef ring_end) {
+void WriterImpl::set_wake_socket(PeerId peer, const Gid& reader, WakeSocketRef notify_end) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   for (const auto& connection : live_) {
     if (connection->peer != peer || connection->reader != reader) continue;
-    connection->ring_end = std::move(ring_end);
-    // A publish may have met the sleeping flag before the socket came: ring once for it.
-    os::ring(connection->ring_end->get());
+    connection->notify_end = std::move(notify_end);
+    // A publish may have met the sleeping flag before the socket came: notify once for it.
+    os::notify(connection->notify_end->get());
     return;
   }
 }
@@ -374,7 +374,7 @@ void WriterImpl::close() {
   participant_->withdraw_writer(gid_);
   const std::lock_guard<os::PiMutex> lock(mutex_);
   closed_ = true;
-  callback_ = nullptr;
+  pending_.set_callback(nullptr);
   live_.clear();
   draining_.clear();
   refused_.clear();

@@ -77,12 +77,24 @@ class Executable {
   std::shared_ptr<CallbackGroup> group_;
 };
 
-struct NodeCore;
+/// An executable whose work is the messages of a reader: subscriptions, services and clients, in C++ and Python.
+class ReaderExecutable : public Executable {
+ public:
+  ReaderExecutable(std::shared_ptr<CallbackGroup> group, std::shared_ptr<transport::Reader> reader)
+      : Executable(std::move(group)), reader_(std::move(reader)) {}
+  const std::shared_ptr<transport::Reader>& reader() const noexcept override { return reader_; }
+  bool ready() const override { return reader_->has_data(); }
+  bool execute() final;
 
-/// What an executable works on: the next message, empty if there is none. Also none if it was malformed: that ended its publisher's
-/// connection, which the transport reported. Throws Exception (held_limit, which cannot hold back a callback for ever, so it is the
-/// user's to see; forked).
-transport::TakenSample take_for_callback(transport::Reader& reader);
+ protected:
+  /// The message on which this executable works now. False if there was none for it after all.
+  virtual bool on_message(transport::TakenSample message) = 0;
+
+ private:
+  std::shared_ptr<transport::Reader> reader_;
+};
+
+struct NodeCore;
 
 }  // namespace detail
 

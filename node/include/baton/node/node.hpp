@@ -104,8 +104,8 @@ class Node {
   Client<S> client(const std::string& name, F callback, std::shared_ptr<CallbackGroup> group = nullptr);
 
   /// Calls `callback()` every `period` (> 0) of `clock`. A period missed because callbacks took too long is skipped, not made up.
-  Timer create_timer(std::chrono::nanoseconds period, std::function<void()> callback, std::shared_ptr<Clock> clock = nullptr,
-                     std::shared_ptr<CallbackGroup> group = nullptr);
+  Timer create_timer(std::chrono::nanoseconds period, std::function<void()> callback,
+                     std::shared_ptr<Clock> clock = nullptr, std::shared_ptr<CallbackGroup> group = nullptr);
 
   // What is known of the graph now.
   std::vector<transport::EndpointInfo> endpoints() const;
@@ -122,9 +122,11 @@ class Node {
   const std::shared_ptr<transport::Participant>& participant() const noexcept;
 
   // For types known only at run time: other languages, bridges. `type` must outlive every endpoint and sample of it.
-  std::shared_ptr<detail::PublisherCore> make_publisher(const std::string& topic, const message::Type& type, const QoS& qos,
-                                                        const PublisherOptions& options);
+  std::shared_ptr<detail::PublisherCore> make_publisher(const std::string& topic, const message::Type& type,
+                                                        const QoS& qos, const PublisherOptions& options);
   std::shared_ptr<transport::Reader> make_reader(const std::string& topic, const message::Type& type, const QoS& qos);
+  std::shared_ptr<detail::ClientCore> make_client(const std::string& service, const message::Type& request,
+                                                  const message::Type& response);
   /// Registers with the executor; the returned handle takes it out again when its last copy dies.
   std::shared_ptr<detail::Executable> add(const std::shared_ptr<detail::Executable>& executable);
   /// "image" -> "/image". Throws invalid_argument for what is no topic name.
@@ -139,7 +141,8 @@ template <class S, class F>
 Service<S> Node::serve(const std::string& name, F handler, std::shared_ptr<CallbackGroup> group,
                        const PublisherOptions& options) {
   using Executable = detail::ServiceExecutable<S, F>;
-  auto requests = make_reader(detail::request_topic(name), message::type_of<typename S::Request>(), detail::request_qos());
+  auto requests =
+      make_reader(detail::request_topic(name), message::type_of<typename S::Request>(), detail::request_qos());
   Publisher<typename S::Response> responses(make_publisher(
       detail::response_topic(name), message::type_of<typename S::Response>(), detail::response_qos(), options));
   auto executable = std::make_shared<Executable>(group ? std::move(group) : default_group(), std::move(requests),
@@ -149,20 +152,15 @@ Service<S> Node::serve(const std::string& name, F handler, std::shared_ptr<Callb
 
 template <class S>
 Client<S> Node::client(const std::string& name) {
-  auto responses = make_reader(detail::response_topic(name), message::type_of<typename S::Response>(), detail::response_qos());
-  auto core = std::make_shared<detail::ClientCore<S>>(
-      participant(), absolute(name),
-      Publisher<typename S::Request>(make_publisher(detail::request_topic(name), message::type_of<typename S::Request>(),
-                                                    detail::request_qos(), {})),
-      std::move(responses));
-  return Client<S>(std::move(core), nullptr);
+  return Client<S>(make_client(name, message::type_of<typename S::Request>(), message::type_of<typename S::Response>()),
+                   nullptr);
 }
 
 template <class S, class F>
 Client<S> Node::client(const std::string& name, F callback, std::shared_ptr<CallbackGroup> group) {
   Client<S> client = this->client<S>(name);
-  auto executable = std::make_shared<detail::ClientExecutable<S, F>>(group ? std::move(group) : default_group(), client.core(),
-                                                                     std::move(callback));
+  auto executable = std::make_shared<detail::ClientExecutable<S, F>>(group ? std::move(group) : default_group(),
+                                                                     client.core(), std::move(callback));
   return Client<S>(client.core(), add(executable));
 }
 

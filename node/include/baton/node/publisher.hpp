@@ -28,15 +28,45 @@ struct PublisherCounters {
 
 namespace detail {
 
-struct PublisherCore {
-  std::shared_ptr<transport::Writer> writer;
-  std::string topic;
-  std::atomic<std::uint64_t> published{0}, copied_messages{0}, copied_bytes{0};
+/// What a publisher is without its type: loans, publishing, counters. Publisher<T> and Python's publisher are faces of it.
+/// Thread-safe.
+class PublisherCore {
+ public:
+  PublisherCore(std::shared_ptr<transport::Writer> writer, std::string topic)
+      : writer_(std::move(writer)), topic_(std::move(topic)) {}
+  const std::shared_ptr<transport::Writer>& writer() const noexcept { return writer_; }
+  const std::string& topic() const noexcept { return topic_; }
+
+  /// Memory for one message of this type, uninitialised.
+  Result<memory::Chunk> loan(const message::Type& type) {
+    return type.fixed ? writer_->loan_sized(type.size) : writer_->loan_growing();
+  }
+  /// Publishes the chunk, which is the writer's own again if that succeeds.
+  Result<std::uint64_t> publish(const memory::Chunk& chunk, const transport::PublishInfo& info) {
+    Result<std::uint64_t> sequence = writer_->publish(chunk, info);
+    if (sequence.ok()) published_.fetch_add(1, std::memory_order_relaxed);  // a statistic: orders nothing
+    return sequence;
+  }
+  /// A message was built elsewhere and copied into a chunk.
+  void count_copy(std::size_t bytes) noexcept {
+    copied_messages_.fetch_add(1, std::memory_order_relaxed);  // statistics: order nothing
+    copied_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  }
+  PublisherCounters counters() const noexcept {
+    return {published_.load(std::memory_order_relaxed), copied_messages_.load(std::memory_order_relaxed),
+            copied_bytes_.load(std::memory_order_relaxed)};
+  }
+
+ private:
+  const std::shared_ptr<transport::Writer> writer_;
+  const std::string topic_;
+  std::atomic<std::uint64_t> published_{0}, copied_messages_{0}, copied_bytes_{0};
 };
 
 /// TZC's allocate (Fig. 6): reserves a chunk of `writer` and points the data part of the private message at it.
 /// See Publisher::allocate.
-Result<void> allocate_data_part(const std::shared_ptr<transport::Writer>& writer, const message::Type& type, void* message);
+Result<void> allocate_data_part(const std::shared_ptr<transport::Writer>& writer, const message::Type& type,
+                                void* message);
 /// The chunk that allocate() reserved for this message at this writer, or none. If found, the control part of `message`
 /// is written into it by `copy_control` (copy construction), the data part's references leave `message`, and the chunk is
 /// returned as a loan, ready to publish. Throws what copying throws; `message` is then as before.
@@ -58,50 +88,42 @@ class Publisher {
   /// when the policy found no memory, forked in a forked child.
   Loan<T> loan() { return std::move(try_loan()).or_throw(); }
   Result<Loan<T>> try_loan() {
-    const message::Type& type = message::type_of<T>();
-    Result<memory::Chunk> chunk =
-        type.fixed ? core_->writer->loan_sized(sizeof(T)) : core_->writer->loan_growing();
+    Result<memory::Chunk> chunk = core_->loan(message::type_of<T>());
     if (!chunk.ok()) return chunk.error();
-    Loan<T> loan(core_->writer, *chunk);
+    Loan<T> loan(core_->writer(), *chunk);
     new (chunk->message()) T();
     return Result<Loan<T>>(std::move(loan));
   }
 
   /// Hands the loan over; it is empty afterwards. Returns the sequence number. Throws queue_full (a KEEP_ALL reliable
-  /// subscription has no room; `loan` then still holds the message) or forked.
-  std::uint64_t publish(Loan<T>&& loan) { return std::move(try_publish(loan)).or_throw(); }
-  Result<std::uint64_t> try_publish(Loan<T>& loan, const transport::Writer::PublishInfo& info = {}) {
-    if (!loan || loan.writer_ != core_->writer)
-      return Error{Errc::invalid_argument, "publish on '" + core_->topic +
-                                               "': the loan is empty or of another publisher; publish(*loan) copies it"};
-    Result<std::uint64_t> sequence = core_->writer->publish(loan.chunk_, info);
-    if (sequence.ok()) {
-      loan.forget();
-      core_->published.fetch_add(1, std::memory_order_relaxed);  // a statistic: orders nothing
-    }
-    return sequence;
-  }
-
-  /// As publish, with what travels beside the message: the ids that tie a response to its request (services), and, for what was
-  /// converted from another object, ATSA's selection.
-  std::uint64_t publish_correlated(Loan<T>&& loan, const transport::Writer::PublishInfo& info) {
+  /// subscription has no room; `loan` then still holds the message) or forked. `info` travels beside the message: the ids that tie a
+  /// response to its request (services), and, for a message that was converted from another object, ATSA's selection.
+  std::uint64_t publish(Loan<T>&& loan, const transport::PublishInfo& info = {}) {
     return std::move(try_publish(loan, info)).or_throw();
+  }
+  Result<std::uint64_t> try_publish(Loan<T>& loan, const transport::PublishInfo& info = {}) {
+    if (!loan || loan.writer_ != core_->writer())
+      return Error{
+          Errc::invalid_argument,
+          "publish on '" + core_->topic() + "': the loan is empty or of another publisher; publish(*loan) copies it"};
+    Result<std::uint64_t> sequence = core_->publish(loan.chunk_, info);
+    if (sequence.ok()) loan.forget();
+    return sequence;
   }
 
   /// Publishes a copy of an ordinary object (stack, heap, member, received sample): exactly one copy, into a chunk of the
   /// exact size. Later changes of `message` do not change what readers see.
-  std::uint64_t publish(const T& message) { return std::move(try_publish_copy(message, {})).or_throw(); }
+  std::uint64_t publish(const T& message) { return std::move(try_publish_copy(message)).or_throw(); }
 
   /// As above; but a message prepared with allocate() is handed over without copying its data part, whose vectors are empty
   /// in `message` afterwards.
   std::uint64_t publish(T& message) {
     memory::Chunk chunk;
     const bool allocated =
-        detail::take_allocated(*core_->writer, message::type_of<T>(), &message, &chunk,
+        detail::take_allocated(*core_->writer(), message::type_of<T>(), &message, &chunk,
                                [](void* to, const void* from) { new (to) T(*static_cast<const T*>(from)); });
-    if (!allocated)
-      return publish(static_cast<const T&>(message));
-    Loan<T> loan(core_->writer, chunk);
+    if (!allocated) return publish(static_cast<const T&>(message));
+    Loan<T> loan(core_->writer(), chunk);
     return publish(std::move(loan));
   }
   std::uint64_t publish(T&& message) { return publish(static_cast<T&>(message)); }
@@ -112,40 +134,37 @@ class Publisher {
   /// to the heap and is copied at publish.
   bool allocate(T& message) { return try_allocate(message).ok(); }
   Result<void> try_allocate(T& message) {
-    return detail::allocate_data_part(core_->writer, message::type_of<T>(), &message);
+    return detail::allocate_data_part(core_->writer(), message::type_of<T>(), &message);
   }
 
-  Result<std::uint64_t> try_publish_copy(const T& message, const transport::Writer::PublishInfo& info) {
+  Result<std::uint64_t> try_publish_copy(const T& message, const transport::PublishInfo& info = {}) {
     const std::size_t bytes = sfm::copy_size(message);
-    Result<memory::Chunk> chunk = core_->writer->loan_sized(bytes);
+    Result<memory::Chunk> chunk = core_->writer()->loan_sized(bytes);
     if (!chunk.ok()) return chunk.error();
-    Loan<T> loan(core_->writer, *chunk);
+    Loan<T> loan(core_->writer(), *chunk);
     new (chunk->message()) T(message);
     Result<std::uint64_t> sequence = try_publish(loan, info);
-    if (!sequence.ok()) return sequence;
-    core_->copied_messages.fetch_add(1, std::memory_order_relaxed);  // statistics: order nothing
-    core_->copied_bytes.fetch_add(bytes, std::memory_order_relaxed);
+    if (sequence.ok()) core_->count_copy(bytes);
     return sequence;
   }
 
-  const std::string& topic() const noexcept { return core_->topic; }
+  const std::string& topic() const noexcept { return core_->topic(); }
   /// How many subscriptions get what is published from now on. One may count this publisher a little later
   /// (Subscription::matched()); until then messages wait in its queue.
-  std::uint32_t matched() const { return core_->writer->matched(); }
-  transport::Statuses statuses() const { return core_->writer->statuses(); }
+  std::uint32_t matched() const { return core_->writer()->matched(); }
+  transport::Statuses statuses() const { return core_->writer()->statuses(); }
   /// Called on Baton's background thread; must not block or throw.
-  void on_event(std::function<void(transport::Event)> callback) { core_->writer->on_event(std::move(callback)); }
-  void assert_liveliness() { core_->writer->assert_liveliness(); }
+  void on_event(std::function<void(transport::Event)> callback) { core_->writer()->on_event(std::move(callback)); }
+  void assert_liveliness() { core_->writer()->assert_liveliness(); }
   /// True once every reliable subscription took (or lost to overwriting) all messages published so far.
-  bool wait_for_all_acked(std::chrono::nanoseconds timeout) { return core_->writer->wait_for_all_acked(timeout).ok(); }
-  const transport::Gid& gid() const { return core_->writer->gid(); }
-  memory::Pool::Account memory_account() const { return core_->writer->memory_account(); }
-  /// Gives memory that was backed for past, larger messages back to the system as they are released.
-  void trim() { core_->writer->trim(); }
-  PublisherCounters counters() const {
-    return {core_->published.load(std::memory_order_relaxed), core_->copied_messages.load(std::memory_order_relaxed),
-            core_->copied_bytes.load(std::memory_order_relaxed)};
+  bool wait_for_all_acked(std::chrono::nanoseconds timeout) {
+    return core_->writer()->wait_for_all_acked(timeout).ok();
   }
+  const transport::Gid& gid() const { return core_->writer()->gid(); }
+  memory::Pool::Account memory_account() const { return core_->writer()->memory_account(); }
+  /// Gives memory that was backed for past, larger messages back to the system as they are released.
+  void trim() { core_->writer()->trim(); }
+  PublisherCounters counters() const noexcept { return core_->counters(); }
 
  private:
   std::shared_ptr<detail::PublisherCore> core_;

@@ -4,7 +4,6 @@
 // Thread rules: all functions are thread-safe; call() serialises its callers.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -29,23 +28,56 @@ QoS request_qos();
 /// KEEP_LAST: a client that stopped reading must not hold up the others.
 QoS response_qos();
 
+/// What a client is without its types: the numbers of its requests, and the responses to them among those of all clients.
+/// Client<S> and Python's client are faces of it. Thread-safe.
+class ClientCore {
+ public:
+  ClientCore(std::shared_ptr<transport::Participant> participant, std::string name,
+             std::shared_ptr<PublisherCore> requests, std::shared_ptr<transport::Reader> responses);
+  const std::shared_ptr<transport::Participant>& participant() const noexcept { return participant_; }
+  const std::string& name() const noexcept { return name_; }
+  const std::shared_ptr<PublisherCore>& requests() const noexcept { return requests_; }
+  const std::shared_ptr<transport::Reader>& responses() const noexcept { return responses_; }
+
+  /// What the next request carries: its number, and the reader that waits for the response.
+  transport::PublishInfo next_request() noexcept;
+  bool is_own(const transport::TakenSample& response) const noexcept;
+  /// Held from sending a request to its response, which another caller would drop.
+  std::mutex& call_mutex() noexcept { return call_mutex_; }
+  /// REQUIRES call_mutex(). The response to this request, or an empty sample while it has not come. All other responses that came
+  /// are dropped.
+  Result<transport::TakenSample> take_response(std::uint64_t request);
+  /// REQUIRES call_mutex(). take_response() until the deadline; then an empty sample.
+  Result<transport::TakenSample> wait_response(std::uint64_t request, std::chrono::steady_clock::time_point deadline);
+  /// One process at least reads our requests and writes our responses.
+  bool available() const { return requests_->writer()->matched() > 0 && responses_->matched() > 0; }
+  /// False if none was there until the deadline.
+  bool wait_available(std::chrono::steady_clock::time_point deadline) const;
+
+ private:
+  const std::shared_ptr<transport::Participant> participant_;
+  const std::string name_;
+  const std::shared_ptr<PublisherCore> requests_;
+  const std::shared_ptr<transport::Reader> responses_;
+  std::atomic<std::uint64_t> last_request_{0};
+  std::mutex call_mutex_;
+  std::unique_ptr<transport::WaitSet> wait_set_;  // made by the first wait_response(); under call_mutex_
+};
+
 template <class S, class F>
-class ServiceExecutable final : public Executable {
+class ServiceExecutable final : public ReaderExecutable {
  public:
   using Request = typename S::Request;
   using Response = typename S::Response;
   ServiceExecutable(std::shared_ptr<CallbackGroup> group, std::shared_ptr<transport::Reader> requests,
                     Publisher<Response> responses, F handler)
-      : Executable(std::move(group)),
-        requests_(std::move(requests)),
+      : ReaderExecutable(std::move(group), std::move(requests)),
         responses_(std::move(responses)),
         handler_(std::move(handler)) {}
-  const std::shared_ptr<transport::Reader>& reader() const noexcept override { return requests_; }
-  bool ready() const override { return requests_->has_data(); }
-  bool execute() override {
-    transport::TakenSample taken = take_for_callback(*requests_);
-    if (!taken) return false;
-    Sample<Request> request(std::move(taken));
+
+ private:
+  bool on_message(transport::TakenSample message) override {
+    const Sample<Request> request(std::move(message));
     const MessageInfo info = request.info();
     Loan<Response> response = responses_.loan();
     if constexpr (std::is_invocable_v<F&, const Request&, Response&, const MessageInfo&>) {
@@ -53,75 +85,27 @@ class ServiceExecutable final : public Executable {
     } else {
       handler_(*request, *response);
     }
-    responses_.publish_correlated(std::move(response), answer_to(info));
+    responses_.publish(std::move(response), answer_to(info));
     return true;
   }
-  std::uint32_t matched() const { return requests_->matched(); }
-
- private:
-  std::shared_ptr<transport::Reader> requests_;
   Publisher<Response> responses_;
   F handler_;
 };
 
-template <class S>
-struct ClientCore {
-  using Request = typename S::Request;
-  using Response = typename S::Response;
-  ClientCore(std::shared_ptr<transport::Participant> participant_, std::string name_, Publisher<Request> requests_,
-             std::shared_ptr<transport::Reader> responses_)
-      : participant(std::move(participant_)),
-        name(std::move(name_)),
-        requests(std::move(requests_)),
-        responses(std::move(responses_)) {}
-
-  /// The next response meant for this client, or an empty sample; others' responses are dropped.
-  Sample<Response> next_own_response() {
-    for (;;) {
-      Sample<Response> sample(std::move(responses->take()).or_throw());
-      if (!sample || sample.info().correlation_client == responses->gid()) return sample;
-    }
-  }
-  std::uint64_t send(Loan<Request>&& request) {
-    const std::uint64_t sequence =
-        next_sequence.fetch_add(1, std::memory_order_relaxed) + 1;  // only uniqueness matters
-    transport::Writer::PublishInfo correlation;
-    correlation.correlation_client = responses->gid();
-    correlation.correlation_sequence = sequence;
-    requests.publish_correlated(std::move(request), correlation);
-    return sequence;
-  }
-  /// A server is there when one process reads our requests and writes our responses.
-  bool available() const { return requests.matched() > 0 && responses->matched() > 0; }
-
-  std::shared_ptr<transport::Participant> participant;
-  std::string name;
-  Publisher<Request> requests;
-  std::shared_ptr<transport::Reader> responses;
-  std::atomic<std::uint64_t> next_sequence{0};
-  std::mutex call_mutex;
-  std::unique_ptr<transport::WaitSet> wait_set;  // made by the first call(); under call_mutex
-};
-
-/// Waits on `wait_set` once, at most until the deadline; false when that has passed.
-bool wait_until(transport::WaitSet& wait_set, std::chrono::steady_clock::time_point deadline);
-
 template <class S, class F>
-class ClientExecutable final : public Executable {
+class ClientExecutable final : public ReaderExecutable {
  public:
-  ClientExecutable(std::shared_ptr<CallbackGroup> group, std::shared_ptr<ClientCore<S>> core, F callback)
-      : Executable(std::move(group)), core_(std::move(core)), callback_(std::move(callback)) {}
-  const std::shared_ptr<transport::Reader>& reader() const noexcept override { return core_->responses; }
-  bool ready() const override { return core_->responses->has_data(); }
-  bool execute() override {
-    Sample<typename S::Response> response = core_->next_own_response();
-    if (!response) return false;
-    callback_(std::as_const(response));
-    return true;
-  }
+  ClientExecutable(std::shared_ptr<CallbackGroup> group, std::shared_ptr<ClientCore> core, F callback)
+      : ReaderExecutable(std::move(group), core->responses()), core_(std::move(core)), callback_(std::move(callback)) {}
 
  private:
-  std::shared_ptr<ClientCore<S>> core_;
+  bool on_message(transport::TakenSample message) override {
+    if (!core_->is_own(message)) return false;
+    const Sample<typename S::Response> response(std::move(message));
+    callback_(response);
+    return true;
+  }
+  std::shared_ptr<ClientCore> core_;
   F callback_;
 };
 
@@ -147,27 +131,22 @@ class Client {
   using Request = typename S::Request;
   using Response = typename S::Response;
   Client() = default;
-  Client(std::shared_ptr<detail::ClientCore<S>> core, std::shared_ptr<detail::Executable> executable)
-      : core_(std::move(core)), executable_(std::move(executable)) {}
+  Client(std::shared_ptr<detail::ClientCore> core, std::shared_ptr<detail::Executable> executable)
+      : core_(std::move(core)), requests_(core_->requests()), executable_(std::move(executable)) {}
 
   bool available() const { return core_->available(); }
   /// Waits for a server; false on timeout.
   bool wait_for_service(std::chrono::nanoseconds timeout) const {
-    const auto deadline = detail::deadline_after(timeout);
-    for (;;) {
-      const std::uint64_t seen = core_->participant->graph_version();
-      if (available()) return true;
-      const auto left = deadline - std::chrono::steady_clock::now();
-      if (left <= std::chrono::nanoseconds::zero()) return false;
-      // Attaching finishes a little after the graph shows the endpoint, so look again at least every 10 ms while waiting.
-      (void)core_->participant->wait_graph_change(
-          seen, std::min<std::chrono::nanoseconds>(left, std::chrono::milliseconds(10)));
-    }
+    return core_->wait_available(detail::deadline_after(timeout));
   }
   /// A request in shared memory.
-  Loan<Request> loan() { return core_->requests.loan(); }
+  Loan<Request> loan() { return requests_.loan(); }
   /// Sends without waiting; returns the number that the response's info().correlation_sequence will have.
-  std::uint64_t send(Loan<Request>&& request) { return core_->send(std::move(request)); }
+  std::uint64_t send(Loan<Request>&& request) {
+    const transport::PublishInfo info = core_->next_request();
+    requests_.publish(std::move(request), info);
+    return info.correlation_sequence;
+  }
   std::uint64_t send(const Request& request) {
     Loan<Request> copy = loan();
     *copy = request;
@@ -178,31 +157,22 @@ class Client {
   Sample<Response> call(Loan<Request>&& request, std::chrono::nanoseconds timeout) {
     if (executable_)
       throw Exception(
-          {Errc::invalid_argument, "call() on client '" + core_->name +
+          {Errc::invalid_argument, "call() on client '" + core_->name() +
                                        "', which was made with a callback; use send(), or client() without one"});
     const auto deadline = detail::deadline_after(timeout);
-    std::lock_guard<std::mutex> lock(core_->call_mutex);
-    if (!core_->wait_set) {
-      auto wait_set = std::make_unique<transport::WaitSet>();
-      wait_set->add(core_->responses).or_throw();
-      core_->wait_set = std::move(wait_set);
-    }
-    const std::uint64_t sequence = core_->send(std::move(request));
-    for (;;) {
-      while (Sample<Response> response = core_->next_own_response())
-        if (response.info().correlation_sequence == sequence) return response;
-      if (!detail::wait_until(*core_->wait_set, deadline)) return {};
-    }
+    const std::lock_guard<std::mutex> lock(core_->call_mutex());
+    return Sample<Response>(core_->wait_response(send(std::move(request)), deadline).or_throw());
   }
   Sample<Response> call(const Request& request, std::chrono::nanoseconds timeout) {
     Loan<Request> copy = loan();
     *copy = request;
     return call(std::move(copy), timeout);
   }
-  const std::shared_ptr<detail::ClientCore<S>>& core() const noexcept { return core_; }
+  const std::shared_ptr<detail::ClientCore>& core() const noexcept { return core_; }
 
  private:
-  std::shared_ptr<detail::ClientCore<S>> core_;
+  std::shared_ptr<detail::ClientCore> core_;
+  Publisher<Request> requests_;
   std::shared_ptr<detail::Executable> executable_;
 };
 

@@ -83,21 +83,16 @@ void call_with_sample(F& callback, Sample<T>&& sample) {
 
 /// Takes one message per execute() and hands it to the callback.
 template <class T, class F>
-class SubscriptionExecutable final : public Executable {
+class SubscriptionExecutable final : public ReaderExecutable {
  public:
   SubscriptionExecutable(std::shared_ptr<CallbackGroup> group, std::shared_ptr<transport::Reader> reader, F callback)
-      : Executable(std::move(group)), reader_(std::move(reader)), callback_(std::move(callback)) {}
-  const std::shared_ptr<transport::Reader>& reader() const noexcept override { return reader_; }
-  bool ready() const override { return reader_->has_data(); }
-  bool execute() override {
-    transport::TakenSample taken = take_for_callback(*reader_);
-    if (!taken) return false;
-    call_with_sample<T>(callback_, Sample<T>(std::move(taken)));
-    return true;
-  }
+      : ReaderExecutable(std::move(group), std::move(reader)), callback_(std::move(callback)) {}
 
  private:
-  std::shared_ptr<transport::Reader> reader_;
+  bool on_message(transport::TakenSample message) override {
+    call_with_sample<T>(callback_, Sample<T>(std::move(message)));
+    return true;
+  }
   F callback_;
 };
 

@@ -30,6 +30,9 @@ class Poller {
 
   static Result<Poller> create();
 
+  /// Readable while wait() would return at once. Owned by this.
+  int fd() const noexcept { return epoll_.get(); }
+
   /// `token` comes back with the events; ~0 is reserved. False: errno says why. A descriptor leaves by remove(), before its
   /// close(): a copy of it in another process would keep a closed one alive in epoll.
   bool add(int fd, std::uint64_t token) noexcept;  ///< kRead

@@ -64,7 +64,7 @@ class pollable {
       lock.lock();
       if (some && armed_) {
         armed_ = false;
-        (void)os::ring(wake_.ring_end.get());
+        (void)os::notify(wake_.notify_end.get());
       }
     }
   }

@@ -231,12 +231,13 @@ class Reader {
   /// Called on the background thread; empty removes it. Events of one kind that wait are one call: the statuses say how many.
   virtual void on_event(std::function<void(Event)> callback) = 0;
   virtual const Gid& gid() const = 0;
-  /// A descriptor that is readable (poll, epoll, asyncio) while has_data() may be true; owned by the Reader. Once asked for,
-  /// publishers ring it with one write(2) per publish while the reader is idle. A Reader is either polled or in a WaitSet.
+  /// A descriptor that is readable (poll, epoll, asyncio) while has_data() may be true; owned by the Reader, and
+  /// the same for its whole life. Once asked for, publishers make it readable with one send(2) per publish while the reader is idle. A
+  /// Reader is either polled or in a WaitSet.
   virtual Result<int> pollable_fd() = 0;
 };
 
-/// Rung by trigger() from any thread of this process (not async-signal-safe).
+/// Wakes wait sets: trigger() from any thread of this process (not async-signal-safe).
 class GuardCondition {
  public:
   GuardCondition();

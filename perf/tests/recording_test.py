@@ -11,12 +11,12 @@ import math
 import click
 import numpy
 import pytest
-from baton_cli.perf import (
+from baton_perf import (
     figures,
     recording,
     session,
 )
-from baton_cli.perf.runs import Cell
+from baton_perf.runs import Cell
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from recorded import peer, run_of

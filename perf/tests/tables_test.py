@@ -8,14 +8,14 @@ import re
 from pathlib import Path
 
 import pytest
-from baton_cli.perf import (
+from baton_perf import (
     peers,
     recording,
     session,
     tables,
 )
-from baton_cli.perf.experiments import CLOCKS
-from baton_cli.perf.runs import Cell
+from baton_perf.experiments import CLOCKS
+from baton_perf.runs import Cell
 from recorded import invoke, needs_programs, peer, run_of
 from rich.console import Console
 

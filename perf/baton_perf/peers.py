@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-CHECKOUT = Path(__file__).resolve().parents[3]
+CHECKOUT = Path(__file__).resolve().parents[2]
 BUILD = CHECKOUT / "build" / "release"
 PREFIX = "baton_perf_"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton perf accept`: every criterion of perf/criteria.toml, interleaved, with ratio, 95 % interval and verdict."""
+"""`baton perf accept`: every criterion of criteria.toml, interleaved, with ratio, 95 % interval and verdict."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .recording import Recording
 from .runs import Cell
 from .verdicts import Row
 
-CRITERIA = CHECKOUT / "perf" / "criteria.toml"
+CRITERIA = Path(__file__).with_name("criteria.toml")
 CELL_FIELDS = {f.name for f in fields(Cell)}
 KINDS = {
     "ratio": {"metric", "cell", "a", "b", "bar"},

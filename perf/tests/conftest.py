@@ -3,7 +3,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from baton_cli.perf import peers
+from baton_perf import peers
 
 sys.path.insert(0, str(Path(__file__).parent))  # recorded
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 from baton_cli.main import baton
-from baton_cli.perf import (
+from baton_perf import (
     accept,
     peers,
     recording,
 )
-from baton_cli.perf.experiments import EXPERIMENTS
-from baton_cli.perf.peers import Peer
-from baton_cli.perf.runs import Cell
+from baton_perf.experiments import EXPERIMENTS
+from baton_perf.peers import Peer
+from baton_perf.runs import Cell
 from click.testing import CliRunner
 
 BUILT = peers.program_folder() is not None

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 from baton_cli.main import baton
-from baton_cli.perf import peers, performance_test, runs, session
-from baton_cli.perf.experiments import EXPERIMENTS
-from baton_cli.perf.peers import BUILD, Peer
-from baton_cli.perf.recording import Recording
+from baton_perf import peers, performance_test, runs, session
+from baton_perf.experiments import EXPERIMENTS
+from baton_perf.peers import BUILD, Peer
+from baton_perf.recording import Recording
 from click.testing import CliRunner
 
 needs_programs = pytest.mark.skipif(peers.program_folder() is None, reason="the release build is not there: make build")

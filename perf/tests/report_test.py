@@ -8,7 +8,7 @@ import re
 from dataclasses import asdict
 
 import pytest
-from baton_cli.perf import (
+from baton_perf import (
     figures,
     plots,
     recording,
@@ -16,8 +16,8 @@ from baton_cli.perf import (
     report_tables,
     verdicts,
 )
-from baton_cli.perf.experiments import EXPERIMENTS
-from baton_cli.perf.runs import Cell
+from baton_perf.experiments import EXPERIMENTS
+from baton_perf.runs import Cell
 from recorded import field_runs, run_of, verdicts_of
 from rich.console import Console
 

@@ -8,14 +8,14 @@ import subprocess
 from dataclasses import asdict, replace
 
 import pytest
-from baton_cli.perf import (
+from baton_perf import (
     figures,
     peers,
     performance_test,
     recording,
     tables,
 )
-from baton_cli.perf.runs import Cell, RunFailed, perform
+from baton_perf.runs import Cell, RunFailed, perform
 from recorded import invoke, needs_programs, peer
 
 

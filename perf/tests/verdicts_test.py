@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import click
 import pytest
-from baton_cli.perf import (
+from baton_perf import (
     accept,
     figures,
     recording,

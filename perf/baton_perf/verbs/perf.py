@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
-from ..perf import peers as peer_list
-from ..perf.experiments import CLOCKS, EXPERIMENTS, clock_of
-from ..perf.runs import Cell, size_text
+from .. import peers as peer_list
+from ..experiments import CLOCKS, EXPERIMENTS, clock_of
+from ..runs import Cell, size_text
 
 DEFAULT_OUT = Path("out/perf")
 INTERRUPTED = 130  # as shells count: 128 and SIGINT
@@ -116,7 +116,7 @@ def command(ctx: click.Context, **options) -> None:
 
 
 def _performance_test(options: dict) -> None:
-    from ..perf import performance_test
+    from .. import performance_test
 
     if options["msg_list"]:
         click.echo("\n".join(performance_test.MESSAGES))
@@ -175,8 +175,8 @@ def limits(out) -> None:
     import json
     import subprocess
 
-    from ..perf import session, tables
-    from ..perf.recording import Recording
+    from .. import session, tables
+    from ..recording import Recording
 
     console = _console()
     bare = peer_list.choose(["bare"])
@@ -260,8 +260,8 @@ def _out(path: Path | None, name: str) -> Path:
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Recording; default out/perf/run.jsonl.gz")
 def run(names, sizes, best_effort, rounds, settings, clocks, wide, out, **cell) -> None:
     """Compare peers once and print a table. Every end is a process of its own unless --one-process."""
-    from ..perf import session, tables
-    from ..perf.recording import Recording
+    from .. import session, tables
+    from ..recording import Recording
 
     chosen = peer_list.choose(list(names))
     pairs = dict(item.partition("=")[::2] for item in settings)
@@ -293,8 +293,8 @@ def run(names, sizes, best_effort, rounds, settings, clocks, wide, out, **cell) 
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Directory for recordings; default out/perf")
 def experiment(names, full, peers_, rounds, wide, out) -> None:
     """Run experiments by name, or `all`; without a name: list them. Ctrl-C ends the series and keeps what was measured."""
-    from ..perf import session, tables
-    from ..perf.recording import Recording
+    from .. import session, tables
+    from ..recording import Recording
 
     console = _console()
     if not names:
@@ -337,8 +337,12 @@ def experiment(names, full, peers_, rounds, wide, out) -> None:
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=DEFAULT_OUT / "report.html", show_default=True)
 def report(recordings, clocks, out) -> None:
     """Make one self-contained HTML page from recordings."""
-    from ..perf.recording import Recording
-    from ..perf.report import write_report
+    from ..recording import Recording
+
+    try:
+        from ..report import write_report
+    except ModuleNotFoundError as error:
+        raise click.ClickException(f"a report needs {error.name}: pip install matplotlib, or baton-ipc[perf]") from None
 
     shown = [CLOCKS[name] for name in dict.fromkeys(clocks)]
     write_report([(path, Recording.load(path)) for path in recordings], out, shown)
@@ -349,7 +353,7 @@ class _WithCriteria(click.Command):
     """Its help lists the criteria."""
 
     def format_epilog(self, ctx, formatter) -> None:
-        from ..perf import accept as judge
+        from .. import accept as judge
 
         with formatter.section("Criteria (a beginning names all that share it)"):
             formatter.write_dl([(c["id"], c["source"]) for c in judge.load()])
@@ -368,13 +372,13 @@ class _WithCriteria(click.Command):
 )
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Recording; default out/perf/accept.jsonl.gz")
 def accept(ids, rounds, quick, every, resume, markdown, out) -> None:
-    """Judge every performance criterion of perf/criteria.toml, or those named (also by prefix).
+    """Judge every performance criterion of perf/baton_perf/criteria.toml, or those named (also by prefix).
 
     Exit status: 0 all passed, 1 one failed or could not be measured.
     """
-    from ..perf import accept as judge
-    from ..perf import session, verdicts
-    from ..perf.recording import Recording, append
+    from .. import accept as judge
+    from .. import session, verdicts
+    from ..recording import Recording, append
 
     criteria = judge.load()
     if ids:

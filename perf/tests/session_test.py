@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import pytest
-from baton_cli.perf import (
+from baton_perf import (
     report,
     session,
 )
-from baton_cli.perf.experiments import EXPERIMENTS
-from baton_cli.perf.runs import Cell
+from baton_perf.experiments import EXPERIMENTS
+from baton_perf.runs import Cell
 from recorded import peer
 
 

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The reference of the C++ and Python interfaces, generated from their headers and modules: out/api. A warning is an error.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+rm -rf out/api
+mkdir -p out/api
+doxygen docs/api/Doxyfile
+package=${BATON_BUILD:-$PWD/build/release}/python
+if ! compgen -G "$package/baton/_core*.so" >/dev/null; then
+  echo "api: the Python package is not built ($package); run make build" >&2
+  exit 1
+fi
+# baton.rclpy is left out: it can be imported only beside ROS 2.
+PYTHONPATH="$package" .venv/bin/python -W error::UserWarning -m pdoc --output-directory out/api/python \
+  baton baton.atsa baton.rospy
+echo "api: out/api/cpp/index.html, out/api/python/index.html"

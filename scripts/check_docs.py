@@ -3,7 +3,7 @@
 """Fails when a document says something that the repository does not bear out.
 
 Checked in every tracked Markdown file: relative links lead somewhere, also to their heading; a path in backticks that starts
-with a top-level folder exists; `make <verb>` is a verb of the Makefile; a code block below `<!-- file: <path> -->` is that
+with a top-level folder exists, and so does a source file that is named without its folder; `make <verb>` is a verb of the Makefile; a code block below `<!-- file: <path> -->` is that
 file's text (without its licence line).
 
 Checked in every tracked text file: a page of docs/ that is named there exists.
@@ -24,6 +24,7 @@ ALONE = {INDEX, "docs/architecture.md"}
 
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s#]*)(?:#([^)]*))?\)")
 PAGE = re.compile(r"(?<![\w/.-])docs/[\w/.-]+\.md\b")
+SOURCE = re.compile(r"[\w-]+\.(?:cpp|hpp|def|py|sh)")
 CODE = re.compile(r"`([^`\n]+)`")
 FILE_BLOCK = re.compile(r"<!-- file: (\S+) -->\s*\n```[a-z]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
@@ -83,6 +84,7 @@ def check(root):
     tops = {path.split("/", 1)[0] for path in files if "/" in path} | {"build", "out"}
     verbs = set(re.findall(r"^([a-z]+):", (root / "Makefile").read_text(), re.MULTILINE))
     known = set(files) | {str(parent) for path in files for parent in Path(path).parents}
+    names = {Path(path).name for path in files}
     problems = misplaced_pages(root, files)
     for path in files:
         if not path.endswith(".md"):
@@ -104,6 +106,8 @@ def check(root):
                 elif heading and page.suffix == ".md" and heading not in anchors(page):
                     problems.append(f"{path}:{number}: '{target or path}' has no heading '{heading}'")
             for code in CODE.findall(line):
+                if SOURCE.fullmatch(code) and code not in names:
+                    problems.append(f"{path}:{number}: no file is called '{code}'")
                 words = code.split()
                 if words[:1] == ["make"] and len(words) > 1 and words[1] not in verbs:
                     problems.append(f"{path}:{number}: the Makefile has no verb '{words[1]}'")

@@ -31,7 +31,7 @@ def problems(tmp_path):
     "text",
     [
         "[code](src/a.cpp) and [web](https://example.org/x)",
-        "`make test` reads `src/a.cpp` and writes `build/release`",
+        "`make test` reads `src/a.cpp`, that is `a.cpp`, and writes `build/release`; `python your_program.py`",
         "<!-- file: src/a.cpp -->\n```cpp\nint main() {}\n```\n",
         "```\n[not](a-link)\n`make nothing`\n```\n",
         "# `Two` words, and a sign\n[here](#two-words-and-a-sign) and [there](README.md#two-words-and-a-sign)",
@@ -48,6 +48,7 @@ def test_true_statements_pass(problems, text):
         ("`make coffee`", "no verb 'coffee'"),
         ("# One\n[here](#two)", "no heading 'two'"),
         ("see `src/b.cpp`", "there is no 'src/b.cpp'"),
+        ("see `b.cpp`", "no file is called 'b.cpp'"),
         ("<!-- file: src/a.cpp -->\n```cpp\nint main() { return 1; }\n```\n", "not the text of src/a.cpp"),
         ("<!-- file: src/b.cpp -->\n```cpp\n```\n", "to show"),
     ],

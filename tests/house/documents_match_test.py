@@ -399,3 +399,13 @@ def test_the_readmes_numbers_are_those_of_the_results():
     everything = next(rows for rows in tables("docs/results/measured.md") if rows and set(shown[0]) <= set(rows[0]))
     for peer, row in by_peer(shown).items():
         assert row == {column: by_peer(everything)[peer][column] for column in row}
+
+
+def test_the_readmes_picture_shows_the_numbers_of_the_results():
+    spec = importlib.util.spec_from_file_location("draw_results", ROOT / "scripts/draw_results.py")
+    draw_results = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(draw_results)
+    assert f"({draw_results.PICTURE})" in read("README.md")
+    assert read(draw_results.PICTURE) == draw_results.draw(read(draw_results.RESULTS)), (
+        "run scripts/draw_results.py again"
+    )

@@ -22,7 +22,7 @@ KINDS = {"guides": "Guides", "concepts": "Concepts", "format": "Formats", "resul
 INDEX = "docs/README.md"
 ALONE = {INDEX, "docs/architecture.md"}
 
-LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s#]*)(?:#([^)]*))?\)")
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s#]*)(?:#([^)]*))?\)")
 PAGE = re.compile(r"(?<![\w/.-])docs/[\w/.-]+\.md\b")
 SOURCE = re.compile(r"[\w-]+\.(?:cpp|hpp|def|py|sh)")
 CODE = re.compile(r"`([^`\n]+)`")

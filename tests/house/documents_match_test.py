@@ -2,6 +2,7 @@
 """Every table of the documents that can be compared with the sources is: offsets, sizes, numbers, enumerators, error codes,
 environment variables, threads. Names are read from the sources, so a rename there asks for the same in the document."""
 
+import ast
 import importlib.util
 import json
 import re
@@ -309,6 +310,27 @@ def test_the_chunk_header():
     assert values["byte order"] == ", ".join(f"{value} {snake(name)}" for name, value in orders.items())
     for value in cpp_facts.enumeration(text, "Selection").values():
         assert re.search(rf"[:,] {value} ", values["selection"])
+
+
+def test_the_sizes_of_fields():
+    text = re.search(
+        r"^SCALAR_BYTES = (\{.*?\n\})", read("generator/baton_generator/model.py"), re.DOTALL | re.MULTILINE
+    )[1]
+    sizes = ast.literal_eval(text)
+    shown = {}
+    for row in table("docs/format/sfm.md", "field", "bytes", "alignment", "value"):
+        for name in set(re.findall(r"`(\w+)`", row["field"])) & set(sizes):
+            assert row["alignment"] == row["bytes"], "a scalar is aligned to its size"
+            shown[name] = int(row["bytes"])
+    assert shown == sizes
+
+
+def test_the_primitives_of_canonical_definitions():
+    text = re.search(
+        r"^SCALAR_BYTES = (\{.*?\n\})", read("generator/baton_generator/model.py"), re.DOTALL | re.MULTILINE
+    )[1]
+    rule = re.search(r"^primitive +=(.*)$", read("docs/format/type-hash.md"), re.MULTILINE)[1]
+    assert re.findall(r'"(\w+)"', rule) == list(ast.literal_eval(text))
 
 
 def test_the_words_of_two_paths():

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Style and structure, no tests: order of the rooms, documents, Python style and types, C++ format and clang-tidy of what this
-# branch changes (all files with ALL=1).
+# Style and structure, no tests: order of the rooms, documents, retired words, Python style and types, C++ format and clang-tidy of
+# what this branch changes (all files with ALL=1).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 .venv/bin/python scripts/check_layers.py
 .venv/bin/python scripts/check_docs.py
+.venv/bin/python scripts/check_words.py
 .venv/bin/ruff check -q .
 .venv/bin/ruff format -q --check . || echo "check: 'ruff format' would change Python files (advice, not an error)"
 .venv/bin/mypy --no-error-summary --config-file python/pyproject.toml python/baton

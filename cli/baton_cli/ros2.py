@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ROS 2's nodes say of their messages' way: rmw_baton_cpp answers who subscribes its beacons (docs/ros2.md)."""
+"""What ROS 2's nodes say of their messages' way: rmw_baton_cpp answers who subscribes its beacons (docs/concepts/ros2.md)."""
 
 from __future__ import annotations
 

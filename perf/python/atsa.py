@@ -85,7 +85,7 @@ def apart(world):
     number = list(atsa_worlds.WORLDS).index(world)
     directory = Path(os.environ["BATON_RUNTIME_DIR"]) / world
     directory.mkdir(mode=0o700, exist_ok=True)
-    # The wheels' librcl names its RMW itself, so another one is preloaded too (docs/ros2.md).
+    # The wheels' librcl names its RMW itself, so another one is preloaded too (docs/guides/ros2.md).
     above = {"LD_PRELOAD": str(RMW), "RMW_IMPLEMENTATION": "rmw_baton_cpp"} if world.startswith("rmw") else {}
     return {
         **environment(WORLDS.get(world, "ros2")),

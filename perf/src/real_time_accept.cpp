@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `baton_real_time_accept`: the real-time profile of shared objects (docs/shared-objects.md), checked while it runs. A periodic SCHED_FIFO node
+// `baton_real_time_accept`: the real-time profile of shared objects (docs/guides/shared-objects.md). A periodic SCHED_FIFO node
 // makes an object, pushes it to the queue of a second SCHED_FIFO process, which pulls and drops it; processes of ordinary
 // priority load every CPU. baton::RealTimeCheck counts heap calls, page faults and system calls of both threads: all three must stay 0.
 // The distributions of lateness (TZC, Fig. 8) and hand-over are printed, and cyclictest's under the same load, if it is installed.

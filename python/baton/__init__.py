@@ -13,7 +13,7 @@
 
 Numeric arrays of a message are NumPy arrays on the shared memory, arrays of fixed structs are structured arrays; strings and
 nested messages are made when they are asked for. Received messages are read-only. A message stays valid for as long as Python
-holds it or any array made from it. docs/python.md tells more.
+holds it or any array made from it. docs/guides/python.md tells more.
 """
 
 from __future__ import annotations

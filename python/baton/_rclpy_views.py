@@ -202,7 +202,7 @@ def create_subscription(
     if (rmw := get_rmw_implementation_identifier()) != "rmw_baton_cpp":
         warnings.warn(
             f"{topic}: only Baton's own publishers will be heard here, for rclpy runs over {rmw}; "
-            "set RMW_IMPLEMENTATION=rmw_baton_cpp (docs/ros2.md)",
+            "set RMW_IMPLEMENTATION=rmw_baton_cpp (docs/guides/ros2.md)",
             RuntimeWarning,
             stacklevel=3,
         )

@@ -2,7 +2,7 @@
 """Whether rosidl lays the C struct of a message class out as the extension's converters (plan_struct.cpp) expect it: strings and sequences of
 {data, size, capacity}, in the order of the fields. A later ROS 2 may do otherwise; a converter would then write past a field. The introspection
 that rosidl generates for C says where the members are. Its structs may have changed, too, so its words are compared with what they can be
-before one of them is followed, as ros2/rosidl does for C++ (docs/ros2.md)."""
+before one of them is followed, as ros2/rosidl does for C++ (docs/concepts/ros2.md)."""
 
 from __future__ import annotations
 

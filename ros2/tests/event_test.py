@@ -30,7 +30,7 @@ def silence(pairs, kind):
 
 
 def follows(got):
-    """In order, to the end. Of what went below before the ends met in Baton some may be missing (docs/ros2.md)."""
+    """In order, to the end. Of what went below before the ends met in Baton some may be missing (docs/format/ros2-two-paths.md)."""
     return got == sorted(set(got)) and got[-1] == TOTAL and len(got) > TOTAL / 2
 
 

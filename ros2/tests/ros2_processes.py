@@ -62,7 +62,7 @@ def wait_as_long_again(begin):
 
 
 def environment(rmw, domain, **more):
-    """The wheels' librcl names librmw_fastrtps_cpp.so itself, so there another RMW is also preloaded (docs/ros2.md)."""
+    """The wheels' librcl names librmw_fastrtps_cpp.so itself, so there another RMW is also preloaded (docs/guides/ros2.md)."""
     env = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "RMW_IMPLEMENTATION", "BATON_RMW")}
     env["ROS_DOMAIN_ID"] = str(domain)
     if rmw == "baton":

@@ -41,7 +41,7 @@ TEST(CrashPoints, TheListNamesExactlyThoseInTheSources) {
   }
   EXPECT_EQ(listed, found);
   EXPECT_EQ(listed.size(), std::size(kPoints)) << "a name occurs twice";
-  std::ifstream page(std::string(BATON_SOURCE_DIR) + "/docs/crash-points.md");
+  std::ifstream page(std::string(BATON_SOURCE_DIR) + "/docs/concepts/crash-points.md");
   const std::string text((std::istreambuf_iterator<char>(page)), std::istreambuf_iterator<char>());
   for (const std::string& name : listed) EXPECT_NE(text.find("`" + name + "`"), std::string::npos) << name;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stateless model checker for small concurrent programs on C++ weak memory. It runs the shipped headers (over
 // ModelPlatform, model_platform.hpp) as fibers and explores every interleaving and every value a load may return, by depth-first
-// search with replay; states that were met before are not explored again. What is and is not modelled: docs/memory-model.md.
+// search with replay; states that were met before are not explored again. What is and is not modelled: docs/concepts/memory-model.md.
 //
 // Invariants of one execution: (1) each location keeps the history of its stores; the modification order is the order of
 // execution (a plain store by a thread that does not know the latest store is reported, as the order would be open);

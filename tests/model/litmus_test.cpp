@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checker itself against the classic litmus tests: for each program exactly the outcomes that C++20 allows are found (but for
-// load buffering, which it leaves out: docs/memory-model.md).
+// load buffering, which it leaves out: docs/concepts/memory-model.md).
 #include <gtest/gtest.h>
 
 #include <set>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a process ends that a signal has asked to: the ways that docs/guide.md offers, with real processes, at any moment of their work. This program
-// started again is the process. Its nodes are static, as the destructors of static objects are where a wrong way hangs.
+// How a process ends that a signal has asked to: the ways that docs/guides/guide.md offers, with real processes, at any moment of
+// their work. This program started again is the process. Its nodes are static, as the destructors of static objects are where a wrong way hangs.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>

@@ -587,7 +587,7 @@ std::size_t descriptors_of(pid_t pid) {
   return static_cast<std::size_t>(std::distance(begin(entries), end(entries))) - (pid == ::getpid() ? 1 : 0);
 }
 
-// What docs/support.md says; prints what it counts.
+// What docs/guides/support.md says; prints what it counts.
 TEST(EndpointsProcesses, DescriptorsPerProcessPeerPublisherAndSubscriptionAreAsDocumented) {
   constexpr std::size_t kTopics = 20;
   TestDomain domain;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton heap`: the shared heaps of a domain (docs/shared-objects.md)."""
+"""`baton heap`: the shared heaps of a domain (docs/guides/shared-objects.md)."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ void set_environment(const Plan& plan, const Middleware& middleware) {
   if (!heap && middleware.setting != "baton") return;
   set("RMW_IMPLEMENTATION", "rmw_baton_cpp");
   set("BATON_RUNTIME_DIR", plan.directory);
-  // The wheels' librcl.so names librmw_fastrtps_cpp.so itself (docs/ros2.md).
+  // The wheels' librcl.so names librmw_fastrtps_cpp.so itself (docs/guides/ros2.md).
   prepend("LD_PRELOAD", BATON_RMW_LIBRARY);
   if (heap) prepend("LD_PRELOAD", BATON_HEAP_LIBRARY);  // before all others
 }

@@ -27,7 +27,7 @@ struct Middleware {
 void use_middleware(const Plan& plan, const Middleware& middleware);
 
 /// Runs `end` when the process ends, after its results are written; the last one first. Fast DDS 3.2 now and then spins for ever where a
-/// participant ends as another one does (docs/ros2.md): two seconds of CPU later the process ends all the same, as if it had not.
+/// participant ends as another one does (docs/results/ros2.md): two seconds of CPU later the process ends all the same, as if it had not.
 void at_the_end(std::function<void()> end);
 
 /// A domain of the run's own, in 1 to 99.

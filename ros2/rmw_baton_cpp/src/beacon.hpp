@@ -20,7 +20,7 @@
 
 namespace baton::rmw {
 
-/// The topic of beacons; its type is std_msgs/String, its messages are JSON (docs/ros2.md).
+/// The topic of beacons; its type is std_msgs/String, its messages are JSON (docs/concepts/ros2.md).
 inline constexpr const char* kBeaconTopic = "/_baton/ros2";
 
 class Beacon {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: loaned messages: Baton's, of types of fixed size at both ends, and, where libbaton_heap.so is active,
-// of all types at the publisher's (docs/heap.md).
+// of all types at the publisher's (docs/concepts/heap.md).
 // Thread rules: those of rmw/rmw.h; nothing here adds a lock.
 #include "handles.hpp"
 
@@ -29,7 +29,7 @@ rmw_ret_t invalid(const char* what) {
 /// Served by Baton, and said not to lend (`can_loan_messages`): the underlying RMW's loans would not go through Baton.
 rmw_ret_t no_loans() {
   RMW_SET_ERROR_MSG(
-      "a type with strings or sequences is not lent: by a publisher without libbaton_heap.so (docs/heap.md), by a "
+      "a type with strings or sequences is not lent: by a publisher without libbaton_heap.so (docs/concepts/heap.md), by a "
       "subscription never, whose ordinary takes that library makes free of copies");
   return RMW_RET_UNSUPPORTED;
 }

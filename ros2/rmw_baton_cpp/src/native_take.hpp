@@ -2,7 +2,7 @@
 // From a sample in Baton's memory to the application's native struct: the one place that decides whether an array of scalars is
 // copied out or the native vector is pointed at the chunk.
 //
-// With libbaton_heap.so (docs/heap.md) it is pointed at, and the sample stays alive for as long as the application keeps it.
+// With libbaton_heap.so (docs/concepts/heap.md) it is pointed at, and the sample stays alive for as long as the application keeps it.
 // Thread rules: any number of threads, each with a native struct of its own.
 #pragma once
 

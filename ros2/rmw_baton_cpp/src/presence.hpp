@@ -18,7 +18,8 @@ namespace baton::rmw {
 
 inline constexpr const char* kLogger = "rmw_baton_cpp";
 
-/// Whether native messages may have arrays in Baton's memory (docs/heap.md). The first question decides, before any subscription.
+/// Whether native messages may have arrays in Baton's memory (docs/concepts/heap.md). The first question decides, before any
+/// subscription.
 bool may_alias();
 
 class Presence {

@@ -36,7 +36,7 @@ class PublisherPath {
   rmw_ret_t publish(const void* native, rmw_publisher_allocation_t* allocation);
   rmw_ret_t publish_serialized(const rmw_serialized_message_t& serialized, rmw_publisher_allocation_t* allocation);
 
-  /// Native messages that lie in a loan, if the type has a fixed size; whose arrays do (docs/heap.md), with libbaton_heap.so.
+  /// Native messages that lie in a loan, if the type has a fixed size; whose arrays do (docs/concepts/heap.md), with libbaton_heap.so.
   bool lends() const noexcept { return may_alias() || plan_->native->same_layout(); }
   rmw_ret_t borrow(void** native);
   rmw_ret_t give_back(void* native);

@@ -148,7 +148,7 @@ TEST(NativeLayout, a_member_at_another_offset_is_named_with_both_places) {
   Type image(cpp<Image>());
   image["data"].offset_ += 8;
   EXPECT_TRUE(says(image.verdict(), "sensor_msgs/Image.data lies at byte ", " is expected at byte ", "behind 'step'",
-                   "docs/ros2.md"));
+                   "docs/concepts/ros2.md"));
 }
 
 TEST(NativeLayout, each_member_of_each_type_is_compared) {

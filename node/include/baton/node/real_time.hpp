@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The real-time profile (TZC-RT, TZC V): what a program does once so that publishing and taking neither allocate, nor fault, nor
-// call the system but to wake or to wait. docs/real-time.md says in which order, and what is proved how.
+// call the system but to wake or to wait. docs/guides/real-time.md says in which order, and what is proved how.
 #pragma once
 
 #include <cstddef>

@@ -13,7 +13,7 @@ namespace baton::heap {
 
 class ArrayAliaser {
  public:
-  /// Arrays of fewer bytes are left to be copied: to alias one costs more (docs/heap.md).
+  /// Arrays of fewer bytes are left to be copied: to alias one costs more (docs/concepts/heap.md).
   static constexpr std::size_t kWorthwhile = std::size_t{64} << 10;
 
   /// `received` outlives this object.

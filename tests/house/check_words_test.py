@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/check_words.py keeps retired words out."""
+
+import importlib.util
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+_spec = importlib.util.spec_from_file_location("check_words", ROOT / "scripts/check_words.py")
+check_words = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(check_words)
+
+RETIRED = "# a comment\n\nkBell : *.cpp *.md !old/* : kWakeSocket\nwho waits : docs/* : the waiter\n"
+
+
+@pytest.fixture
+def problems(tmp_path):
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+
+    def check(path, text, retired=RETIRED):
+        for name, content in (("scripts/retired_words.txt", retired), (path, text)):
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(content)
+        subprocess.run(["git", "add", "-A"], cwd=tmp_path, check=True)
+        return check_words.check(tmp_path)
+
+    return check
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.cpp", "return kWakeSocket;"),
+        ("a.cpp", "return kBells + okBell + kBell_;"),  # parts of other words
+        ("a.cpp", "return kbell;"),
+        ("a.py", "kBell = 1"),  # in no glob of this word
+        ("old/deep/a.cpp", "return kBell;"),
+        ("a.md", "who waits"),
+        ("CHANGELOG.md", "kBell became kWakeSocket"),
+    ],
+)
+def test_other_words_and_other_files_pass(problems, path, text):
+    assert problems(path, text) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "complaint"),
+    [
+        ("a.cpp", "int x;\nreturn kBell;", "a.cpp:2: 'kBell' is retired; write kWakeSocket"),
+        ("b/deep/a.md", "`kBell`", "b/deep/a.md:1: 'kBell' is retired; write kWakeSocket"),
+        ("docs/deep/a.txt", "for who waits.", "docs/deep/a.txt:1: 'who waits' is retired; write the waiter"),
+        ("kBell.cpp", "", "kBell.cpp: 'kBell' is retired; name the file after kWakeSocket"),
+    ],
+)
+def test_a_retired_word_is_found(problems, path, text, complaint):
+    assert problems(path, text) == [complaint]
+
+
+def test_a_line_that_cannot_be_read_is_named(problems):
+    with pytest.raises(ValueError, match="retired_words.txt:1"):
+        problems("a.cpp", "", "kBell kWakeSocket\n")
+
+
+def test_the_repository_uses_no_retired_word():
+    assert check_words.check(ROOT) == []

@@ -1,0 +1,433 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every table of the documents that can be compared with the sources is: offsets, sizes, numbers, enumerators, error codes,
+environment variables, threads. Names are read from the sources, so a rename there asks for the same in the document."""
+
+import ast
+import importlib.util
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+_spec = importlib.util.spec_from_file_location("cpp_facts", Path(__file__).with_name("cpp_facts.py"))
+cpp_facts = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(cpp_facts)
+
+
+def read(path):
+    return (ROOT / path).read_text()
+
+
+def constants(*paths):
+    return cpp_facts.constants(*(read(path) for path in paths))
+
+
+def tables(page):
+    """All tables of a page: lists of rows, which are dictionaries by the heading of the column."""
+    found, heading = [], None
+    for line in read(page).splitlines() + [""]:
+        if not line.startswith("|"):
+            heading = None
+            continue
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip()[1:-1])]
+        if heading is None:
+            heading = cells
+            found.append([])
+        elif not all(re.fullmatch(r":?-+:?", cell) for cell in cells):
+            found[-1].append(dict(zip(heading, cells, strict=True)))
+    return found
+
+
+def table(page, *columns):
+    """The rows of the one table of a page with these columns."""
+    (rows,) = [rows for rows in tables(page) if rows and list(rows[0]) == list(columns)]
+    return rows
+
+
+def snake(name):
+    """kBestEffort: best_effort."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.removeprefix("k")).lower()
+
+
+def grouped(number):
+    return f"{number:,}"
+
+
+# --- environment variables ---
+
+ENVIRONMENT = "docs/guides/environment.md"
+QUOTED = re.compile(r"[\"'](BATON_[A-Z0-9_]+)(?=[\"'=])")
+OF_A_SHELL = re.compile(r"\$\{?(BATON_[A-Z0-9_]+)|\benv (BATON_[A-Z0-9_]+)=")
+
+
+def variables_of_the_sources():
+    out = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    found = set()
+    for path in out.splitlines():
+        if path == str(Path(__file__).relative_to(ROOT)) or not (ROOT / path).is_file():
+            continue
+        if path.endswith((".cpp", ".hpp", ".py", ".pth")):
+            found |= set(QUOTED.findall(read(path)))
+        elif path.endswith((".sh", ".sh.in")) or path in ("Makefile", ".ci/run"):
+            found |= {one or other for one, other in OF_A_SHELL.findall(read(path))}
+    return found
+
+
+def test_every_environment_variable_has_a_row():
+    page = read(ENVIRONMENT)
+    named = {row["variable"].strip("`") for rows in tables(ENVIRONMENT) for row in rows}
+    internal = set(re.findall(r"`(BATON_\w+)`", page[page.index("Between a test's processes only") :]))
+    ours = {name for name in named | internal if name.startswith("BATON_")}
+    assert variables_of_the_sources() - ours == set(), "in the sources, and in no row"
+    assert ours - variables_of_the_sources() == set(), "in a row, and in no source"
+
+
+def test_every_environment_variable_is_read_where_the_table_says():
+    for rows in tables(ENVIRONMENT):
+        for row in rows:
+            readers = re.findall(r"`([^`]+)`", row["read by"])
+            assert readers, row
+            for path in readers:
+                assert row["variable"].strip("`") in read(path), f"{path} does not name {row['variable']}"
+
+
+# --- error codes ---
+
+
+def test_the_page_of_error_codes_is_the_table_of_the_sources():
+    wanted = re.findall(r'BATON_ERROR\((\w+), (\d+), "(.*)"\)', read("os/include/baton/os/error_codes.def"))
+    rows = table("docs/format/error-codes.md", "code", "name", "meaning")
+    assert [(row["name"].strip("`"), row["code"], row["meaning"]) for row in rows] == wanted
+
+
+# --- packets and frames ---
+
+HANDSHAKE, CONNECTION = "docs/format/handshake.md", "docs/format/connection.md"
+NUMBERS = constants("transport/src/hub.hpp", "transport/src/handshake.hpp")
+
+
+def spans(rows):
+    """Checks that byte rows follow each other without a gap; returns {field: (offset, bytes)}, `n` bytes as None."""
+    found, following = {}, int(rows[0]["offset"])
+    for row in rows:
+        assert int(row["offset"]) == following, row
+        size = None if row["bytes"] == "n" else int(row["bytes"])
+        found[row["field"]] = (following, size)
+        following = None if size is None else following + size
+    return found
+
+
+def test_the_packet_header():
+    of_the_header, _ = [rows for rows in tables(HANDSHAKE) if rows and "offset" in rows[0]]
+    fields = cpp_facts.layout(read("transport/src/handshake.hpp"), "PacketHeader", {})
+    assert list(spans(of_the_header).values()) == [(offset, size) for offset, size, _ in fields]
+    assert fields[-1][0] + fields[-1][1] == NUMBERS["kPacketHeaderBytes"]
+    values = {row["field"]: row["value"] for row in of_the_header}
+    assert f"{NUMBERS['kHelloFrame']} HELLO, {NUMBERS['kByeFrame']} BYE" in values["type"]
+    assert f"from {NUMBERS['kFirstUserFrame']:#06x} on" in values["type"]
+    assert str(NUMBERS["kMaxPacketPayloadBytes"]) in values["payload bytes"]
+
+
+def test_hello_is_the_bytes_that_the_code_is_tested_with():
+    _, of_hello = [rows for rows in tables(HANDSHAKE) if rows and "offset" in rows[0]]
+    fields = spans(of_hello)
+    page = read(HANDSHAKE)
+    shown = re.search(r"^((?:[0-9A-F]{2} )+ .*\n){5,}", page, re.MULTILINE)[0]
+    example = bytes(int(pair, 16) for line in shown.splitlines() for pair in line.split("  ")[0].split())
+    test = read("transport/src/handshake_test.cpp")
+    expected = re.search(r"HelloIsExactlyTheBytesOfTheSpecification\) \{.*?\{(.*?)\};", test, re.DOTALL)[1]
+    characters = re.findall(r"0x([0-9A-Fa-f]{2})|'(\\?.)'", cpp_facts.without_comments(expected))
+    escaped = {r"\r": 13, r"\n": 10}
+    assert example == bytes(int(h, 16) if h else escaped.get(c) or ord(c) for h, c in characters)
+
+    at, size = fields["version"]
+    assert int.from_bytes(example[at : at + size], "little") == NUMBERS["kProtocolVersion"]
+    at, size = fields["pid"]
+    assert int.from_bytes(example[at : at + size], "little") == 4711
+    at, size = fields["name bytes"]
+    assert int.from_bytes(example[at : at + size], "little") == len(example) - fields["name"][0]
+    assert fields["name"] == (at + size, None)
+
+
+def test_the_version_of_the_protocol():
+    version = NUMBERS["kProtocolVersion"]
+    for page in (HANDSHAKE, CONNECTION):
+        assert re.search(r"^# .*, protocol version (\d+)$", read(page), re.MULTILINE)[1] == str(version)
+    assert table(HANDSHAKE, "version", "what changed")[0]["version"] == str(version)
+
+
+def test_the_reasons_of_bye():
+    reasons = cpp_facts.enumeration(read("transport/src/handshake.hpp"), "Bye")
+    rows = table(HANDSHAKE, "reason", "meaning", "afterwards")
+    assert [row["reason"] for row in rows] == [str(value) for value in reasons.values()]
+    final = {row["reason"] for row in rows if row["afterwards"] == "neither tries again"}
+    text = re.search(r"bool is_final\(.*?\}", read("transport/src/handshake.hpp"))[0]
+    assert final == {str(reasons[name]) for name in re.findall(r"Bye::(\w+)", text)}
+
+
+def test_the_numbers_of_frames():
+    frames = cpp_facts.enumeration(read("transport/src/frames.hpp"), "FrameType", NUMBERS)
+    rows = table(CONNECTION, "type", "name", "from", "payload", "descriptors")
+    assert {row["name"]: row["type"] for row in rows} == {
+        snake(name).upper(): f"0x{value:04X}" for name, value in frames.items()
+    }
+
+
+BOUNDS = [  # page, words with the number in them, constant, its file, what one of the number is in the constant's unit
+    (HANDSHAKE, "at most\n{} bytes and it has", "kMaxPayloadBytes", "transport/src/hub.hpp", 1),
+    (HANDSHAKE, "it has at most {} descriptors", "kMaxFrameFds", "transport/src/hub.hpp", 1),
+    (HANDSHAKE, "| name bytes | at most {} |", "kMaxProcessNameBytes", "transport/src/handshake.hpp", 1),
+    (HANDSHAKE, "u32 text bytes (at most {})", "kMaxByeTextBytes", "transport/src/handshake.hpp", 1),
+    (HANDSHAKE, "longer than {} bytes", "kMaxPacketBytes", "transport/src/handshake.hpp", 1),
+    (HANDSHAKE, "beyond {} MiB or", "kMaxQueuedBytes", "transport/src/hub.hpp", 1 << 20),
+    (HANDSHAKE, "or {} descriptors it is disconnected", "kMaxQueuedFds", "transport/src/hub.hpp", 1),
+    (HANDSHAKE, "beyond {} MiB or half", "kHardQueuedBytes", "transport/src/hub.hpp", 1 << 20),
+    (HANDSHAKE, "| have {} connections", "kMaxLinksPerProcess", "transport/src/hub.hpp", 1),
+    (HANDSHAKE, "| begin {} connections in", "kMaxArrivals", "transport/src/hub.hpp", 1),
+    (HANDSHAKE, "connections in {} seconds", "kArrivalsWindow", "transport/src/hub.hpp", 1),
+    (HANDSHAKE, "| break the protocol {} times", "kMaxViolations", "transport/src/hub.hpp", 1),
+    (HANDSHAKE, "when there are more than {}.", "kMaxSilentLinks", "transport/src/hub_impl.hpp", 1),
+    (CONNECTION, "Names have at most {} bytes", "kMaxNameBytes", "transport/src/frames.hpp", 1),
+    (CONNECTION, "str text (at most {} KiB)", "kMaxDefinitionBytes", "transport/src/frames.hpp", 1024),
+    (CONNECTION, "depth and u32 held (1 to {})", "kMaxDepth", "transport/src/frames.hpp", 1),
+    (CONNECTION, "depth and u32 held (1 to {})", "kMaxHeld", "transport/src/frames.hpp", 1),
+    (CONNECTION, "u32 number of readers (at most {})", "kMaxHoldings", "transport/src/frames.hpp", 1),
+    (CONNECTION, "(at most {} bytes: why", "kMaxReasonBytes", "transport/src/frames.hpp", 1),
+    (CONNECTION, "most {} rows of connections", "kMaxConnectionRows", "transport/src/writer_grants.cpp", 1),
+    (CONNECTION, "and {} of refusals", "kMaxRefusedRows", "transport/src/writer_grants.cpp", 1),
+    (CONNECTION, "| endpoints | {}, and", "kMaxAnnouncedPerPeer", "transport/src/graph.hpp", 1),
+    (CONNECTION, ", and {} on one topic", "kMaxAnnouncedPerTopic", "transport/src/graph.hpp", 1),
+    (CONNECTION, "in bytes: {} an endpoint", "kEndpointBytes", "transport/src/graph.hpp", 1),
+    (CONNECTION, "and {} a node", "kNodeBytes", "transport/src/graph.hpp", 1),
+    (CONNECTION, "| a frame under reassembly | {} KiB", "kMaxPayloadBytes", "transport/src/hub.hpp", 1024),
+    (CONNECTION, "| frames that wait for it | {} MiB", "kHardQueuedBytes", "transport/src/hub.hpp", 1 << 20),
+    (CONNECTION, "| the same, of all peers of a user | {} MiB | BYE 5", "kMaxQueuedBytesPerUser", "transport/src/hub.hpp", 1 << 20),
+    (CONNECTION, "to one question | {}, and", "kMaxAnswersPerPeer", "transport/src/frames.hpp", 1),
+    (CONNECTION, ", and {} of all peers | left out", "kMaxAnswers", "transport/src/frames.hpp", 1),
+    (CONNECTION, "has not sent | {} |", "kMaxWanted", "transport/src/matching.cpp", 1),
+    (CONNECTION, "DEFINITION_REQUEST | {} | HOLDINGS", "kMaxAnswered", "transport/src/matching.cpp", 1),
+    (CONNECTION, "ended connections) | {} |", "kMaxReports", "transport/src/participant.hpp", 1),
+    (CONNECTION, "cause | at most in {} s |", "kReportWindow", "transport/src/participant.hpp", 1),
+    (CONNECTION, "more than {} of one writer", "kMaxSegments", "transport/src/participant_frames.cpp", 1),
+    (CONNECTION, "A token is `generation << {} | index`", "kEntryBits", "memory/include/baton/memory/release_table.hpp", 1),
+    ("docs/format/qos.md", "| up to {} | granted in full", "kBasicHeld", "transport/src/grants.hpp", 1),
+    ("docs/format/qos.md", "than {} slots cannot serve", "kFewestSlots", "transport/src/grants.hpp", 1),
+    ("docs/format/qos.md", "`PublisherOptions::slots`, {} by default", "kDefaultSlots", "memory/include/baton/memory/pool.hpp", 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("page", "words", "constant", "path", "unit"), BOUNDS)
+def test_a_bound_is_the_constant_of_the_code(page, words, constant, path, unit):
+    known = constants("transport/src/hub.hpp", path)
+    value, rest = divmod(known[constant], unit)
+    assert rest == 0
+    text = re.sub(r"\s+", " ", read(page))
+    words = re.sub(r"\s+", " ", words)
+    assert words.format(value) in text or words.format(grouped(value)) in text, f"{constant} is {value} {unit}"
+
+
+def test_budgets_in_bytes():
+    text = re.search(r"struct BudgetLimits \{(.*?)\n\};", read("transport/src/budgets.hpp"), re.DOTALL)[1]
+    per_process, per_user = (
+        [int(n) for n in re.findall(r"\{(\d+)\} << 20", line)] for line in text.strip().splitlines()
+    )
+    rows = table(CONNECTION, "what one peer makes this process keep", "at most", "beyond it")
+    mib = [
+        int(n) << (10 if unit == "G" else 0)
+        for row in rows
+        for n, unit in [re.match(r"(\d*) ?([KMG]?)i?B?", row["at most"].replace(",", "")).groups()]
+        if unit in ("M", "G") and "BYE 5" not in row["beyond it"]
+    ]
+    assert mib == [per_process[0], per_user[0], per_process[1], per_user[1]]
+
+
+# --- memory that two processes share ---
+
+
+def rows_with_offsets(page, *columns):
+    return [rows for rows in tables(page) if rows and list(rows[0]) == list(columns)]
+
+
+def test_the_event_page():
+    text = read("transport/src/connection.hpp")
+    fields = cpp_facts.layout(text, "ControlLine", {"WakeWord": 4, "std::atomic<std::int64_t>": 8})
+    rows, _ring, *_ = rows_with_offsets(CONNECTION, "offset", "type", "meaning")
+    sizes = {"u32": 4, "i64": 8, "48 bytes": 48}
+    assert [(int(row["offset"]), sizes[row["type"]]) for row in rows] == [(at, size) for at, size, _ in fields]
+    known = constants("transport/src/connection.hpp")
+    line = fields[-1][0] + fields[-1][1]
+    assert (
+        f"{known['kEventPageBytes']} bytes: {known['kEventPageBytes'] // line} control lines of {line} bytes"
+        in read(CONNECTION)
+    )
+
+
+def test_the_ring():
+    text = read("memory/include/baton/memory/handle_queue.hpp").replace(
+        "typename Platform::template atomic<", "atomic<"
+    )
+    fields = cpp_facts.layout(text, "RingSlot", {"atomic<std::uint64_t>": 8, "atomic<std::int64_t>": 8})
+    (rows,) = rows_with_offsets(CONNECTION, "offset in slot", "type", "meaning")
+    types = {"handle": "u64", "entry": "u64", "source_monotonic_ns": "i64", "sequence": "u64"}
+    assert [(int(row["offset in slot"]), row["type"]) for row in rows] == [(at, types[name]) for at, _, name in fields]
+    _event, rows, *_ = rows_with_offsets(CONNECTION, "offset", "type", "meaning")
+    line = constants("memory/include/baton/memory/platform.hpp")["kCacheLineBytes"]
+    assert [int(row["offset"]) for row in rows] == [0, line]
+    assert f"of {sum(size for _, size, _ in fields)} bytes" in rows[1]["meaning"]
+
+
+def test_the_connection_segment():
+    line = constants("memory/include/baton/memory/platform.hpp")["kCacheLineBytes"]
+    text = read("memory/include/baton/memory/hand_over.hpp")
+    words = re.search(r"return \{reinterpret_cast<Word\*>\(bytes\),(.*?)entries\};", text, re.DOTALL)[1]
+    strides = [0] + [line * int(factor or 1) for factor in re.findall(r"bytes \+ (?:(\d) \* )?kStride", words)]
+    rows = table(CONNECTION, "offset", "type", "written by", "meaning")
+    assert [int(row["offset"]) for row in rows] == strides
+
+
+CHUNK = "docs/format/chunk.md"
+
+
+def test_the_chunk_header():
+    text = read("memory/include/baton/memory/chunk_header.hpp")
+    fields = cpp_facts.layout(text, "ChunkHeader", {"ByteOrder": 1, "Selection": 1})
+    rows = table(CHUNK, "offset", "bytes", "field", "value")
+    assert list(spans(rows).values()) == [(at, size) for at, size, _ in fields]
+    assert f"sizeof(ChunkHeader) == {fields[-1][0] + fields[-1][1]} " in text
+    renamed = {"size": "size_bytes", "skeleton size": "skeleton_bytes", "source time": "source_time_ns",
+               "source monotonic time": "source_monotonic_ns", "reserved": "reserved1"}  # fmt: skip
+    assert [renamed.get(row["field"], row["field"].replace(" ", "_")) for row in rows] == [name for *_, name in fields]
+
+    values = {row["field"]: row["value"] for row in rows}
+    known = cpp_facts.constants(text)
+    assert f"`0x{known['kChunkMagic']:08X}`" in values["magic"]
+    assert values["version"] == str(known["kChunkVersion"])
+    assert known["kMaxMessageBytes"] == 1 << 31 and "at most 2^31" in values["size"]
+    orders = cpp_facts.enumeration(text, "ByteOrder")
+    assert values["byte order"] == ", ".join(f"{value} {snake(name)}" for name, value in orders.items())
+    for value in cpp_facts.enumeration(text, "Selection").values():
+        assert re.search(rf"[:,] {value} ", values["selection"])
+
+
+def test_the_sizes_of_fields():
+    text = re.search(
+        r"^SCALAR_BYTES = (\{.*?\n\})", read("generator/baton_generator/model.py"), re.DOTALL | re.MULTILINE
+    )[1]
+    sizes = ast.literal_eval(text)
+    shown = {}
+    for row in table("docs/format/sfm.md", "field", "bytes", "alignment", "value"):
+        for name in set(re.findall(r"`(\w+)`", row["field"])) & set(sizes):
+            assert row["alignment"] == row["bytes"], "a scalar is aligned to its size"
+            shown[name] = int(row["bytes"])
+    assert shown == sizes
+
+
+def test_the_primitives_of_canonical_definitions():
+    text = re.search(
+        r"^SCALAR_BYTES = (\{.*?\n\})", read("generator/baton_generator/model.py"), re.DOTALL | re.MULTILINE
+    )[1]
+    rule = re.search(r"^primitive +=(.*)$", read("docs/format/type-hash.md"), re.MULTILINE)[1]
+    assert re.findall(r'"(\w+)"', rule) == list(ast.literal_eval(text))
+
+
+def test_the_words_of_two_paths():
+    page = "docs/format/ros2-two-paths.md"
+    source, header = read("ros2/rmw_baton_cpp/src/path_order.cpp"), read("ros2/rmw_baton_cpp/src/path_order.hpp")
+    mark = "".join(re.findall(r"'(.)'", re.search(r"kMark = \{(.*?)\}", source)[1]))
+    rows = table(page, "offset in the chunk header", "bytes", "field", "value")
+    assert f"{mark.encode().hex(' ').upper()}`, the characters `{mark}`" in rows[0]["value"]
+    chunk = {at: size for at, size in spans(table(CHUNK, "offset", "bytes", "field", "value")).values()}
+    client, number, words = ((int(row["offset in the chunk header"]), int(row["bytes"])) for row in rows)
+    assert client[1] == len(mark) and number[0] == client[0] + client[1]
+    assert chunk[client[0]] == client[1] + number[1] and chunk[words[0]] == words[1]
+    shifts = dict(re.findall(r"(k\w+Shift) = (\d+)", source))
+    older, below = int(shifts["kOlderShift"]), int(shifts["kBelowShift"])
+    assert rows[2]["value"] == f"bit 0: also; bits {older} and {below - 1}: older; bits {below} to 63: below"
+    known = cpp_facts.enumeration(header, "Older")
+    named = [(row["older"], row["name"]) for row in table(page, "older", "name", "meaning") if row["name"]]
+    assert named == [(str(value), name) for name, value in known.items()]
+    times = cpp_facts.constants(header)
+    assert f"at most {times['kGraceNs'] // 10**6} ms" in read(page)
+    assert f"at most {times['kSureNs'] // 10**9} s" in read(page)
+
+
+# --- quality of service ---
+
+
+def test_the_values_and_defaults_of_quality_of_service():
+    text = read("transport/include/baton/transport/qos.hpp")
+    rows = {
+        row["policy"]: row for row in table("docs/format/qos.md", "policy", "values", "default", "meaning in Baton")
+    }
+    fields = dict(
+        re.findall(
+            r"^  [\w:]+ (\w+) = ([\w:]+);", re.search(r"struct QoS \{(.*?)\n\};", text, re.DOTALL)[1], re.MULTILINE
+        )
+    )
+    for kind in ("Reliability", "History", "Durability", "Liveliness"):
+        values = [snake(name).removesuffix("_") for name in cpp_facts.enumeration(text, kind)]
+        policy = next(name for name in rows if name.split(",")[0].strip("`") == kind.lower())
+        assert re.findall(r"`(\w+)`", rows[policy]["values"]) == values
+        default = snake(fields[kind.lower()].split("::")[1])
+        assert re.findall(r"`(\w+)`", rows[policy]["default"]) == [default]
+    for policy in ("depth", "held"):
+        assert rows[f"`{policy}`"]["default"] == fields[policy]
+    for policy in ("deadline", "lifespan"):
+        assert fields[policy] == "kInfinite" and rows[f"`{policy}`"]["default"] == "infinite"
+
+
+def test_the_policies_of_a_full_pool():
+    policies = cpp_facts.enumeration(read("memory/include/baton/memory/pool.hpp"), "Policy")
+    rows = table(
+        "docs/concepts/ownership.md",
+        "policy",
+        "an unread message",
+        "a message that a reader holds",
+        "when nothing is found",
+    )
+    assert [re.match(r"`(\w+)`", row["policy"])[1] for row in rows] == list(policies)
+
+
+# --- what else is listed ---
+
+
+def test_every_named_thread_has_a_row():
+    out = subprocess.run(["git", "grep", "-h", "-E", r"start_thread\(\"", "--", "*.cpp", ":!*_test.cpp"],
+                         cwd=ROOT, capture_output=True, text=True, check=True).stdout  # fmt: skip
+    rows = table("docs/architecture.md", "thread", "of", "started by", "does")
+    named = {row["thread"].strip("`") for row in rows if row["thread"].startswith("`")}
+    assert named == set(re.findall(r'start_thread\("([^"]+)"', out))
+
+
+def test_presets_and_options_are_named_in_hacking():
+    text = re.search(r"^Presets: .*?\n\n", read("HACKING.md"), re.DOTALL | re.MULTILINE)[0]
+    presets = json.loads(read("CMakePresets.json"))["configurePresets"]
+    visible = {preset["name"] for preset in presets if not preset.get("hidden")}
+    options = set(re.findall(r"^(?:option|set)\((BATON_\w+|BUILD_SHARED_LIBS) ", read("CMakeLists.txt"), re.MULTILINE))
+    options -= {"BATON_ROS2_PREFIX"}  # a path, explained in the guide of ROS 2
+    named = set(re.findall(r"`([\w-]+)`", text))
+    assert visible | options <= named, "not named"
+    assert {name for name in named if name.startswith("BATON_")} - options == {"BATON_PERF_RUST"}, "not there"
+
+
+def test_the_readmes_numbers_are_those_of_the_results():
+    def by_peer(rows):
+        return {row[""]: row for row in rows}
+
+    (shown,) = [rows for rows in tables("README.md") if rows and "**Baton**" in rows[0].values()]
+    everything = next(rows for rows in tables("docs/results/measured.md") if rows and set(shown[0]) <= set(rows[0]))
+    for peer, row in by_peer(shown).items():
+        assert row == {column: by_peer(everything)[peer][column] for column in row}
+
+
+def test_the_readmes_picture_shows_the_numbers_of_the_results():
+    spec = importlib.util.spec_from_file_location("draw_results", ROOT / "scripts/draw_results.py")
+    draw_results = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(draw_results)
+    assert f"({draw_results.PICTURE})" in read("README.md")
+    assert read(draw_results.PICTURE) == draw_results.draw(read(draw_results.RESULTS)), (
+        "run scripts/draw_results.py again"
+    )

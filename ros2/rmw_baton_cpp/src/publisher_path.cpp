@@ -7,9 +7,9 @@
 #include "baton/os/clock.hpp"
 #include "baton/os/process.hpp"
 #include "baton/os/wake_socket.hpp"
+#include "endpoints.hpp"
 #include "rcutils/logging_macros.h"
 #include "rmw/error_handling.h"
-#include "served.hpp"
 
 namespace baton::rmw {
 namespace {
@@ -20,7 +20,7 @@ constexpr std::int64_t kForgetLeftNs = 60'000'000'000;  // longer than any lease
 
 }  // namespace
 
-std::unique_ptr<PublisherPath> PublisherPath::make(const std::shared_ptr<Presence>& presence,
+std::unique_ptr<PublisherPath> PublisherPath::make(const std::shared_ptr<BatonContext>& baton_context,
                                                    const rmw_node_t* inner_node, const rmw_publisher_t* inner,
                                                    const rosidl_message_type_support_t* type, Events& events) {
   const Underlying& rmw = *underlying();
@@ -33,14 +33,14 @@ std::unique_ptr<PublisherPath> PublisherPath::make(const std::shared_ptr<Presenc
   }
   const std::optional<QoS> qos = qos_of(profile);
   if (!qos || !may_be_served(inner->topic_name, profile)) return nullptr;
-  Result<std::shared_ptr<const TypePlan>> plan = plan_of(type, "publisher", inner->topic_name);
-  if (!plan) return nullptr;
-  std::unique_ptr<PublisherPath> path(new PublisherPath(presence, inner_node, inner));
-  path->plan_ = *plan;
+  Result<std::shared_ptr<const TypeSupport>> type_support = type_support_of(type, "publisher", inner->topic_name);
+  if (!type_support) return nullptr;
+  std::unique_ptr<PublisherPath> path(new PublisherPath(baton_context, inner_node, inner));
+  path->type_ = *type_support;
   transport::Participant::WriterOptions options;
   options.topic = inner->topic_name;
   options.node = full_name(*inner_node);
-  options.type = (*plan)->info;
+  options.type = (*type_support)->info;
   options.qos = *qos;
   static_assert(RMW_GID_STORAGE_SIZE == sizeof options.gid);
   std::memcpy(options.gid.data(), gid.data, options.gid.size());
@@ -50,43 +50,43 @@ std::unique_ptr<PublisherPath> PublisherPath::make(const std::shared_ptr<Presenc
   } else {
     options.pool.policy = memory::Policy::kNone;
   }
-  Result<std::shared_ptr<transport::Writer>> writer = presence->participant().create_writer(options);
+  Result<std::shared_ptr<transport::Writer>> writer = baton_context->participant().create_writer(options);
   if (!writer) {
     RCUTILS_LOG_WARN_NAMED(kLogger, "publisher of %s takes the underlying RMW only: %s", inner->topic_name,
                            writer.error().message.c_str());
     return nullptr;
   }
   path->writer_ = std::move(*writer);
-  path->capacities_ = std::make_unique<heap::Capacities>(*path->plan_->loans);
+  path->capacities_ = std::make_unique<heap::Capacities>(*path->type_->loans);
   path->qos_ = profile;
   path->durable_ = qos->durability == Durability::kTransientLocal;
   path->manual_liveliness_ = qos->liveliness == Liveliness::kManualByTopic;
-  path->always_ = path->durable_ || presence->both();
+  path->always_ = path->durable_ || baton_context->both();
   Event& matched = events[RMW_EVENT_PUBLICATION_MATCHED];
-  if (ring_below(matched, inner, RMW_EVENT_PUBLICATION_MATCHED)) path->matched_rings_ = &matched.inlet;
+  if (ring_below(matched, inner, RMW_EVENT_PUBLICATION_MATCHED)) path->matched_rings_ = &matched.signal;
   if (qos->deadline != kInfinite) {
     Event& missed = events[RMW_EVENT_OFFERED_DEADLINE_MISSED];
     missed.below = false;
-    path->deadline_ = presence->deadlines().add(
+    path->deadline_ = baton_context->deadlines().add(
         {qos->deadline, [p = path.get()] { return p->last_publish_ns_.load(std::memory_order_relaxed); },
          [&missed] { missed.happened(1); }});
   }
-  presence->beacon().add(path->writer_->gid(), [p = path.get()] { return p->describe(); });
+  baton_context->announcement().add(path->writer_->gid(), [p = path.get()] { return p->describe(); });
   return path;
 }
 
 PublisherPath::~PublisherPath() {
-  if (deadline_ != 0) presence_->deadlines().remove(deadline_);
+  if (deadline_ != 0) baton_context_->deadlines().remove(deadline_);
   if (!writer_) return;
-  presence_->beacon().remove(writer_->gid());
+  baton_context_->announcement().remove(writer_->gid());
   RCUTILS_LOG_DEBUG_NAMED(kLogger, "publisher of %s: %lu messages through Baton (%lu bytes copied in), %lu below",
                           inner_->topic_name, through_baton_, copied_bytes_, through_below_);
 }
 
 [[gnu::hot]] rmw_ret_t PublisherPath::publish(const void* native, rmw_publisher_allocation_t* allocation) {
   return hand_over(
-      memory::Selection::kLow, plan_->info.fixed_size ? plan_->info.skeleton_bytes : plan_->native->room_for(native),
-      [&](message::Builder& builder) { return plan_->native->write(native, builder); },
+      memory::Selection::kLow, type_->info.fixed_size ? type_->info.skeleton_bytes : type_->native->room_for(native),
+      [&](message::Builder& builder) { return type_->native->write(native, builder); },
       [&] { return underlying()->rmw_publish(inner_, native, allocation); });
 }
 
@@ -95,7 +95,7 @@ rmw_ret_t PublisherPath::publish_serialized(const rmw_serialized_message_t& seri
   return hand_over(
       memory::Selection::kHigh, 0,
       [&](message::Builder& builder) -> Result<void> {
-        Result<std::size_t> used = plan_->cdr.decode({serialized.buffer, serialized.buffer_length}, builder);
+        Result<std::size_t> used = type_->cdr.decode({serialized.buffer, serialized.buffer_length}, builder);
         if (!used) return used.error();
         return {};
       },
@@ -104,19 +104,19 @@ rmw_ret_t PublisherPath::publish_serialized(const rmw_serialized_message_t& seri
 
 /// A message that the application has.
 struct PublisherPath::Lent {
-  Lent(const TypePlan& type, std::shared_ptr<transport::Writer> loaned_from)
-      : plan(type), writer(std::move(loaned_from)) {}
+  Lent(const TypeSupport& own_type, std::shared_ptr<transport::Writer> loaned_from)
+      : type(own_type), writer(std::move(loaned_from)) {}
   ~Lent() {
     loan.reset();
     if (chunk) {
       writer->abandon(*chunk);
     } else if (native != nullptr && !in_chunk) {
-      plan.loans->destroy(native);
+      type.loans->destroy(native);
     }
   }
   Lent(const Lent&) = delete;
   Lent& operator=(const Lent&) = delete;
-  const TypePlan& plan;
+  const TypeSupport& type;
   const std::shared_ptr<transport::Writer> writer;
   void* native = nullptr;
   bool in_chunk = false;
@@ -126,20 +126,20 @@ struct PublisherPath::Lent {
 };
 
 [[gnu::hot]] rmw_ret_t PublisherPath::borrow(void** native) {
-  auto lent = std::make_shared<Lent>(*plan_, writer_);
-  if (plan_->native->same_layout()) {
-    if (Result<memory::Chunk> chunk = writer_->loan_sized(plan_->info.skeleton_bytes)) {
+  auto lent = std::make_shared<Lent>(*type_, writer_);
+  if (type_->native->same_layout()) {
+    if (Result<memory::Chunk> chunk = writer_->loan_sized(type_->info.skeleton_bytes)) {
       lent->chunk = *chunk;
       lent->native = chunk->message();
       lent->in_chunk = true;
-      plan_->loans->make_at(lent->native);
+      type_->loans->make_at(lent->native);
     }
   }
   if (!lent->in_chunk) {
-    lent->native = plan_->loans->make();
+    lent->native = type_->loans->make();
     if (lent->native == nullptr) return RMW_RET_BAD_ALLOC;
-    if (!plan_->native->same_layout()) {
-      Result<heap::NativeLoan> loan = heap::NativeLoan::begin(writer_, *plan_->loans, *capacities_, lent->native);
+    if (!type_->native->same_layout()) {
+      Result<heap::NativeLoan> loan = heap::NativeLoan::begin(writer_, *type_->loans, *capacities_, lent->native);
       if (loan) lent->loan.emplace(std::move(*loan));
     }
   }
@@ -195,8 +195,8 @@ rmw_ret_t PublisherPath::give_back(void* native) {
       memory::Selection::kInPlace,
       [&](const auto& give, bool also) -> Result<void> {
         if (also) {
-          copy.reset(new std::byte[plan_->info.skeleton_bytes]);
-          std::memcpy(copy.get(), lent.native, plan_->info.skeleton_bytes);
+          copy.reset(new std::byte[type_->info.skeleton_bytes]);
+          std::memcpy(copy.get(), lent.native, type_->info.skeleton_bytes);
         }
         Result<void> given = give(*lent.chunk);
         if (given) lent.chunk.reset();
@@ -304,7 +304,7 @@ void PublisherPath::look_who_is_below(std::int64_t now_ns) {
   looked_ = true;
   next_look_ns_ = now_ns + kLookAgainNs;
   const std::vector<transport::Gid> readers = writer_->matched_readers();
-  const std::vector<transport::EndpointInfo> endpoints = presence_->participant().endpoints();
+  const std::vector<transport::EndpointInfo> endpoints = baton_context_->participant().endpoints();
   std::map<transport::Gid, Origin> served;
   for (const transport::Gid& gid : readers) {
     Origin& origin = served[gid] = origin_of(endpoints, gid);
@@ -350,13 +350,14 @@ void PublisherPath::look_who_is_below(std::int64_t now_ns) {
         continue;
       }
     }
-    const Beacon::Context context = presence_->beacon().context_of(presence_->participant(), known.gid);
-    if (context == Beacon::Context::kDead) {  // killed before Baton served it
+    const ContextAnnouncement::Context context =
+        baton_context_->announcement().context_of(baton_context_->participant(), known.gid);
+    if (context == ContextAnnouncement::Context::kDead) {  // killed before Baton served it
       ++accounted_for;
       judge(false, "its process died; the underlying RMW does not know yet");
       continue;
     }
-    judge(true, context == Beacon::Context::kAlive
+    judge(true, context == ContextAnnouncement::Context::kAlive
                     ? "Baton does not serve it (yet): a content filter, a type or topic that is not for Baton"
                     : "its process is not in Baton: another RMW, machine or runtime directory, BATON_RMW_PATHS=below, "
                       "or security");
@@ -384,7 +385,7 @@ std::string PublisherPath::describe() {
   someone_below();
   std::string made = "{\"gid\": " + quoted(hexadecimal(writer_->gid())) + ", \"topic\": " + quoted(inner_->topic_name) +
                      ", \"node\": " + quoted(full_name(*inner_node_)) +
-                     ", \"fixed_size\": " + (plan_->native->same_layout() ? "true" : "false") +
+                     ", \"fixed_size\": " + (type_->native->same_layout() ? "true" : "false") +
                      ", \"through_baton\": " + std::to_string(through_baton_) +
                      ", \"through_below\": " + std::to_string(through_below_) + ", \"both\": " +
                      quoted(durable_  ? "transient local"

@@ -14,11 +14,11 @@
 #include <string>
 
 #include "baton/message/builder.hpp"
+#include "baton_context.hpp"
 #include "departure.hpp"
 #include "event.hpp"
 #include "path_order.hpp"
-#include "presence.hpp"
-#include "type_plan.hpp"
+#include "type_support.hpp"
 #include "underlying.hpp"
 
 namespace baton::rmw {
@@ -26,9 +26,9 @@ namespace baton::rmw {
 class PublisherPath {
  public:
   /// `inner`, `inner_node` and `events` outlive this. Null if Baton does not serve this publisher.
-  static std::unique_ptr<PublisherPath> make(const std::shared_ptr<Presence>& presence, const rmw_node_t* inner_node,
-                                             const rmw_publisher_t* inner, const rosidl_message_type_support_t* type,
-                                             Events& events);
+  static std::unique_ptr<PublisherPath> make(const std::shared_ptr<BatonContext>& baton_context,
+                                             const rmw_node_t* inner_node, const rmw_publisher_t* inner,
+                                             const rosidl_message_type_support_t* type, Events& events);
   ~PublisherPath();
   PublisherPath(const PublisherPath&) = delete;
   PublisherPath& operator=(const PublisherPath&) = delete;
@@ -37,7 +37,7 @@ class PublisherPath {
   rmw_ret_t publish_serialized(const rmw_serialized_message_t& serialized, rmw_publisher_allocation_t* allocation);
 
   /// Native messages that lie in a loan, if the type has a fixed size; whose arrays do (docs/heap.md), with libbaton_heap.so.
-  bool lends() const noexcept { return may_alias() || plan_->native->same_layout(); }
+  bool lends() const noexcept { return may_alias() || type_->native->same_layout(); }
   rmw_ret_t borrow(void** native);
   rmw_ret_t give_back(void* native);
   rmw_ret_t publish_loaned(void* native, rmw_publisher_allocation_t* allocation);
@@ -45,8 +45,8 @@ class PublisherPath {
   void assert_liveliness() { writer_->assert_liveliness(); }
 
  private:
-  PublisherPath(std::shared_ptr<Presence> presence, const rmw_node_t* inner_node, const rmw_publisher_t* inner)
-      : presence_(std::move(presence)), inner_node_(inner_node), inner_(inner) {}
+  PublisherPath(std::shared_ptr<BatonContext> baton_context, const rmw_node_t* inner_node, const rmw_publisher_t* inner)
+      : baton_context_(std::move(baton_context)), inner_node_(inner_node), inner_(inner) {}
   template <class Fill, class Below>
   rmw_ret_t hand_over(memory::Selection selection, std::size_t room, Fill&& fill, Below&& below);
   template <class Make, class Below>
@@ -58,16 +58,16 @@ class PublisherPath {
   void look_who_is_below(std::int64_t now_ns);
   std::string describe();
 
-  const std::shared_ptr<Presence> presence_;
+  const std::shared_ptr<BatonContext> baton_context_;
   const rmw_node_t* const inner_node_;
   const rmw_publisher_t* const inner_;
-  std::shared_ptr<const TypePlan> plan_;
+  std::shared_ptr<const TypeSupport> type_;
   std::shared_ptr<transport::Writer> writer_;
   rmw_qos_profile_t qos_{};
   bool always_ = false;   // both paths for every message
   bool durable_ = false;  // Baton keeps messages for those who come later
   bool manual_liveliness_ = false;
-  std::uint64_t deadline_ = 0;  // of the presence's; 0: none
+  std::uint64_t deadline_ = 0;  // of the baton_context's; 0: none
   std::atomic<std::int64_t> last_publish_ns_{0};
 
   std::unique_ptr<heap::Capacities> capacities_;
@@ -76,8 +76,9 @@ class PublisherPath {
 
   std::mutex mutex_;
   Ordinal last_;
-  Inlet* matched_rings_ = nullptr;  // when somebody below has come or gone; null: that must be asked for each message
-  bool below_failed_ = false;       // the last number given to a message below was not used
+  ReadySignal* matched_rings_ =
+      nullptr;                 // when somebody below has come or gone; null: that must be asked for each message
+  bool below_failed_ = false;  // the last number given to a message below was not used
   // What the last look found, and when it is to be repeated.
   std::size_t matched_below_ = 0, matched_here_ = 0;
   bool needed_ = true, looked_ = false;

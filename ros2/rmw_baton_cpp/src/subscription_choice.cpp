@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "baton/os/clock.hpp"
+#include "endpoints.hpp"
 #include "handles.hpp"
 #include "rcutils/logging_macros.h"
-#include "served.hpp"
 #include "subscription_path.hpp"
 
 namespace baton::rmw {
@@ -38,7 +38,7 @@ constexpr unsigned kTurn = 4;  // messages from Baton, then the underlying subsc
     baton_was_there_ = true;
     FromBaton entry;
     std::memcpy(entry.publisher.data(), sample->header().publisher_id, entry.publisher.size());
-    if (ignore_local_ && Beacon::same_context(entry.publisher, reader_->gid())) continue;
+    if (ignore_local_ && ContextAnnouncement::same_context(entry.publisher, reader_->gid())) continue;
     if (const std::optional<Ordinal> ordinal = Ordinal::decode(sample->header())) {
       entry.place = PathOrder::Queued{*ordinal, sample->sequence(), sample->expires_ns() < INT64_MAX};
       PathOrder& order = publishers_.of(entry.publisher);
@@ -61,7 +61,7 @@ constexpr unsigned kTurn = 4;  // messages from Baton, then the underlying subsc
 
 /// Takes one more message over from the underlying subscription, doubles excepted. False: there is none.
 [[gnu::hot]] bool SubscriptionPath::fetch_below() {
-  while (inlet_.dirty() && inlet_.clear()) {  // asked first: that writes nothing
+  while (signal_.dirty() && signal_.clear()) {  // asked first: that writes nothing
     FromBelow entry{};
     if (spare_.empty()) {
       entry.bytes = rmw_get_zero_initialized_serialized_message();
@@ -82,7 +82,7 @@ constexpr unsigned kTurn = 4;  // messages from Baton, then the underlying subsc
       recycle(entry);
       break;
     }
-    inlet_.set();  // there may be more
+    signal_.set();  // there may be more
     entry.told = told_below_ != 0;
     if (entry.told) --told_below_;
     entry.publisher = gid_of(entry.info);
@@ -113,11 +113,11 @@ void SubscriptionPath::forget_who_left() {
   fetch_all_below();
   bool more = true;
   while (more) more = fetch_baton();
-  const auto all_is_here = [this] { return !inlet_.dirty() && !reader_->has_data(); };
+  const auto all_is_here = [this] { return !signal_.dirty() && !reader_->has_data(); };
   if (!all_is_here()) return;  // asking for the graph is dear
   std::optional<std::vector<transport::Gid>> needed = known_publishers(inner_node_, topic_.c_str());
   if (!needed) return;
-  for (const transport::EndpointInfo& endpoint : presence_->participant().endpoints()) {
+  for (const transport::EndpointInfo& endpoint : baton_context_->participant().endpoints()) {
     if (endpoint.is_writer && endpoint.topic == topic_) needed->push_back(endpoint.gid);
   }
   if (!all_is_here()) return;  // again: of those who left while the others were counted

@@ -6,11 +6,11 @@
 #include <cstring>
 #include <utility>
 
+#include "baton/heap/native_take.hpp"
 #include "baton/os/clock.hpp"
+#include "endpoints.hpp"
 #include "handles.hpp"
-#include "native_take.hpp"
 #include "rcutils/logging_macros.h"
-#include "served.hpp"
 
 namespace baton::rmw {
 namespace {
@@ -19,20 +19,20 @@ std::atomic<std::uint64_t> last_id{0};
 
 }  // namespace
 
-SubscriptionPath::SubscriptionPath(std::shared_ptr<Presence> presence, const rmw_node_t* inner_node,
-                                   const rmw_subscription_t* inner, Inlet& inlet, Event& lost_event)
-    : presence_(std::move(presence)),
+SubscriptionPath::SubscriptionPath(std::shared_ptr<BatonContext> baton_context, const rmw_node_t* inner_node,
+                                   const rmw_subscription_t* inner, ReadySignal& signal, Event& lost_event)
+    : baton_context_(std::move(baton_context)),
       id_(++last_id),
       topic_(inner->topic_name),
       inner_node_(inner_node),
       inner_(inner),
-      inlet_(inlet),
+      signal_(signal),
       lost_event_(lost_event) {}
 
-std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<Presence>& presence,
+std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<BatonContext>& baton_context,
                                                          const transport::Gid& gid, const rmw_node_t* inner_node,
                                                          const rmw_subscription_t* inner,
-                                                         const rosidl_message_type_support_t* type, Inlet& inlet,
+                                                         const rosidl_message_type_support_t* type, ReadySignal& signal,
                                                          Events& events) {
   rmw_qos_profile_t profile{};
   if (underlying()->rmw_subscription_get_actual_qos(inner, &profile) != RMW_RET_OK) {
@@ -41,21 +41,21 @@ std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<P
   }
   const std::optional<QoS> qos = qos_of(profile);
   if (!qos || !may_be_served(inner->topic_name, profile) || inner->is_cft_enabled) return nullptr;
-  Result<std::shared_ptr<const TypePlan>> plan = plan_of(type, "subscription", inner->topic_name);
-  if (!plan) return nullptr;
+  Result<std::shared_ptr<const TypeSupport>> type_support = type_support_of(type, "subscription", inner->topic_name);
+  if (!type_support) return nullptr;
   std::shared_ptr<SubscriptionPath> path(
-      new SubscriptionPath(presence, inner_node, inner, inlet, events[RMW_EVENT_MESSAGE_LOST]));
-  path->plan_ = *plan;
-  path->type_ = type;
+      new SubscriptionPath(baton_context, inner_node, inner, signal, events[RMW_EVENT_MESSAGE_LOST]));
+  path->type_ = *type_support;
+  path->type_handle_ = type;
   transport::Participant::ReaderOptions options;
   options.topic = inner->topic_name;
   options.node = full_name(*inner_node);
-  options.type = (*plan)->info;
+  options.type = (*type_support)->info;
   options.qos = *qos;
   options.qos.held = kHeld;
   options.gid = gid;
   options.take_expired = true;
-  Result<std::shared_ptr<transport::Reader>> reader = presence->participant().create_reader(options);
+  Result<std::shared_ptr<transport::Reader>> reader = baton_context->participant().create_reader(options);
   if (!reader) {
     RCUTILS_LOG_WARN_NAMED(kLogger, "subscription of %s takes the underlying RMW only: %s", inner->topic_name,
                            reader.error().message.c_str());
@@ -70,20 +70,20 @@ std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<P
   if (qos->deadline != kInfinite) {
     Event& missed = events[RMW_EVENT_REQUESTED_DEADLINE_MISSED];
     missed.below = false;
-    const auto newest_ns = [reader = path->reader_, &inlet] {
-      return std::max(reader->newest_ns(), inlet.rang_at_ns());
+    const auto newest_ns = [reader = path->reader_, &signal] {
+      return std::max(reader->newest_ns(), signal.rang_at_ns());
     };
-    path->deadline_ = presence->deadlines().add({qos->deadline, newest_ns, [&missed] { missed.happened(1); }});
+    path->deadline_ = baton_context->deadlines().add({qos->deadline, newest_ns, [&missed] { missed.happened(1); }});
   }
   return path;
 }
 
 void SubscriptionPath::stop() {
-  Listener& listener = presence_->listener();
-  listener.remove(inlet_);
+  CallbackThread& listener = baton_context_->callback_thread();
+  listener.remove(signal_);
   listen_in(nullptr);
-  if (inlet_.has_callback()) listener.add(inlet_);  // for what comes from below
-  if (deadline_ != 0) presence_->deadlines().remove(deadline_);
+  if (signal_.has_callback()) listener.add(signal_);  // for what comes from below
+  if (deadline_ != 0) baton_context_->deadlines().remove(deadline_);
   deadline_ = 0;
 }
 
@@ -130,7 +130,7 @@ SubscriptionPath::~SubscriptionPath() {
       if (listener_ && too_early_ < told_of()) {
         ++too_early_;
         look_again_ns_ = look_again_ns;
-        presence_->listener().wake_at(look_again_ns);
+        baton_context_->callback_thread().wake_at(look_again_ns);
       }
       break;
     case Choice::kDirect:
@@ -170,7 +170,7 @@ SubscriptionPath::~SubscriptionPath() {
     *taken = result == RMW_RET_OK;
     untold_ += std::exchange(too_early_, 0);  // what waited may have waited for this one
   }
-  if (listener_ && (wait_set_ == nullptr || has_untold() || inlet_.dirty())) {
+  if (listener_ && (wait_set_ == nullptr || has_untold() || signal_.dirty())) {
     join(listener_);
     listener_->wake();
   }
@@ -181,9 +181,9 @@ rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_m
   const Underlying& rmw = *underlying();
   rmw_message_info_t own_info = rmw_get_zero_initialized_message_info();
   if (info == nullptr) info = &own_info;
-  inlet_.clear();
+  signal_.clear();
   // The underlying RMW resizes the arrays, and its frees are not seen.
-  if (taking.native != nullptr && !plan_->loans->detach(taking.native)) return RMW_RET_BAD_ALLOC;
+  if (taking.native != nullptr && !type_->loans->detach(taking.native)) return RMW_RET_BAD_ALLOC;
   const rmw_ret_t result =
       taking.native != nullptr
           ? rmw.rmw_take_with_info(inner_, taking.native, taken, info, taking.allocation)
@@ -192,7 +192,7 @@ rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_m
     told_below_ = 0;
     return result;
   }
-  inlet_.set();  // there may be more
+  signal_.set();  // there may be more
   told_below_ -= told_below_ != 0 ? 1 : 0;
   ++through_below_;
   // Should Baton bring the same message, it came already.
@@ -215,19 +215,20 @@ rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_m
     return lend_copy(taking, true, [&](const Taking& copy) { return deliver(std::move(entry), copy, nullptr); });
   }
   if (taking.native != nullptr) {
-    Result<TakenBytes> filled = take_into_native(*plan_, std::move(entry.sample), taking.native, quota_);
+    Result<heap::NativeTaken> filled =
+        heap::take_into_native(*type_->native, std::move(entry.sample), taking.native, quota_);
     if (!filled) {
       RMW_SET_ERROR_MSG(filled.error().message.c_str());
       return filled.error().code == Errc::out_of_memory ? RMW_RET_BAD_ALLOC : RMW_RET_ERROR;
     }
-    copied_bytes_.fetch_add(filled->copied, std::memory_order_relaxed);  // a statistic: orders nothing
+    copied_bytes_.fetch_add(filled->copied_bytes, std::memory_order_relaxed);  // a statistic: orders nothing
     return RMW_RET_OK;
   }
   const message::Bytes message(entry.sample.message(), entry.sample.size_bytes());
-  Result<std::size_t> size = plan_->cdr.encoded_size(message);
+  Result<std::size_t> size = type_->cdr.encoded_size(message);
   if (size) {
     if (rmw_serialized_message_resize(taking.serialized, *size) != RMW_RET_OK) return RMW_RET_BAD_ALLOC;
-    size = plan_->cdr.encode(message, {taking.serialized->buffer, *size});
+    size = type_->cdr.encode(message, {taking.serialized->buffer, *size});
   }
   if (!size) {
     RMW_SET_ERROR_MSG(size.error().message.c_str());
@@ -244,7 +245,7 @@ rmw_ret_t SubscriptionPath::deliver(FromBelow& entry, const Taking& taking, rmw_
     return lend_copy(taking, true, [&](const Taking& copy) { return deliver(entry, copy, nullptr); });
   rmw_ret_t result = RMW_RET_OK;
   if (taking.native != nullptr) {
-    result = underlying()->rmw_deserialize(&entry.bytes, type_, taking.native);
+    result = underlying()->rmw_deserialize(&entry.bytes, type_handle_, taking.native);
   } else {
     result = rmw_serialized_message_resize(taking.serialized, entry.bytes.buffer_length);
     if (result == RMW_RET_OK) {
@@ -257,7 +258,7 @@ rmw_ret_t SubscriptionPath::deliver(FromBelow& entry, const Taking& taking, rmw_
 
 /// False, with nothing changed: it is to be copied.
 [[gnu::hot]] bool SubscriptionPath::lend_in_place(transport::TakenSample& sample, const Taking& taking) {
-  if (!plan_->native->is_native({sample.message(), sample.size_bytes()})) return false;
+  if (!type_->native->is_native({sample.message(), sample.size_bytes()})) return false;
   const std::lock_guard<std::mutex> lock(lent_mutex_);
   if (lent_in_place_ >= kHeld / 2) return false;
   const auto [place, is_new] = lent_.try_emplace(sample.message());
@@ -272,7 +273,7 @@ rmw_ret_t SubscriptionPath::deliver(FromBelow& entry, const Taking& taking, rmw_
 /// Lends a message of our own, filled by `fill(taking)`, unless that fails or there is none (`taken`).
 template <class Fill>
 rmw_ret_t SubscriptionPath::lend_copy(const Taking& taking, const bool& taken, Fill&& fill) {
-  std::unique_ptr<void, Lent::Destroy> copy(plan_->loans->make(), Lent::Destroy{plan_->loans.get()});
+  std::unique_ptr<void, Lent::Destroy> copy(type_->loans->make(), Lent::Destroy{type_->loans.get()});
   if (!copy) return RMW_RET_BAD_ALLOC;
   void* const native = copy.get();
   {
@@ -341,11 +342,11 @@ void SubscriptionPath::listen_in(const std::shared_ptr<transport::WaitSet>& wait
 
 void SubscriptionPath::call_back(rmw_event_callback_t callback, const void* user_data, std::size_t limit) {
   if (callback == nullptr) {
-    inlet_.set_callback(nullptr, nullptr, limit);
+    signal_.set_callback(nullptr, nullptr, limit);
     listen_in(nullptr);
   } else {
-    listen_in(presence_->listener().wait_set());
-    inlet_.set_callback(callback, user_data, limit, [this](std::size_t rung) { return fetch_for_callback(rung); });
+    listen_in(baton_context_->callback_thread().wait_set());
+    signal_.set_callback(callback, user_data, limit, [this](std::size_t rung) { return fetch_for_callback(rung); });
   }
 }
 
@@ -362,14 +363,14 @@ void SubscriptionPath::call_back(rmw_event_callback_t callback, const void* user
 }
 
 /// Takes over what is new on both paths, as much as may be held: how many messages the application was not told of, whoever took them
-/// over, and of how many in vain. An application takes once for each it was told of. For the rest, the next take() wakes the Listener
+/// over, and of how many in vain. An application takes once for each it was told of. For the rest, the next take() wakes the CallbackThread
 /// again. `rung`: how many came from below.
 std::size_t SubscriptionPath::fetch_for_callback(std::size_t rung) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (direct()) {
     told_below_ = std::min(told_below_ + rung, depth_);
     untold_ += rung;
-    if (untold_ != 0) inlet_.begin_telling();
+    if (untold_ != 0) signal_.begin_telling();
     return std::exchange(untold_, 0);
   }
   baton_was_there_ = true;  // what rang is not counted: from here on nothing is taken directly
@@ -391,7 +392,7 @@ std::size_t SubscriptionPath::fetch_for_callback(std::size_t rung) {
       ++untold_;
     }
     if (!reader_->has_data()) break;
-    // Something has come meanwhile, which nobody else takes over; or no more may be held, and the Listener would not sleep.
+    // Something has come meanwhile, which nobody else takes over; or no more may be held, and the CallbackThread would not sleep.
     if (baton_.size() < depth_ && (fetch_baton() || ++vain < 3)) continue;
     join(nullptr);
     break;
@@ -400,9 +401,9 @@ std::size_t SubscriptionPath::fetch_for_callback(std::size_t rung) {
     look_again_ns_ = INT64_MAX;
     untold_ += std::exchange(too_early_, 0);
   } else if (look_again_ns_ != INT64_MAX) {
-    presence_->listener().wake_at(look_again_ns_);  // this wake-up was an earlier one
+    baton_context_->callback_thread().wake_at(look_again_ns_);  // this wake-up was an earlier one
   }
-  if (untold_ != 0) inlet_.begin_telling();
+  if (untold_ != 0) signal_.begin_telling();
   return std::exchange(untold_, 0);
 }
 

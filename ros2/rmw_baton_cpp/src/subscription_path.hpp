@@ -20,12 +20,12 @@
 #include <vector>
 
 #include "baton/heap/received.hpp"
+#include "baton_context.hpp"
 #include "event.hpp"
-#include "inlet.hpp"
 #include "path_order.hpp"
-#include "presence.hpp"
+#include "ready_signal.hpp"
 #include "rmw/types.h"
-#include "type_plan.hpp"
+#include "type_support.hpp"
 #include "underlying.hpp"
 
 namespace baton::rmw {
@@ -40,16 +40,17 @@ struct Taking {
 
 class SubscriptionPath {
  public:
-  /// `inner_node`, `inner`, `inlet` and `events` outlive this, or its stop(). Null if Baton does not serve this subscription.
-  static std::shared_ptr<SubscriptionPath> make(const std::shared_ptr<Presence>& presence, const transport::Gid& gid,
-                                                const rmw_node_t* inner_node, const rmw_subscription_t* inner,
-                                                const rosidl_message_type_support_t* type, Inlet& inlet,
+  /// `inner_node`, `inner`, `signal` and `events` outlive this, or its stop(). Null if Baton does not serve this subscription.
+  static std::shared_ptr<SubscriptionPath> make(const std::shared_ptr<BatonContext>& baton_context,
+                                                const transport::Gid& gid, const rmw_node_t* inner_node,
+                                                const rmw_subscription_t* inner,
+                                                const rosidl_message_type_support_t* type, ReadySignal& signal,
                                                 Events& events);
   ~SubscriptionPath();
   SubscriptionPath(const SubscriptionPath&) = delete;
   SubscriptionPath& operator=(const SubscriptionPath&) = delete;
 
-  /// No event is counted here after it has returned, and the Listener is not here. A wait set may keep this alive a little longer.
+  /// No event is counted here after it has returned, and the CallbackThread is not here. A wait set may keep this alive a little longer.
   void stop();
 
   /// `info` may be null.
@@ -57,7 +58,7 @@ class SubscriptionPath {
 
   /// Types of fixed size are lent: where they lie, read-only, or as a copy (what came from below; bools that are none; while half of
   /// kHeld are lent in place). A loan stays as it is until give_back(), or the end of this object.
-  bool lends() const noexcept { return plan_->native->same_layout(); }
+  bool lends() const noexcept { return type_->native->same_layout(); }
   rmw_ret_t give_back(void* lent);
   bool has_lent();
 
@@ -71,7 +72,7 @@ class SubscriptionPath {
   void wait_in(const std::shared_ptr<transport::WaitSet>& wait_set);
   void leave(const std::shared_ptr<transport::WaitSet>& wait_set);
 
-  /// As Inlet::set_callback(). While there is one, Baton wakes only the Listener; without, the Listener is not here afterwards.
+  /// As ReadySignal::set_callback(). While there is one, Baton wakes only the CallbackThread; without, the CallbackThread is not here afterwards.
   void call_back(rmw_event_callback_t callback, const void* user_data, std::size_t limit);
 
   /// Samples that this subscription may hold per publisher; half of them as messages that the application keeps.
@@ -109,8 +110,8 @@ class SubscriptionPath {
     bool all_of_baton = false;  // nothing was left in its queue
   };
 
-  SubscriptionPath(std::shared_ptr<Presence> presence, const rmw_node_t* inner_node, const rmw_subscription_t* inner,
-                   Inlet& inlet, Event& lost_event);
+  SubscriptionPath(std::shared_ptr<BatonContext> baton_context, const rmw_node_t* inner_node,
+                   const rmw_subscription_t* inner, ReadySignal& signal, Event& lost_event);
   static transport::Gid gid_of(const rmw_message_info_t& info);
 
   // subscription_choice.cpp, with mutex_
@@ -146,15 +147,15 @@ class SubscriptionPath {
   void count_lost();
   void tell_lost(std::unique_lock<std::mutex>* lock);
 
-  const std::shared_ptr<Presence> presence_;
+  const std::shared_ptr<BatonContext> baton_context_;
   const std::uint64_t id_;
   const std::string topic_;
   const rmw_node_t* const inner_node_;
   const rmw_subscription_t* const inner_;  // may be gone in the destructor, which a wait set can be late to run
-  Inlet& inlet_;
+  ReadySignal& signal_;
   Event& lost_event_;
-  const rosidl_message_type_support_t* type_ = nullptr;
-  std::shared_ptr<const TypePlan> plan_;
+  const rosidl_message_type_support_t* type_handle_ = nullptr;
+  std::shared_ptr<const TypeSupport> type_;
   std::shared_ptr<transport::Reader> reader_;
   const heap::Quota quota_{may_alias() ? kHeld / 2 : 0};
   bool ignore_local_ = false, keep_last_ = true, reliable_ = false;
@@ -178,7 +179,7 @@ class SubscriptionPath {
   std::size_t untold_ = 0, too_early_ = 0, told_below_ = 0;
   std::int64_t look_again_ns_ = INT64_MAX;
   std::uint64_t gave_way_ = 0, lost_ = 0, untold_lost_ = 0;  // by keep_last(); in all; of these not told to the event
-  std::uint64_t deadline_ = 0;                               // of the presence's; 0: none
+  std::uint64_t deadline_ = 0;                               // of the baton_context's; 0: none
   std::uint64_t through_baton_ = 0, through_below_ = 0, doubles_ = 0;
   std::atomic<std::uint64_t> copied_bytes_{0};
 };

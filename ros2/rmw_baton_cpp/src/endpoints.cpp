@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "served.hpp"
+#include "endpoints.hpp"
 
 #include <algorithm>
 #include <cstring>

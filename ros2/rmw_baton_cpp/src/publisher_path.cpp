@@ -232,23 +232,24 @@ template <class Make, class Below>
   const std::lock_guard<std::mutex> lock(mutex_);
   if (deadline_ != 0) last_publish_ns_.store(os::monotonic_ns(), std::memory_order_relaxed);  // a time: orders nothing
   const bool also = always_ || someone_below();
-  Ordinal ordinal = last_;
-  ++ordinal.number;
+  OrderHeader header = last_;
+  ++header.number;
   bool handed = false;
   if (durable_ || writer_->matched() != 0) {
-    if (also) ++ordinal.below;
+    if (also) ++header.underlying_count;
     // After a failure below, the number that this message will have there is one that was announced before: see of_baton().
-    ordinal.also = also && !below_failed_;
+    header.also_underlying = also && !below_failed_;
     const auto give = [&](const memory::Chunk& chunk) -> Result<void> {
       // Not if somebody else has come meanwhile, or this message will have another's number below.
-      if (older_ != Older::kUnknown && writer_->matched() == matched_here_ && !below_failed_) ordinal.older = older_;
-      transport::PublishInfo info = ordinal.encode();
+      if (older_ != OlderUnderlying::kUnknown && writer_->matched() == matched_here_ && !below_failed_)
+        header.older = older_;
+      transport::PublishInfo info = header.encode();
       info.selection = selection;
       Result<std::uint64_t> published = writer_->publish(chunk, info);
       if (!published) return published.error();
       handed = true;
       fresh_.clear();
-      older_ = Older::kUnknown;
+      older_ = OlderUnderlying::kUnknown;
       ++through_baton_;
       return {};
     };
@@ -258,7 +259,7 @@ template <class Make, class Below>
                               made.error().message.c_str());
   }
   if (handed && !also) {
-    last_ = ordinal;
+    last_ = header;
     return manual_liveliness_ ? underlying()->rmw_publisher_assert_liveliness(inner_) : RMW_RET_OK;
   }
   ++through_below_;
@@ -268,11 +269,11 @@ template <class Make, class Below>
     // Baton's subscriptions have it; the number that it claims below goes to the next message.
     rcutils_reset_error();
     below_failed_ = also;
-    last_.number = ordinal.number;
+    last_.number = header.number;
     return RMW_RET_OK;
   }
-  last_.number = ordinal.number;
-  ++last_.below;
+  last_.number = header.number;
+  ++last_.underlying_count;
   below_failed_ = false;
   return RMW_RET_OK;
 }
@@ -284,7 +285,7 @@ template <class Make, class Below>
       underlying()->rmw_publisher_count_matched_subscriptions(inner_, &matched) != RMW_RET_OK) {
     rcutils_reset_error();
     if (matched_rings_ != nullptr) matched_rings_->set();
-    older_ = Older::kUnknown;
+    older_ = OlderUnderlying::kUnknown;
     return true;
   }
   const std::size_t here = writer_->matched();
@@ -297,7 +298,7 @@ template <class Make, class Below>
       look_who_is_below(now_ns);
     }
   }
-  return needed_ || older_ == Older::kFollowed;
+  return needed_ || older_ == OlderUnderlying::kFollowed;
 }
 
 void PublisherPath::look_who_is_below(std::int64_t now_ns) {
@@ -367,12 +368,12 @@ void PublisherPath::look_who_is_below(std::int64_t now_ns) {
   if (matched_below_ > accounted_for) needed_ = true;
   const auto below = std::count_if(judged_.begin(), judged_.end(), [](const Judged& each) { return each.below; });
   const std::size_t known_below = accounted_for + static_cast<std::size_t>(below);
-  older_ = Older::kUnknown;
+  older_ = OlderUnderlying::kUnknown;
   // All that are known are matched, and no others: what is written below goes to them, and to nobody else. What a durable publisher
   // says of a message, those would hear who come later.
-  if (matched_below_ == known_below && !fresh_.empty() && last_.below != 0 && !durable_) {
-    if (fresh_and_known == 0) older_ = Older::kNothing;
-    if (fresh_and_known == fresh_.size()) older_ = Older::kFollowed;
+  if (matched_below_ == known_below && !fresh_.empty() && last_.underlying_count != 0 && !durable_) {
+    if (fresh_and_known == 0) older_ = OlderUnderlying::kNone;
+    if (fresh_and_known == fresh_.size()) older_ = OlderUnderlying::kFollowed;
   }
   if (matched_below_ > known_below)
     judged_.push_back({{}, "?", true, "matched, but not in the graph: it has just come"});

@@ -75,15 +75,15 @@ class PublisherPath {
   std::vector<std::shared_ptr<Lent>> lent_;  // few at a time
 
   std::mutex mutex_;
-  Ordinal last_;
+  OrderHeader last_;
   ReadySignal* matched_rings_ =
       nullptr;                 // when somebody below has come or gone; null: that must be asked for each message
   bool below_failed_ = false;  // the last number given to a message below was not used
   // What the last look found, and when it is to be repeated.
   std::size_t matched_below_ = 0, matched_here_ = 0;
   bool needed_ = true, looked_ = false;
-  std::vector<transport::Gid> fresh_;  // served, but Baton has not handed them any message
-  Older older_ = Older::kUnknown;      // for those, by the last look
+  std::vector<transport::Gid> fresh_;                  // served, but Baton has not handed them any message
+  OlderUnderlying older_ = OlderUnderlying::kUnknown;  // for those, by the last look
   std::int64_t next_look_ns_ = 0;
   std::map<transport::Gid, Origin> served_;  // by Baton
   struct Judged {

@@ -166,7 +166,7 @@ rmw_ret_t rmw_subscription_set_on_new_message_callback(rmw_subscription_t* subsc
     return rmw->rmw_subscription_set_on_new_message_callback(inner(subscription), callback, user_data);
   }
   if (own_subscription->path) {
-    own_subscription->path->call_back(callback, user_data, own_subscription->depth);
+    own_subscription->path->set_callback(callback, user_data, own_subscription->depth);
   } else {
     own_subscription->signal.set_callback(callback, user_data, own_subscription->depth);
   }

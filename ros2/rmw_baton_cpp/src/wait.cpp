@@ -214,7 +214,7 @@ rmw_ret_t ask_below(WaitSet& set, const Waited& waited, bool* any) {
       const SubscriptionPath::Ready ready = subscription.path->ready(now_ns, look_again_ns);
       if (ready == SubscriptionPath::Ready::kYes && subscription.signal.told())
         set.asked_subscriptions.ready[i] = *any = true;
-      if (ready != SubscriptionPath::Ready::kAskBelow) return;
+      if (ready != SubscriptionPath::Ready::kAskUnderlying) return;
     }
     if (came_for(subscription.signal)) set.asked_subscriptions.ask(subscription.inner->data, i);
   });

@@ -139,18 +139,17 @@ void ContextAnnouncement::look(transport::Participant& participant) {
   version_ = version;
 }
 
-ContextAnnouncement::Context ContextAnnouncement::context_of(transport::Participant& participant,
-                                                             const transport::Gid& endpoint) {
+ContextState ContextAnnouncement::context_of(transport::Participant& participant, const transport::Gid& endpoint) {
   look(participant);
   Seen seen;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = contexts_.find(common(endpoint));
-    if (found == contexts_.end()) return Context::kUnknown;
+    if (found == contexts_.end()) return ContextState::kUnknown;
     seen = found->second;
   }
-  if (seen.here) return Context::kAlive;
-  return os::process_ended(seen.pid) ? Context::kDead : Context::kAlive;
+  if (seen.here) return ContextState::kAlive;
+  return os::process_ended(seen.pid) ? ContextState::kDead : ContextState::kAlive;
 }
 
 }  // namespace baton::rmw

@@ -17,6 +17,7 @@
 #include <string>
 
 #include "baton/transport/transport.hpp"
+#include "underlying_need.hpp"
 
 namespace baton::rmw {
 
@@ -51,9 +52,8 @@ class ContextAnnouncement {
 
   /// Learns which contexts are there now.
   void look(transport::Participant& participant);
-  enum class Context : std::uint8_t { kUnknown, kAlive, kDead };
   /// The context of an endpoint that was met below.
-  Context context_of(transport::Participant& participant, const transport::Gid& endpoint);
+  ContextState context_of(transport::Participant& participant, const transport::Gid& endpoint);
 
  private:
   struct Described {

@@ -81,7 +81,7 @@ void count_changes(rmw_event_type_t type, void* info, std::size_t rang) noexcept
 
 }  // namespace
 
-bool baton::rmw::ring_below(Event& event, const rmw_publisher_t* inner, rmw_event_type_t type) noexcept {
+bool baton::rmw::signal_underlying(Event& event, const rmw_publisher_t* inner, rmw_event_type_t type) noexcept {
   rmw_event_t made = rmw_get_zero_initialized_event();
   if (underlying()->rmw_publisher_event_init(&made, inner, type) != RMW_RET_OK ||
       underlying()->rmw_event_set_callback(&made, ReadySignal::rung, &event.signal) != RMW_RET_OK) {

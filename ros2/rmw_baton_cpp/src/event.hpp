@@ -36,7 +36,7 @@ struct Event {
 using Events = std::array<Event, RMW_EVENT_TYPE_MAX>;
 
 /// From now on the underlying RMW rings `event`'s signal, whether the application asks for this event or not. False: it cannot.
-bool ring_below(Event& event, const rmw_publisher_t* inner, rmw_event_type_t type) noexcept;
+bool signal_underlying(Event& event, const rmw_publisher_t* inner, rmw_event_type_t type) noexcept;
 
 /// From now on the underlying RMW's changes count: a subscription is not served by Baton any more.
 void count_below(Event& event) noexcept;

@@ -19,7 +19,7 @@ std::optional<transport::Gid> new_gid(const rmw_node_t& node, ContextAnnouncemen
                                       const std::vector<KnownSubscription>& before) {
   std::vector<transport::Gid> found, of_this_context;
   for (const KnownSubscription& known : known_subscriptions(&node, topic)) {
-    if (known.node != node.name || known.node_namespace != node.namespace_) continue;
+    if (known.node != full_name(node)) continue;
     if (std::any_of(before.begin(), before.end(), [&](const auto& old) { return old.gid == known.gid; })) continue;
     found.push_back(known.gid);
     if (announcement.is_of_this_context(known.gid)) of_this_context.push_back(known.gid);

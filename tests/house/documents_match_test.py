@@ -344,9 +344,9 @@ def test_the_words_of_two_paths():
     assert client[1] == len(mark) and number[0] == client[0] + client[1]
     assert chunk[client[0]] == client[1] + number[1] and chunk[words[0]] == words[1]
     shifts = dict(re.findall(r"(k\w+Shift) = (\d+)", source))
-    older, below = int(shifts["kOlderShift"]), int(shifts["kBelowShift"])
-    assert rows[2]["value"] == f"bit 0: also; bits {older} and {below - 1}: older; bits {below} to 63: below"
-    known = cpp_facts.enumeration(header, "Older")
+    older, count = int(shifts["kOlderShift"]), int(shifts["kCountShift"])
+    assert rows[2]["value"] == f"bit 0: also; bits {older} and {count - 1}: older; bits {count} to 63: underlying"
+    known = cpp_facts.enumeration(header, "OlderUnderlying")
     named = [(row["older"], row["name"]) for row in table(page, "older", "name", "meaning") if row["name"]]
     assert named == [(str(value), name) for name, value in known.items()]
     times = cpp_facts.constants(header)

@@ -23,13 +23,13 @@ rmw_client_t* rmw_create_client(const rmw_node_t* node, const rosidl_service_typ
   client->outer = *made;
   client->outer.implementation_identifier = kIdentifier;
   client->outer.data = client.get();
-  if (!presence_of(*ours(node))) {
+  if (!baton_context_of(*ours(node))) {
     undo.all_is_done();
     return &client.release()->outer;
   }
   client->watched = true;
-  client->inlet.be_called_by(listener_of(presence_of(*ours(node))));
-  if (rmw->rmw_client_set_on_new_response_callback(made, Inlet::rung, &client->inlet) != RMW_RET_OK)
+  client->signal.be_called_by(callback_thread_of(baton_context_of(*ours(node))));
+  if (rmw->rmw_client_set_on_new_response_callback(made, ReadySignal::rung, &client->signal) != RMW_RET_OK)
     rcutils_reset_error();
   undo.all_is_done();
   return &client.release()->outer;
@@ -95,7 +95,7 @@ rmw_ret_t rmw_client_set_on_new_response_callback(rmw_client_t* client, rmw_even
   if (own_client == nullptr || !own_client->watched) {
     return rmw->rmw_client_set_on_new_response_callback(inner(client), callback, user_data);
   }
-  own_client->inlet.set_callback(callback, user_data, SIZE_MAX);
+  own_client->signal.set_callback(callback, user_data, SIZE_MAX);
   return RMW_RET_OK;
 } catch (const std::exception& error) {
   return failure(error);

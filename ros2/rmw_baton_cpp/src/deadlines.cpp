@@ -5,7 +5,7 @@
 
 #include "baton/os/clock.hpp"
 #include "baton/os/process.hpp"
-#include "presence.hpp"
+#include "baton_context.hpp"
 #include "rcutils/logging_macros.h"
 
 namespace baton::rmw {

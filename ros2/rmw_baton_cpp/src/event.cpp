@@ -19,10 +19,10 @@ void stand_for(rmw_event_t* event, Event& own_event, const rmw_event_t& below, b
   event->data = &own_event;
   event->event_type = below.event_type;
   if (own_event.watched)
-    return;  // the inlet is rung already; to set a callback again would count as seen what it was not told
+    return;  // the signal is rung already; to set a callback again would count as seen what it was not told
   own_event.watched = watched;
   if (!watched || !own_event.below) return;
-  if (underlying()->rmw_event_set_callback(&own_event.inner, Inlet::rung, &own_event.inlet) != RMW_RET_OK) {
+  if (underlying()->rmw_event_set_callback(&own_event.inner, ReadySignal::rung, &own_event.signal) != RMW_RET_OK) {
     rcutils_reset_error();
     own_event.watched = false;
   }
@@ -81,10 +81,10 @@ void count_changes(rmw_event_type_t type, void* info, std::size_t rang) noexcept
 
 }  // namespace
 
-bool baton::rmw::ring_below(Event& event, const rmw_publisher_t* inner, rmw_event_type_t type) noexcept {
+bool baton::rmw::signal_underlying(Event& event, const rmw_publisher_t* inner, rmw_event_type_t type) noexcept {
   rmw_event_t made = rmw_get_zero_initialized_event();
   if (underlying()->rmw_publisher_event_init(&made, inner, type) != RMW_RET_OK ||
-      underlying()->rmw_event_set_callback(&made, Inlet::rung, &event.inlet) != RMW_RET_OK) {
+      underlying()->rmw_event_set_callback(&made, ReadySignal::rung, &event.signal) != RMW_RET_OK) {
     rcutils_reset_error();
     return false;
   }
@@ -97,7 +97,7 @@ void baton::rmw::count_below(Event& event) noexcept {
   if (event.below) return;
   event.below = true;
   if (event.inner.implementation_identifier == nullptr || !event.watched) return;
-  if (underlying()->rmw_event_set_callback(&event.inner, Inlet::rung, &event.inlet) != RMW_RET_OK) {
+  if (underlying()->rmw_event_set_callback(&event.inner, ReadySignal::rung, &event.signal) != RMW_RET_OK) {
     rcutils_reset_error();
     event.watched = false;
   }
@@ -146,7 +146,7 @@ rmw_ret_t rmw_take_event(const rmw_event_t* event_handle, void* event_info, bool
     return rmw->rmw_take_event(event_handle, event_info, taken);
   }
   auto& own_event = *static_cast<Event*>(event_handle->data);
-  std::size_t rang = own_event.inlet.exchange_rang();
+  std::size_t rang = own_event.signal.exchange_rang();
   const std::size_t here = own_event.here() - own_event.told;
   const rmw_ret_t result = rmw->rmw_take_event(&own_event.inner, event_info, taken);
   if (result != RMW_RET_OK || !*taken) return result;
@@ -167,7 +167,7 @@ rmw_ret_t rmw_event_set_callback(rmw_event_t* event, rmw_event_callback_t callba
   }
   auto& own_event = *static_cast<Event*>(event->data);
   if (!own_event.watched) return rmw->rmw_event_set_callback(&own_event.inner, callback, user_data);
-  own_event.inlet.set_callback(callback, user_data, SIZE_MAX);
+  own_event.signal.set_callback(callback, user_data, SIZE_MAX);
   return RMW_RET_OK;
 } catch (const std::exception& error) {
   return failure(error);

@@ -10,21 +10,21 @@
 #include <atomic>
 #include <cstdint>
 
-#include "inlet.hpp"
+#include "ready_signal.hpp"
 #include "rmw/event.h"
 
 namespace baton::rmw {
 
 struct Event {
   rmw_event_t inner{};
-  Inlet inlet;
-  bool watched = false;  ///< the inlet says when it is ready
+  ReadySignal signal;
+  bool watched = false;  ///< the signal says when it is ready
   bool below = true;     ///< what the underlying RMW counts is part of it
 
   /// `count` more, that are counted here.
   void happened(std::uint64_t count) {
-    here_.fetch_add(count, std::memory_order_relaxed);  // read after the inlet's rang(), which orders
-    Inlet::rung(&inlet, count);
+    here_.fetch_add(count, std::memory_order_relaxed);  // read after the signal's rang(), which orders
+    ReadySignal::rung(&signal, count);
   }
   std::uint64_t here() const noexcept { return here_.load(std::memory_order_relaxed); }
 
@@ -35,8 +35,8 @@ struct Event {
 };
 using Events = std::array<Event, RMW_EVENT_TYPE_MAX>;
 
-/// From now on the underlying RMW rings `event`'s inlet, whether the application asks for this event or not. False: it cannot.
-bool ring_below(Event& event, const rmw_publisher_t* inner, rmw_event_type_t type) noexcept;
+/// From now on the underlying RMW rings `event`'s signal, whether the application asks for this event or not. False: it cannot.
+bool signal_underlying(Event& event, const rmw_publisher_t* inner, rmw_event_type_t type) noexcept;
 
 /// From now on the underlying RMW's changes count: a subscription is not served by Baton any more.
 void count_below(Event& event) noexcept;

@@ -14,7 +14,9 @@ Context* ours(const rmw_context_t* context) noexcept {
   return reinterpret_cast<Context*>(context->impl);
 }
 
-const std::shared_ptr<Presence>& presence_of(const Node& node) noexcept { return ours(node.outer.context)->presence; }
+const std::shared_ptr<BatonContext>& baton_context_of(const Node& node) noexcept {
+  return ours(node.outer.context)->baton_context;
+}
 
 [[gnu::hot]] void own(rmw_message_info_t* info) noexcept {
   if (info != nullptr) info->publisher_gid.implementation_identifier = kIdentifier;

@@ -11,12 +11,12 @@
 #include <string>
 
 #include "baton/os/clock.hpp"
+#include "baton_context.hpp"
 #include "event.hpp"
 #include "failure.hpp"
 #include "graph_watch.hpp"
-#include "inlet.hpp"
-#include "presence.hpp"
 #include "publisher_path.hpp"
+#include "ready_signal.hpp"
 #include "rmw/error_handling.h"
 #include "rmw/visibility_control.h"
 #include "subscription_path.hpp"
@@ -37,7 +37,7 @@ bool is_ours(const char* identifier) noexcept;
 
 struct Context {
   rmw_context_t inner;
-  std::shared_ptr<Presence> presence;  // null: the underlying RMW does everything
+  std::shared_ptr<BatonContext> baton_context;  // null: the underlying RMW does everything
   std::mutex mutex;
   std::unique_ptr<GraphWatch> graph_watch;  // while there are nodes
   std::size_t nodes = 0;
@@ -46,7 +46,7 @@ struct Context {
 struct Guard {
   rmw_guard_condition_t outer{};
   rmw_guard_condition_t* inner = nullptr;
-  std::shared_ptr<transport::GuardCondition> here;  // with a presence: the one that counts
+  std::shared_ptr<transport::GuardCondition> here;  // with a baton_context: the one that counts
 };
 
 struct Node {
@@ -68,7 +68,7 @@ struct Subscription {
   rmw_subscription_t* inner = nullptr;
   bool watched = false;
   Events events;
-  Inlet inlet;
+  ReadySignal signal;
   std::size_t depth = 1;
   std::shared_ptr<SubscriptionPath> path;  // null: not served by Baton
   std::shared_ptr<SubscriptionPath>
@@ -79,14 +79,14 @@ struct Service {
   rmw_service_t outer{};
   rmw_service_t* inner = nullptr;
   bool watched = false;
-  Inlet inlet;
+  ReadySignal signal;
 };
 
 struct Client {
   rmw_client_t outer{};
   rmw_client_t* inner = nullptr;
   bool watched = false;
-  Inlet inlet;
+  ReadySignal signal;
 };
 
 template <class Handle>
@@ -130,8 +130,8 @@ Handle* inner(Handle* handle) noexcept {
   return own != nullptr ? own->inner : handle;
 }
 
-/// The presence of a node's context; null if there is none.
-const std::shared_ptr<Presence>& presence_of(const Node& node) noexcept;
+/// The baton_context of a node's context; null if there is none.
+const std::shared_ptr<BatonContext>& baton_context_of(const Node& node) noexcept;
 
 /// The underlying RMW's context, or null when `context` is not an initialised one of ours.
 Context* ours(const rmw_context_t* context) noexcept;

@@ -80,7 +80,7 @@ rmw_ret_t rmw_init(const rmw_init_options_t* options, rmw_context_t* context) tr
   context->instance_id = options->instance_id;
   context->implementation_identifier = kIdentifier;
   context->actual_domain_id = own_context->inner.actual_domain_id;
-  own_context->presence = Presence::join(*context);
+  own_context->baton_context = BatonContext::join(*context);
   context->impl = reinterpret_cast<rmw_context_impl_t*>(own_context.release());
   clear.all_is_done();
   shut_down.all_is_done();

@@ -3,8 +3,8 @@
 // Thread rules: those of rmw/rmw.h.
 #include <memory>
 
+#include "endpoints.hpp"
 #include "handles.hpp"
-#include "served.hpp"
 
 // This file holds rmw.h's functions, in the global namespace. NOLINTNEXTLINE(google-build-using-namespace)
 using namespace baton::rmw;
@@ -29,23 +29,24 @@ rmw_node_t* rmw_create_node(rmw_context_t* context, const char* name, const char
   node->graph.outer.implementation_identifier = kIdentifier;
   node->graph.outer.data = &node->graph;
   node->graph.outer.context = context;
-  if (!own_context->presence) {
+  if (!own_context->baton_context) {
     undo.all_is_done();
     return &node.release()->outer;
   }
   node->graph.here = std::make_shared<baton::transport::GuardCondition>();
   const std::lock_guard<std::mutex> lock(own_context->mutex);
   if (!own_context->graph_watch)
-    own_context->graph_watch = GraphWatch::start(
-        &own_context->inner, node->graph.inner,
-        [presence = own_context->presence.get()] { presence->beacon().look(presence->participant()); });
+    own_context->graph_watch =
+        GraphWatch::start(&own_context->inner, node->graph.inner, [baton_context = own_context->baton_context.get()] {
+          baton_context->announcement().look(baton_context->participant());
+        });
   if (!own_context->graph_watch) return nullptr;
   Undo unwatch([&] {
     own_context->graph_watch->remove(node->graph.here);
     if (own_context->nodes == 0) own_context->graph_watch.reset();
   });
   own_context->graph_watch->add(node->graph.here);
-  own_context->presence->participant().add_node(full_name(*made));
+  own_context->baton_context->participant().add_node(full_name(*made));
   ++own_context->nodes;
   unwatch.all_is_done();
   undo.all_is_done();
@@ -60,7 +61,7 @@ rmw_ret_t rmw_destroy_node(rmw_node_t* node) try {
   const Node* own_node = ours(node);
   if (own_node != nullptr && own_node->graph.here) {
     Context* context = ours(own_node->outer.context);
-    context->presence->participant().remove_node(full_name(*own_node->inner));
+    context->baton_context->participant().remove_node(full_name(*own_node->inner));
     const std::lock_guard<std::mutex> lock(context->mutex);
     context->graph_watch->remove(own_node->graph.here);
     if (--context->nodes == 0) context->graph_watch.reset();  // the guard that it watches may go with the last node

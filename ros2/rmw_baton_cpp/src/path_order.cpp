@@ -8,70 +8,71 @@ namespace baton::rmw {
 namespace {
 
 constexpr std::array<char, 8> kMark = {'r', 'm', 'w', 'B', 'a', 't', 'o', 'n'};
-// The last word: how many below, two bits of Older, also.
+// The last word, from its lowest bit: also_underlying, two bits of OlderUnderlying, underlying_count.
 constexpr std::uint64_t kAlso = 1;
-constexpr unsigned kOlderShift = 1, kBelowShift = 3;
+constexpr unsigned kOlderShift = 1, kCountShift = 3;
 constexpr std::uint64_t kOlderMask = 3;
 
 }  // namespace
 
-[[gnu::hot]] transport::PublishInfo Ordinal::encode() const noexcept {
+[[gnu::hot]] transport::PublishInfo OrderHeader::encode() const noexcept {
   transport::PublishInfo info;
   std::memcpy(info.correlation_client.data(), kMark.data(), kMark.size());
   std::memcpy(info.correlation_client.data() + kMark.size(), &number, sizeof number);
-  info.correlation_sequence =
-      below << kBelowShift | static_cast<std::uint64_t>(older) << kOlderShift | (also ? kAlso : 0);
+  info.correlation_sequence = underlying_count << kCountShift | static_cast<std::uint64_t>(older) << kOlderShift |
+                              (also_underlying ? kAlso : 0);
   return info;
 }
 
-[[gnu::hot]] std::optional<Ordinal> Ordinal::decode(const memory::ChunkHeader& header) noexcept {
+[[gnu::hot]] std::optional<OrderHeader> OrderHeader::decode(const memory::ChunkHeader& header) noexcept {
   if (std::memcmp(header.correlation_client, kMark.data(), kMark.size()) != 0) return std::nullopt;
-  Ordinal ordinal;
-  std::memcpy(&ordinal.number, header.correlation_client + kMark.size(), sizeof ordinal.number);
-  const std::uint64_t words = header.correlation_sequence;
-  ordinal.below = words >> kBelowShift;
-  ordinal.also = (words & kAlso) != 0;
-  // 3 is nobody's: unknown.
-  if (const std::uint64_t older = words >> kOlderShift & kOlderMask; older <= 2)
-    ordinal.older = static_cast<Older>(older);
-  return ordinal;
+  OrderHeader decoded;
+  std::memcpy(&decoded.number, header.correlation_client + kMark.size(), sizeof decoded.number);
+  const std::uint64_t word = header.correlation_sequence;
+  decoded.underlying_count = word >> kCountShift;
+  decoded.also_underlying = (word & kAlso) != 0;
+  // No publisher writes 3: unknown.
+  if (const std::uint64_t older = word >> kOlderShift & kOlderMask; older <= 2)
+    decoded.older = static_cast<OlderUnderlying>(older);
+  return decoded;
 }
 
-[[gnu::hot]] PathOrder::Verdict PathOrder::of_baton(const Queued& queued, bool below_may_come, Asks asks,
+[[gnu::hot]] PathOrder::Verdict PathOrder::of_baton(const Position& position, bool underlying_matched, Policy policy,
                                                     std::int64_t now_ns) noexcept {
-  const Ordinal& ordinal = queued.ordinal;
-  if (ordinal.also && ordinal.below <= done_below_) return Verdict::kNever;              // came from below before
-  if (older_below(ordinal) <= std::max(done_below_, seen_below_)) return Verdict::kNow;  // nothing is missing
-  const Older older = known_to_baton() ? Older::kUnknown : ordinal.older;
-  if (older == Older::kNothing) return Verdict::kNow;
-  // What Baton could not carry (no memory, a full KEEP_ALL queue) was written for all that are matched there, unless it expires.
-  const bool spilled = known_to_baton() && below_may_come && asks.keeps_all && !queued.expires;
-  const bool sure = asks.reliable && (older == Older::kFollowed || spilled);
-  // Nobody sends it any more, or not yet; or what is missing was in Baton's queue too and gave way.
-  if ((!below_may_come && !sure) || skips(queued)) return Verdict::kNow;
+  const OrderHeader& header = position.header;
+  if (header.also_underlying && header.underlying_count <= settled_underlying_) return Verdict::kNever;  // a double
+  if (header.older_underlying() <= std::max(settled_underlying_, newest_underlying_)) return Verdict::kNow;
+  const OlderUnderlying older = known_to_baton() ? OlderUnderlying::kUnknown : header.older;
+  if (older == OlderUnderlying::kNone) return Verdict::kNow;
+  // Messages that Baton could not carry (no memory, a full KEEP_ALL queue) were written for all matched subscriptions. They will
+  // arrive unless they expire.
+  const bool spilled = known_to_baton() && underlying_matched && policy.keeps_all && !position.expires;
+  const bool sure = policy.reliable && (older == OlderUnderlying::kFollowed || spilled);
+  // Nobody sends the missing messages any more, or not yet; or they were in Baton's queue, too, and were evicted.
+  if ((!underlying_matched && !sure) || skips(position)) return Verdict::kNow;
   if (waits_until_ns_ == 0) waits_until_ns_ = now_ns + (sure ? kSureNs : kGraceNs);
   return now_ns >= waits_until_ns_ ? Verdict::kNow : Verdict::kNotYet;
 }
 
-PathOrder::Verdict PathOrder::of_below(std::uint64_t below, const Queued* oldest) const noexcept {
-  if (below <= done_below_) return Verdict::kNever;
+PathOrder::Verdict PathOrder::of_underlying(std::uint64_t number, const Position* oldest) const noexcept {
+  if (number <= settled_underlying_) return Verdict::kNever;
   if (oldest == nullptr) return Verdict::kNow;  // Baton does not carry it (invariant 1)
-  const Ordinal& next = oldest->ordinal;
-  if (next.also && below == next.below) return Verdict::kNever;
-  if (below > next.below) return Verdict::kNotYet;
+  const OrderHeader& next = oldest->header;
+  if (next.also_underlying && number == next.underlying_count) return Verdict::kNever;
+  if (number > next.underlying_count) return Verdict::kNotYet;
   return skips(*oldest) ? Verdict::kNever : Verdict::kNow;
 }
 
-[[gnu::hot]] void PathOrder::delivered(const Queued& queued) noexcept {
-  done_below_ = std::max(done_below_, queued.ordinal.below);
-  last_sequence_ = std::max(last_sequence_, queued.sequence);
-  last_number_ = std::max(last_number_, queued.ordinal.number);
+[[gnu::hot]] void PathOrder::settle(const Position& position) noexcept {
+  settled_underlying_ = std::max(settled_underlying_, position.header.underlying_count);
+  last_sequence_ = std::max(last_sequence_, position.sequence);
+  last_number_ = std::max(last_number_, position.header.number);
   waits_until_ns_ = 0;
 }
 
-std::uint64_t PathOrder::delivered_below(std::uint64_t below) noexcept {
-  last_number_ += below - std::min(below, done_below_);
-  done_below_ = std::max(done_below_, below);
+std::uint64_t PathOrder::settle_underlying(std::uint64_t number) noexcept {
+  last_number_ += number - std::min(number, settled_underlying_);
+  settled_underlying_ = std::max(settled_underlying_, number);
   return last_number_;
 }
 

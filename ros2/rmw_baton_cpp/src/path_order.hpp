@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// One publisher, two paths, one order. A publisher numbers its messages; what goes through Baton's memory carries an Ordinal,
-// what goes through the underlying RMW carries that RMW's publication sequence number, which counts the messages written there.
-// From both a subscription knows the order of all of them, and which one came twice.
+// The order of one publisher's messages over both paths. A publisher numbers its messages. A message in Baton's memory carries an
+// OrderHeader; a message of the underlying RMW carries that RMW's publication sequence number, which counts the messages written
+// there. From both numbers a subscription knows the order of all messages, and which message came twice.
 //
-// Thread rules: no locks; the subscription's mutex.
-// Invariants: (1) a publisher hands a message to Baton before it writes it to the underlying RMW, and numbers under one lock;
-// so a message that came from below and that Baton carried too has entered Baton's queue before; (2) every message of a
-// publisher is delivered at most once; (3) in the publisher's order: messages from below that come later than kGraceNs (kSureNs)
-// after a younger one are dropped.
+// Thread rules: no locks; one thread at a time.
+// Invariants:
+// (1) A publisher gives a message to Baton before it writes the message to the underlying RMW, and numbers under one lock. So a
+//     message that both paths carry is in Baton's queue before it arrives from the underlying RMW.
+// (2) Every message of a publisher is delivered at most once.
+// (3) Messages are delivered in the publisher's order. A message from the underlying RMW that arrives more than kGraceNs (kSureNs)
+//     after a younger message is dropped.
 #pragma once
 
 #include <algorithm>
@@ -23,83 +25,88 @@
 
 namespace baton::rmw {
 
-/// What the subscriptions that have come to Baton since the publisher's last message get of the older ones from below.
-enum class Older : std::uint8_t {
-  kUnknown,   ///< some perhaps something; or no subscription has come
-  kNothing,   ///< nothing: the underlying RMW has matched none of them
-  kFollowed,  ///< perhaps something, and then this message, which surely goes to all of them on that path, too
+/// Whether older messages of the underlying RMW may arrive at the subscriptions that Baton has matched since the publisher's last
+/// message.
+enum class OlderUnderlying : std::uint8_t {
+  kUnknown,   ///< perhaps at some; or no subscription was matched since
+  kNone,      ///< no: the underlying RMW has matched none of these subscriptions
+  kFollowed,  ///< perhaps; and the underlying RMW brings this message to all of them, after the older messages
 };
 
-/// What a message in Baton's memory says of its place; travels as its PublishInfo.
-struct Ordinal {
-  std::uint64_t number = 0;       ///< of the publisher, from 1, over both paths
-  std::uint64_t below = 0;        ///< how many went to the underlying RMW so far, this one included
-  bool also = false;              ///< this one goes to the underlying RMW too
-  Older older = Older::kUnknown;  ///< for those whose first message this is
+/// The place of a message in its publisher's order. Travels with each message in Baton's memory, as its PublishInfo.
+struct OrderHeader {
+  std::uint64_t number = 0;            ///< of the message, from 1, over both paths
+  std::uint64_t underlying_count = 0;  ///< messages written to the underlying RMW so far, this message included
+  bool also_underlying = false;        ///< this message is written to the underlying RMW, too
+  OlderUnderlying older = OlderUnderlying::kUnknown;  ///< for subscriptions whose first message this is
 
   transport::PublishInfo encode() const noexcept;
   /// Empty for a message of a publisher that is not of ROS 2.
-  static std::optional<Ordinal> decode(const memory::ChunkHeader& header) noexcept;
+  static std::optional<OrderHeader> decode(const memory::ChunkHeader& header) noexcept;
+
+  /// How many messages of the underlying RMW are older than this message.
+  std::uint64_t older_underlying() const noexcept { return underlying_count - (also_underlying ? 1 : 0); }
 };
 
-/// What a subscription knows of one publisher.
+/// A subscription's knowledge of one publisher.
 class PathOrder {
  public:
-  /// How long a message waits for older ones that may be on their way through the underlying RMW. Only where a publisher changes
-  /// its path: when a subscription attaches, and after what Baton could not carry.
+  /// How long a message waits for older messages that may be on their way through the underlying RMW. A message waits only where a
+  /// publisher changes its path: when Baton matches a subscription, and after messages that Baton could not carry.
   static constexpr std::int64_t kGraceNs = 500'000'000;
-  /// The same where something is on its way for certain and reliable. It ends sooner, by what comes, unless the publisher dies just
-  /// then. On a busy machine a process may need seconds to discover another, or to take what waits in its history.
+  /// The same where an older reliable message is on its way for certain. Its arrival ends the wait, unless the publisher dies at that
+  /// moment. On a busy machine a process may need seconds to discover another, or to take what waits in its history.
   static constexpr std::int64_t kSureNs = 10'000'000'000;
 
   enum class Verdict : std::uint8_t { kNow, kNotYet, kNever };
-  struct Queued {
-    Ordinal ordinal;
-    std::uint64_t sequence;  ///< of Baton's writer: a gap says that messages gave way (KEEP_LAST)
-    bool expires = false;    ///< has a lifespan, and so has what is older
+  /// A message of Baton's queue.
+  struct Position {
+    OrderHeader header;
+    std::uint64_t sequence;  ///< of Baton's writer: a gap means that messages were evicted (KEEP_LAST)
+    bool expires = false;    ///< has a lifespan, and so have all older messages
   };
-
-  /// A message from below was seen, which may be kept back: no older ones will come from there.
-  void saw_below(std::uint64_t below) noexcept { seen_below_ = std::max(seen_below_, below); }
-  /// What a subscription asks for.
-  struct Asks {
+  /// The subscription's quality of service.
+  struct Policy {
     bool reliable = false;
-    bool keeps_all = false;  ///< else what it did not take in time gave way, below, too
+    bool keeps_all = false;  ///< else the underlying RMW may have evicted messages that were not taken in time
   };
-  /// Of the oldest message in Baton's queue. `below_may_come`: the underlying subscription is matched with somebody. REQUIRES: no older message from below was seen and is not delivered yet.
-  /// kNotYet: until waits_until(), unless a message from below changes it before.
-  Verdict of_baton(const Queued& queued, bool below_may_come, Asks asks, std::int64_t now_ns) noexcept;
-  /// Of a message from below, its publication sequence number. `oldest` is the oldest in Baton's queue, null if there is none.
-  /// REQUIRES: `oldest` was looked for after the message from below was taken.
-  Verdict of_below(std::uint64_t below, const Queued* oldest) const noexcept;
 
-  /// Messages of Baton's writer between this one and the last are missing: they gave way, or were too old.
-  bool skips(const Queued& queued) const noexcept {
-    return last_sequence_ != 0 && queued.sequence != last_sequence_ + 1;
+  /// A message from the underlying RMW has arrived. It may be kept back; older messages will not arrive from there any more.
+  void arrived_underlying(std::uint64_t number) noexcept { newest_underlying_ = std::max(newest_underlying_, number); }
+  /// About the oldest message of this publisher in Baton's queue. `underlying_matched`: the underlying subscription has publishers.
+  /// REQUIRES: no older message from the underlying RMW has arrived and waits.
+  /// kNotYet: until waits_until(), unless a message from the underlying RMW changes it before.
+  Verdict of_baton(const Position& position, bool underlying_matched, Policy policy, std::int64_t now_ns) noexcept;
+  /// About a message from the underlying RMW, by its publication sequence number. `oldest`: the publisher's oldest message in Baton's
+  /// queue; null if there is none. REQUIRES: the queue was looked at after the message was taken from the underlying RMW.
+  Verdict of_underlying(std::uint64_t number, const Position* oldest) const noexcept;
+
+  /// Messages of Baton's writer between this message and the last delivered are missing: they were evicted, or too old.
+  bool skips(const Position& position) const noexcept {
+    return last_sequence_ != 0 && position.sequence != last_sequence_ + 1;
   }
-  void delivered(const Queued& queued) noexcept;
-  /// Returns the message's number over both paths.
-  std::uint64_t delivered_below(std::uint64_t below) noexcept;
+  /// The message was delivered, or dropped: it and all older messages are settled.
+  void settle(const Position& position) noexcept;
+  /// The same for a message from the underlying RMW. Returns the message's number over both paths.
+  std::uint64_t settle_underlying(std::uint64_t number) noexcept;
 
   std::int64_t waits_until() const noexcept { return waits_until_ns_; }
   bool known_to_baton() const noexcept { return last_sequence_ != 0; }
-  std::uint64_t done_below() const noexcept { return done_below_; }
-  /// How many of the messages below are older than this one of Baton's.
-  static std::uint64_t older_below(const Ordinal& ordinal) noexcept { return ordinal.below - (ordinal.also ? 1 : 0); }
+  std::uint64_t settled_underlying() const noexcept { return settled_underlying_; }
 
  private:
-  std::uint64_t done_below_ = 0;     // messages of below that are delivered, doubled or given up
-  std::uint64_t seen_below_ = 0;     // the youngest
-  std::uint64_t last_sequence_ = 0;  // of Baton's writer; 0: nothing came from there
+  std::uint64_t settled_underlying_ = 0;  // messages of the underlying RMW that were delivered or dropped
+  std::uint64_t newest_underlying_ = 0;   // the youngest that has arrived
+  std::uint64_t last_sequence_ = 0;       // of Baton's writer; 0: Baton brought nothing yet
   std::uint64_t last_number_ = 0;
   std::int64_t waits_until_ns_ = 0;
 };
 
-/// What a subscription knows of its publishers. Whoever forgets one that still has a message on its way takes it for a new one:
-/// doubles would be delivered.
+/// A subscription's knowledge of all its publishers. A publisher must not be forgotten while one of its messages is on its way: its
+/// next message would look like a new publisher's, and doubles would be delivered.
 class PathOrders {
  public:
-  static constexpr std::size_t kMost = 1024;  ///< remembered, unless more are still there
+  static constexpr std::size_t kMost = 1024;  ///< remembered, unless more are needed
 
   /// Made at the first use. Valid until forget().
   PathOrder& of(const transport::Gid& publisher) {
@@ -108,17 +115,16 @@ class PathOrders {
     return known.order;
   }
   std::size_t size() const noexcept { return known_.size(); }
-  /// It is time to find out who has left.
+  /// It is time for forget().
   bool crowded() const noexcept { return known_.size() > limit_; }
-  /// Forgets of those that are not `needed`, which need not be sorted, the ones that were not used for the longest time, until
-  /// half of kMost are left. crowded() then asks again when twice as many are known as could not be forgotten, so that asking
-  /// stays cheap however many are there.
+  /// Forgets least recently used publishers that are not `needed` (in any order), until half of kMost are left. crowded() is true
+  /// again when twice as many are known as are left now, so that finding out which are needed stays cheap.
   void forget(std::vector<transport::Gid> needed);
 
  private:
   struct Known {
     PathOrder order;
-    std::uint64_t used = 0;  // uses_ of then
+    std::uint64_t used = 0;  // uses_ at the last use
   };
   std::map<transport::Gid, Known> known_;
   std::uint64_t uses_ = 0;

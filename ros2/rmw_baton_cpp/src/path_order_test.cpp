@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of one publisher's messages over two paths, with a publisher and a subscription of this file that follow the rules of
-// publisher_path.cpp and subscription_path.cpp in small.
+// The rules for one publisher's order, one by one. merge_test.cpp has random schedules.
 #include "path_order.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
-#include <random>
 #include <tuple>
 #include <vector>
 
@@ -16,143 +13,23 @@ namespace baton::rmw {
 namespace {
 
 using Verdict = PathOrder::Verdict;
-constexpr PathOrder::Asks kBestEffort{}, kReliable{true, false}, kAll{true, true};
-
-/// One publisher and one subscription. The path below is as slow as arrive_below() is rare.
-struct Pair {
-  struct InBaton {
-    PathOrder::Queued place;
-    std::uint64_t value;
-  };
-  struct Below {
-    std::uint64_t number;
-    std::uint64_t value;
-  };
-
-  void publish(bool below_needed) {
-    ++last.number;
-    const bool fresh = tells && attached && sequence == 0 && last.below != 0;
-    const bool also = below_needed || (!attached && matched) || (fresh && matched);
-    if (attached) {
-      Ordinal ordinal = last;
-      if (also) ++ordinal.below;
-      ordinal.also = also;
-      if (fresh) ordinal.older = matched ? Older::kFollowed : Older::kNothing;
-      baton.push_back({{ordinal, ++sequence}, last.number});
-    }
-    if (also) ++last.below;
-    if (also && matched) in_flight.push_back({last.below, last.number});
-    if (attached || (also && matched)) meant.push_back(last.number);
-  }
-  void arrive_below() {
-    if (in_flight.empty()) return;
-    below.push_back(in_flight.front());
-    in_flight.pop_front();
-  }
-  bool take(std::int64_t now_ns) {
-    for (const Below& each : below) order.saw_below(each.number);
-    while (!baton.empty() && !older_is_here(baton.front().place.ordinal)) {
-      const InBaton front = baton.front();
-      const Verdict verdict = order.of_baton(front.place, matched, kReliable, now_ns);
-      if (verdict == Verdict::kNotYet) break;
-      baton.pop_front();
-      order.delivered(front.place);
-      if (verdict == Verdict::kNever) continue;
-      taken.push_back(front.value);
-      return true;
-    }
-    while (!below.empty()) {
-      const Below front = below.front();
-      const Verdict verdict = order.of_below(front.number, baton.empty() ? nullptr : &baton.front().place);
-      if (verdict == Verdict::kNotYet) return false;
-      below.pop_front();
-      if (verdict == Verdict::kNever) continue;
-      const std::uint64_t number = order.delivered_below(front.number);
-      if (meant.front() == 1) {
-        EXPECT_EQ(number, front.value);  // over both paths
-      }
-      taken.push_back(front.value);
-      return true;
-    }
-    return false;
-  }
-
-  bool older_is_here(const Ordinal& ordinal) const {
-    return std::any_of(below.begin(), below.end(), [&](const Below& each) {
-      return each.number > order.done_below() && each.number <= PathOrder::older_below(ordinal);
-    });
-  }
-
-  Ordinal last;
-  std::uint64_t sequence = 0;
-  bool attached = false, matched = true;
-  bool tells = false;  // what those get from below who have just come
-  std::deque<InBaton> baton;
-  std::deque<Below> in_flight, below;
-  PathOrder order;
-  std::vector<std::uint64_t> meant, taken;
-};
-
-TEST(PathOrder, every_message_comes_once_and_in_order_while_the_paths_change) {
-  for (std::uint32_t seed = 1; seed <= 500; ++seed) {
-    std::mt19937 random(seed);
-    const auto one_in = [&](std::uint32_t n) { return random() % n == 0; };
-    Pair pair;
-    bool plain_reader = false;
-    while (pair.last.number < 300) {
-      if (one_in(40)) plain_reader = !plain_reader;
-      if (one_in(40)) pair.attached = !pair.attached;
-      if (one_in(2)) pair.publish(plain_reader);
-      if (one_in(3)) pair.arrive_below();
-      if (one_in(2)) pair.take(1);
-    }
-    while (!pair.in_flight.empty()) pair.arrive_below();
-    while (pair.take(1)) {
-    }
-    std::vector<std::uint64_t> expected(300);
-    for (std::uint64_t i = 0; i < 300; ++i) expected[i] = i + 1;
-    ASSERT_EQ(pair.taken, expected) << "seed " << seed;
-  }
-}
-
-TEST(PathOrder, a_subscription_that_comes_gets_all_that_is_meant_for_it_in_order_however_late_and_waits_for_no_clock) {
-  for (std::uint32_t seed = 1; seed <= 2000; ++seed) {
-    std::mt19937 random(seed);
-    const auto one_in = [&](std::uint32_t n) { return random() % n == 0; };
-    Pair pair;
-    pair.tells = true;
-    pair.matched = false;
-    bool plain_reader = one_in(2);
-    while (pair.last.number < 60) {
-      if (one_in(20)) plain_reader = !plain_reader;
-      if (one_in(20)) pair.matched = true;
-      if (one_in(20)) pair.attached = true;
-      if (one_in(2)) pair.publish(plain_reader);
-      if (one_in(6)) pair.arrive_below();
-      if (one_in(2)) pair.take(1);
-    }
-    while (!pair.in_flight.empty()) pair.arrive_below();
-    while (pair.take(1)) {
-    }
-    ASSERT_EQ(pair.taken, pair.meant) << "seed " << seed;
-  }
-}
+constexpr PathOrder::Policy kBestEffort{}, kReliable{true, false}, kAll{true, true};
 
 TEST(PathOrder, what_is_on_its_way_for_certain_is_waited_for_although_the_other_end_is_not_known_below_yet) {
   PathOrder order;
-  const PathOrder::Queued first{{7, 7, true, Older::kFollowed}, 1};
+  const PathOrder::Position first{{7, 7, true, OlderUnderlying::kFollowed}, 1};
   EXPECT_EQ(order.of_baton(first, false, kReliable, 5), Verdict::kNotYet);
   EXPECT_EQ(order.waits_until(), 5 + PathOrder::kSureNs);
   EXPECT_EQ(order.of_baton(first, true, kReliable, 4 + PathOrder::kSureNs), Verdict::kNotYet);
-  EXPECT_EQ(order.of_below(6, &first), Verdict::kNow);
-  order.saw_below(6);
-  order.delivered_below(6);
+  EXPECT_EQ(order.of_underlying(6, &first), Verdict::kNow);
+  order.arrived_underlying(6);
+  order.settle_underlying(6);
   EXPECT_EQ(order.of_baton(first, true, kReliable, 6), Verdict::kNow);
 }
 
 TEST(PathOrder, what_is_on_its_way_is_not_certain_to_come_where_it_is_not_reliable) {
   PathOrder order;
-  const PathOrder::Queued first{{7, 7, true, Older::kFollowed}, 1};
+  const PathOrder::Position first{{7, 7, true, OlderUnderlying::kFollowed}, 1};
   EXPECT_EQ(order.of_baton(first, false, kBestEffort, 5), Verdict::kNow);
   EXPECT_EQ(order.of_baton(first, true, kBestEffort, 5), Verdict::kNotYet);
   EXPECT_EQ(order.waits_until(), 5 + PathOrder::kGraceNs);
@@ -160,13 +37,13 @@ TEST(PathOrder, what_is_on_its_way_is_not_certain_to_come_where_it_is_not_reliab
 
 TEST(PathOrder, who_gets_nothing_from_below_waits_for_nothing) {
   PathOrder order;
-  EXPECT_EQ(order.of_baton({{7, 6, false, Older::kNothing}, 1}, true, kReliable, 5), Verdict::kNow);
+  EXPECT_EQ(order.of_baton({{7, 6, false, OlderUnderlying::kNone}, 1}, true, kReliable, 5), Verdict::kNow);
 }
 
 TEST(PathOrder, what_is_said_to_those_who_have_just_come_is_not_for_the_others) {
-  for (const Older older : {Older::kNothing, Older::kFollowed}) {
+  for (const OlderUnderlying older : {OlderUnderlying::kNone, OlderUnderlying::kFollowed}) {
     PathOrder order;
-    order.delivered({{1, 0, false}, 1});
+    order.settle({{1, 0, false}, 1});
     EXPECT_EQ(order.of_baton({{9, 7, true, older}, 2}, true, kBestEffort, 5), Verdict::kNotYet);
     EXPECT_EQ(order.waits_until(), 5 + PathOrder::kGraceNs);
     EXPECT_EQ(order.of_baton({{9, 7, true, older}, 2}, false, kReliable, 5), Verdict::kNow);
@@ -178,14 +55,14 @@ TEST(PathOrder, what_baton_could_not_carry_is_waited_for_as_long_as_it_takes_by_
   for (const auto& [asks, expires, wait_ns] :
        {std::tuple{kAll, false, sure_ns}, {kAll, true, grace_ns}, {kReliable, false, grace_ns}}) {
     PathOrder order;
-    order.delivered({{1, 0, false}, 1});
-    const PathOrder::Queued after{{9, 7, false}, 2, expires};  // seven went below only
+    order.settle({{1, 0, false}, 1});
+    const PathOrder::Position after{{9, 7, false}, 2, expires};  // seven went below only
     EXPECT_EQ(order.of_baton(after, true, asks, 5), Verdict::kNotYet);
     EXPECT_EQ(order.waits_until(), 5 + wait_ns);
     for (std::uint64_t below = 1; below <= 7; ++below) {
-      order.saw_below(below);
-      EXPECT_EQ(order.of_below(below, &after), Verdict::kNow);
-      order.delivered_below(below);
+      order.arrived_underlying(below);
+      EXPECT_EQ(order.of_underlying(below, &after), Verdict::kNow);
+      order.settle_underlying(below);
     }
     EXPECT_EQ(order.of_baton(after, true, asks, 6), Verdict::kNow);
   }
@@ -193,41 +70,41 @@ TEST(PathOrder, what_baton_could_not_carry_is_waited_for_as_long_as_it_takes_by_
 
 TEST(PathOrder, what_never_comes_from_below_holds_nobody_up_longer_than_the_grace) {
   PathOrder order;
-  const PathOrder::Queued later{{7, 6, false}, 1};
+  const PathOrder::Position later{{7, 6, false}, 1};
   EXPECT_EQ(order.of_baton(later, false, kBestEffort, 5), Verdict::kNow);  // nobody below sends
   EXPECT_EQ(order.of_baton(later, true, kBestEffort, 5), Verdict::kNotYet);
   EXPECT_EQ(order.waits_until(), 5 + PathOrder::kGraceNs);
   EXPECT_EQ(order.of_baton(later, true, kBestEffort, 4 + PathOrder::kGraceNs), Verdict::kNotYet);
   EXPECT_EQ(order.of_baton(later, true, kBestEffort, 5 + PathOrder::kGraceNs), Verdict::kNow);
-  order.delivered(later);
-  EXPECT_EQ(order.of_below(6, nullptr), Verdict::kNever);  // too late: the order holds
-  EXPECT_EQ(order.of_below(7, nullptr), Verdict::kNow);
+  order.settle(later);
+  EXPECT_EQ(order.of_underlying(6, nullptr), Verdict::kNever);  // too late: the order holds
+  EXPECT_EQ(order.of_underlying(7, nullptr), Verdict::kNow);
 }
 
 TEST(PathOrder, what_gave_way_in_batons_queue_does_not_come_back_from_below) {
   PathOrder order;
-  order.delivered({{1, 1, true}, 1});
-  const PathOrder::Queued next{{4, 4, true}, 4};  // 2 and 3 were overwritten
-  EXPECT_EQ(order.of_below(2, &next), Verdict::kNever);
+  order.settle({{1, 1, true}, 1});
+  const PathOrder::Position next{{4, 4, true}, 4};  // 2 and 3 were overwritten
+  EXPECT_EQ(order.of_underlying(2, &next), Verdict::kNever);
   EXPECT_EQ(order.of_baton(next, true, kBestEffort, 1), Verdict::kNow);
 }
 
 TEST(PathOrder, what_baton_brought_and_was_not_delivered_settles_what_is_older) {
   PathOrder order;
-  order.delivered({{3, 3, true}, 3});  // expired
-  EXPECT_EQ(order.of_below(2, nullptr), Verdict::kNever);
-  EXPECT_EQ(order.of_below(3, nullptr), Verdict::kNever);
-  const PathOrder::Queued older{{2, 2, true}, 2};  // taken ahead
+  order.settle({{3, 3, true}, 3});  // expired
+  EXPECT_EQ(order.of_underlying(2, nullptr), Verdict::kNever);
+  EXPECT_EQ(order.of_underlying(3, nullptr), Verdict::kNever);
+  const PathOrder::Position older{{2, 2, true}, 2};  // taken ahead
   EXPECT_EQ(order.of_baton(older, true, kBestEffort, 1), Verdict::kNever);
-  order.delivered(older);
+  order.settle(older);
   EXPECT_FALSE(order.skips({{4, 4, true}, 4}));  // nothing was lost between 3 and 4
 }
 
 TEST(PathOrder, a_history_that_came_from_below_is_not_delivered_again_by_baton) {
   PathOrder order;
   for (std::uint64_t below = 1; below <= 3; ++below) {
-    EXPECT_EQ(order.of_below(below, nullptr), Verdict::kNow);
-    order.delivered_below(below);
+    EXPECT_EQ(order.of_underlying(below, nullptr), Verdict::kNow);
+    order.settle_underlying(below);
   }
   EXPECT_EQ(order.of_baton({{2, 2, true}, 1}, true, kBestEffort, 1), Verdict::kNever);
   EXPECT_EQ(order.of_baton({{3, 3, true}, 2}, true, kBestEffort, 1), Verdict::kNever);
@@ -236,22 +113,22 @@ TEST(PathOrder, a_history_that_came_from_below_is_not_delivered_again_by_baton) 
 
 TEST(PathOrder, what_is_younger_than_batons_next_waits_for_it) {
   const PathOrder order;
-  const PathOrder::Queued next{{3, 2, true}, 1};
-  EXPECT_EQ(order.of_below(1, &next), Verdict::kNow);
-  EXPECT_EQ(order.of_below(2, &next), Verdict::kNever);  // the same message
-  EXPECT_EQ(order.of_below(3, &next), Verdict::kNotYet);
+  const PathOrder::Position next{{3, 2, true}, 1};
+  EXPECT_EQ(order.of_underlying(1, &next), Verdict::kNow);
+  EXPECT_EQ(order.of_underlying(2, &next), Verdict::kNever);  // the same message
+  EXPECT_EQ(order.of_underlying(3, &next), Verdict::kNotYet);
 }
 
 TEST(PathOrder, what_was_written_below_before_baton_came_is_waited_for_until_something_younger_has_come_from_there) {
   PathOrder order;
-  const PathOrder::Queued first{{90, 90, true},
-                                1};  // of a durable publisher: to a volatile reader, who gets no history
+  const PathOrder::Position first{{90, 90, true},
+                                  1};  // of a durable publisher: to a volatile reader, who gets no history
   EXPECT_EQ(order.of_baton(first, true, kBestEffort, 1), Verdict::kNotYet);
-  EXPECT_EQ(order.of_below(88, &first), Verdict::kNow);
-  order.saw_below(88);
-  order.delivered_below(88);
+  EXPECT_EQ(order.of_underlying(88, &first), Verdict::kNow);
+  order.arrived_underlying(88);
+  order.settle_underlying(88);
   EXPECT_EQ(order.of_baton(first, true, kBestEffort, 1), Verdict::kNotYet);
-  order.saw_below(90);  // 89 was lost
+  order.arrived_underlying(90);  // 89 was lost
   EXPECT_EQ(order.of_baton(first, true, kBestEffort, 1), Verdict::kNow);
 }
 
@@ -264,28 +141,28 @@ transport::Gid gid_of(std::uint32_t number) {
 TEST(PathOrder, of_publishers_that_left_the_least_recently_used_are_forgotten_and_of_the_others_none) {
   PathOrders orders;
   std::uint32_t last = 0;
-  while (!orders.crowded()) orders.of(gid_of(++last)).delivered_below(5);
+  while (!orders.crowded()) orders.of(gid_of(++last)).settle_underlying(5);
   EXPECT_EQ(last, PathOrders::kMost + 1);
   orders.of(gid_of(1));  // used again
   orders.forget({gid_of(3), gid_of(2)});
   EXPECT_EQ(orders.size(), PathOrders::kMost / 2);
   EXPECT_FALSE(orders.crowded());
   for (const std::uint32_t kept : {1U, 2U, 3U, last}) {
-    EXPECT_EQ(orders.of(gid_of(kept)).of_below(5, nullptr), Verdict::kNever) << kept;
+    EXPECT_EQ(orders.of(gid_of(kept)).of_underlying(5, nullptr), Verdict::kNever) << kept;
   }
-  EXPECT_EQ(orders.of(gid_of(4)).of_below(5, nullptr), Verdict::kNow);
+  EXPECT_EQ(orders.of(gid_of(4)).of_underlying(5, nullptr), Verdict::kNow);
 }
 
 TEST(PathOrder, any_number_of_publishers_come_and_go_and_a_bounded_number_is_remembered) {
   PathOrders orders;
   const transport::Gid stays = gid_of(1);
-  orders.of(stays).delivered_below(7);
+  orders.of(stays).settle_underlying(7);
   for (std::uint32_t number = 2; number <= 10 * PathOrders::kMost; ++number) {
-    orders.of(gid_of(number)).delivered_below(number);
+    orders.of(gid_of(number)).settle_underlying(number);
     if (orders.crowded()) orders.forget({stays});
     ASSERT_LE(orders.size(), PathOrders::kMost);
   }
-  EXPECT_EQ(orders.of(stays).of_below(7, nullptr), Verdict::kNever);
+  EXPECT_EQ(orders.of(stays).of_underlying(7, nullptr), Verdict::kNever);
 }
 
 TEST(PathOrder, publishers_that_are_all_there_are_all_remembered_and_seldom_counted) {
@@ -294,7 +171,7 @@ TEST(PathOrder, publishers_that_are_all_there_are_all_remembered_and_seldom_coun
   std::size_t counted = 0;
   for (std::uint32_t number = 1; number <= 8 * PathOrders::kMost; ++number) {
     here.push_back(gid_of(number));
-    orders.of(here.back()).delivered_below(number);
+    orders.of(here.back()).settle_underlying(number);
     if (!orders.crowded()) continue;
     orders.forget(here);
     ++counted;
@@ -302,30 +179,30 @@ TEST(PathOrder, publishers_that_are_all_there_are_all_remembered_and_seldom_coun
   EXPECT_EQ(orders.size(), here.size());
   EXPECT_EQ(counted, 3U);  // each time of twice as many
   for (std::uint32_t number = 1; number <= here.size(); ++number) {
-    ASSERT_EQ(orders.of(gid_of(number)).of_below(number, nullptr), Verdict::kNever);
+    ASSERT_EQ(orders.of(gid_of(number)).of_underlying(number, nullptr), Verdict::kNever);
   }
 }
 
 TEST(PathOrder, an_ordinal_survives_its_way_through_a_chunk_header) {
-  for (const Older older : {Older::kUnknown, Older::kNothing, Older::kFollowed}) {
-    const Ordinal sent{5, 3, true, older};
+  for (const OlderUnderlying older : {OlderUnderlying::kUnknown, OlderUnderlying::kNone, OlderUnderlying::kFollowed}) {
+    const OrderHeader sent{5, 3, true, older};
     const transport::PublishInfo info = sent.encode();
     memory::ChunkHeader header{};
     std::copy(info.correlation_client.begin(), info.correlation_client.end(), header.correlation_client);
     header.correlation_sequence = info.correlation_sequence;
-    std::optional<Ordinal> got = Ordinal::decode(header);
+    std::optional<OrderHeader> got = OrderHeader::decode(header);
     ASSERT_TRUE(got);
     EXPECT_EQ(got->number, 5U);
-    EXPECT_EQ(got->below, 3U);
-    EXPECT_TRUE(got->also);
+    EXPECT_EQ(got->underlying_count, 3U);
+    EXPECT_TRUE(got->also_underlying);
     EXPECT_EQ(got->older, older);
     EXPECT_FALSE(info.only_client);
     header.correlation_sequence |= 6;  // what no publisher says
-    got = Ordinal::decode(header);
+    got = OrderHeader::decode(header);
     ASSERT_TRUE(got);
-    EXPECT_EQ(got->older, Older::kUnknown);
+    EXPECT_EQ(got->older, OlderUnderlying::kUnknown);
   }
-  EXPECT_FALSE(Ordinal::decode(memory::ChunkHeader{}));  // a publisher that is not of ROS 2
+  EXPECT_FALSE(OrderHeader::decode(memory::ChunkHeader{}));  // a publisher that is not of ROS 2
 }
 
 }  // namespace

@@ -29,18 +29,18 @@ rmw_publisher_t* rmw_create_publisher(const rmw_node_t* node, const rosidl_messa
   publisher->outer = *made;
   publisher->outer.implementation_identifier = kIdentifier;
   publisher->outer.data = publisher.get();
-  if (const auto& presence = presence_of(*ours(node))) {
+  if (const auto& baton_context = baton_context_of(*ours(node))) {
     publisher->watched = true;
-    for (Event& event : publisher->events) event.inlet.be_called_by(listener_of(presence));
+    for (Event& event : publisher->events) event.signal.be_called_by(callback_thread_of(baton_context));
     rmw_gid_t gid{};
     if (rmw->rmw_get_gid_for_publisher(made, &gid) == RMW_RET_OK) {
       transport::Gid bytes{};
       std::memcpy(bytes.data(), gid.data, bytes.size());
-      presence->beacon().light(presence->participant(), bytes);
+      baton_context->announcement().announce(baton_context->participant(), bytes);
     } else {
       rcutils_reset_error();
     }
-    publisher->path = PublisherPath::make(presence, inner(node), made, type_support, publisher->events);
+    publisher->path = PublisherPath::make(baton_context, inner(node), made, type_support, publisher->events);
     if (publisher->path)
       publisher->outer.can_loan_messages = publisher->path->lends();  // the underlying RMW's are not in Baton's memory
   }

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// A publisher's way into Baton's memory, and the decision, per message, whether the underlying RMW must carry it too.
+// A publisher that Baton serves: gives each message to Baton, and to the underlying RMW where a reader needs it there
+// (underlying_need.hpp).
 //
-// Thread rules: all functions from any thread; a mutex per publisher, held over both hand-overs, keeps the order of the two paths
-// the same.
-// Invariants: (1) Baton gets a message first; (2) the underlying path is left out only if Baton has handed the message over and
-// every subscription that the underlying RMW has matched, or is about to, is served by Baton or was until it left.
+// Thread rules: all functions from any thread. A mutex per publisher is held while both paths get a message, so their order is one.
+// Invariants:
+// (1) Baton gets a message first.
+// (2) The underlying RMW is left out only if Baton has the message, and no reader needs the underlying RMW.
 #pragma once
 
 #include <atomic>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 
 #include "baton/message/builder.hpp"
-#include "departure.hpp"
+#include "baton_context.hpp"
 #include "event.hpp"
-#include "path_order.hpp"
-#include "presence.hpp"
-#include "type_plan.hpp"
+#include "loan_table.hpp"
+#include "type_support.hpp"
 #include "underlying.hpp"
+#include "underlying_need.hpp"
 
 namespace baton::rmw {
 
 class PublisherPath {
  public:
   /// `inner`, `inner_node` and `events` outlive this. Null if Baton does not serve this publisher.
-  static std::unique_ptr<PublisherPath> make(const std::shared_ptr<Presence>& presence, const rmw_node_t* inner_node,
-                                             const rmw_publisher_t* inner, const rosidl_message_type_support_t* type,
-                                             Events& events);
+  static std::unique_ptr<PublisherPath> make(const std::shared_ptr<BatonContext>& baton_context,
+                                             const rmw_node_t* inner_node, const rmw_publisher_t* inner,
+                                             const rosidl_message_type_support_t* type, Events& events);
   ~PublisherPath();
   PublisherPath(const PublisherPath&) = delete;
   PublisherPath& operator=(const PublisherPath&) = delete;
@@ -36,8 +36,9 @@ class PublisherPath {
   rmw_ret_t publish(const void* native, rmw_publisher_allocation_t* allocation);
   rmw_ret_t publish_serialized(const rmw_serialized_message_t& serialized, rmw_publisher_allocation_t* allocation);
 
-  /// Native messages that lie in a loan, if the type has a fixed size; whose arrays do (docs/concepts/heap.md), with libbaton_heap.so.
-  bool lends() const noexcept { return may_alias() || plan_->native->same_layout(); }
+  /// Whether native messages are lent: whole, in a chunk, if the type has a fixed size; their arrays, with libbaton_heap.so
+  /// (docs/concepts/heap.md).
+  bool lends() const noexcept { return may_alias() || type_->native->same_layout(); }
   rmw_ret_t borrow(void** native);
   rmw_ret_t give_back(void* native);
   rmw_ret_t publish_loaned(void* native, rmw_publisher_allocation_t* allocation);
@@ -45,59 +46,39 @@ class PublisherPath {
   void assert_liveliness() { writer_->assert_liveliness(); }
 
  private:
-  PublisherPath(std::shared_ptr<Presence> presence, const rmw_node_t* inner_node, const rmw_publisher_t* inner)
-      : presence_(std::move(presence)), inner_node_(inner_node), inner_(inner) {}
-  template <class Fill, class Below>
-  rmw_ret_t hand_over(memory::Selection selection, std::size_t room, Fill&& fill, Below&& below);
-  template <class Make, class Below>
-  rmw_ret_t hand_over_made(memory::Selection selection, Make&& make, Below&& below);
+  PublisherPath(std::shared_ptr<BatonContext> baton_context, const rmw_node_t* inner_node, const rmw_publisher_t* inner)
+      : baton_context_(std::move(baton_context)), inner_node_(inner_node), inner_(inner) {}
+  template <class Fill, class Write>
+  rmw_ret_t hand_over(memory::Selection selection, std::size_t room, Fill&& fill, Write&& write_underlying);
+  template <class Make, class Write>
+  rmw_ret_t hand_over_made(memory::Selection selection, Make&& make, Write&& write_underlying);
   struct Lent;
-  std::shared_ptr<Lent> return_of(void* native);
   rmw_ret_t publish_in_place(Lent& lent, rmw_publisher_allocation_t* allocation);
-  bool someone_below();
-  void look_who_is_below(std::int64_t now_ns);
+  bool underlying_needed();
+  void look(std::size_t matched_underlying, std::size_t matched_baton);
   std::string describe();
 
-  const std::shared_ptr<Presence> presence_;
+  const std::shared_ptr<BatonContext> baton_context_;
   const rmw_node_t* const inner_node_;
   const rmw_publisher_t* const inner_;
-  std::shared_ptr<const TypePlan> plan_;
+  std::shared_ptr<const TypeSupport> type_;
   std::shared_ptr<transport::Writer> writer_;
   rmw_qos_profile_t qos_{};
   bool always_ = false;   // both paths for every message
-  bool durable_ = false;  // Baton keeps messages for those who come later
+  bool durable_ = false;  // Baton keeps messages for later readers
   bool manual_liveliness_ = false;
-  std::uint64_t deadline_ = 0;  // of the presence's; 0: none
+  std::uint64_t deadline_ = 0;  // of the context's; 0: none
   std::atomic<std::int64_t> last_publish_ns_{0};
 
   std::unique_ptr<heap::Capacities> capacities_;
-  std::mutex lent_mutex_;
-  std::vector<std::shared_ptr<Lent>> lent_;  // few at a time
+  LoanTable<std::shared_ptr<Lent>> lent_;
 
   std::mutex mutex_;
-  Ordinal last_;
-  Inlet* matched_rings_ = nullptr;  // when somebody below has come or gone; null: that must be asked for each message
-  bool below_failed_ = false;       // the last number given to a message below was not used
-  // What the last look found, and when it is to be repeated.
-  std::size_t matched_below_ = 0, matched_here_ = 0;
-  bool needed_ = true, looked_ = false;
-  std::vector<transport::Gid> fresh_;  // served, but Baton has not handed them any message
-  Older older_ = Older::kUnknown;      // for those, by the last look
-  std::int64_t next_look_ns_ = 0;
-  std::map<transport::Gid, Origin> served_;  // by Baton
-  struct Judged {
-    transport::Gid gid;
-    std::string node;
-    bool below;
-    const char* why;
-  };
-  std::vector<Judged> judged_;  // the readers that the underlying RMW knows
-  struct Left {
-    Origin origin;
-    std::int64_t since_ns;
-  };
-  std::map<transport::Gid, Left> left_;  // were served, and the underlying RMW may not know yet that they are gone
-  std::uint64_t through_baton_ = 0, through_below_ = 0, copied_bytes_ = 0;
+  OrderHeader last_;
+  bool write_failed_ = false;              // the last number announced for the underlying RMW was not used
+  ReadySignal* matched_signal_ = nullptr;  // of the underlying RMW's matched event; null: ask before each message
+  UnderlyingNeed need_;
+  std::uint64_t through_baton_ = 0, through_underlying_ = 0, copied_bytes_ = 0;
 };
 
 }  // namespace baton::rmw

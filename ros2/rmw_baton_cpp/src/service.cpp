@@ -23,13 +23,13 @@ rmw_service_t* rmw_create_service(const rmw_node_t* node, const rosidl_service_t
   service->outer = *made;
   service->outer.implementation_identifier = kIdentifier;
   service->outer.data = service.get();
-  if (!presence_of(*ours(node))) {
+  if (!baton_context_of(*ours(node))) {
     undo.all_is_done();
     return &service.release()->outer;
   }
   service->watched = true;
-  service->inlet.be_called_by(listener_of(presence_of(*ours(node))));
-  if (rmw->rmw_service_set_on_new_request_callback(made, Inlet::rung, &service->inlet) != RMW_RET_OK)
+  service->signal.be_called_by(callback_thread_of(baton_context_of(*ours(node))));
+  if (rmw->rmw_service_set_on_new_request_callback(made, ReadySignal::rung, &service->signal) != RMW_RET_OK)
     rcutils_reset_error();
   undo.all_is_done();
   return &service.release()->outer;
@@ -81,7 +81,7 @@ rmw_ret_t rmw_service_set_on_new_request_callback(rmw_service_t* service, rmw_ev
   if (own_service == nullptr || !own_service->watched) {
     return rmw->rmw_service_set_on_new_request_callback(inner(service), callback, user_data);
   }
-  own_service->inlet.set_callback(callback, user_data, SIZE_MAX);
+  own_service->signal.set_callback(callback, user_data, SIZE_MAX);
   return RMW_RET_OK;
 } catch (const std::exception& error) {
   return failure(error);

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <memory>
 
+#include "endpoints.hpp"
 #include "handles.hpp"
 #include "rcutils/logging_macros.h"
-#include "served.hpp"
 
 // This file holds rmw.h's functions, in the global namespace. NOLINTNEXTLINE(google-build-using-namespace)
 using namespace baton::rmw;
@@ -15,14 +15,14 @@ namespace {
 
 /// The gid of the subscription of `node` that was not there `before`; empty if it is not the only new one. Nodes of one name in other
 /// contexts may get theirs at the same time: those of this context are told by how their gids begin.
-std::optional<transport::Gid> new_gid(const rmw_node_t& node, Beacon& beacon, const char* topic,
+std::optional<transport::Gid> new_gid(const rmw_node_t& node, ContextAnnouncement& announcement, const char* topic,
                                       const std::vector<KnownSubscription>& before) {
   std::vector<transport::Gid> found, of_this_context;
   for (const KnownSubscription& known : known_subscriptions(&node, topic)) {
-    if (known.node != node.name || known.node_namespace != node.namespace_) continue;
+    if (known.node != full_name(node)) continue;
     if (std::any_of(before.begin(), before.end(), [&](const auto& old) { return old.gid == known.gid; })) continue;
     found.push_back(known.gid);
-    if (beacon.is_of_this_context(known.gid)) of_this_context.push_back(known.gid);
+    if (announcement.is_of_this_context(known.gid)) of_this_context.push_back(known.gid);
   }
   if (!of_this_context.empty()) found = of_this_context;
   if (found.size() != 1) return std::nullopt;
@@ -46,7 +46,7 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return nullptr;
   const Node* own_node = ours(node);
-  const bool may_serve = own_node != nullptr && presence_of(*own_node) && topic_name != nullptr;
+  const bool may_serve = own_node != nullptr && baton_context_of(*own_node) && topic_name != nullptr;
   // RMWs do not tell a subscription's gid: it is the one that is new in the graph.
   static std::mutex one_at_a_time;
   std::unique_lock<std::mutex> lock(one_at_a_time, std::defer_lock);
@@ -64,7 +64,8 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
     ignore(rmw->rmw_destroy_subscription(const_cast<rmw_node_t*>(inner(node)), made));
   });
   const std::optional<transport::Gid> gid =
-      may_serve ? new_gid(*own_node->inner, presence_of(*own_node)->beacon(), topic_name, before) : std::nullopt;
+      may_serve ? new_gid(*own_node->inner, baton_context_of(*own_node)->announcement(), topic_name, before)
+                : std::nullopt;
   if (may_serve) lock.unlock();
   subscription = std::make_unique<Subscription>();
   subscription->inner = made;
@@ -76,9 +77,9 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
     return &subscription.release()->outer;
   }
   subscription->watched = true;
-  const std::shared_ptr<Listener> listener = listener_of(presence_of(*own_node));
-  subscription->inlet.be_called_by(listener);
-  for (Event& event : subscription->events) event.inlet.be_called_by(listener);
+  const std::shared_ptr<CallbackThread> callback_thread = callback_thread_of(baton_context_of(*own_node));
+  subscription->signal.be_called_by(callback_thread);
+  for (Event& event : subscription->events) event.signal.be_called_by(callback_thread);
   rmw_qos_profile_t qos{};
   if (rmw->rmw_subscription_get_actual_qos(made, &qos) == RMW_RET_OK &&
       qos.history == RMW_QOS_POLICY_HISTORY_KEEP_LAST) {
@@ -86,14 +87,14 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
   } else {
     subscription->depth = SIZE_MAX;
   }
-  if (rmw->rmw_subscription_set_on_new_message_callback(made, Inlet::rung, &subscription->inlet) != RMW_RET_OK) {
+  if (rmw->rmw_subscription_set_on_new_message_callback(made, ReadySignal::rung, &subscription->signal) != RMW_RET_OK) {
     rcutils_reset_error();
     RCUTILS_LOG_WARN_NAMED(kLogger, "%s does not tell when messages come for %s: waiting for them may fail",
                            rmw->identifier, made->topic_name);
   }
   if (gid) {
-    subscription->path = SubscriptionPath::make(presence_of(*own_node), *gid, own_node->inner, made, type_support,
-                                                subscription->inlet, subscription->events);
+    subscription->path = SubscriptionPath::make(baton_context_of(*own_node), *gid, own_node->inner, made, type_support,
+                                                subscription->signal, subscription->events);
     // The underlying RMW's loans are not in Baton's memory.
     if (subscription->path) subscription->outer.can_loan_messages = subscription->path->lends();
   }
@@ -139,10 +140,10 @@ rmw_ret_t rmw_subscription_set_content_filter(rmw_subscription_t* subscription,
   const rmw_ret_t result = rmw->rmw_subscription_set_content_filter(own_subscription->inner, options);
   own_subscription->outer.is_cft_enabled = own_subscription->inner->is_cft_enabled;
   if (own_subscription->watched) {
-    const rmw_ret_t rings = rmw->rmw_subscription_set_on_new_message_callback(own_subscription->inner, Inlet::rung,
-                                                                              &own_subscription->inlet);
+    const rmw_ret_t rings = rmw->rmw_subscription_set_on_new_message_callback(
+        own_subscription->inner, ReadySignal::rung, &own_subscription->signal);
     if (rings != RMW_RET_OK) rcutils_reset_error();
-    own_subscription->inlet.set();
+    own_subscription->signal.set();
   }
   return result;
 } catch (const std::exception& error) {
@@ -165,9 +166,9 @@ rmw_ret_t rmw_subscription_set_on_new_message_callback(rmw_subscription_t* subsc
     return rmw->rmw_subscription_set_on_new_message_callback(inner(subscription), callback, user_data);
   }
   if (own_subscription->path) {
-    own_subscription->path->call_back(callback, user_data, own_subscription->depth);
+    own_subscription->path->set_callback(callback, user_data, own_subscription->depth);
   } else {
-    own_subscription->inlet.set_callback(callback, user_data, own_subscription->depth);
+    own_subscription->signal.set_callback(callback, user_data, own_subscription->depth);
   }
   return RMW_RET_OK;
 } catch (const std::exception& error) {

@@ -2,37 +2,55 @@
 #include "subscription_path.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <utility>
 
+#include "baton/heap/native_take.hpp"
 #include "baton/os/clock.hpp"
+#include "endpoints.hpp"
 #include "handles.hpp"
-#include "native_take.hpp"
 #include "rcutils/logging_macros.h"
-#include "served.hpp"
 
 namespace baton::rmw {
 namespace {
 
 std::atomic<std::uint64_t> last_id{0};
 
+transport::Gid gid_of(const rmw_message_info_t& info) {
+  transport::Gid gid{};
+  std::memcpy(gid.data(), info.publisher_gid.data, gid.size());
+  return gid;
+}
+
 }  // namespace
 
-SubscriptionPath::SubscriptionPath(std::shared_ptr<Presence> presence, const rmw_node_t* inner_node,
-                                   const rmw_subscription_t* inner, Inlet& inlet, Event& lost_event)
-    : presence_(std::move(presence)),
+SubscriptionPath::SerializedMessage::~SerializedMessage() {
+  if (rmw_serialized_message_fini(&bytes) != RMW_RET_OK) rcutils_reset_error();
+}
+
+SubscriptionPath::SubscriptionPath(std::shared_ptr<BatonContext> baton_context, const rmw_node_t* inner_node,
+                                   const rmw_subscription_t* inner, const rosidl_message_type_support_t* type_handle,
+                                   std::shared_ptr<const TypeSupport> type, std::shared_ptr<transport::Reader> reader,
+                                   const QoS& qos, ReadySignal& signal, Event& lost_event)
+    : baton_context_(std::move(baton_context)),
       id_(++last_id),
       topic_(inner->topic_name),
       inner_node_(inner_node),
       inner_(inner),
-      inlet_(inlet),
-      lost_event_(lost_event) {}
+      type_handle_(type_handle),
+      type_(std::move(type)),
+      reader_(std::move(reader)),
+      ignore_local_(inner->options.ignore_local_publications),
+      expires_(qos.lifespan != kInfinite),
+      signal_(signal),
+      lost_event_(lost_event),
+      merge_(*this, {qos.depth, qos.history == History::kKeepLast, qos.reliability == Reliability::kReliable,
+                     qos.lifespan != kInfinite ? qos.lifespan.count() : INT64_MAX}) {}
 
-std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<Presence>& presence,
+std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<BatonContext>& baton_context,
                                                          const transport::Gid& gid, const rmw_node_t* inner_node,
                                                          const rmw_subscription_t* inner,
-                                                         const rosidl_message_type_support_t* type, Inlet& inlet,
+                                                         const rosidl_message_type_support_t* type, ReadySignal& signal,
                                                          Events& events) {
   rmw_qos_profile_t profile{};
   if (underlying()->rmw_subscription_get_actual_qos(inner, &profile) != RMW_RET_OK) {
@@ -41,138 +59,191 @@ std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<P
   }
   const std::optional<QoS> qos = qos_of(profile);
   if (!qos || !may_be_served(inner->topic_name, profile) || inner->is_cft_enabled) return nullptr;
-  Result<std::shared_ptr<const TypePlan>> plan = plan_of(type, "subscription", inner->topic_name);
-  if (!plan) return nullptr;
-  std::shared_ptr<SubscriptionPath> path(
-      new SubscriptionPath(presence, inner_node, inner, inlet, events[RMW_EVENT_MESSAGE_LOST]));
-  path->plan_ = *plan;
-  path->type_ = type;
+  Result<std::shared_ptr<const TypeSupport>> type_support = type_support_of(type, "subscription", inner->topic_name);
+  if (!type_support) return nullptr;
   transport::Participant::ReaderOptions options;
   options.topic = inner->topic_name;
   options.node = full_name(*inner_node);
-  options.type = (*plan)->info;
+  options.type = (*type_support)->info;
   options.qos = *qos;
   options.qos.held = kHeld;
   options.gid = gid;
   options.take_expired = true;
-  Result<std::shared_ptr<transport::Reader>> reader = presence->participant().create_reader(options);
+  Result<std::shared_ptr<transport::Reader>> reader = baton_context->participant().create_reader(options);
   if (!reader) {
     RCUTILS_LOG_WARN_NAMED(kLogger, "subscription of %s takes the underlying RMW only: %s", inner->topic_name,
                            reader.error().message.c_str());
     return nullptr;
   }
-  path->reader_ = std::move(*reader);
-  path->ignore_local_ = inner->options.ignore_local_publications;
-  path->depth_ = qos->depth;
-  path->reliable_ = qos->reliability == Reliability::kReliable;
-  path->lifespan_ = qos->lifespan;
-  path->keep_last_ = qos->history == History::kKeepLast;
+  std::shared_ptr<SubscriptionPath> path(new SubscriptionPath(baton_context, inner_node, inner, type, *type_support,
+                                                              *reader, *qos, signal, events[RMW_EVENT_MESSAGE_LOST]));
   if (qos->deadline != kInfinite) {
     Event& missed = events[RMW_EVENT_REQUESTED_DEADLINE_MISSED];
     missed.below = false;
-    const auto newest_ns = [reader = path->reader_, &inlet] {
-      return std::max(reader->newest_ns(), inlet.rang_at_ns());
-    };
-    path->deadline_ = presence->deadlines().add({qos->deadline, newest_ns, [&missed] { missed.happened(1); }});
+    const auto newest_ns = [reader = *reader, &signal] { return std::max(reader->newest_ns(), signal.rang_at_ns()); };
+    path->deadline_ = baton_context->deadlines().add({qos->deadline, newest_ns, [&missed] { missed.happened(1); }});
   }
   return path;
 }
 
+SubscriptionPath::~SubscriptionPath() {
+  if (wait_set_) wait_set_->remove(reader_);
+  RCUTILS_LOG_DEBUG_NAMED(
+      kLogger, "subscription of %s: %lu messages through Baton (%lu bytes copied out), %lu from below, %lu doubles",
+      topic_.c_str(), through_baton_, copied_bytes_.load(), through_underlying_, merge_.doubles());
+}
+
 void SubscriptionPath::stop() {
-  Listener& listener = presence_->listener();
-  listener.remove(inlet_);
-  listen_in(nullptr);
-  if (inlet_.has_callback()) listener.add(inlet_);  // for what comes from below
-  if (deadline_ != 0) presence_->deadlines().remove(deadline_);
+  CallbackThread& callback_thread = baton_context_->callback_thread();
+  callback_thread.remove(signal_);
+  set_callback_wait_set(nullptr);
+  if (signal_.has_callback()) callback_thread.add(signal_);  // for messages of the underlying RMW
+  if (deadline_ != 0) baton_context_->deadlines().remove(deadline_);
   deadline_ = 0;
 }
 
-transport::Gid SubscriptionPath::gid_of(const rmw_message_info_t& info) {
-  transport::Gid gid{};
-  std::memcpy(gid.data(), info.publisher_gid.data, gid.size());
-  return gid;
+// The sources.
+
+[[gnu::hot]] bool SubscriptionPath::take_baton(FromBaton* message) {
+  for (;;) {
+    Result<transport::TakenSample> sample = reader_->take();
+    if (!sample) {
+      if (sample.error().code == Errc::held_limit) return false;
+      RCUTILS_LOG_WARN_NAMED(kLogger, "%s", sample.error().message.c_str());
+      continue;  // that publisher's connection was ended
+    }
+    if (!*sample) return false;
+    baton_seen_ = true;
+    const memory::ChunkHeader& header = sample->header();
+    std::memcpy(message->publisher.data(), header.publisher_id, message->publisher.size());
+    if (ignore_local_ && ContextAnnouncement::same_context(message->publisher, reader_->gid())) continue;
+    const bool expires = sample->expires_ns() < INT64_MAX;
+    if (const std::optional<OrderHeader> order = OrderHeader::decode(header))
+      message->position = PathOrder::Position{*order, sample->sequence(), expires};
+    message->source_time_ns = header.source_time_ns;
+    message->expires_ns = sample->expires_ns();
+    message->expired = expires && sample->expires_ns() < os::monotonic_ns();
+    message->sample = std::move(*sample);
+    return true;
+  }
 }
 
-/// With mutex_.
+[[gnu::hot]] bool SubscriptionPath::take_underlying(FromUnderlying* message) {
+  if (signal_.dirty() && spare_.empty()) {
+    SerializedMessage& added = buffers_.emplace_back();
+    const rcutils_allocator_t allocator = rcutils_get_default_allocator();
+    if (rmw_serialized_message_init(&added.bytes, 0, &allocator) != RMW_RET_OK) {
+      rcutils_reset_error();
+      buffers_.pop_back();
+      return false;
+    }
+    spare_.push_back(buffers_.size() - 1);
+  }
+  bool taken = false;
+  if (signal_.dirty() && signal_.clear()) {  // dirty() first: it writes nothing
+    SerializedMessage& buffer = buffers_[spare_.back()];
+    const rmw_ret_t result =
+        underlying()->rmw_take_serialized_message_with_info(inner_, &buffer.bytes, &taken, &buffer.info, nullptr);
+    if (result != RMW_RET_OK) {
+      rcutils_reset_error();
+      taken = false;
+    }
+  }
+  if (!taken) {
+    notifications_.underlying_is_empty();
+    return false;
+  }
+  signal_.set();  // there may be more
+  message->buffer = spare_.back();
+  spare_.pop_back();
+  const rmw_message_info_t& info = buffers_[message->buffer].info;
+  message->publisher = gid_of(info);
+  message->number = info.publication_sequence_number;
+  message->source_time_ns = info.source_timestamp;
+  message->notified = notifications_.taken_from_underlying();
+  return true;
+}
+
+bool SubscriptionPath::underlying_matched() {
+  std::size_t matched = 0;
+  if (underlying()->rmw_subscription_count_matched_publishers(inner_, &matched) != RMW_RET_OK) rcutils_reset_error();
+  return matched != 0;
+}
+
+/// No message can have come over both paths.
+[[gnu::hot]] bool SubscriptionPath::direct() const {
+  // matched() first: a publisher that came, published and ended since has left something in the queue.
+  return !baton_seen_ && merge_.size() == 0 && reader_->matched() == 0 && !reader_->has_data();
+}
+
+/// Forgets publishers of which nothing can come any more. If the merge cannot hold what has come, the next take tries again.
+void SubscriptionPath::forget_ended_publishers() {
+  if (!merge_.crowded() || !merge_.fetch_everything()) return;
+  std::optional<std::vector<transport::Gid>> needed = known_publishers(inner_node_, topic_.c_str());
+  if (!needed) return;
+  for (const transport::EndpointInfo& endpoint : baton_context_->participant().endpoints()) {
+    if (endpoint.is_writer && endpoint.topic == topic_) needed->push_back(endpoint.gid);
+  }
+  // Messages of publishers that have ended since may have come.
+  if (!underlying_has_data() && !baton_has_data()) merge_.forget(std::move(*needed));
+}
+
+[[gnu::hot]] Merge::Now SubscriptionPath::now(std::int64_t monotonic_ns) const {
+  return {monotonic_ns, expires_ ? os::realtime_ns() : 0};
+}
+
+// Taking.
+
 [[gnu::hot]] void SubscriptionPath::count_lost() {
-  const std::uint64_t lost = reader_->statuses().lost_total + gave_way_;
-  if (lost > lost_) untold_lost_ += lost - std::exchange(lost_, lost);
+  const std::uint64_t lost = reader_->statuses().lost_total + merge_.evicted();
+  if (lost > lost_) lost_not_notified_ += lost - std::exchange(lost_, lost);
 }
 
-/// Unlocks: the event wakes whoever waits for it.
-[[gnu::hot]] void SubscriptionPath::tell_lost(std::unique_lock<std::mutex>* lock) {
-  const std::uint64_t lost = std::exchange(untold_lost_, 0);
+/// Unlocks: the event wakes wait sets and callbacks.
+[[gnu::hot]] void SubscriptionPath::notify_lost(std::unique_lock<std::mutex>* lock) {
+  if (merge_.exchange_lost()) count_lost();
+  const std::uint64_t lost = std::exchange(lost_not_notified_, 0);
   lock->unlock();
   if (lost != 0) lost_event_.happened(lost);
-}
-
-SubscriptionPath::~SubscriptionPath() {
-  if (!reader_) return;
-  if (wait_set_) wait_set_->remove(reader_);
-  for (FromBelow& entry : below_) recycle(entry);
-  for (rmw_serialized_message_t& bytes : spare_) {
-    if (rmw_serialized_message_fini(&bytes) != RMW_RET_OK) rcutils_reset_error();
-  }
-  RCUTILS_LOG_DEBUG_NAMED(
-      kLogger, "subscription of %s: %lu messages through Baton (%lu bytes copied out), %lu from below, %lu doubles",
-      topic_.c_str(), through_baton_, copied_bytes_.load(), through_below_, doubles_);
 }
 
 [[gnu::hot]] rmw_ret_t SubscriptionPath::take(const Taking& taking, bool* taken, rmw_message_info_t* info) {
   std::unique_lock<std::mutex> lock(mutex_);
   *taken = false;
+  forget_ended_publishers();
+  if (direct()) {
+    if (taking.lent == nullptr) return take_direct(taking, taken, info);
+    return lend_copy(taking, *taken, [&](const Taking& copy) { return take_direct(copy, taken, info); });
+  }
   std::int64_t look_again_ns = INT64_MAX;
-  const Chosen chosen = choose(os::monotonic_ns(), &look_again_ns);
+  const Merge::Next next = merge_.choose(now(os::monotonic_ns()), &look_again_ns);
   rmw_ret_t result = RMW_RET_OK;
-  switch (chosen.choice) {
-    case Choice::kNothing:
-      // The call that led here came too early for what waits.
-      if (listener_ && too_early_ < told_of()) {
-        ++too_early_;
-        look_again_ns_ = look_again_ns;
-        presence_->listener().wake_at(look_again_ns);
-      }
-      break;
-    case Choice::kDirect:
-      if (taking.lent == nullptr) return take_direct(taking, taken, info);
-      return lend_copy(taking, *taken, [&](const Taking& copy) { return take_direct(copy, taken, info); });
-    case Choice::kBaton: {
-      FromBaton entry = std::move(baton_[chosen.index]);
-      if (listener_ && !entry.told) ++untold_;  // one that was told of waits on
-      baton_.erase(baton_.begin() + static_cast<std::ptrdiff_t>(chosen.index));
-      ++in_a_row_;
+  if (next.source == Merge::Source::kNone) {
+    if (notifications_.found_nothing(look_again_ns)) baton_context_->callback_thread().wake_at(look_again_ns);
+  } else {
+    // Wait sets of other threads look at this subscription while the message is copied.
+    notifications_.taken(next.notified);
+    if (next.source == Merge::Source::kBaton) {
+      FromBaton message = merge_.take_baton(next);
       ++through_baton_;
-      if (entry.place) {
-        PathOrder& order = publishers_.of(entry.publisher);
-        if (order.skips(*entry.place)) count_lost();
-        order.delivered(*entry.place);
-      }
-      tell_lost(&lock);  // wait sets of other threads look at this subscription while it is copied
-      result = deliver(std::move(entry), taking, info);
+      notify_lost(&lock);
+      result = deliver(std::move(message), taking, info);
       lock.lock();
-      break;
-    }
-    case Choice::kBelow: {
-      FromBelow entry = below_[chosen.index];
-      if (listener_ && !entry.told) ++untold_;
-      below_.erase(below_.begin() + static_cast<std::ptrdiff_t>(chosen.index));
-      ++through_below_;
-      entry.info.publication_sequence_number =
-          publishers_.of(entry.publisher).delivered_below(entry.info.publication_sequence_number);
-      tell_lost(&lock);
-      result = deliver(entry, taking, info);
+    } else {
+      const FromUnderlying message = merge_.take_underlying(next);
+      SerializedMessage& buffer = buffers_[message.buffer];
+      buffer.info.publication_sequence_number = message.number;
+      ++through_underlying_;
+      notify_lost(&lock);
+      result = deliver(buffer, taking, info);
       lock.lock();
-      recycle(entry);
-      break;
+      release(message);
     }
-  }
-  if (chosen.choice != Choice::kNothing) {
     *taken = result == RMW_RET_OK;
-    untold_ += std::exchange(too_early_, 0);  // what waited may have waited for this one
   }
-  if (listener_ && (wait_set_ == nullptr || has_untold() || inlet_.dirty())) {
-    join(listener_);
-    listener_->wake();
+  if (callback_wait_set_ && (wait_set_ == nullptr || notifications_.pending() || signal_.dirty())) {
+    join(callback_wait_set_);
+    callback_wait_set_->wake();
   }
   return result;
 }
@@ -181,53 +252,58 @@ rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_m
   const Underlying& rmw = *underlying();
   rmw_message_info_t own_info = rmw_get_zero_initialized_message_info();
   if (info == nullptr) info = &own_info;
-  inlet_.clear();
+  signal_.clear();
   // The underlying RMW resizes the arrays, and its frees are not seen.
-  if (taking.native != nullptr && !plan_->loans->detach(taking.native)) return RMW_RET_BAD_ALLOC;
+  if (taking.native != nullptr && !type_->loans->detach(taking.native)) return RMW_RET_BAD_ALLOC;
   const rmw_ret_t result =
       taking.native != nullptr
           ? rmw.rmw_take_with_info(inner_, taking.native, taken, info, taking.allocation)
           : rmw.rmw_take_serialized_message_with_info(inner_, taking.serialized, taken, info, taking.allocation);
   if (result != RMW_RET_OK || !*taken) {
-    told_below_ = 0;
+    notifications_.underlying_is_empty();
     return result;
   }
-  inlet_.set();  // there may be more
-  told_below_ -= told_below_ != 0 ? 1 : 0;
-  ++through_below_;
-  // Should Baton bring the same message, it came already.
-  info->publication_sequence_number = publishers_.of(gid_of(*info)).delivered_below(info->publication_sequence_number);
+  signal_.set();  // there may be more
+  notifications_.taken_from_underlying();
+  ++through_underlying_;
+  // Should Baton bring the same message later, it is a double.
+  info->publication_sequence_number = merge_.delivered_directly(gid_of(*info), info->publication_sequence_number);
   return RMW_RET_OK;
 }
 
-[[gnu::hot]] rmw_ret_t SubscriptionPath::deliver(FromBaton entry, const Taking& taking, rmw_message_info_t* info) {
+[[gnu::hot]] rmw_ret_t SubscriptionPath::deliver(FromBaton message, const Taking& taking, rmw_message_info_t* info) {
   if (info != nullptr) {
     *info = rmw_get_zero_initialized_message_info();
-    info->source_timestamp = entry.sample.header().source_time_ns;
-    info->received_timestamp = entry.sample.reception_time_ns();
-    info->publication_sequence_number = entry.place ? entry.place->ordinal.number : entry.sample.sequence();
+    info->source_timestamp = message.source_time_ns;
+    info->received_timestamp = message.sample.reception_time_ns();
+    info->publication_sequence_number = message.position ? message.position->header.number : message.sample.sequence();
     info->reception_sequence_number = RMW_MESSAGE_INFO_SEQUENCE_NUMBER_UNSUPPORTED;
     info->publisher_gid.implementation_identifier = kIdentifier;
-    std::memcpy(info->publisher_gid.data, entry.publisher.data(), entry.publisher.size());
+    std::memcpy(info->publisher_gid.data, message.publisher.data(), message.publisher.size());
   }
+  const message::Bytes bytes(message.sample.message(), message.sample.size_bytes());
   if (taking.lent != nullptr) {
-    if (lend_in_place(entry.sample, taking)) return RMW_RET_OK;
-    return lend_copy(taking, true, [&](const Taking& copy) { return deliver(std::move(entry), copy, nullptr); });
+    // Native code gets a pointer to non-const; the mapping is read-only all the same.
+    void* const native = const_cast<void*>(message.sample.message());
+    if (!type_->native->is_native(bytes) || !lent_in_place_.add(native, std::move(message.sample)))
+      return lend_copy(taking, true, [&](const Taking& copy) { return deliver(std::move(message), copy, nullptr); });
+    *taking.lent = native;
+    return RMW_RET_OK;
   }
   if (taking.native != nullptr) {
-    Result<TakenBytes> filled = take_into_native(*plan_, std::move(entry.sample), taking.native, quota_);
+    Result<heap::NativeTaken> filled =
+        heap::take_into_native(*type_->native, std::move(message.sample), taking.native, quota_);
     if (!filled) {
       RMW_SET_ERROR_MSG(filled.error().message.c_str());
       return filled.error().code == Errc::out_of_memory ? RMW_RET_BAD_ALLOC : RMW_RET_ERROR;
     }
-    copied_bytes_.fetch_add(filled->copied, std::memory_order_relaxed);  // a statistic: orders nothing
+    copied_bytes_.fetch_add(filled->copied_bytes, std::memory_order_relaxed);  // a statistic: orders nothing
     return RMW_RET_OK;
   }
-  const message::Bytes message(entry.sample.message(), entry.sample.size_bytes());
-  Result<std::size_t> size = plan_->cdr.encoded_size(message);
+  Result<std::size_t> size = type_->cdr.encoded_size(bytes);
   if (size) {
     if (rmw_serialized_message_resize(taking.serialized, *size) != RMW_RET_OK) return RMW_RET_BAD_ALLOC;
-    size = plan_->cdr.encode(message, {taking.serialized->buffer, *size});
+    size = type_->cdr.encode(bytes, {taking.serialized->buffer, *size});
   }
   if (!size) {
     RMW_SET_ERROR_MSG(size.error().message.c_str());
@@ -237,77 +313,60 @@ rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_m
   return RMW_RET_OK;
 }
 
-rmw_ret_t SubscriptionPath::deliver(FromBelow& entry, const Taking& taking, rmw_message_info_t* info) {
-  entry.info.publisher_gid.implementation_identifier = kIdentifier;
-  if (info != nullptr) *info = entry.info;
+rmw_ret_t SubscriptionPath::deliver(SerializedMessage& message, const Taking& taking, rmw_message_info_t* info) {
+  message.info.publisher_gid.implementation_identifier = kIdentifier;
+  if (info != nullptr) *info = message.info;
   if (taking.lent != nullptr)
-    return lend_copy(taking, true, [&](const Taking& copy) { return deliver(entry, copy, nullptr); });
-  rmw_ret_t result = RMW_RET_OK;
-  if (taking.native != nullptr) {
-    result = underlying()->rmw_deserialize(&entry.bytes, type_, taking.native);
-  } else {
-    result = rmw_serialized_message_resize(taking.serialized, entry.bytes.buffer_length);
-    if (result == RMW_RET_OK) {
-      std::memcpy(taking.serialized->buffer, entry.bytes.buffer, entry.bytes.buffer_length);
-      taking.serialized->buffer_length = entry.bytes.buffer_length;
-    }
+    return lend_copy(taking, true, [&](const Taking& copy) { return deliver(message, copy, nullptr); });
+  if (taking.native != nullptr) return underlying()->rmw_deserialize(&message.bytes, type_handle_, taking.native);
+  const rmw_ret_t result = rmw_serialized_message_resize(taking.serialized, message.bytes.buffer_length);
+  if (result == RMW_RET_OK) {
+    std::memcpy(taking.serialized->buffer, message.bytes.buffer, message.bytes.buffer_length);
+    taking.serialized->buffer_length = message.bytes.buffer_length;
   }
   return result;
 }
 
-/// False, with nothing changed: it is to be copied.
-[[gnu::hot]] bool SubscriptionPath::lend_in_place(transport::TakenSample& sample, const Taking& taking) {
-  if (!plan_->native->is_native({sample.message(), sample.size_bytes()})) return false;
-  const std::lock_guard<std::mutex> lock(lent_mutex_);
-  if (lent_in_place_ >= kHeld / 2) return false;
-  const auto [place, is_new] = lent_.try_emplace(sample.message());
-  if (!is_new) return false;  // a publisher that hands out one chunk twice
-  // Native code gets a pointer to non-const; the mapping is read-only all the same.
-  *taking.lent = const_cast<void*>(sample.message());
-  place->second.sample = std::move(sample);
-  ++lent_in_place_;
-  return true;
-}
-
-/// Lends a message of our own, filled by `fill(taking)`, unless that fails or there is none (`taken`).
+/// Lends a message of our own, filled by `fill(taking)`, unless that fails, or there is no message (`taken`).
 template <class Fill>
 rmw_ret_t SubscriptionPath::lend_copy(const Taking& taking, const bool& taken, Fill&& fill) {
-  std::unique_ptr<void, Lent::Destroy> copy(plan_->loans->make(), Lent::Destroy{plan_->loans.get()});
+  Copy copy(type_->loans->make(), Destroy{type_->loans.get()});
   if (!copy) return RMW_RET_BAD_ALLOC;
   void* const native = copy.get();
-  {
-    const std::lock_guard<std::mutex> lock(lent_mutex_);
-    lent_[native].copy = std::move(copy);
-  }
+  lent_copies_.add(native, std::move(copy));  // before a message is taken, which would be lost if there is no memory
   const rmw_ret_t result = fill(Taking{native, nullptr, taking.allocation, nullptr});
-  if (result == RMW_RET_OK && taken) {
+  if (result == RMW_RET_OK && taken)
     *taking.lent = native;
-  } else {
-    give_back(native);
-  }
+  else
+    lent_copies_.remove(native);
   return result;
-}
-
-bool SubscriptionPath::has_lent() {
-  const std::lock_guard<std::mutex> lock(lent_mutex_);
-  return !lent_.empty();
 }
 
 [[gnu::hot]] rmw_ret_t SubscriptionPath::give_back(void* lent) {
-  Lent ended;  // released without the lock
-  const std::lock_guard<std::mutex> lock(lent_mutex_);
-  const auto found = lent_.find(lent);
-  if (found == lent_.end()) {
-    RMW_SET_ERROR_MSG("this message was not taken as a loan from this subscription");
-    return RMW_RET_ERROR;
-  }
-  if (found->second.sample) --lent_in_place_;
-  ended = std::move(found->second);
-  lent_.erase(found);
-  return RMW_RET_OK;
+  if (lent_in_place_.remove(lent) || lent_copies_.remove(lent)) return RMW_RET_OK;
+  RMW_SET_ERROR_MSG("this message was not taken as a loan from this subscription");
+  return RMW_RET_ERROR;
 }
 
-/// With mutex_. Null: in none.
+// Waiting.
+
+[[gnu::hot]] SubscriptionPath::Ready SubscriptionPath::ready(std::int64_t now_ns, std::int64_t* look_again_ns) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  forget_ended_publishers();
+  const bool is_direct = direct();
+  const Merge::Next next = is_direct ? Merge::Next{} : merge_.choose(now(now_ns), look_again_ns);
+  bool callback_is_first = false;
+  if (notifications_.pending()) {
+    callback_is_first = notifications_.is_first(next);
+    join(callback_wait_set_);
+    callback_wait_set_->wake();
+  }
+  notify_lost(&lock);
+  if (is_direct) return Ready::kAskUnderlying;
+  return next.source == Merge::Source::kNone || callback_is_first ? Ready::kNo : Ready::kYes;
+}
+
+/// The wait set that Baton's reader wakes; null: none.
 [[gnu::hot]] void SubscriptionPath::join(const std::shared_ptr<transport::WaitSet>& wait_set) {
   if (wait_set_ == wait_set) return;
   if (wait_set_) wait_set_->remove(reader_);
@@ -322,7 +381,7 @@ bool SubscriptionPath::has_lent() {
 
 [[gnu::hot]] void SubscriptionPath::wait_in(const std::shared_ptr<transport::WaitSet>& wait_set) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (!listener_) join(wait_set);
+  if (!callback_wait_set_) join(wait_set);
 }
 
 void SubscriptionPath::leave(const std::shared_ptr<transport::WaitSet>& wait_set) {
@@ -330,80 +389,43 @@ void SubscriptionPath::leave(const std::shared_ptr<transport::WaitSet>& wait_set
   if (wait_set_ == wait_set) join(nullptr);
 }
 
-void SubscriptionPath::listen_in(const std::shared_ptr<transport::WaitSet>& wait_set) {
+void SubscriptionPath::set_callback_wait_set(const std::shared_ptr<transport::WaitSet>& wait_set) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  listener_ = wait_set;
+  callback_wait_set_ = wait_set;
   join(wait_set);
-  if (!wait_set) return;
-  // The rest was taken without a callback.
-  untold_ = std::min(untold_ + std::exchange(too_early_, 0), baton_.size() + below_.size() + told_below_);
+  if (wait_set)
+    notifications_.start();
+  else
+    notifications_.stop();
 }
 
-void SubscriptionPath::call_back(rmw_event_callback_t callback, const void* user_data, std::size_t limit) {
+void SubscriptionPath::set_callback(rmw_event_callback_t callback, const void* user_data, std::size_t limit) {
   if (callback == nullptr) {
-    inlet_.set_callback(nullptr, nullptr, limit);
-    listen_in(nullptr);
+    signal_.set_callback(nullptr, nullptr, limit);
+    set_callback_wait_set(nullptr);
   } else {
-    listen_in(presence_->listener().wait_set());
-    inlet_.set_callback(callback, user_data, limit, [this](std::size_t rung) { return fetch_for_callback(rung); });
+    set_callback_wait_set(baton_context_->callback_thread().wait_set());
+    signal_.set_callback(callback, user_data, limit,
+                         [this](std::size_t arrived) { return fetch_for_callback(arrived); });
   }
 }
 
-/// With mutex_: how many of those that wait here the callback was told of.
-[[gnu::hot]] std::size_t SubscriptionPath::told_of() const {
-  const auto told = [](const auto& entry) { return entry.told; };
-  return static_cast<std::size_t>(std::count_if(baton_.begin(), baton_.end(), told) +
-                                  std::count_if(below_.begin(), below_.end(), told));
-}
-
-/// With mutex_: whether there is something that the callback was not told of; perhaps only what turns out to be a double.
-[[gnu::hot]] bool SubscriptionPath::has_untold() const {
-  return untold_ != 0 || told_of() != baton_.size() + below_.size();
-}
-
-/// Takes over what is new on both paths, as much as may be held: how many messages the application was not told of, whoever took them
-/// over, and of how many in vain. An application takes once for each it was told of. For the rest, the next take() wakes the Listener
-/// again. `rung`: how many came from below.
-std::size_t SubscriptionPath::fetch_for_callback(std::size_t rung) {
+/// How many messages the callback has to be notified of. `arrived`: how many the underlying RMW has announced since the last call.
+std::size_t SubscriptionPath::fetch_for_callback(std::size_t arrived) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  std::size_t count = 0;
   if (direct()) {
-    told_below_ = std::min(told_below_ + rung, depth_);
-    untold_ += rung;
-    if (untold_ != 0) inlet_.begin_telling();
-    return std::exchange(untold_, 0);
+    count = notifications_.count_direct(arrived);
+  } else {
+    baton_seen_ = true;  // `arrived` is not counted: from here on nothing is taken directly
+    bool more_waits = false;
+    count = notifications_.fetch(now(os::monotonic_ns()), &more_waits);
+    if (more_waits) join(nullptr);  // or the callback thread would not sleep; the next take() joins again
+    if (notifications_.look_again_ns() != INT64_MAX)
+      baton_context_->callback_thread().wake_at(notifications_.look_again_ns());
   }
-  baton_was_there_ = true;  // what rang is not counted: from here on nothing is taken directly
-  for (int vain = 0;;) {
-    fetch_all_below();  // first: Baton's queue has the copies
-    while (baton_.size() < depth_ && fetch_baton()) {
-    }
-    if (too_early_ != 0) {  // what has come may end the wait, and be a double
-      std::int64_t look_again_ns = INT64_MAX;
-      if (choose(os::monotonic_ns(), &look_again_ns).choice != Choice::kNothing)
-        untold_ += std::exchange(too_early_, 0);
-    }
-    drop_doubles();
-    const std::size_t unread = reader_->unread();
-    for (FromBaton& entry : baton_) untold_ += std::exchange(entry.told, true) ? 0 : 1;
-    for (FromBelow& entry : below_) {
-      if (entry.told || !is_one_more(entry, unread)) continue;
-      entry.told = true;
-      ++untold_;
-    }
-    if (!reader_->has_data()) break;
-    // Something has come meanwhile, which nobody else takes over; or no more may be held, and the Listener would not sleep.
-    if (baton_.size() < depth_ && (fetch_baton() || ++vain < 3)) continue;
-    join(nullptr);
-    break;
-  }
-  if (look_again_ns_ <= os::monotonic_ns()) {
-    look_again_ns_ = INT64_MAX;
-    untold_ += std::exchange(too_early_, 0);
-  } else if (look_again_ns_ != INT64_MAX) {
-    presence_->listener().wake_at(look_again_ns_);  // this wake-up was an earlier one
-  }
-  if (untold_ != 0) inlet_.begin_telling();
-  return std::exchange(untold_, 0);
+  if (count != 0) signal_.begin_telling();
+  return count;
 }
 
 }  // namespace baton::rmw

@@ -1,36 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// A subscription's two sources, merged: Baton's queue, and the underlying subscription. Every message once, in its publisher's
-// order (path_order.hpp).
+// A subscription that Baton serves. Wires its parts: the sources (Baton's reader and the underlying subscription), the merge of both
+// (merge.hpp), the account of callback notifications (notifications.hpp), and the tables of loans (loan_table.hpp).
 //
-// While no Baton publisher is there, the underlying subscription is taken from directly. From the first one on, what comes from
-// below is taken serialized: most of it are copies of what Baton brought, and those are dropped without being deserialized.
+// While no Baton publisher has been seen, messages are taken from the underlying subscription directly. From then on they are taken
+// from there in serialized form: most of them are copies of Baton's messages, and a copy is dropped without being deserialized.
 //
 // Thread rules: all functions from any thread; one mutex per subscription, not held while a message is copied out, nor while the
 // application's code runs.
-// Invariants: (1) a sample in baton_ counts against the held limit, so few are taken ahead: one, or all where an order must be
-// found out; (2) what Baton has brought settles what is older of that publisher, also if it was not delivered: expired, or one too
-// many. None of that is taken from below.
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "baton/heap/received.hpp"
+#include "baton_context.hpp"
 #include "event.hpp"
-#include "inlet.hpp"
-#include "path_order.hpp"
-#include "presence.hpp"
+#include "loan_table.hpp"
+#include "notifications.hpp"
+#include "ready_signal.hpp"
 #include "rmw/types.h"
-#include "type_plan.hpp"
+#include "type_support.hpp"
 #include "underlying.hpp"
 
 namespace baton::rmw {
 
-/// Where a taken message goes: a native struct, a serialized message, or what is lent; the others are null.
+/// Where a taken message goes: a native struct, a serialized message, or a loan. The other pointers are null.
 struct Taking {
   void* native = nullptr;
   rmw_serialized_message_t* serialized = nullptr;
@@ -38,148 +36,120 @@ struct Taking {
   void** lent = nullptr;  // only if lends()
 };
 
-class SubscriptionPath {
+class SubscriptionPath final : private MergeSources {
  public:
-  /// `inner_node`, `inner`, `inlet` and `events` outlive this, or its stop(). Null if Baton does not serve this subscription.
-  static std::shared_ptr<SubscriptionPath> make(const std::shared_ptr<Presence>& presence, const transport::Gid& gid,
-                                                const rmw_node_t* inner_node, const rmw_subscription_t* inner,
-                                                const rosidl_message_type_support_t* type, Inlet& inlet,
+  /// `inner_node`, `inner`, `signal` and `events` outlive this, or its stop(). Null if Baton does not serve this subscription.
+  static std::shared_ptr<SubscriptionPath> make(const std::shared_ptr<BatonContext>& baton_context,
+                                                const transport::Gid& gid, const rmw_node_t* inner_node,
+                                                const rmw_subscription_t* inner,
+                                                const rosidl_message_type_support_t* type, ReadySignal& signal,
                                                 Events& events);
   ~SubscriptionPath();
   SubscriptionPath(const SubscriptionPath&) = delete;
   SubscriptionPath& operator=(const SubscriptionPath&) = delete;
 
-  /// No event is counted here after it has returned, and the Listener is not here. A wait set may keep this alive a little longer.
+  /// Afterwards no event is counted, and the callback thread does not use this object. A wait set may keep it alive a little longer.
   void stop();
 
   /// `info` may be null.
   rmw_ret_t take(const Taking& taking, bool* taken, rmw_message_info_t* info);
 
-  /// Types of fixed size are lent: where they lie, read-only, or as a copy (what came from below; bools that are none; while half of
-  /// kHeld are lent in place). A loan stays as it is until give_back(), or the end of this object.
-  bool lends() const noexcept { return plan_->native->same_layout(); }
+  /// Messages of types of fixed size are lent: where they lie, read-only, or as a copy. Copied are messages from the underlying RMW,
+  /// messages with a bool that is neither 0 nor 1, and all messages while half of kHeld are lent in place. A loan stays as it is until
+  /// give_back(), or the end of this object.
+  bool lends() const noexcept { return type_->native->same_layout(); }
   rmw_ret_t give_back(void* lent);
-  bool has_lent();
+  bool has_lent() const { return !lent_in_place_.empty() || !lent_copies_.empty(); }
 
-  enum class Ready : std::uint8_t { kNo, kYes, kAskBelow };
-  /// Whether take() would take something. `look_again_ns` is lowered to when that may change by itself.
+  enum class Ready : std::uint8_t { kNo, kYes, kAskUnderlying };
+  /// Whether take() would take something. `look_again_ns` is lowered to the time when the answer may change by itself.
   Ready ready(std::int64_t now_ns, std::int64_t* look_again_ns);
 
   /// Not used again in this process.
   std::uint64_t id() const noexcept { return id_; }
-  /// The wait set that Baton's side of this subscription wakes.
+  /// Baton's reader wakes this wait set, unless there is a callback.
   void wait_in(const std::shared_ptr<transport::WaitSet>& wait_set);
   void leave(const std::shared_ptr<transport::WaitSet>& wait_set);
 
-  /// As Inlet::set_callback(). While there is one, Baton wakes only the Listener; without, the Listener is not here afterwards.
-  void call_back(rmw_event_callback_t callback, const void* user_data, std::size_t limit);
+  /// As ReadySignal::set_callback(). With a callback, Baton's reader wakes the callback thread only. Without, the callback thread does
+  /// not use this object afterwards.
+  void set_callback(rmw_event_callback_t callback, const void* user_data, std::size_t limit);
 
   /// Samples that this subscription may hold per publisher; half of them as messages that the application keeps.
   static constexpr std::uint32_t kHeld = 8;
 
  private:
-  struct FromBaton {
-    transport::TakenSample sample;
-    transport::Gid publisher{};
-    std::optional<PathOrder::Queued> place;  // empty: not of ROS 2
-    bool told = false;                       // to a callback
+  struct SerializedMessage {
+    SerializedMessage() = default;
+    ~SerializedMessage();
+    SerializedMessage(const SerializedMessage&) = delete;
+    SerializedMessage& operator=(const SerializedMessage&) = delete;
+    rmw_serialized_message_t bytes = rmw_get_zero_initialized_serialized_message();
+    rmw_message_info_t info = rmw_get_zero_initialized_message_info();
   };
-  struct FromBelow {
-    rmw_serialized_message_t bytes;
-    rmw_message_info_t info;
-    transport::Gid publisher;
-    bool told = false;
+  struct Destroy {
+    const heap::NativeLoanPlan* type;  // lives for ever
+    void operator()(void* native) const noexcept { type->destroy(native); }
   };
-  /// A message that the application has: the sample that it lies in, or one of our own.
-  struct Lent {
-    transport::TakenSample sample;
-    struct Destroy {
-      const heap::NativeLoanPlan* plan;  // plans live for ever
-      void operator()(void* native) const noexcept { plan->destroy(native); }
-    };
-    std::unique_ptr<void, Destroy> copy{nullptr, Destroy{nullptr}};
-  };
-  enum class Choice : std::uint8_t { kNothing, kBaton, kBelow, kDirect };
-  struct Chosen {
-    Choice choice = Choice::kNothing;
-    std::size_t index = 0;
-  };
-  struct Fetched {
-    bool from_below = false;
-    bool all_of_baton = false;  // nothing was left in its queue
-  };
+  using Copy = std::unique_ptr<void, Destroy>;
 
-  SubscriptionPath(std::shared_ptr<Presence> presence, const rmw_node_t* inner_node, const rmw_subscription_t* inner,
-                   Inlet& inlet, Event& lost_event);
-  static transport::Gid gid_of(const rmw_message_info_t& info);
+  SubscriptionPath(std::shared_ptr<BatonContext> baton_context, const rmw_node_t* inner_node,
+                   const rmw_subscription_t* inner, const rosidl_message_type_support_t* type_handle,
+                   std::shared_ptr<const TypeSupport> type, std::shared_ptr<transport::Reader> reader, const QoS& qos,
+                   ReadySignal& signal, Event& lost_event);
 
-  // subscription_choice.cpp, with mutex_
-  Chosen choose(std::int64_t now_ns, std::int64_t* look_again_ns);
-  bool choose_baton(std::int64_t now_ns, std::int64_t* look_again_ns, std::size_t* index);
-  bool choose_below(bool baton_is_seen, std::size_t* index);
-  bool older_is_here(const FromBaton& entry, const PathOrder& order) const;
-  void drop_doubles();
-  void drop_expired(std::int64_t now_ns);
-  void give_way(bool from_below, std::size_t index);
-  bool fetch_baton();
-  bool fetch_below();
-  bool fetch_all_below();
-  void forget_who_left();
-  bool is_one_more(const FromBelow& entry, std::size_t unread);
-  void keep_last();
-  Fetched fetch_both();
-  const FromBaton* oldest_of(const transport::Gid& publisher, std::size_t before) const;
+  // MergeSources, with mutex_
+  bool take_baton(FromBaton* message) override;
+  bool baton_has_data() const override { return reader_->has_data(); }
+  std::size_t baton_unread() const override { return reader_->unread(); }
+  bool take_underlying(FromUnderlying* message) override;
+  bool underlying_has_data() const override { return signal_.dirty(); }
+  void release(const FromUnderlying& message) override { spare_.push_back(message.buffer); }
+  bool underlying_matched() override;
+
+  // With mutex_
   bool direct() const;
-  void recycle(FromBelow& entry);
-
+  void forget_ended_publishers();
+  Merge::Now now(std::int64_t monotonic_ns) const;
+  void count_lost();
   void join(const std::shared_ptr<transport::WaitSet>& wait_set);
-  void listen_in(const std::shared_ptr<transport::WaitSet>& wait_set);
-  std::size_t fetch_for_callback(std::size_t rung);
-  std::size_t told_of() const;
-  bool has_untold() const;
+  rmw_ret_t take_direct(const Taking& taking, bool* taken, rmw_message_info_t* info);
+
+  void notify_lost(std::unique_lock<std::mutex>* lock);
+  void set_callback_wait_set(const std::shared_ptr<transport::WaitSet>& wait_set);
+  std::size_t fetch_for_callback(std::size_t arrived);
+  rmw_ret_t deliver(FromBaton message, const Taking& taking, rmw_message_info_t* info);
+  rmw_ret_t deliver(SerializedMessage& message, const Taking& taking, rmw_message_info_t* info);
   template <class Fill>
   rmw_ret_t lend_copy(const Taking& taking, const bool& taken, Fill&& fill);
-  bool lend_in_place(transport::TakenSample& sample, const Taking& taking);
-  rmw_ret_t deliver(FromBaton entry, const Taking& taking, rmw_message_info_t* info);
-  rmw_ret_t deliver(FromBelow& entry, const Taking& taking, rmw_message_info_t* info);
-  rmw_ret_t take_direct(const Taking& taking, bool* taken, rmw_message_info_t* info);
-  void count_lost();
-  void tell_lost(std::unique_lock<std::mutex>* lock);
 
-  const std::shared_ptr<Presence> presence_;
+  const std::shared_ptr<BatonContext> baton_context_;
   const std::uint64_t id_;
   const std::string topic_;
   const rmw_node_t* const inner_node_;
-  const rmw_subscription_t* const inner_;  // may be gone in the destructor, which a wait set can be late to run
-  Inlet& inlet_;
-  Event& lost_event_;
-  const rosidl_message_type_support_t* type_ = nullptr;
-  std::shared_ptr<const TypePlan> plan_;
-  std::shared_ptr<transport::Reader> reader_;
+  const rmw_subscription_t* const inner_;  // may be gone in the destructor, which a wait set may delay
+  const rosidl_message_type_support_t* const type_handle_;
+  const std::shared_ptr<const TypeSupport> type_;
+  const std::shared_ptr<transport::Reader> reader_;
   const heap::Quota quota_{may_alias() ? kHeld / 2 : 0};
-  bool ignore_local_ = false, keep_last_ = true, reliable_ = false;
-  std::size_t depth_ = 1;
-  std::chrono::nanoseconds lifespan_ = kInfinite;
+  const bool ignore_local_, expires_;
+  ReadySignal& signal_;
+  Event& lost_event_;
+  std::uint64_t deadline_ = 0;  // of the context's; 0: none
 
-  std::mutex lent_mutex_;
-  std::map<const void*, Lent> lent_;  // by native message
-  std::size_t lent_in_place_ = 0;
+  LoanTable<transport::TakenSample> lent_in_place_{kHeld / 2};
+  LoanTable<Copy> lent_copies_;
 
-  mutable std::mutex mutex_;
-  std::deque<FromBaton> baton_;
-  std::deque<FromBelow> below_;
-  std::vector<rmw_serialized_message_t> spare_;
-  PathOrders publishers_;
-  bool baton_was_there_ = false;
-  unsigned in_a_row_ = 0;  // from Baton
-  std::shared_ptr<transport::WaitSet> wait_set_, listener_;
-  // With a callback: what it was not told of yet, beside what waits here; for how many it looked while they still had to wait, and
-  // until when; what it was told of and is still below.
-  std::size_t untold_ = 0, too_early_ = 0, told_below_ = 0;
-  std::int64_t look_again_ns_ = INT64_MAX;
-  std::uint64_t gave_way_ = 0, lost_ = 0, untold_lost_ = 0;  // by keep_last(); in all; of these not told to the event
-  std::uint64_t deadline_ = 0;                               // of the presence's; 0: none
-  std::uint64_t through_baton_ = 0, through_below_ = 0, doubles_ = 0;
+  std::mutex mutex_;
+  std::deque<SerializedMessage> buffers_;
+  std::vector<std::size_t> spare_;  // of buffers_
+  Merge merge_;
+  Notifications notifications_{merge_};
+  bool baton_seen_ = false;
+  std::shared_ptr<transport::WaitSet> wait_set_;           // that the reader wakes
+  std::shared_ptr<transport::WaitSet> callback_wait_set_;  // the callback thread's, while there is a callback
+  std::uint64_t lost_ = 0, lost_not_notified_ = 0;
+  std::uint64_t through_baton_ = 0, through_underlying_ = 0;
   std::atomic<std::uint64_t> copied_bytes_{0};
 };
 

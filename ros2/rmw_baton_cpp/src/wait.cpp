@@ -2,8 +2,8 @@
 // This family of RMW functions: guard conditions and wait sets. Wait sets hold the `data` pointers of handles (rcl puts them
 // there), so every array is translated before the underlying RMW sees it and its answer (null: not ready) is carried back.
 //
-// In a context with a presence a wait set sleeps in Baton: on the queues of the served subscriptions, on guard conditions, and on
-// what the underlying RMW's callbacks ring (inlet.hpp). The underlying RMW is asked, without waiting, only for entities that rang.
+// In a context with a baton_context a wait set sleeps in Baton: on the queues of the served subscriptions, on guard conditions, and on
+// what the underlying RMW's callbacks ring (ready_signal.hpp). The underlying RMW is asked, without waiting, only for entities that rang.
 // Thread rules: one thread at a time per wait set; everything else from any thread.
 #include <algorithm>
 #include <memory>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "baton/os/clock.hpp"
+#include "endpoints.hpp"
 #include "handles.hpp"
-#include "served.hpp"
 
 // This file holds rmw.h's functions, in the global namespace. NOLINTNEXTLINE(google-build-using-namespace)
 using namespace baton::rmw;
@@ -44,7 +44,7 @@ struct WaitSet {
   // Kept between waits: a steady state without allocation.
   std::vector<void*> subscriptions, guards, services, clients, events;
 
-  std::shared_ptr<transport::WaitSet> here;  // with a presence; the rest is of use only then
+  std::shared_ptr<transport::WaitSet> here;  // with a baton_context; the rest is of use only then
   Asked asked_subscriptions, asked_services, asked_clients, asked_events;
   // Who woke `here` in the last wait.
   std::vector<std::uint64_t> member_ids, new_ids;
@@ -124,14 +124,14 @@ void each_event(const Waited& waited, Do&& act) {
   set.new_ids.clear();
   set.new_guards.clear();
   each_subscription(waited, [&](Subscription& subscription, std::size_t) {
-    subscription.inlet.ring_to(set.here);
+    subscription.signal.ring_to(set.here);
     if (!subscription.path) return;
     set.new_ids.push_back(subscription.path->id());
     subscription.path->wait_in(set.here);
   });
-  each_service(waited, [&](Service& service, std::size_t) { service.inlet.ring_to(set.here); });
-  each_client(waited, [&](Client& client, std::size_t) { client.inlet.ring_to(set.here); });
-  each_event(waited, [&](Event& event, std::size_t) { event.inlet.ring_to(set.here); });
+  each_service(waited, [&](Service& service, std::size_t) { service.signal.ring_to(set.here); });
+  each_client(waited, [&](Client& client, std::size_t) { client.signal.ring_to(set.here); });
+  each_event(waited, [&](Event& event, std::size_t) { event.signal.ring_to(set.here); });
   each_guard(waited, [&](Guard& guard, std::size_t) { set.new_guards.push_back(guard.here); });
   if (set.new_ids != set.member_ids) {
     for (const std::weak_ptr<SubscriptionPath>& member : set.members) {
@@ -176,29 +176,29 @@ rmw_ret_t ask_below(WaitSet& set, const Waited& waited, bool* any) {
       underlying()->rmw_wait(&subscriptions, &guards, &services, &clients, &events, set.inner, &now);
   if (result == RMW_RET_TIMEOUT) return RMW_RET_OK;
   if (result != RMW_RET_OK) return result;
-  const auto note = [&](Asked& asked, auto&& inlet_of) {
+  const auto note = [&](Asked& asked, auto&& signal_of) {
     for (std::size_t i = 0; i < asked.below.size(); ++i) {
       if (asked.below[i] == nullptr) continue;
       asked.ready[asked.entry[i]] = *any = true;
-      inlet_of(asked.entry[i]).set();  // until it is taken
+      signal_of(asked.entry[i]).set();  // until it is taken
     }
   };
-  note(set.asked_subscriptions, [&](std::size_t i) -> Inlet& {
-    return static_cast<Subscription*>(waited.subscriptions->subscribers[i])->inlet;
+  note(set.asked_subscriptions, [&](std::size_t i) -> ReadySignal& {
+    return static_cast<Subscription*>(waited.subscriptions->subscribers[i])->signal;
   });
   note(set.asked_services,
-       [&](std::size_t i) -> Inlet& { return static_cast<Service*>(waited.services->services[i])->inlet; });
+       [&](std::size_t i) -> ReadySignal& { return static_cast<Service*>(waited.services->services[i])->signal; });
   note(set.asked_clients,
-       [&](std::size_t i) -> Inlet& { return static_cast<Client*>(waited.clients->clients[i])->inlet; });
-  note(set.asked_events, [&](std::size_t i) -> Inlet& { return event_of(waited.events->events[i]).inlet; });
+       [&](std::size_t i) -> ReadySignal& { return static_cast<Client*>(waited.clients->clients[i])->signal; });
+  note(set.asked_events, [&](std::size_t i) -> ReadySignal& { return event_of(waited.events->events[i]).signal; });
   return RMW_RET_OK;
 }
 
 /// Whether it must be asked below.
-[[gnu::hot]] bool came_for(Inlet& inlet) {
-  if (!inlet.clear()) return false;
-  if (inlet.told()) return true;
-  inlet.set();
+[[gnu::hot]] bool came_for(ReadySignal& signal) {
+  if (!signal.clear()) return false;
+  if (signal.told()) return true;
+  signal.set();
   return false;
 }
 
@@ -212,21 +212,21 @@ rmw_ret_t ask_below(WaitSet& set, const Waited& waited, bool* any) {
   each_subscription(waited, [&](Subscription& subscription, std::size_t i) {
     if (subscription.path) {
       const SubscriptionPath::Ready ready = subscription.path->ready(now_ns, look_again_ns);
-      if (ready == SubscriptionPath::Ready::kYes && subscription.inlet.told())
+      if (ready == SubscriptionPath::Ready::kYes && subscription.signal.told())
         set.asked_subscriptions.ready[i] = *any = true;
-      if (ready != SubscriptionPath::Ready::kAskBelow) return;
+      if (ready != SubscriptionPath::Ready::kAskUnderlying) return;
     }
-    if (came_for(subscription.inlet)) set.asked_subscriptions.ask(subscription.inner->data, i);
+    if (came_for(subscription.signal)) set.asked_subscriptions.ask(subscription.inner->data, i);
   });
   each_service(waited, [&](Service& service, std::size_t i) {
-    if (came_for(service.inlet)) set.asked_services.ask(service.inner->data, i);
+    if (came_for(service.signal)) set.asked_services.ask(service.inner->data, i);
   });
   each_client(waited, [&](Client& client, std::size_t i) {
-    if (came_for(client.inlet)) set.asked_clients.ask(client.inner->data, i);
+    if (came_for(client.signal)) set.asked_clients.ask(client.inner->data, i);
   });
   each_event(waited, [&](Event& event, std::size_t i) {
     if (event.watched) {
-      if (event.inlet.rang() != 0 && event.inlet.told()) set.asked_events.ready[i] = *any = true;
+      if (event.signal.rang() != 0 && event.signal.told()) set.asked_events.ready[i] = *any = true;
     } else {
       set.asked_events.ask(&event.inner, i);
     }
@@ -304,7 +304,7 @@ rmw_guard_condition_t* rmw_create_guard_condition(rmw_context_t* context) try {
   guard->outer.implementation_identifier = kIdentifier;
   guard->outer.data = guard.get();
   guard->outer.context = context;
-  if (own_context->presence) guard->here = std::make_shared<baton::transport::GuardCondition>();
+  if (own_context->baton_context) guard->here = std::make_shared<baton::transport::GuardCondition>();
   undo.all_is_done();
   return &guard.release()->outer;
 } catch (const std::exception& error) {
@@ -346,7 +346,7 @@ rmw_wait_set_t* rmw_create_wait_set(rmw_context_t* context, size_t max_condition
   wait_set->outer.implementation_identifier = kIdentifier;
   wait_set->outer.guard_conditions = made->guard_conditions;
   wait_set->outer.data = wait_set.get();
-  if (own_context->presence) wait_set->here = std::make_shared<baton::transport::WaitSet>();
+  if (own_context->baton_context) wait_set->here = std::make_shared<baton::transport::WaitSet>();
   undo.all_is_done();
   return &wait_set.release()->outer;
 } catch (const std::exception& error) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a topic needs to know of its message type: the plan between native structs and chunks, the codec for serialized messages,
 // and what Baton's handshake compares. Compiled once per type support.
-// Thread rules: plan_of() from any thread; a TypePlan is immutable.
+// Thread rules: type_support_of() from any thread; a TypeSupport is immutable.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace baton::rmw {
 
-struct TypePlan {
+struct TypeSupport {
   std::shared_ptr<const rosidl::NativePlan> native;
   std::shared_ptr<const heap::NativeLoanPlan> loans;
   message::CdrCodec cdr;
@@ -23,7 +23,7 @@ struct TypePlan {
 /// `end` ("publisher") and `topic` are for the log. Errors: unsupported for a type that cannot be in a chunk, or whose native struct is laid
 /// out differently from what Baton knows (baton/rosidl/introspection.hpp); the topic is then the underlying RMW's alone. The log says so
 /// once per type.
-Result<std::shared_ptr<const TypePlan>> plan_of(const rosidl_message_type_support_t* handle, const char* end,
-                                                const char* topic);
+Result<std::shared_ptr<const TypeSupport>> type_support_of(const rosidl_message_type_support_t* handle, const char* end,
+                                                           const char* topic);
 
 }  // namespace baton::rmw

@@ -17,13 +17,14 @@
 #include <string>
 
 #include "baton/transport/transport.hpp"
+#include "underlying_need.hpp"
 
 namespace baton::rmw {
 
-/// The topic of beacons; its type is std_msgs/String, its messages are JSON (docs/concepts/ros2.md).
-inline constexpr const char* kBeaconTopic = "/_baton/ros2";
+/// The topic of announcements; its type is std_msgs/String, its messages are JSON (docs/concepts/ros2.md).
+inline constexpr const char* kAnnouncementTopic = "/_baton/ros2";
 
-class Beacon {
+class ContextAnnouncement {
  public:
   /// The bytes that the gids of a context have in common: DDS's participant prefix.
   static constexpr std::size_t kCommonBytes = 12;
@@ -32,17 +33,17 @@ class Beacon {
     return common(one) == common(other);
   }
 
-  explicit Beacon(std::string about) : described_(std::make_shared<Described>()) {
+  explicit ContextAnnouncement(std::string about) : described_(std::make_shared<Described>()) {
     described_->about = std::move(about);
   }
-  Beacon(const Beacon&) = delete;
-  Beacon& operator=(const Beacon&) = delete;
+  ContextAnnouncement(const ContextAnnouncement&) = delete;
+  ContextAnnouncement& operator=(const ContextAnnouncement&) = delete;
 
   /// From the first endpoint of the context on. Does nothing the second time, nor when Baton cannot do it: then processes that die
   /// are known by what they served.
-  void light(transport::Participant& participant, const transport::Gid& endpoint);
+  void announce(transport::Participant& participant, const transport::Gid& endpoint);
 
-  /// Whether an endpoint's gid begins as those of this context do. False before light().
+  /// Whether an endpoint's gid begins as those of this context do. False before announce().
   bool is_of_this_context(const transport::Gid& endpoint);
 
   /// `describe` returns a JSON object about one publisher.
@@ -51,9 +52,8 @@ class Beacon {
 
   /// Learns which contexts are there now.
   void look(transport::Participant& participant);
-  enum class Context : std::uint8_t { kUnknown, kAlive, kDead };
   /// The context of an endpoint that was met below.
-  Context context_of(transport::Participant& participant, const transport::Gid& endpoint);
+  ContextState context_of(transport::Participant& participant, const transport::Gid& endpoint);
 
  private:
   struct Described {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "listener.hpp"
+#include "callback_thread.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "baton/os/clock.hpp"
 #include "baton/os/process.hpp"
-#include "inlet.hpp"
-#include "presence.hpp"
+#include "baton_context.hpp"
 #include "rcutils/logging_macros.h"
+#include "ready_signal.hpp"
 
 namespace baton::rmw {
 namespace {
@@ -17,17 +17,17 @@ constexpr std::size_t kStackBytes = 1024 * 1024;  // the application's callbacks
 
 }  // namespace
 
-Listener::~Listener() {
+CallbackThread::~CallbackThread() {
   if (!thread_) return;
   stop_.store(true, std::memory_order_release);  // pairs with the acquire in run()
   wait_set_->wake();
   ::pthread_join(*thread_, nullptr);
 }
 
-void Listener::add(Inlet& inlet, Fetch fetch) {
+void CallbackThread::add(ReadySignal& signal, Fetch fetch) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    inlets_[&inlet] = std::move(fetch);
+    signals_[&signal] = std::move(fetch);
     if (!thread_) {
       Result<pthread_t> thread = os::start_thread("rmw-baton-calls", kStackBytes, [this] { run(); });
       if (thread) {
@@ -40,14 +40,14 @@ void Listener::add(Inlet& inlet, Fetch fetch) {
   wake();
 }
 
-void Listener::remove(Inlet& inlet) {
+void CallbackThread::remove(ReadySignal& signal) {
   std::unique_lock<std::mutex> lock(mutex_);
-  inlets_.erase(&inlet);
-  if (calling_ != &inlet || ::pthread_equal(*thread_, ::pthread_self()) != 0) return;
+  signals_.erase(&signal);
+  if (calling_ != &signal || ::pthread_equal(*thread_, ::pthread_self()) != 0) return;
   called_.wait(lock, [this, call = calls_] { return calls_ != call; });
 }
 
-void Listener::wake_at(std::int64_t time_ns) {
+void CallbackThread::wake_at(std::int64_t time_ns) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (time_ns >= wake_at_ns_) return;
@@ -56,13 +56,13 @@ void Listener::wake_at(std::int64_t time_ns) {
   wake();
 }
 
-std::chrono::nanoseconds Listener::time_left() {
+std::chrono::nanoseconds CallbackThread::time_left() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (wake_at_ns_ == INT64_MAX) return kInfinite;
   return std::chrono::nanoseconds(std::max<std::int64_t>(0, wake_at_ns_ - os::monotonic_ns()));
 }
 
-void Listener::run() {
+void CallbackThread::run() {
   while (!stop_.load(std::memory_order_acquire)) {  // pairs with the release in the destructor
     if (Result<bool> woken = wait_set_->wait(time_left()); !woken) {
       RCUTILS_LOG_WARN_NAMED(kLogger, "callbacks are not called from here on: %s", woken.error().message.c_str());
@@ -70,7 +70,7 @@ void Listener::run() {
     }
     std::unique_lock<std::mutex> lock(mutex_);
     if (wake_at_ns_ <= os::monotonic_ns()) wake_at_ns_ = INT64_MAX;
-    for (auto next = inlets_.begin(); next != inlets_.end(); next = inlets_.upper_bound(calling_)) {
+    for (auto next = signals_.begin(); next != signals_.end(); next = signals_.upper_bound(calling_)) {
       calling_ = next->first;
       const Fetch fetch = next->second;  // what is called may change the map
       lock.unlock();

@@ -30,7 +30,7 @@ std::chrono::nanoseconds duration_of(const rmw_time_t& time) noexcept;
 struct KnownSubscription {
   transport::Gid gid;
   rmw_qos_profile_t qos;
-  std::string node, node_namespace;
+  std::string node;  ///< its full name
 };
 /// Every subscription of the topic that the underlying RMW knows. Empty after an error, whose text is dropped.
 std::vector<KnownSubscription> known_subscriptions(const rmw_node_t* inner_node, const char* topic);

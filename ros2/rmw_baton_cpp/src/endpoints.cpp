@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "served.hpp"
+#include "endpoints.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -19,6 +19,8 @@ std::chrono::nanoseconds duration(const rmw_time_t& policy) noexcept {
   return policy.sec == 0 && policy.nsec == 0 ? kInfinite : duration_of(policy);
 }
 
+std::string full_name(const std::string& space, const char* name) { return (space == "/" ? "" : space) + "/" + name; }
+
 }  // namespace
 
 [[gnu::hot]] std::chrono::nanoseconds duration_of(const rmw_time_t& time) noexcept {
@@ -26,10 +28,7 @@ std::chrono::nanoseconds duration(const rmw_time_t& policy) noexcept {
   return std::chrono::nanoseconds(static_cast<std::int64_t>(time.sec) * kSecond + static_cast<std::int64_t>(time.nsec));
 }
 
-std::string full_name(const rmw_node_t& node) {
-  const std::string space = node.namespace_;
-  return (space == "/" ? "" : space) + "/" + node.name;
-}
+std::string full_name(const rmw_node_t& node) { return full_name(node.namespace_, node.name); }
 
 bool may_be_served(const char* topic, const rmw_qos_profile_t& qos) noexcept {
   const std::string_view name = topic;
@@ -97,8 +96,7 @@ std::vector<KnownSubscription> known_subscriptions(const rmw_node_t* inner_node,
     KnownSubscription& added = known.emplace_back();
     std::memcpy(added.gid.data(), info.endpoint_gid, added.gid.size());
     added.qos = info.qos_profile;
-    added.node = info.node_name;
-    added.node_namespace = info.node_namespace;
+    added.node = full_name(info.node_namespace, info.node_name);
   }
   if (rmw_topic_endpoint_info_array_fini(&infos, &allocator) != RMW_RET_OK) rcutils_reset_error();
   return known;

@@ -3,7 +3,7 @@
 // set of ours sleeps in Baton, so it must be told.
 //
 // Thread rules: any thread. The underlying RMW calls rung() with locks of its own held, which the application's callback may want
-// (it takes): rung() calls nobody, the Listener's thread does, with no lock held.
+// (it takes): rung() calls nobody, the CallbackThread's thread does, with no lock held.
 // Invariants: (1) dirty() is true whenever the entity may have something that was not looked for since; (2) what came while the
 // application had no callback is told to the callback that it sets; (3) one call at a time, and none of a former
 // callback once set_callback() has returned; (4) a wait set is told of nothing that the callback does not know of: an application
@@ -20,17 +20,17 @@
 
 namespace baton::rmw {
 
-class Listener;
+class CallbackThread;
 
-class Inlet {
+class ReadySignal {
  public:
-  Inlet() = default;
-  ~Inlet();
-  Inlet(const Inlet&) = delete;
-  Inlet& operator=(const Inlet&) = delete;
+  ReadySignal() = default;
+  ~ReadySignal();
+  ReadySignal(const ReadySignal&) = delete;
+  ReadySignal& operator=(const ReadySignal&) = delete;
 
-  /// The underlying RMW's callback; `inlet` is this.
-  static void rung(const void* inlet, std::size_t count);
+  /// The underlying RMW's callback; `signal` is this.
+  static void rung(const void* signal, std::size_t count);
 
   bool dirty() const noexcept { return dirty_.load(std::memory_order_relaxed); }
   /// Before looking: what comes from here on sets it again. True if it was set.
@@ -61,14 +61,14 @@ class Inlet {
   }
 
   /// Whose thread calls the callback. Once, before anything else: until then there is no set_callback().
-  void be_called_by(std::shared_ptr<Listener> listener) { listener_ = std::move(listener); }
+  void be_called_by(std::shared_ptr<CallbackThread> callback_thread) { callback_thread_ = std::move(callback_thread); }
   /// How much has come, of an entity that counts it itself; `rung`: how often it rang since.
   using Fetch = std::function<std::size_t(std::size_t rung)>;
   /// Also from within a callback; from its own, that call goes on after this has returned. Waits for a running call of the former
   /// callback otherwise. Calls the new one, in this thread, for what has come before. `limit`: the most that can still be waiting
   /// of it.
   void set_callback(rmw_event_callback_t callback, const void* user_data, std::size_t limit, Fetch fetch = {});
-  /// For the Listener: calls the callback, if there is one, for what it was not told. False: the callback has ended this object.
+  /// For the CallbackThread: calls the callback, if there is one, for what it was not told. False: the callback has ended this object.
   bool call(const Fetch& fetch);
   bool has_callback() const {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -81,7 +81,7 @@ class Inlet {
   std::atomic<std::size_t> rang_{0};
   std::atomic<std::int64_t> rang_at_ns_{0};
   mutable std::mutex mutex_;
-  std::shared_ptr<Listener> listener_;
+  std::shared_ptr<CallbackThread> callback_thread_;
   std::shared_ptr<transport::WaitSet> wait_set_;
   rmw_event_callback_t callback_ = nullptr;
   const void* user_data_ = nullptr;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ROS context's presence in Baton: whether messages take Baton's memory here, and in which domain. One line of the log says so.
+// A ROS context's baton_context in Baton: whether messages take Baton's memory here, and in which domain. One line of the log says so.
 //
 // Thread rules: all functions from any thread.
-// Invariants: (1) one context has one presence for its whole life, or none: then every message is the underlying RMW's.
+// Invariants: (1) one context has one baton_context for its whole life, or none: then every message is the underlying RMW's.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
 #include "baton/transport/transport.hpp"
-#include "beacon.hpp"
+#include "callback_thread.hpp"
+#include "context_announcement.hpp"
 #include "deadlines.hpp"
-#include "listener.hpp"
 #include "rmw/init.h"
 
 namespace baton::rmw {
@@ -22,31 +22,31 @@ inline constexpr const char* kLogger = "rmw_baton_cpp";
 /// subscription.
 bool may_alias();
 
-class Presence {
+class BatonContext {
  public:
   /// Null, with the reason in the log: Baton is switched off (BATON_RMW_PATHS=below), security is enforced, discovery is off, the
   /// underlying RMW does not number its messages, or the domain's directory cannot be used.
-  static std::shared_ptr<Presence> join(const rmw_context_t& context);
+  static std::shared_ptr<BatonContext> join(const rmw_context_t& context);
 
   transport::Participant& participant() noexcept { return *participant_; }
   /// BATON_RMW_PATHS=both: nothing is left out below.
   bool both() const noexcept { return both_; }
 
-  Listener& listener() noexcept { return listener_; }
-  Beacon& beacon() noexcept { return *beacon_; }
+  CallbackThread& callback_thread() noexcept { return callback_thread_; }
+  ContextAnnouncement& announcement() noexcept { return *announcement_; }
   Deadlines& deadlines() noexcept { return deadlines_; }
 
  private:
   std::shared_ptr<transport::Participant> participant_;
-  std::unique_ptr<Beacon> beacon_;
+  std::unique_ptr<ContextAnnouncement> announcement_;
   bool both_ = false;
-  Listener listener_;
+  CallbackThread callback_thread_;
   Deadlines deadlines_;
 };
 
-/// Lives as long as the presence.
-inline std::shared_ptr<Listener> listener_of(const std::shared_ptr<Presence>& presence) {
-  return {presence, &presence->listener()};
+/// Lives as long as the baton_context.
+inline std::shared_ptr<CallbackThread> callback_thread_of(const std::shared_ptr<BatonContext>& baton_context) {
+  return {baton_context, &baton_context->callback_thread()};
 }
 
 }  // namespace baton::rmw

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "presence.hpp"
+#include "baton_context.hpp"
 
 #include <cstdlib>
 #include <string>
@@ -48,7 +48,7 @@ void log(const transport::Diagnostic& diagnostic) {
   return yes;
 }
 
-std::shared_ptr<Presence> Presence::join(const rmw_context_t& context) {
+std::shared_ptr<BatonContext> BatonContext::join(const rmw_context_t& context) {
   const char* below = underlying()->identifier;
   const char* wanted_memory = std::getenv("BATON_RMW_MALLOC");
   const std::string memory = wanted_memory != nullptr && *wanted_memory != '\0' ? wanted_memory : "huge";
@@ -61,17 +61,17 @@ std::shared_ptr<Presence> Presence::join(const rmw_context_t& context) {
     RCUTILS_LOG_WARN_NAMED(kLogger, "BATON_RMW_PATHS=%s is none of auto, both, below: taken as auto", paths.c_str());
   }
   std::string reason = reason_to_stay_out(context, paths);
-  auto presence = std::make_shared<Presence>();
+  auto baton_context = std::make_shared<BatonContext>();
   if (reason.empty()) {
     transport::ParticipantOptions options;
     const char* domain = std::getenv("BATON_DOMAIN");
     if (domain == nullptr || *domain == '\0') options.domain = static_cast<int>(context.actual_domain_id);
     options.on_diagnostic = log;
-    options.diagnostic_owner = presence;
+    options.diagnostic_owner = baton_context;
     Result<std::shared_ptr<transport::Participant>> joined = transport::Participant::join(options);
     if (joined) {
-      presence->participant_ = std::move(*joined);
-      presence->both_ = paths == "both";
+      baton_context->participant_ = std::move(*joined);
+      baton_context->both_ = paths == "both";
     } else {
       reason = joined.error().message;
     }
@@ -85,15 +85,15 @@ std::shared_ptr<Presence> Presence::join(const rmw_context_t& context) {
   RCUTILS_LOG_INFO_NAMED(kLogger,
                          "topics between processes of this machine take Baton's memory (domain %d)%s, received arrays "
                          "are %s (%s), all else %s",
-                         presence->participant_->domain(), presence->both_ ? " and both paths" : "",
+                         baton_context->participant_->domain(), baton_context->both_ ? " and both paths" : "",
                          alias ? "not copied" : "copied", heap::reason().c_str(), below);
-  presence->beacon_ =
-      std::make_unique<Beacon>("\"rmw\": " + quoted(below) + ", \"aliases\": " + (alias ? "true" : "false") +
-                               ", \"reason\": " + quoted(heap::reason()));
+  baton_context->announcement_ = std::make_unique<ContextAnnouncement>("\"rmw\": " + quoted(below) +
+                                                                       ", \"aliases\": " + (alias ? "true" : "false") +
+                                                                       ", \"reason\": " + quoted(heap::reason()));
   for (const std::string& stranger : heap::strangers())
     RCUTILS_LOG_DEBUG_NAMED(kLogger, "%s frees in its own way; arrays are detached before they may be freed there",
                             stranger.c_str());
-  return presence;
+  return baton_context;
 }
 
 }  // namespace baton::rmw

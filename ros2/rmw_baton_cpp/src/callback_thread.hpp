@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls the application's callbacks: executors that are driven by callbacks and not by wait sets. One thread per context does it for
-// all, whatever brought the message: what rings from below holds locks there, and so must not call the application (inlet.hpp).
+// all, whatever brought the message: what rings from below holds locks there, and so must not call the application (ready_signal.hpp).
 //
 // Thread rules: all functions from any thread, also out of a callback; one background thread, which starts with the first callback
 // and is joined by the destructor. No callback runs with a lock of this library held.
-// Invariants: (1) nothing of an inlet runs after remove() has returned, except on the thread that called remove().
+// Invariants: (1) nothing of an signal runs after remove() has returned, except on the thread that called remove().
 #pragma once
 
 #include <atomic>
@@ -21,20 +21,20 @@
 
 namespace baton::rmw {
 
-class Inlet;
+class ReadySignal;
 
-class Listener {
+class CallbackThread {
  public:
-  using Fetch = std::function<std::size_t(std::size_t rung)>;  ///< Inlet's
+  using Fetch = std::function<std::size_t(std::size_t rung)>;  ///< ReadySignal's
 
-  Listener() = default;
-  ~Listener();
-  Listener(const Listener&) = delete;
-  Listener& operator=(const Listener&) = delete;
+  CallbackThread() = default;
+  ~CallbackThread();
+  CallbackThread(const CallbackThread&) = delete;
+  CallbackThread& operator=(const CallbackThread&) = delete;
 
-  /// From now on `inlet`, which lives until it is removed, is called after each wake-up, with `fetch`.
-  void add(Inlet& inlet, Fetch fetch = {});
-  void remove(Inlet& inlet);
+  /// From now on `signal`, which lives until it is removed, is called after each wake-up, with `fetch`.
+  void add(ReadySignal& signal, Fetch fetch = {});
+  void remove(ReadySignal& signal);
 
   /// Has everything looked at once more.
   void wake() { wait_set_->wake(); }
@@ -50,9 +50,9 @@ class Listener {
   const std::shared_ptr<transport::WaitSet> wait_set_ = std::make_shared<transport::WaitSet>();
   std::mutex mutex_;
   std::condition_variable called_;
-  std::map<Inlet*, Fetch> inlets_;
+  std::map<ReadySignal*, Fetch> signals_;
   std::int64_t wake_at_ns_ = INT64_MAX;
-  Inlet* calling_ = nullptr;
+  ReadySignal* calling_ = nullptr;
   std::uint64_t calls_ = 0;
   std::atomic<bool> stop_{false};
   std::optional<pthread_t> thread_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "beacon.hpp"
+#include "context_announcement.hpp"
 
 #include <cstdio>
 
@@ -8,18 +8,18 @@
 #include "baton/os/process.hpp"
 #include "baton/os/wake_socket.hpp"
 #include "baton/rosidl/native_plan.hpp"
-#include "presence.hpp"
+#include "baton_context.hpp"
 #include "rcutils/logging_macros.h"
 
 namespace baton::rmw {
 namespace {
 
 constexpr const char* kText = "message std_msgs/String\nstring data\n";  // docs/format/type-hash.md
-constexpr std::array<std::uint8_t, 4> kMark = {0xba, 0x70, 0x6e, 0x01};  // the rest of a beacon's gid
+constexpr std::array<std::uint8_t, 4> kMark = {0xba, 0x70, 0x6e, 0x01};  // the rest of a announcement's gid
 constexpr std::size_t kMostContexts = 4096;                              // remembered, dead ones included
 
 const message::Definition& text_type() {
-  // Leaked: presences may outlive static destruction.
+  // Leaked: Baton contexts may outlive static destruction.
   static const auto* const type =
       new message::Definition(message::Definition::parse(kText, rosidl::hash_of_definition(kText)).value());
   return *type;
@@ -62,7 +62,7 @@ std::string hexadecimal(const transport::Gid& gid) {
   return made;
 }
 
-std::string Beacon::Described::text() {
+std::string ContextAnnouncement::Described::text() {
   const std::lock_guard<std::mutex> lock(mutex);
   std::string made = "{\"pid\": " + std::to_string(pid) + ", " + about + ", \"publishers\": [";
   const char* separator = "";
@@ -73,13 +73,13 @@ std::string Beacon::Described::text() {
   return made + "]}";
 }
 
-void Beacon::light(transport::Participant& participant, const transport::Gid& endpoint) {
+void ContextAnnouncement::announce(transport::Participant& participant, const transport::Gid& endpoint) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (tried_) return;
   tried_ = true;
   own_ = common(endpoint);
   transport::Participant::WriterOptions options;
-  options.topic = kBeaconTopic;
+  options.topic = kAnnouncementTopic;
   options.type.name = text_type().type().name;
   options.type.hash = text_type().type().hash;
   options.type.definition = kText;
@@ -107,22 +107,22 @@ void Beacon::light(transport::Participant& participant, const transport::Gid& en
   });
 }
 
-bool Beacon::is_of_this_context(const transport::Gid& endpoint) {
+bool ContextAnnouncement::is_of_this_context(const transport::Gid& endpoint) {
   const std::lock_guard<std::mutex> lock(mutex_);
   return own_ == common(endpoint);
 }
 
-void Beacon::add(const transport::Gid& gid, std::function<std::string()> describe) {
+void ContextAnnouncement::add(const transport::Gid& gid, std::function<std::string()> describe) {
   const std::lock_guard<std::mutex> lock(described_->mutex);
   described_->publishers[gid] = std::move(describe);
 }
 
-void Beacon::remove(const transport::Gid& gid) {
+void ContextAnnouncement::remove(const transport::Gid& gid) {
   const std::lock_guard<std::mutex> lock(described_->mutex);
   described_->publishers.erase(gid);
 }
 
-void Beacon::look(transport::Participant& participant) {
+void ContextAnnouncement::look(transport::Participant& participant) {
   const std::uint64_t version = participant.graph_version();
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -133,23 +133,23 @@ void Beacon::look(transport::Participant& participant) {
   if (contexts_.size() >= kMostContexts) contexts_.clear();
   for (auto& [bytes, seen] : contexts_) seen.here = false;
   for (const transport::EndpointInfo& endpoint : endpoints) {
-    if (endpoint.topic == kBeaconTopic && endpoint.is_writer)
+    if (endpoint.topic == kAnnouncementTopic && endpoint.is_writer)
       contexts_[common(endpoint.gid)] = {endpoint.local_pid, true};
   }
   version_ = version;
 }
 
-Beacon::Context Beacon::context_of(transport::Participant& participant, const transport::Gid& endpoint) {
+ContextState ContextAnnouncement::context_of(transport::Participant& participant, const transport::Gid& endpoint) {
   look(participant);
   Seen seen;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = contexts_.find(common(endpoint));
-    if (found == contexts_.end()) return Context::kUnknown;
+    if (found == contexts_.end()) return ContextState::kUnknown;
     seen = found->second;
   }
-  if (seen.here) return Context::kAlive;
-  return os::process_ended(seen.pid) ? Context::kDead : Context::kAlive;
+  if (seen.here) return ContextState::kAlive;
+  return os::process_ended(seen.pid) ? ContextState::kDead : ContextState::kAlive;
 }
 
 }  // namespace baton::rmw

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "type_plan.hpp"
+#include "type_support.hpp"
 
 #include <map>
 #include <mutex>
 #include <optional>
 #include <utility>
 
-#include "presence.hpp"
+#include "baton_context.hpp"
 #include "rcutils/logging_macros.h"
 
 namespace baton::rmw {
 
 namespace {
 
-Result<std::shared_ptr<const TypePlan>> compile(const rosidl_message_type_support_t* handle) {
+Result<std::shared_ptr<const TypeSupport>> compile(const rosidl_message_type_support_t* handle) {
   Result<std::shared_ptr<const rosidl::NativePlan>> native = rosidl::NativePlan::compile(handle);
   if (!native) return native.error();
   Result<std::shared_ptr<const heap::NativeLoanPlan>> loans = heap::NativeLoanPlan::compile(handle, *native);
@@ -27,30 +27,30 @@ Result<std::shared_ptr<const TypePlan>> compile(const rosidl_message_type_suppor
   info.definition = (*native)->definition();
   info.skeleton_bytes = type.size;
   info.fixed_size = type.fixed;
-  return std::make_shared<const TypePlan>(
-      TypePlan{std::move(*native), std::move(*loans), std::move(*cdr), std::move(info)});
+  return std::make_shared<const TypeSupport>(
+      TypeSupport{std::move(*native), std::move(*loans), std::move(*cdr), std::move(info)});
 }
 
-/// What is known of a type support: its plan, or why it has none.
+/// What is known of a type support: its conversions, or why it has none.
 struct Known {
-  std::shared_ptr<const TypePlan> plan;
+  std::shared_ptr<const TypeSupport> support;
   std::optional<Error> refusal;
 };
 
 }  // namespace
 
-Result<std::shared_ptr<const TypePlan>> plan_of(const rosidl_message_type_support_t* handle, const char* end,
-                                                const char* topic) {
+Result<std::shared_ptr<const TypeSupport>> type_support_of(const rosidl_message_type_support_t* handle, const char* end,
+                                                           const char* topic) {
   static std::mutex mutex;
   // Leaked: publishers of static objects may outlive static destruction. Type supports are static objects themselves.
   static auto* const types = new std::map<const rosidl_message_type_support_t*, Known>;
   const std::lock_guard<std::mutex> lock(mutex);
   Known& known = (*types)[handle];
-  if (known.plan) return known.plan;
+  if (known.support) return known.support;
   if (known.refusal) return *known.refusal;
-  Result<std::shared_ptr<const TypePlan>> made = compile(handle);
+  Result<std::shared_ptr<const TypeSupport>> made = compile(handle);
   if (made) {
-    known.plan = *made;
+    known.support = *made;
   } else {
     if (made.error().code == Errc::unsupported) known.refusal = made.error();  // all else, such as no memory, may pass
     RCUTILS_LOG_WARN_NAMED(kLogger, "%s of %s, and all others of its type, take the underlying RMW only: %s", end,

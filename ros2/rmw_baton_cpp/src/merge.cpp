@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "merge.hpp"
+
+#include <algorithm>
+
+namespace baton::rmw {
+namespace {
+
+using Verdict = PathOrder::Verdict;
+
+template <class Queue>
+[[gnu::hot]] typename Queue::value_type take_out(Queue& queue, std::size_t index) {
+  const auto place = queue.begin() + static_cast<std::ptrdiff_t>(index);
+  auto taken = std::move(*place);
+  queue.erase(place);
+  return taken;
+}
+
+}  // namespace
+
+[[gnu::hot]] bool Merge::fetch_baton() {
+  for (FromBaton message; sources_.take_baton(&message); message = {}) {
+    if (message.position) {
+      PathOrder& order = orders_.of(message.publisher);
+      const OrderHeader& header = message.position->header;
+      const bool is_double = header.also_underlying && header.underlying_count <= order.settled_underlying() &&
+                             oldest_of(message.publisher) == nullptr;
+      if (is_double || message.expired) order.settle(*message.position);
+      if (is_double) ++doubles_;
+      if (is_double) continue;
+    }
+    if (message.expired) continue;
+    baton_.push_back(std::move(message));
+    return true;
+  }
+  return false;
+}
+
+/// Takes one more message that is no double from the underlying subscription. False: there is none.
+[[gnu::hot]] bool Merge::fetch_underlying() {
+  for (FromUnderlying message; sources_.take_underlying(&message); message = {}) {
+    PathOrder& order = orders_.of(message.publisher);
+    order.arrived_underlying(message.number);
+    if (message.number > order.settled_underlying()) {
+      underlying_.push_back(message);
+      return true;
+    }
+    ++doubles_;
+    sources_.release(message);
+  }
+  return false;
+}
+
+/// As much as may wait here: KEEP_LAST evicts all but `depth`, and copies of what is still in Baton's queue.
+[[gnu::hot]] bool Merge::fetch_all_underlying() {
+  const std::size_t most = options_.keep_last ? 2 * options_.depth : options_.depth;
+  bool fetched = false;
+  for (std::size_t i = 0; i < options_.depth && underlying_.size() < most && fetch_underlying(); ++i) fetched = true;
+  return fetched;
+}
+
+/// The underlying subscription comes first: a message that both paths carry was in Baton's queue before.
+[[gnu::hot]] void Merge::fetch_ahead() {
+  fetch_all_underlying();
+  while (may_fetch_baton() && fetch_baton()) {
+  }
+}
+
+/// The next message may depend on everything that has come. The underlying subscription comes first, as in fetch_ahead().
+[[gnu::hot]] Merge::Fetched Merge::fetch_both() {
+  Fetched fetched;
+  fetched.from_underlying = fetch_all_underlying();
+  while (!underlying_.empty() && fetch_baton()) {
+  }
+  if (options_.keep_last) evict_beyond_depth();
+  while (!underlying_.empty() && fetch_baton()) {  // in the place of evicted messages
+  }
+  fetched.all_of_baton = !underlying_.empty() && !sources_.baton_has_data();
+  return fetched;
+}
+
+bool Merge::fetch_everything() {
+  fetch_all_underlying();
+  while (fetch_baton()) {
+  }
+  return !sources_.underlying_has_data() && !sources_.baton_has_data();
+}
+
+void Merge::forget(std::vector<transport::Gid> needed) {
+  for (const FromBaton& message : baton_) needed.push_back(message.publisher);
+  for (const FromUnderlying& message : underlying_) needed.push_back(message.publisher);
+  orders_.forget(std::move(needed));
+}
+
+/// Of the first `before` messages in baton_.
+[[gnu::hot]] const PathOrder::Position* Merge::oldest_of(const transport::Gid& publisher, std::size_t before) const {
+  for (std::size_t i = 0; i < std::min(before, baton_.size()); ++i) {
+    if (baton_[i].position && baton_[i].publisher == publisher) return &*baton_[i].position;
+  }
+  return nullptr;
+}
+
+PathOrder::Verdict Merge::verdict_of(const FromUnderlying& message) {
+  return orders_.of(message.publisher).of_underlying(message.number, oldest_of(message.publisher));
+}
+
+/// The first message of Baton's that may be delivered now. Drops doubles on the way.
+[[gnu::hot]] bool Merge::choose_baton(std::int64_t now_ns, std::int64_t* look_again_ns, std::size_t* index) {
+  for (std::size_t i = 0; i < baton_.size();) {
+    const FromBaton& message = baton_[i];
+    Verdict verdict = Verdict::kNow;
+    if (message.position) {
+      PathOrder& order = orders_.of(message.publisher);
+      bool underlying_matched = false;
+      bool waits = oldest_of(message.publisher, i) != nullptr;
+      if (!waits && message.position->header.older_underlying() > order.settled_underlying()) {
+        waits = older_waits(message, order);  // choose_underlying() finds it
+        if (!waits) underlying_matched = sources_.underlying_matched();
+      }
+      if (waits) {
+        ++i;
+        continue;
+      }
+      verdict = order.of_baton(*message.position, underlying_matched, {options_.reliable, !options_.keep_last}, now_ns);
+      if (verdict == Verdict::kNotYet) *look_again_ns = std::min(*look_again_ns, order.waits_until());
+    }
+    if (verdict == Verdict::kNow) {
+      *index = i;
+      return true;
+    }
+    if (verdict == Verdict::kNever) {
+      settle_and_drop_baton(i);
+      ++doubles_;
+    } else {
+      ++i;
+    }
+  }
+  return false;
+}
+
+/// A message from the underlying RMW that is older than this message, and no double, waits here.
+bool Merge::older_waits(const FromBaton& message, const PathOrder& order) const {
+  return std::any_of(underlying_.begin(), underlying_.end(), [&](const FromUnderlying& other) {
+    return other.publisher == message.publisher && other.number > order.settled_underlying() &&
+           other.number <= message.position->header.older_underlying();
+  });
+}
+
+/// The first message of the underlying RMW that may be delivered now. Drops doubles on the way. `baton_is_seen`: Baton's queue was
+/// emptied after they were fetched. Else only publishers count whose oldest message in Baton's queue is here.
+bool Merge::choose_underlying(bool baton_is_seen, std::size_t* index) {
+  for (std::size_t i = 0; i < underlying_.size();) {
+    const FromUnderlying& message = underlying_[i];
+    const bool blocked = std::any_of(underlying_.begin(), underlying_.begin() + static_cast<std::ptrdiff_t>(i),
+                                     [&](const FromUnderlying& older) { return older.publisher == message.publisher; });
+    const bool decidable = !blocked && (baton_is_seen || oldest_of(message.publisher) != nullptr);
+    const Verdict verdict = decidable ? verdict_of(message) : Verdict::kNotYet;
+    if (verdict == Verdict::kNow) {
+      *index = i;
+      return true;
+    }
+    if (verdict == Verdict::kNever)
+      drop_underlying(i);
+    else
+      ++i;
+  }
+  return false;
+}
+
+void Merge::drop_underlying(std::size_t index) {
+  ++doubles_;
+  sources_.release(take_out(underlying_, index));
+}
+
+/// Drops messages of the underlying RMW that are settled, or whose copies wait in baton_.
+void Merge::drop_doubles() {
+  for (std::size_t i = 0; i < underlying_.size();) {
+    const FromUnderlying& message = underlying_[i];
+    const auto copy = std::find_if(baton_.begin(), baton_.end(), [&](const FromBaton& other) {
+      return other.position && other.publisher == message.publisher && other.position->header.also_underlying &&
+             other.position->header.underlying_count == message.number;
+    });
+    if (copy != baton_.end()) copy->notified = copy->notified || message.notified;
+    if (copy != baton_.end() || verdict_of(message) == Verdict::kNever)
+      drop_underlying(i);
+    else
+      ++i;
+  }
+}
+
+void Merge::settle_and_drop_baton(std::size_t index) {
+  const FromBaton message = take_out(baton_, index);
+  if (message.position) orders_.of(message.publisher).settle(*message.position);
+}
+
+void Merge::settle_and_drop_underlying(std::size_t index) {
+  const FromUnderlying message = take_out(underlying_, index);
+  orders_.of(message.publisher).settle_underlying(message.number);
+  sources_.release(message);
+}
+
+/// Messages that were fetched in time, and have expired since.
+[[gnu::hot]] void Merge::drop_expired(Now now) {
+  for (std::size_t i = 0; i < baton_.size();) {
+    if (baton_[i].expires_ns >= now.monotonic_ns)
+      ++i;
+    else
+      settle_and_drop_baton(i);
+  }
+  if (options_.lifespan_ns == INT64_MAX) return;
+  for (std::size_t i = 0; i < underlying_.size();) {
+    if (now.realtime_ns - underlying_[i].source_time_ns <= options_.lifespan_ns)
+      ++i;
+    else
+      settle_and_drop_underlying(i);
+  }
+}
+
+/// Whether a message of the underlying RMW counts for KEEP_LAST: it is not settled, nor a copy of a message in Baton's queue.
+/// REQUIRES: drop_doubles() was called.
+bool Merge::counts(const FromUnderlying& message, std::size_t unread) {
+  const Verdict verdict = verdict_of(message);
+  if (verdict == Verdict::kNever) return false;
+  if (unread == 0) return true;
+  // Baton carries everything after the first message that it carried. A message that found no memory there is taken for a copy.
+  return oldest_of(message.publisher) != nullptr ? verdict == Verdict::kNow
+                                                 : !orders_.of(message.publisher).known_to_baton();
+}
+
+/// KEEP_LAST (invariant 3).
+[[gnu::hot]] void Merge::evict_beyond_depth() {
+  if (size() == 0) return;
+  const std::uint64_t evicted_before = evicted_;
+  drop_doubles();
+  for (;;) {
+    const std::size_t unread = sources_.baton_unread();
+    if (unread != 0 && !underlying_.empty() && fetch_baton()) {
+      drop_doubles();  // of a publisher that Baton has brought just now
+      continue;
+    }
+    std::size_t count = baton_.size() + unread;
+    std::size_t oldest = underlying_.size();  // that counts
+    for (std::size_t i = 0; i < underlying_.size(); ++i) {
+      if (!counts(underlying_[i], unread)) continue;
+      ++count;
+      if (oldest == underlying_.size() || underlying_[i].source_time_ns < underlying_[oldest].source_time_ns)
+        oldest = i;
+    }
+    const bool has_underlying = oldest != underlying_.size();
+    if (count <= options_.depth || (baton_.empty() && !has_underlying)) break;
+    if (has_underlying && (baton_.empty() || underlying_[oldest].source_time_ns < baton_.front().source_time_ns)) {
+      settle_and_drop_underlying(oldest);
+    } else {
+      settle_and_drop_baton(0);
+    }
+    ++evicted_;
+  }
+  if (evicted_ == evicted_before) return;
+  drop_doubles();  // or they would collect while the application only looks, and takes nothing
+  lost_ = true;
+}
+
+[[gnu::hot]] Merge::Next Merge::choose(Now now, std::int64_t* look_again_ns) {
+  drop_expired(now);
+  for (;;) {
+    Fetched fetched;
+    if (options_.keep_last) fetched = fetch_both();
+    if (baton_.empty()) fetch_baton();
+    std::size_t index = 0;
+    const bool from_baton = choose_baton(now.monotonic_ns, look_again_ns, &index);
+    if (!from_baton && baton_.empty() && fetch_baton()) continue;  // the message before was a double
+    if (from_baton && in_a_row_ < kTurn) return {Source::kBaton, index, baton_[index].notified};
+    in_a_row_ = 0;
+    if (!options_.keep_last) fetched = fetch_both();
+    if (!underlying_.empty()) {
+      std::size_t underlying_index = 0;
+      if (choose_underlying(fetched.all_of_baton, &underlying_index))
+        return {Source::kUnderlying, underlying_index, underlying_[underlying_index].notified};
+      if (fetched.from_underlying) continue;  // the fetched messages were doubles, or wait for Baton's
+      // A message has entered Baton's queue just now. If this reader drops it, the underlying RMW's messages need not wait.
+      if (!fetched.all_of_baton && baton_.empty() && (fetch_baton() || !sources_.baton_has_data())) continue;
+    }
+    if (choose_baton(now.monotonic_ns, look_again_ns, &index)) return {Source::kBaton, index, baton_[index].notified};
+    return {};
+  }
+}
+
+[[gnu::hot]] FromBaton Merge::take_baton(const Next& next) {
+  FromBaton message = take_out(baton_, next.index);
+  ++in_a_row_;
+  if (message.position) {
+    PathOrder& order = orders_.of(message.publisher);
+    if (order.skips(*message.position)) lost_ = true;
+    order.settle(*message.position);
+  }
+  return message;
+}
+
+[[gnu::hot]] FromUnderlying Merge::take_underlying(const Next& next) {
+  FromUnderlying message = take_out(underlying_, next.index);
+  message.number = orders_.of(message.publisher).settle_underlying(message.number);
+  return message;
+}
+
+std::size_t Merge::notified() const {
+  const auto is_notified = [](const auto& message) { return message.notified; };
+  return static_cast<std::size_t>(std::count_if(baton_.begin(), baton_.end(), is_notified) +
+                                  std::count_if(underlying_.begin(), underlying_.end(), is_notified));
+}
+
+std::size_t Merge::mark_notified() {
+  drop_doubles();
+  const std::size_t unread = sources_.baton_unread();
+  std::size_t marked = 0;
+  for (FromBaton& message : baton_) marked += std::exchange(message.notified, true) ? 0 : 1;
+  for (FromUnderlying& message : underlying_) {
+    if (message.notified || !counts(message, unread)) continue;
+    message.notified = true;
+    ++marked;
+  }
+  return marked;
+}
+
+}  // namespace baton::rmw

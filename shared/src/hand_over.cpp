@@ -199,7 +199,7 @@ Result<std::shared_ptr<HeapState>> open_named(const HeapOptions& options) {
       descriptor ? HeapState::attach(descriptor, options) : HeapState::create(options);
   if (!state) return state.error();
   if (lost || !unreached.empty()) {
-    (*state)->say_unheard();
+    (*state)->set_unwatched();
     // One whose backlog is full comes round after this, and sees it; with room in it by now, it is reached.
     for (const std::string& socket : unreached) {
       os::UniqueFd link;
@@ -245,7 +245,7 @@ Result<std::unique_ptr<Membership>> Membership::start(Parts parts, HeapState& st
   bool added = out->poller_.add(out->parts_.listener.get(), 0);
   for (std::size_t i = 0; i < out->parts_.links.size(); ++i)
     added = out->poller_.add(out->parts_.links[i].get(), i + 1) && added;
-  if (!added) state.say_unheard();
+  if (!added) state.set_unwatched();
   Result<pthread_t> thread = os::start_thread("baton-heap", 256 * 1024, [m = out.get()] { m->run(); });
   if (!thread) return thread.error();
   out->thread_ = *thread;
@@ -254,25 +254,25 @@ Result<std::unique_ptr<Membership>> Membership::start(Parts parts, HeapState& st
 }
 
 // Tokens: 0 the listener, i + 1 links[i]. A link that ended leaves an empty place, which the next one takes.
-// Whoever cannot be heard, as a link to him could not be kept, makes the heap one with `unheard`; errors only, but for attach().
+// Whoever cannot be heard, as a link to him could not be kept, makes the heap one with `unwatched`; errors only, but for attach().
 void Membership::run() {
   HeapState::background() = &state_;
   Inside::serve(&state_);
   using Clock = std::chrono::steady_clock;
   std::vector<os::Poller::Event> events;
   std::optional<Clock::time_point> again;            // no descriptor was left for a newcomer: not listened until then
-  bool told = false;                                 // the others of `unheard`
+  bool told = false;                                 // the others of `unwatched`
   while (!ended_.load(std::memory_order_acquire)) {  // pairs with the release in stop()
-    if (state_.unheard() && !told) {
+    if (state_.unwatched() && !told) {
       told = true;
-      state_.ring_sleepers();
-      tell_unheard();
+      state_.notify_waiters();
+      send_unwatched();
     }
-    if (!again) state_.hear();
+    if (!again) state_.watch_deaths();
     if (!poller_.wait(again, events)) break;
     if (again && Clock::now() >= *again) {
       again.reset();
-      if (!poller_.add(parts_.listener.get(), 0)) state_.say_unheard();
+      if (!poller_.add(parts_.listener.get(), 0)) state_.set_unwatched();
     }
     bool hung_up = false;
     for (const os::Poller::Event& event : events) {
@@ -282,8 +282,8 @@ void Membership::run() {
         os::ReceivedPacket packet;
         const os::IoStatus status = os::receive_packet(link.get(), &hello, sizeof hello, 1, packet);
         if (status == os::IoStatus::kWouldBlock || (status == os::IoStatus::kDone && packet.size_bytes != 0))
-          continue;  // a hello, or a hint to look at `unheard`
-        if (!is_over(status, packet)) state_.say_unheard();
+          continue;  // a hello, or a hint to look at `unwatched`
+        if (!is_over(status, packet)) state_.set_unwatched();
         poller_.remove(link.get());
         link.reset();
         hung_up = true;
@@ -294,14 +294,14 @@ void Membership::run() {
         if (status == os::IoStatus::kWouldBlock) continue;
         poller_.remove(parts_.listener.get());
         again = Clock::now() + kAcceptAgain;
-        state_.ring_sleepers();  // whoever waits there for us is not heard until then
+        state_.notify_waiters();  // whoever waits there for us is not heard until then
         continue;
       }
       const Hello hello;
       const int fd = state_.descriptor().get();
       if (const os::IoStatus status = os::send_packet(link.get(), &hello, sizeof hello, nullptr, 0, &fd, 1);
           status != os::IoStatus::kDone) {
-        if (status != os::IoStatus::kClosed) state_.say_unheard();
+        if (status != os::IoStatus::kClosed) state_.set_unwatched();
         hung_up = true;  // it has died since, or given up; it may have been in the heap
         continue;
       }
@@ -309,21 +309,21 @@ void Membership::run() {
       if (place == parts_.links.end()) place = parts_.links.emplace(parts_.links.end());
       *place = std::move(link);
       if (!poller_.add(place->get(), static_cast<std::uint64_t>(place - parts_.links.begin()) + 1))
-        state_.say_unheard();
+        state_.set_unwatched();
     }
     if (!hung_up) continue;
-    state_.ring_sleepers();  // and deaf while it collects
+    state_.notify_waiters();  // and deaf while it collects
     state_.collect();
     if (std::shared_ptr<HeapState> last = state_.take_parked()) {
       last.reset();  // with *this
       return;
     }
   }
-  state_.ring_sleepers();
+  state_.notify_waiters();
 }
 
 // A packet that cannot be sent meets a link that has others to be read, or none that lives.
-void Membership::tell_unheard() noexcept {
+void Membership::send_unwatched() noexcept {
   const Hello hello;
   for (const os::UniqueFd& link : parts_.links) {
     if (link) (void)os::send_packet(link.get(), &hello, sizeof hello, nullptr, 0, nullptr, 0);

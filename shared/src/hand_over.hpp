@@ -5,8 +5,8 @@
 // goes owns byte 0 of the file's lock meanwhile (file_lock.hpp), so one does at a time, and a death frees it. A newcomer
 // connects to every socket: one that refuses is a dead process's and is removed; each of the living sends {magic, version} and the
 // descriptor, and the first answer counts (others may be stopped). If there is none, he makes the heap. Then he listens himself. Sockets stay connected: a hang-up says
-// that a process left or died, and wakes the background threads of the others, which ring for it (hearing.hpp) and collect. A packet behind the first
-// says: look whether somebody cannot be heard (HeapHeader::unheard). Who goes removes his socket, and the last one the file; after
+// that a process left or died, and wakes the background threads of the others, which ring for it (waiter_table.hpp) and collect. A packet behind the first
+// says: look whether somebody cannot be heard (HeapHeader::unwatched). Who goes removes his socket, and the last one the file; after
 // a last one that was killed, the next one who opens any heap of the domain does.
 // Thread rules: open_named() from any thread; a Membership has one background thread, asleep when nothing happens.
 #pragma once
@@ -52,7 +52,7 @@ class Membership {
   Membership(Parts parts, HeapState& state, os::Poller poller)
       : parts_(std::move(parts)), state_(state), poller_(std::move(poller)) {}
   void run();
-  void tell_unheard() noexcept;
+  void send_unwatched() noexcept;
 
   Parts parts_;
   HeapState& state_;

@@ -173,10 +173,10 @@ void HeapState::end_membership() noexcept {
 }
 
 void HeapState::before_attaching() noexcept {
-  if (forked() || unheard()) return;
+  if (forked() || unwatched()) return;
   const std::lock_guard<std::mutex> lock(membership_mutex_);
   if (!membership_) return;  // nobody hears
-  say_unheard();
+  set_unwatched();
   membership_->look();
 }
 

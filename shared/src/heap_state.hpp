@@ -123,8 +123,8 @@ struct HeapHeader {
   std::atomic<std::uint32_t> backed{0};    // spans [first_span, backed) have memory; under span_lock
   std::atomic<std::uint32_t> orphans{0};   // a hint: there may be some
   std::atomic<std::uint32_t> confined{0};  // a lock with priority inheritance was made: one PID namespace from then on
-  std::atomic<std::uint32_t> unheard{
-      0};  // 1: a process may be here whose death is not heard by all; stays (hearing.hpp)
+  std::atomic<std::uint32_t> unwatched{
+      0};  // 1: a process may be here whose death is not heard by all; stays (waiter_table.hpp)
   ProcessLock span_lock;
   ProcessLock root_lock;
   ProcessLock pin_lock;
@@ -266,17 +266,17 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
   void stop_membership() noexcept;  ///< its thread; the sockets stay
   void end_membership() noexcept;
 
-  // --- hearing.cpp, for the background thread ---
+  // --- waiters.cpp, for the background thread ---
   /// D6, unless somebody cannot be heard.
-  void hear() noexcept;
+  void watch_deaths() noexcept;
   /// D2 to D4.
-  void ring_sleepers() noexcept;
-  std::mutex& ringing_mutex() noexcept { return ringing_mutex_; }
-  bool unheard() const noexcept {
-    return header().unheard.load(std::memory_order_acquire) != 0;
-  }  // pairs with say_unheard()
+  void notify_waiters() noexcept;
+  std::mutex& notify_mutex() noexcept { return notify_mutex_; }
+  bool unwatched() const noexcept {
+    return header().unwatched.load(std::memory_order_acquire) != 0;
+  }  // pairs with set_unwatched()
   /// From now on there may be a process whose death not all hear of. The background thread tells the others when it comes round.
-  void say_unheard() noexcept { header().unheard.store(1, std::memory_order_release); }
+  void set_unwatched() noexcept { header().unwatched.store(1, std::memory_order_release); }
   /// The same from any thread, before the heap is given to somebody who has no sockets.
   void before_attaching() noexcept;
   /// For the background thread: the heap that it is of. What it closes itself, in a recovery, it takes afterwards and ends.
@@ -341,7 +341,7 @@ class HeapState final : public std::enable_shared_from_this<HeapState>, os::Fork
     std::array<void*, 64> freed;  // most recent ones of this process: hints, claimed by CAS like all others
   };
   std::array<Cursor, kClasses.size()> cursors_;
-  std::mutex ringing_mutex_;  // ring_all() of this process's Hearing
+  std::mutex notify_mutex_;  // notify_all() of this process's WaiterTable
   std::mutex membership_mutex_;
   std::unique_ptr<Membership, void (*)(Membership*)> membership_{nullptr, nullptr};
   std::atomic<bool> closing_{false};

@@ -8,7 +8,7 @@
 #include "baton/os/crash_point.hpp"
 #include "baton/os/futex.hpp"
 #include "baton/os/result.hpp"
-#include "baton/shared/bell.hpp"
+#include "baton/shared/event_count.hpp"
 #include "heap_state.hpp"
 
 namespace baton::shared::detail {

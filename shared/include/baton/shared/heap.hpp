@@ -97,7 +97,7 @@ class Heap {
   ~Heap();
 
   /// For attach() in another process (SCM_RIGHTS, inheritance). Owned by the heap. Who comes by attach() to a heap with a name has no sockets,
-  /// and nobody hears when it dies: from this call on all who sleep in the heap look again every kLookAgainNs (bell.hpp), as in one without a name.
+  /// and nobody hears when it dies: from this call on all who sleep in the heap look again every kLookAgainNs (event_count.hpp), as in one without a name.
   const os::UniqueFd& descriptor() const noexcept;
 
   /// Uninitialised memory, aligned to 64 bytes (to `alignment` if it is larger, at most 64 KiB). It belongs to this process: when the process

@@ -24,7 +24,7 @@
 
 #include "baton/memory/platform.hpp"
 #include "baton/os/crash_point.hpp"
-#include "baton/shared/bell.hpp"
+#include "baton/shared/event_count.hpp"
 #include "baton/shared/deadline.hpp"
 #include "baton/shared/process_lock.hpp"
 #include "baton/shared/shareable.hpp"
@@ -80,7 +80,7 @@ class Latest {
     if (lock_.lock() == detail::Locked::kOwnerDied) lock_.make_consistent();  // its slot is written anew
     const std::uint64_t version = cell_.write(words);
     lock_.unlock();
-    bell_.ring(INT_MAX);
+    event_count_.notify(INT_MAX);
     return version;
   }
   /// The version copied into *value; 0: none was written yet, and *value is as it was.
@@ -101,13 +101,13 @@ class Latest {
   template <class Rep, class Period>
   std::uint64_t read_newer_for(std::uint64_t seen, T* value,
                                const std::chrono::duration<Rep, Period>& duration) noexcept {
-    return bell_.wait([&] { return version() > seen; }, detail::deadline_after(duration)) ? read(value) : 0;
+    return event_count_.wait([&] { return version() > seen; }, detail::deadline_after(duration)) ? read(value) : 0;
   }
 
  private:
   alignas(memory::kCacheLineBytes) LatestCell<memory::StdPlatform, kWords> cell_{};
   alignas(memory::kCacheLineBytes) detail::ProcessLock lock_;  // writers
-  Bell bell_;
+  EventCount event_count_;
 };
 
 }  // namespace baton::shared

@@ -21,7 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "baton/shared/hearing.hpp"
+#include "baton/shared/waiter_table.hpp"
 
 namespace baton::shared::detail {
 
@@ -45,7 +45,7 @@ struct HeapPrivate {
   HeapState* state;
   LocalCount* locals;   // one per 64 bytes of the heap
   std::uint64_t limit;  // bytes of the heap
-  Hearing hearing;
+  WaiterTable waiters;
 };
 inline constexpr std::size_t kPrivateBytes = 65536;  // a whole page of any kernel
 static_assert(sizeof(HeapPrivate) <= 4096, "one page, which is there from the beginning");

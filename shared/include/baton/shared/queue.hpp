@@ -7,7 +7,7 @@
 //   * plain data: a pop has happened when head_ is stored; an element that a dead consumer had copied but not popped is still there;
 //   * other types: a pop has happened when the slot's `full` is cleared. The next consumer empties a slot that it finds so;
 //   * the lock of a dead producer or consumer is taken over by those who wait.
-// A wake-up that died with its sender is made good (bell.hpp).
+// A wake-up that died with its sender is made good (event_count.hpp).
 //
 // Thread rules: constructed in an open heap by one thread before others know its address; then every call is thread-safe. Destroyed by
 // one thread that nobody competes with. No system call while nobody waits and no lock is contended.
@@ -32,7 +32,7 @@
 #include <utility>
 
 #include "baton/memory/platform.hpp"
-#include "baton/shared/bell.hpp"
+#include "baton/shared/event_count.hpp"
 #include "baton/shared/deadline.hpp"
 #include "baton/shared/process_lock.hpp"
 #include "baton/shared/shareable.hpp"
@@ -133,7 +133,7 @@ class queue {
       BATON_CRASH_POINT("shared.queue.pop.done");
     }
     BATON_CRASH_POINT("shared.queue.pop.unlocked");
-    not_full_.ring(1);
+    not_full_.notify(1);
     return true;
   }
   std::optional<T> try_pop() { return popped(0); }
@@ -194,7 +194,7 @@ class queue {
       BATON_CRASH_POINT("shared.queue.push.done");
     }
     BATON_CRASH_POINT("shared.queue.push.unlocked");
-    not_empty_.ring(1);
+    not_empty_.notify(1);
     return true;
   }
   template <class E>
@@ -229,8 +229,8 @@ class queue {
   std::uint64_t known_tail_ = 0;
   alignas(memory::kCacheLineBytes) std::atomic<std::uint64_t> tail_{0};
   alignas(memory::kCacheLineBytes) std::atomic<std::uint64_t> head_{0};
-  alignas(memory::kCacheLineBytes) Bell not_empty_;
-  alignas(memory::kCacheLineBytes) Bell not_full_;
+  alignas(memory::kCacheLineBytes) EventCount not_empty_;
+  alignas(memory::kCacheLineBytes) EventCount not_full_;
   alignas(memory::kCacheLineBytes) Slot slots_[Capacity];
 };
 

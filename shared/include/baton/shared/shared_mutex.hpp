@@ -8,7 +8,7 @@
 //
 // A table of robust locks: a reader owns one slot, a writer writer_ and all slots. So what the dead had is found by those who wait,
 // a reader's lock touches no word of other readers, and a writer pays for all slots. A reader takes any free slot; one who found none
-// waits for the next that is freed, whichever it is (bell.hpp).
+// waits for the next that is freed, whichever it is (event_count.hpp).
 // Invariants: (1) writing_ and died_ are written by one who owns every slot, and read by one who owns any; (2) writing_ is true
 // exactly while a writer may change what is protected: who finds it true on entering knows that a writer died; (3) holder of a
 // slot is the tag of the thread that reads there; a tag is used by one thread ever.
@@ -22,7 +22,7 @@
 #include "baton/memory/platform.hpp"
 #include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
-#include "baton/shared/bell.hpp"
+#include "baton/shared/event_count.hpp"
 #include "baton/shared/mutex.hpp"
 
 namespace baton::shared {
@@ -52,7 +52,7 @@ class basic_shared_mutex {
       const bool had_some = i > 0;
       while (i > 0) slots_[--i].lock.unlock();
       writer_.unlock();
-      if (had_some) freed_.ring(INT_MAX);
+      if (had_some) freed_.notify(INT_MAX);
       return false;
     }
     enter();
@@ -64,7 +64,7 @@ class basic_shared_mutex {
     BATON_CRASH_POINT("shared.shared_mutex.unlocking");
     for (Slot& slot : slots_) slot.lock.unlock();
     writer_.unlock();
-    freed_.ring(INT_MAX);
+    freed_.notify(INT_MAX);
   }
 
   ownership lock_shared() {
@@ -85,7 +85,7 @@ class basic_shared_mutex {
       if (slot.holder.load(std::memory_order_relaxed) != mine) continue;  // nobody else stores our tag
       slot.holder.store(0, std::memory_order_relaxed);
       slot.lock.unlock();
-      freed_.ring(1);
+      freed_.notify(1);
       return;
     }
   }
@@ -149,7 +149,7 @@ class basic_shared_mutex {
   std::atomic<bool> writing_{false};
   std::atomic<bool> died_{false};
   std::atomic<std::uint64_t> writer_tag_{0};  // whose writing_ is, so that the writer may ask owner_died()
-  Bell freed_;  // of slots: readers that found none sleep here, a writer on the slot he needs next
+  EventCount freed_;  // of slots: readers that found none sleep here, a writer on the slot he needs next
   Slot slots_[Slots];
 };
 

@@ -46,8 +46,8 @@ constexpr const char* kHeapCrashPoints[] = {
     "shared.pointer.clear_counted", "shared.pointer.cleared",
     "shared.pointer.hold_dropped",  "shared.pointer.taking_out",
     "shared.pointer.putting_in",    "shared.queue.pop.taken",
-    "shared.queue.pop.emptied",     "shared.root.adding",
-    "shared.root.removing",         "shared.heap.pinning",
+    "shared.queue.pop.emptied",     "shared.name.adding",
+    "shared.name.removing",         "shared.heap.pinning",
     "shared.heap.pinned",           "shared.object.due",
     "shared.heap.unpinned",         "shared.guarded.allocated",
     "shared.guarded.counted",       "shared.guarded.owned",
@@ -62,11 +62,11 @@ constexpr const char* kGuardCrashPoints[] = {"shared.guarded.started_over", "sha
 /// Passed in a full heap.
 constexpr const char* kFullHeapCrashPoints[] = {"shared.heap.span_closing"};
 
-constexpr const char* kNameCrashPoints[] = {
-    "shared.name.locked",
-    "shared.name.opened",
-    "shared.name.listening",
-    "shared.name.leaving",
+constexpr const char* kRendezvousCrashPoints[] = {
+    "shared.rendezvous.locked",
+    "shared.rendezvous.opened",
+    "shared.rendezvous.listening",
+    "shared.rendezvous.leaving",
 };
 
 }  // namespace baton::shared

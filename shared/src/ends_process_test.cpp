@@ -15,8 +15,8 @@
 #include "baton/shared/queue.hpp"
 #include "baton/shared/shared_mutex.hpp"
 #include "baton/shared/shared_ptr.hpp"
-#include "heap_state.hpp"
 #include "heap_test_support.hpp"
+#include "names.hpp"
 
 namespace baton::shared {
 namespace ends_test {
@@ -237,9 +237,9 @@ TEST(SharedEnds, ADestructorMayLookForNamesWhoseTableADeadOneHadLocked) {
   Heap heap = new_heap();
   find_or_make<Slow>(heap, "slow");
   status_of(in_child(heap, [](Heap& mine) {  // as if it died in forget(), where the name is gone and the object is not
-    detail::Roots roots(mine);
-    detail::StoredWords* const object = roots.find("slow", 0);
-    reinterpret_cast<detail::Root*>(reinterpret_cast<char*>(object) - offsetof(detail::Root, object))->name[0] = 0;
+    detail::Names names(mine);
+    detail::StoredWords* const object = names.find("slow", 0);
+    reinterpret_cast<detail::NamedObject*>(reinterpret_cast<char*>(object) - offsetof(detail::NamedObject, object))->name[0] = 0;
     die();
   }));
   const pid_t child = in_child(heap, [](Heap& mine) {

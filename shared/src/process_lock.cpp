@@ -3,13 +3,10 @@
 
 #include <algorithm>
 
-#include "baton/memory/window.hpp"
 #include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/os/futex.hpp"
-#include "baton/os/result.hpp"
 #include "baton/shared/event_count.hpp"
-#include "heap_state.hpp"
 
 namespace baton::shared::detail {
 namespace {
@@ -17,26 +14,6 @@ namespace {
 constexpr int kSpins = 40;  // the sections that are locked most are shorter than a system call
 
 }  // namespace
-
-std::byte* heap_base_of(const void* address) noexcept {
-  const memory::SegmentRecord* record = memory::Window::find(address);
-  return record == nullptr || record->heap == nullptr ? nullptr : static_cast<HeapState*>(record->heap)->base();
-}
-
-std::byte* heap_base_or_throw(const void* address) {
-  std::byte* const base = heap_base_of(address);
-  if (base == nullptr) {
-    throw Exception(Error{Errc::invalid_argument,
-                          "a shared object was constructed outside every open shared heap: make it with make_shared(), "
-                          "make_unique() or Heap::construct()"});
-  }
-  return base;
-}
-
-bool process_lives(std::byte* heap_base, ProcessWord process) noexcept {
-  HeapPrivate& here = private_of(heap_base);
-  return process == here.me.load(std::memory_order_relaxed) || here.state->lives(process);
-}
 
 ProcessLock::ProcessLock(const std::byte* heap_base) {
   if (heap_base == nullptr) heap_base = heap_base_or_throw(this);

@@ -35,7 +35,7 @@
 namespace baton::shared {
 
 namespace detail {
-struct HeapAccess;
+class HeapState;
 /// Memory of the open heap with this first byte, which belongs to the containers of a guarded<> (0: to nobody). Throws baton::Exception.
 void* allocate_at(std::byte* heap_base, std::size_t bytes, std::size_t alignment, std::uint32_t guard);
 void deallocate_at(std::byte* heap_base, void* memory) noexcept;
@@ -143,7 +143,6 @@ class Heap {
   explicit Heap(std::shared_ptr<detail::HeapState> state) noexcept;  // for this library
 
  private:
-  friend struct detail::HeapAccess;
   std::shared_ptr<detail::HeapState> state_;
 };
 

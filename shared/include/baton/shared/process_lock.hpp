@@ -21,45 +21,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "baton/shared/waiter_table.hpp"
+#include "baton/shared/heap_private.hpp"
 
 namespace baton::shared::detail {
 
-/// A process as the words in a heap name it: slot and epoch (bits 0..28); 0: nobody.
-using ProcessWord = std::uint32_t;
-inline constexpr ProcessWord kProcessMask = 0x1fff'ffff;
 inline constexpr std::uint32_t kDied = 1U << 30;
 inline constexpr std::uint32_t kWaiters = 1U << 31;
-inline constexpr std::size_t kMaxProcesses = 64;
-inline constexpr ProcessWord process_word(std::size_t slot, std::uint32_t epoch) noexcept {
-  return static_cast<ProcessWord>(slot) | (epoch << 6 & kProcessMask);
-}
-inline constexpr std::size_t slot_of(ProcessWord process) noexcept { return process & (kMaxProcesses - 1); }
-
-class HeapState;
-struct LocalCount;
-
-/// What this process keeps beside a heap, in private memory directly below the heap's first byte.
-struct HeapPrivate {
-  std::atomic<ProcessWord> me;  // 0 in a forked child
-  HeapState* state;
-  LocalCount* locals;   // one per 64 bytes of the heap
-  std::uint64_t limit;  // bytes of the heap
-  WaiterTable waiters;
-};
-inline constexpr std::size_t kPrivateBytes = 65536;  // a whole page of any kernel
-static_assert(sizeof(HeapPrivate) <= 4096, "one page, which is there from the beginning");
-
-inline HeapPrivate& private_of(const void* heap_base) noexcept {
-  return *reinterpret_cast<HeapPrivate*>(reinterpret_cast<std::uintptr_t>(heap_base) - kPrivateBytes);
-}
-
-/// The first byte of the open heap that `address` lies in, or null.
-std::byte* heap_base_of(const void* address) noexcept;
-/// The same; throws baton::Exception (invalid_argument) if there is none.
-std::byte* heap_base_or_throw(const void* address);
-/// True if the process of this word lives. A system call, except for one's own.
-bool process_lives(std::byte* heap_base, ProcessWord process) noexcept;
 
 enum class Locked : std::uint8_t {
   kYes,

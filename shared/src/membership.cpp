@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "baton/os/fork.hpp"
-#include "baton/os/process.hpp"
 
 namespace baton::shared::detail {
 namespace {

@@ -4,12 +4,11 @@
 // Thread rules: start(), stop(), wake() and the destructor from any thread, one at a time; the thread sleeps when nothing happens.
 #pragma once
 
-#include <pthread.h>
-
 #include <atomic>
 #include <memory>
 
 #include "baton/os/poller.hpp"
+#include "baton/os/process.hpp"
 #include "recovery.hpp"
 #include "rendezvous.hpp"
 #include "waiters.hpp"

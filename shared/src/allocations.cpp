@@ -25,7 +25,7 @@ std::size_t class_of(std::size_t bytes) noexcept {
 Allocation Allocations::small(std::uint32_t span, std::size_t size_class, std::uint32_t index) const noexcept {
   std::atomic<std::uint32_t>& word = slot_words(span)[index];
   const std::uint32_t seen = word.load(std::memory_order_acquire);  // pairs with settle()
-  if (seen == 0) return {};
+  if (seen == kSlotFree) return {};
   Allocation out{spans_.memory(span) + first_object(size_class) + std::size_t{index} * kClasses[size_class],
                  kClasses[size_class],
                  &word,
@@ -112,7 +112,7 @@ Result<std::uint32_t> Allocations::new_small_span(std::size_t size_class) {
 bool Allocations::is_empty(std::uint32_t span, std::size_t size_class) const noexcept {
   const std::atomic<std::uint32_t>* const words = slot_words(span);
   for (std::uint32_t i = 0; i < objects_of(size_class); ++i) {
-    if (words[i].load(std::memory_order_acquire) != 0) return false;  // pairs with release()
+    if (words[i].load(std::memory_order_acquire) != kSlotFree) return false;  // pairs with release()
   }
   return true;
 }
@@ -196,7 +196,7 @@ void* Allocations::claim(std::uint32_t span, std::size_t size_class, std::uint32
   const std::atomic<std::uint32_t>* const words = slot_words(span);
   const std::uint32_t count = objects_of(size_class);
   for (std::uint32_t i = from; i < count; ++i) {
-    if (words[i].load(std::memory_order_relaxed) != 0) continue;  // a hint; the exchange decides
+    if (words[i].load(std::memory_order_relaxed) != kSlotFree) continue;  // a hint; the exchange decides
     if (void* const memory = claim_slot(span, size_class, i)) return memory;
   }
   return nullptr;
@@ -303,9 +303,9 @@ void Allocations::release(void* memory) noexcept {
     std::atomic<std::uint32_t>& object = slot_words(span)[object_at(mapping_.offset_of(memory), c)];
     const std::uint32_t before = object.load(std::memory_order_relaxed);  // the caller's, but for the pin
     if (before == kSlotBlock || before == kSlotPinned) {
-      if (!free_block_word({nullptr, 0, &object, true, Kind::kBlock, 0}, 0)) return;
+      if (!free_block_word({nullptr, 0, &object, true, Kind::kBlock, 0}, kSlotFree)) return;
     } else {
-      object.store(0, std::memory_order_release);  // pairs with the acquire in claim_slot()
+      object.store(kSlotFree, std::memory_order_release);  // pairs with the acquire in claim_slot()
     }
     not_full(span, c);
     Cursor& cursor = cursors_[c];
@@ -332,7 +332,7 @@ void Allocations::release_pending(const Allocation& allocation) noexcept {
   if (allocation.small) {
     std::uint32_t seen = kSlotPending | allocation.payload;
     const std::size_t size_class = size_class_of(spans_.load(span));
-    if (allocation.word->compare_exchange_strong(seen, 0, std::memory_order_release, std::memory_order_relaxed))
+    if (allocation.word->compare_exchange_strong(seen, kSlotFree, std::memory_order_release, std::memory_order_relaxed))
       not_full(span, size_class);  // as release()
     return;
   }
@@ -407,7 +407,7 @@ void Allocations::unpin_word(const Allocation& block) noexcept {
   }
   const std::uint32_t span = spans_.span_of(block.memory);
   if (block.small) {
-    block.word->store(0, std::memory_order_release);  // as release()
+    block.word->store(kSlotFree, std::memory_order_release);  // as release()
     not_full(span, size_class_of(spans_.word(span).load(std::memory_order_relaxed)));
     return;
   }

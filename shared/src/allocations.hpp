@@ -32,6 +32,7 @@ inline constexpr std::size_t size_class_of(std::uint32_t word) noexcept { return
 
 inline constexpr std::uint32_t kSlotPending = 1U << 31;
 inline constexpr std::uint32_t kSlotOwned = 1U << 30;
+inline constexpr std::uint32_t kSlotFree = 0;
 inline constexpr std::uint32_t kSlotRaw = 1;
 inline constexpr std::uint32_t kSlotBlock = 2;
 inline constexpr std::uint32_t kSlotPinned = 3;       // a block under recovery: freeing it waits for unpin()

@@ -55,7 +55,6 @@ class Blocks {
   Blocks(Mapping& mapping, Allocations& allocations, BlockWords& words, Events& events) noexcept
       : mapping_(mapping), allocations_(allocations), words_(words), events_(events) {}
 
-  Mapping& mapping() noexcept { return mapping_; }
   Allocations& allocations() noexcept { return allocations_; }
   std::uint64_t my_bit() const noexcept { return std::uint64_t{1} << slot_of(mapping_.me()); }
 

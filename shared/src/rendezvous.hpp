@@ -30,6 +30,7 @@ struct Hello {
   std::uint32_t version = kHeapVersion;
   std::uint32_t reserved = 0;
 };
+static_assert(sizeof(Hello) == 16, "docs/format/handshake.md, section 8");
 
 /// This process's place in the directory.
 struct Presence {

@@ -179,6 +179,7 @@ class EventCount {
   }
 
  private:
+  friend struct detail::LayoutOf;
   /// One wait(). When ready() throws, the count is taken back and a received wake-up is passed on.
   class Waiting {
    public:

@@ -97,6 +97,7 @@ class alignas(8) ProcessLock {
   }  // written before the heap is known
 
  private:
+  friend struct LayoutOf;
   std::byte* base() const noexcept {
     return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(this) - std::uintptr_t{distance_} * 8);
   }

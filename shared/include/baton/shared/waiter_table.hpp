@@ -29,6 +29,8 @@
 
 namespace baton::shared::detail {
 
+struct LayoutOf;  // of the test that compares docs/format/shared-heap.md
+
 template <class Platform, std::size_t Places>
 struct WaiterTableWords {
   static constexpr std::uint64_t kMark = 1;  // addresses of words are even

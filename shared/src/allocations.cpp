@@ -20,7 +20,7 @@ std::size_t class_of(std::size_t bytes) noexcept {
 
 }  // namespace
 
-// --- What is there ---
+// --- Looking ---
 
 Allocation Allocations::small(std::uint32_t span, std::size_t size_class, std::uint32_t index) const noexcept {
   std::atomic<std::uint32_t>& word = slot_words(span)[index];

@@ -148,7 +148,7 @@ class Allocations {
   bool pin(const Allocation& block) noexcept;
   /// A block that was freed meanwhile is free then.
   void unpin(const Allocation& block) noexcept;
-  /// What a dead process left pinned.
+  /// Unpins the block that a dead process left pinned.
   void unpin_left() noexcept;
 
  private:

@@ -40,7 +40,7 @@ void Blocks::lock(Block& block) noexcept {
   if (block.lock.lock_until(mapping_.base(), mapping_.me(), INT64_MAX) == Locked::kOwnerDied) after_dead_owner(block);
 }
 
-// With the lock: completes or undoes what the dead owner had half done.
+// With the lock: completes or undoes the half-done change of the dead owner.
 void Blocks::after_dead_owner(Block& block) noexcept {
   redo(
       [&](std::uint64_t what) {
@@ -70,7 +70,7 @@ void Blocks::unlock_and_end(Block& block) noexcept {
     unlock(block);
     end_object(block);
   } else if (now == BlockState::kDead && block.weak_count == 0 && block.weak_holds == 0) {
-    allocations_.release(&block);  // nobody knows it: no need to unlock
+    allocations_.release(&block);  // no reference is left: no need to unlock
   } else {
     unlock(block);
   }
@@ -143,7 +143,7 @@ bool Blocks::nothing_held() noexcept {
   std::int64_t count = 0;
   allocations_.for_each([&](const Allocation& found) {
     if (found.kind != Kind::kBlock) return;
-    // relaxed, both: gains_ tells of changes.
+    // relaxed, both: changes show in gains_.
     count += (__atomic_load_n(&found.block().holds, __ATOMIC_RELAXED) & my_bit()) != 0;
     count += (__atomic_load_n(&found.block().weak_holds, __ATOMIC_RELAXED) & my_bit()) != 0;
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lies in memory whose user cannot end it: stored pointers, and buffers that belong to a guard (baton/shared/guarded.hpp). A process that died, or
+// The contents of memory whose user cannot end them: stored pointers, and buffers that belong to a guard (baton/shared/guarded.hpp). A process that died, or
 // left without a destructor, leaves such memory.
 // Thread rules: the caller alone uses the memory that it names.
 #pragma once

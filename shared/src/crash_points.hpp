@@ -56,7 +56,7 @@ constexpr const char* kHeapCrashPoints[] = {
     "shared.guarded.made",
 };
 
-/// Passed by who comes after a dead one.
+/// Passed by the process that comes after a dead one.
 constexpr const char* kGuardCrashPoints[] = {"shared.guarded.started_over", "shared.guarded.freeing"};
 
 /// Passed in a full heap.

@@ -17,7 +17,7 @@ namespace baton::shared::detail {
 
 class Membership {
  public:
-  /// What the background thread uses; it outlives the membership. `heap`: as OperationGuard knows it.
+  /// Used by the background thread; they outlive the membership. `heap`: as OperationGuard knows it.
   struct Parts {
     Mapping& mapping;
     Waiters& waiters;

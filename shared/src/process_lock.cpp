@@ -40,7 +40,7 @@ Locked LockWord::try_lock_slow(std::byte* base, ProcessWord me, std::uint32_t se
 Locked LockWord::lock_slow(std::byte* base, ProcessWord me, std::int64_t deadline_ns) noexcept {
   std::uint32_t seen = word.load(std::memory_order_relaxed);
   std::uint32_t waited = 0;
-  std::int64_t next_look_ns = 0;  // at the owner's life, whoever he is then
+  std::int64_t next_look_ns = 0;  // for the life of the owner at that time
   for (int spins = 0;;) {
     if ((seen & kProcessMask) == 0) {
       // [L] acquire.
@@ -63,7 +63,7 @@ Locked LockWord::lock_slow(std::byte* base, ProcessWord me, std::int64_t deadlin
       continue;
     }
     seen |= kWaiters;
-    if (waited == 0) {  // an owner who is dead already need not be waited for
+    if (waited == 0) {  // no sleep if the owner is dead already
       waited = kWaiters;
       next_look_ns = now + kLookAgainNs;
       if (const Locked locked = try_lock_slow(base, me, seen); locked != Locked::kNo) return locked;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joining a heap, and giving back what dead processes had: unsettled allocations, holds, half-done changes and ends of objects.
+// Joining a heap, and recovering dead processes: unsettled allocations, holds, half-done changes and ends of objects.
 // Thread rules: everything is thread-safe; one recovery at a time per process and heap.
 // Invariants:
 //   1. The recoverer owns the byte lock of the dead process's slot (process_table.hpp), so one process recovers it at a time.

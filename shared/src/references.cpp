@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// References to blocks: what smart pointers call (block.hpp), and the beginnings of objects. A stored pointer is counted in its block; the pointers of a
+// References to blocks: the functions that smart pointers call (block.hpp), and the beginnings of objects. A stored pointer is counted in its block; the pointers of a
 // process in its LocalCount, with one bit in the block for all of them.
 #include "baton/shared/block.hpp"
 
@@ -299,7 +299,7 @@ Block* make_block(Heap& heap, std::size_t bytes, const TypeInfo* type) {
   HeapPrivate& here = private_of(heap_base_or_throw(heap));
   Allocations& allocations = here.blocks->allocations();
   void* const memory = allocations.allocate(sizeof(Block) + bytes, 64).or_throw();
-  // The object, too, where a destructor may have to run on what was not constructed.
+  // The object, too, if a destructor may have to run on an object that was not constructed.
   std::memset(memory, 0, type == nullptr ? sizeof(Block) : sizeof(Block) + bytes);
   auto* const block = static_cast<Block*>(memory);
   block->type = type == nullptr ? 0 : type->id;
@@ -322,7 +322,7 @@ Held finish_block(Block* block) {
   block->state.store(BlockState::kAlive, std::memory_order_release);
   BATON_CRASH_POINT("shared.object.alive");
   while (local.strong.load(std::memory_order_acquire) != 0)
-    std::this_thread::yield();  // a thread that dropped what lay here before
+    std::this_thread::yield();  // a thread drops its hold on the former block here
   local.strong.store(3, std::memory_order_release);
   return {block->object(), &local};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The heap in spans of 64 KiB, and a word per span. Runs of spans are taken from the machine or from what is free, and given back.
+// The heap in spans of 64 KiB, and a word per span. Runs of spans are taken from the machine or from free spans, and given back.
 //
 // A span word, bits 29..31 kind, 0..28 payload:
 //   kFree; kPending (ProcessWord): that process makes or unmakes it, or allocated it and has not settled it; kSmall (size class): objects of one size;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // condition_variable in a shared heap, with baton::shared::mutex or any lockable of the heap.
-// Whoever can write the memory is trusted; death is survived: a process killed while it waits, or just as it is notified,
-// takes nobody's wake-up with it.
+// Every process that can write the memory is trusted. A process that is killed while it waits, or just as it is notified, takes no other process's
+// wake-up with it.
 //
-// Semantics of std::condition_variable_any ([thread.condition.condvarany]) without stop tokens. What differs, and is allowed
-// there as spurious wake-ups: notify_one() may wake every waiter (so it does not matter whether one of them dies), and wait()
+// Semantics of std::condition_variable_any ([thread.condition.condvarany]) without stop tokens. Differences, which the standard allows
+// as spurious wake-ups: notify_one() may wake every waiter (so the death of one waiter does not matter), and wait()
 // returns after deaths, or at least every kLookAgainNs (so a notifier that died after its change and before notify is made good; event_count.hpp). Wait with a
-// predicate, and look at owner_died() of the mutex in it: the wait takes the lock again and with it what a dead owner left.
+// predicate, and look at owner_died() of the mutex in it: the wait may take the lock over from a dead owner.
 // Thread rules: as mutex. All waiters of one condition_variable use the same lock. A wait that times out costs nothing.
 // Protocol: event_count.hpp. The state looked at in S4 is the user's, under the lock: a change after the waiter's unlock happens after
 // S1 and S2, so its notifier sees the count and the kernel sees the new event.
@@ -70,7 +70,7 @@ class condition_variable {
   template <class Lock>
   void wait_ns(Lock& lock, std::int64_t deadline_ns) {
     const EventCount::Prepared prepared =
-        event_count_.prepare_wait();  // under the lock: whoever changes the state later sees it
+        event_count_.prepare_wait();  // under the lock: every later change of the state sees it
     try {
       lock.unlock();
     } catch (...) {  // it was not owned

@@ -95,14 +95,14 @@ class EventCount {
     words_.woke(os::futex_wake(&words_.event, count));
   }
 
-  /// What prepare_wait() hands to commit_wait() or cancel_wait().
+  /// From prepare_wait() to commit_wait() or cancel_wait().
   struct Prepared {
     std::uint32_t seen;
     detail::Place place;
   };
 
   /// Until ready() is true (then true) or the absolute CLOCK_MONOTONIC time (then ready()'s last answer). ready() is asked
-  /// first, after every wake-up, and after deaths or every kLookAgainNs. What it throws ends the wait.
+  /// first, after every wake-up, and after deaths or every kLookAgainNs. An exception of ready() ends the wait.
   template <class Ready>
   bool wait(Ready&& ready, std::int64_t deadline_ns) noexcept(noexcept(ready())) {
     if (ready()) return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process keeps beside an open heap, in private memory directly before the heap's first byte, and how the words of a heap name a process. The
+// HeapPrivate: a process's private words of an open heap, directly before the heap's first byte; and process words, which name processes in a heap. The
 // free functions of the room find the parts of a heap (shared/README.md) from an address in it.
 // Thread rules: written by the opening thread before others know the heap, then read only, but for the waiter table.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace baton::shared::detail {
 
-/// A process as the words in a heap name it: slot and epoch (bits 0..28); 0: nobody.
+/// Names a process in the words of a heap: slot and epoch (bits 0..28); 0: nobody.
 using ProcessWord = std::uint32_t;
 inline constexpr ProcessWord kProcessMask = 0x1fff'ffff;
 inline constexpr std::size_t kMaxProcesses = 64;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// counting_semaphore and binary_semaphore in a shared heap. Whoever can write the memory is trusted.
-// A semaphore has no owners, so it cannot know whose count a dead process held: **what a process acquired and did not release
-// when it died stays taken**, as with POSIX semaphores. To protect something, use a mutex. A process that dies while it waits
+// counting_semaphore and binary_semaphore in a shared heap. Every process that can write the memory is trusted.
+// A semaphore has no owners, so it cannot know the counts of a dead process: **counts that a process acquired and did not release
+// before it died stay taken**, as with POSIX semaphores. To protect something, use a mutex. A process that dies while it waits
 // takes nothing; one that dies in release() has released all of its counts or none.
 //
-// Semantics of std::counting_semaphore ([thread.sema.cnt]). No system call while nobody waits. Thread rules: as mutex.
-// Orderings: release() adds with release, try_acquire() takes with acquire: who acquired sees what came before the release.
+// Semantics of std::counting_semaphore ([thread.sema.cnt]). No system call while no thread waits. Thread rules: as mutex.
+// Orderings: release() adds with release, try_acquire() takes with acquire: a thread that acquired sees everything before the release.
 // Waiting: event_count.hpp.
 #pragma once
 
@@ -14,8 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "baton/shared/event_count.hpp"
 #include "baton/shared/deadline.hpp"
+#include "baton/shared/event_count.hpp"
 
 namespace baton::shared {
 

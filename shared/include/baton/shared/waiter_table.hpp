@@ -78,7 +78,7 @@ struct WaiterTableWords {
       if (event_count == 0) continue;
       notify(event_count);
       std::uint64_t marked = event_count | kMark;
-      // release: pairs with leave(). Nobody else changes a marked word.
+      // release: pairs with leave(). No other thread changes a marked word.
       place.compare_exchange_strong(marked, event_count, std::memory_order_release, std::memory_order_relaxed);
     }
   }

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fails when a file uses a room below its own, or an operating-system header outside the room that may.
+"""Fails when a file uses a room below its own, a file of its room that is later in the room's order, or an operating-system
+header outside the room that may.
 
-The order stands in scripts/layers.txt and nowhere else. Checked: #include of C++ files, imports of Python files.
+The orders stand in scripts/layers.txt and nowhere else. Checked: #include of C++ files, imports of Python files.
 Usage: check_layers.py [root]
 """
 
@@ -14,6 +15,8 @@ import sys
 from pathlib import Path
 
 CPP_SUFFIXES = {".hpp", ".cpp", ".h", ".c", ".cc", ".ipp", ".def"}
+# Files whose includes inside their room are not ordered.
+UNORDERED = re.compile(r"_test\.cpp$|_test_support\.hpp$|/(testing|tests|fuzz|bench)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 # Headers of POSIX or Linux; standard C and C++ headers are everybody's.
@@ -33,6 +36,7 @@ class Table:
         self.prefixes = {}  # include prefix -> room
         self.packages = {}  # Python package -> room
         self.system = set()
+        self.inside = {}  # folder -> {name of a file: its level}
         self.allowed = []  # (file glob, header glob)
         self.used = set()
         for number, line in enumerate(text.splitlines(), 1):
@@ -51,6 +55,16 @@ class Table:
                     (self.prefixes if "/" in name else self.packages)[name] = room.strip()
             elif keyword == "system":
                 self.system.update(rest.split())
+            elif keyword == "inside":
+                folder, colon, names = rest.partition(":")
+                levels = self.inside.setdefault(folder.strip(), {})
+                level = max(levels.values(), default=0)
+                for number_of_group, group in enumerate(names.split("<")):
+                    for name in group.split():
+                        if levels.setdefault(name, level + number_of_group) != level + number_of_group:
+                            raise SystemExit(f"layers.txt:{number}: '{name}' is listed twice")
+                if not colon or not levels:
+                    raise SystemExit(f"layers.txt:{number}: write 'inside <folder> : <names> < <names>'")
             elif keyword == "allow":
                 what, colon, reason = rest.partition(" : ")
                 parts = what.split()
@@ -62,6 +76,14 @@ class Table:
 
     def may_use(self, user, used):
         return user == used or self.level[used] < self.level[user]
+
+    def order_of(self, path):
+        """The folder with an order that the file lies in, and that order; or None."""
+        if not UNORDERED.search(path):
+            for folder, levels in self.inside.items():
+                if path.startswith(folder + "/"):
+                    return folder, levels
+        return None
 
     def excused(self, path, name):
         for entry in self.allowed:
@@ -98,6 +120,33 @@ def python_packages(files, table):
     return packages
 
 
+def check_inside(path, number, quote, name, table, problems):
+    """An include of another file of the same folder: that file must be earlier in the folder's order."""
+    order = table.order_of(path)
+    if order is None:
+        return
+    folder, levels = order
+    own = name.startswith(f"baton/{Path(path).parts[0]}/") or (quote == '"' and not name.startswith("baton/"))
+    user, used = Path(path).stem, Path(name).stem
+    if own and user in levels and used in levels and user != used and levels[used] >= levels[user]:
+        problems.append(f"{path}:{number}: in {folder}, {user} may not use {used}: scripts/layers.txt has it later")
+
+
+def check_listed(files, table, problems):
+    """Every C++ file of a folder with an order is in that order, and the order names no other."""
+    found = {folder: set() for folder in table.inside}
+    for path in files:
+        order = table.order_of(path)
+        if order is not None and Path(path).suffix in CPP_SUFFIXES:
+            folder, levels = order
+            found[folder].add(Path(path).stem)
+            if Path(path).stem not in levels:
+                problems.append(f"{path}: scripts/layers.txt does not list it in 'inside {folder}'")
+    for folder, levels in table.inside.items():
+        for name in sorted(set(levels) - found[folder]):
+            problems.append(f"scripts/layers.txt: 'inside {folder}' lists '{name}', and there is no such file")
+
+
 def check_cpp(path, text, table, problems):
     room = Path(path).parts[0]
     for number, line in enumerate(text.splitlines(), 1):
@@ -111,6 +160,7 @@ def check_cpp(path, text, table, problems):
         if ".." in Path(name).parts:
             problems.append(f"{where}: '{name}' leaves its folder; include a room's header as <baton/room/file.hpp>")
             continue
+        check_inside(path, number, quote, name, table, problems)
         for prefix, owner in table.prefixes.items():
             if name.startswith(prefix) and not table.may_use(room, owner):
                 problems.append(f"{where}: {room} may not use {owner} ('{name}'): scripts/layers.txt has it later")
@@ -154,6 +204,7 @@ def check(root):
             check_cpp(path, (root / path).read_text(errors="replace"), table, problems)
         elif suffix == ".py":
             check_python(path, (root / path).read_text(errors="replace"), table, packages, problems)
+    check_listed(files, table, problems)
     for entry in table.allowed:
         if entry not in table.used:
             problems.append(f"scripts/layers.txt: 'allow {' '.join(entry)}' excuses nothing any more; remove it")

@@ -2,7 +2,7 @@
 // `baton_shared_accept`: the criteria of shared objects: smart pointers and locks in one thread of a program with threads, beside the
 // C++ library's; queues between processes, beside Boost.Interprocess's message_queue and LOT's design (one mutex with conditions).
 // All queues have 16 places for 64 bytes and block when full or empty, each in its own way: ours looks for up to 20 us where that can pay before
-// it sleeps (bell.hpp), the others sleep at once. Latency is a ping-pong in which both block. The kinds take turns, block by block; ratios are made per block.
+// it sleeps (event_count.hpp), the others sleep at once. Latency is a ping-pong in which both block. The kinds take turns, block by block; ratios are made per block.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>

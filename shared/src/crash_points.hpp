@@ -8,10 +8,10 @@ constexpr const char* kObjectCrashPoints[] = {
     "shared.mutex.unlock",
     "shared.mutex.marked",
     "shared.mutex.taken_over",
-    "shared.bell.announced",
-    "shared.bell.woken",
-    "shared.bell.sleepers_seen",
-    "shared.bell.event_counted",
+    "shared.event_count.prepared",
+    "shared.event_count.woken",
+    "shared.event_count.sleepers_seen",
+    "shared.event_count.event_counted",
     "shared.semaphore.released",
     "shared.queue.locked",
     "shared.queue.push.written",
@@ -46,8 +46,8 @@ constexpr const char* kHeapCrashPoints[] = {
     "shared.pointer.clear_counted", "shared.pointer.cleared",
     "shared.pointer.hold_dropped",  "shared.pointer.taking_out",
     "shared.pointer.putting_in",    "shared.queue.pop.taken",
-    "shared.queue.pop.emptied",     "shared.root.adding",
-    "shared.root.removing",         "shared.heap.pinning",
+    "shared.queue.pop.emptied",     "shared.name.adding",
+    "shared.name.removing",         "shared.heap.pinning",
     "shared.heap.pinned",           "shared.object.due",
     "shared.heap.unpinned",         "shared.guarded.allocated",
     "shared.guarded.counted",       "shared.guarded.owned",
@@ -56,17 +56,17 @@ constexpr const char* kHeapCrashPoints[] = {
     "shared.guarded.made",
 };
 
-/// Passed by who comes after a dead one.
+/// Passed by the process that comes after a dead one.
 constexpr const char* kGuardCrashPoints[] = {"shared.guarded.started_over", "shared.guarded.freeing"};
 
 /// Passed in a full heap.
 constexpr const char* kFullHeapCrashPoints[] = {"shared.heap.span_closing"};
 
-constexpr const char* kNameCrashPoints[] = {
-    "shared.name.locked",
-    "shared.name.opened",
-    "shared.name.listening",
-    "shared.name.leaving",
+constexpr const char* kRendezvousCrashPoints[] = {
+    "shared.rendezvous.locked",
+    "shared.rendezvous.opened",
+    "shared.rendezvous.listening",
+    "shared.rendezvous.leaving",
 };
 
 }  // namespace baton::shared

@@ -15,8 +15,8 @@
 #include "baton/shared/queue.hpp"
 #include "baton/shared/shared_mutex.hpp"
 #include "baton/shared/shared_ptr.hpp"
-#include "heap_state.hpp"
 #include "heap_test_support.hpp"
+#include "names.hpp"
 
 namespace baton::shared {
 namespace ends_test {
@@ -237,9 +237,9 @@ TEST(SharedEnds, ADestructorMayLookForNamesWhoseTableADeadOneHadLocked) {
   Heap heap = new_heap();
   find_or_make<Slow>(heap, "slow");
   status_of(in_child(heap, [](Heap& mine) {  // as if it died in forget(), where the name is gone and the object is not
-    detail::Roots roots(mine);
-    detail::StoredWords* const object = roots.find("slow", 0);
-    reinterpret_cast<detail::Root*>(reinterpret_cast<char*>(object) - offsetof(detail::Root, object))->name[0] = 0;
+    detail::Names names(mine);
+    detail::StoredWords* const object = names.find("slow", 0);
+    reinterpret_cast<detail::NamedObject*>(reinterpret_cast<char*>(object) - offsetof(detail::NamedObject, object))->name[0] = 0;
     die();
   }));
   const pid_t child = in_child(heap, [](Heap& mine) {
@@ -283,8 +283,8 @@ TEST(SharedEnds, AnyTimeoutMayBeGivenToOpen) {
 
 TEST(SharedEnds, AMemberWithoutDescriptorsLetsNewcomersInWhenItHasSome) {
   TemporaryDirectory directory;
-  int go[2], told[2];
-  ASSERT_EQ(::pipe(go) | ::pipe(told), 0);
+  int go[2], done[2];
+  ASSERT_EQ(::pipe(go) | ::pipe(done), 0);
   const pid_t member = forked([&] {
     const Heap heap = Heap::open(directory.options("h")).or_throw();
     rlimit all{};
@@ -294,14 +294,14 @@ TEST(SharedEnds, AMemberWithoutDescriptorsLetsNewcomersInWhenItHasSome) {
     ::setrlimit(RLIMIT_NOFILE, &none);
     char c = 'x';
     const std::clock_t before = std::clock();
-    (void)!::write(told[1], &c, 1);
+    (void)!::write(done[1], &c, 1);
     (void)!::read(go[0], &c, 1);
     EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 10) << "CPU time: it does not try all the time";
     ::setrlimit(RLIMIT_NOFILE, &all);
     (void)!::read(go[0], &c, 1);
   });
   char c = 0;
-  ASSERT_EQ(::read(told[0], &c, 1), 1);
+  ASSERT_EQ(::read(done[0], &c, 1), 1);
   HeapOptions options = directory.options("h");
   options.timeout = 500ms;
   EXPECT_EQ(Heap::open(options).error().code, Errc::timed_out);
@@ -310,7 +310,7 @@ TEST(SharedEnds, AMemberWithoutDescriptorsLetsNewcomersInWhenItHasSome) {
   EXPECT_TRUE(Heap::open(options));
   (void)!::write(go[1], &c, 1);
   EXPECT_EQ(status_of(member), 0);
-  for (const int fd : {go[0], go[1], told[0], told[1]}) ::close(fd);
+  for (const int fd : {go[0], go[1], done[0], done[1]}) ::close(fd);
 }
 
 TEST(SharedEnds, AWriterIsNotStarvedByReadersThatComeAndGo) {

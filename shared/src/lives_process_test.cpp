@@ -89,13 +89,13 @@ TEST(SharedLives, WhoIsToldOfADeathMayForkAndCollect) {
   TemporaryDirectory directory;
   const pid_t child = forked([&] {  // so that a hang is seen as an alarm
     ::alarm(250);
-    std::atomic<int> told{0};
+    std::atomic<int> reported{0};
     HeapOptions options = directory.options("h");
     Heap* known = nullptr;
     options.on_event = [&](const HeapEvent&) {
       EXPECT_EQ(status_of(forked([] {})), 0);
       known->collect();
-      ++told;
+      ++reported;
     };
     Heap heap = Heap::open(options).or_throw();
     known = &heap;
@@ -108,7 +108,7 @@ TEST(SharedLives, WhoIsToldOfADeathMayForkAndCollect) {
     wait_until([&] { return ready->load(); });
     ::kill(other, SIGKILL);
     status_of(other);
-    wait_until([&] { return told.load() == 1; });
+    wait_until([&] { return reported.load() == 1; });
   });
   EXPECT_EQ(status_of(child), 0);
 }

@@ -493,14 +493,14 @@ template <>
 struct declared_shareable<PingPong> : recoverable {};
 namespace {
 
-TEST(SharedHearing, ThreadsSleepAndWakeWhileOthersComeAndGo) {
+TEST(SharedWaiters, ThreadsSleepAndWakeWhileOthersComeAndGo) {
   const TemporaryDirectory directory;
   Heap heap = Heap::open(directory.options("h")).or_throw();
   std::atomic<bool> end{false};
   std::vector<std::thread> threads;
   for (int pair = 0; pair < 2; ++pair) {
     threads.emplace_back([&] {
-      while (!end) {  // new bells every time, in the memory of the former ones
+      while (!end) {  // new event counts every time, in the memory of the former ones
         const shared_ptr<PingPong> game = make_shared<PingPong>(heap);
         std::thread other([&game] {
           for (int i = 0; i < 20; ++i) game->back.push(game->there.pop());

@@ -3,13 +3,10 @@
 
 #include <algorithm>
 
-#include "baton/memory/window.hpp"
 #include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/os/futex.hpp"
-#include "baton/os/result.hpp"
-#include "baton/shared/bell.hpp"
-#include "heap_state.hpp"
+#include "baton/shared/event_count.hpp"
 
 namespace baton::shared::detail {
 namespace {
@@ -17,26 +14,6 @@ namespace {
 constexpr int kSpins = 40;  // the sections that are locked most are shorter than a system call
 
 }  // namespace
-
-std::byte* heap_base_of(const void* address) noexcept {
-  const memory::SegmentRecord* record = memory::Window::find(address);
-  return record == nullptr || record->heap == nullptr ? nullptr : static_cast<HeapState*>(record->heap)->base();
-}
-
-std::byte* heap_base_or_throw(const void* address) {
-  std::byte* const base = heap_base_of(address);
-  if (base == nullptr) {
-    throw Exception(Error{Errc::invalid_argument,
-                          "a shared object was constructed outside every open shared heap: make it with make_shared(), "
-                          "make_unique() or Heap::construct()"});
-  }
-  return base;
-}
-
-bool process_lives(std::byte* heap_base, ProcessWord process) noexcept {
-  HeapPrivate& here = private_of(heap_base);
-  return process == here.me.load(std::memory_order_relaxed) || here.state->lives(process);
-}
 
 ProcessLock::ProcessLock(const std::byte* heap_base) {
   if (heap_base == nullptr) heap_base = heap_base_or_throw(this);
@@ -63,7 +40,7 @@ Locked LockWord::try_lock_slow(std::byte* base, ProcessWord me, std::uint32_t se
 Locked LockWord::lock_slow(std::byte* base, ProcessWord me, std::int64_t deadline_ns) noexcept {
   std::uint32_t seen = word.load(std::memory_order_relaxed);
   std::uint32_t waited = 0;
-  std::int64_t next_look_ns = 0;  // at the owner's life, whoever he is then
+  std::int64_t next_look_ns = 0;  // for the life of the owner at that time
   for (int spins = 0;;) {
     if ((seen & kProcessMask) == 0) {
       // [L] acquire.
@@ -86,7 +63,7 @@ Locked LockWord::lock_slow(std::byte* base, ProcessWord me, std::int64_t deadlin
       continue;
     }
     seen |= kWaiters;
-    if (waited == 0) {  // an owner who is dead already need not be waited for
+    if (waited == 0) {  // no sleep if the owner is dead already
       waited = kWaiters;
       next_look_ns = now + kLookAgainNs;
       if (const Locked locked = try_lock_slow(base, me, seen); locked != Locked::kNo) return locked;

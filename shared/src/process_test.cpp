@@ -130,7 +130,7 @@ pid_t in_namespace(Body&& body) {
 }
 
 template <class Mutex, class Get>
-void expect_a_dead_owner_is_told(Get&& m) {
+void expect_a_dead_owner_is_reported(Get&& m) {
   status_of(in_child([&] {
     m().lock();
     die();
@@ -147,8 +147,8 @@ void expect_a_dead_owner_is_told(Get&& m) {
 }
 TEST(SharedBetweenProcesses, ADeadOwnerIsToldToTheNext) {
   SharedMemory s;
-  expect_a_dead_owner_is_told<timed_mutex>([&]() -> timed_mutex& { return s->lock; });
-  expect_a_dead_owner_is_told<inheriting_timed_mutex>([&]() -> inheriting_timed_mutex& { return s->inheriting(); });
+  expect_a_dead_owner_is_reported<timed_mutex>([&]() -> timed_mutex& { return s->lock; });
+  expect_a_dead_owner_is_reported<inheriting_timed_mutex>([&]() -> inheriting_timed_mutex& { return s->inheriting(); });
 }
 
 template <class Get>

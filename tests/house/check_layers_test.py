@@ -118,5 +118,64 @@ def test_a_python_import_inside_a_function_is_found(tree):
     assert len(tree.check()) == 1
 
 
+INSIDE = "inside memory : word < pool\ninside memory : < segment"
+
+
+def test_includes_point_downwards_inside_a_room(tree):
+    tree.allow(INSIDE)
+    tree("memory/include/baton/memory/word.hpp", "#include <atomic>\n")
+    tree("memory/src/pool.hpp", "#include <baton/memory/word.hpp>\n")
+    tree("memory/src/pool.cpp", '#include "pool.hpp"\n#include <baton/os/result.hpp>\n')
+    tree("memory/src/segment.cpp", '#include "baton/memory/word.hpp"\n#include "pool.hpp"\n')
+    assert tree.check() == []
+
+
+@pytest.mark.parametrize("include", ['"segment.hpp"', "<baton/memory/segment.hpp>", '"part/segment.hpp"'])
+def test_an_upward_include_inside_a_room_is_found(tree, include):
+    tree.allow(INSIDE)
+    tree("memory/src/word.cpp", "")
+    tree("memory/src/segment.hpp", "")
+    tree("memory/src/pool.cpp", f"#include <atomic>\n#include {include}\n")
+    (problem,) = tree.check()
+    assert problem.startswith("memory/src/pool.cpp:2:") and "pool may not use segment" in problem
+
+
+def test_files_of_one_level_do_not_know_each_other(tree):
+    tree.allow("inside memory/src : pool segment")
+    tree("memory/src/pool.cpp", '#include "segment.hpp"\n')
+    tree("memory/src/segment.hpp", "")
+    assert len(tree.check()) == 1
+
+
+def test_a_test_may_include_everything_of_its_room(tree):
+    tree.allow("inside memory : pool < segment")
+    tree("memory/src/segment.hpp", "")
+    tree("memory/src/pool.cpp", "")
+    tree("memory/src/pool_test.cpp", '#include "segment.hpp"\n')
+    assert tree.check() == []
+
+
+def test_a_file_that_the_order_does_not_list_is_found(tree):
+    tree.allow("inside memory : pool")
+    tree("memory/src/pool.cpp", "")
+    tree("memory/src/segment.cpp", "")
+    tree("node/src/segment.cpp", "")
+    (problem,) = tree.check()
+    assert problem.startswith("memory/src/segment.cpp: ")
+
+
+def test_a_name_without_a_file_is_found(tree):
+    tree.allow("inside memory : pool < gone")
+    tree("memory/src/pool.cpp", "")
+    assert "'gone'" in tree.check()[0]
+
+
+@pytest.mark.parametrize("line", ["inside memory : pool < pool", "inside memory", "inside memory :"])
+def test_an_order_that_says_nothing_is_refused(tree, line):
+    tree.allow(line)
+    with pytest.raises(SystemExit):
+        tree.check()
+
+
 def test_the_repository_itself_keeps_the_order():
     assert check_layers.check(ROOT) == []

@@ -121,7 +121,7 @@ def spans(rows):
 
 
 def test_the_packet_header():
-    of_the_header, _ = [rows for rows in tables(HANDSHAKE) if rows and "offset" in rows[0]]
+    of_the_header, *_ = [rows for rows in tables(HANDSHAKE) if rows and "offset" in rows[0]]
     fields = cpp_facts.layout(read("transport/src/handshake.hpp"), "PacketHeader", {})
     assert list(spans(of_the_header).values()) == [(offset, size) for offset, size, _ in fields]
     assert fields[-1][0] + fields[-1][1] == NUMBERS["kPacketHeaderBytes"]
@@ -132,7 +132,7 @@ def test_the_packet_header():
 
 
 def test_hello_is_the_bytes_that_the_code_is_tested_with():
-    _, of_hello = [rows for rows in tables(HANDSHAKE) if rows and "offset" in rows[0]]
+    _, of_hello, *_ = [rows for rows in tables(HANDSHAKE) if rows and "offset" in rows[0]]
     fields = spans(of_hello)
     page = read(HANDSHAKE)
     shown = re.search(r"^((?:[0-9A-F]{2} )+ .*\n){5,}", page, re.MULTILINE)[0]

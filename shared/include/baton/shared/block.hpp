@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What smart pointers refer to: a block in a shared heap, 64 bytes before its object; and the words of smart pointers.
+// The target of smart pointers: a block in a shared heap, 64 bytes before its object; and the words of smart pointers.
 //
-// Who refers to a block:
-//   stored pointers   lie in the heap themselves (members of shared objects, elements of queues): counted in `count`
-//   process holds     one bit per process, however many pointers it has in private memory; those are counted in the process's LocalCount
-// The object lives while one of the two is not 0; the block, while there are weak ones of either kind, too. A bit says whose it is, so the hold of a dead process is found and
-// dropped. A stored pointer belongs to whatever it lies in.
+// Two kinds of reference keep an object:
+//   stored pointers   lie in the heap (members of shared objects, elements of queues), and are counted in `count`
+//   process holds     one bit per process, for all its pointers in private memory, which are counted in its LocalCount
+// The object lives while `count` or `holds` is not 0. The block also stays while a weak reference of either kind exists. A hold's bit names its process, so
+// the hold of a dead process is found and dropped. A stored pointer belongs to the object or container in which it lies.
 //
-// Everything but `state` and the lock is read and written under `lock`, by the process that owns it. A stored pointer changes in these steps,
-// so that who takes the lock over from a dead owner can tell how far he came (the redo record):
-//   see transfer.hpp, with undo_count as `before` and undo_target as `record`.
-// States: kConstructing, kDue, kEnding and kDestroyed name the process that is at it in `worker`. kDue: nothing refers to the object any more; its
-// destructor has not begun. What falls due while a thread ends an object waits in a list (`next_due`) until that end is done, so that a chain of
-// any length needs the stack of one.
+// Everything but `state` and the lock is read and written under `lock`. A stored pointer changes in the steps of transfer.hpp (undo_count is `before`,
+// undo_target is `record`). From that record the process that takes the lock over completes or undoes the change of a dead owner.
+// States: kConstructing, kDue, kEnding and kDestroyed belong to the process that `worker` names. kDue: nothing refers to the object any more, and its
+// destructor has not begun. Objects that fall due while a thread ends another object wait in a list (`next_due`), so a chain of any length needs
+// the stack of one destructor.
 //
 // LocalCount (private memory): local_count.hpp.
 // Thread rules: like std::shared_ptr's control block; any thread of any process.
@@ -102,18 +101,18 @@ constexpr std::uint64_t hash_name(const char* name) noexcept {
 
 enum class Strength : bool { kStrong, kWeak };
 
-// What is not one addition of a LocalCount. "Throws": baton::Exception (invalid_argument) where a stored pointer would lie in
-// one heap and its object in another, or what it points to in none; then nothing has changed. A null source is fine.
+// Everything beyond one addition to a LocalCount. "Throws": baton::Exception (invalid_argument), and nothing has changed, if a stored pointer would lie
+// in another heap than its object, or point outside the heap. A null source is fine.
 
 /// Throws as store() would.
 void check_storable(const StoredWords* to, const Held& from);
 void check_storable(const StoredWords* to, const StoredWords& from);
-/// *to (null) becomes one more pointer to what `from` has; kWeak: `from` may be weak or strong. Throws.
+/// *to (null) becomes one more pointer to the block of `from`; kWeak: `from` may be weak or strong. Throws.
 void store(StoredWords* to, const Held& from, Strength strength);
 void store(StoredWords* to, const StoredWords& from, Strength strength);
-/// *to (null) takes over what `from`, one pointer of this process, counts. Throws.
+/// *to (null) takes over the reference of `from`, one pointer of this process. Throws.
 void put_in(StoredWords* to, const Held& from, Strength strength);
-/// *to (null) takes what *from has, which becomes null. Throws.
+/// *to (null) takes over the reference of *from, which becomes null. Throws.
 void move_stored(StoredWords* to, StoredWords* from, Strength strength);
 /// A pointer of this process, one more.
 Held hold(const StoredWords& from, Strength strength);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // condition_variable in a shared heap, with baton::shared::mutex or any lockable of the heap.
-// Whoever can write the memory is trusted; death is survived: a process killed while it waits, or just as it is notified,
-// takes nobody's wake-up with it.
+// Every process that can write the memory is trusted. A process that is killed while it waits, or just as it is notified, takes no other process's
+// wake-up with it.
 //
-// Semantics of std::condition_variable_any ([thread.condition.condvarany]) without stop tokens. What differs, and is allowed
-// there as spurious wake-ups: notify_one() may wake every waiter (so it does not matter whether one of them dies), and wait()
-// returns after deaths, or at least every kLookAgainNs (so a notifier that died after its change and before notify is made good; bell.hpp). Wait with a
-// predicate, and look at owner_died() of the mutex in it: the wait takes the lock again and with it what a dead owner left.
+// Semantics of std::condition_variable_any ([thread.condition.condvarany]) without stop tokens. Differences, which the standard allows
+// as spurious wake-ups: notify_one() may wake every waiter (so the death of one waiter does not matter), and wait()
+// returns after deaths, or at least every kLookAgainNs (so a notifier that died after its change and before notify is made good; event_count.hpp). Wait with a
+// predicate, and look at owner_died() of the mutex in it: the wait may take the lock over from a dead owner.
 // Thread rules: as mutex. All waiters of one condition_variable use the same lock. A wait that times out costs nothing.
-// Protocol: bell.hpp. The state looked at in S4 is the user's, under the lock: a change after the waiter's unlock happens after
+// Protocol: event_count.hpp. The state looked at in S4 is the user's, under the lock: a change after the waiter's unlock happens after
 // S1 and S2, so its notifier sees the count and the kernel sees the new event.
 #pragma once
 
@@ -16,8 +16,8 @@
 #include <climits>
 #include <condition_variable>
 
-#include "baton/shared/bell.hpp"
 #include "baton/shared/deadline.hpp"
+#include "baton/shared/event_count.hpp"
 
 namespace baton::shared {
 
@@ -27,8 +27,8 @@ class condition_variable {
   condition_variable(const condition_variable&) = delete;
   condition_variable& operator=(const condition_variable&) = delete;
 
-  void notify_one() noexcept { bell_.ring(INT_MAX); }
-  void notify_all() noexcept { bell_.ring(INT_MAX); }
+  void notify_one() noexcept { event_count_.notify(INT_MAX); }
+  void notify_all() noexcept { event_count_.notify(INT_MAX); }
 
   template <class Lock>
   void wait(Lock& lock) {
@@ -69,18 +69,19 @@ class condition_variable {
  private:
   template <class Lock>
   void wait_ns(Lock& lock, std::int64_t deadline_ns) {
-    const Bell::Announced announced = bell_.announce();  // under the lock: whoever changes the state later sees it
+    const EventCount::Prepared prepared =
+        event_count_.prepare_wait();  // under the lock: every later change of the state sees it
     try {
       lock.unlock();
     } catch (...) {  // it was not owned
-      bell_.stay_awake(announced);
+      event_count_.cancel_wait(prepared);
       throw;
     }
-    bell_.sleep_after(announced, deadline_ns);
+    event_count_.commit_wait(prepared, deadline_ns);
     lock.lock();
   }
 
-  Bell bell_;
+  EventCount event_count_;
 };
 
 }  // namespace baton::shared

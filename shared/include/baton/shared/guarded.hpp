@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// guarded<C>: a container of Boost.Container (or a struct of such) in a shared heap, with the lock that its users take, and what
-// containers by themselves do not have: when a process dies in the middle of a change, nothing of it is lost to the heap and nobody meets
-// what was left half done.
+// guarded<C>: a container of Boost.Container (or a struct of such) in a shared heap, with its lock. If a process dies in the middle of a change, its
+// buffers are freed, and no other process sees the half-changed container.
 //
 //   struct Table { boost::container::vector<int, allocator<int>> values; ... };
 //   guarded<Table> table;                      member of a shared object
@@ -13,10 +12,10 @@
 // hand: locked.get_allocator(). Containers in it are not moved out (allocator.hpp).
 //
 // How: every buffer is marked with this guard's place, in the same store by which it stops being the allocating process's. `content` says
-// whether C is whole; it is kChanging while somebody has it locked for changes. Who takes the lock over in that state, or ends the object
-// in it, does not trust a word of C: he frees all buffers that are marked, with the smart pointers stored in them, and makes C anew.
+// whether C is whole; it is kChanging while a process has it locked for changes. A process that takes the lock over in that state, or ends the
+// object in it, trusts no word of C: it frees all marked buffers, with the smart pointers stored in them, and makes C anew.
 //
-// Thread rules: those of a mutex. REQUIRES of C: its destructor does nothing but free and end what lies in it and its buffers.
+// Thread rules: those of a mutex. REQUIRES of C: its destructor only frees its buffers and ends their elements.
 #pragma once
 
 #include <atomic>
@@ -42,7 +41,7 @@ struct alignas(64) GuardWords {
   std::atomic<std::uint32_t> buffers{0};  // that are marked with this guard; may be too high
   std::atomic<std::uint32_t> content{kNone};
 };
-/// Frees what is marked with `guard`, and the smart pointers in it and in the content.
+/// Frees the buffers that are marked with `guard`, with the smart pointers in them and in the content.
 void discard_content(std::byte* heap_base, std::uint32_t guard, void* content, std::size_t bytes) noexcept;
 
 }  // namespace detail
@@ -53,7 +52,7 @@ class guarded {
   static_assert(std::is_constructible_v<C, const allocator<std::byte>&>,
                 "what is guarded is constructed from its allocator, which may be needed at any time");
 
-  /// Throws baton::Exception outside of open heaps (invalid_argument), and what C's constructor throws.
+  /// Throws baton::Exception outside of open heaps (invalid_argument), and the exceptions of C's constructor.
   guarded() {
     try {
       make();
@@ -78,7 +77,7 @@ class guarded {
     words_.content.store(detail::GuardWords::kNone, std::memory_order_release);
   }
 
-  /// The lock, and what it protects. Ends as std::unique_lock does.
+  /// The locked content. Ends as std::unique_lock does.
   template <class T>
   class Locked {
    public:
@@ -86,7 +85,7 @@ class guarded {
         : guard_(other.guard_), owns_(std::exchange(other.owns_, false)), started_over_(other.started_over_) {}
     Locked& operator=(Locked&&) = delete;
     ~Locked() { unlock(); }
-    /// For condition_variable, which waits with it: what is in it may have changed, or started over, when lock() returns.
+    /// For condition_variable, which waits with it: the content may have changed, or started over, when lock() returns.
     void lock() {
       if (owns_) return;
       started_over_ = guard_->take();
@@ -99,18 +98,18 @@ class guarded {
         guard_->lock_.unlock();
         return;
       }
-      // release, and by the lock's: who sees the content whole sees it.
+      // release: pairs with the acquires in take() and the destructor; a reader of kWhole sees the content.
       guard_->words_.content.store(detail::GuardWords::kWhole, std::memory_order_release);
       BATON_CRASH_POINT("shared.guarded.whole");
       guard_->lock_.unlock();
     }
     T& operator*() const noexcept { return *guard_->get(); }
     T* operator->() const noexcept { return guard_->get(); }
-    /// True: a process died changing it (or clear() failed), so it is new and empty. Told once, to the first who locks it.
+    /// True: a process died changing it (or clear() failed), so it is new and empty. Only for the first lock() after that.
     bool started_over() const noexcept { return started_over_; }
     /// For containers inside of elements, made while this is locked and put in.
     allocator<std::byte> get_allocator() const noexcept { return guard_->new_allocator(); }
-    /// Throws away what is in it. If C's constructor throws, there is none until the next one who locks it makes it (started_over()).
+    /// Discards the content. If C's constructor throws, there is no content until the next lock() makes it (started_over()).
     void clear() const {
       static_assert(!std::is_const_v<T>, "read() is for looking only");
       guard_->discard();
@@ -131,7 +130,7 @@ class guarded {
     bool started_over_;
   };
 
-  /// Throws what C's constructor throws, if it must be made anew.
+  /// Throws the exceptions of C's constructor, if C must be made anew.
   Locked<C> lock() {
     const bool again = take();
     begin_change();

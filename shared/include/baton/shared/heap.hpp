@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap that several processes share. **All of its memory is writable by all who open it: it joins processes that trust each
-// other.** What is survived is death, at any instruction, not lies.
+// A heap that several processes share. **All of its memory is writable by every process that opens it: it joins processes that trust each
+// other.** The heap survives death, at any instruction, not lies.
 //
-// A heap has a name in a domain. Who opens it first makes it; everybody who has it open hands it to newcomers, over a Unix socket
+// A heap has a name in a domain. The first process that opens it makes it. Every process that has it open hands it to newcomers, over a Unix socket
 // in the domain's directory, so the first may be gone, and containers need to share only that directory. It is one sparse memfd,
 // reserved at its limit; memory is taken as it is used. After the last process the kernel frees everything.
 //
-// Who lives. Each process that opens a heap takes a slot of its table and holds a lock of one byte of the memfd (F_OFD_SETLK, byte = slot) on an open file description
-// of its own. The kernel drops it when the process ends, and anybody can ask for it, from whatever namespace.
+// Who lives. Each process that opens a heap takes a slot of its table and holds a lock of one byte of the memfd (F_OFD_SETLK, byte = slot) on an open
+// file description of its own. The kernel drops the lock when the process ends, and every process can ask for it, from whatever namespace.
 // {slot, epoch} names a process in every word of the heap: locks, half-done operations, holds.
-// Death is noticed by whoever waits for something of the dead, by collect(), and, in named heaps, at once by the background
-// threads of the others, whose sockets hang up. Then one of them takes the dead one's byte lock and gives back what he held.
+// A death is noticed by a process that waits for something of the dead one, by collect(), and, in named heaps, at once by the background
+// threads of the others, whose sockets hang up. Then one of them takes the dead process's byte lock and recovers it.
 //
 // Thread rules: every function may be called from any thread. A forked child has nothing: its Heap objects answer with Errc::forked, the
 // memory is not mapped there, and it can open the heap anew. Objects must not be used after the last Heap of this process
-// is gone, except by smart pointers: they keep the heap open, and this process among those who hand it to newcomers.
+// is gone, except by smart pointers: they keep the heap open, and this process among those that hand it to newcomers.
 #pragma once
 
 #include <chrono>
@@ -35,8 +35,8 @@
 namespace baton::shared {
 
 namespace detail {
-struct HeapAccess;
-/// Memory of the open heap with this first byte, which belongs to the containers of a guarded<> (0: to nobody). Throws baton::Exception.
+class HeapState;
+/// Memory of the open heap with this first byte, which belongs to the containers of a guarded<> (0: to none). Throws baton::Exception.
 void* allocate_at(std::byte* heap_base, std::size_t bytes, std::size_t alignment, std::uint32_t guard);
 void deallocate_at(std::byte* heap_base, void* memory) noexcept;
 /// Whose memory a container asks for whose allocator lies there and names `guard`; `given`: also if it lies in private memory.
@@ -58,12 +58,11 @@ struct HeapEvent {
 };
 
 struct HeapOptions {
-  std::string name;               ///< letters, digits, '-', '_', '.'; at most 48
-  int domain = -1;                ///< -1: BATON_DOMAIN, else ROS_DOMAIN_ID, else 0
-  std::string runtime_directory;  ///< empty: BATON_RUNTIME_DIR, else the per-user default
-  std::size_t limit_bytes = std::size_t{1}
-                            << 30;  ///< address space; who opens an existing heap gets its limit. 1 MiB to 16 GiB
-  std::chrono::milliseconds timeout{5000};  ///< of open(): other processes may be stopped
+  std::string name;                                ///< letters, digits, '-', '_', '.'; at most 48
+  int domain = -1;                                 ///< -1: BATON_DOMAIN, else ROS_DOMAIN_ID, else 0
+  std::string runtime_directory;                   ///< empty: BATON_RUNTIME_DIR, else the per-user default
+  std::size_t limit_bytes = std::size_t{1} << 30;  ///< address space; an existing heap keeps its limit. 1 MiB to 16 GiB
+  std::chrono::milliseconds timeout{5000};         ///< of open(): other processes may be stopped
   std::function<void(const HeapEvent&)>
       on_event;  ///< any thread, one call at a time, with no lock of the heap; not after the Heap object's end. May fork and collect; must not throw or wait for threads that use the heap
 };
@@ -80,8 +79,8 @@ struct HeapStats {
 
 class Heap {
  public:
-  /// The heap of that name in the domain, made if nobody has it open. Errors: invalid_argument, no_runtime_directory,
-  /// foreign_runtime_directory, timed_out (everybody who has it is stopped), limit_reached (kMaxProcesses), out_of_memory,
+  /// The heap of that name in the domain, made if no process has it open. Errors: invalid_argument, no_runtime_directory,
+  /// foreign_runtime_directory, timed_out (every process that has it is stopped), limit_reached (kMaxProcesses), out_of_memory,
   /// window_exhausted, version_mismatch, unsupported.
   static Result<Heap> open(const HeapOptions& options);
   /// The names of the domain's heaps that a living process has open, sorted. options.domain and runtime_directory count. Errors:
@@ -96,8 +95,9 @@ class Heap {
   Heap& operator=(Heap&&) noexcept;
   ~Heap();
 
-  /// For attach() in another process (SCM_RIGHTS, inheritance). Owned by the heap. Who comes by attach() to a heap with a name has no sockets,
-  /// and nobody hears when it dies: from this call on all who sleep in the heap look again every kLookAgainNs (bell.hpp), as in one without a name.
+  /// For attach() in another process (SCM_RIGHTS, inheritance). Owned by the heap. A process that attaches to a heap with a name has no
+  /// sockets, so its death is not noticed at once. From this call on every sleep in the heap ends after kLookAgainNs (event_count.hpp), as in a heap without
+  /// a name.
   const os::UniqueFd& descriptor() const noexcept;
 
   /// Uninitialised memory, aligned to 64 bytes (to `alignment` if it is larger, at most 64 KiB). It belongs to this process: when the process
@@ -105,10 +105,10 @@ class Heap {
   Result<void*> allocate(std::size_t bytes, std::size_t alignment = 64);
   /// Of any process's allocate() of this heap. Null is fine.
   void deallocate(void* memory) noexcept;
-  /// Of allocate() or construct() by this process: from now on it belongs to whoever knows it, and stays when this process ends.
+  /// Of allocate() or construct() by this process: from now on it belongs to the processes that know it, and stays when this process ends.
   void keep(void* memory) noexcept;
   /// An object in memory as of allocate(): when this process ends it is freed, without a destructor, but
-  /// with what lies in stored<> and guarded<> members. Throws baton::Exception as allocate() fails, and what the constructor throws.
+  /// with the content of stored<> and guarded<> members. Throws baton::Exception as allocate() fails, and the constructor's exceptions.
   template <class T, class... Args>
   T& construct(Args&&... args) {
     static_assert(detail::check_shareable<T>());
@@ -126,7 +126,7 @@ class Heap {
     deallocate(&object);
   }
 
-  /// Gives back what dead processes held; returns how many there were. Called by itself when a process of a named heap dies and when memory
+  /// Recovers dead processes; returns how many there were. Called by the heap itself when a process of a named heap dies and when memory
   /// is short.
   std::size_t collect();
   HeapStats stats() const;
@@ -143,7 +143,6 @@ class Heap {
   explicit Heap(std::shared_ptr<detail::HeapState> state) noexcept;  // for this library
 
  private:
-  friend struct detail::HeapAccess;
   std::shared_ptr<detail::HeapState> state_;
 };
 

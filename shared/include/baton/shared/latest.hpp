@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Latest<T>: the newest value of a plain struct in a shared heap. Readers never block writers, writers
-// never block readers, and a writer killed in the middle leaves the value before. Whoever can write the memory is trusted.
+// never block readers, and a writer killed in the middle leaves the value before. Every process that can write the memory is trusted.
 //
 // Thread rules: constructed in an open heap by one thread before others know its address. Any number of writers (serialised by a robust lock) and readers. read() is repeated only if kSlots - 1 values
 // were completed while it copied one.
@@ -9,8 +9,8 @@
 // then version = w. Slots are copied word by word with atomics, so a reader that is overtaken reads garbage but no undefined
 // behaviour, and notices:
 //   [V] version: release store, acquire load: the words of that value are seen.
-//   [S] slot words: release store, acquire load. A reader of v that met a word of value w >= v + kSlots also sees what its writer
-//       knew: version >= w - 1. So a version still below v + kSlots - 1 after the copy says that no word was overwritten.
+//   [S] slot words: release store, acquire load. A reader of v that met a word of value w >= v + kSlots also sees the version that its writer
+//       saw: version >= w - 1. So a version still below v + kSlots - 1 after the copy says that no word was overwritten.
 // No fences: ThreadSanitizer follows every edge.
 #pragma once
 
@@ -24,8 +24,8 @@
 
 #include "baton/memory/platform.hpp"
 #include "baton/os/crash_point.hpp"
-#include "baton/shared/bell.hpp"
 #include "baton/shared/deadline.hpp"
+#include "baton/shared/event_count.hpp"
 #include "baton/shared/process_lock.hpp"
 #include "baton/shared/shareable.hpp"
 
@@ -80,7 +80,7 @@ class Latest {
     if (lock_.lock() == detail::Locked::kOwnerDied) lock_.make_consistent();  // its slot is written anew
     const std::uint64_t version = cell_.write(words);
     lock_.unlock();
-    bell_.ring(INT_MAX);
+    event_count_.notify(INT_MAX);
     return version;
   }
   /// The version copied into *value; 0: none was written yet, and *value is as it was.
@@ -101,13 +101,13 @@ class Latest {
   template <class Rep, class Period>
   std::uint64_t read_newer_for(std::uint64_t seen, T* value,
                                const std::chrono::duration<Rep, Period>& duration) noexcept {
-    return bell_.wait([&] { return version() > seen; }, detail::deadline_after(duration)) ? read(value) : 0;
+    return event_count_.wait([&] { return version() > seen; }, detail::deadline_after(duration)) ? read(value) : 0;
   }
 
  private:
   alignas(memory::kCacheLineBytes) LatestCell<memory::StdPlatform, kWords> cell_{};
   alignas(memory::kCacheLineBytes) detail::ProcessLock lock_;  // writers
-  Bell bell_;
+  EventCount event_count_;
 };
 
 }  // namespace baton::shared

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// mutex and timed_mutex in a shared heap. Whoever can write the heap is trusted: a process that scribbles over a mutex breaks it
-// for all. What is survived is death: the lock of a process that ends while it owns one is taken over by those who wait, within
-// kLookAgainNs, and the next owner learns of it.
+// mutex and timed_mutex in a shared heap. Every process that can write the heap is trusted: a process that scribbles over a mutex breaks it
+// for all. If a process ends while it owns one, a waiter takes the lock over within kLookAgainNs, and lock() reports the death.
 //
 //   switch (m.lock()) { case ownership::acquired: ...; case ownership::previous_owner_died: repair; m.consistent(); }
 //   std::lock_guard lock(m);  if (m.owner_died()) { repair; m.consistent(); }
@@ -9,7 +8,7 @@
 // Semantics of std::mutex and std::timed_mutex ([thread.mutex.class], [thread.timedmutex.class]) otherwise, so that
 // std::lock_guard, std::unique_lock, std::scoped_lock and std::lock work. Locking twice in one thread is undefined (it hangs), as is the end of a
 // thread that owns one in a process that lives on.
-// inheriting_mutex and inheriting_timed_mutex lend the owner the priority of those who wait (real-time scheduling). They are the kernel's
+// inheriting_mutex and inheriting_timed_mutex lend the owner the priority of the waiters (real-time scheduling). They are the kernel's
 // (robust, PTHREAD_PRIO_INHERIT), whose words hold thread numbers: **all processes of the heap must be in one PID
 // namespace**. Constructing one refuses (unsupported) if they are not, and from then on so does opening the heap from another one.
 // Thread rules: constructed in an open heap (else baton::Exception, invalid_argument) by one thread before others know
@@ -32,10 +31,10 @@
 
 namespace baton::shared {
 
-/// What lock() says about the owner before.
+/// The result of lock(): how the owner before ended.
 enum class ownership : std::uint8_t {
   acquired,
-  previous_owner_died,  ///< acquired, too; what the lock protects may be half done, and stays marked until consistent()
+  previous_owner_died,  ///< acquired, too; the protected state may be half changed, and the lock stays marked until consistent()
 };
 
 namespace detail {
@@ -97,9 +96,9 @@ class Mutex {
     lock_.unlock();
   }
 
-  /// For the owner: an owner before died and nobody called consistent() since.
+  /// For the owner: an owner before died, and consistent() was not called since.
   bool owner_died() const noexcept { return lock_.owner_died(); }
-  /// For the owner: what the lock protects is whole again.
+  /// For the owner: the protected state is whole again.
   void consistent() noexcept { lock_.make_consistent(); }
 
  protected:

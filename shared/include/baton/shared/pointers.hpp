@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // shared_ptr, weak_ptr and unique_ptr of a process: they lie in its private memory and point to objects in a shared heap. They hold plain
-// addresses, so following, copying and moving them costs what it costs with the std namesakes: no look at where they lie. Members of
+// addresses, so following, copying and moving them costs as much as with the std namesakes. Members of
 // shared objects and elements of containers are stored<shared_ptr<T>> and so on (stored.hpp), which count from their own address;
 // queues convert by themselves. The compiler refuses the one where it must be the other.
 //
@@ -8,7 +8,7 @@
 // the type (that is: whose program names shared_ptr<T> or unique_ptr<T>). block.hpp says how.
 // Semantics: those of the std namesakes ([util.smartptr.shared] and so on) without deleters, arrays, void and aliasing of foreign objects.
 // Nor is there enable_shared_from_this: an object that needs a pointer to itself stores a stored<weak_ptr<T>> when it has been made.
-// unique_ptr has no release(): an object that nobody owns would be nobody's to free when a process dies. Only objects, not their
+// unique_ptr has no release(): no process would free an object without an owner when a process dies. Only objects, not their
 // bases, have unique_ptrs: the one word leads to the object's block.
 // An object that falls due while its thread ends another one ends after that one, not within its destructor.
 // use_count() is exact for this process and counts other processes' holds as 1 each.
@@ -97,8 +97,8 @@ class shared_ptr {
     other.object_ = nullptr;
     other.local_ = nullptr;
   }
-  /// Shares with `other`, points to a part of its object, or to anything that lives as long. One to what does not lie in the heap cannot be stored
-  /// there.
+  /// Shares with `other`, points to a part of its object, or to anything that lives as long. A pointer to memory outside the heap cannot be stored
+  /// in the heap.
   template <class U>
   shared_ptr(const shared_ptr<U>& other, T* part) noexcept : object_(part), local_(other.local_) {
     if (local_ != nullptr) detail::count_up(local_->strong);

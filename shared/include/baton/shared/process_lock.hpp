@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lock that everything in a shared heap is made of: one word that says which process owns it. Uncontended it costs one
-// compare-and-swap and one exchange. A dead owner is found by those who wait, by asking the kernel whether his process holds its
-// byte lock (heap.hpp, "Who lives"); nobody else pays. Works between PID namespaces, since it names slots of the heap, not threads.
+// The lock that everything in a shared heap is made of: one word that names the owning process. Uncontended it costs one
+// compare-and-swap and one exchange. A dead owner is found by the waiters, which ask the kernel whether the owner's process holds its
+// byte lock (heap.hpp, "Who lives"); no other process pays. Works between PID namespaces, since it names slots of the heap, not threads.
 //
 // Thread rules: constructed inside an open heap by one thread before others know its address; then every call is thread-safe.
 // Not recursive. unlock() is for the process that locked, from any of its threads. A thread that ends while it owns a lock in a living process leaves
 // it locked, as with std::mutex. Never destroyed.
 //
-// The word, bit by bit:  0..5 slot, 6..28 epoch of the slot (never 0)   who owns it; both 0: nobody
+// The word, bit by bit:  0..5 slot, 6..28 epoch of the slot (never 0)   the owner; both 0: free
 //                        29   reserved
-//                        30   kDied     an owner died and nobody called make_consistent(); stays through unlock()
-//                        31   kWaiters  somebody sleeps on the word, or did
-// Orderings: [L] every change of the word that takes the lock is an acquire, unlock() a release (exchange): the owner sees what all before did.
-// What a dead owner did is seen because the kernel ends the process (a full barrier) before it drops its byte lock.
-// Waiting: a waiter sets kWaiters by CAS and sleeps on that value for at most kLookAgainNs; one that was woken takes the lock with kWaiters,
+//                        30   kDied     an owner died, and make_consistent() was not called since; stays through unlock()
+//                        31   kWaiters  a process sleeps on the word, or did
+// Orderings: [L] every change of the word that takes the lock is an acquire, unlock() a release (exchange): the owner sees the changes of all owners
+// before. It sees those of a dead owner because the kernel ends the process (a full barrier) before it drops its byte lock.
+// Waiting: a waiter sets kWaiters by CAS and sleeps on that value for at most kLookAgainNs. A woken waiter takes the lock with kWaiters,
 // since others may sleep. A waiter that is killed after the wake it got costs the others at most one such slice.
 #pragma once
 
@@ -21,45 +21,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "baton/shared/hearing.hpp"
+#include "baton/shared/heap_private.hpp"
 
 namespace baton::shared::detail {
 
-/// A process as the words in a heap name it: slot and epoch (bits 0..28); 0: nobody.
-using ProcessWord = std::uint32_t;
-inline constexpr ProcessWord kProcessMask = 0x1fff'ffff;
 inline constexpr std::uint32_t kDied = 1U << 30;
 inline constexpr std::uint32_t kWaiters = 1U << 31;
-inline constexpr std::size_t kMaxProcesses = 64;
-inline constexpr ProcessWord process_word(std::size_t slot, std::uint32_t epoch) noexcept {
-  return static_cast<ProcessWord>(slot) | (epoch << 6 & kProcessMask);
-}
-inline constexpr std::size_t slot_of(ProcessWord process) noexcept { return process & (kMaxProcesses - 1); }
-
-class HeapState;
-struct LocalCount;
-
-/// What this process keeps beside a heap, in private memory directly below the heap's first byte.
-struct HeapPrivate {
-  std::atomic<ProcessWord> me;  // 0 in a forked child
-  HeapState* state;
-  LocalCount* locals;   // one per 64 bytes of the heap
-  std::uint64_t limit;  // bytes of the heap
-  Hearing hearing;
-};
-inline constexpr std::size_t kPrivateBytes = 65536;  // a whole page of any kernel
-static_assert(sizeof(HeapPrivate) <= 4096, "one page, which is there from the beginning");
-
-inline HeapPrivate& private_of(const void* heap_base) noexcept {
-  return *reinterpret_cast<HeapPrivate*>(reinterpret_cast<std::uintptr_t>(heap_base) - kPrivateBytes);
-}
-
-/// The first byte of the open heap that `address` lies in, or null.
-std::byte* heap_base_of(const void* address) noexcept;
-/// The same; throws baton::Exception (invalid_argument) if there is none.
-std::byte* heap_base_or_throw(const void* address);
-/// True if the process of this word lives. A system call, except for one's own.
-bool process_lives(std::byte* heap_base, ProcessWord process) noexcept;
 
 enum class Locked : std::uint8_t {
   kYes,
@@ -67,7 +34,7 @@ enum class Locked : std::uint8_t {
   kNo,         ///< busy, or the time is over
 };
 
-/// The lock's protocol on a word, for whoever knows his ProcessWord.
+/// The lock's protocol on a word, for callers that know their ProcessWord.
 struct LockWord {
   std::atomic<std::uint32_t> word{0};
 
@@ -92,7 +59,7 @@ struct LockWord {
     if (!word.compare_exchange_strong(seen, 0, std::memory_order_release, std::memory_order_relaxed))
       unlock_marked(seen & kDied);
   }
-  /// For the owner who has called make_consistent() if it was due: kDied is not set.
+  /// For an owner that has called make_consistent() if it was due: kDied is not set.
   void unlock_consistent() noexcept { unlock_marked(0); }
 
  private:
@@ -117,9 +84,9 @@ class alignas(8) ProcessLock {
   Locked lock() noexcept { return word_.lock_until(base(), me(), INT64_MAX); }
   /// Until the absolute CLOCK_MONOTONIC time.
   Locked lock_until(std::int64_t deadline_ns) noexcept { return word_.lock_until(base(), me(), deadline_ns); }
-  /// A hint: nobody owns it. A dead owner counts.
+  /// A hint: no process owns it. A dead owner counts as an owner.
   bool looks_free() const noexcept { return (word_.word.load(std::memory_order_relaxed) & kProcessMask) == 0; }
-  /// For the owner: what the lock protects is whole again.
+  /// For the owner: the protected state is whole again.
   void make_consistent() noexcept { word_.make_consistent(); }
   /// For the owner.
   bool owner_died() const noexcept { return (word_.word.load(std::memory_order_relaxed) & kDied) != 0; }
@@ -130,6 +97,7 @@ class alignas(8) ProcessLock {
   }  // written before the heap is known
 
  private:
+  friend struct LayoutOf;
   std::byte* base() const noexcept {
     return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(this) - std::uintptr_t{distance_} * 8);
   }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bounded first-in first-out queue in a shared heap: any number of producers and consumers, blocking, with timeout, or try; of plain
 // data and of any other shareable type that may be assigned and is declared recoverable (shareable.hpp), smart pointers among them.
-// Whoever can write the heap is trusted. A process killed at any instruction blocks nobody, and every element is in the queue
+// Every process that can write the heap is trusted. A process killed at any instruction blocks no other, and every element is in the queue
 // entirely or not at all:
-//   * a push has happened when tail_ is stored; what a dead producer left in the slot behind it is overwritten;
+//   * a push has happened when tail_ is stored; the half-written slot of a dead producer is overwritten;
 //   * plain data: a pop has happened when head_ is stored; an element that a dead consumer had copied but not popped is still there;
 //   * other types: a pop has happened when the slot's `full` is cleared. The next consumer empties a slot that it finds so;
-//   * the lock of a dead producer or consumer is taken over by those who wait.
-// A wake-up that died with its sender is made good (bell.hpp).
+//   * the lock of a dead producer or consumer is taken over by the waiters.
+// A wake-up that died with its sender is made good (event_count.hpp).
 //
 // Thread rules: constructed in an open heap by one thread before others know its address; then every call is thread-safe. Destroyed by
-// one thread that nobody competes with. No system call while nobody waits and no lock is contended.
+// one thread without competition. No system call while no thread waits and no lock is contended.
 //
 // Two locks, since producers and consumers meet only in the two positions: push_lock_ serialises producers, pop_lock_
 // consumers. Positions count from 0 and never wrap; position p lies in slot p % Capacity. head_ <= tail_ <= head_ + Capacity.
@@ -32,8 +32,8 @@
 #include <utility>
 
 #include "baton/memory/platform.hpp"
-#include "baton/shared/bell.hpp"
 #include "baton/shared/deadline.hpp"
+#include "baton/shared/event_count.hpp"
 #include "baton/shared/process_lock.hpp"
 #include "baton/shared/shareable.hpp"
 
@@ -69,7 +69,7 @@ class queue {
   queue& operator=(const queue&) = delete;
 
   static constexpr std::size_t capacity() noexcept { return Capacity; }
-  /// Exact only while nobody pushes or pops.
+  /// Exact only while no thread pushes or pops.
   std::size_t size() const noexcept {
     const std::uint64_t head = head_.load(std::memory_order_acquire);  // [H], before tail_, so that head <= tail
     const std::uint64_t count = tail_.load(std::memory_order_acquire) - head;
@@ -133,7 +133,7 @@ class queue {
       BATON_CRASH_POINT("shared.queue.pop.done");
     }
     BATON_CRASH_POINT("shared.queue.pop.unlocked");
-    not_full_.ring(1);
+    not_full_.notify(1);
     return true;
   }
   std::optional<T> try_pop() { return popped(0); }
@@ -158,7 +158,7 @@ class queue {
   }
 
  private:
-  /// A side's lock. What a dead owner left needs no repair.
+  /// A side's lock. A dead owner's half-done push or pop needs no repair.
   class Hold {
    public:
     explicit Hold(detail::ProcessLock& lock) noexcept : lock_(lock) {
@@ -194,7 +194,7 @@ class queue {
       BATON_CRASH_POINT("shared.queue.push.done");
     }
     BATON_CRASH_POINT("shared.queue.push.unlocked");
-    not_empty_.ring(1);
+    not_empty_.notify(1);
     return true;
   }
   template <class E>
@@ -222,15 +222,15 @@ class queue {
     Stored& element() noexcept { return value; }
   };
   using Slot = std::conditional_t<kPlain, PlainSlot, AssignedSlot>;
-  // Producers' line, consumers' line, what both touch.
+  // Cache lines: producers', consumers', common.
   alignas(memory::kCacheLineBytes) detail::ProcessLock push_lock_;
   std::uint64_t known_head_ = 0;
   alignas(memory::kCacheLineBytes) detail::ProcessLock pop_lock_;
   std::uint64_t known_tail_ = 0;
   alignas(memory::kCacheLineBytes) std::atomic<std::uint64_t> tail_{0};
   alignas(memory::kCacheLineBytes) std::atomic<std::uint64_t> head_{0};
-  alignas(memory::kCacheLineBytes) Bell not_empty_;
-  alignas(memory::kCacheLineBytes) Bell not_full_;
+  alignas(memory::kCacheLineBytes) EventCount not_empty_;
+  alignas(memory::kCacheLineBytes) EventCount not_full_;
   alignas(memory::kCacheLineBytes) Slot slots_[Capacity];
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// counting_semaphore and binary_semaphore in a shared heap. Whoever can write the memory is trusted.
-// A semaphore has no owners, so it cannot know whose count a dead process held: **what a process acquired and did not release
-// when it died stays taken**, as with POSIX semaphores. To protect something, use a mutex. A process that dies while it waits
+// counting_semaphore and binary_semaphore in a shared heap. Every process that can write the memory is trusted.
+// A semaphore has no owners, so it cannot know the counts of a dead process: **counts that a process acquired and did not release
+// before it died stay taken**, as with POSIX semaphores. To protect something, use a mutex. A process that dies while it waits
 // takes nothing; one that dies in release() has released all of its counts or none.
 //
-// Semantics of std::counting_semaphore ([thread.sema.cnt]). No system call while nobody waits. Thread rules: as mutex.
-// Orderings: release() adds with release, try_acquire() takes with acquire: who acquired sees what came before the release.
-// Waiting: bell.hpp.
+// Semantics of std::counting_semaphore ([thread.sema.cnt]). No system call while no thread waits. Thread rules: as mutex.
+// Orderings: release() adds with release, try_acquire() takes with acquire: a thread that acquired sees everything before the release.
+// Waiting: event_count.hpp.
 #pragma once
 
 #include <atomic>
@@ -14,8 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "baton/shared/bell.hpp"
 #include "baton/shared/deadline.hpp"
+#include "baton/shared/event_count.hpp"
 
 namespace baton::shared {
 
@@ -36,7 +36,7 @@ class counting_semaphore {
     // release: pairs with the acquire in try_acquire (each add continues the release sequence of those before).
     count_.fetch_add(static_cast<std::uint32_t>(update), std::memory_order_release);
     BATON_CRASH_POINT("shared.semaphore.released");
-    bell_.ring(static_cast<int>(update));
+    event_count_.notify(static_cast<int>(update));
   }
   bool try_acquire() noexcept {
     std::uint32_t count = count_.load(std::memory_order_relaxed);  // a hint; the exchange decides
@@ -62,11 +62,11 @@ class counting_semaphore {
 
  private:
   bool acquire_ns(std::int64_t deadline_ns) noexcept {
-    return bell_.wait([this] { return try_acquire(); }, deadline_ns);
+    return event_count_.wait([this] { return try_acquire(); }, deadline_ns);
   }
 
   std::atomic<std::uint32_t> count_;
-  Bell bell_;
+  EventCount event_count_;
 };
 
 using binary_semaphore = counting_semaphore<1>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which types may lie in memory that several processes map at different addresses, and why others may not. Members of plain structs
-// are seen (members.hpp), those of classes with constructors are not; what can be seen is refused. Thread rules: none (compile time).
+// are seen (members.hpp), those of classes with constructors are not. Thread rules: none (compile time).
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ class weak_ptr;
 template <class T>
 class unique_ptr;
 
-/// Specialise as std::true_type for a type with a destructor that is known to work in shared memory: what it owns lies in the heap,
+/// Specialise as std::true_type for a type with a destructor that is known to work in shared memory: everything that it owns lies in the heap,
 /// too (smart pointers of this library, containers with its allocator). Derive from recoverable instead if the destructor may
 /// also run on an object that is all zero bytes, constructed in part or destroyed in part, as those of structs of our smart
 /// pointers and plain data do: then nothing is lost when a process dies in the constructor or destructor.
@@ -34,7 +34,7 @@ struct recoverable : std::true_type {
   static constexpr bool kRecoverable = true;
 };
 
-/// What a queue keeps of an element of type T: T itself, or for a process's smart pointers stored<T>. Specialise it for a struct of yours with
+/// How a queue stores an element of type T: as T itself, or for a process's smart pointers stored<T>. Specialise it for a struct of yours with
 /// such pointers: `type` is the same struct with stored ones, assigned from a T and giving one when moved from.
 template <class T>
 struct stored_form {
@@ -149,7 +149,7 @@ constexpr bool check_shareable() {
   return true;
 }
 
-/// What the allocator of a shared heap may be asked for: elements and nodes of containers, whose destructors do not say whether they can be
+/// Types that the allocator of a shared heap accepts: elements and nodes of containers, whose destructors do not say whether they can be
 /// shared.
 template <class T>
 constexpr bool check_allocated() {

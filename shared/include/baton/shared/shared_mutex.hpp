@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// shared_mutex in a shared heap. Whoever can write the heap is trusted. A reader or writer that dies blocks nobody; after a writer's death every lock() and lock_shared() says previous_owner_died until consistent().
+// shared_mutex in a shared heap. Every process that can write the heap is trusted. A reader or writer that dies blocks no other. After a writer's
+// death every lock() and lock_shared() returns previous_owner_died until consistent().
 //
 // Semantics of std::shared_mutex ([thread.sharedmutex.class]), with room for Slots readers at a time; more wait, as the
-// standard has it beyond its limit. Works with std::unique_lock and std::shared_lock. Writers do not starve: who comes to read while one waits lets
-// it go first (once, so that many writers do not starve readers). try_lock_shared() does not look at that.
+// standard has it beyond its limit. Works with std::unique_lock and std::shared_lock. Writers do not starve: a new reader lets a waiting
+// writer go first (once, so that many writers do not starve readers). try_lock_shared() does not look at that.
 // Thread rules: as mutex. A thread owns it once, in one way.
 //
-// A table of robust locks: a reader owns one slot, a writer writer_ and all slots. So what the dead had is found by those who wait,
-// a reader's lock touches no word of other readers, and a writer pays for all slots. A reader takes any free slot; one who found none
-// waits for the next that is freed, whichever it is (bell.hpp).
-// Invariants: (1) writing_ and died_ are written by one who owns every slot, and read by one who owns any; (2) writing_ is true
-// exactly while a writer may change what is protected: who finds it true on entering knows that a writer died; (3) holder of a
+// A table of robust locks: a reader owns one slot, a writer writer_ and all slots. So waiters find the locks of the dead,
+// a reader's lock touches no word of other readers, and a writer pays for all slots. A reader takes any free slot; a reader that found none
+// waits for the next that is freed, whichever it is (event_count.hpp).
+// Invariants: (1) writing_ and died_ are written by an owner of every slot, and read by an owner of any; (2) writing_ is true
+// exactly while a writer may change the protected state: if an entering thread finds it true, a writer died; (3) holder of a
 // slot is the tag of the thread that reads there; a tag is used by one thread ever.
 #pragma once
 
@@ -22,7 +23,7 @@
 #include "baton/memory/platform.hpp"
 #include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
-#include "baton/shared/bell.hpp"
+#include "baton/shared/event_count.hpp"
 #include "baton/shared/mutex.hpp"
 
 namespace baton::shared {
@@ -52,7 +53,7 @@ class basic_shared_mutex {
       const bool had_some = i > 0;
       while (i > 0) slots_[--i].lock.unlock();
       writer_.unlock();
-      if (had_some) freed_.ring(INT_MAX);
+      if (had_some) freed_.notify(INT_MAX);
       return false;
     }
     enter();
@@ -64,11 +65,11 @@ class basic_shared_mutex {
     BATON_CRASH_POINT("shared.shared_mutex.unlocking");
     for (Slot& slot : slots_) slot.lock.unlock();
     writer_.unlock();
-    freed_.ring(INT_MAX);
+    freed_.notify(INT_MAX);
   }
 
   ownership lock_shared() {
-    // A writer that waits for slots goes first, once; a dead one holds nobody up for longer than a look.
+    // A writer that waits for slots goes first, once; a dead writer delays readers for one kLookAgainNs at most.
     if (!writer_.looks_free())
       (void)freed_.watch([this] { return writer_.looks_free(); }, os::monotonic_ns() + kLookAgainNs);
     // A dead owner's slot is found by try_lock_shared(), which asks the kernel; the look in between does not.
@@ -82,19 +83,19 @@ class basic_shared_mutex {
     const std::size_t first = home();
     for (std::size_t i = 0; i < Slots; ++i) {
       Slot& slot = slots_[(first + i) % Slots];
-      if (slot.holder.load(std::memory_order_relaxed) != mine) continue;  // nobody else stores our tag
+      if (slot.holder.load(std::memory_order_relaxed) != mine) continue;  // only this thread stores its tag
       slot.holder.store(0, std::memory_order_relaxed);
       slot.lock.unlock();
-      freed_.ring(1);
+      freed_.notify(1);
       return;
     }
   }
 
-  /// For any owner: a writer died and nobody called consistent() since.
+  /// For any owner: a writer died, and consistent() was not called since.
   bool owner_died() const noexcept {
     return died_.load(std::memory_order_relaxed) || (writing_.load(std::memory_order_relaxed) && !mine());
   }
-  /// For the exclusive owner: what is protected is whole again.
+  /// For the exclusive owner: the protected state is whole again.
   void consistent() noexcept { died_.store(false, std::memory_order_relaxed); }
 
  private:
@@ -121,7 +122,7 @@ class basic_shared_mutex {
   }
   static void own(Locked locked, detail::ProcessLock& lock) {
     if (locked == Locked::kNo) throw std::system_error(std::make_error_code(std::errc::invalid_argument));
-    if (locked == Locked::kOwnerDied) lock.make_consistent();  // writing_ tells whether it matters
+    if (locked == Locked::kOwnerDied) lock.make_consistent();  // writing_ shows whether it matters
   }
   static bool try_own(detail::ProcessLock& lock) noexcept {
     const Locked locked = lock.try_lock();
@@ -149,7 +150,7 @@ class basic_shared_mutex {
   std::atomic<bool> writing_{false};
   std::atomic<bool> died_{false};
   std::atomic<std::uint64_t> writer_tag_{0};  // whose writing_ is, so that the writer may ask owner_died()
-  Bell freed_;  // of slots: readers that found none sleep here, a writer on the slot he needs next
+  EventCount freed_;  // of slots: readers that found none sleep here, a writer on the slot that it needs next
   Slot slots_[Slots];
 };
 

@@ -34,7 +34,7 @@ P make(Heap& heap, Args&&... args) {
 
 }  // namespace detail
 
-/// Throws baton::Exception as Heap::allocate() fails, and what the constructor throws.
+/// Throws baton::Exception as Heap::allocate() fails, and the constructor's exceptions.
 template <class T, class... Args>
 shared_ptr<T> make_shared(Heap& heap, Args&&... args) {
   return detail::make<T, shared_ptr<T>>(heap, std::forward<Args>(args)...);
@@ -44,9 +44,9 @@ unique_ptr<T> make_unique(Heap& heap, Args&&... args) {
   return detail::make<T, unique_ptr<T>>(heap, std::forward<Args>(args)...);
 }
 
-/// The object that processes know as `name` (at most 47 bytes), made by the first who asks: one, however many ask. Where several ask at
-/// once, each may construct one; the first that is done gets the name, and the others end again. So nobody waits for a
-/// constructor, and one may ask for other names. The name keeps its object alive until forget(). Throws baton::Exception: type_mismatch (it is of another type), limit_reached (256 names), and as make_shared().
+/// The object that processes know as `name` (at most 47 bytes), made by the first caller: one object, however many call. If several call at
+/// once, each may construct an object; the first that is done gets the name, and the others end again. So no caller waits for
+/// another's constructor, and a constructor may ask for other names. The name keeps its object alive until forget(). Throws baton::Exception: type_mismatch (it is of another type), limit_reached (256 names), and as make_shared().
 template <class T, class... Args>
 shared_ptr<T> find_or_make(Heap& heap, const char* name, Args&&... args);
 /// Null if there is none.
@@ -58,19 +58,19 @@ bool forget(Heap& heap, const char* name);
 namespace detail {
 
 /// The table of names, locked while it lives.
-class Roots {
+class Names {
  public:
-  explicit Roots(Heap& heap);
-  ~Roots();
-  Roots(const Roots&) = delete;
-  Roots& operator=(const Roots&) = delete;
+  explicit Names(Heap& heap);
+  ~Names();
+  Names(const Names&) = delete;
+  Names& operator=(const Names&) = delete;
   /// The place of `name`, or null. With `type` not 0: throws type_mismatch if it was given another.
   StoredWords* find(const char* name, std::uint64_t type);
   void add(const char* name, std::uint64_t type, const Held& object);
   bool remove(const char* name);
 
  private:
-  HeapState& state_;
+  NameWords& words_;
   // Objects of names that are removed, and of one that a dead process left half made: they end after the table is unlocked.
   Held dropped_, left_;
 };
@@ -79,8 +79,8 @@ class Roots {
 
 template <class T>
 shared_ptr<T> find(Heap& heap, const char* name) {
-  detail::Roots roots(heap);
-  const detail::StoredWords* const words = roots.find(name, detail::TypeOf<T>::id());
+  detail::Names names(heap);
+  const detail::StoredWords* const words = names.find(name, detail::TypeOf<T>::id());
   if (words == nullptr) return {};
   return detail::PointerAccess::make<shared_ptr<T>>(detail::hold(*words, detail::Strength::kStrong));
 }
@@ -89,10 +89,10 @@ shared_ptr<T> find_or_make(Heap& heap, const char* name, Args&&... args) {
   if (shared_ptr<T> found = find<T>(heap, name)) return found;
   shared_ptr<T> made = make_shared<T>(heap, std::forward<Args>(args)...);  // not with the table locked
   const std::uint64_t type = detail::TypeOf<T>::id();
-  detail::Roots roots(heap);  // unlocked before `made` ends
-  if (const detail::StoredWords* const words = roots.find(name, type))
+  detail::Names names(heap);  // unlocked before `made` ends
+  if (const detail::StoredWords* const words = names.find(name, type))
     return detail::PointerAccess::make<shared_ptr<T>>(detail::hold(*words, detail::Strength::kStrong));
-  roots.add(name, type, detail::PointerAccess::get(made));
+  names.add(name, type, detail::PointerAccess::get(made));
   return made;
 }
 

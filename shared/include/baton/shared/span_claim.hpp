@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may make small objects in a span while it may be given back (shared/src/spans.cpp): the steps on the words that two processes meet in, so
+// Claims of small objects in a span that another process may give back (shared/src/allocations.cpp): the steps on the words that both use, so
 // that tests/model explores them.
 //
-//   a process that will claim objects in span S     the one that gives S back (one at a time, under a lock)
+//   a process that will claim objects in span S     a process that gives S back (under a lock)
 //   P1 published[1] = its span before   (release)   T1 mark S as closing       (relaxed)
 //   P2 published[0] = S                 (release)   T2 fence                   (seq_cst)
 //   P3 fence                            (seq_cst)   T3 published[0], then [1]  (acquire): S is there -> unmark, stop
@@ -10,7 +10,7 @@
 //      -> no claim                                  T5 S is something else
 //   - One of P3 and T2 is first in the order of fences: T3 sees P2, or P4 sees T1.
 //   - A span stays published while newer ones come: it moves to [1] before its place is taken, and T3 reads against that.
-//   - T3 that does not see S any more read what came after it: the last claim in S, and what was done there, happened before.
+//   - If T3 does not see S, it read a later value: so the last claim in S, and its use, happened before.
 // Thread rules: one claimer at a time per array.
 #pragma once
 

@@ -3,11 +3,11 @@
 // from its own address, so every process may follow it. It converts to and from P, and is counted as one pointer more.
 //
 // Cost: changing one locks the object's block (block.hpp). In a loop, hold a P.
-// Death: a change that a dead process had begun is completed or undone by who next needs the object.
+// Death: a change that a dead process had begun is completed or undone by the next process that needs the object.
 // In private memory, where containers and queues have one for a moment, it is a P. A pointer to an object of another heap throws
 // baton::Exception (invalid_argument), and both ends are as they were.
 // Therefore moves are not noexcept.  NOLINTBEGIN(performance-noexcept-move-constructor)
-// Thread rules: as P: one thread of one process at a time, so protect what several use by a lock.
+// Thread rules: as P: one thread of one process at a time, so protect a pointer of several threads by a lock.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct StrengthOf<weak_ptr<T>> {
   static constexpr Strength value = Strength::kWeak;
 };
 
-/// What stored pointers that may be copied and those that may not have in common.
+/// The common part of stored pointers, whether they may be copied or not.
 template <class P>
 class StoredPointer {
  public:
@@ -62,7 +62,8 @@ class StoredPointer {
     put_in(&words_, PointerAccess::get(from), kStrength);
     (void)PointerAccess::give(from);
   }
-  /// What *this had ends first, but `from` may lie in it: so it is a pointer of this process. One that is refused is refused before.
+  /// The former target may end first, and `from` may lie in it: so the new target is held by a pointer of this process meanwhile. A refused pointer is
+  /// refused before any change.
   void replace(P&& from) {
     check_storable(&words_, PointerAccess::get(from));
     P taken(std::move(from));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the count of a block's stored pointers and one such pointer change together, so that whoever takes the block's lock over from a
-// dead owner finds them equal again: the redo record. On words with load() and store(), so that tests/model explores it with kills at every step.
+// How the count of a block's stored pointers and one such pointer change together, so that a process that takes the block's lock over from a
+// dead owner makes them agree again: the redo record. On words with load() and store(), so that tests/model explores it with kills at every step.
 //
 // REQUIRES, for both: the block's lock. Every store is a release: a kill leaves the stores before it and none behind it, in the order written here.
 // Steps: before = count; record = what; count changes; the pointer changes (the transfer has happened); record = 0.

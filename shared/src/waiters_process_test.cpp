@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sleepers of a heap with a name have no time limit: whoever dies before it wakes them is heard of, or they have one.
+// Sleepers in a heap with a name have no time limit while deaths are watched, and have one otherwise.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -24,11 +24,11 @@
 #include "baton/shared/shared_ptr.hpp"
 #include "heap_test_support.hpp"
 
-namespace baton::shared::hearing_test {
+namespace baton::shared::waiters_test {
 
-/// What the processes of a test share. The words are set without a ring, as by one who dies before it.
+/// What the processes of a test share. The words are set without a notification, as by a process that dies before its notification.
 struct Meeting {
-  Bell bell;
+  EventCount event_count;
   std::atomic<std::uint32_t> value{0}, here{0}, go{0};
   mutex lock;
   condition_variable changed;
@@ -37,7 +37,7 @@ struct Meeting {
   queue<std::uint32_t, 4> numbers;
 
   void wait() {
-    bell.wait([this] { return value.load() != 0; }, INT64_MAX);
+    event_count.wait([this] { return value.load() != 0; }, INT64_MAX);
   }
   /// True if the address is ours, as a thread's system call names it.
   bool contains(std::uintptr_t address) const {
@@ -45,13 +45,13 @@ struct Meeting {
   }
 };
 
-}  // namespace baton::shared::hearing_test
+}  // namespace baton::shared::waiters_test
 namespace baton::shared {
 template <>
-struct declared_shareable<hearing_test::Meeting> : recoverable {};
+struct declared_shareable<waiters_test::Meeting> : recoverable {};
 }  // namespace baton::shared
 
-namespace baton::shared::hearing_test {
+namespace baton::shared::waiters_test {
 
 enum class Sleep { kNone, kTimed, kUntimed, kUnknown };
 /// How a thread of this process sleeps on a word of `meeting`; kUnknown where the system does not say.
@@ -103,7 +103,7 @@ class Waiter {
 
 shared_ptr<Meeting> meeting_in(Heap& heap) { return find_or_make<Meeting>(heap, "meeting"); }
 
-/// A child that is a member, tells that it is here, and waits for `go`; then body(meeting).
+/// A child that is a member, reports its arrival, and waits for `go`; then body(meeting).
 template <class Body>
 pid_t member(const TemporaryDirectory& directory, Body&& body) {
   return forked([&] {
@@ -119,7 +119,7 @@ void set_and_die(Meeting& meeting) {
   die();
 }
 
-TEST(SharedHearing, ASleeperHasNoTimeLimitWhereDeathsAreHeard) {
+TEST(SharedWaiters, ASleeperHasNoTimeLimitWhereDeathsAreWatched) {
   const TemporaryDirectory directory;
   Heap named = Heap::open(directory.options("h")).or_throw();
   Heap nameless = new_heap();
@@ -128,11 +128,11 @@ TEST(SharedHearing, ASleeperHasNoTimeLimitWhereDeathsAreHeard) {
     Waiter waiter(*meeting, [&] { meeting->wait(); });
     const Sleep sleep = waiter.asleep();
     meeting->value = 1;
-    meeting->bell.ring(1);
+    meeting->event_count.notify(1);
     waiter.join();
     return sleep;
   };
-  // The thread that hears may not have come round yet.
+  // The background thread may not watch yet.
   const auto becomes = [&](Sleep expected) {
     wait_until([&] {
       const Sleep sleep = sleep_in(named);
@@ -140,13 +140,13 @@ TEST(SharedHearing, ASleeperHasNoTimeLimitWhereDeathsAreHeard) {
     });
   };
   becomes(Sleep::kUntimed);
-  if (sleep_in(nameless) == Sleep::kUnknown) GTEST_SKIP() << "this system does not tell what threads wait for";
+  if (sleep_in(nameless) == Sleep::kUnknown) GTEST_SKIP() << "this system does not show what threads wait for";
   EXPECT_EQ(sleep_in(nameless), Sleep::kTimed);
-  (void)named.descriptor();  // for somebody of whose death nobody would hear
+  (void)named.descriptor();  // for a process whose death nobody would notice
   becomes(Sleep::kTimed);
 }
 
-TEST(SharedHearing, ManySleepersAreRungForOneThatDiedBeforeItRang) {
+TEST(SharedWaiters, ManySleepersAreWokenForAProcessThatDiedBeforeItsNotification) {
   const TemporaryDirectory directory;
   Heap heap = Heap::open(directory.options("h")).or_throw();
   const shared_ptr<Meeting> meeting = meeting_in(heap);
@@ -163,7 +163,7 @@ TEST(SharedHearing, ManySleepersAreRungForOneThatDiedBeforeItRang) {
   EXPECT_EQ(status_of(elsewhere), 0);
 }
 
-TEST(SharedHearing, AConditionThatADeadProcessMadeTrueIsSeen) {
+TEST(SharedWaiters, AConditionThatADeadProcessMadeTrueIsSeen) {
   const TemporaryDirectory directory;
   Heap heap = Heap::open(directory.options("h")).or_throw();
   const shared_ptr<Meeting> meeting = meeting_in(heap);
@@ -183,7 +183,7 @@ TEST(SharedHearing, AConditionThatADeadProcessMadeTrueIsSeen) {
   waiter.join();
 }
 
-TEST(SharedHearing, WhoIsAttachedAndDiesIsMadeGoodInEveryProcess) {
+TEST(SharedWaiters, TheDeathOfAnAttachedProcessIsMadeGoodInEveryProcess) {
   const TemporaryDirectory directory;
   Heap heap = Heap::open(directory.options("h")).or_throw();
   const shared_ptr<Meeting> meeting = meeting_in(heap);
@@ -199,7 +199,7 @@ TEST(SharedHearing, WhoIsAttachedAndDiesIsMadeGoodInEveryProcess) {
   EXPECT_EQ(status_of(elsewhere), 0);
 }
 
-TEST(SharedHearing, ADeathWhileTheThreadThatHearsIsBusyIsMadeGood) {
+TEST(SharedWaiters, ADeathWhileTheBackgroundThreadIsBusyIsMadeGood) {
   const TemporaryDirectory directory;
   std::atomic<bool> busy{false}, end{false};
   HeapOptions options = directory.options("h");
@@ -212,7 +212,7 @@ TEST(SharedHearing, ADeathWhileTheThreadThatHearsIsBusyIsMadeGood) {
   const shared_ptr<Meeting> meeting = meeting_in(heap);
   const pid_t child = member(directory, set_and_die);
   wait_until([&] { return meeting->here == 1; });
-  ::kill(child, SIGSTOP);  // or it gives back what the other has, and tells itself
+  ::kill(child, SIGSTOP);  // or the child recovers the other and notifies its own threads
   ::waitpid(child, nullptr, WUNTRACED);
   const pid_t first = forked([&] {
     Heap mine = Heap::open(directory.options("h")).or_throw();
@@ -232,7 +232,7 @@ TEST(SharedHearing, ADeathWhileTheThreadThatHearsIsBusyIsMadeGood) {
   end = true;
 }
 
-TEST(SharedHearing, WhoCannotBeAcceptedForWantOfDescriptorsIsMadeGood) {
+TEST(SharedWaiters, TheDeathOfAProcessThatWasNotAcceptedForWantOfDescriptorsIsMadeGood) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "the sanitizer of undefined behaviour makes a pipe to look at an object whose type it has not seen";
 #endif
@@ -257,14 +257,14 @@ TEST(SharedHearing, WhoCannotBeAcceptedForWantOfDescriptorsIsMadeGood) {
   EXPECT_EQ(status_of(short_of), 0);
 }
 
-TEST(SharedHearing, AWakeUpThatMeetsAnExceptionGoesToTheNext) {
+TEST(SharedWaiters, AWakeUpThatMeetsAnExceptionGoesToTheNext) {
   const TemporaryDirectory directory;
   Heap heap = Heap::open(directory.options("h")).or_throw();
   const shared_ptr<Meeting> meeting = meeting_in(heap);
   std::atomic<bool> taken{false};
   Waiter throws(*meeting, [&] {
     try {
-      meeting->bell.wait(
+      meeting->event_count.wait(
           [&] {
             if (taken) return true;
             if (meeting->value != 0) throw std::runtime_error("cannot take it");
@@ -281,12 +281,12 @@ TEST(SharedHearing, AWakeUpThatMeetsAnExceptionGoesToTheNext) {
   });
   takes.asleep();
   meeting->value = 1;
-  meeting->bell.ring(1);
+  meeting->event_count.notify(1);
   takes.join();
-  meeting->bell.ring(INT_MAX);
+  meeting->event_count.notify(INT_MAX);
 }
 
-TEST(SharedHearing, AChildForkedBesideSleepersHearsForItself) {
+TEST(SharedWaiters, AChildForkedBesideSleepersWatchesForItself) {
   const TemporaryDirectory directory;
   Heap heap = Heap::open(directory.options("h")).or_throw();
   const shared_ptr<Meeting> meeting = meeting_in(heap);
@@ -309,7 +309,7 @@ TEST(SharedHearing, AChildForkedBesideSleepersHearsForItself) {
 #ifdef BATON_CRASH_POINTS
 
 /// The victim, in a program started anew (crash points read the environment once).
-TEST(SharedHearingVictim, DISABLED_RingsUntilItIsKilled) {
+TEST(SharedWaitersVictim, DISABLED_NotifiesUntilItIsKilled) {
   const char* const path = std::getenv("BATON_SHARED_DIRECTORY");
   if (path == nullptr) GTEST_SKIP();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -334,7 +334,7 @@ pid_t start_victim(const TemporaryDirectory& directory, const std::string& point
   const pid_t victim = ::fork();
   if (victim == 0) {
     const char* const arguments[] = {"victim", "--gtest_also_run_disabled_tests",
-                                     "--gtest_filter=SharedHearingVictim.*", nullptr};
+                                     "--gtest_filter=SharedWaitersVictim.*", nullptr};
     const char* const environment[] = {at.c_str(), where.c_str(), sleeps ? "BATON_SHARED_SLEEPS=1" : nullptr, nullptr};
     ::dup2(::open("/dev/null", O_WRONLY), STDOUT_FILENO);
     ::execve("/proc/self/exe", const_cast<char**>(arguments), const_cast<char**>(environment));
@@ -343,9 +343,9 @@ pid_t start_victim(const TemporaryDirectory& directory, const std::string& point
   return victim;
 }
 
-class SharedHearingCrash : public testing::TestWithParam<const char*> {};
+class SharedWaitersCrash : public testing::TestWithParam<const char*> {};
 
-TEST_P(SharedHearingCrash, LeavesNobodyAsleep) {
+TEST_P(SharedWaitersCrash, LeavesNobodyAsleep) {
   const TemporaryDirectory directory;
   Heap heap = Heap::open(directory.options("h")).or_throw();
   const shared_ptr<Meeting> meeting = meeting_in(heap);
@@ -360,9 +360,9 @@ TEST_P(SharedHearingCrash, LeavesNobodyAsleep) {
   if (std::string(GetParam()) != "shared.semaphore.released") meeting->semaphore.release();
   acquires.join();
 }
-INSTANTIATE_TEST_SUITE_P(AtEveryPoint, SharedHearingCrash,
+INSTANTIATE_TEST_SUITE_P(AtEveryPoint, SharedWaitersCrash,
                          testing::Values("shared.queue.push.done", "shared.queue.push.unlocked",
-                                         "shared.bell.sleepers_seen", "shared.bell.event_counted",
+                                         "shared.event_count.sleepers_seen", "shared.event_count.event_counted",
                                          "shared.semaphore.released"),
                          [](const auto& point) {
                            std::string name = point.param;
@@ -372,11 +372,11 @@ INSTANTIATE_TEST_SUITE_P(AtEveryPoint, SharedHearingCrash,
                            return name;
                          });
 
-TEST(SharedHearing, ASleeperThatDiesWhenItIsWokenLeavesTheWakeUpToTheNext) {
+TEST(SharedWaiters, ASleeperThatDiesWhenItIsWokenLeavesTheWakeUpToTheNext) {
   const TemporaryDirectory directory;
   Heap heap = Heap::open(directory.options("h")).or_throw();
   const shared_ptr<Meeting> meeting = meeting_in(heap);
-  const pid_t victim = start_victim(directory, "shared.bell.woken", true);
+  const pid_t victim = start_victim(directory, "shared.event_count.woken", true);
   wait_until([&] { return meeting->here == 1; });
   Waiter acquires(*meeting, [&] { meeting->semaphore.acquire(); });
   acquires.asleep();
@@ -388,4 +388,4 @@ TEST(SharedHearing, ASleeperThatDiesWhenItIsWokenLeavesTheWakeUpToTheNext) {
 
 #endif
 
-}  // namespace baton::shared::hearing_test
+}  // namespace baton::shared::waiters_test

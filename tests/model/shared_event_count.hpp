@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bell of baton/shared, and what is waited for on it, for the scenarios that ring it.
+// The event count of baton/shared, and a count to wait for, for the scenarios that notify.
 #pragma once
 
-#include "baton/shared/bell.hpp"
+#include "baton/shared/event_count.hpp"
 #include "model_platform.hpp"
 
 namespace baton::model {
 
-using Bell = shared::BellWords<ModelPlatform>;
+using EventCount = shared::EventCountWords<ModelPlatform>;
 
 /// One of a semaphore's count, if one is left.
 inline bool try_take(Atomic<std::uint32_t>& left) {

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shared words of the names of a heap's objects; class Names is in baton/shared/shared_ptr.hpp.
+// Invariant: a name exists while its first byte is not 0. Storing that byte is the last step of add() and the first of remove(). An object without
+// a name, left by a process that died in between, is dropped by the next process that takes the lock over.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "baton/shared/block.hpp"
+#include "baton/shared/process_lock.hpp"
+
+namespace baton::shared::detail {
+
+inline constexpr std::size_t kMaxNames = 256;
+inline constexpr std::size_t kNameBytes = 48;
+
+struct NamedObject {
+  char name[kNameBytes];  // ends with 0; empty: free
+  std::uint64_t type;
+  StoredWords object;
+};
+struct NameWords {
+  explicit NameWords(std::byte* base) : lock(base) {}
+  ProcessLock lock;
+  NamedObject objects[kMaxNames] = {};
+};
+
+}  // namespace baton::shared::detail

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Joining a heap, and recovering dead processes: unsettled allocations, holds, half-done changes and ends of objects.
+// Thread rules: everything is thread-safe; one recovery at a time per process and heap.
+// Invariants:
+//   1. The recoverer owns the byte lock of the dead process's slot (process_table.hpp), so one process recovers it at a time.
+//   2. Every step may be repeated: after the recoverer's death the next process starts again.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <mutex>
+
+#include "contents.hpp"
+
+namespace baton::shared::detail {
+
+class Recovery {
+ public:
+  Recovery(Mapping& mapping, ProcessTable& processes, Allocations& allocations, Blocks& blocks, Contents& contents,
+           Events& events) noexcept
+      : mapping_(mapping),
+        processes_(processes),
+        allocations_(allocations),
+        blocks_(blocks),
+        contents_(contents),
+        events_(events) {}
+
+  /// This process becomes one of the heap's.
+  Result<void> join();
+  /// Recovers all dead processes, and objects whose type has become known; returns how many had died. 0 while this process is at it already.
+  std::size_t collect();
+  /// Where memory is short: true if memory of dead processes was given back, by this process or by another.
+  bool reclaim();
+
+  // A destructor that runs in a recovery may fork.
+  void before_fork() {
+    if (!events_.is_deferred()) mutex_.lock();
+  }
+  void after_fork() {
+    if (!events_.is_deferred()) mutex_.unlock();
+  }
+
+ private:
+  void recover_slot(std::size_t slot);
+  void recover(const Allocation& found, std::size_t slot) noexcept;
+  bool lock_pinned(const Allocation& found, const std::function<bool()>& of_interest) noexcept;
+
+  Mapping& mapping_;
+  ProcessTable& processes_;
+  Allocations& allocations_;
+  Blocks& blocks_;
+  Contents& contents_;
+  Events& events_;
+  std::mutex mutex_;  // byte locks belong to the process, not to a thread
+};
+
+}  // namespace baton::shared::detail

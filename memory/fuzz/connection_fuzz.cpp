@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "baton/memory/hand_over.hpp"
+#include "baton/memory/channel.hpp"
 
 namespace {
 
@@ -61,8 +61,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Block ring(RingLayout<P>::bytes(capacity)), segment(ConnectionLayout<P>::bytes(entries));
   const auto ring_view = RingLayout<P>::at(ring.memory, capacity);
   const auto segment_view = ConnectionLayout<P>::at(segment.memory, entries);
-  HandOverWriter<P> writer(ring_view, segment_view, depth);
-  HandOverReader<P> reader(ring_view, segment_view, 1);
+  ChannelWriter<P> writer(ring_view, segment_view, depth);
+  ChannelReader<P> reader(ring_view, segment_view, 1);
 
   std::vector<int> references;
   const auto on_released = [&](std::uint64_t handle) {

@@ -281,7 +281,7 @@ def test_the_ring():
 
 def test_the_connection_segment():
     line = constants("memory/include/baton/memory/platform.hpp")["kCacheLineBytes"]
-    text = read("memory/include/baton/memory/hand_over.hpp")
+    text = read("memory/include/baton/memory/channel.hpp")
     words = re.search(r"return \{reinterpret_cast<Word\*>\(bytes\),(.*?)entries\};", text, re.DOTALL)[1]
     strides = [0] + [line * int(factor or 1) for factor in re.findall(r"bytes \+ (?:(\d) \* )?kStride", words)]
     rows = table(CONNECTION, "offset", "type", "written by", "meaning")

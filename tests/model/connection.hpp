@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "baton/memory/hand_over.hpp"
+#include "baton/memory/channel.hpp"
 #include "model_platform.hpp"
 
 namespace baton::model {
@@ -47,8 +47,8 @@ class Connection {
     for (std::uint32_t i = 0; i < depth + held; ++i) words_.emplace_back("word");
     const memory::RingLayout<ModelPlatform> ring{&head_, slots_.data(), capacity};
     const memory::ConnectionLayout<ModelPlatform> segment{&cursor_, &sleeping_, words_.data(), depth + held};
-    writer = std::make_unique<memory::HandOverWriter<ModelPlatform>>(ring, segment, depth);
-    reader = std::make_unique<memory::HandOverReader<ModelPlatform>>(ring, segment, 1);
+    writer = std::make_unique<memory::ChannelWriter<ModelPlatform>>(ring, segment, depth);
+    reader = std::make_unique<memory::ChannelReader<ModelPlatform>>(ring, segment, 1);
   }
 
   Atomic<std::uint64_t>& head() { return head_; }
@@ -100,8 +100,8 @@ class Connection {
   }
   void release(const QueuedMessage& message) const { reader->releases().release(message.entry); }
 
-  std::unique_ptr<memory::HandOverWriter<ModelPlatform>> writer;
-  std::unique_ptr<memory::HandOverReader<ModelPlatform>> reader;
+  std::unique_ptr<memory::ChannelWriter<ModelPlatform>> writer;
+  std::unique_ptr<memory::ChannelReader<ModelPlatform>> reader;
 
  private:
   Atomic<std::uint64_t> head_, cursor_;

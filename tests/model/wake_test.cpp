@@ -83,7 +83,7 @@ class Waking : public Scenario {
     Publisher& publisher = publishers_[static_cast<std::size_t>(p)];
     for (int i = 1; i <= plan_.messages; ++i) {
       if (plan_.wrong == Wrong::kWakeBeforePush) signal(publisher);
-      // One chunk, one reference per connection, as Writer::publish does it. Nothing is reused here (hand_over_test does
+      // One chunk, one reference per connection, as Writer::publish does it. Nothing is reused here (channel_test does
       // that), so nothing is collected.
       Chunks& chunks = *publisher.chunks;
       const auto released = [&](std::uint64_t handle) { chunks.release(handle); };
@@ -103,7 +103,7 @@ class Waking : public Scenario {
   void signal(Publisher& publisher) {
     World& world = World::current();
     const auto sleeping_of = [](const std::unique_ptr<Connection>& c) -> WakeWord& { return c->sleeping(); };
-    const auto ring = [&](const std::unique_ptr<Connection>& c) {
+    const auto notify = [&](const std::unique_ptr<Connection>& c) {
       for (std::size_t w = 0; w < publisher.connections.size(); ++w) {
         if (publisher.connections[w] == c) world.descriptor_write(waiters_[w]->descriptor);
       }
@@ -116,7 +116,7 @@ class Waking : public Scenario {
       publisher.event->fetch_add(1, std::memory_order_release);
       return;
     } else {
-      wake = memory::signal<ModelPlatform>(*publisher.event, publisher.connections, sleeping_of, ring);
+      wake = memory::signal<ModelPlatform>(*publisher.event, publisher.connections, sleeping_of, notify);
     }
     if (wake) world.futex_wake_all(publisher.event->id());
   }
@@ -367,7 +367,7 @@ INSTANTIATE_TEST_SUITE_P(WakeModel, WrongWaking,
                                          WrongStep{"flag set after the last look", Wrong::kFlagLast, true},
                                          WrongStep{"event after the wake", Wrong::kEventLast},
                                          WrongStep{"signal before push", Wrong::kWakeBeforePush},
-                                         WrongStep{"nobody rings at hang-up", Wrong::kNoHangUp}));
+                                         WrongStep{"nobody notifies at hang-up", Wrong::kNoHangUp}));
 
 struct WeakenedWake {
   const char* name;

@@ -76,7 +76,7 @@ Result<EventLine> EventPages::allocate() {
   if (connection.generation != os::fork_generation()) return;
   BATON_TRACE2(release, sequence_, size_bytes_);
   BATON_CRASH_POINT("release.before_store");
-  connection.hand_over->releases().release(token_);
+  connection.channel->releases().release(token_);
   BATON_CRASH_POINT("release.after_store");
   // release: pairs with the acquire in Reader::Impl::drop_retired; our reads are over before the segment is unmapped.
   segment_->held.fetch_sub(1, std::memory_order_release);

@@ -19,7 +19,7 @@
 #include <optional>
 #include <vector>
 
-#include "baton/memory/hand_over.hpp"
+#include "baton/memory/channel.hpp"
 #include "baton/memory/pool.hpp"
 #include "baton/os/disposal.hpp"
 #include "baton/os/fork.hpp"
@@ -97,11 +97,11 @@ struct WriterConnection {
                    const Layout& layout, std::uint32_t depth)
       : ring(std::move(ring_mapping)),
         segment(std::move(segment_mapping)),
-        hand_over(ring_view, layout, depth),
+        channel(ring_view, layout, depth),
         sleeping(layout.sleeping) {}
 
   os::SharedMapping ring, segment;
-  memory::HandOverWriter<Platform> hand_over;
+  memory::ChannelWriter<Platform> channel;
   WakeWord* sleeping;
   Gid reader{};
   PeerId peer = 0;
@@ -140,7 +140,7 @@ struct ReaderConnection {
 
   os::SharedMapping segment, event_page, ring;
   Layout layout;
-  std::optional<memory::HandOverReader<Platform>> hand_over;
+  std::optional<memory::ChannelReader<Platform>> channel;
   const ControlLine* line = nullptr;
   Gid writer{};
   PeerId peer = 0;
@@ -177,9 +177,9 @@ struct ReaderConnection {
   /// Something to take, or something that take() must report.
   bool readable() const noexcept {
     const State now =
-        state.load(std::memory_order_acquire);  // pairs with the release in Reader::Impl: hand_over is set
+        state.load(std::memory_order_acquire);  // pairs with the release in Reader::Impl: channel is set
     return (now == State::kLive || now == State::kOrphaned) && !blocked.load(std::memory_order_relaxed) && !full() &&
-           hand_over->queue().ready();
+           channel->queue().ready();
   }
   void add_reference() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
   void drop_reference() noexcept {

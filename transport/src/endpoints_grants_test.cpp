@@ -300,7 +300,7 @@ void take_all_and_keep_it(Reader& reader) {
   reader.impl().append_connections(&connections);
   BATON_CHECK(connections.size() == 1);
   ReaderConnection& connection = *connections[0];
-  const auto unread = connection.hand_over->queue().size();
+  const auto unread = connection.channel->queue().size();
   connection.layout.cursor->fetch_add(unread);
 }
 

@@ -39,8 +39,8 @@ Reader::Impl::~Impl() = default;
     const ReaderConnection::State state = connection.state.load(std::memory_order_relaxed);
     if (state == ReaderConnection::State::kAttaching) continue;
     memory::QueuedMessage oldest;
-    QueueStatus status = connection.hand_over->queue().peek(&oldest);
-    if (status == QueueStatus::kContended) status = connection.hand_over->queue().peek(&oldest);
+    QueueStatus status = connection.channel->queue().peek(&oldest);
+    if (status == QueueStatus::kContended) status = connection.channel->queue().peek(&oldest);
     if (status == QueueStatus::kEmpty || status == QueueStatus::kContended) {
       if (state == ReaderConnection::State::kOrphaned && status == QueueStatus::kEmpty) {
         static_cast<void>(forget(connection));
@@ -59,7 +59,7 @@ Reader::Impl::~Impl() = default;
         // The publisher died, or the processes were disconnected, before its segment arrived here: nobody can read this message any
         // more. It is given back, since a publisher that lives waits for that.
         if (connection.full()) continue;  // until a sample is released: as in merged_away()
-        if (connection.hand_over->queue().try_take(oldest)) discard(connection, oldest);
+        if (connection.channel->queue().try_take(oldest)) discard(connection, oldest);
         --i;
       } else {
         connection.blocked.store(true, std::memory_order_relaxed);  // add_segment() clears it and wakes
@@ -69,7 +69,7 @@ Reader::Impl::~Impl() = default;
     // The publisher's CPU has these lines: they come together, while the queue's words are still being fetched.
     segment->segment->prefetch(memory::handle_offset(oldest.handle));
     if (holdable && connection.full()) continue;
-    *unread += connection.hand_over->queue().size();
+    *unread += connection.channel->queue().size();
     if (*best == nullptr || oldest.source_monotonic_ns < message->source_monotonic_ns) {
       *best = &connection;
       *message = oldest;
@@ -86,7 +86,7 @@ Reader::Impl::~Impl() = default;
     return false;
   // Giving a message up takes it for a moment. At the limit that would be one more than was granted, for which a publisher expels.
   if (connection.full()) return false;
-  if (connection.hand_over->queue().try_take(message)) {
+  if (connection.channel->queue().try_take(message)) {
     discard(connection, message);
     notify(Event::kMessageLost);
   }
@@ -157,7 +157,7 @@ void Reader::Impl::drop_useless() noexcept {
       }
     }
     BATON_CRASH_POINT("take.before_cursor");
-    if (!connection->hand_over->queue().try_take(message)) continue;  // evicted meanwhile: look again
+    if (!connection->channel->queue().try_take(message)) continue;  // evicted meanwhile: look again
     BATON_CRASH_POINT("take.after_cursor");
     *taken = connection;
     if (connection->interrupted &&
@@ -193,7 +193,7 @@ void Reader::Impl::drop_useless() noexcept {
 
 [[gnu::hot]] Result<TakenSample> Reader::Impl::accept(ReaderConnection& connection, SegmentUse& segment,
                                                       const memory::QueuedMessage& message, std::uint64_t offset) {
-  if (!connection.hand_over->releases().valid(message.entry)) {
+  if (!connection.channel->releases().valid(message.entry)) {
     return out_of_line(
         [&] { return expel(connection, Errc::protocol_violation, "it lent a release entry that does not exist"); });
   }
@@ -268,7 +268,7 @@ Result<TakenSample> Reader::Impl::accept_unmapped(ReaderConnection& connection, 
 /// Gives a message that was just taken back unseen.
 void Reader::Impl::discard(ReaderConnection& connection, const memory::QueuedMessage& message) {
   ++discarded_;
-  if (connection.hand_over->releases().valid(message.entry)) connection.hand_over->releases().release(message.entry);
+  if (connection.channel->releases().valid(message.entry)) connection.channel->releases().release(message.entry);
 }
 
 /// Ends the connection to a publisher that broke the rules.
@@ -287,7 +287,7 @@ Error Reader::Impl::expel(ReaderConnection& connection, Errc code, const std::st
 /// Takes a connection off the list; samples and wait sets may still refer to it.
 ConnectionRef Reader::Impl::forget(ReaderConnection& connection) noexcept {
   const bool was_matched = connection.state.load(std::memory_order_relaxed) == ReaderConnection::State::kLive;
-  if (connection.hand_over) discarded_ += connection.hand_over->queue().lost();
+  if (connection.channel) discarded_ += connection.channel->queue().lost();
   last_arrival_ns_ =
       std::max(last_arrival_ns_, last_arrival_ns(connection));  // its messages count for the deadline still
   connection.state.store(ReaderConnection::State::kEnded, std::memory_order_relaxed);
@@ -321,7 +321,7 @@ ConnectionRef Reader::Impl::forget(ReaderConnection& connection) noexcept {
   std::size_t count = 0;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   for (const ConnectionRef& ref : connections_) {
-    if (ref->hand_over) count += ref->hand_over->queue().size();
+    if (ref->channel) count += ref->channel->queue().size();
   }
   return count;
 }
@@ -382,7 +382,7 @@ Result<int> Reader::Impl::pollable_fd() {
   out.lost_total = discarded_;
   out.refused_now = refused_by_.size();
   for (const ConnectionRef& ref : connections_) {
-    if (ref->hand_over) out.lost_total += ref->hand_over->queue().lost();
+    if (ref->channel) out.lost_total += ref->channel->queue().lost();
     if (ref->state.load(std::memory_order_relaxed) != ReaderConnection::State::kLive) continue;
     ++out.matched_now;
     ++(ref->alive ? out.alive_now : out.not_alive_now);

@@ -125,7 +125,7 @@ Result<void> Reader::Impl::attached(
   connection->event_page = std::move(*events);
   connection->ring = std::move(*ring_memory);
   connection->line = reinterpret_cast<const ControlLine*>(connection->event_page.base() + frame.event_offset);
-  connection->hand_over.emplace(Ring::at(connection->ring.base(), capacity), connection->layout, frame.first_sequence);
+  connection->channel.emplace(Ring::at(connection->ring.base(), capacity), connection->layout, frame.first_sequence);
   connection->limit.store(frame.held, std::memory_order_relaxed);
   connection->next_sequence = frame.first_sequence;
   if (const Interrupted* before = find_interrupted(frame.writer, connection->process)) {
@@ -171,7 +171,7 @@ ConnectionRef Reader::Impl::orphan(ReaderConnection& connection) noexcept {
     interrupted_.push_back({connection.writer, connection.process, connection.next_sequence});
   }
   connection.interrupted = true;
-  connection.state.store(State::kOrphaned, std::memory_order_release);  // hand_over stays set
+  connection.state.store(State::kOrphaned, std::memory_order_release);  // channel stays set
   connection.blocked.store(false, std::memory_order_relaxed);
   notify(Event::kMatched);
   notify(Event::kLivelinessChanged);

@@ -41,7 +41,7 @@ std::int64_t Reader::Impl::last_arrival_ns() const {
 }
 
 std::int64_t Reader::Impl::last_arrival_ns(const ReaderConnection& connection) const {
-  if (!connection.hand_over) return 0;
+  if (!connection.channel) return 0;
   const Ring ring = Ring::at(connection.ring.base(), memory::ring_capacity(options_.qos.depth));
   const std::uint64_t head = ring.head->load(std::memory_order_acquire);  // pairs with the release in append
   if (head == 0) return 0;

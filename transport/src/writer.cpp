@@ -98,7 +98,7 @@ Writer::Impl::~Impl() {
 [[gnu::hot]] memory::PushStatus Writer::Impl::push(WriterConnection& connection, const Kept& message) {
   pool_->add_reference(message.handle);
   const memory::PushStatus status =
-      connection.hand_over.push(message.handle, message.source_monotonic_ns, message.sequence,
+      connection.channel.push(message.handle, message.source_monotonic_ns, message.sequence,
                                 [this](memory::Handle released) { pool_->release(released); });
   if (status == memory::PushStatus::kPushed) {
     ++connection.pushed;
@@ -134,8 +134,8 @@ Writer::Impl::~Impl() {
       options_.qos.history == History::kKeepAll && options_.qos.reliability == Reliability::kReliable;
   for (const auto& connection : live_) {
     if (!refuse_when_full || !connection->keep_all || !connection->reliable || left_out(*connection)) continue;
-    if (!connection->hand_over.full()) continue;
-    if (connection->hand_over.corrupted()) {
+    if (!connection->channel.full()) continue;
+    if (connection->channel.corrupted()) {
       connection->broken = broken = true;  // full() answers true for what it cannot trust
       continue;
     }
@@ -201,7 +201,7 @@ bool Writer::Impl::evict(memory::Handle oldest) {
   for (const auto& connection : live_) {
     if (keep_all && connection->keep_all && connection->reliable) continue;  // never dropped: docs/format/qos.md
     BATON_CRASH_POINT("evict.before_cursor");
-    connection->hand_over.evict_oldest_if(oldest, release);
+    connection->channel.evict_oldest_if(oldest, release);
   }
   if (history_size_ > 0 && history_[history_begin_].handle == oldest && !keep_all) {
     history_begin_ = (history_begin_ + 1) % history_.size();
@@ -214,14 +214,14 @@ bool Writer::Impl::evict(memory::Handle oldest) {
 [[gnu::hot]] void Writer::Impl::collect() {
   const auto release = [this](memory::Handle handle) { pool_->release(handle); };
   for (const auto& connection : live_) {
-    if (connection->broken || (connection->hand_over.collect(release) && !overheld(*connection))) continue;
+    if (connection->broken || (connection->channel.collect(release) && !overheld(*connection))) continue;
     connection->broken = expel_ = true;
   }
   for (auto at = draining_.begin(); at != draining_.end();) {
     WriterConnection& connection = **at;
-    const bool sound = connection.hand_over.collect(release) && !overheld(connection);
-    if (!sound) connection.hand_over.end(release);
-    at = !sound || connection.hand_over.outstanding() == 0 ? draining_.erase(at) : at + 1;
+    const bool sound = connection.channel.collect(release) && !overheld(connection);
+    if (!sound) connection.channel.end(release);
+    at = !sound || connection.channel.outstanding() == 0 ? draining_.erase(at) : at + 1;
   }
 }
 
@@ -276,7 +276,7 @@ Result<void> Writer::Impl::wait_for_all_acked(std::chrono::nanoseconds timeout) 
       const std::lock_guard<os::PiMutex> lock(mutex_);
       std::size_t open = 0;
       for (const auto& connection : live_) {
-        const std::uint64_t taken = connection->pushed - connection->hand_over.unread();
+        const std::uint64_t taken = connection->pushed - connection->channel.unread();
         for (const auto& [reader, pushed] : wanted) open += reader == connection->reader && taken < pushed ? 1 : 0;
       }
       if (open == 0) return {};

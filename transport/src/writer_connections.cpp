@@ -100,7 +100,7 @@ Result<void> Writer::Impl::attach(PeerId peer, const Party& party, const QoS& re
   } catch (...) {
     // The messages that were replayed are taken back; whatever was sent, the reader's process knows that nothing came of it: its
     // connection ends, or it is this process, which tries again.
-    added.hand_over.end([this](memory::Handle handle) { pool_->release(handle); });
+    added.channel.end([this](memory::Handle handle) { pool_->release(handle); });
     live_.pop_back();
     throw;
   }
@@ -251,12 +251,12 @@ void Writer::Impl::drain(Connections::iterator at) {
   remove_live(at);
   const auto release = [this](memory::Handle handle) { pool_->release(handle); };
   BATON_CRASH_POINT("detach.before_evict");
-  if (!connection->hand_over.end_unread(release) || !connection->hand_over.collect(release)) {
-    connection->hand_over.end(release);
+  if (!connection->channel.end_unread(release) || !connection->channel.collect(release)) {
+    connection->channel.end(release);
     return;
   }
   connection->draining = true;
-  if (connection->hand_over.outstanding() > 0) draining_.push_back(std::move(connection));
+  if (connection->channel.outstanding() > 0) draining_.push_back(std::move(connection));
 }
 
 void Writer::Impl::detach(PeerId peer, const Gid& reader) {
@@ -302,7 +302,7 @@ void Writer::Impl::peer_gone(PeerId peer) {
       ++at;
       continue;
     }
-    (*at)->hand_over.end([this](memory::Handle handle) { pool_->release(handle); });
+    (*at)->channel.end([this](memory::Handle handle) { pool_->release(handle); });
     at = draining_.erase(at);
   }
 }
@@ -342,7 +342,7 @@ void Writer::Impl::expel_broken() {
     if (!live_[i - 1]->broken) continue;
     std::unique_ptr<WriterConnection> connection = std::move(live_[i - 1]);
     remove_live(live_.begin() + static_cast<std::ptrdiff_t>(i - 1));
-    connection->hand_over.end([this](memory::Handle handle) { pool_->release(handle); });
+    connection->channel.end([this](memory::Handle handle) { pool_->release(handle); });
     try {
       RefusedFrame closed;
       closed.writer = gid_;

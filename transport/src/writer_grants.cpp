@@ -26,7 +26,7 @@ Granted Writer::Impl::granted(const Party& party) const {  // with mutex_
     if (of == party) out.party += count;
   };
   for (const auto& connection : live_) add(connection->party, connection->held);
-  for (const auto& connection : draining_) add(connection->party, connection->hand_over.outstanding());
+  for (const auto& connection : draining_) add(connection->party, connection->channel.outstanding());
   return out;
 }
 
@@ -59,10 +59,10 @@ void Writer::Impl::refuse(PeerId peer, const AttachFrame& frame, const Refusal& 
 /// Call right after a successful collect(). True: the reader holds more than it was granted, which no honest one does at any time; what
 /// it holds is released, since its grant is all that the others' grants leave room for.
 [[gnu::hot]] bool Writer::Impl::overheld(WriterConnection& connection) {  // with mutex_
-  if (connection.hand_over.held() <= connection.held) return false;
+  if (connection.channel.held() <= connection.held) return false;
   return out_of_line([&] {
     connection.holds_too_much = true;
-    connection.hand_over.end([this](memory::Handle handle) { pool_->release(handle); });
+    connection.channel.end([this](memory::Handle handle) { pool_->release(handle); });
     return true;
   });
 }
@@ -82,7 +82,7 @@ bool Writer::Impl::give_up_oldest_unread() {  // with mutex_
   for (const auto& connection : live_) {
     if (keep_all && connection->keep_all && connection->reliable) continue;  // never dropped
     memory::Handle handle = 0;
-    if (!connection->broken && connection->hand_over.oldest_unread(&handle)) consider(handle);
+    if (!connection->broken && connection->channel.oldest_unread(&handle)) consider(handle);
   }
   if (history_size_ > 0 && !keep_all) consider(history_[history_begin_].handle);
   if (sequence == UINT64_MAX) return false;
@@ -128,8 +128,8 @@ std::vector<Holding> Writer::Impl::holdings() {
       holding.reason = "asks to hold " + std::to_string(connection.wished) + " samples and got " +
                        std::to_string(connection.held) + ", as many as were left then";
     }
-    holding.unread = static_cast<std::uint32_t>(connection.hand_over.unread());
-    connection.hand_over.for_each_held([&](memory::Handle handle) {
+    holding.unread = static_cast<std::uint32_t>(connection.channel.unread());
+    connection.channel.for_each_held([&](memory::Handle handle) {
       ++holding.held;
       const memory::ChunkHeader* header = pool_->header_of(handle);
       if (header == nullptr || holding.chunks.size() == Holding::kMostChunks) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the lock-free parts of this room (handle_queue.hpp, release_table.hpp, wake.hpp, hand_over.hpp) need from the machine:
+// What the lock-free parts of this room (handle_queue.hpp, release_table.hpp, wake.hpp, channel.hpp) need from the machine:
 // atomics and one fence. They are templates over a Platform, so that the exhaustive interleaving explorer (tests/model) runs
 // the shipped code on simulated weak memory, and products run it on StdPlatform. Nothing here makes a system call.
 //

@@ -3,16 +3,16 @@
 //
 // Words (u32 each, in a cache line of their own, always reached through a shared mapping):
 //   * event: one per publisher, in its own memory; incremented once per publish. Waiters sleep on it (futex). Wraps freely.
-//   * local: one per wait set, same rules, rung by threads of its own process (hang-up, attach, guard conditions).
+//   * local: one per wait set, same rules, notified by threads of its own process (hang-up, attach, guard conditions).
 //   * sleeping: one per connection (and one per local word), written by the waiter only: Sleeping below. Any other value is
 //     the waiter's own mistake and counts as awake.
 //
-// Protocol (W waiter, P publisher or ringer); the proof is the two fences (Dekker's scheme):
+// Protocol (W waiter, P publisher or notifier); the proof is the two fences (Dekker's scheme):
 //   W1 seen = event            (relaxed)      P1 push to every queue
 //   W2 sleeping = 1 or 2       (relaxed)      P2 event += 1            (release)
 //   W3 fence                   (seq_cst)      P3 fence                 (seq_cst)
 //   W4 look at the queues                     P4 read every sleeping   (relaxed)
-//   W5 futex_waitv(event == seen, ...)        P5 any 1: FUTEX_WAKE(all) on event; any 2: ring that reader's descriptor
+//   W5 futex_waitv(event == seen, ...)        P5 any 1: FUTEX_WAKE(all) on event; any 2: notify that reader's socket
 //   W6 sleeping = 0            (relaxed)
 //   - If P3 precedes W3 in the total order of fences, W4 sees the push. If W3 precedes P3, P4 sees sleeping and wakes.
 //   - The wake cannot fall between W4 and W5: P2 came before it. If W1 read P2's value, then W4 sees the push (P2 releases it,
@@ -21,7 +21,7 @@
 //   - A descriptor (eventfd) is sticky, so for it W5 is simply poll(); it is drained before W1. Here W3 carries the proof
 //     alone (for a futex, the barrier and the comparison inside the system call would do as well).
 // Only the waiter clears its flag. A publisher that cleared ("claimed") it and died before P5 would leave the waiter asleep.
-// A publisher that dies between P1 and P5 wakes nobody: its socket hangs up, and the waiter's background thread rings the
+// A publisher that dies between P1 and P5 wakes nobody: its socket hangs up, and the waiter's background thread notifies the
 // local word. A waiter that dies leaves its flag set: publishers make useless wakes until the connection ends.
 //
 // Nothing here makes a system call: the caller supplies them. Thread rules: signal() by any number of threads at once on
@@ -46,7 +46,7 @@ enum class Sleeping : std::uint32_t {
 template <class Platform>
 using WakeWord = typename Platform::template atomic<std::uint32_t>;
 
-// --- publisher, or ringer of a local word ---
+// --- publisher, or notifier of a local word ---
 
 /// P2 and P3: call once after the pushes (P1), before asking who_sleeps.
 template <class Platform>

@@ -75,7 +75,7 @@ class Overflow : public Scenario {
   std::vector<std::vector<std::uint64_t>> taken_;
 };
 
-TEST(HandOverModel, OverflowAgainstOneReaderLosesNothingTwice) {
+TEST(ChannelModel, OverflowAgainstOneReaderLosesNothingTwice) {
   //                                                depth, capacity, held, pushes, readers, attempts
   expect_correct("overflow depth 1", scenario<Overflow>(Shape{1, 1, 1, 4, 1, 4}));
   expect_correct("overflow depth 1 of 2", scenario<Overflow>(Shape{1, 2, 1, 4, 1, 4}));
@@ -88,7 +88,7 @@ TEST(HandOverModel, OverflowAgainstOneReaderLosesNothingTwice) {
   }
 }
 
-TEST(HandOverModel, TwoReaderThreadsNeverTakeTheSameMessage) {
+TEST(ChannelModel, TwoReaderThreadsNeverTakeTheSameMessage) {
   expect_correct("two readers depth 1", scenario<Overflow>(Shape{1, 1, 2, 2, 2, 2}));
   expect_correct("two readers depth 2", scenario<Overflow>(Shape{2, 2, 2, 3, 2, 2}));
   if (full_run()) {
@@ -124,15 +124,15 @@ const Weakened kWeakened[] = {
     {"release load relaxed", {"word", Op::kLoad, kPublisher}, {1, 1, 1, 3, 1, 3}},
 };
 
-class WeakenedHandOver : public testing::TestWithParam<Weakened> {};
+class WeakenedChannel : public testing::TestWithParam<Weakened> {};
 
-TEST_P(WeakenedHandOver, IsFound) {
+TEST_P(WeakenedChannel, IsFound) {
   const Weakened& weakened = GetParam();
   Options options;
   options.mutation = &weakened.mutation;
   expect_violation(weakened.name, scenario<Overflow>(weakened.shape), options);
 }
-INSTANTIATE_TEST_SUITE_P(HandOverModel, WeakenedHandOver, testing::ValuesIn(kWeakened));
+INSTANTIATE_TEST_SUITE_P(ChannelModel, WeakenedChannel, testing::ValuesIn(kWeakened));
 
 }  // namespace
 }  // namespace baton::model

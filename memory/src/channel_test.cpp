@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Queue and release table together, on real threads (also under TSan) and against a reader that writes garbage.
-#include "baton/memory/hand_over.hpp"
+#include "baton/memory/channel.hpp"
 
 #include <gtest/gtest.h>
 
@@ -26,11 +26,11 @@ struct Link {
   alignas(kCacheLineBytes) std::byte segment_memory[ConnectionLayout<P>::bytes(128)] = {};
   RingLayout<P> ring;
   ConnectionLayout<P> segment;
-  HandOverWriter<P> writer;
-  HandOverReader<P> reader;
+  ChannelWriter<P> writer;
+  ChannelReader<P> reader;
 };
 
-TEST(HandOver, RefusesWhenTheReaderHoldsMoreThanItMay) {
+TEST(Channel, RefusesWhenTheReaderHoldsMoreThanItMay) {
   Link link(2, 1);
   int released = 0;
   const auto on_released = [&](std::uint64_t) { ++released; };
@@ -55,7 +55,7 @@ TEST(HandOver, RefusesWhenTheReaderHoldsMoreThanItMay) {
   EXPECT_EQ(released, 4);
 }
 
-TEST(HandOver, TheWriterSeesWhatIsHeldAndWhichMessageWaitsLongest) {
+TEST(Channel, TheWriterSeesWhatIsHeldAndWhichMessageWaitsLongest) {
   Link link(4, 2);
   const auto ignore = [](std::uint64_t) {};
   std::uint64_t oldest = 0;
@@ -75,7 +75,7 @@ TEST(HandOver, TheWriterSeesWhatIsHeldAndWhichMessageWaitsLongest) {
   EXPECT_EQ(oldest, 103U);
 }
 
-TEST(HandOver, DepthPlusHeldEntriesAlwaysSuffice) {
+TEST(Channel, DepthPlusHeldEntriesAlwaysSuffice) {
   for (std::uint32_t depth = 1; depth <= 4; ++depth) {
     for (std::uint32_t held = 1; held <= 3; ++held) {
       Link link(depth, held);
@@ -97,7 +97,7 @@ TEST(HandOver, DepthPlusHeldEntriesAlwaysSuffice) {
   }
 }
 
-TEST(HandOver, AnOrderlyEndKeepsWhatTheReaderHolds) {
+TEST(Channel, AnOrderlyEndKeepsWhatTheReaderHolds) {
   Link link(4, 2);
   std::vector<std::uint64_t> released;
   const auto on_released = [&](std::uint64_t handle) { released.push_back(handle); };
@@ -113,7 +113,7 @@ TEST(HandOver, AnOrderlyEndKeepsWhatTheReaderHolds) {
   EXPECT_EQ(link.writer.outstanding(), 0U);
 }
 
-TEST(HandOver, GarbageInEverythingTheReaderMayWriteReleasesNothingTwice) {
+TEST(Channel, GarbageInEverythingTheReaderMayWriteReleasesNothingTwice) {
   for (unsigned seed = 0; seed < 3000; ++seed) {
     std::mt19937_64 random(seed);
     const auto depth = static_cast<std::uint32_t>(1 + random() % 4), held = static_cast<std::uint32_t>(1 + random() % 3);
@@ -155,7 +155,7 @@ TEST(HandOver, GarbageInEverythingTheReaderMayWriteReleasesNothingTwice) {
 
 /// A publisher thread reuses its chunks as they come back; reader threads check content while they hold it, and hand some
 /// samples to yet another thread that gives them back. Under TSan a missing ordering shows as a race on the content.
-TEST(HandOver, SurvivesManyThreads) {
+TEST(Channel, SurvivesManyThreads) {
   constexpr std::uint32_t kDepth = 4, kHeld = 6;
   constexpr std::uint64_t kMessages = 30000;
   constexpr int kReaders = 3;

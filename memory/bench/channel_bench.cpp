@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a hand-over costs: between two spinning processes, beside a bare cache-line hand-over in the same run, and per call in one
 // thread. Prints medians and the 5..95 % range over blocks; raw block medians as JSON with --json FILE.
-//   hand_over_bench [--blocks N] [--rounds N] [--cpus A,B] [--json FILE]
+//   channel_bench [--blocks N] [--rounds N] [--cpus A,B] [--json FILE]
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "baton/memory/hand_over.hpp"
+#include "baton/memory/channel.hpp"
 
 namespace {
 
@@ -70,7 +70,7 @@ struct Sender {
     }
   }
   Line& line;
-  HandOverWriter<P> writer;
+  ChannelWriter<P> writer;
   std::uint64_t sequence = 0;
 };
 struct Receiver {
@@ -80,11 +80,11 @@ struct Receiver {
     while (reader.queue().take(&message) != QueueStatus::kOk) pause_cpu();
     reader.releases().release(message.entry);
   }
-  HandOverReader<P> reader;
+  ChannelReader<P> reader;
 };
 
-enum class Kind { kBare, kHandOver, kWithSignal };
-constexpr Kind kKinds[] = {Kind::kBare, Kind::kHandOver, Kind::kWithSignal};
+enum class Kind { kBare, kChannel, kWithSignal };
+constexpr Kind kKinds[] = {Kind::kBare, Kind::kChannel, Kind::kWithSignal};
 
 /// One side of the ping-pong; the same sequence of blocks on both sides.
 struct Side {

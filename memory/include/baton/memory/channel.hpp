@@ -3,7 +3,7 @@
 // connection segment. What transport/ uses per connection; handle_queue.hpp and release_table.hpp hold the rules.
 //
 // Who writes what: the ring (control segment) the publisher only; the connection segment both (cursor) or the subscriber only
-// (sleeping, release words). Thread rules: HandOverWriter externally synchronised, HandOverReader any thread.
+// (sleeping, release words). Thread rules: ChannelWriter externally synchronised, ChannelReader any thread.
 // A reader keeps its held limit by a count of its own: increment after a take; decrement (release) after giving back, and read
 // it (acquire) before the next take. So the publisher that sees the take sees the word given back, and depth + held entries
 // suffice; with a relaxed count a message can be refused that need not be (tests/model, "held limit").
@@ -53,10 +53,10 @@ enum class PushStatus : std::uint8_t {
 
 /// The publisher's end. `on_released(handle)` drops one reference on the handle; it must not call back into this object.
 template <class Platform>
-class HandOverWriter {
+class ChannelWriter {
  public:
   /// Views valid while the object lives; depth <= ring.capacity; connection.entries >= depth + held. Throws std::bad_alloc.
-  HandOverWriter(const RingLayout<Platform>& ring, const ConnectionLayout<Platform>& connection, std::uint32_t depth)
+  ChannelWriter(const RingLayout<Platform>& ring, const ConnectionLayout<Platform>& connection, std::uint32_t depth)
       : queue_(ring, connection.cursor, depth), table_(connection.release_words, connection.entries) {}
 
   /// Hands `handle` over (the caller has added a reference for this connection; on kRefused and kCorrupted it still owns that
@@ -134,10 +134,10 @@ class HandOverWriter {
 
 /// The subscriber's end.
 template <class Platform>
-class HandOverReader {
+class ChannelReader {
  public:
   /// `first_sequence`: see QueueConsumer. Views valid while the object lives.
-  HandOverReader(const RingLayout<Platform>& ring, const ConnectionLayout<Platform>& connection,
+  ChannelReader(const RingLayout<Platform>& ring, const ConnectionLayout<Platform>& connection,
                  std::uint64_t first_sequence = 0)
       : queue_(ring, connection.cursor, first_sequence), releases_(connection.release_words, connection.entries) {}
 

@@ -18,7 +18,7 @@
 #include <random>
 #include <vector>
 
-#include "baton/memory/hand_over.hpp"
+#include "baton/memory/channel.hpp"
 
 namespace baton::memory {
 namespace {
@@ -79,7 +79,7 @@ void spin_ns(std::int64_t ns) {
 /// The sources of wait_round for a process with one connection.
 struct Sources {
   Memory& memory;
-  HandOverReader<P>& reader;
+  ChannelReader<P>& reader;
   std::uint32_t seen = 0;
   bool timed_out = false;
   template <class F>
@@ -95,7 +95,7 @@ struct Sources {
 
 /// Runs until killed: takes, checks, holds up to kHeld samples, gives them back in random order, sleeps when empty.
 [[noreturn]] void run_reader(Memory& memory, unsigned seed, std::uint64_t until) {
-  HandOverReader<P> reader(memory.ring(), memory.segment(), 1);
+  ChannelReader<P> reader(memory.ring(), memory.segment(), 1);
   std::minstd_rand random(seed);
   QueuedMessage held[kHeld];
   std::size_t count = 0;
@@ -166,12 +166,12 @@ struct Publisher {
     ++came_back;
   }
   Memory& memory;
-  HandOverWriter<P> writer;
+  ChannelWriter<P> writer;
   int references[kChunks] = {};
   std::uint64_t sequence = 0, came_back = 0;
 };
 
-TEST(HandOverProcesses, AReaderKilledAtAnyMomentCostsNothingButItsConnection) {
+TEST(ChannelProcesses, AReaderKilledAtAnyMomentCostsNothingButItsConnection) {
   std::mt19937 random(42);
   std::uint64_t pushed = 0, taken = 0;
   for (int round = 0; round < 150; ++round) {
@@ -213,7 +213,7 @@ TEST(HandOverProcesses, AReaderKilledAtAnyMomentCostsNothingButItsConnection) {
   EXPECT_GT(taken, 0U);
 }
 
-TEST(HandOverProcesses, APublisherKilledAtAnyMomentLeavesReadableMessagesAndNobodyAsleep) {
+TEST(ChannelProcesses, APublisherKilledAtAnyMomentLeavesReadableMessagesAndNobodyAsleep) {
   std::mt19937 random(43);
   std::uint64_t all = 0;
   for (int round = 0; round < 150; ++round) {
@@ -230,7 +230,7 @@ TEST(HandOverProcesses, APublisherKilledAtAnyMomentLeavesReadableMessagesAndNobo
     }, &memory);
     ASSERT_GT(child, 0);
     close(life[1]);
-    HandOverReader<P> reader(memory.ring(), memory.segment(), 1);
+    ChannelReader<P> reader(memory.ring(), memory.segment(), 1);
     const std::int64_t kill_at = now_ns() + 100'000 + static_cast<std::int64_t>(random() % 1'500'000);
     const std::int64_t watchdog = now_ns() + 20'000'000'000LL;
     bool killed = false, gone = false;
@@ -277,7 +277,7 @@ TEST(HandOverProcesses, APublisherKilledAtAnyMomentLeavesReadableMessagesAndNobo
   EXPECT_GT(all, 0U);
 }
 
-TEST(HandOverProcesses, NoWakeUpIsLostBetweenProcesses) {
+TEST(ChannelProcesses, NoWakeUpIsLostBetweenProcesses) {
   Memory memory;
   const pid_t child = start({}, [](void* m) { run_reader(*static_cast<Memory*>(m), 7, 5000); }, &memory);
   ASSERT_GT(child, 0);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs every fuzzer: fuzz.sh <seconds in total> | fuzz.sh --each <CPU seconds per fuzzer>.
 # C++ fuzzers are libFuzzer programs in build/fuzz/bin/fuzz, seeded from the test vectors; Python ones are
-# <room>/fuzz_*.py that take the number of seconds. New findings land in out/fuzz/<name>/.
+# <room>/*_fuzz.py that take the number of seconds. New findings land in out/fuzz/<name>/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 each=""
@@ -10,7 +10,7 @@ if [ "${1:-}" = --each ]; then each=${2:?seconds}; else total=${1:-60}; fi
 
 scripts/build.sh fuzz
 mapfile -t programs < <(find build/fuzz/bin/fuzz -maxdepth 1 -type f -perm -u+x 2>/dev/null | sort)
-mapfile -t scripts < <(git ls-files '*/fuzz_*.py' | sort)
+mapfile -t scripts < <(git ls-files '*_fuzz.py' | sort)
 count=$((${#programs[@]} + ${#scripts[@]}))
 if [ "$count" -eq 0 ]; then
   echo "fuzz: no fuzzer was built" >&2

@@ -13,7 +13,7 @@
 
 #include "baton/baton.hpp"
 #include "baton/msg/std_msgs/string.hpp"
-#include "node_test_domain.hpp"
+#include "node_test_support.hpp"
 
 using namespace std::chrono_literals;
 using String = baton::msg::std_msgs::String;

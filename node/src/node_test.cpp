@@ -11,7 +11,7 @@
 #include "baton/msg/sensor_msgs/image.hpp"
 #include "baton/msg/std_msgs/string.hpp"
 #include "baton/msg/std_msgs/u_int64.hpp"
-#include "node_test_domain.hpp"
+#include "node_test_support.hpp"
 
 using namespace std::chrono_literals;
 using Image = baton::msg::sensor_msgs::Image;

@@ -19,7 +19,7 @@
 #include "baton/msg/geometry_msgs/point.hpp"
 #include "baton/msg/sensor_msgs/image.hpp"
 #include "baton/os/real_time_check.hpp"
-#include "node_test_domain.hpp"
+#include "node_test_support.hpp"
 
 using namespace std::chrono_literals;
 using Image = baton::msg::sensor_msgs::Image;

@@ -8,7 +8,7 @@
 
 #include "baton/baton.hpp"
 #include "baton/srv/std_srvs/set_bool.hpp"
-#include "node_test_domain.hpp"
+#include "node_test_support.hpp"
 
 using namespace std::chrono_literals;
 using SetBool = baton::srv::std_srvs::SetBool;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every file of diagnostics/ gives exactly the errors of its .expected file: texts, places, carets, ways out.
 
-`UPDATE=1 pytest generator/tests/test_diagnostics.py` rewrites the expected files; read the difference before committing.
+`UPDATE=1 pytest generator/tests/diagnostics_test.py` rewrites the expected files; read the difference before committing.
 """
 
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coverage-guided fuzzing of the interface parser and everything behind it: fuzz_parser.py <seconds> [libFuzzer options].
+"""Coverage-guided fuzzing of the interface parser and everything behind it: parser_fuzz.py <seconds> [libFuzzer options].
 
 Any bytes must give a header or an InterfaceError whose places lie in the file. Seeds are the golden and the wrong interface files
 and the standard sets, written out as text. Findings and the corpus lie in out/fuzz/parser.
@@ -17,9 +17,9 @@ try:
     import atheris
 except ImportError:
     if platform.machine() == "x86_64" and sys.version_info < (3, 14):
-        sys.exit("fuzz_parser: needs atheris; make setup installs it")
+        sys.exit("parser_fuzz: needs atheris; make setup installs it")
     print(
-        "fuzz_parser: left out, since atheris has no build for this machine; generator/tests/test_parser.py tries random texts"
+        "parser_fuzz: left out, since atheris has no build for this machine; generator/tests/parser_test.py tries random texts"
     )
     sys.exit(0)
 
@@ -111,11 +111,11 @@ def main() -> int:
     lines = log.read_text(errors="replace").splitlines()
     if code:
         print("\n".join(lines[-40:]))
-        print(f"fuzz_parser: a finding; the input lies in {OUT.relative_to(ROOT)}, more in {log.relative_to(ROOT)}")
+        print(f"parser_fuzz: a finding; the input lies in {OUT.relative_to(ROOT)}, more in {log.relative_to(ROOT)}")
         return 1
     edges = next((line.split()[3] for line in reversed(lines) if "DONE" in line and "cov:" in line), "?")
     found = re.search(r"Done (\d+) runs", "\n".join(lines))
-    print(f"fuzz_parser: {found[1] if found else '?'} runs, {edges} edges covered")
+    print(f"parser_fuzz: {found[1] if found else '?'} runs, {edges} edges covered")
     return 0
 
 

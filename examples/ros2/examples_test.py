@@ -13,10 +13,11 @@ import pytest
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build" / "release"))
-LIMIT_S = 300
 sys.path.insert(0, str(ROOT / "scripts"))
 from ros_domain import claim_domain
+
+BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build" / "release"))
+LIMIT_S = 300
 
 if not (BUILD / "lib" / "librmw_baton_cpp.so").exists():
     pytest.skip("the RMW is not built: make setup && make build, on x86-64", allow_module_level=True)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the seeds of validate_fuzz.cpp from the vectors in tests/vectors/sfm: one byte that names the type, then the message."""
+
 import pathlib
 import re
 

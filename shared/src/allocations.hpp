@@ -111,12 +111,13 @@ struct Allocation {
 class Allocations {
  public:
   /// `reclaim` is called where memory is short, without locks: true if some may be free now.
-  Allocations(Mapping& mapping, ProcessTable& processes, Spans& spans, AllocationWords& words,
+  Allocations(Mapping& mapping, ProcessTable& processes, const Spans& spans, AllocationWords& words,
               std::function<bool()> reclaim)
       : mapping_(mapping), processes_(processes), spans_(spans), words_(words), reclaim_(std::move(reclaim)) {}
 
-  /// After ProcessTable::join(): the claims of the slot's last process are over.
-  void forget_claims() noexcept;
+  /// After ProcessTable::join(), before any other function.
+  void begin() noexcept;
+  const Spans& spans() const noexcept { return spans_; }
   /// Pending until settle(): this process's, and freed when it ends.
   Result<void*> allocate(std::size_t bytes, std::size_t alignment);
   void settle(void* memory, Kind kind, std::uint32_t guard = 0) noexcept;
@@ -163,9 +164,6 @@ class Allocations {
   std::atomic<std::uint32_t>* slot_words(std::uint32_t span) const noexcept {
     return reinterpret_cast<std::atomic<std::uint32_t>*>(spans_.memory(span));
   }
-  auto& my_claims(std::size_t size_class) const noexcept {
-    return words_.claims[slot_of(mapping_.me())].spans[size_class];
-  }
   Allocation small(std::uint32_t span, std::size_t size_class, std::uint32_t index) const noexcept;
   Allocation large(std::uint32_t span, std::uint32_t word) const noexcept;
   void lock_spans() noexcept;
@@ -186,8 +184,10 @@ class Allocations {
 
   Mapping& mapping_;
   ProcessTable& processes_;
-  Spans& spans_;
+  Spans spans_;
   AllocationWords& words_;
+  ProcessWord me_ = 0;        // of this process
+  Claims* claims_ = nullptr;  // of this process
   const std::function<bool()> reclaim_;
   std::array<Cursor, kClasses.size()> cursors_;
 };

@@ -36,10 +36,6 @@ void register_type(const TypeInfo& info) noexcept {
   }
 }
 
-void Blocks::lock(Block& block) noexcept {
-  if (block.lock.lock_until(mapping_.base(), mapping_.me(), INT64_MAX) == Locked::kOwnerDied) after_dead_owner(block);
-}
-
 // With the lock: completes or undoes the half-done change of the dead owner.
 void Blocks::after_dead_owner(Block& block) noexcept {
   redo(

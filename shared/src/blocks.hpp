@@ -59,7 +59,11 @@ class Blocks {
   std::uint64_t my_bit() const noexcept { return std::uint64_t{1} << slot_of(mapping_.me()); }
 
   /// A change that a dead owner had begun is undone or completed then.
-  void lock(Block& block) noexcept;
+  void lock(Block& block) noexcept {
+    std::byte* const base = block.heap_base();  // from the block's own cache line: quicker than from mapping_
+    const ProcessWord me = private_of(base).me.load(std::memory_order_relaxed);  // see Mapping::me()
+    if (block.lock.lock_until(base, me, INT64_MAX) == Locked::kOwnerDied) after_dead_owner(block);
+  }
   void after_dead_owner(Block& block) noexcept;
   void unlock(Block& block) noexcept { block.lock.unlock_consistent(); }  // lock() has made it so
   /// For the owner of the lock, which is given up: ends the object if nothing refers to it, and frees its memory when it can.

@@ -32,7 +32,10 @@ class Mapping {
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
   /// Of the heap or private part that `address` lies in, or null.
-  static Mapping* find(const void* address) noexcept;
+  static Mapping* find(const void* address) noexcept {
+    const memory::SegmentRecord* const record = memory::Window::find(address);
+    return record == nullptr ? nullptr : static_cast<Mapping*>(record->heap);
+  }
 
   bool forked() const noexcept { return generation_ != os::fork_generation(); }
   std::byte* base() const noexcept { return base_; }

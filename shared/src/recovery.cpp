@@ -15,7 +15,7 @@ Result<void> Recovery::join() {
   const std::lock_guard<std::mutex> lock(mutex_);
   Result<bool> left_by_dead = processes_.join();
   if (!left_by_dead) return left_by_dead.error();
-  allocations_.forget_claims();
+  allocations_.begin();
   if (*left_by_dead) recover_slot(slot_of(mapping_.me()));
   Result<void> fits = processes_.check_namespaces();
   if (!fits) processes_.leave();

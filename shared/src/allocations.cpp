@@ -117,8 +117,8 @@ bool Allocations::is_empty(std::uint32_t span, std::size_t size_class) const noe
   return true;
 }
 
-// Small spans without objects, back to free, with the spans locked; returns how many. Against claims: span_claim.hpp. Freeing an object needs
-// no such protocol: a span with an object is not empty.
+// Small spans without objects, back to free, with the spans locked; returns how many. Against claims: span_claim.hpp. Freeing an object
+// needs no such protocol: a span with an object is not empty.
 std::uint32_t Allocations::trim() noexcept {
   std::uint32_t count = 0;
   for (std::uint32_t span = spans_.first(); span < spans_.count(); ++span) {
@@ -151,8 +151,8 @@ void Allocations::begin() noexcept {
   }
 }
 
-// Before this process claims objects of a span: from now on trim() leaves this span and the cursor's span before alone. False: the span is no
-// longer of this class.
+// Before this process claims objects of a span: from now on trim() leaves this span and the cursor's span before alone. False: the span is
+// no longer of this class.
 bool Allocations::publish(Cursor& cursor, std::uint32_t span, std::size_t size_class) noexcept {
   auto& published = claims_->spans[size_class];
   const std::uint32_t before = published[1].load(std::memory_order_relaxed);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocations of a heap: small objects, of one size per span, and large ones, of whole spans. Each allocation has a word: a small one its slot word,
-// a large one the word of its first span.
+// Allocations of a heap: small objects, of one size per span, and large ones, of whole spans. Each allocation has a word: a small one its
+// slot word, a large one the word of its first span.
 //
-// A small span begins with one slot word per object: 0 free; kSlotPending | ProcessWord: that process allocated it and has not settled it; kSlotRaw,
-// kSlotBlock (pinned or not), kSlotOwned | guard: settled. A guard is the place of a guarded<> in units of 64 bytes, and owns its containers' buffers.
+// A small span begins with one slot word per object: 0 free; kSlotPending | ProcessWord: that process allocated it and has not settled it;
+// kSlotRaw, kSlotBlock (pinned or not), kSlotOwned | guard: settled. A guard is the place of a guarded<> in units of 64 bytes, and owns its
+// containers' buffers.
 // Invariants:
 //   1. A slot word is claimed by compare-and-swap from 0 and freed by a store of 0. There is no free list that a death could break.
 //   2. Until settle() the word names the process. So each allocation that only a dead process knew is found by its name.
@@ -58,7 +59,8 @@ inline constexpr std::array<ClassLayout, kClasses.size()> kLayouts = [] {
 }();
 inline constexpr std::uint32_t objects_of(std::size_t size_class) noexcept { return kLayouts[size_class].objects; }
 inline constexpr std::uint32_t first_object(std::size_t size_class) noexcept { return kLayouts[size_class].first; }
-/// Which object of a span of the class has the byte at this offset in the heap, behind first_object(). Without a division: exact below 64 KiB.
+/// Which object of a span of the class has the byte at this offset in the heap, behind first_object(). Without a division: exact below 64
+/// KiB.
 inline constexpr std::uint32_t object_at(std::size_t offset, std::size_t size_class) noexcept {
   const std::uint64_t within = offset % kSpanBytes - first_object(size_class);
   return static_cast<std::uint32_t>(within * kLayouts[size_class].reciprocal >> 32);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends and recoveries while others are at work: of a heap while its threads end objects, of the dead while their locks and memory are wanted.
+// A heap ends while its threads end objects; a recovery runs while other threads want the locks and memory of the dead process.
 #include <sys/resource.h>
 
 #include <atomic>
@@ -239,7 +239,8 @@ TEST(SharedEnds, ADestructorMayLookForNamesWhoseTableADeadOneHadLocked) {
   status_of(in_child(heap, [](Heap& mine) {  // as if it died in forget(), where the name is gone and the object is not
     detail::Names names(mine);
     detail::StoredWords* const object = names.find("slow", 0);
-    reinterpret_cast<detail::NamedObject*>(reinterpret_cast<char*>(object) - offsetof(detail::NamedObject, object))->name[0] = 0;
+    reinterpret_cast<detail::NamedObject*>(reinterpret_cast<char*>(object) - offsetof(detail::NamedObject, object))
+        ->name[0] = 0;
     die();
   }));
   const pid_t child = in_child(heap, [](Heap& mine) {

@@ -99,8 +99,8 @@ bool Recovery::lock_pinned(const Allocation& found, const std::function<bool()>&
   return false;
 }
 
-// `slot`: of the dead process; kMaxProcesses: none, only an orphan is ended. Another process may free the block at any time, so it is pinned until this
-// process owns its lock; only the lock's owner frees it.
+// `slot`: of the dead process; kMaxProcesses: none, only an orphan is ended. Another process may free the block at any time, so it is
+// pinned until this process owns its lock; only the lock's owner frees it.
 void Recovery::recover(const Allocation& found, std::size_t slot) noexcept {
   Block& block = found.block();
   const std::uint64_t bit = slot < kMaxProcesses ? std::uint64_t{1} << slot : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// References to blocks: the functions that smart pointers call (block.hpp), and the beginnings of objects. A stored pointer is counted in its block; the pointers of a
-// process in its LocalCount, with one bit in the block for all of them.
+// References to blocks: the functions that smart pointers call (block.hpp), and the beginnings of objects. A stored pointer is counted in
+// its block; the pointers of a process in its LocalCount, with one bit in the block for all of them.
 #include "baton/shared/block.hpp"
 
 #include <cstring>

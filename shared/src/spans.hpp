@@ -2,11 +2,11 @@
 // The heap in spans of 64 KiB, and a word per span. Runs of spans are taken from the machine or from free spans, and given back.
 //
 // A span word, bits 29..31 kind, 0..28 payload:
-//   kFree; kPending (ProcessWord): that process makes or unmakes it, or allocated it and has not settled it; kSmall (size class): objects of one size;
-//   kLargeRaw, kLargeBlock, kLargeOwned (guard): first span of a large allocation; kRest (index of the first span)
+//   kFree; kPending (ProcessWord): that process makes or unmakes it, or allocated it and has not settled it; kSmall (size class): objects
+//   of one size; kLargeRaw, kLargeBlock, kLargeOwned (guard): first span of a large allocation; kRest (index of the first span)
 // Invariants:
-//   1. A run is made and unmade under `lock`, with its first word kPending. So a run that a dead process left half made is found by its name: the words
-//      kRest behind the first one, then the first one, become kFree.
+//   1. A run is made and unmade under `lock`, with its first word kPending. So a run that a dead process left half made is found by its
+//      name: the words kRest behind the first one, then the first one, become kFree.
 //   2. Between take() and free() the first word of a run belongs to allocations.cpp.
 // Thread rules: take() and free() under lock(); everything else is thread-safe.
 // [W]: a release store of a span word pairs with the acquire loads of it: the reader sees the run, or the object in it, whole.

@@ -44,8 +44,27 @@ struct Desk {
   queue<shared_ptr<Slow>, 4> slow;
 };
 
+struct Part;
+/// Its destructor cannot run again.
+struct Whole {
+  stored<shared_ptr<Part>> part;
+  ~Whole() {
+    if (g_at_end) g_at_end();
+  }
+};
+/// Looks for the object that it is a part of when it ends.
+int g_parts_ended = 0;  // NOLINT
+struct Part {
+  stored<weak_ptr<Whole>> whole;
+  ~Part();
+};
+
 }  // namespace ends_test
 
+template <>
+struct declared_shareable<ends_test::Whole> : std::true_type {};
+template <>
+struct declared_shareable<ends_test::Part> : recoverable {};
 template <>
 struct declared_shareable<ends_test::Slow> : recoverable {};
 template <>
@@ -56,6 +75,28 @@ template <>
 struct declared_shareable<ends_test::Desk> : recoverable {};
 
 namespace ends_test {
+
+Part::~Part() {
+  EXPECT_FALSE(whole.lock());
+  ++g_parts_ended;
+}
+
+TEST(SharedEnds, ADestructorMayLookForTheObjectWhoseDestructorAProcessDiedIn) {
+  Heap heap = new_heap();
+  status_of(in_child(heap, [](Heap& mine) {
+    shared_ptr<Whole> whole = make_shared<Whole>(mine);
+    whole->part = make_shared<Part>(mine);
+    whole->part->whole = weak_ptr<Whole>(whole);
+    g_at_end = [] { die(); };
+    whole.reset();
+  }));
+  const pid_t recoverer = in_child(heap, [](Heap& mine) {
+    mine.collect();
+    EXPECT_EQ(g_parts_ended, 1);
+  });
+  EXPECT_EQ(status_of(recoverer), 0);
+  EXPECT_EQ(heap.stats().objects, 0U);
+}
 
 TEST(SharedEnds, AHeapIsThereUntilItsThreadsHaveEndedTheirObjects) {
   const pid_t child = forked([] {

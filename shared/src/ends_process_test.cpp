@@ -185,7 +185,7 @@ TEST(SharedEnds, ThreadsThatDropTheirPointersAndTheEndOfTheHeapMayCoincide) {
   EXPECT_EQ(status_of(child), 0);
 }
 
-TEST(SharedEnds, WhatANestedGuardHasIsFreedWithTheGuardAroundIt) {
+TEST(SharedEnds, BuffersOfANestedGuardAreFreedWithTheGuardAroundIt) {
   for (const bool killed : {false, true}) {
     Heap heap = new_heap();
     const shared_ptr<Outer> outer = find_or_make<Outer>(heap, "outer");
@@ -205,7 +205,7 @@ TEST(SharedEnds, WhatANestedGuardHasIsFreedWithTheGuardAroundIt) {
   }
 }
 
-TEST(SharedEnds, TheLockOfADeadOneIsTakenOverWhileAnotherProcessEndsWhatHeHad) {
+TEST(SharedEnds, TheLockOfADeadProcessIsTakenOverWhileAnotherProcessEndsItsObjects) {
   Heap heap = new_heap();
   const shared_ptr<Desk> desk = find_or_make<Desk>(heap, "desk");
   const pid_t owner = in_child(heap, [](Heap& mine) {
@@ -240,7 +240,7 @@ TEST(SharedEnds, TheLockOfADeadOneIsTakenOverWhileAnotherProcessEndsWhatHeHad) {
   EXPECT_EQ(status_of(recoverer), 0);
 }
 
-TEST(SharedEnds, WhoIsShortOfMemoryWaitsForTheRecoveryThatAnotherIsAt) {
+TEST(SharedEnds, AnAllocationThatIsShortOfMemoryWaitsForTheRecoveryByAnotherProcess) {
   for (const std::size_t bytes : {std::size_t{64}, std::size_t{1} << 20}) {
     Heap heap = new_heap(std::size_t{4} << 20);
     const shared_ptr<Desk> desk = find_or_make<Desk>(heap, "desk");
@@ -261,7 +261,7 @@ TEST(SharedEnds, WhoIsShortOfMemoryWaitsForTheRecoveryThatAnotherIsAt) {
       g_at_end = [&] {
         there->ends = true;
         wait_until([&] { return there->taken.load(); });
-        std::this_thread::sleep_for(50ms);  // so that who asks for memory finds it at work
+        std::this_thread::sleep_for(50ms);  // so that the allocation below finds the recovery at work
       };
       mine.collect();
       EXPECT_TRUE(there->ends);
@@ -274,7 +274,7 @@ TEST(SharedEnds, WhoIsShortOfMemoryWaitsForTheRecoveryThatAnotherIsAt) {
   }
 }
 
-TEST(SharedEnds, ADestructorMayLookForNamesWhoseTableADeadOneHadLocked) {
+TEST(SharedEnds, ADestructorMayLookForNamesWhoseTableADeadProcessHadLocked) {
   Heap heap = new_heap();
   find_or_make<Slow>(heap, "slow");
   status_of(in_child(heap, [](Heap& mine) {  // as if it died in forget(), where the name is gone and the object is not
@@ -297,7 +297,7 @@ TEST(SharedEnds, ADestructorMayLookForNamesWhoseTableADeadOneHadLocked) {
   EXPECT_EQ(heap.stats().objects, 0U);
 }
 
-TEST(SharedEnds, WhoIsToldOfADeathMayEndTheHeapObjectThatHeCollects) {
+TEST(SharedEnds, OnEventMayEndTheHeapObjectThatCollects) {
   const pid_t child = forked([] {
     std::optional<Heap> heap;
     HeapOptions options;
@@ -383,7 +383,7 @@ TEST(SharedEnds, AWriterIsNotStarvedByReadersThatComeAndGo) {
   end = true;
   for (std::thread& reader : readers) reader.join();
   EXPECT_LT(most, 1000U) << "reads while the writer waited, of "
-                         << reads;  // each reader goes before him once, or after 100 ms
+                         << reads;  // each reader goes before the writer once, or after 100 ms
 }
 
 }  // namespace ends_test

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fails when a file uses a room below its own, a file of its room that is later in the room's order, or an operating-system
+"""Fails when a file uses a room below its own, a file that is later in the order of its folder, or an operating-system
 header outside the room that may.
 
 The orders stand in scripts/layers.txt and nowhere else. Checked: #include of C++ files, imports of Python files.

@@ -58,7 +58,7 @@ Allocation Allocations::large(std::uint32_t span, std::uint32_t word) const noex
 }
 
 Allocation Allocations::at(const void* address) const noexcept {
-  const std::uint64_t offset = mapping_.offset_of(address);
+  const std::uint64_t offset = spans_.offset_of(address);
   std::uint32_t span = spans_.span_of(address);
   if (offset >= mapping_.limit() || span < spans_.first()) return {};
   std::uint32_t word = spans_.load(span);
@@ -117,8 +117,8 @@ bool Allocations::is_empty(std::uint32_t span, std::size_t size_class) const noe
   return true;
 }
 
-// Small spans without objects, back to free, with the spans locked; returns how many. Against claims: span_claim.hpp. Freeing an object needs
-// no such protocol: a span with an object is not empty.
+// Small spans without objects, back to free, with the spans locked; returns how many. Against claims: span_claim.hpp. Freeing an object
+// needs no such protocol: a span with an object is not empty.
 std::uint32_t Allocations::trim() noexcept {
   std::uint32_t count = 0;
   for (std::uint32_t span = spans_.first(); span < spans_.count(); ++span) {
@@ -136,24 +136,25 @@ std::uint32_t Allocations::trim() noexcept {
       word.fetch_and(~kClosing, std::memory_order_relaxed);
       continue;
     }
-    word.store(span_word(SpanKind::kPending, mapping_.me()), std::memory_order_release);  // [W]
+    word.store(span_word(SpanKind::kPending, me_), std::memory_order_release);  // [W]
     spans_.free(span);
     ++count;
   }
   return count;
 }
 
-void Allocations::forget_claims() noexcept {
-  for (auto& spans : words_.claims[slot_of(mapping_.me())].spans) {
-    for (std::atomic<std::uint32_t>& span : spans)
-      span.store(0, std::memory_order_relaxed);  // trim() may read the old ones
+void Allocations::begin() noexcept {
+  me_ = mapping_.me();
+  claims_ = &words_.claims[slot_of(me_)];
+  for (auto& spans : claims_->spans) {  // the claims of the slot's last process; relaxed: trim() may still read them
+    for (std::atomic<std::uint32_t>& span : spans) span.store(0, std::memory_order_relaxed);
   }
 }
 
-// Before this process claims objects of a span: from now on trim() leaves this span and the cursor's span before alone. False: the span is no
-// longer of this class.
+// Before this process claims objects of a span: from now on trim() leaves this span and the cursor's span before alone. False: the span is
+// no longer of this class.
 bool Allocations::publish(Cursor& cursor, std::uint32_t span, std::size_t size_class) noexcept {
-  auto& published = my_claims(size_class);
+  auto& published = claims_->spans[size_class];
   const std::uint32_t before = published[1].load(std::memory_order_relaxed);
   if (before != 0 && before != span) {
     const auto end = cursor.freed.begin() + cursor.freed_count;
@@ -184,7 +185,7 @@ void Allocations::not_full(std::uint32_t span, std::size_t size_class) noexcept 
 void* Allocations::claim_slot(std::uint32_t span, std::size_t size_class, std::uint32_t index) noexcept {
   std::uint32_t free = 0;
   // acquire: pairs with the release in release(): the former user is done with it.
-  if (!slot_words(span)[index].compare_exchange_strong(free, kSlotPending | mapping_.me(), std::memory_order_acquire,
+  if (!slot_words(span)[index].compare_exchange_strong(free, kSlotPending | me_, std::memory_order_acquire,
                                                        std::memory_order_relaxed)) {
     return nullptr;
   }
@@ -225,13 +226,13 @@ Result<void*> Allocations::allocate_small(std::size_t size_class) {
   std::unique_lock<std::mutex> lock(cursor.mutex);
   while (cursor.freed_count > 0) {
     void* const memory = cursor.freed[--cursor.freed_count];
-    if (claim_slot(spans_.span_of(memory), size_class, object_at(mapping_.offset_of(memory), size_class)) != nullptr)
+    if (claim_slot(spans_.span_of(memory), size_class, object_at(spans_.offset_of(memory), size_class)) != nullptr)
       return memory;
   }
   const auto look = [&](std::uint32_t span, std::uint32_t from) -> void* {
     if (span != cursor.span && !publish(cursor, span, size_class)) return nullptr;
     void* const memory = claim(span, size_class, from);
-    if (memory != nullptr) cursor.next = object_at(mapping_.offset_of(memory), size_class) + 1;
+    if (memory != nullptr) cursor.next = object_at(spans_.offset_of(memory), size_class) + 1;
     return memory;
   };
   if (cursor.span != 0) {
@@ -265,11 +266,11 @@ void Allocations::settle(void* memory, Kind kind, std::uint32_t guard) noexcept 
   const std::uint32_t word = spans_.load(span);
   if (kind_of(word) == SpanKind::kSmall) {
     // release: pairs with the acquire in small(): a block's header is whole.
-    slot_words(span)[object_at(mapping_.offset_of(memory), size_class_of(word))].store(kind == Kind::kBlock ? kSlotBlock
-                                                                                       : kind == Kind::kOwned
-                                                                                           ? kSlotOwned | guard
-                                                                                           : kSlotRaw,
-                                                                                       std::memory_order_release);
+    slot_words(span)[object_at(spans_.offset_of(memory), size_class_of(word))].store(kind == Kind::kBlock ? kSlotBlock
+                                                                                     : kind == Kind::kOwned
+                                                                                         ? kSlotOwned | guard
+                                                                                         : kSlotRaw,
+                                                                                     std::memory_order_release);
     return;
   }
   const SpanKind large = kind == Kind::kBlock   ? SpanKind::kLargeBlock
@@ -300,7 +301,7 @@ void Allocations::release(void* memory) noexcept {
   const std::uint32_t seen = spans_.load(span);
   if (kind_of(seen) == SpanKind::kSmall) {
     const std::size_t c = size_class_of(seen);
-    std::atomic<std::uint32_t>& object = slot_words(span)[object_at(mapping_.offset_of(memory), c)];
+    std::atomic<std::uint32_t>& object = slot_words(span)[object_at(spans_.offset_of(memory), c)];
     const std::uint32_t before = object.load(std::memory_order_relaxed);  // the caller's, but for the pin
     if (before == kSlotBlock || before == kSlotPinned) {
       if (!free_block_word({nullptr, 0, &object, true, Kind::kBlock, 0}, kSlotFree)) return;
@@ -311,12 +312,12 @@ void Allocations::release(void* memory) noexcept {
     Cursor& cursor = cursors_[c];
     const std::unique_lock<std::mutex> lock(cursor.mutex, std::try_to_lock);
     if (!lock || cursor.freed_count == cursor.freed.size()) return;
-    if (cursor.span == span || my_claims(c)[1].load(std::memory_order_relaxed) == span)
+    if (cursor.span == span || claims_->spans[c][1].load(std::memory_order_relaxed) == span)
       cursor.freed[cursor.freed_count++] = memory;
     return;
   }
   lock_spans();
-  const std::uint32_t pending = span_word(SpanKind::kPending, mapping_.me());
+  const std::uint32_t pending = span_word(SpanKind::kPending, me_);
   if (kind_of(seen) != SpanKind::kLargeBlock) {
     word.store(pending, std::memory_order_release);  // [W]
   } else if (!free_block_word({nullptr, 0, &word, false, Kind::kBlock, 0}, pending)) {
@@ -385,7 +386,7 @@ void Allocations::unpin_left() noexcept {
 
 bool Allocations::pin(const Allocation& block) noexcept {
   lock_pins();
-  words_.pinned.store(mapping_.offset_of(block.memory), std::memory_order_release);
+  words_.pinned.store(spans_.offset_of(block.memory), std::memory_order_release);
   BATON_CRASH_POINT("shared.heap.pinning");
   std::uint32_t seen = block.living();
   // acquire: pairs with settle(): the block's header is whole.
@@ -412,7 +413,7 @@ void Allocations::unpin_word(const Allocation& block) noexcept {
     return;
   }
   lock_spans();
-  block.word->store(span_word(SpanKind::kPending, mapping_.me()), std::memory_order_release);  // [W]
+  block.word->store(span_word(SpanKind::kPending, me_), std::memory_order_release);  // [W]
   spans_.free(span);
   spans_.unlock();
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocations of a heap: small objects, of one size per span, and large ones, of whole spans. Each allocation has a word: a small one its slot word,
-// a large one the word of its first span.
+// Allocations of a heap: small objects, of one size per span, and large ones, of whole spans. Each allocation has a word: a small one its
+// slot word, a large one the word of its first span.
 //
-// A small span begins with one slot word per object: 0 free; kSlotPending | ProcessWord: that process allocated it and has not settled it; kSlotRaw,
-// kSlotBlock (pinned or not), kSlotOwned | guard: settled. A guard is the place of a guarded<> in units of 64 bytes, and owns its containers' buffers.
+// A small span begins with one slot word per object: 0 free; kSlotPending | ProcessWord: that process allocated it and has not settled it;
+// kSlotRaw, kSlotBlock (pinned or not), kSlotOwned | guard: settled. A guard is the place of a guarded<> in units of 64 bytes, and owns its
+// containers' buffers.
 // Invariants:
 //   1. A slot word is claimed by compare-and-swap from 0 and freed by a store of 0. There is no free list that a death could break.
 //   2. Until settle() the word names the process. So each allocation that only a dead process knew is found by its name.
@@ -58,7 +59,8 @@ inline constexpr std::array<ClassLayout, kClasses.size()> kLayouts = [] {
 }();
 inline constexpr std::uint32_t objects_of(std::size_t size_class) noexcept { return kLayouts[size_class].objects; }
 inline constexpr std::uint32_t first_object(std::size_t size_class) noexcept { return kLayouts[size_class].first; }
-/// Which object of a span of the class has the byte at this offset in the heap, behind first_object(). Without a division: exact below 64 KiB.
+/// Which object of a span of the class has the byte at this offset in the heap, behind first_object(). Without a division: exact below 64
+/// KiB.
 inline constexpr std::uint32_t object_at(std::size_t offset, std::size_t size_class) noexcept {
   const std::uint64_t within = offset % kSpanBytes - first_object(size_class);
   return static_cast<std::uint32_t>(within * kLayouts[size_class].reciprocal >> 32);
@@ -111,12 +113,13 @@ struct Allocation {
 class Allocations {
  public:
   /// `reclaim` is called where memory is short, without locks: true if some may be free now.
-  Allocations(Mapping& mapping, ProcessTable& processes, Spans& spans, AllocationWords& words,
+  Allocations(Mapping& mapping, ProcessTable& processes, const Spans& spans, AllocationWords& words,
               std::function<bool()> reclaim)
       : mapping_(mapping), processes_(processes), spans_(spans), words_(words), reclaim_(std::move(reclaim)) {}
 
-  /// After ProcessTable::join(): the claims of the slot's last process are over.
-  void forget_claims() noexcept;
+  /// After ProcessTable::join(), before any other function.
+  void begin() noexcept;
+  const Spans& spans() const noexcept { return spans_; }
   /// Pending until settle(): this process's, and freed when it ends.
   Result<void*> allocate(std::size_t bytes, std::size_t alignment);
   void settle(void* memory, Kind kind, std::uint32_t guard = 0) noexcept;
@@ -163,9 +166,6 @@ class Allocations {
   std::atomic<std::uint32_t>* slot_words(std::uint32_t span) const noexcept {
     return reinterpret_cast<std::atomic<std::uint32_t>*>(spans_.memory(span));
   }
-  auto& my_claims(std::size_t size_class) const noexcept {
-    return words_.claims[slot_of(mapping_.me())].spans[size_class];
-  }
   Allocation small(std::uint32_t span, std::size_t size_class, std::uint32_t index) const noexcept;
   Allocation large(std::uint32_t span, std::uint32_t word) const noexcept;
   void lock_spans() noexcept;
@@ -186,8 +186,10 @@ class Allocations {
 
   Mapping& mapping_;
   ProcessTable& processes_;
-  Spans& spans_;
+  Spans spans_;
   AllocationWords& words_;
+  ProcessWord me_ = 0;        // of this process
+  Claims* claims_ = nullptr;  // of this process
   const std::function<bool()> reclaim_;
   std::array<Cursor, kClasses.size()> cursors_;
 };

@@ -36,10 +36,6 @@ void register_type(const TypeInfo& info) noexcept {
   }
 }
 
-void Blocks::lock(Block& block) noexcept {
-  if (block.lock.lock_until(mapping_.base(), mapping_.me(), INT64_MAX) == Locked::kOwnerDied) after_dead_owner(block);
-}
-
 // With the lock: completes or undoes the half-done change of the dead owner.
 void Blocks::after_dead_owner(Block& block) noexcept {
   redo(
@@ -134,8 +130,8 @@ void Blocks::begin_closing() noexcept {
   closing_.store(true, std::memory_order_release);  // pairs with the acquire in uncount_hold()
 }
 
-// Other threads may get and drop holds while the bits are counted. A new hold is counted in gains_ first, so the holds that came meanwhile are noticed,
-// and the next look is requested. Holds that were dropped meanwhile make holds_ too low, and the next look come early.
+// Other threads may get and drop holds while the bits are counted. A new hold is counted in gains_ first, so the holds that came meanwhile
+// are noticed, and the next look is requested. Holds that were dropped meanwhile make holds_ too low, and the next look come early.
 bool Blocks::nothing_held() noexcept {
   if (holds_.load(std::memory_order_acquire) > 0) return false;
   const std::uint64_t gains = gains_.load(std::memory_order_acquire);

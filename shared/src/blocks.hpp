@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of blocks (baton/shared/block.hpp): their lock, the end of objects that nothing refers to, and the holds of this process, which keep the heap
-// open. The references themselves, free functions, are in references.cpp.
+// The life of blocks (baton/shared/block.hpp): their lock, the end of objects that nothing refers to, and the holds of this process, which
+// keep the heap open. The references themselves, free functions, are in references.cpp.
 // Thread rules: everything is thread-safe.
 // Invariants:
 //   1. An object's end is begun by the process that `worker` names, and completed by that process or by its recovery.
@@ -20,8 +20,8 @@ struct BlockWords {
   std::atomic<std::uint32_t> orphans{0};  // a hint: so many objects may wait for a process that knows their type
 };
 
-// Plain words of blocks and stored pointers whose order of stores matters to the process that takes over from a dead one. A kill leaves every
-// store before it and none behind it. The releases keep the compiler (and other processors) from reordering them.
+// Plain words of blocks and stored pointers whose order of stores matters to the process that takes over from a dead one. A kill leaves
+// every store before it and none behind it. The releases keep the compiler (and other processors) from reordering them.
 template <class T>
 void put(T& word, T value) noexcept {
   __atomic_store_n(&word, value, __ATOMIC_RELEASE);
@@ -59,7 +59,11 @@ class Blocks {
   std::uint64_t my_bit() const noexcept { return std::uint64_t{1} << slot_of(mapping_.me()); }
 
   /// A change that a dead owner had begun is undone or completed then.
-  void lock(Block& block) noexcept;
+  void lock(Block& block) noexcept {
+    std::byte* const base = block.heap_base();  // from the block's own cache line: quicker than from mapping_
+    const ProcessWord me = private_of(base).me.load(std::memory_order_relaxed);  // see Mapping::me()
+    if (block.lock.lock_until(base, me, INT64_MAX) == Locked::kOwnerDied) after_dead_owner(block);
+  }
   void after_dead_owner(Block& block) noexcept;
   void unlock(Block& block) noexcept { block.lock.unlock_consistent(); }  // lock() has made it so
   /// For the owner of the lock, which is given up: ends the object if nothing refers to it, and frees its memory when it can.
@@ -71,7 +75,8 @@ class Blocks {
       unlock_and_end(block);
     }
   }
-  /// Of a block that is kDue, or kEnding, with this process as its worker, unlocked; or later, if this thread is ending another object of the heap.
+  /// Of a block that is kDue, or kEnding, with this process as its worker, unlocked; or later, if this thread is ending another object of
+  /// the heap.
   void end_object(Block& block) noexcept;
   /// Of a block that is kDestroyed, with this process as its worker, unlocked.
   void end_memory(Block& block) noexcept;

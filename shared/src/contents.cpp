@@ -6,8 +6,8 @@
 
 namespace baton::shared::detail {
 
-// A stored pointer is recognised by its two distances: counted from its own place, one leads to the beginning of a living block, the other into
-// the heap. No other content does that. A stored pointer that is not null is counted; a cleared one is 0.
+// A stored pointer is recognised by its two distances: counted from its own place, one leads to the beginning of a living block, the other
+// into the heap. No other content does that. A stored pointer that is not null is counted; a cleared one is 0.
 void Contents::clear_pointers_in(std::byte* memory, std::size_t bytes) noexcept {
   for (std::size_t at = 0; at + sizeof(StoredWords) <= bytes; at += alignof(StoredWords)) {
     auto* const words = reinterpret_cast<StoredWords*>(memory + at);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends and recoveries while others are at work: of a heap while its threads end objects, of the dead while their locks and memory are wanted.
+// A heap ends while its threads end objects; a recovery runs while other threads want the locks and memory of the dead process.
 #include <sys/resource.h>
 
 #include <atomic>
@@ -44,8 +44,27 @@ struct Desk {
   queue<shared_ptr<Slow>, 4> slow;
 };
 
+struct Part;
+/// Its destructor cannot run again.
+struct Whole {
+  stored<shared_ptr<Part>> part;
+  ~Whole() {
+    if (g_at_end) g_at_end();
+  }
+};
+/// Looks for the object that it is a part of when it ends.
+int g_parts_ended = 0;  // NOLINT
+struct Part {
+  stored<weak_ptr<Whole>> whole;
+  ~Part();
+};
+
 }  // namespace ends_test
 
+template <>
+struct declared_shareable<ends_test::Whole> : std::true_type {};
+template <>
+struct declared_shareable<ends_test::Part> : recoverable {};
 template <>
 struct declared_shareable<ends_test::Slow> : recoverable {};
 template <>
@@ -56,6 +75,28 @@ template <>
 struct declared_shareable<ends_test::Desk> : recoverable {};
 
 namespace ends_test {
+
+Part::~Part() {
+  EXPECT_FALSE(whole.lock());
+  ++g_parts_ended;
+}
+
+TEST(SharedEnds, ADestructorMayLookForTheObjectWhoseDestructorAProcessDiedIn) {
+  Heap heap = new_heap();
+  status_of(in_child(heap, [](Heap& mine) {
+    shared_ptr<Whole> whole = make_shared<Whole>(mine);
+    whole->part = make_shared<Part>(mine);
+    whole->part->whole = weak_ptr<Whole>(whole);
+    g_at_end = [] { die(); };
+    whole.reset();
+  }));
+  const pid_t recoverer = in_child(heap, [](Heap& mine) {
+    mine.collect();
+    EXPECT_EQ(g_parts_ended, 1);
+  });
+  EXPECT_EQ(status_of(recoverer), 0);
+  EXPECT_EQ(heap.stats().objects, 0U);
+}
 
 TEST(SharedEnds, AHeapIsThereUntilItsThreadsHaveEndedTheirObjects) {
   const pid_t child = forked([] {
@@ -144,7 +185,7 @@ TEST(SharedEnds, ThreadsThatDropTheirPointersAndTheEndOfTheHeapMayCoincide) {
   EXPECT_EQ(status_of(child), 0);
 }
 
-TEST(SharedEnds, WhatANestedGuardHasIsFreedWithTheGuardAroundIt) {
+TEST(SharedEnds, BuffersOfANestedGuardAreFreedWithTheGuardAroundIt) {
   for (const bool killed : {false, true}) {
     Heap heap = new_heap();
     const shared_ptr<Outer> outer = find_or_make<Outer>(heap, "outer");
@@ -164,7 +205,7 @@ TEST(SharedEnds, WhatANestedGuardHasIsFreedWithTheGuardAroundIt) {
   }
 }
 
-TEST(SharedEnds, TheLockOfADeadOneIsTakenOverWhileAnotherProcessEndsWhatHeHad) {
+TEST(SharedEnds, TheLockOfADeadProcessIsTakenOverWhileAnotherProcessEndsItsObjects) {
   Heap heap = new_heap();
   const shared_ptr<Desk> desk = find_or_make<Desk>(heap, "desk");
   const pid_t owner = in_child(heap, [](Heap& mine) {
@@ -199,7 +240,7 @@ TEST(SharedEnds, TheLockOfADeadOneIsTakenOverWhileAnotherProcessEndsWhatHeHad) {
   EXPECT_EQ(status_of(recoverer), 0);
 }
 
-TEST(SharedEnds, WhoIsShortOfMemoryWaitsForTheRecoveryThatAnotherIsAt) {
+TEST(SharedEnds, AnAllocationThatIsShortOfMemoryWaitsForTheRecoveryByAnotherProcess) {
   for (const std::size_t bytes : {std::size_t{64}, std::size_t{1} << 20}) {
     Heap heap = new_heap(std::size_t{4} << 20);
     const shared_ptr<Desk> desk = find_or_make<Desk>(heap, "desk");
@@ -220,7 +261,7 @@ TEST(SharedEnds, WhoIsShortOfMemoryWaitsForTheRecoveryThatAnotherIsAt) {
       g_at_end = [&] {
         there->ends = true;
         wait_until([&] { return there->taken.load(); });
-        std::this_thread::sleep_for(50ms);  // so that who asks for memory finds it at work
+        std::this_thread::sleep_for(50ms);  // so that the allocation below finds the recovery at work
       };
       mine.collect();
       EXPECT_TRUE(there->ends);
@@ -233,13 +274,14 @@ TEST(SharedEnds, WhoIsShortOfMemoryWaitsForTheRecoveryThatAnotherIsAt) {
   }
 }
 
-TEST(SharedEnds, ADestructorMayLookForNamesWhoseTableADeadOneHadLocked) {
+TEST(SharedEnds, ADestructorMayLookForNamesWhoseTableADeadProcessHadLocked) {
   Heap heap = new_heap();
   find_or_make<Slow>(heap, "slow");
   status_of(in_child(heap, [](Heap& mine) {  // as if it died in forget(), where the name is gone and the object is not
     detail::Names names(mine);
     detail::StoredWords* const object = names.find("slow", 0);
-    reinterpret_cast<detail::NamedObject*>(reinterpret_cast<char*>(object) - offsetof(detail::NamedObject, object))->name[0] = 0;
+    reinterpret_cast<detail::NamedObject*>(reinterpret_cast<char*>(object) - offsetof(detail::NamedObject, object))
+        ->name[0] = 0;
     die();
   }));
   const pid_t child = in_child(heap, [](Heap& mine) {
@@ -255,7 +297,7 @@ TEST(SharedEnds, ADestructorMayLookForNamesWhoseTableADeadOneHadLocked) {
   EXPECT_EQ(heap.stats().objects, 0U);
 }
 
-TEST(SharedEnds, WhoIsToldOfADeathMayEndTheHeapObjectThatHeCollects) {
+TEST(SharedEnds, OnEventMayEndTheHeapObjectThatCollects) {
   const pid_t child = forked([] {
     std::optional<Heap> heap;
     HeapOptions options;
@@ -341,7 +383,7 @@ TEST(SharedEnds, AWriterIsNotStarvedByReadersThatComeAndGo) {
   end = true;
   for (std::thread& reader : readers) reader.join();
   EXPECT_LT(most, 1000U) << "reads while the writer waited, of "
-                         << reads;  // each reader goes before him once, or after 100 ms
+                         << reads;  // each reader goes before the writer once, or after 100 ms
 }
 
 }  // namespace ends_test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HeapOptions::on_event of one heap: called on any thread, one call at a time, with no lock of the heap. During a recovery events are collected, and
-// reported after its locks are given up.
+// HeapOptions::on_event of one heap: called on any thread, one call at a time, with no lock of the heap. During a recovery events are
+// collected, and reported after its locks are given up.
 // Thread rules: everything is thread-safe. A Deferred belongs to the thread that made it.
 #pragma once
 

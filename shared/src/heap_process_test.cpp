@@ -137,7 +137,7 @@ void turn(Heap& heap, const shared_ptr<Common>& common, queue<shared_ptr<Node>, 
   (void)common->uniques.try_push(make_unique<Node>(heap));
   (void)common->uniques.try_pop();
   {
-    const shared_ptr<Node> first = common->node;  // the first hold of this process, if nobody has one
+    const shared_ptr<Node> first = common->node;  // the first hold of this process, if it has none
     copy->next->next = first;
   }
   const shared_ptr<Large> large = make_shared<Large>(heap);
@@ -186,7 +186,7 @@ void expect_nothing_is_lost(Heap& heap, const shared_ptr<Common>& common, std::u
   EXPECT_EQ(stats.used_bytes, common->tally->bytes) << "to the byte";
   EXPECT_EQ(stats.orphans, 0U);
   EXPECT_EQ(common->tally->doubled, 0U);
-  // Of an object whose process died in its constructor or destructor nobody can know.
+  // Objects whose process died in their constructor or destructor may be counted or not.
   EXPECT_LE(common->tally->made - common->tally->ended, unfinished);
   EXPECT_EQ(common->node.use_count(), 1);
 }
@@ -323,7 +323,7 @@ TEST(SharedHeapProcesses, ANamedHeapOutlivesItsMakerAndCollectsByItself) {
   ::kill(maker, SIGKILL);
   status_of(maker);
   while (common->tally->ended < 1) std::this_thread::sleep_for(1ms);  // by the background thread
-  Heap again = Heap::open(directory.options("h")).or_throw();         // from us, who did not make it
+  Heap again = Heap::open(directory.options("h")).or_throw();         // from this process, which did not make it
   EXPECT_EQ(find<Common>(again, "common")->tally->ended, 1U);
 }
 
@@ -392,7 +392,7 @@ class SharedHeapCrash : public testing::TestWithParam<const char*> {};
 TEST_P(SharedHeapCrash, LosesDoublesAndBlocksNothing) {
   for (const int pass : {1, 2, 7}) {
     Heap heap = new_heap();
-    const os::UniqueFd fd(::dup(heap.descriptor().get()));  // for those who are started anew
+    const os::UniqueFd fd(::dup(heap.descriptor().get()));  // for processes that are started anew
     const std::string where = "BATON_SHARED_FD=" + std::to_string(fd.get());
     shared_ptr<Common> common = new_common(heap);
     // So that the victim meets a dead one, in the middle of a pointer's change to an object that it uses.
@@ -426,7 +426,7 @@ INSTANTIATE_TEST_SUITE_P(AtEveryPoint, SharedHeapCrash, testing::ValuesIn(kHeapC
 
 class SharedGuardCrash : public testing::TestWithParam<const char*> {};
 
-TEST_P(SharedGuardCrash, WhoStartsOverMayDieToo) {
+TEST_P(SharedGuardCrash, AProcessThatStartsOverMayDieToo) {
   for (const char* const first : {"shared.guarded.owned:3", "shared.guarded.released:5", "shared.guarded.owned:7"}) {
     Heap heap = new_heap();
     const os::UniqueFd fd(::dup(heap.descriptor().get()));

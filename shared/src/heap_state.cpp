@@ -23,8 +23,8 @@ HeapState::HeapState(std::unique_ptr<Mapping> mapped, HeapHeader& header, const 
       events(options.on_event),
       processes(*mapping, header.processes),
       waiters(*mapping, header.waiters),
-      spans(*mapping, header.spans, header.span_words()),
-      allocations(*mapping, processes, spans, header.allocations, [this] { return recovery.reclaim(); }),
+      allocations(*mapping, processes, Spans(*mapping, header.spans, header.span_words()), header.allocations,
+                  [this] { return recovery.reclaim(); }),
       blocks(*mapping, allocations, header.blocks, events),
       contents(*mapping, allocations),
       recovery(*mapping, processes, allocations, blocks, contents, events) {
@@ -131,7 +131,7 @@ HeapState::~HeapState() {
 HeapStats HeapState::stats() const {
   HeapStats out;
   out.limit_bytes = mapping->limit();
-  out.backed_bytes = spans.backed_bytes();
+  out.backed_bytes = allocations.spans().backed_bytes();
   allocations.for_each([&out](const Allocation& found) {
     ++out.allocations;
     out.used_bytes += found.bytes;
@@ -215,7 +215,7 @@ HeapStats Heap::stats() const { return state_->mapping->forked() ? HeapStats{} :
 void Heap::prefault() noexcept {
   if (state_->mapping->forked()) return;
   const detail::OperationGuard guard;  // makes this thread's mark, which its first operation would allocate
-  state_->mapping->prefault(state_->spans.backed_bytes());
+  state_->mapping->prefault(state_->allocations.spans().backed_bytes());
 }
 Result<void> Heap::reserve(std::size_t bytes, std::size_t count) { return state_->allocations.reserve(bytes, count); }
 std::byte* Heap::base() const noexcept { return state_->mapping->forked() ? nullptr : state_->mapping->base(); }

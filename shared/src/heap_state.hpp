@@ -47,7 +47,6 @@ class HeapState final : public Closable, os::ForkListener {
   Events events;
   ProcessTable processes;
   Waiters waiters;
-  Spans spans;
   Allocations allocations;
   Blocks blocks;
   Contents contents;

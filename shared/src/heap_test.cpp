@@ -155,7 +155,7 @@ TEST(NamedHeap, IsFoundByItsNameAndLeavesNothing) {
     EXPECT_EQ(*reinterpret_cast<int*>(second.base() + offset), 42);
     Heap other = Heap::open(directory.options("b")).or_throw();
     EXPECT_EQ(other.stats().allocations, 0U) << "another name is another heap";
-    first = Heap::open(directory.options("c")).or_throw();  // who made it leaves
+    first = Heap::open(directory.options("c")).or_throw();  // the maker leaves
     Heap third = Heap::open(directory.options("a")).or_throw();
     EXPECT_EQ(*reinterpret_cast<int*>(third.base() + offset), 42);
   }
@@ -163,7 +163,7 @@ TEST(NamedHeap, IsFoundByItsNameAndLeavesNothing) {
   EXPECT_EQ(Heap::open(directory.options("a")).or_throw().stats().allocations, 0U) << "it is gone after the last";
 }
 
-TEST(NamedHeap, ManyWhoOpenItAtOnceGetOne) {
+TEST(NamedHeap, ManyProcessesThatOpenItAtOnceGetOneHeap) {
   TemporaryDirectory directory;
   std::vector<std::thread> threads;
   std::vector<std::unique_ptr<Heap>> heaps(8);

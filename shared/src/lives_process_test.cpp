@@ -85,7 +85,7 @@ TEST(SharedLives, AForkWhileThreadsEndObjectsLeavesAChildThatCanUseAHeap) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(SharedLives, WhoIsToldOfADeathMayForkAndCollect) {
+TEST(SharedLives, OnEventMayForkAndCollect) {
   TemporaryDirectory directory;
   const pid_t child = forked([&] {  // so that a hang is seen as an alarm
     ::alarm(250);
@@ -126,7 +126,7 @@ TEST(SharedLives, AConstructorMayLookForOtherNames) {
 
 using Numbers = queue<int, 8>;
 
-TEST(SharedLives, WhoHasOnlyPointersHandsTheHeapOver) {
+TEST(SharedLives, AProcessThatHasOnlyPointersHandsTheHeapOver) {
   TemporaryDirectory directory;
   const auto connect = [&] {
     Heap heap = Heap::open(directory.options("h")).or_throw();
@@ -155,7 +155,7 @@ TEST(SharedLives, WhoHasOnlyPointersHandsTheHeapOver) {
   ::close(started[1]);
 }
 
-TEST(SharedLives, WhatConstructedObjectsHaveIsFreedWithThem) {
+TEST(SharedLives, MembersOfConstructedObjectsAreFreedWithThem) {
   for (const bool killed : {false, true}) {
     Heap heap = new_heap();
     status_of(in_child(heap, [&](Heap& mine) {

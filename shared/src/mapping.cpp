@@ -46,11 +46,6 @@ Mapping::~Mapping() {
   if (!forked()) (*memory::Window::instance())->free(window_base_, window_bytes_);  // else it is the parent's
 }
 
-Mapping* Mapping::find(const void* address) noexcept {
-  const memory::SegmentRecord* record = memory::Window::find(address);
-  return record == nullptr ? nullptr : static_cast<Mapping*>(record->heap);
-}
-
 Result<void> Mapping::back(std::size_t offset, std::size_t bytes) noexcept {
   return os::back_sparse(descriptor_.get(), offset, bytes, base_ + offset);
 }

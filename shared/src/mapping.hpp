@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap's memory in this process: the memfd, mapped in the window, and directly before it the private part: HeapPrivate and a LocalCount per 64 bytes.
+// A heap's memory in this process: the memfd, mapped in the window, and directly before it the private part: HeapPrivate and a LocalCount
+// per 64 bytes.
 // Thread rules: made by one thread; then every function is thread-safe.
 // Invariants: (1) the addresses stay until the destructor; (2) a forked child has no mapping there, and forked() says so.
 #pragma once
@@ -32,7 +33,10 @@ class Mapping {
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
   /// Of the heap or private part that `address` lies in, or null.
-  static Mapping* find(const void* address) noexcept;
+  static Mapping* find(const void* address) noexcept {
+    const memory::SegmentRecord* const record = memory::Window::find(address);
+    return record == nullptr ? nullptr : static_cast<Mapping*>(record->heap);
+  }
 
   bool forked() const noexcept { return generation_ != os::fork_generation(); }
   std::byte* base() const noexcept { return base_; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process's membership in a named heap: its connections to the other members, and the background thread behind them. The thread hands the heap to
-// newcomers. A connection that ends means that a member left or died: then the thread notifies sleepers (waiters.hpp) and recovers dead processes.
+// A process's membership in a named heap: its connections to the other members, and the background thread behind them. The thread hands the
+// heap to newcomers. A connection that ends means that a member left or died: then the thread notifies sleepers (waiters.hpp) and recovers
+// dead processes.
 // Thread rules: start(), stop(), wake() and the destructor from any thread, one at a time; the thread sleeps when nothing happens.
 #pragma once
 

@@ -224,7 +224,7 @@ TEST(SharedMutexes, MoreReadersThanSlotsWaitForOneAnother) {
 
 // --- [thread.condition] ---
 
-TEST(SharedMutexes, ADeadOwnerIsFoundByTheFirstLookAfterHisDeathWhoeverOwnedItBefore) {
+TEST(SharedMutexes, ADeadOwnerIsFoundByTheFirstLookAfterItsDeathWhicheverProcessOwnedItBefore) {
   // The owner changes without a wake-up, from one that lives to one that does not: the sleep at that time must be the last.
   detail::HeapPrivate& here = detail::private_of(test_heap().base());
   const detail::ProcessWord me = here.me.load();

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps a heap open until no operation runs in it. The end of a Heap object does not close its heap: smart pointers of the process may still exist, and
-// the end of the last one destroys an object, frees memory and counts, however long a destructor runs.
+// Keeps a heap open until no operation runs in it. The end of a Heap object does not close its heap: smart pointers of the process may
+// still exist, and the end of the last one destroys an object, frees memory and counts, however long a destructor runs.
 //
 // Every such operation, and every recovery, holds an OperationGuard, which marks its thread. A heap is closed when
 //   1. the process holds nothing in it (Closable::is_unused()), and
 //   2. after that no other thread but the heap's background thread was in an operation.
 // The end of a guard looks for heaps to close if close_requested is set.
 // Orderings:
-//   - An operation marks its thread, then light_fence(), then acts. A closer sets close_requested, then heavy_fence(), then reads the marks.
+//   - An operation marks its thread, then light_fence(), then acts. A closer sets close_requested, then heavy_fence(), then reads the
+//     marks.
 //   - So the closer sees the mark, or the operation sees that the heap is closing.
 //   - And the end of the operation sees close_requested, or the closer sees that the mark is gone.
 // Thread rules: everything is thread-safe.

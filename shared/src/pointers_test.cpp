@@ -359,7 +359,7 @@ TEST_F(SharedPtr, GuardedContainersLieInTheHeap) {
   expect_empty();
 }
 
-TEST_F(SharedPtr, WhatIsGuardedEndsWithoutItsDestructorToo) {
+TEST_F(SharedPtr, AGuardedContainerEndsWithoutItsDestructorToo) {
   shared_ptr<Tables> tables = make_shared<Tables>(heap_);
   const std::size_t empty = heap_.stats().used_bytes;
   const auto locked = tables->first.lock();
@@ -380,7 +380,7 @@ struct Roomy {
   static inline std::size_t room = 4;
 };
 
-TEST_F(SharedPtr, AConditionWaitsWithWhatIsGuarded) {
+TEST_F(SharedPtr, AConditionWaitsWithAGuardedContainer) {
   auto& mailbox = heap_.construct<guarded<boost::container::vector<int, allocator<int>>>>();
   auto& changed = heap_.construct<condition_variable>();
   std::thread sender([&] {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes that have a heap open: a slot per process, named {slot, epoch} in every word of the heap. A process owns the byte lock of its slot, on a
-// file description of its own, as long as it lives. A process that recovers a dead one owns the byte lock of that slot, so one does at a time. If the
-// recoverer dies, the slot stays taken without a living owner, and the next process starts the recovery again.
-// Thread rules: join(), leave(), begin_recovery() and end_recovery() under Recovery's mutex, as byte locks belong to the process, not to a thread.
-// Everything else is thread-safe.
+// The processes that have a heap open: a slot per process, named {slot, epoch} in every word of the heap. A process owns the byte lock of
+// its slot, on a file description of its own, as long as it lives. A process that recovers a dead one owns the byte lock of that slot, so
+// one does at a time. If the recoverer dies, the slot stays taken without a living owner, and the next process starts the recovery again.
+// Thread rules: join(), leave(), begin_recovery() and end_recovery() under Recovery's mutex, as byte locks belong to the process, not to a
+// thread. Everything else is thread-safe.
 // [P]: releases of `state` and `epoch` pair with the acquires in lives().
 #pragma once
 

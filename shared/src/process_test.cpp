@@ -145,7 +145,7 @@ void expect_a_dead_owner_is_reported(Get&& m) {
   EXPECT_EQ(m().lock(), ownership::acquired);
   m().unlock();
 }
-TEST(SharedBetweenProcesses, ADeadOwnerIsToldToTheNext) {
+TEST(SharedBetweenProcesses, TheDeathOfAnOwnerIsReportedToTheNext) {
   SharedMemory s;
   expect_a_dead_owner_is_reported<timed_mutex>([&]() -> timed_mutex& { return s->lock; });
   expect_a_dead_owner_is_reported<inheriting_timed_mutex>([&]() -> inheriting_timed_mutex& { return s->inheriting(); });

@@ -15,7 +15,7 @@ Result<void> Recovery::join() {
   const std::lock_guard<std::mutex> lock(mutex_);
   Result<bool> left_by_dead = processes_.join();
   if (!left_by_dead) return left_by_dead.error();
-  allocations_.forget_claims();
+  allocations_.begin();
   if (*left_by_dead) recover_slot(slot_of(mapping_.me()));
   Result<void> fits = processes_.check_namespaces();
   if (!fits) processes_.leave();
@@ -99,8 +99,8 @@ bool Recovery::lock_pinned(const Allocation& found, const std::function<bool()>&
   return false;
 }
 
-// `slot`: of the dead process; kMaxProcesses: none, only an orphan is ended. Another process may free the block at any time, so it is pinned until this
-// process owns its lock; only the lock's owner frees it.
+// `slot`: of the dead process; kMaxProcesses: none, only an orphan is ended. Another process may free the block at any time, so it is
+// pinned until this process owns its lock; only the lock's owner frees it.
 void Recovery::recover(const Allocation& found, std::size_t slot) noexcept {
   Block& block = found.block();
   const std::uint64_t bit = slot < kMaxProcesses ? std::uint64_t{1} << slot : 0;
@@ -135,22 +135,18 @@ void Recovery::recover(const Allocation& found, std::size_t slot) noexcept {
     // The constructor or destructor may have run in part.
     const bool whole = (now == BlockState::kConstructing && constructed) || now == BlockState::kDue;
     const bool again = block.type == 0 || whole || (find_type(block.type, &type) && type.recoverable);
-    if (!again) {
-      events_.report({HeapEvent::Kind::kDiedInDestructor, 0,
-                      std::string("a process died in the constructor or destructor of ") +
-                          (type.name != nullptr ? type.name : "an unknown type") +
-                          "; its memory and the smart pointers in it are freed, what else it owned is not"});
-      contents_.clear_pointers_in(static_cast<std::byte*>(block.object()),
-                                  allocations_.at(&block).bytes - sizeof(Block));
-    }
     block.worker.store(mapping_.me(), std::memory_order_relaxed);
-    block.state.store(!again  ? BlockState::kDestroyed
-                      : whole ? BlockState::kDue
-                              : BlockState::kEnding,
-                      std::memory_order_release);
+    block.state.store(whole ? BlockState::kDue : BlockState::kEnding, std::memory_order_release);
     blocks_.unlock(block);
-    again ? blocks_.end_object(block) : blocks_.end_memory(block);
-    return;
+    if (again) return blocks_.end_object(block);
+    events_.report({HeapEvent::Kind::kDiedInDestructor, 0,
+                    std::string("a process died in the constructor or destructor of ") +
+                        (type.name != nullptr ? type.name : "an unknown type") +
+                        "; its memory and the smart pointers in it are freed, what else it owned is not"});
+    // Without the block's lock, which destructors of other objects may take. As the worker, this process alone uses the object.
+    contents_.clear_pointers_in(static_cast<std::byte*>(block.object()), allocations_.at(&block).bytes - sizeof(Block));
+    block.state.store(BlockState::kDestroyed, std::memory_order_release);
+    return blocks_.end_memory(block);
   }
   block.worker.store(mapping_.me(), std::memory_order_relaxed);
   block.state.store(still_orphan ? BlockState::kDue : BlockState::kDestroyed, std::memory_order_release);

@@ -27,7 +27,8 @@ class Recovery {
 
   /// This process becomes one of the heap's.
   Result<void> join();
-  /// Recovers all dead processes, and objects whose type has become known; returns how many had died. 0 while this process is at it already.
+  /// Recovers all dead processes, and objects whose type has become known; returns how many had died. 0 while this process is at it
+  /// already.
   std::size_t collect();
   /// Where memory is short: true if memory of dead processes was given back, by this process or by another.
   bool reclaim();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// References to blocks: the functions that smart pointers call (block.hpp), and the beginnings of objects. A stored pointer is counted in its block; the pointers of a
-// process in its LocalCount, with one bit in the block for all of them.
+// References to blocks: the functions that smart pointers call (block.hpp), and the beginnings of objects. A stored pointer is counted in
+// its block; the pointers of a process in its LocalCount, with one bit in the block for all of them.
 #include "baton/shared/block.hpp"
 
 #include <cstring>
@@ -296,14 +296,15 @@ void end_unique(void* object) noexcept {
 }
 
 Block* make_block(Heap& heap, std::size_t bytes, const TypeInfo* type) {
-  HeapPrivate& here = private_of(heap_base_or_throw(heap));
+  std::byte* const base = heap_base_or_throw(heap);
+  HeapPrivate& here = private_of(base);
   Allocations& allocations = here.blocks->allocations();
   void* const memory = allocations.allocate(sizeof(Block) + bytes, 64).or_throw();
   // The object, too, if a destructor may have to run on an object that was not constructed.
   std::memset(memory, 0, type == nullptr ? sizeof(Block) : sizeof(Block) + bytes);
   auto* const block = static_cast<Block*>(memory);
   block->type = type == nullptr ? 0 : type->id;
-  block->place = static_cast<std::uint32_t>((static_cast<std::byte*>(memory) - heap.base()) / 64);
+  block->place = static_cast<std::uint32_t>((static_cast<std::byte*>(memory) - base) / 64);
   block->worker.store(here.me.load(std::memory_order_relaxed), std::memory_order_relaxed);  // before the state
   block->state.store(BlockState::kConstructing, std::memory_order_release);
   BATON_CRASH_POINT("shared.object.allocated");

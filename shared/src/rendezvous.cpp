@@ -109,8 +109,8 @@ __attribute__((noinline)) bool take_descriptor(int socket, os::UniqueFd* descrip
   return true;
 }
 
-/// The descriptor from the first member that answers; other answers stay in their links. If none answers, the links of members that left are closed; a
-/// link that is left then means that the time is over. *lost: a link was given up whose other end may live.
+/// The descriptor from the first member that answers; other answers stay in their links. If none answers, the links of members that left
+/// are closed; a link that is left then means that the time is over. *lost: a link was given up whose other end may live.
 os::UniqueFd ask_all(std::vector<os::UniqueFd>* links, std::int64_t deadline_ns, bool* lost) {
   os::UniqueFd descriptor;
   Result<os::Poller> poller = os::Poller::create();

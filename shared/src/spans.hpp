@@ -2,11 +2,11 @@
 // The heap in spans of 64 KiB, and a word per span. Runs of spans are taken from the machine or from free spans, and given back.
 //
 // A span word, bits 29..31 kind, 0..28 payload:
-//   kFree; kPending (ProcessWord): that process makes or unmakes it, or allocated it and has not settled it; kSmall (size class): objects of one size;
-//   kLargeRaw, kLargeBlock, kLargeOwned (guard): first span of a large allocation; kRest (index of the first span)
+//   kFree; kPending (ProcessWord): that process makes or unmakes it, or allocated it and has not settled it; kSmall (size class): objects
+//   of one size; kLargeRaw, kLargeBlock, kLargeOwned (guard): first span of a large allocation; kRest (index of the first span)
 // Invariants:
-//   1. A run is made and unmade under `lock`, with its first word kPending. So a run that a dead process left half made is found by its name: the words
-//      kRest behind the first one, then the first one, become kFree.
+//   1. A run is made and unmade under `lock`, with its first word kPending. So a run that a dead process left half made is found by its
+//      name: the words kRest behind the first one, then the first one, become kFree.
 //   2. Between take() and free() the first word of a run belongs to allocations.cpp.
 // Thread rules: take() and free() under lock(); everything else is thread-safe.
 // [W]: a release store of a span word pairs with the acquire loads of it: the reader sees the run, or the object in it, whole.
@@ -43,17 +43,20 @@ Error no_room(std::size_t bytes, std::size_t limit);
 class Spans {
  public:
   Spans(Mapping& mapping, SpanWords& words, std::atomic<std::uint32_t>* table) noexcept
-      : mapping_(mapping), words_(words), table_(table) {}
+      : mapping_(mapping), base_(mapping.base()), words_(words), table_(table) {}
 
   std::uint32_t first() const noexcept { return words_.first; }
   std::uint32_t count() const noexcept { return words_.count; }
   std::size_t backed_bytes() const noexcept { return words_.backed.load(std::memory_order_relaxed) * kSpanBytes; }
   std::atomic<std::uint32_t>& word(std::uint32_t span) const noexcept { return table_[span]; }
   std::uint32_t load(std::uint32_t span) const noexcept { return table_[span].load(std::memory_order_acquire); }  // [W]
-  std::uint32_t span_of(const void* memory) const noexcept {
-    return static_cast<std::uint32_t>(mapping_.offset_of(memory) / kSpanBytes);
+  std::uint64_t offset_of(const void* memory) const noexcept {
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(memory) - base_);
   }
-  std::byte* memory(std::uint32_t span) const noexcept { return mapping_.base() + std::size_t{span} * kSpanBytes; }
+  std::uint32_t span_of(const void* memory) const noexcept {
+    return static_cast<std::uint32_t>(offset_of(memory) / kSpanBytes);
+  }
+  std::byte* memory(std::uint32_t span) const noexcept { return base_ + std::size_t{span} * kSpanBytes; }
   /// Spans of the run that begins with this one.
   std::uint32_t run_of(std::uint32_t first) const noexcept;
 
@@ -69,6 +72,7 @@ class Spans {
   Result<void> back(std::uint32_t end);
 
   Mapping& mapping_;
+  std::byte* const base_;
   SpanWords& words_;
   std::atomic<std::uint32_t>* const table_;
 };

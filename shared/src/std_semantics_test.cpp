@@ -118,7 +118,7 @@ TEST_F(SharedStd, ExpiredAsksAndEndsNothing) {
   EXPECT_EQ(Ended::count, 1);
 }
 
-TEST_F(SharedStd, APointerToWhatLiesInNoHeapIsNotStored) {
+TEST_F(SharedStd, APointerToMemoryOutsideOfHeapsIsNotStored) {
   const shared_ptr<Both> owner = make_shared<Both>(heap_);
   int local = 0;
   const shared_ptr<int> foreign(owner, &local), null(owner, nullptr);

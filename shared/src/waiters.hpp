@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notifications that died with their senders: the waiter table of this process (waiter_table.hpp), which its background thread notifies after deaths.
-// The shared word `unwatched`: 1 from when a process may have the heap open whose death not every other process notices; never 0 again.
+// Notifications that died with their senders: the waiter table of this process (waiter_table.hpp), which its background thread notifies
+// after deaths. The shared word `unwatched`: 1 from when a process may have the heap open whose death not every other process notices;
+// never 0 again.
 // Thread rules: begin_watch() by the background thread; everything else is thread-safe.
 #pragma once
 

@@ -13,8 +13,8 @@ namespace {
 
 using Op = Mutation::Op;
 
-/// Two threads of a process get a pointer each, from a stored one, as long as the object lives; another process clears the stored one. Who
-/// finds that nothing refers to the object ends it.
+/// Two threads of a process get a pointer each, from a stored one, as long as the object lives; another process clears the stored one. The
+/// process that finds that nothing refers to the object ends it.
 enum class WrongHold { kNothing, kNoSecondLook, kCountBeforeLock, kNotWaiting };
 
 /// A word of a LocalCount. Its plain stores are made by the only thread that may change what is there (asserted), so an addition is the same.

@@ -49,7 +49,7 @@ class GivingBack : public Scenario {
         word_->fetch_add(~kClosing + 1, std::memory_order_relaxed);
         return;
       }
-      word_->fetch_add(kOther - kClosing - kSmall, std::memory_order_release);  // nobody else writes it now
+      word_->fetch_add(kOther - kClosing - kSmall, std::memory_order_release);  // no other thread writes it now
       memory_->write(8);                                                        // another's now
       given_ = true;
     });

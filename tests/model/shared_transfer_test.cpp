@@ -11,8 +11,8 @@
 namespace baton::model {
 namespace {
 
-/// A stored pointer is set and cleared under a block's lock by a process that may be killed at any step; who takes the lock over, and may
-/// be killed, too, must leave the count equal to the pointers.
+/// A stored pointer is set and cleared under a block's lock by a process that may be killed at any step. The process that takes the lock
+/// over may be killed, too, and must leave the count equal to the pointers.
 enum class Wrong { kNothing, kCountBeforeRecord, kPointerBeforeCount, kRecordEndsBeforePointer, kNoRedo };
 
 template <class Count, class Change>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// An allocator of a shared heap for containers that know fancy pointers, such as Boost.Container's vector, map and string. Shared containers lie under a
-// guarded<> (guarded.hpp): then memory belongs to the guard in whose memory the container lies, so nothing is lost when a process dies in
-// the middle of a change. Made from a Heap and used elsewhere, it belongs to the container alone.
-// Two allocators are equal if their memory is the same one's, so containers of different guards exchange elements, not memory. A copy in private
-// memory has no guard. **Never move a container, or one that is an element, out of its guard: copy it.** Its memory would stay
+// An allocator of a shared heap for containers that know fancy pointers, such as Boost.Container's vector, map and string. Shared
+// containers lie under a guarded<> (guarded.hpp): then memory belongs to the guard in whose memory the container lies, so nothing is lost
+// when a process dies in the middle of a change. Made from a Heap and used elsewhere, it belongs to the container alone.
+// Two allocators are equal if their memory is the same one's, so containers of different guards exchange elements, not memory. A copy in
+// private memory has no guard. **Never move a container, or one that is an element, out of its guard: copy it.** Its memory would stay
 // the guard's, and the compiler cannot see it.
 // Thread rules: a value.
 #pragma once

@@ -4,14 +4,15 @@
 // Two kinds of reference keep an object:
 //   stored pointers   lie in the heap (members of shared objects, elements of queues), and are counted in `count`
 //   process holds     one bit per process, for all its pointers in private memory, which are counted in its LocalCount
-// The object lives while `count` or `holds` is not 0. The block also stays while a weak reference of either kind exists. A hold's bit names its process, so
-// the hold of a dead process is found and dropped. A stored pointer belongs to the object or container in which it lies.
+// The object lives while `count` or `holds` is not 0. The block also stays while a weak reference of either kind exists. A hold's bit names
+// its process, so the hold of a dead process is found and dropped. A stored pointer belongs to the object or container in which it lies.
 //
-// Everything but `state` and the lock is read and written under `lock`. A stored pointer changes in the steps of transfer.hpp (undo_count is `before`,
-// undo_target is `record`). From that record the process that takes the lock over completes or undoes the change of a dead owner.
-// States: kConstructing, kDue, kEnding and kDestroyed belong to the process that `worker` names. kDue: nothing refers to the object any more, and its
-// destructor has not begun. Objects that fall due while a thread ends another object wait in a list (`next_due`), so a chain of any length needs
-// the stack of one destructor.
+// Everything but `state` and the lock is read and written under `lock`. A stored pointer changes in the steps of transfer.hpp (undo_count
+// is `before`, undo_target is `record`). From that record the process that takes the lock over completes or undoes the change of a dead
+// owner.
+// States: kConstructing, kDue, kEnding and kDestroyed belong to the process that `worker` names. kDue: nothing refers to the object any
+// more, and its destructor has not begun. Objects that fall due while a thread ends another object wait in a list (`next_due`), so a chain
+// of any length needs the stack of one destructor.
 //
 // LocalCount (private memory): local_count.hpp.
 // Thread rules: like std::shared_ptr's control block; any thread of any process.
@@ -101,8 +102,8 @@ constexpr std::uint64_t hash_name(const char* name) noexcept {
 
 enum class Strength : bool { kStrong, kWeak };
 
-// Everything beyond one addition to a LocalCount. "Throws": baton::Exception (invalid_argument), and nothing has changed, if a stored pointer would lie
-// in another heap than its object, or point outside the heap. A null source is fine.
+// Everything beyond one addition to a LocalCount. "Throws": baton::Exception (invalid_argument), and nothing has changed, if a stored
+// pointer would lie in another heap than its object, or point outside the heap. A null source is fine.
 
 /// Throws as store() would.
 void check_storable(const StoredWords* to, const Held& from);
@@ -139,7 +140,8 @@ std::uint32_t use_count(const StoredWords& words) noexcept;
 Held held_of_unique(void* object) noexcept;
 void end_unique(void* object) noexcept;
 
-/// Memory for an object of `bytes` in the state kConstructing, all zero if it has a type. Throws baton::Exception as Heap::allocate() fails.
+/// Memory for an object of `bytes` in the state kConstructing, all zero if it has a type. Throws baton::Exception as Heap::allocate()
+/// fails.
 Block* make_block(Heap& heap, std::size_t bytes, const TypeInfo* type);
 /// It is constructed; the one pointer to it.
 Held finish_block(Block* block);

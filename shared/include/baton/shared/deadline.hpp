@@ -20,7 +20,8 @@ std::int64_t deadline_after(const std::chrono::duration<Rep, Period>& duration) 
   return os::monotonic_ns() + std::chrono::ceil<std::chrono::nanoseconds>(duration).count();
 }
 
-/// Seconds until then, negative if it is over. In floating point, as a time_point of hours or seconds may be beyond what nanoseconds can count.
+/// Seconds until then, negative if it is over. In floating point, as a time_point of hours or seconds may be beyond what nanoseconds can
+/// count.
 template <class Clock, class Duration>
 double seconds_until(const std::chrono::time_point<Clock, Duration>& point,
                      const typename Clock::time_point& now) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the objects of baton/shared sleep and wake: an event count, that is an event word to sleep on and a count of its sleepers. No system call while
-// nobody sleeps. Every process that can write the memory is trusted.
+// How the objects of baton/shared sleep and wake: an event count, that is an event word to sleep on and a count of its sleepers. No system
+// call while nobody sleeps. Every process that can write the memory is trusted.
 //
 //   sleeper S                                    notifier N
 //   S1 sleepers += 1           (relaxed)         N1 change the state (in its own words)
@@ -11,16 +11,17 @@
 //   S6 unless woken by a notifier:               N6 sleepers -= n    (relaxed)
 //      sleepers -= 1           (relaxed)
 //   - If N2 precedes S3 in the order of fences, S4 sees the change. Otherwise S3 precedes N2, so N3 sees S1 and wakes.
-//   - If S2 read what N4 wrote, S4 sees the change: the fence N2 before N4 releases it and the fence S3 acquires what S2 read. If S2 read an older
-//     value, the kernel refuses in S5, or S sleeps already and N5 wakes S.
-//   - Each S1 is taken back once: by the notifier that woke the sleeper, or by a sleeper that nobody woke. So one notification wakes once, however late
-//     the sleeper runs. A count is never too low, and a count that is too high costs a useless wake.
+//   - If S2 read what N4 wrote, S4 sees the change: the fence N2 before N4 releases it and the fence S3 acquires what S2 read. If S2 read
+//     an older value, the kernel refuses in S5, or S sleeps already and N5 wakes S.
+//   - Each S1 is taken back once: by the notifier that woke the sleeper, or by a sleeper that nobody woke. So one notification wakes once,
+//     however late the sleeper runs. A count is never too low, and a count that is too high costs a useless wake.
 //
 // Death:
 //   1. A sleeper that dies asleep, or a notifier that dies between N5 and N6, leaves its count: useless wakes from then on, no more.
 //   2. A notifier that dies between N1 and N5, or the only sleeper that was woken and dies, takes a wake-up with it.
-//   3. Therefore the background thread of each process notifies for the dead (waiter_table.hpp). Where no thread watches deaths, as in a heap without a
-//      name, a sleep lasts at most kLookAgainNs (a timer costs about a tenth of a sleep). The wake-up is late then, never lost.
+//   3. Therefore the background thread of each process notifies for the dead (waiter_table.hpp). Where no thread watches deaths, as in a
+//      heap without a name, a sleep lasts at most kLookAgainNs (a timer costs about a tenth of a sleep). The wake-up is late then, never
+//      lost.
 //   4. A wake-up of the living is never late.
 // A sleeper that is woken, and then throws instead of taking the element, passes the wake-up on.
 //
@@ -121,15 +122,15 @@ class EventCount {
 
   /// The same for a caller that only looks and takes nothing: its wake-up is passed on.
   template <class Ready>
-  bool watch(Ready&& ready, std::int64_t deadline_ns) noexcept(noexcept(ready())) {
+  bool wait_and_pass_on(Ready&& ready, std::int64_t deadline_ns) noexcept(noexcept(ready())) {
     const bool there = wait(ready, deadline_ns);
     if (there) notify(1);
     return there;
   }
 
-  /// Polls for a short time before a sleep. A sleep makes the notifier slow (a system call and an interrupt per notification), so that the next sleep
-  /// follows: polling for longer than one notification spares both. Polling that does not pay is given up, except every kEvery-th time, and so is
-  /// polling on the CPU that the last notifier with a sleeper to wake ran on.
+  /// Polls for a short time before a sleep. A sleep makes the notifier slow (a system call and an interrupt per notification), so that the
+  /// next sleep follows: polling for longer than one notification spares both. Polling that does not pay is given up, except every
+  /// kEvery-th time, and so is polling on the CPU that the last notifier with a sleeper to wake ran on.
   template <class Ready>
   bool spin(Ready&& ready) const noexcept(noexcept(ready())) {
     constexpr std::int64_t kMostNs = 20'000, kLeastNs = 50;

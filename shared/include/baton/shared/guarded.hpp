@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// guarded<C>: a container of Boost.Container (or a struct of such) in a shared heap, with its lock. If a process dies in the middle of a change, its
-// buffers are freed, and no other process sees the half-changed container.
+// guarded<C>: a container of Boost.Container (or a struct of such) in a shared heap, with its lock. If a process dies in the middle of a
+// change, its buffers are freed, and no other process sees the half-changed container.
 //
 //   struct Table { boost::container::vector<int, allocator<int>> values; ... };
 //   guarded<Table> table;                      member of a shared object
@@ -12,8 +12,8 @@
 // hand: locked.get_allocator(). Containers in it are not moved out (allocator.hpp).
 //
 // How: every buffer is marked with this guard's place, in the same store by which it stops being the allocating process's. `content` says
-// whether C is whole; it is kChanging while a process has it locked for changes. A process that takes the lock over in that state, or ends the
-// object in it, trusts no word of C: it frees all marked buffers, with the smart pointers stored in them, and makes C anew.
+// whether C is whole; it is kChanging while a process has it locked for changes. A process that takes the lock over in that state, or ends
+// the object in it, trusts no word of C: it frees all marked buffers, with the smart pointers stored in them, and makes C anew.
 //
 // Thread rules: those of a mutex. REQUIRES of C: its destructor only frees its buffers and ends their elements.
 #pragma once

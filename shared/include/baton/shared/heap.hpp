@@ -2,13 +2,13 @@
 // A heap that several processes share. **All of its memory is writable by every process that opens it: it joins processes that trust each
 // other.** The heap survives death, at any instruction, not lies.
 //
-// A heap has a name in a domain. The first process that opens it makes it. Every process that has it open hands it to newcomers, over a Unix socket
-// in the domain's directory, so the first may be gone, and containers need to share only that directory. It is one sparse memfd,
-// reserved at its limit; memory is taken as it is used. After the last process the kernel frees everything.
+// A heap has a name in a domain. The first process that opens it makes it. Every process that has it open hands it to newcomers, over a
+// Unix socket in the domain's directory, so the first may be gone, and containers need to share only that directory. It is one sparse
+// memfd, reserved at its limit; memory is taken as it is used. After the last process the kernel frees everything.
 //
-// Who lives. Each process that opens a heap takes a slot of its table and holds a lock of one byte of the memfd (F_OFD_SETLK, byte = slot) on an open
-// file description of its own. The kernel drops the lock when the process ends, and every process can ask for it, from whatever namespace.
-// {slot, epoch} names a process in every word of the heap: locks, half-done operations, holds.
+// Who lives. Each process that opens a heap takes a slot of its table and holds a lock of one byte of the memfd (F_OFD_SETLK, byte = slot)
+// on an open file description of its own. The kernel drops the lock when the process ends, and every process can ask for it, from whatever
+// namespace. {slot, epoch} names a process in every word of the heap: locks, half-done operations, holds.
 // A death is noticed by a process that waits for something of the dead one, by collect(), and, in named heaps, at once by the background
 // threads of the others, whose sockets hang up. Then one of them takes the dead process's byte lock and recovers it.
 //
@@ -63,8 +63,9 @@ struct HeapOptions {
   std::string runtime_directory;                   ///< empty: BATON_RUNTIME_DIR, else the per-user default
   std::size_t limit_bytes = std::size_t{1} << 30;  ///< address space; an existing heap keeps its limit. 1 MiB to 16 GiB
   std::chrono::milliseconds timeout{5000};         ///< of open(): other processes may be stopped
-  std::function<void(const HeapEvent&)>
-      on_event;  ///< any thread, one call at a time, with no lock of the heap; not after the Heap object's end. May fork and collect; must not throw or wait for threads that use the heap
+  /// Called on any thread, one call at a time, with no lock of the heap; not after the Heap object's end. May fork and collect; must not
+  /// throw, nor wait for threads that use the heap.
+  std::function<void(const HeapEvent&)> on_event;
 };
 
 struct HeapStats {
@@ -96,12 +97,13 @@ class Heap {
   ~Heap();
 
   /// For attach() in another process (SCM_RIGHTS, inheritance). Owned by the heap. A process that attaches to a heap with a name has no
-  /// sockets, so its death is not noticed at once. From this call on every sleep in the heap ends after kLookAgainNs (event_count.hpp), as in a heap without
-  /// a name.
+  /// sockets, so its death is not noticed at once. From this call on every sleep in the heap ends after kLookAgainNs (event_count.hpp), as
+  /// in a heap without a name.
   const os::UniqueFd& descriptor() const noexcept;
 
-  /// Uninitialised memory, aligned to 64 bytes (to `alignment` if it is larger, at most 64 KiB). It belongs to this process: when the process
-  /// ends, or has closed the heap, it is freed, unless keep() came before. Errors: out_of_memory (the machine), limit_reached (the heap), forked.
+  /// Uninitialised memory, aligned to 64 bytes (to `alignment` if it is larger, at most 64 KiB). It belongs to this process: when the
+  /// process ends, or has closed the heap, it is freed, unless keep() came before. Errors: out_of_memory (the machine), limit_reached (the
+  /// heap), forked.
   Result<void*> allocate(std::size_t bytes, std::size_t alignment = 64);
   /// Of any process's allocate() of this heap. Null is fine.
   void deallocate(void* memory) noexcept;

@@ -2,15 +2,15 @@
 // Latest<T>: the newest value of a plain struct in a shared heap. Readers never block writers, writers
 // never block readers, and a writer killed in the middle leaves the value before. Every process that can write the memory is trusted.
 //
-// Thread rules: constructed in an open heap by one thread before others know its address. Any number of writers (serialised by a robust lock) and readers. read() is repeated only if kSlots - 1 values
-// were completed while it copied one.
+// Thread rules: constructed in an open heap by one thread before others know its address. Any number of writers (serialised by a robust
+// lock) and readers. read() is repeated only if kSlots - 1 values were completed while it copied one.
 //
 // version = values completed; value v lies in slot v % kSlots. A writer makes value w = version + 1: words of slot w % kSlots,
 // then version = w. Slots are copied word by word with atomics, so a reader that is overtaken reads garbage but no undefined
 // behaviour, and notices:
 //   [V] version: release store, acquire load: the words of that value are seen.
-//   [S] slot words: release store, acquire load. A reader of v that met a word of value w >= v + kSlots also sees the version that its writer
-//       saw: version >= w - 1. So a version still below v + kSlots - 1 after the copy says that no word was overwritten.
+//   [S] slot words: release store, acquire load. A reader of v that met a word of value w >= v + kSlots also sees the version that its
+//       writer saw: version >= w - 1. So a version still below v + kSlots - 1 after the copy proves that no word was overwritten.
 // No fences: ThreadSanitizer follows every edge.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sees into plain structs: whether a member is of a kind that must not lie in shared memory. C++17 cannot list members, but it can say whether a
-// struct may be initialised from `{}, {}, probe`, where the probe converts to that kind and nothing else; so the third member is asked,
-// or its first part if it is an array or a struct. Not seen: members behind the 16th, behind one that {} does not initialise, and
+// Sees into plain structs: whether a member is of a kind that must not lie in shared memory. C++17 cannot list members, but it can say
+// whether a struct may be initialised from `{}, {}, probe`, where the probe converts to that kind and nothing else; so the third member is
+// asked, or its first part if it is an array or a struct. Not seen: members behind the 16th, behind one that {} does not initialise, and
 // those of classes with constructors, bases or private members. Thread rules: none (compile time).
 #pragma once
 

@@ -6,8 +6,8 @@
 //   std::lock_guard lock(m);  if (m.owner_died()) { repair; m.consistent(); }
 //
 // Semantics of std::mutex and std::timed_mutex ([thread.mutex.class], [thread.timedmutex.class]) otherwise, so that
-// std::lock_guard, std::unique_lock, std::scoped_lock and std::lock work. Locking twice in one thread is undefined (it hangs), as is the end of a
-// thread that owns one in a process that lives on.
+// std::lock_guard, std::unique_lock, std::scoped_lock and std::lock work. Locking twice in one thread is undefined (it hangs), as is the
+// end of a thread that owns one in a process that lives on.
 // inheriting_mutex and inheriting_timed_mutex lend the owner the priority of the waiters (real-time scheduling). They are the kernel's
 // (robust, PTHREAD_PRIO_INHERIT), whose words hold thread numbers: **all processes of the heap must be in one PID
 // namespace**. Constructing one refuses (unsupported) if they are not, and from then on so does opening the heap from another one.

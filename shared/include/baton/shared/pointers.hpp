@@ -12,8 +12,8 @@
 // bases, have unique_ptrs: the one word leads to the object's block.
 // An object that falls due while its thread ends another one ends after that one, not within its destructor.
 // use_count() is exact for this process and counts other processes' holds as 1 each.
-// Thread rules: as the std namesakes: one pointer is used by one thread at a time, different pointers to one object freely. In a forked child
-// pointers of the parent are inert: they end without effect and must not be followed.
+// Thread rules: as the std namesakes: one pointer is used by one thread at a time, different pointers to one object freely. In a forked
+// child pointers of the parent are inert: they end without effect and must not be followed.
 #pragma once
 
 #include <cstddef>
@@ -97,8 +97,8 @@ class shared_ptr {
     other.object_ = nullptr;
     other.local_ = nullptr;
   }
-  /// Shares with `other`, points to a part of its object, or to anything that lives as long. A pointer to memory outside the heap cannot be stored
-  /// in the heap.
+  /// Shares with `other`, points to a part of its object, or to anything that lives as long. A pointer to memory outside the heap cannot be
+  /// stored in the heap.
   template <class U>
   shared_ptr(const shared_ptr<U>& other, T* part) noexcept : object_(part), local_(other.local_) {
     if (local_ != nullptr) detail::count_up(local_->strong);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A descriptor that becomes readable when a queue of a shared heap has something to pop, for programs that wait with poll or epoll. A
-// descriptor cannot lie in shared memory, so each process that wants one has a thread that waits in its place; push() and pop() cost nothing
-// more. Where a thread can wait itself, pop_for() is quicker by one switch.
+// descriptor cannot lie in shared memory, so each process that wants one has a thread that waits in its place; push() and pop() cost
+// nothing more. Where a thread can wait itself, pop_for() is quicker by one switch.
 //
 //   pollable events(queue);
 //   poll(events.descriptor()) -> while (auto element = queue->try_pop()) ...; events.rearm();

@@ -4,15 +4,15 @@
 // byte lock (heap.hpp, "Who lives"); no other process pays. Works between PID namespaces, since it names slots of the heap, not threads.
 //
 // Thread rules: constructed inside an open heap by one thread before others know its address; then every call is thread-safe.
-// Not recursive. unlock() is for the process that locked, from any of its threads. A thread that ends while it owns a lock in a living process leaves
-// it locked, as with std::mutex. Never destroyed.
+// Not recursive. unlock() is for the process that locked, from any of its threads. A thread that ends while it owns a lock in a living
+// process leaves it locked, as with std::mutex. Never destroyed.
 //
 // The word, bit by bit:  0..5 slot, 6..28 epoch of the slot (never 0)   the owner; both 0: free
 //                        29   reserved
 //                        30   kDied     an owner died, and make_consistent() was not called since; stays through unlock()
 //                        31   kWaiters  a process sleeps on the word, or did
-// Orderings: [L] every change of the word that takes the lock is an acquire, unlock() a release (exchange): the owner sees the changes of all owners
-// before. It sees those of a dead owner because the kernel ends the process (a full barrier) before it drops its byte lock.
+// Orderings: [L] every change of the word that takes the lock is an acquire, unlock() a release (exchange): the owner sees the changes of
+// all owners before. It sees those of a dead owner because the kernel ends the process (a full barrier) before it drops its byte lock.
 // Waiting: a waiter sets kWaiters by CAS and sleeps on that value for at most kLookAgainNs. A woken waiter takes the lock with kWaiters,
 // since others may sleep. A waiter that is killed after the wake it got costs the others at most one such slice.
 #pragma once

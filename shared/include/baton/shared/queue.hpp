@@ -154,7 +154,7 @@ class queue {
   /// Until there is something to pop (which another consumer may take) or the time is over.
   template <class Rep, class Period>
   bool wait_not_empty_for(const std::chrono::duration<Rep, Period>& duration) noexcept {
-    return not_empty_.watch([this] { return !empty(); }, detail::deadline_after(duration));
+    return not_empty_.wait_and_pass_on([this] { return !empty(); }, detail::deadline_after(duration));
   }
 
  private:

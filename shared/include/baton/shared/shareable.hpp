@@ -23,8 +23,8 @@ class weak_ptr;
 template <class T>
 class unique_ptr;
 
-/// Specialise as std::true_type for a type with a destructor that is known to work in shared memory: everything that it owns lies in the heap,
-/// too (smart pointers of this library, containers with its allocator). Derive from recoverable instead if the destructor may
+/// Specialise as std::true_type for a type with a destructor that is known to work in shared memory: everything that it owns lies in the
+/// heap, too (smart pointers of this library, containers with its allocator). Derive from recoverable instead if the destructor may
 /// also run on an object that is all zero bytes, constructed in part or destroyed in part, as those of structs of our smart
 /// pointers and plain data do: then nothing is lost when a process dies in the constructor or destructor.
 template <class T>
@@ -34,8 +34,8 @@ struct recoverable : std::true_type {
   static constexpr bool kRecoverable = true;
 };
 
-/// How a queue stores an element of type T: as T itself, or for a process's smart pointers stored<T>. Specialise it for a struct of yours with
-/// such pointers: `type` is the same struct with stored ones, assigned from a T and giving one when moved from.
+/// How a queue stores an element of type T: as T itself, or for a process's smart pointers stored<T>. Specialise it for a struct of yours
+/// with such pointers: `type` is the same struct with stored ones, assigned from a T and giving one when moved from.
 template <class T>
 struct stored_form {
   using type = T;

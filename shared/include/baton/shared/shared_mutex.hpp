@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// shared_mutex in a shared heap. Every process that can write the heap is trusted. A reader or writer that dies blocks no other. After a writer's
-// death every lock() and lock_shared() returns previous_owner_died until consistent().
+// shared_mutex in a shared heap. Every process that can write the heap is trusted. A reader or writer that dies blocks no other. After a
+// writer's death every lock() and lock_shared() returns previous_owner_died until consistent().
 //
 // Semantics of std::shared_mutex ([thread.sharedmutex.class]), with room for Slots readers at a time; more wait, as the
 // standard has it beyond its limit. Works with std::unique_lock and std::shared_lock. Writers do not starve: a new reader lets a waiting
@@ -71,7 +71,7 @@ class basic_shared_mutex {
   ownership lock_shared() {
     // A writer that waits for slots goes first, once; a dead writer delays readers for one kLookAgainNs at most.
     if (!writer_.looks_free())
-      (void)freed_.watch([this] { return writer_.looks_free(); }, os::monotonic_ns() + kLookAgainNs);
+      (void)freed_.wait_and_pass_on([this] { return writer_.looks_free(); }, os::monotonic_ns() + kLookAgainNs);
     // A dead owner's slot is found by try_lock_shared(), which asks the kernel; the look in between does not.
     while (!try_lock_shared() && !freed_.wait([this] { return try_slots(true); }, os::monotonic_ns() + kLookAgainNs)) {
     }

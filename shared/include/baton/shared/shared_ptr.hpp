@@ -46,7 +46,8 @@ unique_ptr<T> make_unique(Heap& heap, Args&&... args) {
 
 /// The object that processes know as `name` (at most 47 bytes), made by the first caller: one object, however many call. If several call at
 /// once, each may construct an object; the first that is done gets the name, and the others end again. So no caller waits for
-/// another's constructor, and a constructor may ask for other names. The name keeps its object alive until forget(). Throws baton::Exception: type_mismatch (it is of another type), limit_reached (256 names), and as make_shared().
+/// another's constructor, and a constructor may ask for other names. The name keeps its object alive until forget(). Throws
+/// baton::Exception: type_mismatch (it is of another type), limit_reached (256 names), and as make_shared().
 template <class T, class... Args>
 shared_ptr<T> find_or_make(Heap& heap, const char* name, Args&&... args);
 /// Null if there is none.

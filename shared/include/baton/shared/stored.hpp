@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// stored<P>: a shared_ptr, weak_ptr or unique_ptr (P) that lies in the heap itself: a member of a shared object, an element of a container. It counts
-// from its own address, so every process may follow it. It converts to and from P, and is counted as one pointer more.
+// stored<P>: a shared_ptr, weak_ptr or unique_ptr (P) that lies in the heap itself: a member of a shared object, an element of a container.
+// It counts from its own address, so every process may follow it. It converts to and from P, and is counted as one pointer more.
 //
 // Cost: changing one locks the object's block (block.hpp). In a loop, hold a P.
 // Death: a change that a dead process had begun is completed or undone by the next process that needs the object.
@@ -62,8 +62,8 @@ class StoredPointer {
     put_in(&words_, PointerAccess::get(from), kStrength);
     (void)PointerAccess::give(from);
   }
-  /// The former target may end first, and `from` may lie in it: so the new target is held by a pointer of this process meanwhile. A refused pointer is
-  /// refused before any change.
+  /// The former target may end first, and `from` may lie in it: so the new target is held by a pointer of this process meanwhile. A refused
+  /// pointer is refused before any change.
   void replace(P&& from) {
     check_storable(&words_, PointerAccess::get(from));
     P taken(std::move(from));

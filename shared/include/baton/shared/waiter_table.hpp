@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a sleeper of event_count.hpp does without a time limit. A notification may die with its sender, and another process must make it good. In a
-// named heap each process has a background thread that watches deaths (shared/src/membership.hpp). After a death that thread notifies every event count
-// on which a thread of its own process sleeps. Each sleeper registers the address of its event count in a table in private memory.
+// How a sleeper of event_count.hpp does without a time limit. A notification may die with its sender, and another process must make it
+// good. In a named heap each process has a background thread that watches deaths (shared/src/membership.hpp). After a death that thread
+// notifies every event count on which a thread of its own process sleeps. Each sleeper registers the address of its event count in a table
+// in private memory.
 //
 //   sleeper S (S1 to S6: event_count.hpp)                  background thread D of its process
 //   A1 place = address of the event count   (CAS)          D1 the kernel reports that a process died
@@ -13,8 +14,8 @@
 //   - If D3 precedes S3 in the order of fences, S4 sees what the dead process had done before it died. Otherwise S3 precedes D3, so D4
 //     sees A1 and notifies as any notifier does: S4 sees the change, the kernel refuses in S5, or S is woken.
 //   - D4 touches an event count only while its place is marked, and S does not leave a marked place, so the event count is there.
-//   - D5 may take long (destructors of the user), and D does not watch meanwhile. A thread that goes to sleep then finds 0 in A2, or D3 comes later and
-//     D4 notifies that thread.
+//   - D5 may take long (destructors of the user), and D does not watch meanwhile. A thread that goes to sleep then finds 0 in A2, or D3
+//     comes later and D4 notifies that thread.
 // D does not notice the death of a process without a connection to D's process (attach(), or a connection that failed). Such a process sets
 // ProcessWords::unwatched in the heap. Its packet wakes D, which does D2 to D4 once and never D6.
 //

@@ -24,10 +24,10 @@ CallbackThread::~CallbackThread() {
   ::pthread_join(*thread_, nullptr);
 }
 
-void CallbackThread::add(ReadySignal& signal, Fetch fetch) {
+void CallbackThread::add(ReadySignal& signal) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    signals_[&signal] = std::move(fetch);
+    signals_.insert(&signal);
     if (!thread_) {
       Result<pthread_t> thread = os::start_thread("rmw-baton-calls", kStackBytes, [this] { run(); });
       if (thread) {
@@ -71,10 +71,9 @@ void CallbackThread::run() {
     std::unique_lock<std::mutex> lock(mutex_);
     if (wake_at_ns_ <= os::monotonic_ns()) wake_at_ns_ = INT64_MAX;
     for (auto next = signals_.begin(); next != signals_.end(); next = signals_.upper_bound(calling_)) {
-      calling_ = next->first;
-      const Fetch fetch = next->second;  // what is called may change the map
+      calling_ = *next;
       lock.unlock();
-      calling_->call(fetch);
+      calling_->call();  // may change the set
       lock.lock();
       ++calls_;
       called_.notify_all();

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <string>
+#include <type_traits>
 
 #include "baton/os/clock.hpp"
 #include "baton_context.hpp"
@@ -46,7 +47,7 @@ struct Context {
 struct Guard {
   rmw_guard_condition_t outer{};
   rmw_guard_condition_t* inner = nullptr;
-  std::shared_ptr<transport::GuardCondition> here;  // with a baton_context: the one that counts
+  std::shared_ptr<transport::GuardCondition> baton;  // null: without Baton, `inner` is used
 };
 
 struct Node {
@@ -130,7 +131,29 @@ Handle* inner(Handle* handle) noexcept {
   return own != nullptr ? own->inner : handle;
 }
 
-/// The baton_context of a node's context; null if there is none.
+template <class T, class = void>
+inline constexpr bool kIsHandle = false;
+template <class T>
+inline constexpr bool kIsHandle<T*, std::void_t<typename OursOf<std::remove_const_t<T>>::type>> = true;
+
+/// Calls a function of the underlying RMW with its handles in the place of ours.
+template <class Function, class... Arguments>
+auto forward(Function Underlying::*function, Arguments... arguments) {
+  const auto translated = [](auto argument) {
+    if constexpr (kIsHandle<decltype(argument)>)
+      return inner(argument);
+    else
+      return argument;
+  };
+  using Returned = decltype((underlying()->*function)(translated(arguments)...));
+  if (const Underlying* rmw = underlying()) return (rmw->*function)(translated(arguments)...);
+  if constexpr (std::is_same_v<Returned, rmw_ret_t>)
+    return RMW_RET_ERROR;
+  else
+    return Returned{};
+}
+
+/// Of a node's context; null without Baton.
 const std::shared_ptr<BatonContext>& baton_context_of(const Node& node) noexcept;
 
 /// The underlying RMW's context, or null when `context` is not an initialised one of ours.

@@ -31,7 +31,7 @@ rmw_publisher_t* rmw_create_publisher(const rmw_node_t* node, const rosidl_messa
   publisher->outer.data = publisher.get();
   if (const auto& baton_context = baton_context_of(*ours(node))) {
     publisher->watched = true;
-    for (Event& event : publisher->events) event.signal.be_called_by(callback_thread_of(baton_context));
+    for (Event& event : publisher->events) event.signal.set_callback_thread(callback_thread_of(baton_context));
     rmw_gid_t gid{};
     if (rmw->rmw_get_gid_for_publisher(made, &gid) == RMW_RET_OK) {
       transport::Gid bytes{};
@@ -51,11 +51,9 @@ rmw_publisher_t* rmw_create_publisher(const rmw_node_t* node, const rosidl_messa
 }
 
 rmw_ret_t rmw_destroy_publisher(rmw_node_t* node, rmw_publisher_t* publisher) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
   Publisher* own_publisher = ours(publisher);
   if (own_publisher != nullptr) own_publisher->path.reset();
-  const rmw_ret_t result = rmw->rmw_destroy_publisher(inner(node), inner(publisher));
+  const rmw_ret_t result = forward(&Underlying::rmw_destroy_publisher, node, publisher);
   if (result != RMW_RET_INVALID_ARGUMENT && result != RMW_RET_INCORRECT_RMW_IMPLEMENTATION) delete own_publisher;
   return result;
 } catch (const std::exception& error) {
@@ -63,9 +61,7 @@ rmw_ret_t rmw_destroy_publisher(rmw_node_t* node, rmw_publisher_t* publisher) tr
 }
 
 rmw_ret_t rmw_get_gid_for_publisher(const rmw_publisher_t* publisher, rmw_gid_t* gid) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  const rmw_ret_t result = rmw->rmw_get_gid_for_publisher(inner(publisher), gid);
+  const rmw_ret_t result = forward(&Underlying::rmw_get_gid_for_publisher, publisher, gid);
   if (result == RMW_RET_OK && ours(publisher) != nullptr) gid->implementation_identifier = kIdentifier;
   return result;
 }
@@ -86,50 +82,39 @@ rmw_ret_t rmw_compare_gids_equal(const rmw_gid_t* gid1, const rmw_gid_t* gid2, b
 }
 
 rmw_ret_t rmw_publisher_count_matched_subscriptions(const rmw_publisher_t* publisher, size_t* subscription_count) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_publisher_count_matched_subscriptions(inner(publisher), subscription_count);
+  return forward(&Underlying::rmw_publisher_count_matched_subscriptions, publisher, subscription_count);
 }
 
 rmw_ret_t rmw_publisher_get_actual_qos(const rmw_publisher_t* publisher, rmw_qos_profile_t* qos) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_publisher_get_actual_qos(inner(publisher), qos);
+  return forward(&Underlying::rmw_publisher_get_actual_qos, publisher, qos);
 }
 
 rmw_ret_t rmw_publisher_assert_liveliness(const rmw_publisher_t* publisher) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
   if (const Publisher* own_publisher = ours(publisher); own_publisher != nullptr && own_publisher->path) {
     own_publisher->path->assert_liveliness();
   }
-  return rmw->rmw_publisher_assert_liveliness(inner(publisher));
+  return forward(&Underlying::rmw_publisher_assert_liveliness, publisher);
 } catch (const std::exception& error) {
   return failure(error);
 }
 
 rmw_ret_t rmw_publisher_wait_for_all_acked(const rmw_publisher_t* publisher, rmw_time_t wait_timeout) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
   // What Baton carries is received once it is published: it lies in the subscriptions' queues, also when its publisher is gone.
-  return rmw->rmw_publisher_wait_for_all_acked(inner(publisher), wait_timeout);
+  return forward(&Underlying::rmw_publisher_wait_for_all_acked, publisher, wait_timeout);
 }
 
 rmw_ret_t rmw_publisher_get_network_flow_endpoints(const rmw_publisher_t* publisher, rcutils_allocator_t* allocator,
                                                    rmw_network_flow_endpoint_array_t* network_flow_endpoint_array) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_publisher_get_network_flow_endpoints(inner(publisher), allocator, network_flow_endpoint_array);
+  return forward(&Underlying::rmw_publisher_get_network_flow_endpoints, publisher, allocator,
+                 network_flow_endpoint_array);
 }
 
 rmw_ret_t rmw_qos_profile_check_compatible(const rmw_qos_profile_t publisher_profile,
                                            const rmw_qos_profile_t subscription_profile,
                                            rmw_qos_compatibility_type_t* compatibility, char* reason,
                                            size_t reason_size) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_qos_profile_check_compatible(publisher_profile, subscription_profile, compatibility, reason,
-                                               reason_size);
+  return forward(&Underlying::rmw_qos_profile_check_compatible, publisher_profile, subscription_profile, compatibility,
+                 reason, reason_size);
 }
 
 }  // extern "C"

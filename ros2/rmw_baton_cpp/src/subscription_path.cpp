@@ -79,8 +79,8 @@ std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<B
                                                               *reader, *qos, signal, events[RMW_EVENT_MESSAGE_LOST]));
   if (qos->deadline != kInfinite) {
     Event& missed = events[RMW_EVENT_REQUESTED_DEADLINE_MISSED];
-    missed.below = false;
-    const auto newest_ns = [reader = *reader, &signal] { return std::max(reader->newest_ns(), signal.rang_at_ns()); };
+    missed.counts_underlying = false;
+    const auto newest_ns = [reader = *reader, &signal] { return std::max(reader->newest_ns(), signal.last_ns()); };
     path->deadline_ = baton_context->deadlines().add({qos->deadline, newest_ns, [&missed] { missed.happened(1); }});
   }
   return path;
@@ -94,10 +94,8 @@ SubscriptionPath::~SubscriptionPath() {
 }
 
 void SubscriptionPath::stop() {
-  CallbackThread& callback_thread = baton_context_->callback_thread();
-  callback_thread.remove(signal_);
+  signal_.forget_fetch();  // a callback goes on with messages of the underlying RMW
   set_callback_wait_set(nullptr);
-  if (signal_.has_callback()) callback_thread.add(signal_);  // for messages of the underlying RMW
   if (deadline_ != 0) baton_context_->deadlines().remove(deadline_);
   deadline_ = 0;
 }
@@ -424,7 +422,7 @@ std::size_t SubscriptionPath::fetch_for_callback(std::size_t arrived) {
     if (notifications_.look_again_ns() != INT64_MAX)
       baton_context_->callback_thread().wake_at(notifications_.look_again_ns());
   }
-  if (count != 0) signal_.begin_telling();
+  if (count != 0) signal_.begin_notifying();
   return count;
 }
 

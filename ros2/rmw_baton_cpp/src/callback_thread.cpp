@@ -65,7 +65,7 @@ std::chrono::nanoseconds CallbackThread::time_left() {
 void CallbackThread::run() {
   while (!stop_.load(std::memory_order_acquire)) {  // pairs with the release in the destructor
     if (Result<bool> woken = wait_set_->wait(time_left()); !woken) {
-      RCUTILS_LOG_WARN_NAMED(kLogger, "callbacks are not called from here on: %s", woken.error().message.c_str());
+      RCUTILS_LOG_WARN_NAMED(kLogger, "callbacks are not called any more: %s", woken.error().message.c_str());
       return;
     }
     std::unique_lock<std::mutex> lock(mutex_);

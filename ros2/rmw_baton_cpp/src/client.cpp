@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: service clients.
-// Thread rules: those of rmw/rmw.h; nothing here adds a lock.
+// Thread rules: those of rmw/rmw.h; this file adds no lock.
 #include <memory>
 
 #include "handles.hpp"
@@ -16,21 +16,15 @@ rmw_client_t* rmw_create_client(const rmw_node_t* node, const rosidl_service_typ
   if (rmw == nullptr) return nullptr;
   rmw_client_t* made = rmw->rmw_create_client(inner(node), type_support, service_name, qos_policies);
   if (made == nullptr || ours(node) == nullptr) return made;
-  std::unique_ptr<Client> client;  // outlives what is below, which rings it
+  std::unique_ptr<Client> client;  // ends after `made`, which uses its signal
   Undo undo([&] { ignore(rmw->rmw_destroy_client(const_cast<rmw_node_t*>(inner(node)), made)); });
-  client = std::make_unique<Client>();
-  client->inner = made;
-  client->outer = *made;
-  client->outer.implementation_identifier = kIdentifier;
-  client->outer.data = client.get();
-  if (!baton_context_of(*ours(node))) {
-    undo.all_is_done();
-    return &client.release()->outer;
+  client = in_front_of<Client>(made);
+  if (const auto& baton_context = baton_context_of(*ours(node))) {
+    client->watched = true;
+    client->signal.set_callback_thread(callback_thread_of(baton_context));
+    if (rmw->rmw_client_set_on_new_response_callback(made, ReadySignal::on_ready, &client->signal) != RMW_RET_OK)
+      rcutils_reset_error();
   }
-  client->watched = true;
-  client->signal.set_callback_thread(callback_thread_of(baton_context_of(*ours(node))));
-  if (rmw->rmw_client_set_on_new_response_callback(made, ReadySignal::on_ready, &client->signal) != RMW_RET_OK)
-    rcutils_reset_error();
   undo.all_is_done();
   return &client.release()->outer;
 } catch (const std::exception& error) {

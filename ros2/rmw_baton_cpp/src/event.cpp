@@ -28,55 +28,53 @@ void stand_for(rmw_event_t* event, Event& own_event, const rmw_event_t& made, bo
   }
 }
 
+template <class Handle, class Function>
+rmw_ret_t init_event(Function Underlying::*init, rmw_event_t* rmw_event, const Handle* handle, rmw_event_type_t type) {
+  auto* own_handle = ours(handle);
+  if (own_handle == nullptr || rmw_event == nullptr || type >= RMW_EVENT_TYPE_MAX)
+    return forward(init, rmw_event, handle, type);
+  rmw_event_t made = rmw_get_zero_initialized_event();
+  const rmw_ret_t result = forward(init, &made, handle, type);
+  if (result == RMW_RET_OK) stand_for(rmw_event, own_handle->events[type], made, own_handle->watched);
+  return result;
+}
+
 /// Deadlines only: those of the underlying RMW are not missed.
 void forget_underlying(rmw_event_type_t type, void* info) noexcept {
   if (type == RMW_EVENT_REQUESTED_DEADLINE_MISSED) *static_cast<rmw_requested_deadline_missed_status_t*>(info) = {};
   if (type == RMW_EVENT_OFFERED_DEADLINE_MISSED) *static_cast<rmw_offered_deadline_missed_status_t*>(info) = {};
 }
 
-/// Adds to `info`, the underlying RMW's status, what this RMW has counted.
-void add_counted(rmw_event_type_t type, void* info, Event& event) noexcept {
-  const std::uint64_t total = event.counted();
-  const std::uint64_t change = total - event.taken;
-  event.taken = total;
-  const auto add = [&](auto& status) {
-    status.total_count += static_cast<decltype(status.total_count)>(total);
-    status.total_count_change += static_cast<decltype(status.total_count_change)>(change);
-  };
-  switch (type) {
-    case RMW_EVENT_REQUESTED_DEADLINE_MISSED:
-      add(*static_cast<rmw_requested_deadline_missed_status_t*>(info));
-      break;
-    case RMW_EVENT_OFFERED_DEADLINE_MISSED:
-      add(*static_cast<rmw_offered_deadline_missed_status_t*>(info));
-      break;
-    case RMW_EVENT_MESSAGE_LOST:
-      add(*static_cast<rmw_message_lost_status_t*>(info));
-      break;
-    default:
-      break;
-  }
-}
-
-/// When a callback is set, rmw_fastrtps counts all earlier changes as seen. So the changes are counted by the signal.
-void count_changes(rmw_event_type_t type, void* info, std::size_t count) noexcept {
-  const auto set_change = [count](auto& status) {
-    if (status.total_count_change == 0)
-      status.total_count_change = static_cast<decltype(status.total_count_change)>(count);
-  };
+/// Calls act(status) for the statuses that count what happened.
+template <class Act>
+void with_status(rmw_event_type_t type, void* info, Act&& act) {
   switch (type) {
     case RMW_EVENT_REQUESTED_QOS_INCOMPATIBLE:
     case RMW_EVENT_OFFERED_QOS_INCOMPATIBLE:
-      return set_change(*static_cast<rmw_qos_incompatible_event_status_t*>(info));
+      return act(*static_cast<rmw_qos_incompatible_event_status_t*>(info));
     case RMW_EVENT_REQUESTED_DEADLINE_MISSED:
-      return set_change(*static_cast<rmw_requested_deadline_missed_status_t*>(info));
+      return act(*static_cast<rmw_requested_deadline_missed_status_t*>(info));
     case RMW_EVENT_OFFERED_DEADLINE_MISSED:
-      return set_change(*static_cast<rmw_offered_deadline_missed_status_t*>(info));
+      return act(*static_cast<rmw_offered_deadline_missed_status_t*>(info));
     case RMW_EVENT_MESSAGE_LOST:
-      return set_change(*static_cast<rmw_message_lost_status_t*>(info));
+      return act(*static_cast<rmw_message_lost_status_t*>(info));
     default:
       return;
   }
+}
+
+/// Adds to `info`, the underlying RMW's status, what this RMW has counted. `signalled`: changes that the underlying RMW has signalled.
+/// When a callback is set, rmw_fastrtps counts all earlier changes as seen. Then the signal's count stands for them.
+void add_counted(rmw_event_type_t type, void* info, Event& event, std::size_t signalled) noexcept {
+  const std::uint64_t total = event.counted();
+  const std::uint64_t change = total - event.taken;
+  event.taken = total;
+  with_status(type, info, [&](auto& status) {
+    if (event.counts_underlying && status.total_count_change == 0)
+      status.total_count_change = static_cast<decltype(status.total_count_change)>(signalled);
+    status.total_count += static_cast<decltype(status.total_count)>(total);
+    status.total_count_change += static_cast<decltype(status.total_count_change)>(change);
+  });
 }
 
 }  // namespace
@@ -107,34 +105,14 @@ extern "C" {
 
 rmw_ret_t rmw_publisher_event_init(rmw_event_t* rmw_event, const rmw_publisher_t* publisher,
                                    rmw_event_type_t event_type) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  Publisher* own_publisher = ours(publisher);
-  if (own_publisher == nullptr || rmw_event == nullptr || event_type >= RMW_EVENT_TYPE_MAX) {
-    return rmw->rmw_publisher_event_init(rmw_event, inner(publisher), event_type);
-  }
-  rmw_event_t made = rmw_get_zero_initialized_event();
-  const rmw_ret_t result = rmw->rmw_publisher_event_init(&made, own_publisher->inner, event_type);
-  if (result != RMW_RET_OK) return result;
-  stand_for(rmw_event, own_publisher->events[event_type], made, own_publisher->watched);
-  return RMW_RET_OK;
+  return init_event(&Underlying::rmw_publisher_event_init, rmw_event, publisher, event_type);
 } catch (const std::exception& error) {
   return failure(error);
 }
 
 rmw_ret_t rmw_subscription_event_init(rmw_event_t* rmw_event, const rmw_subscription_t* subscription,
                                       rmw_event_type_t event_type) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  Subscription* own_subscription = ours(subscription);
-  if (own_subscription == nullptr || rmw_event == nullptr || event_type >= RMW_EVENT_TYPE_MAX) {
-    return rmw->rmw_subscription_event_init(rmw_event, inner(subscription), event_type);
-  }
-  rmw_event_t made = rmw_get_zero_initialized_event();
-  const rmw_ret_t result = rmw->rmw_subscription_event_init(&made, own_subscription->inner, event_type);
-  if (result != RMW_RET_OK) return result;
-  stand_for(rmw_event, own_subscription->events[event_type], made, own_subscription->watched);
-  return RMW_RET_OK;
+  return init_event(&Underlying::rmw_subscription_event_init, rmw_event, subscription, event_type);
 } catch (const std::exception& error) {
   return failure(error);
 }
@@ -146,14 +124,12 @@ rmw_ret_t rmw_take_event(const rmw_event_t* event_handle, void* event_info, bool
     return rmw->rmw_take_event(event_handle, event_info, taken);
   }
   auto& own_event = *static_cast<Event*>(event_handle->data);
-  std::size_t signalled = own_event.signal.exchange_count();
+  const std::size_t signalled = own_event.signal.exchange_count();
   const std::size_t counted = own_event.counted() - own_event.taken;
   const rmw_ret_t result = rmw->rmw_take_event(&own_event.inner, event_info, taken);
   if (result != RMW_RET_OK || !*taken) return result;
   if (!own_event.counts_underlying) forget_underlying(event_handle->event_type, event_info);
-  signalled -= std::min(signalled, counted);
-  if (signalled != 0 && own_event.counts_underlying) count_changes(event_handle->event_type, event_info, signalled);
-  add_counted(event_handle->event_type, event_info, own_event);
+  add_counted(event_handle->event_type, event_info, own_event, signalled - std::min(signalled, counted));
   return RMW_RET_OK;
 } catch (const std::exception& error) {
   return failure(error);

@@ -4,7 +4,7 @@
 // Thread rules: handles are immutable from creation to destruction, except events, which rcl fills before it waits, and what has
 // locks of its own.
 // Invariants: (1) what the application gets carries this RMW's identifier; what the underlying RMW gets carries its own;
-// (2) inner() of a handle that is not ours returns it unchanged: the underlying RMW's calls of itself that arrive here by symbol
+// (2) inner() of a handle that is not ours returns the handle unchanged: the underlying RMW's calls of itself that arrive by symbol
 // interposition work, and for a stranger's handle it is the underlying RMW that reports the error.
 #pragma once
 
@@ -59,7 +59,7 @@ struct Node {
 struct Publisher {
   rmw_publisher_t outer{};
   rmw_publisher_t* inner = nullptr;
-  bool watched = false;  // what comes below is told to us, since our wait sets do not sleep there
+  bool watched = false;  // the underlying RMW uses our signals, since our wait sets do not sleep there
   Events events;
   std::unique_ptr<PublisherPath> path;  // null: not served by Baton
 };
@@ -124,11 +124,29 @@ typename OursOf<std::remove_const_t<Handle>>::type* ours(Handle* handle) noexcep
   return static_cast<typename OursOf<std::remove_const_t<Handle>>::type*>(handle->data);
 }
 
+/// The path of a publisher or subscription that Baton serves; else null.
+template <class Handle>
+auto path_of(const Handle* handle) noexcept {
+  const auto* own = ours(handle);
+  return own != nullptr ? own->path.get() : nullptr;
+}
+
 /// The underlying RMW's handle (invariant 2).
 template <class Handle>
 Handle* inner(Handle* handle) noexcept {
   const auto* own = ours(handle);
   return own != nullptr ? own->inner : handle;
+}
+
+/// A handle of ours in front of the underlying RMW's.
+template <class Own, class Handle>
+std::unique_ptr<Own> in_front_of(Handle* made) {
+  auto own_handle = std::make_unique<Own>();
+  own_handle->inner = made;
+  own_handle->outer = *made;
+  own_handle->outer.implementation_identifier = kIdentifier;
+  own_handle->outer.data = own_handle.get();
+  return own_handle;
 }
 
 template <class T, class = void>

@@ -19,11 +19,7 @@ rmw_node_t* rmw_create_node(rmw_context_t* context, const char* name, const char
   rmw_node_t* made = rmw->rmw_create_node(&own_context->inner, name, namespace_);
   if (made == nullptr) return nullptr;
   Undo undo([&] { ignore(rmw->rmw_destroy_node(made)); });
-  auto node = std::make_unique<Node>();
-  node->inner = made;
-  node->outer = *made;
-  node->outer.implementation_identifier = kIdentifier;
-  node->outer.data = node.get();
+  auto node = in_front_of<Node>(made);
   node->outer.context = context;
   node->graph.inner = const_cast<rmw_guard_condition_t*>(rmw->rmw_node_get_graph_guard_condition(made));
   node->graph.outer.implementation_identifier = kIdentifier;

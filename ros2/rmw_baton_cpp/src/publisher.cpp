@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: publishers: life, quality of service, gid.
-// Thread rules: those of rmw/rmw.h; nothing here adds a lock.
+// Thread rules: those of rmw/rmw.h; this file adds no lock.
 #include <cstring>
 #include <memory>
 
@@ -19,16 +19,12 @@ rmw_publisher_t* rmw_create_publisher(const rmw_node_t* node, const rosidl_messa
   rmw_publisher_t* made =
       rmw->rmw_create_publisher(inner(node), type_support, topic_name, qos_profile, publisher_options);
   if (made == nullptr || ours(node) == nullptr) return made;
-  std::unique_ptr<Publisher> publisher;  // outlives what is below, which rings it
+  std::unique_ptr<Publisher> publisher;  // ends after `made`, which uses its signals
   Undo undo([&] {
     if (publisher) publisher->path.reset();
     ignore(rmw->rmw_destroy_publisher(const_cast<rmw_node_t*>(inner(node)), made));
   });
-  publisher = std::make_unique<Publisher>();
-  publisher->inner = made;
-  publisher->outer = *made;
-  publisher->outer.implementation_identifier = kIdentifier;
-  publisher->outer.data = publisher.get();
+  publisher = in_front_of<Publisher>(made);
   if (const auto& baton_context = baton_context_of(*ours(node))) {
     publisher->watched = true;
     for (Event& event : publisher->events) event.signal.set_callback_thread(callback_thread_of(baton_context));
@@ -69,16 +65,14 @@ rmw_ret_t rmw_get_gid_for_publisher(const rmw_publisher_t* publisher, rmw_gid_t*
 rmw_ret_t rmw_compare_gids_equal(const rmw_gid_t* gid1, const rmw_gid_t* gid2, bool* result) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
-  rmw_gid_t first{}, second{};
-  if (gid1 != nullptr) {
-    first = *gid1;
-    if (is_ours(first.implementation_identifier)) first.implementation_identifier = rmw->identifier;
-  }
-  if (gid2 != nullptr) {
-    second = *gid2;
-    if (is_ours(second.implementation_identifier)) second.implementation_identifier = rmw->identifier;
-  }
-  return rmw->rmw_compare_gids_equal(gid1 != nullptr ? &first : nullptr, gid2 != nullptr ? &second : nullptr, result);
+  rmw_gid_t gids[2] = {};
+  const auto translated = [&](const rmw_gid_t* gid, rmw_gid_t& copy) -> const rmw_gid_t* {
+    if (gid == nullptr) return nullptr;
+    copy = *gid;
+    if (is_ours(copy.implementation_identifier)) copy.implementation_identifier = rmw->identifier;
+    return &copy;
+  };
+  return rmw->rmw_compare_gids_equal(translated(gid1, gids[0]), translated(gid2, gids[1]), result);
 }
 
 rmw_ret_t rmw_publisher_count_matched_subscriptions(const rmw_publisher_t* publisher, size_t* subscription_count) {
@@ -90,9 +84,7 @@ rmw_ret_t rmw_publisher_get_actual_qos(const rmw_publisher_t* publisher, rmw_qos
 }
 
 rmw_ret_t rmw_publisher_assert_liveliness(const rmw_publisher_t* publisher) try {
-  if (const Publisher* own_publisher = ours(publisher); own_publisher != nullptr && own_publisher->path) {
-    own_publisher->path->assert_liveliness();
-  }
+  if (PublisherPath* path = path_of(publisher)) path->assert_liveliness();
   return forward(&Underlying::rmw_publisher_assert_liveliness, publisher);
 } catch (const std::exception& error) {
   return failure(error);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: service servers.
-// Thread rules: those of rmw/rmw.h; nothing here adds a lock.
+// Thread rules: those of rmw/rmw.h; this file adds no lock.
 #include <memory>
 
 #include "handles.hpp"
@@ -16,21 +16,15 @@ rmw_service_t* rmw_create_service(const rmw_node_t* node, const rosidl_service_t
   if (rmw == nullptr) return nullptr;
   rmw_service_t* made = rmw->rmw_create_service(inner(node), type_support, service_name, qos_profile);
   if (made == nullptr || ours(node) == nullptr) return made;
-  std::unique_ptr<Service> service;  // outlives what is below, which rings it
+  std::unique_ptr<Service> service;  // ends after `made`, which uses its signal
   Undo undo([&] { ignore(rmw->rmw_destroy_service(const_cast<rmw_node_t*>(inner(node)), made)); });
-  service = std::make_unique<Service>();
-  service->inner = made;
-  service->outer = *made;
-  service->outer.implementation_identifier = kIdentifier;
-  service->outer.data = service.get();
-  if (!baton_context_of(*ours(node))) {
-    undo.all_is_done();
-    return &service.release()->outer;
+  service = in_front_of<Service>(made);
+  if (const auto& baton_context = baton_context_of(*ours(node))) {
+    service->watched = true;
+    service->signal.set_callback_thread(callback_thread_of(baton_context));
+    if (rmw->rmw_service_set_on_new_request_callback(made, ReadySignal::on_ready, &service->signal) != RMW_RET_OK)
+      rcutils_reset_error();
   }
-  service->watched = true;
-  service->signal.set_callback_thread(callback_thread_of(baton_context_of(*ours(node))));
-  if (rmw->rmw_service_set_on_new_request_callback(made, ReadySignal::on_ready, &service->signal) != RMW_RET_OK)
-    rcutils_reset_error();
   undo.all_is_done();
   return &service.release()->outer;
 } catch (const std::exception& error) {

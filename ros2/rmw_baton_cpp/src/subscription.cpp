@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: subscriptions: life, quality of service, content filters.
-// Thread rules: those of rmw/rmw.h; nothing here adds a lock.
+// Thread rules: those of rmw/rmw.h; this file adds no lock.
 #include <algorithm>
 #include <memory>
 
@@ -13,8 +13,8 @@ using namespace baton::rmw;
 
 namespace {
 
-/// The gid of the subscription of `node` that was not there `before`; empty if it is not the only new one. Nodes of one name in other
-/// contexts may get theirs at the same time: those of this context are told by how their gids begin.
+/// The gid of the subscription of `node` that was not there `before`. Empty if several are new: nodes of one name in other contexts may
+/// get theirs at the same time. Gids of this context are recognized by their first bytes.
 std::optional<transport::Gid> new_gid(const rmw_node_t& node, ContextAnnouncement& announcement, const char* topic,
                                       const std::vector<KnownSubscription>& before) {
   std::vector<transport::Gid> found, of_this_context;
@@ -47,7 +47,7 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
   if (rmw == nullptr) return nullptr;
   const Node* own_node = ours(node);
   const bool may_serve = own_node != nullptr && baton_context_of(*own_node) && topic_name != nullptr;
-  // RMWs do not tell a subscription's gid: it is the one that is new in the graph.
+  // No RMW function returns a subscription's gid: it is the one that is new in the graph.
   static std::mutex one_at_a_time;
   std::unique_lock<std::mutex> lock(one_at_a_time, std::defer_lock);
   std::vector<KnownSubscription> before;
@@ -58,7 +58,7 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
   rmw_subscription_t* made =
       rmw->rmw_create_subscription(inner(node), type_support, topic_name, qos_policies, subscription_options);
   if (made == nullptr || own_node == nullptr) return made;
-  std::unique_ptr<Subscription> subscription;  // outlives what is below, which rings it
+  std::unique_ptr<Subscription> subscription;  // ends after `made`, which uses its signals
   Undo undo([&] {
     if (subscription) unserve(*subscription);
     ignore(rmw->rmw_destroy_subscription(const_cast<rmw_node_t*>(inner(node)), made));
@@ -67,11 +67,7 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
       may_serve ? new_gid(*own_node->inner, baton_context_of(*own_node)->announcement(), topic_name, before)
                 : std::nullopt;
   if (may_serve) lock.unlock();
-  subscription = std::make_unique<Subscription>();
-  subscription->inner = made;
-  subscription->outer = *made;
-  subscription->outer.implementation_identifier = kIdentifier;
-  subscription->outer.data = subscription.get();
+  subscription = in_front_of<Subscription>(made);
   if (!may_serve) {
     undo.all_is_done();
     return &subscription.release()->outer;
@@ -90,7 +86,7 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
   if (rmw->rmw_subscription_set_on_new_message_callback(made, ReadySignal::on_ready, &subscription->signal) !=
       RMW_RET_OK) {
     rcutils_reset_error();
-    RCUTILS_LOG_WARN_NAMED(kLogger, "%s does not tell when messages come for %s: waiting for them may fail",
+    RCUTILS_LOG_WARN_NAMED(kLogger, "%s does not signal when messages come for %s: waiting for them may fail",
                            rmw->identifier, made->topic_name);
   }
   if (gid) {
@@ -129,15 +125,15 @@ rmw_ret_t rmw_subscription_set_content_filter(rmw_subscription_t* subscription,
   if (rmw == nullptr) return RMW_RET_ERROR;
   Subscription* own_subscription = ours(subscription);
   if (own_subscription == nullptr) return rmw->rmw_subscription_set_content_filter(subscription, options);
-  // Baton does not filter. The filtered subscription is a new one below, with a gid of its own, which nobody takes for served.
+  // Baton does not filter. The filtered subscription is a new one of the underlying RMW, with a gid that no publisher has seen served.
   unserve(*own_subscription);
   count_underlying(own_subscription->events[RMW_EVENT_REQUESTED_DEADLINE_MISSED]);
   const rmw_ret_t result = rmw->rmw_subscription_set_content_filter(own_subscription->inner, options);
   own_subscription->outer.is_cft_enabled = own_subscription->inner->is_cft_enabled;
   if (own_subscription->watched) {
-    const rmw_ret_t rings = rmw->rmw_subscription_set_on_new_message_callback(
+    const rmw_ret_t signals = rmw->rmw_subscription_set_on_new_message_callback(
         own_subscription->inner, ReadySignal::on_ready, &own_subscription->signal);
-    if (rings != RMW_RET_OK) rcutils_reset_error();
+    if (signals != RMW_RET_OK) rcutils_reset_error();
     own_subscription->signal.set();
   }
   return result;

@@ -415,7 +415,7 @@ std::size_t SubscriptionPath::fetch_for_callback(std::size_t arrived) {
   if (direct()) {
     count = notifications_.count_direct(arrived);
   } else {
-    baton_seen_ = true;  // `arrived` is not counted: from here on nothing is taken directly
+    baton_seen_ = true;  // `arrived` is not counted: from now on nothing is taken directly
     bool more_waits = false;
     count = notifications_.fetch(now(os::monotonic_ns()), &more_waits);
     if (more_waits) join(nullptr);  // or the callback thread would not sleep; the next take() joins again

@@ -6,15 +6,6 @@
 // This file holds rmw.h's functions, in the global namespace. NOLINTNEXTLINE(google-build-using-namespace)
 using namespace baton::rmw;
 
-namespace {
-
-[[gnu::hot]] SubscriptionPath* path_of(const rmw_subscription_t* subscription) {
-  const Subscription* own_subscription = ours(subscription);
-  return own_subscription != nullptr ? own_subscription->path.get() : nullptr;
-}
-
-}  // namespace
-
 extern "C" {
 
 [[gnu::hot]] rmw_ret_t rmw_take(const rmw_subscription_t* subscription, void* ros_message, bool* taken,

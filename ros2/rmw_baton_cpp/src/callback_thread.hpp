@@ -8,7 +8,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -42,7 +41,6 @@ class CallbackThread {
 
  private:
   void run();
-  std::chrono::nanoseconds time_left();
 
   const std::shared_ptr<transport::WaitSet> wait_set_ = std::make_shared<transport::WaitSet>();
   std::mutex mutex_;

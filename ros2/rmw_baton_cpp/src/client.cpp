@@ -70,9 +70,8 @@ rmw_ret_t rmw_client_response_subscription_get_actual_qos(const rmw_client_t* cl
 rmw_ret_t rmw_client_set_on_new_response_callback(rmw_client_t* client, rmw_event_callback_t callback,
                                                   const void* user_data) try {
   Client* own_client = ours(client);
-  if (own_client == nullptr || !own_client->watched) {
+  if (own_client == nullptr || !own_client->watched)
     return forward(&Underlying::rmw_client_set_on_new_response_callback, client, callback, user_data);
-  }
   own_client->signal.set_callback(callback, user_data, SIZE_MAX);
   return RMW_RET_OK;
 } catch (const std::exception& error) {

@@ -120,9 +120,8 @@ rmw_ret_t rmw_subscription_event_init(rmw_event_t* rmw_event, const rmw_subscrip
 rmw_ret_t rmw_take_event(const rmw_event_t* event_handle, void* event_info, bool* taken) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
-  if (event_handle == nullptr || !is_ours(event_handle->implementation_identifier)) {
+  if (event_handle == nullptr || !is_ours(event_handle->implementation_identifier))
     return rmw->rmw_take_event(event_handle, event_info, taken);
-  }
   auto& own_event = *static_cast<Event*>(event_handle->data);
   const std::size_t signalled = own_event.signal.exchange_count();
   const std::size_t counted = own_event.counted() - own_event.taken;
@@ -138,9 +137,8 @@ rmw_ret_t rmw_take_event(const rmw_event_t* event_handle, void* event_info, bool
 rmw_ret_t rmw_event_set_callback(rmw_event_t* event, rmw_event_callback_t callback, const void* user_data) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
-  if (event == nullptr || !is_ours(event->implementation_identifier)) {
+  if (event == nullptr || !is_ours(event->implementation_identifier))
     return rmw->rmw_event_set_callback(event, callback, user_data);
-  }
   auto& own_event = *static_cast<Event*>(event->data);
   if (!own_event.watched) return rmw->rmw_event_set_callback(&own_event.inner, callback, user_data);
   own_event.signal.set_callback(callback, user_data, SIZE_MAX);

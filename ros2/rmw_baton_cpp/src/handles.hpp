@@ -8,6 +8,7 @@
 // interposition work, and for a stranger's handle it is the underlying RMW that reports the error.
 #pragma once
 
+#include <cstring>
 #include <string>
 #include <type_traits>
 
@@ -34,7 +35,9 @@ using ::baton::Result;
 inline constexpr const char* kIdentifier = "rmw_baton_cpp";
 
 /// By address, as every RMW does, and by text: the table of identifiers is not the same in two copies of a library.
-bool is_ours(const char* identifier) noexcept;
+[[gnu::hot]] inline bool is_ours(const char* identifier) noexcept {
+  return identifier == kIdentifier || (identifier != nullptr && std::strcmp(identifier, kIdentifier) == 0);
+}
 
 struct Context {
   rmw_context_t inner;
@@ -171,13 +174,20 @@ auto forward(Function Underlying::*function, Arguments... arguments) {
     return Returned{};
 }
 
-/// Of a node's context; null without Baton.
-const std::shared_ptr<BatonContext>& baton_context_of(const Node& node) noexcept;
-
 /// The underlying RMW's context, or null when `context` is not an initialised one of ours.
-Context* ours(const rmw_context_t* context) noexcept;
+inline Context* ours(const rmw_context_t* context) noexcept {
+  if (context == nullptr || !is_ours(context->implementation_identifier)) return nullptr;
+  return reinterpret_cast<Context*>(context->impl);
+}
 
-/// What the underlying RMW filled in names it: name this one instead.
-void own(rmw_message_info_t* info) noexcept;
+/// Of a node's context; null without Baton.
+inline const std::shared_ptr<BatonContext>& baton_context_of(const Node& node) noexcept {
+  return ours(node.outer.context)->baton_context;
+}
+
+/// The underlying RMW has filled `info` with its identifier: this RMW's identifier takes its place.
+[[gnu::hot]] inline void own(rmw_message_info_t* info) noexcept {
+  if (info != nullptr) info->publisher_gid.implementation_identifier = kIdentifier;
+}
 
 }  // namespace baton::rmw

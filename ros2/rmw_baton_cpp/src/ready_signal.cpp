@@ -23,11 +23,10 @@ ReadySignal::~ReadySignal() {
   if (calls) self->begin_notifying();                        // before the entity counts as ready: see notified()
   self->count_.fetch_add(count, std::memory_order_release);  // pairs with the acquire in exchange_count() and count()
   self->dirty_.store(true, std::memory_order_release);       // pairs with the acquire in clear()
-  if (calls) {
+  if (calls)
     self->callback_thread_->wake();
-  } else if (self->wait_set_) {
+  else if (self->wait_set_)
     self->wait_set_->wake();
-  }
 }
 
 bool ReadySignal::call() {

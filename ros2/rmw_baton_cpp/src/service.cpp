@@ -60,9 +60,8 @@ rmw_ret_t rmw_service_response_publisher_get_actual_qos(const rmw_service_t* ser
 rmw_ret_t rmw_service_set_on_new_request_callback(rmw_service_t* service, rmw_event_callback_t callback,
                                                   const void* user_data) try {
   Service* own_service = ours(service);
-  if (own_service == nullptr || !own_service->watched) {
+  if (own_service == nullptr || !own_service->watched)
     return forward(&Underlying::rmw_service_set_on_new_request_callback, service, callback, user_data);
-  }
   own_service->signal.set_callback(callback, user_data, SIZE_MAX);
   return RMW_RET_OK;
 } catch (const std::exception& error) {

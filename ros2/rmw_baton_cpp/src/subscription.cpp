@@ -149,14 +149,12 @@ rmw_ret_t rmw_subscription_get_content_filter(const rmw_subscription_t* subscrip
 rmw_ret_t rmw_subscription_set_on_new_message_callback(rmw_subscription_t* subscription, rmw_event_callback_t callback,
                                                        const void* user_data) try {
   Subscription* own_subscription = ours(subscription);
-  if (own_subscription == nullptr || !own_subscription->watched) {
+  if (own_subscription == nullptr || !own_subscription->watched)
     return forward(&Underlying::rmw_subscription_set_on_new_message_callback, subscription, callback, user_data);
-  }
-  if (own_subscription->path) {
+  if (own_subscription->path)
     own_subscription->path->set_callback(callback, user_data, own_subscription->depth);
-  } else {
+  else
     own_subscription->signal.set_callback(callback, user_data, own_subscription->depth);
-  }
   return RMW_RET_OK;
 } catch (const std::exception& error) {
   return failure(error);

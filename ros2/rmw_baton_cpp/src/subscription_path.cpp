@@ -192,17 +192,15 @@ void SubscriptionPath::forget_ended_publishers() {
 
 // Taking.
 
-[[gnu::hot]] void SubscriptionPath::count_lost() {
-  const std::uint64_t lost = reader_->statuses().lost_total + merge_.evicted();
-  if (lost > lost_) lost_not_notified_ += lost - std::exchange(lost_, lost);
-}
-
 /// Unlocks: the event wakes wait sets and callbacks.
 [[gnu::hot]] void SubscriptionPath::notify_lost(std::unique_lock<std::mutex>* lock) {
-  if (merge_.exchange_lost()) count_lost();
-  const std::uint64_t lost = std::exchange(lost_not_notified_, 0);
+  std::uint64_t more = 0;
+  if (merge_.exchange_lost()) {
+    const std::uint64_t lost = reader_->statuses().lost_total + merge_.evicted();
+    if (lost > lost_) more = lost - std::exchange(lost_, lost);
+  }
   lock->unlock();
-  if (lost != 0) lost_event_.happened(lost);
+  if (more != 0) lost_event_.happened(more);
 }
 
 [[gnu::hot]] rmw_ret_t SubscriptionPath::take(const Taking& taking, bool* taken, rmw_message_info_t* info) {
@@ -370,11 +368,10 @@ rmw_ret_t SubscriptionPath::lend_copy(const Taking& taking, const bool& taken, F
   if (wait_set_) wait_set_->remove(reader_);
   wait_set_ = nullptr;
   if (!wait_set) return;
-  if (Result<void> added = wait_set->add(reader_); added) {
+  if (Result<void> added = wait_set->add(reader_); added)
     wait_set_ = wait_set;
-  } else {
+  else
     RCUTILS_LOG_WARN_NAMED(kLogger, "%s", added.error().message.c_str());
-  }
 }
 
 [[gnu::hot]] void SubscriptionPath::wait_in(const std::shared_ptr<transport::WaitSet>& wait_set) {

@@ -11,9 +11,8 @@ extern "C" {
 [[gnu::hot]] rmw_ret_t rmw_take(const rmw_subscription_t* subscription, void* ros_message, bool* taken,
                                 rmw_subscription_allocation_t* allocation) try {
   SubscriptionPath* path = path_of(subscription);
-  if (path == nullptr || ros_message == nullptr || taken == nullptr) {
+  if (path == nullptr || ros_message == nullptr || taken == nullptr)
     return forward(&Underlying::rmw_take, subscription, ros_message, taken, allocation);
-  }
   return path->take({ros_message, nullptr, allocation}, taken, nullptr);
 } catch (const std::exception& error) {
   return failure(error);
@@ -67,9 +66,8 @@ rmw_ret_t rmw_take_serialized_message(const rmw_subscription_t* subscription,
                                       rmw_serialized_message_t* serialized_message, bool* taken,
                                       rmw_subscription_allocation_t* allocation) try {
   SubscriptionPath* path = path_of(subscription);
-  if (path == nullptr || serialized_message == nullptr || taken == nullptr) {
+  if (path == nullptr || serialized_message == nullptr || taken == nullptr)
     return forward(&Underlying::rmw_take_serialized_message, subscription, serialized_message, taken, allocation);
-  }
   return path->take({nullptr, serialized_message, allocation}, taken, nullptr);
 } catch (const std::exception& error) {
   return failure(error);

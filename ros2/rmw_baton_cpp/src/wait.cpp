@@ -48,11 +48,13 @@ struct Entities {
       if (entries[i] != nullptr) act(*static_cast<Entity*>(entries[i]), i);
     }
   }
-  /// Calls act(index) for the entries that the underlying RMW has found ready.
-  template <class Act>
+  /// Calls act(entity) for the entries that the underlying RMW has found ready.
+  template <class Entity, class Act>
   void each_answer(Act&& act) {
     for (std::size_t i = 0; i < asked.size(); ++i) {
-      if (asked[i] != nullptr) act(places[i]);
+      if (asked[i] == nullptr) continue;
+      ready[places[i]] = true;
+      act(*static_cast<Entity*>(entries[places[i]]));
     }
   }
   /// Leaves the ready entries in the application's array.
@@ -117,8 +119,8 @@ Event& event_of(rmw_event_t& handle) { return *static_cast<Event*>(handle.data);
   }
 }
 
-/// Waits in the underlying RMW for the entities that are to be asked.
-rmw_ret_t ask_underlying(WaitSet& set, const rmw_time_t* timeout) {
+/// Waits in the underlying RMW for the entities in `asked`. Sets `any` if an entity is ready.
+rmw_ret_t ask_underlying(WaitSet& set, const rmw_time_t* timeout, bool* any) {
   rmw_subscriptions_t subscriptions{set.subscriptions.asked.size(), set.subscriptions.asked.data()};
   rmw_guard_conditions_t guards{set.guards.asked.size(), set.guards.asked.data()};
   rmw_services_t services{set.services.asked.size(), set.services.asked.data()};
@@ -127,8 +129,15 @@ rmw_ret_t ask_underlying(WaitSet& set, const rmw_time_t* timeout) {
   const rmw_ret_t result =
       underlying()->rmw_wait(&subscriptions, &guards, &services, &clients, &events, set.inner, timeout);
   if (result != RMW_RET_OK) return result;
-  for (Entities* entities : {&set.subscriptions, &set.guards, &set.services, &set.clients, &set.events})
-    entities->each_answer([&](std::size_t i) { entities->ready[i] = true; });
+  const auto stays_ready = [any](auto& entity) {
+    entity.signal.set();  // until it is taken
+    *any = true;
+  };
+  set.subscriptions.each_answer<Subscription>(stays_ready);
+  set.guards.each_answer<Guard>([](Guard&) {});
+  set.services.each_answer<Service>(stays_ready);
+  set.clients.each_answer<Client>(stays_ready);
+  set.events.each_answer<rmw_event_t>([&](rmw_event_t& event) { stays_ready(event_of(event)); });
   return RMW_RET_OK;
 }
 
@@ -140,7 +149,8 @@ rmw_ret_t wait_underlying(WaitSet& set, const rmw_time_t* timeout) {
   set.services.each<Service>([&](auto& entity, std::size_t i) { set.services.ask(entity.inner->data, i); });
   set.clients.each<Client>([&](auto& entity, std::size_t i) { set.clients.ask(entity.inner->data, i); });
   set.events.each<rmw_event_t>([&](auto& event, std::size_t i) { set.events.ask(&event_of(event).inner, i); });
-  return ask_underlying(set, timeout);
+  bool any = false;
+  return ask_underlying(set, timeout, &any);
 }
 
 /// Whether the underlying RMW must be asked for an entity.
@@ -182,21 +192,8 @@ rmw_ret_t wait_underlying(WaitSet& set, const rmw_time_t* timeout) {
   });
   if (!asks) return RMW_RET_OK;
   const rmw_time_t at_once{0, 0};
-  const rmw_ret_t result = ask_underlying(set, &at_once);
-  if (result != RMW_RET_OK) return result == RMW_RET_TIMEOUT ? RMW_RET_OK : result;
-  const auto stays_ready = [&](Entities& entities, auto&& signal_of) {
-    entities.each_answer([&](std::size_t i) {
-      signal_of(entities.entries[i]).set();  // until it is taken
-      *any = true;
-    });
-  };
-  stays_ready(set.subscriptions,
-              [](void* entity) -> ReadySignal& { return static_cast<Subscription*>(entity)->signal; });
-  stays_ready(set.services, [](void* entity) -> ReadySignal& { return static_cast<Service*>(entity)->signal; });
-  stays_ready(set.clients, [](void* entity) -> ReadySignal& { return static_cast<Client*>(entity)->signal; });
-  stays_ready(set.events,
-              [](void* entity) -> ReadySignal& { return event_of(*static_cast<rmw_event_t*>(entity)).signal; });
-  return RMW_RET_OK;
+  const rmw_ret_t result = ask_underlying(set, &at_once, any);
+  return result == RMW_RET_TIMEOUT ? RMW_RET_OK : result;
 }
 
 [[gnu::hot]] rmw_ret_t wait_baton(WaitSet& set, const rmw_time_t* timeout) {

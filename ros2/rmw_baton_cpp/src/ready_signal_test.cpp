@@ -52,39 +52,39 @@ class ReadySignalTest : public testing::Test {
   ReadySignal signal_, other_;
 };
 
-TEST_F(ReadySignalTest, what_rings_does_not_wait_for_a_callback_that_wants_its_locks) {
-  std::mutex of_below;
+TEST_F(ReadySignalTest, on_ready_does_not_wait_for_a_callback_that_wants_the_callers_lock) {
+  std::mutex of_underlying;
   std::atomic<bool> entered{false};
-  std::atomic<bool> rang{false};
+  std::atomic<bool> signalled{false};
   callback_.act = [&] {
     entered = true;
-    EXPECT_TRUE(comes_true([&] { return rang.load(); }));
-    const std::lock_guard<std::mutex> take(of_below);
+    EXPECT_TRUE(comes_true([&] { return signalled.load(); }));
+    const std::lock_guard<std::mutex> take(of_underlying);
   };
   signal_.set_callback(Callback::call, &callback_, kAll);
   ReadySignal::on_ready(&signal_, 1);
   ASSERT_TRUE(comes_true([&] { return entered.load(); }));
   {
-    const std::lock_guard<std::mutex> below(of_below);
+    const std::lock_guard<std::mutex> lock(of_underlying);
     ReadySignal::on_ready(&signal_, 2);
     ReadySignal::on_ready(&other_, 1);
   }
-  rang = true;
+  signalled = true;
   EXPECT_TRUE(comes_true([&] { return callback_.counted == 3; }));
 }
 
-TEST_F(ReadySignalTest, a_callback_runs_with_no_lock_of_what_rings) {
-  std::mutex of_below;
-  callback_.act = [&] { const std::lock_guard<std::mutex> take(of_below); };
+TEST_F(ReadySignalTest, a_callback_runs_without_a_lock_of_the_caller_of_on_ready) {
+  std::mutex of_underlying;
+  callback_.act = [&] { const std::lock_guard<std::mutex> take(of_underlying); };
   signal_.set_callback(Callback::call, &callback_, kAll);
   for (int i = 0; i < 1000; ++i) {
-    const std::lock_guard<std::mutex> below(of_below);
+    const std::lock_guard<std::mutex> lock(of_underlying);
     ReadySignal::on_ready(&signal_, 1);
   }
   EXPECT_TRUE(comes_true([&] { return callback_.counted == 1000; }));
 }
 
-TEST_F(ReadySignalTest, what_came_without_a_callback_is_told_to_the_next_one_up_to_its_limit) {
+TEST_F(ReadySignalTest, a_callback_is_notified_of_earlier_data_up_to_its_limit) {
   ReadySignal::on_ready(&signal_, 7);
   ReadySignal::on_ready(&other_, 7);
   signal_.set_callback(Callback::call, &callback_, 5);
@@ -92,7 +92,7 @@ TEST_F(ReadySignalTest, what_came_without_a_callback_is_told_to_the_next_one_up_
   EXPECT_TRUE(comes_true([&] { return callback_.counted == 5 && second_.counted == 7; }));
 }
 
-TEST_F(ReadySignalTest, what_came_before_is_told_by_the_thread_that_sets_the_callback_before_that_returns) {
+TEST_F(ReadySignalTest, the_thread_that_sets_a_callback_notifies_it_of_earlier_data) {
   const std::thread::id here = std::this_thread::get_id();
   callback_.act = [&] { EXPECT_EQ(std::this_thread::get_id(), here); };
   ReadySignal::on_ready(&signal_, 7);
@@ -103,7 +103,7 @@ TEST_F(ReadySignalTest, what_came_before_is_told_by_the_thread_that_sets_the_cal
   signal_.set_callback(nullptr, nullptr, kAll);
 }
 
-TEST_F(ReadySignalTest, what_turns_out_to_be_nothing_new_is_not_told_and_keeps_no_wait_set_waiting) {
+TEST_F(ReadySignalTest, a_fetch_that_finds_nothing_calls_no_callback_and_blocks_no_wait_set) {
   const auto wait_set = std::make_shared<transport::WaitSet>();
   std::atomic<std::size_t> fetched{0};
   signal_.set_wait_set(wait_set);
@@ -119,7 +119,7 @@ TEST_F(ReadySignalTest, what_turns_out_to_be_nothing_new_is_not_told_and_keeps_n
   signal_.set_callback(nullptr, nullptr, kAll);
 }
 
-TEST_F(ReadySignalTest, a_wait_set_is_told_of_nothing_before_the_callback_has_returned) {
+TEST_F(ReadySignalTest, a_wait_set_wakes_after_the_callback_has_returned) {
   const auto wait_set = std::make_shared<transport::WaitSet>();
   std::atomic<bool> entered{false}, go_on{false};
   callback_.act = [&] {
@@ -142,7 +142,7 @@ TEST_F(ReadySignalTest, a_wait_set_is_told_of_nothing_before_the_callback_has_re
   EXPECT_EQ(signal_.count(), 1U);
 }
 
-TEST_F(ReadySignalTest, a_callback_that_is_taken_away_leaves_its_news_to_the_wait_set) {
+TEST_F(ReadySignalTest, data_of_a_removed_callback_wakes_the_wait_set) {
   signal_.set_callback(Callback::call, &callback_, kAll);
   signal_.begin_notifying();
   signal_.set_callback(nullptr, nullptr, kAll);
@@ -167,13 +167,13 @@ TEST_F(ReadySignalTest, a_signal_may_end_in_its_own_callback) {
 }
 
 TEST_F(ReadySignalTest, a_former_callback_does_not_run_and_nothing_is_lost_while_callbacks_change) {
-  constexpr std::size_t kRings = 20000;
+  constexpr std::size_t kSignals = 20000;
   std::atomic<bool> done{false};
-  std::thread rings([&] {
-    for (std::size_t i = 0; i < kRings; ++i) ReadySignal::on_ready(&signal_, 1);
+  std::thread signals([&] {
+    for (std::size_t i = 0; i < kSignals; ++i) ReadySignal::on_ready(&signal_, 1);
     done = true;
   });
-  std::size_t told = 0;
+  std::size_t notified = 0;
   for (std::size_t i = 0; !done || i < 100; ++i) {
     auto callback = std::make_unique<Callback>();
     signal_.set_callback(Callback::call, callback.get(), kAll);
@@ -182,10 +182,11 @@ TEST_F(ReadySignalTest, a_former_callback_does_not_run_and_nothing_is_lost_while
     // Replaced by another one, which takes the rest.
     signal_.set_callback(Callback::call, &callback_, kAll);
     EXPECT_FALSE(callback->running);
-    told += callback->counted;
+    notified += callback->counted;
   }
-  rings.join();
-  EXPECT_TRUE(comes_true([&] { return told + callback_.counted == kRings; })) << told << " " << callback_.counted;
+  signals.join();
+  EXPECT_TRUE(comes_true([&] { return notified + callback_.counted == kSignals; }))
+      << notified << " " << callback_.counted;
 }
 
 TEST_F(ReadySignalTest, a_callback_may_change_its_own_and_other_callbacks) {
@@ -205,7 +206,7 @@ TEST_F(ReadySignalTest, a_callback_may_change_its_own_and_other_callbacks) {
   EXPECT_TRUE(comes_true([&] { return callback_.counted == 1 && second_.counted == 2; }));
 }
 
-TEST_F(ReadySignalTest, what_is_fetched_before_a_call_is_part_of_it_until_the_fetch_is_forgotten) {
+TEST_F(ReadySignalTest, fetched_data_is_notified_of_until_the_fetch_is_forgotten) {
   std::atomic<bool> gone{false};
   std::atomic<std::size_t> waiting{0};
   signal_.set_callback(Callback::call, &callback_, kAll, [&](std::size_t count) {
@@ -224,7 +225,7 @@ TEST_F(ReadySignalTest, what_is_fetched_before_a_call_is_part_of_it_until_the_fe
 TEST_F(ReadySignalTest, a_signal_with_a_callback_may_end_while_others_are_called) {
   std::atomic<bool> done{false};
   other_.set_callback(Callback::call, &second_, kAll);
-  std::thread rings([&] {
+  std::thread signals([&] {
     while (!done) ReadySignal::on_ready(&other_, 1);
   });
   for (int i = 0; i < 1000; ++i) {
@@ -235,7 +236,7 @@ TEST_F(ReadySignalTest, a_signal_with_a_callback_may_end_while_others_are_called
     signal.set_callback(Callback::call, &callback, kAll);
   }
   done = true;
-  rings.join();
+  signals.join();
 }
 
 }  // namespace

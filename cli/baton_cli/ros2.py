@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ROS 2's nodes say of their messages' way: rmw_baton_cpp answers who subscribes its beacons (docs/concepts/ros2.md)."""
+"""The paths of ROS 2 nodes' messages: a context of rmw_baton_cpp sends them to subscribers of its announcement (docs/concepts/ros2.md)."""
 
 from __future__ import annotations
 

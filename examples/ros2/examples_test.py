@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 from ros_domain import claim_domain
 
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build" / "release"))
 LIMIT_S = 300
 

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from . import figures, peers, session, tables
 from .experiments import EXPERIMENTS
-from .peers import CHECKOUT, Peer
+from .peers import Peer
 from .recording import Recording
 from .runs import Cell
 from .verdicts import Row

@@ -49,7 +49,7 @@ void log(const transport::Diagnostic& diagnostic) {
 }
 
 std::shared_ptr<BatonContext> BatonContext::join(const rmw_context_t& context) {
-  const char* below = underlying()->identifier;
+  const char* underlying_name = underlying()->identifier;
   const char* wanted_memory = std::getenv("BATON_RMW_MALLOC");
   const std::string memory = wanted_memory != nullptr && *wanted_memory != '\0' ? wanted_memory : "huge";
   if (memory != "huge" && memory != "system")
@@ -77,17 +77,18 @@ std::shared_ptr<BatonContext> BatonContext::join(const rmw_context_t& context) {
     }
   }
   if (!reason.empty()) {
-    RCUTILS_LOG_INFO_NAMED(kLogger, "Baton's memory is not used (%s): every message takes %s", reason.c_str(), below);
+    RCUTILS_LOG_INFO_NAMED(kLogger, "Baton's memory is not used (%s): every message takes %s", reason.c_str(),
+                           underlying_name);
     return nullptr;
   }
-  // Asked here because segments that are mapped before the first question are copied from for ever.
+  // The first call decides: arrays of segments that are mapped before it are always copied.
   const bool alias = may_alias();
   RCUTILS_LOG_INFO_NAMED(kLogger,
                          "topics between processes of this machine take Baton's memory (domain %d)%s, received arrays "
                          "are %s (%s), all else %s",
                          baton_context->participant_->domain(), baton_context->both_ ? " and both paths" : "",
-                         alias ? "not copied" : "copied", heap::reason().c_str(), below);
-  baton_context->announcement_ = std::make_unique<ContextAnnouncement>("\"rmw\": " + quoted(below) +
+                         alias ? "not copied" : "copied", heap::reason().c_str(), underlying_name);
+  baton_context->announcement_ = std::make_unique<ContextAnnouncement>("\"rmw\": " + quoted(underlying_name) +
                                                                        ", \"aliases\": " + (alias ? "true" : "false") +
                                                                        ", \"reason\": " + quoted(heap::reason()));
   for (const std::string& stranger : heap::strangers())

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ROS context's baton_context in Baton: whether messages take Baton's memory here, and in which domain. One line of the log says so.
+// Baton's part of a ROS context: whether messages take Baton's memory, and in which domain. One line of the log says so.
 //
 // Thread rules: all functions from any thread.
-// Invariants: (1) one context has one baton_context for its whole life, or none: then every message is the underlying RMW's.
+// Invariants: (1) A context has one BatonContext for its whole life, or none. Without, every message takes the underlying RMW.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,7 @@ namespace baton::rmw {
 
 inline constexpr const char* kLogger = "rmw_baton_cpp";
 
-/// Whether native messages may have arrays in Baton's memory (docs/concepts/heap.md). The first question decides, before any
-/// subscription.
+/// Whether native messages may have arrays in Baton's memory (docs/concepts/heap.md). The first call decides, before any subscription is made.
 bool may_alias();
 
 class BatonContext {
@@ -29,7 +28,7 @@ class BatonContext {
   static std::shared_ptr<BatonContext> join(const rmw_context_t& context);
 
   transport::Participant& participant() noexcept { return *participant_; }
-  /// BATON_RMW_PATHS=both: nothing is left out below.
+  /// BATON_RMW_PATHS=both: every message takes the underlying RMW, too.
   bool both() const noexcept { return both_; }
 
   CallbackThread& callback_thread() noexcept { return callback_thread_; }
@@ -44,7 +43,7 @@ class BatonContext {
   Deadlines deadlines_;
 };
 
-/// Lives as long as the baton_context.
+/// Lives as long as the context.
 inline std::shared_ptr<CallbackThread> callback_thread_of(const std::shared_ptr<BatonContext>& baton_context) {
   return {baton_context, &baton_context->callback_thread()};
 }

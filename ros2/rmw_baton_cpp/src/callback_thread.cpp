@@ -24,10 +24,10 @@ CallbackThread::~CallbackThread() {
   ::pthread_join(*thread_, nullptr);
 }
 
-void CallbackThread::add(ReadySignal& signal, Fetch fetch) {
+void CallbackThread::add(ReadySignal& signal) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    signals_[&signal] = std::move(fetch);
+    signals_.insert(&signal);
     if (!thread_) {
       Result<pthread_t> thread = os::start_thread("rmw-baton-calls", kStackBytes, [this] { run(); });
       if (thread) {
@@ -56,25 +56,23 @@ void CallbackThread::wake_at(std::int64_t time_ns) {
   wake();
 }
 
-std::chrono::nanoseconds CallbackThread::time_left() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (wake_at_ns_ == INT64_MAX) return kInfinite;
-  return std::chrono::nanoseconds(std::max<std::int64_t>(0, wake_at_ns_ - os::monotonic_ns()));
-}
-
 void CallbackThread::run() {
+  std::unique_lock<std::mutex> lock(mutex_);
   while (!stop_.load(std::memory_order_acquire)) {  // pairs with the release in the destructor
-    if (Result<bool> woken = wait_set_->wait(time_left()); !woken) {
-      RCUTILS_LOG_WARN_NAMED(kLogger, "callbacks are not called from here on: %s", woken.error().message.c_str());
+    std::chrono::nanoseconds time_left = kInfinite;
+    if (wake_at_ns_ != INT64_MAX)
+      time_left = std::chrono::nanoseconds(std::max<std::int64_t>(0, wake_at_ns_ - os::monotonic_ns()));
+    lock.unlock();
+    if (Result<bool> woken = wait_set_->wait(time_left); !woken) {
+      RCUTILS_LOG_WARN_NAMED(kLogger, "callbacks are not called any more: %s", woken.error().message.c_str());
       return;
     }
-    std::unique_lock<std::mutex> lock(mutex_);
+    lock.lock();
     if (wake_at_ns_ <= os::monotonic_ns()) wake_at_ns_ = INT64_MAX;
     for (auto next = signals_.begin(); next != signals_.end(); next = signals_.upper_bound(calling_)) {
-      calling_ = next->first;
-      const Fetch fetch = next->second;  // what is called may change the map
+      calling_ = *next;
       lock.unlock();
-      calling_->call(fetch);
+      calling_->call();  // may change the set
       lock.lock();
       ++calls_;
       called_.notify_all();

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls the application's callbacks: executors that are driven by callbacks and not by wait sets. One thread per context does it for
-// all, whatever brought the message: what rings from below holds locks there, and so must not call the application (ready_signal.hpp).
+// Calls the application's callbacks, for executors that are driven by callbacks and not by wait sets. One thread per context calls all
+// callbacks, whichever path brought the message (ready_signal.hpp).
 //
-// Thread rules: all functions from any thread, also out of a callback; one background thread, which starts with the first callback
+// Thread rules: all functions from any thread, also out of a callback. One background thread, which starts with the first callback
 // and is joined by the destructor. No callback runs with a lock of this library held.
-// Invariants: (1) nothing of an signal runs after remove() has returned, except on the thread that called remove().
+// Invariants: (1) a signal is not used after remove() has returned, except on the thread that called remove().
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 
 #include "baton/transport/transport.hpp"
 
@@ -25,32 +23,29 @@ class ReadySignal;
 
 class CallbackThread {
  public:
-  using Fetch = std::function<std::size_t(std::size_t rung)>;  ///< ReadySignal's
-
   CallbackThread() = default;
   ~CallbackThread();
   CallbackThread(const CallbackThread&) = delete;
   CallbackThread& operator=(const CallbackThread&) = delete;
 
-  /// From now on `signal`, which lives until it is removed, is called after each wake-up, with `fetch`.
-  void add(ReadySignal& signal, Fetch fetch = {});
+  /// From now on `signal`, which lives until it is removed, is called after each wake-up.
+  void add(ReadySignal& signal);
   void remove(ReadySignal& signal);
 
-  /// Has everything looked at once more.
+  /// All signals are called once more.
   void wake() { wait_set_->wake(); }
-  /// The same at that time of os::monotonic_ns(), or some time before. INT64_MAX: never.
+  /// The same at this time of os::monotonic_ns(), or some time before. INT64_MAX: never.
   void wake_at(std::int64_t time_ns);
   /// What the thread sleeps in.
   const std::shared_ptr<transport::WaitSet>& wait_set() const noexcept { return wait_set_; }
 
  private:
   void run();
-  std::chrono::nanoseconds time_left();
 
   const std::shared_ptr<transport::WaitSet> wait_set_ = std::make_shared<transport::WaitSet>();
   std::mutex mutex_;
   std::condition_variable called_;
-  std::map<ReadySignal*, Fetch> signals_;
+  std::set<ReadySignal*> signals_;
   std::int64_t wake_at_ns_ = INT64_MAX;
   ReadySignal* calling_ = nullptr;
   std::uint64_t calls_ = 0;

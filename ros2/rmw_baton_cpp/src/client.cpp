@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: service clients.
-// Thread rules: those of rmw/rmw.h; nothing here adds a lock.
+// Thread rules: those of rmw/rmw.h; this file adds no lock.
 #include <memory>
 
 #include "handles.hpp"
@@ -16,21 +16,15 @@ rmw_client_t* rmw_create_client(const rmw_node_t* node, const rosidl_service_typ
   if (rmw == nullptr) return nullptr;
   rmw_client_t* made = rmw->rmw_create_client(inner(node), type_support, service_name, qos_policies);
   if (made == nullptr || ours(node) == nullptr) return made;
-  std::unique_ptr<Client> client;  // outlives what is below, which rings it
+  std::unique_ptr<Client> client;  // ends after `made`, which uses its signal
   Undo undo([&] { ignore(rmw->rmw_destroy_client(const_cast<rmw_node_t*>(inner(node)), made)); });
-  client = std::make_unique<Client>();
-  client->inner = made;
-  client->outer = *made;
-  client->outer.implementation_identifier = kIdentifier;
-  client->outer.data = client.get();
-  if (!baton_context_of(*ours(node))) {
-    undo.all_is_done();
-    return &client.release()->outer;
+  client = in_front_of<Client>(made);
+  if (const auto& baton_context = baton_context_of(*ours(node))) {
+    client->watched = true;
+    client->signal.set_callback_thread(callback_thread_of(baton_context));
+    if (rmw->rmw_client_set_on_new_response_callback(made, ReadySignal::on_ready, &client->signal) != RMW_RET_OK)
+      rcutils_reset_error();
   }
-  client->watched = true;
-  client->signal.be_called_by(callback_thread_of(baton_context_of(*ours(node))));
-  if (rmw->rmw_client_set_on_new_response_callback(made, ReadySignal::rung, &client->signal) != RMW_RET_OK)
-    rcutils_reset_error();
   undo.all_is_done();
   return &client.release()->outer;
 } catch (const std::exception& error) {
@@ -38,10 +32,8 @@ rmw_client_t* rmw_create_client(const rmw_node_t* node, const rosidl_service_typ
 }
 
 rmw_ret_t rmw_destroy_client(rmw_node_t* node, rmw_client_t* client) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
   const Client* own_client = ours(client);
-  const rmw_ret_t result = rmw->rmw_destroy_client(inner(node), inner(client));
+  const rmw_ret_t result = forward(&Underlying::rmw_destroy_client, node, client);
   if (result != RMW_RET_INVALID_ARGUMENT && result != RMW_RET_INCORRECT_RMW_IMPLEMENTATION) delete own_client;
   return result;
 } catch (const std::exception& error) {
@@ -49,52 +41,37 @@ rmw_ret_t rmw_destroy_client(rmw_node_t* node, rmw_client_t* client) try {
 }
 
 rmw_ret_t rmw_get_gid_for_client(const rmw_client_t* client, rmw_gid_t* gid) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  const rmw_ret_t result = rmw->rmw_get_gid_for_client(inner(client), gid);
+  const rmw_ret_t result = forward(&Underlying::rmw_get_gid_for_client, client, gid);
   if (result == RMW_RET_OK && ours(client) != nullptr) gid->implementation_identifier = kIdentifier;
   return result;
 }
 
 rmw_ret_t rmw_send_request(const rmw_client_t* client, const void* ros_request, int64_t* sequence_id) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_send_request(inner(client), ros_request, sequence_id);
+  return forward(&Underlying::rmw_send_request, client, ros_request, sequence_id);
 }
 
 rmw_ret_t rmw_take_response(const rmw_client_t* client, rmw_service_info_t* request_header, void* ros_response,
                             bool* taken) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_take_response(inner(client), request_header, ros_response, taken);
+  return forward(&Underlying::rmw_take_response, client, request_header, ros_response, taken);
 }
 
 rmw_ret_t rmw_service_server_is_available(const rmw_node_t* node, const rmw_client_t* client, bool* is_available) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_service_server_is_available(inner(node), inner(client), is_available);
+  return forward(&Underlying::rmw_service_server_is_available, node, client, is_available);
 }
 
 rmw_ret_t rmw_client_request_publisher_get_actual_qos(const rmw_client_t* client, rmw_qos_profile_t* qos) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_client_request_publisher_get_actual_qos(inner(client), qos);
+  return forward(&Underlying::rmw_client_request_publisher_get_actual_qos, client, qos);
 }
 
 rmw_ret_t rmw_client_response_subscription_get_actual_qos(const rmw_client_t* client, rmw_qos_profile_t* qos) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_client_response_subscription_get_actual_qos(inner(client), qos);
+  return forward(&Underlying::rmw_client_response_subscription_get_actual_qos, client, qos);
 }
 
 rmw_ret_t rmw_client_set_on_new_response_callback(rmw_client_t* client, rmw_event_callback_t callback,
                                                   const void* user_data) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
   Client* own_client = ours(client);
-  if (own_client == nullptr || !own_client->watched) {
-    return rmw->rmw_client_set_on_new_response_callback(inner(client), callback, user_data);
-  }
+  if (own_client == nullptr || !own_client->watched)
+    return forward(&Underlying::rmw_client_set_on_new_response_callback, client, callback, user_data);
   own_client->signal.set_callback(callback, user_data, SIZE_MAX);
   return RMW_RET_OK;
 } catch (const std::exception& error) {

@@ -131,7 +131,7 @@ void ContextAnnouncement::look(transport::Participant& participant) {
   const std::vector<transport::EndpointInfo> endpoints = participant.endpoints();
   const std::lock_guard<std::mutex> lock(mutex_);
   if (contexts_.size() >= kMostContexts) contexts_.clear();
-  for (auto& [bytes, seen] : contexts_) seen.here = false;
+  for (auto& [bytes, seen] : contexts_) seen.present = false;
   for (const transport::EndpointInfo& endpoint : endpoints) {
     if (endpoint.topic == kAnnouncementTopic && endpoint.is_writer)
       contexts_[common(endpoint.gid)] = {endpoint.local_pid, true};
@@ -148,7 +148,7 @@ ContextState ContextAnnouncement::context_of(transport::Participant& participant
     if (found == contexts_.end()) return ContextState::kUnknown;
     seen = found->second;
   }
-  if (seen.here) return ContextState::kAlive;
+  if (seen.present) return ContextState::kAlive;
   return os::process_ended(seen.pid) ? ContextState::kDead : ContextState::kAlive;
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ROS context's sign in Baton's graph: an endpoint whose gid begins as the gids of all endpoints of this context do. It tells two
-// things: to other contexts, that what they meet below with such a gid is of a process that Baton knows, and when that process has
-// died (the kernel's word, while the underlying RMW waits for a lease to run out); to `baton doctor`, which asks by subscribing,
-// which way each publisher's messages go, and why.
+// Announces a ROS context in Baton's graph: a publisher whose gid begins with the bytes that the gids of all endpoints of the context
+// begin with. Other contexts learn from the announcement that an endpoint with such a gid is of a process that Baton knows, and when
+// that process has died: from the kernel, while the underlying RMW waits for a lease to run out. `baton doctor` subscribes to the
+// announcements, and then learns which path each publisher's messages take, and why.
 //
 // Thread rules: all functions from any thread; describe functions are called on Baton's background thread, one at a time.
-// Invariants: (1) no describe function runs after remove() has returned; (2) nothing is sent to who does not ask.
+// Invariants: (1) no describe function runs after remove() has returned; (2) nothing is sent before somebody subscribes.
 #pragma once
 
 #include <cstring>
@@ -52,7 +52,7 @@ class ContextAnnouncement {
 
   /// Learns which contexts are there now.
   void look(transport::Participant& participant);
-  /// The context of an endpoint that was met below.
+  /// The context of an endpoint that the underlying RMW knows.
   ContextState context_of(transport::Participant& participant, const transport::Gid& endpoint);
 
  private:
@@ -77,7 +77,7 @@ class ContextAnnouncement {
   std::optional<Common> own_;
   struct Seen {
     std::int32_t pid = 0;  // 0: of another pid namespace, never known to be dead
-    bool here = false;
+    bool present = false;
   };
   std::map<Common, Seen> contexts_;       // that were there once
   std::optional<std::uint64_t> version_;  // of the graph that they were last looked for in

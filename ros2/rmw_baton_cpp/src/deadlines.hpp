@@ -36,8 +36,8 @@ class Deadlines {
 
   static constexpr std::int64_t kShortestNs = 1'000'000;  ///< of a period: shorter ones are looked at no more often
 
-  /// When a deadline that was due at `due_ns` and whose newest message is of `newest_ns` is to be looked at again; `missed` tells
-  /// whether it was missed.
+  /// When a deadline that was due at `due_ns` and whose newest message is of `newest_ns` is to be looked at again; `missed` becomes
+  /// true if it was missed.
   static std::int64_t next_due(std::int64_t due_ns, std::int64_t newest_ns, std::int64_t period_ns, std::int64_t now_ns,
                                bool* missed) noexcept {
     *missed = newest_ns != 0 && newest_ns + period_ns <= now_ns;

@@ -42,7 +42,7 @@ TEST(Deadlines, a_silence_is_missed_once_a_period) {
   EXPECT_EQ(missed, 10);
 }
 
-TEST(Deadlines, who_looks_late_does_not_look_without_a_pause) {
+TEST(Deadlines, a_late_look_is_followed_by_a_pause) {
   const Looked looked = look(10 * kPeriod, 9 * kPeriod, 15 * kPeriod);
   EXPECT_TRUE(looked.missed);
   EXPECT_EQ(looked.due_ns, 15 * kPeriod + Deadlines::kShortestNs);

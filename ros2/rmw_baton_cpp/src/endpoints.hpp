@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which endpoints Baton serves, and what they ask of it.
+// Endpoints of the underlying RMW in Baton's terms: which of them Baton may serve, their quality of service, their names.
 // Thread rules: pure functions.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: events of publishers and subscriptions. Both ends of a Baton path are endpoints of the
-// underlying RMW too, so its statuses (matched, incompatible, liveliness) hold for both paths; missed deadlines and lost messages
-// are counted here (event.hpp).
+// underlying RMW too, so its statuses (matched, incompatible, liveliness) hold for both paths. Missed deadlines and lost messages are
+// counted by this RMW (event.hpp).
 // Thread rules: those of rmw/event.h.
 #include <algorithm>
 
@@ -12,71 +12,69 @@ using namespace baton::rmw;
 
 namespace {
 
-/// Makes `event` one of ours, which stands for `below`.
-void stand_for(rmw_event_t* event, Event& own_event, const rmw_event_t& below, bool watched) noexcept {
-  own_event.inner = below;
+/// Makes `event` a handle of this RMW that stands for the underlying event `made`.
+void stand_for(rmw_event_t* event, Event& own_event, const rmw_event_t& made, bool watched) noexcept {
+  own_event.inner = made;
   event->implementation_identifier = kIdentifier;
   event->data = &own_event;
-  event->event_type = below.event_type;
+  event->event_type = made.event_type;
   if (own_event.watched)
-    return;  // the signal is rung already; to set a callback again would count as seen what it was not told
+    return;  // the signal is in use; setting its callback again would make the underlying RMW count changes as seen
   own_event.watched = watched;
-  if (!watched || !own_event.below) return;
-  if (underlying()->rmw_event_set_callback(&own_event.inner, ReadySignal::rung, &own_event.signal) != RMW_RET_OK) {
+  if (!watched || !own_event.counts_underlying) return;
+  if (underlying()->rmw_event_set_callback(&own_event.inner, ReadySignal::on_ready, &own_event.signal) != RMW_RET_OK) {
     rcutils_reset_error();
     own_event.watched = false;
   }
 }
 
+template <class Handle, class Function>
+rmw_ret_t init_event(Function Underlying::*init, rmw_event_t* rmw_event, const Handle* handle, rmw_event_type_t type) {
+  auto* own_handle = ours(handle);
+  if (own_handle == nullptr || rmw_event == nullptr || type >= RMW_EVENT_TYPE_MAX)
+    return forward(init, rmw_event, handle, type);
+  rmw_event_t made = rmw_get_zero_initialized_event();
+  const rmw_ret_t result = forward(init, &made, handle, type);
+  if (result == RMW_RET_OK) stand_for(rmw_event, own_handle->events[type], made, own_handle->watched);
+  return result;
+}
+
 /// Deadlines only: those of the underlying RMW are not missed.
-void forget_below(rmw_event_type_t type, void* info) noexcept {
+void forget_underlying(rmw_event_type_t type, void* info) noexcept {
   if (type == RMW_EVENT_REQUESTED_DEADLINE_MISSED) *static_cast<rmw_requested_deadline_missed_status_t*>(info) = {};
   if (type == RMW_EVENT_OFFERED_DEADLINE_MISSED) *static_cast<rmw_offered_deadline_missed_status_t*>(info) = {};
 }
 
-/// Adds what was counted here; `info` is what the underlying RMW said.
-void add_here(rmw_event_type_t type, void* info, Event& event) noexcept {
-  const std::uint64_t total = event.here();
-  const std::uint64_t change = total - event.told;
-  event.told = total;
-  const auto add = [&](auto& status) {
-    status.total_count += static_cast<decltype(status.total_count)>(total);
-    status.total_count_change += static_cast<decltype(status.total_count_change)>(change);
-  };
-  switch (type) {
-    case RMW_EVENT_REQUESTED_DEADLINE_MISSED:
-      add(*static_cast<rmw_requested_deadline_missed_status_t*>(info));
-      break;
-    case RMW_EVENT_OFFERED_DEADLINE_MISSED:
-      add(*static_cast<rmw_offered_deadline_missed_status_t*>(info));
-      break;
-    case RMW_EVENT_MESSAGE_LOST:
-      add(*static_cast<rmw_message_lost_status_t*>(info));
-      break;
-    default:
-      break;
-  }
-}
-
-/// rmw_fastrtps counts as seen what it tells a callback when that is set: what happened before is told here.
-void count_changes(rmw_event_type_t type, void* info, std::size_t rang) noexcept {
-  const auto count = [rang](auto& status) {
-    if (status.total_count_change == 0)
-      status.total_count_change = static_cast<decltype(status.total_count_change)>(rang);
-  };
+/// Calls act(status) for the statuses that count what happened.
+template <class Act>
+void with_status(rmw_event_type_t type, void* info, Act&& act) {
   switch (type) {
     case RMW_EVENT_REQUESTED_QOS_INCOMPATIBLE:
     case RMW_EVENT_OFFERED_QOS_INCOMPATIBLE:
-      return count(*static_cast<rmw_qos_incompatible_event_status_t*>(info));
+      return act(*static_cast<rmw_qos_incompatible_event_status_t*>(info));
     case RMW_EVENT_REQUESTED_DEADLINE_MISSED:
-      return count(*static_cast<rmw_requested_deadline_missed_status_t*>(info));
+      return act(*static_cast<rmw_requested_deadline_missed_status_t*>(info));
     case RMW_EVENT_OFFERED_DEADLINE_MISSED:
-      return count(*static_cast<rmw_offered_deadline_missed_status_t*>(info));
+      return act(*static_cast<rmw_offered_deadline_missed_status_t*>(info));
     case RMW_EVENT_MESSAGE_LOST:
-      return count(*static_cast<rmw_message_lost_status_t*>(info));
+      return act(*static_cast<rmw_message_lost_status_t*>(info));
     default:
       return;
   }
+}
+
+/// Adds to `info`, the underlying RMW's status, what this RMW has counted. `signalled`: changes that the underlying RMW has signalled.
+/// When a callback is set, rmw_fastrtps counts all earlier changes as seen. Then the signal's count stands for them.
+void add_counted(rmw_event_type_t type, void* info, Event& event, std::size_t signalled) noexcept {
+  const std::uint64_t total = event.counted();
+  const std::uint64_t change = total - event.taken;
+  event.taken = total;
+  with_status(type, info, [&](auto& status) {
+    if (event.counts_underlying && status.total_count_change == 0)
+      status.total_count_change = static_cast<decltype(status.total_count_change)>(signalled);
+    status.total_count += static_cast<decltype(status.total_count)>(total);
+    status.total_count_change += static_cast<decltype(status.total_count_change)>(change);
+  });
 }
 
 }  // namespace
@@ -84,7 +82,7 @@ void count_changes(rmw_event_type_t type, void* info, std::size_t rang) noexcept
 bool baton::rmw::signal_underlying(Event& event, const rmw_publisher_t* inner, rmw_event_type_t type) noexcept {
   rmw_event_t made = rmw_get_zero_initialized_event();
   if (underlying()->rmw_publisher_event_init(&made, inner, type) != RMW_RET_OK ||
-      underlying()->rmw_event_set_callback(&made, ReadySignal::rung, &event.signal) != RMW_RET_OK) {
+      underlying()->rmw_event_set_callback(&made, ReadySignal::on_ready, &event.signal) != RMW_RET_OK) {
     rcutils_reset_error();
     return false;
   }
@@ -93,11 +91,11 @@ bool baton::rmw::signal_underlying(Event& event, const rmw_publisher_t* inner, r
   return true;
 }
 
-void baton::rmw::count_below(Event& event) noexcept {
-  if (event.below) return;
-  event.below = true;
+void baton::rmw::count_underlying(Event& event) noexcept {
+  if (event.counts_underlying) return;
+  event.counts_underlying = true;
   if (event.inner.implementation_identifier == nullptr || !event.watched) return;
-  if (underlying()->rmw_event_set_callback(&event.inner, ReadySignal::rung, &event.signal) != RMW_RET_OK) {
+  if (underlying()->rmw_event_set_callback(&event.inner, ReadySignal::on_ready, &event.signal) != RMW_RET_OK) {
     rcutils_reset_error();
     event.watched = false;
   }
@@ -107,34 +105,14 @@ extern "C" {
 
 rmw_ret_t rmw_publisher_event_init(rmw_event_t* rmw_event, const rmw_publisher_t* publisher,
                                    rmw_event_type_t event_type) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  Publisher* own_publisher = ours(publisher);
-  if (own_publisher == nullptr || rmw_event == nullptr || event_type >= RMW_EVENT_TYPE_MAX) {
-    return rmw->rmw_publisher_event_init(rmw_event, inner(publisher), event_type);
-  }
-  rmw_event_t made = rmw_get_zero_initialized_event();
-  const rmw_ret_t result = rmw->rmw_publisher_event_init(&made, own_publisher->inner, event_type);
-  if (result != RMW_RET_OK) return result;
-  stand_for(rmw_event, own_publisher->events[event_type], made, own_publisher->watched);
-  return RMW_RET_OK;
+  return init_event(&Underlying::rmw_publisher_event_init, rmw_event, publisher, event_type);
 } catch (const std::exception& error) {
   return failure(error);
 }
 
 rmw_ret_t rmw_subscription_event_init(rmw_event_t* rmw_event, const rmw_subscription_t* subscription,
                                       rmw_event_type_t event_type) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  Subscription* own_subscription = ours(subscription);
-  if (own_subscription == nullptr || rmw_event == nullptr || event_type >= RMW_EVENT_TYPE_MAX) {
-    return rmw->rmw_subscription_event_init(rmw_event, inner(subscription), event_type);
-  }
-  rmw_event_t made = rmw_get_zero_initialized_event();
-  const rmw_ret_t result = rmw->rmw_subscription_event_init(&made, own_subscription->inner, event_type);
-  if (result != RMW_RET_OK) return result;
-  stand_for(rmw_event, own_subscription->events[event_type], made, own_subscription->watched);
-  return RMW_RET_OK;
+  return init_event(&Underlying::rmw_subscription_event_init, rmw_event, subscription, event_type);
 } catch (const std::exception& error) {
   return failure(error);
 }
@@ -142,18 +120,15 @@ rmw_ret_t rmw_subscription_event_init(rmw_event_t* rmw_event, const rmw_subscrip
 rmw_ret_t rmw_take_event(const rmw_event_t* event_handle, void* event_info, bool* taken) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
-  if (event_handle == nullptr || !is_ours(event_handle->implementation_identifier)) {
+  if (event_handle == nullptr || !is_ours(event_handle->implementation_identifier))
     return rmw->rmw_take_event(event_handle, event_info, taken);
-  }
   auto& own_event = *static_cast<Event*>(event_handle->data);
-  std::size_t rang = own_event.signal.exchange_rang();
-  const std::size_t here = own_event.here() - own_event.told;
+  const std::size_t signalled = own_event.signal.exchange_count();
+  const std::size_t counted = own_event.counted() - own_event.taken;
   const rmw_ret_t result = rmw->rmw_take_event(&own_event.inner, event_info, taken);
   if (result != RMW_RET_OK || !*taken) return result;
-  if (!own_event.below) forget_below(event_handle->event_type, event_info);
-  rang -= std::min(rang, here);
-  if (rang != 0 && own_event.below) count_changes(event_handle->event_type, event_info, rang);
-  add_here(event_handle->event_type, event_info, own_event);
+  if (!own_event.counts_underlying) forget_underlying(event_handle->event_type, event_info);
+  add_counted(event_handle->event_type, event_info, own_event, signalled - std::min(signalled, counted));
   return RMW_RET_OK;
 } catch (const std::exception& error) {
   return failure(error);
@@ -162,9 +137,8 @@ rmw_ret_t rmw_take_event(const rmw_event_t* event_handle, void* event_info, bool
 rmw_ret_t rmw_event_set_callback(rmw_event_t* event, rmw_event_callback_t callback, const void* user_data) try {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
-  if (event == nullptr || !is_ours(event->implementation_identifier)) {
+  if (event == nullptr || !is_ours(event->implementation_identifier))
     return rmw->rmw_event_set_callback(event, callback, user_data);
-  }
   auto& own_event = *static_cast<Event*>(event->data);
   if (!own_event.watched) return rmw->rmw_event_set_callback(&own_event.inner, callback, user_data);
   own_event.signal.set_callback(callback, user_data, SIZE_MAX);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One event of an endpoint: what the underlying RMW counts, and what is counted here of messages that it does not carry (missed
-// deadlines, lost messages).
+// One event of an endpoint. The underlying RMW counts what happens to the messages that it carries. Missed deadlines and lost messages
+// of the messages that only Baton carries are counted here.
 //
 // Thread rules: happened() from any thread; take() as rmw_take_event().
 // Invariants: (1) events live as long as their endpoint: rmw_event_fini() is rmw's, not ours, and would free nothing.
@@ -18,27 +18,27 @@ namespace baton::rmw {
 struct Event {
   rmw_event_t inner{};
   ReadySignal signal;
-  bool watched = false;  ///< the signal says when it is ready
-  bool below = true;     ///< what the underlying RMW counts is part of it
+  bool watched = false;           ///< the underlying RMW, or happened(), uses the signal
+  bool counts_underlying = true;  ///< the underlying RMW's count is part of the event
 
-  /// `count` more, that are counted here.
+  /// `count` more that the underlying RMW does not count.
   void happened(std::uint64_t count) {
-    here_.fetch_add(count, std::memory_order_relaxed);  // read after the signal's rang(), which orders
-    ReadySignal::rung(&signal, count);
+    counted_.fetch_add(count, std::memory_order_relaxed);  // read after the signal's count(), which orders
+    ReadySignal::on_ready(&signal, count);
   }
-  std::uint64_t here() const noexcept { return here_.load(std::memory_order_relaxed); }
+  std::uint64_t counted() const noexcept { return counted_.load(std::memory_order_relaxed); }
 
-  std::uint64_t told = 0;  ///< of here(), to the application
+  std::uint64_t taken = 0;  ///< of counted(), by the application
 
  private:
-  std::atomic<std::uint64_t> here_{0};
+  std::atomic<std::uint64_t> counted_{0};
 };
 using Events = std::array<Event, RMW_EVENT_TYPE_MAX>;
 
-/// From now on the underlying RMW rings `event`'s signal, whether the application asks for this event or not. False: it cannot.
+/// From now on the underlying RMW uses `event`'s signal, whether the application asks for this event or not. False: it cannot.
 bool signal_underlying(Event& event, const rmw_publisher_t* inner, rmw_event_type_t type) noexcept;
 
-/// From now on the underlying RMW's changes count: a subscription is not served by Baton any more.
-void count_below(Event& event) noexcept;
+/// From now on the underlying RMW's count is part of the event: Baton does not serve the subscription any more.
+void count_underlying(Event& event) noexcept;
 
 }  // namespace baton::rmw

@@ -8,7 +8,7 @@
 namespace baton::rmw {
 
 Failure failure(const std::exception& error) noexcept {
-  rcutils_reset_error();  // of what was undone on the way here
+  rcutils_reset_error();  // of what was undone before
   const bool no_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
   RMW_SET_ERROR_MSG(no_memory ? "no memory" : error.what());  // copied into memory that the thread has already
   return Failure(no_memory ? RMW_RET_BAD_ALLOC : RMW_RET_ERROR);

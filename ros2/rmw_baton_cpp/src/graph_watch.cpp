@@ -57,7 +57,7 @@ void GraphWatch::run(const rmw_guard_condition_t* graph) {
     rmw_guard_conditions_t guards{2, entries};
     const rmw_ret_t result = underlying()->rmw_wait(nullptr, &guards, nullptr, nullptr, nullptr, wait_set_, nullptr);
     if (result != RMW_RET_OK && result != RMW_RET_TIMEOUT) {
-      RCUTILS_LOG_WARN_NAMED("rmw_baton_cpp", "changes of the graph wake nobody from here on: %s",
+      RCUTILS_LOG_WARN_NAMED("rmw_baton_cpp", "changes of the graph wake no wait set any more: %s",
                              rcutils_get_error_string().str);
       rcutils_reset_error();
       return;

@@ -4,11 +4,13 @@
 // Thread rules: handles are immutable from creation to destruction, except events, which rcl fills before it waits, and what has
 // locks of its own.
 // Invariants: (1) what the application gets carries this RMW's identifier; what the underlying RMW gets carries its own;
-// (2) inner() of a handle that is not ours returns it unchanged: the underlying RMW's calls of itself that arrive here by symbol
+// (2) inner() of a handle that is not ours returns the handle unchanged: the underlying RMW's calls of itself that arrive by symbol
 // interposition work, and for a stranger's handle it is the underlying RMW that reports the error.
 #pragma once
 
+#include <cstring>
 #include <string>
+#include <type_traits>
 
 #include "baton/os/clock.hpp"
 #include "baton_context.hpp"
@@ -33,7 +35,9 @@ using ::baton::Result;
 inline constexpr const char* kIdentifier = "rmw_baton_cpp";
 
 /// By address, as every RMW does, and by text: the table of identifiers is not the same in two copies of a library.
-bool is_ours(const char* identifier) noexcept;
+[[gnu::hot]] inline bool is_ours(const char* identifier) noexcept {
+  return identifier == kIdentifier || (identifier != nullptr && std::strcmp(identifier, kIdentifier) == 0);
+}
 
 struct Context {
   rmw_context_t inner;
@@ -46,7 +50,7 @@ struct Context {
 struct Guard {
   rmw_guard_condition_t outer{};
   rmw_guard_condition_t* inner = nullptr;
-  std::shared_ptr<transport::GuardCondition> here;  // with a baton_context: the one that counts
+  std::shared_ptr<transport::GuardCondition> baton;  // null: without Baton, `inner` is used
 };
 
 struct Node {
@@ -58,7 +62,7 @@ struct Node {
 struct Publisher {
   rmw_publisher_t outer{};
   rmw_publisher_t* inner = nullptr;
-  bool watched = false;  // what comes below is told to us, since our wait sets do not sleep there
+  bool watched = false;  // the underlying RMW uses our signals, since our wait sets do not sleep there
   Events events;
   std::unique_ptr<PublisherPath> path;  // null: not served by Baton
 };
@@ -123,6 +127,13 @@ typename OursOf<std::remove_const_t<Handle>>::type* ours(Handle* handle) noexcep
   return static_cast<typename OursOf<std::remove_const_t<Handle>>::type*>(handle->data);
 }
 
+/// The path of a publisher or subscription that Baton serves; else null.
+template <class Handle>
+auto path_of(const Handle* handle) noexcept {
+  const auto* own = ours(handle);
+  return own != nullptr ? own->path.get() : nullptr;
+}
+
 /// The underlying RMW's handle (invariant 2).
 template <class Handle>
 Handle* inner(Handle* handle) noexcept {
@@ -130,13 +141,53 @@ Handle* inner(Handle* handle) noexcept {
   return own != nullptr ? own->inner : handle;
 }
 
-/// The baton_context of a node's context; null if there is none.
-const std::shared_ptr<BatonContext>& baton_context_of(const Node& node) noexcept;
+/// A handle of ours in front of the underlying RMW's.
+template <class Own, class Handle>
+std::unique_ptr<Own> in_front_of(Handle* made) {
+  auto own_handle = std::make_unique<Own>();
+  own_handle->inner = made;
+  own_handle->outer = *made;
+  own_handle->outer.implementation_identifier = kIdentifier;
+  own_handle->outer.data = own_handle.get();
+  return own_handle;
+}
+
+template <class T, class = void>
+inline constexpr bool kIsHandle = false;
+template <class T>
+inline constexpr bool kIsHandle<T*, std::void_t<typename OursOf<std::remove_const_t<T>>::type>> = true;
+
+/// Calls a function of the underlying RMW with its handles in the place of ours.
+template <class Function, class... Arguments>
+auto forward(Function Underlying::*function, Arguments... arguments) {
+  const auto translated = [](auto argument) {
+    if constexpr (kIsHandle<decltype(argument)>)
+      return inner(argument);
+    else
+      return argument;
+  };
+  using Returned = decltype((underlying()->*function)(translated(arguments)...));
+  if (const Underlying* rmw = underlying()) return (rmw->*function)(translated(arguments)...);
+  if constexpr (std::is_same_v<Returned, rmw_ret_t>)
+    return RMW_RET_ERROR;
+  else
+    return Returned{};
+}
 
 /// The underlying RMW's context, or null when `context` is not an initialised one of ours.
-Context* ours(const rmw_context_t* context) noexcept;
+inline Context* ours(const rmw_context_t* context) noexcept {
+  if (context == nullptr || !is_ours(context->implementation_identifier)) return nullptr;
+  return reinterpret_cast<Context*>(context->impl);
+}
 
-/// What the underlying RMW filled in names it: name this one instead.
-void own(rmw_message_info_t* info) noexcept;
+/// Of a node's context; null without Baton.
+inline const std::shared_ptr<BatonContext>& baton_context_of(const Node& node) noexcept {
+  return ours(node.outer.context)->baton_context;
+}
+
+/// The underlying RMW has filled `info` with its identifier: this RMW's identifier takes its place.
+[[gnu::hot]] inline void own(rmw_message_info_t* info) noexcept {
+  if (info != nullptr) info->publisher_gid.implementation_identifier = kIdentifier;
+}
 
 }  // namespace baton::rmw

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: what this RMW is and what it can do.
-// Thread rules: those of rmw/rmw.h; nothing here adds a lock.
+// Thread rules: those of rmw/rmw.h; this file adds no lock.
 #include "handles.hpp"
 
 // This file holds rmw.h's functions, in the global namespace. NOLINTNEXTLINE(google-build-using-namespace)
@@ -10,28 +10,16 @@ extern "C" {
 
 const char* rmw_get_implementation_identifier() { return kIdentifier; }
 
-const char* rmw_get_serialization_format() {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return nullptr;
-  return rmw->rmw_get_serialization_format();
-}
+const char* rmw_get_serialization_format() { return forward(&Underlying::rmw_get_serialization_format); }
 
-bool rmw_feature_supported(rmw_feature_t feature) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return false;
-  return rmw->rmw_feature_supported(feature);
-}
+bool rmw_feature_supported(rmw_feature_t feature) { return forward(&Underlying::rmw_feature_supported, feature); }
 
 rmw_ret_t rmw_set_log_severity(rmw_log_severity_t severity) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_set_log_severity(severity);
+  return forward(&Underlying::rmw_set_log_severity, severity);
 }
 
 bool rmw_event_type_is_supported(rmw_event_type_t rmw_event_type) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return false;
-  return rmw->rmw_event_type_is_supported(rmw_event_type);
+  return forward(&Underlying::rmw_event_type_is_supported, rmw_event_type);
 }
 
 }  // extern "C"

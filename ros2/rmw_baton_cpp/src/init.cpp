@@ -22,9 +22,7 @@ rmw_init_options_t inner_options(const rmw_init_options_t& options) {
 extern "C" {
 
 rmw_ret_t rmw_init_options_init(rmw_init_options_t* init_options, rcutils_allocator_t allocator) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  const rmw_ret_t result = rmw->rmw_init_options_init(init_options, allocator);
+  const rmw_ret_t result = forward(&Underlying::rmw_init_options_init, init_options, allocator);
   if (result == RMW_RET_OK) init_options->implementation_identifier = kIdentifier;
   return result;
 }
@@ -90,10 +88,8 @@ rmw_ret_t rmw_init(const rmw_init_options_t* options, rmw_context_t* context) tr
 }
 
 rmw_ret_t rmw_shutdown(rmw_context_t* context) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
   Context* own_context = ours(context);
-  return rmw->rmw_shutdown(own_context != nullptr ? &own_context->inner : context);
+  return forward(&Underlying::rmw_shutdown, own_context != nullptr ? &own_context->inner : context);
 } catch (const std::exception& error) {
   return failure(error);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: loaned messages: Baton's, of types of fixed size at both ends, and, where libbaton_heap.so is active,
 // of all types at the publisher's (docs/concepts/heap.md).
-// Thread rules: those of rmw/rmw.h; nothing here adds a lock.
+// Thread rules: those of rmw/rmw.h; this file adds no lock.
 #include "handles.hpp"
 
 // This file holds rmw.h's functions, in the global namespace. NOLINTNEXTLINE(google-build-using-namespace)
@@ -9,15 +9,9 @@ using namespace baton::rmw;
 
 namespace {
 
-[[gnu::hot]] PublisherPath* lender(const rmw_publisher_t* publisher) {
-  const Publisher* own_publisher = ours(publisher);
-  PublisherPath* path = own_publisher != nullptr ? own_publisher->path.get() : nullptr;
-  return path != nullptr && path->lends() ? path : nullptr;
-}
-
-SubscriptionPath* lender(const rmw_subscription_t* subscription) {
-  const Subscription* own_subscription = ours(subscription);
-  SubscriptionPath* path = own_subscription != nullptr ? own_subscription->path.get() : nullptr;
+template <class Handle>
+[[gnu::hot]] auto lender(const Handle* handle) {
+  const auto path = path_of(handle);
   return path != nullptr && path->lends() ? path : nullptr;
 }
 
@@ -26,20 +20,12 @@ rmw_ret_t invalid(const char* what) {
   return RMW_RET_INVALID_ARGUMENT;
 }
 
-/// Served by Baton, and said not to lend (`can_loan_messages`): the underlying RMW's loans would not go through Baton.
+/// Baton serves the endpoint and does not lend (`can_loan_messages`): the underlying RMW's loans would not go through Baton.
 rmw_ret_t no_loans() {
   RMW_SET_ERROR_MSG(
       "a type with strings or sequences is not lent: by a publisher without libbaton_heap.so (docs/concepts/heap.md), by a "
       "subscription never, whose ordinary takes that library makes free of copies");
   return RMW_RET_UNSUPPORTED;
-}
-bool lends_nothing(const rmw_publisher_t* publisher) {
-  const Publisher* own_publisher = ours(publisher);
-  return own_publisher != nullptr && own_publisher->path;
-}
-bool lends_nothing(const rmw_subscription_t* subscription) {
-  const Subscription* own_subscription = ours(subscription);
-  return own_subscription != nullptr && own_subscription->path;
 }
 
 }  // namespace
@@ -49,53 +35,45 @@ extern "C" {
 [[gnu::hot]] rmw_ret_t rmw_borrow_loaned_message(const rmw_publisher_t* publisher,
                                                  const rosidl_message_type_support_t* type_support,
                                                  void** ros_message) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
   if (PublisherPath* path = lender(publisher)) {
     if (type_support == nullptr || ros_message == nullptr || *ros_message != nullptr)
       return invalid("borrowing needs a type support and a null pointer to fill");
     return path->borrow(ros_message);
   }
-  if (lends_nothing(publisher)) return no_loans();
-  return rmw->rmw_borrow_loaned_message(inner(publisher), type_support, ros_message);
+  if (path_of(publisher) != nullptr) return no_loans();
+  return forward(&Underlying::rmw_borrow_loaned_message, publisher, type_support, ros_message);
 } catch (const std::exception& error) {
   return failure(error);
 }
 
 rmw_ret_t rmw_return_loaned_message_from_publisher(const rmw_publisher_t* publisher, void* loaned_message) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
   if (PublisherPath* path = lender(publisher))
     return loaned_message != nullptr ? path->give_back(loaned_message) : invalid("no message to return");
-  if (lends_nothing(publisher)) return no_loans();
-  return rmw->rmw_return_loaned_message_from_publisher(inner(publisher), loaned_message);
+  if (path_of(publisher) != nullptr) return no_loans();
+  return forward(&Underlying::rmw_return_loaned_message_from_publisher, publisher, loaned_message);
 } catch (const std::exception& error) {
   return failure(error);
 }
 
 [[gnu::hot]] rmw_ret_t rmw_publish_loaned_message(const rmw_publisher_t* publisher, void* ros_message,
                                                   rmw_publisher_allocation_t* allocation) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
   if (PublisherPath* path = lender(publisher))
     return ros_message != nullptr ? path->publish_loaned(ros_message, allocation) : invalid("no message to publish");
-  if (lends_nothing(publisher)) return no_loans();
-  return rmw->rmw_publish_loaned_message(inner(publisher), ros_message, allocation);
+  if (path_of(publisher) != nullptr) return no_loans();
+  return forward(&Underlying::rmw_publish_loaned_message, publisher, ros_message, allocation);
 } catch (const std::exception& error) {
   return failure(error);
 }
 
 rmw_ret_t rmw_take_loaned_message(const rmw_subscription_t* subscription, void** loaned_message, bool* taken,
                                   rmw_subscription_allocation_t* allocation) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
   if (SubscriptionPath* path = lender(subscription)) {
     if (loaned_message == nullptr || *loaned_message != nullptr || taken == nullptr)
       return invalid("taking a loan needs a null pointer and a flag to fill");
     return path->take({nullptr, nullptr, allocation, loaned_message}, taken, nullptr);
   }
-  if (lends_nothing(subscription)) return no_loans();
-  return rmw->rmw_take_loaned_message(inner(subscription), loaned_message, taken, allocation);
+  if (path_of(subscription) != nullptr) return no_loans();
+  return forward(&Underlying::rmw_take_loaned_message, subscription, loaned_message, taken, allocation);
 } catch (const std::exception& error) {
   return failure(error);
 }
@@ -103,16 +81,14 @@ rmw_ret_t rmw_take_loaned_message(const rmw_subscription_t* subscription, void**
 rmw_ret_t rmw_take_loaned_message_with_info(const rmw_subscription_t* subscription, void** loaned_message, bool* taken,
                                             rmw_message_info_t* message_info,
                                             rmw_subscription_allocation_t* allocation) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
   if (SubscriptionPath* path = lender(subscription)) {
     if (loaned_message == nullptr || *loaned_message != nullptr || taken == nullptr || message_info == nullptr)
       return invalid("taking a loan needs a null pointer, a flag and an info to fill");
     return path->take({nullptr, nullptr, allocation, loaned_message}, taken, message_info);
   }
-  if (lends_nothing(subscription)) return no_loans();
-  const rmw_ret_t result =
-      rmw->rmw_take_loaned_message_with_info(inner(subscription), loaned_message, taken, message_info, allocation);
+  if (path_of(subscription) != nullptr) return no_loans();
+  const rmw_ret_t result = forward(&Underlying::rmw_take_loaned_message_with_info, subscription, loaned_message, taken,
+                                   message_info, allocation);
   own(message_info);
   return result;
 } catch (const std::exception& error) {
@@ -121,15 +97,13 @@ rmw_ret_t rmw_take_loaned_message_with_info(const rmw_subscription_t* subscripti
 
 rmw_ret_t rmw_return_loaned_message_from_subscription(const rmw_subscription_t* subscription,
                                                       void* loaned_message) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
   SubscriptionPath* path = lender(subscription);
   if (const Subscription* own_subscription = ours(subscription); own_subscription != nullptr && path == nullptr)
     path = own_subscription->lender.get();
   if (path != nullptr)
     return loaned_message != nullptr ? path->give_back(loaned_message) : invalid("no message to return");
-  if (lends_nothing(subscription)) return no_loans();
-  return rmw->rmw_return_loaned_message_from_subscription(inner(subscription), loaned_message);
+  if (path_of(subscription) != nullptr) return no_loans();
+  return forward(&Underlying::rmw_return_loaned_message_from_subscription, subscription, loaned_message);
 } catch (const std::exception& error) {
   return failure(error);
 }

@@ -147,7 +147,7 @@ bool Merge::older_waits(const FromBaton& message, const PathOrder& order) const 
 }
 
 /// The first message of the underlying RMW that may be delivered now. Drops doubles on the way. `baton_is_seen`: Baton's queue was
-/// emptied after they were fetched. Else only publishers count whose oldest message in Baton's queue is here.
+/// emptied after they were fetched. Else only publishers count whose oldest message of Baton's is in baton_.
 bool Merge::choose_underlying(bool baton_is_seen, std::size_t* index) {
   for (std::size_t i = 0; i < underlying_.size();) {
     const FromUnderlying& message = underlying_[i];
@@ -201,18 +201,12 @@ void Merge::settle_and_drop_underlying(std::size_t index) {
 
 /// Messages that were fetched in time, and have expired since.
 [[gnu::hot]] void Merge::drop_expired(Now now) {
-  for (std::size_t i = 0; i < baton_.size();) {
-    if (baton_[i].expires_ns >= now.monotonic_ns)
-      ++i;
-    else
-      settle_and_drop_baton(i);
+  for (std::size_t i = baton_.size(); i-- != 0;) {
+    if (baton_[i].expires_ns < now.monotonic_ns) settle_and_drop_baton(i);
   }
   if (options_.lifespan_ns == INT64_MAX) return;
-  for (std::size_t i = 0; i < underlying_.size();) {
-    if (now.realtime_ns - underlying_[i].source_time_ns <= options_.lifespan_ns)
-      ++i;
-    else
-      settle_and_drop_underlying(i);
+  for (std::size_t i = underlying_.size(); i-- != 0;) {
+    if (now.realtime_ns - underlying_[i].source_time_ns > options_.lifespan_ns) settle_and_drop_underlying(i);
   }
 }
 

@@ -82,7 +82,7 @@ class Merge {
   /// `sources` outlives this.
   Merge(MergeSources& sources, Options options) : sources_(sources), options_(options) {}
 
-  /// The next message, which stays here. `look_again_ns` is lowered to the time when the answer may change by itself.
+  /// The next message, which stays in the merge. `look_again_ns` is lowered to the time when the answer may change by itself.
   Next choose(Now now, std::int64_t* look_again_ns);
   /// Takes out the chosen message, which counts as delivered.
   FromBaton take_baton(const Next& next);
@@ -116,7 +116,7 @@ class Merge {
   bool crowded() const noexcept { return orders_.crowded(); }
   /// Takes in everything. False: more is left than may be held, and no publisher may be forgotten now.
   bool fetch_everything();
-  /// Forgets publishers that are not `needed` and have no message here.
+  /// Forgets publishers that are not `needed` and have no message that waits.
   void forget(std::vector<transport::Gid> needed);
 
  private:

@@ -72,7 +72,7 @@ TEST(MergeProperty, no_clock_is_needed_where_baton_matches_first_and_carries_eve
   });
 }
 
-TEST(MergeProperty, what_baton_carries_is_delivered_whatever_the_underlying_path_loses_and_whichever_process_ends) {
+TEST(MergeProperty, every_message_of_batons_is_delivered_despite_losses_and_ended_processes) {
   for (const unsigned lost_one_in : {0U, 3U}) {
     Simulation::Options options;
     options.merge = {1000, false, lost_one_in == 0, INT64_MAX};

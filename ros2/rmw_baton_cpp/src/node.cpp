@@ -19,11 +19,7 @@ rmw_node_t* rmw_create_node(rmw_context_t* context, const char* name, const char
   rmw_node_t* made = rmw->rmw_create_node(&own_context->inner, name, namespace_);
   if (made == nullptr) return nullptr;
   Undo undo([&] { ignore(rmw->rmw_destroy_node(made)); });
-  auto node = std::make_unique<Node>();
-  node->inner = made;
-  node->outer = *made;
-  node->outer.implementation_identifier = kIdentifier;
-  node->outer.data = node.get();
+  auto node = in_front_of<Node>(made);
   node->outer.context = context;
   node->graph.inner = const_cast<rmw_guard_condition_t*>(rmw->rmw_node_get_graph_guard_condition(made));
   node->graph.outer.implementation_identifier = kIdentifier;
@@ -33,7 +29,7 @@ rmw_node_t* rmw_create_node(rmw_context_t* context, const char* name, const char
     undo.all_is_done();
     return &node.release()->outer;
   }
-  node->graph.here = std::make_shared<baton::transport::GuardCondition>();
+  node->graph.baton = std::make_shared<baton::transport::GuardCondition>();
   const std::lock_guard<std::mutex> lock(own_context->mutex);
   if (!own_context->graph_watch)
     own_context->graph_watch =
@@ -42,10 +38,10 @@ rmw_node_t* rmw_create_node(rmw_context_t* context, const char* name, const char
         });
   if (!own_context->graph_watch) return nullptr;
   Undo unwatch([&] {
-    own_context->graph_watch->remove(node->graph.here);
+    own_context->graph_watch->remove(node->graph.baton);
     if (own_context->nodes == 0) own_context->graph_watch.reset();
   });
-  own_context->graph_watch->add(node->graph.here);
+  own_context->graph_watch->add(node->graph.baton);
   own_context->baton_context->participant().add_node(full_name(*made));
   ++own_context->nodes;
   unwatch.all_is_done();
@@ -56,17 +52,15 @@ rmw_node_t* rmw_create_node(rmw_context_t* context, const char* name, const char
 }
 
 rmw_ret_t rmw_destroy_node(rmw_node_t* node) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
   const Node* own_node = ours(node);
-  if (own_node != nullptr && own_node->graph.here) {
+  if (own_node != nullptr && own_node->graph.baton) {
     Context* context = ours(own_node->outer.context);
     context->baton_context->participant().remove_node(full_name(*own_node->inner));
     const std::lock_guard<std::mutex> lock(context->mutex);
-    context->graph_watch->remove(own_node->graph.here);
+    context->graph_watch->remove(own_node->graph.baton);
     if (--context->nodes == 0) context->graph_watch.reset();  // the guard that it watches may go with the last node
   }
-  const rmw_ret_t result = rmw->rmw_destroy_node(inner(node));
+  const rmw_ret_t result = forward(&Underlying::rmw_destroy_node, node);
   if (result != RMW_RET_INVALID_ARGUMENT && result != RMW_RET_INCORRECT_RMW_IMPLEMENTATION) delete own_node;
   return result;
 } catch (const std::exception& error) {
@@ -74,10 +68,8 @@ rmw_ret_t rmw_destroy_node(rmw_node_t* node) try {
 }
 
 const rmw_guard_condition_t* rmw_node_get_graph_guard_condition(const rmw_node_t* node) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return nullptr;
   const Node* own_node = ours(node);
-  return own_node != nullptr ? &own_node->graph.outer : rmw->rmw_node_get_graph_guard_condition(node);
+  return own_node != nullptr ? &own_node->graph.outer : forward(&Underlying::rmw_node_get_graph_guard_condition, node);
 }
 
 }  // extern "C"

@@ -4,7 +4,8 @@
 // An application with a callback takes once for each message that it was notified of. So each message must be counted exactly once,
 // whichever thread fetches it from its source, and a take that finds nothing must be made up for.
 // Thread rules: no locks; one thread at a time, with the merge.
-// Invariants: (1) with a callback, notified messages + pending() = messages that were taken + messages that wait in the merge.
+// Invariants:
+// (1) With a callback, each message is counted once. A notification that a take used up in vain is given again.
 // (2) A message keeps its mark (`notified`) when its copy from the other source takes its place.
 #pragma once
 

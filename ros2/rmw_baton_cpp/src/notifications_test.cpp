@@ -139,7 +139,7 @@ TEST_F(NotificationsTest, without_a_callback_nothing_is_counted) {
   EXPECT_EQ(application.owed, 0U);
 }
 
-TEST_F(NotificationsTest, a_second_callback_is_not_notified_of_what_was_taken_without_one) {
+TEST_F(NotificationsTest, a_second_callback_is_not_notified_of_messages_taken_before) {
   account.start();
   simulation.publish(publisher);
   ASSERT_TRUE(simulation.take());
@@ -181,7 +181,7 @@ TEST_F(NotificationsTest, messages_that_were_announced_in_the_underlying_rmw_are
   EXPECT_FALSE(account.taken_from_underlying());
 }
 
-TEST_F(NotificationsTest, what_may_not_be_fetched_yet_is_reported) {
+TEST_F(NotificationsTest, messages_that_may_not_be_fetched_yet_are_reported) {
   publisher.kept = simulation.options.held;
   account.start();
   simulation.publish(publisher);

@@ -15,7 +15,7 @@ namespace {
 using Verdict = PathOrder::Verdict;
 constexpr PathOrder::Policy kBestEffort{}, kReliable{true, false}, kAll{true, true};
 
-TEST(PathOrder, what_is_on_its_way_for_certain_is_waited_for_although_the_other_end_is_not_known_below_yet) {
+TEST(PathOrder, a_message_waits_for_older_reliable_ones_although_the_underlying_rmw_has_not_matched_yet) {
   PathOrder order;
   const PathOrder::Position first{{7, 7, true, OlderUnderlying::kFollowed}, 1};
   EXPECT_EQ(order.of_baton(first, false, kReliable, 5), Verdict::kNotYet);
@@ -27,7 +27,7 @@ TEST(PathOrder, what_is_on_its_way_for_certain_is_waited_for_although_the_other_
   EXPECT_EQ(order.of_baton(first, true, kReliable, 6), Verdict::kNow);
 }
 
-TEST(PathOrder, what_is_on_its_way_is_not_certain_to_come_where_it_is_not_reliable) {
+TEST(PathOrder, a_best_effort_message_waits_for_older_ones_only_while_matched_and_for_the_grace) {
   PathOrder order;
   const PathOrder::Position first{{7, 7, true, OlderUnderlying::kFollowed}, 1};
   EXPECT_EQ(order.of_baton(first, false, kBestEffort, 5), Verdict::kNow);
@@ -35,12 +35,12 @@ TEST(PathOrder, what_is_on_its_way_is_not_certain_to_come_where_it_is_not_reliab
   EXPECT_EQ(order.waits_until(), 5 + PathOrder::kGraceNs);
 }
 
-TEST(PathOrder, who_gets_nothing_from_below_waits_for_nothing) {
+TEST(PathOrder, a_message_that_says_there_is_nothing_older_does_not_wait) {
   PathOrder order;
   EXPECT_EQ(order.of_baton({{7, 6, false, OlderUnderlying::kNone}, 1}, true, kReliable, 5), Verdict::kNow);
 }
 
-TEST(PathOrder, what_is_said_to_those_who_have_just_come_is_not_for_the_others) {
+TEST(PathOrder, the_statement_about_older_messages_is_only_for_newcomers) {
   for (const OlderUnderlying older : {OlderUnderlying::kNone, OlderUnderlying::kFollowed}) {
     PathOrder order;
     order.settle({{1, 0, false}, 1});
@@ -50,28 +50,28 @@ TEST(PathOrder, what_is_said_to_those_who_have_just_come_is_not_for_the_others) 
   }
 }
 
-TEST(PathOrder, what_baton_could_not_carry_is_waited_for_as_long_as_it_takes_by_those_who_keep_all) {
+TEST(PathOrder, keep_all_waits_long_for_messages_that_baton_could_not_carry) {
   const std::int64_t grace_ns = PathOrder::kGraceNs, sure_ns = PathOrder::kSureNs;
   for (const auto& [asks, expires, wait_ns] :
        {std::tuple{kAll, false, sure_ns}, {kAll, true, grace_ns}, {kReliable, false, grace_ns}}) {
     PathOrder order;
     order.settle({{1, 0, false}, 1});
-    const PathOrder::Position after{{9, 7, false}, 2, expires};  // seven went below only
+    const PathOrder::Position after{{9, 7, false}, 2, expires};  // seven took the underlying RMW only
     EXPECT_EQ(order.of_baton(after, true, asks, 5), Verdict::kNotYet);
     EXPECT_EQ(order.waits_until(), 5 + wait_ns);
-    for (std::uint64_t below = 1; below <= 7; ++below) {
-      order.arrived_underlying(below);
-      EXPECT_EQ(order.of_underlying(below, &after), Verdict::kNow);
-      order.settle_underlying(below);
+    for (std::uint64_t number = 1; number <= 7; ++number) {
+      order.arrived_underlying(number);
+      EXPECT_EQ(order.of_underlying(number, &after), Verdict::kNow);
+      order.settle_underlying(number);
     }
     EXPECT_EQ(order.of_baton(after, true, asks, 6), Verdict::kNow);
   }
 }
 
-TEST(PathOrder, what_never_comes_from_below_holds_nobody_up_longer_than_the_grace) {
+TEST(PathOrder, a_message_that_never_arrives_delays_others_by_the_grace_at_most) {
   PathOrder order;
   const PathOrder::Position later{{7, 6, false}, 1};
-  EXPECT_EQ(order.of_baton(later, false, kBestEffort, 5), Verdict::kNow);  // nobody below sends
+  EXPECT_EQ(order.of_baton(later, false, kBestEffort, 5), Verdict::kNow);  // no publisher is matched
   EXPECT_EQ(order.of_baton(later, true, kBestEffort, 5), Verdict::kNotYet);
   EXPECT_EQ(order.waits_until(), 5 + PathOrder::kGraceNs);
   EXPECT_EQ(order.of_baton(later, true, kBestEffort, 4 + PathOrder::kGraceNs), Verdict::kNotYet);
@@ -81,7 +81,7 @@ TEST(PathOrder, what_never_comes_from_below_holds_nobody_up_longer_than_the_grac
   EXPECT_EQ(order.of_underlying(7, nullptr), Verdict::kNow);
 }
 
-TEST(PathOrder, what_gave_way_in_batons_queue_does_not_come_back_from_below) {
+TEST(PathOrder, a_message_evicted_from_batons_queue_does_not_come_from_the_underlying_rmw) {
   PathOrder order;
   order.settle({{1, 1, true}, 1});
   const PathOrder::Position next{{4, 4, true}, 4};  // 2 and 3 were overwritten
@@ -89,7 +89,7 @@ TEST(PathOrder, what_gave_way_in_batons_queue_does_not_come_back_from_below) {
   EXPECT_EQ(order.of_baton(next, true, kBestEffort, 1), Verdict::kNow);
 }
 
-TEST(PathOrder, what_baton_brought_and_was_not_delivered_settles_what_is_older) {
+TEST(PathOrder, a_message_of_batons_that_was_dropped_settles_all_older_ones) {
   PathOrder order;
   order.settle({{3, 3, true}, 3});  // expired
   EXPECT_EQ(order.of_underlying(2, nullptr), Verdict::kNever);
@@ -100,18 +100,18 @@ TEST(PathOrder, what_baton_brought_and_was_not_delivered_settles_what_is_older) 
   EXPECT_FALSE(order.skips({{4, 4, true}, 4}));  // nothing was lost between 3 and 4
 }
 
-TEST(PathOrder, a_history_that_came_from_below_is_not_delivered_again_by_baton) {
+TEST(PathOrder, a_history_from_the_underlying_rmw_is_not_delivered_again_by_baton) {
   PathOrder order;
-  for (std::uint64_t below = 1; below <= 3; ++below) {
-    EXPECT_EQ(order.of_underlying(below, nullptr), Verdict::kNow);
-    order.settle_underlying(below);
+  for (std::uint64_t number = 1; number <= 3; ++number) {
+    EXPECT_EQ(order.of_underlying(number, nullptr), Verdict::kNow);
+    order.settle_underlying(number);
   }
   EXPECT_EQ(order.of_baton({{2, 2, true}, 1}, true, kBestEffort, 1), Verdict::kNever);
   EXPECT_EQ(order.of_baton({{3, 3, true}, 2}, true, kBestEffort, 1), Verdict::kNever);
   EXPECT_EQ(order.of_baton({{4, 4, true}, 3}, true, kBestEffort, 1), Verdict::kNow);
 }
 
-TEST(PathOrder, what_is_younger_than_batons_next_waits_for_it) {
+TEST(PathOrder, a_younger_message_waits_for_batons_next) {
   const PathOrder order;
   const PathOrder::Position next{{3, 2, true}, 1};
   EXPECT_EQ(order.of_underlying(1, &next), Verdict::kNow);
@@ -119,7 +119,7 @@ TEST(PathOrder, what_is_younger_than_batons_next_waits_for_it) {
   EXPECT_EQ(order.of_underlying(3, &next), Verdict::kNotYet);
 }
 
-TEST(PathOrder, what_was_written_below_before_baton_came_is_waited_for_until_something_younger_has_come_from_there) {
+TEST(PathOrder, a_message_waits_for_older_ones_until_a_younger_one_has_arrived_from_the_underlying_rmw) {
   PathOrder order;
   const PathOrder::Position first{{90, 90, true},
                                   1};  // of a durable publisher: to a volatile reader, who gets no history
@@ -138,7 +138,7 @@ transport::Gid gid_of(std::uint32_t number) {
   return gid;
 }
 
-TEST(PathOrder, of_publishers_that_left_the_least_recently_used_are_forgotten_and_of_the_others_none) {
+TEST(PathOrder, least_recently_used_publishers_that_ended_are_forgotten) {
   PathOrders orders;
   std::uint32_t last = 0;
   while (!orders.crowded()) orders.of(gid_of(++last)).settle_underlying(5);
@@ -183,7 +183,7 @@ TEST(PathOrder, publishers_that_are_all_there_are_all_remembered_and_seldom_coun
   }
 }
 
-TEST(PathOrder, an_ordinal_survives_its_way_through_a_chunk_header) {
+TEST(PathOrder, an_order_header_survives_its_way_through_a_chunk_header) {
   for (const OlderUnderlying older : {OlderUnderlying::kUnknown, OlderUnderlying::kNone, OlderUnderlying::kFollowed}) {
     const OrderHeader sent{5, 3, true, older};
     const transport::PublishInfo info = sent.encode();

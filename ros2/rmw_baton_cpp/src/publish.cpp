@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: publishing.
-// Thread rules: those of rmw/rmw.h; nothing here adds a lock.
+// Thread rules: those of rmw/rmw.h; this file adds no lock.
 #include "handles.hpp"
 
 // This file holds rmw.h's functions, in the global namespace. NOLINTNEXTLINE(google-build-using-namespace)
@@ -10,13 +10,9 @@ extern "C" {
 
 [[gnu::hot]] rmw_ret_t rmw_publish(const rmw_publisher_t* publisher, const void* ros_message,
                                    rmw_publisher_allocation_t* allocation) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  const Publisher* own_publisher = ours(publisher);
-  if (own_publisher != nullptr && own_publisher->path && ros_message != nullptr) {
-    return own_publisher->path->publish(ros_message, allocation);
-  }
-  return rmw->rmw_publish(inner(publisher), ros_message, allocation);
+  PublisherPath* path = path_of(publisher);
+  if (path != nullptr && ros_message != nullptr) return path->publish(ros_message, allocation);
+  return forward(&Underlying::rmw_publish, publisher, ros_message, allocation);
 } catch (const std::exception& error) {
   return failure(error);
 }
@@ -24,13 +20,10 @@ extern "C" {
 rmw_ret_t rmw_publish_serialized_message(const rmw_publisher_t* publisher,
                                          const rmw_serialized_message_t* serialized_message,
                                          rmw_publisher_allocation_t* allocation) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  const Publisher* own_publisher = ours(publisher);
-  if (own_publisher != nullptr && own_publisher->path && serialized_message != nullptr) {
-    return own_publisher->path->publish_serialized(*serialized_message, allocation);
-  }
-  return rmw->rmw_publish_serialized_message(inner(publisher), serialized_message, allocation);
+  PublisherPath* path = path_of(publisher);
+  if (path != nullptr && serialized_message != nullptr)
+    return path->publish_serialized(*serialized_message, allocation);
+  return forward(&Underlying::rmw_publish_serialized_message, publisher, serialized_message, allocation);
 } catch (const std::exception& error) {
   return failure(error);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: publishers: life, quality of service, gid.
-// Thread rules: those of rmw/rmw.h; nothing here adds a lock.
+// Thread rules: those of rmw/rmw.h; this file adds no lock.
 #include <cstring>
 #include <memory>
 
@@ -19,19 +19,15 @@ rmw_publisher_t* rmw_create_publisher(const rmw_node_t* node, const rosidl_messa
   rmw_publisher_t* made =
       rmw->rmw_create_publisher(inner(node), type_support, topic_name, qos_profile, publisher_options);
   if (made == nullptr || ours(node) == nullptr) return made;
-  std::unique_ptr<Publisher> publisher;  // outlives what is below, which rings it
+  std::unique_ptr<Publisher> publisher;  // ends after `made`, which uses its signals
   Undo undo([&] {
     if (publisher) publisher->path.reset();
     ignore(rmw->rmw_destroy_publisher(const_cast<rmw_node_t*>(inner(node)), made));
   });
-  publisher = std::make_unique<Publisher>();
-  publisher->inner = made;
-  publisher->outer = *made;
-  publisher->outer.implementation_identifier = kIdentifier;
-  publisher->outer.data = publisher.get();
+  publisher = in_front_of<Publisher>(made);
   if (const auto& baton_context = baton_context_of(*ours(node))) {
     publisher->watched = true;
-    for (Event& event : publisher->events) event.signal.be_called_by(callback_thread_of(baton_context));
+    for (Event& event : publisher->events) event.signal.set_callback_thread(callback_thread_of(baton_context));
     rmw_gid_t gid{};
     if (rmw->rmw_get_gid_for_publisher(made, &gid) == RMW_RET_OK) {
       transport::Gid bytes{};
@@ -51,11 +47,9 @@ rmw_publisher_t* rmw_create_publisher(const rmw_node_t* node, const rosidl_messa
 }
 
 rmw_ret_t rmw_destroy_publisher(rmw_node_t* node, rmw_publisher_t* publisher) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
   Publisher* own_publisher = ours(publisher);
   if (own_publisher != nullptr) own_publisher->path.reset();
-  const rmw_ret_t result = rmw->rmw_destroy_publisher(inner(node), inner(publisher));
+  const rmw_ret_t result = forward(&Underlying::rmw_destroy_publisher, node, publisher);
   if (result != RMW_RET_INVALID_ARGUMENT && result != RMW_RET_INCORRECT_RMW_IMPLEMENTATION) delete own_publisher;
   return result;
 } catch (const std::exception& error) {
@@ -63,9 +57,7 @@ rmw_ret_t rmw_destroy_publisher(rmw_node_t* node, rmw_publisher_t* publisher) tr
 }
 
 rmw_ret_t rmw_get_gid_for_publisher(const rmw_publisher_t* publisher, rmw_gid_t* gid) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  const rmw_ret_t result = rmw->rmw_get_gid_for_publisher(inner(publisher), gid);
+  const rmw_ret_t result = forward(&Underlying::rmw_get_gid_for_publisher, publisher, gid);
   if (result == RMW_RET_OK && ours(publisher) != nullptr) gid->implementation_identifier = kIdentifier;
   return result;
 }
@@ -73,63 +65,48 @@ rmw_ret_t rmw_get_gid_for_publisher(const rmw_publisher_t* publisher, rmw_gid_t*
 rmw_ret_t rmw_compare_gids_equal(const rmw_gid_t* gid1, const rmw_gid_t* gid2, bool* result) {
   const Underlying* rmw = underlying();
   if (rmw == nullptr) return RMW_RET_ERROR;
-  rmw_gid_t first{}, second{};
-  if (gid1 != nullptr) {
-    first = *gid1;
-    if (is_ours(first.implementation_identifier)) first.implementation_identifier = rmw->identifier;
-  }
-  if (gid2 != nullptr) {
-    second = *gid2;
-    if (is_ours(second.implementation_identifier)) second.implementation_identifier = rmw->identifier;
-  }
-  return rmw->rmw_compare_gids_equal(gid1 != nullptr ? &first : nullptr, gid2 != nullptr ? &second : nullptr, result);
+  rmw_gid_t gids[2] = {};
+  const auto translated = [&](const rmw_gid_t* gid, rmw_gid_t& copy) -> const rmw_gid_t* {
+    if (gid == nullptr) return nullptr;
+    copy = *gid;
+    if (is_ours(copy.implementation_identifier)) copy.implementation_identifier = rmw->identifier;
+    return &copy;
+  };
+  return rmw->rmw_compare_gids_equal(translated(gid1, gids[0]), translated(gid2, gids[1]), result);
 }
 
 rmw_ret_t rmw_publisher_count_matched_subscriptions(const rmw_publisher_t* publisher, size_t* subscription_count) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_publisher_count_matched_subscriptions(inner(publisher), subscription_count);
+  return forward(&Underlying::rmw_publisher_count_matched_subscriptions, publisher, subscription_count);
 }
 
 rmw_ret_t rmw_publisher_get_actual_qos(const rmw_publisher_t* publisher, rmw_qos_profile_t* qos) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_publisher_get_actual_qos(inner(publisher), qos);
+  return forward(&Underlying::rmw_publisher_get_actual_qos, publisher, qos);
 }
 
 rmw_ret_t rmw_publisher_assert_liveliness(const rmw_publisher_t* publisher) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  if (const Publisher* own_publisher = ours(publisher); own_publisher != nullptr && own_publisher->path) {
-    own_publisher->path->assert_liveliness();
-  }
-  return rmw->rmw_publisher_assert_liveliness(inner(publisher));
+  if (PublisherPath* path = path_of(publisher)) path->assert_liveliness();
+  return forward(&Underlying::rmw_publisher_assert_liveliness, publisher);
 } catch (const std::exception& error) {
   return failure(error);
 }
 
 rmw_ret_t rmw_publisher_wait_for_all_acked(const rmw_publisher_t* publisher, rmw_time_t wait_timeout) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
   // What Baton carries is received once it is published: it lies in the subscriptions' queues, also when its publisher is gone.
-  return rmw->rmw_publisher_wait_for_all_acked(inner(publisher), wait_timeout);
+  return forward(&Underlying::rmw_publisher_wait_for_all_acked, publisher, wait_timeout);
 }
 
 rmw_ret_t rmw_publisher_get_network_flow_endpoints(const rmw_publisher_t* publisher, rcutils_allocator_t* allocator,
                                                    rmw_network_flow_endpoint_array_t* network_flow_endpoint_array) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_publisher_get_network_flow_endpoints(inner(publisher), allocator, network_flow_endpoint_array);
+  return forward(&Underlying::rmw_publisher_get_network_flow_endpoints, publisher, allocator,
+                 network_flow_endpoint_array);
 }
 
 rmw_ret_t rmw_qos_profile_check_compatible(const rmw_qos_profile_t publisher_profile,
                                            const rmw_qos_profile_t subscription_profile,
                                            rmw_qos_compatibility_type_t* compatibility, char* reason,
                                            size_t reason_size) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_qos_profile_check_compatible(publisher_profile, subscription_profile, compatibility, reason,
-                                               reason_size);
+  return forward(&Underlying::rmw_qos_profile_check_compatible, publisher_profile, subscription_profile, compatibility,
+                 reason, reason_size);
 }
 
 }  // extern "C"

@@ -64,7 +64,7 @@ std::unique_ptr<PublisherPath> PublisherPath::make(const std::shared_ptr<BatonCo
   if (signal_underlying(matched, inner, RMW_EVENT_PUBLICATION_MATCHED)) path->matched_signal_ = &matched.signal;
   if (qos->deadline != kInfinite) {
     Event& missed = events[RMW_EVENT_OFFERED_DEADLINE_MISSED];
-    missed.below = false;
+    missed.counts_underlying = false;
     path->deadline_ = baton_context->deadlines().add(
         {qos->deadline, [p = path.get()] { return p->last_publish_ns_.load(std::memory_order_relaxed); },
          [&missed] { missed.happened(1); }});

@@ -14,39 +14,37 @@ ReadySignal::~ReadySignal() {
   if (ended_ != nullptr) *ended_ = true;
 }
 
-[[gnu::hot]] void ReadySignal::rung(const void* signal, std::size_t count) {
+[[gnu::hot]] void ReadySignal::on_ready(const void* signal, std::size_t count) {
   auto* self = static_cast<ReadySignal*>(const_cast<void*>(signal));
-  self->rang_at_ns_.store(os::monotonic_ns(), std::memory_order_relaxed);  // a time: orders nothing
+  self->last_ns_.store(os::monotonic_ns(), std::memory_order_relaxed);  // a time: orders nothing
   const std::lock_guard<std::mutex> lock(self->mutex_);
-  self->uncalled_ += count;
+  self->arrived_ += count;
   const bool calls = self->callback_ != nullptr;
-  if (calls) self->begin_telling();                         // before what makes it ready: see told()
-  self->rang_.fetch_add(count, std::memory_order_release);  // pairs with the acquire in exchange_rang() and rang()
-  self->dirty_.store(true, std::memory_order_release);      // pairs with the acquire in clear()
-  if (calls) {
+  if (calls) self->begin_notifying();                        // before the entity counts as ready: see notified()
+  self->count_.fetch_add(count, std::memory_order_release);  // pairs with the acquire in exchange_count() and count()
+  self->dirty_.store(true, std::memory_order_release);       // pairs with the acquire in clear()
+  if (calls)
     self->callback_thread_->wake();
-  } else if (self->wait_set_) {
+  else if (self->wait_set_)
     self->wait_set_->wake();
-  }
 }
 
-bool ReadySignal::call(const Fetch& fetch) {
+bool ReadySignal::call() {
   std::unique_lock<std::mutex> lock(mutex_);
   if (callback_ != nullptr) {
-    const std::size_t rung = std::exchange(uncalled_, 0);
-    std::size_t more = rung;
-    if (fetch) {
+    std::size_t more = std::exchange(arrived_, 0);
+    if (const Fetch fetch = fetch_) {
       lock.unlock();
-      more = fetch(rung);
+      more = fetch(more);
       lock.lock();
     }
-    fetched_ += more;
+    to_notify_ += more;
   }
-  if (callback_ != nullptr && fetched_ != 0) {
-    begin_telling();
+  if (callback_ != nullptr && to_notify_ != 0) {
+    begin_notifying();
     const rmw_event_callback_t callback = callback_;
     const void* const user_data = user_data_;
-    const std::size_t count = std::exchange(fetched_, 0);
+    const std::size_t count = std::exchange(to_notify_, 0);
     bool ended = false;
     bool* const outer = std::exchange(ended_, &ended);
     lock.unlock();
@@ -58,9 +56,9 @@ bool ReadySignal::call(const Fetch& fetch) {
     lock.lock();
     ended_ = outer;
   }
-  // What came meanwhile has woken the CallbackThread again.
-  if (told() || (callback_ != nullptr && uncalled_ != 0)) return true;
-  telling_.store(false, std::memory_order_release);  // pairs with told()
+  // Data that came meanwhile has woken the CallbackThread again.
+  if (notified() || (callback_ != nullptr && arrived_ != 0)) return true;
+  notifying_.store(false, std::memory_order_release);  // pairs with notified()
   if (wait_set_) wait_set_->wake();
   return true;
 }
@@ -70,11 +68,20 @@ void ReadySignal::set_callback(rmw_event_callback_t callback, const void* user_d
     const std::lock_guard<std::mutex> lock(mutex_);
     callback_ = callback;
     user_data_ = user_data;
-    uncalled_ = std::min(uncalled_, limit);
+    fetch_ = std::move(fetch);
+    arrived_ = std::min(arrived_, limit);
   }
   callback_thread_->remove(*this);  // waits
-  if (!call(fetch)) return;
-  if (callback != nullptr && has_callback()) callback_thread_->add(*this, std::move(fetch));
+  if (!call()) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (callback != nullptr && callback_ != nullptr) callback_thread_->add(*this);
+}
+
+void ReadySignal::forget_fetch() {
+  callback_thread_->remove(*this);  // waits
+  const std::lock_guard<std::mutex> lock(mutex_);
+  fetch_ = nullptr;
+  if (callback_ != nullptr) callback_thread_->add(*this);
 }
 
 }  // namespace baton::rmw

@@ -1,13 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the underlying RMW rings when something has come for one of its entities: a subscription, service, client or event. A wait
-// set of ours sleeps in Baton, so it must be told.
+// The signal that an entity (a subscription, service, client or event) may be ready. Wakes the application: its callback, or the wait
+// set that waits for the entity.
 //
-// Thread rules: any thread. The underlying RMW calls rung() with locks of its own held, which the application's callback may want
-// (it takes): rung() calls nobody, the CallbackThread's thread does, with no lock held.
-// Invariants: (1) dirty() is true whenever the entity may have something that was not looked for since; (2) what came while the
-// application had no callback is told to the callback that it sets; (3) one call at a time, and none of a former
-// callback once set_callback() has returned; (4) a wait set is told of nothing that the callback does not know of: an application
-// that waits for its callback to have run waits in a wait set (rclcpp: spin_until_future_complete()).
+//   the underlying RMW's threads     publishers' processes          deadline thread, take()   graph thread
+//      |  new data, events              |  Baton's queues               |  Event::happened()     |
+//      v                                |                               |                        |
+//   ReadySignal::on_ready() <-----------|-------------------------------+                        |
+//      |                  |             |                                                        |
+//      | with a callback  | without     |                                                        |
+//      v                  |             |                                                        v
+//   CallbackThread <------|-------------+  with a callback                        GuardCondition::trigger()
+//      |  fetches, calls the callback   |                                                        |
+//      |                  |             |  without                                               |
+//      v                  v             v                                                        v
+//   transport::WaitSet, in which rmw_wait() sleeps <---------------------------------------------+
+//
+// take() and rmw_wait() wake the CallbackThread, too, when they find messages that the callback was not notified of.
+//
+// Thread rules: any thread. The underlying RMW calls on_ready() with locks of its own held, which the application's callback may want
+// (it takes). So on_ready() calls no callback; CallbackThread does, with no lock held.
+// Invariants:
+// (1) dirty() is true whenever the entity may have data that was not looked for since.
+// (2) A callback is notified of what came while there was none, when it is set.
+// (3) One call runs at a time, and none of a former callback once set_callback() has returned.
+// (4) A wait set wakes for data only after the callback was notified of the data. An application that waits for its callback to have
+//     run waits in a wait set (rclcpp: spin_until_future_complete()).
 #pragma once
 
 #include <atomic>
@@ -30,64 +47,61 @@ class ReadySignal {
   ReadySignal& operator=(const ReadySignal&) = delete;
 
   /// The underlying RMW's callback; `signal` is this.
-  static void rung(const void* signal, std::size_t count);
+  static void on_ready(const void* signal, std::size_t count);
 
   bool dirty() const noexcept { return dirty_.load(std::memory_order_relaxed); }
-  /// Before looking: what comes from here on sets it again. True if it was set.
-  bool clear() noexcept {
-    return dirty_.exchange(false, std::memory_order_acq_rel);
-  }  // pairs with the release in rung()
-  /// When it was last rung; 0: never.
-  std::int64_t rang_at_ns() const noexcept { return rang_at_ns_.load(std::memory_order_relaxed); }
-  /// What was rung since, of entities that are not asked whether they are ready (events).
-  std::size_t rang() const noexcept {
-    return rang_.load(std::memory_order_acquire);
-  }  // pairs with rung(): told() is of it
-  std::size_t exchange_rang() noexcept { return rang_.exchange(0, std::memory_order_acquire); }  // pairs with rung()
-  void set() noexcept { dirty_.store(true, std::memory_order_release); }                         // pairs with clear()
+  /// Before looking for data: later data sets it again. True if it was set. Pairs with the release in on_ready().
+  bool clear() noexcept { return dirty_.exchange(false, std::memory_order_acq_rel); }
+  /// There may be more data. Pairs with clear().
+  void set() noexcept { dirty_.store(true, std::memory_order_release); }
+  /// When on_ready() was last called; 0: never.
+  std::int64_t last_ns() const noexcept { return last_ns_.load(std::memory_order_relaxed); }
+  /// How much came since, of entities that cannot be asked whether they are ready (events). Pairs with on_ready(): notified() is at
+  /// least as new.
+  std::size_t count() const noexcept { return count_.load(std::memory_order_acquire); }
+  std::size_t exchange_count() noexcept {
+    return count_.exchange(0, std::memory_order_acquire);
+  }  // pairs with on_ready()
 
-  /// False while a callback does not know yet of something that has come, or runs. Looked at after clear(), rang() or
-  /// SubscriptionPath::ready(): the wait set is woken when it becomes true.
-  bool told() const noexcept {
-    return !telling_.load(std::memory_order_acquire);
-  }  // pairs with the releases in rung(), call()
-  /// For who counts what came itself: call() will be told of it.
-  void begin_telling() noexcept { telling_.store(true, std::memory_order_release); }  // pairs with told()
+  /// False while a callback runs, or has not been notified of something that has come. To be asked after clear(), count() or
+  /// SubscriptionPath::ready(): the wait set wakes when it becomes true. Pairs with the releases in on_ready() and call().
+  bool notified() const noexcept { return !notifying_.load(std::memory_order_acquire); }
+  /// For a Fetch that has found something: call() will notify the callback of it. Pairs with notified().
+  void begin_notifying() noexcept { notifying_.store(true, std::memory_order_release); }
 
-  /// From now on rings there.
-  void ring_to(const std::shared_ptr<transport::WaitSet>& wait_set) {
+  /// From now on this wait set is woken.
+  void set_wait_set(const std::shared_ptr<transport::WaitSet>& wait_set) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (wait_set_ != wait_set) wait_set_ = wait_set;
   }
 
-  /// Whose thread calls the callback. Once, before anything else: until then there is no set_callback().
-  void be_called_by(std::shared_ptr<CallbackThread> callback_thread) { callback_thread_ = std::move(callback_thread); }
-  /// How much has come, of an entity that counts it itself; `rung`: how often it rang since.
-  using Fetch = std::function<std::size_t(std::size_t rung)>;
-  /// Also from within a callback; from its own, that call goes on after this has returned. Waits for a running call of the former
-  /// callback otherwise. Calls the new one, in this thread, for what has come before. `limit`: the most that can still be waiting
-  /// of it.
+  /// Once, before anything else: until then there is no set_callback().
+  void set_callback_thread(std::shared_ptr<CallbackThread> thread) { callback_thread_ = std::move(thread); }
+  /// How much has come, of an entity that counts it itself. `count`: of on_ready() since the last call.
+  using Fetch = std::function<std::size_t(std::size_t count)>;
+  /// Also from within a callback; from its own, that call goes on after this has returned. Otherwise waits for a running call of the
+  /// former callback. Calls the new callback, in this thread, for what has come before. `limit`: the most of it that can still wait.
   void set_callback(rmw_event_callback_t callback, const void* user_data, std::size_t limit, Fetch fetch = {});
-  /// For the CallbackThread: calls the callback, if there is one, for what it was not told. False: the callback has ended this object.
-  bool call(const Fetch& fetch);
-  bool has_callback() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return callback_ != nullptr;
-  }
+  /// From now on only on_ready() counts. Waits for a running call.
+  void forget_fetch();
+  /// For CallbackThread: notifies the callback, if there is one, of what it was not notified of. False: the callback has ended this
+  /// object.
+  bool call();
 
  private:
   std::atomic<bool> dirty_{true};
-  std::atomic<bool> telling_{false};
-  std::atomic<std::size_t> rang_{0};
-  std::atomic<std::int64_t> rang_at_ns_{0};
-  mutable std::mutex mutex_;
+  std::atomic<bool> notifying_{false};
+  std::atomic<std::size_t> count_{0};
+  std::atomic<std::int64_t> last_ns_{0};
+  std::mutex mutex_;
   std::shared_ptr<CallbackThread> callback_thread_;
   std::shared_ptr<transport::WaitSet> wait_set_;
   rmw_event_callback_t callback_ = nullptr;
   const void* user_data_ = nullptr;
-  std::size_t uncalled_ = 0;  // rang; not fetched, where that is done
-  std::size_t fetched_ = 0;   // not told
-  bool* ended_ = nullptr;     // of the thread that is in a callback, which may end this object
+  Fetch fetch_;
+  std::size_t arrived_ = 0;    // by on_ready(); not fetched, where there is a Fetch
+  std::size_t to_notify_ = 0;  // of the callback
+  bool* ended_ = nullptr;      // of the thread that is in a callback, which may end this object
 };
 
 }  // namespace baton::rmw

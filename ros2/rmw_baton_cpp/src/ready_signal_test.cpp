@@ -43,8 +43,8 @@ struct Callback {
 class ReadySignalTest : public testing::Test {
  protected:
   ReadySignalTest() {
-    signal_.be_called_by(callback_thread_);
-    other_.be_called_by(callback_thread_);
+    signal_.set_callback_thread(callback_thread_);
+    other_.set_callback_thread(callback_thread_);
   }
 
   const std::shared_ptr<CallbackThread> callback_thread_ = std::make_shared<CallbackThread>();
@@ -52,128 +52,128 @@ class ReadySignalTest : public testing::Test {
   ReadySignal signal_, other_;
 };
 
-TEST_F(ReadySignalTest, what_rings_does_not_wait_for_a_callback_that_wants_its_locks) {
-  std::mutex of_below;
+TEST_F(ReadySignalTest, on_ready_does_not_wait_for_a_callback_that_wants_the_callers_lock) {
+  std::mutex of_underlying;
   std::atomic<bool> entered{false};
-  std::atomic<bool> rang{false};
+  std::atomic<bool> signalled{false};
   callback_.act = [&] {
     entered = true;
-    EXPECT_TRUE(comes_true([&] { return rang.load(); }));
-    const std::lock_guard<std::mutex> take(of_below);
+    EXPECT_TRUE(comes_true([&] { return signalled.load(); }));
+    const std::lock_guard<std::mutex> take(of_underlying);
   };
   signal_.set_callback(Callback::call, &callback_, kAll);
-  ReadySignal::rung(&signal_, 1);
+  ReadySignal::on_ready(&signal_, 1);
   ASSERT_TRUE(comes_true([&] { return entered.load(); }));
   {
-    const std::lock_guard<std::mutex> below(of_below);
-    ReadySignal::rung(&signal_, 2);
-    ReadySignal::rung(&other_, 1);
+    const std::lock_guard<std::mutex> lock(of_underlying);
+    ReadySignal::on_ready(&signal_, 2);
+    ReadySignal::on_ready(&other_, 1);
   }
-  rang = true;
+  signalled = true;
   EXPECT_TRUE(comes_true([&] { return callback_.counted == 3; }));
 }
 
-TEST_F(ReadySignalTest, a_callback_runs_with_no_lock_of_what_rings) {
-  std::mutex of_below;
-  callback_.act = [&] { const std::lock_guard<std::mutex> take(of_below); };
+TEST_F(ReadySignalTest, a_callback_runs_without_a_lock_of_the_caller_of_on_ready) {
+  std::mutex of_underlying;
+  callback_.act = [&] { const std::lock_guard<std::mutex> take(of_underlying); };
   signal_.set_callback(Callback::call, &callback_, kAll);
   for (int i = 0; i < 1000; ++i) {
-    const std::lock_guard<std::mutex> below(of_below);
-    ReadySignal::rung(&signal_, 1);
+    const std::lock_guard<std::mutex> lock(of_underlying);
+    ReadySignal::on_ready(&signal_, 1);
   }
   EXPECT_TRUE(comes_true([&] { return callback_.counted == 1000; }));
 }
 
-TEST_F(ReadySignalTest, what_came_without_a_callback_is_told_to_the_next_one_up_to_its_limit) {
-  ReadySignal::rung(&signal_, 7);
-  ReadySignal::rung(&other_, 7);
+TEST_F(ReadySignalTest, a_callback_is_notified_of_earlier_data_up_to_its_limit) {
+  ReadySignal::on_ready(&signal_, 7);
+  ReadySignal::on_ready(&other_, 7);
   signal_.set_callback(Callback::call, &callback_, 5);
   other_.set_callback(Callback::call, &second_, kAll);
   EXPECT_TRUE(comes_true([&] { return callback_.counted == 5 && second_.counted == 7; }));
 }
 
-TEST_F(ReadySignalTest, what_came_before_is_told_by_the_thread_that_sets_the_callback_before_that_returns) {
+TEST_F(ReadySignalTest, the_thread_that_sets_a_callback_notifies_it_of_earlier_data) {
   const std::thread::id here = std::this_thread::get_id();
   callback_.act = [&] { EXPECT_EQ(std::this_thread::get_id(), here); };
-  ReadySignal::rung(&signal_, 7);
+  ReadySignal::on_ready(&signal_, 7);
   std::size_t waiting = 2;  // the thread that calls later finds nothing
   signal_.set_callback(Callback::call, &callback_, kAll,
-                       [&](std::size_t rung) { return rung + std::exchange(waiting, 0); });
+                       [&](std::size_t count) { return count + std::exchange(waiting, 0); });
   EXPECT_EQ(callback_.counted, 9U);
   signal_.set_callback(nullptr, nullptr, kAll);
 }
 
-TEST_F(ReadySignalTest, what_turns_out_to_be_nothing_new_is_not_told_and_keeps_no_wait_set_waiting) {
+TEST_F(ReadySignalTest, a_fetch_that_finds_nothing_calls_no_callback_and_blocks_no_wait_set) {
   const auto wait_set = std::make_shared<transport::WaitSet>();
   std::atomic<std::size_t> fetched{0};
-  signal_.ring_to(wait_set);
-  signal_.set_callback(Callback::call, &callback_, kAll, [&](std::size_t rung) {
-    fetched += rung;
-    return rung == 2 ? std::size_t{1} : std::size_t{0};
+  signal_.set_wait_set(wait_set);
+  signal_.set_callback(Callback::call, &callback_, kAll, [&](std::size_t count) {
+    fetched += count;
+    return count == 2 ? std::size_t{1} : std::size_t{0};
   });
-  ReadySignal::rung(&signal_, 3);
-  EXPECT_TRUE(comes_true([&] { return fetched == 3 && signal_.told(); }));
+  ReadySignal::on_ready(&signal_, 3);
+  EXPECT_TRUE(comes_true([&] { return fetched == 3 && signal_.notified(); }));
   EXPECT_EQ(callback_.counted, 0U);
-  ReadySignal::rung(&signal_, 2);
-  EXPECT_TRUE(comes_true([&] { return callback_.counted == 1 && signal_.told(); }));
+  ReadySignal::on_ready(&signal_, 2);
+  EXPECT_TRUE(comes_true([&] { return callback_.counted == 1 && signal_.notified(); }));
   signal_.set_callback(nullptr, nullptr, kAll);
 }
 
-TEST_F(ReadySignalTest, a_wait_set_is_told_of_nothing_before_the_callback_has_returned) {
+TEST_F(ReadySignalTest, a_wait_set_wakes_after_the_callback_has_returned) {
   const auto wait_set = std::make_shared<transport::WaitSet>();
   std::atomic<bool> entered{false}, go_on{false};
   callback_.act = [&] {
     entered = true;
     EXPECT_TRUE(comes_true([&] { return go_on.load(); }));
   };
-  signal_.ring_to(wait_set);
+  signal_.set_wait_set(wait_set);
   signal_.set_callback(Callback::call, &callback_, kAll);
-  EXPECT_TRUE(signal_.told());
-  ReadySignal::rung(&signal_, 1);
-  EXPECT_FALSE(signal_.rang() != 0 && signal_.told());
+  EXPECT_TRUE(signal_.notified());
+  ReadySignal::on_ready(&signal_, 1);
+  EXPECT_FALSE(signal_.count() != 0 && signal_.notified());
   ASSERT_TRUE(comes_true([&] { return entered.load(); }));
-  EXPECT_FALSE(signal_.rang() != 0 && signal_.told());
+  EXPECT_FALSE(signal_.count() != 0 && signal_.notified());
   go_on = true;
-  for (Result<bool> woken = false; !signal_.told();) {
+  for (Result<bool> woken = false; !signal_.notified();) {
     woken = wait_set->wait(std::chrono::minutes(1));
     ASSERT_TRUE(woken && *woken);
   }
   EXPECT_EQ(callback_.counted, 1U);
-  EXPECT_EQ(signal_.rang(), 1U);
+  EXPECT_EQ(signal_.count(), 1U);
 }
 
-TEST_F(ReadySignalTest, a_callback_that_is_taken_away_leaves_its_news_to_the_wait_set) {
+TEST_F(ReadySignalTest, data_of_a_removed_callback_wakes_the_wait_set) {
   signal_.set_callback(Callback::call, &callback_, kAll);
-  signal_.begin_telling();
+  signal_.begin_notifying();
   signal_.set_callback(nullptr, nullptr, kAll);
-  EXPECT_TRUE(signal_.told());
-  ReadySignal::rung(&signal_, 1);
-  EXPECT_TRUE(signal_.told());
+  EXPECT_TRUE(signal_.notified());
+  ReadySignal::on_ready(&signal_, 1);
+  EXPECT_TRUE(signal_.notified());
 }
 
-TEST_F(ReadySignalTest, an_inlet_may_end_in_its_own_callback) {
+TEST_F(ReadySignalTest, a_signal_may_end_in_its_own_callback) {
   for (const bool cleared : {false, true}) {
     auto signal = std::make_unique<ReadySignal>();
     Callback last;
-    signal->be_called_by(callback_thread_);
+    signal->set_callback_thread(callback_thread_);
     last.act = [&] {
       if (cleared) signal->set_callback(nullptr, nullptr, kAll);
       signal.reset();
     };
     signal->set_callback(Callback::call, &last, kAll);
-    ReadySignal::rung(signal.get(), 1);
+    ReadySignal::on_ready(signal.get(), 1);
     EXPECT_TRUE(comes_true([&] { return last.counted == 1 && !last.running; }));
   }
 }
 
 TEST_F(ReadySignalTest, a_former_callback_does_not_run_and_nothing_is_lost_while_callbacks_change) {
-  constexpr std::size_t kRings = 20000;
+  constexpr std::size_t kSignals = 20000;
   std::atomic<bool> done{false};
-  std::thread rings([&] {
-    for (std::size_t i = 0; i < kRings; ++i) ReadySignal::rung(&signal_, 1);
+  std::thread signals([&] {
+    for (std::size_t i = 0; i < kSignals; ++i) ReadySignal::on_ready(&signal_, 1);
     done = true;
   });
-  std::size_t told = 0;
+  std::size_t notified = 0;
   for (std::size_t i = 0; !done || i < 100; ++i) {
     auto callback = std::make_unique<Callback>();
     signal_.set_callback(Callback::call, callback.get(), kAll);
@@ -182,62 +182,61 @@ TEST_F(ReadySignalTest, a_former_callback_does_not_run_and_nothing_is_lost_while
     // Replaced by another one, which takes the rest.
     signal_.set_callback(Callback::call, &callback_, kAll);
     EXPECT_FALSE(callback->running);
-    told += callback->counted;
+    notified += callback->counted;
   }
-  rings.join();
-  EXPECT_TRUE(comes_true([&] { return told + callback_.counted == kRings; })) << told << " " << callback_.counted;
+  signals.join();
+  EXPECT_TRUE(comes_true([&] { return notified + callback_.counted == kSignals; }))
+      << notified << " " << callback_.counted;
 }
 
 TEST_F(ReadySignalTest, a_callback_may_change_its_own_and_other_callbacks) {
   callback_.act = [&] {
     signal_.set_callback(nullptr, nullptr, kAll);
     other_.set_callback(Callback::call, &second_, kAll);
-    ReadySignal::rung(&other_, 1);
+    ReadySignal::on_ready(&other_, 1);
   };
   bool first = true;
   second_.act = [&] {
     if (!std::exchange(first, false)) return;
     signal_.set_callback(Callback::call, &second_, kAll);
-    ReadySignal::rung(&signal_, 1);
+    ReadySignal::on_ready(&signal_, 1);
   };
   signal_.set_callback(Callback::call, &callback_, kAll);
-  ReadySignal::rung(&signal_, 1);
+  ReadySignal::on_ready(&signal_, 1);
   EXPECT_TRUE(comes_true([&] { return callback_.counted == 1 && second_.counted == 2; }));
 }
 
-TEST_F(ReadySignalTest, what_is_fetched_before_a_call_is_part_of_it_until_the_inlet_is_removed) {
+TEST_F(ReadySignalTest, fetched_data_is_notified_of_until_the_fetch_is_forgotten) {
   std::atomic<bool> gone{false};
-  std::atomic<std::size_t> waiting{4};
-  signal_.set_callback(Callback::call, &callback_, kAll);
-  callback_thread_->add(signal_, [&](std::size_t rung) {
+  std::atomic<std::size_t> waiting{0};
+  signal_.set_callback(Callback::call, &callback_, kAll, [&](std::size_t count) {
     EXPECT_FALSE(gone);
-    return rung + waiting.exchange(0);
+    return count + waiting.exchange(0);
   });
+  waiting = 4;
+  callback_thread_->wake();
   EXPECT_TRUE(comes_true([&] { return callback_.counted == 4; }));
-  callback_thread_->wake();
-  callback_thread_->remove(signal_);
+  signal_.forget_fetch();
   gone = true;
-  callback_thread_->wake();
-  ReadySignal::rung(&other_, 1);
-  other_.set_callback(Callback::call, &second_, kAll);
-  EXPECT_TRUE(comes_true([&] { return second_.counted == 1; }));
+  ReadySignal::on_ready(&signal_, 2);
+  EXPECT_TRUE(comes_true([&] { return callback_.counted == 6; }));
 }
 
-TEST_F(ReadySignalTest, an_inlet_with_a_callback_may_end_while_others_are_called) {
+TEST_F(ReadySignalTest, a_signal_with_a_callback_may_end_while_others_are_called) {
   std::atomic<bool> done{false};
   other_.set_callback(Callback::call, &second_, kAll);
-  std::thread rings([&] {
-    while (!done) ReadySignal::rung(&other_, 1);
+  std::thread signals([&] {
+    while (!done) ReadySignal::on_ready(&other_, 1);
   });
   for (int i = 0; i < 1000; ++i) {
     Callback callback;
     ReadySignal signal;
-    signal.be_called_by(callback_thread_);
-    ReadySignal::rung(&signal, 1);
+    signal.set_callback_thread(callback_thread_);
+    ReadySignal::on_ready(&signal, 1);
     signal.set_callback(Callback::call, &callback, kAll);
   }
   done = true;
-  rings.join();
+  signals.join();
 }
 
 }  // namespace

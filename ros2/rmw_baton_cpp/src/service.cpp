@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: service servers.
-// Thread rules: those of rmw/rmw.h; nothing here adds a lock.
+// Thread rules: those of rmw/rmw.h; this file adds no lock.
 #include <memory>
 
 #include "handles.hpp"
@@ -16,21 +16,15 @@ rmw_service_t* rmw_create_service(const rmw_node_t* node, const rosidl_service_t
   if (rmw == nullptr) return nullptr;
   rmw_service_t* made = rmw->rmw_create_service(inner(node), type_support, service_name, qos_profile);
   if (made == nullptr || ours(node) == nullptr) return made;
-  std::unique_ptr<Service> service;  // outlives what is below, which rings it
+  std::unique_ptr<Service> service;  // ends after `made`, which uses its signal
   Undo undo([&] { ignore(rmw->rmw_destroy_service(const_cast<rmw_node_t*>(inner(node)), made)); });
-  service = std::make_unique<Service>();
-  service->inner = made;
-  service->outer = *made;
-  service->outer.implementation_identifier = kIdentifier;
-  service->outer.data = service.get();
-  if (!baton_context_of(*ours(node))) {
-    undo.all_is_done();
-    return &service.release()->outer;
+  service = in_front_of<Service>(made);
+  if (const auto& baton_context = baton_context_of(*ours(node))) {
+    service->watched = true;
+    service->signal.set_callback_thread(callback_thread_of(baton_context));
+    if (rmw->rmw_service_set_on_new_request_callback(made, ReadySignal::on_ready, &service->signal) != RMW_RET_OK)
+      rcutils_reset_error();
   }
-  service->watched = true;
-  service->signal.be_called_by(callback_thread_of(baton_context_of(*ours(node))));
-  if (rmw->rmw_service_set_on_new_request_callback(made, ReadySignal::rung, &service->signal) != RMW_RET_OK)
-    rcutils_reset_error();
   undo.all_is_done();
   return &service.release()->outer;
 } catch (const std::exception& error) {
@@ -38,10 +32,8 @@ rmw_service_t* rmw_create_service(const rmw_node_t* node, const rosidl_service_t
 }
 
 rmw_ret_t rmw_destroy_service(rmw_node_t* node, rmw_service_t* service) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
   const Service* own_service = ours(service);
-  const rmw_ret_t result = rmw->rmw_destroy_service(inner(node), inner(service));
+  const rmw_ret_t result = forward(&Underlying::rmw_destroy_service, node, service);
   if (result != RMW_RET_INVALID_ARGUMENT && result != RMW_RET_INCORRECT_RMW_IMPLEMENTATION) delete own_service;
   return result;
 } catch (const std::exception& error) {
@@ -50,37 +42,26 @@ rmw_ret_t rmw_destroy_service(rmw_node_t* node, rmw_service_t* service) try {
 
 rmw_ret_t rmw_take_request(const rmw_service_t* service, rmw_service_info_t* request_header, void* ros_request,
                            bool* taken) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_take_request(inner(service), request_header, ros_request, taken);
+  return forward(&Underlying::rmw_take_request, service, request_header, ros_request, taken);
 }
 
 rmw_ret_t rmw_send_response(const rmw_service_t* service, rmw_request_id_t* request_header, void* ros_response) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_send_response(inner(service), request_header, ros_response);
+  return forward(&Underlying::rmw_send_response, service, request_header, ros_response);
 }
 
 rmw_ret_t rmw_service_request_subscription_get_actual_qos(const rmw_service_t* service, rmw_qos_profile_t* qos) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_service_request_subscription_get_actual_qos(inner(service), qos);
+  return forward(&Underlying::rmw_service_request_subscription_get_actual_qos, service, qos);
 }
 
 rmw_ret_t rmw_service_response_publisher_get_actual_qos(const rmw_service_t* service, rmw_qos_profile_t* qos) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_service_response_publisher_get_actual_qos(inner(service), qos);
+  return forward(&Underlying::rmw_service_response_publisher_get_actual_qos, service, qos);
 }
 
 rmw_ret_t rmw_service_set_on_new_request_callback(rmw_service_t* service, rmw_event_callback_t callback,
                                                   const void* user_data) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
   Service* own_service = ours(service);
-  if (own_service == nullptr || !own_service->watched) {
-    return rmw->rmw_service_set_on_new_request_callback(inner(service), callback, user_data);
-  }
+  if (own_service == nullptr || !own_service->watched)
+    return forward(&Underlying::rmw_service_set_on_new_request_callback, service, callback, user_data);
   own_service->signal.set_callback(callback, user_data, SIZE_MAX);
   return RMW_RET_OK;
 } catch (const std::exception& error) {

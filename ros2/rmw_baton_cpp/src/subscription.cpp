@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: subscriptions: life, quality of service, content filters.
-// Thread rules: those of rmw/rmw.h; nothing here adds a lock.
+// Thread rules: those of rmw/rmw.h; this file adds no lock.
 #include <algorithm>
 #include <memory>
 
@@ -13,8 +13,8 @@ using namespace baton::rmw;
 
 namespace {
 
-/// The gid of the subscription of `node` that was not there `before`; empty if it is not the only new one. Nodes of one name in other
-/// contexts may get theirs at the same time: those of this context are told by how their gids begin.
+/// The gid of the subscription of `node` that was not there `before`. Empty if several are new: nodes of one name in other contexts may
+/// get theirs at the same time. Gids of this context are recognized by their first bytes.
 std::optional<transport::Gid> new_gid(const rmw_node_t& node, ContextAnnouncement& announcement, const char* topic,
                                       const std::vector<KnownSubscription>& before) {
   std::vector<transport::Gid> found, of_this_context;
@@ -47,7 +47,7 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
   if (rmw == nullptr) return nullptr;
   const Node* own_node = ours(node);
   const bool may_serve = own_node != nullptr && baton_context_of(*own_node) && topic_name != nullptr;
-  // RMWs do not tell a subscription's gid: it is the one that is new in the graph.
+  // No RMW function returns a subscription's gid: it is the one that is new in the graph.
   static std::mutex one_at_a_time;
   std::unique_lock<std::mutex> lock(one_at_a_time, std::defer_lock);
   std::vector<KnownSubscription> before;
@@ -58,7 +58,7 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
   rmw_subscription_t* made =
       rmw->rmw_create_subscription(inner(node), type_support, topic_name, qos_policies, subscription_options);
   if (made == nullptr || own_node == nullptr) return made;
-  std::unique_ptr<Subscription> subscription;  // outlives what is below, which rings it
+  std::unique_ptr<Subscription> subscription;  // ends after `made`, which uses its signals
   Undo undo([&] {
     if (subscription) unserve(*subscription);
     ignore(rmw->rmw_destroy_subscription(const_cast<rmw_node_t*>(inner(node)), made));
@@ -67,19 +67,15 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
       may_serve ? new_gid(*own_node->inner, baton_context_of(*own_node)->announcement(), topic_name, before)
                 : std::nullopt;
   if (may_serve) lock.unlock();
-  subscription = std::make_unique<Subscription>();
-  subscription->inner = made;
-  subscription->outer = *made;
-  subscription->outer.implementation_identifier = kIdentifier;
-  subscription->outer.data = subscription.get();
+  subscription = in_front_of<Subscription>(made);
   if (!may_serve) {
     undo.all_is_done();
     return &subscription.release()->outer;
   }
   subscription->watched = true;
   const std::shared_ptr<CallbackThread> callback_thread = callback_thread_of(baton_context_of(*own_node));
-  subscription->signal.be_called_by(callback_thread);
-  for (Event& event : subscription->events) event.signal.be_called_by(callback_thread);
+  subscription->signal.set_callback_thread(callback_thread);
+  for (Event& event : subscription->events) event.signal.set_callback_thread(callback_thread);
   rmw_qos_profile_t qos{};
   if (rmw->rmw_subscription_get_actual_qos(made, &qos) == RMW_RET_OK &&
       qos.history == RMW_QOS_POLICY_HISTORY_KEEP_LAST) {
@@ -87,9 +83,10 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
   } else {
     subscription->depth = SIZE_MAX;
   }
-  if (rmw->rmw_subscription_set_on_new_message_callback(made, ReadySignal::rung, &subscription->signal) != RMW_RET_OK) {
+  if (rmw->rmw_subscription_set_on_new_message_callback(made, ReadySignal::on_ready, &subscription->signal) !=
+      RMW_RET_OK) {
     rcutils_reset_error();
-    RCUTILS_LOG_WARN_NAMED(kLogger, "%s does not tell when messages come for %s: waiting for them may fail",
+    RCUTILS_LOG_WARN_NAMED(kLogger, "%s does not signal when messages come for %s: waiting for them may fail",
                            rmw->identifier, made->topic_name);
   }
   if (gid) {
@@ -105,11 +102,9 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
 }
 
 rmw_ret_t rmw_destroy_subscription(rmw_node_t* node, rmw_subscription_t* subscription) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
   Subscription* own_subscription = ours(subscription);
   if (own_subscription != nullptr) unserve(*own_subscription);
-  const rmw_ret_t result = rmw->rmw_destroy_subscription(inner(node), inner(subscription));
+  const rmw_ret_t result = forward(&Underlying::rmw_destroy_subscription, node, subscription);
   if (result != RMW_RET_INVALID_ARGUMENT && result != RMW_RET_INCORRECT_RMW_IMPLEMENTATION) delete own_subscription;
   return result;
 } catch (const std::exception& error) {
@@ -117,15 +112,11 @@ rmw_ret_t rmw_destroy_subscription(rmw_node_t* node, rmw_subscription_t* subscri
 }
 
 rmw_ret_t rmw_subscription_count_matched_publishers(const rmw_subscription_t* subscription, size_t* publisher_count) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_subscription_count_matched_publishers(inner(subscription), publisher_count);
+  return forward(&Underlying::rmw_subscription_count_matched_publishers, subscription, publisher_count);
 }
 
 rmw_ret_t rmw_subscription_get_actual_qos(const rmw_subscription_t* subscription, rmw_qos_profile_t* qos) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_subscription_get_actual_qos(inner(subscription), qos);
+  return forward(&Underlying::rmw_subscription_get_actual_qos, subscription, qos);
 }
 
 rmw_ret_t rmw_subscription_set_content_filter(rmw_subscription_t* subscription,
@@ -134,15 +125,15 @@ rmw_ret_t rmw_subscription_set_content_filter(rmw_subscription_t* subscription,
   if (rmw == nullptr) return RMW_RET_ERROR;
   Subscription* own_subscription = ours(subscription);
   if (own_subscription == nullptr) return rmw->rmw_subscription_set_content_filter(subscription, options);
-  // Baton does not filter. The filtered subscription is a new one below, with a gid of its own, which nobody takes for served.
+  // Baton does not filter. The filtered subscription is a new one of the underlying RMW, with a gid that no publisher has seen served.
   unserve(*own_subscription);
-  count_below(own_subscription->events[RMW_EVENT_REQUESTED_DEADLINE_MISSED]);
+  count_underlying(own_subscription->events[RMW_EVENT_REQUESTED_DEADLINE_MISSED]);
   const rmw_ret_t result = rmw->rmw_subscription_set_content_filter(own_subscription->inner, options);
   own_subscription->outer.is_cft_enabled = own_subscription->inner->is_cft_enabled;
   if (own_subscription->watched) {
-    const rmw_ret_t rings = rmw->rmw_subscription_set_on_new_message_callback(
-        own_subscription->inner, ReadySignal::rung, &own_subscription->signal);
-    if (rings != RMW_RET_OK) rcutils_reset_error();
+    const rmw_ret_t signals = rmw->rmw_subscription_set_on_new_message_callback(
+        own_subscription->inner, ReadySignal::on_ready, &own_subscription->signal);
+    if (signals != RMW_RET_OK) rcutils_reset_error();
     own_subscription->signal.set();
   }
   return result;
@@ -152,24 +143,18 @@ rmw_ret_t rmw_subscription_set_content_filter(rmw_subscription_t* subscription,
 
 rmw_ret_t rmw_subscription_get_content_filter(const rmw_subscription_t* subscription, rcutils_allocator_t* allocator,
                                               rmw_subscription_content_filter_options_t* options) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_subscription_get_content_filter(inner(subscription), allocator, options);
+  return forward(&Underlying::rmw_subscription_get_content_filter, subscription, allocator, options);
 }
 
 rmw_ret_t rmw_subscription_set_on_new_message_callback(rmw_subscription_t* subscription, rmw_event_callback_t callback,
                                                        const void* user_data) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
   Subscription* own_subscription = ours(subscription);
-  if (own_subscription == nullptr || !own_subscription->watched) {
-    return rmw->rmw_subscription_set_on_new_message_callback(inner(subscription), callback, user_data);
-  }
-  if (own_subscription->path) {
+  if (own_subscription == nullptr || !own_subscription->watched)
+    return forward(&Underlying::rmw_subscription_set_on_new_message_callback, subscription, callback, user_data);
+  if (own_subscription->path)
     own_subscription->path->set_callback(callback, user_data, own_subscription->depth);
-  } else {
+  else
     own_subscription->signal.set_callback(callback, user_data, own_subscription->depth);
-  }
   return RMW_RET_OK;
 } catch (const std::exception& error) {
   return failure(error);
@@ -178,9 +163,8 @@ rmw_ret_t rmw_subscription_set_on_new_message_callback(rmw_subscription_t* subsc
 rmw_ret_t rmw_subscription_get_network_flow_endpoints(const rmw_subscription_t* subscription,
                                                       rcutils_allocator_t* allocator,
                                                       rmw_network_flow_endpoint_array_t* network_flow_endpoint_array) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_subscription_get_network_flow_endpoints(inner(subscription), allocator, network_flow_endpoint_array);
+  return forward(&Underlying::rmw_subscription_get_network_flow_endpoints, subscription, allocator,
+                 network_flow_endpoint_array);
 }
 
 }  // extern "C"

@@ -79,8 +79,8 @@ std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<B
                                                               *reader, *qos, signal, events[RMW_EVENT_MESSAGE_LOST]));
   if (qos->deadline != kInfinite) {
     Event& missed = events[RMW_EVENT_REQUESTED_DEADLINE_MISSED];
-    missed.below = false;
-    const auto newest_ns = [reader = *reader, &signal] { return std::max(reader->newest_ns(), signal.rang_at_ns()); };
+    missed.counts_underlying = false;
+    const auto newest_ns = [reader = *reader, &signal] { return std::max(reader->newest_ns(), signal.last_ns()); };
     path->deadline_ = baton_context->deadlines().add({qos->deadline, newest_ns, [&missed] { missed.happened(1); }});
   }
   return path;
@@ -94,10 +94,8 @@ SubscriptionPath::~SubscriptionPath() {
 }
 
 void SubscriptionPath::stop() {
-  CallbackThread& callback_thread = baton_context_->callback_thread();
-  callback_thread.remove(signal_);
+  signal_.forget_fetch();  // a callback goes on with messages of the underlying RMW
   set_callback_wait_set(nullptr);
-  if (signal_.has_callback()) callback_thread.add(signal_);  // for messages of the underlying RMW
   if (deadline_ != 0) baton_context_->deadlines().remove(deadline_);
   deadline_ = 0;
 }
@@ -194,17 +192,15 @@ void SubscriptionPath::forget_ended_publishers() {
 
 // Taking.
 
-[[gnu::hot]] void SubscriptionPath::count_lost() {
-  const std::uint64_t lost = reader_->statuses().lost_total + merge_.evicted();
-  if (lost > lost_) lost_not_notified_ += lost - std::exchange(lost_, lost);
-}
-
 /// Unlocks: the event wakes wait sets and callbacks.
 [[gnu::hot]] void SubscriptionPath::notify_lost(std::unique_lock<std::mutex>* lock) {
-  if (merge_.exchange_lost()) count_lost();
-  const std::uint64_t lost = std::exchange(lost_not_notified_, 0);
+  std::uint64_t more = 0;
+  if (merge_.exchange_lost()) {
+    const std::uint64_t lost = reader_->statuses().lost_total + merge_.evicted();
+    if (lost > lost_) more = lost - std::exchange(lost_, lost);
+  }
   lock->unlock();
-  if (lost != 0) lost_event_.happened(lost);
+  if (more != 0) lost_event_.happened(more);
 }
 
 [[gnu::hot]] rmw_ret_t SubscriptionPath::take(const Taking& taking, bool* taken, rmw_message_info_t* info) {
@@ -372,11 +368,10 @@ rmw_ret_t SubscriptionPath::lend_copy(const Taking& taking, const bool& taken, F
   if (wait_set_) wait_set_->remove(reader_);
   wait_set_ = nullptr;
   if (!wait_set) return;
-  if (Result<void> added = wait_set->add(reader_); added) {
+  if (Result<void> added = wait_set->add(reader_); added)
     wait_set_ = wait_set;
-  } else {
+  else
     RCUTILS_LOG_WARN_NAMED(kLogger, "%s", added.error().message.c_str());
-  }
 }
 
 [[gnu::hot]] void SubscriptionPath::wait_in(const std::shared_ptr<transport::WaitSet>& wait_set) {
@@ -417,14 +412,14 @@ std::size_t SubscriptionPath::fetch_for_callback(std::size_t arrived) {
   if (direct()) {
     count = notifications_.count_direct(arrived);
   } else {
-    baton_seen_ = true;  // `arrived` is not counted: from here on nothing is taken directly
+    baton_seen_ = true;  // `arrived` is not counted: from now on nothing is taken directly
     bool more_waits = false;
     count = notifications_.fetch(now(os::monotonic_ns()), &more_waits);
     if (more_waits) join(nullptr);  // or the callback thread would not sleep; the next take() joins again
     if (notifications_.look_again_ns() != INT64_MAX)
       baton_context_->callback_thread().wake_at(notifications_.look_again_ns());
   }
-  if (count != 0) signal_.begin_telling();
+  if (count != 0) signal_.begin_notifying();
   return count;
 }
 

@@ -111,7 +111,6 @@ class SubscriptionPath final : private MergeSources {
   bool direct() const;
   void forget_ended_publishers();
   Merge::Now now(std::int64_t monotonic_ns) const;
-  void count_lost();
   void join(const std::shared_ptr<transport::WaitSet>& wait_set);
   rmw_ret_t take_direct(const Taking& taking, bool* taken, rmw_message_info_t* info);
 
@@ -148,7 +147,7 @@ class SubscriptionPath final : private MergeSources {
   bool baton_seen_ = false;
   std::shared_ptr<transport::WaitSet> wait_set_;           // that the reader wakes
   std::shared_ptr<transport::WaitSet> callback_wait_set_;  // the callback thread's, while there is a callback
-  std::uint64_t lost_ = 0, lost_not_notified_ = 0;
+  std::uint64_t lost_ = 0;                                 // that the event has counted
   std::uint64_t through_baton_ = 0, through_underlying_ = 0;
   std::atomic<std::uint64_t> copied_bytes_{0};
 };

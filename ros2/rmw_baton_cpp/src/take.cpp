@@ -6,25 +6,13 @@
 // This file holds rmw.h's functions, in the global namespace. NOLINTNEXTLINE(google-build-using-namespace)
 using namespace baton::rmw;
 
-namespace {
-
-[[gnu::hot]] SubscriptionPath* path_of(const rmw_subscription_t* subscription) {
-  const Subscription* own_subscription = ours(subscription);
-  return own_subscription != nullptr ? own_subscription->path.get() : nullptr;
-}
-
-}  // namespace
-
 extern "C" {
 
 [[gnu::hot]] rmw_ret_t rmw_take(const rmw_subscription_t* subscription, void* ros_message, bool* taken,
                                 rmw_subscription_allocation_t* allocation) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
   SubscriptionPath* path = path_of(subscription);
-  if (path == nullptr || ros_message == nullptr || taken == nullptr) {
-    return rmw->rmw_take(inner(subscription), ros_message, taken, allocation);
-  }
+  if (path == nullptr || ros_message == nullptr || taken == nullptr)
+    return forward(&Underlying::rmw_take, subscription, ros_message, taken, allocation);
   return path->take({ros_message, nullptr, allocation}, taken, nullptr);
 } catch (const std::exception& error) {
   return failure(error);
@@ -33,12 +21,10 @@ extern "C" {
 [[gnu::hot]] rmw_ret_t rmw_take_with_info(const rmw_subscription_t* subscription, void* ros_message, bool* taken,
                                           rmw_message_info_t* message_info,
                                           rmw_subscription_allocation_t* allocation) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
   SubscriptionPath* path = path_of(subscription);
   const rmw_ret_t result =
       path == nullptr || ros_message == nullptr || taken == nullptr || message_info == nullptr
-          ? rmw->rmw_take_with_info(inner(subscription), ros_message, taken, message_info, allocation)
+          ? forward(&Underlying::rmw_take_with_info, subscription, ros_message, taken, message_info, allocation)
           : path->take({ros_message, nullptr, allocation}, taken, message_info);
   own(message_info);
   return result;
@@ -50,14 +36,12 @@ rmw_ret_t rmw_take_sequence(const rmw_subscription_t* subscription, size_t count
                             rmw_message_sequence_t* message_sequence,
                             rmw_message_info_sequence_t* message_info_sequence, size_t* taken,
                             rmw_subscription_allocation_t* allocation) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
   SubscriptionPath* path = path_of(subscription);
   const bool complete = message_sequence != nullptr && message_info_sequence != nullptr && taken != nullptr &&
                         count != 0 && count <= message_sequence->capacity && count <= message_info_sequence->capacity;
   if (path == nullptr || !complete) {
-    const rmw_ret_t result =
-        rmw->rmw_take_sequence(inner(subscription), count, message_sequence, message_info_sequence, taken, allocation);
+    const rmw_ret_t result = forward(&Underlying::rmw_take_sequence, subscription, count, message_sequence,
+                                     message_info_sequence, taken, allocation);
     for (size_t i = 0; result == RMW_RET_OK && i < *taken; ++i) own(&message_info_sequence->data[i]);
     return result;
   }
@@ -81,12 +65,9 @@ rmw_ret_t rmw_take_sequence(const rmw_subscription_t* subscription, size_t count
 rmw_ret_t rmw_take_serialized_message(const rmw_subscription_t* subscription,
                                       rmw_serialized_message_t* serialized_message, bool* taken,
                                       rmw_subscription_allocation_t* allocation) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
   SubscriptionPath* path = path_of(subscription);
-  if (path == nullptr || serialized_message == nullptr || taken == nullptr) {
-    return rmw->rmw_take_serialized_message(inner(subscription), serialized_message, taken, allocation);
-  }
+  if (path == nullptr || serialized_message == nullptr || taken == nullptr)
+    return forward(&Underlying::rmw_take_serialized_message, subscription, serialized_message, taken, allocation);
   return path->take({nullptr, serialized_message, allocation}, taken, nullptr);
 } catch (const std::exception& error) {
   return failure(error);
@@ -96,13 +77,11 @@ rmw_ret_t rmw_take_serialized_message_with_info(const rmw_subscription_t* subscr
                                                 rmw_serialized_message_t* serialized_message, bool* taken,
                                                 rmw_message_info_t* message_info,
                                                 rmw_subscription_allocation_t* allocation) try {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
   SubscriptionPath* path = path_of(subscription);
   const rmw_ret_t result =
       path == nullptr || serialized_message == nullptr || taken == nullptr || message_info == nullptr
-          ? rmw->rmw_take_serialized_message_with_info(inner(subscription), serialized_message, taken, message_info,
-                                                       allocation)
+          ? forward(&Underlying::rmw_take_serialized_message_with_info, subscription, serialized_message, taken,
+                    message_info, allocation)
           : path->take({nullptr, serialized_message, allocation}, taken, message_info);
   own(message_info);
   return result;
@@ -113,19 +92,15 @@ rmw_ret_t rmw_take_serialized_message_with_info(const rmw_subscription_t* subscr
 rmw_ret_t rmw_take_dynamic_message(const rmw_subscription_t* subscription,
                                    rosidl_dynamic_typesupport_dynamic_data_t* dynamic_message, bool* taken,
                                    rmw_subscription_allocation_t* allocation) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  return rmw->rmw_take_dynamic_message(inner(subscription), dynamic_message, taken, allocation);
+  return forward(&Underlying::rmw_take_dynamic_message, subscription, dynamic_message, taken, allocation);
 }
 
 rmw_ret_t rmw_take_dynamic_message_with_info(const rmw_subscription_t* subscription,
                                              rosidl_dynamic_typesupport_dynamic_data_t* dynamic_message, bool* taken,
                                              rmw_message_info_t* message_info,
                                              rmw_subscription_allocation_t* allocation) {
-  const Underlying* rmw = underlying();
-  if (rmw == nullptr) return RMW_RET_ERROR;
-  const rmw_ret_t result =
-      rmw->rmw_take_dynamic_message_with_info(inner(subscription), dynamic_message, taken, message_info, allocation);
+  const rmw_ret_t result = forward(&Underlying::rmw_take_dynamic_message_with_info, subscription, dynamic_message,
+                                   taken, message_info, allocation);
   own(message_info);
   return result;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The RMW below this one: BATON_RMW names it, default rmw_fastrtps_cpp. Loaded at the first use and never unloaded.
+// The underlying RMW: BATON_RMW names it, default rmw_fastrtps_cpp. Loaded at the first use and never unloaded.
 //
 // Thread rules: underlying() may be called from any thread. Immutable once loaded.
 // Invariants: (1) loaded lazily, not by a constructor: a preloaded library runs its constructors before the search path of the
 // wheels is set; (2) loaded with RTLD_DEEPBIND, so that its calls of its own functions stay its own where the linker allows it;
 // where it does not (it was linked into the program before, or AddressSanitizer is there, which refuses the flag) those calls
-// arrive here with its own handles, and inner() in handles.hpp passes them through.
+// arrive at this library with its own handles, and inner() in handles.hpp passes them through.
 #pragma once
 
 #include "rmw/dynamic_message_type_support.h"

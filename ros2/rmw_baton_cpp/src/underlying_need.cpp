@@ -22,10 +22,6 @@ bool has_ended(const std::vector<transport::EndpointInfo>& graph, const transpor
   return connected || process_ended(origin.pid);
 }
 
-bool UnderlyingNeed::is_newcomer(const transport::Gid& gid) const {
-  return std::find(newcomers_.begin(), newcomers_.end(), gid) != newcomers_.end();
-}
-
 void UnderlyingNeed::update_served(const Facts& facts, std::int64_t now_ns) {
   std::map<transport::Gid, Origin> served;
   for (const transport::Gid& gid : facts.served) {
@@ -60,7 +56,7 @@ void UnderlyingNeed::look(const Facts& facts, std::int64_t now_ns) {
     };
     if (served_.count(known.gid) != 0) {
       ++needing_nothing;
-      if (is_newcomer(known.gid)) ++known_newcomers;
+      known_newcomers += static_cast<std::size_t>(std::count(newcomers_.begin(), newcomers_.end(), known.gid));
       judge(false, "");
       continue;
     }

@@ -99,7 +99,6 @@ class UnderlyingNeed {
     std::int64_t since_ns;
   };
   void update_served(const Facts& facts, std::int64_t now_ns);
-  bool is_newcomer(const transport::Gid& gid) const;
 
   std::size_t matched_underlying_ = 0, matched_baton_ = 0;
   bool needed_ = true, looked_ = false;

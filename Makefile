@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The verbs. `make demo` and `make test` do all set-up on a fresh Debian 12 machine; the rest is in scripts/.
-.PHONY: help setup peers demo build test check asan tsan fuzz bench torture docs api accept
+.PHONY: help setup peers demo build test check asan tsan fuzz bench torture docs api tidy accept
 help:    ; @awk -F'|' '/^[|] `make/ { gsub(/`/, ""); printf "%-24s%s\n", $$2, $$3 }' HACKING.md
 setup:   ; scripts/setup.sh check
 peers:   ; scripts/setup.sh peers && cmake --preset release -DBATON_PERF_RUST=ON >/dev/null && scripts/build.sh release
@@ -8,6 +8,7 @@ build:   ; scripts/setup.sh base && scripts/build.sh release
 demo:    ; scripts/setup.sh base && scripts/build.sh release --target baton_demo && .venv/bin/baton demo $(ARGS)
 test:    build ; scripts/test.sh
 check:   ; scripts/setup.sh check && scripts/check.sh
+tidy:    ; scripts/setup.sh check && scripts/build.sh dev && scripts/tidy.sh
 asan:    ; scripts/setup.sh base && scripts/sanitize.sh asan-ubsan
 tsan:    ; scripts/setup.sh base && scripts/sanitize.sh tsan
 fuzz:    ; scripts/setup.sh check && scripts/fuzz.sh 60

@@ -17,8 +17,8 @@ using Image = baton::msg::sensor_msgs::Image;
 
 /// What a link did to payloads so far, counted where it happens.
 struct LinkCounters {
-  std::uint64_t messages = 0;      ///< sent or received
-  std::uint64_t copies = 0;        ///< passes over a whole payload: serialize, send, receive, deserialize
+  std::uint64_t messages = 0;  ///< sent or received
+  std::uint64_t copies = 0;    ///< passes over a whole payload: serialize, send, receive, deserialize
   std::uint64_t copied_bytes = 0;
   std::uint64_t lost = 0;
 };
@@ -42,8 +42,9 @@ class ImageReceiver {
 };
 
 /// `kind`: "baton" or "socket". `channel` names the stream; `directory` is the demo's runtime directory.
-std::unique_ptr<ImageSender> make_sender(const std::string& kind, const std::string& directory, const std::string& channel);
-std::unique_ptr<ImageReceiver> make_receiver(const std::string& kind, const std::string& directory, const std::string& channel,
-                                             const std::string& role);
+std::unique_ptr<ImageSender> make_sender(const std::string& kind, const std::string& directory,
+                                         const std::string& channel);
+std::unique_ptr<ImageReceiver> make_receiver(const std::string& kind, const std::string& directory,
+                                             const std::string& channel, const std::string& role);
 
 }  // namespace baton::demo

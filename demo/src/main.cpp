@@ -116,7 +116,8 @@ int camera(const Options& options) {
   Meter meter;
   Reporter reporter;
   const auto period = std::chrono::duration_cast<Steady::duration>(std::chrono::duration<double>(1 / options.rate));
-  const auto end = Steady::now() + std::chrono::duration_cast<Steady::duration>(std::chrono::duration<double>(options.seconds));
+  const auto end =
+      Steady::now() + std::chrono::duration_cast<Steady::duration>(std::chrono::duration<double>(options.seconds));
   for (auto next = Steady::now(); next < end; next = std::max(next + period, Steady::now())) {
     std::this_thread::sleep_until(next);
     double send_us = 0;

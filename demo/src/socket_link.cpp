@@ -33,7 +33,9 @@ void put(Buffer& out, const void* data, std::size_t bytes) {
   out.insert(out.end(), first, first + bytes);
 }
 template <class T>
-void put(Buffer& out, T value) { put(out, &value, sizeof value); }
+void put(Buffer& out, T value) {
+  put(out, &value, sizeof value);
+}
 
 Buffer serialize(const Image& image) {
   Buffer out;
@@ -65,7 +67,9 @@ class WireReader {
     return buffer_.data() + at_ - bytes;
   }
   template <class T>
-  void get(T& value) { std::memcpy(&value, take(sizeof value), sizeof value); }
+  void get(T& value) {
+    std::memcpy(&value, take(sizeof value), sizeof value);
+  }
   std::string_view text() {
     std::uint32_t length;
     get(length);
@@ -241,9 +245,8 @@ class SocketReceiver final : public ImageReceiver {
       asio::async_read(socket_, asio::buffer(length_), [this](const asio::error_code& error, std::size_t) {
         if (error) return;
         buffer_.resize(length_[0] | length_[1] << 8 | length_[2] << 16 | static_cast<std::uint32_t>(length_[3]) << 24);
-        asio::async_read(socket_, asio::buffer(buffer_), [this](const asio::error_code& body_error, std::size_t) {
-          complete_ = !body_error;
-        });
+        asio::async_read(socket_, asio::buffer(buffer_),
+                         [this](const asio::error_code& body_error, std::size_t) { complete_ = !body_error; });
       });
     }
     context_.restart();

@@ -15,11 +15,21 @@ extern "C" {
 namespace baton::demo {
 namespace {
 
-struct FormatDeleter { void operator()(AVFormatContext* p) const { avformat_close_input(&p); } };
-struct CodecDeleter { void operator()(AVCodecContext* p) const { avcodec_free_context(&p); } };
-struct FrameDeleter { void operator()(AVFrame* p) const { av_frame_free(&p); } };
-struct PacketDeleter { void operator()(AVPacket* p) const { av_packet_free(&p); } };
-struct ScalerDeleter { void operator()(SwsContext* p) const { sws_freeContext(p); } };
+struct FormatDeleter {
+  void operator()(AVFormatContext* p) const { avformat_close_input(&p); }
+};
+struct CodecDeleter {
+  void operator()(AVCodecContext* p) const { avcodec_free_context(&p); }
+};
+struct FrameDeleter {
+  void operator()(AVFrame* p) const { av_frame_free(&p); }
+};
+struct PacketDeleter {
+  void operator()(AVPacket* p) const { av_packet_free(&p); }
+};
+struct ScalerDeleter {
+  void operator()(SwsContext* p) const { sws_freeContext(p); }
+};
 
 [[noreturn]] void fail(const std::string& path, const std::string& what) {
   throw std::runtime_error("video '" + path + "': " + what);
@@ -80,7 +90,8 @@ bool Video::State::decode() {
         break;
       }
     } while (packet->stream_index != stream);
-    if (packet->size > 0 && avcodec_send_packet(codec.get(), packet.get()) < 0) fail(path, "a packet cannot be decoded");
+    if (packet->size > 0 && avcodec_send_packet(codec.get(), packet.get()) < 0)
+      fail(path, "a packet cannot be decoded");
   }
 }
 

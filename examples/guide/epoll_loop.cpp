@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/epoll.h>
+#include <unistd.h>
 #include <baton/msg/std_msgs/string.hpp>
 #include <baton/node/node.hpp>
 #include <iostream>
-#include <sys/epoll.h>
 #include <thread>
-#include <unistd.h>
 
 using baton::msg::std_msgs::String;
 

@@ -18,10 +18,11 @@ int main() {
     scan->ranges.resize(1080);
     for (auto result = publisher.try_publish(scan); !result; result = publisher.try_publish(scan)) {
       if (result.error().code != baton::Errc::queue_full) throw baton::Exception(result.error());
-      ++refused;  // Baton never waits in publish: the program decides what to do
+      ++refused;                        // Baton never waits in publish: the program decides what to do
       if (subscription.take()) ++read;  // here both are one program; else wait, or do something more useful
     }
   }
   while (subscription.take()) ++read;
-  std::cout << read << " read, " << refused << " times refused, " << subscription.statuses().lost_total << " lost" << std::endl;
+  std::cout << read << " read, " << refused << " times refused, " << subscription.statuses().lost_total << " lost"
+            << std::endl;
 }

@@ -12,7 +12,8 @@ int main() {
     time->set(std::chrono::seconds(message.clock.sec) + std::chrono::nanoseconds(message.clock.nanosec));
   });
   int calls = 0;
-  auto timer = node.create_timer(std::chrono::seconds(1), [&] { ++calls; }, time);  // a second of the simulation
+  auto timer = node.create_timer(
+      std::chrono::seconds(1), [&] { ++calls; }, time);  // a second of the simulation
   baton::Executor executor;
   executor.add(node);
 

@@ -45,11 +45,21 @@ using baton::message::testing::Loaned;
 
 std::size_t element_bytes(const Field& field) {
   switch (field.kind) {
-    case Kind::kBool: case Kind::kInt8: case Kind::kUint8: return 1;
-    case Kind::kInt16: case Kind::kUint16: return 2;
-    case Kind::kInt32: case Kind::kUint32: case Kind::kFloat32: return 4;
-    case Kind::kMessage: return field.type->size;
-    default: return 8;
+    case Kind::kBool:
+    case Kind::kInt8:
+    case Kind::kUint8:
+      return 1;
+    case Kind::kInt16:
+    case Kind::kUint16:
+      return 2;
+    case Kind::kInt32:
+    case Kind::kUint32:
+    case Kind::kFloat32:
+      return 4;
+    case Kind::kMessage:
+      return field.type->size;
+    default:
+      return 8;
   }
 }
 
@@ -63,7 +73,7 @@ bool fixed_inside(const Type& type) {
 }
 
 std::string shown(const Field& field) {
-  static const char* const kNames[] = {"bool",   "int8",   "uint8",   "int16",   "uint16", "int32",   "uint32",
+  static const char* const kNames[] = {"bool",  "int8",   "uint8",   "int16",   "uint16", "int32",   "uint32",
                                        "int64", "uint64", "float32", "float64", "string", "wstring", ""};
   std::string text = field.kind == Kind::kMessage ? field.type->name : kNames[static_cast<int>(field.kind)];
   if (field.string_bound != 0) text += "<=" + std::to_string(field.string_bound);
@@ -75,10 +85,11 @@ std::string shown(const Field& field) {
 template <class T>
 class EveryGolden : public ::testing::Test {};
 using Goldens =
-    ::testing::Types<golden::AllKinds, golden::Bounded, golden::Constants, golden::Defaults, golden::Empty, golden::FixedArrays,
-                     golden::HoldsEmpty, golden::Inner, golden::Keywords, golden::Named, golden::Nested, golden::Point2,
-                     golden::Ros1Style, golden::Sequences, golden::SimpleImage, baton::msg::builtin_interfaces::Time,
-                     baton::msg::sensor_msgs::CameraInfo, baton::msg::tf2_msgs::TFMessage, baton::srv::std_srvs::Empty::Request>;
+    ::testing::Types<golden::AllKinds, golden::Bounded, golden::Constants, golden::Defaults, golden::Empty,
+                     golden::FixedArrays, golden::HoldsEmpty, golden::Inner, golden::Keywords, golden::Named,
+                     golden::Nested, golden::Point2, golden::Ros1Style, golden::Sequences, golden::SimpleImage,
+                     baton::msg::builtin_interfaces::Time, baton::msg::sensor_msgs::CameraInfo,
+                     baton::msg::tf2_msgs::TFMessage, baton::srv::std_srvs::Empty::Request>;
 TYPED_TEST_SUITE(EveryGolden, Goldens, );  // the empty argument keeps clang's -Wpedantic quiet
 
 TYPED_TEST(EveryGolden, IsDescribedAsTheCompilerLaysItOut) {
@@ -94,7 +105,9 @@ TYPED_TEST(EveryGolden, IsDescribedAsTheCompilerLaysItOut) {
     EXPECT_GE(field.offset, end) << field.name;
     EXPECT_LT(field.offset - end, 8u) << "only padding lies between fields: " << field.name;
     EXPECT_EQ(field.type != nullptr, field.kind == Kind::kMessage) << field.name;
-    end = field.offset + (field.shape == Shape::kSequence ? 8 : element_bytes(field) * (field.shape == Shape::kArray ? field.count : 1));
+    end =
+        field.offset +
+        (field.shape == Shape::kSequence ? 8 : element_bytes(field) * (field.shape == Shape::kArray ? field.count : 1));
   }
   EXPECT_LE(end, type.size);
 }
@@ -170,9 +183,10 @@ TEST(GoldenMessage, DescribesEveryKind) {
   const Type& type = baton::message::type_of<golden::AllKinds>();
   std::vector<Kind> kinds;
   for (std::uint32_t i = 0; i < type.field_count; ++i) kinds.push_back(type.fields[i].kind);
-  EXPECT_EQ(kinds, (std::vector<Kind>{Kind::kBool, Kind::kUint8, Kind::kUint8, Kind::kInt8, Kind::kUint8, Kind::kInt16, Kind::kUint16,
-                                      Kind::kInt32, Kind::kUint32, Kind::kInt64, Kind::kUint64, Kind::kFloat32, Kind::kFloat64,
-                                      Kind::kString, Kind::kWString, Kind::kMessage, Kind::kMessage, Kind::kMessage}));
+  EXPECT_EQ(kinds, (std::vector<Kind>{Kind::kBool, Kind::kUint8, Kind::kUint8, Kind::kInt8, Kind::kUint8, Kind::kInt16,
+                                      Kind::kUint16, Kind::kInt32, Kind::kUint32, Kind::kInt64, Kind::kUint64,
+                                      Kind::kFloat32, Kind::kFloat64, Kind::kString, Kind::kWString, Kind::kMessage,
+                                      Kind::kMessage, Kind::kMessage}));
 }
 
 TEST(GoldenMessage, WithoutFieldsTakesOneByte) {

@@ -187,11 +187,11 @@ TEST(GeneratedMessage, SwapsBetweenStackAndStackAndBetweenStackAndLoan) {
 TEST(GeneratedMessage, IsAssignedBetweenLoanStackAndHeap) {
   Loaned<Image> first;
   Loaned<Image> second;
-  *first = small_image();                      // stack to loan
-  *second = *first;                            // loan to loan
+  *first = small_image();                        // stack to loan
+  *second = *first;                              // loan to loan
   auto heap = std::make_shared<Image>(*second);  // loan to heap
   Image stack;
-  stack = *heap;             // heap to stack
+  stack = *heap;              // heap to stack
   stack = std::move(*first);  // loan to stack, moved
   EXPECT_EQ(stack, small_image());
   EXPECT_EQ(*second, *heap);

@@ -52,7 +52,8 @@ void pin(int cpu) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(static_cast<unsigned>(cpu), &set);
-  if (sched_setaffinity(0, sizeof set, &set) != 0) std::fprintf(stderr, "cannot pin to CPU %d; measuring unpinned\n", cpu);
+  if (sched_setaffinity(0, sizeof set, &set) != 0)
+    std::fprintf(stderr, "cannot pin to CPU %d; measuring unpinned\n", cpu);
 }
 
 struct Sender {
@@ -64,7 +65,8 @@ struct Sender {
     writer.push(sequence, 0, sequence, released);
     if (with_signal) {
       const int one[] = {0};
-      if (signal<P>(line.event, one, [this](int) -> WakeWord<P>& { return *line.segment_view().sleeping; }, [](int) {})) {
+      if (signal<P>(
+              line.event, one, [this](int) -> WakeWord<P>& { return *line.segment_view().sleeping; }, [](int) {})) {
         std::abort();  // nobody sleeps here
       }
     }
@@ -88,14 +90,15 @@ constexpr Kind kKinds[] = {Kind::kBare, Kind::kChannel, Kind::kWithSignal};
 
 /// One side of the ping-pong; the same sequence of blocks on both sides.
 struct Side {
-  Side(Shared& s, bool starts) : shared(s), starter(starts), out(starts ? s.there : s.back), in(starts ? s.back : s.there) {}
+  Side(Shared& s, bool starts)
+      : shared(s), starter(starts), out(starts ? s.there : s.back), in(starts ? s.back : s.there) {}
   void round(Kind kind) {
     if (kind == Kind::kBare) {
       ++bare;
       auto& mine = starter ? shared.bare_there : shared.bare_back;
       auto& other = starter ? shared.bare_back : shared.bare_there;
-      if (starter) mine.store(bare, std::memory_order_release);            // pairs with the load of the other side
-      while (other.load(std::memory_order_acquire) != bare) pause_cpu();   // pairs with the store of the other side
+      if (starter) mine.store(bare, std::memory_order_release);           // pairs with the load of the other side
+      while (other.load(std::memory_order_acquire) != bare) pause_cpu();  // pairs with the store of the other side
       if (!starter) mine.store(bare, std::memory_order_release);
       return;
     }
@@ -140,13 +143,15 @@ void one_thread() {
   const double overflow = per_call(1000, [&] { sender.writer.push(1, 0, ++sequence, released); });
   const int one[] = {0};
   const double wake = per_call(1000, [&] {
-    if (signal<P>(shared.there.event, one, [&](int) -> WakeWord<P>& { return *shared.there.segment_view().sleeping; },
-                  [](int) {})) {
+    if (signal<P>(
+            shared.there.event, one, [&](int) -> WakeWord<P>& { return *shared.there.segment_view().sleeping; },
+            [](int) {})) {
       std::abort();
     }
   });
-  std::printf("one thread:  collect+push+take+release %.1f ns, push with eviction %.1f ns, signal to 1 awake reader %.1f ns\n",
-              cycle, overflow, wake);
+  std::printf(
+      "one thread:  collect+push+take+release %.1f ns, push with eviction %.1f ns, signal to 1 awake reader %.1f ns\n",
+      cycle, overflow, wake);
 }
 
 }  // namespace
@@ -156,10 +161,14 @@ int main(int argc, char** argv) {
   std::string json;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string option = argv[i];
-    if (option == "--blocks") blocks = std::atoi(argv[i + 1]);
-    else if (option == "--rounds") rounds = std::atoi(argv[i + 1]);
-    else if (option == "--json") json = argv[i + 1];
-    else if (option == "--cpus") std::sscanf(argv[i + 1], "%d,%d", &cpu_a, &cpu_b);
+    if (option == "--blocks")
+      blocks = std::atoi(argv[i + 1]);
+    else if (option == "--rounds")
+      rounds = std::atoi(argv[i + 1]);
+    else if (option == "--json")
+      json = argv[i + 1];
+    else if (option == "--cpus")
+      std::sscanf(argv[i + 1], "%d,%d", &cpu_a, &cpu_b);
   }
   one_thread();
 
@@ -200,7 +209,8 @@ int main(int argc, char** argv) {
   int status = 0;
   waitpid(child, &status, 0);
   const char* const names[] = {"bare cache line", "push -> take", "push + signal -> take"};
-  std::printf("two processes spinning on CPUs %d and %d, one way, %d blocks of %d round trips:\n", cpu_a, cpu_b, blocks, rounds);
+  std::printf("two processes spinning on CPUs %d and %d, one way, %d blocks of %d round trips:\n", cpu_a, cpu_b, blocks,
+              rounds);
   for (std::size_t k = 0; k < 3; ++k) {
     std::printf("  %-22s %7.1f ns  [%.1f, %.1f]\n", names[k], quantile(medians[k], 0.5), quantile(medians[k], 0.05),
                 quantile(medians[k], 0.95));
@@ -213,7 +223,8 @@ int main(int argc, char** argv) {
     std::fprintf(file, "{\"rounds\": %d, \"cpus\": [%d, %d], \"one_way_ns\": {", rounds, cpu_a, cpu_b);
     for (std::size_t k = 0; k < 3; ++k) {
       std::fprintf(file, "%s\"%s\": [", k == 0 ? "" : ", ", names[k]);
-      for (std::size_t i = 0; i < medians[k].size(); ++i) std::fprintf(file, "%s%.1f", i == 0 ? "" : ", ", medians[k][i]);
+      for (std::size_t i = 0; i < medians[k].size(); ++i)
+        std::fprintf(file, "%s%.1f", i == 0 ? "" : ", ", medians[k][i]);
       std::fprintf(file, "]");
     }
     std::fprintf(file, "}}\n");

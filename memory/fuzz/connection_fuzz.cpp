@@ -38,7 +38,8 @@ struct Input {
 
 /// Heap blocks of exactly the right size, so that the address sanitizer sees the first byte beyond.
 struct Block {
-  explicit Block(std::size_t bytes) : size(bytes), memory(static_cast<std::byte*>(std::aligned_alloc(64, round(bytes)))) {
+  explicit Block(std::size_t bytes)
+      : size(bytes), memory(static_cast<std::byte*>(std::aligned_alloc(64, round(bytes)))) {
     std::memset(memory, 0, round(bytes));
   }
   ~Block() { std::free(memory); }
@@ -75,7 +76,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       case 0:
       case 1: {  // push
         references.push_back(1);
-        if (writer.push(references.size() - 1, 7, references.size(), on_released) != PushStatus::kPushed) references.back() = 0;
+        if (writer.push(references.size() - 1, 7, references.size(), on_released) != PushStatus::kPushed)
+          references.back() = 0;
         break;
       }
       case 2: {  // take
@@ -92,8 +94,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           held_tokens.erase(held_tokens.begin() + static_cast<std::ptrdiff_t>(i));
         }
         break;
-      case 4: writer.collect(on_released); break;
-      case 5: writer.evict_oldest_if(input.take(1), on_released); break;
+      case 4:
+        writer.collect(on_released);
+        break;
+      case 5:
+        writer.evict_oldest_if(input.take(1), on_released);
+        break;
       case 6: {  // the subscriber writes a word of its segment: anything
         const std::uint64_t index = input.take(1);
         *segment.word(index) = input.take(8);
@@ -109,7 +115,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         *ring.word(index) = input.take(8);
         break;
       }
-      case 9: writer.end_unread(on_released); break;
+      case 9:
+        writer.end_unread(on_released);
+        break;
       default:
         require(reader.queue().size() <= capacity);
         (void)reader.queue().lost();

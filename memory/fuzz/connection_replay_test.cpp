@@ -18,7 +18,8 @@ TEST(ConnectionFuzz, SeedsRunCleanly) {
   for (const auto& file : std::filesystem::directory_iterator(BATON_FUZZ_SEEDS)) {
     std::ifstream in(file.path(), std::ios::binary);
     const std::vector<char> bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-    EXPECT_EQ(LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()), 0) << file.path();
+    EXPECT_EQ(LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()), 0)
+        << file.path();
     ++seeds;
   }
   EXPECT_GT(seeds, 0);

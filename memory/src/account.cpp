@@ -65,7 +65,9 @@ Result<void> tell(std::ptrdiff_t bytes) {
       ++count;
     }
   }
-  const auto call = [&](std::size_t i, std::ptrdiff_t change) { return (i < kMostWatches ? *first[i] : *more[i - kMostWatches])(change); };
+  const auto call = [&](std::size_t i, std::ptrdiff_t change) {
+    return (i < kMostWatches ? *first[i] : *more[i - kMostWatches])(change);
+  };
   for (std::size_t i = 0; i < count; ++i) {
     Result<void> allowed = call(i, bytes);
     if (allowed.ok() || bytes < 0) continue;
@@ -84,7 +86,8 @@ Result<std::size_t> limit_from_environment(const char* name) {
   if (!text) return SIZE_MAX;
   const std::optional<std::size_t> limit = parse_size(text);
   if (!limit)
-    return Error{Errc::invalid_argument, std::string(name) + "='" + text + "': give a number of bytes, with K, M, G or T behind it"};
+    return Error{Errc::invalid_argument,
+                 std::string(name) + "='" + text + "': give a number of bytes, with K, M, G or T behind it"};
   return *limit;
 }
 

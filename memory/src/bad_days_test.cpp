@@ -142,7 +142,8 @@ TEST(BadDays, DefaultPublishersFitByTheThousandAndAFullWindowRefusesTheNextWhenI
               Result<std::unique_ptr<Pool>> made = Pool::create({}, {}, {});
               for (; made.ok(); made = Pool::create({}, {}, {})) pools.push_back(std::move(*made));
               if (!names(made.error(), Errc::window_exhausted, "max_message_bytes")) return show(made.error());
-              if (pools.size() < (window < std::size_t{1} << 46 ? 1000 : 10'000)) return std::to_string(pools.size()) + " publishers";
+              if (pools.size() < (window < std::size_t{1} << 46 ? 1000 : 10'000))
+                return std::to_string(pools.size()) + " publishers";
               // Each that was made can loan.
               const std::size_t count = std::min<std::size_t>(3000, descriptors.rlim_cur - 64);
               for (std::size_t i = 0; i < count; ++i) {
@@ -217,7 +218,8 @@ TEST(BadDays, ANonsenseMemoryLimitIsNamedAndNotIgnored) {
                 ::setenv("BATON_PROCESS_MEMORY_LIMIT", nonsense, 1);
                 auto pool = Pool::create({}, {}, {});
                 if (pool.ok()) return "made";
-                return names(pool.error(), Errc::invalid_argument, "BATON_PROCESS_MEMORY_LIMIT") ? "" : show(pool.error());
+                return names(pool.error(), Errc::invalid_argument, "BATON_PROCESS_MEMORY_LIMIT") ? ""
+                                                                                                 : show(pool.error());
               }),
               "")
         << nonsense;

@@ -83,13 +83,18 @@ struct Sources {
   std::uint32_t seen = 0;
   bool timed_out = false;
   template <class F>
-  void for_each_event(F&& f) { f(memory->event, seen); }
+  void for_each_event(F&& f) {
+    f(memory->event, seen);
+  }
   template <class F>
-  void for_each_sleeping(F&& f) { f(*memory.segment().sleeping, Sleeping::kFutex); }
+  void for_each_sleeping(F&& f) {
+    f(*memory.segment().sleeping, Sleeping::kFutex);
+  }
   bool ready() { return reader.queue().ready(); }
   void sleep() {
     const timespec limit{10, 0};
-    if (syscall(SYS_futex, &memory->event, FUTEX_WAIT, seen, &limit, nullptr, 0) != 0 && errno == ETIMEDOUT) timed_out = true;
+    if (syscall(SYS_futex, &memory->event, FUTEX_WAIT, seen, &limit, nullptr, 0) != 0 && errno == ETIMEDOUT)
+      timed_out = true;
   }
 };
 
@@ -155,7 +160,8 @@ struct Publisher {
     references[free] = 1;
     ASSERT_EQ(writer.push(free, 0, sequence, [this](std::uint64_t h) { back(h); }), PushStatus::kPushed);
     const int one[] = {0};
-    if (signal<P>(memory->event, one, [this](int) -> WakeWord<P>& { return *memory.segment().sleeping; }, [](int) {})) {
+    if (signal<P>(
+            memory->event, one, [this](int) -> WakeWord<P>& { return *memory.segment().sleeping; }, [](int) {})) {
       wake_all(memory->event);
     }
   }
@@ -180,9 +186,9 @@ TEST(ChannelProcesses, AReaderKilledAtAnyMomentCostsNothingButItsConnection) {
       Memory* memory;
       unsigned seed;
     } job{&memory, static_cast<unsigned>(round) + 1};
-    const pid_t child = start({}, [](void* j) {
-      run_reader(*static_cast<Job*>(j)->memory, static_cast<Job*>(j)->seed, ~std::uint64_t{0});
-    }, &job);
+    const pid_t child = start(
+        {}, [](void* j) { run_reader(*static_cast<Job*>(j)->memory, static_cast<Job*>(j)->seed, ~std::uint64_t{0}); },
+        &job);
     ASSERT_GT(child, 0);
     Publisher publisher(memory);
     const std::int64_t kill_at = now_ns() + 200'000 + static_cast<std::int64_t>(random() % 2'000'000);
@@ -220,14 +226,17 @@ TEST(ChannelProcesses, APublisherKilledAtAnyMomentLeavesReadableMessagesAndNobod
     Memory memory;
     int life[2];  // the child's end closes with it: what the socket's hang-up is in transport
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, life), 0);
-    const pid_t child = start({life[0]}, [](void* m) {
-      Publisher publisher(*static_cast<Memory*>(m));
-      std::minstd_rand pace(static_cast<unsigned>(getpid()));
-      for (;;) {
-        publisher.publish();
-        spin_ns(pace() % 8 == 0 ? 20'000 : static_cast<std::int64_t>(pace() % 1000));
-      }
-    }, &memory);
+    const pid_t child = start(
+        {life[0]},
+        [](void* m) {
+          Publisher publisher(*static_cast<Memory*>(m));
+          std::minstd_rand pace(static_cast<unsigned>(getpid()));
+          for (;;) {
+            publisher.publish();
+            spin_ns(pace() % 8 == 0 ? 20'000 : static_cast<std::int64_t>(pace() % 1000));
+          }
+        },
+        &memory);
     ASSERT_GT(child, 0);
     close(life[1]);
     ChannelReader<P> reader(memory.ring(), memory.segment(), 1);
@@ -279,7 +288,8 @@ TEST(ChannelProcesses, APublisherKilledAtAnyMomentLeavesReadableMessagesAndNobod
 
 TEST(ChannelProcesses, NoWakeUpIsLostBetweenProcesses) {
   Memory memory;
-  const pid_t child = start({}, [](void* m) { run_reader(*static_cast<Memory*>(m), 7, 5000); }, &memory);
+  const pid_t child = start(
+      {}, [](void* m) { run_reader(*static_cast<Memory*>(m), 7, 5000); }, &memory);
   ASSERT_GT(child, 0);
   Publisher publisher(memory);
   std::mt19937 random(5);
@@ -289,7 +299,8 @@ TEST(ChannelProcesses, NoWakeUpIsLostBetweenProcesses) {
     spin_ns(static_cast<std::int64_t>(random() % 40'000));
   }
   int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);  // the reader ends when it has seen message 5000; its alarm(60) is the watchdog
+  ASSERT_EQ(waitpid(child, &status, 0),
+            child);  // the reader ends when it has seen message 5000; its alarm(60) is the watchdog
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(memory->failed.load(), 0U);
 }

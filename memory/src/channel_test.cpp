@@ -116,7 +116,8 @@ TEST(Channel, AnOrderlyEndKeepsWhatTheReaderHolds) {
 TEST(Channel, GarbageInEverythingTheReaderMayWriteReleasesNothingTwice) {
   for (unsigned seed = 0; seed < 3000; ++seed) {
     std::mt19937_64 random(seed);
-    const auto depth = static_cast<std::uint32_t>(1 + random() % 4), held = static_cast<std::uint32_t>(1 + random() % 3);
+    const auto depth = static_cast<std::uint32_t>(1 + random() % 4),
+               held = static_cast<std::uint32_t>(1 + random() % 3);
     Link link(depth, held);
     std::vector<int> references;
     const auto on_released = [&](std::uint64_t handle) {
@@ -128,7 +129,8 @@ TEST(Channel, GarbageInEverythingTheReaderMayWriteReleasesNothingTwice) {
     for (int step = 0; step < 60; ++step) {
       switch (random() % 6) {
         case 0: {  // garbage, often near the truth
-          auto* word = reinterpret_cast<std::atomic<std::uint64_t>*>(link.segment_memory) + (random() % 2 ? 0 : random() % words);
+          auto* word = reinterpret_cast<std::atomic<std::uint64_t>*>(link.segment_memory) +
+                       (random() % 2 ? 0 : random() % words);
           word->store(random() % 3 == 0 ? random() : word->load() + random() % 3 - 1);
           break;
         }
@@ -139,8 +141,12 @@ TEST(Channel, GarbageInEverythingTheReaderMayWriteReleasesNothingTwice) {
           }
           break;
         }
-        case 2: link.writer.collect(on_released); break;
-        case 3: link.writer.evict_oldest_if(random() % (references.size() + 1), on_released); break;
+        case 2:
+          link.writer.collect(on_released);
+          break;
+        case 3:
+          link.writer.evict_oldest_if(random() % (references.size() + 1), on_released);
+          break;
         default: {
           references.push_back(1);
           const PushStatus status = link.writer.push(references.size() - 1, 0, references.size(), on_released);
@@ -184,7 +190,8 @@ TEST(Channel, SurvivesManyThreads) {
       }
       for (std::uint64_t& word : chunks[free].content) word = sequence;
       chunks[free].references = 1;
-      if (link.writer.push(free, static_cast<std::int64_t>(sequence), sequence, on_released) != PushStatus::kPushed) ++bad;
+      if (link.writer.push(free, static_cast<std::int64_t>(sequence), sequence, on_released) != PushStatus::kPushed)
+        ++bad;
       if (sequence % 64 == 0) std::this_thread::yield();
     }
     done = true;
@@ -251,7 +258,8 @@ TEST(Channel, SurvivesManyThreads) {
   EXPECT_EQ(evicted_or_released, kMessages) << "each pushed handle comes back exactly once";
   EXPECT_EQ(bad.load(), 0U);
   EXPECT_EQ(link.reader.queue().taken(), taken.load());
-  EXPECT_EQ(link.reader.queue().lost(), kMessages - taken.load()) << "the last message is never lost: it stays until taken";
+  EXPECT_EQ(link.reader.queue().lost(), kMessages - taken.load())
+      << "the last message is never lost: it stays until taken";
 }
 
 }  // namespace

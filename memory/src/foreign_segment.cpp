@@ -203,8 +203,8 @@ Result<bool> ForeignSegment::look_up(std::uint64_t page, std::uint32_t count) co
   Result<bool> backed = ask(known, count);
   if (!backed.ok() || !*backed) return backed;
   // A publisher backs more than a message needs: the next one, if it is not twice as large, needs no question.
-  const auto most = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>({2 * std::uint64_t{count}, kMaxMessageBytes >> page_shift_, (size_ >> page_shift_) - page}));
+  const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+      {2 * std::uint64_t{count}, kMaxMessageBytes >> page_shift_, (size_ >> page_shift_) - page}));
   if (most > count) {
     if (const Result<bool> further = ask(count, most); further.ok() && *further) count = most;
   }

@@ -276,7 +276,8 @@ TEST_F(HandleQueue, BehavesLikeADequeUnderRandomOperations) {
           }
           break;
         }
-        default: ASSERT_EQ(consumer_->size(), expected.size());
+        default:
+          ASSERT_EQ(consumer_->size(), expected.size());
       }
       ASSERT_EQ(evicted_.size(), gone);
       ASSERT_EQ(consumer_->taken(), taken);

@@ -21,7 +21,9 @@ constexpr std::size_t kFirstSlots = 16;  // then as many as make it four times a
 constexpr std::size_t kMostPackedBytes = std::size_t{256} << 20;
 constexpr std::size_t kBookBlocks = 16;
 
-constexpr std::size_t round_up(std::size_t value, std::size_t unit) noexcept { return (value + unit - 1) / unit * unit; }
+constexpr std::size_t round_up(std::size_t value, std::size_t unit) noexcept {
+  return (value + unit - 1) / unit * unit;
+}
 
 // Published slots of all classes and segments, by age.
 struct AgeList {
@@ -63,7 +65,7 @@ struct Pool::State {
   // pool is made, so that a window that is full is an error there.
   std::vector<PoolSegment*> active;
   SegmentShape first;
-  std::byte* reserved = nullptr;                        // addresses of the first segment, until there is one
+  std::byte* reserved = nullptr;  // addresses of the first segment, until there is one
   std::size_t active_slots = 0, active_packed_bytes = 0;
   std::array<std::vector<Slot*>, kClasses + 1> free;    // last in, first out; of active segments
   std::array<std::size_t, kClasses> class_slots{};      // slots ever carved in active segments
@@ -121,7 +123,8 @@ Result<std::unique_ptr<Pool>> Pool::create(const PoolOptions& given, Evict evict
   first.slot_bytes = round_up(options.max_message_bytes + sizeof(ChunkHeader), std::max(os::page_bytes(), kRunBytes));
   // A small window has to hold many publishers; what finds no packed slot gets a large one, or another segment.
   first.packed_bytes = round_up(
-      std::min({options.memory_limit_bytes, kMostPackedBytes, std::max((*window)->size() / 4096, 4 * kRunBytes)}), kRunBytes);
+      std::min({options.memory_limit_bytes, kMostPackedBytes, std::max((*window)->size() / 4096, 4 * kRunBytes)}),
+      kRunBytes);
   // Prefaulted slots lie in the first segment, all of them.
   const std::size_t paid = options.prefault ? options.memory_limit_bytes / first.slot_bytes : 0;
   first.slots = std::min<std::size_t>(options.slots, std::max(kFirstSlots, paid));
@@ -147,7 +150,8 @@ SegmentShape Pool::State::next_shape() const noexcept {
   SegmentShape next;
   next.slot_bytes = first.slot_bytes;
   next.slots = std::min(3 * active_slots, options.slots - active_slots);
-  const std::size_t packed = std::max(kMostPackedBytes, active_packed_bytes);  // twice as many, so that segments stay few
+  const std::size_t packed =
+      std::max(kMostPackedBytes, active_packed_bytes);  // twice as many, so that segments stay few
   const std::size_t left = budget.limit > active_packed_bytes ? budget.limit - active_packed_bytes : 0;
   next.packed_bytes = round_up(std::min({left, packed, Window::instance().value()->size() / 64}), kRunBytes);
   return next;
@@ -260,7 +264,8 @@ Result<Slot*> Pool::State::grow(unsigned size_class, std::size_t wanted_bytes) {
   const bool large = size_class == kLargeClass;
   if (budget.left() < (large ? wanted_bytes : kRunBytes)) return static_cast<Slot*>(nullptr);
   const SegmentShape next = next_shape();
-  if ((large ? next.slots : next.packed_bytes) == 0 || (!large && !packed_used_up())) return static_cast<Slot*>(nullptr);
+  if ((large ? next.slots : next.packed_bytes) == 0 || (!large && !packed_used_up()))
+    return static_cast<Slot*>(nullptr);
   if (Result<void> made = new_segment(next); !made.ok()) return made.error();
   return fresh(size_class, wanted_bytes);
 }
@@ -305,7 +310,8 @@ Result<Slot*> Pool::State::find_elsewhere(unsigned size_class, std::size_t wante
   if (Slot* reclaimed = reclaim(size_class, wanted_bytes)) return reclaimed;
   if (!slot.ok() && slot.error().code != Errc::limit_reached) return slot;
   // The limit is used up by free slots, none of them large enough: start anew if nobody holds a message.
-  const bool nobody = std::all_of(active.begin(), active.end(), [](const PoolSegment* segment) { return segment->live == 0; });
+  const bool nobody =
+      std::all_of(active.begin(), active.end(), [](const PoolSegment* segment) { return segment->live == 0; });
   if (nobody && retired && wanted_bytes <= budget.limit && budget.left() < wanted_bytes) {
     retire(retired);
     if (Result<void> ready = ensure_segment(); !ready.ok()) return ready.error();

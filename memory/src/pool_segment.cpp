@@ -52,7 +52,8 @@ Result<std::unique_ptr<PoolSegment>> PoolSegment::create(std::uint32_t index, co
   segment->shape = shape;
   segment->run_count = shape.packed_bytes / kRunBytes;
   // calloc: zero pages that cost nothing until a run is carved.
-  segment->runs = {static_cast<std::atomic<Run*>*>(std::calloc(segment->run_count + 1, sizeof(std::atomic<Run*>))), std::free};
+  segment->runs = {static_cast<std::atomic<Run*>*>(std::calloc(segment->run_count + 1, sizeof(std::atomic<Run*>))),
+                   std::free};
   if (!segment->runs) return Error{Errc::out_of_memory, "no memory for a segment's table"};
   segment->large.resize(shape.slots);
   for (std::size_t i = 0; i < segment->large.size(); ++i) {

@@ -90,7 +90,8 @@ struct PoolSegment {
   std::function<void(std::uint32_t)> on_retired;
 
   /// At `base`, addresses of the window for shape.bytes(), which the segment owns from then on; after an error they are the caller's.
-  static Result<std::unique_ptr<PoolSegment>> create(std::uint32_t index, const SegmentShape& shape, Budget* budget, std::byte* base);
+  static Result<std::unique_ptr<PoolSegment>> create(std::uint32_t index, const SegmentShape& shape, Budget* budget,
+                                                     std::byte* base);
   ~PoolSegment();
 
   std::byte* base() const noexcept { return record.base; }

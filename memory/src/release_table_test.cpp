@@ -143,7 +143,8 @@ TEST_F(ReleaseTableTest, EveryHandleComesBackOnceUnderRandomOperations) {
           out.erase(it);
         }
         break;
-      default: ASSERT_TRUE(table_.collect(~std::uint64_t{0}, note));
+      default:
+        ASSERT_TRUE(table_.collect(~std::uint64_t{0}, note));
     }
   }
   table_.collect(~std::uint64_t{0}, note);

@@ -21,7 +21,9 @@ bool signal_to(Word& event, std::vector<Word*> flags) {
   g_rung.clear();
   return signal<StdPlatform>(
       event, flags, [](Word* flag) -> Word& { return *flag; },
-      [&](Word* flag) { g_rung.push_back(static_cast<int>(std::find(flags.begin(), flags.end(), flag) - flags.begin())); });
+      [&](Word* flag) {
+        g_rung.push_back(static_cast<int>(std::find(flags.begin(), flags.end(), flag) - flags.begin()));
+      });
 }
 
 TEST(Wake, NobodyIsWokenWhileEverybodyIsAwake) {
@@ -82,9 +84,13 @@ struct Sources {
   std::uint32_t seen = 0;
   bool lost = false;
   template <class F>
-  void for_each_event(F&& f) { f(event, seen); }
+  void for_each_event(F&& f) {
+    f(event, seen);
+  }
   template <class F>
-  void for_each_sleeping(F&& f) { f(flag, Sleeping::kFutex); }
+  void for_each_sleeping(F&& f) {
+    f(flag, Sleeping::kFutex);
+  }
   bool ready() { return pushed.load(std::memory_order_acquire) != taken; }
   void sleep() { lost = lost || !futex.wait(event, seen); }
 };
@@ -114,7 +120,9 @@ TEST(Wake, NoWakeUpIsLostBetweenRealThreads) {
   for (std::uint64_t i = 1; i <= kMessages; ++i) {
     pushed.store(i, std::memory_order_release);
     Word* const flags[] = {&flag};
-    if (signal<StdPlatform>(event, flags, [](Word* f) -> Word& { return *f; }, [](Word*) {})) futex.wake_all();
+    if (signal<StdPlatform>(
+            event, flags, [](Word* f) -> Word& { return *f; }, [](Word*) {}))
+      futex.wake_all();
     if (i % 16 == 0) std::this_thread::yield();
   }
   waiter.join();

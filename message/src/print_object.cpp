@@ -29,9 +29,9 @@ class Excerpt {
     }
     for (std::uint32_t i = 0; i < type.field_count; ++i) {
       const Field& field = type.fields[i];
-      const bool copied = field.shape == Shape::kSequence
-                              ? sequence(field, from + field.offset, place + field.offset)
-                              : elements(field, from + field.offset, place + field.offset, field.shape == Shape::kArray ? field.count : 1);
+      const bool copied = field.shape == Shape::kSequence ? sequence(field, from + field.offset, place + field.offset)
+                                                          : elements(field, from + field.offset, place + field.offset,
+                                                                     field.shape == Shape::kArray ? field.count : 1);
       if (!copied) return false;
     }
     return true;

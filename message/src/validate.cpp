@@ -16,7 +16,10 @@ class Validator {
   Validator(const std::byte* message, std::uint64_t size) noexcept : base_(message), size_(size), left_(size) {}
 
   bool take_skeleton(const Type& type) {
-    if (type.size > size_) return fail([&] { return "skeleton of " + std::to_string(type.size) + " bytes in a message of " + std::to_string(size_); });
+    if (type.size > size_)
+      return fail([&] {
+        return "skeleton of " + std::to_string(type.size) + " bytes in a message of " + std::to_string(size_);
+      });
     left_ -= type.size;
     return true;
   }
@@ -47,7 +50,8 @@ class Validator {
   bool check_field(const Field& field, std::uint64_t at, int depth) {
     if (field.shape == Shape::kSequence) {
       Content content;
-      if (!check_words(at, element_size(field), element_alignment(field), field.count, "elements", &content)) return false;
+      if (!check_words(at, element_size(field), element_alignment(field), field.count, "elements", &content))
+        return false;
       return !element_has_contents(field) || check_elements(field, content.at, content.length, depth);
     }
     return !element_has_contents(field) || check_elements(field, at, inline_count(field), depth);
@@ -78,7 +82,8 @@ class Validator {
     if (!check_words(at, 1, 4, 0, "bytes", &content)) return false;
     if (content.length == 0) return true;
     if (content.length % 4 != 0) {
-      return fail([&] { return "string of " + std::to_string(content.length) + " padded bytes, must be a multiple of 4"; });
+      return fail(
+          [&] { return "string of " + std::to_string(content.length) + " padded bytes, must be a multiple of 4"; });
     }
     // The last word holds terminator, padding and the padding's length.
     const std::uint32_t last = fetch(base_ + content.at + content.length - 4);
@@ -87,7 +92,9 @@ class Validator {
     const std::uint32_t padding = bytes[3];
     if (padding > 3) return fail([&] { return "string padding of " + std::to_string(padding) + " bytes, at most 3"; });
     for (std::uint32_t i = 3 - padding; i < 3; ++i) {
-      if (bytes[i] != 0) return fail([&] { return "string of " + std::to_string(content.length) + " padded bytes without terminating zero"; });
+      if (bytes[i] != 0)
+        return fail(
+            [&] { return "string of " + std::to_string(content.length) + " padded bytes without terminating zero"; });
     }
     const std::uint64_t characters = content.length - 1 - padding;
     if (characters == 0) return fail([&] { return std::string("empty string with content, must have length 0"); });
@@ -98,29 +105,36 @@ class Validator {
   }
 
   // The two words at `at`: bound, place, alignment, and the account of visited bytes.
-  bool check_words(std::uint64_t at, std::uint32_t stride, std::uint32_t alignment, std::uint32_t bound, const char* unit,
-                   Content* out) {
+  bool check_words(std::uint64_t at, std::uint32_t stride, std::uint32_t alignment, std::uint32_t bound,
+                   const char* unit, Content* out) {
     const std::uint64_t length = fetch(base_ + at);
     out->length = length;
     out->at = 0;
     if (length == 0) return true;  // the offset says at most where room is reserved: never followed
     const auto offset = static_cast<std::int32_t>(fetch(base_ + at + 4));
     if (offset == 0) return fail([&] { return "length " + std::to_string(length) + " without content (offset 0)"; });
-    if (bound != 0 && length > bound) return fail([&] { return std::to_string(length) + " " + unit + ", bound " + std::to_string(bound); });
+    if (bound != 0 && length > bound)
+      return fail([&] { return std::to_string(length) + " " + unit + ", bound " + std::to_string(bound); });
     const std::uint64_t bytes = length * stride;  // < 2^64: both factors are 32-bit
     const std::int64_t start = static_cast<std::int64_t>(at) + 4 + offset;
     if (start < 0 || static_cast<std::uint64_t>(start) > size_ || bytes > size_ - static_cast<std::uint64_t>(start)) {
-      return fail([&] { return "length " + std::to_string(length) + " (" + std::to_string(bytes) + " bytes), offset " +
-                  std::to_string(offset) + " reach from byte " + std::to_string(start) + ", message of " +
-                  std::to_string(size_) + " bytes"; });
+      return fail([&] {
+        return "length " + std::to_string(length) + " (" + std::to_string(bytes) + " bytes), offset " +
+               std::to_string(offset) + " reach from byte " + std::to_string(start) + ", message of " +
+               std::to_string(size_) + " bytes";
+      });
     }
     if (static_cast<std::uint64_t>(start) % alignment != 0) {
-      return fail([&] { return "offset " + std::to_string(offset) + " puts the content at byte " + std::to_string(start) +
-                  ", alignment is " + std::to_string(alignment); });
+      return fail([&] {
+        return "offset " + std::to_string(offset) + " puts the content at byte " + std::to_string(start) +
+               ", alignment is " + std::to_string(alignment);
+      });
     }
     if (bytes > left_) {
-      return fail([&] { return "content of " + std::to_string(bytes) + " bytes, but other contents leave only " + std::to_string(left_) +
-                  " of the message's " + std::to_string(size_) + " (overlap)"; });
+      return fail([&] {
+        return "content of " + std::to_string(bytes) + " bytes, but other contents leave only " +
+               std::to_string(left_) + " of the message's " + std::to_string(size_) + " (overlap)";
+      });
     }
     left_ -= bytes;
     out->at = static_cast<std::uint64_t>(start);
@@ -144,7 +158,9 @@ class Validator {
 
 [[gnu::hot]] Result<void> validate(const Type& type, const std::byte* message, std::uint32_t size_bytes) {
   if (reinterpret_cast<std::uintptr_t>(message) % 8 != 0) {
-    return out_of_line([&] { return Error{Errc::invalid_argument, std::string(type.name) + ": the message is not aligned to 8"}; });
+    return out_of_line([&] {
+      return Error{Errc::invalid_argument, std::string(type.name) + ": the message is not aligned to 8"};
+    });
   }
   Validator validator(message, size_bytes);
   if (!validator.take_skeleton(type) || !validator.check_message(type, 0, 1))

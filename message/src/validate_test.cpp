@@ -26,7 +26,8 @@ namespace {
 // Exactly as long as the message, so that ASan sees every byte read behind it.
 struct Exact {
   explicit Exact(const std::vector<unsigned char>& bytes) : Exact(bytes.data(), bytes.size()) {}
-  Exact(const void* bytes, std::size_t n) : data(static_cast<std::byte*>(std::malloc(n))), size(static_cast<std::uint32_t>(n)) {
+  Exact(const void* bytes, std::size_t n)
+      : data(static_cast<std::byte*>(std::malloc(n))), size(static_cast<std::uint32_t>(n)) {
     std::memcpy(data, bytes, n);
   }
   ~Exact() { std::free(data); }
@@ -176,9 +177,10 @@ TEST(Validate, TellsTheWholeStory) {
   const auto size = static_cast<std::uint32_t>(loan.chunk().used_bytes());
   const auto result = validate(type_of<PointCloud>(), loan.chunk().message(), size);
   ASSERT_FALSE(result.ok());
-  EXPECT_EQ(result.error().message,
-            "test/PointCloud.channels[2].values: length 1000000 (4000000 bytes), offset 4 reach from byte 84, message of 104 "
-            "bytes");
+  EXPECT_EQ(
+      result.error().message,
+      "test/PointCloud.channels[2].values: length 1000000 (4000000 bytes), offset 4 reach from byte 84, message of 104 "
+      "bytes");
 }
 
 TEST(Validate, RefusesAMessageThatIsNotAligned) {
@@ -214,7 +216,8 @@ TEST(Validate, SurvivesRandomDamage) {
     chunk.make<Monster>(value);
     for (int round = 0; round < 100; ++round) {
       const Exact exact(chunk.message(), size);
-      for (int flips = 0; flips < 1 + round % 4; ++flips) exact.data[random() % size] = static_cast<std::byte>(random());
+      for (int flips = 0; flips < 1 + round % 4; ++flips)
+        exact.data[random() % size] = static_cast<std::byte>(random());
       (void)validate(type_of<Monster>(), exact.data, exact.size);
     }
   }

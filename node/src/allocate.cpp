@@ -18,7 +18,8 @@ using message::Type;
 using sfm::detail::Cell;
 
 bool fixed_element(const Field& field) {
-  return field.kind != Kind::kString && field.kind != Kind::kWString && (field.kind != Kind::kMessage || field.type->fixed);
+  return field.kind != Kind::kString && field.kind != Kind::kWString &&
+         (field.kind != Kind::kMessage || field.type->fixed);
 }
 
 // TZC Fig. 4 at run time: visits every vector of the data part of the ordinary object at `object`. Fixed-length arrays are
@@ -34,7 +35,8 @@ void for_each_data_cell(const Type& type, std::byte* object, const Visit& visit)
         visit(cell, field);
       } else if (field.kind == Kind::kMessage) {
         const std::size_t size = field.type->size;
-        for (std::uint32_t n = 0; n < cell.length(); ++n) for_each_data_cell(*field.type, cell.content() + n * size, visit);
+        for (std::uint32_t n = 0; n < cell.length(); ++n)
+          for_each_data_cell(*field.type, cell.content() + n * size, visit);
       }
     } else if (field.shape == Shape::kSingle && field.kind == Kind::kMessage) {
       for_each_data_cell(*field.type, at, visit);
@@ -90,7 +92,11 @@ Result<void> allocate_data_part(const std::shared_ptr<transport::Writer>& writer
   reservation->handed_over = &Reservation::on_handed_over;
 
   // Everything is reserved before the first vector is touched: a refused message stays as it was.
-  struct Place { Cell* cell; void* content; std::size_t bytes; };
+  struct Place {
+    Cell* cell;
+    void* content;
+    std::size_t bytes;
+  };
   std::vector<Place> places;
   try {
     for_each_data_cell(type, object, [&](Cell& cell, const Field& field) {

@@ -26,11 +26,18 @@ TEST_F(ExecutorTest, SpinRunsCallbacksUntilItIsCancelled) {
   baton::Node node("n");
   baton::Executor executor;
   int calls = 0;
-  auto sub = node.subscribe<String>("t", {}, [&](const String&) { if (++calls == 3) executor.cancel(); });
+  auto sub = node.subscribe<String>("t", {}, [&](const String&) {
+    if (++calls == 3) executor.cancel();
+  });
   auto pub = node.advertise<String>("t");
   baton::test::await_matched(node, sub);
   executor.add(node);
-  std::thread talker([&] { for (int i = 0; i < 3; ++i) { std::this_thread::sleep_for(2ms); pub.publish(String{}); } });
+  std::thread talker([&] {
+    for (int i = 0; i < 3; ++i) {
+      std::this_thread::sleep_for(2ms);
+      pub.publish(String{});
+    }
+  });
   executor.spin();
   talker.join();
   EXPECT_EQ(calls, 3);
@@ -60,7 +67,8 @@ TEST_F(ExecutorTest, TimersKeepTheirPhaseAndSkipMissedPeriods) {
   baton::Node node("n");
   auto clock = std::make_shared<baton::SimulatedClock>();
   int calls = 0;
-  auto timer = node.create_timer(10ms, [&] { ++calls; }, clock);
+  auto timer = node.create_timer(
+      10ms, [&] { ++calls; }, clock);
   baton::Executor executor;
   executor.add(node);
   EXPECT_FALSE(executor.spin_once(0s));
@@ -79,9 +87,13 @@ TEST_F(ExecutorTest, AJumpOfSimulatedTimeWakesASleepingExecutor) {
   baton::Node node("n");
   auto clock = std::make_shared<baton::SimulatedClock>();
   baton::Executor executor;
-  auto timer = node.create_timer(1s, [&] { executor.cancel(); }, clock);
+  auto timer = node.create_timer(
+      1s, [&] { executor.cancel(); }, clock);
   executor.add(node);
-  std::thread jump([&] { std::this_thread::sleep_for(20ms); clock->set(2s); });
+  std::thread jump([&] {
+    std::this_thread::sleep_for(20ms);
+    clock->set(2s);
+  });
   executor.spin();
   jump.join();
 }
@@ -117,12 +129,15 @@ TEST_F(ExecutorTest, CallbacksOfOneGroupNeverOverlapAndGroupsRunInParallel) {
   };
   auto a = node.subscribe<String>("t", baton::QoS(100), work);
   auto b = node.subscribe<String>("t", baton::QoS(100), work);
-  auto c = node.subscribe<String>("t", baton::QoS(100), [&](const String&) {
-    other_running = true;
-    std::this_thread::sleep_for(3ms);
-    other_running = false;
-    ++done;
-  }, other);
+  auto c = node.subscribe<String>(
+      "t", baton::QoS(100),
+      [&](const String&) {
+        other_running = true;
+        std::this_thread::sleep_for(3ms);
+        other_running = false;
+        ++done;
+      },
+      other);
   auto pub = node.advertise<String>("t");
   for (auto* sub : {&a, &b, &c}) baton::test::await_matched(node, *sub);
   executor.add(node);
@@ -172,7 +187,10 @@ TEST_F(ExecutorTest, SpinSomeTakesNoticeOfACancelAndTheNextSpinRunsAgain) {
   baton::Node node("n");
   baton::Executor executor;
   int calls = 0;
-  auto sub = node.subscribe<String>("t", {}, [&](const String&) { ++calls; executor.cancel(); });
+  auto sub = node.subscribe<String>("t", {}, [&](const String&) {
+    ++calls;
+    executor.cancel();
+  });
   auto pub = node.advertise<String>("t");
   baton::test::await_matched(node, sub);
   executor.add(node);
@@ -224,7 +242,8 @@ TEST_F(ExecutorTest, SimulatedTimeMayJumpAfterTheExecutorOrTheNodeWasTakenAway) 
   baton::Node node("n");
   auto clock = std::make_shared<baton::SimulatedClock>();
   int calls = 0;
-  auto timer = node.create_timer(10ms, [&] { ++calls; }, clock);
+  auto timer = node.create_timer(
+      10ms, [&] { ++calls; }, clock);
   {
     baton::Executor executor;
     executor.add(node);
@@ -250,7 +269,8 @@ TEST_F(ExecutorTest, ATimerOfAReentrantGroupIsCalledOncePerPeriod) {
   auto clock = std::make_shared<SlowClock>();
   std::atomic<int> calls{0};
   auto group = std::make_shared<baton::CallbackGroup>(baton::CallbackGroup::Kind::kReentrant);
-  auto timer = node.create_timer(100ns, [&] { ++calls; }, clock, group);
+  auto timer = node.create_timer(
+      100ns, [&] { ++calls; }, clock, group);
   baton::Executor executor(4);
   executor.add(node);
   std::thread spinner([&] { executor.spin(); });
@@ -305,7 +325,8 @@ TEST_F(ExecutorTest, ASubscriptionPolledInsideItsCallbackEndsTheSpinWithAnError)
 TEST_F(ExecutorTest, AnExecutorMayEndWhileItsNodesChangeInAnotherThread) {
   baton::Node node("n");
   auto clock = std::make_shared<baton::SimulatedClock>();
-  auto timer = node.create_timer(1s, [] {}, clock);
+  auto timer = node.create_timer(
+      1s, [] {}, clock);
   std::atomic<bool> stop{false};
   std::thread changes([&] {
     while (!stop) {
@@ -337,7 +358,8 @@ TEST_F(ExecutorTest, ANodeMayMoveFromOneSpinningExecutorToAnother) {
     mine->remove(node);
     other->add(node);
     std::swap(mine, other);
-    for (volatile int n = 0; n < i * 13 % 20000; n = n + 1) {}
+    for (volatile int n = 0; n < i * 13 % 20000; n = n + 1) {
+    }
     pub.publish(String{});
     const auto deadline = std::chrono::steady_clock::now() + 60s;
     while (calls < i && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(20us);
@@ -391,7 +413,10 @@ TEST_F(ExecutorTest, DurationsWithoutEndAreWaitsWithoutEnd) {
   baton::Executor executor;
   executor.add(node);
   EXPECT_FALSE(executor.spin_once(1ms));
-  std::thread later([&] { std::this_thread::sleep_for(20ms); executor.cancel(); });
+  std::thread later([&] {
+    std::this_thread::sleep_for(20ms);
+    executor.cancel();
+  });
   EXPECT_FALSE(executor.spin_once(std::chrono::nanoseconds::max()));
   later.join();
   int looks = 0;

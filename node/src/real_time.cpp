@@ -9,7 +9,8 @@ namespace baton::real_time {
 void lock_memory() {
   // MCL_CURRENT would give every sparse segment that is mapped already all its memory.
   if (memory::g_window_range.size != 0)
-    throw Exception({Errc::already_exists, "lock_memory() after the first node or publisher of this process; call it before"});
+    throw Exception(
+        {Errc::already_exists, "lock_memory() after the first node or publisher of this process; call it before"});
   os::lock_memory().or_throw();
 }
 
@@ -24,7 +25,8 @@ PublisherOptions pool(std::size_t max_message_bytes, std::uint32_t messages) {
   options.slots = messages;
   // A slot also has the chunk's header, and is whole runs of 64 KiB.
   constexpr std::size_t kRunBytes = std::size_t{64} << 10;
-  const std::size_t slot_bytes = (max_message_bytes + sizeof(memory::ChunkHeader) + kRunBytes - 1) / kRunBytes * kRunBytes;
+  const std::size_t slot_bytes =
+      (max_message_bytes + sizeof(memory::ChunkHeader) + kRunBytes - 1) / kRunBytes * kRunBytes;
   options.memory_limit_bytes = slot_bytes * messages;
   options.prefault = true;
   return options;

@@ -145,7 +145,8 @@ TEST_F(RealTimeTest, UnboundedMessagesAreExchangedWithWakeUpsOnly) {
       },
       [](const Image& image) {
         volatile std::uint8_t sum = 0;
-        for (std::size_t at = 0; at < image.data.size(); at += 512) sum = static_cast<std::uint8_t>(sum + image.data[at]);
+        for (std::size_t at = 0; at < image.data.size(); at += 512)
+          sum = static_cast<std::uint8_t>(sum + image.data[at]);
       });
 }
 
@@ -157,7 +158,8 @@ TEST_F(RealTimeTest, MessagesThatGrowAreExchangedWithWakeUpsOnly) {
 
 TEST_F(RealTimeTest, MessagesOfAFixedSizeAreExchangedWithWakeUpsOnly) {
   run<baton::msg::geometry_msgs::Point>(
-      baton::PublisherOptions{}, [](baton::msg::geometry_msgs::Point& point, std::uint64_t i) { point.x = static_cast<double>(i); },
+      baton::PublisherOptions{},
+      [](baton::msg::geometry_msgs::Point& point, std::uint64_t i) { point.x = static_cast<double>(i); },
       [](const baton::msg::geometry_msgs::Point&) {});
 }
 

@@ -60,9 +60,8 @@ class TimerExecutable final : public detail::Executable {
 Timer Node::create_timer(std::chrono::nanoseconds period, std::function<void()> callback, std::shared_ptr<Clock> clock,
                          std::shared_ptr<CallbackGroup> group) {
   if (period <= std::chrono::nanoseconds::zero())
-    throw Exception({Errc::invalid_argument,
-                     "timer of node '" + name() + "': the period must be positive, got " + std::to_string(period.count()) +
-                         " ns"});
+    throw Exception({Errc::invalid_argument, "timer of node '" + name() + "': the period must be positive, got " +
+                                                 std::to_string(period.count()) + " ns"});
   if (!callback) throw Exception({Errc::invalid_argument, "timer of node '" + name() + "': the callback is empty"});
   auto executable = std::make_shared<TimerExecutable>(group ? std::move(group) : default_group(), period,
                                                       std::move(callback), clock ? std::move(clock) : steady_clock());

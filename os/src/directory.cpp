@@ -32,7 +32,8 @@ OpenedDirectory open_directory(int parent, const std::string& name) {
     out.error_number = errno;
     // With O_DIRECTORY a symbolic link is reported as ENOTDIR: say what it is.
     struct stat link {};
-    if (out.error_number == ENOTDIR && ::fstatat(at, name.c_str(), &link, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(link.st_mode)) {
+    if (out.error_number == ENOTDIR && ::fstatat(at, name.c_str(), &link, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISLNK(link.st_mode)) {
       out.error_number = ELOOP;
     }
     out.fd.reset();
@@ -64,7 +65,8 @@ int make_directory(int parent, const std::string& name, std::uint32_t mode, std:
   int failed = fd && ::fstat(fd.get(), &status) == 0 ? 0 : errno;
   if (failed == 0 && gid != ~0U && status.st_gid != gid) (void)!::fchown(fd.get(), static_cast<uid_t>(-1), gid);
   if (failed == 0 && ::fchmod(fd.get(), mode) != 0) failed = errno;
-  if (failed == 0 && ::syscall(SYS_renameat2, at, fresh.c_str(), at, name.c_str(), RENAME_NOREPLACE) != 0) failed = errno;
+  if (failed == 0 && ::syscall(SYS_renameat2, at, fresh.c_str(), at, name.c_str(), RENAME_NOREPLACE) != 0)
+    failed = errno;
   if (failed != 0) (void)::unlinkat(at, fresh.c_str(), AT_REMOVEDIR);
   return failed;
 }
@@ -76,10 +78,10 @@ std::string network_file_system(std::uint64_t file_system) {
   };
   // linux/magic.h and statfs(2).
   static constexpr Entry kEntries[] = {
-      {0x6969, "NFS"},         {0xFF534D42, "CIFS"},     {0x517B, "SMB"},      {0xFE534D42, "SMB2"}, {0x65735546, "FUSE"},
-      {0x01021997, "9P"},      {0x00C36400, "Ceph"},     {0x5346414F, "AFS"},  {0x6B414653, "AFS"},  {0x73757245, "Coda"},
-      {0x0BD00BD0, "Lustre"},  {0x01161970, "GFS2"},     {0x7461636F, "OCFS2"}, {0x47504653, "GPFS"}, {0x786F4256, "vboxsf"},
-      {0x564C, "NCP"},
+      {0x6969, "NFS"},       {0xFF534D42, "CIFS"}, {0x517B, "SMB"},        {0xFE534D42, "SMB2"},
+      {0x65735546, "FUSE"},  {0x01021997, "9P"},   {0x00C36400, "Ceph"},   {0x5346414F, "AFS"},
+      {0x6B414653, "AFS"},   {0x73757245, "Coda"}, {0x0BD00BD0, "Lustre"}, {0x01161970, "GFS2"},
+      {0x7461636F, "OCFS2"}, {0x47504653, "GPFS"}, {0x786F4256, "vboxsf"}, {0x564C, "NCP"},
   };
   for (const Entry& entry : kEntries) {
     if (entry.magic == file_system) return entry.name;
@@ -105,7 +107,8 @@ Result<std::vector<std::string>> list_directory(int directory) {
       if (errno != 0) return system_error("readdir", errno);
       return names;
     }
-    if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0) names.emplace_back(entry->d_name);
+    if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0)
+      names.emplace_back(entry->d_name);
   }
 }
 
@@ -128,7 +131,8 @@ Result<UniqueFd> open_file_at(int directory, const std::string& name, std::uint3
   if (!fd) return system_error("open of '" + name + "'", errno);
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) return system_error("fstat of '" + name + "'", errno);
-  if (!S_ISREG(status.st_mode)) return Error{Errc::already_exists, "'" + name + "' in the domain's directory is no ordinary file"};
+  if (!S_ISREG(status.st_mode))
+    return Error{Errc::already_exists, "'" + name + "' in the domain's directory is no ordinary file"};
   if (status.st_uid == ::geteuid() && (status.st_mode & 07777U) != mode) {
     if (gid != ~0U) (void)!::fchown(fd.get(), static_cast<uid_t>(-1), gid);
     ::fchmod(fd.get(), mode);
@@ -137,7 +141,8 @@ Result<UniqueFd> open_file_at(int directory, const std::string& name, std::uint3
 }
 
 bool is_file_at(int directory, const std::string& name, int fd) {
-  struct stat named {}, opened {};
+  struct stat named {
+  }, opened{};
   return ::fstatat(directory, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 && ::fstat(fd, &opened) == 0 &&
          named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
 }

@@ -40,9 +40,12 @@ constexpr std::uint32_t kFutex32 = 2;  // FUTEX_32 / FUTEX2_SIZE_U32; shared bet
   if (rc >= 0) return WaitOutcome::kWoken;
   switch (errno) {
     case EAGAIN:
-    case EINTR: return WaitOutcome::kWoken;
-    case ETIMEDOUT: return WaitOutcome::kTimedOut;
-    default: return WaitOutcome::kUnsupported;
+    case EINTR:
+      return WaitOutcome::kWoken;
+    case ETIMEDOUT:
+      return WaitOutcome::kTimedOut;
+    default:
+      return WaitOutcome::kUnsupported;
   }
 }
 
@@ -75,8 +78,8 @@ bool probe_waitv() noexcept {
   timespec* limit = deadline_ns == INT64_MAX ? nullptr : &deadline;
   if (count == 1) {
     // FUTEX_WAIT_BITSET takes an absolute CLOCK_MONOTONIC time.
-    return outcome_of(::syscall(SYS_futex, waits[0].word, FUTEX_WAIT_BITSET, waits[0].seen, limit, nullptr,
-                                FUTEX_BITSET_MATCH_ANY));
+    return outcome_of(
+        ::syscall(SYS_futex, waits[0].word, FUTEX_WAIT_BITSET, waits[0].seen, limit, nullptr, FUTEX_BITSET_MATCH_ANY));
   }
   if (count == 0 || count > kFutexWaitMax || !futex_waits_available()) return WaitOutcome::kUnsupported;
   WaitvEntry entries[kFutexWaitMax];
@@ -88,8 +91,8 @@ bool probe_waitv() noexcept {
 
 bool futex_wait_counted(const FutexWait& wait, std::int64_t deadline_ns) noexcept {
   const timespec deadline = to_timespec(deadline_ns);
-  return ::syscall(SYS_futex, wait.word, FUTEX_WAIT_BITSET, wait.seen, deadline_ns == INT64_MAX ? nullptr : &deadline, nullptr,
-                   FUTEX_BITSET_MATCH_ANY) == 0;
+  return ::syscall(SYS_futex, wait.word, FUTEX_WAIT_BITSET, wait.seen, deadline_ns == INT64_MAX ? nullptr : &deadline,
+                   nullptr, FUTEX_BITSET_MATCH_ANY) == 0;
 }
 
 [[gnu::hot]] int futex_wake(const std::atomic<std::uint32_t>* word, int count) noexcept {

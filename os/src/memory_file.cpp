@@ -25,7 +25,7 @@ namespace baton::os {
 namespace {
 
 constexpr uid_t kNobody = 65534;  // /proc/sys/kernel/overflowuid
-constexpr int kLowest = 1024;  // FD_SETSIZE: what select(2) can name lies below
+constexpr int kLowest = 1024;     // FD_SETSIZE: what select(2) can name lies below
 
 Error violation(const char* name, const std::string& what) {
   return {Errc::protocol_violation, std::string("the peer's ") + name + " " + what};

@@ -100,7 +100,8 @@ std::string name_of(const testing::TestParamInfo<ChangeFinder>& finder) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Finders, PrivateMapping,
-                         testing::Values(ChangeFinder::kUnknown, ChangeFinder::kScan, ChangeFinder::kPagemap, ChangeFinder::kNone),
+                         testing::Values(ChangeFinder::kUnknown, ChangeFinder::kScan, ChangeFinder::kPagemap,
+                                         ChangeFinder::kNone),
                          name_of);
 
 }  // namespace

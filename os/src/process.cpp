@@ -202,7 +202,8 @@ Error system_error(const std::string& what, int error_number) {
 }
 
 Result<pthread_t> start_thread(const char* name, std::size_t stack_bytes, std::function<void()> body) {
-  auto run_later = std::make_unique<std::function<void()>>(std::move(body));  // before signals are blocked: it may throw
+  auto run_later =
+      std::make_unique<std::function<void()>>(std::move(body));  // before signals are blocked: it may throw
   pthread_attr_t attributes;
   if (const int failed = ::pthread_attr_init(&attributes)) return system_error("pthread_attr_init", failed);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

@@ -149,8 +149,8 @@ void on_trapped_call(int, siginfo_t* info, void* context) {
 #else
   auto* r = registers.regs;
   const auto argument = [r](int i) { return static_cast<long>(r[i]); };
-  r[0] = static_cast<unsigned long long>(baton_real_time_passed_call(info->si_syscall, argument(0), argument(1), argument(2),
-                                                                     argument(3), argument(4), argument(5)));
+  r[0] = static_cast<unsigned long long>(baton_real_time_passed_call(
+      info->si_syscall, argument(0), argument(1), argument(2), argument(3), argument(4), argument(5)));
 #endif
 }
 
@@ -189,7 +189,8 @@ Result<void> install_filter(std::initializer_list<long> allowed) {
   filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP));
   sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-    return Error{Errc::unsupported, "the kernel or a sandbox refuses a seccomp filter: " + std::string(std::strerror(errno))};
+    return Error{Errc::unsupported,
+                 "the kernel or a sandbox refuses a seccomp filter: " + std::string(std::strerror(errno))};
   return {};
 }
 

@@ -90,7 +90,8 @@ TEST(RealTimeCheck, SystemCallsAreCountedNamedAndMade) {
   EXPECT_EQ(report.system_calls, 2U);
   EXPECT_EQ(report.first_calls[0], SYS_getppid);
   EXPECT_EQ(report.first_calls[1], SYS_openat);
-  EXPECT_NE(report.text().find("2 system calls (first: " + std::to_string(SYS_getppid) + ", " + std::to_string(SYS_openat) + ")"),
+  EXPECT_NE(report.text().find("2 system calls (first: " + std::to_string(SYS_getppid) + ", " +
+                               std::to_string(SYS_openat) + ")"),
             std::string::npos)
       << report.text();
 }

@@ -28,7 +28,7 @@ namespace {
 
 Error failed(const char* call) {
   const int code = errno;
-  const Errc errc = code == ENOMEM || code == ENOSPC ? Errc::out_of_memory
+  const Errc errc = code == ENOMEM || code == ENOSPC   ? Errc::out_of_memory
                     : code == EMFILE || code == ENFILE ? Errc::out_of_descriptors
                                                        : Errc::system;
   return {errc, std::string(call) + " for a control segment: " + std::strerror(code)};
@@ -98,7 +98,8 @@ Result<CreatedSegment> create_segment(const char* name, std::size_t size, Writer
   if (!mapping) return mapping.error();
   out.mapping = std::move(*mapping);
   // Kernels before 5.1 lack F_SEAL_FUTURE_WRITE: then nothing may be shared, since readers could write.
-  if (::fcntl(out.fd.get(), F_ADD_SEALS, required_seals(writers) | F_SEAL_SEAL) != 0) return failed("fcntl(F_ADD_SEALS)");
+  if (::fcntl(out.fd.get(), F_ADD_SEALS, required_seals(writers) | F_SEAL_SEAL) != 0)
+    return failed("fcntl(F_ADD_SEALS)");
   return out;
 }
 

@@ -126,8 +126,8 @@ PeerCredentials peer_credentials(int socket) {
   return out;
 }
 
-IoStatus send_packet(int socket, const void* first, std::size_t first_bytes, const void* second, std::size_t second_bytes,
-                     const int* fds, std::size_t fd_count) {
+IoStatus send_packet(int socket, const void* first, std::size_t first_bytes, const void* second,
+                     std::size_t second_bytes, const int* fds, std::size_t fd_count) {
   if (fd_count > kMaxFds) {
     errno = EINVAL;
     return IoStatus::kError;

@@ -70,7 +70,8 @@ TEST_F(UnixSocket, CarriesBothPartsOfAPacketAndItsDescriptorsClosedOnExec) {
 TEST_F(UnixSocket, SaysWhenDescriptorsOrBytesDidNotFit) {
   const std::array<int, 3> fds{STDIN_FILENO, STDIN_FILENO, STDIN_FILENO};
   const std::string large(100, 'x');
-  ASSERT_EQ(send_packet(client_.get(), large.data(), large.size(), nullptr, 0, fds.data(), fds.size()), IoStatus::kDone);
+  ASSERT_EQ(send_packet(client_.get(), large.data(), large.size(), nullptr, 0, fds.data(), fds.size()),
+            IoStatus::kDone);
   ReceivedPacket packet;
   ASSERT_EQ(receive(packet), IoStatus::kDone);
   EXPECT_TRUE(packet.truncated);

@@ -80,7 +80,9 @@ void* mempcpy(void* __restrict to, const void* __restrict from, std::size_t n) n
 }
 void* __memcpy_chk(void* to, const void* from, std::size_t n, std::size_t) { return copy(to, from, n); }
 void* __memmove_chk(void* to, const void* from, std::size_t n, std::size_t) { return copy(to, from, n); }
-void* __mempcpy_chk(void* to, const void* from, std::size_t n, std::size_t) { return static_cast<char*>(copy(to, from, n)) + n; }
+void* __mempcpy_chk(void* to, const void* from, std::size_t n, std::size_t) {
+  return static_cast<char*>(copy(to, from, n)) + n;
+}
 
 ssize_t read(int fd, void* data, std::size_t n) {
   NEXT(read);

@@ -56,7 +56,8 @@ bool hold_name(const std::string& name) {
   const std::string text = "baton-perf-" + name;
   std::memcpy(address.sun_path + 1, text.data(), std::min(text.size(), sizeof address.sun_path - 2));
   const auto end = Clock::now() + kStart;
-  while (::bind(fd, reinterpret_cast<const sockaddr*>(&address), static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size())) != 0) {
+  while (::bind(fd, reinterpret_cast<const sockaddr*>(&address),
+                static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size())) != 0) {
     if (Clock::now() > end) return false;
     std::this_thread::sleep_for(5ms);
   }
@@ -113,7 +114,8 @@ std::set<std::string> in_use() {
   for (const std::string& process : paths_like("/proc/[0-9]*")) {
     collect_paths(process + "/maps", used);
     std::error_code ignored;
-    for (std::filesystem::directory_iterator fd(process + "/fd", ignored), end; !ignored && fd != end; fd.increment(ignored))
+    for (std::filesystem::directory_iterator fd(process + "/fd", ignored), end; !ignored && fd != end;
+         fd.increment(ignored))
       used.insert(std::filesystem::read_symlink(fd->path(), ignored).string());
   }
   return used;
@@ -127,12 +129,15 @@ void sweep(const KeeperTask& task) {
   // What the next run has just made and not mapped yet is younger.
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME_COARSE, &now);  // the clock of files' times
-  const auto older = [&](const timespec& time) { return std::tie(time.tv_sec, time.tv_nsec) < std::tie(now.tv_sec, now.tv_nsec); };
+  const auto older = [&](const timespec& time) {
+    return std::tie(time.tv_sec, time.tv_nsec) < std::tie(now.tv_sec, now.tv_nsec);
+  };
   std::vector<std::string> candidates;
   for (const std::string& pattern : task.leftovers)
     for (const std::string& path : paths_like(pattern)) {
       struct stat state {};
-      if (::lstat(path.c_str(), &state) == 0 && state.st_uid == ::geteuid() && older(state.st_ctim)) candidates.push_back(path);
+      if (::lstat(path.c_str(), &state) == 0 && state.st_uid == ::geteuid() && older(state.st_ctim))
+        candidates.push_back(path);
     }
   if (candidates.empty()) return;
   const std::set<std::string> used = in_use();

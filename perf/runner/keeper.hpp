@@ -11,11 +11,12 @@
 namespace baton::perf {
 
 struct KeeperTask {
-  std::vector<std::string> daemon;       ///< command that serves the whole run; empty: none
-  std::string ready;                     ///< the daemon prints this when it serves
-  std::string only_one;                  ///< of runs that name the same, one at a time has its keeper; empty: no matter
-  std::vector<std::string> own;          ///< patterns of paths that contain what is unique to the run: removed at the end
-  std::vector<std::string> leftovers;    ///< patterns of other paths: removed at the end when no process maps or opens them
+  std::vector<std::string> daemon;  ///< command that serves the whole run; empty: none
+  std::string ready;                ///< the daemon prints this when it serves
+  std::string only_one;             ///< of runs that name the same, one at a time has its keeper; empty: no matter
+  std::vector<std::string> own;     ///< patterns of paths that contain what is unique to the run: removed at the end
+  std::vector<std::string>
+      leftovers;  ///< patterns of other paths: removed at the end when no process maps or opens them
 };
 
 /// The first process of the run to call this starts the keeper; all others join it. Returns when the daemon serves; throws

@@ -15,30 +15,30 @@ namespace baton::perf {
 
 /// What is measured: read by every process of a run from the same file (plan.cpp).
 struct Plan {
-  std::string variant;             ///< one of PeerInfo::variants
-  std::string directory;           ///< fresh directory of this run: sockets, configuration files, whatever a peer needs
-  std::string topic = "perf";      ///< unique to the run where `id` is part of it: names may be machine-wide
-  std::string message = "bytes";   ///< message type; a peer without types sends as many bytes
-  std::size_t bytes = 64;          ///< payload of a message, at least sizeof(Stamp); varying sizes are at most this
-  bool varying = false;            ///< sizes between 50 % and 100 % of `bytes`
+  std::string variant;            ///< one of PeerInfo::variants
+  std::string directory;          ///< fresh directory of this run: sockets, configuration files, whatever a peer needs
+  std::string topic = "perf";     ///< unique to the run where `id` is part of it: names may be machine-wide
+  std::string message = "bytes";  ///< message type; a peer without types sends as many bytes
+  std::size_t bytes = 64;         ///< payload of a message, at least sizeof(Stamp); varying sizes are at most this
+  bool varying = false;           ///< sizes between 50 % and 100 % of `bytes`
   unsigned publishers = 1, subscribers = 1;
-  unsigned messages = 100;         ///< per publisher, after the warm-up
-  double rate = 30;                ///< messages per second and publisher; 0: the next one when the last was received by all
-  bool spin = false;               ///< the subscriber polls instead of sleeping
-  bool read_all = false;           ///< the subscriber reads every byte
-  bool round_trip = false;         ///< subscriber 0 sends back; one publisher, one subscriber
-  bool one_process = false;        ///< all ends are threads of one process
-  unsigned depth = 10;             ///< queue depth, KEEP_LAST; 0: KEEP_ALL
+  unsigned messages = 100;   ///< per publisher, after the warm-up
+  double rate = 30;          ///< messages per second and publisher; 0: the next one when the last was received by all
+  bool spin = false;         ///< the subscriber polls instead of sleeping
+  bool read_all = false;     ///< the subscriber reads every byte
+  bool round_trip = false;   ///< subscriber 0 sends back; one publisher, one subscriber
+  bool one_process = false;  ///< all ends are threads of one process
+  unsigned depth = 10;       ///< queue depth, KEEP_LAST; 0: KEEP_ALL
   bool reliable = true;
-  bool transient = false;          ///< transient local
-  int priority = 0;                ///< of SCHED_FIFO; above 0 memory is locked, and peers that can prepare their memory do
+  bool transient = false;  ///< transient local
+  int priority = 0;        ///< of SCHED_FIFO; above 0 memory is locked, and peers that can prepare their memory do
   // performance_test's way (live.cpp): no schedule of a fixed length, one report a second.
   bool live = false;
   unsigned own_publishers = 1, own_subscribers = 1;  ///< threads of this process; those above are all of the topic
-  double max_runtime = 0;          ///< seconds; 0: until a signal
-  double ignore = 0;               ///< seconds at the start that are not reported
+  double max_runtime = 0;                            ///< seconds; 0: until a signal
+  double ignore = 0;                                 ///< seconds at the start that are not reported
   int expected_publishers = -1, expected_subscribers = -1;  ///< waits for so many; -1: does not wait
-  double matched_timeout = 30;     ///< seconds
+  double matched_timeout = 30;                              ///< seconds
   int domain = 0;
   std::map<std::string, std::string> settings;  ///< peer-specific, from the command line
 };
@@ -48,10 +48,10 @@ struct Stamp {
   static constexpr std::uint32_t kMagic = 0x4e544142;  // "BATN"
   std::uint32_t magic;
   std::uint32_t publisher;
-  std::uint64_t sequence;       ///< counts from 0; the warm-up has its highest bit set
-  std::int64_t construct_ns;    ///< before begin(): ROS-SF's clock starts here
-  std::int64_t fill_ns;         ///< before the payload is written
-  std::int64_t publish_ns;      ///< before publish()
+  std::uint64_t sequence;     ///< counts from 0; the warm-up has its highest bit set
+  std::int64_t construct_ns;  ///< before begin(): ROS-SF's clock starts here
+  std::int64_t fill_ns;       ///< before the payload is written
+  std::int64_t publish_ns;    ///< before publish()
   std::uint64_t payload_bytes;
 };
 constexpr std::size_t kSmallestPayload = 64;
@@ -91,10 +91,10 @@ struct PeerInfo {
   std::string name, version, how;     ///< `how`: one line on what was chosen for it (wait primitive, settings)
   std::vector<std::string> variants;  ///< at least one
   std::vector<std::string> one_process_variants{};  ///< of these, the ones that work within one process only
-  std::vector<std::string> polling_variants{};      ///< of these, the ones that always poll: compared where everybody polls
+  std::vector<std::string> polling_variants{};  ///< of these, the ones that always poll: compared where everybody polls
   bool can_spin = false;
-  bool has_qos = false;               ///< honours reliable, KEEP_ALL and transient
-  std::size_t largest = SIZE_MAX;     ///< payloads beyond are not tried
+  bool has_qos = false;            ///< honours reliable, KEEP_ALL and transient
+  std::size_t largest = SIZE_MAX;  ///< payloads beyond are not tried
   unsigned most_subscribers = 64;
 };
 

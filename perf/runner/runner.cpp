@@ -27,22 +27,24 @@ using nlohmann::json;
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kWarmUp = std::uint64_t{1} << 63;
-constexpr auto kGiveUp = 60s;       // for ends that never find each other
-constexpr auto kQuiet = 1000ms;     // nothing new for so long after the last publish: the rest is lost
+constexpr auto kGiveUp = 60s;                    // for ends that never find each other
+constexpr auto kQuiet = 1000ms;                  // nothing new for so long after the last publish: the rest is lost
 constexpr std::int64_t kAnswer = 1'000'000'000;  // closed loop: then the message counts as lost
 
 void sleep_until(std::int64_t when, bool spin) {
   while (spin && os::monotonic_ns() < when) {
   }
   if (!spin)
-    if (const std::int64_t left = when - os::monotonic_ns(); left > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(left));
+    if (const std::int64_t left = when - os::monotonic_ns(); left > 0)
+      std::this_thread::sleep_for(std::chrono::nanoseconds(left));
 }
 
 template <class Condition>
 void wait_for(SyncPage& sync, Condition&& condition, const char* what) {
   const std::int64_t end = os::monotonic_ns() + std::chrono::nanoseconds(kGiveUp).count();
   while (!condition()) {
-    if (sync.failed.load(std::memory_order_relaxed) != 0) throw std::runtime_error("another process of this run failed");
+    if (sync.failed.load(std::memory_order_relaxed) != 0)
+      throw std::runtime_error("another process of this run failed");
     if (os::monotonic_ns() > end) throw std::runtime_error(what);
     std::this_thread::sleep_for(500us);
   }
@@ -60,7 +62,8 @@ std::size_t size_of(const Plan& plan, std::uint64_t sequence) {
 /// Columns of a JSON object: one row per received message.
 class Samples : public Receiver {
  public:
-  Samples(const Plan& plan, SyncPage& sync, unsigned index, PublisherEnd* back) : plan_(plan), sync_(sync), index_(index), back_(back) {
+  Samples(const Plan& plan, SyncPage& sync, unsigned index, PublisherEnd* back)
+      : plan_(plan), sync_(sync), index_(index), back_(back) {
     rows_.reserve(std::size_t{plan.messages} * plan.publishers + 16);
   }
 
@@ -106,8 +109,8 @@ class Samples : public Receiver {
   /// After the subscriber's end is gone: nothing calls message() any more.
   json result(const Usage& end_usage) const {
     json out = {{"torn", torn_}, {"refused", refused_}};
-    json columns = {{"publisher", json::array()}, {"sequence", json::array()}, {"publish_ns", json::array()},
-                    {"hand_over_ns", json::array()}, {"fill_ns", json::array()}, {"construct_ns", json::array()},
+    json columns = {{"publisher", json::array()},    {"sequence", json::array()}, {"publish_ns", json::array()},
+                    {"hand_over_ns", json::array()}, {"fill_ns", json::array()},  {"construct_ns", json::array()},
                     {"read_ns", json::array()}};
     for (const Row& row : rows_) {
       columns["publisher"].push_back(row.stamp.publisher);
@@ -176,13 +179,15 @@ json run_subscriber(const Plan& plan, SyncPage& sync, unsigned index) {
       if (now != before || sync.publishers_done.load(std::memory_order_relaxed) < plan.publishers) changed = time;
       before = now;
       if (time - changed > std::chrono::nanoseconds(kQuiet).count()) break;
-      if (sync.failed.load(std::memory_order_relaxed) != 0) throw std::runtime_error("another process of this run failed");
+      if (sync.failed.load(std::memory_order_relaxed) != 0)
+        throw std::runtime_error("another process of this run failed");
     }
     usage = usage_now();
     sync.subscribers_done.fetch_add(1, std::memory_order_relaxed);
     // Nobody goes before all are served: some transports lose what is under way when an end leaves.
-    wait_for(sync, [&] { return sync.subscribers_done.load(std::memory_order_relaxed) >= plan.subscribers; },
-             "the other subscribers did not finish");
+    wait_for(
+        sync, [&] { return sync.subscribers_done.load(std::memory_order_relaxed) >= plan.subscribers; },
+        "the other subscribers did not finish");
   }
   return samples.result(usage);
 }
@@ -194,12 +199,14 @@ class PublisherRun : Receiver {
   json run() {
     if (plan_.round_trip) back_ = make_subscriber(way_back(plan_), 0, *this);
     end_ = make_publisher(plan_, index_);
-    wait_for(sync_, [&] { return sync_.subscribers_ready.load(std::memory_order_relaxed) >= plan_.subscribers; },
-             "not all subscribers started");
+    wait_for(
+        sync_, [&] { return sync_.subscribers_ready.load(std::memory_order_relaxed) >= plan_.subscribers; },
+        "not all subscribers started");
     warm_up();
     sync_.publishers_ready.fetch_add(1, std::memory_order_relaxed);
-    wait_for(sync_, [&] { return sync_.publishers_ready.load(std::memory_order_relaxed) >= plan_.publishers; },
-             "not all publishers started");
+    wait_for(
+        sync_, [&] { return sync_.publishers_ready.load(std::memory_order_relaxed) >= plan_.publishers; },
+        "not all publishers started");
 
     const Usage begin = usage_now();
     std::vector<std::int64_t> fill, publish;
@@ -224,8 +231,9 @@ class PublisherRun : Receiver {
     out["samples"] = {{"fill_ns", fill}, {"publish_call_ns", publish}};
     if (plan_.round_trip) out["samples"]["round_trip_ns"] = round_trips_;
     sync_.publishers_done.fetch_add(1, std::memory_order_relaxed);
-    wait_for(sync_, [&] { return sync_.subscribers_done.load(std::memory_order_relaxed) >= plan_.subscribers; },
-             "the subscribers did not finish");
+    wait_for(
+        sync_, [&] { return sync_.subscribers_done.load(std::memory_order_relaxed) >= plan_.subscribers; },
+        "the subscribers did not finish");
     out["usage"] = usage_between(begin, usage_now());
     return out;
   }
@@ -266,9 +274,11 @@ class PublisherRun : Receiver {
       if (const unsigned deaf = all_heard(); deaf == plan_.subscribers) {
         --more;
       } else if (os::monotonic_ns() > give_up) {
-        throw std::runtime_error("subscriber " + std::to_string(deaf) + " never heard publisher " + std::to_string(index_));
+        throw std::runtime_error("subscriber " + std::to_string(deaf) + " never heard publisher " +
+                                 std::to_string(index_));
       }
-      if (sync_.failed.load(std::memory_order_relaxed) != 0) throw std::runtime_error("another process of this run failed");
+      if (sync_.failed.load(std::memory_order_relaxed) != 0)
+        throw std::runtime_error("another process of this run failed");
     }
     if (back_) {  // what is still on its way back
       const std::int64_t end = os::monotonic_ns() + 200'000'000;

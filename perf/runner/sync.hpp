@@ -18,7 +18,9 @@ struct SyncPage {
   /// Warm-up messages that all subscribers have got.
   std::atomic<std::uint64_t> warmed;
   /// Messages that subscriber s has received after the warm-up; for closed-loop runs.
-  struct alignas(64) Count { std::atomic<std::uint64_t> value; } received[kMostEnds];
+  struct alignas(64) Count {
+    std::atomic<std::uint64_t> value;
+  } received[kMostEnds];
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "the page is shared between processes");
 

@@ -26,8 +26,15 @@ std::uint64_t counted(const char* symbol) {
 Usage usage_now() {
   rusage r{};
   ::getrusage(RUSAGE_SELF, &r);
-  return {os::monotonic_ns(), micros(r.ru_utime), micros(r.ru_stime), r.ru_minflt, r.ru_majflt, r.ru_nvcsw, r.ru_nivcsw,
-          counted("baton_perf_copies"), counted("baton_perf_copied_bytes")};
+  return {os::monotonic_ns(),
+          micros(r.ru_utime),
+          micros(r.ru_stime),
+          r.ru_minflt,
+          r.ru_majflt,
+          r.ru_nvcsw,
+          r.ru_nivcsw,
+          counted("baton_perf_copies"),
+          counted("baton_perf_copied_bytes")};
 }
 
 nlohmann::json usage_between(const Usage& begin, const Usage& end) {

@@ -21,14 +21,22 @@ int main(int argc, char** argv) {
   std::vector<std::string> names;
   for (const auto& [name, run] : criteria) names.push_back(name);
 
-  CLI::App app("Baton's performance criteria. A criterion passes if the upper end of the 95 % interval of the median lies "
-               "within its bar. Exit code 1 if one fails.");
+  CLI::App app(
+      "Baton's performance criteria. A criterion passes if the upper end of the 95 % interval of the median lies "
+      "within its bar. Exit code 1 if one fails.");
   app.add_option("criterion", chosen, "size, wake, fanout, scale; default all")->check(CLI::IsMember(names));
-  app.add_option("--rounds", options.rounds, "ratios per interval")->capture_default_str()->check(CLI::Range(6u, 1000u));
-  app.add_option("--exchanges", options.exchanges, "messages per kind and round")->capture_default_str()->check(CLI::Range(5u, 100000u));
-  app.add_flag("--together", options.together,
-               "size, wake, fanout: let the scheduler place the processes (default: the publisher has a CPU of its own)");
-  app.add_option("--processes", options.processes, "scale: processes")->capture_default_str()->check(CLI::Range(2u, 2000u));
+  app.add_option("--rounds", options.rounds, "ratios per interval")
+      ->capture_default_str()
+      ->check(CLI::Range(6u, 1000u));
+  app.add_option("--exchanges", options.exchanges, "messages per kind and round")
+      ->capture_default_str()
+      ->check(CLI::Range(5u, 100000u));
+  app.add_flag(
+      "--together", options.together,
+      "size, wake, fanout: let the scheduler place the processes (default: the publisher has a CPU of its own)");
+  app.add_option("--processes", options.processes, "scale: processes")
+      ->capture_default_str()
+      ->check(CLI::Range(2u, 2000u));
   app.add_option("--idle", options.idle_seconds, "scale: seconds of idling")->capture_default_str();
   // What the program tells its own children; not for people.
   app.add_option("--child", child_role)->group("");

@@ -23,11 +23,13 @@ std::vector<os::Child> start_children(const AcceptOptions& options, const Placem
                                       const char* state, unsigned exchanges) {
   std::vector<os::Child> children;
   for (unsigned i = 0; i < kSubscribers; ++i) {
-    std::vector<std::string> arguments = {"--child",    "fanout", "--directory", options.directory,
-                                          "--parent",   std::to_string(os::process_id()),
-                                          "--bare-fd",  std::to_string(bare.fd()),
-                                          "--index",    std::to_string(i),
-                                          "--messages", std::to_string(exchanges), state};
+    std::vector<std::string> arguments = {"--child",     "fanout",
+                                          "--directory", options.directory,
+                                          "--parent",    std::to_string(os::process_id()),
+                                          "--bare-fd",   std::to_string(bare.fd()),
+                                          "--index",     std::to_string(i),
+                                          "--messages",  std::to_string(exchanges),
+                                          state};
     if (const std::string cpus = placement.others(); !cpus.empty()) arguments.insert(arguments.end(), {"--cpus", cpus});
     children.push_back(os::Child::start("/proc/self/exe", arguments).or_throw());
   }
@@ -107,8 +109,8 @@ bool accept_fanout(const AcceptOptions& options) {
       all_bare.insert(all_bare.end(), bare_wake.begin(), bare_wake.end());
     }
     char detail[160];
-    std::snprintf(detail, sizeof detail, "publish p50 %.1f p99 %.1f us, bare wake-all p50 %.1f p99 %.1f us", median(all_message),
-                  quantile(all_message, 0.99), median(all_bare), quantile(all_bare, 0.99));
+    std::snprintf(detail, sizeof detail, "publish p50 %.1f p99 %.1f us, bare wake-all p50 %.1f p99 %.1f us",
+                  median(all_message), quantile(all_message, 0.99), median(all_bare), quantile(all_bare, 0.99));
     pass &= verdict("fanout: publish to 8 asleep / bare wake-all", median_interval(ratios), "x", 1.3, detail);
     for (os::Child& child : children) child.wait();
   }

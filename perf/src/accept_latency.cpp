@@ -58,14 +58,23 @@ std::map<Kind, std::vector<double>> exchange(const AcceptOptions& options, const
   auto publisher = node.advertise<Image>(topic, QoS(4));
   std::string schedule;
   for (Kind kind : order) schedule += static_cast<char>('0' + static_cast<int>(kind));
-  std::vector<std::string> arguments = {"--child",   "latency",  "--directory", directory,
-                                        "--parent",  std::to_string(os::process_id()),
-                                        "--bare-fd", std::to_string(bare.fd()),
-                                        "--index",   std::to_string(round),
-                                        spin ? "--spin" : "--sleep", "--schedule", schedule};
+  std::vector<std::string> arguments = {"--child",
+                                        "latency",
+                                        "--directory",
+                                        directory,
+                                        "--parent",
+                                        std::to_string(os::process_id()),
+                                        "--bare-fd",
+                                        std::to_string(bare.fd()),
+                                        "--index",
+                                        std::to_string(round),
+                                        spin ? "--spin" : "--sleep",
+                                        "--schedule",
+                                        schedule};
   if (const std::string cpus = placement.others(); !cpus.empty()) arguments.insert(arguments.end(), {"--cpus", cpus});
   os::Child child = os::Child::start("/proc/self/exe", arguments).or_throw();
-  if (!node.wait_for([&] { return publisher.matched() == 1; }, 20s)) throw std::runtime_error("the subscriber did not come");
+  if (!node.wait_for([&] { return publisher.matched() == 1; }, 20s))
+    throw std::runtime_error("the subscriber did not come");
   while (bare.page().children_ready.load(std::memory_order_acquire) == 0) std::this_thread::sleep_for(1ms);
 
   const bool with_big = std::find(order.begin(), order.end(), Kind::kBigMessage) != order.end();
@@ -101,7 +110,8 @@ std::map<Kind, std::vector<double>> exchange(const AcceptOptions& options, const
     double ns;
     if (fields >> kind >> ns) result[static_cast<Kind>(kind)].push_back(ns);
   }
-  if (const int code = child.wait(); code != 0) throw std::runtime_error("the subscriber ended with " + std::to_string(code));
+  if (const int code = child.wait(); code != 0)
+    throw std::runtime_error("the subscriber ended with " + std::to_string(code));
   return result;
 }
 
@@ -132,8 +142,8 @@ Compared compare(const AcceptOptions& options, Kind a, Kind b, bool spin) {
     all_a.insert(all_a.end(), samples[a].begin(), samples[a].end());
     all_b.insert(all_b.end(), samples[b].begin(), samples[b].end());
   }
-  return {median_interval(ratios), median_interval(differences), median(all_a) / 1000, median(all_b) / 1000,
-          quantile(all_a, 0.99) / 1000, quantile(all_b, 0.99) / 1000};
+  return {median_interval(ratios), median_interval(differences), median(all_a) / 1000,
+          median(all_b) / 1000,    quantile(all_a, 0.99) / 1000, quantile(all_b, 0.99) / 1000};
 }
 
 std::string detail(const Compared& c, const char* a, const char* b) {
@@ -156,7 +166,8 @@ bool accept_size(const AcceptOptions& options) {
 
 bool accept_wake(const AcceptOptions& options) {
   const Compared asleep = compare(options, Kind::kSmallMessage, Kind::kBare, false);
-  const bool first = verdict("wake: asleep, message / bare futex wake", asleep.ratio, "x", 1.3, detail(asleep, "message", "futex"));
+  const bool first =
+      verdict("wake: asleep, message / bare futex wake", asleep.ratio, "x", 1.3, detail(asleep, "message", "futex"));
   const Compared spinning = compare(options, Kind::kSmallMessage, Kind::kBare, true);
   const bool second = verdict("wake: spinning, message - bare cache line", spinning.difference_us, " us", 1.0,
                               detail(spinning, "message", "cache line"));

@@ -46,17 +46,19 @@ double proportional_kib(std::int32_t pid) {
 
 std::size_t descriptors(std::int32_t pid) {
   std::size_t count = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd")) ++count;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd"))
+    ++count;
   return count;
 }
 
 std::vector<os::Child> start(const AcceptOptions& options, const char* role) {
   std::vector<os::Child> children;
   for (unsigned i = 0; i < options.processes; ++i)
-    children.push_back(os::Child::start("/proc/self/exe", {"--child", role, "--directory", options.directory, "--index",
-                                                           std::to_string(i), "--count", std::to_string(options.processes),
-                                                           "--messages", std::to_string(options.topics_per_process)})
-                           .or_throw());
+    children.push_back(
+        os::Child::start("/proc/self/exe",
+                         {"--child", role, "--directory", options.directory, "--index", std::to_string(i), "--count",
+                          std::to_string(options.processes), "--messages", std::to_string(options.topics_per_process)})
+            .or_throw());
   return children;
 }
 
@@ -106,9 +108,11 @@ bool accept_scale(const AcceptOptions& options) {
   std::size_t most = 0;
   for (const os::Child& child : children) most = std::max(most, descriptors(child.pid()));
   const double kib = mean_kib(children) - empty_kib;
-  pass &= at_most("scale: memory per process beyond an empty one", kib / 1024, " MiB", 1,
-                  "proportional set size; an empty process has " + std::to_string(static_cast<int>(empty_kib)) + " KiB");
-  pass &= at_most("scale: descriptors of the largest process", static_cast<double>(most), "", 1024, "the usual soft limit");
+  pass &=
+      at_most("scale: memory per process beyond an empty one", kib / 1024, " MiB", 1,
+              "proportional set size; an empty process has " + std::to_string(static_cast<int>(empty_kib)) + " KiB");
+  pass &=
+      at_most("scale: descriptors of the largest process", static_cast<double>(most), "", 1024, "the usual soft limit");
   return pass;
 }
 

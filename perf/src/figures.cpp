@@ -34,10 +34,11 @@ Interval median_interval(std::vector<double> values) {
   return {values[k], median(values), values[n - 1 - k]};
 }
 
-bool verdict(const std::string& name, const Interval& figure, const std::string& unit, double bar, const std::string& detail) {
+bool verdict(const std::string& name, const Interval& figure, const std::string& unit, double bar,
+             const std::string& detail) {
   const bool pass = figure.high <= bar;
-  std::printf("%s  %-46s %.3g%s [%.3g, %.3g]  bar <= %.3g%s  (%s)\n", pass ? "PASS" : "FAIL", name.c_str(), figure.middle,
-              unit.c_str(), figure.low, figure.high, bar, unit.c_str(), detail.c_str());
+  std::printf("%s  %-46s %.3g%s [%.3g, %.3g]  bar <= %.3g%s  (%s)\n", pass ? "PASS" : "FAIL", name.c_str(),
+              figure.middle, unit.c_str(), figure.low, figure.high, bar, unit.c_str(), detail.c_str());
   std::fflush(stdout);
   return pass;
 }

@@ -49,8 +49,13 @@ std::uint64_t touch_pages(const void* memory, std::size_t bytes) {
 class Shared {
  public:
   explicit Shared(std::size_t bytes)
-      : memory_(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)), bytes_(bytes) { check(); }
-  Shared(const Shared& other, std::size_t bytes) : memory_(::mremap(other.memory_, 0, bytes, MREMAP_MAYMOVE)), bytes_(bytes) { check(); }
+      : memory_(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)), bytes_(bytes) {
+    check();
+  }
+  Shared(const Shared& other, std::size_t bytes)
+      : memory_(::mremap(other.memory_, 0, bytes, MREMAP_MAYMOVE)), bytes_(bytes) {
+    check();
+  }
   Shared(const Shared&) = delete;
   Shared& operator=(const Shared&) = delete;
   ~Shared() { ::munmap(memory_, bytes_); }
@@ -68,7 +73,8 @@ class Shared {
 
 nlohmann::ordered_json measure_limits() {
   nlohmann::ordered_json out;
-  for (const std::size_t bytes : {std::size_t{4096}, std::size_t{65536}, std::size_t{1} << 20, std::size_t{4} << 20, std::size_t{16} << 20}) {
+  for (const std::size_t bytes :
+       {std::size_t{4096}, std::size_t{65536}, std::size_t{1} << 20, std::size_t{4} << 20, std::size_t{16} << 20}) {
     std::vector<unsigned char> from(bytes, 1), elsewhere(std::size_t{64} << 20, 1);
     auto to = std::make_unique<Shared>(bytes);
     const auto copy = [&] { std::memcpy(to->data(), from.data(), bytes); };
@@ -82,14 +88,23 @@ nlohmann::ordered_json measure_limits() {
   const auto touch = [](unsigned char* at) {
     for (std::size_t i = 0; i < kBytes; i += 4096) static_cast<volatile unsigned char*>(at)[i] = 1;
   };
-  out["page_first_write_ns"] = time_of([&] { pages = std::make_unique<Shared>(kBytes); }, [&] { touch(pages->data()); }) / kPages;
+  out["page_first_write_ns"] =
+      time_of([&] { pages = std::make_unique<Shared>(kBytes); }, [&] { touch(pages->data()); }) / kPages;
   std::unique_ptr<Shared> again;
   const auto map = [&] { again = std::make_unique<Shared>(*pages, kBytes); };
   out["page_mapped_anew_write_ns"] = time_of(map, [&] { touch(again->data()); }) / kPages;
   out["page_mapped_anew_read_ns"] = time_of(map, [&] { g_sink = touch_pages(again->data(), kBytes); }) / kPages;
   constexpr int kCalls = 1000;
-  out["system_call_ns"] = time_of([] {}, [] { for (int i = 0; i < kCalls; ++i) ::syscall(SYS_getppid); }) / kCalls;
-  out["clock_ns"] = time_of([] {}, [] { for (int i = 0; i < kCalls; ++i) g_sink = static_cast<std::uint64_t>(os::monotonic_ns()); }) / kCalls;
+  out["system_call_ns"] = time_of([] {},
+                                  [] {
+                                    for (int i = 0; i < kCalls; ++i) ::syscall(SYS_getppid);
+                                  }) /
+                          kCalls;
+  out["clock_ns"] = time_of([] {},
+                            [] {
+                              for (int i = 0; i < kCalls; ++i) g_sink = static_cast<std::uint64_t>(os::monotonic_ns());
+                            }) /
+                    kCalls;
   return out;
 }
 

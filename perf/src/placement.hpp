@@ -31,7 +31,9 @@ class Placement {
     for (const int cpu : others_) text += (text.empty() ? "" : ",") + std::to_string(cpu);
     return text;
   }
-  const char* description() const { return others_.empty() ? "CPUs as the scheduler chose" : "publisher on its own CPU"; }
+  const char* description() const {
+    return others_.empty() ? "CPUs as the scheduler chose" : "publisher on its own CPU";
+  }
 
  private:
   std::vector<int> before_, others_;

@@ -69,7 +69,8 @@ int subscribe(const std::string& topic, int count) {
       (void)wait_set.wait(std::chrono::seconds(120)).or_throw();
       continue;
     }
-    const std::int64_t age = std::chrono::steady_clock::now().time_since_epoch().count() - image.info().source_monotonic_ns;
+    const std::int64_t age =
+        std::chrono::steady_clock::now().time_since_epoch().count() - image.info().source_monotonic_ns;
     const std::uint64_t sum = std::accumulate(image->data.begin(), image->data.end(), std::uint64_t{0});
     std::cout << "image " << i++ << " " << place_of(image->data.data()) << " " << sum << " " << age << std::endl;
   }

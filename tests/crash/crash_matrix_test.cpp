@@ -29,7 +29,8 @@ TEST(CrashPoints, TheListNamesExactlyThoseInTheSources) {
   std::set<std::string> listed(std::begin(kPoints), std::end(kPoints)), found;
   const std::regex point("BATON_CRASH_POINT\\(\"([^\"]+)\"\\)");
   for (const char* room : {"memory", "transport"}) {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(std::string(BATON_SOURCE_DIR) + "/" + room)) {
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(std::string(BATON_SOURCE_DIR) + "/" + room)) {
       if (entry.path().extension() != ".cpp" && entry.path().extension() != ".hpp") continue;
       std::ifstream file(entry.path());
       const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());

@@ -47,7 +47,8 @@ inline memory::PoolOptions pool() {
 }
 
 inline std::shared_ptr<transport::Writer> make_writer(transport::Participant& participant, const std::string& topic,
-                                                      const QoS& qos, const memory::PoolOptions& pool_options = pool()) {
+                                                      const QoS& qos,
+                                                      const memory::PoolOptions& pool_options = pool()) {
   transport::Participant::WriterOptions options;
   options.topic = topic;
   options.type = type();

@@ -231,17 +231,20 @@ class Honest {
                        ",\"matched\":" + std::to_string(publisher_.matched()) +
                        ",\"hostile\":" + std::to_string(hostile_) +
                        ",\"published_slots\":" + std::to_string(account.published_slots) + ",\"refused\":{";
-    for (const auto& [code, count] : refused_) line += (line.back() == '{' ? "\"" : ",\"") + code + "\":" + std::to_string(count);
+    for (const auto& [code, count] : refused_)
+      line += (line.back() == '{' ? "\"" : ",\"") + code + "\":" + std::to_string(count);
     line += "},\"topics\":{";
     for (Topic& topic : topics_) {
       const std::uint64_t lost = topic.subscription.statuses().lost_total;
       line += (line.back() == '{' ? "\"" : ",\"") + topic.name + "\":{\"received\":" + std::to_string(topic.received) +
               ",\"matched\":" + std::to_string(topic.subscription.matched()) +
-              ",\"lost\":" + std::to_string(lost - topic.lost_before) + ",\"copied\":" +
-              std::to_string(topic.subscription.statuses().copied_total) + ",\"torn\":" + std::to_string(topic.torn) +
-              ",\"torn_held\":" + std::to_string(topic.torn_held) + ",\"errors\":" + std::to_string(topic.errors) +
+              ",\"lost\":" + std::to_string(lost - topic.lost_before) +
+              ",\"copied\":" + std::to_string(topic.subscription.statuses().copied_total) +
+              ",\"torn\":" + std::to_string(topic.torn) + ",\"torn_held\":" + std::to_string(topic.torn_held) +
+              ",\"errors\":" + std::to_string(topic.errors) +
               ",\"longest_wait\":" + std::to_string(topic.longest_wait) + ",\"latencies_ns\":[";
-      for (const std::int64_t latency : topic.latencies_ns) line += (line.back() == '[' ? "" : ",") + std::to_string(latency);
+      for (const std::int64_t latency : topic.latencies_ns)
+        line += (line.back() == '[' ? "" : ",") + std::to_string(latency);
       line += "]}";
       topic.received = topic.torn = topic.torn_held = topic.errors = topic.since = topic.longest_wait = 0;
       topic.lost_before = lost;
@@ -311,8 +314,9 @@ int newcomer(const std::string& topic, std::uint32_t held) {
   for (const auto& sample : samples) {
     if (!intact(sample->data.str())) return 1;
   }
-  Honest::say(taken == kWanted ? "served" : "got " + std::to_string(taken) + " of " + std::to_string(kWanted) +
-                                                " messages from " + std::to_string(subscription.matched()) + " publishers");
+  Honest::say(taken == kWanted ? "served"
+                               : "got " + std::to_string(taken) + " of " + std::to_string(kWanted) + " messages from " +
+                                     std::to_string(subscription.matched()) + " publishers");
   return taken == kWanted ? 0 : 1;
 }
 

@@ -28,8 +28,9 @@ class Overflow : public Scenario {
     taken_.resize(static_cast<std::size_t>(shape_.readers));
     world.spawn(0, "publisher", [this] {
       for (int i = 1; i <= shape_.pushes; ++i) {
-        World::current().require(connection_->publish(*chunks_, static_cast<std::uint64_t>(i)) == memory::PushStatus::kPushed,
-                                 "refused although the readers hold no more than they may");
+        World::current().require(
+            connection_->publish(*chunks_, static_cast<std::uint64_t>(i)) == memory::PushStatus::kPushed,
+            "refused although the readers hold no more than they may");
       }
     });
     for (int r = 0; r < shape_.readers; ++r) {

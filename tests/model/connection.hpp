@@ -96,7 +96,8 @@ class Connection {
 
   /// Reads the payload again: it must still be this message's (a reuse while it is held would be a data race).
   static void check_content(const Chunks& chunks, const QueuedMessage& message) {
-    World::current().require(chunks.payload[message.handle].read() == message.sequence, "the chunk holds another message");
+    World::current().require(chunks.payload[message.handle].read() == message.sequence,
+                             "the chunk holds another message");
   }
   void release(const QueuedMessage& message) const { reader->releases().release(message.entry); }
 

@@ -12,7 +12,9 @@ namespace {
 bool acquires(std::memory_order order) {
   return order == std::memory_order_acquire || order == std::memory_order_acq_rel || order == std::memory_order_consume;
 }
-bool releases(std::memory_order order) { return order == std::memory_order_release || order == std::memory_order_acq_rel; }
+bool releases(std::memory_order order) {
+  return order == std::memory_order_release || order == std::memory_order_acq_rel;
+}
 
 }  // namespace
 
@@ -108,10 +110,14 @@ bool World::backtrack() {
 bool World::enabled(const Thread& thread) const {
   if (thread.status != Status::kReady) return false;
   switch (thread.block) {
-    case Block::kNone: return true;
-    case Block::kDescriptor: return descriptors_[static_cast<std::size_t>(thread.block_on)] != 0;
-    case Block::kMutex: return mutexes_[static_cast<std::size_t>(thread.block_on)].owner < 0;
-    case Block::kDeath: return dead(thread.block_on);
+    case Block::kNone:
+      return true;
+    case Block::kDescriptor:
+      return descriptors_[static_cast<std::size_t>(thread.block_on)] != 0;
+    case Block::kMutex:
+      return mutexes_[static_cast<std::size_t>(thread.block_on)].owner < 0;
+    case Block::kDeath:
+      return dead(thread.block_on);
   }
   return false;
 }
@@ -169,7 +175,8 @@ void World::run(Scenario& scenario) {
   const auto resume = [this](int i) {
     running_ = i;
     fibers_[static_cast<std::size_t>(i)]->resume();
-    if (fibers_[static_cast<std::size_t>(i)]->finished() && threads_[static_cast<std::size_t>(i)].status == Status::kReady) {
+    if (fibers_[static_cast<std::size_t>(i)]->finished() &&
+        threads_[static_cast<std::size_t>(i)].status == Status::kReady) {
       threads_[static_cast<std::size_t>(i)].status = Status::kFinished;
     }
     running_ = -1;
@@ -180,8 +187,10 @@ void World::run(Scenario& scenario) {
   while (!aborted_) {
     int options[kMaxThreads + 8];
     int count = 0;
-    const bool keep = last_running_ >= 0 && preemptions_left_ == 0 && enabled(threads_[static_cast<std::size_t>(last_running_)]);
-    if (last_running_ >= 0 && enabled(threads_[static_cast<std::size_t>(last_running_)])) options[count++] = last_running_;
+    const bool keep =
+        last_running_ >= 0 && preemptions_left_ == 0 && enabled(threads_[static_cast<std::size_t>(last_running_)]);
+    if (last_running_ >= 0 && enabled(threads_[static_cast<std::size_t>(last_running_)]))
+      options[count++] = last_running_;
     if (!keep) {
       for (int i = 0; i < thread_count_; ++i) {
         if (i != last_running_ && enabled(threads_[static_cast<std::size_t>(i)])) options[count++] = i;
@@ -250,8 +259,9 @@ void World::note(const char* what, int location, std::uint64_t value, int index)
   if (!tracing_) return;
   char line[200];
   const Location& l = locations_[static_cast<std::size_t>(location)];
-  std::snprintf(line, sizeof line, "  %-12s %-9s %s#%d = 0x%llx (store %d of %d)\n", running_ < 0 ? "main" : self().name, what, l.label,
-                location, static_cast<unsigned long long>(value), index, static_cast<int>(l.stores.size()) - 1);
+  std::snprintf(line, sizeof line, "  %-12s %-9s %s#%d = 0x%llx (store %d of %d)\n",
+                running_ < 0 ? "main" : self().name, what, l.label, location, static_cast<unsigned long long>(value),
+                index, static_cast<int>(l.stores.size()) - 1);
   trace_ += line;
 }
 
@@ -286,13 +296,16 @@ std::uint64_t World::load(int location, std::memory_order order) {
   return value;
 }
 
-void World::append_store(Thread& thread, int location, std::uint64_t value, std::memory_order order, const View* sequence) {
+void World::append_store(Thread& thread, int location, std::uint64_t value, std::memory_order order,
+                         const View* sequence) {
   Location& l = locations_[static_cast<std::size_t>(location)];
-  if (l.seqlock && options_.write_once_slots && l.stores.size() >= 2) fail("model limit: a write-once slot is overwritten");
+  if (l.seqlock && options_.write_once_slots && l.stores.size() >= 2)
+    fail("model limit: a write-once slot is overwritten");
   if (l.stores.size() >= 250) fail("model limit: too many stores to one location");
   for (int u = 0; u < thread_count_; ++u) {
     if (l.confirmed[static_cast<std::size_t>(u)] > thread.current.clock[static_cast<std::size_t>(u)]) {
-      fail(std::string("torn read: ") + l.label + " is overwritten by a store that a relied-on read does not happen before");
+      fail(std::string("torn read: ") + l.label +
+           " is overwritten by a store that a relied-on read does not happen before");
     }
   }
   thread.current.seen[static_cast<std::size_t>(location)] = static_cast<std::uint8_t>(l.stores.size());
@@ -388,7 +401,7 @@ void World::sc_fence(Thread& t) {
   t.current.join(t.acquired);  // it is an acquire fence,
   t.current.join_seen(sc_view_);
   sc_view_.join_seen(t.current);
-  t.released = t.current;      // a release fence,
+  t.released = t.current;  // a release fence,
   if (running_ >= 0) ++t.current.clock[static_cast<std::size_t>(running_)];
 }
 
@@ -405,7 +418,8 @@ void World::data_read(int data) {
   Data& d = data_[static_cast<std::size_t>(data)];
   Thread& t = self();
   if (d.writer >= 0 && d.write_stamp > t.current.clock[static_cast<std::size_t>(d.writer)]) {
-    fail(std::string("data race: ") + t.name + " reads " + d.label + " while " + threads_[static_cast<std::size_t>(d.writer)].name + " writes it");
+    fail(std::string("data race: ") + t.name + " reads " + d.label + " while " +
+         threads_[static_cast<std::size_t>(d.writer)].name + " writes it");
   }
   d.read_stamp[static_cast<std::size_t>(running_)] = t.current.clock[static_cast<std::size_t>(running_)];
 }
@@ -419,7 +433,8 @@ void World::data_write(int data) {
   }
   for (int u = 0; u < thread_count_; ++u) {
     if (d.read_stamp[static_cast<std::size_t>(u)] > t.current.clock[static_cast<std::size_t>(u)]) {
-      fail(std::string("data race: ") + t.name + " writes " + d.label + " while " + threads_[static_cast<std::size_t>(u)].name + " reads it");
+      fail(std::string("data race: ") + t.name + " writes " + d.label + " while " +
+           threads_[static_cast<std::size_t>(u)].name + " reads it");
     }
   }
   d.writer = running_;
@@ -468,7 +483,8 @@ bool World::futex_wait(const Word* words, int count) {
   for (int i = 0; i < count; ++i) {
     const int index = pick_store(t, words[i].location);
     read_store(t, words[i].location, index, std::memory_order_relaxed);
-    const std::uint64_t value = locations_[static_cast<std::size_t>(words[i].location)].stores[static_cast<std::size_t>(index)].value;
+    const std::uint64_t value =
+        locations_[static_cast<std::size_t>(words[i].location)].stores[static_cast<std::size_t>(index)].value;
     if (value != words[i].seen) {
       observe(t, 1);
       note("no sleep", words[i].location, value, index);

@@ -29,8 +29,8 @@ inline constexpr int kMaxThreads = 8;
 inline constexpr int kMaxLocations = 96;
 
 struct View {
-  std::array<std::uint16_t, kMaxThreads> clock{};   // happens-before: accesses of thread t with stamp <= clock[t]
-  std::array<std::uint8_t, kMaxLocations> seen{};   // index of the oldest store of location x that may be read
+  std::array<std::uint16_t, kMaxThreads> clock{};  // happens-before: accesses of thread t with stamp <= clock[t]
+  std::array<std::uint8_t, kMaxLocations> seen{};  // index of the oldest store of location x that may be read
   void join_seen(const View& other) {
     for (int i = 0; i < kMaxLocations; ++i) seen[i] = seen[i] > other.seen[i] ? seen[i] : other.seen[i];
   }
@@ -53,10 +53,10 @@ struct Mutation {
 struct Options {
   std::uint64_t max_executions = ~std::uint64_t{0};
   double max_seconds = 600;
-  std::uint32_t max_steps = 3000;          // of one execution; more is reported as a livelock
-  int kills = 0;                           // how many processes may die in one execution
-  unsigned killable = 0;                   // bit mask of processes
-  int preemptions = -1;                    // -1: all interleavings; else at most that many switches away from a runnable thread
+  std::uint32_t max_steps = 3000;  // of one execution; more is reported as a livelock
+  int kills = 0;                   // how many processes may die in one execution
+  unsigned killable = 0;           // bit mask of processes
+  int preemptions = -1;            // -1: all interleavings; else at most that many switches away from a runnable thread
   const Mutation* mutation = nullptr;
   /// Slots are written once in this scenario (verified), so that loads of them need not be scheduling points.
   bool write_once_slots = false;
@@ -104,11 +104,14 @@ class World {
   std::uint64_t fetch_add(int location, std::uint64_t value, std::memory_order order, std::uint64_t mask);
   void fence_seq_cst();
 
-  void data_read(int data);   // no scheduling points: races are found by happens-before, whatever the interleaving
+  void data_read(int data);  // no scheduling points: races are found by happens-before, whatever the interleaving
   void data_write(int data);
 
   /// futex_waitv: a full barrier, compares each word with `seen`, sleeps if all match. Returns on wake or mismatch.
-  struct Word { int location; std::uint64_t seen; };
+  struct Word {
+    int location;
+    std::uint64_t seen;
+  };
   /// True if it slept and was woken.
   bool futex_wait(const Word* words, int count);
   /// How many were woken; a body that uses the number calls the second, which makes it a part of the state.
@@ -142,7 +145,9 @@ class World {
   bool dead(int process) const { return (dead_ & (1U << process)) != 0; }
   bool finished(int thread) const { return threads_[static_cast<std::size_t>(thread)].status == Status::kFinished; }
   /// For setup and finish: the latest value.
-  std::uint64_t latest(int location) const { return locations_[static_cast<std::size_t>(location)].stores.back().value; }
+  std::uint64_t latest(int location) const {
+    return locations_[static_cast<std::size_t>(location)].stores.back().value;
+  }
 
  private:
   friend Report explore(const std::function<std::unique_ptr<Scenario>()>& make, const Options& options);
@@ -151,7 +156,7 @@ class World {
   enum class Block : std::uint8_t { kNone, kDescriptor, kMutex, kDeath };
   struct Thread {
     Status status;
-    Block block;       // kReady but waiting for this to become true
+    Block block;  // kReady but waiting for this to become true
     int block_on;
     int process;
     bool daemon;
@@ -171,7 +176,7 @@ class World {
   struct Location {
     const char* label;
     bool seqlock, stored, modified;  // label begins with "slot"; met a plain store, a read-modify-write
-    int owner;  // make_private; -1: nobody's
+    int owner;                       // make_private; -1: nobody's
     std::vector<Store> stores;
     std::array<std::uint16_t, kMaxThreads> confirmed;
   };
@@ -181,14 +186,19 @@ class World {
     std::uint16_t write_stamp;
     std::array<std::uint16_t, kMaxThreads> read_stamp;
   };
-  struct Mutex { int owner; View view; };
-  struct Choice { std::uint16_t options, chosen; };
+  struct Mutex {
+    int owner;
+    View view;
+  };
+  struct Choice {
+    std::uint16_t options, chosen;
+  };
   explicit World(const Options& options);
   void reset();
   void run(Scenario& scenario);
   bool backtrack();
   int choose(int options);
-  void park();  // a scheduling point of the running thread
+  void park();                          // a scheduling point of the running thread
   void park(const Location& location);  // ... unless it is private
   bool enabled(const Thread& thread) const;
   bool may_kill(int process) const;
@@ -212,7 +222,7 @@ class World {
   std::array<std::unique_ptr<Fiber>, kMaxThreads> fibers_;
   std::array<Thread, kMaxThreads> threads_;
   int thread_count_ = 0;
-  int running_ = -1;   // -1: setup or finish
+  int running_ = -1;  // -1: setup or finish
   int last_running_ = -1;
   int preemptions_left_ = -1;
   std::array<Location, kMaxLocations> locations_;

@@ -16,22 +16,26 @@ StateKey World::digest() const {
     const Thread& t = threads_[static_cast<std::size_t>(i)];
     if (t.status == Status::kFinished) continue;
     for (int x = 0; x < location_count_; ++x) {
-      floor.seen[static_cast<std::size_t>(x)] = std::min(floor.seen[static_cast<std::size_t>(x)], t.current.seen[static_cast<std::size_t>(x)]);
+      floor.seen[static_cast<std::size_t>(x)] =
+          std::min(floor.seen[static_cast<std::size_t>(x)], t.current.seen[static_cast<std::size_t>(x)]);
     }
   }
   const auto add_view = [&](const View& view) {
     h.add_bytes(view.clock.data(), sizeof(view.clock[0]) * static_cast<std::size_t>(thread_count_));
     View clipped = view;
     for (int x = 0; x < location_count_; ++x) {
-      clipped.seen[static_cast<std::size_t>(x)] = std::max(view.seen[static_cast<std::size_t>(x)], floor.seen[static_cast<std::size_t>(x)]);
+      clipped.seen[static_cast<std::size_t>(x)] =
+          std::max(view.seen[static_cast<std::size_t>(x)], floor.seen[static_cast<std::size_t>(x)]);
     }
     h.add_bytes(clipped.seen.data(), static_cast<std::size_t>(location_count_));
   };
-  h.add(dead_ | (static_cast<std::uint64_t>(kills_left_) << 8) | (static_cast<std::uint64_t>(static_cast<unsigned>(preemptions_left_)) << 16));
+  h.add(dead_ | (static_cast<std::uint64_t>(kills_left_) << 8) |
+        (static_cast<std::uint64_t>(static_cast<unsigned>(preemptions_left_)) << 16));
   if (preemptions_left_ >= 0) h.add(static_cast<std::uint64_t>(last_running_));
   for (int i = 0; i < thread_count_; ++i) {
     const Thread& t = threads_[static_cast<std::size_t>(i)];
-    h.add(static_cast<std::uint64_t>(t.status) | static_cast<std::uint64_t>(t.block) << 8 | static_cast<std::uint64_t>(t.block_on) << 16);
+    h.add(static_cast<std::uint64_t>(t.status) | static_cast<std::uint64_t>(t.block) << 8 |
+          static_cast<std::uint64_t>(t.block_on) << 16);
     h.add(t.history[0]);
     h.add(t.history[1]);
     if (t.status == Status::kFinished) continue;
@@ -43,7 +47,8 @@ StateKey World::digest() const {
     add_view(t.released);
     for (int x = 0; x < location_count_; ++x) {
       if (!locations_[static_cast<std::size_t>(x)].seqlock) continue;
-      h.add(t.read_stamp[static_cast<std::size_t>(x)] | static_cast<std::uint64_t>(t.read_index[static_cast<std::size_t>(x)]) << 16);
+      h.add(t.read_stamp[static_cast<std::size_t>(x)] |
+            static_cast<std::uint64_t>(t.read_index[static_cast<std::size_t>(x)]) << 16);
     }
   }
   for (int x = 0; x < location_count_; ++x) {
@@ -94,7 +99,9 @@ Report explore(const std::function<std::unique_ptr<Scenario>()>& make, const Opt
       report.trace = world.trace_;
       break;
     }
-    if (report.executions >= options.max_executions || ((report.executions & 255U) == 0 && seconds() > options.max_seconds)) break;
+    if (report.executions >= options.max_executions ||
+        ((report.executions & 255U) == 0 && seconds() > options.max_seconds))
+      break;
   } while (world.backtrack());
   report.complete = report.violation.empty() && world.choices_.empty();
   report.states = std::max<std::uint64_t>(report.states, world.visited_.size());

@@ -14,12 +14,12 @@ constexpr int kPublisher = 0, kReader = 1;
 
 struct LifeLinePlan {
   int pushes = 3;
-  int reuses = 3;    // chunks that the publisher fills after the disconnection
-  int attempts = 3;  // takes that the reader tries
-  bool disconnected_is_dead = false;     // a mutant: the publisher releases all when the connection ends
-  bool death_is_missed = false;          // a mutant: the end of file of a disconnected process is not looked for
-  bool claim_ends_early = false;         // a mutant: the subscriber drops its claim while it still reads
-  bool unread_stays_in_queue = false;    // a mutant: the unread are released without moving the cursor
+  int reuses = 3;                      // chunks that the publisher fills after the disconnection
+  int attempts = 3;                    // takes that the reader tries
+  bool disconnected_is_dead = false;   // a mutant: the publisher releases all when the connection ends
+  bool death_is_missed = false;        // a mutant: the end of file of a disconnected process is not looked for
+  bool claim_ends_early = false;       // a mutant: the subscriber drops its claim while it still reads
+  bool unread_stays_in_queue = false;  // a mutant: the unread are released without moving the cursor
 };
 
 class LifeLineModel : public Scenario {
@@ -38,7 +38,8 @@ class LifeLineModel : public Scenario {
     World& world = World::current();
     const auto released = [this](std::uint64_t handle) { chunks_->release(handle); };
     for (int i = 1; i <= plan_.pushes; ++i) {
-      world.require(connection_->publish(*chunks_, static_cast<std::uint64_t>(i)) == memory::PushStatus::kPushed, "refused");
+      world.require(connection_->publish(*chunks_, static_cast<std::uint64_t>(i)) == memory::PushStatus::kPushed,
+                    "refused");
     }
     // The connection ends: BYE, a stall, no descriptors. Nobody knows whether the subscriber lives.
     if (plan_.unread_stays_in_queue) {

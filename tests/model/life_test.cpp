@@ -33,14 +33,17 @@ class Life : public Scenario {
     mailbox_ = std::make_unique<Mailbox>();
     world.spawn(kPublisher, "publisher", [this] { publish(); });
     world.spawn(kReader, "reader", [this] { read(); });
-    if (plan_.releaser) world.spawn(kReader, "releaser", [this] { release(); }, true);
+    if (plan_.releaser)
+      world.spawn(
+          kReader, "releaser", [this] { release(); }, true);
   }
 
   void publish() {
     World& world = World::current();
     const auto released = [this](std::uint64_t handle) { chunks_->release(handle); };
     for (int i = 1; i <= plan_.pushes; ++i) {
-      world.require(connection_->publish(*chunks_, static_cast<std::uint64_t>(i)) == memory::PushStatus::kPushed, "refused");
+      world.require(connection_->publish(*chunks_, static_cast<std::uint64_t>(i)) == memory::PushStatus::kPushed,
+                    "refused");
       if (plan_.policy && i > 1) {
         // The pool names its oldest published chunk; it may be unread, being read, or gone.
         const std::uint64_t oldest = oldest_chunk();
@@ -119,7 +122,8 @@ class Life : public Scenario {
       world.require(cursor <= head, "the cursor passed the head");
       for (; cursor < head; ++cursor) {
         QueuedMessage message{};
-        world.require(connection_->reader->queue().take(&message) == QueueStatus::kOk, "an unread message is unreadable");
+        world.require(connection_->reader->queue().take(&message) == QueueStatus::kOk,
+                      "an unread message is unreadable");
         world.require(message.position == cursor && message.sequence == cursor + 1, "torn or lost");
       }
       return;
@@ -229,7 +233,8 @@ TEST(LifeModel, ReusingATakenMessageIsFound) {
 /// limit and gives it back at once.
 class HeldLimit : public Scenario {
  public:
-  HeldLimit(int pushes, int attempts, bool one_more = false) : pushes_(pushes), attempts_(attempts), one_more_(one_more) {}
+  HeldLimit(int pushes, int attempts, bool one_more = false)
+      : pushes_(pushes), attempts_(attempts), one_more_(one_more) {}
   void setup(World& world) override {
     connection_ = std::make_unique<Connection>(1, 1);
     chunks_ = std::make_unique<Chunks>(3);
@@ -310,14 +315,16 @@ class Hostile : public Scenario {
         connection_->writer->collect(released);
       }
       connection_->writer->end(released);
-      for (int references : references_) w.require(references == 0, "a handle was not released when the connection ended");
+      for (int references : references_)
+        w.require(references == 0, "a handle was not released when the connection ended");
     });
     world.spawn(kReader, "attacker", [this] {
       World& w = World::current();
       for (int i = 0; i < writes_; ++i) {
         const int what = w.arbitrary(8);
         if (what < 5) {
-          static constexpr std::uint64_t kSteps[] = {1, 2, ~std::uint64_t{0}, std::uint64_t{0} - 2, std::uint64_t{1} << 40};
+          static constexpr std::uint64_t kSteps[] = {1, 2, ~std::uint64_t{0}, std::uint64_t{0} - 2,
+                                                     std::uint64_t{1} << 40};
           connection_->cursor().fetch_add(kSteps[what], std::memory_order_relaxed);
         } else if (what == 5) {
           connection_->words()[0].fetch_add(1, std::memory_order_relaxed);

@@ -52,8 +52,10 @@ using Outcomes = std::set<std::string>;
 Outcomes outcomes(const std::vector<Body>& bodies, std::string* violation = nullptr) {
   Outcomes found;
   const Report report = explore([&] { return std::make_unique<Litmus>(bodies, &found); }, Options{});
-  if (violation != nullptr) *violation = report.violation;
-  else EXPECT_EQ(report.violation, "");
+  if (violation != nullptr)
+    *violation = report.violation;
+  else
+    EXPECT_EQ(report.violation, "");
   return found;
 }
 
@@ -63,26 +65,53 @@ void read(Atomic<std::uint32_t>& from, std::string& result, std::memory_order or
 }
 
 TEST(Litmus, StoreBufferingIsVisible) {
-  EXPECT_EQ(outcomes({[](Memory& m, std::string& r) { m.x.store(1, kRelease); read(m.y, r, kAcquire); },
-                      [](Memory& m, std::string& r) { m.y.store(1, kRelease); read(m.x, r, kAcquire); }}),
+  EXPECT_EQ(outcomes({[](Memory& m, std::string& r) {
+                        m.x.store(1, kRelease);
+                        read(m.y, r, kAcquire);
+                      },
+                      [](Memory& m, std::string& r) {
+                        m.y.store(1, kRelease);
+                        read(m.x, r, kAcquire);
+                      }}),
             (Outcomes{"00", "01", "10", "11"}));
 }
 
 TEST(Litmus, SeqCstFencesForbidStoreBuffering) {
   const auto fence = [] { ModelPlatform::fence_seq_cst(); };
-  EXPECT_EQ(outcomes({[&](Memory& m, std::string& r) { m.x.store(1, kRelaxed); fence(); read(m.y, r); },
-                      [&](Memory& m, std::string& r) { m.y.store(1, kRelaxed); fence(); read(m.x, r); }}),
+  EXPECT_EQ(outcomes({[&](Memory& m, std::string& r) {
+                        m.x.store(1, kRelaxed);
+                        fence();
+                        read(m.y, r);
+                      },
+                      [&](Memory& m, std::string& r) {
+                        m.y.store(1, kRelaxed);
+                        fence();
+                        read(m.x, r);
+                      }}),
             (Outcomes{"01", "10", "11"}));
-  EXPECT_EQ(outcomes({[&](Memory& m, std::string& r) { m.x.store(1, kRelaxed); fence(); read(m.y, r); },
-                      [&](Memory& m, std::string& r) { m.y.store(1, kRelaxed); read(m.x, r); }}),
+  EXPECT_EQ(outcomes({[&](Memory& m, std::string& r) {
+                        m.x.store(1, kRelaxed);
+                        fence();
+                        read(m.y, r);
+                      },
+                      [&](Memory& m, std::string& r) {
+                        m.y.store(1, kRelaxed);
+                        read(m.x, r);
+                      }}),
             (Outcomes{"00", "01", "10", "11"}))
       << "one fence is not enough";
 }
 
 TEST(Litmus, MessagePassingNeedsReleaseAndAcquire) {
   const auto program = [](std::memory_order store, std::memory_order load) {
-    return std::vector<Body>{[=](Memory& m, std::string&) { m.x.store(1, kRelaxed); m.y.store(1, store); },
-                             [=](Memory& m, std::string& r) { read(m.y, r, load); read(m.x, r); }};
+    return std::vector<Body>{[=](Memory& m, std::string&) {
+                               m.x.store(1, kRelaxed);
+                               m.y.store(1, store);
+                             },
+                             [=](Memory& m, std::string& r) {
+                               read(m.y, r, load);
+                               read(m.x, r);
+                             }};
   };
   EXPECT_EQ(outcomes(program(kRelease, kAcquire)), (Outcomes{"00", "01", "11"}));
   EXPECT_EQ(outcomes(program(kRelaxed, kAcquire)), (Outcomes{"00", "01", "10", "11"}));
@@ -91,31 +120,62 @@ TEST(Litmus, MessagePassingNeedsReleaseAndAcquire) {
 
 TEST(Litmus, FencesMakeRelaxedMessagePassingWork) {
   const auto fence = [] { ModelPlatform::fence_seq_cst(); };
-  EXPECT_EQ(outcomes({[&](Memory& m, std::string&) { m.x.store(1, kRelaxed); fence(); m.y.store(1, kRelaxed); },
-                      [&](Memory& m, std::string& r) { read(m.y, r); fence(); read(m.x, r); }}),
+  EXPECT_EQ(outcomes({[&](Memory& m, std::string&) {
+                        m.x.store(1, kRelaxed);
+                        fence();
+                        m.y.store(1, kRelaxed);
+                      },
+                      [&](Memory& m, std::string& r) {
+                        read(m.y, r);
+                        fence();
+                        read(m.x, r);
+                      }}),
             (Outcomes{"00", "01", "11"}));
 }
 
 TEST(Litmus, AReleaseSequenceContinuesThroughReadModifyWrites) {
-  const auto found = outcomes({[](Memory& m, std::string&) { m.x.store(1, kRelaxed); m.y.fetch_add(1, kRelease); },
+  const auto found = outcomes({[](Memory& m, std::string&) {
+                                 m.x.store(1, kRelaxed);
+                                 m.y.fetch_add(1, kRelease);
+                               },
                                [](Memory& m, std::string&) { m.y.fetch_add(2, kRelaxed); },
-                               [](Memory& m, std::string& r) { read(m.y, r, kAcquire); read(m.x, r); }});
-  EXPECT_EQ(found, (Outcomes{"00", "01", "11", "20", "21", "31"})) << "reading 3 through the relaxed add still acquires x";
+                               [](Memory& m, std::string& r) {
+                                 read(m.y, r, kAcquire);
+                                 read(m.x, r);
+                               }});
+  EXPECT_EQ(found, (Outcomes{"00", "01", "11", "20", "21", "31"}))
+      << "reading 3 through the relaxed add still acquires x";
 }
 
 TEST(Litmus, ReadsOfOneLocationNeverGoBack) {
-  EXPECT_EQ(outcomes({[](Memory& m, std::string&) { m.x.store(1, kRelaxed); m.x.store(2, kRelaxed); },
-                      [](Memory& m, std::string& r) { read(m.x, r); read(m.x, r); }}),
+  EXPECT_EQ(outcomes({[](Memory& m, std::string&) {
+                        m.x.store(1, kRelaxed);
+                        m.x.store(2, kRelaxed);
+                      },
+                      [](Memory& m, std::string& r) {
+                        read(m.x, r);
+                        read(m.x, r);
+                      }}),
             (Outcomes{"00", "01", "02", "11", "12", "22"}));
 }
 
 TEST(Litmus, IndependentReadersMayDisagreeUnlessTheyFence) {
   const auto program = [](bool fenced) {
-    const auto fence = [=] { if (fenced) ModelPlatform::fence_seq_cst(); };
+    const auto fence = [=] {
+      if (fenced) ModelPlatform::fence_seq_cst();
+    };
     return std::vector<Body>{[](Memory& m, std::string&) { m.x.store(1, kRelaxed); },
                              [](Memory& m, std::string&) { m.y.store(1, kRelaxed); },
-                             [=](Memory& m, std::string& r) { read(m.x, r); fence(); read(m.y, r); },
-                             [=](Memory& m, std::string& r) { read(m.y, r); fence(); read(m.x, r); }};
+                             [=](Memory& m, std::string& r) {
+                               read(m.x, r);
+                               fence();
+                               read(m.y, r);
+                             },
+                             [=](Memory& m, std::string& r) {
+                               read(m.y, r);
+                               fence();
+                               read(m.x, r);
+                             }};
   };
   EXPECT_EQ(outcomes(program(false)).count("1010"), 1U);
   EXPECT_EQ(outcomes(program(true)).count("1010"), 0U);
@@ -123,9 +183,18 @@ TEST(Litmus, IndependentReadersMayDisagreeUnlessTheyFence) {
 }
 
 TEST(Litmus, CausalityIsTransitive) {
-  const auto found = outcomes({[](Memory& m, std::string&) { m.x.store(1, kRelaxed); m.y.store(1, kRelease); },
-                               [](Memory& m, std::string& r) { read(m.y, r, kAcquire); m.z.store(1, kRelease); },
-                               [](Memory& m, std::string& r) { read(m.z, r, kAcquire); read(m.x, r); }});
+  const auto found = outcomes({[](Memory& m, std::string&) {
+                                 m.x.store(1, kRelaxed);
+                                 m.y.store(1, kRelease);
+                               },
+                               [](Memory& m, std::string& r) {
+                                 read(m.y, r, kAcquire);
+                                 m.z.store(1, kRelease);
+                               },
+                               [](Memory& m, std::string& r) {
+                                 read(m.z, r, kAcquire);
+                                 read(m.x, r);
+                               }});
   EXPECT_EQ(found.count("110"), 0U);
   EXPECT_EQ(found.count("010"), 1U) << "z was stored before y was seen";
 }
@@ -140,21 +209,45 @@ TEST(Litmus, OnlyOneReadModifyWriteReadsEachValue) {
 
 TEST(Litmus, RacesOnPlainDataAreFoundInWhateverOrderTheyRun) {
   std::string violation;
-  outcomes({[](Memory& m, std::string&) { m.data.write(1); m.x.store(1, kRelaxed); },
-            [](Memory& m, std::string&) { if (m.x.load(kAcquire) == 1) m.data.read(); }}, &violation);
+  outcomes({[](Memory& m, std::string&) {
+              m.data.write(1);
+              m.x.store(1, kRelaxed);
+            },
+            [](Memory& m, std::string&) {
+              if (m.x.load(kAcquire) == 1) m.data.read();
+            }},
+           &violation);
   EXPECT_NE(violation.find("data race"), std::string::npos);
-  outcomes({[](Memory& m, std::string&) { m.data.write(1); m.x.store(1, kRelease); },
-            [](Memory& m, std::string&) { if (m.x.load(kAcquire) == 1) m.data.read(); }}, &violation);
+  outcomes({[](Memory& m, std::string&) {
+              m.data.write(1);
+              m.x.store(1, kRelease);
+            },
+            [](Memory& m, std::string&) {
+              if (m.x.load(kAcquire) == 1) m.data.read();
+            }},
+           &violation);
   EXPECT_EQ(violation, "");
-  outcomes({[](Memory& m, std::string&) { m.data.read(); m.x.store(1, kRelaxed); },
-            [](Memory& m, std::string&) { if (m.x.load(kAcquire) == 1) m.data.write(1); }}, &violation);
+  outcomes({[](Memory& m, std::string&) {
+              m.data.read();
+              m.x.store(1, kRelaxed);
+            },
+            [](Memory& m, std::string&) {
+              if (m.x.load(kAcquire) == 1) m.data.write(1);
+            }},
+           &violation);
   EXPECT_NE(violation.find("data race"), std::string::npos) << "a read that a later write does not wait for";
 }
 
 TEST(Litmus, LoadBufferingIsNotModelled) {
   // C++ allows "11"; the headers' two places where it would matter are covered by happens-before checks instead.
-  EXPECT_EQ(outcomes({[](Memory& m, std::string& r) { read(m.x, r); m.y.store(1, kRelaxed); },
-                      [](Memory& m, std::string& r) { read(m.y, r); m.x.store(1, kRelaxed); }}),
+  EXPECT_EQ(outcomes({[](Memory& m, std::string& r) {
+                        read(m.x, r);
+                        m.y.store(1, kRelaxed);
+                      },
+                      [](Memory& m, std::string& r) {
+                        read(m.y, r);
+                        m.x.store(1, kRelaxed);
+                      }}),
             (Outcomes{"00", "01", "10"}));
 }
 
@@ -182,7 +275,8 @@ TEST(Litmus, AFutexComparesAndSleepsInOneStep) {
               const World::Word word{m.x.id(), 0};
               World::current().futex_wait(&word, 1);
             },
-            [](Memory& m, std::string&) { m.x.fetch_add(1, kRelaxed); }}, &violation);
+            [](Memory& m, std::string&) { m.x.fetch_add(1, kRelaxed); }},
+           &violation);
   EXPECT_NE(violation.find("waits forever"), std::string::npos) << "nobody called wake";
 }
 

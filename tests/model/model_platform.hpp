@@ -32,7 +32,8 @@ class Atomic {
   int id() const noexcept { return id_; }
 
  private:
-  static constexpr std::uint64_t kMask = sizeof(T) == 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (sizeof(T) % 8 * 8)) - 1;
+  static constexpr std::uint64_t kMask =
+      sizeof(T) == 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (sizeof(T) % 8 * 8)) - 1;
   int id_;
 };
 

@@ -18,10 +18,10 @@ enum class Wrong { kNothing, kNoLastLook, kCaptureLast, kFlagLast, kEventLast, k
 struct Plan {
   int publishers = 1;
   int waiters = 1;
-  int messages = 2;                // per publisher
-  bool descriptor = false;         // the last waiter sleeps in poll()
-  bool guard = false;              // a thread of the first waiter's process triggers a guard condition
-  bool hang_up = false;            // publisher 0 may be killed: every waiter's process watches its socket
+  int messages = 2;         // per publisher
+  bool descriptor = false;  // the last waiter sleeps in poll()
+  bool guard = false;       // a thread of the first waiter's process triggers a guard condition
+  bool hang_up = false;     // publisher 0 may be killed: every waiter's process watches its socket
   Wrong wrong = Wrong::kNothing;
 };
 
@@ -73,7 +73,9 @@ class Waking : public Scenario {
       for (auto& publisher : publishers_) {
         world.make_private(publisher.connections[static_cast<std::size_t>(w)]->cursor().id(), waiter);
       }
-      if (plan_.hang_up) world.spawn(kFirstWaiter + w, "background", [this, w] { hang_up(w); }, true);
+      if (plan_.hang_up)
+        world.spawn(
+            kFirstWaiter + w, "background", [this, w] { hang_up(w); }, true);
     }
     if (plan_.guard) world.spawn(kFirstWaiter, "trigger", [this] { trigger(); });
   }
@@ -111,7 +113,8 @@ class Waking : public Scenario {
     bool wake = false;
     if (plan_.wrong == Wrong::kEventLast) {
       ModelPlatform::fence_seq_cst();
-      for (auto& c : publisher.connections) wake |= memory::who_sleeps<ModelPlatform>(c->sleeping()) == Sleeping::kFutex;
+      for (auto& c : publisher.connections)
+        wake |= memory::who_sleeps<ModelPlatform>(c->sleeping()) == Sleeping::kFutex;
       if (wake) world.futex_wake_all(publisher.event->id());
       publisher.event->fetch_add(1, std::memory_order_release);
       return;
@@ -163,7 +166,8 @@ class Waking : public Scenario {
     template <class F>
     void for_each_sleeping(F&& f) {
       const Sleeping how = waiter().descriptor >= 0 ? Sleeping::kDescriptor : Sleeping::kFutex;
-      for (auto& publisher : scenario.publishers_) f(publisher.connections[static_cast<std::size_t>(w)]->sleeping(), how);
+      for (auto& publisher : scenario.publishers_)
+        f(publisher.connections[static_cast<std::size_t>(w)]->sleeping(), how);
       f(waiter().local_sleeping, how);
     }
     bool ready() {
@@ -171,7 +175,8 @@ class Waking : public Scenario {
         waiter().gone_seen = true;
         return true;
       }
-      if (scenario.plan_.guard && w == 0 && !waiter().guard_seen && waiter().guard.load(std::memory_order_acquire) != 0) {
+      if (scenario.plan_.guard && w == 0 && !waiter().guard_seen &&
+          waiter().guard.load(std::memory_order_acquire) != 0) {
         waiter().guard_seen = true;
         return true;
       }
@@ -201,7 +206,9 @@ class Waking : public Scenario {
     const auto capture = [](const WakeWord& event, std::uint32_t& seen) {
       seen = memory::capture_event<ModelPlatform>(event);
     };
-    const auto announce = [](WakeWord& sleeping, Sleeping how) { memory::announce_sleep<ModelPlatform>(sleeping, how); };
+    const auto announce = [](WakeWord& sleeping, Sleeping how) {
+      memory::announce_sleep<ModelPlatform>(sleeping, how);
+    };
     const auto awake = [](WakeWord& sleeping, Sleeping) { memory::announce_awake<ModelPlatform>(sleeping); };
     switch (plan_.wrong) {
       case Wrong::kNoLastLook:
@@ -229,7 +236,8 @@ class Waking : public Scenario {
         sources.for_each_sleeping(awake);
         break;
       }
-      default: memory::wait_round<ModelPlatform>(sources);
+      default:
+        memory::wait_round<ModelPlatform>(sources);
     }
   }
 
@@ -258,7 +266,8 @@ class Waking : public Scenario {
                         "a published message was missed");
         }
       }
-      if (world.dead(static_cast<int>(p))) continue;  // its bookkeeping died with it, and its memory is unmapped by the kernel
+      if (world.dead(static_cast<int>(p)))
+        continue;  // its bookkeeping died with it, and its memory is unmapped by the kernel
       for (auto& connection : publisher.connections) {
         connection->writer->end([&](std::uint64_t handle) { publisher.chunks->release(handle); });
       }
@@ -326,7 +335,7 @@ TEST(WakeModel, APublisherKilledAnywhereLeavesNobodyAsleep) {
   p = plan(2, 1, 1);
   p.hang_up = true;
   Options options = with_kill(kFirstPublisherDies);
-if (!full_run()) options.preemptions = 2;
+  if (!full_run()) options.preemptions = 2;
   expect_correct("1 of 2 publishers killed, 1 waiter", scenario<Waking>(p), options);
 }
 TEST(WakeModel, AWaiterKilledAnywhereDisturbsNobody) {
@@ -387,7 +396,8 @@ INSTANTIATE_TEST_SUITE_P(
     WakeModel, WeakenedWaking,
     testing::Values(WeakenedWake{"publisher's fence missing", {"fence", Op::kFence, 0}},
                     WeakenedWake{"publisher's fence missing, descriptor", {"fence", Op::kFence, 0}, true},
-                    WeakenedWake{"waiter's fence missing, descriptor", {"fence", Op::kFence, Waking::kFirstWaiter}, true},
+                    WeakenedWake{
+                        "waiter's fence missing, descriptor", {"fence", Op::kFence, Waking::kFirstWaiter}, true},
                     WeakenedWake{"event add relaxed", {"event", Op::kRmw, 0}}));
 
 }  // namespace

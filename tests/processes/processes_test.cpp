@@ -164,10 +164,16 @@ int use_memory_second() {
   return use_memory();
 }
 
-const std::map<std::string, std::function<int()>> kRoles = {
-    {"talk", talk},          {"publish_and_exit", publish_and_exit}, {"fork_and_sleep", fork_and_sleep},
-    {"exec_away", exec_away}, {"sleep", sleep_role},                  {"crash_with_core", crash_with_core},
-    {"listen_slowly", listen_slowly}, {"listen_in_little_space", listen_in_little_space}, {"use_memory", use_memory}, {"use_memory_second", use_memory_second}};
+const std::map<std::string, std::function<int()>> kRoles = {{"talk", talk},
+                                                            {"publish_and_exit", publish_and_exit},
+                                                            {"fork_and_sleep", fork_and_sleep},
+                                                            {"exec_away", exec_away},
+                                                            {"sleep", sleep_role},
+                                                            {"crash_with_core", crash_with_core},
+                                                            {"listen_slowly", listen_slowly},
+                                                            {"listen_in_little_space", listen_in_little_space},
+                                                            {"use_memory", use_memory},
+                                                            {"use_memory_second", use_memory_second}};
 
 // --- tests ----------------------------------------------------------------------------------------------------------
 
@@ -283,10 +289,10 @@ TEST_F(Processes, InAForkedChildObjectsOfTheParentAreInertAndANewNodeWorks) {
   const pid_t child = ::fork();
   if (child == 0) {
     int code = 0;
-    if (sample->data != "mine") code |= 1;                                          // readable
+    if (sample->data != "mine") code |= 1;  // readable
     auto refused = pub.try_loan();
-    if (refused.ok() || refused.error().code != baton::Errc::forked) code |= 2;     // not usable
-    { baton::Sample<String> gone = std::move(sample); }                             // releases nothing
+    if (refused.ok() || refused.error().code != baton::Errc::forked) code |= 2;  // not usable
+    { baton::Sample<String> gone = std::move(sample); }                          // releases nothing
     try {
       baton::Node own("child");
       auto own_pub = own.advertise<String>("chatter", baton::QoS(4));

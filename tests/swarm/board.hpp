@@ -21,17 +21,17 @@ enum class Phase : std::uint32_t {
 
 /// One process's. All accesses are relaxed: the words are statistics and flags of their own, and order nothing else.
 struct Card {
-  std::atomic<std::uint64_t> beat;              ///< increases as long as the process does not hang
+  std::atomic<std::uint64_t> beat;  ///< increases as long as the process does not hang
   std::atomic<std::uint64_t> published, taken, verified;
-  std::atomic<std::uint64_t> refused;           ///< publishes and loans that failed as documented
-  std::atomic<std::uint64_t> kept_past_node;    ///< nodes that ended while samples of theirs were kept
-  std::atomic<std::uint64_t> starved;           ///< times without descriptors
-  std::atomic<std::uint64_t> broken;            ///< connections on which a frame that is none was sent
-  std::atomic<std::uint64_t> given_up;          ///< times that a peer's diagnostics told of a disconnection
-  std::atomic<std::uint32_t> ready;             ///< a survivor: 1 met all survivors and publishes, 2 drained
-  std::atomic<std::uint32_t> descriptors;       ///< a survivor's, but for those of its own segments
-  std::atomic<std::uint32_t> segments;          ///< of a survivor's publishers
-  std::atomic<std::uint64_t> slots;             ///< a survivor's loaned and published slots beyond its history
+  std::atomic<std::uint64_t> refused;         ///< publishes and loans that failed as documented
+  std::atomic<std::uint64_t> kept_past_node;  ///< nodes that ended while samples of theirs were kept
+  std::atomic<std::uint64_t> starved;         ///< times without descriptors
+  std::atomic<std::uint64_t> broken;          ///< connections on which a frame that is none was sent
+  std::atomic<std::uint64_t> given_up;        ///< times that a peer's diagnostics told of a disconnection
+  std::atomic<std::uint32_t> ready;           ///< a survivor: 1 met all survivors and publishes, 2 drained
+  std::atomic<std::uint32_t> descriptors;     ///< a survivor's, but for those of its own segments
+  std::atomic<std::uint32_t> segments;        ///< of a survivor's publishers
+  std::atomic<std::uint64_t> slots;           ///< a survivor's loaned and published slots beyond its history
 };
 
 inline constexpr std::size_t kCards = 64;

@@ -142,15 +142,16 @@ void Member::take() {
       held.content = read_text(text.data(), text.size());
       count(card_.taken);
       if (!held.content.intact)
-        board_.fail("a message on topic %u is torn as it is taken: publisher %llu, number %llu, %zu bytes", receiver.topic,
-                    static_cast<unsigned long long>(held.content.publisher), static_cast<unsigned long long>(held.content.number),
-                    text.size());
+        board_.fail("a message on topic %u is torn as it is taken: publisher %llu, number %llu, %zu bytes",
+                    receiver.topic, static_cast<unsigned long long>(held.content.publisher),
+                    static_cast<unsigned long long>(held.content.number), text.size());
       if (receiver.topic != 1) {
         std::uint64_t& newest = receiver.newest[held.content.publisher];
         if (held.content.number <= newest)
           board_.fail("publisher %llu's message %llu came after %llu on topic %u",
                       static_cast<unsigned long long>(held.content.publisher),
-                      static_cast<unsigned long long>(held.content.number), static_cast<unsigned long long>(newest), receiver.topic);
+                      static_cast<unsigned long long>(held.content.number), static_cast<unsigned long long>(newest),
+                      receiver.topic);
         newest = held.content.number;
       }
       held_.push_back(std::move(held));
@@ -167,9 +168,10 @@ void Member::check(const Held& held, const char* when) {
       now.number == held.content.number)
     return;
   board_.fail("a sample changed %s: it was message %llu of publisher %llu, and is %s %llu of %llu (%zu held; %s)", when,
-              static_cast<unsigned long long>(held.content.number), static_cast<unsigned long long>(held.content.publisher),
-              now.intact ? "now message" : "torn, perhaps", static_cast<unsigned long long>(now.number),
-              static_cast<unsigned long long>(now.publisher), held_.size(), joined() ? "the node lives" : "the node has ended");
+              static_cast<unsigned long long>(held.content.number),
+              static_cast<unsigned long long>(held.content.publisher), now.intact ? "now message" : "torn, perhaps",
+              static_cast<unsigned long long>(now.number), static_cast<unsigned long long>(now.publisher), held_.size(),
+              joined() ? "the node lives" : "the node has ended");
 }
 
 void Member::verify(bool all) {

@@ -211,7 +211,7 @@ class Swarm : public ::testing::Test {
   // False, with a failure, once something went wrong.
   bool fine() {
     if (board_->errors.load(std::memory_order_acquire) == 0) return true;  // pairs with the count in Board::fail
-    ::usleep(10000);                                                     // the text follows the count
+    ::usleep(10000);                                                       // the text follows the count
     ADD_FAILURE() << board_->error << " (after " << kills_ << " kills, seed " << g_options.seed << ")";
     return false;
   }
@@ -231,7 +231,8 @@ class Swarm : public ::testing::Test {
       process.beat_seen = now;
     }
     if (now - process.beat_seen < kPatience) return true;
-    ADD_FAILURE() << "process " << process.pid << " hangs (after " << kills_ << " kills, seed " << g_options.seed << ")";
+    ADD_FAILURE() << "process " << process.pid << " hangs (after " << kills_ << " kills, seed " << g_options.seed
+                  << ")";
     return false;
   }
 
@@ -258,7 +259,8 @@ class Swarm : public ::testing::Test {
   }
   std::vector<std::uint32_t> survivors_descriptors() {
     std::vector<std::uint32_t> descriptors;
-    for (const Process& process : survivors_) descriptors.push_back(card(process.card).descriptors.load(std::memory_order_relaxed));
+    for (const Process& process : survivors_)
+      descriptors.push_back(card(process.card).descriptors.load(std::memory_order_relaxed));
     return descriptors;
   }
 
@@ -299,9 +301,10 @@ class Swarm : public ::testing::Test {
 };
 
 void Swarm::report() {
-  std::cout << kills_ << " kills, " << ends_ << " ends, " << stops_ << " stops, " << kept_ << " nodes ended with samples kept, " << broken_
-            << " connections broken by frames that are none, " << starved_ << " times without descriptors, " << given_up_
-            << " disconnections noticed; " << published_ << " published, " << taken_ << " taken, " << verified_ << " checks" << std::endl;
+  std::cout << kills_ << " kills, " << ends_ << " ends, " << stops_ << " stops, " << kept_
+            << " nodes ended with samples kept, " << broken_ << " connections broken by frames that are none, "
+            << starved_ << " times without descriptors, " << given_up_ << " disconnections noticed; " << published_
+            << " published, " << taken_ << " taken, " << verified_ << " checks" << std::endl;
 }
 
 // One look at every process: kills, stops, lets go on, and starts anew who is gone.
@@ -331,7 +334,8 @@ bool Swarm::step(Clock::time_point now) {
   }
   for (Process& process : survivors_) {
     if (!alive(process)) {
-      ADD_FAILURE() << "a survivor ended with status " << last_status_ << " (after " << kills_ << " kills, seed " << g_options.seed << ")";
+      ADD_FAILURE() << "a survivor ended with status " << last_status_ << " (after " << kills_ << " kills, seed "
+                    << g_options.seed << ")";
       return false;
     }
   }
@@ -346,7 +350,8 @@ bool Swarm::step(Clock::time_point now) {
     } else if (WIFEXITED(last_status_) && WEXITSTATUS(last_status_) == 0) {
       ++ends_;
     } else {
-      ADD_FAILURE() << "a member ended with status " << last_status_ << " (after " << kills_ << " kills, seed " << g_options.seed << ")";
+      ADD_FAILURE() << "a member ended with status " << last_status_ << " (after " << kills_ << " kills, seed "
+                    << g_options.seed << ")";
       return false;
     }
     count_up(card(process.card));
@@ -383,7 +388,9 @@ bool Swarm::conduct() {
   auto told = begin;
   for (;;) {
     const auto now = Clock::now();
-    if (g_options.kills > 0 ? kills_ + kept_ + broken_ >= g_options.kills : now - begin > std::chrono::duration<double>(g_options.seconds)) break;
+    if (g_options.kills > 0 ? kills_ + kept_ + broken_ >= g_options.kills
+                            : now - begin > std::chrono::duration<double>(g_options.seconds))
+      break;
     if (!fine() || !step(now)) return false;
     if (now - told > 60s) {
       told = now;
@@ -402,10 +409,12 @@ bool Swarm::conduct() {
   for (Process& process : survivors_) ::kill(process.pid, SIGCONT);
   board_->phase.store(Phase::kDrain, std::memory_order_relaxed);
   // Everything comes back: memory, descriptors.
-  const bool returned = eventually([&] { return survivors_are(2) && survivors_slots() == 0 && descriptors_returned(descriptors); });
+  const bool returned =
+      eventually([&] { return survivors_are(2) && survivors_slots() == 0 && descriptors_returned(descriptors); });
   for (std::size_t i = 0; i < survivors_.size(); ++i) {
     const Card& now = card(survivors_[i].card);
-    EXPECT_EQ(now.slots.load(std::memory_order_relaxed), 0U) << "slots of survivor " << i << " are pinned, seed " << g_options.seed;
+    EXPECT_EQ(now.slots.load(std::memory_order_relaxed), 0U)
+        << "slots of survivor " << i << " are pinned, seed " << g_options.seed;
   }
   EXPECT_TRUE(descriptors_returned(descriptors)) << "descriptors leaked, seed " << g_options.seed;
   board_->phase.store(Phase::kEnd, std::memory_order_relaxed);

@@ -72,7 +72,8 @@ void feed(FuzzedLink& link, const std::uint8_t* bytes, std::size_t size, std::si
       link.ended = true;
       break;
     case Kind::kVersion:
-      require(!link.open && link.machine.peer().version != kProtocolVersion && step.error.code == Errc::version_mismatch);
+      require(!link.open && link.machine.peer().version != kProtocolVersion &&
+              step.error.code == Errc::version_mismatch);
       link.ended = true;
       break;
     case Kind::kViolation:

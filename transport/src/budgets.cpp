@@ -65,7 +65,8 @@ void Budgets::remove_peer(PeerId peer) noexcept {
     at = at->second.expired() ? of_processes_.erase(at) : std::next(at);
   }
   // A user with nothing left is forgotten: only this map refers to it then.
-  for (auto at = users_.begin(); at != users_.end();) at = at->second.use_count() == 1 ? users_.erase(at) : std::next(at);
+  for (auto at = users_.begin(); at != users_.end();)
+    at = at->second.use_count() == 1 ? users_.erase(at) : std::next(at);
 }
 
 Result<Charge> Budgets::charge(PeerId peer, Keep keep, std::size_t bytes) {
@@ -77,7 +78,8 @@ Result<Charge> Budgets::charge(PeerId peer, Keep keep, std::size_t bytes) {
   const std::size_t mine = account.bytes[which].load(std::memory_order_relaxed) + bytes;
   if (account.ending == peer) return Error{Errc::limit_reached, "it is being disconnected"};
   if (mine > limits_.per_process[which]) {
-    return Error{Errc::limit_reached, std::string("its ") + kNames[which] + " would take " + in_bytes(mine) + " in this process; one process may take " +
+    return Error{Errc::limit_reached, std::string("its ") + kNames[which] + " would take " + in_bytes(mine) +
+                                          " in this process; one process may take " +
                                           in_bytes(limits_.per_process[which])};
   }
   const std::size_t all = user.bytes[which].load(std::memory_order_relaxed) + bytes;
@@ -101,10 +103,10 @@ Result<Charge> Budgets::charge(PeerId peer, Keep keep, std::size_t bytes) {
       }
     }
     if (all - std::min(all, returning) > limits_.per_user[which]) {
-      Error error{Errc::limit_reached, std::string("the ") + kNames[which] + " of user " + std::to_string(user.uid) + " would take " +
-                                           in_bytes(all - returning) + " in this process; one user may take " +
-                                           in_bytes(limits_.per_user[which]) + ", and this process of that user takes most: " +
-                                           in_bytes(most_bytes)};
+      Error error{Errc::limit_reached, std::string("the ") + kNames[which] + " of user " + std::to_string(user.uid) +
+                                           " would take " + in_bytes(all - returning) +
+                                           " in this process; one user may take " + in_bytes(limits_.per_user[which]) +
+                                           ", and this process of that user takes most: " + in_bytes(most_bytes)};
       if (most == found) return error;
       if (end_peer_) end_peer_(most->first, error);
       most->second->ending = most->first;
@@ -121,12 +123,15 @@ Result<Charge> Budgets::charge(PeerId peer, Keep keep, std::size_t bytes) {
 
 std::size_t Budgets::bytes(PeerId peer, Keep keep) const {
   const auto found = accounts_.find(peer);
-  return found == accounts_.end() ? 0 : found->second->bytes[static_cast<std::size_t>(keep)].load(std::memory_order_relaxed);
+  return found == accounts_.end()
+             ? 0
+             : found->second->bytes[static_cast<std::size_t>(keep)].load(std::memory_order_relaxed);
 }
 
 std::size_t Budgets::user_bytes(std::uint32_t uid, Keep keep) const {
   const auto found = users_.find(uid);
-  return found == users_.end() ? 0 : found->second->bytes[static_cast<std::size_t>(keep)].load(std::memory_order_relaxed);
+  return found == users_.end() ? 0
+                               : found->second->bytes[static_cast<std::size_t>(keep)].load(std::memory_order_relaxed);
 }
 
 std::size_t Budgets::returned(bool reset) noexcept {

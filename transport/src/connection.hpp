@@ -176,8 +176,7 @@ struct ReaderConnection {
   }
   /// Something to take, or something that take() must report.
   bool readable() const noexcept {
-    const State now =
-        state.load(std::memory_order_acquire);  // pairs with the release in Reader::Impl: channel is set
+    const State now = state.load(std::memory_order_acquire);  // pairs with the release in Reader::Impl: channel is set
     return (now == State::kLive || now == State::kOrphaned) && !blocked.load(std::memory_order_relaxed) && !full() &&
            channel->queue().ready();
   }

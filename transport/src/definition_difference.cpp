@@ -20,7 +20,8 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 
 std::string printable(std::string_view line) {
   std::string out(line.substr(0, 200));
-  std::replace_if(out.begin(), out.end(), [](char c) { return c < 0x20 || c > 0x7E; }, '?');
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return c < 0x20 || c > 0x7E; }, '?');
   return out;
 }
 
@@ -39,9 +40,8 @@ std::string definition_difference(std::string_view here_text, std::string_view t
   std::vector<std::uint16_t> common((here.size() + 1) * width, 0);
   for (std::size_t i = here.size(); i-- > 0;) {
     for (std::size_t j = there.size(); j-- > 0;) {
-      common[i * width + j] =
-          here[i] == there[j] ? static_cast<std::uint16_t>(common[(i + 1) * width + j + 1] + 1)
-                              : std::max(common[(i + 1) * width + j], common[i * width + j + 1]);
+      common[i * width + j] = here[i] == there[j] ? static_cast<std::uint16_t>(common[(i + 1) * width + j + 1] + 1)
+                                                  : std::max(common[(i + 1) * width + j], common[i * width + j + 1]);
     }
   }
   std::string out;
@@ -60,7 +60,8 @@ std::string definition_difference(std::string_view here_text, std::string_view t
     }
   }
   if (shown > kMaxShown) out += "(" + std::to_string(shown - kMaxShown) + " more lines differ)\n";
-  if (out.empty()) out = cut ? "(the definitions differ beyond their first 2000 lines)" : "(only their order or spacing differs)";
+  if (out.empty())
+    out = cut ? "(the definitions differ beyond their first 2000 lines)" : "(only their order or spacing differs)";
   return out;
 }
 

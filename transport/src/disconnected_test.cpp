@@ -206,7 +206,8 @@ TEST(Disconnected, ASubscriberWithoutDescriptorsKeepsItsSamplesAndComesBack) {
 
 /// Makes the hub give `other` up: more frames than a stopped process may leave unread.
 void overflow(Participant& participant, const Writer& writer) {
-  for (int i = 0; i < 100'000 && writer.matched() > 0; ++i) participant.add_node(std::string(1000, 'x') + std::to_string(i));
+  for (int i = 0; i < 100'000 && writer.matched() > 0; ++i)
+    participant.add_node(std::string(1000, 'x') + std::to_string(i));
 }
 
 TEST(Disconnected, AStoppedProcessThatWasGivenUpFindsItsSamplesAndTheOthersIntactWhenItGoesOn) {
@@ -282,7 +283,8 @@ TEST(Disconnected, AReplayAfterADisconnectionDeliversNothingTwice) {
     for (std::uint64_t i = 7; i <= 9; ++i) BATON_CHECK(value_of(take_sample(*reader)) == i);
     BATON_CHECK(take(*reader) == kNothing);
     BATON_CHECK(reader->statuses().lost_total == 0);
-    const auto posted = make_reader(*participant, "u");  // events come in their order: this one's is behind the reader's
+    const auto posted =
+        make_reader(*participant, "u");  // events come in their order: this one's is behind the reader's
     std::atomic<bool> came{false};
     posted->on_event([&](Event) { came = true; });
     const auto match = make_writer(*participant, "u");

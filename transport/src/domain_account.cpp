@@ -35,9 +35,10 @@ Result<void> DomainAccount::changed(const std::shared_ptr<State>& state, std::pt
     std::uint64_t sum = memory::process_backed_bytes();  // the growth in question is in it already
     for (const auto& [peer, backed] : state->peers) sum += backed;
     if (sum > limit_bytes())
-      return Error{Errc::limit_reached, "the domain's message memory would reach " + std::to_string(sum) +
-                                            " bytes, beyond BATON_DOMAIN_MEMORY_LIMIT=" + std::to_string(limit_bytes()) +
-                                            "; raise it, or lower the publishers' memory_limit_bytes"};
+      return Error{Errc::limit_reached,
+                   "the domain's message memory would reach " + std::to_string(sum) +
+                       " bytes, beyond BATON_DOMAIN_MEMORY_LIMIT=" + std::to_string(limit_bytes()) +
+                       "; raise it, or lower the publishers' memory_limit_bytes"};
   }
   if (state->reporting) return {};
   try {

@@ -40,12 +40,12 @@ bool eventually(Predicate&& predicate, std::chrono::nanoseconds patience = kPati
 }
 
 /// In child processes, where gtest cannot report.
-#define BATON_CHECK(condition)                                                              \
-  do {                                                                                      \
-    if (!(condition)) {                                                                     \
-      std::fprintf(stderr, "%s:%d: child: failed: %s\n", __FILE__, __LINE__, #condition);   \
-      ::_exit(1);                                                                           \
-    }                                                                                       \
+#define BATON_CHECK(condition)                                                            \
+  do {                                                                                    \
+    if (!(condition)) {                                                                   \
+      std::fprintf(stderr, "%s:%d: child: failed: %s\n", __FILE__, __LINE__, #condition); \
+      ::_exit(1);                                                                         \
+    }                                                                                     \
   } while (false)
 
 struct Diagnostics {

@@ -180,7 +180,8 @@ TEST(Flood, OfEndpointsOnOneTopicEndsThePeer) {
     }
   });
   EXPECT_EQ(flood.run(), static_cast<int>(Bye::kViolation));
-  EXPECT_NE(flood.domain.diagnostics().text(Errc::protocol_violation).find(std::to_string(kMaxAnnouncedPerTopic)), std::string::npos);
+  EXPECT_NE(flood.domain.diagnostics().text(Errc::protocol_violation).find(std::to_string(kMaxAnnouncedPerTopic)),
+            std::string::npos);
 }
 
 TEST(Flood, OfEndpointsThatDoNotFitIsCountedButNotDescribedOneByOne) {
@@ -195,7 +196,8 @@ TEST(Flood, OfEndpointsThatDoNotFitIsCountedButNotDescribedOneByOne) {
         frame.qos.durability = i % 2 == 0 ? Durability::kVolatile : Durability::kTransientLocal;
         if (!flooder.send(FrameType::kAnnounce, encode(frame))) return;
       }
-      for (std::size_t i = 0; i < kEach; ++i) flooder.send(FrameType::kWithdraw, encode_gid(endpoint(i, "t", true).gid));
+      for (std::size_t i = 0; i < kEach; ++i)
+        flooder.send(FrameType::kWithdraw, encode_gid(endpoint(i, "t", true).gid));
     }
     flooder.send(FrameType::kWithdraw, encode_gid(Gid{}));  // a violation: so it ends here
   });
@@ -226,7 +228,8 @@ TEST(Flood, TenThousandEndpointsOfOneProcessWithLongNamesAreKnownToANewcomer) {
   ASSERT_EQ(big.hear(), '.');
   const auto participant = domain.join();
   const auto writer = make_writer(*participant, "t");
-  EXPECT_TRUE(eventually([&] { return participant->endpoints().size() == kMany + 2; })) << participant->endpoints().size();
+  EXPECT_TRUE(eventually([&] { return participant->endpoints().size() == kMany + 2; }))
+      << participant->endpoints().size();
   EXPECT_TRUE(matched(*writer, 1));
   EXPECT_TRUE(domain.diagnostics().list.empty());
   big.say();

@@ -615,7 +615,8 @@ TEST(EndpointsProcesses, DescriptorsPerProcessPeerPublisherAndSubscriptionAreAsD
   idle.say();
   ASSERT_EQ(idle.hear(), '.');
   std::size_t with_peer = 0;
-  ASSERT_TRUE(eventually([&] { return participant->nodes().empty() && (with_peer = descriptors_of(::getpid())) > alone; }));
+  ASSERT_TRUE(
+      eventually([&] { return participant->nodes().empty() && (with_peer = descriptors_of(::getpid())) > alone; }));
   std::vector<std::shared_ptr<Reader>> readers;
   for (std::size_t i = 0; i < kTopics; ++i) readers.push_back(make_reader(*participant, "t" + std::to_string(i)));
   const std::size_t unmatched = descriptors_of(::getpid());
@@ -623,7 +624,9 @@ TEST(EndpointsProcesses, DescriptorsPerProcessPeerPublisherAndSubscriptionAreAsD
   ASSERT_EQ(publisher.hear(), '.');
   for (const auto& reader : readers) ASSERT_TRUE(matched(*reader, 1));
   std::size_t now = 0;
-  const auto settles = [&](pid_t pid, std::size_t most) { return eventually([&] { return (now = descriptors_of(pid)) <= most; }); };
+  const auto settles = [&](pid_t pid, std::size_t most) {
+    return eventually([&] { return (now = descriptors_of(pid)) <= most; });
+  };
   // Two for each of the two peers.
   EXPECT_TRUE(settles(::getpid(), alone + 4)) << now << " with matched subscriptions";
   const std::size_t idle_publisher = descriptors_of(publisher.pid());
@@ -634,9 +637,12 @@ TEST(EndpointsProcesses, DescriptorsPerProcessPeerPublisherAndSubscriptionAreAsD
   EXPECT_TRUE(settles(publisher.pid(), idle_publisher + kTopics)) << now << " of a publisher after " << idle_publisher;
   const std::size_t of_publisher = now;
   EXPECT_TRUE(settles(::getpid(), alone + 4 + kTopics)) << now << " after messages of " << kTopics << " publishers";
-  std::printf("descriptors: %zu of a process alone in a domain, %zu with one peer, %zu with %zu subscriptions more, %zu when these have "
-              "got messages of %zu publishers of another peer; that peer: %zu before the first loans, %zu after\n",
-              alone - without, with_peer - without, unmatched - without, kTopics, now - without, kTopics, idle_publisher, of_publisher);
+  std::printf(
+      "descriptors: %zu of a process alone in a domain, %zu with one peer, %zu with %zu subscriptions more, %zu when "
+      "these have "
+      "got messages of %zu publishers of another peer; that peer: %zu before the first loans, %zu after\n",
+      alone - without, with_peer - without, unmatched - without, kTopics, now - without, kTopics, idle_publisher,
+      of_publisher);
   EXPECT_LE(alone - without, 8U);
   EXPECT_LE(with_peer - alone, 2U);
   EXPECT_LE(unmatched - alone, 2U) << "subscriptions alone cost none";

@@ -372,12 +372,10 @@ TEST(Endpoints, ADifferingDefinitionIsRefusedWithTheDifference) {
   const auto writer = make_writer(*participant, "t");
   const auto reader = make_reader(*participant, "t", QoS(), other);
   EXPECT_TRUE(eventually([&] { return writer->statuses().incompatible_type_total == 1; }));
-  EXPECT_TRUE(eventually([&] {
-    return reader->statuses().last_incompatibility.find("- here:  uint8 extra") != std::string::npos;
-  }));
-  EXPECT_TRUE(eventually([&] {
-    return writer->statuses().last_incompatibility.find("- there: uint8 extra") != std::string::npos;
-  }));
+  EXPECT_TRUE(eventually(
+      [&] { return reader->statuses().last_incompatibility.find("- here:  uint8 extra") != std::string::npos; }));
+  EXPECT_TRUE(eventually(
+      [&] { return writer->statuses().last_incompatibility.find("- there: uint8 extra") != std::string::npos; }));
   EXPECT_TRUE(eventually([&] { return domain.diagnostics().has(Errc::type_mismatch); }));
   EXPECT_EQ(reader->matched(), 0U);
 }
@@ -404,12 +402,36 @@ TEST(Endpoints, EndpointsMayGoInAnyOrderWhileSamplesLive) {
     publish(*writer, 8).or_throw();
     TakenSample sample = reader->take().or_throw();
     switch (order) {
-      case 0: writer.reset(); reader.reset(); participant.reset(); break;
-      case 1: writer.reset(); participant.reset(); reader.reset(); break;
-      case 2: reader.reset(); writer.reset(); participant.reset(); break;
-      case 3: reader.reset(); participant.reset(); writer.reset(); break;
-      case 4: participant.reset(); writer.reset(); reader.reset(); break;
-      default: participant.reset(); reader.reset(); writer.reset(); break;
+      case 0:
+        writer.reset();
+        reader.reset();
+        participant.reset();
+        break;
+      case 1:
+        writer.reset();
+        participant.reset();
+        reader.reset();
+        break;
+      case 2:
+        reader.reset();
+        writer.reset();
+        participant.reset();
+        break;
+      case 3:
+        reader.reset();
+        participant.reset();
+        writer.reset();
+        break;
+      case 4:
+        participant.reset();
+        writer.reset();
+        reader.reset();
+        break;
+      default:
+        participant.reset();
+        reader.reset();
+        writer.reset();
+        break;
     }
     EXPECT_EQ(value_of(sample), 7U) << order;
     sample.release();
@@ -439,7 +461,8 @@ TEST(Endpoints, AReaderThatIsNeverAskedKeepsNothingOfWritersThatLeftButItsNewest
   const auto connections = [] {
     std::ifstream maps("/proc/self/maps");
     int count = 0;
-    for (std::string line; std::getline(maps, line);) count += line.find("memfd:baton-connection") != std::string::npos ? 1 : 0;
+    for (std::string line; std::getline(maps, line);)
+      count += line.find("memfd:baton-connection") != std::string::npos ? 1 : 0;
     return count;
   };
   for (std::uint64_t i = 0; i < 20; ++i) {
@@ -533,7 +556,8 @@ TEST(Endpoints, HeldSamplesAreShareOutWhenTheSlotsRunShort) {
   const auto writer = make_writer(*participant, "t", QoS(), number_type(), pool);
   std::vector<std::shared_ptr<Reader>> readers;
   for (int i = 0; i < 12; ++i) readers.push_back(make_reader(*participant, "t", QoS(2).hold(6)));
-  EXPECT_TRUE(eventually([&] { return domain.diagnostics().text(Errc::limit_reached).find("slots") != std::string::npos; }));
+  EXPECT_TRUE(
+      eventually([&] { return domain.diagnostics().text(Errc::limit_reached).find("slots") != std::string::npos; }));
   EXPECT_TRUE(eventually([&] { return writer->matched() >= 2; }));
   EXPECT_LT(writer->matched(), 12U);
 }
@@ -675,13 +699,19 @@ TEST(Endpoints, ManyThreadsMayPublishTakeAndRelease) {
     threads.emplace_back([&, t] {
       for (std::uint64_t i = 0; i < kEach;) {
         const Result<std::uint64_t> sent = publish(*writer, t * kEach + i);
-        if (sent) ++i; else std::this_thread::yield();
+        if (sent)
+          ++i;
+        else
+          std::this_thread::yield();
       }
     });
     threads.emplace_back([&] {
       while (taken < 2 * kEach) {
         Result<TakenSample> sample = reader->take();
-        if (!sample || !*sample) { std::this_thread::yield(); continue; }
+        if (!sample || !*sample) {
+          std::this_thread::yield();
+          continue;
+        }
         sum += value_of(*sample);
         ++taken;
       }

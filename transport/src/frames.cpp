@@ -6,9 +6,7 @@
 namespace baton::transport {
 namespace {
 
-Error bad(const char* frame) {
-  return {Errc::protocol_violation, std::string("malformed ") + frame + " frame"};
-}
+Error bad(const char* frame) { return {Errc::protocol_violation, std::string("malformed ") + frame + " frame"}; }
 
 /// Another process's words, which end in logs and on terminals.
 std::string printable(std::string text) {

@@ -18,7 +18,7 @@ namespace baton::transport {
 
 enum class FrameType : std::uint16_t {
   kAnnounce = kFirstUserFrame,
-  kWithdraw,           // an endpoint is gone; its connections are orphaned
+  kWithdraw,  // an endpoint is gone; its connections are orphaned
   kNodeUp,
   kNodeDown,
   kAttach,             // reader -> writer, with the connection segment
@@ -30,10 +30,10 @@ enum class FrameType : std::uint16_t {
   kClosed,             // writer -> reader: the connection ended because of what the reader did
   kDefinitionRequest,  // why do our hashes differ?
   kDefinition,
-  kWakeSocket,         // reader -> writer, with a wake socket
-  kAccount,            // memory account of the process
-  kHoldingsRequest,    // who holds which messages of your writers?
-  kHoldings,           // the answer: frames for each writer, then an empty one
+  kWakeSocket,       // reader -> writer, with a wake socket
+  kAccount,          // memory account of the process
+  kHoldingsRequest,  // who holds which messages of your writers?
+  kHoldings,         // the answer: frames for each writer, then an empty one
 };
 
 // Bounds of what a peer may announce; beyond them lies absurdity or attack.
@@ -41,9 +41,9 @@ inline constexpr std::size_t kMaxNameBytes = 1024;
 inline constexpr std::size_t kMaxDefinitionBytes = 200 * 1024;
 inline constexpr std::uint32_t kMaxDepth = 65536;
 inline constexpr std::uint32_t kMaxHeld = 65536;
-inline constexpr std::uint32_t kMaxHoldings = 32;   // per frame
+inline constexpr std::uint32_t kMaxHoldings = 32;  // per frame
 inline constexpr std::size_t kMaxReasonBytes = 400;
-inline constexpr std::size_t kMaxAnswers = 65536;   // holdings that one question gathers
+inline constexpr std::size_t kMaxAnswers = 65536;         // holdings that one question gathers
 inline constexpr std::size_t kMaxAnswersPerPeer = 16384;  // and of one process
 
 using TypeHash = std::array<std::uint8_t, 16>;

@@ -30,8 +30,8 @@ Result<EndpointRecord*> Graph::add_endpoint(PeerId peer, const AnnounceFrame& fr
   if (by_gid_.count(frame.gid) != 0) return Error{Errc::already_exists, "an endpoint id was announced twice"};
   Charge charge;
   if (budgets_ != nullptr) {
-    Result<Charge> granted = budgets_->charge(peer, Keep::kAnnouncements,
-                                              kEndpointBytes + frame.topic.size() + frame.node.size() + frame.type_name.size());
+    Result<Charge> granted = budgets_->charge(
+        peer, Keep::kAnnouncements, kEndpointBytes + frame.topic.size() + frame.node.size() + frame.type_name.size());
     if (!granted) return granted.error();
     charge = std::move(*granted);
   }
@@ -227,7 +227,8 @@ bool Graph::visit_nodes(NodePosition& after, std::size_t most,
   for (auto peer = peers_.lower_bound(after.first); peer != peers_.end(); ++peer) {
     if (peer->second.leaving) continue;
     const auto& names = peer->second.names;
-    for (auto at = peer->first == after.first ? names.upper_bound(after.second) : names.begin(); at != names.end(); ++at) {
+    for (auto at = peer->first == after.first ? names.upper_bound(after.second) : names.begin(); at != names.end();
+         ++at) {
       if (most-- == 0) return true;
       after = {peer->first, at->first};
       for (std::size_t i = 0; i < at->second.count; ++i) visit(peer->first, *at->first);

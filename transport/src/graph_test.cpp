@@ -206,7 +206,8 @@ TEST(Budgets, EndAPeerThatAnnouncesMoreThanItsBytesAndNameTheNumbers) {
     const Result<EndpointRecord*> result = graph.add_endpoint(1, frame);
     if (result) continue;
     EXPECT_EQ(result.error().code, Errc::limit_reached);
-    EXPECT_NE(result.error().message.find(std::to_string(limits.per_process[0])), std::string::npos) << result.error().message;
+    EXPECT_NE(result.error().message.find(std::to_string(limits.per_process[0])), std::string::npos)
+        << result.error().message;
     break;
   }
   EXPECT_EQ(added, 9U);
@@ -242,10 +243,12 @@ TEST(Budgets, WhenAUserKeepsTooMuchTheProcessThatKeepsMostIsEnded) {
   limits.per_process[0] = 1000;
   limits.per_user[0] = 1500;
   std::vector<PeerId> ended;
-  Budgets budgets([&](PeerId peer, const Error& error) {
-    ended.push_back(peer);
-    EXPECT_NE(error.message.find("1500"), std::string::npos) << error.message;
-  }, limits);
+  Budgets budgets(
+      [&](PeerId peer, const Error& error) {
+        ended.push_back(peer);
+        EXPECT_NE(error.message.find("1500"), std::string::npos) << error.message;
+      },
+      limits);
   for (const PeerId peer : {PeerId{1}, PeerId{2}, PeerId{3}}) budgets.add_peer(peer, 100 + peer, 7);
   budgets.add_peer(4, 104, 8);
   std::vector<Charge> charges;
@@ -275,7 +278,8 @@ TEST(Budgets, WhatOutlivesItsConnectionStillCountsForItsProcessThatConnectsAgain
   std::vector<PeerId> ended;
   Budgets budgets([&](PeerId peer, const Error&) { ended.push_back(peer); }, limits);
   std::vector<Charge> draining;
-  for (PeerId connection = 1; connection <= 20; ++connection) {  // the samples of each connection are still held when it ends
+  for (PeerId connection = 1; connection <= 20;
+       ++connection) {  // the samples of each connection are still held when it ends
     budgets.add_peer(connection, 555, 7);
     if (Result<Charge> kept = budgets.charge(connection, Keep::kConnections, 100)) draining.push_back(std::move(*kept));
     budgets.remove_peer(connection);
@@ -303,7 +307,8 @@ TEST(Budgets, TheProcessThatWasEndedMayComeBackWithWhatItHasLeft) {
   budgets.add_peer(2, 666, 7);
   std::vector<Charge> kept;
   for (const auto& [peer, bytes] : {std::pair{1, 600}, {1, 300}, {2, 500}, {2, 300}}) {
-    Result<Charge> charge = budgets.charge(static_cast<PeerId>(peer), Keep::kConnections, static_cast<std::size_t>(bytes));
+    Result<Charge> charge =
+        budgets.charge(static_cast<PeerId>(peer), Keep::kConnections, static_cast<std::size_t>(bytes));
     ASSERT_TRUE(charge.ok()) << charge.error().message;
     kept.push_back(std::move(*charge));
   }

@@ -34,9 +34,14 @@ std::string printable(std::string text) {
 
 std::array<std::uint8_t, kPacketHeaderBytes> encode_header(const PacketHeader& header) {  // allocates nothing
   const auto byte = [](std::uint32_t value, int shift) { return static_cast<std::uint8_t>(value >> shift); };
-  return {byte(header.type, 0),          byte(header.type, 8),          header.flags,
-          header.fd_count,               byte(header.payload_bytes, 0), byte(header.payload_bytes, 8),
-          byte(header.payload_bytes, 16), byte(header.payload_bytes, 24)};
+  return {byte(header.type, 0),
+          byte(header.type, 8),
+          header.flags,
+          header.fd_count,
+          byte(header.payload_bytes, 0),
+          byte(header.payload_bytes, 8),
+          byte(header.payload_bytes, 16),
+          byte(header.payload_bytes, 24)};
 }
 
 std::vector<std::uint8_t> encode_hello(const Hello& hello) {
@@ -88,7 +93,8 @@ LinkMachine::Step LinkMachine::on_packet(const std::uint8_t* data, std::size_t s
   }
   if ((header.flags & ~kMoreFollows) != 0) return violation("a packet has unknown flags");
   if (header.fd_count != fds.size()) {
-    return violation("a packet states " + std::to_string(header.fd_count) + " descriptors and has " + std::to_string(fds.size()));
+    return violation("a packet states " + std::to_string(header.fd_count) + " descriptors and has " +
+                     std::to_string(fds.size()));
   }
   if (header.type < kFirstUserFrame) {
     if (!fds.empty() || header.flags != 0) return violation("HELLO and BYE are single packets without descriptors");
@@ -102,7 +108,8 @@ LinkMachine::Step LinkMachine::on_packet(const std::uint8_t* data, std::size_t s
     return violation("a frame of type " + std::to_string(header.type) + " is larger than allowed");
   }
   // Each part must bring something, or a frame could be spun out for ever.
-  if ((header.flags & kMoreFollows) != 0 && payload_bytes == 0) return violation("an unfinished frame has an empty part");
+  if ((header.flags & kMoreFollows) != 0 && payload_bytes == 0)
+    return violation("an unfinished frame has an empty part");
   frame_.type = header.type;
   frame_.payload.insert(frame_.payload.end(), payload, payload + payload_bytes);
   for (os::ReceivedFd& fd : fds) frame_.fds.push_back(std::move(fd));

@@ -71,9 +71,9 @@ class LinkMachine {
  public:
   struct Step {
     enum class Kind : std::uint8_t { kNothing, kHello, kFrame, kBye, kVersion, kViolation } kind = Kind::kNothing;
-    Frame frame;      ///< kFrame
-    Error error{};    ///< kBye, kVersion, kViolation: for the user
-    Bye bye{};        ///< kBye: what the peer gave as its reason
+    Frame frame;    ///< kFrame
+    Error error{};  ///< kBye, kVersion, kViolation: for the user
+    Bye bye{};      ///< kBye: what the peer gave as its reason
   };
 
   /// One received packet. `fds` are consumed, whatever happens.

@@ -37,7 +37,8 @@ Bytes packet(std::uint16_t type, const Bytes& payload, std::uint8_t flags = 0, s
 
 LinkMachine::Step feed(LinkMachine& machine, const Bytes& bytes, std::size_t fds = 0) {
   std::vector<os::ReceivedFd> descriptors;
-  for (std::size_t i = 0; i < fds; ++i) descriptors.emplace_back(os::UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC)));
+  for (std::size_t i = 0; i < fds; ++i)
+    descriptors.emplace_back(os::UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC)));
   return machine.on_packet(bytes.data(), bytes.size(), std::move(descriptors));
 }
 
@@ -48,18 +49,18 @@ LinkMachine open_machine() {
 }
 
 TEST(Handshake, HelloIsExactlyTheBytesOfTheSpecification) {
-  const Bytes expected{
-      0x01, 0x00, 0x00, 0x00, 0x2A, 0x00, 0x00, 0x00,                                                  // header: HELLO, 42 bytes
-      0x89, 'B',  'A',  'T',  'O',  'N',  '\r', '\n',                                                  // magic
-      0x02, 0x00, 0x00, 0x00,                                                                          // version, reserved
-      0x67, 0x12, 0x00, 0x00,                                                                          // pid 4711
-      0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x19, 0x1A, 0x1B, 0x1C, 0x1D, 0x1E, 0x1F,  // process id
-      0x06, 0x00, 0x00, 0x00, 'c',  'a',  'm',  'e',  'r',  'a'};                                      // name
+  const Bytes expected{0x01, 0x00, 0x00, 0x00, 0x2A, 0x00, 0x00, 0x00,  // header: HELLO, 42 bytes
+                       0x89, 'B',  'A',  'T',  'O',  'N',  '\r', '\n',  // magic
+                       0x02, 0x00, 0x00, 0x00,                          // version, reserved
+                       0x67, 0x12, 0x00, 0x00,                          // pid 4711
+                       0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x19,
+                       0x1A, 0x1B, 0x1C, 0x1D, 0x1E, 0x1F,                          // process id
+                       0x06, 0x00, 0x00, 0x00, 'c',  'a',  'm',  'e',  'r',  'a'};  // name
   EXPECT_EQ(encode_hello(example_hello()), expected);
 }
 
 TEST(Handshake, ByeIsExactlyTheBytesOfTheSpecification) {
-  const Bytes expected{0x02, 0x00, 0x00, 0x00, 0x08, 0x00, 0x00, 0x00,   // header: BYE, 8 bytes
+  const Bytes expected{0x02, 0x00, 0x00, 0x00, 0x08, 0x00, 0x00, 0x00,  // header: BYE, 8 bytes
                        0x05, 0x00, 0x02, 0x00, 0x00, 0x00, 'o',  'k'};  // stalled, "ok"
   EXPECT_EQ(encode_bye(Bye::kStalled, "ok"), expected);
 }
@@ -104,7 +105,9 @@ TEST(Handshake, EveryTruncationOfHelloIsAViolation) {
   const Bytes whole = encode_hello(example_hello());
   for (std::size_t size = 0; size < whole.size(); ++size) {
     LinkMachine machine;
-    EXPECT_EQ(feed(machine, Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size))).kind, Kind::kViolation) << size;
+    EXPECT_EQ(feed(machine, Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size))).kind,
+              Kind::kViolation)
+        << size;
     Bytes honest(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
     if (size < kPacketHeaderBytes) continue;
     honest[4] = static_cast<std::uint8_t>(size - kPacketHeaderBytes);
@@ -114,7 +117,8 @@ TEST(Handshake, EveryTruncationOfHelloIsAViolation) {
 }
 
 TEST(Handshake, NothingButHelloAndByeMayComeFirst) {
-  for (const std::uint16_t type : {std::uint16_t{0}, std::uint16_t{3}, std::uint16_t{0xFF}, kFirstUserFrame, std::uint16_t{0xFFFF}}) {
+  for (const std::uint16_t type :
+       {std::uint16_t{0}, std::uint16_t{3}, std::uint16_t{0xFF}, kFirstUserFrame, std::uint16_t{0xFFFF}}) {
     LinkMachine machine;
     EXPECT_EQ(feed(machine, packet(type, {})).kind, Kind::kViolation) << type;
   }

@@ -35,7 +35,8 @@ void Hub::stop() { impl_->stop(); }
 Hub::~Hub() { stop(); }
 Result<void> Hub::start() { return impl_->start(); }
 
-void Hub::send(PeerId peer, std::uint16_t type, std::vector<std::uint8_t> payload, std::vector<os::SharedFd> fds) noexcept {
+void Hub::send(PeerId peer, std::uint16_t type, std::vector<std::uint8_t> payload,
+               std::vector<os::SharedFd> fds) noexcept {
   assert(type >= kFirstUserFrame && payload.size() <= kMaxPayloadBytes && fds.size() <= kMaxFrameFds);
   Outgoing frame;
   frame.type = type;
@@ -150,15 +151,14 @@ void Hub::Impl::stop() {
   }
 }
 
-bool Hub::Impl::on_thread() const {
-  return t_running == this && !is_child.load(std::memory_order_acquire);
-}
+bool Hub::Impl::on_thread() const { return t_running == this && !is_child.load(std::memory_order_acquire); }
 
 std::optional<Clock::time_point> Hub::Impl::next_deadline() {
   const std::lock_guard<std::mutex> lock(mutex);
   std::optional<Clock::time_point> deadline;
   if (!timers.empty()) deadline = timers.begin()->first.first;
-  const bool busy = scan_wanted || unlucky || downs != nullptr || batch_at < batch.size() || !posted.empty() || !doomed.empty();
+  const bool busy =
+      scan_wanted || unlucky || downs != nullptr || batch_at < batch.size() || !posted.empty() || !doomed.empty();
   if (busy && (!deadline || rest_until < *deadline)) deadline = rest_until;
   return deadline;
 }

@@ -68,12 +68,12 @@ inline constexpr std::chrono::seconds kArrivalsWindow{10};
 
 struct PeerInfo {
   ProcessId process_id{};
-  std::int32_t pid = 0;    ///< in this process's pid namespace, or as the peer stated it when it is not visible here
+  std::int32_t pid = 0;  ///< in this process's pid namespace, or as the peer stated it when it is not visible here
   std::int32_t local_pid = 0;  ///< in this process's pid namespace, from the kernel; 0: not visible
-  std::uint32_t uid = 0;   ///< of the peer, from the kernel
+  std::uint32_t uid = 0;       ///< of the peer, from the kernel
   /// Equal for all connections of one process, and for no other process: os::process_identity(), on older kernels its pid; 0: unknown.
   std::uint64_t identity = 0;
-  std::string name;        ///< the peer's own words (at most 255 bytes, printable ASCII)
+  std::string name;  ///< the peer's own words (at most 255 bytes, printable ASCII)
   std::uint16_t version = 0;
 };
 
@@ -128,7 +128,8 @@ class Hub {
   /// Queues a frame. Silently dropped if the peer is gone (on_peer_down has come or is coming) or after fork(). A peer whose
   /// queue overflows because it does not read is disconnected with a diagnostic; so is one for which there is no memory. REQUIRES type >= kFirstUserFrame, payload.size() <=
   /// kMaxPayloadBytes, fds.size() <= kMaxFrameFds, no empty descriptor.
-  void send(PeerId peer, std::uint16_t type, std::vector<std::uint8_t> payload, std::vector<os::SharedFd> fds = {}) noexcept;
+  void send(PeerId peer, std::uint16_t type, std::vector<std::uint8_t> payload,
+            std::vector<os::SharedFd> fds = {}) noexcept;
   /// Ends the connection because of something the peer did: it is told `reason`, is not connected again during its life, and
   /// on_peer_down(peer, reason) follows. No diagnostic.
   void disconnect(PeerId peer, Error reason);

@@ -29,13 +29,15 @@ Result<void> Hub::Impl::publish_name() {
     const auto random = os::random_id();
     if (!random) return random.error();
     const std::string temporary = "t-" + to_hex(*random);
-    switch (os::listen_at(directory.fd.get(), directory.path, temporary, directory.socket_mode, directory.gid, listener)) {
+    switch (
+        os::listen_at(directory.fd.get(), directory.path, temporary, directory.socket_mode, directory.gid, listener)) {
       case os::IoStatus::kDone:
         break;
       case os::IoStatus::kAbsent: {
         // Either the new name was swept before it got its mode, or the directory is gone.
         if (os::open_directory(-1, directory.path).error_number == 0) continue;
-        return Error{Errc::no_runtime_directory, "'" + directory.path + "' was removed while this process joined; start again"};
+        return Error{Errc::no_runtime_directory,
+                     "'" + directory.path + "' was removed while this process joined; start again"};
       }
       case os::IoStatus::kNoDescriptors:
         return os::system_error("socket in '" + directory.path + "'", EMFILE);
@@ -138,8 +140,10 @@ void Hub::Impl::connect_to(const ProcessId& process) {
     default: {
       Error error = os::system_error("cannot connect to '" + directory.path + "/" + name + "'", failed);
       // What the name is or who may use it does not change; a lack of memory does.
-      route.refused = status == os::IoStatus::kDenied || failed == EPROTOTYPE || failed == ENAMETOOLONG || failed == ELOOP;
-      if (status == os::IoStatus::kDenied) error.message += "; its process belongs to a user who does not share the directory";
+      route.refused =
+          status == os::IoStatus::kDenied || failed == EPROTOTYPE || failed == ENAMETOOLONG || failed == ELOOP;
+      if (status == os::IoStatus::kDenied)
+        error.message += "; its process belongs to a user who does not share the directory";
       if (!route.refused) error.message += "; trying again";
       if (route.refused || route.attempts == 0) diagnose(Diagnostic::Level::kWarning, error.code, error.message);
       retry_later(process);
@@ -163,7 +167,8 @@ void Hub::Impl::connect_to(const ProcessId& process) {
       send_now(*link, encode_hello(hello));
     }
     BATON_CRASH_POINT("hub.hello_sent");
-    link->handshake_timer = schedule(Clock::now() + options.handshake_timeout, [this, made] { on_handshake_timeout(made); });
+    link->handshake_timer =
+        schedule(Clock::now() + options.handshake_timeout, [this, made] { on_handshake_timeout(made); });
   });
   if (!greeted) end_for_want_of_memory(made);
 }
@@ -221,7 +226,9 @@ void Hub::Impl::evict_silent_link() {
     Link* link = find(silent.front());
     silent.pop_front();
     if (link == nullptr || !link->silent) continue;
-    end_link(*link, {{Errc::timed_out, "too many connections wait without a HELLO; the oldest was ended"}, Bye::kTimeout, true});
+    end_link(
+        *link,
+        {{Errc::timed_out, "too many connections wait without a HELLO; the oldest was ended"}, Bye::kTimeout, true});
     return;
   }
 }
@@ -250,7 +257,8 @@ void Hub::Impl::tell_shortage(const std::string& what) {
   const auto now = Clock::now();
   if (shortage_told && now - *shortage_told < kShortageInterval) return;
   shortage_told = now;
-  diagnose(Diagnostic::Level::kError, Errc::out_of_descriptors, os::system_error(what, EMFILE).message + "; trying again until it works");
+  diagnose(Diagnostic::Level::kError, Errc::out_of_descriptors,
+           os::system_error(what, EMFILE).message + "; trying again until it works");
 }
 
 void Hub::Impl::pause_listening() {

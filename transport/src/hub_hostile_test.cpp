@@ -113,7 +113,8 @@ class HostilePeer : public ::testing::Test {
       return false;
     }));
     TestHub newcomer(directory_, "newcomer");
-    EXPECT_TRUE(newcomer.recorder.has_peers(2)) << newcomer.recorder.all_diagnostics() << victim_.recorder.all_diagnostics();
+    EXPECT_TRUE(newcomer.recorder.has_peers(2))
+        << newcomer.recorder.all_diagnostics() << victim_.recorder.all_diagnostics();
   }
   RawClient connect() { return RawClient(directory_, victim_.hub->process_id()); }
 
@@ -151,7 +152,8 @@ TEST_F(HostilePeer, ManySilentConnectionsCannotKeepOthersOut) {
   TestHub newcomer(directory_, "in between");
   EXPECT_TRUE(newcomer.recorder.has_peers(2));
   const std::size_t most = before + 200 + 3 * 64 + 40;
-  for (int i = 0; i < 6000 && open_descriptors() >= most; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (int i = 0; i < 6000 && open_descriptors() >= most; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_LT(open_descriptors(), most) << "at most 64 silent ones are kept";
 }
 
@@ -178,7 +180,8 @@ TEST_F(HostilePeer, AFloodOfDescriptorsLeavesNoneBehind) {
   }
   EXPECT_TRUE(victim_.recorder.has_peers(1));
   EXPECT_TRUE(victim_.recorder.has_diagnostic(Errc::protocol_violation, "descriptors"));
-  for (int i = 0; i < 6000 && open_descriptors() > before; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (int i = 0; i < 6000 && open_descriptors() > before; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_LE(open_descriptors(), before);
 }
 #endif
@@ -194,7 +197,8 @@ TEST_F(HostilePeer, AFrameThatIsNeverFinishedIsForgottenWithItsDescriptors) {
     EXPECT_TRUE(victim_.recorder.has_peers(2));
   }
   EXPECT_TRUE(victim_.recorder.has_peers(1));
-  for (int i = 0; i < 6000 && open_descriptors() > before; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (int i = 0; i < 6000 && open_descriptors() > before; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_LE(open_descriptors(), before);
   EXPECT_TRUE(victim_.recorder.frames_.empty());
 }
@@ -206,7 +210,8 @@ TEST_F(HostilePeer, AnotherVersionIsRefusedNamingBothVersionsAndProcesses) {
   ASSERT_GT(answer.size(), 18U);
   EXPECT_EQ(answer[0], kHelloFrame) << "so that the other side can name both, too";
   EXPECT_EQ(client.bye(), static_cast<std::uint16_t>(Bye::kVersion));
-  EXPECT_TRUE(victim_.recorder.has_diagnostic(Errc::version_mismatch, "process 'victim' speaks version 2 of Baton's protocol, process 'hostile'"))
+  EXPECT_TRUE(victim_.recorder.has_diagnostic(
+      Errc::version_mismatch, "process 'victim' speaks version 2 of Baton's protocol, process 'hostile'"))
       << victim_.recorder.all_diagnostics();
   EXPECT_TRUE(victim_.recorder.has_diagnostic(Errc::version_mismatch, "version 9"));
   RawClient again = connect();
@@ -392,7 +397,8 @@ TEST_F(HostilePeer, OneThatDoesNotReadIsDisconnectedAndMayComeBack) {
   std::this_thread::sleep_for(kStallTime);
   victim_.hub->send(stalled, 0x100, payload);
   ASSERT_TRUE(victim_.recorder.has_peers(1));
-  EXPECT_TRUE(victim_.recorder.has_diagnostic(Errc::disconnected, "has not read for too long")) << victim_.recorder.all_diagnostics();
+  EXPECT_TRUE(victim_.recorder.has_diagnostic(Errc::disconnected, "has not read for too long"))
+      << victim_.recorder.all_diagnostics();
   EXPECT_TRUE(friend_.recorder.has_frames((sent + 9) / 10));
   // It wakes up: reads what was there, finds the end, comes back under the same identity.
   while (!client.receive().empty()) {
@@ -515,8 +521,10 @@ TEST_F(HostileListener, WhoAnswersUnderAnotherIdentityIsRefusedForGood) {
   os::UniqueFd socket = accept();
   const Bytes hello = hello_of(8);
   ASSERT_EQ(os::send_packet(socket.get(), hello.data(), hello.size(), nullptr, 0, nullptr, 0), os::IoStatus::kDone);
-  EXPECT_TRUE(a.recorder.eventually([&](const Recorder& r) { return r.find_diagnostic(Errc::protocol_violation, "identity"); }, std::chrono::seconds(10)) ||
-              b.recorder.has_diagnostic(Errc::protocol_violation, "identity"));
+  EXPECT_TRUE(
+      a.recorder.eventually([&](const Recorder& r) { return r.find_diagnostic(Errc::protocol_violation, "identity"); },
+                            std::chrono::seconds(10)) ||
+      b.recorder.has_diagnostic(Errc::protocol_violation, "identity"));
   EXPECT_TRUE(a.recorder.has_peers(1) && b.recorder.has_peers(1));
   EXPECT_TRUE(fs::exists(path_ + "/" + name_)) << "it listens: its name is not swept";
 }

@@ -20,17 +20,18 @@
 #include "baton/os/fork_listener.hpp"
 #include "baton/os/poller.hpp"
 #include "baton/os/unix_socket.hpp"
+#include "baton/transport/runtime_directory.hpp"
 #include "handshake.hpp"
 #include "hub.hpp"
 #include "life_line.hpp"
-#include "baton/transport/runtime_directory.hpp"
 
 namespace baton::transport {
 
 using Clock = std::chrono::steady_clock;
 using LinkId = PeerId;  ///< a link keeps its number when it comes up
 inline constexpr auto kMemoryPause = std::chrono::milliseconds(20);
-inline constexpr auto kInFlightPause = std::chrono::milliseconds(20);  ///< when the kernel has no room for descriptors under way
+inline constexpr auto kInFlightPause =
+    std::chrono::milliseconds(20);  ///< when the kernel has no room for descriptors under way
 
 /// A frame on its way out; descriptors travel with its first packet.
 struct Outgoing {
@@ -65,16 +66,17 @@ struct Link {
   os::UniqueFd watch;                      // (m) pidfd, may be empty
   bool up = false;                         // (m)
   bool was_up = false;                     // (m)
-  bool want_write = false;    // (m)
-  bool pausing = false;       // (m) waits for a timer because the kernel has no room for descriptors under way
-  std::deque<Outgoing> queue; // (m)
+  bool want_write = false;                 // (m)
+  bool pausing = false;        // (m) waits for a timer because the kernel has no room for descriptors under way
+  std::deque<Outgoing> queue;  // (m)
   std::size_t queued_bytes = 0, queued_fds = 0;  // (m)
-  bool greeting = false;           // (m) on_peer_up() runs: what it sends is as large as this process's own graph, and not bounded
-  std::size_t greeting_bytes = 0;  // (m) of these, what had to be queued
-  Clock::time_point progress{};                   // (m) when the queue last was empty or moved
-  std::optional<Doom> doom;   // (m)
+  bool greeting =
+      false;  // (m) on_peer_up() runs: what it sends is as large as this process's own graph, and not bounded
+  std::size_t greeting_bytes = 0;               // (m) of these, what had to be queued
+  Clock::time_point progress{};                 // (m) when the queue last was empty or moved
+  std::optional<Doom> doom;                     // (m)
   std::shared_ptr<std::size_t> queued_of_user;  // (m) queued_bytes of all links of the user
-  bool lost_something = false;  // (m) for want of memory: to be ended
+  bool lost_something = false;                  // (m) for want of memory: to be ended
 
   // Between its end and the end of on_peer_down(), which may have to wait for memory.
   bool down_due = false;
@@ -87,17 +89,17 @@ struct Link {
 
 /// One process as the kernel knows it, whatever it calls itself.
 struct KnownProcess {
-  std::size_t links = 0;       ///< of all kinds, now
-  unsigned violations = 0;     ///< connections that ended for what it did
-  bool turned_away = false;    ///< the user knows
-  bool ended = false;          ///< the process is dead; its last links are about to end
-  unsigned arrivals = 0;       ///< since `arrivals_since`
+  std::size_t links = 0;     ///< of all kinds, now
+  unsigned violations = 0;   ///< connections that ended for what it did
+  bool turned_away = false;  ///< the user knows
+  bool ended = false;        ///< the process is dead; its last links are about to end
+  unsigned arrivals = 0;     ///< since `arrivals_since`
   Clock::time_point arrivals_since{};
 };
 
 /// What is known of the way to one other process.
 struct Route {
-  LinkId mine = 0;      ///< the connection that this process initiated and that is not up yet
+  LinkId mine = 0;  ///< the connection that this process initiated and that is not up yet
   LinkId up = 0;
   TimerId retry = 0;
   unsigned attempts = 0;  ///< since it last stayed up for a while
@@ -238,7 +240,8 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
 
   // Background thread only.
   std::map<ProcessId, Route> routes;
-  std::unordered_map<std::uint64_t, KnownProcess> processes;  ///< by PeerInfo::identity; those without one are counted by user
+  std::unordered_map<std::uint64_t, KnownProcess>
+      processes;  ///< by PeerInfo::identity; those without one are counted by user
   std::unordered_map<std::uint32_t, std::size_t> links_of_user;
   std::deque<LinkId> silent;  ///< accepted, no HELLO yet; oldest first, may contain ended ones
   std::size_t silent_count = 0;
@@ -248,7 +251,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   std::vector<os::Poller::Event> events;
   std::vector<std::function<void()>> batch;  ///< what was posted, from batch_at on
   std::size_t batch_at = 0;
-  Link* downs = nullptr;                     ///< whose on_peer_down() is due, newest first
+  Link* downs = nullptr;                                 ///< whose on_peer_down() is due, newest first
   std::vector<std::uint8_t> bye_leaving, bye_no_memory;  ///< made before they are needed
   std::unique_ptr<std::uint8_t[]> buffer;
   Clock::time_point diagnostics_since{};

@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <mutex>
@@ -68,14 +68,17 @@ int main(int argc, char** argv) {
   const bool quiet = argc > 3 && std::string(argv[3]) == "quiet";
   if (argc > 5) {
     const auto gid = static_cast<gid_t>(std::atoi(argv[5]));
-    if (::setgroups(0, nullptr) != 0 || ::setgid(gid) != 0 || ::setuid(static_cast<uid_t>(std::atoi(argv[4]))) != 0) return 3;
+    if (::setgroups(0, nullptr) != 0 || ::setgid(gid) != 0 || ::setuid(static_cast<uid_t>(std::atoi(argv[4]))) != 0)
+      return 3;
   }
   Teller teller(quiet);
   HubOptions options;
   options.domain = 0;
   options.runtime_directory = argv[1];
   options.name = argv[2];
-  options.on_diagnostic = [](const Diagnostic& d) { say(std::string("diagnostic ") + errc_name(d.code) + " " + d.text); };
+  options.on_diagnostic = [](const Diagnostic& d) {
+    say(std::string("diagnostic ") + errc_name(d.code) + " " + d.text);
+  };
   auto hub = Hub::create(options, teller);
   if (!hub) {
     say("failed " + hub.error().message);
@@ -105,7 +108,9 @@ int main(int argc, char** argv) {
       say("sent");
     }
     if (verb == "fork" || verb == "clone") {
-      const pid_t child = verb == "fork" ? ::fork() : static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+      const pid_t child = verb == "fork"
+                              ? ::fork()
+                              : static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
       if (child == 0) {
         if (verb == "fork") {
           (*hub)->post([] { std::abort(); });

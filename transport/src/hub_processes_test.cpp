@@ -35,8 +35,8 @@ std::string peer_program() {
 /// A hub_peer process; killed and reaped at the end.
 class Peer {
  public:
-  Peer(const TemporaryDirectory& directory, const std::string& name, const std::string& crash_at = "", bool quiet = false,
-       const std::string& uid = "", const std::string& gid = "") {
+  Peer(const TemporaryDirectory& directory, const std::string& name, const std::string& crash_at = "",
+       bool quiet = false, const std::string& uid = "", const std::string& gid = "") {
     int in[2];
     int out[2];
     // Towards the peer a socket: writing to a dead one must not raise SIGPIPE, which here and in the peers keeps its default.
@@ -59,7 +59,9 @@ class Peer {
     std::string mode = quiet ? "quiet" : "tell";
     std::string own_uid = uid;
     std::string own_gid = gid;
-    char* arguments[] = {program.data(), path.data(), own_name.data(), mode.data(), uid.empty() ? nullptr : own_uid.data(), own_gid.data(), nullptr};
+    char* arguments[] = {
+        program.data(), path.data(), own_name.data(), mode.data(), uid.empty() ? nullptr : own_uid.data(),
+        own_gid.data(), nullptr};
     const int failed = ::posix_spawn(&pid_, program.c_str(), &actions, nullptr, arguments, environment.data());
     ::posix_spawn_file_actions_destroy(&actions);
     ::close(in[0]);
@@ -81,7 +83,8 @@ class Peer {
   std::string hears(const std::string& part, Clock::duration patience = kPatience) {
     const auto deadline = Clock::now() + patience;
     for (;;) {
-      const auto found = std::find_if(lines_.begin(), lines_.end(), [&](const std::string& l) { return l.find(part) != std::string::npos; });
+      const auto found = std::find_if(lines_.begin(), lines_.end(),
+                                      [&](const std::string& l) { return l.find(part) != std::string::npos; });
       if (found != lines_.end()) {
         std::string line = *found;
         lines_.erase(found);
@@ -298,7 +301,8 @@ TEST(HubProcesses, ATemporaryNameOfADeadProcessIsSweptAfterAWhile) {
   {
     const auto opened = os::open_directory(-1, directory.path() + "/0");
     os::UniqueFd listener;
-    ASSERT_EQ(os::listen_at(opened.fd.get(), directory.path() + "/0", "t-" + std::string(32, '7'), 0600, ~0U, listener), os::IoStatus::kDone);
+    ASSERT_EQ(os::listen_at(opened.fd.get(), directory.path() + "/0", "t-" + std::string(32, '7'), 0600, ~0U, listener),
+              os::IoStatus::kDone);
   }
   Peer early(directory, "early");
   ASSERT_NE(early.hears("up first"), "");
@@ -354,8 +358,8 @@ TEST(HubProcesses, DescriptorsThatCannotBeReceivedEndTheConnectionUntilThereIsRo
 // dead, and remove what it left.
 TEST(HubProcesses, SurviveTheDeathOfAPeerAtEveryStep) {
   for (const std::string step :
-       {"hub.listening", "hub.visible", "hub.connected", "hub.hello_sent", "hub.accepted", "hub.hello_received", "hub.answer_sent",
-        "hub.up", "hub.packet_sent", "hub.sweep", "hub.name_removed", "hub.good_bye_sent"}) {
+       {"hub.listening", "hub.visible", "hub.connected", "hub.hello_sent", "hub.accepted", "hub.hello_received",
+        "hub.answer_sent", "hub.up", "hub.packet_sent", "hub.sweep", "hub.name_removed", "hub.good_bye_sent"}) {
     for (const bool first : {true, false}) {
       SCOPED_TRACE(step + (first ? ", the dying one starts first" : ", the dying one starts last"));
       const TemporaryDirectory directory;
@@ -389,7 +393,8 @@ TEST(HubProcesses, SurviveTheDeathOfAPeerAtEveryStep) {
       std::string count;
       do {
         const auto all = directory.names();
-        names = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](const std::string& n) { return n[0] == 'p'; }));
+        names = static_cast<std::size_t>(
+            std::count_if(all.begin(), all.end(), [](const std::string& n) { return n[0] == 'p'; }));
         a.tell("count");
         count = a.hears("count");
       } while ((names != 3 || count != "count 2") && Clock::now() < deadline);
@@ -444,7 +449,8 @@ TEST(HubProcesses, TwoHundredThatStartAtOnceAllMeetAndThenRest) {
   const std::size_t count = wanted != nullptr ? static_cast<std::size_t>(std::atoi(wanted)) : 200;
   std::vector<std::unique_ptr<Peer>> peers;
   const auto start = Clock::now();
-  for (std::size_t i = 0; i < count; ++i) peers.push_back(std::make_unique<Peer>(directory, "p" + std::to_string(i), "", true));
+  for (std::size_t i = 0; i < count; ++i)
+    peers.push_back(std::make_unique<Peer>(directory, "p" + std::to_string(i), "", true));
   const auto spawned = Clock::now();
   for (auto& peer : peers) ASSERT_TRUE(peer->ready());
   const std::string all = "count " + std::to_string(count - 1);
@@ -477,9 +483,11 @@ TEST(HubProcesses, TwoHundredThatStartAtOnceAllMeetAndThenRest) {
     }
     if (ticks == 0) break;
   }
-  std::printf("%zu processes: all matched after %.2f s (starting them took %.2f s); in %d s of rest %ld ticks of CPU in all; at most "
-              "%ld KiB of private memory and %ld descriptors each\n",
-              count, matched.count(), spawning.count(), rest, ticks, most.private_kib, most.descriptors);
+  std::printf(
+      "%zu processes: all matched after %.2f s (starting them took %.2f s); in %d s of rest %ld ticks of CPU in all; "
+      "at most "
+      "%ld KiB of private memory and %ld descriptors each\n",
+      count, matched.count(), spawning.count(), rest, ticks, most.private_kib, most.descriptors);
 #if !defined(__SANITIZE_THREAD__)  // whose runtime has a clockwork of its own
   EXPECT_EQ(ticks, 0);
 #endif

@@ -34,8 +34,8 @@ TEST(Hub, TwoMeetInEitherOrderAndKnowEachOther) {
   ASSERT_TRUE(b.recorder.has_peers(1));
   EXPECT_TRUE(a.recorder.eventually([&](const Recorder& r) {
     const PeerInfo& info = r.up_.begin()->second;
-    return info.name == "second" && info.pid == ::getpid() && info.uid == ::geteuid() && info.process_id == b.hub->process_id() &&
-           info.version == kProtocolVersion;
+    return info.name == "second" && info.pid == ::getpid() && info.uid == ::geteuid() &&
+           info.process_id == b.hub->process_id() && info.version == kProtocolVersion;
   }));
   EXPECT_EQ(a.hub->peer_count(), 1U);
   EXPECT_EQ(directory.names().size(), 2U);
@@ -76,14 +76,15 @@ TEST(Hub, FramesArriveInOrderWithTheirDescriptors) {
   for (std::size_t i = 0; i < kFrames; ++i) {
     std::vector<os::SharedFd> fds;
     for (std::size_t n = 0; n < i % (kMaxFrameFds + 1); ++n) fds.push_back(memory());
-    a.hub->send(to_b, static_cast<std::uint16_t>(kFirstUserFrame + i), std::vector<std::uint8_t>(i, static_cast<std::uint8_t>(i)),
-                std::move(fds));
+    a.hub->send(to_b, static_cast<std::uint16_t>(kFirstUserFrame + i),
+                std::vector<std::uint8_t>(i, static_cast<std::uint8_t>(i)), std::move(fds));
   }
   ASSERT_TRUE(b.recorder.has_frames(kFrames)) << b.recorder.all_diagnostics();
   EXPECT_TRUE(b.recorder.eventually([&](const Recorder& r) {
     for (std::size_t i = 0; i < kFrames; ++i) {
       const Frame& frame = r.frames_[i];
-      if (frame.type != kFirstUserFrame + i || frame.payload.size() != i || frame.fds.size() != i % (kMaxFrameFds + 1)) return false;
+      if (frame.type != kFirstUserFrame + i || frame.payload.size() != i || frame.fds.size() != i % (kMaxFrameFds + 1))
+        return false;
       for (const os::ReceivedFd& fd : frame.fds) {
         struct stat status {};
         if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
@@ -102,9 +103,8 @@ TEST(Hub, TheLargestFrameTravelsInParts) {
   for (std::size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<std::uint8_t>(i * 7 + i / 256);
   for (int i = 0; i < 3; ++i) a.hub->send(a.recorder.only_peer(), 0x200, payload, {memory()});
   ASSERT_TRUE(b.recorder.has_frames(3));
-  EXPECT_TRUE(b.recorder.eventually([&](const Recorder& r) {
-    return r.frames_[2].payload == payload && r.frames_[2].fds.size() == 1;
-  }));
+  EXPECT_TRUE(b.recorder.eventually(
+      [&](const Recorder& r) { return r.frames_[2].payload == payload && r.frames_[2].fds.size() == 1; }));
 }
 
 TEST(Hub, SendersOnManyThreadsDoNotMixTheirFrames) {
@@ -119,7 +119,8 @@ TEST(Hub, SendersOnManyThreadsDoNotMixTheirFrames) {
   for (std::size_t t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       for (std::size_t i = 0; i < kEach; ++i) {
-        a.hub->send(peer, static_cast<std::uint16_t>(kFirstUserFrame + t), std::vector<std::uint8_t>(40000, static_cast<std::uint8_t>(i)));
+        a.hub->send(peer, static_cast<std::uint16_t>(kFirstUserFrame + t),
+                    std::vector<std::uint8_t>(40000, static_cast<std::uint8_t>(i)));
       }
     });
   }
@@ -181,7 +182,8 @@ TEST(Hub, AnErrorOfTheHandlerEndsThatConnectionOnly) {
   EXPECT_TRUE(a.recorder.has_peers(1));
   EXPECT_TRUE(a.recorder.has_diagnostic(Errc::protocol_violation, "process 'bad'"));
   EXPECT_TRUE(a.recorder.has_diagnostic(Errc::protocol_violation, "nobody likes")) << a.recorder.all_diagnostics();
-  EXPECT_TRUE(c.recorder.has_diagnostic(Errc::protocol_violation, "refuses this process")) << c.recorder.all_diagnostics();
+  EXPECT_TRUE(c.recorder.has_diagnostic(Errc::protocol_violation, "refuses this process"))
+      << c.recorder.all_diagnostics();
   EXPECT_TRUE(b.recorder.has_peers(2));
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   EXPECT_EQ(a.hub->peer_count(), 1U) << "a violator does not come back";
@@ -211,7 +213,10 @@ TEST(Hub, PostedFunctionsAndTimersRunInOrderOnTheBackgroundThread) {
   a.hub->post([&] {  // which schedules, so that it comes first however late it is
     order->push_back(a.hub->on_background_thread() ? 1 : -1);
     const auto now = std::chrono::steady_clock::now();
-    a.hub->schedule(now + std::chrono::milliseconds(60), [&] { order->push_back(3); done.set_value(*order); });
+    a.hub->schedule(now + std::chrono::milliseconds(60), [&] {
+      order->push_back(3);
+      done.set_value(*order);
+    });
     const TimerId cancelled = a.hub->schedule(now + std::chrono::milliseconds(30), [&] { order->push_back(99); });
     a.hub->schedule(now + std::chrono::milliseconds(20), [&, cancelled] {
       order->push_back(a.hub->on_background_thread() ? 2 : -1);
@@ -281,7 +286,8 @@ TEST(Hub, MayBeDestroyedOnItsOwnThread) {
   });
   gone.get_future().get();
   EXPECT_TRUE(b.recorder.has_peers(0));
-  for (int i = 0; i < 6000 && directory.names().size() != 1; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (int i = 0; i < 6000 && directory.names().size() != 1; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(directory.names().size(), 1U);
 }
 
@@ -327,7 +333,8 @@ TEST(Hub, SweepsTheNamesOfTheDeadAndLeavesStrangersFilesAlone) {
   {
     os::UniqueFd listener;
     const auto opened = os::open_directory(-1, domain);
-    ASSERT_EQ(os::listen_at(opened.fd.get(), domain, "p-000102030405060708090a0b0c0d0e0f", 0600, ~0U, listener), os::IoStatus::kDone);
+    ASSERT_EQ(os::listen_at(opened.fd.get(), domain, "p-000102030405060708090a0b0c0d0e0f", 0600, ~0U, listener),
+              os::IoStatus::kDone);
   }
   ASSERT_TRUE(std::filesystem::exists(dead));
   std::fclose(std::fopen(file.c_str(), "w"));

@@ -35,18 +35,21 @@ Result<void> check(const std::string& path, const os::DirectoryInfo& info) {
                      "), where sockets of different machines would mix; set BATON_RUNTIME_DIR to a local directory"};
   }
   if (info.everybody_may_write()) {
-    return Error{Errc::foreign_runtime_directory, "'" + path + "' is writable by everybody (mode " + octal(info.mode) +
-                                                      "); its permissions are Baton's access control: chmod it to 0700, or 2770 "
-                                                      "to share it with its group"};
+    return Error{Errc::foreign_runtime_directory,
+                 "'" + path + "' is writable by everybody (mode " + octal(info.mode) +
+                     "); its permissions are Baton's access control: chmod it to 0700, or 2770 "
+                     "to share it with its group"};
   }
   const bool shared = info.group_may_write();
   if (info.uid == os::effective_user_id()) return {};
   if (shared && os::in_group(info.gid)) return {};
-  return Error{Errc::foreign_runtime_directory,
-               "'" + path + "' belongs to user " + std::to_string(info.uid) + ", this process runs as user " +
-                   std::to_string(os::effective_user_id()) + (shared ? " and is not in its group " + std::to_string(info.gid) : "") +
-                   "; to share a directory between users give it a common group and mode 2770, else set BATON_RUNTIME_DIR to "
-                   "one of your own"};
+  return Error{
+      Errc::foreign_runtime_directory,
+      "'" + path + "' belongs to user " + std::to_string(info.uid) + ", this process runs as user " +
+          std::to_string(os::effective_user_id()) +
+          (shared ? " and is not in its group " + std::to_string(info.gid) : "") +
+          "; to share a directory between users give it a common group and mode 2770, else set BATON_RUNTIME_DIR to "
+          "one of your own"};
 }
 
 Result<os::OpenedDirectory> open_checked(int parent, const std::string& name, const std::string& path,
@@ -59,11 +62,13 @@ Result<os::OpenedDirectory> open_checked(int parent, const std::string& name, co
     case ENFILE:
       return os::system_error("open '" + path + "'", directory.error_number);
     case ELOOP:
-      return Error{Errc::foreign_runtime_directory,
-                   "'" + path + "' is a symbolic link, which is not followed; set BATON_RUNTIME_DIR to the directory itself"};
+      return Error{
+          Errc::foreign_runtime_directory,
+          "'" + path + "' is a symbolic link, which is not followed; set BATON_RUNTIME_DIR to the directory itself"};
     default:
-      return Error{Errc::no_runtime_directory, "cannot open '" + path + "': " + reason_of(directory.error_number) +
-                                                   "; make it, or set BATON_RUNTIME_DIR to a local directory of your own"};
+      return Error{Errc::no_runtime_directory,
+                   "cannot open '" + path + "': " + reason_of(directory.error_number) +
+                       "; make it, or set BATON_RUNTIME_DIR to a local directory of your own"};
   }
   if (auto checked = check(path, directory.info); !checked) return checked.error();
   return directory;
@@ -105,7 +110,8 @@ Result<os::OpenedDirectory> open_runtime(std::string& path, const DirectoryOptio
     while (path.size() > 1 && path.back() == '/') path.pop_back();
     if (path.front() != '/') {
       return Error{Errc::no_runtime_directory,
-                   "BATON_RUNTIME_DIR is '" + path + "'; it must be an absolute path, or processes started elsewhere never meet"};
+                   "BATON_RUNTIME_DIR is '" + path +
+                       "'; it must be an absolute path, or processes started elsewhere never meet"};
     }
     return make_and_open(path, options);
   }
@@ -126,7 +132,8 @@ Result<os::OpenedDirectory> open_runtime(std::string& path, const DirectoryOptio
 Result<int> resolve_domain(int wanted, const DirectoryOptions& options) {
   if (wanted >= 0) {
     if (wanted <= kMaxDomain) return wanted;
-    return Error{Errc::invalid_argument, "domain " + std::to_string(wanted) + " is not in 0.." + std::to_string(kMaxDomain)};
+    return Error{Errc::invalid_argument,
+                 "domain " + std::to_string(wanted) + " is not in 0.." + std::to_string(kMaxDomain)};
   }
   if (wanted != -1) return Error{Errc::invalid_argument, "domain " + std::to_string(wanted) + " is negative"};
   for (const char* variable : {"BATON_DOMAIN", "ROS_DOMAIN_ID"}) {
@@ -136,8 +143,8 @@ Result<int> resolve_domain(int wanted, const DirectoryOptions& options) {
     const char* at = text;
     for (; *at >= '0' && *at <= '9' && value <= kMaxDomain; ++at) value = value * 10 + (*at - '0');
     if (*at != '\0' || value > kMaxDomain) {
-      return Error{Errc::invalid_argument, std::string(variable) + " is '" + text + "'; it must be a number from 0 to " +
-                                               std::to_string(kMaxDomain)};
+      return Error{Errc::invalid_argument, std::string(variable) + " is '" + text +
+                                               "'; it must be a number from 0 to " + std::to_string(kMaxDomain)};
     }
     return value;
   }

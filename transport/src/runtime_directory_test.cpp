@@ -93,7 +93,8 @@ TEST_F(RuntimeDirectory, OfAnotherUserIsRefusedUnlessSharedWithAGroup) {
   const Error error = failure();
   EXPECT_EQ(error.code, Errc::foreign_runtime_directory);
   EXPECT_NE(error.message.find(root_), std::string::npos);
-  EXPECT_NE(error.message.find("belongs to user " + std::to_string(::geteuid() + 1)), std::string::npos) << error.message;
+  EXPECT_NE(error.message.find("belongs to user " + std::to_string(::geteuid() + 1)), std::string::npos)
+      << error.message;
   mode = 02770;
   EXPECT_TRUE(open_domain_directory(0, options_));
   gid = 0xFFFFFF;
@@ -102,7 +103,8 @@ TEST_F(RuntimeDirectory, OfAnotherUserIsRefusedUnlessSharedWithAGroup) {
 
 TEST_F(RuntimeDirectory, OnANetworkFileSystemIsRefusedByName) {
   options_.runtime_directory = root_;
-  for (const auto& [magic, name] : std::map<std::uint64_t, std::string>{{0x6969, "NFS"}, {0xFF534D42, "CIFS"}, {0x65735546, "FUSE"}, {0x01021997, "9P"}}) {
+  for (const auto& [magic, name] : std::map<std::uint64_t, std::string>{
+           {0x6969, "NFS"}, {0xFF534D42, "CIFS"}, {0x65735546, "FUSE"}, {0x01021997, "9P"}}) {
     options_.open = [magic = magic](int parent, const std::string& path) {
       auto directory = os::open_directory(parent, path);
       directory.info.file_system = magic;
@@ -164,11 +166,14 @@ TEST(Domain, ComesFromItsOwnVariableThenFromThatOfRos) {
 TEST(Domain, ThatIsNoNumberInRangeIsAnErrorThatNamesVariableAndValue) {
   for (const std::string text : {"x", "-1", "1 ", "10000", "99999999999999999999", "0x10", "1.5"}) {
     DirectoryOptions options;
-    options.environment = [&](const char* name) { return std::string(name) == "BATON_DOMAIN" ? text.c_str() : nullptr; };
+    options.environment = [&](const char* name) {
+      return std::string(name) == "BATON_DOMAIN" ? text.c_str() : nullptr;
+    };
     const auto result = resolve_domain(-1, options);
     ASSERT_FALSE(result.ok()) << text;
     EXPECT_EQ(result.error().code, Errc::invalid_argument);
-    EXPECT_NE(result.error().message.find("BATON_DOMAIN is '" + text + "'"), std::string::npos) << result.error().message;
+    EXPECT_NE(result.error().message.find("BATON_DOMAIN is '" + text + "'"), std::string::npos)
+        << result.error().message;
   }
   EXPECT_FALSE(resolve_domain(-2).ok());
   EXPECT_FALSE(resolve_domain(10000).ok());

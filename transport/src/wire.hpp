@@ -33,7 +33,9 @@ class WireWriter {
     return *this;
   }
   template <std::size_t N>
-  WireWriter& put(const std::array<std::uint8_t, N>& bytes) { return put_bytes(bytes.data(), N); }
+  WireWriter& put(const std::array<std::uint8_t, N>& bytes) {
+    return put_bytes(bytes.data(), N);
+  }
   /// u32 length, then the bytes, no terminator.
   WireWriter& put_string(std::string_view text) {
     put(static_cast<std::uint32_t>(text.size()));
@@ -76,19 +78,28 @@ class WireReader {
   /// A string of at most `limit` bytes; longer is a failure.
   std::string get_string(std::size_t limit) {
     const auto size = get<std::uint32_t>();
-    if (size > limit) { fail(); return {}; }
+    if (size > limit) {
+      fail();
+      return {};
+    }
     const std::uint8_t* p = take(size);
     return p == nullptr ? std::string() : std::string(reinterpret_cast<const char*>(p), size);
   }
   /// For checks that the caller makes on values.
-  void fail() noexcept { ok_ = false; left_ = 0; }
+  void fail() noexcept {
+    ok_ = false;
+    left_ = 0;
+  }
   bool ok() const noexcept { return ok_; }
   std::size_t left() const noexcept { return left_; }
   bool done() const noexcept { return ok_ && left_ == 0; }
 
  private:
   const std::uint8_t* take(std::size_t size) noexcept {
-    if (!ok_ || size > left_) { fail(); return nullptr; }
+    if (!ok_ || size > left_) {
+      fail();
+      return nullptr;
+    }
     const std::uint8_t* p = at_;
     at_ += size;
     left_ -= size;

@@ -99,7 +99,7 @@ Writer::Impl::~Impl() {
   pool_->add_reference(message.handle);
   const memory::PushStatus status =
       connection.channel.push(message.handle, message.source_monotonic_ns, message.sequence,
-                                [this](memory::Handle released) { pool_->release(released); });
+                              [this](memory::Handle released) { pool_->release(released); });
   if (status == memory::PushStatus::kPushed) {
     ++connection.pushed;
   } else {

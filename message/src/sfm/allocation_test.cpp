@@ -70,7 +70,9 @@ std::unique_ptr<memory::Pool> make_pool() {
   memory::PoolOptions options;
   options.max_message_bytes = std::size_t{16} << 20;
   options.slots = 4;
-  return memory::Pool::create(options, [](memory::Handle) { return false; }, [](std::uint32_t, int, std::uint64_t) {}).or_throw();
+  return memory::Pool::create(
+             options, [](memory::Handle) { return false; }, [](std::uint32_t, int, std::uint64_t) {})
+      .or_throw();
 }
 
 }  // namespace
@@ -91,7 +93,10 @@ TEST(Allocations, BuildingALoanAllocatesNothingInTheSteadyState) {
     pool->abandon(chunk);
   };
   for (int i = 0; i < 100; ++i) build(i);
-  EXPECT_EQ(calls_of([&] { for (int i = 0; i < 1000; ++i) build(i); }), 0u);
+  EXPECT_EQ(calls_of([&] {
+              for (int i = 0; i < 1000; ++i) build(i);
+            }),
+            0u);
 }
 
 TEST(Allocations, CopyingAMessageIntoAChunkOfItsSizeAllocatesNothing) {
@@ -104,7 +109,10 @@ TEST(Allocations, CopyingAMessageIntoAChunkOfItsSizeAllocatesNothing) {
     pool->abandon(chunk);
   };
   for (int i = 0; i < 100; ++i) copy();
-  EXPECT_EQ(calls_of([&] { for (int i = 0; i < 1000; ++i) copy(); }), 0u);
+  EXPECT_EQ(calls_of([&] {
+              for (int i = 0; i < 1000; ++i) copy();
+            }),
+            0u);
 }
 
 TEST(Allocations, ReusingAPrivateMessageAllocatesNothing) {
@@ -129,7 +137,8 @@ TEST(Allocations, CheckingAMessageAllocatesNothing) {
   fill(*cloud, 0);
   const auto size = static_cast<std::uint32_t>(sfm::copy_size(*cloud) + 4096);
   EXPECT_EQ(calls_of([&] {
-              const auto result = message::validate(message::type_of<PointCloud>(), static_cast<std::byte*>(chunk.message()), size);
+              const auto result =
+                  message::validate(message::type_of<PointCloud>(), static_cast<std::byte*>(chunk.message()), size);
               ASSERT_TRUE(result.ok()) << result.error().message;
             }),
             0u);

@@ -13,8 +13,8 @@ namespace baton::sfm::detail {
 namespace {
 
 // Data behind a PrivateBlock is aligned as malloc aligns (16 on 64-bit machines).
-constexpr std::size_t kBlockHeader = (sizeof(PrivateBlock) + alignof(std::max_align_t) - 1) &
-                                     ~(alignof(std::max_align_t) - 1);
+constexpr std::size_t kBlockHeader =
+    (sizeof(PrivateBlock) + alignof(std::max_align_t) - 1) & ~(alignof(std::max_align_t) - 1);
 
 PrivateBlock* make_block(std::size_t bytes) {
   void* memory = std::malloc(kBlockHeader + bytes);
@@ -47,8 +47,8 @@ bool aligned(const void* p, std::size_t alignment) noexcept {
 // little of the message is dead.
 constexpr std::size_t kAppendStep = 1024;
 
-[[gnu::hot]] bool grow_in_place(const void* owner, std::byte* content, std::size_t capacity, std::size_t needed, std::size_t alignment,
-                   bool append) {
+[[gnu::hot]] bool grow_in_place(const void* owner, std::byte* content, std::size_t capacity, std::size_t needed,
+                                std::size_t alignment, bool append) {
   if (append) {
     const std::size_t wanted = std::max(needed, std::min(capacity * 2, capacity + kAppendStep));
     if (wanted > needed && aligned(content, content_alignment(alignment, wanted)) &&
@@ -149,7 +149,8 @@ void Cell::cancel(const Room& room) noexcept {
   free_block(old);
 }
 
-[[gnu::hot]] std::byte* Cell::reserve_trivial(std::size_t used, std::size_t needed, std::size_t alignment, bool append) {
+[[gnu::hot]] std::byte* Cell::reserve_trivial(std::size_t used, std::size_t needed, std::size_t alignment,
+                                              bool append) {
   if (!in_chunk()) {
     PrivateBlock* old = block();
     if (old != nullptr && old->owner == nullptr && needed <= kMaxContentBytes) {
@@ -218,7 +219,8 @@ void Cell::adopt(void* content, std::size_t capacity_bytes, ContentOwner* owner)
   void* memory = std::malloc(sizeof(PrivateBlock));
   if (memory == nullptr) throw std::bad_alloc();
   free_block(block());
-  set_block(new (memory) PrivateBlock{0, static_cast<std::uint32_t>(capacity_bytes), static_cast<std::byte*>(content), owner});
+  set_block(new (memory)
+                PrivateBlock{0, static_cast<std::uint32_t>(capacity_bytes), static_cast<std::byte*>(content), owner});
 }
 
 }  // namespace baton::sfm::detail

@@ -28,14 +28,14 @@ TEST(Layout, ImageHasExactlyTheBytesOfRosSfFigure7) {
   for (std::size_t i = 0; i < 300; ++i) image->data[i] = static_cast<std::uint8_t>(i);
 
   const std::uint8_t head[] = {
-      0x08, 0, 0, 0,           // 0x00 length of encoding
-      0x14, 0, 0, 0,           // 0x04 offset to the value of encoding: 20
-      0x0a, 0, 0, 0,           // 0x08 height
-      0x0a, 0, 0, 0,           // 0x0c width
-      0x2c, 1, 0, 0,           // 0x10 length of data: 300
-      0x0c, 0, 0, 0,           // 0x14 offset to the value of data: 12
-      'r',  'g', 'b', '8',     // 0x18 value of encoding
-      0,    0,   0,   3,       // 0x1c terminating zero, padding, number of padding bytes
+      0x08, 0,   0,   0,    // 0x00 length of encoding
+      0x14, 0,   0,   0,    // 0x04 offset to the value of encoding: 20
+      0x0a, 0,   0,   0,    // 0x08 height
+      0x0a, 0,   0,   0,    // 0x0c width
+      0x2c, 1,   0,   0,    // 0x10 length of data: 300
+      0x0c, 0,   0,   0,    // 0x14 offset to the value of data: 12
+      'r',  'g', 'b', '8',  // 0x18 value of encoding
+      0,    0,   0,   3,    // 0x1c terminating zero, padding, number of padding bytes
   };
   EXPECT_EQ(std::memcmp(image.chunk().message(), head, sizeof head), 0);
   for (std::size_t i = 0; i < 300; ++i) ASSERT_EQ(image.chunk().message()[0x20 + i], std::byte(i));

@@ -88,7 +88,8 @@ TEST(Places, StandardContainersHoldMessages) {
 
 TEST(Places, AlgorithmsWorkOnElementsInALoan) {
   Loaned<Strings> loan;
-  for (const char* word : {"pear", "apple", "fig", "a much longer word than the others", "banana", "cherry"}) loan->lines.push_back(word);
+  for (const char* word : {"pear", "apple", "fig", "a much longer word than the others", "banana", "cherry"})
+    loan->lines.push_back(word);
   std::sort(loan->lines.begin(), loan->lines.end());
   EXPECT_TRUE(std::is_sorted(loan->lines.begin(), loan->lines.end()));
   std::rotate(loan->lines.begin(), loan->lines.begin() + 2, loan->lines.end());

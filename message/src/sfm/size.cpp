@@ -58,7 +58,8 @@ class Placement {
       case Kind::kMessage:
         for (std::size_t i = 0; i < count; ++i) add_message(*field.type, first + i * field.type->size);
         return;
-      default: return;
+      default:
+        return;
     }
   }
 

@@ -34,29 +34,79 @@ void run_program(Two& here, sfm::String& other, const std::vector<Step>& steps) 
     const std::size_t i = a % (m.size() + 1);
     const std::size_t n = b % 30;
     switch (code) {
-      case 0: s = text, m = text; break;
-      case 1: s = text.c_str(), m = text.c_str(); break;
-      case 2: s = std::string_view(text), m = text; break;
-      case 3: s += text, m += text; break;
-      case 4: s += 'q', m += 'q'; break;
-      case 5: s.append(s), m.append(std::string(m)); if (m.size() > 5000) { s.clear(); m.clear(); } break;
-      case 6: s.assign(s.c_str() + i, m.size() - i), m = m.substr(i); break;
-      case 7: s.insert(i, text), m.insert(i, text); break;
-      case 8: s.erase(i, n), m.erase(i, n); break;
-      case 9: s.replace(i, n, text), m.replace(i, n, text); break;
-      case 10: s.replace(i, n, s.view().substr(0, s.size() / 2)), m.replace(i, n, std::string(m.substr(0, m.size() / 2))); break;
-      case 11: s.resize(n * 3, 'r'), m.resize(n * 3, 'r'); break;
-      case 12: s.reserve(n * 5), m.reserve(n * 5); break;
-      case 13: s.clear(), m.clear(); break;
-      case 14: if (!m.empty()) s.pop_back(), m.pop_back(); break;
-      case 15: s.swap(other), m.swap(other_m); break;
-      case 16: s = other, m = other_m; break;
-      case 17: other = s, other_m = m; break;
-      case 18: here.t = std::string(b, 't'); break;  // contents alternate
-      case 19: s.assign(n, '\0'), m.assign(n, '\0'); break;
-      case 20: s = std::as_const(s); break;
-      case 21: if (!m.empty()) s[i % m.size()] = '#', m[i % m.size()] = '#'; break;
-      case 22: s.shrink_to_fit(); break;
+      case 0:
+        s = text, m = text;
+        break;
+      case 1:
+        s = text.c_str(), m = text.c_str();
+        break;
+      case 2:
+        s = std::string_view(text), m = text;
+        break;
+      case 3:
+        s += text, m += text;
+        break;
+      case 4:
+        s += 'q', m += 'q';
+        break;
+      case 5:
+        s.append(s), m.append(std::string(m));
+        if (m.size() > 5000) {
+          s.clear();
+          m.clear();
+        }
+        break;
+      case 6:
+        s.assign(s.c_str() + i, m.size() - i), m = m.substr(i);
+        break;
+      case 7:
+        s.insert(i, text), m.insert(i, text);
+        break;
+      case 8:
+        s.erase(i, n), m.erase(i, n);
+        break;
+      case 9:
+        s.replace(i, n, text), m.replace(i, n, text);
+        break;
+      case 10:
+        s.replace(i, n, s.view().substr(0, s.size() / 2)), m.replace(i, n, std::string(m.substr(0, m.size() / 2)));
+        break;
+      case 11:
+        s.resize(n * 3, 'r'), m.resize(n * 3, 'r');
+        break;
+      case 12:
+        s.reserve(n * 5), m.reserve(n * 5);
+        break;
+      case 13:
+        s.clear(), m.clear();
+        break;
+      case 14:
+        if (!m.empty()) s.pop_back(), m.pop_back();
+        break;
+      case 15:
+        s.swap(other), m.swap(other_m);
+        break;
+      case 16:
+        s = other, m = other_m;
+        break;
+      case 17:
+        other = s, other_m = m;
+        break;
+      case 18:
+        here.t = std::string(b, 't');
+        break;  // contents alternate
+      case 19:
+        s.assign(n, '\0'), m.assign(n, '\0');
+        break;
+      case 20:
+        s = std::as_const(s);
+        break;
+      case 21:
+        if (!m.empty()) s[i % m.size()] = '#', m[i % m.size()] = '#';
+        break;
+      case 22:
+        s.shrink_to_fit();
+        break;
       default: {
         sfm::String out = std::move(s);
         s = std::move(out);

@@ -85,27 +85,73 @@ void run_step(const Step& s, sfm::Vector<T>& v, ModelVector<T>& m, sfm::Vector<T
   const T element = value;
   const auto at = [&](auto& c, std::size_t k) { return c.begin() + static_cast<std::ptrdiff_t>(k); };
   switch (s.code % 26) {
-    case 0: v.push_back(element), m.push_back(value); break;
-    case 1: v.push_back(T(element)), m.push_back(value); break;
-    case 2: v.emplace_back(value), m.emplace_back(value); break;
-    case 3: if (n != 0) { v.push_back(v[i]); m.push_back(typename Sample<T>::Model(m[i])); } break;
-    case 4: if (n != 0) { v.pop_back(), m.pop_back(); } break;
-    case 5: v.insert(at(v, i), element), m.insert(at(m, i), value); break;
-    case 6: if (n != 0) { v.insert(at(v, i), v[j % n]); m.insert(at(m, i), typename Sample<T>::Model(m[j % n])); } break;
-    case 7: v.insert(at(v, i), s.b % 5, element), m.insert(at(m, i), s.b % 5, value); break;
-    case 8: if (n != 0) { const auto copy = m[j % n]; v.insert(at(v, i), std::size_t{s.b % 4}, v[j % n]); m.insert(at(m, i), s.b % 4, copy); } break;
+    case 0:
+      v.push_back(element), m.push_back(value);
+      break;
+    case 1:
+      v.push_back(T(element)), m.push_back(value);
+      break;
+    case 2:
+      v.emplace_back(value), m.emplace_back(value);
+      break;
+    case 3:
+      if (n != 0) {
+        v.push_back(v[i]);
+        m.push_back(typename Sample<T>::Model(m[i]));
+      }
+      break;
+    case 4:
+      if (n != 0) {
+        v.pop_back(), m.pop_back();
+      }
+      break;
+    case 5:
+      v.insert(at(v, i), element), m.insert(at(m, i), value);
+      break;
+    case 6:
+      if (n != 0) {
+        v.insert(at(v, i), v[j % n]);
+        m.insert(at(m, i), typename Sample<T>::Model(m[j % n]));
+      }
+      break;
+    case 7:
+      v.insert(at(v, i), s.b % 5, element), m.insert(at(m, i), s.b % 5, value);
+      break;
+    case 8:
+      if (n != 0) {
+        const auto copy = m[j % n];
+        v.insert(at(v, i), std::size_t{s.b % 4}, v[j % n]);
+        m.insert(at(m, i), s.b % 4, copy);
+      }
+      break;
     case 9: {
       const ModelVector<T> more(s.b % 7, value);
       v.insert(at(v, i), more.begin(), more.end()), m.insert(at(m, i), more.begin(), more.end());
       break;
     }
-    case 10: if (n != 0) { v.erase(at(v, i)), m.erase(at(m, i)); } break;
-    case 11: v.erase(at(v, i), at(v, j)), m.erase(at(m, i), at(m, j)); break;
-    case 12: v.resize(s.a % 40), m.resize(s.a % 40); break;
-    case 13: v.resize(s.a % 40, element), m.resize(s.a % 40, value); break;
-    case 14: v.reserve(s.a % 60), m.reserve(s.a % 60); break;
-    case 15: v.clear(), m.clear(); break;
-    case 16: v.assign(s.a % 20, element), m.assign(s.a % 20, value); break;
+    case 10:
+      if (n != 0) {
+        v.erase(at(v, i)), m.erase(at(m, i));
+      }
+      break;
+    case 11:
+      v.erase(at(v, i), at(v, j)), m.erase(at(m, i), at(m, j));
+      break;
+    case 12:
+      v.resize(s.a % 40), m.resize(s.a % 40);
+      break;
+    case 13:
+      v.resize(s.a % 40, element), m.resize(s.a % 40, value);
+      break;
+    case 14:
+      v.reserve(s.a % 60), m.reserve(s.a % 60);
+      break;
+    case 15:
+      v.clear(), m.clear();
+      break;
+    case 16:
+      v.assign(s.a % 20, element), m.assign(s.a % 20, value);
+      break;
     case 17: {
       const ModelVector<T> more(s.a % 30, value);
       v = more, m = more;
@@ -116,22 +162,40 @@ void run_step(const Step& s, sfm::Vector<T>& v, ModelVector<T>& m, sfm::Vector<T
       m = ModelVector<T>(at(m, i), at(m, j));
       break;
     }
-    case 19: v.shrink_to_fit(); break;
-    case 20: v.swap(other), m.swap(other_model); break;
-    case 21: v = other, m = other_model; break;
-    case 22: other = v, other_model = m; break;
+    case 19:
+      v.shrink_to_fit();
+      break;
+    case 20:
+      v.swap(other), m.swap(other_model);
+      break;
+    case 21:
+      v = other, m = other_model;
+      break;
+    case 22:
+      other = v, other_model = m;
+      break;
     case 23: {
       sfm::Vector<T> out = std::move(v);
       v = std::move(out);
       break;
     }
-    case 24: if (n != 0) { v[i] = v[j % n]; m[i] = typename Sample<T>::Model(m[j % n]); } break;
+    case 24:
+      if (n != 0) {
+        v[i] = v[j % n];
+        m[i] = typename Sample<T>::Model(m[j % n]);
+      }
+      break;
     case 25: {
       v = std::as_const(v);
-      if (n != 0) { v.insert(at(v, i), v.begin() + i, v.begin() + j); const ModelVector<T> part(at(m, i), at(m, j)); m.insert(at(m, i), part.begin(), part.end()); }
+      if (n != 0) {
+        v.insert(at(v, i), v.begin() + i, v.begin() + j);
+        const ModelVector<T> part(at(m, i), at(m, j));
+        m.insert(at(m, i), part.begin(), part.end());
+      }
       break;
     }
-    default: break;
+    default:
+      break;
   }
 }
 

@@ -123,7 +123,7 @@ struct Sequences {
   std::array<Time, 2> stamps{};
 };
 
-#define BATON_TEST_EQ(T, ...)                                       \
+#define BATON_TEST_EQ(T, ...)                                            \
   inline bool operator==(const T& a, const T& b) { return __VA_ARGS__; } \
   inline bool operator!=(const T& a, const T& b) { return !(a == b); }
 BATON_TEST_EQ(Image, a.encoding == b.encoding && a.height == b.height && a.width == b.width && a.data == b.data)
@@ -160,25 +160,47 @@ const Type* find_type(const char* name) noexcept;
 
 namespace baton::message {
 template <>
-struct TypeOf<testing::Image> { static const Type& get() noexcept; };
+struct TypeOf<testing::Image> {
+  static const Type& get() noexcept;
+};
 template <>
-struct TypeOf<testing::Time> { static const Type& get() noexcept; };
+struct TypeOf<testing::Time> {
+  static const Type& get() noexcept;
+};
 template <>
-struct TypeOf<testing::Header> { static const Type& get() noexcept; };
+struct TypeOf<testing::Header> {
+  static const Type& get() noexcept;
+};
 template <>
-struct TypeOf<testing::Point32> { static const Type& get() noexcept; };
+struct TypeOf<testing::Point32> {
+  static const Type& get() noexcept;
+};
 template <>
-struct TypeOf<testing::Channel> { static const Type& get() noexcept; };
+struct TypeOf<testing::Channel> {
+  static const Type& get() noexcept;
+};
 template <>
-struct TypeOf<testing::PointCloud> { static const Type& get() noexcept; };
+struct TypeOf<testing::PointCloud> {
+  static const Type& get() noexcept;
+};
 template <>
-struct TypeOf<testing::Monster> { static const Type& get() noexcept; };
+struct TypeOf<testing::Monster> {
+  static const Type& get() noexcept;
+};
 template <>
-struct TypeOf<testing::Scalars> { static const Type& get() noexcept; };
+struct TypeOf<testing::Scalars> {
+  static const Type& get() noexcept;
+};
 template <>
-struct TypeOf<testing::Strings> { static const Type& get() noexcept; };
+struct TypeOf<testing::Strings> {
+  static const Type& get() noexcept;
+};
 template <>
-struct TypeOf<testing::Sequences> { static const Type& get() noexcept; };
+struct TypeOf<testing::Sequences> {
+  static const Type& get() noexcept;
+};
 template <>
-struct TypeOf<testing::Empty> { static const Type& get() noexcept; };
+struct TypeOf<testing::Empty> {
+  static const Type& get() noexcept;
+};
 }  // namespace baton::message

@@ -49,7 +49,8 @@ void fail_allocations(int after) noexcept;
 template <class T>
 class Loaned {
  public:
-  explicit Loaned(std::size_t max_bytes = std::size_t{8} << 20) : chunk_(sizeof(T), max_bytes), value_(chunk_.make<T>()) {}
+  explicit Loaned(std::size_t max_bytes = std::size_t{8} << 20)
+      : chunk_(sizeof(T), max_bytes), value_(chunk_.make<T>()) {}
   T& operator*() const noexcept { return *value_; }
   T* operator->() const noexcept { return value_; }
   TestChunk& chunk() noexcept { return chunk_; }

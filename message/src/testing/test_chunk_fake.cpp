@@ -20,7 +20,7 @@ struct Slot {
   bool used = false;
   std::size_t skeleton = 0;
   std::size_t limit = 0;
-  std::size_t dirty = 0;  // bytes that a message of this slot may have written
+  std::size_t dirty = 0;                      // bytes that a message of this slot may have written
   std::map<std::size_t, std::size_t> blocks;  // offset -> bytes
   bool freed = false;                         // gaps are filled only once a block was freed: alignment gaps are not
 };

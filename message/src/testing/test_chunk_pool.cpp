@@ -16,7 +16,8 @@ TestChunk::TestChunk(std::size_t skeleton_bytes, std::size_t max_bytes) : state_
   options.max_message_bytes = max_bytes;
   options.memory_limit_bytes = std::size_t{256} << 20;
   options.slots = 2;
-  state_->pool = memory::Pool::create(options, [](memory::Handle) { return false; }, [](std::uint32_t, int, std::uint64_t) {})
+  state_->pool = memory::Pool::create(
+                     options, [](memory::Handle) { return false; }, [](std::uint32_t, int, std::uint64_t) {})
                      .or_throw();
   state_->chunk = state_->pool->loan_growing(skeleton_bytes).or_throw();
   message_ = static_cast<std::byte*>(state_->chunk.message());

@@ -35,7 +35,8 @@ ByteVector read_one(const std::filesystem::path& path) {
       vector.bytes.push_back(static_cast<unsigned char>(std::stoul(word, nullptr, 16)));
     }
   }
-  if (vector.type == nullptr || vector.expect.empty()) throw std::runtime_error(path.string() + ": no type or expect line");
+  if (vector.type == nullptr || vector.expect.empty())
+    throw std::runtime_error(path.string() + ": no type or expect line");
   return vector;
 }
 

@@ -60,7 +60,8 @@ class BarePublisher : public PublisherEnd {
 
 class BareSubscriber : public SubscriberEnd {
  public:
-  BareSubscriber(const Plan& plan, Receiver& receiver) : plan_(plan), receiver_(receiver), own_(plan.variant == "copies" ? plan.bytes : 0) {}
+  BareSubscriber(const Plan& plan, Receiver& receiver)
+      : plan_(plan), receiver_(receiver), own_(plan.variant == "copies" ? plan.bytes : 0) {}
 
   void receive(std::chrono::nanoseconds timeout) override {
     if (!mapping_ && !open()) {
@@ -102,8 +103,11 @@ class BareSubscriber : public SubscriberEnd {
 }  // namespace
 
 PeerInfo peer_info() {
-  PeerInfo info{"the machine's limit", "", "one shared buffer and one futex word (or polled cache line): no transport; copies: one copy in, one out",
-                {"futex", "copies"}};
+  PeerInfo info{
+      "the machine's limit",
+      "",
+      "one shared buffer and one futex word (or polled cache line): no transport; copies: one copy in, one out",
+      {"futex", "copies"}};
   info.can_spin = true;
   return info;
 }

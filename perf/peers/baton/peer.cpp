@@ -5,7 +5,6 @@
 #include <type_traits>
 
 #include "baton/baton.hpp"
-#include "baton/node/real_time.hpp"
 #include "baton/msg/perf_msgs/array16k.hpp"
 #include "baton/msg/perf_msgs/array16m.hpp"
 #include "baton/msg/perf_msgs/array1k.hpp"
@@ -27,6 +26,7 @@
 #include "baton/msg/sensor_msgs/image.hpp"
 #include "baton/msg/sensor_msgs/laser_scan.hpp"
 #include "baton/msg/sensor_msgs/point_cloud2.hpp"
+#include "baton/node/real_time.hpp"
 #include "peer.hpp"
 
 namespace baton::perf {
@@ -90,13 +90,17 @@ Bytes payload(const msg::perf_msgs::Lidar& lidar) { return bytes_of(lidar.packet
 // Types of fixed size: the whole array, or the whole struct.
 template <class T>
 auto prepare(T& message, std::size_t bytes) -> decltype(message.array.size(), void()) {
-  if (bytes != message.array.size()) throw std::runtime_error("this type has a payload of " + std::to_string(message.array.size()) + " bytes");
+  if (bytes != message.array.size())
+    throw std::runtime_error("this type has a payload of " + std::to_string(message.array.size()) + " bytes");
 }
 template <class T>
-auto payload(const T& message) -> decltype(message.array.size(), Bytes()) { return bytes_of(message.array); }
+auto payload(const T& message) -> decltype(message.array.size(), Bytes()) {
+  return bytes_of(message.array);
+}
 template <class T>
 auto prepare(T& message, std::size_t bytes) -> decltype(message.stamp.size(), void()) {
-  if (bytes != sizeof message) throw std::runtime_error("this type has a payload of " + std::to_string(sizeof message) + " bytes");
+  if (bytes != sizeof message)
+    throw std::runtime_error("this type has a payload of " + std::to_string(sizeof message) + " bytes");
 }
 template <class T>
 auto payload(const T& message) -> decltype(message.stamp.size(), Bytes()) {
@@ -118,13 +122,16 @@ PublisherOptions memory_of(const Plan& plan) {
 }
 
 /// Live runs meet others in the domain's usual place; the rest keeps to itself.
-NodeOptions options_of(const Plan& plan) { return NodeOptions{plan.domain, plan.live ? std::string() : plan.directory, {}}; }
+NodeOptions options_of(const Plan& plan) {
+  return NodeOptions{plan.domain, plan.live ? std::string() : plan.directory, {}};
+}
 
 template <class T>
 class BatonPublisher : public PublisherEnd {
  public:
   BatonPublisher(const Plan& plan, unsigned index)
-      : node_("perf_publisher_" + std::to_string(index), options_of(plan)), publisher_(node_.advertise<T>(plan.topic, qos_of(plan), memory_of(plan))) {}
+      : node_("perf_publisher_" + std::to_string(index), options_of(plan)),
+        publisher_(node_.advertise<T>(plan.topic, qos_of(plan), memory_of(plan))) {}
   std::byte* begin(std::size_t bytes) override {
     loan_ = publisher_.loan();
     prepare(*loan_, bytes);
@@ -144,7 +151,8 @@ template <class T>
 class CopyingPublisher : public PublisherEnd {
  public:
   CopyingPublisher(const Plan& plan, unsigned index)
-      : node_("perf_publisher_" + std::to_string(index), options_of(plan)), publisher_(node_.advertise<T>(plan.topic, qos_of(plan), memory_of(plan))) {}
+      : node_("perf_publisher_" + std::to_string(index), options_of(plan)),
+        publisher_(node_.advertise<T>(plan.topic, qos_of(plan), memory_of(plan))) {}
   std::byte* begin(std::size_t bytes) override {
     message_ = std::make_unique<T>();
     prepare(*message_, bytes);
@@ -198,6 +206,8 @@ auto for_type(const std::string& name, With&& with) {
   if (name == "LaserScan") return with(static_cast<LaserScan*>(nullptr));
   if (name == "WayPoints") return with(static_cast<WayPoints*>(nullptr));
   if (name == "Lidar") return with(static_cast<Lidar*>(nullptr));
+// The macros have no semicolons.
+// clang-format off
 #define BATON_PERF_TYPE(T) \
   if (name == #T) return with(static_cast<T*>(nullptr));
   BATON_PERF_TYPE(Array1k) BATON_PERF_TYPE(Array4k) BATON_PERF_TYPE(Array16k) BATON_PERF_TYPE(Array32k) BATON_PERF_TYPE(Array60k)
@@ -205,13 +215,17 @@ auto for_type(const std::string& name, With&& with) {
   BATON_PERF_TYPE(Array8m) BATON_PERF_TYPE(Array16m)
   BATON_PERF_TYPE(Struct16) BATON_PERF_TYPE(Struct256) BATON_PERF_TYPE(Struct4k) BATON_PERF_TYPE(Struct32k)
 #undef BATON_PERF_TYPE
-  throw std::runtime_error("the message type '" + name + "' is unknown here");
+      // clang-format on
+      throw std::runtime_error("the message type '" + name + "' is unknown here");
 }
 
 }  // namespace
 
 PeerInfo peer_info() {
-  PeerInfo info{"Baton", BATON_VERSION_STRING, "loans of real message types, wait set (futex) or polling take()", {"loan", "copy"}};
+  PeerInfo info{"Baton",
+                BATON_VERSION_STRING,
+                "loans of real message types, wait set (futex) or polling take()",
+                {"loan", "copy"}};
   info.has_qos = true;
   info.can_spin = true;
   return info;

@@ -41,8 +41,10 @@ bool shared(const Plan& plan) { return plan.variant == "iceoryx"; }
 std::string configuration(const Plan& plan) {
   std::string xml =
       "<General><Interfaces><NetworkInterface address='127.0.0.1' multicast='true'/></Interfaces>"
-      "<AllowMulticast>true</AllowMulticast><MaxMessageSize>65500B</MaxMessageSize><FragmentSize>65000B</FragmentSize></General>"
-      "<Discovery><ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>120</MaxAutoParticipantIndex></Discovery>"
+      "<AllowMulticast>true</AllowMulticast><MaxMessageSize>65500B</MaxMessageSize><FragmentSize>65000B</"
+      "FragmentSize></General>"
+      "<Discovery><ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>120</MaxAutoParticipantIndex></"
+      "Discovery>"
       "<Internal><SocketReceiveBufferSize min='default' max='64MB'/><SocketSendBufferSize min='default' max='64MB'/>"
       "<Watermarks><WhcHigh>256MB</WhcHigh></Watermarks></Internal>"
       "<Tracing><Verbosity>severe</Verbosity><OutputFile>stderr</OutputFile></Tracing>";
@@ -79,22 +81,25 @@ class Participant {
 
   /// The type is put together here because the array's length is known only now; members as idlc makes them.
   dds_entity_t topic(const Plan& plan) const {
-    const std::uint32_t array[] = {DDS_OP_ADR | DDS_OP_TYPE_ARR | DDS_OP_SUBTYPE_1BY, 0, static_cast<std::uint32_t>(plan.bytes), DDS_OP_RTS};
+    const std::uint32_t array[] = {DDS_OP_ADR | DDS_OP_TYPE_ARR | DDS_OP_SUBTYPE_1BY, 0,
+                                   static_cast<std::uint32_t>(plan.bytes), DDS_OP_RTS};
     const std::uint32_t sequence[] = {DDS_OP_ADR | DDS_OP_TYPE_SEQ | DDS_OP_SUBTYPE_1BY, 0, DDS_OP_RTS};
     const bool fixed = shared(plan);
-    const dds_topic_descriptor_t type = {fixed ? static_cast<std::uint32_t>(plan.bytes) : static_cast<std::uint32_t>(sizeof(Sequence)),
-                                         fixed ? 1U : static_cast<std::uint32_t>(alignof(Sequence)),
-                                         fixed ? DDS_TOPIC_FIXED_SIZE : 0,
-                                         0,
-                                         fixed ? "baton_perf::Array" : "baton_perf::Bytes",
-                                         nullptr,
-                                         2,
-                                         fixed ? array : sequence,
-                                         "",
-                                         {nullptr, 0},
-                                         {nullptr, 0},
-                                         0};
-    return checked(dds_create_topic(entity_, &type, (run_id(plan) + "_" + plan.topic).c_str(), nullptr, nullptr), "dds_create_topic");
+    const dds_topic_descriptor_t type = {
+        fixed ? static_cast<std::uint32_t>(plan.bytes) : static_cast<std::uint32_t>(sizeof(Sequence)),
+        fixed ? 1U : static_cast<std::uint32_t>(alignof(Sequence)),
+        fixed ? DDS_TOPIC_FIXED_SIZE : 0,
+        0,
+        fixed ? "baton_perf::Array" : "baton_perf::Bytes",
+        nullptr,
+        2,
+        fixed ? array : sequence,
+        "",
+        {nullptr, 0},
+        {nullptr, 0},
+        0};
+    return checked(dds_create_topic(entity_, &type, (run_id(plan) + "_" + plan.topic).c_str(), nullptr, nullptr),
+                   "dds_create_topic");
   }
   dds_entity_t entity() const { return entity_; }
 
@@ -111,9 +116,11 @@ dds_qos_t* qos_of(const Plan& plan) {
 
 class CyclonePublisher : public PublisherEnd {
  public:
-  explicit CyclonePublisher(const Plan& plan) : participant_(Participant::of(plan)), loans_(shared(plan)), buffer_(loans_ ? 0 : plan.bytes) {
+  explicit CyclonePublisher(const Plan& plan)
+      : participant_(Participant::of(plan)), loans_(shared(plan)), buffer_(loans_ ? 0 : plan.bytes) {
     dds_qos_t* qos = qos_of(plan);
-    writer_ = checked(dds_create_writer(participant_->entity(), participant_->topic(plan), qos, nullptr), "dds_create_writer");
+    writer_ = checked(dds_create_writer(participant_->entity(), participant_->topic(plan), qos, nullptr),
+                      "dds_create_writer");
     dds_delete_qos(qos);
 #if BATON_CYCLONEDDS_SHM
     if (loans_ && !dds_is_loan_available(writer_)) throw std::runtime_error("Cyclone DDS gives no loans");
@@ -153,10 +160,12 @@ class CycloneSubscriber : public SubscriberEnd {
     dds_listener_t* listener = nullptr;
     if (!plan.spin) {
       listener = dds_create_listener(this);
-      dds_lset_data_available(listener, [](dds_entity_t reader, void* self) { static_cast<CycloneSubscriber*>(self)->take_all(reader); });
+      dds_lset_data_available(
+          listener, [](dds_entity_t reader, void* self) { static_cast<CycloneSubscriber*>(self)->take_all(reader); });
     }
     dds_qos_t* qos = qos_of(plan);
-    reader_ = checked(dds_create_reader(participant_->entity(), participant_->topic(plan), qos, listener), "dds_create_reader");
+    reader_ = checked(dds_create_reader(participant_->entity(), participant_->topic(plan), qos, listener),
+                      "dds_create_reader");
     dds_delete_qos(qos);
     dds_delete_listener(listener);
   }
@@ -198,7 +207,8 @@ class CycloneSubscriber : public SubscriberEnd {
     dds_sample_info_t info;
     while (dds_takecdr(reader, &data, 1, &info, DDS_ANY_STATE) == 1) {
       if (info.valid_data && data->iox_chunk != nullptr)
-        receiver_.message(static_cast<const std::byte*>(data->iox_chunk), iceoryx_header_from_chunk(data->iox_chunk)->data_size);
+        receiver_.message(static_cast<const std::byte*>(data->iox_chunk),
+                          iceoryx_header_from_chunk(data->iox_chunk)->data_size);
       ddsi_serdata_unref(data);
     }
   }
@@ -215,8 +225,10 @@ class CycloneSubscriber : public SubscriberEnd {
 }  // namespace
 
 PeerInfo peer_info() {
-  PeerInfo info{"Cyclone DDS", BATON_CYCLONEDDS_VERSION,
-                "udp: loopback only, datagrams and fragments of 64 KB, high watermark raised, taken with reader loans; iceoryx: loans of a "
+  PeerInfo info{"Cyclone DDS",
+                BATON_CYCLONEDDS_VERSION,
+                "udp: loopback only, datagrams and fragments of 64 KB, high watermark raised, taken with reader loans; "
+                "iceoryx: loans of a "
                 "fixed-size type, taken without a copy (dds_takecdr); listener on the receiving thread, or polling",
                 {"udp"}};
   if (BATON_CYCLONEDDS_SHM) info.variants.emplace_back("iceoryx");
@@ -225,7 +237,9 @@ PeerInfo peer_info() {
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) { return std::make_unique<CyclonePublisher>(plan); }
+std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) {
+  return std::make_unique<CyclonePublisher>(plan);
+}
 std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
   return std::make_unique<CycloneSubscriber>(plan, receiver);
 }

@@ -21,7 +21,9 @@ struct Configuration {
   bool udp_enable, tcp_enable;
 };
 }  // namespace Publisher
-namespace Subscriber { struct Configuration; }
+namespace Subscriber {
+struct Configuration;
+}
 struct STopicId;
 
 struct SDataTypeInformation {
@@ -62,9 +64,11 @@ class CPublisher {
 
 class CSubscriber {
  public:
-  CSubscriber(const std::string& topic, const SDataTypeInformation& type, const Subscriber::Configuration& configuration);
+  CSubscriber(const std::string& topic, const SDataTypeInformation& type,
+              const Subscriber::Configuration& configuration);
   virtual ~CSubscriber();
-  bool SetReceiveCallback(std::function<void(const STopicId&, const SDataTypeInformation&, const SReceiveCallbackData&)> callback);
+  bool SetReceiveCallback(
+      std::function<void(const STopicId&, const SDataTypeInformation&, const SReceiveCallbackData&)> callback);
   bool RemoveReceiveCallback();
 
  private:

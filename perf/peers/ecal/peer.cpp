@@ -59,7 +59,10 @@ const eCAL::SDataTypeInformation kType{"bytes", "raw", ""};
 class EcalPublisher : public PublisherEnd, eCAL::CPayloadWriter {
  public:
   explicit EcalPublisher(const Plan& plan)
-      : session_(Session::of(plan)), publisher_(topic_of(plan), kType, eCAL::GetPublisherConfiguration()), spare_(plan.bytes), stack_(kStackBytes) {}
+      : session_(Session::of(plan)),
+        publisher_(topic_of(plan), kType, eCAL::GetPublisherConfiguration()),
+        spare_(plan.bytes),
+        stack_(kStackBytes) {}
   ~EcalPublisher() override {
     if (buffer_ != nullptr) go_on();
   }
@@ -72,7 +75,8 @@ class EcalPublisher : public PublisherEnd, eCAL::CPayloadWriter {
     sending_.uc_stack.ss_size = stack_.size();
     sending_.uc_link = &caller_;
     const auto self = reinterpret_cast<std::uintptr_t>(this);
-    ::makecontext(&sending_, reinterpret_cast<void (*)()>(&EcalPublisher::send), 2, static_cast<unsigned>(self >> 32), static_cast<unsigned>(self));
+    ::makecontext(&sending_, reinterpret_cast<void (*)()>(&EcalPublisher::send), 2, static_cast<unsigned>(self >> 32),
+                  static_cast<unsigned>(self));
     ::swapcontext(&caller_, &sending_);
     if (buffer_ != nullptr) return buffer_;
     spare_.resize(bytes);  // nobody listens yet
@@ -117,15 +121,18 @@ class EcalPublisher : public PublisherEnd, eCAL::CPayloadWriter {
 class EcalSubscriber : public SubscriberEnd {
  public:
   EcalSubscriber(const Plan& plan, Receiver& receiver)
-      : session_(Session::of(plan)), arrivals_(plan), subscriber_(topic_of(plan), kType, eCAL::GetSubscriberConfiguration()) {
-    subscriber_.SetReceiveCallback([&](const eCAL::STopicId&, const eCAL::SDataTypeInformation&, const eCAL::SReceiveCallbackData& data) {
-      {
-        // Each publisher has a thread here.
-        const std::lock_guard<std::mutex> one_at_a_time(delivering_);
-        receiver.message(static_cast<const std::byte*>(data.buffer), data.buffer_size);
-      }
-      arrivals_.notify();
-    });
+      : session_(Session::of(plan)),
+        arrivals_(plan),
+        subscriber_(topic_of(plan), kType, eCAL::GetSubscriberConfiguration()) {
+    subscriber_.SetReceiveCallback(
+        [&](const eCAL::STopicId&, const eCAL::SDataTypeInformation&, const eCAL::SReceiveCallbackData& data) {
+          {
+            // Each publisher has a thread here.
+            const std::lock_guard<std::mutex> one_at_a_time(delivering_);
+            receiver.message(static_cast<const std::byte*>(data.buffer), data.buffer_size);
+          }
+          arrivals_.notify();
+        });
   }
   ~EcalSubscriber() override { subscriber_.RemoveReceiveCallback(); }
   void receive(std::chrono::nanoseconds timeout) override { arrivals_.wait(timeout); }
@@ -140,8 +147,10 @@ class EcalSubscriber : public SubscriberEnd {
 }  // namespace
 
 PeerInfo peer_info() {
-  return {"eCAL", "6.1.1",
-          "zero-copy mode over two memory files, written by a payload writer, read in the receive callback; no queue: a slow subscriber "
+  return {"eCAL",
+          "6.1.1",
+          "zero-copy mode over two memory files, written by a payload writer, read in the receive callback; no queue: "
+          "a slow subscriber "
           "misses messages",
           {"zero_copy"}};
 }

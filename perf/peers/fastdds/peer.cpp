@@ -107,7 +107,9 @@ class ArrayType : public KeylessType {
     std::memcpy(data, from.data + kHeader, bytes_);
     return true;
   }
-  std::uint32_t calculate_serialized_size(const void* const, dds::DataRepresentationId_t) override { return max_serialized_type_size; }
+  std::uint32_t calculate_serialized_size(const void* const, dds::DataRepresentationId_t) override {
+    return max_serialized_type_size;
+  }
   void* create_data() override { return std::calloc(1, bytes_); }
   void delete_data(void* data) override { std::free(data); }
   bool is_bounded() const override { return true; }
@@ -131,7 +133,8 @@ class Participant {
     KeeperTask task;
     task.leftovers = {"/dev/shm/fast*", "/dev/shm/sem.fast*"};
     join_keeper(plan, task);
-    for (const char* name : {"FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_BUILTIN_TRANSPORTS"})
+    for (const char* name :
+         {"FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_BUILTIN_TRANSPORTS"})
       ::unsetenv(name);
     dds::Log::SetVerbosity(dds::Log::Kind::Error);
     dds::DomainParticipantQos qos = dds::PARTICIPANT_QOS_DEFAULT;
@@ -147,9 +150,12 @@ class Participant {
     const std::uint32_t domain = 1 + run_number(plan, 99);  // beyond, ports meet those of outgoing connections
     factory_ = dds::DomainParticipantFactory::get_shared_instance();
     participant_ = made(factory_->create_participant(domain, qos), "participant");
-    dds::TypeSupport type(loans(plan) ? static_cast<dds::TopicDataType*>(new ArrayType(plan.bytes)) : new SequenceType(plan.bytes));
+    dds::TypeSupport type(loans(plan) ? static_cast<dds::TopicDataType*>(new ArrayType(plan.bytes))
+                                      : new SequenceType(plan.bytes));
     type.register_type(participant_);
-    topic_ = made(participant_->create_topic(run_id(plan) + "_" + plan.topic, type.get_type_name(), dds::TOPIC_QOS_DEFAULT), "topic");
+    topic_ =
+        made(participant_->create_topic(run_id(plan) + "_" + plan.topic, type.get_type_name(), dds::TOPIC_QOS_DEFAULT),
+             "topic");
   }
   ~Participant() {
     participant_->delete_contained_entities();
@@ -179,7 +185,8 @@ Qos with_plan(Qos qos, const Plan& plan) {
   }
   if (plan.variant != "default") {
     // The pools hold what the history and the loans need.
-    qos.resource_limits().max_samples = qos.resource_limits().max_samples_per_instance = static_cast<std::int32_t>(plan.depth);
+    qos.resource_limits().max_samples = qos.resource_limits().max_samples_per_instance =
+        static_cast<std::int32_t>(plan.depth);
     qos.resource_limits().max_instances = 1;
     qos.resource_limits().allocated_samples = static_cast<std::int32_t>(plan.depth);
     qos.resource_limits().extra_samples = 8;
@@ -191,7 +198,8 @@ class FastPublisher : public PublisherEnd {
  public:
   explicit FastPublisher(const Plan& plan) : participant_(plan), loans_(loans(plan)) {
     dds::Publisher* publisher = made(participant_->create_publisher(dds::PUBLISHER_QOS_DEFAULT), "publisher");
-    writer_ = made(publisher->create_datawriter(participant_.topic(), with_plan(dds::DATAWRITER_QOS_DEFAULT, plan)), "writer");
+    writer_ = made(publisher->create_datawriter(participant_.topic(), with_plan(dds::DATAWRITER_QOS_DEFAULT, plan)),
+                   "writer");
     sample_.payload.resize(loans_ ? 0 : plan.bytes);
   }
   std::byte* begin(std::size_t bytes) override {
@@ -203,7 +211,8 @@ class FastPublisher : public PublisherEnd {
     return static_cast<std::byte*>(loan_);
   }
   void publish(std::size_t) override {
-    if (writer_->write(loans_ ? loan_ : &sample_) != dds::RETCODE_OK) ++refused_;  // best effort under load; the losses show
+    if (writer_->write(loans_ ? loan_ : &sample_) != dds::RETCODE_OK)
+      ++refused_;  // best effort under load; the losses show
   }
 
  private:
@@ -218,7 +227,8 @@ class FastPublisher : public PublisherEnd {
 /// Sleeping: delivered by the listener, on Fast DDS's receiving thread, which spares a wake-up. Spinning: by take().
 class FastSubscriber : public SubscriberEnd, dds::DataReaderListener {
  public:
-  FastSubscriber(const Plan& plan, Receiver& receiver) : plan_(plan), receiver_(receiver), arrivals_(plan), participant_(plan) {
+  FastSubscriber(const Plan& plan, Receiver& receiver)
+      : plan_(plan), receiver_(receiver), arrivals_(plan), participant_(plan) {
     dds::Subscriber* subscriber = made(participant_->create_subscriber(dds::SUBSCRIBER_QOS_DEFAULT), "subscriber");
     reader_ = made(subscriber->create_datareader(participant_.topic(), with_plan(dds::DATAREADER_QOS_DEFAULT, plan),
                                                  plan.spin ? nullptr : this, dds::StatusMask::data_available()),
@@ -265,16 +275,21 @@ class FastSubscriber : public SubscriberEnd, dds::DataReaderListener {
 }  // namespace
 
 PeerInfo peer_info() {
-  PeerInfo info{"Fast DDS", FASTDDS_VERSION_STR,
-                "listener on the receiving thread, or polling take(); default: a sequence over what it uses out of the box; shm_tuned: "
-                "shared memory only, segment for all unread messages, not fragmented; data_sharing: plain type, loans at both ends",
+  PeerInfo info{"Fast DDS",
+                FASTDDS_VERSION_STR,
+                "listener on the receiving thread, or polling take(); default: a sequence over what it uses out of the "
+                "box; shm_tuned: "
+                "shared memory only, segment for all unread messages, not fragmented; data_sharing: plain type, loans "
+                "at both ends",
                 {"default", "shm_tuned", "data_sharing"}};
   info.can_spin = true;
   info.largest = std::size_t{1} << 30;
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) { return std::make_unique<FastPublisher>(plan); }
+std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) {
+  return std::make_unique<FastPublisher>(plan);
+}
 std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
   return std::make_unique<FastSubscriber>(plan, receiver);
 }

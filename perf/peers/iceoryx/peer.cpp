@@ -21,14 +21,17 @@ constexpr std::uint32_t kAlignment = 64;
 
 iox::capro::IdString_t word(const std::string& text) { return {iox::cxx::TruncateToCapacity, text}; }
 
-iox::capro::ServiceDescription service_of(const Plan& plan) { return {"baton_perf", word(run_id(plan)), word(plan.topic)}; }
+iox::capro::ServiceDescription service_of(const Plan& plan) {
+  return {"baton_perf", word(run_id(plan)), word(plan.topic)};
+}
 
 /// The process's part of iceoryx, once.
 void start(const Plan& plan) {
   static std::once_flag once;
   std::call_once(once, [&] {
     join_roudi(plan);
-    iox::log::LogManager::GetLogManager().SetDefaultLogLevel(iox::log::LogLevel::kWarn, iox::log::LogLevelOutput::kHideLogLevel);
+    iox::log::LogManager::GetLogManager().SetDefaultLogLevel(iox::log::LogLevel::kWarn,
+                                                             iox::log::LogLevelOutput::kHideLogLevel);
     iox::runtime::PoshRuntime::initRuntime(
         {iox::cxx::TruncateToCapacity, run_id(plan) + "_" + std::to_string(::getpid())});
   });
@@ -92,7 +95,8 @@ class IceoryxSubscriber : public SubscriberEnd {
       more = false;
       subscriber_.take().and_then([&](const void* payload) {
         any = more = true;
-        receiver_.message(static_cast<const std::byte*>(payload), iox::mepoo::ChunkHeader::fromUserPayload(payload)->userPayloadSize());
+        receiver_.message(static_cast<const std::byte*>(payload),
+                          iox::mepoo::ChunkHeader::fromUserPayload(payload)->userPayloadSize());
         subscriber_.release(payload);
       });
     }
@@ -107,8 +111,10 @@ class IceoryxSubscriber : public SubscriberEnd {
 }  // namespace
 
 PeerInfo peer_info() {
-  PeerInfo info{"iceoryx", BATON_IOX_VERSION,
-                "untyped loans from one pool of chunks of the message's size; WaitSet (semaphore), or polling take() without one; "
+  PeerInfo info{"iceoryx",
+                BATON_IOX_VERSION,
+                "untyped loans from one pool of chunks of the message's size; WaitSet (semaphore), or polling take() "
+                "without one; "
                 "RouDi without monitoring, its CPU time is not counted",
                 {"loan"}};
   info.can_spin = true;

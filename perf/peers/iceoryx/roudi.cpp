@@ -14,10 +14,12 @@ namespace baton::perf {
 void join_roudi(const Plan& plan) {
   // A pool that is never empty: all queues full of different messages, one held by each end, and some that are being written.
   const std::size_t ends = std::size_t{plan.publishers} + plan.subscribers;
-  const std::size_t count = plan.publishers * (std::size_t{plan.depth} + 8) + 2 * ends + (plan.round_trip ? plan.depth + 16 : 0);
+  const std::size_t count =
+      plan.publishers * (std::size_t{plan.depth} + 8) + 2 * ends + (plan.round_trip ? plan.depth + 16 : 0);
   const std::size_t chunk = (plan.bytes + 1024 + 63) / 64 * 64;  // with room for the header that Cyclone DDS adds
   const std::string path = plan.directory + "/roudi.toml", mine = path + "." + std::to_string(::getpid());
-  std::ofstream(mine) << "[general]\nversion = 1\n[[segment]]\n[[segment.mempool]]\nsize = " << chunk << "\ncount = " << count << "\n";
+  std::ofstream(mine) << "[general]\nversion = 1\n[[segment]]\n[[segment.mempool]]\nsize = " << chunk
+                      << "\ncount = " << count << "\n";
   std::rename(mine.c_str(), path.c_str());
 
   KeeperTask task;
@@ -28,7 +30,8 @@ void join_roudi(const Plan& plan) {
   task.own = {"/tmp/" + run_id(plan) + "_*"};
   // What a RouDi that had to be killed leaves; its segment is named after the user's group, Cyclone's processes by themselves.
   task.leftovers = {"/dev/shm/iceoryx_mgmt", "/tmp/roudi*", "/tmp/iox-unique-roudi.lock", "/tmp/iceoryx_rt_*"};
-  if (const group* own = ::getgrgid(::getegid()); own != nullptr) task.leftovers.push_back(std::string("/dev/shm/") + own->gr_name);
+  if (const group* own = ::getgrgid(::getegid()); own != nullptr)
+    task.leftovers.push_back(std::string("/dev/shm/") + own->gr_name);
   join_keeper(plan, task);
 }
 

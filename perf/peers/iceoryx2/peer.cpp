@@ -20,8 +20,8 @@ End* made(const Plan& plan, End* (*make)(const CratePlan*)) {
   KeeperTask task;
   task.own = {"/dev/shm/" + prefix + "*", "/tmp/" + prefix + "*"};
   join_keeper(plan, task);
-  const CratePlan crate_plan{prefix.c_str(), directory.c_str(), plan.topic.c_str(), plan.bytes,
-                             plan.publishers, plan.subscribers, plan.depth, !polls(plan)};
+  const CratePlan crate_plan{prefix.c_str(),  directory.c_str(), plan.topic.c_str(), plan.bytes,
+                             plan.publishers, plan.subscribers,  plan.depth,         !polls(plan)};
   End* end = make(&crate_plan);
   if (end == nullptr) fail();
   return end;
@@ -78,8 +78,10 @@ class Iceoryx2Subscriber : public SubscriberEnd {
 }  // namespace
 
 PeerInfo peer_info() {
-  PeerInfo info{"iceoryx2", BATON_CRATE_VERSION,
-                "loan_slice_uninit of u8, pool sized for the largest message, safe overflow; event: listener of an event service, notified "
+  PeerInfo info{"iceoryx2",
+                BATON_CRATE_VERSION,
+                "loan_slice_uninit of u8, pool sized for the largest message, safe overflow; event: listener of an "
+                "event service, notified "
                 "after each send; poll: busy receive(), no events (also when event is asked to spin)",
                 {"event", "poll"}};
   info.can_spin = true;
@@ -87,7 +89,9 @@ PeerInfo peer_info() {
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) { return std::make_unique<Iceoryx2Publisher>(plan); }
+std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) {
+  return std::make_unique<Iceoryx2Publisher>(plan);
+}
 std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
   return std::make_unique<Iceoryx2Subscriber>(plan, receiver);
 }

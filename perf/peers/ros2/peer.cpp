@@ -29,7 +29,9 @@ void check(rcl_ret_t result, const char* what) {
 /// At the end of a run nothing is left to do about a failure.
 void ended(rcl_ret_t) {}
 
-const rosidl_message_type_support_t* type_support() { return rosidl_typesupport_cpp::get_message_type_support_handle<Image>(); }
+const rosidl_message_type_support_t* type_support() {
+  return rosidl_typesupport_cpp::get_message_type_support_handle<Image>();
+}
 
 /// `heap` and `loans` are one setting and two ways to publish.
 Middleware middleware_of(const Plan& plan) { return {plan.variant == "loans" ? "heap" : plan.variant}; }
@@ -80,10 +82,12 @@ rmw_qos_profile_t qos_of(const Plan& plan) {
 
 class RosPublisher : public PublisherEnd {
  public:
-  RosPublisher(const Plan& plan, unsigned index) : plan_(plan), node_(Node::make(plan, "publisher_" + std::to_string(index))) {
+  RosPublisher(const Plan& plan, unsigned index)
+      : plan_(plan), node_(Node::make(plan, "publisher_" + std::to_string(index))) {
     rcl_publisher_options_t options = rcl_publisher_get_default_options();
     options.qos = qos_of(plan);
-    check(rcl_publisher_init(&publisher_, node_.get(), type_support(), plan.topic.c_str(), &options), "rcl_publisher_init");
+    check(rcl_publisher_init(&publisher_, node_.get(), type_support(), plan.topic.c_str(), &options),
+          "rcl_publisher_init");
   }
   ~RosPublisher() override { ended(rcl_publisher_fini(&publisher_, node_.get())); }
 
@@ -131,13 +135,16 @@ class LendingPublisher : public RosPublisher {
   using RosPublisher::RosPublisher;
   std::byte* begin(std::size_t bytes) override {
     wait_for_subscribers();
-    if (!rcl_publisher_can_loan_messages(&publisher_)) throw std::runtime_error("this publisher does not lend: libbaton_heap.so is not active");
+    if (!rcl_publisher_can_loan_messages(&publisher_))
+      throw std::runtime_error("this publisher does not lend: libbaton_heap.so is not active");
     void* lent = nullptr;
     check(rcl_borrow_loaned_message(&publisher_, type_support(), &lent), "rcl_borrow_loaned_message");
     lent_ = static_cast<Image*>(lent);
     return prepare(*lent_, bytes);
   }
-  void publish(std::size_t) override { check(rcl_publish_loaned_message(&publisher_, lent_, nullptr), "rcl_publish_loaned_message"); }
+  void publish(std::size_t) override {
+    check(rcl_publish_loaned_message(&publisher_, lent_, nullptr), "rcl_publish_loaned_message");
+  }
 
  private:
   Image* lent_ = nullptr;
@@ -145,12 +152,17 @@ class LendingPublisher : public RosPublisher {
 
 class RosSubscriber : public SubscriberEnd {
  public:
-  RosSubscriber(const Plan& plan, unsigned index, Receiver& receiver) : receiver_(receiver), node_(Node::make(plan, "subscriber_" + std::to_string(index))), reuses_(middleware_of(plan).setting != "heap") {
+  RosSubscriber(const Plan& plan, unsigned index, Receiver& receiver)
+      : receiver_(receiver),
+        node_(Node::make(plan, "subscriber_" + std::to_string(index))),
+        reuses_(middleware_of(plan).setting != "heap") {
     rcl_subscription_options_t options = rcl_subscription_get_default_options();
     options.qos = qos_of(plan);
-    check(rcl_subscription_init(&subscription_, node_.get(), type_support(), plan.topic.c_str(), &options), "rcl_subscription_init");
+    check(rcl_subscription_init(&subscription_, node_.get(), type_support(), plan.topic.c_str(), &options),
+          "rcl_subscription_init");
     ended(rcl_subscription_options_fini(&options));
-    check(rcl_wait_set_init(&wait_set_, 1, 0, 0, 0, 0, 0, node_.context(), rcl_get_default_allocator()), "rcl_wait_set_init");
+    check(rcl_wait_set_init(&wait_set_, 1, 0, 0, 0, 0, 0, node_.context(), rcl_get_default_allocator()),
+          "rcl_wait_set_init");
   }
   ~RosSubscriber() override {
     ended(rcl_wait_set_fini(&wait_set_));
@@ -181,16 +193,21 @@ class RosSubscriber : public SubscriberEnd {
   rcl_wait_set_t wait_set_ = rcl_get_zero_initialized_wait_set();
   rmw_message_info_t info_ = rmw_get_zero_initialized_message_info();
   Image image_;
-  const bool reuses_;  // the message's memory, which is better where it is copied into; else a new one each time, as in rclcpp
+  const bool
+      reuses_;  // the message's memory, which is better where it is copied into; else a new one each time, as in rclcpp
 };
 
 }  // namespace
 
 PeerInfo peer_info() {
-  PeerInfo info{"ROS 2, C++", "rmw_fastrtps_cpp " BATON_RMW_VERSION,
-                "rcl with sensor_msgs/Image, rcl_wait() or polling rcl_take(), messages reused at both ends (by subscribers with libbaton_heap.so: not); default: as installed; tuned: "
-                "Fast DDS profile with shared memory only, segment for all unread messages, not fragmented; large_data: Fast DDS's "
-                "LARGE_DATA transports; baton: rmw_baton_cpp; heap: with libbaton_heap.so; loans: messages borrowed from the publisher, too",
+  PeerInfo info{"ROS 2, C++",
+                "rmw_fastrtps_cpp " BATON_RMW_VERSION,
+                "rcl with sensor_msgs/Image, rcl_wait() or polling rcl_take(), messages reused at both ends (by "
+                "subscribers with libbaton_heap.so: not); default: as installed; tuned: "
+                "Fast DDS profile with shared memory only, segment for all unread messages, not fragmented; "
+                "large_data: Fast DDS's "
+                "LARGE_DATA transports; baton: rmw_baton_cpp; heap: with libbaton_heap.so; loans: messages borrowed "
+                "from the publisher, too",
                 {"default", "tuned", "large_data"}};
   if (*BATON_RMW_LIBRARY != '\0') info.variants.insert(info.variants.end(), {"baton", "heap", "loans"});
   info.can_spin = true;

@@ -11,7 +11,7 @@ struct CratePlan {
   const char* config; /* of the session, JSON5 */
   const char* topic;
   size_t bytes;
-  size_t chunks;  /* of `bytes` in shared memory; 0: payloads in private memory */
+  size_t chunks; /* of `bytes` in shared memory; 0: payloads in private memory */
   bool reliable;
 };
 

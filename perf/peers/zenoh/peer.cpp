@@ -17,7 +17,8 @@ constexpr std::size_t kSharedFrom = 3072;
 [[noreturn]] void fail() { throw std::runtime_error(std::string("Zenoh: ") + crate_error()); }
 
 std::string endpoint(const Plan& plan, unsigned publisher) {
-  if (plan.variant == "shm") return "\"unixsock-stream/" + plan.directory + "/" + plan.topic + "_" + std::to_string(publisher) + "\"";
+  if (plan.variant == "shm")
+    return "\"unixsock-stream/" + plan.directory + "/" + plan.topic + "_" + std::to_string(publisher) + "\"";
   // Below the range of outgoing connections; a way back has ports of its own.
   const unsigned port = 12000 + run_number(plan, 600) * 32 + (plan.topic == "perf" ? 0 : 16) + publisher % 16;
   return "\"tcp/127.0.0.1:" + std::to_string(port) + "\"";
@@ -46,7 +47,8 @@ class ZenohPublisher : public PublisherEnd {
   ZenohPublisher(const Plan& plan, unsigned index) {
     join(plan);
     const std::string text = configuration(plan, endpoint(plan, index), "");
-    const std::size_t chunks = plan.variant == "shm" && plan.bytes >= kSharedFrom ? plan.depth + 2 * plan.subscribers + 4 : 0;
+    const std::size_t chunks =
+        plan.variant == "shm" && plan.bytes >= kSharedFrom ? plan.depth + 2 * plan.subscribers + 4 : 0;
     const CratePlan crate_plan{text.c_str(), plan.topic.c_str(), plan.bytes, chunks, plan.reliable};
     publisher_ = crate_publisher_new(&crate_plan);
     if (publisher_ == nullptr) fail();
@@ -98,8 +100,10 @@ class ZenohSubscriber : public SubscriberEnd {
 }  // namespace
 
 PeerInfo peer_info() {
-  return {"Zenoh", BATON_CRATE_VERSION,
-          "direct sessions, express, real-time priority, blocking when congested, callback on the session's thread; shm: loans of its "
+  return {"Zenoh",
+          BATON_CRATE_VERSION,
+          "direct sessions, express, real-time priority, blocking when congested, callback on the session's thread; "
+          "shm: loans of its "
           "shared memory from 3 KB on (its own threshold), low-latency transport over Unix sockets; tcp: loopback",
           {"shm", "tcp"}};
 }

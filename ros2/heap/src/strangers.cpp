@@ -84,7 +84,8 @@ bool binds_elsewhere(const Search& search, std::uintptr_t base, const Dynamic& d
       const void* there = object_of(bound);
       if (there == search.home || there == nullptr) continue;
       const bool itself = there == object_of(reinterpret_cast<const void*>(base + entry->r_offset));
-      const bool own = symbol.st_shndx != SHN_UNDEF && reinterpret_cast<std::uintptr_t>(bound) == base + symbol.st_value;
+      const bool own =
+          symbol.st_shndx != SHN_UNDEF && reinterpret_cast<std::uintptr_t>(bound) == base + symbol.st_value;
       if (itself && !own) continue;  // its own stub: not called yet
       return true;
     }

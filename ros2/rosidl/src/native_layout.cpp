@@ -158,9 +158,9 @@ const char* missing_function(const Member& member, bool c) {
 }
 
 Error difference(const std::string& where, const std::string& text) {
-  return {
-      Errc::unsupported,
-      where + " " + text + ": this ROS 2 lays messages out differently from the one that Baton knows (docs/concepts/ros2.md)"};
+  return {Errc::unsupported,
+          where + " " + text +
+              ": this ROS 2 lays messages out differently from the one that Baton knows (docs/concepts/ros2.md)"};
 }
 
 std::string number(std::size_t value) { return std::to_string(value); }

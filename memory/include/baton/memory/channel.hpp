@@ -62,7 +62,8 @@ class ChannelWriter {
   /// Hands `handle` over (the caller has added a reference for this connection; on kRefused and kCorrupted it still owns that
   /// reference). Evicts the oldest unread message if the queue is full.
   template <class OnReleased>
-  PushStatus push(std::uint64_t handle, std::int64_t source_monotonic_ns, std::uint64_t sequence, OnReleased&& on_released) {
+  PushStatus push(std::uint64_t handle, std::int64_t source_monotonic_ns, std::uint64_t sequence,
+                  OnReleased&& on_released) {
     const auto on_evict = [&](std::uint64_t evicted, std::uint64_t entry) {
       table_.cancel(entry);
       on_released(evicted);
@@ -138,7 +139,7 @@ class ChannelReader {
  public:
   /// `first_sequence`: see QueueConsumer. Views valid while the object lives.
   ChannelReader(const RingLayout<Platform>& ring, const ConnectionLayout<Platform>& connection,
-                 std::uint64_t first_sequence = 0)
+                std::uint64_t first_sequence = 0)
       : queue_(ring, connection.cursor, first_sequence), releases_(connection.release_words, connection.entries) {}
 
   /// The queue: peek, try_take, take, ready, size, lost.

@@ -21,7 +21,8 @@ inline constexpr ByteOrder kNativeByteOrder =
 enum class Selection : std::uint8_t {
   kInPlace = 0,  ///< written where it lies; nothing was converted
   kLow = 1,      ///< low-layer serialization: converted to a native struct, which the layer below made the message from
-  kHigh = 2,     ///< high-layer serialization: the language's layer wrote it in one walk over an object, or handed bytes down
+  kHigh =
+      2,  ///< high-layer serialization: the language's layer wrote it in one walk over an object, or handed bytes down
 };
 
 /// 128 bytes; the message's skeleton begins right behind it, so it is aligned to 64.

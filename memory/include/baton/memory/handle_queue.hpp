@@ -50,10 +50,10 @@ enum class QueueStatus : std::uint8_t {
 /// overwrites it (the read is then discarded, see invariant 3).
 template <class Platform>
 struct RingSlot {
-  typename Platform::template atomic<std::uint64_t> handle;               //  0  where the chunk is (pool.hpp, Handle)
-  typename Platform::template atomic<std::uint64_t> entry;                //  8  token to release it with (release_table.hpp)
-  typename Platform::template atomic<std::int64_t> source_monotonic_ns;   // 16  CLOCK_MONOTONIC at publish
-  typename Platform::template atomic<std::uint64_t> sequence;             // 24  per publisher, from 1
+  typename Platform::template atomic<std::uint64_t> handle;  //  0  where the chunk is (pool.hpp, Handle)
+  typename Platform::template atomic<std::uint64_t> entry;   //  8  token to release it with (release_table.hpp)
+  typename Platform::template atomic<std::int64_t> source_monotonic_ns;  // 16  CLOCK_MONOTONIC at publish
+  typename Platform::template atomic<std::uint64_t> sequence;            // 24  per publisher, from 1
 };
 static_assert(sizeof(RingSlot<StdPlatform>) == 32);
 
@@ -132,7 +132,8 @@ class QueueProducer {
   }
 
   /// Adds a message. Requires: make_room() returned kOk since the last append.
-  void append(std::uint64_t handle, std::uint64_t entry, std::int64_t source_monotonic_ns, std::uint64_t sequence) noexcept {
+  void append(std::uint64_t handle, std::uint64_t entry, std::int64_t source_monotonic_ns,
+              std::uint64_t sequence) noexcept {
     const std::size_t index = static_cast<std::size_t>(head_ & mask_);
     items_[index] = {handle, entry};
     RingSlot<Platform>& slot = ring_.slots[index];
@@ -205,7 +206,8 @@ class QueueProducer {
     std::uint64_t expected = last_seen_;
     // release: [C](b) pairs with the acquire load of the cursor in QueueConsumer, which must then see our head. Success
     // needs no acquire (the value was acquired when last_seen_ was loaded). acquire on failure: as in refresh().
-    if (cursor_->compare_exchange_strong(expected, last_seen_ + 1, std::memory_order_release, std::memory_order_acquire)) {
+    if (cursor_->compare_exchange_strong(expected, last_seen_ + 1, std::memory_order_release,
+                                         std::memory_order_acquire)) {
       BATON_CRASH_POINT("queue.evict.claimed");
       const Item item = items_[last_seen_ & mask_];
       ++last_seen_;
@@ -229,9 +231,9 @@ class QueueProducer {
 
 /// A message as seen by peek(). Only a successful try_take() says that the values belong together and to this reader.
 struct QueuedMessage {
-  std::uint64_t position;             ///< in this queue, from 0
-  std::uint64_t handle;               ///< untrusted: check against the known segments
-  std::uint64_t entry;                ///< token for ReleaseWriter::release
+  std::uint64_t position;  ///< in this queue, from 0
+  std::uint64_t handle;    ///< untrusted: check against the known segments
+  std::uint64_t entry;     ///< token for ReleaseWriter::release
   std::int64_t source_monotonic_ns;
   std::uint64_t sequence;
 };
@@ -341,7 +343,8 @@ class QueueConsumer {
     if (first_sequence_.load(std::memory_order_relaxed) == unknown) {
       first_sequence_.compare_exchange_strong(unknown, message.sequence - message.position, std::memory_order_relaxed);
     }
-    taken_.fetch_add(1, std::memory_order_relaxed);  // before end_sequence_: a concurrent lost() may be late, never too high
+    taken_.fetch_add(
+        1, std::memory_order_relaxed);  // before end_sequence_: a concurrent lost() may be late, never too high
     raise(end_sequence_, message.sequence + 1);
   }
 

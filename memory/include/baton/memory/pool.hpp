@@ -42,7 +42,8 @@ struct PoolOptions {
   std::uint32_t slots = kDefaultSlots;
   Policy policy = Policy::kMediumEffort;
   std::uint32_t attempts = 8;  ///< kMediumEffort: N >= 1
-  bool prefault = false;  ///< back and map whole slots at creation, as many as memory_limit_bytes pays for, at most `slots`
+  bool prefault =
+      false;  ///< back and map whole slots at creation, as many as memory_limit_bytes pays for, at most `slots`
 };
 
 /// Names a chunk to readers: segment index (upper 16 bits) and byte offset of its ChunkHeader (lower 48).
@@ -147,7 +148,9 @@ class ForeignSegment {
     const auto at = reinterpret_cast<std::uintptr_t>(base()) + offset;
     for (std::uintptr_t line = 0; line < 4; ++line) __builtin_prefetch(reinterpret_cast<const void*>(at + 64 * line));
   }
-  const std::byte* base() const noexcept { return base_.load(std::memory_order_acquire); }  // pairs with the release in map()
+  const std::byte* base() const noexcept {
+    return base_.load(std::memory_order_acquire);
+  }  // pairs with the release in map()
   std::uint64_t size() const noexcept { return size_; }
 
   /// Independent private copies of one segment.

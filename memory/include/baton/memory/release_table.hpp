@@ -122,7 +122,7 @@ class ReleaseTable {
     std::uint64_t position;
     std::uint64_t token;       // lent now, or last
     std::uint64_t last_value;  // what the word holds until the subscriber releases
-    std::uint32_t next;        // outstanding: doubly linked, oldest first, records_[entries_] is the anchor; free: stack
+    std::uint32_t next;  // outstanding: doubly linked, oldest first, records_[entries_] is the anchor; free: stack
     std::uint32_t previous;
   };
 

@@ -73,9 +73,14 @@ template <class Platform, class Range, class SleepingOf, class RingDescriptor>
   bool wake = false;
   for (auto&& connection : connections) {
     switch (who_sleeps<Platform>(sleeping_of(connection))) {
-      case Sleeping::kAwake: break;
-      case Sleeping::kFutex: wake = true; break;
-      case Sleeping::kDescriptor: ring_descriptor(connection); break;
+      case Sleeping::kAwake:
+        break;
+      case Sleeping::kFutex:
+        wake = true;
+        break;
+      case Sleeping::kDescriptor:
+        ring_descriptor(connection);
+        break;
     }
   }
   BATON_CRASH_POINT("wake.signal.decided");

@@ -17,7 +17,17 @@ namespace baton::message {
 using TypeHash = std::array<std::uint8_t, 16>;
 
 enum class Kind : std::uint8_t {
-  kBool, kInt8, kUint8, kInt16, kUint16, kInt32, kUint32, kInt64, kUint64, kFloat32, kFloat64,
+  kBool,
+  kInt8,
+  kUint8,
+  kInt16,
+  kUint16,
+  kInt32,
+  kUint32,
+  kInt64,
+  kUint64,
+  kFloat32,
+  kFloat64,
   kString,   ///< {u32 padded length, i32 offset}, docs/format/sfm.md
   kWString,  ///< {u32 code units, i32 offset} of u16, no terminator
   kMessage,  ///< nested skeleton inline; Field::type is set
@@ -42,12 +52,12 @@ struct Field {
 };
 
 struct Type {
-  const char* name;        ///< "package/Name", e.g. "sensor_msgs/Image" (services: "package/Name_Request")
-  std::uint32_t size;      ///< skeleton bytes, a multiple of alignment, at least 1
-  std::uint32_t alignment; ///< 1, 2, 4 or 8
+  const char* name;         ///< "package/Name", e.g. "sensor_msgs/Image" (services: "package/Name_Request")
+  std::uint32_t size;       ///< skeleton bytes, a multiple of alignment, at least 1
+  std::uint32_t alignment;  ///< 1, 2, 4 or 8
   const Field* fields;
   std::uint32_t field_count;
-  bool fixed;              ///< no string or sequence anywhere inside: the skeleton is the message
+  bool fixed;  ///< no string or sequence anywhere inside: the skeleton is the message
   TypeHash hash;
   const char* definition;  ///< canonical text after the ROS 1/ROS 2 mapping (docs/format/type-hash.md), for differences
 };
@@ -57,25 +67,32 @@ template <class T>
 struct TypeOf;
 
 template <class T>
-const Type& type_of() noexcept { return TypeOf<T>::get(); }
+const Type& type_of() noexcept {
+  return TypeOf<T>::get();
+}
 
 /// Bytes of one element of `field` in its skeleton or content: a scalar, the 8 words' bytes, or a nested skeleton.
 constexpr std::uint32_t element_size(const Field& field) noexcept {
   switch (field.kind) {
     case Kind::kBool:
     case Kind::kInt8:
-    case Kind::kUint8: return 1;
+    case Kind::kUint8:
+      return 1;
     case Kind::kInt16:
-    case Kind::kUint16: return 2;
+    case Kind::kUint16:
+      return 2;
     case Kind::kInt32:
     case Kind::kUint32:
-    case Kind::kFloat32: return 4;
+    case Kind::kFloat32:
+      return 4;
     case Kind::kInt64:
     case Kind::kUint64:
     case Kind::kFloat64:
     case Kind::kString:
-    case Kind::kWString: return 8;
-    case Kind::kMessage: return field.type->size;
+    case Kind::kWString:
+      return 8;
+    case Kind::kMessage:
+      return field.type->size;
   }
   return 1;
 }

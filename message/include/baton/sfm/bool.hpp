@@ -11,7 +11,7 @@ namespace baton::sfm {
 class Bool {
  public:
   constexpr Bool() noexcept = default;
-  constexpr Bool(bool value) noexcept : byte_(value ? 1 : 0) {}  // NOLINT(google-explicit-constructor)
+  constexpr Bool(bool value) noexcept : byte_(value ? 1 : 0) {}    // NOLINT(google-explicit-constructor)
   constexpr operator bool() const noexcept { return byte_ != 0; }  // NOLINT(google-explicit-constructor)
   constexpr Bool& operator|=(bool other) noexcept { return *this = Bool(*this || other); }
   constexpr Bool& operator&=(bool other) noexcept { return *this = Bool(*this && other); }

@@ -28,7 +28,9 @@ namespace baton::sfm {
 namespace detail {
 
 /// Padded bytes of a string of `size` characters; 0 for the empty string.
-constexpr std::size_t padded_string_bytes(std::size_t size) noexcept { return size == 0 ? 0 : (size + 4) & ~std::size_t{3}; }
+constexpr std::size_t padded_string_bytes(std::size_t size) noexcept {
+  return size == 0 ? 0 : (size + 4) & ~std::size_t{3};
+}
 
 /// Characters of a padded content of `length` bytes. REQUIRES a valid content.
 inline std::size_t string_size(const std::byte* content, std::uint32_t length) noexcept {
@@ -312,20 +314,20 @@ template <std::uint32_t N>
 using BoundedString = BasicString<N>;
 
 // --- comparison with each other and with everything that converts to std::string_view --------------------------------------
-#define BATON_SFM_STRING_COMPARE(op)                                                                            \
-  template <std::uint32_t N, std::uint32_t M>                                                                   \
-  bool operator op(const BasicString<N>& a, const BasicString<M>& b) noexcept {                                 \
-    return a.view() op b.view();                                                                                \
-  }                                                                                                             \
-  template <std::uint32_t N, class S>                                                                           \
-  std::enable_if_t<std::is_convertible_v<const S&, std::string_view>, bool> operator op(const BasicString<N>& a, \
-                                                                                        const S& b) {           \
-    return a.view() op std::string_view(b);                                                                     \
-  }                                                                                                             \
-  template <std::uint32_t N, class S>                                                                           \
-  std::enable_if_t<std::is_convertible_v<const S&, std::string_view>, bool> operator op(const S& a,             \
+#define BATON_SFM_STRING_COMPARE(op)                                                                               \
+  template <std::uint32_t N, std::uint32_t M>                                                                      \
+  bool operator op(const BasicString<N>& a, const BasicString<M>& b) noexcept {                                    \
+    return a.view() op b.view();                                                                                   \
+  }                                                                                                                \
+  template <std::uint32_t N, class S>                                                                              \
+  std::enable_if_t<std::is_convertible_v<const S&, std::string_view>, bool> operator op(const BasicString<N>& a,   \
+                                                                                        const S& b) {              \
+    return a.view() op std::string_view(b);                                                                        \
+  }                                                                                                                \
+  template <std::uint32_t N, class S>                                                                              \
+  std::enable_if_t<std::is_convertible_v<const S&, std::string_view>, bool> operator op(const S& a,                \
                                                                                         const BasicString<N>& b) { \
-    return std::string_view(a) op b.view();                                                                     \
+    return std::string_view(a) op b.view();                                                                        \
   }
 BATON_SFM_STRING_COMPARE(==)
 BATON_SFM_STRING_COMPARE(!=)

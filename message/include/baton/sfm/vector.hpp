@@ -75,12 +75,22 @@ class BasicVector {
 
   // --- construction, assignment -----------------------------------------------------------------------------------------
   BasicVector() noexcept = default;
-  explicit BasicVector(size_type count) { build([&] { resize(count); }); }
-  BasicVector(size_type count, const T& value) { build([&] { assign(count, value); }); }
+  explicit BasicVector(size_type count) {
+    build([&] { resize(count); });
+  }
+  BasicVector(size_type count, const T& value) {
+    build([&] { assign(count, value); });
+  }
   template <class It, class = detail::RequireInput<It>>
-  BasicVector(It first, It last) { build([&] { assign(first, last); }); }
-  BasicVector(std::initializer_list<T> list) { build([&] { assign(list.begin(), list.end()); }); }
-  BasicVector(const BasicVector& other) { build([&] { assign(other.begin(), other.end()); }); }
+  BasicVector(It first, It last) {
+    build([&] { assign(first, last); });
+  }
+  BasicVector(std::initializer_list<T> list) {
+    build([&] { assign(list.begin(), list.end()); });
+  }
+  BasicVector(const BasicVector& other) {
+    build([&] { assign(other.begin(), other.end()); });
+  }
   BasicVector(BasicVector&& other) noexcept {
     if (!cell_.steal(other.cell_)) assign(other.cbegin(), other.cend());
   }
@@ -285,9 +295,8 @@ class BasicVector {
   iterator insert(const_iterator position, T&& value) {
     const size_type index = static_cast<size_type>(position - cbegin());
     const size_type own = index_of(&value);
-    return insert_with(index, 1, [&](T* gap, auto where) {
-      detail::construct(gap, std::move(own == kNotOwn ? value : *where(own)));
-    });
+    return insert_with(
+        index, 1, [&](T* gap, auto where) { detail::construct(gap, std::move(own == kNotOwn ? value : *where(own))); });
   }
   iterator insert(const_iterator position, size_type count, const T& value) {
     const size_type index = static_cast<size_type>(position - cbegin());

@@ -17,27 +17,41 @@ bool operator==(const BasicVector<T, N>& a, const BasicVector<T, M>& b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
 }
 template <class T, std::uint32_t N, std::uint32_t M>
-bool operator!=(const BasicVector<T, N>& a, const BasicVector<T, M>& b) { return !(a == b); }
+bool operator!=(const BasicVector<T, N>& a, const BasicVector<T, M>& b) {
+  return !(a == b);
+}
 template <class T, std::uint32_t N, std::uint32_t M>
 bool operator<(const BasicVector<T, N>& a, const BasicVector<T, M>& b) {
   return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
 }
 template <class T, std::uint32_t N, std::uint32_t M>
-bool operator>(const BasicVector<T, N>& a, const BasicVector<T, M>& b) { return b < a; }
+bool operator>(const BasicVector<T, N>& a, const BasicVector<T, M>& b) {
+  return b < a;
+}
 template <class T, std::uint32_t N, std::uint32_t M>
-bool operator<=(const BasicVector<T, N>& a, const BasicVector<T, M>& b) { return !(b < a); }
+bool operator<=(const BasicVector<T, N>& a, const BasicVector<T, M>& b) {
+  return !(b < a);
+}
 template <class T, std::uint32_t N, std::uint32_t M>
-bool operator>=(const BasicVector<T, N>& a, const BasicVector<T, M>& b) { return !(a < b); }
+bool operator>=(const BasicVector<T, N>& a, const BasicVector<T, M>& b) {
+  return !(a < b);
+}
 template <class T, std::uint32_t N, class U, class A>
 bool operator==(const BasicVector<T, N>& a, const std::vector<U, A>& b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
 }
 template <class T, std::uint32_t N, class U, class A>
-bool operator!=(const BasicVector<T, N>& a, const std::vector<U, A>& b) { return !(a == b); }
+bool operator!=(const BasicVector<T, N>& a, const std::vector<U, A>& b) {
+  return !(a == b);
+}
 template <class T, std::uint32_t N, class U, class A>
-bool operator==(const std::vector<U, A>& a, const BasicVector<T, N>& b) { return b == a; }
+bool operator==(const std::vector<U, A>& a, const BasicVector<T, N>& b) {
+  return b == a;
+}
 template <class T, std::uint32_t N, class U, class A>
-bool operator!=(const std::vector<U, A>& a, const BasicVector<T, N>& b) { return !(b == a); }
+bool operator!=(const std::vector<U, A>& a, const BasicVector<T, N>& b) {
+  return !(b == a);
+}
 
 /// "[1, 2, 3]"; bytes as numbers.
 template <class Traits, class T, std::uint32_t N>

@@ -62,20 +62,20 @@ template <std::uint32_t N>
 using BoundedWString = BasicWString<N>;
 static_assert(sizeof(WString) == 8 && alignof(WString) == 4);
 
-#define BATON_SFM_WSTRING_COMPARE(op)                                                                                \
-  template <std::uint32_t N, std::uint32_t M>                                                                        \
-  bool operator op(const BasicWString<N>& a, const BasicWString<M>& b) noexcept {                                    \
-    return a.view() op b.view();                                                                                     \
-  }                                                                                                                  \
-  template <std::uint32_t N, class S>                                                                                \
-  std::enable_if_t<std::is_convertible_v<const S&, std::u16string_view>, bool> operator op(const BasicWString<N>& a, \
-                                                                                           const S& b) {             \
-    return a.view() op std::u16string_view(b);                                                                       \
-  }                                                                                                                  \
-  template <std::uint32_t N, class S>                                                                                \
-  std::enable_if_t<std::is_convertible_v<const S&, std::u16string_view>, bool> operator op(const S& a,               \
+#define BATON_SFM_WSTRING_COMPARE(op)                                                                                  \
+  template <std::uint32_t N, std::uint32_t M>                                                                          \
+  bool operator op(const BasicWString<N>& a, const BasicWString<M>& b) noexcept {                                      \
+    return a.view() op b.view();                                                                                       \
+  }                                                                                                                    \
+  template <std::uint32_t N, class S>                                                                                  \
+  std::enable_if_t<std::is_convertible_v<const S&, std::u16string_view>, bool> operator op(const BasicWString<N>& a,   \
+                                                                                           const S& b) {               \
+    return a.view() op std::u16string_view(b);                                                                         \
+  }                                                                                                                    \
+  template <std::uint32_t N, class S>                                                                                  \
+  std::enable_if_t<std::is_convertible_v<const S&, std::u16string_view>, bool> operator op(const S& a,                 \
                                                                                            const BasicWString<N>& b) { \
-    return std::u16string_view(a) op b.view();                                                                       \
+    return std::u16string_view(a) op b.view();                                                                         \
   }
 BATON_SFM_WSTRING_COMPARE(==)
 BATON_SFM_WSTRING_COMPARE(!=)

@@ -48,7 +48,8 @@ class Loan {
 
  private:
   friend class Publisher<T>;
-  Loan(std::shared_ptr<transport::Writer> writer, const memory::Chunk& chunk) : writer_(std::move(writer)), chunk_(chunk) {}
+  Loan(std::shared_ptr<transport::Writer> writer, const memory::Chunk& chunk)
+      : writer_(std::move(writer)), chunk_(chunk) {}
   void forget() noexcept {
     chunk_ = {};
     writer_.reset();

@@ -6,8 +6,8 @@
 
 #ifdef BATON_CRASH_POINTS
 
-#include <csignal>
 #include <unistd.h>
+#include <csignal>
 
 #include <atomic>
 #include <cstdlib>
@@ -28,10 +28,10 @@ inline void crash_point(const char* name, std::atomic<unsigned>& passes) {
 
 }  // namespace baton::os
 
-#define BATON_CRASH_POINT(name)                        \
-  do {                                                 \
-    static std::atomic<unsigned> baton_passes{0};      \
-    ::baton::os::crash_point(name, baton_passes);      \
+#define BATON_CRASH_POINT(name)                   \
+  do {                                            \
+    static std::atomic<unsigned> baton_passes{0}; \
+    ::baton::os::crash_point(name, baton_passes); \
   } while (false)
 
 #else

@@ -17,8 +17,8 @@ namespace baton::os {
 struct DirectoryInfo {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
-  std::uint32_t mode = 0;           ///< permission bits, with set-group-id and sticky
-  std::uint64_t file_system = 0;    ///< statfs f_type
+  std::uint32_t mode = 0;         ///< permission bits, with set-group-id and sticky
+  std::uint64_t file_system = 0;  ///< statfs f_type
 
   bool group_may_write() const noexcept { return (mode & 0020u) != 0; }
   bool everybody_may_write() const noexcept { return (mode & 0002u) != 0; }

@@ -28,7 +28,8 @@ void dispose(std::function<void()> end) noexcept;
 class ReceivedFd {
  public:
   ReceivedFd() = default;
-  ReceivedFd(UniqueFd fd) noexcept : fd_(std::move(fd)) {}  // NOLINT(google-explicit-constructor): a UniqueFd with more care
+  ReceivedFd(UniqueFd fd) noexcept
+      : fd_(std::move(fd)) {}  // NOLINT(google-explicit-constructor): a UniqueFd with more care
   ReceivedFd(ReceivedFd&& other) noexcept = default;
   ReceivedFd& operator=(ReceivedFd&& other) noexcept;
   ~ReceivedFd() { close(); }

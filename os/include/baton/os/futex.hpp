@@ -17,7 +17,7 @@ struct FutexWait {
 };
 
 enum class WaitOutcome : std::uint8_t {
-  kWoken,    ///< a wake, a changed word or a signal: look again
+  kWoken,  ///< a wake, a changed word or a signal: look again
   kTimedOut,
   kUnsupported,  ///< the kernel refuses (no futex_waitv, seccomp, bad address); nothing was waited for
 };

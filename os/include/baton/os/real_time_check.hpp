@@ -18,9 +18,10 @@ namespace baton {
 
 /// What a thread did since its RealTimeCheck was made.
 struct RealTimeReport {
-  std::uint64_t heap_calls = 0;  ///< malloc, calloc, realloc, aligned_alloc, posix_memalign, memalign, free (not of null)
+  std::uint64_t heap_calls =
+      0;  ///< malloc, calloc, realloc, aligned_alloc, posix_memalign, memalign, free (not of null)
   std::uint64_t minor_faults = 0, major_faults = 0;
-  std::uint64_t system_calls = 0;  ///< but those allowed
+  std::uint64_t system_calls = 0;     ///< but those allowed
   std::array<long, 8> first_calls{};  ///< numbers of the first of them (SYS_*)
   bool clean() const noexcept { return heap_calls + minor_faults + major_faults + system_calls == 0; }
   /// One line for people, e.g. "2 heap calls, 1 minor fault, 3 system calls (first: 257, 3, 0)".

@@ -20,7 +20,9 @@ class SharedMapping {
  public:
   SharedMapping() = default;
   SharedMapping(SharedMapping&& other) noexcept
-      : base_(std::exchange(other.base_, nullptr)), size_(std::exchange(other.size_, 0)), generation_(other.generation_) {}
+      : base_(std::exchange(other.base_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        generation_(other.generation_) {}
   SharedMapping& operator=(SharedMapping&& other) noexcept {
     std::swap(base_, other.base_);
     std::swap(size_, other.size_);

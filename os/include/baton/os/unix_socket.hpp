@@ -19,15 +19,15 @@ namespace baton::os {
 /// What became of a non-blocking call.
 enum class IoStatus : std::uint8_t {
   kDone,
-  kWouldBlock,      ///< try again when the socket says so
-  kRefused,         ///< connect: a socket file that nobody listens on
-  kAbsent,          ///< connect: no such name
-  kDenied,          ///< connect: the file's permissions forbid it
-  kNoDescriptors,   ///< EMFILE, ENFILE
-  kTooManyInFlight, ///< send: the user's descriptors under way reach the limit (ETOOMANYREFS): try again later
-  kClosed,          ///< the other end is gone
-  kReset,           ///< receive: the other end went without reading everything; what it sent is still to be read
-  kError,           ///< anything else: see errno
+  kWouldBlock,       ///< try again when the socket says so
+  kRefused,          ///< connect: a socket file that nobody listens on
+  kAbsent,           ///< connect: no such name
+  kDenied,           ///< connect: the file's permissions forbid it
+  kNoDescriptors,    ///< EMFILE, ENFILE
+  kTooManyInFlight,  ///< send: the user's descriptors under way reach the limit (ETOOMANYREFS): try again later
+  kClosed,           ///< the other end is gone
+  kReset,            ///< receive: the other end went without reading everything; what it sent is still to be read
+  kError,            ///< anything else: see errno
 };
 
 /// A listening socket bound to `name` in the directory, with the mode `mode` (fchmod after bind: the umask is the process's).
@@ -46,8 +46,8 @@ struct PeerCredentials {
 PeerCredentials peer_credentials(int socket);
 
 /// One packet made of two parts, with descriptors; all or nothing.
-IoStatus send_packet(int socket, const void* first, std::size_t first_bytes, const void* second, std::size_t second_bytes,
-                     const int* fds, std::size_t fd_count);
+IoStatus send_packet(int socket, const void* first, std::size_t first_bytes, const void* second,
+                     std::size_t second_bytes, const int* fds, std::size_t fd_count);
 
 struct ReceivedPacket {
   std::size_t size_bytes = 0;  ///< 0: end of file

@@ -31,12 +31,32 @@ struct QoS {
 
   QoS() = default;
   explicit QoS(std::uint32_t keep_last_depth) : depth(keep_last_depth) {}
-  QoS& keep_last(std::uint32_t n) { history = History::kKeepLast; depth = n; return *this; }
-  QoS& keep_all(std::uint32_t limit = 1000) { history = History::kKeepAll; depth = limit; return *this; }
-  QoS& reliable() { reliability = Reliability::kReliable; return *this; }
-  QoS& best_effort() { reliability = Reliability::kBestEffort; return *this; }
-  QoS& transient_local() { durability = Durability::kTransientLocal; return *this; }
-  QoS& hold(std::uint32_t n) { held = n; return *this; }
+  QoS& keep_last(std::uint32_t n) {
+    history = History::kKeepLast;
+    depth = n;
+    return *this;
+  }
+  QoS& keep_all(std::uint32_t limit = 1000) {
+    history = History::kKeepAll;
+    depth = limit;
+    return *this;
+  }
+  QoS& reliable() {
+    reliability = Reliability::kReliable;
+    return *this;
+  }
+  QoS& best_effort() {
+    reliability = Reliability::kBestEffort;
+    return *this;
+  }
+  QoS& transient_local() {
+    durability = Durability::kTransientLocal;
+    return *this;
+  }
+  QoS& hold(std::uint32_t n) {
+    held = n;
+    return *this;
+  }
 };
 
 /// ROS 2 request-versus-offered rules. Empty if compatible, else the policies that differ, e.g. "reliability: offered

@@ -42,7 +42,7 @@ def pairs(answers: list[dict[str, Any]], pid_of: dict[str, int]) -> Iterator[tup
                 pid = pid_of.get(reader["gid"])
                 name = f"{publisher['topic']}: {publisher['node']} ({answer['pid']}) -> {reader['node']}"
                 what = name + (f" ({pid})" if pid else "")
-                if reader["below"]:
+                if reader["underlying"]:
                     why = f"serialized, by {answer['rmw']}: {reader['why']}"
                 elif reader["why"]:
                     why = f"nothing is sent: {reader['why']}"

@@ -26,7 +26,7 @@ def doctor(domain):
 
 
 def eventually(domain, pair, why):
-    """Whether doctor comes to say that: ends that met below may be about to meet in Baton."""
+    """Whether doctor comes to say that: ends that met in the underlying RMW may be about to meet in Baton."""
     end = time.monotonic() + 120
     while not (found := doctor(domain).get(pair, "")).startswith(why):
         assert time.monotonic() < end, found
@@ -36,19 +36,19 @@ def eventually(domain, pair, why):
 
 def test_doctor_says_which_way_messages_take_and_why(processes):
     served = going(processes.start("baton", "hear", "999999"))
-    below = going(processes.start("plain", "hear", "999999"))
+    plain = going(processes.start("plain", "hear", "999999"))
     talker = going(processes.start("baton", "count", "999999", "20", "2"))
     pair = f"/count: /count ({talker.pid}) -> /hear ({served.pid})"
     assert eventually(processes.domain, pair, "Baton's memory: 1 copy in, 1 out (none of loans)")
     other = f"/count: /count ({talker.pid}) -> /hear"
     assert eventually(processes.domain, other, "serialized, by rmw_fastrtps_cpp: its process is not in Baton")
-    processes.kill(below)
+    processes.kill(plain)
     processes.kill(served)
 
 
 def test_doctor_counts_the_copies_of_each_pair():
     def copies(fixed_size, aliases):
-        reader = {"gid": "02", "node": "/hear", "below": False, "why": ""}
+        reader = {"gid": "02", "node": "/hear", "underlying": False, "why": ""}
         publisher = {
             "gid": "01",
             "topic": "/t",

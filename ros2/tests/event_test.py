@@ -30,7 +30,7 @@ def silence(pairs, kind):
 
 
 def follows(got):
-    """In order, to the end. Of what went below before the ends met in Baton some may be missing (docs/format/ros2-two-paths.md)."""
+    """In order, to the end. Of what went to the underlying RMW before the ends met in Baton some may be missing (docs/format/ros2-two-paths.md)."""
     return got == sorted(set(got)) and got[-1] == TOTAL and len(got) > TOTAL / 2
 
 
@@ -51,8 +51,8 @@ def test_a_deadline_is_missed_when_messages_stay_away_and_only_then(pairs):
             assert end["early"] <= end["may_miss"], f"{writer} to {reader}: {end}"
             assert counts_up(end["missed"]), f"{writer} to {reader}: {end}"
         if (writer, reader) == ("baton", "baton"):
-            # The ends meet below before they meet in Baton, on a busy machine long before.
-            assert paths(said["log"], "/count")["below"] <= TOTAL, "a deadline needs no second path"
+            # The ends meet in the underlying RMW before they meet in Baton, on a busy machine long before.
+            assert paths(said["log"], "/count")["underlying"] <= TOTAL, "a deadline needs no second path"
 
 
 def test_who_publishes_through_baton_is_alive(pairs):
@@ -62,7 +62,7 @@ def test_who_publishes_through_baton_is_alive(pairs):
             assert heard["alive_early"] == [[1, 0]], f"{writer} to {reader}: {heard}"
         assert heard["alive"][-2:] == [[0, 1], [1, 0]]
         if (writer, reader) == ("baton", "baton"):
-            assert paths(said["log"], "/count")["below"] <= TOTAL
+            assert paths(said["log"], "/count")["underlying"] <= TOTAL
 
 
 @pytest.mark.parametrize("first", [30])
@@ -86,7 +86,7 @@ def test_what_gives_way_in_a_full_queue_is_reported_lost(processes, first):
 @pytest.mark.parametrize("when", ["early", "late"])
 @pytest.mark.parametrize("rmw", ["plain", "baton"])
 def test_who_asks_for_matches_is_told_and_a_plain_reader_that_comes_later_is_served(processes, rmw, when):
-    # That somebody must be served below is learned from the same event.
+    # That somebody must be served by the underlying RMW is learned from the same event.
     first = processes.start(rmw, "hear", "20")
     writer = start(processes, rmw, "meet", when, "2")
     going(writer)

@@ -19,9 +19,9 @@ def exported(library):
 
 
 def test_it_exports_exactly_the_functions_of_the_underlying_rmw():
-    below = exported(PYTHON.parents[1] / "lib/librmw_fastrtps_cpp.so")
-    assert len(below) > 80
-    assert exported(LIBRARY) == below
+    underlying = exported(PYTHON.parents[1] / "lib/librmw_fastrtps_cpp.so")
+    assert len(underlying) > 80
+    assert exported(LIBRARY) == underlying
 
 
 @pytest.mark.parametrize("kind", ["default", "best_effort", "durable"])
@@ -76,11 +76,11 @@ def test_the_graph_is_seen(processes, rmw):
 
 
 @pytest.mark.parametrize(
-    ("below", "says"),
+    ("underlying", "says"),
     [("rmw_of_nobody", "cannot load its underlying RMW"), ("rmw_baton_cpp", "is rmw_baton_cpp itself")],
 )
-def test_an_unusable_underlying_rmw_is_named(processes, below, says):
-    more = {"BATON_RMW": below, "LD_LIBRARY_PATH": str(LIBRARY.parent)}
+def test_an_unusable_underlying_rmw_is_named(processes, underlying, says):
+    more = {"BATON_RMW": underlying, "LD_LIBRARY_PATH": str(LIBRARY.parent)}
     failed = subprocess.run(
         [PYTHON, "-c", "import rclpy; rclpy.init()"],
         env=environment("baton", processes.domain, **more),
@@ -90,4 +90,4 @@ def test_an_unusable_underlying_rmw_is_named(processes, below, says):
         check=False,
     )
     assert failed.returncode != 0
-    assert says in failed.stderr and below in failed.stderr
+    assert says in failed.stderr and underlying in failed.stderr

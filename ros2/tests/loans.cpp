@@ -551,7 +551,7 @@ int hear(const std::string& topic, std::int64_t messages, bool hold) {
       std::this_thread::sleep_for(1ms);
     }
     const std::int64_t number = *static_cast<std::int64_t*>(taken);
-    // While a subscription attaches, what comes late from below is dropped (docs/format/ros2-two-paths.md); from the first that
+    // While a subscription attaches, what comes late from the underlying RMW is dropped (docs/format/ros2-two-paths.md); from the first that
     // counts on, nothing.
     wrong += counted != 0 ? number != last + 1 : number <= last;
     last = number;

@@ -37,7 +37,8 @@ def spin_until(node, done):
 
 def meet(node, publisher, readers):
     """Waits until `readers` are there, and as long as this process has needed until then: in that time the ends have met in Baton, too.
-    What goes below before is not heard if it takes 500 ms longer than what follows (docs/format/ros2-two-paths.md), as it may on a busy machine."""
+    A message that the underlying RMW carries before is not heard if it arrives 500 ms after the next one
+    (docs/format/ros2-two-paths.md), as it may on a busy machine."""
     spin_until(node, lambda: publisher.get_subscription_count() >= int(readers))
     time.sleep(max(0.5, time.monotonic() - BEGIN))
 

@@ -19,7 +19,7 @@ def test_a_large_image_arrives_intact_in_cpp(processes, writer, reader):
     assert heard["intact"] and heard["heard"] >= 1  # with the default settings, the underlying RMW loses large images
     if (writer, reader) != ("baton", "baton"):
         return
-    # Before the ends have met in Baton images go below, and on a busy machine the reader's five places may overflow.
+    # Before the ends have met in Baton images take the underlying RMW, and on a busy machine the reader's five places may overflow.
     sent, got = paths(said["log"], "/image"), paths(heard["log"], "/image")
     assert sent["baton"] >= got["baton"] >= 1
     # One copy in, of little more than the data; one copy out, of exactly the data.

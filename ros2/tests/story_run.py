@@ -109,7 +109,7 @@ class Play:
         getattr(self, what)(**arguments)
         self.wait()
         if what in ("open_writer", "open_reader"):
-            time.sleep(0.5)  # ends that have met below have met in Baton, too
+            time.sleep(0.5)  # ends that have met in the underlying RMW have met in Baton, too
 
     def start(self, process, kind):
         self.actors[process] = Actor(self.processes, process, kind)

@@ -29,7 +29,7 @@ def test_one_line_says_what_is_active(processes):
 @pytest.mark.parametrize(
     ("variable", "value", "reason"),
     [
-        ("BATON_RMW_PATHS", "below", "BATON_RMW_PATHS=below"),
+        ("BATON_RMW_PATHS", "underlying", "BATON_RMW_PATHS=underlying"),
         ("ROS_AUTOMATIC_DISCOVERY_RANGE", "OFF", "ROS_AUTOMATIC_DISCOVERY_RANGE=OFF"),
         ("BATON_RUNTIME_DIR", "/proc/nowhere", "/proc/nowhere"),
     ],
@@ -53,7 +53,7 @@ def test_baton_stays_out_when_security_is_enforced(processes, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("variable", "values"), [("BATON_RMW_PATHS", "auto, both, below"), ("BATON_RMW_MALLOC", "huge, system")]
+    ("variable", "values"), [("BATON_RMW_PATHS", "auto, both, underlying"), ("BATON_RMW_MALLOC", "huge, system")]
 )
 def test_an_unknown_switch_is_named(processes, variable, values):
     status, lines = started(processes, **{variable: "sideways"})

@@ -26,9 +26,9 @@ def test_served_messages_take_baton_alone(processes):
     said = processes.result(talker)
     assert heard["got"] == [*range(said["numbers"]), END]
     sent, got = paths(said["log"], "/count"), paths(heard["log"], "/count")
-    # The two ends may meet below before they meet in Baton.
-    assert sent["baton"] > sent["below"]
-    assert got["baton"] + got["below"] == said["numbers"] + 1 and got["baton"] > got["below"]
+    # The two ends may meet in the underlying RMW before they meet in Baton.
+    assert sent["baton"] > sent["underlying"]
+    assert got["baton"] + got["underlying"] == said["numbers"] + 1 and got["baton"] > got["underlying"]
 
 
 def test_each_message_comes_once_and_in_order_while_other_readers_come_and_go(processes):
@@ -45,9 +45,9 @@ def test_each_message_comes_once_and_in_order_while_other_readers_come_and_go(pr
         assert visitor == follows(visitor)
     total = said["numbers"] + 1
     assert heard["got"] == [*range(total - 1), END]
-    below = paths(said["log"], "/count")["below"]
-    assert 200 <= below < total, "the underlying path is used for the plain visitors and not all the time"
-    assert paths(heard["log"], "/count")["below"] < total / 2, "only until it is met in Baton"
+    underlying = paths(said["log"], "/count")["underlying"]
+    assert 200 <= underlying < total, "the underlying path is used for the plain visitors and not all the time"
+    assert paths(heard["log"], "/count")["underlying"] < total / 2, "only until it is met in Baton"
 
 
 def test_a_killed_reader_does_not_push_its_publisher_onto_the_other_path(processes):
@@ -60,7 +60,7 @@ def test_a_killed_reader_does_not_push_its_publisher_onto_the_other_path(process
     go_on(talker)
     heard, said = processes.result(hearer), processes.result(talker)
     assert heard["got"] == [*range(said["numbers"]), END]
-    assert paths(said["log"], "/count")["below"] < said["numbers"] / 2
+    assert paths(said["log"], "/count")["underlying"] < said["numbers"] / 2
 
 
 def test_a_killed_publisher_harms_nobody(processes):
@@ -92,7 +92,9 @@ def test_readers_that_keep_all_hear_all_though_one_of_them_stops_until_its_publi
     assert heard == [[*range(said["numbers"]), END]] * 2 and said["refused"] >= 1
     if rmw == "baton":
         sent = paths(said["log"], "/count")
-        assert sent["baton"] >= 1000 and sent["below"] >= 1000, "what a full queue refuses goes below"
+        assert sent["baton"] >= 1000 and sent["underlying"] >= 1000, (
+            "a message that a full queue refuses takes the underlying RMW"
+        )
 
 
 @pytest.mark.parametrize(("writer", "reader"), [("baton", "baton"), ("plain", "baton"), ("plain", "plain")])
@@ -147,18 +149,20 @@ def test_every_message_may_be_sent_on_both_paths(processes):
     talker = processes.start("baton", "count_until_told", "10", "2", BATON_RMW_PATHS="both")
     hearers = [processes.start(rmw, "hear", str(END)) for rmw in ("baton", "plain")]
     going(talker)
-    wait_as_long_again(begin)  # the two ends may meet below before they meet in Baton
+    wait_as_long_again(begin)  # the two ends may meet in the underlying RMW before they meet in Baton
     go_on(talker)
     heard = [processes.result(hearer)["got"] for hearer in hearers]
     said = processes.result(talker)
     assert heard == [[*range(said["numbers"]), END]] * 2
     sent = paths(said["log"], "/count")
-    assert sent["below"] == said["numbers"] + 1 and sent["baton"] > 0
+    assert sent["underlying"] == said["numbers"] + 1 and sent["baton"] > 0
 
 
 def test_baton_can_be_switched_off(processes):
-    talker = processes.start("baton", "count", "20", "10", "1", BATON_RMW_PATHS="below")
+    talker = processes.start("baton", "count", "20", "10", "1", BATON_RMW_PATHS="underlying")
     heard = processes.result(processes.start("baton", "hear", "19"))
     said = processes.result(talker)
     assert heard["got"] == list(range(20))
-    assert "Baton's memory is not used (BATON_RMW_PATHS=below)" in said["log"] and "through Baton" not in said["log"]
+    assert (
+        "Baton's memory is not used (BATON_RMW_PATHS=underlying)" in said["log"] and "through Baton" not in said["log"]
+    )

@@ -126,9 +126,9 @@ def judge_slots(endpoints: list[Any], holdings: list[Any]) -> tuple[list[Finding
             pair = _pair(publisher, known[h.subscription])
             why, _, way_out = h.reason.partition("; raise ")
             if h.standing == "refused":
-                below = is_of_rmw(known[h.subscription])
-                why = f"refused: {why}" + ("; its messages take the underlying RMW" if below else "")
-                pairs.append(Finding(pair, None if below else False, why, way_out and f"raise {way_out}"))
+                of_rmw = is_of_rmw(known[h.subscription])
+                why = f"refused: {why}" + ("; its messages take the underlying RMW" if of_rmw else "")
+                pairs.append(Finding(pair, None if of_rmw else False, why, way_out and f"raise {way_out}"))
             else:
                 pairs.append(Finding(pair, None, f"zero-copy, but it {why}", "raise PublisherOptions::slots (slots=)"))
         refused = sum(h.standing == "refused" for h in rows)

@@ -15,7 +15,7 @@ namespace {
 
 /// Why Baton stays out, or nothing.
 std::string reason_to_stay_out(const rmw_context_t& context, const std::string& paths) {
-  if (paths == "below") return "BATON_RMW_PATHS=below";
+  if (paths == "underlying") return "BATON_RMW_PATHS=underlying";
   if (context.options.security_options.enforce_security == RMW_SECURITY_ENFORCEMENT_ENFORCE) {
     return "security is enforced, and Baton does not encrypt";
   }
@@ -57,8 +57,8 @@ std::shared_ptr<BatonContext> BatonContext::join(const rmw_context_t& context) {
   rosidl::ArrayCopier::use_huge_pages(memory != "system");
   const char* wanted = std::getenv("BATON_RMW_PATHS");
   const std::string paths = wanted != nullptr && *wanted != '\0' ? wanted : "auto";
-  if (paths != "auto" && paths != "both" && paths != "below") {
-    RCUTILS_LOG_WARN_NAMED(kLogger, "BATON_RMW_PATHS=%s is none of auto, both, below: taken as auto", paths.c_str());
+  if (paths != "auto" && paths != "both" && paths != "underlying") {
+    RCUTILS_LOG_WARN_NAMED(kLogger, "BATON_RMW_PATHS=%s is none of auto, both, underlying: taken as auto", paths.c_str());
   }
   std::string reason = reason_to_stay_out(context, paths);
   auto baton_context = std::make_shared<BatonContext>();

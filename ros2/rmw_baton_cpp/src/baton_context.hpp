@@ -23,7 +23,7 @@ bool may_alias();
 
 class BatonContext {
  public:
-  /// Null, with the reason in the log: Baton is switched off (BATON_RMW_PATHS=below), security is enforced, discovery is off, the
+  /// Null, with the reason in the log: Baton is switched off (BATON_RMW_PATHS=underlying), security is enforced, discovery is off, the
   /// underlying RMW does not number its messages, or the domain's directory cannot be used.
   static std::shared_ptr<BatonContext> join(const rmw_context_t& context);
 

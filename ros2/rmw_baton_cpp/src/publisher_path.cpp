@@ -77,7 +77,7 @@ PublisherPath::~PublisherPath() {
   if (deadline_ != 0) baton_context_->deadlines().remove(deadline_);
   if (!writer_) return;
   baton_context_->announcement().remove(writer_->gid());
-  RCUTILS_LOG_DEBUG_NAMED(kLogger, "publisher of %s: %lu messages through Baton (%lu bytes copied in), %lu below",
+  RCUTILS_LOG_DEBUG_NAMED(kLogger, "publisher of %s: %lu messages through Baton (%lu bytes copied in), %lu through the underlying RMW",
                           inner_->topic_name, through_baton_, copied_bytes_, through_underlying_);
 }
 
@@ -316,7 +316,7 @@ std::string PublisherPath::describe() {
   for (const UnderlyingNeed::Judged& each : need_.readers()) {
     if (&each != need_.readers().data()) made += ", ";
     made += "{\"gid\": " + quoted(hexadecimal(each.gid)) + ", \"node\": " + quoted(each.node) +
-            ", \"below\": " + (each.needs_underlying ? "true" : "false") + ", \"why\": " + quoted(each.why) + "}";
+            ", \"underlying\": " + (each.needs_underlying ? "true" : "false") + ", \"why\": " + quoted(each.why) + "}";
   }
   return made + "]}";
 }

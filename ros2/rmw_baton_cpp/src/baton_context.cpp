@@ -58,7 +58,8 @@ std::shared_ptr<BatonContext> BatonContext::join(const rmw_context_t& context) {
   const char* wanted = std::getenv("BATON_RMW_PATHS");
   const std::string paths = wanted != nullptr && *wanted != '\0' ? wanted : "auto";
   if (paths != "auto" && paths != "both" && paths != "underlying") {
-    RCUTILS_LOG_WARN_NAMED(kLogger, "BATON_RMW_PATHS=%s is none of auto, both, underlying: taken as auto", paths.c_str());
+    RCUTILS_LOG_WARN_NAMED(kLogger, "BATON_RMW_PATHS=%s is none of auto, both, underlying: taken as auto",
+                           paths.c_str());
   }
   std::string reason = reason_to_stay_out(context, paths);
   auto baton_context = std::make_shared<BatonContext>();

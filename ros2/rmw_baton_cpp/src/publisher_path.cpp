@@ -77,8 +77,9 @@ PublisherPath::~PublisherPath() {
   if (deadline_ != 0) baton_context_->deadlines().remove(deadline_);
   if (!writer_) return;
   baton_context_->announcement().remove(writer_->gid());
-  RCUTILS_LOG_DEBUG_NAMED(kLogger, "publisher of %s: %lu messages through Baton (%lu bytes copied in), %lu through the underlying RMW",
-                          inner_->topic_name, through_baton_, copied_bytes_, through_underlying_);
+  RCUTILS_LOG_DEBUG_NAMED(
+      kLogger, "publisher of %s: %lu messages through Baton (%lu bytes copied in), %lu through the underlying RMW",
+      inner_->topic_name, through_baton_, copied_bytes_, through_underlying_);
 }
 
 [[gnu::hot]] rmw_ret_t PublisherPath::publish(const void* native, rmw_publisher_allocation_t* allocation) {

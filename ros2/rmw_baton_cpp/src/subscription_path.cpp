@@ -88,9 +88,10 @@ std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<B
 
 SubscriptionPath::~SubscriptionPath() {
   if (wait_set_) wait_set_->remove(reader_);
-  RCUTILS_LOG_DEBUG_NAMED(
-      kLogger, "subscription of %s: %lu messages through Baton (%lu bytes copied out), %lu through the underlying RMW, %lu doubles",
-      topic_.c_str(), through_baton_, copied_bytes_.load(), through_underlying_, merge_.doubles());
+  RCUTILS_LOG_DEBUG_NAMED(kLogger,
+                          "subscription of %s: %lu messages through Baton (%lu bytes copied out), %lu through the "
+                          "underlying RMW, %lu doubles",
+                          topic_.c_str(), through_baton_, copied_bytes_.load(), through_underlying_, merge_.doubles());
 }
 
 void SubscriptionPath::stop() {

@@ -80,10 +80,11 @@ void UnderlyingNeed::look(const Facts& facts, std::int64_t now_ns) {
       continue;
     }
     ++needing;
-    judge(true, context == ContextState::kAlive
-                    ? "Baton does not serve it (yet): a content filter, a type or topic that is not for Baton"
-                    : "its process is not in Baton: another RMW, machine or runtime directory, BATON_RMW_PATHS=underlying, "
-                      "or security");
+    judge(true,
+          context == ContextState::kAlive
+              ? "Baton does not serve it (yet): a content filter, a type or topic that is not for Baton"
+              : "its process is not in Baton: another RMW, machine or runtime directory, BATON_RMW_PATHS=underlying, "
+                "or security");
   }
   ended_ = std::move(still_known);
   needed_ = needing != 0 || matched_underlying_ > needing_nothing;

@@ -340,9 +340,10 @@ def test_the_words_of_two_paths():
     rows = table(page, "offset in the chunk header", "bytes", "field", "value")
     assert f"{mark.encode().hex(' ').upper()}`, the characters `{mark}`" in rows[0]["value"]
     chunk = {at: size for at, size in spans(table(CHUNK, "offset", "bytes", "field", "value")).values()}
-    client, number, words = ((int(row["offset in the chunk header"]), int(row["bytes"])) for row in rows)
-    assert client[1] == len(mark) and number[0] == client[0] + client[1]
-    assert chunk[client[0]] == client[1] + number[1] and chunk[words[0]] == words[1]
+    marked, number, words = ((int(row["offset in the chunk header"]), int(row["bytes"])) for row in rows)
+    within = dict(re.findall(r"(k\w+At) = (\d+)", source))
+    assert marked[1] == len(mark) and chunk[marked[0]] == marked[1] + number[1] + words[1], "the attachment"
+    assert number[0] == marked[0] + int(within["kNumberAt"]) and words[0] == marked[0] + int(within["kWordAt"])
     shifts = dict(re.findall(r"(k\w+Shift) = (\d+)", source))
     older, count = int(shifts["kOlderShift"]), int(shifts["kCountShift"])
     assert rows[2]["value"] == f"bit 0: also; bits {older} and {count - 1}: older; bits {count} to 63: underlying"

@@ -155,6 +155,7 @@ Writer::Impl::~Impl() {
   std::memcpy(header.type_hash, options_.type.hash.data(), sizeof header.type_hash);
   std::memcpy(header.correlation_client, info.correlation_client.data(), info.correlation_client.size());
   header.correlation_sequence = info.correlation_sequence;
+  std::memcpy(header.attachment, info.attachment.data(), info.attachment.size());
   header.selection = info.selection;
   pool_->publish(chunk);  // our own reference
   const Kept message{chunk.handle, now, ++last_sequence_};

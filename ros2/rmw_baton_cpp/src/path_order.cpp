@@ -8,6 +8,7 @@ namespace baton::rmw {
 namespace {
 
 constexpr std::array<char, 8> kMark = {'r', 'm', 'w', 'B', 'a', 't', 'o', 'n'};
+constexpr std::size_t kNumberAt = 8, kWordAt = 16;  // in the attachment
 // The last word, from its lowest bit: also_underlying, two bits of OlderUnderlying, underlying_count.
 constexpr std::uint64_t kAlso = 1;
 constexpr unsigned kOlderShift = 1, kCountShift = 3;
@@ -17,18 +18,20 @@ constexpr std::uint64_t kOlderMask = 3;
 
 [[gnu::hot]] transport::PublishInfo OrderHeader::encode() const noexcept {
   transport::PublishInfo info;
-  std::memcpy(info.correlation_client.data(), kMark.data(), kMark.size());
-  std::memcpy(info.correlation_client.data() + kMark.size(), &number, sizeof number);
-  info.correlation_sequence = underlying_count << kCountShift | static_cast<std::uint64_t>(older) << kOlderShift |
-                              (also_underlying ? kAlso : 0);
+  const std::uint64_t word = underlying_count << kCountShift | static_cast<std::uint64_t>(older) << kOlderShift |
+                             (also_underlying ? kAlso : 0);
+  std::memcpy(info.attachment.data(), kMark.data(), kMark.size());
+  std::memcpy(info.attachment.data() + kNumberAt, &number, sizeof number);
+  std::memcpy(info.attachment.data() + kWordAt, &word, sizeof word);
   return info;
 }
 
 [[gnu::hot]] std::optional<OrderHeader> OrderHeader::decode(const memory::ChunkHeader& header) noexcept {
-  if (std::memcmp(header.correlation_client, kMark.data(), kMark.size()) != 0) return std::nullopt;
+  if (std::memcmp(header.attachment, kMark.data(), kMark.size()) != 0) return std::nullopt;
   OrderHeader decoded;
-  std::memcpy(&decoded.number, header.correlation_client + kMark.size(), sizeof decoded.number);
-  const std::uint64_t word = header.correlation_sequence;
+  std::uint64_t word = 0;
+  std::memcpy(&decoded.number, header.attachment + kNumberAt, sizeof decoded.number);
+  std::memcpy(&word, header.attachment + kWordAt, sizeof word);
   decoded.underlying_count = word >> kCountShift;
   decoded.also_underlying = (word & kAlso) != 0;
   // No publisher writes 3: unknown.

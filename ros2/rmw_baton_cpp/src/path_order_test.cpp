@@ -188,8 +188,7 @@ TEST(PathOrder, an_order_header_survives_its_way_through_a_chunk_header) {
     const OrderHeader sent{5, 3, true, older};
     const transport::PublishInfo info = sent.encode();
     memory::ChunkHeader header{};
-    std::copy(info.correlation_client.begin(), info.correlation_client.end(), header.correlation_client);
-    header.correlation_sequence = info.correlation_sequence;
+    std::copy(info.attachment.begin(), info.attachment.end(), header.attachment);
     std::optional<OrderHeader> got = OrderHeader::decode(header);
     ASSERT_TRUE(got);
     EXPECT_EQ(got->number, 5U);
@@ -197,7 +196,7 @@ TEST(PathOrder, an_order_header_survives_its_way_through_a_chunk_header) {
     EXPECT_TRUE(got->also_underlying);
     EXPECT_EQ(got->older, older);
     EXPECT_FALSE(info.only_client);
-    header.correlation_sequence |= 6;  // what no publisher says
+    header.attachment[16] |= 6;  // in the last word; no publisher writes this
     got = OrderHeader::decode(header);
     ASSERT_TRUE(got);
     EXPECT_EQ(got->older, OlderUnderlying::kUnknown);

@@ -12,12 +12,6 @@
 #include "rmw/error_handling.h"
 
 namespace baton::rmw {
-namespace {
-
-constexpr std::uint32_t kMostSlots = 4096;  // of address space for large messages: a terabyte
-
-}  // namespace
-
 std::unique_ptr<PublisherPath> PublisherPath::make(const std::shared_ptr<BatonContext>& baton_context,
                                                    const rmw_node_t* inner_node, const rmw_publisher_t* inner,
                                                    const rosidl_message_type_support_t* type, Events& events) {
@@ -43,11 +37,7 @@ std::unique_ptr<PublisherPath> PublisherPath::make(const std::shared_ptr<BatonCo
   static_assert(RMW_GID_STORAGE_SIZE == sizeof options.gid);
   std::memcpy(options.gid.data(), gid.data, options.gid.size());
   // A message without memory takes the underlying RMW, and evicts no unread message. But a history is of the newest messages.
-  if (qos->durability == Durability::kTransientLocal) {
-    options.pool.slots = std::clamp(2 * qos->depth, options.pool.slots, kMostSlots);
-  } else {
-    options.pool.policy = memory::Policy::kNone;
-  }
+  if (qos->durability != Durability::kTransientLocal) options.pool.policy = memory::Policy::kNone;
   Result<std::shared_ptr<transport::Writer>> writer = baton_context->participant().create_writer(options);
   if (!writer) {
     RCUTILS_LOG_WARN_NAMED(kLogger, "publisher of %s takes the underlying RMW only: %s", inner->topic_name,

@@ -40,7 +40,8 @@ struct alignas(64) ChunkHeader {
   std::uint8_t type_hash[8];            //  56  first 8 bytes of the TypeHash
   std::uint8_t correlation_client[16];  //  64  services: the client's id, else zero
   std::uint64_t correlation_sequence;   //  80  services: the request's number, else zero
-  std::uint8_t reserved1[40];           //  88
+  std::uint8_t attachment[24];          //  88  words of a layer above, which their first 8 bytes name; else zero
+  std::uint8_t reserved1[16];           // 112
 };
 static_assert(sizeof(ChunkHeader) == 128 && std::is_trivially_copyable_v<ChunkHeader> &&
               std::is_standard_layout_v<ChunkHeader>);

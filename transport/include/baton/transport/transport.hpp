@@ -176,13 +176,16 @@ enum class Event : std::uint8_t {
   kMessageLost
 };
 
-/// Travels beside a message: whose request a reply answers.
+/// Travels beside a message, in its chunk header (docs/format/chunk.md, section 3).
 struct PublishInfo {
+  // Services: whose request a response answers.
   Gid correlation_client{};
   std::uint64_t correlation_sequence = 0;
   /// If `correlation_client` is a connected reader, only that one gets the message; for the others it is one that was lost.
   bool only_client = false;
   memory::Selection selection = memory::Selection::kInPlace;
+  /// Words of a layer above, for its own peers. The first 8 bytes name their format; all zero: none.
+  std::array<std::uint8_t, sizeof memory::ChunkHeader::attachment> attachment{};
 };
 
 class Writer {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The crash points of this room, by the test that passes them: process_test.cpp, and heap_process_test.cpp for the other two.
+// The crash points of this room, by the test that passes them: process_test.cpp for the objects, heap_process_test.cpp for the rest.
 #pragma once
 
 namespace baton::shared {

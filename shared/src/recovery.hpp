@@ -30,7 +30,7 @@ class Recovery {
   /// Recovers all dead processes, and objects whose type has become known; returns how many had died. 0 while this process is at it
   /// already.
   std::size_t collect();
-  /// Where memory is short: true if memory of dead processes was given back, by this process or by another.
+  /// Where memory is short. True: memory may be free now, since a dead process was recovered, by this process or another; try again.
   bool reclaim();
 
   // A destructor that runs in a recovery may fork.

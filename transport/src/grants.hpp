@@ -21,7 +21,7 @@ namespace baton::transport {
 struct Party {
   enum class Kind : std::uint8_t {
     kThisProcess,  ///< this process
-    kProcess,      ///< those whose identity is not known are one party
+    kProcess,      ///< all processes whose identity is not known together are one party
     kUser,
   };
   Kind kind = Kind::kThisProcess;

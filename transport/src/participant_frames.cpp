@@ -14,6 +14,11 @@ namespace {
 
 Error violation(const std::string& what) { return {Errc::protocol_violation, what}; }
 
+bool changes_graph(FrameType type) {
+  return type == FrameType::kAnnounce || type == FrameType::kWithdraw || type == FrameType::kNodeUp ||
+         type == FrameType::kNodeDown;
+}
+
 /// The same segment, which ends on the disposal thread: the last one to unmap a dead publisher's memory frees it, and takes 0.1 s
 /// per GiB. What was never mapped ends at once.
 std::shared_ptr<memory::ForeignSegment> ended_elsewhere(std::shared_ptr<memory::ForeignSegment> segment) {
@@ -174,7 +179,7 @@ Result<void> Participant::Impl::on_frame(PeerId peer, Frame&& frame) {
       return violation("unknown frame type " + std::to_string(frame.type));
   }
   lock.unlock();
-  if (type <= FrameType::kNodeDown) graph_changed();
+  if (changes_graph(type)) graph_changed();
   return result;
 }
 

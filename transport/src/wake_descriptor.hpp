@@ -23,7 +23,8 @@
 
 namespace baton::transport {
 
-/// How often a sleeper looks by itself while a publisher's process has no socket to wake it, and tries again to make the socket.
+/// While a publisher's process has no socket to wake a sleeper: how long the sleeper waits before it looks at its queues and tries again to
+/// make the socket. docs/format/connection.md.
 inline constexpr std::chrono::milliseconds kWakeSocketPause{100};
 
 /// A process that publishes to this one, as one participant of this process knows it.

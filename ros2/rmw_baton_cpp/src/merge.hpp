@@ -5,8 +5,8 @@
 // The merge only decides. MergeSources brings messages and facts, the caller brings the time.
 // Thread rules: no locks; one thread at a time.
 // Invariants:
-// (1) A sample that waits in the merge counts against the reader's limit of held samples. The merge takes one sample ahead, or as many
-//     as possible where the order of both sources must be found.
+// (1) A sample that waits in the merge counts against the reader's limit of held samples. The merge takes one sample ahead, and
+//     all that may be held while a message of the underlying RMW waits.
 // (2) A message that was delivered, expired or evicted settles all older messages of its publisher. None of them is delivered later.
 // (3) KEEP_LAST n counts over both sources and includes what is still in Baton's queue. The oldest message by source time is evicted.
 #pragma once
@@ -86,7 +86,7 @@ class Merge {
   Next choose(Now now, std::int64_t* look_again_ns);
   /// Takes out the chosen message, which counts as delivered.
   FromBaton take_baton(const Next& next);
-  /// The message's `number` is now the number over both paths.
+  /// The message's `number`, until now that of the underlying RMW, becomes the number over both paths.
   FromUnderlying take_underlying(const Next& next);
   /// A message was delivered without the merge. Returns its number over both paths.
   std::uint64_t delivered_directly(const transport::Gid& publisher, std::uint64_t number) {

@@ -29,10 +29,11 @@ class Notifications {
     return pending_ != 0 || (next.source != Merge::Source::kNone && !next.notified);
   }
 
-  /// The application has taken a message. If it was not notified of this one, it was of another one, which still waits.
+  /// The application has taken a message. If it was not notified of this message, the notification belonged to another message, which
+  /// still waits and needs a notification again.
   void taken(bool notified);
-  /// A take found nothing to deliver. True if it used up the notification of a message that has to wait for older ones: until
-  /// `look_again_ns`, the application is notified again.
+  /// A take found nothing to deliver. True if the application was notified of a message that has to wait for older messages. It is
+  /// notified again by `look_again_ns`.
   bool found_nothing(std::int64_t look_again_ns);
 
   /// Something was taken from the underlying RMW, or found to be empty. Returns whether the application was notified of it.

@@ -8,8 +8,8 @@
 // (1) A publisher gives a message to Baton before it writes the message to the underlying RMW, and numbers under one lock. So a
 //     message that both paths carry is in Baton's queue before it arrives from the underlying RMW.
 // (2) Every message of a publisher is delivered at most once.
-// (3) Messages are delivered in the publisher's order. A message from the underlying RMW that arrives more than kGraceNs (kSureNs)
-//     after a younger message is dropped.
+// (3) Messages are delivered in the publisher's order. A message from the underlying RMW that arrives after a younger
+//     message has stopped waiting for it (after 0, kGraceNs or kSureNs) is dropped.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ namespace baton::rmw {
 /// Whether older messages of the underlying RMW may arrive at the subscriptions that Baton has matched since the publisher's last
 /// message.
 enum class OlderUnderlying : std::uint8_t {
-  kUnknown,   ///< perhaps at some; or no subscription was matched since
+  kUnknown,   ///< not known, or no subscription was matched since
   kNone,      ///< no: the underlying RMW has matched none of these subscriptions
   kFollowed,  ///< perhaps; and the underlying RMW brings this message to all of them, after the older messages
 };
@@ -54,8 +54,8 @@ class PathOrder {
   /// How long a message waits for older messages that may be on their way through the underlying RMW. A message waits only where a
   /// publisher changes its path: when Baton matches a subscription, and after messages that Baton could not carry.
   static constexpr std::int64_t kGraceNs = 500'000'000;
-  /// The same where an older reliable message is on its way for certain. Its arrival ends the wait, unless the publisher dies at that
-  /// moment. On a busy machine a process may need seconds to discover another, or to take what waits in its history.
+  /// The wait where an older reliable message will surely arrive. Its arrival ends the wait; only if the publisher dies at that moment
+  /// does it last so long. On a busy machine a process may need seconds to discover another, or to take what waits in its history.
   static constexpr std::int64_t kSureNs = 10'000'000'000;
 
   enum class Verdict : std::uint8_t { kNow, kNotYet, kNever };

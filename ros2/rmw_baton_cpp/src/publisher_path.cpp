@@ -299,7 +299,7 @@ std::string PublisherPath::describe() {
                      ", \"node\": " + quoted(full_name(*inner_node_)) +
                      ", \"fixed_size\": " + (type_->native->same_layout() ? "true" : "false") +
                      ", \"through_baton\": " + std::to_string(through_baton_) +
-                     ", \"through_below\": " + std::to_string(through_underlying_) + ", \"both\": " +
+                     ", \"through_underlying\": " + std::to_string(through_underlying_) + ", \"both\": " +
                      quoted(durable_  ? "transient local"
                             : always_ ? "BATON_RMW_PATHS=both"
                                       : "") +

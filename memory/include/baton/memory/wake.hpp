@@ -18,7 +18,7 @@
 //   - The wake cannot fall between W4 and W5: P2 came before it. If W1 read P2's value, then W4 sees the push (P2 releases it,
 //     and the fence W3 acquires what W1 read); if W1 did not, the kernel compares in W5 and refuses to sleep, or the waiter
 //     sleeps already and P5 wakes it.
-//   - A descriptor (eventfd) is sticky, so for it W5 is simply poll(); it is drained before W1. Here W3 carries the proof
+//   - A descriptor (a wake socket) is sticky, so for it W5 is simply poll(); it is drained before W1. Here W3 carries the proof
 //     alone (for a futex, the barrier and the comparison inside the system call would do as well).
 // Only the waiter clears its flag. A publisher that cleared ("claimed") it and died before P5 would leave the waiter asleep.
 // A publisher that dies between P1 and P5 wakes nobody: its socket hangs up, and the waiter's background thread notifies the
@@ -40,7 +40,7 @@ namespace baton::memory {
 enum class Sleeping : std::uint32_t {
   kAwake = 0,       ///< do not wake: it will look at its queues before it sleeps
   kFutex = 1,       ///< sleeps on the event word: FUTEX_WAKE
-  kDescriptor = 2,  ///< sleeps in poll(): write(2) to its eventfd
+  kDescriptor = 2,  ///< sleeps in poll(): a byte to its wake socket
 };
 
 template <class Platform>

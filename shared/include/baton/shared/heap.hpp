@@ -49,7 +49,7 @@ inline constexpr std::size_t kMaxProcesses = detail::kMaxProcesses;
 /// Something that no call can return.
 struct HeapEvent {
   enum class Kind : std::uint8_t {
-    kProcessDied,  ///< its holds, locks and half-done operations were given back
+    kProcessDied,  ///< its holds and half-done operations were given back; its locks go to their next waiters
     kOrphan,       ///< an object whose last holder died has a type that this process does not know: kept until one does
     kDiedInDestructor,  ///< memory was freed, the destructor that its process died in was not run again
   } kind;

@@ -17,7 +17,7 @@
 //   - D5 may take long (destructors of the user), and D does not watch meanwhile. A thread that goes to sleep then finds 0 in A2, or D3
 //     comes later and D4 notifies that thread.
 // D does not notice the death of a process without a connection to D's process (attach(), or a connection that failed). Such a process sets
-// ProcessWords::unwatched in the heap. Its packet wakes D, which does D2 to D4 once and never D6.
+// WaiterWords::unwatched in the heap. Its packet wakes D, which does D2 to D4 once and never D6.
 //
 // Thread rules: enter() and leave() by any thread; notify_all() by one thread at a time, with the lock that leave() takes.
 #pragma once

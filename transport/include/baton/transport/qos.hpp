@@ -25,8 +25,9 @@ struct QoS {
   std::chrono::nanoseconds lifespan = kInfinite;
   Liveliness liveliness = Liveliness::kAutomatic;
   std::chrono::nanoseconds lease = kInfinite;
-  /// Subscription only: samples it may hold at the same time, per publisher. A publisher grants more than 8 in full or refuses the
-  /// subscription, of 8 and fewer what is left; of its slots one subscription, process and user gets its share: docs/format/qos.md.
+  /// Subscription only: samples it may hold at the same time, per publisher. A wish above 8 is granted in full, or the subscription is
+  /// refused. Up to 8 are granted as far as there are some left. One subscription, process and user each have an upper share of a
+  /// publisher's slots: docs/format/qos.md.
   std::uint32_t held = 8;
 
   QoS() = default;

@@ -190,6 +190,7 @@ BOUNDS = [  # page, words with the number in them, constant, its file, what one 
     (HANDSHAKE, "connections in {} seconds", "kArrivalsWindow", "transport/src/hub.hpp", 1),
     (HANDSHAKE, "| break the protocol {} times", "kMaxViolations", "transport/src/hub.hpp", 1),
     (HANDSHAKE, "when there are more than {}.", "kMaxSilentLinks", "transport/src/hub_impl.hpp", 1),
+    (CONNECTION, "looks at its queues every {} ms", "kWakeSocketPause", "transport/src/wake_descriptor.hpp", 1),
     (CONNECTION, "Names have at most {} bytes", "kMaxNameBytes", "transport/src/frames.hpp", 1),
     (CONNECTION, "str text (at most {} KiB)", "kMaxDefinitionBytes", "transport/src/frames.hpp", 1024),
     (CONNECTION, "depth and u32 held (1 to {})", "kMaxDepth", "transport/src/frames.hpp", 1),
@@ -368,7 +369,7 @@ def test_the_values_and_defaults_of_quality_of_service():
             r"^  [\w:]+ (\w+) = ([\w:]+);", re.search(r"struct QoS \{(.*?)\n\};", text, re.DOTALL)[1], re.MULTILINE
         )
     )
-    for kind in ("Reliability", "History", "Durability", "Liveliness"):
+    for kind in re.findall(r"^enum class (\w+)", text, re.MULTILINE):
         values = [snake(name).removesuffix("_") for name in cpp_facts.enumeration(text, kind)]
         policy = next(name for name in rows if name.split(",")[0].strip("`") == kind.lower())
         assert re.findall(r"`(\w+)`", rows[policy]["values"]) == values

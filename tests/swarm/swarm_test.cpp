@@ -68,9 +68,12 @@ bool break_a_connection(Random& random) {
   return false;
 }
 
+/// A process that makes no step for so long hangs, and its SIGALRM ends the test.
+void watch_for_a_hang() { ::alarm(600); }
+
 void begin_child() {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody outlives the conductor
-  ::alarm(600);
+  watch_for_a_hang();
 }
 
 [[noreturn]] void member(Board& board, Card& card, std::uint64_t seed, std::uint64_t id) {
@@ -137,6 +140,7 @@ void begin_child() {
       ::usleep(1000);
     }
     for (;;) {
+      watch_for_a_hang();
       card.beat.fetch_add(1, std::memory_order_relaxed);
       const Phase phase = board.phase.load(std::memory_order_relaxed);
       if (phase == Phase::kRun) {

@@ -46,13 +46,13 @@ def domain_options(function: Callable) -> Callable:
     )(function)
 
 
-def join(domain: int | None, search: tuple[Path, ...] = ()) -> Any:
-    """A node for looking, named so that listings can leave it out."""
+def join(domain: int | None, search: tuple[Path, ...] = (), name: str | None = None) -> Any:
+    """A node with this name; without one it is there to look, and its name is one that listings leave out."""
     baton = load()
     if search:
         baton.search(*search)
     try:
-        node = baton.Node(f"_baton_{os.getpid()}", domain=domain)
+        node = baton.Node(name or f"_baton_{os.getpid()}", domain=domain)
     except baton.BatonError as error:
         raise click.ClickException(str(error)) from None
     settle(node)

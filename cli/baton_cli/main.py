@@ -6,8 +6,10 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import pkgutil
+import re
 import signal
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -17,10 +19,17 @@ VERB_PACKAGES = ("baton_cli.verbs", "baton_perf.verbs")
 
 
 def _version() -> str:
+    """Of the installed distribution, else of this checkout, whose version stands in CMakeLists.txt."""
     try:
         return importlib.metadata.version("baton-ipc")
     except importlib.metadata.PackageNotFoundError:
-        return "of a checkout"
+        settings = Path(__file__).resolve().parents[2] / "CMakeLists.txt"
+        found = (
+            re.search(r"^project\(baton VERSION ([\d.]+)", settings.read_text(), re.MULTILINE)
+            if settings.exists()
+            else None
+        )
+        return f"{found[1]} (a checkout)" if found else "unknown"
 
 
 def _verbs() -> dict[str, str]:

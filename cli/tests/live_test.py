@@ -4,13 +4,14 @@
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from baton_cli.verbs import top
+from baton_cli.verbs import top, topic
 from baton_cli.yaml_text import text_of
 from rich.console import Console
 
@@ -150,6 +151,57 @@ def test_rate_bandwidth_and_delay_are_measured(baton):
     assert by_stamp["min_s"] > 1e9  # stamped in 1970
     assert json.loads(baton("topic", "delay", "chatter", "-n", "3", "--json").splitlines()[-1])["min_s"] < 1e6
     assert "average rate" in baton("topic", "hz", "chatter", "-n", "5")
+
+
+def test_bandwidth_is_printed_in_the_units_of_the_message(baton):
+    baton.camera()
+    text = baton("topic", "bw", "image", "-n", "10")
+    assert re.search(r"message size mean: 1\.00 MB min: 1\.00 MB max: 1\.00 MB", text), text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1.00 KB"),
+        (921_660, "921.66 KB"),
+        (45_158_400, "45.16 MB"),
+        (1_500_000_000, "1.50 GB"),
+        (2e12, "2000.00 GB"),
+    ],
+)
+def test_bytes_are_printed_with_decimal_units(value, text):
+    assert topic._bytes(value) == text
+
+
+def test_the_publisher_of_pub_is_there_for_everybody(baton, environment):
+    command = [
+        sys.executable,
+        "-m",
+        "baton_cli",
+        "topic",
+        "pub",
+        "-r",
+        "50",
+        "chatter",
+        "std_msgs/String",
+        "{data: hello}",
+    ]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline().startswith("publishing #1")
+        assert baton("topic", "echo", "chatter", "-n", "2", "--csv") == "hello\nhello\n"
+        assert "average rate" in baton("topic", "hz", "chatter", "-n", "5")
+        assert baton("topic", "type", "chatter") == "std_msgs/String\n"
+        assert "Publisher count: 1\n" in baton("topic", "info", "chatter")
+        assert f"/topic_pub_{process.pid}" in baton("node", "list")
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        assert process.returncode == 130
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_pub_reaches_the_subscription_and_refuses_what_does_not_fit(baton):

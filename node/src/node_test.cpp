@@ -297,6 +297,21 @@ TEST_F(NodeTest, DiagnosticsReachLivingNodesOnly) {
   EXPECT_EQ(told, 0);
 }
 
+TEST_F(NodeTest, AQueueLengthIsEnoughForAPublisherAndAPolledSubscription) {
+  baton::Node node("n");
+  auto pub = node.advertise<String>("t", 3);
+  auto sub = node.subscribe<String>("t", 2);
+  baton::test::await_matched(node, sub);
+  String text;
+  for (int i = 0; i < 5; ++i) {
+    text.data = std::to_string(i);
+    pub.publish(text);
+  }
+  EXPECT_EQ(sub.take()->data, "3") << "KEEP_LAST 2";
+  EXPECT_EQ(sub.take()->data, "4");
+  EXPECT_FALSE(sub.take());
+}
+
 TEST_F(NodeTest, HowAMessageWasMadeTravelsWithIt) {
   baton::Node node("n");
   auto pub = node.advertise<String>("t");

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import statistics
 import sys
 import time
@@ -296,8 +297,7 @@ def _bytes(value: float) -> str:
         value /= 1000
         if value < 1000:
             return f"{value:.2f} {unit}"
-        value /= 1000
-    return f"{value:.2f} GB"
+    return f"{value / 1000:.2f} GB"
 
 
 @command.command()
@@ -359,7 +359,7 @@ def pub(
     from ruamel.yaml.error import YAMLError
 
     baton = live.load()
-    node = live.join(domain, search)
+    node = live.join(domain, search, f"topic_pub_{os.getpid()}")
     cls = live.message_class(type_name)
     try:
         message = cls(YAML(typ="safe").load(values) or {})

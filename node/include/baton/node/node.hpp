@@ -58,27 +58,41 @@ class Node {
 
   /// A publisher of T. Topic names are made absolute ("image" -> "/image"); segments hold letters, digits, '_' and '~'.
   template <class T>
-  Publisher<T> advertise(const std::string& topic, const QoS& qos = {}, const PublisherOptions& options = {}) {
+  [[nodiscard]] Publisher<T> advertise(const std::string& topic, const QoS& qos = {},
+                                       const PublisherOptions& options = {}) {
     return Publisher<T>(make_publisher(topic, message::type_of<T>(), qos, options));
   }
-  /// TZC Fig. 6: queue length and the total size of the publisher's shared memory. Only integers: `{}` is a default QoS.
+  /// With a queue length, as in ROS 1. Only integers: `{}` is a default QoS.
   template <class T, class Queue, class = std::enable_if_t<std::is_integral_v<Queue>>>
-  Publisher<T> advertise(const std::string& topic, Queue queue, std::size_t mem_size_bytes) {
+  [[nodiscard]] Publisher<T> advertise(const std::string& topic, Queue queue) {
+    return advertise<T>(topic, QoS(static_cast<std::uint32_t>(queue)));
+  }
+  /// TZC Fig. 6: queue length and the total size of the publisher's shared memory.
+  template <class T, class Queue, class Bytes,
+            class = std::enable_if_t<std::is_integral_v<Queue> && std::is_integral_v<Bytes>>>
+  [[nodiscard]] Publisher<T> advertise(const std::string& topic, Queue queue, Bytes mem_size_bytes) {
+    static_assert(!std::is_same_v<Bytes, bool>,
+                  "the third argument is a size in bytes; what is 'latched' in ROS 1 is QoS(n).transient_local() here");
     PublisherOptions options;
-    options.memory_limit_bytes = mem_size_bytes;
+    options.memory_limit_bytes = static_cast<std::size_t>(mem_size_bytes);
     return advertise<T>(topic, QoS(static_cast<std::uint32_t>(queue)), options);
   }
 
   /// A subscription for polling (take, wait sets, pollable_fd).
   template <class T>
-  Subscription<T> subscribe(const std::string& topic, const QoS& qos = {}) {
+  [[nodiscard]] Subscription<T> subscribe(const std::string& topic, const QoS& qos = {}) {
     return Subscription<T>(make_reader(topic, message::type_of<T>(), qos), nullptr, absolute(topic));
   }
+  /// The same with a queue length.
+  template <class T, class Queue, class = std::enable_if_t<std::is_integral_v<Queue>>>
+  [[nodiscard]] Subscription<T> subscribe(const std::string& topic, Queue queue) {
+    return subscribe<T>(topic, QoS(static_cast<std::uint32_t>(queue)));
+  }
   /// A subscription whose callback an executor runs. The callback takes a Sample<T>, const Sample<T>&, const T&,
-  /// (const T&, const MessageInfo&) or std::shared_ptr<const T>.
+  /// (const T&, const MessageInfo&) or std::shared_ptr<const T>. It is called as long as a copy of the Subscription lives.
   template <class T, class F>
-  Subscription<T> subscribe(const std::string& topic, const QoS& qos, F callback,
-                            std::shared_ptr<CallbackGroup> group = nullptr) {
+  [[nodiscard]] Subscription<T> subscribe(const std::string& topic, const QoS& qos, F callback,
+                                          std::shared_ptr<CallbackGroup> group = nullptr) {
     auto reader = make_reader(topic, message::type_of<T>(), qos);
     auto executable = std::make_shared<detail::SubscriptionExecutable<T, F>>(group ? std::move(group) : default_group(),
                                                                              reader, std::move(callback));
@@ -86,7 +100,7 @@ class Node {
   }
   /// The same with a queue length, as in ROS 1 and TZC Fig. 6. Only integers: `{}` is a default QoS.
   template <class T, class Queue, class F, class = std::enable_if_t<std::is_integral_v<Queue>>>
-  Subscription<T> subscribe(const std::string& topic, Queue queue, F callback) {
+  [[nodiscard]] Subscription<T> subscribe(const std::string& topic, Queue queue, F callback) {
     return subscribe<T>(topic, QoS(static_cast<std::uint32_t>(queue)), std::move(callback));
   }
 
@@ -94,8 +108,8 @@ class Node {
   /// `void(const Request&, Response&, const MessageInfo&)`; the response is built in shared memory, which `options` bound: its
   /// `slots` are shared by the clients, each of which may hold 8 responses (docs/format/qos.md says how many find a place).
   template <class S, class F>
-  Service<S> serve(const std::string& name, F handler, std::shared_ptr<CallbackGroup> group = nullptr,
-                   const PublisherOptions& options = {});
+  [[nodiscard]] Service<S> serve(const std::string& name, F handler, std::shared_ptr<CallbackGroup> group = nullptr,
+                                 const PublisherOptions& options = {});
   /// A client whose call() blocks the calling thread; needs no executor.
   template <class S>
   Client<S> client(const std::string& name);
@@ -104,8 +118,10 @@ class Node {
   Client<S> client(const std::string& name, F callback, std::shared_ptr<CallbackGroup> group = nullptr);
 
   /// Calls `callback()` every `period` (> 0) of `clock`. A period missed because callbacks took too long is skipped, not made up.
-  Timer create_timer(std::chrono::nanoseconds period, std::function<void()> callback,
-                     std::shared_ptr<Clock> clock = nullptr, std::shared_ptr<CallbackGroup> group = nullptr);
+  /// It runs as long as a copy of the Timer lives.
+  [[nodiscard]] Timer create_timer(std::chrono::nanoseconds period, std::function<void()> callback,
+                                   std::shared_ptr<Clock> clock = nullptr,
+                                   std::shared_ptr<CallbackGroup> group = nullptr);
 
   // What is known of the graph now.
   std::vector<transport::EndpointInfo> endpoints() const;

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "baton/os/fork.hpp"
 #include "baton/os/termination.hpp"
 #include "node_core.hpp"
 
@@ -125,16 +126,14 @@ struct Executor::State final : detail::Wakeable, std::enable_shared_from_this<Ex
 
 namespace {
 
-// For shutdown(). Never destroyed: an executor may be a static object.
+// For shutdown(). Never destroyed: an executor may be a static object. In a forked child the parent's mutex may be locked for ever,
+// so the child begins with a new one; the parent's executors do nothing there.
 struct Executors {
   std::mutex mutex;
   std::vector<Executor*> all;
 };
 
-Executors& executors() {
-  static auto* const instance = new Executors;
-  return *instance;
-}
+Executors& executors() { return os::of_this_process<Executors>(); }
 
 }  // namespace
 

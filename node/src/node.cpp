@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "baton/os/fork.hpp"
 #include "node_core.hpp"
 
 namespace baton {
@@ -59,12 +60,14 @@ void print_diagnostic(const transport::Diagnostic& diagnostic) {
 }
 
 std::shared_ptr<const void> printer() {
-  static std::mutex mutex;
-  static auto* const current =
-      new std::weak_ptr<const void>;  // never destroyed: nodes may be made while static objects end
-  std::lock_guard<std::mutex> lock(mutex);
-  std::shared_ptr<const void> printer = current->lock();
-  if (!printer) *current = printer = std::make_shared<char>();
+  struct Current {
+    std::mutex mutex;
+    std::weak_ptr<const void> printer;
+  };
+  Current& current = os::of_this_process<Current>();
+  const std::lock_guard<std::mutex> lock(current.mutex);
+  std::shared_ptr<const void> printer = current.printer.lock();
+  if (!printer) current.printer = printer = std::make_shared<char>();
   return printer;
 }
 
@@ -75,7 +78,7 @@ MessageInfo message_info(const transport::TakenSample& taken) noexcept {
   info.source_time_ns = header.source_time_ns;
   info.source_monotonic_ns = header.source_monotonic_ns;
   info.reception_time_ns = taken.reception_time_ns();
-  std::copy(std::begin(header.publisher_id), std::end(header.publisher_id), info.publisher.begin());
+  info.publisher = taken.publisher();
   std::copy(std::begin(header.correlation_client), std::end(header.correlation_client),
             info.correlation_client.begin());
   info.correlation_sequence = header.correlation_sequence;

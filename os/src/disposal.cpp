@@ -5,7 +5,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include <atomic>
+#include <array>
+#include <cerrno>
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -28,23 +30,11 @@ struct Lane {
 };
 
 struct Disposal {
-  const std::uint32_t generation = fork_generation();
   Lane known;    // takes long at most
   Lane strange;  // descriptors whose close may never return
 };
 
-/// Of this process: never destroyed, since threads may run while static objects go. In a forked child the parent's mutex may be
-/// locked for ever, so the child begins with a new one.
-Disposal& disposal() {
-  static std::atomic<Disposal*> current{nullptr};
-  Disposal* now = current.load(std::memory_order_acquire);  // pairs with the exchange below
-  while (now == nullptr || now->generation != fork_generation()) {
-    auto fresh = std::make_unique<Disposal>();
-    // acq_rel: release shows the new object to the loads above; acquire on failure shows another thread's.
-    if (current.compare_exchange_strong(now, fresh.get(), std::memory_order_acq_rel)) return *fresh.release();
-  }
-  return *now;
-}
+Disposal& disposal() { return of_this_process<Disposal>(); }
 
 void run(Lane& own) {
   std::unique_lock<std::mutex> lock(own.mutex);
@@ -91,12 +81,45 @@ void dispose_in(Lane& lane, std::function<void()> end) noexcept {
   if (!enqueued && end) end();
 }
 
-/// The closes of all other files may ask somebody who does not answer (FUSE) or wait for the network.
+/// Whether the close ends by itself. That of another file may ask somebody who does not answer (FUSE), or wait for the network; that of a
+/// socket that listens ends the connections that wait in it, with all that lies in them.
 bool close_returns(int fd) noexcept {
-  int domain = 0;
+  if (::fcntl(fd, F_GET_SEALS) >= 0) return true;
+  int domain = 0, listens = 0;
   socklen_t size = sizeof domain;
-  return ::fcntl(fd, F_GET_SEALS) >= 0 ||
-         (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX);
+  return ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX &&
+         ::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens == 0;
+}
+
+/// Descriptors that lie unread in a Unix socket end with it, and the end of each may block. So they are taken out, and end one by one.
+void empty(int socket) noexcept {
+  // Nothing arrives from now on. An honest owner of the same socket only writes to it.
+  if (::shutdown(socket, SHUT_RD) != 0) return;
+  constexpr int kMostFds = 253;  // SCM_MAX_FD, unix(7)
+  constexpr int kMostPackets =
+      100000;  // far more than a socket takes; at the end of a SEQPACKET socket there are empty packets for ever
+  std::array<char, 4096> bytes;  // what is longer is cut, its descriptors are not
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostFds * sizeof(int))> control;
+  int empty_packets = 0;
+  for (int i = 0; i < kMostPackets && empty_packets < 1000; ++i) {
+    iovec space{bytes.data(), bytes.size()};
+    msghdr message{};
+    message.msg_iov = &space;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    const ssize_t got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (got < 0 && errno != EINTR) return;
+    if (got == 0 && message.msg_controllen == 0) ++empty_packets;
+    for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
+      if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+      for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= part->cmsg_len; at += sizeof(int)) {
+        int fd = -1;
+        std::memcpy(&fd, reinterpret_cast<const char*>(part) + at, sizeof fd);
+        dispose(UniqueFd(fd));
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -120,6 +143,7 @@ void dispose(UniqueFd fd) noexcept {
       // Else a few sockets that wait an hour each would keep all that comes behind them from ending. No socket: no effect.
       const linger none{};
       (void)::setsockopt(shared->get(), SOL_SOCKET, SO_LINGER, &none, sizeof none);
+      empty(shared->get());
       shared->reset();
     });
   } catch (...) {

@@ -186,6 +186,37 @@ TEST(Disposal, DescriptorsWhoseCloseNeverReturnsKeepNothingElseFromEnding) {
   EXPECT_TRUE(eventually([&] { return ended.load() && !is_open(ends[0]); }));
 }
 
+TEST(Disposal, DescriptorsThatLieUnreadInUnixSocketsKeepNothingElseFromEnding) {
+  std::array<Lingering, kMostDisposalThreads> lingering;
+  std::array<UniqueFd, kMostDisposalThreads> givers;
+  for (std::size_t i = 0; i < lingering.size(); ++i) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::socketpair(AF_UNIX, i % 2 == 0 ? SOCK_STREAM : SOCK_SEQPACKET, 0, ends.data()), 0);
+    givers[i] = UniqueFd(ends[1]);
+    char byte = 0;
+    iovec space{&byte, 1};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+    msghdr message{};
+    message.msg_iov = &space;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    cmsghdr* const part = CMSG_FIRSTHDR(&message);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(sizeof(int));
+    const int fd = lingering[i].socket.get();
+    std::memcpy(CMSG_DATA(part), &fd, sizeof fd);
+    ASSERT_EQ(::sendmsg(givers[i].get(), &message, 0), 1);
+    lingering[i].socket.reset();  // the last one lies in the Unix socket
+    dispose(UniqueFd(ends[0]));
+  }
+  std::atomic<bool> ended{false};
+  dispose([&] { ended.store(true); });
+  EXPECT_TRUE(eventually([&] { return ended.load(); }));
+  for (Lingering& each : lingering) each.reader.reset();
+}
+
 TEST(Disposal, EndsWhatItIsGivenOnAnotherThread) {
   std::mutex mutex;
   std::condition_variable changed;

@@ -151,14 +151,8 @@ void HeapState::before_attaching() noexcept {
   membership_->wake();
 }
 
-void HeapState::before_fork() {
-  recovery.before_fork();
-  membership_mutex_.lock();
-}
-void HeapState::after_fork_in_parent() {
-  membership_mutex_.unlock();
-  recovery.after_fork();
-}
+void HeapState::before_fork() { membership_mutex_.lock(); }
+void HeapState::after_fork_in_parent() { membership_mutex_.unlock(); }
 void HeapState::after_fork_in_child() {
   processes.after_fork_in_child();
   mapping->after_fork_in_child();

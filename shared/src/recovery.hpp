@@ -33,14 +33,6 @@ class Recovery {
   /// Where memory is short. True: memory may be free now, since a dead process was recovered, by this process or another; try again.
   bool reclaim();
 
-  // A destructor that runs in a recovery may fork.
-  void before_fork() {
-    if (!events_.is_deferred()) mutex_.lock();
-  }
-  void after_fork() {
-    if (!events_.is_deferred()) mutex_.unlock();
-  }
-
  private:
   void recover_slot(std::size_t slot);
   void recover(const Allocation& found, std::size_t slot) noexcept;

@@ -67,6 +67,7 @@ Result<EventLine> EventPages::allocate() {
 }
 
 [[gnu::hot]] TakenSample::~TakenSample() { release(); }
+[[gnu::hot]] const Gid& TakenSample::publisher() const noexcept { return connection_->writer; }
 
 [[gnu::hot]] void TakenSample::release() noexcept {
   if (header_ == nullptr) return;

@@ -355,6 +355,7 @@ void be_greedy_writer(Child& self, const std::string& directory, std::uint32_t s
   chunk.header.version = memory::kChunkVersion;
   chunk.header.byte_order = memory::kNativeByteOrder;
   chunk.header.size_bytes = 8;
+  std::fill(std::begin(chunk.header.publisher_id), std::end(chunk.header.publisher_id), std::uint8_t{0xEE});  // a lie
   for (std::uint32_t i = 0; i < segments; ++i) {
     SegmentFrame frame;
     frame.writer = own;
@@ -409,6 +410,10 @@ TEST(HostileWriters, HugeSparseSegmentsTakeNoRoomFromOurPublishersOrFromOthers) 
   for (std::uint32_t i = 0; i < kSegments; ++i) {
     held.push_back(take_sample(*reader));
     EXPECT_EQ(value_of(held.back()), 55U);
+    const auto endpoints = participant->endpoints();
+    EXPECT_TRUE(std::any_of(endpoints.begin(), endpoints.end(), [&](const EndpointInfo& endpoint) {
+      return endpoint.gid == held.back().publisher();
+    })) << "whatever the header says";
   }
   EXPECT_GT(reader->statuses().copied_total, 0U) << "beyond its share its messages are copied";
   EXPECT_LT(reader->statuses().copied_total, kSegments) << "within its share they are not";

@@ -189,6 +189,17 @@ bool Participant::Impl::attach_later(const Gid& reader, const Gid& writer) {
   return first;
 }
 
+/// A writer may end a new connection at once, for want of something else. So the pauses grow on until a connection has lasted.
+void Participant::Impl::forget_attempts_later(const Gid& reader, const Gid& writer) {
+  const auto tried = attempts_.find({writer, reader});
+  if (tried == attempts_.end()) return;
+  hub_->schedule(std::chrono::steady_clock::now() + 2 * kLongestPause, [this, reader, writer, count = tried->second] {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto now = attempts_.find({writer, reader});
+    if (now != attempts_.end() && now->second == count) attempts_.erase(now);
+  });
+}
+
 void Participant::Impl::release_remote_writer(const Gid& writer, const Gid& reader) noexcept {
   const auto remote = remote_writers_.find(writer);
   if (remote == remote_writers_.end()) return;

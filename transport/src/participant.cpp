@@ -19,25 +19,13 @@ constexpr auto kDescriptorPause = std::chrono::milliseconds(100);
 /// Endpoints or nodes that a question of the user copies before the background thread gets its turn.
 constexpr std::size_t kCopiedAtOnce = 256;
 
-/// Participants of this process by domain directory. A forked child starts with an empty one: the parent's mutex may be locked
-/// for ever there.
+/// Participants of this process by domain directory.
 struct Registry {
-  const std::uint32_t generation = os::fork_generation();
   std::mutex mutex;
   std::map<std::string, std::weak_ptr<Participant>> participants;
 };
 
-Registry& registry() {
-  static std::atomic<Registry*> current{nullptr};
-  Registry* now = current.load(std::memory_order_acquire);
-  while (now == nullptr || now->generation != os::fork_generation()) {
-    auto* fresh = new Registry;
-    // acq_rel: pairs with the acquire above. The parent's registry is left alone in the child.
-    if (current.compare_exchange_strong(now, fresh, std::memory_order_acq_rel)) return *fresh;
-    delete fresh;
-  }
-  return *now;
-}
+Registry& registry() { return os::of_this_process<Registry>(); }
 
 Result<void> check(const std::string& topic, const TypeInfo& type, const QoS& qos) {
   const auto invalid = [&topic](const std::string& what) {

@@ -202,6 +202,7 @@ class Participant::Impl final : private HubHandler {
   void begin_attach(const std::shared_ptr<Reader::Impl>& reader, const EndpointRecord& writer);
   /// For shortages, which pass: the pair tries again after a pause, longer each time. True the first time.
   bool attach_later(const Gid& reader, const Gid& writer);
+  void forget_attempts_later(const Gid& reader, const Gid& writer);
   /// `reader` does not use `writer` any more.
   void release_remote_writer(const Gid& writer, const Gid& reader) noexcept;
 

@@ -238,7 +238,7 @@ Result<void> Participant::Impl::on_attached(PeerId peer, const AttachedFrame& fr
   if (reader == readers_.end()) return {};
   const auto remote = remote_writers_.find(frame.writer);
   if (remote == remote_writers_.end() || remote->second.peer != peer) return {};
-  attempts_.erase({frame.writer, frame.reader});
+  forget_attempts_later(frame.reader, frame.writer);
   if (Result<void> done = reader->second->attached(peer, frame, fds, remote->second.segments); !done) return done;
   const Participant::ReaderOptions& options = reader->second->options();
   if (frame.held < options.qos.held) {

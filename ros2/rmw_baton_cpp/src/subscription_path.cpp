@@ -114,7 +114,7 @@ void SubscriptionPath::stop() {
     if (!*sample) return false;
     baton_seen_ = true;
     const memory::ChunkHeader& header = sample->header();
-    std::memcpy(message->publisher.data(), header.publisher_id, message->publisher.size());
+    message->publisher = sample->publisher();
     if (ignore_local_ && ContextAnnouncement::same_context(message->publisher, reader_->gid())) continue;
     const bool expires = sample->expires_ns() < INT64_MAX;
     if (const std::optional<OrderHeader> order = OrderHeader::decode(header))

@@ -231,6 +231,8 @@ class TakenSample {
   ~TakenSample();
   explicit operator bool() const noexcept { return header_ != nullptr; }
   const memory::ChunkHeader& header() const noexcept { return *header_; }  ///< untrusted bytes of the publisher
+  /// The publisher over whose connection the message came; the header may claim another one. REQUIRES: not empty.
+  const Gid& publisher() const noexcept;
   const void* message() const noexcept { return header_ + 1; }
   std::uint32_t size_bytes() const noexcept { return size_bytes_; }  ///< fetched once, checked
   std::uint64_t sequence() const noexcept { return sequence_; }

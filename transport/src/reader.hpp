@@ -44,6 +44,8 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   /// False if it is not waited for there.
   bool leave_wait_set(const std::shared_ptr<WaitSet::Impl>& wait_set);
   void append_connections(std::vector<ConnectionRef>* out) const;
+  /// Publishers that have no socket to wake this reader's poll().
+  std::size_t publishers_without_socket() const;
   /// The processes whose publishers it is connected to.
   void append_notifiers(std::set<Notifier>* out) const;
   /// Gives every publisher that has none a socket of `wake`. False if there is a publisher left that has none; true if this is not (any

@@ -297,6 +297,12 @@ void Reader::Impl::append_notifiers(std::set<Notifier>* out) const {
   for (const auto& [writer, connection] : by_writer_) out->insert({participant_, connection->peer});
 }
 
+std::size_t Reader::Impl::publishers_without_socket() const {
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  return static_cast<std::size_t>(std::count_if(connections_.begin(), connections_.end(),
+                                                [](const ConnectionRef& ref) { return !ref->socket_given; }));
+}
+
 bool Reader::Impl::give_sockets(const WaitSet::Impl* wait_set, WakeDescriptor& wake) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (wait_set_.get() != wait_set) return true;  // it left while that wait set was being rebuilt

@@ -272,12 +272,9 @@ TEST_P(WakeSocketShortage, DelaysMessagesAndLosesNone) {
   for (const int each : taken) ::close(each);
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_TRUE(eventually([&] { return domain.diagnostics().has(Errc::out_of_descriptors); }));
-  std::vector<ConnectionRef> connections;
-  reader->impl().append_connections(&connections);
   EXPECT_TRUE(eventually([&] {
     if (in_wait_set) wait_set.wait(1ms).or_throw();
-    return std::all_of(connections.begin(), connections.end(),
-                       [](const ConnectionRef& ref) { return ref->socket_given; });
+    return reader->impl().publishers_without_socket() == 0;
   }));
   publish(*writers[0], 4).or_throw();
   EXPECT_EQ(sleep_and_take(), 4U);

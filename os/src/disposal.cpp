@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include <array>
-#include <cerrno>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -95,11 +94,13 @@ bool close_returns(int fd) noexcept {
 void empty(int socket) noexcept {
   // Nothing arrives from now on. An honest owner of the same socket only writes to it.
   if (::shutdown(socket, SHUT_RD) != 0) return;
-  constexpr int kMostFds = 253;  // SCM_MAX_FD, unix(7)
-  constexpr int kMostPackets =
-      100000;  // far more than a socket takes; at the end of a SEQPACKET socket there are empty packets for ever
-  std::array<char, 4096> bytes;  // what is longer is cut, its descriptors are not
+  constexpr int kMostFds = 253;         // SCM_MAX_FD, unix(7)
+  constexpr int kMostPackets = 100000;  // far more than a socket takes
+  std::array<char, 4096> bytes;         // what is longer is cut, its descriptors are not
   alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostFds * sizeof(int))> control;
+  int type = 0;
+  socklen_t size = sizeof type;
+  const bool stream = ::getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
   int empty_packets = 0;
   for (int i = 0; i < kMostPackets && empty_packets < 1000; ++i) {
     iovec space{bytes.data(), bytes.size()};
@@ -109,8 +110,11 @@ void empty(int socket) noexcept {
     message.msg_control = control.data();
     message.msg_controllen = control.size();
     const ssize_t got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (got < 0 && errno != EINTR) return;
-    if (got == 0 && message.msg_controllen == 0) ++empty_packets;
+    if (got < 0) return;
+    if (got == 0 && message.msg_controllen == 0) {
+      if (stream) return;
+      ++empty_packets;  // or the end, which looks the same
+    }
     for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
       if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
       for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= part->cmsg_len; at += sizeof(int)) {

@@ -4,8 +4,6 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
-#include <mutex>
-
 #include "callback.hpp"
 #include "endpoints_shared.hpp"
 
@@ -60,8 +58,13 @@ class PyClient {
   nb::object loan() const { return nb::steal(new_root(make_loan(request_, core_->requests()))); }
   /// The response to this request, or none after the timeout. One call at a time.
   nb::object call(nb::handle request, const Seconds& timeout) {
-    const std::unique_lock<std::mutex> turn(core_->call_mutex(), std::try_to_lock);
-    if (!turn) raise(PyExc_RuntimeError, "client '" + name() + "' is waiting for a response in another thread");
+    // A flag and no mutex: a signal's handler may call again in the thread that waits.
+    if (calling_) raise(PyExc_RuntimeError, "client '" + name() + "' is waiting for a response in another call");
+    struct Reset {
+      bool& flag;
+      ~Reset() { flag = false; }
+    } reset{calling_};
+    calling_ = true;
     const SteadyTime deadline = deadline_after(timeout);
     const transport::PublishInfo info = core_->next_request();
     publish_object(request_, core_->requests(), request.ptr(), info);
@@ -83,6 +86,7 @@ class PyClient {
   const TypeRecord* request_;
   const TypeRecord* response_;
   transport::WaitSet wait_set_;
+  bool calling_ = false;  // GIL; in place of ClientCore::call_mutex(), since nobody else has this core
 };
 
 }  // namespace

@@ -3,7 +3,9 @@
 
 import asyncio
 import gc
+import os
 import select
+import signal
 import threading
 import weakref
 
@@ -448,3 +450,26 @@ def test_types_are_classes_or_names_and_nothing_else(node):
         node.advertise("b", int)
     with pytest.raises(baton.InvalidArgument, match="topic name"):
         node.advertise("two words", String)
+
+
+def test_a_signal_handler_that_calls_again_is_refused_and_the_first_call_goes_on():
+    client = baton.Node("client").client("nobody", "std_srvs/SetBool")
+    said = []
+
+    def again(*_):
+        try:
+            client.call({"data": True}, timeout=0.01)  # allowed if the signal came between two calls
+        except RuntimeError as error:
+            said.append(str(error))
+
+    before = signal.signal(signal.SIGUSR1, again)
+    try:
+        while not said:
+            sender = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGUSR1))
+            sender.start()
+            assert client.call({"data": True}, timeout=0.5) is None
+            sender.join()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert "is waiting for a response in another call" in said[0]
+    assert client.call({"data": True}, timeout=0.01) is None

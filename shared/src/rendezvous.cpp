@@ -172,7 +172,7 @@ Result<Meeting> meet(const HeapOptions& options) {
       presence.links.end());
   if (!out.descriptor && (silent || !presence.links.empty())) {
     return Error{Errc::timed_out,
-                 "nobody who has the shared heap '" + options.name + "' open answers (stopped?); try again"};
+                 "no process that has the shared heap '" + options.name + "' open answers (stopped?); try again"};
   }
   return out;
 }

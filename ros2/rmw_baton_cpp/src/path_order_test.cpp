@@ -122,7 +122,7 @@ TEST(PathOrder, a_younger_message_waits_for_batons_next) {
 TEST(PathOrder, a_message_waits_for_older_ones_until_a_younger_one_has_arrived_from_the_underlying_rmw) {
   PathOrder order;
   const PathOrder::Position first{{90, 90, true},
-                                  1};  // of a durable publisher: to a volatile reader, who gets no history
+                                  1};  // of a durable publisher: to a volatile reader, which gets no history
   EXPECT_EQ(order.of_baton(first, true, kBestEffort, 1), Verdict::kNotYet);
   EXPECT_EQ(order.of_underlying(88, &first), Verdict::kNow);
   order.arrived_underlying(88);

@@ -27,6 +27,7 @@
 
 #include "baton/os/parent_only_fd.hpp"
 #include "baton/os/process.hpp"
+#include "baton/os/unix_socket.hpp"
 
 namespace baton::os {
 namespace {
@@ -193,21 +194,8 @@ TEST(Disposal, DescriptorsThatLieUnreadInUnixSocketsKeepNothingElseFromEnding) {
     std::array<int, 2> ends{};
     ASSERT_EQ(::socketpair(AF_UNIX, i % 2 == 0 ? SOCK_STREAM : SOCK_SEQPACKET, 0, ends.data()), 0);
     givers[i] = UniqueFd(ends[1]);
-    char byte = 0;
-    iovec space{&byte, 1};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-    msghdr message{};
-    message.msg_iov = &space;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    cmsghdr* const part = CMSG_FIRSTHDR(&message);
-    part->cmsg_level = SOL_SOCKET;
-    part->cmsg_type = SCM_RIGHTS;
-    part->cmsg_len = CMSG_LEN(sizeof(int));
     const int fd = lingering[i].socket.get();
-    std::memcpy(CMSG_DATA(part), &fd, sizeof fd);
-    ASSERT_EQ(::sendmsg(givers[i].get(), &message, 0), 1);
+    ASSERT_EQ(send_packet(givers[i].get(), "", 1, nullptr, 0, &fd, 1), IoStatus::kDone);
     lingering[i].socket.reset();  // the last one lies in the Unix socket
     dispose(UniqueFd(ends[0]));
   }

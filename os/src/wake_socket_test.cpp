@@ -7,6 +7,8 @@
 
 #include <array>
 
+#include "baton/os/unix_socket.hpp"
+
 namespace baton::os {
 namespace {
 
@@ -27,22 +29,11 @@ TEST(WakeSocket, DrainingClosesNoDescriptorThatTheOtherEndSent) {
   ASSERT_EQ(::pipe2(ends.data(), O_NONBLOCK | O_CLOEXEC), 0);
   const UniqueFd reading(ends[0]);
   UniqueFd writing(ends[1]);
-  char byte = 1;
-  iovec data{&byte, 1};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  *reinterpret_cast<int*>(CMSG_DATA(header)) = writing.get();
-  ASSERT_EQ(::sendmsg(socket.notify_end.get(), &message, 0), 1);
+  const int fd = writing.get();
+  ASSERT_EQ(send_packet(socket.notify_end.get(), "", 1, nullptr, 0, &fd, 1), IoStatus::kDone);
   writing.reset();
   EXPECT_FALSE(drain(socket.wait_end.get()));
+  char byte = 0;
   EXPECT_EQ(::read(reading.get(), &byte, 1), -1) << "no end of file: the other end still lies in the socket";
   EXPECT_EQ(errno, EAGAIN);
 }

@@ -347,7 +347,7 @@ TEST_F(Processes, AStoppedSubscriberHoldsUpNobodyAndFindsTheNewestMessagesWhenIt
   await(node, pub, 2);
   await(node, other, 1);
   child.send_signal(SIGSTOP);
-  std::this_thread::sleep_for(50ms);
+  ::waitpid(child.pid(), nullptr, WUNTRACED);  // all its threads have stopped
   String message;
   for (int i = 1; i <= 1000; ++i) {
     message.data = std::to_string(i);

@@ -249,7 +249,7 @@ TEST(Disconnected, AStoppedProcessThatWasGivenUpFindsItsSamplesAndTheOthersIntac
   for (std::uint64_t i = 1; i <= kKept; ++i) kept.push_back(take_sample(*back));
   ASSERT_TRUE(intact(kept));
   ASSERT_EQ(stopped.hear(), '.');
-  stopped.kill(SIGSTOP);
+  stopped.stop();
   for (std::uint64_t i = kKept + 1; i <= 2 * kKept; ++i) publish(*writer, i, 200'000).or_throw();
   overflow(*participant, *writer);
   ASSERT_TRUE(matched(*writer, 0)) << "the stopped process was not given up";
@@ -299,7 +299,7 @@ TEST(Disconnected, AReplayAfterADisconnectionDeliversNothingTwice) {
   ASSERT_TRUE(matched(*writer, 1));
   for (std::uint64_t i = 1; i <= 6; ++i) publish(*writer, i).or_throw();
   ASSERT_EQ(stopped.hear(), '.');
-  stopped.kill(SIGSTOP);
+  stopped.stop();
   overflow(*participant, *writer);
   ASSERT_TRUE(matched(*writer, 0));
   for (std::uint64_t i = 7; i <= 9; ++i) publish(*writer, i).or_throw();

@@ -240,6 +240,11 @@ class Child {
     return what;
   }
   void kill(int signal = SIGKILL) { ::kill(pid_, signal); }
+  /// Returns when all its threads have stopped: until then a thread of it may still receive.
+  void stop() const {
+    ::kill(pid_, SIGSTOP);
+    ::waitpid(pid_, nullptr, WUNTRACED);
+  }
   /// Exit status, or -signal; -1000 if it does not end.
   int wait() {
     int status = 0;

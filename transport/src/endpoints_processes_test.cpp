@@ -247,7 +247,7 @@ TEST(EndpointsProcesses, AStoppedReaderCostsOnlyItsOwnMessages) {
   ASSERT_EQ(stopped.hear(), '.');
   ASSERT_EQ(running.hear(), '.');
   ASSERT_TRUE(matched(*writer, 2));
-  stopped.kill(SIGSTOP);
+  stopped.stop();
   for (std::uint64_t i = 1; i < 2000; ++i) publish(*writer, i).or_throw();
   stopped.kill(SIGCONT);
   std::this_thread::sleep_for(10ms);

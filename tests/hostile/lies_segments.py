@@ -92,6 +92,35 @@ def unused(stage):
         pass
 
 
+@attack("announces segments of many publishers, as many as leave the victim hardly a descriptor")
+def unused_of_many(stage):
+    stage.begin()
+    fd = memfd(PAGE, ALL_SEALS)
+
+    def announce(most: int) -> int:
+        """Until the victim ends the connection; how many there were by then."""
+        link = stage.keep(Link(stage.directory, stage.victim))
+        count = 0
+        try:
+            while count < most:
+                published = stage.keep(Published(link, "/image"))
+                for index in range(1, min(60, most - count)):
+                    published.send_segment(index, PAGE, fd)
+                    link.drain(0.003)
+                    count += 1
+                count += 1
+        except Gone:
+            pass
+        return count
+
+    def act():
+        ended_at = announce(stage.size(400, 4000))
+        return f"{ended_at}, {announce(ended_at - 8)}"
+
+    stage.apart(act, stay=True)
+    os.close(fd)
+
+
 @attack("publishes a hole of 1 GiB", shared_mib=16)
 def hole(stage):
     stage.begin()

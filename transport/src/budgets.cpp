@@ -5,23 +5,39 @@
 #include <string>
 #include <vector>
 
+#include "baton/os/process.hpp"
+
 namespace baton::transport {
 namespace {
 
-constexpr const char* kNames[kKeeps] = {"announced endpoints and nodes", "connections"};
+constexpr const char* kNames[kKeeps] = {"announced endpoints and nodes", "connections", "data segments"};
 
-std::string in_bytes(std::size_t bytes) { return std::to_string(bytes) + " bytes"; }
+std::string in_units(Keep keep, std::size_t amount) {
+  return std::to_string(amount) + (keep == Keep::kSegments ? " descriptors" : " bytes");
+}
+
+const char* way_out(Keep keep) { return keep == Keep::kSegments ? "; raise RLIMIT_NOFILE (ulimit -n)" : ""; }
 
 }  // namespace
+
+std::size_t BudgetLimits::of_process(Keep keep) const {
+  const std::size_t given = per_process[static_cast<std::size_t>(keep)];
+  return given != kOfDescriptors ? given : std::max<std::size_t>(16, os::descriptor_limit() / 2);
+}
+
+std::size_t BudgetLimits::of_user(Keep keep) const {
+  const std::size_t given = per_user[static_cast<std::size_t>(keep)];
+  return given != kOfDescriptors ? given : std::max<std::size_t>(24, os::descriptor_limit() / 4 * 3);
+}
 
 // All counters are relaxed: they order nothing, and a check may be off by what another thread gives back at that moment.
 
 Charge::Charge(Charge&& other) noexcept
-    : account_(std::move(other.account_)), bytes_(std::exchange(other.bytes_, 0)), keep_(other.keep_) {}
+    : account_(std::move(other.account_)), amount_(std::exchange(other.amount_, 0)), keep_(other.keep_) {}
 
 Charge& Charge::operator=(Charge&& other) noexcept {
   std::swap(account_, other.account_);
-  std::swap(bytes_, other.bytes_);
+  std::swap(amount_, other.amount_);
   std::swap(keep_, other.keep_);
   return *this;
 }
@@ -29,9 +45,9 @@ Charge& Charge::operator=(Charge&& other) noexcept {
 Charge::~Charge() {
   if (!account_) return;
   const auto keep = static_cast<std::size_t>(keep_);
-  account_->bytes[keep].fetch_sub(bytes_, std::memory_order_relaxed);
-  account_->user->bytes[keep].fetch_sub(bytes_, std::memory_order_relaxed);
-  account_->returned->fetch_add(bytes_, std::memory_order_relaxed);
+  account_->kept[keep].fetch_sub(amount_, std::memory_order_relaxed);
+  account_->user->kept[keep].fetch_sub(amount_, std::memory_order_relaxed);
+  if (keep_ != Keep::kSegments) account_->returned->fetch_add(amount_, std::memory_order_relaxed);
 }
 
 void Budgets::add_peer(PeerId peer, std::uint64_t process, std::uint32_t uid) {
@@ -69,44 +85,46 @@ void Budgets::remove_peer(PeerId peer) noexcept {
     at = at->second.use_count() == 1 ? users_.erase(at) : std::next(at);
 }
 
-Result<Charge> Budgets::charge(PeerId peer, Keep keep, std::size_t bytes) {
+Result<Charge> Budgets::charge(PeerId peer, Keep keep, std::size_t amount) {
   const auto found = accounts_.find(peer);
   if (peer == kSelf || found == accounts_.end()) return Charge();
   const auto which = static_cast<std::size_t>(keep);
   Charge::Account& account = *found->second;
   Charge::User& user = *account.user;
-  const std::size_t mine = account.bytes[which].load(std::memory_order_relaxed) + bytes;
+  const std::size_t mine = account.kept[which].load(std::memory_order_relaxed) + amount;
   if (account.ending == peer) return Error{Errc::limit_reached, "it is being disconnected"};
-  if (mine > limits_.per_process[which]) {
-    return Error{Errc::limit_reached, std::string("its ") + kNames[which] + " would take " + in_bytes(mine) +
-                                          " in this process; one process may take " +
-                                          in_bytes(limits_.per_process[which])};
+  if (const std::size_t most = limits_.of_process(keep); mine > most) {
+    return Error{Errc::limit_reached, std::string("its ") + kNames[which] + " would take " + in_units(keep, mine) +
+                                          " in this process; one process may take " + in_units(keep, most) +
+                                          way_out(keep)};
   }
-  const std::size_t all = user.bytes[which].load(std::memory_order_relaxed) + bytes;
-  if (all > limits_.per_user[which]) {
+  const std::size_t all = user.kept[which].load(std::memory_order_relaxed) + amount;
+  const std::size_t most_of_user = limits_.of_user(keep);
+  if (all > most_of_user) {
     // Not the process that came last is ended, but the one that keeps most: else a greedy process could keep the others of its
     // user out. A process with several connections stands here several times, and is counted once.
     auto most = found;
-    std::size_t most_bytes = mine;
+    std::size_t most_kept = mine;
     std::size_t returning = 0;
     std::vector<const Charge::Account*> counted;
     for (auto at = accounts_.begin(); at != accounts_.end(); ++at) {
       const Charge::Account& other = *at->second;
       if (other.user != account.user || std::find(counted.begin(), counted.end(), &other) != counted.end()) continue;
-      const std::size_t kept = other.bytes[which].load(std::memory_order_relaxed);
+      const std::size_t kept = other.kept[which].load(std::memory_order_relaxed);
       counted.push_back(&other);
       if (other.ending != 0) {
         returning += kept;
-      } else if (&other != &account && kept > most_bytes) {
+      } else if (&other != &account && kept > most_kept) {
         most = at;
-        most_bytes = kept;
+        most_kept = kept;
       }
     }
-    if (all - std::min(all, returning) > limits_.per_user[which]) {
+    if (all - std::min(all, returning) > most_of_user) {
       Error error{Errc::limit_reached, std::string("the ") + kNames[which] + " of user " + std::to_string(user.uid) +
-                                           " would take " + in_bytes(all - returning) +
-                                           " in this process; one user may take " + in_bytes(limits_.per_user[which]) +
-                                           ", and this process of that user takes most: " + in_bytes(most_bytes)};
+                                           " would take " + in_units(keep, all - returning) +
+                                           " in this process; one user may take " + in_units(keep, most_of_user) +
+                                           ", and this process of that user takes most: " + in_units(keep, most_kept) +
+                                           way_out(keep)};
       if (most == found) return error;
       if (end_peer_) end_peer_(most->first, error);
       most->second->ending = most->first;
@@ -114,24 +132,24 @@ Result<Charge> Budgets::charge(PeerId peer, Keep keep, std::size_t bytes) {
   }
   Charge charge;
   charge.account_ = found->second;
-  charge.bytes_ = bytes;
+  charge.amount_ = amount;
   charge.keep_ = keep;
-  account.bytes[which].fetch_add(bytes, std::memory_order_relaxed);
-  user.bytes[which].fetch_add(bytes, std::memory_order_relaxed);
+  account.kept[which].fetch_add(amount, std::memory_order_relaxed);
+  user.kept[which].fetch_add(amount, std::memory_order_relaxed);
   return charge;
 }
 
-std::size_t Budgets::bytes(PeerId peer, Keep keep) const {
+std::size_t Budgets::kept(PeerId peer, Keep keep) const {
   const auto found = accounts_.find(peer);
   return found == accounts_.end()
              ? 0
-             : found->second->bytes[static_cast<std::size_t>(keep)].load(std::memory_order_relaxed);
+             : found->second->kept[static_cast<std::size_t>(keep)].load(std::memory_order_relaxed);
 }
 
-std::size_t Budgets::user_bytes(std::uint32_t uid, Keep keep) const {
+std::size_t Budgets::kept_of_user(std::uint32_t uid, Keep keep) const {
   const auto found = users_.find(uid);
   return found == users_.end() ? 0
-                               : found->second->bytes[static_cast<std::size_t>(keep)].load(std::memory_order_relaxed);
+                               : found->second->kept[static_cast<std::size_t>(keep)].load(std::memory_order_relaxed);
 }
 
 std::size_t Budgets::returned(bool reset) noexcept {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other processes make this one keep, in bytes: an account for each process and one for each user. Numbers and rules:
-// docs/format/connection.md, section 5 (normative).
+// What other processes make this one keep, in bytes and in descriptors: an account for each process and one for each user.
+// Numbers and rules: docs/format/connection.md, section 5 (normative).
 // Thread rules: Budgets is externally synchronised (Participant::Impl::mutex_). A Charge may end in any thread.
-// Invariants: (1) a byte is charged before it is kept, and given back when the Charge ends; (2) a charge that outlives its
+// Invariants: (1) what is kept is charged before, and given back when the Charge ends; (2) a charge that outlives its
 // connection still counts for its process, which may connect again, and for its user; (3) ending a charge allocates nothing.
 #pragma once
 
@@ -22,15 +22,24 @@ namespace baton::transport {
 /// The process itself where a PeerId is expected (the hub never gives out 0).
 inline constexpr PeerId kSelf = 0;
 
-enum class Keep : std::uint8_t { kAnnouncements, kConnections };
-inline constexpr std::size_t kKeeps = 2;
+enum class Keep : std::uint8_t {
+  kAnnouncements,  ///< bytes
+  kConnections,    ///< bytes
+  kSegments        ///< descriptors of data segments
+};
+inline constexpr std::size_t kKeeps = 3;
 
 struct BudgetLimits {
-  std::size_t per_process[kKeeps] = {std::size_t{64} << 20, std::size_t{256} << 20};
-  std::size_t per_user[kKeeps] = {std::size_t{512} << 20, std::size_t{1024} << 20};
+  std::size_t per_process[kKeeps] = {std::size_t{64} << 20, std::size_t{256} << 20, kOfDescriptors};
+  std::size_t per_user[kKeeps] = {std::size_t{512} << 20, std::size_t{1024} << 20, kOfDescriptors};
+
+  /// Of RLIMIT_NOFILE as it is when something is charged: a half for one process, three quarters for one user.
+  static constexpr std::size_t kOfDescriptors = SIZE_MAX;
+  std::size_t of_process(Keep keep) const;
+  std::size_t of_user(Keep keep) const;
 };
 
-/// Bytes kept for a peer; given back at destruction. Empty for what this process keeps for itself.
+/// What is kept for a peer; given back at destruction. Empty for what this process keeps for itself.
 class Charge {
  public:
   Charge() = default;
@@ -42,22 +51,22 @@ class Charge {
   friend class Budgets;
   struct User {
     std::uint32_t uid = 0;
-    std::atomic<std::size_t> bytes[kKeeps]{};
+    std::atomic<std::size_t> kept[kKeeps]{};
   };
   struct Account {
     std::shared_ptr<User> user;
     std::shared_ptr<std::atomic<std::size_t>> returned;
-    std::atomic<std::size_t> bytes[kKeeps]{};
+    std::atomic<std::size_t> kept[kKeeps]{};
     PeerId ending = 0;  ///< this connection is being ended, and gives back what it keeps
   };
   std::shared_ptr<Account> account_;
-  std::size_t bytes_ = 0;
+  std::size_t amount_ = 0;
   Keep keep_ = Keep::kAnnouncements;
 };
 
 class Budgets {
  public:
-  /// `end_peer` is called with the peer that keeps most of a user's bytes when that user's budget is exceeded; it disconnects it.
+  /// `end_peer` is called with the peer that keeps most of its user's when that user's budget is exceeded; it disconnects it.
   explicit Budgets(std::function<void(PeerId, const Error&)> end_peer = nullptr, const BudgetLimits& limits = {})
       : end_peer_(std::move(end_peer)), limits_(limits) {}
 
@@ -67,11 +76,11 @@ class Budgets {
   void remove_peer(PeerId peer) noexcept;
   /// limit_reached, with the numbers: the peer's process has no room left, and nothing was charged. For kSelf and unknown peers:
   /// nothing is counted.
-  Result<Charge> charge(PeerId peer, Keep keep, std::size_t bytes);
+  Result<Charge> charge(PeerId peer, Keep keep, std::size_t amount);
   /// Of the peer's process, all its connections together.
-  std::size_t bytes(PeerId peer, Keep keep) const;
-  std::size_t user_bytes(std::uint32_t uid, Keep keep) const;
-  /// What was given back since the last call with `reset`.
+  std::size_t kept(PeerId peer, Keep keep) const;
+  std::size_t kept_of_user(std::uint32_t uid, Keep keep) const;
+  /// Bytes that were given back since the last call with `reset`.
   std::size_t returned(bool reset) noexcept;
 
  private:

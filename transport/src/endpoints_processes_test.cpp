@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 
 #include "baton/os/disposal.hpp"
@@ -390,6 +391,64 @@ TEST(EndpointsProcesses, AReaderWithoutADescriptorForASegmentSaysSoIsUnmatchedAn
     EXPECT_GT(next, last);
     last = next;
   }
+}
+
+TEST(EndpointsProcesses, OneProcessGetsHalfOfTheDescriptorsForItsSegmentsAndTheRestIsServedWhenSomeAreFree) {
+  constexpr std::size_t kTopics = 80;
+  constexpr std::size_t kHalf = 64;
+  constexpr std::size_t kOfOther = 10;
+  TestDomain domain;
+  const auto publisher = [&](std::size_t first, std::size_t count) {
+    return [&, first, count](Child& self) {
+      const auto participant = domain.join();
+      std::vector<std::shared_ptr<Writer>> writers;
+      for (std::size_t i = first; i < first + count; ++i)
+        writers.push_back(make_writer(*participant, "t" + std::to_string(i), QoS().transient_local()));
+      for (const auto& writer : writers) publish(*writer, 1).or_throw();
+      BATON_CHECK(self.hear() == '.');
+      writers.erase(writers.begin(), writers.begin() + static_cast<std::ptrdiff_t>(count / 2));
+      self.hear();
+    };
+  };
+  Child many(publisher(0, kTopics));
+  Child few(publisher(kTopics, kOfOther));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit low{2 * kHalf, 2 * kHalf};  // the hard limit too: it would be raised
+  Child subscriber([&](Child& self) {
+    BATON_CHECK(::setrlimit(RLIMIT_NOFILE, &low) == 0);
+    const auto participant = domain.join();
+    std::vector<std::shared_ptr<Reader>> readers;
+    for (std::size_t i = 0; i < kTopics + kOfOther; ++i)
+      readers.push_back(make_reader(*participant, "t" + std::to_string(i), QoS().transient_local()));
+    std::size_t of_many = 0, of_few = 0;
+    const auto look = [&] {
+      for (std::size_t i = 0; i < readers.size(); ++i) {
+        const TakenSample sample = readers[i]->take().or_throw();
+        if (sample) ++(i < kTopics ? of_many : of_few);
+      }
+    };
+    BATON_CHECK(eventually([&] { return look(), of_many >= kHalf && of_few >= kOfOther; }));
+    BATON_CHECK(eventually([&] { return domain.diagnostics().has(Errc::limit_reached); }));
+    const auto served = [&] {
+      return static_cast<std::size_t>(
+          std::count_if(readers.begin(), readers.end(), [](const auto& reader) { return reader->matched() > 0; }));
+    };
+    BATON_CHECK(eventually([&] { return served() == kHalf + kOfOther; }));
+    look();
+    BATON_CHECK(of_many == kHalf && of_few == kOfOther);
+    self.say();
+    BATON_CHECK(self.hear() == '.');
+    // Of those that remain all are served: those that were before, and those that were not.
+    BATON_CHECK(eventually([&] { return served() == kTopics / 2 + kOfOther; }));
+    BATON_CHECK(eventually([&] { return look(), of_many > kHalf; }));
+    self.say();
+    self.hear();
+  });
+  ASSERT_EQ(subscriber.hear(), '.');
+  many.say();
+  subscriber.say();
+  EXPECT_EQ(subscriber.hear(), '.');
 }
 
 /// Calls act(fd) for each Unix stream socket of this process (standard streams apart): by these it wakes the subscriptions of others.

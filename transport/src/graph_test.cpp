@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "baton/os/process.hpp"
 #include "definition_difference.hpp"
 
 namespace baton::transport {
@@ -217,7 +218,7 @@ TEST(Budgets, EndAPeerThatAnnouncesMoreThanItsBytesAndNameTheNumbers) {
   EXPECT_TRUE(graph.add_endpoint(kSelf, frame).ok()) << "the process itself is not counted";
   graph.leave(1);
   forget_all(graph);
-  EXPECT_EQ(budgets.bytes(1, Keep::kAnnouncements), 0U);
+  EXPECT_EQ(budgets.kept(1, Keep::kAnnouncements), 0U);
 }
 
 TEST(Budgets, TenThousandEndpointsWithTheLongestNamesFit) {
@@ -267,7 +268,7 @@ TEST(Budgets, WhenAUserKeepsTooMuchTheProcessThatKeepsMostIsEnded) {
   EXPECT_TRUE(charge(4, 1000)) << "another user";
   EXPECT_FALSE(charge(2, 900)) << "beyond its own budget";
   charges.clear();
-  EXPECT_EQ(budgets.user_bytes(7, Keep::kAnnouncements), 0U);
+  EXPECT_EQ(budgets.kept_of_user(7, Keep::kAnnouncements), 0U);
   EXPECT_EQ(budgets.returned(true), 2700U);
 }
 
@@ -285,15 +286,15 @@ TEST(Budgets, WhatOutlivesItsConnectionStillCountsForItsProcessThatConnectsAgain
     budgets.remove_peer(connection);
   }
   EXPECT_EQ(draining.size(), 10U);
-  EXPECT_EQ(budgets.user_bytes(7, Keep::kConnections), 1000U);
+  EXPECT_EQ(budgets.kept_of_user(7, Keep::kConnections), 1000U);
   budgets.add_peer(30, 666, 7);
   EXPECT_TRUE(budgets.charge(30, Keep::kConnections, 400).ok()) << "another process of this user";
   EXPECT_FALSE(budgets.charge(30, Keep::kConnections, 600).ok());
   EXPECT_TRUE(ended.empty()) << "a process without a connection cannot be ended";
   budgets.add_peer(31, 555, 7);
-  EXPECT_EQ(budgets.bytes(31, Keep::kConnections), 1000U);
+  EXPECT_EQ(budgets.kept(31, Keep::kConnections), 1000U);
   draining.clear();
-  EXPECT_EQ(budgets.bytes(31, Keep::kConnections), 0U);
+  EXPECT_EQ(budgets.kept(31, Keep::kConnections), 0U);
   EXPECT_TRUE(budgets.charge(31, Keep::kConnections, 1000).ok());
 }
 
@@ -316,8 +317,25 @@ TEST(Budgets, TheProcessThatWasEndedMayComeBackWithWhatItHasLeft) {
   kept.erase(kept.begin());  // 300 bytes stay pinned
   budgets.remove_peer(1);
   budgets.add_peer(3, 555, 7);
-  EXPECT_EQ(budgets.bytes(3, Keep::kConnections), 300U);
+  EXPECT_EQ(budgets.kept(3, Keep::kConnections), 300U);
   EXPECT_TRUE(budgets.charge(3, Keep::kConnections, 400).ok());
+}
+
+TEST(Budgets, DataSegmentsOfAProcessTakeHalfOfTheDescriptorsAtMostAndTheErrorNamesTheWayOut) {
+  Budgets budgets;
+  budgets.add_peer(1, 555, 7);
+  const std::size_t half = os::descriptor_limit() / 2;
+  const Result<Charge> all = budgets.charge(1, Keep::kSegments, half);
+  ASSERT_TRUE(all.ok());
+  const Result<Charge> further = budgets.charge(1, Keep::kSegments, 1);
+  ASSERT_FALSE(further.ok());
+  EXPECT_EQ(further.error().code, Errc::limit_reached);
+  EXPECT_EQ(further.error().message, "its data segments would take " + std::to_string(half + 1) +
+                                         " descriptors in this process; one process may take " + std::to_string(half) +
+                                         " descriptors; raise RLIMIT_NOFILE (ulimit -n)");
+  budgets.add_peer(2, 666, 7);
+  EXPECT_TRUE(budgets.charge(2, Keep::kSegments, half / 2).ok()) << "another process of this user";
+  EXPECT_EQ(budgets.returned(true), 0U) << "descriptors are no bytes";
 }
 
 TEST(Budgets, ConnectionsOfUnknownProcessesCountEachAlone) {
@@ -329,7 +347,7 @@ TEST(Budgets, ConnectionsOfUnknownProcessesCountEachAlone) {
   const Result<Charge> first = budgets.charge(1, Keep::kConnections, 1000);
   const Result<Charge> second = budgets.charge(2, Keep::kConnections, 1000);
   EXPECT_TRUE(first.ok() && second.ok());
-  EXPECT_EQ(budgets.user_bytes(7, Keep::kConnections), 2000U);
+  EXPECT_EQ(budgets.kept_of_user(7, Keep::kConnections), 2000U);
 }
 
 TEST(DefinitionDifference, ShowsTheLinesThatDifferAndFromWhichSideTheyCome) {

@@ -136,6 +136,10 @@ void Participant::Impl::match(const std::shared_ptr<Reader::Impl>& reader, const
 void Participant::Impl::begin_attach(const std::shared_ptr<Reader::Impl>& reader, const EndpointRecord& writer) {
   const Gid& own = reader->gid();
   RemoteWriter& remote = remote_writers_[writer.gid];
+  if (remote.lacking) {  // first those go that it still serves: it sends its segments to a process that has none of them
+    attach_later(own, writer.gid);
+    return;
+  }
   remote.peer = writer.peer;
   if (std::find(remote.readers.begin(), remote.readers.end(), own) == remote.readers.end()) {
     try {
@@ -169,6 +173,16 @@ void Participant::Impl::begin_attach(const std::shared_ptr<Reader::Impl>& reader
              (later ? "; trying again" : "");
     });
   }
+}
+
+void Participant::Impl::give_up(PeerId peer, const Gid& writer, const Gid& reader, const Error& why) {
+  send(peer, FrameType::kDetach, encode(PairFrame{writer, reader}));
+  RefusedFrame refused;
+  refused.reader = reader;
+  refused.writer = writer;
+  refused.code = why.code;
+  refused.text = "process " + std::to_string(pid_of(peer)) + ": " + why.message;
+  static_cast<void>(on_ended(peer, refused));
 }
 
 bool Participant::Impl::attach_later(const Gid& reader, const Gid& writer) {

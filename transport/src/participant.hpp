@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -104,7 +105,7 @@ class Participant::Impl final : private HubHandler {
     PeerId peer = 0;
     std::vector<Gid> readers;  // of this process, that are connected or about to be
     std::vector<std::pair<std::uint32_t, std::shared_ptr<memory::ForeignSegment>>> segments;
-    std::vector<Charge> segment_charges;  // as many
+    std::optional<Error> lacking;  // why its next segment could not be kept: its readers let go of it, and begin anew
   };
   /// A definition that a peer was asked for.
   struct Wanted {
@@ -165,6 +166,7 @@ class Participant::Impl final : private HubHandler {
   Result<void> on_attached(PeerId peer, const AttachedFrame& frame, const std::vector<os::ReceivedFd>& fds);
   Result<void> on_ended(PeerId peer, const RefusedFrame& frame);
   Result<void> on_segment(PeerId peer, const SegmentFrame& frame, std::vector<os::ReceivedFd>& fds);
+  void lacks_segment(PeerId peer, const Gid& writer, RemoteWriter& remote, const Error& why);
   Result<void> on_retired(PeerId peer, const SegmentFrame& frame);
   Result<void> on_wake_socket(PeerId peer, const PairFrame& frame, std::vector<os::ReceivedFd>& fds);
   Result<void> on_definition_request(PeerId peer, const Gid& gid);
@@ -200,6 +202,8 @@ class Participant::Impl final : private HubHandler {
   bool compatible(const std::shared_ptr<Endpoint>& own, const EndpointRecord& other, const QoS& offered,
                   const QoS& requested);
   void begin_attach(const std::shared_ptr<Reader::Impl>& reader, const EndpointRecord& writer);
+  /// Ends the connection of a reader to a foreign writer for want of what it needs; it is tried again later.
+  void give_up(PeerId peer, const Gid& writer, const Gid& reader, const Error& why);
   /// For shortages, which pass: the pair tries again after a pause, longer each time. True the first time.
   bool attach_later(const Gid& reader, const Gid& writer);
   void forget_attempts_later(const Gid& reader, const Gid& writer);

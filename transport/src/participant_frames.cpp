@@ -19,14 +19,21 @@ bool changes_graph(FrameType type) {
          type == FrameType::kNodeDown;
 }
 
+/// A data segment and what is charged for it. A sample may keep it after its publisher retired it.
+struct KeptSegment {
+  Charge bytes, descriptor;                         // given back after the segment
+  std::shared_ptr<memory::ForeignSegment> segment;
+};
+
 /// The same segment, which ends on the disposal thread: the last one to unmap a dead publisher's memory frees it, and takes 0.1 s
 /// per GiB. What was never mapped ends at once.
-std::shared_ptr<memory::ForeignSegment> ended_elsewhere(std::shared_ptr<memory::ForeignSegment> segment) {
-  memory::ForeignSegment* const raw = segment.get();
-  return {raw, [segment = std::move(segment), generation = os::fork_generation()](memory::ForeignSegment*) mutable {
-            if (!segment->mapped() || generation != os::fork_generation()) return;
+std::shared_ptr<memory::ForeignSegment> ended_elsewhere(KeptSegment kept) {
+  memory::ForeignSegment* const raw = kept.segment.get();
+  auto owner = std::make_shared<KeptSegment>(std::move(kept));
+  return {raw, [owner = std::move(owner), generation = os::fork_generation()](memory::ForeignSegment*) mutable {
+            if (!owner->segment->mapped() || generation != os::fork_generation()) return;
             try {
-              os::dispose([ending = std::move(segment)] {});
+              os::dispose([ending = std::move(owner)] {});
             } catch (const std::bad_alloc&) {  // then it ended here
             }
           }};
@@ -240,6 +247,10 @@ Result<void> Participant::Impl::on_attached(PeerId peer, const AttachedFrame& fr
   if (remote == remote_writers_.end() || remote->second.peer != peer) return {};
   forget_attempts_later(frame.reader, frame.writer);
   if (Result<void> done = reader->second->attached(peer, frame, fds, remote->second.segments); !done) return done;
+  if (remote->second.lacking) {
+    give_up(peer, frame.writer, frame.reader, Error(*remote->second.lacking));
+    return {};
+  }
   const Participant::ReaderOptions& options = reader->second->options();
   if (frame.held < options.qos.held) {
     diagnose_about(peer, Diagnostic::Level::kWarning, Errc::limit_reached, [&] {
@@ -277,15 +288,12 @@ Result<void> Participant::Impl::on_segment(PeerId peer, const SegmentFrame& fram
   const auto remote = remote_writers_.find(frame.writer);
   if (remote == remote_writers_.end()) return {};  // nobody listens any more
   if (remote->second.peer != peer) return violation("SEGMENT of somebody else's writer");
+  if (remote->second.lacking) return {};  // its readers let go of it
   for (const auto& [index, segment] : remote->second.segments) {
     if (index == frame.index) return {};
   }
   constexpr std::size_t kMaxSegments = 256;  // a publisher retires old segments long before
   if (remote->second.segments.size() >= kMaxSegments) return violation("a publisher announced too many data segments");
-  constexpr std::size_t kSegmentBytes = 4096;  // objects and tables, not the memory itself
-  Result<Charge> charge = budgets_.charge(peer, Keep::kConnections, kSegmentBytes);
-  if (!charge) return violation(charge.error().message);
-  remote->second.segment_charges.reserve(remote->second.segments.size() + 1);
   remote->second.segments.reserve(remote->second.segments.size() + 1);
   Result<std::uint64_t> size = os::file_size(fds[0].fd());
   if (!size) return size.error();
@@ -294,6 +302,16 @@ Result<void> Participant::Impl::on_segment(PeerId peer, const SegmentFrame& fram
     return violation("SEGMENT announces " + std::to_string(frame.size_bytes) + " bytes, but has " +
                      std::to_string(*size));
   }
+  constexpr std::size_t kSegmentBytes = 4096;  // objects and tables, not the memory itself
+  KeptSegment kept;
+  Result<Charge> bytes = budgets_.charge(peer, Keep::kConnections, kSegmentBytes);
+  Result<Charge> descriptor = bytes ? budgets_.charge(peer, Keep::kSegments, 1) : bytes.error();
+  if (!descriptor) {
+    lacks_segment(peer, frame.writer, remote->second, descriptor.error());
+    return {};
+  }
+  kept.bytes = std::move(*bytes);
+  kept.descriptor = std::move(*descriptor);
   // Mapped when its first message is taken: what nobody reads costs no address space.
   const auto state = peers_.find(peer);
   Result<std::shared_ptr<memory::ForeignSegment>> segment = memory::ForeignSegment::open(
@@ -302,11 +320,22 @@ Result<void> Participant::Impl::on_segment(PeerId peer, const SegmentFrame& fram
   // A process with locked memory maps, and locks, at once: not in the take of a thread with a deadline. If that fails, the take tries
   // again and reports it.
   if (os::memory_is_locked()) static_cast<void>((*segment)->map());
-  *segment = ended_elsewhere(std::move(*segment));
+  kept.segment = std::move(*segment);
+  *segment = ended_elsewhere(std::move(kept));
   remote->second.segments.emplace_back(frame.index, *segment);
-  remote->second.segment_charges.push_back(std::move(*charge));
   for_readers_of(frame.writer, [&](Reader::Impl& reader) { reader.add_segment(frame.writer, frame.index, *segment); });
   return {};
+}
+
+/// An honest publisher may need more than this process has to spare. Its readers let go of it, and are attached again later. Those that
+/// are not attached yet wait for the ATTACHED that is on its way: else the next attempt could take it for its own.
+void Participant::Impl::lacks_segment(PeerId peer, const Gid& writer, RemoteWriter& remote, const Error& why) {
+  remote.lacking = why;
+  const std::vector<Gid> readers = remote.readers;
+  for (const Gid& reader : readers) {
+    const auto own = readers_.find(reader);
+    if (own == readers_.end() || !own->second->is_attaching(writer)) give_up(peer, writer, reader, why);
+  }
 }
 
 Result<void> Participant::Impl::on_retired(PeerId peer, const SegmentFrame& frame) {
@@ -316,7 +345,6 @@ Result<void> Participant::Impl::on_retired(PeerId peer, const SegmentFrame& fram
   segments.erase(
       std::remove_if(segments.begin(), segments.end(), [&](const auto& entry) { return entry.first == frame.index; }),
       segments.end());
-  while (remote->second.segment_charges.size() > segments.size()) remote->second.segment_charges.pop_back();
   for_readers_of(frame.writer, [&](Reader::Impl& reader) { reader.retire_segment(frame.writer, frame.index); });
   return {};
 }

@@ -65,6 +65,8 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   /// Errors are the publisher's fault.
   Result<void> attached(PeerId peer, const AttachedFrame& frame, const std::vector<os::ReceivedFd>& fds,
                         const std::vector<std::pair<std::uint32_t, std::shared_ptr<memory::ForeignSegment>>>& segments);
+  /// True while ATTACH is sent and not answered.
+  bool is_attaching(const Gid& writer) const;
   /// REFUSED, or CLOSED by the writer. False if there is no such connection.
   bool ended_by_writer(PeerId peer, const Gid& writer);
   void add_segment(const Gid& writer, std::uint32_t index, const std::shared_ptr<memory::ForeignSegment>& segment);

@@ -151,6 +151,12 @@ Result<void> Reader::Impl::attached(
   return {};
 }
 
+bool Reader::Impl::is_attaching(const Gid& writer) const {
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const ReaderConnection* const connection = find(writer);
+  return connection != nullptr && connection->state.load(std::memory_order_relaxed) == State::kAttaching;
+}
+
 bool Reader::Impl::ended_by_writer(PeerId peer, const Gid& writer) {
   ConnectionRef gone;  // ends without the lock
   const std::lock_guard<os::PiMutex> lock(mutex_);

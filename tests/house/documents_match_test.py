@@ -233,7 +233,7 @@ def test_a_bound_is_the_constant_of_the_code(page, words, constant, path, unit):
 def test_budgets_in_bytes():
     text = re.search(r"struct BudgetLimits \{(.*?)\n\};", read("transport/src/budgets.hpp"), re.DOTALL)[1]
     per_process, per_user = (
-        [int(n) for n in re.findall(r"\{(\d+)\} << 20", line)] for line in text.strip().splitlines()
+        [int(n) for n in re.findall(r"\{(\d+)\} << 20", line)] for line in text.splitlines() if "<< 20" in line
     )
     rows = table(CONNECTION, "what one peer makes this process keep", "at most", "beyond it")
     mib = [
@@ -243,6 +243,20 @@ def test_budgets_in_bytes():
         if unit in ("M", "G") and "BYE 5" not in row["beyond it"]
     ]
     assert mib == [per_process[0], per_user[0], per_process[1], per_user[1]]
+
+
+def test_budgets_in_descriptors():
+    source = read("transport/src/budgets.cpp")
+    least = [int(n) for n in re.findall(r"max<std::size_t>\((\d+), os::descriptor_limit\(\) / (?:2|4 \* 3)\)", source)]
+    assert "descriptor_limit() / 2)" in source and "descriptor_limit() / 4 * 3)" in source
+    rows = table(CONNECTION, "what one peer makes this process keep", "at most", "beyond it")
+    first = next(
+        i for i, row in enumerate(rows) if row["what one peer makes this process keep"].startswith("descriptors")
+    )
+    assert [row["at most"] for row in rows[first : first + 2]] == [
+        f"half of `RLIMIT_NOFILE`, at least {least[0]}",
+        f"three quarters of `RLIMIT_NOFILE`, at least {least[1]}",
+    ]
 
 
 # --- memory that two processes share ---

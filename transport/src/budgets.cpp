@@ -141,9 +141,8 @@ Result<Charge> Budgets::charge(PeerId peer, Keep keep, std::size_t amount) {
 
 std::size_t Budgets::kept(PeerId peer, Keep keep) const {
   const auto found = accounts_.find(peer);
-  return found == accounts_.end()
-             ? 0
-             : found->second->kept[static_cast<std::size_t>(keep)].load(std::memory_order_relaxed);
+  return found == accounts_.end() ? 0
+                                  : found->second->kept[static_cast<std::size_t>(keep)].load(std::memory_order_relaxed);
 }
 
 std::size_t Budgets::kept_of_user(std::uint32_t uid, Keep keep) const {

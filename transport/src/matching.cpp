@@ -136,7 +136,8 @@ void Participant::Impl::match(const std::shared_ptr<Reader::Impl>& reader, const
 void Participant::Impl::begin_attach(const std::shared_ptr<Reader::Impl>& reader, const EndpointRecord& writer) {
   const Gid& own = reader->gid();
   RemoteWriter& remote = remote_writers_[writer.gid];
-  if (remote.lacking) {  // first those go that it still serves: it sends its segments to a process that has none of them
+  if (remote
+          .lacking) {  // first those go that it still serves: it sends its segments to a process that has none of them
     attach_later(own, writer.gid);
     return;
   }

@@ -21,7 +21,7 @@ bool changes_graph(FrameType type) {
 
 /// A data segment and what is charged for it. A sample may keep it after its publisher retired it.
 struct KeptSegment {
-  Charge bytes, descriptor;                         // given back after the segment
+  Charge bytes, descriptor;  // given back after the segment
   std::shared_ptr<memory::ForeignSegment> segment;
 };
 

@@ -25,7 +25,7 @@ class Child {
   /// The next line that the child printed, without its end; false once the child closed its output. Blocks.
   bool read_line(std::string* line);
   void send_signal(int number) const noexcept;
-  /// Waits for the end; the exit code, or 128 + the signal that ended it.
+  /// Waits until the child ends. Returns its exit code, or 128 + the signal that ended the child.
   int wait();
 
  private:
@@ -35,7 +35,7 @@ class Child {
   std::string buffer_;
 };
 
-/// Opens descriptor `fd` of process `pid` (through /proc), so that a child can map what its parent made.
+/// Opens descriptor `fd` of process `pid` (through /proc), so that a child can map memory of its parent.
 Result<UniqueFd> open_descriptor_of(std::int32_t pid, int fd);
 
 /// Binds the calling thread to one processor; false if there is no such processor.

@@ -9,7 +9,7 @@
 // - std_msgs/Header has no `seq` in ROS 2: not written, zero after decoding.
 // - bytes behind the message are ignored: rmw_fastrtps_cpp sends its estimate of the size, which may be larger.
 //
-// Costs are those of ros1_codec.hpp; the other byte order turns the memcpy of the payload into a swapping copy.
+// The costs are those of ros1_codec.hpp; with the other byte order, the memcpy of the payload becomes a swapping copy.
 // Thread rules: a codec is immutable; any number of threads may use one.
 #pragma once
 
@@ -35,7 +35,7 @@ class CdrCodec {
 
   const Type& type() const noexcept;
 
-  /// Bytes that encode() will write, the four in front included. Error: malformed_message, naming the field.
+  /// Bytes that encode() will write, including the four bytes in front. Error: malformed_message, naming the field.
   Result<std::size_t> encoded_size(Bytes message) const;
 
   /// Writes `message` to `out`, returns the bytes written. The message may be untrusted, as in Ros1Codec::encode.

@@ -16,7 +16,8 @@ namespace baton::message {
 
 class Definition {
  public:
-  /// Lays out the type as docs/format/sfm.md says. `hash` is copied into every Type of it, since one text has one hash.
+  /// Lays out the type as docs/format/sfm.md says. `hash` is copied into every Type of the definition, since one text
+  /// has one hash.
   /// Errors: malformed_message, naming the line; limits: 1 MiB of text, nesting 64 deep, a skeleton of at most 256 MiB.
   static Result<Definition> parse(std::string_view text, const TypeHash& hash = {});
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The check that a reader makes once, at take, before it lets anybody look at a chunk that another process wrote.
+// The check that a reader makes once, at take, before user code sees a chunk that another process wrote.
 // Thread rules: pure function. Invariants: (1) every length and offset word of the control part is fetched exactly once;
-// (2) payload is never read; (3) the bytes of all contents together are at most the message's, so overlapping or repeated
-// contents cannot make the check longer than O(control part).
+// (2) payload is never read; (3) the bytes of all contents together are at most the message's bytes, so overlapping or
+//     repeated contents cannot make the check longer than O(control part).
 #pragma once
 
 #include <cstddef>

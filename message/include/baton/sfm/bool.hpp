@@ -22,7 +22,8 @@ class Bool {
 };
 static_assert(sizeof(Bool) == 1 && std::is_trivially_copyable_v<Bool> && std::is_standard_layout_v<Bool>);
 
-// No operator== here: the built-in one takes Bool, bool and, as in `flag == 1`, int alike; overloads would make that ambiguous.
+// No operator== for Bool: the built-in operator takes Bool, bool and, as in `flag == 1`, int; overloads would make the
+// call ambiguous.
 
 }  // namespace baton::sfm
 

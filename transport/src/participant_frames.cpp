@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other processes say. Every handler runs on the background thread; an error ends that peer's connection.
+// Handlers of other processes' frames. Every handler runs on the background thread; an error ends that peer's
+// connection.
 #include <algorithm>
 #include <new>
 
@@ -19,15 +20,15 @@ bool changes_graph(FrameType type) {
          type == FrameType::kNodeDown;
 }
 
-/// The same segment, which ends on the disposal thread: the last one to unmap a dead publisher's memory frees it, and takes 0.1 s
-/// per GiB. What was never mapped ends at once.
+/// The same segment, but destroyed on the disposal thread: the last unmapping of a dead publisher's memory frees its
+/// pages, which takes 0.1 s per GiB. A segment that was never mapped is destroyed at once.
 std::shared_ptr<memory::ForeignSegment> ended_elsewhere(std::shared_ptr<memory::ForeignSegment> segment) {
   memory::ForeignSegment* const raw = segment.get();
   return {raw, [segment = std::move(segment), generation = os::fork_generation()](memory::ForeignSegment*) mutable {
             if (!segment->mapped() || generation != os::fork_generation()) return;
             try {
               os::dispose([ending = std::move(segment)] {});
-            } catch (const std::bad_alloc&) {  // then it ended here
+            } catch (const std::bad_alloc&) {  // then it was destroyed on this thread
             }
           }};
 }
@@ -66,7 +67,7 @@ void Participant::Impl::on_peer_down(PeerId peer, const Error&) {
     const std::lock_guard<std::mutex> lock(mutex_);
     graph_.leave(peer);
     forget_left();
-    // Whether the process lives is not known: what it holds stays pinned until on_peer_gone().
+    // Whether the process lives is not known: the samples that it holds stay pinned until on_peer_gone().
     for (const auto& [own, writer] : writers_) writer->peer_disconnected(peer);
     peers_.erase(peer);
     budgets_.remove_peer(peer);
@@ -76,7 +77,7 @@ void Participant::Impl::on_peer_down(PeerId peer, const Error&) {
     const std::lock_guard<std::mutex> lock(pids_mutex_);
     pids_.erase(peer);
   }
-  on_holdings(peer, HoldingsFrame{});  // will not answer
+  on_holdings(peer, HoldingsFrame{});  // it will not answer
   graph_changed();
 }
 
@@ -185,7 +186,7 @@ Result<void> Participant::Impl::on_frame(PeerId peer, Frame&& frame) {
 
 Result<void> Participant::Impl::on_announce(PeerId peer, const AnnounceFrame& frame) {
   if (EndpointRecord* left = graph_.find_left(frame.gid)) {
-    // Its process is back before all of its former connection was forgotten.
+    // Its process is back before its former connection was completely removed.
     endpoint_gone(*left, true);
     graph_.remove_endpoint(*left);
   }
@@ -208,7 +209,7 @@ Result<void> Participant::Impl::on_attach(PeerId peer, const AttachFrame& frame,
                                           const std::vector<os::ReceivedFd>& fds) {
   if (fds.size() != 1) return violation("ATTACH without a connection segment");
   const auto writer = writers_.find(frame.writer);
-  if (writer == writers_.end()) return {};  // withdrawn meanwhile: WITHDRAW answers
+  if (writer == writers_.end()) return {};  // withdrawn meanwhile: a WITHDRAW is on its way
   EndpointRecord* record = graph_.find(frame.reader);
   if (record == nullptr) {
     if (peer == kSelf) return {};  // withdrawn meanwhile
@@ -275,12 +276,12 @@ Result<void> Participant::Impl::on_ended(PeerId peer, const RefusedFrame& frame)
 Result<void> Participant::Impl::on_segment(PeerId peer, const SegmentFrame& frame, std::vector<os::ReceivedFd>& fds) {
   if (fds.size() != 1) return violation("SEGMENT without a descriptor");
   const auto remote = remote_writers_.find(frame.writer);
-  if (remote == remote_writers_.end()) return {};  // nobody listens any more
+  if (remote == remote_writers_.end()) return {};  // no reader uses it any more
   if (remote->second.peer != peer) return violation("SEGMENT of somebody else's writer");
   for (const auto& [index, segment] : remote->second.segments) {
     if (index == frame.index) return {};
   }
-  constexpr std::size_t kMaxSegments = 256;  // a publisher retires old segments long before
+  constexpr std::size_t kMaxSegments = 256;  // a publisher retires old segments long before this number
   if (remote->second.segments.size() >= kMaxSegments) return violation("a publisher announced too many data segments");
   constexpr std::size_t kSegmentBytes = 4096;  // objects and tables, not the memory itself
   Result<Charge> charge = budgets_.charge(peer, Keep::kConnections, kSegmentBytes);
@@ -289,18 +290,18 @@ Result<void> Participant::Impl::on_segment(PeerId peer, const SegmentFrame& fram
   remote->second.segments.reserve(remote->second.segments.size() + 1);
   Result<std::uint64_t> size = os::file_size(fds[0].fd());
   if (!size) return size.error();
-  // Before any address space is looked for: an absurd size is a lie, not a shortage.
+  // Before address space is allocated: an absurd size is a lie, not a shortage.
   if (*size != frame.size_bytes) {
     return violation("SEGMENT announces " + std::to_string(frame.size_bytes) + " bytes, but has " +
                      std::to_string(*size));
   }
-  // Mapped when its first message is taken: what nobody reads costs no address space.
+  // Mapped when its first message is taken: a segment that no reader takes from costs no address space.
   const auto state = peers_.find(peer);
   Result<std::shared_ptr<memory::ForeignSegment>> segment = memory::ForeignSegment::open(
       fds[0].release().release(), frame.size_bytes, state != peers_.end() ? state->second.share : nullptr);
   if (!segment) return segment.error();
-  // A process with locked memory maps, and locks, at once: not in the take of a thread with a deadline. If that fails, the take tries
-  // again and reports it.
+  // A process with locked memory maps and locks at once, not in the take of a thread with a deadline. If that fails,
+  // the take tries again and reports the error.
   if (os::memory_is_locked()) static_cast<void>((*segment)->map());
   *segment = ended_elsewhere(std::move(*segment));
   remote->second.segments.emplace_back(frame.index, *segment);

@@ -25,12 +25,13 @@ class Recovery {
         contents_(contents),
         events_(events) {}
 
-  /// This process becomes one of the heap's.
+  /// Adds this process to the heap's processes.
   Result<void> join();
-  /// Recovers all dead processes, and objects whose type has become known; returns how many had died. 0 while this process is at it
-  /// already.
+  /// Recovers all dead processes, and objects whose type has become known; returns how many processes had died. 0 if a
+  /// recovery of this process runs already.
   std::size_t collect();
-  /// Where memory is short. True: memory may be free now, since a dead process was recovered, by this process or another; try again.
+  /// Called when memory is short. True: this or another process recovered a dead process, so memory may be free now;
+  /// try again.
   bool reclaim();
 
  private:

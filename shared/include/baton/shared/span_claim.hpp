@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Claims of small objects in a span that another process may give back (shared/src/allocations.cpp): the steps on the words that both use,
-// so that tests/model explores them.
+// Claims of small objects in a span that another process may give back (shared/src/allocations.cpp): the steps on the
+// words that both processes use, so that tests/model explores them.
 //
 //   a process that will claim objects in span S     a process that gives S back (under a lock)
 //   P1 published[1] = its span before   (release)   T1 mark S as closing       (relaxed)

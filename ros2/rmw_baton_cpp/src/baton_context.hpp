@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baton's part of a ROS context: whether messages take Baton's memory, and in which domain. One line of the log says so.
+// Baton's part of a ROS context: whether messages take Baton's memory, and in which domain. One log line reports both.
 //
 // Thread rules: all functions from any thread.
-// Invariants: (1) A context has one BatonContext for its whole life, or none. Without, every message takes the underlying RMW.
+// Invariants: (1) A context has one BatonContext for its whole life, or none. Without one, every message takes the
+// underlying RMW.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +44,7 @@ class BatonContext {
   Deadlines deadlines_;
 };
 
-/// Lives as long as the context.
+/// The thread lives as long as the context.
 inline std::shared_ptr<CallbackThread> callback_thread_of(const std::shared_ptr<BatonContext>& baton_context) {
   return {baton_context, &baton_context->callback_thread()};
 }

@@ -13,9 +13,9 @@ constexpr unsigned kMostEnds = 64;
 
 struct SyncPage {
   std::atomic<std::uint32_t> subscribers_ready, publishers_ready, publishers_done, subscribers_done, failed;
-  /// Bit p of entry s: subscriber s has got a warm-up message of publisher p.
+  /// Bit p of entry s: subscriber s has received a warm-up message of publisher p.
   std::atomic<std::uint64_t> heard[kMostEnds];
-  /// Warm-up messages that all subscribers have got.
+  /// Warm-up messages that all subscribers have received.
   std::atomic<std::uint64_t> warmed;
   /// Messages that subscriber s has received after the warm-up; for closed-loop runs.
   struct alignas(64) Count {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cap'n Proto. The message is built in a scratch space that is kept (it is zeroed again after each message, which its builder
-// demands and which costs less than fresh pages), sent from there without flattening, and read where it was received.
+// Cap'n Proto. The message is built in a scratch space that is kept. The builder demands that the space is zeroed after
+// each message, which costs less than fresh pages. The message is sent from the space without flattening, and read in
+// the receive buffer.
 #include <capnp/message.h>
 #include <capnp/serialize.h>
 

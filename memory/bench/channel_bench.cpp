@@ -68,7 +68,7 @@ struct Sender {
       const int one[] = {0};
       if (signal<P>(
               line.event, one, [this](int) -> WakeWord<P>& { return *line.segment_view().sleeping; }, [](int) {})) {
-        std::abort();  // nobody sleeps here
+        std::abort();  // no reader sleeps in this benchmark
       }
     }
   }

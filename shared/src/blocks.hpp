@@ -69,7 +69,8 @@ class Blocks {
   }
   void after_dead_owner(Block& block) noexcept;
   void unlock(Block& block) noexcept { block.lock.unlock_consistent(); }  // lock() has made it consistent
-  /// For the lock's owner, who loses it: ends the object if nothing refers to it, and frees its memory when possible.
+  /// For the lock's owner, which loses the lock: ends the object if nothing refers to it, and frees its memory when
+  /// possible.
   void unlock_and_settle(Block& block) noexcept {
     // relaxed: under the lock; only a worker changes it without.
     if (block.state.load(std::memory_order_relaxed) == BlockState::kAlive && (block.count != 0 || block.holds != 0)) {

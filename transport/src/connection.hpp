@@ -134,7 +134,7 @@ struct ReaderConnection {
   enum class State : std::uint8_t {
     kAttaching,  ///< ATTACH sent
     kLive,
-    kOrphaned,  ///< the writer is gone; what is unread stays readable
+    kOrphaned,  ///< the writer is gone; unread messages stay readable
     kEnded,     ///< nothing is read any more
   };
 

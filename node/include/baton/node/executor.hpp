@@ -138,14 +138,14 @@ void shutdown_on_signals();
 /// The same with other signals. With none ({}) only request_shutdown() ends the spin() calls: for programs with their
 /// own handlers.
 void shutdown_on_signals(std::initializer_list<int> signals);
-/// Acts as such a signal, from a signal handler of the program: async-signal-safe (signal-safety(7)), unlike all other
-/// functions of Baton. Call shutdown_on_signals() before: without it ok() returns false, but a sleeping spin() stays
-/// asleep.
+/// Has the effect of such a signal. For a signal handler of the program: async-signal-safe (signal-safety(7)), unlike
+/// all other functions of Baton. Call shutdown_on_signals() before: without it ok() returns false, but a sleeping
+/// spin() stays asleep.
 void request_shutdown() noexcept;
 /// False after a signal asked this process to end (after shutdown_on_signals()), or after request_shutdown() or
 /// shutdown().
 bool ok() noexcept;
-/// Acts as such a signal, from ordinary code. In a signal handler use request_shutdown().
+/// Has the effect of such a signal. For ordinary code; in a signal handler use request_shutdown().
 void shutdown();
 
 }  // namespace baton

@@ -6,10 +6,9 @@
 //   class): objects of one size; kLargeRaw, kLargeBlock, kLargeOwned (guard): first span of a large allocation; kRest
 //   (index of the first span)
 // Invariants:
-//   1. A run is made and unmade under `lock`, with its first word kPending. So a run that a dead process left half made is found by its
-// 1. A run is made and freed under `lock`, with its first word kPending. So the recovery finds a run that a dead
-//    process left half made by that process's name: the words kRest behind the first one, then the first one, become
-//    kFree.
+//   1. A run is made and freed under `lock`, with its first word kPending. So the recovery finds a run that a dead
+//      process left half made by that process's name: the words kRest behind the first one, then the first one, become
+//      kFree.
 //   2. Between take() and free() the first word of a run belongs to allocations.cpp.
 // Thread rules: take() and free() under lock(); everything else is thread-safe.
 // [W]: a release store of a span word pairs with the acquire loads of the word: the reader sees the run, or the object

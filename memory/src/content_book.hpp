@@ -4,8 +4,8 @@
 // Invariants: (1) blocks are sorted by offset, do not overlap and lie in [first, end); (2) end is where the last block
 // ends, or `first`; (3) a message built from front to back, without freeing, lies in call order, and its only holes are
 // those of alignment: only memory that was freed is used again.
-// Cost: allocate, free and resize of the newest block O(1), of others O(log blocks) amortised; no heap allocation once the
-// book has held as many blocks before.
+// Cost: allocate, free and resize of the newest block O(1), of others O(log blocks) amortised; no heap allocation once
+// the book has held as many blocks before.
 #pragma once
 
 #include <cstddef>

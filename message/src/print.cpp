@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-/// Length of the UTF-8 sequence at the beginning of `text`, 0 if there is none (RFC 3629: no overlong forms, no surrogates).
+/// Length of the UTF-8 sequence at the beginning of `text`, 0 if there is none (RFC 3629: no overlong forms, no
+/// surrogates).
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const auto follows = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xBF) {

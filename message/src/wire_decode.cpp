@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wire -> SFM message in a Builder. The wire is untrusted: every length is checked against the bytes that are left before
-// anything is allocated for it.
+// Wire -> SFM message in a Builder. The wire is untrusted: every length is checked against the bytes that are left
+// before anything is allocated for it.
 #include <cstring>
 
 #include "baton/message/builder.hpp"

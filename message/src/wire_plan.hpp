@@ -4,9 +4,9 @@
 // Elements of sequences and arrays that are no plain copy have a plan of their own.
 //
 // Thread rules: a Program is immutable after compile_program(); any number of threads may run it.
-// Invariants: (1) operations stand in wire order; (2) a kScalars run of a CDR program, begun at a multiple of its width,
-// has every scalar in it naturally aligned, in memory and on the wire alike; (3) a run that has to be byte-swapped holds
-// scalars of one width only.
+// Invariants: (1) operations stand in wire order; (2) a kScalars run of a CDR program, begun at a multiple of its
+// width, has every scalar in it naturally aligned, in memory and on the wire alike; (3) a run that has to be
+// byte-swapped holds scalars of one width only.
 #pragma once
 
 #include <cstddef>

@@ -22,8 +22,8 @@ bool fixed_element(const Field& field) {
          (field.kind != Kind::kMessage || field.type->fixed);
 }
 
-// TZC Fig. 4 at run time: visits every vector of the data part of the ordinary object at `object`. Fixed-length arrays are
-// control as a whole (its line 3).
+// TZC Fig. 4 at run time: visits every vector of the data part of the ordinary object at `object`. Fixed-length arrays
+// are control as a whole (its line 3).
 template <class Visit>
 void for_each_data_cell(const Type& type, std::byte* object, const Visit& visit) {
   for (std::uint32_t i = 0; i < type.field_count; ++i) {

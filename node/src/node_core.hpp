@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // State that a Node shares with the Executor that runs it.
-// Thread rules: `executables` and `executor` are guarded by `mutex`; the lock order is Executor's mutex before NodeCore's.
+// Thread rules: `executables` and `executor` are guarded by `mutex`; the lock order is Executor's mutex before
+// NodeCore's.
 #pragma once
 
 #include <functional>

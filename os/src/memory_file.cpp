@@ -39,8 +39,8 @@ struct Cachestat {
   std::uint64_t cached, dirty, writeback, evicted, recently_evicted;
 };
 
-/// True if lseek(2) finds data, and no hole, in the whole range. A page that was only reserved counts as a hole, a swapped one as data
-/// (mm/filemap.c, mapping_seek_hole_data).
+/// True if lseek(2) finds data, and no hole, in the whole range. A page that was only reserved counts as a hole, a
+/// swapped one as data (mm/filemap.c, mapping_seek_hole_data).
 Result<bool> seek_finds_data(int fd, std::uint64_t offset, std::size_t bytes) {
   const off_t hole = ::lseek(fd, static_cast<off_t>(offset), SEEK_HOLE);
   if (hole < 0) return system_error("lseek(SEEK_HOLE) of a peer's memory", errno);

@@ -23,7 +23,8 @@ struct KeeperTask {
 /// throws std::runtime_error if it does not. Any thread; only the first call of a process counts.
 void join_keeper(const Plan& plan, const KeeperTask& task);
 
-/// A word that is unique to the run, of letters, digits and '_', for names that are machine-wide: the end of its directory's name.
+/// A word that is unique to the run, of letters, digits and '_', for names that are machine-wide: the end of its
+/// directory's name.
 std::string run_id(const Plan& plan);
 
 /// A number below `limit` that is unique to the run as far as a hash can be; for ports and domains.

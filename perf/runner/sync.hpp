@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page by which the processes of a run agree on its phases; a file in the run's directory, so that it needs no transport.
+// The page by which the processes of a run agree on its phases; a file in the run's directory, so that it needs no
+// transport.
 // Thread rules: every word may be used by any thread of any process of the run.
 #pragma once
 

@@ -2,11 +2,11 @@
 // The objects behind Python's messages: the owners of memory, and what a class knows of its type.
 //
 // Thread rules: everything in this file is used with the GIL held, except where a line says otherwise.
-// Invariants: (1) every view of a message (Message, Sequence, NumPy array) owns a reference to its Chunk, directly or through
-// a Content, so memory outlives every array made from it; (2) a TypeRecord is immortal: validators and samples refer to it from
-// threads that do not know Python; (3) words of a received message are fetched once and checked at every access,
-// because its publisher may rewrite them; (4) contents of a loan or of a private message that a view still uses are
-// never freed or moved: they are retired, and freed with the last view.
+// Invariants: (1) every view of a message (Message, Sequence, NumPy array) owns a reference to its Chunk, directly or
+// through a Content, so memory outlives every array made from it; (2) a TypeRecord is immortal: validators and samples
+// refer to it from threads that do not know Python; (3) words of a received message are fetched once and checked at
+// every access, because its publisher may rewrite them; (4) contents of a loan or of a private message that a view
+// still uses are never freed or moved: they are retired, and freed with the last view.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN

@@ -72,7 +72,8 @@ void lay_out(Plan* plan) {
   plan->size = align_up(std::max<std::size_t>(end, 1), plan->alignment);
 }
 
-// make_plan(class, name, [(name, slot name, kind, shape, count, bound, nested, holder, maker, octet)], [(slot name, value)])
+// make_plan(class, name, [(name, slot name, kind, shape, count, bound, nested, holder, maker, octet)], [(slot name,
+// value)])
 PyObject* make_plan(PyObject* /*module*/, PyObject* arguments) {
   return guarded<PyObject*>(nullptr, [&] {
     PyObject *cls, *fields, *others;

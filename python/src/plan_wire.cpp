@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// High-layer serialization: Python objects to and from CDR (as message/cdr_codec.hpp describes it) and ROS 1's wire, in one walk.
-// Wires are untrusted: every length is checked against the remaining bytes.
+// High-layer serialization: Python objects to and from CDR (as message/cdr_codec.hpp describes it) and ROS 1's wire, in
+// one walk. Wires are untrusted: every length is checked against the remaining bytes.
 #include <algorithm>
 #include <cstring>
 

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocations of a heap: small objects, of one size per span, and large ones, of whole spans. Each allocation has a word: a small one its
-// slot word, a large one the word of its first span.
+// Allocations of a heap: small objects, of one size per span, and large ones, of whole spans. Each allocation has a
+// word: a small one its slot word, a large one the word of its first span.
 //
 // A small span begins with one slot word per object: 0 free; kSlotPending | ProcessWord: that process allocated it and
 // has not settled it; kSlotRaw, kSlotBlock (pinned or not), kSlotOwned | guard: settled. A guard is the place of a
 // guarded<> in units of 64 bytes, and owns the buffers of its containers.
 // Invariants:
-//   1. A slot word is claimed by compare-and-swap from 0 and freed by a store of 0. There is no free list that a death could break.
+//   1. A slot word is claimed by compare-and-swap from 0 and freed by a store of 0. There is no free list that a death
+//      could break.
 //   2. Until settle() the word names the process. So recovery finds each allocation that only a dead process knew by
 //      that name.
-//   3. A process publishes a span in `claims` before it claims objects in it, and trim() gives no published span back (span_claim.hpp).
-//   4. At most one block is pinned, under pin_lock. Its memory is not reused until unpin(), even if another process frees the block.
+//   3. A process publishes a span in `claims` before it claims objects in it, and trim() gives no published span back
+//      (span_claim.hpp).
+//   4. At most one block is pinned, under pin_lock. Its memory is not reused until unpin(), even if another process
+//      frees the block.
 // Thread rules: everything is thread-safe.
 #pragma once
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap's memory in this process: the memfd, mapped in the window, and directly before it the private part: HeapPrivate and a LocalCount
-// per 64 bytes.
+// A heap's memory in this process: the memfd, mapped in the window, and directly before it the private part:
+// HeapPrivate and a LocalCount per 64 bytes.
 // Thread rules: made by one thread; then every function is thread-safe.
-// Invariants: (1) the addresses stay until the destructor; (2) a forked child has no mapping there, and forked() says so.
+// Invariants: (1) the addresses stay until the destructor; (2) a forked child has no mapping there, and forked() says
+// so.
 #pragma once
 
 #include <cstddef>

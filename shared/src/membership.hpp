@@ -2,7 +2,8 @@
 // A process's membership in a named heap: its connections to the other members, and the background thread that serves
 // them. The thread hands the heap to newcomers. If a connection ends, a member left or died: then the thread notifies
 // sleepers (waiters.hpp) and recovers dead processes.
-// Thread rules: start(), stop(), wake() and the destructor from any thread, one at a time; the thread sleeps when nothing happens.
+// Thread rules: start(), stop(), wake() and the destructor from any thread, one at a time; the thread sleeps when
+// nothing happens.
 #pragma once
 
 #include <atomic>

@@ -12,7 +12,8 @@ namespace baton::shared::detail {
 std::atomic<bool> OperationGuard::close_requested{false};
 thread_local ThreadMark* OperationGuard::mine = nullptr;
 
-/// The process's list of heaps to close, and its threads' marks. Never destroyed: pointers may end while static objects end.
+/// The process's list of heaps to close, and its threads' marks. Never destroyed: pointers may end while static objects
+/// end.
 struct ClosingHeaps final : os::ForkListener {
   std::mutex mutex;
   std::vector<std::shared_ptr<Closable>> heaps;  // under mutex

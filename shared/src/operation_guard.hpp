@@ -8,8 +8,8 @@
 //   2. after that no thread except the heap's background thread was in an operation.
 // The end of a guard looks for heaps to close if close_requested is set.
 // Orderings:
-//   - An operation marks its thread, then light_fence(), then acts. A closer sets close_requested, then heavy_fence(), then reads the
-//     marks.
+//   - An operation marks its thread, then light_fence(), then acts. A closer sets close_requested, then heavy_fence(),
+//     then reads the marks.
 //   - So the closer sees the mark, or the operation sees that the heap is closing.
 //   - And the end of the operation sees close_requested, or the closer sees that the mark is gone.
 // Thread rules: everything is thread-safe.

@@ -3,8 +3,8 @@
 // process lives, it owns the byte lock of its slot, on a file description of its own. A process that recovers a dead
 // one owns the byte lock of the dead one's slot, so only one process at a time recovers it. If the recoverer dies, the
 // slot stays taken without a living owner, and the next process starts the recovery again.
-// Thread rules: join(), leave(), begin_recovery() and end_recovery() under Recovery's mutex, as byte locks belong to the process, not to a
-// thread. Everything else is thread-safe.
+// Thread rules: join(), leave(), begin_recovery() and end_recovery() under Recovery's mutex, as byte locks belong to
+// the process, not to a thread. Everything else is thread-safe.
 // [P]: releases of `state` and `epoch` pair with the acquires in lives().
 #pragma once
 

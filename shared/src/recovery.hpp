@@ -2,7 +2,8 @@
 // Joining a heap, and recovering dead processes: unsettled allocations, holds, half-done changes and ends of objects.
 // Thread rules: everything is thread-safe; one recovery at a time per process and heap.
 // Invariants:
-//   1. The recoverer owns the byte lock of the dead process's slot (process_table.hpp), so one process recovers it at a time.
+//   1. The recoverer owns the byte lock of the dead process's slot (process_table.hpp), so one process recovers it at a
+//      time.
 //   2. Every step may be repeated: after the recoverer's death the next process starts again.
 #pragma once
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// How processes find a heap by its name: files and sockets in the domain's directory (docs/format/handshake.md, "Shared heaps").
+// How processes find a heap by its name: files and sockets in the domain's directory (docs/format/handshake.md, "Shared
+// heaps").
 //
 //   1. A process that opens or leaves the heap owns the lock of byte 0 of the file "heap-NAME" (file_lock.hpp). So one
 //      process at a time opens or leaves, and a death frees the lock.
-//   2. The newcomer connects to every socket "heap-NAME@<random>". A socket that refuses belongs to a dead process and is removed.
-//   3. Each living member sends a Hello with the heap's descriptor. The first answer counts, as other members may be stopped. If there is
-//      no member, the newcomer makes the heap.
+//   2. The newcomer connects to every socket "heap-NAME@<random>". A socket that refuses belongs to a dead process and
+//      is removed.
+//   3. Each living member sends a Hello with the heap's descriptor. The first answer counts, as other members may be
+//      stopped. If there is no member, the newcomer makes the heap.
 //   4. Then the newcomer listens on a socket of its own. Its connections stay (membership.hpp).
-//   5. A process that leaves removes its socket, and the last one the file. If the last one was killed, the next process that opens any
-//      heap of the domain removes both.
+//   5. A process that leaves removes its socket, and the last one the file. If the last one was killed, the next
+//      process that opens any heap of the domain removes both.
 // Thread rules: functions from any thread; a Meeting is used by one thread.
 #pragma once
 

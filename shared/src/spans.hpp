@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The heap in spans of 64 KiB, and a word per span. Runs of spans are taken from the machine or from free spans, and given back.
+// The heap in spans of 64 KiB, and a word per span. Runs of spans are taken from the machine or from free spans, and
+// given back.
 //
 // A span word, bits 29..31 kind, 0..28 payload:
 //   kFree; kPending (ProcessWord): that process makes or frees it, or allocated it and has not settled it; kSmall (size

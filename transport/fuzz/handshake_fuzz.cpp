@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Feeds packets to the protocol machines of one process, and arrivals to its tie-break rule, without sockets. The input is a
-// sequence of {u8 link, u8 descriptors, u16 size, bytes}; seeds lie in seeds/handshake, replayed by replay_test.cpp.
+// Feeds packets to the protocol machines of one process, and arrivals to its tie-break rule, without sockets. The input
+// is a sequence of {u8 link, u8 descriptors, u16 size, bytes}; seeds lie in seeds/handshake, replayed by
+// replay_test.cpp.
 //
 // Checked besides memory safety: the machine's invariants (handshake.hpp), the bounds of every frame, and that exactly
 // one of two crossing connections stays.

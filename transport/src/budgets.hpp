@@ -2,8 +2,9 @@
 // How much memory other processes make this process keep, in bytes: an account for each process and one for each user.
 // Numbers and rules: docs/format/connection.md, section 5 (normative).
 // Thread rules: Budgets is externally synchronised (Participant::Impl::mutex_). A Charge may end in any thread.
-// Invariants: (1) a byte is charged before it is kept, and given back when the Charge ends; (2) a charge that outlives its
-// connection still counts for its process, which may connect again, and for its user; (3) ending a charge allocates nothing.
+// Invariants: (1) a byte is charged before it is kept, and given back when the Charge ends; (2) a charge that outlives
+// its connection still counts for its process, which may connect again, and for its user; (3) ending a charge allocates
+// nothing.
 #pragma once
 
 #include <atomic>

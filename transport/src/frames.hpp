@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frames that endpoints exchange over the hub's sockets. Byte tables and rules: docs/format/connection.md (normative).
-// Thread rules: values. Every decoder treats its bytes as untrusted: absurd counts and sizes, unknown enumerators and left-over
-// bytes are Errc::protocol_violation.
+// The frames that endpoints exchange over the hub's sockets. Byte tables and rules: docs/format/connection.md
+// (normative).
+// Thread rules: values. Every decoder treats its bytes as untrusted: absurd counts and sizes, unknown enumerators and
+// left-over bytes are Errc::protocol_violation.
 #pragma once
 
 #include <array>

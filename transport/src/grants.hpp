@@ -29,7 +29,8 @@ struct Party {
   friend bool operator==(const Party& a, const Party& b) noexcept { return a.kind == b.kind && a.id == b.id; }
 };
 
-/// A wish up to this many samples (the default of QoS::held) may be granted in part: some samples are better than no service.
+/// A wish up to this many samples (the default of QoS::held) may be granted in part: some samples are better than no
+/// service.
 inline constexpr std::uint32_t kBasicHeld = 8;
 /// The fewest slots with which a publisher can serve a subscription: two loans, one queued message, one held sample.
 inline constexpr std::uint64_t kFewestSlots = 4;

@@ -7,7 +7,8 @@
 //    A change that throws std::bad_alloc has changed nothing. Removals do not allocate.
 // 2. leave() and forget_some() remove everything of a peer. From leave() on, every visit leaves the peer's endpoints
 //    out.
-// 3. A topic exists while it has an endpoint. A pointer to a Topic or an EndpointRecord is valid until that object is removed.
+// 3. A topic exists while it has an endpoint. A pointer to a Topic or an EndpointRecord is valid until that object is
+//    removed.
 // 4. No operation except the visits costs more than O(log n) in the number of endpoints. No table uses hashes, since a
 //    peer that chooses ids and names could make them collide.
 // 5. A peer's announcement is charged to the peer (budgets.hpp) before it is kept.

@@ -3,18 +3,19 @@
 // moves frames (bytes plus descriptors) and owns the one background thread with its timers. It does not know topics.
 // The protocol on the socket: docs/format/handshake.md (normative).
 //
-// Thread rules: send, disconnect, post, schedule, cancel and the getters may be called from any thread, callbacks included;
-// none of them blocks. Every HubHandler function, posted function and timer runs on the background thread, one at a time,
-// and never while the hub holds a lock: a handler may take its own locks and call the hub.
+// Thread rules: send, disconnect, post, schedule, cancel and the getters may be called from any thread, callbacks
+// included; none of them blocks. Every HubHandler function, posted function and timer runs on the background thread,
+// one at a time, and never while the hub holds a lock: a handler may take its own locks and call the hub.
 //
 // Invariants
-// 1. Between on_peer_up(p) and on_peer_down(p) there is exactly one connection to p's process; a PeerId is never reused.
-//    A process that was disconnected without fault (a stall, a lack of descriptors) comes back under a new PeerId. A peer passes
-//    through these states, in this order, and may leave out the second:
+// 1. Between on_peer_up(p) and on_peer_down(p) there is exactly one connection to p's process; a PeerId is never
+//    reused. A process that was disconnected without fault (a stall, a lack of descriptors) comes back under a new
+//    PeerId. A peer passes through these states, in this order, and may leave out the second:
 //      connected     from on_peer_up to on_peer_down: frames travel
 //      disconnected  from on_peer_down to on_peer_gone: no frames, but its process may live and read samples
 //      gone          from on_peer_gone on: its process is dead, or declared that it holds nothing any more
-// 2. Frames to one peer arrive in the order of send() and at most once; after on_peer_down(p) no frame of p is delivered.
+// 2. Frames to one peer arrive in the order of send() and at most once; after on_peer_down(p) no frame of p is
+//    delivered.
 // 3. No peer can block the hub, make it allocate without bound, or hold descriptors open in it without bound. A peer's
 //    descriptors are closed on a thread that may block (os/disposal.hpp).
 // 4. With nothing to do the background thread sleeps without a timeout.

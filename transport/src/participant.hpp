@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // This process in one domain: handles the hub's callbacks, keeps the graph, connects matching endpoints.
-// Thread rules: mutex_ guards graph, endpoints and peers; it comes before the locks of endpoints and of the hub. User callbacks
-// run on the background thread without any lock.
+// Thread rules: mutex_ guards graph, endpoints and peers; it comes before the locks of endpoints and of the hub. User
+// callbacks run on the background thread without any lock.
 // Shortage of memory: a handler of a peer's frame may throw std::bad_alloc and leave the state of that peer incomplete,
 // because the hub then ends its connection. A posted or scheduled function may throw and is called again; so is
 // on_peer_down(). Therefore each of these functions must be repeatable, and state of this process alone changes

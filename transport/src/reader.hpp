@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A subscription: its connections, one per matched publisher, merged by source time.
-// Thread rules: everything below mutex_ belongs to that process-private mutex; look_again() may be called with or without it.
-// Lock order: Participant::Impl::mutex_ before Reader::Impl::mutex_ before wake_mutex_ before the hub's locks.
+// Thread rules: everything below mutex_ belongs to that process-private mutex; look_again() may be called with or
+// without it. Lock order: Participant::Impl::mutex_ before Reader::Impl::mutex_ before wake_mutex_ before the hub's
+// locks.
 // Invariants: (1) a message is delivered at most once, and the messages of one publisher in the order of their sequence
 // numbers; (2) an orphaned connection stays until its last unread message is taken or evicted by newer messages; (3)
 // data from a publisher is checked before use, and a failed check ends that publisher's connection alone.

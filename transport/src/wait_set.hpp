@@ -2,9 +2,10 @@
 // The words on which a wait set sleeps: one local word, incremented by threads of this process, and the event word of
 // every connected publisher. Where futex_waitv cannot wait for these (kernel, more than 127 publishers), it sleeps on a
 // WakeDescriptor.
-// Thread rules: wait() by one thread at a time; everything else by any thread. Lock order: a reader's locks before mutex_.
-// Invariants: (1) no wake-up is lost (memory/wake.hpp); (2) a wait that finds nothing new allocates nothing; (3) only the
-// waiting thread writes the sleeping flags of its connections.
+// Thread rules: wait() by one thread at a time; everything else by any thread. Lock order: a reader's locks before
+// mutex_.
+// Invariants: (1) no wake-up is lost (memory/wake.hpp); (2) a wait that finds nothing new allocates nothing; (3) only
+// the waiting thread writes the sleeping flags of its connections.
 #pragma once
 
 #include <atomic>

@@ -3,7 +3,8 @@
 // process that publishes to it. A process can spoil only its own socket, and drain() removes a spoilt socket. Both ends
 // of a pair stay open in this process while the other process publishes. So an orderly end or a death never shows on
 // the socket, and an end of file means shutdown(2).
-// Thread rules: fd() and notify() by any thread; everything else externally synchronised. After fork() only the destructor may be called.
+// Thread rules: fd() and notify() by any thread; everything else externally synchronised. After fork() only the
+// destructor may be called.
 // Invariants: (1) the descriptor is readable from a notification until drain(); (2) the bytes of a process are read
 // within bounds, and a process that breaks the rules of its socket makes the descriptor readable at most once.
 #pragma once

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The wake sockets that other processes gave (WAKE_SOCKET, docs/format/connection.md). There is one descriptor per
 // socket, not per subscription that waits on it, and a limit per process.
-// Thread rules: externally synchronised (Participant::Impl::mutex_). The descriptors may be used and dropped on any thread.
+// Thread rules: externally synchronised (Participant::Impl::mutex_). The descriptors may be used and dropped on any
+// thread.
 // Invariants: (1) one process's sockets use at most limit() descriptors; (2) a descriptor is closed with its last
 // connection.
 #pragma once

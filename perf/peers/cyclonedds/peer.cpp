@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cyclone DDS through its C API: a sequence of octets over UDP on the loopback, or an array of octets with loans over iceoryx.
+// Cyclone DDS through its C API: a sequence of octets over UDP on the loopback, or an array of octets with loans over
+// iceoryx.
 #include <dds/dds.h>
 #include <dds/ddsi/ddsi_serdata.h>
 #include <dds/features.h>

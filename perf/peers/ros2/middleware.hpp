@@ -12,8 +12,8 @@ namespace baton::perf {
 
 /// The settings that a variant of these peers names:
 /// default     rmw_fastrtps_cpp as installed
-/// tuned       rmw_fastrtps_cpp with a profile: shared memory only, a segment for all unread messages, nothing fragmented
-/// large_data  rmw_fastrtps_cpp with FASTDDS_BUILTIN_TRANSPORTS=LARGE_DATA
+/// tuned       rmw_fastrtps_cpp with a profile: shared memory only, a segment for all unread messages, nothing
+/// fragmented large_data  rmw_fastrtps_cpp with FASTDDS_BUILTIN_TRANSPORTS=LARGE_DATA
 /// baton       rmw_baton_cpp above rmw_fastrtps_cpp as installed
 /// heap        as baton, with libbaton_heap.so
 struct Middleware {

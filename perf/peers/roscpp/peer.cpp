@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ROS 1 with sensor_msgs/Image. `tcpros`: between processes. `same_process`: a shared pointer is handed from publisher to
-// subscribers, which roscpp does within one process only.
+// ROS 1 with sensor_msgs/Image. `tcpros`: between processes. `same_process`: a shared pointer is handed from publisher
+// to subscribers, which roscpp does within one process only.
 #include <malloc.h>
 #include <ros/callback_queue.h>
 #include <ros/ros.h>

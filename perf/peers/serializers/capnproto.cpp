@@ -35,7 +35,8 @@ class CapnProtoEncoder : public Encoder {
     return reinterpret_cast<std::byte*>(image.initData(static_cast<unsigned>(bytes)).begin());
   }
   void finish(std::vector<iovec>& parts) override {
-    // The stream framing of its documentation: count of segments less one, their sizes in words, padding; then the segments.
+    // The stream framing of its documentation: count of segments less one, their sizes in words, padding; then the
+    // segments.
     const auto segments = message_->getSegmentsForOutput();
     table_.assign(1, static_cast<std::uint32_t>(segments.size() - 1));
     for (const auto& segment : segments) table_.push_back(static_cast<std::uint32_t>(segment.size()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sensor_msgs/Image in one serialization format, and ends that send it over one common transport (stream/): a Unix socket, or TCP
-// with the setting transport=tcp. One file per format; each builds the message and reads it as its documentation advises for speed.
+// A sensor_msgs/Image in one serialization format, and ends that send it over one common transport (stream/): a Unix
+// socket, or TCP with the setting transport=tcp. One file per format; each builds the message and reads it as its
+// documentation advises for speed.
 #pragma once
 
 #include <functional>

@@ -2,7 +2,8 @@
 // TZC's data parts (section III-D of the paper): a region of shared memory per publisher; at the head of each data part
 // a reference count and a magic number. A count of zero frees nothing: only an allocation that finds no room releases
 // unreferenced data parts, the oldest first, a bounded number of times (the paper's "medium effort").
-// The count and the magic number are one word that changes by compare-and-swap, so that a release and a take cannot both succeed.
+// The count and the magic number are one word that changes by compare-and-swap, so that a release and a take cannot
+// both succeed.
 // Thread rules: a Region's owner is one thread; take() and drop() may be called by any thread of any process.
 #pragma once
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ZeroMQ PUB/SUB over ipc. The publisher's buffers are handed to ZeroMQ without a copy and come back to a pool when it has sent them.
+// ZeroMQ PUB/SUB over ipc. The publisher's buffers are handed to ZeroMQ without a copy and come back to a pool when it
+// has sent them.
 #include <malloc.h>
 #include <zmq.hpp>
 

@@ -3,7 +3,8 @@
 // or link it first. It replaces no allocator: every other call goes to the next definition in the program's search
 // order. Of the allocating functions only realloc is interposed, because its old block may be Baton's.
 //
-// Thread rules: any thread, from the first instruction of the process on (constructors of other libraries run before ours).
+// Thread rules: any thread, from the first instruction of the process on (constructors of other libraries run before
+// ours).
 // Invariants: (1) an address outside the range costs one subtraction and one compare; (2) errno is not changed; (3) no
 // function of this file allocates for itself, so it may be called from inside the allocator; (4) the library names
 // libstdc++ as needed, so that the operator new and the operator delete which a program finds after this library come

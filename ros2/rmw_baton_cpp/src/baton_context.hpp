@@ -19,13 +19,14 @@ namespace baton::rmw {
 
 inline constexpr const char* kLogger = "rmw_baton_cpp";
 
-/// Whether native messages may have arrays in Baton's memory (docs/concepts/heap.md). The first call decides, before any subscription is made.
+/// Whether native messages may have arrays in Baton's memory (docs/concepts/heap.md). The first call decides, before
+/// any subscription is made.
 bool may_alias();
 
 class BatonContext {
  public:
-  /// Null, with the reason in the log: Baton is switched off (BATON_RMW_PATHS=underlying), security is enforced, discovery is off, the
-  /// underlying RMW does not number its messages, or the domain's directory cannot be used.
+  /// Null, with the reason in the log: Baton is switched off (BATON_RMW_PATHS=underlying), security is enforced,
+  /// discovery is off, the underlying RMW does not number its messages, or the domain's directory cannot be used.
   static std::shared_ptr<BatonContext> join(const rmw_context_t& context);
 
   transport::Participant& participant() noexcept { return *participant_; }

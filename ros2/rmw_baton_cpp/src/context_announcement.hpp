@@ -5,7 +5,8 @@
 // RMW waits until a lease expires. `baton doctor` subscribes to the announcements, and then learns which path each
 // publisher's messages take, and why.
 //
-// Thread rules: all functions from any thread; describe functions are called on Baton's background thread, one at a time.
+// Thread rules: all functions from any thread; describe functions are called on Baton's background thread, one at a
+// time.
 // Invariants: (1) no describe function runs after remove() has returned; (2) nothing is sent before a subscription
 // exists.
 #pragma once

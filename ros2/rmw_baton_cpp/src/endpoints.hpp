@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Endpoints of the underlying RMW in Baton's terms: which of them Baton may serve, their quality of service, their names.
+// Endpoints of the underlying RMW in Baton's terms: which of them Baton may serve, their quality of service, their
+// names.
 // Thread rules: pure functions.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: events of publishers and subscriptions. Both ends of a Baton path are endpoints of the
-// underlying RMW too, so its statuses (matched, incompatible, liveliness) hold for both paths. Missed deadlines and lost messages are
-// counted by this RMW (event.hpp).
+// underlying RMW too, so its statuses (matched, incompatible, liveliness) hold for both paths. Missed deadlines and
+// lost messages are counted by this RMW (event.hpp).
 // Thread rules: those of rmw/event.h.
 #include <algorithm>
 

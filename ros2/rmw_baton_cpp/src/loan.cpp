@@ -20,7 +20,8 @@ rmw_ret_t invalid(const char* what) {
   return RMW_RET_INVALID_ARGUMENT;
 }
 
-/// Baton serves the endpoint and does not lend (`can_loan_messages`): the underlying RMW's loans would not go through Baton.
+/// Baton serves the endpoint and does not lend (`can_loan_messages`): the underlying RMW's loans would not go through
+/// Baton.
 rmw_ret_t no_loans() {
   RMW_SET_ERROR_MSG(
       "a type with strings or sequences is not lent: by a publisher without libbaton_heap.so (docs/concepts/heap.md), "

@@ -275,7 +275,8 @@ bool Merge::counts(const FromUnderlying& message, std::size_t unread) {
       if (choose_underlying(fetched.all_of_baton, &underlying_index))
         return {Source::kUnderlying, underlying_index, underlying_[underlying_index].notified};
       if (fetched.from_underlying) continue;  // the fetched messages were duplicates, or wait for Baton's
-      // A message has entered Baton's queue just now. If this reader drops it, the underlying RMW's messages need not wait.
+      // A message has entered Baton's queue just now. If this reader drops it, the underlying RMW's messages need not
+      // wait.
       if (!fetched.all_of_baton && baton_.empty() && (fetch_baton() || !sources_.baton_has_data())) continue;
     }
     if (choose_baton(now.monotonic_ns, look_again_ns, &index)) return {Source::kBaton, index, baton_[index].notified};

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merges a subscription's two sources, Baton's queue and the underlying subscription: which message comes next, and which messages
-// are dropped. Every message is delivered once, and in its publisher's order (path_order.hpp).
+// Merges a subscription's two sources, Baton's queue and the underlying subscription: which message comes next, and
+// which messages are dropped. Every message is delivered once, and in its publisher's order (path_order.hpp).
 //
 // The merge only decides. MergeSources brings messages and facts, the caller brings the time.
 // Thread rules: no locks; one thread at a time.
 // Invariants:
 // (1) A sample that waits in the merge counts against the reader's limit of held samples. The merge takes one sample
 //     ahead, or, while a message of the underlying RMW waits, as many as may be held.
-// (2) A message that was delivered, expired or evicted settles all older messages of its publisher. None of them is delivered later.
+// (2) A message that was delivered, expired or evicted settles all older messages of its publisher. None of them is
+//     delivered later.
 // (3) KEEP_LAST n counts over both sources and includes messages that are still in Baton's queue. The oldest message by
 //     source time is evicted.
 #pragma once
@@ -83,7 +84,8 @@ class Merge {
   /// `sources` outlives this.
   Merge(MergeSources& sources, Options options) : sources_(sources), options_(options) {}
 
-  /// The next message, which stays in the merge. `look_again_ns` is lowered to the time when the answer may change by itself.
+  /// The next message, which stays in the merge. `look_again_ns` is lowered to the time when the answer may change by
+  /// itself.
   Next choose(Now now, std::int64_t* look_again_ns);
   /// Takes out the chosen message, which counts as delivered.
   FromBaton take_baton(const Next& next);

@@ -31,8 +31,8 @@ class Notifications {
     return pending_ != 0 || (next.source != Merge::Source::kNone && !next.notified);
   }
 
-  /// The application has taken a message. If it was not notified of this message, the notification belonged to another message, which
-  /// still waits and needs a notification again.
+  /// The application has taken a message. If it was not notified of this message, the notification belonged to another
+  /// message, which still waits and needs a notification again.
   void taken(bool notified);
   /// A take found nothing to deliver. True if the application was notified of a message that must wait for older
   /// messages. Then the application is notified again by `look_again_ns`.

@@ -47,8 +47,8 @@ constexpr std::uint64_t kOlderMask = 3;
   if (header.older_underlying() <= std::max(settled_underlying_, newest_underlying_)) return Verdict::kNow;
   const OlderUnderlying older = known_to_baton() ? OlderUnderlying::kUnknown : header.older;
   if (older == OlderUnderlying::kNone) return Verdict::kNow;
-  // Messages that Baton could not carry (no memory, a full KEEP_ALL queue) were written for all matched subscriptions. They will
-  // arrive unless they expire.
+  // Messages that Baton could not carry (no memory, a full KEEP_ALL queue) were written for all matched subscriptions.
+  // They will arrive unless they expire.
   const bool spilled = known_to_baton() && underlying_matched && policy.keeps_all && !position.expires;
   const bool sure = policy.reliable && (older == OlderUnderlying::kFollowed || spilled);
   // The missing messages will not be sent any more, or not yet; or they were in Baton's queue, too, and were evicted.

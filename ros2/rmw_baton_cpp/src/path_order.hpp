@@ -6,8 +6,8 @@
 //
 // Thread rules: no locks; one thread at a time.
 // Invariants:
-// (1) A publisher gives a message to Baton before it writes the message to the underlying RMW, and numbers under one lock. So a
-//     message that both paths carry is in Baton's queue before it arrives from the underlying RMW.
+// (1) A publisher gives a message to Baton before it writes the message to the underlying RMW, and numbers under one
+//     lock. So a message that both paths carry is in Baton's queue before it arrives from the underlying RMW.
 // (2) Every message of a publisher is delivered at most once.
 // (3) Messages are delivered in the publisher's order. A message from the underlying RMW that arrives after a younger
 //     message has stopped waiting for it (after 0, kGraceNs or kSureNs) is dropped.
@@ -26,8 +26,8 @@
 
 namespace baton::rmw {
 
-/// Whether older messages of the underlying RMW may arrive at the subscriptions that Baton has matched since the publisher's last
-/// message.
+/// Whether older messages of the underlying RMW may arrive at the subscriptions that Baton has matched since the
+/// publisher's last message.
 enum class OlderUnderlying : std::uint8_t {
   kUnknown,   ///< not known, or no subscription was matched since the last message
   kNone,      ///< no: the underlying RMW has matched none of these subscriptions

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The signal that an entity (a subscription, service, client or event) may be ready. Wakes the application: its callback, or the wait
-// set that waits for the entity.
+// The signal that an entity (a subscription, service, client or event) may be ready. Wakes the application: its
+// callback, or the wait set that waits for the entity.
 //
 //   the underlying RMW's threads     publishers' processes          deadline thread, take()   graph thread
 //      |  new data, events              |  Baton's queues               |  Event::happened()     |

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A subscription that Baton serves. Wires its parts: the sources (Baton's reader and the underlying subscription), the merge of both
-// (merge.hpp), the account of callback notifications (notifications.hpp), and the tables of loans (loan_table.hpp).
+// A subscription that Baton serves. Wires its parts: the sources (Baton's reader and the underlying subscription), the
+// merge of both (merge.hpp), the account of callback notifications (notifications.hpp), and the tables of loans
+// (loan_table.hpp).
 //
 // Until a Baton publisher is seen, messages are taken from the underlying subscription directly. From then on they are
 // taken from it in serialized form: most of them are copies of Baton's messages, and a copy is dropped without being
 // deserialized.
 //
-// Thread rules: all functions from any thread; one mutex per subscription, not held while a message is copied out, nor while the
-// application's code runs.
+// Thread rules: all functions from any thread; one mutex per subscription, not held while a message is copied out, nor
+// while the application's code runs.
 #pragma once
 
 #include <atomic>

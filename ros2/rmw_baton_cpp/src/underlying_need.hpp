@@ -4,9 +4,10 @@
 //
 // Thread rules: no locks; one thread at a time. All facts are parameters.
 // Invariants:
-// (1) A reader that ended needs nothing. The underlying RMW may take many seconds to notice the end; Baton notices at once.
-// (2) A reader whose process was only disconnected from Baton (it was stopped for too long, ran out of descriptors, misbehaved) is
-//     alive. It needs the underlying RMW until Baton serves it again.
+// (1) A reader that ended needs nothing. The underlying RMW may take many seconds to notice the end; Baton notices at
+//     once.
+// (2) A reader whose process was only disconnected from Baton (it was stopped for too long, ran out of descriptors,
+//     misbehaved) is alive. It needs the underlying RMW until Baton serves it again.
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,9 @@
 // stores them). So every array is translated before the underlying RMW sees it, and its answer (null: not ready) is
 // translated back.
 //
-// With Baton, a wait set sleeps in Baton: on the queues of the served subscriptions, on guard conditions, and on the signals of the
-// other entities (ready_signal.hpp). The underlying RMW is asked, without waiting, only for entities that were signalled.
+// With Baton, a wait set sleeps in Baton: on the queues of the served subscriptions, on guard conditions, and on the
+// signals of the other entities (ready_signal.hpp). The underlying RMW is asked, without waiting, only for entities
+// that were signalled.
 // Thread rules: one thread at a time per wait set; everything else from any thread.
 #include <algorithm>
 #include <memory>

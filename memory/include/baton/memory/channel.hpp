@@ -9,8 +9,8 @@
 // (release) after giving a message back, and reads the count (acquire) before the next take. So a publisher that sees
 // the take also sees the word that was given back, and depth + held entries suffice. With a relaxed count a message can
 // be refused without need (tests/model, "held limit").
-// Invariant: every handle that push() accepted comes back through `on_released` exactly once: evicted unread, given back by
-// the subscriber, or dropped by end().
+// Invariant: every handle that push() accepted comes back through `on_released` exactly once: evicted unread, given
+// back by the subscriber, or dropped by end().
 #pragma once
 
 #include <cstddef>
@@ -53,11 +53,13 @@ enum class PushStatus : std::uint8_t {
   kCorrupted,  ///< end() the connection
 };
 
-/// The publisher's end. `on_released(handle)` drops one reference on the handle; it must not call back into this object.
+/// The publisher's end. `on_released(handle)` drops one reference on the handle; it must not call back into this
+/// object.
 template <class Platform>
 class ChannelWriter {
  public:
-  /// Views valid while the object lives; depth <= ring.capacity; connection.entries >= depth + held. Throws std::bad_alloc.
+  /// Views valid while the object lives; depth <= ring.capacity; connection.entries >= depth + held. Throws
+  /// std::bad_alloc.
   ChannelWriter(const RingLayout<Platform>& ring, const ConnectionLayout<Platform>& connection, std::uint32_t depth)
       : queue_(ring, connection.cursor, depth), table_(connection.release_words, connection.entries) {}
 

@@ -6,15 +6,16 @@
 // Position p (from 0) names the p-th message ever pushed; it lies in slot p & (capacity - 1). head = positions pushed,
 // cursor = positions taken or evicted. Both only grow and never wrap (2^64), so there is no ABA.
 //
-// Thread rules: a QueueProducer is externally synchronised (the transport's per-publisher mutex). Any number of threads may
-// use one QueueConsumer at the same time. Producer calls are wait-free, consumer calls lock-free with a bounded number of
-// attempts; none blocks, allocates (after construction) or makes a system call.
+// Thread rules: a QueueProducer is externally synchronised (the transport's per-publisher mutex). Any number of threads
+// may use one QueueConsumer at the same time. Producer calls are wait-free, consumer calls lock-free with a bounded
+// number of attempts; none blocks, allocates (after construction) or makes a system call.
 //
 // Invariants:
 //  (1) cursor <= head <= cursor + depth, depth <= capacity.
 //  (2) Each position leaves the queue exactly once: the side that moves cursor from p to p + 1 owns p. The consumer
 //      then holds the message, or the producer releases it (on_evict). A message that was taken is never evicted.
-//  (3) Slot p is overwritten (by position p + capacity) only after cursor > p, so a successful try_take read no torn slot.
+//  (3) Slot p is overwritten (by position p + capacity) only after cursor > p, so a successful try_take read no torn
+//      slot.
 //  (4) The producer trusts only its private copy: evicted handles come from that copy. A cursor outside [last seen,
 //      head] is reported as corrupted, and from then on the producer touches the connection no more.
 //  (5) The consumer trusts neither head nor slots: it reports an implausible head, and the caller must check slot
@@ -47,8 +48,8 @@ enum class QueueStatus : std::uint8_t {
   kCorrupted,  ///< the other side broke the protocol: end this connection
 };
 
-/// One message's entry in the ring: 32 bytes, every word a relaxed atomic because a consumer may read it while the producer
-/// overwrites it (the read is then discarded, see invariant 3).
+/// One message's entry in the ring: 32 bytes, every word a relaxed atomic because a consumer may read it while the
+/// producer overwrites it (the read is then discarded, see invariant 3).
 template <class Platform>
 struct RingSlot {
   typename Platform::template atomic<std::uint64_t> handle;  //  0  where the chunk is (pool.hpp, Handle)
@@ -78,8 +79,8 @@ struct RingLayout {
 
   /// Bytes that a ring of `capacity` slots needs.
   static constexpr std::size_t bytes(std::uint32_t capacity) noexcept { return kSlotsOffset + capacity * sizeof(Slot); }
-  /// The ring at `memory`: zeroed or used as a ring before, aligned to kCacheLineBytes, bytes(capacity) long, valid while
-  /// the view is used. The consumer passes its read-only mapping (it never writes through the view).
+  /// The ring at `memory`: zeroed or used as a ring before, aligned to kCacheLineBytes, bytes(capacity) long, valid
+  /// while the view is used. The consumer passes its read-only mapping (it never writes through the view).
   static RingLayout at(const void* memory, std::uint32_t capacity) noexcept {
     auto* bytes = const_cast<std::byte*>(static_cast<const std::byte*>(memory));
     return {reinterpret_cast<Word*>(bytes), reinterpret_cast<Slot*>(bytes + kSlotsOffset), capacity};
@@ -92,8 +93,8 @@ class QueueProducer {
  public:
   using Cursor = typename Platform::template atomic<std::uint64_t>;
 
-  /// Both views stay valid while the object lives. 1 <= depth <= ring.capacity. Starts at position 0 (fresh, zeroed memory).
-  /// Allocates the private copy of the ring; throws std::bad_alloc.
+  /// Both views stay valid while the object lives. 1 <= depth <= ring.capacity. Starts at position 0 (fresh, zeroed
+  /// memory). Allocates the private copy of the ring; throws std::bad_alloc.
   QueueProducer(const RingLayout<Platform>& ring, Cursor* cursor, std::uint32_t depth)
       : ring_(ring), cursor_(cursor), depth_(depth), mask_(ring.capacity - 1), items_(new Item[ring.capacity]()) {}
 
@@ -112,8 +113,8 @@ class QueueProducer {
     return accept(cursor_->load(std::memory_order_acquire));
   }
 
-  /// True if a push now would have to evict (KEEP_ALL checks this before it publishes). Only the producer adds messages, so
-  /// false stays false until the next append().
+  /// True if a push now would have to evict (KEEP_ALL checks this before it publishes). Only the producer adds
+  /// messages, so false stays false until the next append().
   bool full() noexcept {
     if (!corrupted_ && unread() < depth_) return false;  // the cursor can only have grown since: no need to look
     return refresh() != QueueStatus::kOk || unread() >= depth_;
@@ -138,8 +139,8 @@ class QueueProducer {
     const std::size_t index = static_cast<std::size_t>(head_ & mask_);
     items_[index] = {handle, entry};
     RingSlot<Platform>& slot = ring_.slots[index];
-    // relaxed: published by the release store of head below; a consumer that still reads the slot's former message has lost
-    // its position already (invariant 3).
+    // relaxed: published by the release store of head below; a consumer that still reads the slot's former message has
+    // lost its position already (invariant 3).
     slot.handle.store(handle, std::memory_order_relaxed);
     slot.entry.store(entry, std::memory_order_relaxed);
     slot.source_monotonic_ns.store(source_monotonic_ns, std::memory_order_relaxed);
@@ -160,8 +161,8 @@ class QueueProducer {
     return status;
   }
 
-  /// For memory policies: evicts the oldest unread message if it is `handle`. kEmpty: it is not (taken meanwhile, or another
-  /// message is the oldest). One attempt: losing the race means that the reader took it.
+  /// For memory policies: evicts the oldest unread message if it is `handle`. kEmpty: it is not (taken meanwhile, or
+  /// another message is the oldest). One attempt: losing the race means that the reader took it.
   template <class OnEvict>
   QueueStatus evict_oldest_if(std::uint64_t handle, OnEvict&& on_evict) {
     if (refresh() != QueueStatus::kOk) return QueueStatus::kCorrupted;
@@ -255,8 +256,8 @@ class QueueConsumer {
   /// Copies the oldest unread message into `*message` without taking it: kOk, kEmpty, kContended or kCorrupted.
   QueueStatus peek(QueuedMessage* message) const noexcept {
     for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
-      // acquire: [C](b) pairs with every successful CAS on the cursor (try_take of another thread, eviction): the head loaded
-      // next is at least this cursor. The order of the two loads matters.
+      // acquire: [C](b) pairs with every successful CAS on the cursor (try_take of another thread, eviction): the head
+      // loaded next is at least this cursor. The order of the two loads matters.
       const std::uint64_t cursor = cursor_->load(std::memory_order_acquire);
       // acquire: [H] pairs with the release store in QueueProducer::append.
       const std::uint64_t head = ring_.head->load(std::memory_order_acquire);
@@ -334,7 +335,8 @@ class QueueConsumer {
   }
 
  private:
-  // Statistics, private to this process: plain std::atomic (they order nothing, so the model checker need not see them).
+  // Statistics, private to this process: plain std::atomic (they order nothing, so the model checker need not see
+  // them).
   using Counter = std::atomic<std::uint64_t>;
 
   static void raise(Counter& counter, std::uint64_t value) noexcept {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A publisher's memory: sealed sparse segments divided into slots, with all bookkeeping in private memory.
-// Thread rules: a Pool is externally synchronised (the transport's per-publisher mutex); the content of different loans may be
-// written by different threads at the same time.
-// Invariants: (1) a slot is Free, Loaned, or Published with references > 0 or waiting for lazy release; (2) no policy ever
-// takes a slot with a reference that eviction cannot drop (a sample being read); (3) backed bytes <= memory_limit_bytes;
-// (4) free slots are reused last-in first-out, so their pages are warm; (5) steady state: no system call, no heap allocation.
+// Thread rules: a Pool is externally synchronised (the transport's per-publisher mutex); the content of different loans
+// may be written by different threads at the same time.
+// Invariants: (1) a slot is Free, Loaned, or Published with references > 0 or waiting for lazy release; (2) no policy
+// ever takes a slot with a reference that eviction cannot drop (a sample being read); (3) backed bytes <=
+// memory_limit_bytes;
+// (4) free slots are reused last-in first-out, so their pages are warm; (5) steady state: no system call, no heap
+//     allocation.
 #pragma once
 
 #include <atomic>
@@ -86,7 +88,8 @@ class Pool {
   Result<Chunk> loan_growing(std::size_t skeleton_bytes);
   /// Gives an unpublished loan back.
   void abandon(const Chunk& chunk) noexcept;
-  /// Closes the loan: fixes header->size_bytes; content calls on it fail from now on. References become 1 (the caller's).
+  /// Closes the loan: fixes header->size_bytes; content calls on it fail from now on. References become 1 (the
+  /// caller's).
   void publish(const Chunk& chunk) noexcept;
 
   /// The header of one of the pool's own chunks; null if there is none at that handle.

@@ -2,7 +2,8 @@
 // Wake-ups between processes: none is lost, and none costs a system call while all processes are awake.
 //
 // Words (u32 each, in a cache line of their own, always reached through a shared mapping):
-//   * event: one per publisher, in its own memory; incremented once per publish. Waiters sleep on it (futex). Wraps freely.
+//   * event: one per publisher, in its own memory; incremented once per publish. Waiters sleep on it (futex). Wraps
+//     freely.
 //   * local: one per wait set, same rules, notified by threads of its own process (hang-up, attach, guard conditions).
 //   * sleeping: one per connection (and one per local word); only the waiter writes it; values: Sleeping below. Any
 //     other value is the waiter's own mistake and counts as awake.
@@ -15,14 +16,15 @@
 //   W5 futex_waitv(event == seen, ...)        P5 any 1: FUTEX_WAKE(all) on event; any 2: notify that reader's socket
 //   W6 sleeping = 0            (relaxed)
 //   - If P3 precedes W3 in the total order of fences, W4 sees the push. If W3 precedes P3, P4 sees sleeping and wakes.
-//   - The wake cannot fall between W4 and W5: P2 came before it. If W1 read P2's value, then W4 sees the push (P2 releases it,
-//     and the fence W3 acquires what W1 read); if W1 did not, the kernel compares in W5 and refuses to sleep, or the waiter
-//     sleeps already and P5 wakes it.
-//   - A descriptor (a wake socket) is sticky, so for it W5 is simply poll(); it is drained before W1. Here W3 carries the proof
-//     alone (for a futex, the barrier and the comparison inside the system call would do as well).
-// Only the waiter clears its flag. A publisher that cleared ("claimed") it and died before P5 would leave the waiter asleep.
-// A publisher that dies between P1 and P5 wakes nobody: its socket hangs up, and the waiter's background thread notifies the
-// local word. A waiter that dies leaves its flag set: publishers make useless wakes until the connection ends.
+//   - The wake cannot fall between W4 and W5: P2 came before it. If W1 read P2's value, then W4 sees the push (P2
+//     releases it, and the fence W3 acquires what W1 read); if W1 did not, the kernel compares in W5 and refuses to
+//     sleep, or the waiter sleeps already and P5 wakes it.
+//   - A descriptor (a wake socket) is sticky, so for it W5 is simply poll(); it is drained before W1. Here W3 carries
+//     the proof alone (for a futex, the barrier and the comparison inside the system call would do as well).
+// Only the waiter clears its flag. A publisher that cleared ("claimed") it and died before P5 would leave the waiter
+// asleep. A publisher that dies between P1 and P5 wakes nobody: its socket hangs up, and the waiter's background thread
+// notifies the local word. A waiter that dies leaves its flag set: publishers make useless wakes until the connection
+// ends.
 //
 // No function in this header makes a system call: the caller does. Thread rules: signal() by any number of threads at
 // once on different events, serialised per publisher; one thread at a time waits on a wait set.

@@ -29,8 +29,9 @@ struct SegmentRecord {
 
 class Window {
  public:
-  /// The process's window. Reserved on first use: 64 TiB of addresses, or as much as the machine gives, halving (RLIMIT_AS: at
-  /// most half of what is left; 39-bit kernels and sanitizers allow less), or BATON_WINDOW (bytes, with K, M, G or T).
+  /// The process's window. Reserved on first use: 64 TiB of addresses, or as much as the machine gives, halving
+  /// (RLIMIT_AS: at most half of what is left; 39-bit kernels and sanitizers allow less), or BATON_WINDOW (bytes, with
+  /// K, M, G or T).
   /// Errors: window_exhausted (not even 64 MiB), invalid_argument (BATON_WINDOW).
   static Result<Window*> instance();
 

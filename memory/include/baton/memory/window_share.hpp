@@ -4,8 +4,8 @@
 // others leave of the first half. So a few processes can take much of it, but never what this process's own publishers
 // need, nor the last of what the next process needs.
 // Thread rules: all functions are thread-safe.
-// Invariants: (1) all shares together use at most half of the window; (2) the share of a process lives as long as one of its segments
-// is mapped here.
+// Invariants: (1) all shares together use at most half of the window; (2) the share of a process lives as long as one
+// of its segments is mapped here.
 #pragma once
 
 #include <cstddef>

@@ -79,8 +79,8 @@ class FlatBuffer {
 
   /// Makes room without changing size(). False if there is no memory. Invalidates data().
   bool reserve(std::size_t capacity) noexcept;
-  /// Sets the size; new bytes are uninitialised. REQUIRES: size <= capacity(). AddressSanitizer reports any use of the bytes
-  /// behind it.
+  /// Sets the size; new bytes are uninitialised. REQUIRES: size <= capacity(). AddressSanitizer reports any use of the
+  /// bytes behind it.
   void set_size(std::size_t size) noexcept;
 
  private:

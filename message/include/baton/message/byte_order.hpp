@@ -2,8 +2,8 @@
 // Turns a message of the other byte order into this machine's, in place, once, on a private copy. A chunk from another
 // host keeps its byte order, and its reader repairs it (ChunkHeader::byte_order says whether that is needed).
 //
-// Costs: two walks over the control part, one swapping pass over the payload's 16, 32 and 64-bit scalars (bytes and strings
-// are not touched), and a list of the contents, O(contents) of private memory.
+// Costs: two walks over the control part, one swapping pass over the payload's 16, 32 and 64-bit scalars (bytes and
+// strings are not touched), and a list of the contents, O(contents) of private memory.
 // Thread rules: pure functions; no other thread may touch the bytes during the call.
 #pragma once
 

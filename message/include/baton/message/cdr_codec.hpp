@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CDR as ROS 2 sends it (OMG DDS-RTPS 10.5 and XTypes 7.4.3, encoding PLAIN_CDR version 1) from and to SFM messages, in both
-// byte orders:
-// - four bytes in front: 00 01 00 00 little-endian, 00 00 00 00 big-endian. Others (parameter lists, XCDR2) are refused.
+// CDR as ROS 2 sends it (OMG DDS-RTPS 10.5 and XTypes 7.4.3, encoding PLAIN_CDR version 1) from and to SFM messages, in
+// both byte orders:
+// - four bytes in front: 00 01 00 00 little-endian, 00 00 00 00 big-endian. Others (parameter lists, XCDR2) are
+//   refused.
 // - every scalar aligned to its size, 8 at most, counted from behind those four bytes; the padding is zero.
 // - strings: u32 length that counts the terminating zero. wstrings: u32 number of UTF-16 code units, each as a u32, no
 //   terminator, as rmw_fastrtps_cpp with Fast CDR 2 writes them (checked against ROS 2 Kilted in tests/codec/).

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a Type from its canonical definition (docs/format/type-hash.md) at run time: for programs that meet types they were
-// not built with, such as `baton echo`, recorders and the codec tests. The text may come from a peer and is untrusted.
+// Makes a Type from its canonical definition (docs/format/type-hash.md) at run time: for programs that meet types they
+// were not built with, such as `baton echo`, recorders and the codec tests. The text may come from a peer and is
+// untrusted.
 //
 // Thread rules: immutable after parse(); a Definition must outlive every use of its type().
 #pragma once

@@ -4,7 +4,8 @@
 // organises the data part (offsets from the lengths). Byte format, and the decisions that the figures leave open:
 // docs/format/partial-serialization.md.
 //
-// Costs: serializing, measuring and restoring the control part are O(control); restore() adds one memcpy of the payload.
+// Costs: serializing, measuring and restoring the control part are O(control); restore() adds one memcpy of the
+// payload.
 // Thread rules: a PartialSerializer is immutable; any number of threads may use one.
 #pragma once
 

@@ -2,8 +2,8 @@
 // The type model: the form of a message type at run time. Generated headers define one constant `Type` per message.
 // Validator, codecs, partial serialization, printing and Python read it.
 // Thread rules: immutable after construction; a Type and everything it points to outlives every use.
-// Invariants: (1) fields are in declaration order with ascending offsets; (2) offsets, size and alignment are those of the
-// SFM skeleton (docs/format/sfm.md) and equal the generated C++ struct's (static_assert in the generated header);
+// Invariants: (1) fields are in declaration order with ascending offsets; (2) offsets, size and alignment are those of
+// the SFM skeleton (docs/format/sfm.md) and equal the generated C++ struct's (static_assert in the generated header);
 // (3) nesting is acyclic (the .msg language cannot express cycles).
 #pragma once
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One byte that is read as `!= 0`, so that no byte value a peer may write is undefined behaviour (a C++ `bool` holding 2 is).
+// One byte that is read as `!= 0`, so that no byte value a peer may write is undefined behaviour (a C++ `bool` holding
+// 2 is).
 #pragma once
 
 #include <cstdint>

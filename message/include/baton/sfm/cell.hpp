@@ -51,8 +51,8 @@ constexpr std::size_t content_alignment(std::size_t element_alignment, std::size
   return bytes >= kBigContentBytes ? 64 : element_alignment;
 }
 
-/// While one is alive on this thread, moving a Cell from [from, from + bytes) to [to, to + bytes) is a relocation inside one
-/// chunk: the content stays, the offset is rebased. Both ranges must lie in the same chunk. May not nest.
+/// While one is alive on this thread, moving a Cell from [from, from + bytes) to [to, to + bytes) is a relocation
+/// inside one chunk: the content stays, the offset is rebased. Both ranges must lie in the same chunk. May not nest.
 class RelocationScope {
  public:
   RelocationScope(const void* from, const void* to, std::size_t bytes) noexcept;

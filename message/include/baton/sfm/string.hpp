@@ -66,7 +66,8 @@ class StringCell : public Cell {
   /// `text` may lie in this string.
   void assign(std::string_view text, std::size_t bound);
   void append(std::string_view text, std::size_t bound);
-  /// Replaces [position, position + count) by `text`, which may lie in this string. REQUIRES position + count <= size().
+  /// Replaces [position, position + count) by `text`, which may lie in this string. REQUIRES position + count <=
+  /// size().
   void replace(std::size_t position, std::size_t count, std::string_view text, std::size_t bound);
   void resize(std::size_t count, char fill, std::size_t bound);
 };

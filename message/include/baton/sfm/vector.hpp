@@ -3,10 +3,13 @@
 // lie (cell.hpp).
 //
 // Every access checks where the vector lies (one compare); in a hot loop take data(), span() or iterators once.
-// Thread rules and validity of references: as std::vector. Growing a vector inside a loan never moves the message itself.
+// Thread rules and validity of references: as std::vector. Growing a vector inside a loan never moves the message
+// itself.
 // Errors: std::bad_alloc, std::length_error (bound, 2 GiB) and, inside a loan, baton::Exception (message_too_large,
-// limit_reached, out_of_memory; invalid_argument for a received, read-only message). A failed growth leaves the vector as it was.
-// Invariants: (1) those of Cell; (2) T is either trivially copyable or made of sfm members with a noexcept move constructor;
+// limit_reached, out_of_memory; invalid_argument for a received, read-only message). A failed growth leaves the vector
+// as it was.
+// Invariants: (1) those of Cell; (2) T is either trivially copyable or made of sfm members with a noexcept move
+// constructor;
 // (3) elements beyond length() are never constructed, except that trivially copyable memory may hold leftovers.
 // Moving from another place (chunk to heap, heap to chunk, chunk to chunk) copies and leaves the source unchanged. The
 // move constructor is noexcept, because std::vector<Message> needs that: if such a copy finds no memory, it calls

@@ -2,8 +2,8 @@
 // Runs the callbacks of nodes: one wait set, one or several threads.
 // Thread rules: every function may be called from any thread. One spin*() runs at a time; a second call throws
 // already_exists.
-// Invariants: (1) callbacks of one CallbackGroup never run at the same time (unless it is reentrant); (2) an exception thrown by
-// a callback ends spin() and is rethrown from it; (3) an idle executor sleeps in the kernel.
+// Invariants: (1) callbacks of one CallbackGroup never run at the same time (unless it is reentrant); (2) an exception
+// thrown by a callback ends spin() and is rethrown from it; (3) an idle executor sleeps in the kernel.
 #pragma once
 
 #include <atomic>
@@ -32,8 +32,8 @@ class Wakeable {
 
 }  // namespace detail
 
-/// Callbacks that exclude each other. Every node has one by default, as in rclcpp. Its callbacks may run in several executors.
-/// Thread-safe.
+/// Callbacks that exclude each other. Every node has one by default, as in rclcpp. Its callbacks may run in several
+/// executors. Thread-safe.
 class CallbackGroup {
  public:
   enum class Kind : std::uint8_t { kMutuallyExclusive, kReentrant };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry to Baton: a named participant of a domain that makes publishers, subscriptions, timers, services and clients.
+// The entry to Baton: a named participant of a domain that makes publishers, subscriptions, timers, services and
+// clients.
 // Thread rules: all functions are thread-safe. A forked child makes a new Node; the parent's nodes throw forked in the
 // child.
 #pragma once
@@ -48,8 +49,8 @@ class Timer {
 
 class Node {
  public:
-  /// Joins the domain. Throws no_runtime_directory, foreign_runtime_directory, out_of_descriptors, invalid_argument (empty
-  /// name, bad BATON_DOMAIN).
+  /// Joins the domain. Throws no_runtime_directory, foreign_runtime_directory, out_of_descriptors, invalid_argument
+  /// (empty name, bad BATON_DOMAIN).
   explicit Node(std::string name, NodeOptions options = {});
   ~Node();
   Node(const Node&) = delete;
@@ -91,7 +92,8 @@ class Node {
     return subscribe<T>(topic, QoS(static_cast<std::uint32_t>(queue)));
   }
   /// A subscription whose callback an executor runs. The callback takes a Sample<T>, const Sample<T>&, const T&,
-  /// (const T&, const MessageInfo&) or std::shared_ptr<const T>. It is called as long as a copy of the Subscription lives.
+  /// (const T&, const MessageInfo&) or std::shared_ptr<const T>. It is called as long as a copy of the Subscription
+  /// lives.
   template <class T, class F>
   [[nodiscard]] Subscription<T> subscribe(const std::string& topic, const QoS& qos, F callback,
                                           std::shared_ptr<CallbackGroup> group = nullptr) {

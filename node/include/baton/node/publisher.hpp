@@ -113,8 +113,8 @@ class Publisher {
     return sequence;
   }
 
-  /// Publishes a copy of an ordinary object (stack, heap, member, received sample): exactly one copy, into a chunk of the
-  /// exact size. Later changes of `message` do not change what readers see.
+  /// Publishes a copy of an ordinary object (stack, heap, member, received sample): exactly one copy, into a chunk of
+  /// the exact size. Later changes of `message` do not change what readers see.
   std::uint64_t publish(const T& message) { return std::move(try_publish_copy(message)).or_throw(); }
 
   /// Like publish(const T&), except for a message prepared with allocate(): its data part is handed over without a

@@ -15,9 +15,9 @@ namespace baton::real_time {
 /// system (no right to lock memory).
 void lock_memory();
 
-/// Schedules the calling thread by SCHED_FIFO at `priority` (1 to 99) and touches `stack_bytes` of its stack. Baton's background
-/// thread stays at ordinary priority; the locks that it shares with publishers and subscriptions pass priority on. Throws
-/// invalid_argument, system (no right to).
+/// Schedules the calling thread by SCHED_FIFO at `priority` (1 to 99) and touches `stack_bytes` of its stack. Baton's
+/// background thread stays at ordinary priority; the locks that it shares with publishers and subscriptions pass
+/// priority on. Throws invalid_argument, system (no right to).
 void run_fifo(int priority, std::size_t stack_bytes = 256 * 1024);
 
 /// Options of a publisher whose memory is taken, mapped and locked when the publisher is made. The memory is for

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Child processes of tests and benchmarks: the same program again, in another role. Thread rules: one thread per object.
+// Child processes of tests and benchmarks: the same program again, in another role. Thread rules: one thread per
+// object.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ namespace baton::os {
 /// A child process; destruction kills and reaps it.
 class Child {
  public:
-  /// Starts `program` (a path; "/proc/self/exe" = this program) with `arguments`. Its standard output comes back through
-  /// read_line(). Errors: system, out_of_descriptors.
+  /// Starts `program` (a path; "/proc/self/exe" = this program) with `arguments`. Its standard output comes back
+  /// through read_line(). Errors: system, out_of_descriptors.
   static Result<Child> start(const std::string& program, const std::vector<std::string>& arguments);
   Child(Child&& other) noexcept;
   Child& operator=(Child&& other) noexcept;

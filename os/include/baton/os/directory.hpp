@@ -24,8 +24,8 @@ struct DirectoryInfo {
   bool everybody_may_write() const noexcept { return (mode & 0002u) != 0; }
 };
 
-/// Opens `name` relative to `parent` (-1: `name` is an absolute path). ENOENT, ENOTDIR, ELOOP (a symbolic link) and the like
-/// come back as `error_number`.
+/// Opens `name` relative to `parent` (-1: `name` is an absolute path). ENOENT, ENOTDIR, ELOOP (a symbolic link) and the
+/// like come back as `error_number`.
 struct OpenedDirectory {
   UniqueFd fd;
   DirectoryInfo info;

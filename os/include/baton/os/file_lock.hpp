@@ -2,7 +2,8 @@
 // Locks of single bytes of a file that belong to an open file description (F_OFD_SETLK, fcntl(2), Linux 3.15). The
 // kernel drops such a lock when the last descriptor of the description is closed, however the process ends. Every
 // process that has any description of the file can query the lock, in whatever namespaces the process lives.
-// Thread rules: no state. Descriptors of one description (dup(), fork(), SCM_RIGHTS) share its locks; reopen() makes another.
+// Thread rules: no state. Descriptors of one description (dup(), fork(), SCM_RIGHTS) share its locks; reopen() makes
+// another.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@
 
 namespace baton::os {
 
-/// A new open file description of the same file, readable and writable, close-on-exec (through /proc/self/fd). Errors: system,
-/// out_of_descriptors.
+/// A new open file description of the same file, readable and writable, close-on-exec (through /proc/self/fd). Errors:
+/// system, out_of_descriptors.
 Result<UniqueFd> reopen(int fd);
 
 /// True if this description now owns the byte exclusively, or owned the byte before. False if another description owns

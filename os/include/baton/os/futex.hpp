@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sleeping on words in shared memory (futex(2), futex_waitv from Linux 5.16).
-// Thread rules: all functions are thread-safe. Every word must be reached through a *shared* mapping (a read-only one will do
-// for waiting): a futex on a private writable page loses wake-ups.
+// Thread rules: all functions are thread-safe. Every word must be reached through a *shared* mapping (a read-only one
+// will do for waiting): a futex on a private writable page loses wake-ups.
 #pragma once
 
 #include <atomic>
@@ -25,8 +25,8 @@ enum class WaitOutcome : std::uint8_t {
 /// Words per futex_waits() call (FUTEX_WAITV_MAX).
 inline constexpr std::size_t kFutexWaitMax = 128;
 
-/// True if several words can be waited for at once: kernel 5.16 or later and BATON_NO_FUTEX_WAITV is not set to 1. Probed
-/// once per process.
+/// True if several words can be waited for at once: kernel 5.16 or later and BATON_NO_FUTEX_WAITV is not set to 1.
+/// Probed once per process.
 bool futex_waits_available() noexcept;
 
 /// Sleeps until one of the `count` words differs from the value seen, until a wake on one of them, or until the

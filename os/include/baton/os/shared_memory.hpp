@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small shared segments without a name: memfd_create(2) with seals (fcntl(2), "File Sealing"), mapped whole.
 // Thread rules: values; a mapping may be used by any thread.
-// Invariants: (1) a mapping's pages are backed and mapped when it is made, so that touching it neither faults nor raises
-// SIGBUS; (2) a foreign segment is mapped only if it is a sealed memfd of exactly the announced size; (3) mappings that are
-// writable are not inherited by forked children (MADV_DONTFORK) and no mapping is dumped into a core file.
+// Invariants: (1) a mapping's pages are backed and mapped when it is made, so that touching it neither faults nor
+// raises SIGBUS; (2) a foreign segment is mapped only if it is a sealed memfd of exactly the announced size; (3)
+// mappings that are writable are not inherited by forked children (MADV_DONTFORK) and no mapping is dumped into a core
+// file.
 #pragma once
 
 #include <cstddef>
@@ -58,8 +59,8 @@ struct CreatedSegment {
   UniqueFd fd;
 };
 
-/// A segment of `size` bytes (rounded up to pages), backed, sealed against shrinking and growing. Errors: out_of_memory,
-/// out_of_descriptors, system.
+/// A segment of `size` bytes (rounded up to pages), backed, sealed against shrinking and growing. Errors:
+/// out_of_memory, out_of_descriptors, system.
 Result<CreatedSegment> create_segment(const char* name, std::size_t size, Writers writers);
 
 /// Checks a foreign segment and maps it: it must be ordinary sealed memory (memory_file.hpp) of exactly `size` bytes,

@@ -19,8 +19,8 @@ std::size_t page_bytes() noexcept;
 /// too: ftruncate(2) would kill the process by SIGXFSZ.
 Result<void> check_file_size_limit(std::size_t bytes);
 
-/// Reserves address space without memory (PROT_NONE, MAP_NORESERVE), aligned to `alignment` (a power of two of whole pages);
-/// null if the kernel refuses.
+/// Reserves address space without memory (PROT_NONE, MAP_NORESERVE), aligned to `alignment` (a power of two of whole
+/// pages); null if the kernel refuses.
 std::byte* reserve_addresses(std::size_t bytes, std::size_t alignment) noexcept;
 /// Gives a reservation back to the kernel.
 void release_addresses(std::byte* base, std::size_t bytes) noexcept;
@@ -42,8 +42,8 @@ bool future_mappings_are_locked() noexcept;
 /// before 5.1), system.
 Result<UniqueFd> create_sparse(const char* name, std::size_t bytes, std::byte* at);
 
-/// Checks that a foreign descriptor is ordinary memory (memory_file.hpp) of exactly `bytes` with the seals of create_sparse. Errors:
-/// protocol_violation.
+/// Checks that a foreign descriptor is ordinary memory (memory_file.hpp) of exactly `bytes` with the seals of
+/// create_sparse. Errors: protocol_violation.
 Result<MemoryFile> check_sparse(int fd, std::size_t bytes);
 /// Maps a descriptor that passed check_sparse() read-only at `at`, excluded from core dumps. Populates nothing; but
 /// after lock_memory() (real_time.hpp) the pages that are backed by then are mapped and locked. Errors: out_of_memory,
@@ -51,7 +51,8 @@ Result<MemoryFile> check_sparse(int fd, std::size_t bytes);
 Result<void> map_sparse(int fd, std::size_t bytes, std::byte* at);
 /// Copies bytes from a file. Errors: protocol_violation (a range beyond the file's end), system.
 Result<void> copy_out(int fd, std::uint64_t offset, void* to, std::size_t bytes);
-/// Makes whole pages of a reservation ordinary memory of this process, until unmap_to_reservation(). Errors: out_of_memory, system.
+/// Makes whole pages of a reservation ordinary memory of this process, until unmap_to_reservation(). Errors:
+/// out_of_memory, system.
 Result<void> use_reservation(std::byte* at, std::size_t bytes);
 
 /// A sparse memfd of `bytes` that every process with the descriptor may write. It is sealed against shrinking, growing
@@ -63,8 +64,8 @@ Result<std::size_t> common_sparse_bytes(int fd);
 /// forked children.
 /// Errors: out_of_memory, system.
 Result<void> map_common_sparse(int fd, std::size_t bytes, std::byte* at);
-/// Private zero bytes at `at` (inside a reservation) that take memory only where they are touched, and are zero again in a forked
-/// child. Errors: out_of_memory, system.
+/// Private zero bytes at `at` (inside a reservation) that take memory only where they are touched, and are zero again
+/// in a forked child. Errors: out_of_memory, system.
 Result<void> map_private_sparse(std::size_t bytes, std::byte* at);
 
 /// Maps the backed range [at, at + bytes) into this process, so that touching it does not fault. In a process whose

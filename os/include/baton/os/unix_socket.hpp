@@ -30,8 +30,8 @@ enum class IoStatus : std::uint8_t {
   kError,            ///< anything else: see errno
 };
 
-/// A listening socket bound to `name` in the directory, with the mode `mode` (fchmod after bind: the umask is the process's).
-/// The name must not exist. IoStatus kDone, or kAbsent (the directory was removed), kNoDescriptors, kError.
+/// A listening socket bound to `name` in the directory, with the mode `mode` (fchmod after bind: the umask is the
+/// process's). The name must not exist. IoStatus kDone, or kAbsent (the directory was removed), kNoDescriptors, kError.
 IoStatus listen_at(int directory, const std::string& directory_path, const std::string& name, std::uint32_t mode,
                    std::uint32_t gid, UniqueFd& listener);
 /// Connects at once or not at all. kWouldBlock: the listener's backlog is full.

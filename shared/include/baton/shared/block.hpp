@@ -4,12 +4,13 @@
 // Two kinds of reference keep an object:
 //   stored pointers   lie in the heap (members of shared objects, elements of queues), and are counted in `count`
 //   process holds     one bit per process, for all its pointers in private memory (counted in its LocalCount)
-// The object lives while `count` or `holds` is not 0. The block also stays while a weak reference of either kind exists. A hold's bit names
-// its process, so the hold of a dead process is found and dropped. A stored pointer belongs to the object or container in which it lies.
+// The object lives while `count` or `holds` is not 0. The block also stays while a weak reference of either kind
+// exists. A hold's bit names its process, so the hold of a dead process is found and dropped. A stored pointer belongs
+// to the object or container in which it lies.
 //
-// Everything but `state` and the lock is read and written under `lock`. A stored pointer changes in the steps of transfer.hpp (undo_count
-// is `before`, undo_target is `record`). From that record the process that takes the lock over completes or undoes the change of a dead
-// owner.
+// Everything but `state` and the lock is read and written under `lock`. A stored pointer changes in the steps of
+// transfer.hpp (undo_count is `before`, undo_target is `record`). From that record the process that takes the lock over
+// completes or undoes the change of a dead owner.
 // States: the process named in `worker` owns kConstructing, kDue, kEnding and kDestroyed. kDue: nothing refers to the
 // object any more, and its destructor has not begun. Objects that become due while a thread ends another object wait in
 // a list (`next_due`), so a chain of any length needs the stack of one destructor only.

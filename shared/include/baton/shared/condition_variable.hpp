@@ -10,7 +10,8 @@
 //    after its change and before it notified (event_count.hpp).
 // Wait with a predicate, and check owner_died() of the mutex in it: the wait may take the lock over from a dead owner.
 // Thread rules: as mutex. All waiters of one condition_variable use the same lock. A wait that times out costs nothing.
-// Protocol: event_count.hpp. The state looked at in S4 is the user's, under the lock: a change after the waiter's unlock happens after
+// Protocol: event_count.hpp. The state looked at in S4 is the user's, under the lock: a change after the waiter's
+// unlock happens after
 // S1 and S2, so its notifier sees the count and the kernel sees the new event.
 #pragma once
 

@@ -11,8 +11,8 @@
 //   S6 unless woken by a notifier:               N6 sleepers -= n    (relaxed)
 //      sleepers -= 1           (relaxed)
 //   - If N2 precedes S3 in the order of fences, S4 sees the change. Otherwise S3 precedes N2, so N3 sees S1 and wakes.
-//   - If S2 read what N4 wrote, S4 sees the change: the fence N2 before N4 releases it and the fence S3 acquires what S2 read. If S2 read
-//     an older value, the kernel refuses in S5, or S sleeps already and N5 wakes S.
+//   - If S2 read what N4 wrote, S4 sees the change: the fence N2 before N4 releases it and the fence S3 acquires what
+//     S2 read. If S2 read an older value, the kernel refuses in S5, or S sleeps already and N5 wakes S.
 // - Each S1 is undone once: by the notifier that woke the sleeper, or by a sleeper that was not woken. So one
 //   notification wakes once, however late the sleeper runs. A count is never too low, and a count that is too high
 //   costs a useless wake.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// guarded<C>: a container of Boost.Container (or a struct of such) in a shared heap, with its lock. If a process dies in the middle of a
-// change, its buffers are freed, and no other process sees the half-changed container.
+// guarded<C>: a container of Boost.Container (or a struct of such) in a shared heap, with its lock. If a process dies
+// in the middle of a change, its buffers are freed, and no other process sees the half-changed container.
 //
 //   struct Table { boost::container::vector<int, allocator<int>> values; ... };
 //   guarded<Table> table;                      member of a shared object

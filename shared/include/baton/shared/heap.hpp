@@ -92,8 +92,8 @@ class Heap {
   /// no_runtime_directory, foreign_runtime_directory, timed_out (every process that has it is stopped), limit_reached
   /// (kMaxProcesses), out_of_memory, window_exhausted, version_mismatch, unsupported.
   static Result<Heap> open(const HeapOptions& options);
-  /// The names of the domain's heaps that a living process has open, sorted. options.domain and runtime_directory count. Errors:
-  /// no_runtime_directory, foreign_runtime_directory, invalid_argument (the domain).
+  /// The names of the domain's heaps that a living process has open, sorted. options.domain and runtime_directory
+  /// count. Errors: no_runtime_directory, foreign_runtime_directory, invalid_argument (the domain).
   static Result<std::vector<std::string>> names(const HeapOptions& options = {});
   /// Makes a heap without a name. The caller passes its descriptor() to other processes. name, domain and directory are
   /// not used.

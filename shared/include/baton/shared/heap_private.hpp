@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HeapPrivate: a process's private words of an open heap, directly before the heap's first byte; and process words, which name processes in
-// a heap. The free functions of the room find the parts of a heap (shared/README.md) from an address in it.
+// HeapPrivate: a process's private words of an open heap, directly before the heap's first byte; and process words,
+// which name processes in a heap. The free functions of the room find the parts of a heap (shared/README.md) from an
+// address in it.
 // Thread rules: written by the opening thread before others know the heap, then read only, but for the waiter table.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// shared_mutex in a shared heap. Every process that can write the heap is trusted. A reader or writer that dies blocks no other. After a
-// writer's death every lock() and lock_shared() returns previous_owner_died until consistent().
+// shared_mutex in a shared heap. Every process that can write the heap is trusted. A reader or writer that dies blocks
+// no other. After a writer's death every lock() and lock_shared() returns previous_owner_died until consistent().
 //
 // Semantics of std::shared_mutex ([thread.sharedmutex.class]), with room for Slots readers at a time; further readers
 // wait, as in the standard beyond its limit. Works with std::unique_lock and std::shared_lock. Writers do not starve: a
@@ -11,9 +11,9 @@
 // A table of robust locks: a reader owns one slot, a writer owns writer_ and all slots. So waiters find the locks of
 // dead processes, a reader's lock touches no word of other readers, and a writer pays for all slots. A reader takes any
 // free slot; a reader that found none waits for any slot to be freed (event_count.hpp).
-// Invariants: (1) writing_ and died_ are written by an owner of every slot, and read by an owner of any; (2) writing_ is true
-// exactly while a writer may change the protected state: if an entering thread finds it true, a writer died; (3) holder of a
-// slot is the tag of the thread that reads there; a tag is used by one thread ever.
+// Invariants: (1) writing_ and died_ are written by an owner of every slot, and read by an owner of any; (2) writing_
+// is true exactly while a writer may change the protected state: if an entering thread finds it true, a writer died;
+// (3) holder of a slot is the tag of the thread that reads there; a tag is used by one thread ever.
 #pragma once
 
 #include <atomic>

@@ -73,7 +73,8 @@ class Names {
 
  private:
   NameWords& words_;
-  // Objects of names that are removed, and of one that a dead process left half made: they end after the table is unlocked.
+  // Objects of names that are removed, and of one that a dead process left half made: they end after the table is
+  // unlocked.
   Held dropped_, left_;
 };
 

@@ -9,7 +9,8 @@
 //   P4 S is marked, or not what it was  (acquire)   T4 an object in S is not free -> unmark, stop
 //      -> no claim                                  T5 S is something else
 //   - One of P3 and T2 is first in the order of fences: T3 sees P2, or P4 sees T1.
-//   - A span stays published while newer ones come: it moves to [1] before its place is taken, and T3 reads against that.
+//   - A span stays published while newer ones come: it moves to [1] before its place is taken, and T3 reads against
+//     that.
 //   - If T3 does not see S, it read a later value: so the last claim in S, and its use, happened before.
 // Thread rules: one claimer at a time per array.
 #pragma once

@@ -11,16 +11,18 @@
 //      S5, S6                                              D4 of each place that is not 0: mark it (CAS), N2 to N6, unmark it
 //   A3 place = 0 (CAS); a marked place stays until         D5 recover the dead process; then
 //      D has unmarked it                                   D6 watches = 1            (relaxed), and wait for the next death
-//   - If D3 precedes S3 in the order of fences, S4 sees what the dead process had done before it died. Otherwise S3 precedes D3, so D4
-//     sees A1 and notifies as any notifier does: S4 sees the change, the kernel refuses in S5, or S is woken.
+//   - If D3 precedes S3 in the order of fences, S4 sees what the dead process had done before it died. Otherwise S3
+//     precedes D3, so D4 sees A1 and notifies as any notifier does: S4 sees the change, the kernel refuses in S5, or S
+//     is woken.
 // - D4 touches an event count only while its place is marked, and S does not leave a marked place, so the event count
-//   still exists.
-//   - D5 may take long (destructors of the user), and D does not watch meanwhile. A thread that goes to sleep then finds 0 in A2, or D3
+//   still exists. - D5 may take long (destructors of the user), and D does not watch meanwhile. A thread that goes to
+//   sleep then finds 0 in A2, or D3
 //     comes later and D4 notifies that thread.
 // D does not notice the death of a process without a connection to D's process (attach(), or a connection that failed).
 // Such a process sets WaiterWords::unwatched in the heap. Its packet wakes D, which does D2 to D4 once and never D6.
 //
-// Thread rules: enter() and leave() by any thread; notify_all() by one thread at a time, with the lock that leave() takes.
+// Thread rules: enter() and leave() by any thread; notify_all() by one thread at a time, with the lock that leave()
+// takes.
 #pragma once
 
 #include <atomic>
@@ -47,7 +49,8 @@ struct WaiterTableWords {
     for (std::size_t i = 0; i < kTries; ++i) {
       const std::size_t place = (from + i) % Places;
       std::uint64_t seen = 0;
-      // release: the event count was made before; pairs with the mark in notify_all(). Ordered before S4 by the fence S3.
+      // release: the event count was made before; pairs with the mark in notify_all(). Ordered before S4 by the fence
+      // S3.
       if (places[place].compare_exchange_strong(seen, event_count, std::memory_order_release,
                                                 std::memory_order_relaxed))
         return place;

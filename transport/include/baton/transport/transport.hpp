@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Endpoints that move chunks of any type between processes: the whole interface on which node/, python/ and ros2/ are
 // built. Untyped: a message is a chunk plus a TypeInfo.
-// Thread rules: Participant, Writer, Reader, WaitSet, GuardCondition are thread-safe unless a line says otherwise; a TakenSample
-// may be released from any thread. After fork() every call on an object of the parent returns Errc::forked, and releases are
-// no-ops.
+// Thread rules: Participant, Writer, Reader, WaitSet, GuardCondition are thread-safe unless a line says otherwise; a
+// TakenSample may be released from any thread. After fork() every call on an object of the parent returns Errc::forked,
+// and releases are no-ops.
 #pragma once
 
 #include <array>
@@ -221,7 +221,8 @@ class Writer {
   Result<void> wait_for_all_acked(std::chrono::nanoseconds timeout);
   const Gid& gid() const;
   memory::Pool::Account memory_account() const;
-  /// Replaces the data segment, so that memory backed for past large messages returns to the system when they are released.
+  /// Replaces the data segment, so that memory backed for past large messages returns to the system when they are
+  /// released.
   void trim();
 
   class Impl;  // private to transport

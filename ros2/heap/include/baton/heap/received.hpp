@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A received message whose arrays become the buffers of ordinary containers, without a copy. The buffers lie in a private mapping of
-// the publisher's segment: the program may write them, which copies the touched pages for this process alone.
+// A received message whose arrays become the buffers of ordinary containers, without a copy. The buffers lie in a
+// private mapping of the publisher's segment: the program may write them, which copies the touched pages for this
+// process alone.
 //
-// Thread rules: a Received is a value of one thread; the buffers may be used and freed by any threads, in any order, also after
-// the subscription, the participant or the publisher is gone.
+// Thread rules: a Received is a value of one thread; the buffers may be used and freed by any threads, in any order,
+// also after the subscription, the participant or the publisher is gone.
 // Invariants: (1) the sample is released when the Received and all its buffers are gone, after the program's changes
 // were discarded; (2) an address is aliased at most once at a time; (3) two messages that are aliased at the same time
 // share no page, even if they are the same chunk taken by two subscriptions (each has a lane of its own).

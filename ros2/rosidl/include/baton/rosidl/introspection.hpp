@@ -2,9 +2,10 @@
 // ROS 2's description of a native message struct, in C++ and in C code, and the check that Baton knows the layout of
 // both.
 //
-// Baton reads and writes the members of native messages at the places that the introspection names: scalars, std::vector and the sequences
-// of rosidl_runtime_c, std::string and rosidl_runtime_c__String. All of that is memory layout, which a later ROS 2 may change. So nothing
-// is read or written in a message of a type before check_layout() has accepted the type.
+// Baton reads and writes the members of native messages at the places that the introspection names: scalars,
+// std::vector and the sequences of rosidl_runtime_c, std::string and rosidl_runtime_c__String. All of that is memory
+// layout, which a later ROS 2 may change. So nothing is read or written in a message of a type before check_layout()
+// has accepted the type.
 // Thread rules: any thread; nothing is kept.
 #pragma once
 

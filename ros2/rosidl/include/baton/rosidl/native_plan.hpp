@@ -69,8 +69,8 @@ class NativePlan {
   /// content too high.
   std::size_t room_for(const void* native) const;
 
-  /// Begins a message in `builder` and fills it from the native struct. Errors: those of Builder; malformed_message for a
-  /// sequence or string longer than its bound.
+  /// Begins a message in `builder` and fills it from the native struct. Errors: those of Builder; malformed_message for
+  /// a sequence or string longer than its bound.
   Result<void> write(const void* native, message::Builder& builder) const;
 
   /// Fills an initialised native struct, whatever its former content. Errors: malformed_message; out_of_memory. After

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a hand-over costs: between two spinning processes, beside a bare cache-line hand-over in the same run, and per call in one
-// thread. Prints medians and the 5..95 % range over blocks; raw block medians as JSON with --json FILE.
+// The cost of a hand-over: between two spinning processes, compared with a bare cache-line hand-over in the same run,
+// and per call in one thread. Prints medians and the 5..95 % range over blocks; raw block medians as JSON with --json
+// FILE.
 //   channel_bench [--blocks N] [--rounds N] [--cpus A,B] [--json FILE]
 #include <sched.h>
 #include <signal.h>
@@ -67,7 +68,7 @@ struct Sender {
       const int one[] = {0};
       if (signal<P>(
               line.event, one, [this](int) -> WakeWord<P>& { return *line.segment_view().sleeping; }, [](int) {})) {
-        std::abort();  // nobody sleeps here
+        std::abort();  // no reader sleeps in this benchmark
       }
     }
   }

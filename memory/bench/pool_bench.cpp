@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What memory costs a publisher: loan, publish and release in the steady state, the growth of a content, and, beside it, what a
-// page costs that was never touched. One line per case: median and 99th percentile over batches, nanoseconds per operation.
+// The cost of memory for a publisher: loan, publish and release in the steady state, the growth of a content, and for
+// comparison a page that was never touched. One line per case: median and 99th percentile over batches, nanoseconds per
+// operation.
 //   build with -DBATON_PERF=ON, then: bin/pool_bench
 #include <algorithm>
 #include <chrono>
@@ -85,7 +86,7 @@ int main() {
     });
   }
   {
-    // For comparison: the first 6 MB of a fresh publisher, everything included.
+    // For comparison: the first 6 MB of a fresh publisher, all costs included.
     std::vector<double> microseconds;
     for (int i = 0; i < 20; ++i) {
       const auto begin = std::chrono::steady_clock::now();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection whose other side writes anything anywhere it may. The input is {u8 depth, u8 held} and then a sequence of steps of
-// one opcode byte and its operands (see kSteps); seeds lie in seeds/connection, replayed by connection_replay_test.cpp.
+// A connection whose other side writes any value to any place that it may write. The input is {u8 depth, u8 held} and
+// then a sequence of steps of one opcode byte and its operands (see kSteps); seeds lie in seeds/connection, replayed by
+// connection_replay_test.cpp.
 //
-// Checked besides what the sanitizers see: every handle that the publisher pushed comes back exactly once by the end of the
-// connection, whatever the subscriber wrote; the subscriber never writes outside its connection segment and never reads
-// outside the ring, whatever the publisher wrote.
+// Checked besides what the sanitizers check: every handle that the publisher pushed comes back exactly once by the end
+// of the connection, whatever the subscriber wrote. The subscriber never writes outside its connection segment and
+// never reads outside the ring, whatever the publisher wrote.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -100,17 +101,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       case 5:
         writer.evict_oldest_if(input.take(1), on_released);
         break;
-      case 6: {  // the subscriber writes a word of its segment: anything
+      case 6: {  // the subscriber writes any value to a word of its segment
         const std::uint64_t index = input.take(1);
         *segment.word(index) = input.take(8);
         break;
       }
-      case 7: {  // ... or something near the truth
+      case 7: {  // ... or a value near a valid one
         std::uint64_t* const word = segment.word(input.take(1) % 4 == 0 ? 0 : input.take(1));
         *word += static_cast<std::uint64_t>(static_cast<std::int8_t>(input.take(1)));
         break;
       }
-      case 8: {  // the publisher writes a word of the ring: anything
+      case 8: {  // the publisher writes any value to a word of the ring
         const std::uint64_t index = input.take(1);
         *ring.word(index) = input.take(8);
         break;

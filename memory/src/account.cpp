@@ -24,8 +24,8 @@ namespace {
 std::atomic<std::size_t> g_backed{0};
 using Watch = std::function<Result<void>(std::ptrdiff_t)>;
 
-// A forked child starts with none: what they report to is the parent's, and may be locked for ever in the child. Never
-// destroyed: publishers may be static objects.
+// A forked child starts with no watches: they report to objects of the parent, whose locks may stay locked for ever in
+// the child. Never destroyed: publishers may be static objects.
 struct Watches final : os::ForkListener {
   std::mutex mutex;
   std::vector<std::weak_ptr<const Watch>> list;
@@ -44,9 +44,9 @@ Watches& watches() {
   return *instance;
 }
 
-[[maybe_unused]] const Watches& g_made_early = watches();  // as the window's lock, for the same reason
+[[maybe_unused]] const Watches& g_made_early = watches();  // for the same reason as the window's lock
 
-/// Allocates nothing for up to kMostWatches watches: it runs when memory comes back, too.
+/// Allocates nothing for up to kMostWatches watches, since it also runs when memory is given back.
 Result<void> tell(std::ptrdiff_t bytes) {
   constexpr std::size_t kMostWatches = 16;
   std::array<std::shared_ptr<const Watch>, kMostWatches> first;  // called without the lock: a watch may end meanwhile
@@ -71,7 +71,7 @@ Result<void> tell(std::ptrdiff_t bytes) {
   for (std::size_t i = 0; i < count; ++i) {
     Result<void> allowed = call(i, bytes);
     if (allowed.ok() || bytes < 0) continue;
-    while (i > 0) (void)call(--i, -bytes);  // those who agreed have counted it
+    while (i > 0) (void)call(--i, -bytes);  // undo in the watches that have agreed, since they have counted the growth
     return allowed;
   }
   return {};
@@ -92,12 +92,14 @@ Result<std::size_t> limit_from_environment(const char* name) {
 }
 
 const Result<std::size_t>& process_limit() {
-  // Not a static of its own initializer: in a child forked while another thread runs that, it would never be ready.
+  // Not a static with an initializer: in a child forked while another thread runs the initializer, it would never be
+  // ready.
   static std::atomic<const Result<std::size_t>*> known{nullptr};
   const Result<std::size_t>* limit = known.load(std::memory_order_acquire);
   if (limit == nullptr) {
     auto read = std::make_unique<Result<std::size_t>>(limit_from_environment("BATON_PROCESS_MEMORY_LIMIT"));
-    // acq_rel: pairs with the acquire above. Of two threads the first one's is kept, to the end of the process.
+    // acq_rel: pairs with the acquire above. If two threads compete, the first one's value is kept until the process
+    // ends.
     if (known.compare_exchange_strong(limit, read.get(), std::memory_order_acq_rel)) limit = read.release();
   }
   return *limit;
@@ -134,7 +136,7 @@ void account_shrink(std::size_t bytes) noexcept {
   try {
     (void)tell(-static_cast<std::ptrdiff_t>(bytes));
   } catch (const std::bad_alloc&) {
-    // The next change tells the sum.
+    // The next change reports the sum.
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The account's other side, for pools. Thread-safe.
+// The account's functions for pools. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace baton::memory {
 
-/// Enters `bytes` into the process's account, or says which limit forbids it (limit_reached).
+/// Adds `bytes` to the process's account, or returns the limit that forbids it (limit_reached).
 Result<void> account_grow(std::size_t bytes);
 void account_shrink(std::size_t bytes) noexcept;
-/// What process_limit_bytes() is, or why there can be no pool.
+/// The value of process_limit_bytes(), or the reason why no pool can be made.
 const Result<std::size_t>& process_limit();
 
 }  // namespace baton::memory

@@ -11,7 +11,7 @@
 namespace baton::memory {
 namespace {
 
-// The loan that `owner` lies in; throws if it is none of this process's.
+// The loan that `owner` lies in; throws if `owner` lies in no loan of this process.
 [[gnu::hot]] Slot& loan_of(const void* owner) {
   const SegmentRecord* record = Window::find(owner);
   if (!record || !record->own)
@@ -28,7 +28,7 @@ namespace {
   return *slot;
 }
 
-// Message bytes that the slot can hold; offsets are 32 bits.
+// Message bytes that the slot can hold; offsets have 32 bits.
 [[gnu::hot]] std::uint32_t limit_of(const Slot& slot) noexcept {
   return static_cast<std::uint32_t>(std::min(slot.bytes - sizeof(ChunkHeader), kMaxMessageBytes));
 }
@@ -40,7 +40,7 @@ namespace {
                                                 "; raise max_message_bytes (at most 2 GiB)"});
 }
 
-// Memory for the message's first `bytes`; throws if there is none.
+// Backs the message's first `bytes`; throws if memory is short.
 [[gnu::hot]] void back(Slot& slot, std::size_t bytes) {
   const Result<void> backed = slot.segment->back(slot, sizeof(ChunkHeader) + bytes);
   if (backed.ok()) return;

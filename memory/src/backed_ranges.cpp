@@ -22,7 +22,7 @@ bool BackedRanges::grow() noexcept {
   Table* const old = table_.load(std::memory_order_relaxed);  // only remember() stores it
   const unsigned bits = old != nullptr ? 64 - old->shift + 1 : kFirstBits;
   const std::size_t places = std::size_t{1} << bits;
-  // calloc: zero words are empty places.
+  // calloc: zero words are empty entries.
   auto* const table = static_cast<Table*>(std::calloc(1, sizeof(Table) + places * sizeof(std::uint64_t)));
   if (table == nullptr) return false;
   table->older = old;
@@ -52,7 +52,7 @@ void BackedRanges::remember(std::uint64_t page, std::uint32_t count) noexcept {
   Table* table = table_.load(std::memory_order_relaxed);
   if (table == nullptr || 2 * (table->used + 1) > table->mask + 1) {
     if (table != nullptr && table->used >= kMostPages) {
-      // Whoever looks meanwhile finds less than there was, and asks the kernel.
+      // A concurrent known() finds fewer entries, and its caller asks the kernel.
       for (std::size_t i = 0; i <= table->mask; ++i) table->words()[i].store(0, std::memory_order_relaxed);
       table->used = 0;
     } else if (!grow()) {

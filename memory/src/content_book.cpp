@@ -24,7 +24,7 @@ constexpr std::uint64_t align_up(std::uint64_t value, std::uint32_t alignment) n
 }
 
 [[gnu::hot]] ContentBook::Iterator ContentBook::find(std::uint32_t offset) const noexcept {
-  // The newest block is asked for most: a vector that grows at the end.
+  // The newest block is looked up most: a vector that grows at the end.
   if (!entries_.empty() && entries_.back().offset == offset) return entries_.end() - 1;
   auto it = std::lower_bound(entries_.begin(), entries_.end(), offset,
                              [](const Entry& entry, std::uint32_t value) { return entry.offset < value; });
@@ -63,7 +63,7 @@ std::optional<std::uint32_t> ContentBook::reuse(std::uint32_t bytes, std::uint32
       if (at + bytes <= entries_[i].offset) {
         entries_[mark] = {static_cast<std::uint32_t>(at), bytes};
         --dead_;
-        // What remains of the hole keeps its other marks; they stay sorted.
+        // The rest of the hole keeps its other marks; they stay sorted.
         for (std::size_t j = mark + 1; j < i; ++j)
           entries_[j].offset = std::max(entries_[j].offset, entries_[mark].offset);
         return entries_[mark].offset;
@@ -111,13 +111,14 @@ std::optional<std::uint32_t> ContentBook::reuse(std::uint32_t bytes, std::uint32
     if (dead_ > 2 * blocks() + 64) drop_doubled_marks();
     return;
   }
-  // The end falls back to the new last block; the hole before the freed one is no hole any more.
+  // The end moves back to the new last block; the hole before the freed block is no hole any more.
   entries_.pop_back();
   for (; !entries_.empty() && entries_.back().bytes == 0; --dead_) entries_.pop_back();
   end_ = entries_.empty() ? first_ : entries_.back().offset + entries_.back().bytes;
 }
 
-// One mark is enough for a hole; after this there are at most as many marks as blocks, so it is paid by as many frees.
+// One mark is enough for a hole. Afterwards there are at most as many marks as blocks, so the cost is spread over as
+// many frees.
 void ContentBook::drop_doubled_marks() noexcept {
   const auto doubled = [](const Entry& a, const Entry& b) { return a.bytes == 0 && b.bytes == 0; };
   entries_.erase(std::unique(entries_.begin(), entries_.end(), doubled), entries_.end());

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the contents of one loan lie: the allocator behind arena.hpp, without any memory of its own in the chunk.
+// Where the contents of one loan lie: the allocator behind arena.hpp. It keeps no record in the chunk itself.
 // Thread rules: one thread at a time.
-// Invariants: (1) blocks are sorted by offset, do not overlap and lie in [first, end); (2) end is where the last block ends, or
-// `first`; (3) a message built from front to back, without freeing, lies in call order with no hole but alignment's: only
-// memory that was freed is used again.
-// Cost: allocate, free and resize of the newest block O(1), of others O(log blocks) amortised; no heap allocation once the
-// book has held as many blocks before.
+// Invariants: (1) blocks are sorted by offset, do not overlap and lie in [first, end); (2) end is where the last block
+// ends, or `first`; (3) a message built from front to back, without freeing, lies in call order, and its only holes are
+// those of alignment: only memory that was freed is used again.
+// Cost: allocate, free and resize of the newest block O(1), of others O(log blocks) amortised; no heap allocation once
+// the book has held as many blocks before.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +38,8 @@ class ContentBook {
   std::uint32_t gap_bytes() const noexcept;
 
  private:
-  // A block, or (bytes 0) the mark of a freed one: its hole reaches from the block before to the block behind. Marks make
-  // freeing cheap: a message of a hundred thousand strings is torn down without moving this list each time.
+  // A block, or (bytes 0) the mark of a freed block: its hole reaches from the previous block to the next block. Marks
+  // make freeing cheap: a message of a hundred thousand strings is destroyed without moving this list each time.
   struct Entry {
     std::uint32_t offset, bytes;
   };
@@ -50,7 +50,7 @@ class ContentBook {
 
   std::vector<Entry> entries_;  // the last one is a block
   std::size_t dead_ = 0;        // marks in entries_
-  std::size_t first_dead_ = 0;  // no mark before this entry
+  std::size_t first_dead_ = 0;  // entries before this one have no mark
   std::uint32_t largest_ = 0;   // no freed hole is larger
   std::uint32_t first_ = 0, end_ = 0;
 };

@@ -23,11 +23,12 @@ struct ForeignSegment::Mapping {
   os::UniqueFd fd;
   os::MemoryFile file;
   std::shared_ptr<WindowShare> share;
-  std::size_t copied_bytes = 0;  // of a copy
-  // Guards the making of mappings and backed_. A child forked meanwhile makes none (private_copy), so it never waits for it.
+  std::size_t copied_bytes = 0;  // of a copied message
+  // Guards the making of mappings and backed_. A child that was forked meanwhile makes no mapping (private_copy), so it
+  // never waits for this mutex.
   std::mutex mutex;
   std::array<SegmentRecord, kLanes> copies{};
-  // Release after the copy is whole, acquire by whoever uses it without the mutex.
+  // Release after the copy is complete; acquire by every user without the mutex.
   std::array<std::atomic<std::byte*>, kLanes> copy_bases{};
 };
 
@@ -55,7 +56,7 @@ struct ForeignSegment::Mapping {
   return *base;
 }
 
-/// Addresses that count in the share of the segment's publisher.
+/// Allocates addresses that count in the share of the segment's publisher.
 Result<std::byte*> ForeignSegment::allocate_shared(std::size_t bytes) const {
   WindowShare* const share = mapping_->share.get();
   if (share != nullptr) {
@@ -130,9 +131,9 @@ ForeignSegment::ForeignSegment() : page_shift_(static_cast<unsigned>(__builtin_c
 
 ForeignSegment::~ForeignSegment() { release(); }
 
-/// Everything that a segment has of this process: unmapping and closing may free gigabytes of a dead publisher, here.
+/// Frees everything that the segment has of this process. Unmapping and closing may free gigabytes of a dead publisher.
 void ForeignSegment::release() noexcept {
-  // A forked child keeps reading what it inherited; its copies of the objects that say so end in any order.
+  // A forked child keeps reading what it inherited; its copies of these objects are destroyed in any order.
   if (!mapping_ || mapping_->generation != os::fork_generation()) return;
   Window& window = *Window::instance().value();
   WindowShare* const share = mapping_->share.get();
@@ -180,9 +181,9 @@ Result<std::shared_ptr<ForeignSegment>> ForeignSegment::copy_of(std::uint64_t of
   copy->mapping_ = std::make_unique<Mapping>();
   copy->mapping_->share = share;
   copy->mapping_->copied_bytes = bytes;
-  copy->publish(*base, bytes);  // from here on it frees them
+  copy->publish(*base, bytes);  // from now on `copy` frees them
   if (Result<void> usable = os::use_reservation(*base, bytes); !usable.ok()) return usable.error();
-  std::memcpy(*base, &header, sizeof(header));  // not read again: what was checked is what is used
+  std::memcpy(*base, &header, sizeof(header));  // the header is not read again: the checked value is the used value
   if (Result<void> read =
           os::copy_out(mapping_->fd.get(), offset + sizeof(header), *base + sizeof(header), header.size_bytes);
       !read.ok())
@@ -194,7 +195,7 @@ Result<std::shared_ptr<ForeignSegment>> ForeignSegment::copy_of(std::uint64_t of
 Result<bool> ForeignSegment::look_up(std::uint64_t page, std::uint32_t count) const {
   for (const auto& [first, last] : locked_)
     if (page >= first && page + count <= last) return true;
-  const std::uint32_t known = backed_.known(page);  // what a message grew by is new
+  const std::uint32_t known = backed_.known(page);  // a message that has grown has new pages
   if (known >= count) return true;
   const auto ask = [&](std::uint32_t from, std::uint32_t to) {
     return os::is_backed(mapping_->fd.get(), mapping_->file, base(), (page + from) << page_shift_,
@@ -202,7 +203,8 @@ Result<bool> ForeignSegment::look_up(std::uint64_t page, std::uint32_t count) co
   };
   Result<bool> backed = ask(known, count);
   if (!backed.ok() || !*backed) return backed;
-  // A publisher backs more than a message needs: the next one, if it is not twice as large, needs no question.
+  // A publisher backs more than a message needs. So ask for twice as much: the next message then needs no query, unless
+  // it is more than twice as large.
   const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(
       {2 * std::uint64_t{count}, kMaxMessageBytes >> page_shift_, (size_ >> page_shift_) - page}));
   if (most > count) {
@@ -220,7 +222,7 @@ Result<bool> ForeignSegment::look_up(std::uint64_t page, std::uint32_t count) co
       return "a handle names offset " + std::to_string(offset) + " in a segment of " + std::to_string(size_) + " bytes";
     });
   }
-  // A hole that is read becomes a page, at this process's cost: first the kernel is asked, once for each range.
+  // Reading a hole would allocate a page at this process's cost: so ask the kernel first, once for each range.
   const std::uint64_t page = offset >> page_shift_;
   const std::uint64_t before = offset & ((std::uint64_t{1} << page_shift_) - 1);
   const auto pages = [&](std::uint64_t bytes) {
@@ -238,7 +240,7 @@ Result<bool> ForeignSegment::look_up(std::uint64_t page, std::uint32_t count) co
     if (!backed.ok() || !*backed) return out_of_line([&] { return hole(backed); });
   }
   const auto* header = reinterpret_cast<const ChunkHeader*>(base() + offset);
-  // Each word is fetched once: what was checked is what is used.
+  // Fetch each word once: the checked value is the used value.
   const std::uint32_t magic = *static_cast<const volatile std::uint32_t*>(&header->magic);
   const std::uint16_t version = *static_cast<const volatile std::uint16_t*>(&header->version);
   const std::uint32_t size = *static_cast<const volatile std::uint32_t*>(&header->size_bytes);

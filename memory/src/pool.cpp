@@ -17,7 +17,8 @@ namespace baton::memory {
 namespace {
 
 constexpr std::size_t kDefaultLimit = std::size_t{1} << 30;
-constexpr std::size_t kFirstSlots = 16;  // then as many as make it four times as many: 16, 64, 256, 1024, 4096
+constexpr std::size_t kFirstSlots = 16;  // then each growth makes the number four times as large: 16, 64, 256, 1024,
+                                         // 4096
 constexpr std::size_t kMostPackedBytes = std::size_t{256} << 20;
 constexpr std::size_t kBookBlocks = 16;
 
@@ -43,7 +44,8 @@ struct AgeList {
     (slot->older ? slot->older->newer : oldest) = slot->newer;
     (slot->newer ? slot->newer->older : newest) = slot->older;
   }
-  /// The oldest slot published after `age`. Asked by age, since what was next may be gone together with its segment.
+  /// The oldest slot published after `age`. The argument is an age, since the next slot may have gone together with its
+  /// segment.
   Slot* after(std::uint64_t age) const noexcept {
     Slot* slot = oldest;
     while (slot && slot->age <= age) slot = slot->newer;
@@ -61,19 +63,20 @@ struct Pool::State {
   std::function<void(std::uint32_t)> retired;
   Budget budget;
   std::vector<std::unique_ptr<PoolSegment>> segments;  // by index; null once retired and unmapped
-  // Those that loans come from, in the order in which they were made; the others are retired. The first gets its addresses when the
-  // pool is made, so that a window that is full is an error there.
+  // The segments that loans come from, in the order in which they were made; the others are retired. The first gets its
+  // addresses when the pool is made, so that a full window is an error of create().
   std::vector<PoolSegment*> active;
   SegmentShape first;
-  std::byte* reserved = nullptr;  // addresses of the first segment, until there is one
+  std::byte* reserved = nullptr;  // addresses of the first segment, until that segment exists
   std::size_t active_slots = 0, active_packed_bytes = 0;
   std::array<std::vector<Slot*>, kClasses + 1> free;    // last in, first out; of active segments
   std::array<std::size_t, kClasses> class_slots{};      // slots ever carved in active segments
   std::vector<std::unique_ptr<ContentBook>> all_books;  // as many as there were loans at the same time
-  std::vector<ContentBook*> books;                      // those of no loan; last in, first out, so that they are warm
+  std::vector<ContentBook*> books;                      // those that no loan uses; last in, first out, so that they are
+                                                        // warm
   AgeList published;
   std::size_t loaned = 0, published_slots = 0;
-  std::size_t expected_bytes = 0;  // the largest unsized message so far: what the next one will probably need
+  std::size_t expected_bytes = 0;  // the largest unsized message so far: the likely size of the next one
 
   ~State() {
     if (reserved) Window::instance().value()->free(reserved, first.bytes());
@@ -121,11 +124,12 @@ Result<std::unique_ptr<Pool>> Pool::create(const PoolOptions& given, Evict evict
   state->budget.limit = options.memory_limit_bytes;
   SegmentShape& first = state->first;
   first.slot_bytes = round_up(options.max_message_bytes + sizeof(ChunkHeader), std::max(os::page_bytes(), kRunBytes));
-  // A small window has to hold many publishers; what finds no packed slot gets a large one, or another segment.
+  // A small window must have room for many publishers. A message that finds no packed slot gets a large slot, or
+  // another segment.
   first.packed_bytes = round_up(
       std::min({options.memory_limit_bytes, kMostPackedBytes, std::max((*window)->size() / 4096, 4 * kRunBytes)}),
       kRunBytes);
-  // Prefaulted slots lie in the first segment, all of them.
+  // All prefaulted slots lie in the first segment.
   const std::size_t paid = options.prefault ? options.memory_limit_bytes / first.slot_bytes : 0;
   first.slots = std::min<std::size_t>(options.slots, std::max(kFirstSlots, paid));
   Result<std::byte*> reserved = (*window)->allocate(first.bytes());
@@ -145,7 +149,8 @@ Result<std::unique_ptr<Pool>> Pool::create(const PoolOptions& given, Evict evict
 Pool::Pool(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Pool::~Pool() = default;
 
-/// What the next segment adds: three times the slots that there are, within the limit, and packed runs within the memory limit.
+/// The shape of the next segment: three times the present number of slots, within the limit, and packed runs within the
+/// memory limit.
 SegmentShape Pool::State::next_shape() const noexcept {
   SegmentShape next;
   next.slot_bytes = first.slot_bytes;
@@ -207,7 +212,8 @@ Result<void> Pool::State::new_segment(const SegmentShape& shape) {
   return segments[index]->find_slot(handle_offset(handle));
 }
 
-// The warmest free slot that has memory for `wanted_bytes`, else the one that needs least, if the budget has that.
+// The warmest free slot that has memory for `wanted_bytes`; else the slot that needs least more, if the budget allows
+// that.
 [[gnu::hot]] Slot* Pool::State::pop_free(unsigned size_class, std::size_t wanted_bytes) noexcept {
   std::vector<Slot*>& list = free[size_class];
   std::size_t best = list.size();
@@ -222,7 +228,7 @@ Result<void> Pool::State::new_segment(const SegmentShape& shape) {
   return slot;
 }
 
-// A free slot of a larger class: rather a slot too large than a message dropped.
+// A free slot of a larger class: a slot that is too large is better than a dropped message.
 Slot* Pool::State::pop_larger(unsigned size_class, std::size_t wanted_bytes) noexcept {
   while (++size_class <= kLargeClass)
     if (Slot* slot = pop_free(size_class, wanted_bytes)) return slot;
@@ -241,7 +247,7 @@ bool Pool::State::packed_used_up() const noexcept {
                      [](const PoolSegment* segment) { return segment->runs_used == segment->run_count; });
 }
 
-/// A slot of the segments that there are.
+/// A slot of the existing segments.
 Result<Slot*> Pool::State::fresh(unsigned size_class, std::size_t wanted_bytes) {
   if (size_class == kLargeClass) return budget.left() < wanted_bytes ? nullptr : fresh_large();
   if (budget.left() < kRunBytes) return static_cast<Slot*>(nullptr);
@@ -258,8 +264,9 @@ Result<Slot*> Pool::State::fresh(unsigned size_class, std::size_t wanted_bytes) 
   return static_cast<Slot*>(nullptr);
 }
 
-/// A slot of a segment more, if that many messages may be alive and memory is left for one more. A segment costs addresses and a
-/// descriptor here and at each reader, but no memory: so it is made before a message is dropped, and after every free slot was looked at.
+/// A slot of an additional segment, if that many messages may be alive and memory for one more is left. A segment costs
+/// addresses and a descriptor in this process and at each reader, but no memory. So the pool makes a segment before it
+/// drops a message, and after it has looked at every free slot.
 Result<Slot*> Pool::State::grow(unsigned size_class, std::size_t wanted_bytes) {
   const bool large = size_class == kLargeClass;
   if (budget.left() < (large ? wanted_bytes : kRunBytes)) return static_cast<Slot*>(nullptr);
@@ -270,9 +277,10 @@ Result<Slot*> Pool::State::grow(unsigned size_class, std::size_t wanted_bytes) {
   return fresh(size_class, wanted_bytes);
 }
 
-// TZC III-E. Whatever has no reference is in a free list already (lazy release costs nothing), so what is left to release waits
-// unread in queues or in the publisher's history: in TZC's words nobody uses it yet. A sample being read keeps its reference
-// whatever evict() does. Always from the oldest on: queues give way only at their oldest end.
+// TZC III-E. A slot without references is in a free list already (lazy release costs nothing). So the messages left to
+// release are unread in queues or in the publisher's history; in TZC's words, nobody uses them yet. A sample being read
+// keeps its reference whatever evict() does. The search always begins at the oldest message, since queues evict only
+// their oldest message.
 //   best effort:   every message, until the new one fits
 //   medium effort: the same, at most `attempts` messages looked at
 //   worst effort:  ends at the first message that is in use, so that the newer ones stay
@@ -292,7 +300,7 @@ Slot* Pool::State::reclaim(unsigned size_class, std::size_t wanted_bytes) {
 
 [[gnu::hot]] Result<Slot*> Pool::State::find(unsigned size_class, std::size_t wanted_bytes) {
   if (Slot* slot = pop_free(size_class, wanted_bytes)) return slot;
-  // Readers may have released some without telling: look before taking memory that was never touched.
+  // Readers may have released slots without notifying: collect before taking memory that was never touched.
   if (collect) {
     collect();
     if (Slot* slot = pop_free(size_class, wanted_bytes)) return slot;
@@ -300,7 +308,7 @@ Slot* Pool::State::reclaim(unsigned size_class, std::size_t wanted_bytes) {
   return find_elsewhere(size_class, wanted_bytes);
 }
 
-/// find(), when no slot of this class is free.
+/// The rest of find(), when no slot of this class is free.
 Result<Slot*> Pool::State::find_elsewhere(unsigned size_class, std::size_t wanted_bytes) {
   Result<Slot*> slot = fresh(size_class, wanted_bytes);
   if (slot.ok() && *slot) return slot;
@@ -309,7 +317,7 @@ Result<Slot*> Pool::State::find_elsewhere(unsigned size_class, std::size_t wante
   if (slot.ok() && *slot) return slot;
   if (Slot* reclaimed = reclaim(size_class, wanted_bytes)) return reclaimed;
   if (!slot.ok() && slot.error().code != Errc::limit_reached) return slot;
-  // The limit is used up by free slots, none of them large enough: start anew if nobody holds a message.
+  // Free slots use up the limit, and none is large enough: start anew if no message is alive.
   const bool nobody =
       std::all_of(active.begin(), active.end(), [](const PoolSegment* segment) { return segment->live == 0; });
   if (nobody && retired && wanted_bytes <= budget.limit && budget.left() < wanted_bytes) {
@@ -319,7 +327,7 @@ Result<Slot*> Pool::State::find_elsewhere(unsigned size_class, std::size_t wante
     if (slot.ok() && *slot) return slot;
   }
   if (!slot.ok()) return slot;
-  // A slot that must grow beyond what the limit seems to allow: its message may turn out smaller than the last ones.
+  // A slot that must grow beyond the limit: its message may be smaller than the last messages.
   if (size_class == kLargeClass && !free[size_class].empty()) {
     Slot* last = free[size_class].back();
     free[size_class].pop_back();
@@ -342,7 +350,7 @@ Result<Slot*> Pool::State::find_elsewhere(unsigned size_class, std::size_t wante
 void Pool::State::add_book() {
   all_books.push_back(std::make_unique<ContentBook>());
   all_books.back()->reserve(kBookBlocks);
-  books.reserve(all_books.size());  // so that a loan's end never allocates
+  books.reserve(all_books.size());  // so that the end of a loan never allocates
   books.push_back(all_books.back().get());
 }
 
@@ -382,7 +390,7 @@ void Pool::State::add_book() {
   unsigned size_class = 0;
   while (size_class < kLargeClass && class_bytes(size_class) < total) ++size_class;
   Result<Slot*> slot = s.find(size_class, total);
-  // A full packed area is no shortage while large slots are left.
+  // A full packed area is no shortage while large slots are free.
   if (!slot.ok() && size_class != kLargeClass && s.packed_used_up()) slot = s.find(kLargeClass, total);
   if (!slot.ok()) return slot.error();
   return s.start_loan(*slot, total, skeleton_bytes);
@@ -392,7 +400,7 @@ void Pool::State::add_book() {
   State& s = *state_;
   if (Result<void> ready = s.ensure_segment(); !ready.ok()) return ready.error();
   const std::size_t needed = skeleton_bytes + sizeof(ChunkHeader);
-  // What was learned is a guess: it must not ask for more than could ever be had.
+  // The learned size is a guess: it must not exceed what the pool can ever give.
   const std::size_t guess = std::max(s.expected_bytes, s.budget.missed.exchange(0, std::memory_order_relaxed));
   Result<Slot*> slot = s.find(kLargeClass, std::max(needed, std::min(guess, s.budget.limit)));
   if (!slot.ok()) return slot.error();
@@ -497,12 +505,12 @@ std::uint64_t Pool::capacity(const PoolOptions& options, std::size_t message_byt
   if (message_bytes == 0) return slots;
   const std::uint64_t limit = options.memory_limit_bytes != 0 ? options.memory_limit_bytes : kDefaultLimit;
   const std::uint64_t total = message_bytes + sizeof(ChunkHeader);
-  const std::uint64_t unit = total > kRunBytes ? kRunBytes : os::page_bytes();  // as PoolSegment::back()
+  const std::uint64_t unit = total > kRunBytes ? kRunBytes : os::page_bytes();  // as in PoolSegment::back()
   const std::uint64_t large_bytes = (total + unit - 1) / unit * unit;
   if (total > class_bytes(kClasses - 1)) return std::min(slots, limit / large_bytes);
   unsigned size_class = 0;
   while (class_bytes(size_class) < total) ++size_class;
-  // Segments are added until the limit is used up; what finds no packed slot gets a large one.
+  // Segments are added until the limit is used up; a message that finds no packed slot gets a large slot.
   const std::uint64_t packed = limit / kRunBytes * (kRunBytes / class_bytes(size_class));
   return packed > 0 ? packed : std::min(slots, limit / large_bytes);
 }

@@ -51,7 +51,7 @@ Result<std::unique_ptr<PoolSegment>> PoolSegment::create(std::uint32_t index, co
   segment->generation = os::fork_generation();
   segment->shape = shape;
   segment->run_count = shape.packed_bytes / kRunBytes;
-  // calloc: zero pages that cost nothing until a run is carved.
+  // calloc: zero pages cost no memory until a run is carved.
   segment->runs = {static_cast<std::atomic<Run*>*>(std::calloc(segment->run_count + 1, sizeof(std::atomic<Run*>))),
                    std::free};
   if (!segment->runs) return Error{Errc::out_of_memory, "no memory for a segment's table"};
@@ -78,7 +78,7 @@ PoolSegment::~PoolSegment() {
   std::size_t backed = runs_used * kRunBytes;
   for (const Slot& slot : large) backed += slot.backed;
   budget->shrink(backed);
-  // Readers keep their own mappings; ours goes, and with the last mapping and descriptor the memory.
+  // Readers keep their own mappings. This mapping ends; the last mapping and descriptor free the memory.
   Window::instance().value()->free(record.base, record.size);
 }
 
@@ -115,13 +115,14 @@ Result<Run*> PoolSegment::carve_run(unsigned size_class) {
 }
 
 Result<void> PoolSegment::back_more(Slot& slot, std::size_t bytes) {
-  // Small steps for small messages, larger ones so that a vector filled by push_back does not call the kernel per page.
+  // Small steps for small messages. Larger steps for large ones, so that push_back does not call the kernel once per
+  // page.
   const std::size_t unit = bytes > kRunBytes ? kRunBytes : os::page_bytes();
   const std::size_t target = std::min(round_up(std::max(bytes, slot.backed + slot.backed / 8), unit), slot.bytes);
   std::size_t more = target - slot.backed;
   Result<void> allowed = budget->grow(more);
   if (!allowed.ok()) {
-    // Without the reserve it may still fit.
+    // The exact size may still fit, without the reserve.
     more = round_up(bytes, os::page_bytes()) - slot.backed;
     if (Result<void> exact = budget->grow(more); !exact.ok()) return exact;
   }

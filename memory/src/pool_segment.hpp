@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One data segment of a pool and the private bookkeeping of its slots.
-// Thread rules: externally synchronised like Pool, except find_slot(), which reads only what never changes after a slot was first
-// loaned, and a loaned slot's own fields, which belong to the loan's thread.
-// Geometry, the pool's private affair (docs/format/chunk.md): [packed area: runs of 64 KiB, one size class each][large area: slots of
-// slot_bytes].
+// Thread rules: externally synchronised like Pool, with two exceptions: find_slot() reads only fields that never change
+// after a slot was first loaned, and a loaned slot's own fields belong to the loan's thread.
+// Layout, private to the pool (docs/format/chunk.md): [packed area: runs of 64 KiB, one size class each][large area:
+// slots of slot_bytes].
 #pragma once
 
 #include <atomic>
@@ -52,19 +52,19 @@ struct Run {
   std::vector<Slot> slots;
 };
 
-/// What a segment is made of; pool.cpp decides.
+/// The layout of a segment; pool.cpp chooses it.
 struct SegmentShape {
   std::size_t packed_bytes = 0, slot_bytes = 0;
   std::size_t slots = 0;
   std::size_t bytes() const noexcept { return packed_bytes + slot_bytes * slots; }
 };
 
-/// Shared by the pool and its loans' growth, which happens outside the pool's lock.
+/// Shared by the pool and its loans, which grow outside the pool's lock.
 struct Budget {
   std::size_t limit = 0;
   std::atomic<std::size_t> backed{0};  // a sum that orders nothing else: relaxed
   std::atomic<std::size_t> missed{
-      0};  // what a loan last failed to grow to, for the next loan's choice of a slot: relaxed
+      0};  // the size to which a loan last failed to grow, for the next loan's choice of a slot: relaxed
 
   Result<void> grow(std::size_t bytes);
   void shrink(std::size_t bytes) noexcept;
@@ -89,7 +89,8 @@ struct PoolSegment {
   bool retired = false;
   std::function<void(std::uint32_t)> on_retired;
 
-  /// At `base`, addresses of the window for shape.bytes(), which the segment owns from then on; after an error they are the caller's.
+  /// Makes a segment at `base`, which must be addresses of the window for shape.bytes(). The segment owns them from
+  /// then on; after an error the caller does.
   static Result<std::unique_ptr<PoolSegment>> create(std::uint32_t index, const SegmentShape& shape, Budget* budget,
                                                      std::byte* base);
   ~PoolSegment();
@@ -99,11 +100,11 @@ struct PoolSegment {
   Slot* find_slot(std::uint64_t offset) const noexcept;
   /// A run for `size_class`, backed; null if the packed area is used up.
   Result<Run*> carve_run(unsigned size_class);
-  /// Gives `slot` memory up to `bytes` from its start.
+  /// Backs `slot` up to `bytes` from its start.
   Result<void> back(Slot& slot, std::size_t bytes) {
     return bytes <= slot.backed ? Result<void>() : back_more(slot, bytes);
   }
-  /// What back() does when it has to.
+  /// The slow path of back().
   Result<void> back_more(Slot& slot, std::size_t bytes);
 };
 

@@ -26,22 +26,24 @@ constexpr std::size_t kWanted = sizeof(void*) == 8 ? std::size_t{1} << 46 : std:
 constexpr std::size_t kSmallest = 64 * kMiB;
 constexpr std::size_t kMostGranules = std::size_t{1} << 18;
 
-// All state of the one window. `table` is read without a lock: an entry is written (release) after its record is complete
-// and cleared before the record dies; a reader that uses an address keeps that address's segment alive itself.
+// All state of the one window. `table` is read without a lock: an entry is written (release) after its record is
+// complete and cleared before the record is destroyed. A reader that uses an address must itself keep the segment
+// alive.
 struct State {
   std::byte* base = nullptr;
   std::size_t size = 0;
   unsigned granule_shift = 20;
   std::atomic<const SegmentRecord*>* table = nullptr;
   std::map<std::size_t, std::size_t> free_ranges;  // first granule -> granules
-  // One for each allocation, so that free() needs no memory: a range that is given back may need an entry of its own.
+  // One spare per allocation, so that free() needs no memory: a range that is given back may need an entry of its own.
   std::map<std::size_t, std::size_t> spares;
   std::size_t spare_number = 0;
 };
 
 State* g_state = nullptr;  // set once, by instance()
 
-// Guards the making of the window and free_ranges. Held during a fork, so that the child finds both whole and unlocked.
+// Guards the making of the window and free_ranges. Held during a fork, so that the child finds both consistent and
+// unlocked.
 struct Lock final : os::ForkListener {
   std::mutex mutex;
 
@@ -83,7 +85,7 @@ Result<void> reserve(State& state) {
       state.size = size;
       state.granule_shift = shift;
       const std::size_t granules = size >> shift;
-      // Zero pages until touched, and zero bytes are null pointers.
+      // Zero pages take no memory until touched, and zero bytes are null pointers.
       state.table =
           reinterpret_cast<std::atomic<const SegmentRecord*>*>(os::map_lazily(granules * sizeof(*state.table)));
       if (!state.table) {
@@ -144,7 +146,7 @@ void Window::publish(SegmentRecord* record) noexcept {
   State& s = *g_state;
   const std::size_t first = static_cast<std::size_t>(record->base - s.base) >> s.granule_shift;
   const std::size_t last = static_cast<std::size_t>(record->base - s.base + record->size - 1) >> s.granule_shift;
-  // Release: whoever finds the record (acquire in find) sees it complete.
+  // Release: a thread that finds the record (acquire in find) sees it complete.
   for (std::size_t i = first; i <= last; ++i) s.table[i].store(record, std::memory_order_release);
 }
 
@@ -170,7 +172,7 @@ void Window::free(std::byte* base, std::size_t bytes) noexcept {
       s.free_ranges.erase(before);
     }
   }
-  auto range = s.spares.extract(s.spares.begin());  // there is one for each allocation
+  auto range = s.spares.extract(s.spares.begin());  // every allocation has a spare
   range.key() = start;
   range.mapped() = granules;
   s.free_ranges.insert(std::move(range));
@@ -187,7 +189,7 @@ std::size_t Window::size() const noexcept { return g_state->size; }
 std::size_t Window::granule() const noexcept { return std::size_t{1} << g_state->granule_shift; }
 
 std::size_t Window::default_message_bytes() const noexcept {
-  // 256 messages of this size are a 1024th of the window: the first segments of more than ten thousand publishers fit.
+  // 256 messages of this size are 1/1024 of the window: the first segments of more than ten thousand publishers fit.
   return std::clamp(size() / 1024 / 256, std::size_t{64} << 10, 256 * kMiB);
 }
 

@@ -9,7 +9,7 @@
 namespace baton::memory {
 namespace {
 
-// Guards all shares. Not needed in a forked child, which maps and frees nothing of its parent's.
+// Guards all shares. A forked child does not need it: it maps and frees nothing of its parent's.
 std::mutex g_mutex;
 std::size_t g_used = 0;
 
@@ -18,7 +18,7 @@ std::size_t granules(std::size_t bytes) {
   return (bytes / granule + (bytes % granule != 0)) * granule;
 }
 
-/// What the owner of `used` may have of the window now.
+/// How much of the window the owner of `used` may have now.
 std::size_t allowed(std::size_t used) {
   const std::size_t half = Window::instance().value()->size() / 2, others = g_used - used;
   return others < half ? (half - others) / 4 : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes hostile CDR. Checked besides memory safety: what is accepted is a valid message, and decoding what was encoded, in
-// either byte order, gives it again.
+// Decodes hostile CDR. Checked besides memory safety: accepted bytes are a valid message, and decoding its encoding, in
+// either byte order, gives the message again.
 #include "baton/message/cdr_codec.hpp"
 #include "codec_input.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the codec fuzzers share. An input is {u16 size of a type definition, the definition, bytes of that type}, so the fuzzer
-// varies types and bytes together; seeds are made from tests/vectors/codec/ by tests/codec/make_vectors.py.
+// Shared code of the codec fuzzers. An input is {u16 size of a type definition, the definition, bytes of that type}, so
+// the fuzzer varies types and bytes together; tests/codec/make_vectors.py makes the seeds from tests/vectors/codec/.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct Input {
   }
 };
 
-/// The bytes at an address and with an end that a sanitizer watches.
+/// A copy of bytes at an aligned address, with an end that a sanitizer watches.
 class Copy {
  public:
   explicit Copy(Bytes bytes)
@@ -67,7 +67,7 @@ inline bool valid(const Type& type, Bytes message) {
   return validate(type, message.data, static_cast<std::uint32_t>(message.size)).ok();
 }
 
-/// What encode() writes, into a buffer of exactly the announced size.
+/// The output of encode(), in a buffer of exactly the announced size.
 template <class Codec, class... Options>
 std::vector<std::byte> encode(const Codec& codec, Bytes message, Options... options) {
   const auto size = codec.encoded_size(message);

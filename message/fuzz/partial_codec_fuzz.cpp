@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Restores messages from hostile control and data parts: behind the definition come {u16 size of the control part, control
-// part, data part}. Checked besides memory safety: what is accepted is a valid message and splits into the same parts again.
+// Restores messages from hostile control and data parts: behind the definition come {u16 size of the control part,
+// control part, data part}. Checked besides memory safety: accepted bytes are a valid message that splits into the same
+// parts again.
 #include "baton/message/partial.hpp"
 #include "codec_input.hpp"
 

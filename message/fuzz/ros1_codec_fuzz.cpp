@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes hostile ROS 1 bytes. Checked besides memory safety: what is accepted is a valid message, and decoding what was
-// encoded gives it again.
+// Decodes hostile ROS 1 bytes. Checked besides memory safety: accepted bytes are a valid message, and decoding its
+// encoding gives the message again.
 #include "baton/message/ros1_codec.hpp"
 #include "codec_input.hpp"
 

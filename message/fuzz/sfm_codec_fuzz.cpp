@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives hostile chunks, in this byte order and in the other, to everything that reads them by descriptor. Checked besides
-// memory safety: encoders accept exactly what the validator accepts; a repaired chunk is valid and turns back into its bytes.
+// Gives hostile chunks, in this byte order and in the other, to all code that reads them by descriptor. Checked besides
+// memory safety: encoders accept exactly what the validator accepts; a repaired chunk is valid and turns back into its
+// bytes.
 #include "baton/message/byte_order.hpp"
 #include "baton/message/cdr_codec.hpp"
 #include "baton/message/partial.hpp"

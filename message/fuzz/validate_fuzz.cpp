@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever the validator accepts can be read to the last byte through the C++ types. An input is {u8 type, message}; the
-// message is copied to memory of exactly its size, which is then the whole window, so that a sanitizer sees every byte read
-// outside. Seeds: make_validate_seeds.py from tests/vectors/sfm.
+// Every message that the validator accepts can be read to the last byte through the C++ types. An input is {u8 type,
+// message}. The message is copied to memory of exactly its size, which is then the whole window, so that a sanitizer
+// reports every read outside. Seeds: make_validate_seeds.py from tests/vectors/sfm.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -58,7 +58,7 @@ void walk(const Type& type, const std::byte* skeleton) {
   }
 }
 
-// The typed view: copies out, and back and forth.
+// Copies through the typed view: out, and back and forth.
 template <class T>
 void use(const std::byte* message) {
   const T& view = *reinterpret_cast<const T*>(message);
@@ -66,7 +66,7 @@ void use(const std::byte* message) {
   if (sfm::copy_size(copy) != sfm::copy_size(view)) std::abort();
   const T moved = std::move(copy);
   copy = moved;
-  copy = view;  // over what is there already
+  copy = view;  // onto a message that has content already
   if (sfm::copy_size(copy) != sfm::copy_size(view)) std::abort();
   walk(type_of<T>(), reinterpret_cast<const std::byte*>(&copy));
 }

@@ -10,7 +10,7 @@
 #include "baton/memory/arena.hpp"
 #include "baton/sfm/string.hpp"
 
-// Empty macros without AddressSanitizer.
+// Defines empty macros without AddressSanitizer.
 #if defined(__has_include)
 #if __has_include(<sanitizer/asan_interface.h>)
 #include <sanitizer/asan_interface.h>
@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::size_t kStringAlignment = 4;
 constexpr std::size_t kFirstCapacity = 512;
-constexpr std::size_t kBufferAlignment = 64;  // as a chunk's message, so that contents may ask for any alignment
+constexpr std::size_t kBufferAlignment = 64;  // as a chunk's message, so that contents may have any alignment
 
 std::size_t align_up(std::size_t value, std::size_t alignment) noexcept {
   return (value + alignment - 1) & ~(alignment - 1);
@@ -80,7 +80,7 @@ Result<std::size_t> Builder::add_zeroed_sequence(std::size_t words, std::size_t 
   auto place = add_content(words, padded, padded, sfm::detail::content_alignment(kStringAlignment, padded));
   if (!place) return place.error();
   std::byte* content = base_ + *place;
-  // Terminator and padding first: they lie in the last four bytes, of which the text may fill up to three.
+  // Terminator and padding first: they lie in the last four bytes, and the text may overwrite up to three of these.
   std::memset(content + padded - 4, 0, 4);
   content[padded - 1] = static_cast<std::byte>(padded - length - 1);
   std::memcpy(content, text, length);

@@ -22,7 +22,7 @@ struct Extent {
   std::size_t end;
 };
 
-/// First walk: every word is checked and every content noted; nothing is written.
+/// First walk: checks every word and notes every content; writes nothing.
 class Survey {
  public:
   Survey(const Program& program, SfmReader& reader, std::vector<Extent>& extents)
@@ -129,7 +129,7 @@ class Swapper {
     copy_swapped(message_ + place, message_ + place, bytes, width);
   }
 
-  /// Swaps the two words at `place`; returns what they say.
+  /// Swaps the two words at `place`; returns the content that they describe.
   Content words(std::size_t place) {
     std::uint32_t before[2];
     std::uint32_t after[2];

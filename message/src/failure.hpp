@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How walkers over a message report an error: the place of the failure sets code and text, the way back out adds the
-// path, so that success costs nothing. Thread rules: one walk, one Failure.
+// Error reports of walkers over a message. The place of the failure sets code and text; each caller on the way back
+// adds its part of the path, so success costs nothing. Thread rules: one walk, one Failure.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace baton::message {
 
 class Failure {
  public:
-  /// Always false, so that a walker says `return failure.set(...)`. The first error stays.
+  /// Always false, so that a walker can write `return failure.set(...)`. The first error stays.
   bool set(Errc code, std::string text) {
     if (failed_) return false;
     failed_ = true;
@@ -24,7 +24,7 @@ class Failure {
   bool malformed(std::string text) { return set(Errc::malformed_message, std::move(text)); }
   bool set(const Error& error) { return set(error.code, error.message); }
 
-  /// On the way out: the field in which the failure lies.
+  /// Adds the field in which the failure lies; called on the way back.
   bool in(const std::string& name) {
     if (path_.empty() || path_[0] == '[' || name.empty()) {
       path_ = name + path_;

@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-/// Length of the UTF-8 sequence at the beginning of `text`, 0 if there is none (RFC 3629: no overlong forms, no surrogates).
+/// Length of the UTF-8 sequence at the beginning of `text`, 0 if there is none (RFC 3629: no overlong forms, no
+/// surrogates).
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const auto follows = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xBF) {
@@ -58,7 +59,7 @@ void append_utf8(std::string& out, std::uint32_t code) {
   }
 }
 
-/// YAML reads some plain words as other things than strings; anything but a name-like word is quoted.
+/// YAML reads some plain words as other types than strings; so any text except a name-like word is quoted.
 bool is_plain(std::string_view text) {
   if (text.empty() || text.size() > 64) return false;
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
@@ -158,7 +159,7 @@ class Printer {
   Printer(SfmReader& reader, const PrintOptions& options, std::string& out)
       : reader_(reader), options_(options), out_(out) {}
 
-  /// Fields of a message, each on its line; the cursor stands where the first field's name goes.
+  /// Fields of a message, one a line; output continues where the first field's name goes.
   bool message(const Type& type, std::size_t base, std::size_t indent) {
     bool first = true;
     for (std::uint32_t i = 0; i < type.field_count; ++i) {
@@ -281,7 +282,7 @@ class Printer {
   bool string(const Field& field, std::size_t place) {
     Content content;
     if (!reader_.string(place, field.string_bound, content)) return false;
-    // A copy first: the bytes may be changing while they are looked at more than once.
+    // A copy first: the bytes may change while they are read more than once.
     const std::string copy(reinterpret_cast<const char*>(reader_.at(content.place)), content.count);
     text(copy);
     return true;

@@ -13,7 +13,7 @@ namespace baton::message {
 
 namespace {
 
-/// Copies the beginning of every sequence and string into a flat message, one element more than print() shows.
+/// Copies the beginning of every sequence and string into a flat message, with one element more than print() shows.
 class Excerpt {
  public:
   explicit Excerpt(const PrintOptions& options) : options_(options), builder_(buffer_) {}

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the {length, offset} words of an SFM message that nobody has vouched for (docs/format/sfm.md, "Validation").
+// Reads the {length, offset} words of an untrusted SFM message (docs/format/sfm.md, "Validation").
 //
 // Thread rules: one walk, one reader; the bytes may change meanwhile in another process.
-// Invariants: (1) each word is fetched once, and what was checked is what is used; (2) contents lie inside the message;
-// (3) the contents handed out over one walk sum up to at most the message's size, so overlaps and cycles end it.
+// Invariants: (1) each word is fetched once, and the checked value is the used value; (2) contents lie inside the
+// message; (3) the contents handed out over one walk sum up to at most the message's size, so overlaps and cycles end
+// it.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +30,7 @@ inline std::uint8_t fetch_byte(const std::byte* p) noexcept {
 struct Content {
   std::size_t place = 0;  ///< from the message's start
   std::size_t count = 0;  ///< elements; bytes of the exact text for strings
-  std::size_t bytes = 0;  ///< that it occupies, a string's terminator and padding included
+  std::size_t bytes = 0;  ///< bytes that it occupies, including a string's terminator and padding
 };
 
 class SfmReader {
@@ -41,7 +42,7 @@ class SfmReader {
   const std::byte* at(std::size_t place) const noexcept { return message_.data + place; }
   Failure& failure() noexcept { return failure_; }
 
-  /// The skeleton itself: room for it, and the base aligned so that words can be fetched.
+  /// Checks the skeleton itself: the message has room for it, and the base is aligned so that words can be fetched.
   bool begin(std::size_t skeleton_bytes) {
     if (reinterpret_cast<std::uintptr_t>(message_.data) % 8 != 0)
       return failure_.set(Errc::invalid_argument, "the message does not begin at a multiple of 8");
@@ -57,7 +58,7 @@ class SfmReader {
     const std::uint32_t length = word(words);
     const std::uint32_t offset = word(words + 4);
     content = {};
-    if (length == 0) return true;  // whatever the offset: an emptied vector may keep its place
+    if (length == 0) return true;  // whatever the offset: an emptied vector may keep its content's place
     if (bound != 0 && length > bound) return over_bound(length, bound);
     if (!inside(words, offset, length, stride, content.place)) return false;
     if (content.place % alignment != 0)

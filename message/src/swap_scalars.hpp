@@ -41,7 +41,7 @@ inline void copy_swapped(std::byte* to, const std::byte* from, std::size_t bytes
   }
 }
 
-/// Copies bools as 0 or 1, whatever non-zero value stands for true.
+/// Copies bools as 0 or 1; any non-zero byte counts as true.
 inline void copy_bools(std::byte* to, const std::byte* from, std::size_t count) noexcept {
   for (std::size_t i = 0; i < count; ++i) to[i] = from[i] != std::byte{0} ? std::byte{1} : std::byte{0};
 }

@@ -6,7 +6,7 @@
 namespace baton::message {
 namespace {
 
-// The bytes may be changed by their writer at any time: one relaxed load per word, and decisions on that value alone.
+// The writer may change the bytes at any time: one relaxed load per word, and decisions on that value alone.
 std::uint32_t fetch(const std::byte* at) noexcept {
   return __atomic_load_n(reinterpret_cast<const std::uint32_t*>(at), __ATOMIC_RELAXED);
 }
@@ -104,13 +104,13 @@ class Validator {
     return true;
   }
 
-  // The two words at `at`: bound, place, alignment, and the account of visited bytes.
+  // Checks the two words at `at`: bound, place, alignment, and the sum of visited bytes.
   bool check_words(std::uint64_t at, std::uint32_t stride, std::uint32_t alignment, std::uint32_t bound,
                    const char* unit, Content* out) {
     const std::uint64_t length = fetch(base_ + at);
     out->length = length;
     out->at = 0;
-    if (length == 0) return true;  // the offset says at most where room is reserved: never followed
+    if (length == 0) return true;  // an offset without length at most names reserved room: it is never followed
     const auto offset = static_cast<std::int32_t>(fetch(base_ + at + 4));
     if (offset == 0) return fail([&] { return "length " + std::to_string(length) + " without content (offset 0)"; });
     if (bound != 0 && length > bound)

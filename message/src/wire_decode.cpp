@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wire -> SFM message in a Builder. The wire is untrusted: every length is checked against the bytes that are left before
-// anything is allocated for it.
+// Wire -> SFM message in a Builder. The wire is untrusted: every length is checked against the bytes that are left
+// before anything is allocated for it.
 #include <cstring>
 
 #include "baton/message/builder.hpp"
@@ -25,7 +25,7 @@ class Decoder {
 
   bool run(std::uint32_t plan, std::size_t base) {
     for (const Op& op : program_.plans[plan].ops) {
-      // A step that fails inside a run of fields has named the field itself.
+      // A step that fails inside a run of fields has already named the field.
       if (!step(op, base)) return failure_.in(op.code == Op::Code::kScalars ? "" : program_.names[op.name]);
     }
     return true;
@@ -95,7 +95,7 @@ class Decoder {
     return false;
   }
 
-  /// The wire ends inside a run of fields: name the field that is cut.
+  /// The wire ends inside a run of fields: names the field that is cut.
   bool cut_run(const Op& op) {
     if (failure_.failed()) return failure_.in(program_.names[op.name]);
     std::uint32_t name = op.name;

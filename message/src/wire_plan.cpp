@@ -29,7 +29,7 @@ class Compiler {
  private:
   bool aligned() const { return program_.format == Format::kCdr; }
 
-  /// Each field costs a name, so this is where a definition that nests into the absurd ends.
+  /// Each field costs a name, so this limit stops a definition with absurd nesting.
   bool too_complex() const { return program_.names.size() > kMaxSteps; }
 
   std::uint32_t name(const std::string& path) {
@@ -42,7 +42,7 @@ class Compiler {
     return static_cast<std::uint32_t>(program_.plans.size() - 1);
   }
 
-  /// `outer` leads from the message to the element, for errors: "rows[].".
+  /// `outer` is the path from the message to the element, for errors: "rows[].".
   Result<std::uint32_t> plan_of(const Type& type, const std::string& outer) {
     // Control programs number the data elements by their path, so there each path has a plan of its own.
     const bool shared = program_.format != Format::kControl;
@@ -150,7 +150,8 @@ class Compiler {
     plan.ops.push_back(op);
   }
 
-  /// `bytes` of scalars whose widest (and first) is `width`, as one run or joined to the run before it.
+  /// Adds `bytes` of scalars whose widest (and first) has size `width`, as a run of their own or joined to the previous
+  /// run.
   void add_scalars(Plan& plan, std::uint32_t offset, std::uint32_t width, std::uint32_t bytes,
                    const std::string& path) {
     if (bytes == 0) return;

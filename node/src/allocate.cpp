@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TZC's allocate (TZC III-B, Fig. 6): the control part of a message stays an ordinary object, its data part lies in the chunk in
-// which it will be published.
+// TZC's allocate (TZC III-B, Fig. 6): the control part of a message stays an ordinary object, and its data part lies in
+// the chunk in which the message will be published.
 #include <atomic>
 #include <vector>
 
@@ -22,8 +22,8 @@ bool fixed_element(const Field& field) {
          (field.kind != Kind::kMessage || field.type->fixed);
 }
 
-// TZC Fig. 4 at run time: visits every vector of the data part of the ordinary object at `object`. Fixed-length arrays are
-// control as a whole (its line 3).
+// TZC Fig. 4 at run time: visits every vector of the data part of the ordinary object at `object`. Fixed-length arrays
+// are control as a whole (its line 3).
 template <class Visit>
 void for_each_data_cell(const Type& type, std::byte* object, const Visit& visit) {
   for (std::uint32_t i = 0; i < type.field_count; ++i) {
@@ -44,7 +44,7 @@ void for_each_data_cell(const Type& type, std::byte* object, const Visit& visit)
   }
 }
 
-// The reserved chunk. Lives as long as some vector's content lies in it and it was not published; deletes itself.
+// The reserved chunk. Lives while the content of some vector lies in it and it is not published; deletes itself.
 struct Reservation : sfm::ContentOwner {
   std::shared_ptr<transport::Writer> writer;
   memory::Chunk chunk;
@@ -91,7 +91,7 @@ Result<void> allocate_data_part(const std::shared_ptr<transport::Writer>& writer
   reservation->release = &Reservation::on_release;
   reservation->handed_over = &Reservation::on_handed_over;
 
-  // Everything is reserved before the first vector is touched: a refused message stays as it was.
+  // Reserve everything before changing the first vector: a refused message stays unchanged.
   struct Place {
     Cell* cell;
     void* content;
@@ -141,8 +141,8 @@ bool take_allocated(transport::Writer& writer, const Type& type, void* message, 
   });
   if (!reservation) return false;
 
-  // The data part's vectors step aside while the control part is copied, and move in afterwards: moving an adopted content
-  // into its own chunk only sets the two SFM words.
+  // The data part's vectors are set aside while the control part is copied, and move in afterwards: moving an adopted
+  // content into its own chunk only sets the two SFM words.
   std::vector<sfm::PrivateBlock*> blocks;
   for_each_data_cell(type, object, [&](Cell& cell, const Field&) {
     if (reservation_of(cell) != reservation) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leader and followers: one thread at a time (the leader) sleeps in the wait set; whoever finds work gives leadership away and
-// runs it. The mutex is process-private and held for scans only, never during a callback or a sleep.
+// Leader and followers: one thread at a time (the leader) sleeps in the wait set. A thread that finds work gives
+// leadership away and runs the work. The mutex is process-private and held for scans only, never during a callback or a
+// sleep.
 #include "baton/node/executor.hpp"
 
 #include <algorithm>
@@ -19,9 +20,9 @@ namespace detail {
 [[gnu::hot]] bool ReaderExecutable::execute() {
   Result<transport::TakenSample> taken = reader_->take();
   if (taken.ok()) return *taken && on_message(std::move(*taken));
-  // The publisher's connection was ended for it, and the transport reported that.
+  // The transport has ended the connection to the publisher, and reported that.
   if (taken.error().code == Errc::malformed_message || taken.error().code == Errc::protocol_violation) return false;
-  // held_limit: it cannot hold back a callback for ever, so the user must see it.
+  // held_limit: the executor cannot hold back a callback for ever, so the user must see the error.
   throw Exception(taken.error());
 }
 
@@ -64,7 +65,7 @@ bool CallbackGroup::free_or_wait(const std::shared_ptr<detail::Wakeable>& waiter
     running_ = false;
     waiting.swap(waiting_);
   }
-  // Without the lock: an executor asks a group while it holds its own.
+  // Without the lock: an executor calls a group while it holds its own lock.
   for (const auto& weak : waiting)
     if (const auto waiter = weak.lock()) waiter->wake();
   if (waiting.capacity() == 0) return;
@@ -78,7 +79,7 @@ namespace {
 using Nanoseconds = std::chrono::nanoseconds;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// One word that says "end": relaxed, because whoever is asleep is woken through its wait set, whose own ordering carries it.
+// Says "end". relaxed, because a sleeping thread is woken through its wait set, whose own ordering carries the word.
 std::atomic<bool> g_ok{true};
 
 struct Entry {
@@ -88,7 +89,7 @@ struct Entry {
 
 }  // namespace
 
-// Shared with whoever is about to call refresh() or wake(), so that it may end late.
+// Shared with threads that are about to call refresh() or wake(), so its end may be late.
 struct Executor::State final : detail::Wakeable, std::enable_shared_from_this<Executor::State> {
   unsigned threads = 1;
   transport::WaitSet wait_set;
@@ -112,11 +113,11 @@ struct Executor::State final : detail::Wakeable, std::enable_shared_from_this<Ex
     leadership.notify_all();
   }
 
-  /// Makes `entries` and the wait set those of `nodes`, and of `added` from now on. All stays as it was when that throws.
+  /// Makes `entries` and the wait set match `nodes` and, from now on, `added`. Changes nothing if that throws.
   void refresh(const std::shared_ptr<detail::NodeCore>& added = nullptr);
   void leave(const Entry& entry);
   void begin_spin();
-  /// Consumes a cancel() and rethrows what a callback threw.
+  /// Consumes a cancel() and rethrows an exception of a callback.
   void end_spin();
   void fail(std::exception_ptr thrown);
   std::shared_ptr<detail::Executable> pick(Nanoseconds* ready_in, bool* skipped_busy);
@@ -126,8 +127,8 @@ struct Executor::State final : detail::Wakeable, std::enable_shared_from_this<Ex
 
 namespace {
 
-// For shutdown(). Never destroyed: an executor may be a static object. In a forked child the parent's mutex may be locked for ever,
-// so the child begins with a new one; the parent's executors do nothing there.
+// For shutdown(). Never destroyed: an executor may be a static object. In a forked child the parent's mutex may be
+// locked for ever, so the child begins with a new mutex; the parent's executors do nothing there.
 struct Executors {
   std::mutex mutex;
   std::vector<Executor*> all;
@@ -216,7 +217,7 @@ void Executor::State::fail(std::exception_ptr thrown) {
   if (!failure) failure = std::move(thrown);
 }
 
-// Under the mutex. What it returns has entered its group.
+// Under the mutex. The executable that it returns has entered its group.
 [[gnu::hot]] std::shared_ptr<detail::Executable> Executor::State::pick(Nanoseconds* ready_in, bool* skipped_busy) {
   *ready_in = Nanoseconds::max();
   *skipped_busy = false;
@@ -235,8 +236,8 @@ void Executor::State::fail(std::exception_ptr thrown) {
   return nullptr;
 }
 
-// Under the mutex. Readers of running groups leave the wait set, or the leader would never sleep while one of them has data;
-// those of idle groups come back.
+// Under the mutex. Readers of running groups leave the wait set, since otherwise the leader would not sleep while such
+// a reader has data. Readers of idle groups come back.
 void Executor::State::mute_busy() {
   muted = false;
   for (Entry& entry : entries) {
@@ -348,7 +349,7 @@ void Executor::remove(Node& node) {
     state_->nodes.erase(it);
   }
   state_->refresh();
-  // Last: another executor may add the node only when this one has let go of it.
+  // Last: another executor may add the node only after this executor has released it.
   std::lock_guard<std::mutex> lock(node.core_->mutex);
   node.core_->on_change = nullptr;
 }
@@ -370,7 +371,7 @@ void Executor::spin() {
   try {
     for (unsigned i = 1; i < state_->threads; ++i) helpers.emplace_back(work);
   } catch (...) {
-    state_->fail(std::current_exception());  // no thread left: those that started end
+    state_->fail(std::current_exception());  // no thread is available: the started threads end
   }
   work();
   for (std::thread& helper : helpers) helper.join();
@@ -395,7 +396,7 @@ std::size_t Executor::spin_some() {
   std::size_t limit;
   {
     std::lock_guard<std::mutex> lock(state_->mutex);
-    limit = state_->entries.size();  // one round: work that arrives meanwhile is for the next call
+    limit = state_->entries.size();  // one round: work that arrives meanwhile waits for the next call
   }
   while (count < limit && state_->run_one(SteadyTime::min(), false)) ++count;
   state_->end_spin();

@@ -178,7 +178,7 @@ std::shared_ptr<transport::Reader> Node::make_reader(const std::string& topic, c
 
 std::shared_ptr<detail::ClientCore> Node::make_client(const std::string& service, const message::Type& request,
                                                       const message::Type& response) {
-  // The reader first: a server must not find a client that cannot be answered.
+  // The reader first: a server must not see a client that cannot get responses.
   auto responses = make_reader(detail::response_topic(service), response, detail::response_qos());
   return std::make_shared<detail::ClientCore>(
       participant(), absolute(service),

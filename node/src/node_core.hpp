@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Node and the Executor that runs it share.
-// Thread rules: `executables` and `executor` are guarded by `mutex`; the lock order is Executor's mutex before NodeCore's.
+// State that a Node shares with the Executor that runs it.
+// Thread rules: `executables` and `executor` are guarded by `mutex`; the lock order is Executor's mutex before
+// NodeCore's.
 #pragma once
 
 #include <functional>
@@ -24,7 +25,8 @@ struct NodeCore : std::enable_shared_from_this<NodeCore> {
   std::function<void()> on_change;  // the executor's refresh, empty without one
 
   ~NodeCore();
-  /// Registers; the returned handle takes it out again when its last copy dies. The executable itself lives on while running.
+  /// Registers. Destroying the last copy of the returned handle removes the executable. The executable itself lives on
+  /// while it runs.
   std::shared_ptr<Executable> add(const std::shared_ptr<Executable>& executable);
   void remove(const Executable* executable);
   void changed();

@@ -7,7 +7,7 @@
 namespace baton::real_time {
 
 void lock_memory() {
-  // MCL_CURRENT would give every sparse segment that is mapped already all its memory.
+  // MCL_CURRENT would back every sparse segment that is mapped already as a whole.
   if (memory::g_window_range.size != 0)
     throw Exception(
         {Errc::already_exists, "lock_memory() after the first node or publisher of this process; call it before"});
@@ -23,7 +23,7 @@ PublisherOptions pool(std::size_t max_message_bytes, std::uint32_t messages) {
   PublisherOptions options;
   options.max_message_bytes = max_message_bytes;
   options.slots = messages;
-  // A slot also has the chunk's header, and is whole runs of 64 KiB.
+  // A slot also has the chunk's header, and consists of whole runs of 64 KiB.
   constexpr std::size_t kRunBytes = std::size_t{64} << 10;
   const std::size_t slot_bytes =
       (max_message_bytes + sizeof(memory::ChunkHeader) + kRunBytes - 1) / kRunBytes * kRunBytes;

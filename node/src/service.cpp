@@ -61,7 +61,7 @@ bool ClientCore::wait_available(std::chrono::steady_clock::time_point deadline) 
     if (available()) return true;
     const auto left = deadline - std::chrono::steady_clock::now();
     if (left <= std::chrono::nanoseconds::zero()) return false;
-    // Attaching finishes a little after the graph shows the endpoint, so look again at least every 10 ms while waiting.
+    // Attaching finishes a little after the graph shows the endpoint, so check at least every 10 ms while waiting.
     (void)participant_->wait_graph_change(seen,
                                           std::min<std::chrono::nanoseconds>(left, std::chrono::milliseconds(10)));
   }

@@ -21,7 +21,7 @@ class TimerExecutable final : public detail::Executable {
   bool ready() const override {
     const std::int64_t now = clock_->now().count();
     std::int64_t next = next_ns_.load(std::memory_order_relaxed);
-    // Simulated time went back by more than a period: a new period starts where time stands now.
+    // Simulated time went back by more than a period: a new period starts at the present time.
     if (now < next - period_ns_) next_ns_.compare_exchange_strong(next, after(now), std::memory_order_relaxed);
     return now >= next;
   }
@@ -34,7 +34,7 @@ class TimerExecutable final : public detail::Executable {
     if (now < next) return false;
     // The phase is kept and missed periods are skipped, as rclcpp's timers do.
     const std::int64_t last = next + period_ns_ * ((now - next) / period_ns_);
-    // In a reentrant group several threads may find the timer ready; the period belongs to one of them.
+    // In a reentrant group several threads may find the timer ready; only one of them gets the period.
     if (!next_ns_.compare_exchange_strong(next, after(last), std::memory_order_relaxed)) return false;
     callback_();
     return true;

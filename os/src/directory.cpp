@@ -30,7 +30,7 @@ OpenedDirectory open_directory(int parent, const std::string& name) {
   struct stat status {};
   if (!out.fd || ::fstat(out.fd.get(), &status) != 0) {
     out.error_number = errno;
-    // With O_DIRECTORY a symbolic link is reported as ENOTDIR: say what it is.
+    // With O_DIRECTORY a symbolic link is reported as ENOTDIR; report the link instead.
     struct stat link {};
     if (out.error_number == ENOTDIR && ::fstatat(at, name.c_str(), &link, AT_SYMLINK_NOFOLLOW) == 0 &&
         S_ISLNK(link.st_mode)) {
@@ -50,7 +50,8 @@ OpenedDirectory open_directory(int parent, const std::string& name) {
 
 int make_directory(int parent, const std::string& name, std::uint32_t mode, std::uint32_t gid) {
   const int at = parent < 0 ? AT_FDCWD : parent;
-  // Nobody must see it with half of its permissions: made under another name, then moved, never onto an existing one.
+  // No process may see the directory with half of its permissions: make it under another name, then rename it, never
+  // onto an existing name.
   struct stat status {};
   if (::fstatat(at, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) return EEXIST;
   const auto id = random_id();

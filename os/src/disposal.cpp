@@ -20,17 +20,17 @@ namespace {
 constexpr std::size_t kStackBytes = 64 * 1024;
 constexpr std::int64_t kShortCloseBytes = std::int64_t{16} << 20;
 
-/// Resources that end in turn, on threads of their own.
+/// A queue of resources that end one after the other, on threads of its own.
 struct Lane {
   std::mutex mutex;
   std::deque<std::function<void()>> waiting;
   unsigned threads = 0;  // each runs until `waiting` is empty
-  unsigned busy = 0;     // of these, in a function now
+  unsigned busy = 0;     // those of `threads` that run a function now
 };
 
 struct Disposal {
-  Lane known;    // takes long at most
-  Lane strange;  // descriptors whose close may never return
+  Lane known;    // kind 1: takes long at most
+  Lane strange;  // kind 2: descriptors whose close may never return
 };
 
 Disposal& disposal() { return of_this_process<Disposal>(); }
@@ -43,14 +43,14 @@ void run(Lane& own) {
     ++own.busy;
     lock.unlock();
     end();
-    end = nullptr;  // what it holds ends without the lock, too
+    end = nullptr;  // the captured objects are destroyed without the lock, too
     lock.lock();
     --own.busy;
   }
   --own.threads;
 }
 
-/// True if `end` will be called. On failure it is left as it was.
+/// True if `end` will be called. On failure `end` is unchanged.
 bool enqueue(Lane& own, std::function<void()>& end) {
   {
     const std::lock_guard<std::mutex> lock(own.mutex);
@@ -65,7 +65,7 @@ bool enqueue(Lane& own, std::function<void()>& end) {
   }
   const std::lock_guard<std::mutex> lock(own.mutex);
   --own.threads;
-  if (own.threads > 0 || own.waiting.empty()) return true;  // another one does it, or has
+  if (own.threads > 0 || own.waiting.empty()) return true;  // a running thread will call it, or has called it
   end = std::move(own.waiting.back());
   own.waiting.pop_back();
   return false;
@@ -80,8 +80,8 @@ void dispose_in(Lane& lane, std::function<void()> end) noexcept {
   if (!enqueued && end) end();
 }
 
-/// Whether the close ends by itself. That of another file may ask somebody who does not answer (FUSE), or wait for the network; that of a
-/// socket that listens ends the connections that wait in it, with all that lies in them.
+/// Whether the close certainly returns. The close of another file may wait for a FUSE server that does not answer, or
+/// for the network. The close of a listening socket also ends the connections that wait in it, with all their contents.
 bool close_returns(int fd) noexcept {
   if (::fcntl(fd, F_GET_SEALS) >= 0) return true;
   int domain = 0, listens = 0;
@@ -90,13 +90,14 @@ bool close_returns(int fd) noexcept {
          ::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens == 0;
 }
 
-/// Descriptors that lie unread in a Unix socket end with it, and the end of each may block. So they are taken out, and end one by one.
+/// Closing a Unix socket closes the descriptors that lie unread in it, and each of these closes may block. So they are
+/// taken out, and closed one by one.
 void empty(int socket) noexcept {
-  // Nothing arrives from now on. An honest owner of the same socket only writes to it.
+  // No packet arrives from now on. An honest owner of the same socket only writes to it.
   if (::shutdown(socket, SHUT_RD) != 0) return;
   constexpr int kMostFds = 253;         // SCM_MAX_FD, unix(7)
   constexpr int kMostPackets = 100000;  // far more than a socket takes
-  std::array<char, 4096> bytes;         // what is longer is cut, its descriptors are not
+  std::array<char, 4096> bytes;         // a longer packet is cut, its descriptors are not
   alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostFds * sizeof(int))> control;
   int type = 0;
   socklen_t size = sizeof type;
@@ -113,7 +114,7 @@ void empty(int socket) noexcept {
     if (got < 0) return;
     if (got == 0 && message.msg_controllen == 0) {
       if (stream) return;
-      ++empty_packets;  // or the end, which looks the same
+      ++empty_packets;  // or the end of the stream, which looks the same
     }
     for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
       if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
@@ -141,10 +142,11 @@ void dispose(UniqueFd fd) noexcept {
   try {
     Disposal& own = disposal();
     Lane& lane = close_returns(fd.get()) ? own.known : own.strange;
-    // std::function wants to copy what it holds.
+    // std::function needs a copyable target.
     auto shared = std::make_shared<UniqueFd>(std::move(fd));
     dispose_in(lane, [shared] {
-      // Else a few sockets that wait an hour each would keep all that comes behind them from ending. No socket: no effect.
+      // Otherwise a few sockets that wait an hour each would delay the end of all others. No effect if `fd` is no
+      // socket.
       const linger none{};
       (void)::setsockopt(shared->get(), SOL_SOCKET, SO_LINGER, &none, sizeof none);
       empty(shared->get());

@@ -46,7 +46,7 @@ void unlock_byte(int fd, std::uint64_t byte) noexcept {
 
 bool byte_locked_by_other(int fd, std::uint64_t byte) noexcept {
   struct flock lock = one_byte(F_WRLCK, byte);
-  // An error counts as locked: nobody is declared dead because the question failed.
+  // An error counts as locked, so that no process is declared dead because the query failed.
   return ::fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 

@@ -45,7 +45,7 @@ struct Registry {
   std::vector<ForkListener*> listeners;
 };
 
-// Never destroyed: a process may fork while its static objects go.
+// Never destroyed: a process may fork while its static objects end.
 Registry& registry() {
   static auto* const instance = new Registry;
   return *instance;

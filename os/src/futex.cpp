@@ -18,7 +18,7 @@
 namespace baton::os {
 namespace {
 
-// struct futex_waitv of <linux/futex.h> 5.16, repeated so that older headers build (futex_waitv(2)).
+// struct futex_waitv of <linux/futex.h> 5.16, repeated so that older headers work (futex_waitv(2)).
 struct WaitvEntry {
   std::uint64_t value;
   std::uint64_t address;
@@ -52,7 +52,7 @@ constexpr std::uint32_t kFutex32 = 2;  // FUTEX_32 / FUTEX2_SIZE_U32; shared bet
 bool probe_waitv() noexcept {
   const char* off = std::getenv("BATON_NO_FUTEX_WAITV");
   if (off != nullptr && std::strcmp(off, "1") == 0) return false;
-  // A value that differs returns at once with EAGAIN; a kernel without the call says ENOSYS, seccomp EPERM.
+  // A value that differs returns at once with EAGAIN. A kernel without the call returns ENOSYS, seccomp EPERM.
   static const std::atomic<std::uint32_t> word{0};
   WaitvEntry entry{1, reinterpret_cast<std::uintptr_t>(&word), kFutex32, 0};
   const long rc = ::syscall(SYS_futex_waitv, &entry, 1U, 0U, nullptr, CLOCK_MONOTONIC);
@@ -62,7 +62,7 @@ bool probe_waitv() noexcept {
 }  // namespace
 
 [[gnu::hot]] bool futex_waits_available() noexcept {
-  // Constant-initialized, as page_bytes() is. Relaxed: orders nothing, and every thread finds the same.
+  // Constant-initialized, as in page_bytes(). Relaxed: orders nothing, and every thread finds the same value.
   enum : int { kUnknown, kYes, kNo };
   static std::atomic<int> known{kUnknown};
   int answer = known.load(std::memory_order_relaxed);

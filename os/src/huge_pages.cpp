@@ -9,7 +9,8 @@
 namespace baton::os {
 
 bool ask_for_huge_pages(void* begin, std::size_t bytes) noexcept {
-  // Of x86-64, and of arm64 with pages of 4 KiB. Where they are larger the kernel takes them only when they fit.
+  // The size on x86-64, and on arm64 with pages of 4 KiB. Where huge pages are larger, the kernel uses them only if
+  // they fit.
   constexpr std::uintptr_t kHugePage = std::uintptr_t{2} << 20;
   const auto address = reinterpret_cast<std::uintptr_t>(begin);
   const std::uintptr_t first = (address + kHugePage - 1) & ~(kHugePage - 1);

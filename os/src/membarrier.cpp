@@ -12,7 +12,7 @@ long membarrier(int command) noexcept { return ::syscall(SYS_membarrier, command
 
 }  // namespace
 
-// Registered once; forked children have it from their parent.
+// Registered once; forked children inherit the registration.
 const bool detail::kHeavyFence = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
 
 bool has_heavy_fence() noexcept { return detail::kHeavyFence; }
@@ -20,7 +20,7 @@ bool has_heavy_fence() noexcept { return detail::kHeavyFence; }
 void heavy_fence() noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with light_fence(), where the kernel has no heavy one
   if (detail::kHeavyFence && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0) {
-    // A forked child that did not have it: from the parent's registration on, this is not met.
+    // A forked child without the parent's registration. Since registration is inherited, this is not expected.
     (void)membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
     (void)membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
   }

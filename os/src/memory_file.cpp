@@ -25,7 +25,7 @@ namespace baton::os {
 namespace {
 
 constexpr uid_t kNobody = 65534;  // /proc/sys/kernel/overflowuid
-constexpr int kLowest = 1024;     // FD_SETSIZE: what select(2) can name lies below
+constexpr int kLowest = 1024;     // FD_SETSIZE: select(2) can use only descriptors below
 
 Error violation(const char* name, const std::string& what) {
   return {Errc::protocol_violation, std::string("the peer's ") + name + " " + what};
@@ -39,8 +39,8 @@ struct Cachestat {
   std::uint64_t cached, dirty, writeback, evicted, recently_evicted;
 };
 
-/// True if lseek(2) finds data, and no hole, in the whole range. A page that was only reserved counts as a hole, a swapped one as data
-/// (mm/filemap.c, mapping_seek_hole_data).
+/// True if lseek(2) finds data, and no hole, in the whole range. A page that was only reserved counts as a hole, a
+/// swapped one as data (mm/filemap.c, mapping_seek_hole_data).
 Result<bool> seek_finds_data(int fd, std::uint64_t offset, std::size_t bytes) {
   const off_t hole = ::lseek(fd, static_cast<off_t>(offset), SEEK_HOLE);
   if (hole < 0) return system_error("lseek(SEEK_HOLE) of a peer's memory", errno);
@@ -49,7 +49,8 @@ Result<bool> seek_finds_data(int fd, std::uint64_t offset, std::size_t bytes) {
 
 enum class Absent : std::uint8_t { kSwappedOut, kHole, kUnclear };
 
-/// What pages are that mincore(2) does not find: swapped out ("evicted" for cachestat(2), Linux 6.5), holes, or reserved only.
+/// The state of pages that mincore(2) does not find: swapped out ("evicted" for cachestat(2), Linux 6.5), holes, or
+/// reserved only.
 Result<Absent> look_closer(int fd, std::uint64_t offset, std::size_t bytes) {
   CachestatRange range{offset, bytes};
   Cachestat pages{};
@@ -60,7 +61,7 @@ Result<Absent> look_closer(int fd, std::uint64_t offset, std::size_t bytes) {
   }
   const std::uint64_t count = bytes / page_bytes();
   if (pages.evicted == count) return Absent::kSwappedOut;
-  // The rest is reserved only, or came back from swap between the two calls: the next mincore(2) tells these two apart.
+  // The rest is reserved only, or came back from swap between the two calls. The next mincore(2) shows which.
   return pages.cached + pages.evicted == count ? Absent::kUnclear : Absent::kHole;
 }
 
@@ -85,7 +86,7 @@ Result<MemoryFile> check_memory_file(int fd, int seals, int forbidden, const cha
                                std::to_string(seals) +
                                (forbidden != 0 ? " and none of " + std::to_string(forbidden) : "") +
                                "), so it could change its size or its readers while it is mapped");
-  // Users that this user namespace does not know all look like kNobody.
+  // All users that this user namespace does not know appear as kNobody.
   const bool ours = status.st_uid == effective_user_id() && status.st_uid != kNobody;
   return MemoryFile{static_cast<std::uint64_t>(status.st_size), ours};
 }
@@ -96,8 +97,8 @@ Result<bool> is_backed(int fd, const MemoryFile& file, const std::byte* mapped, 
   std::uint64_t at = offset / page * page;
   const std::uint64_t end = (offset + bytes + page - 1) / page * page;
   if (at == end) return true;
-  // mincore(2) first: lseek(2) waits for the inode's lock, which the file's maker can hold as long as it likes (a write(2) from memory
-  // that a FUSE server pages in), and this process would wait with it.
+  // mincore(2) first: lseek(2) waits for the inode's lock. The file's maker can hold that lock as long as it likes (a
+  // write(2) from memory that a FUSE server pages in), and this process would wait as long.
   if (!file.ours || mapped == nullptr) return seek_finds_data(fd, at, end - at);
   std::array<unsigned char, 1024> present;
   for (int unclear = 0; at < end;) {
@@ -115,7 +116,7 @@ Result<bool> is_backed(int fd, const MemoryFile& file, const std::byte* mapped, 
     const std::uint64_t run = static_cast<std::uint64_t>(after - absent) * page;
     const Result<Absent> closer = look_closer(fd, at, run);
     if (!closer.ok()) return closer.error();
-    constexpr int kRounds = 8;  // as often in a row, swap does not bring a page back just between the two calls
+    constexpr int kRounds = 8;  // that many times in a row, swap does not return a page just between the two calls
     if (*closer == Absent::kHole || (*closer == Absent::kUnclear && ++unclear > kRounds)) return false;
     if (*closer == Absent::kSwappedOut) at += run;
   }
@@ -137,7 +138,7 @@ UniqueFd move_high(UniqueFd fd) noexcept {
   if (!fd || fd.get() >= kLowest || descriptor_limit() < 2 * static_cast<std::size_t>(kLowest)) return fd;
   const int kept = errno;
   UniqueFd high(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kLowest));
-  errno = kept;  // no such number is free: the low one stays
+  errno = kept;  // if no such number is free, the low descriptor stays
   return high ? std::move(high) : std::move(fd);
 }
 

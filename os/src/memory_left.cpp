@@ -14,9 +14,9 @@ namespace baton::os {
 namespace {
 
 constexpr std::size_t kMostCredit = std::size_t{64} << 20;
-constexpr std::size_t kMargin = std::size_t{2} << 20;  // for what the process needs beside its messages
+constexpr std::size_t kMargin = std::size_t{2} << 20;  // for needs of the process besides its messages
 
-// Bytes that may be taken before anybody is asked again. Relaxed: an estimate that orders nothing.
+// Bytes that may be taken before the next check. Relaxed: an estimate that orders nothing.
 std::atomic<std::size_t> g_credit{0};
 
 struct Left {
@@ -35,8 +35,8 @@ std::optional<std::size_t> number_in(const std::string& path) {
   return file >> number ? std::optional(number) : std::nullopt;  // "max" is no number
 }
 
-// The sum of the lines `a` and `b` of a file of "name value" lines; units as in the file. Nullopt if it cannot be opened: without
-// /proc or without a free file descriptor nothing is known, which is no reason to refuse.
+// The sum of the lines `a` and `b` of a file of "name value" lines, in the file's units. Nullopt if the file cannot be
+// opened: without /proc or a free descriptor nothing is known, which is no reason to refuse.
 std::optional<std::size_t> lines_in(const std::string& path, const std::string& a, const std::string& b) {
   std::ifstream file(path);
   if (!file) return std::nullopt;
@@ -50,7 +50,8 @@ std::optional<std::size_t> lines_in(const std::string& path, const std::string& 
   return sum;
 }
 
-// One cgroup hierarchy, from the process's group up. Clean file pages count as left: the kernel drops them first.
+// One cgroup hierarchy, from the process's group up. Clean file pages count as free memory: the kernel drops them
+// first.
 void look_at_groups(Left& left, const std::string& mount, std::string path, bool second) {
   for (;;) {
     const std::string group = mount + (path == "/" ? "" : path) + "/";

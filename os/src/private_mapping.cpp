@@ -29,14 +29,14 @@ struct ScanArguments {
 };
 constexpr unsigned long kPagemapScan = _IOWR('f', 16, ScanArguments);
 constexpr std::uint64_t kPageIsFile = 1 << 2, kPageIsPresent = 1 << 3, kPageIsSwapped = 1 << 4;
-// Documentation/admin-guide/mm/pagemap.rst.
+// Bits of an entry: Documentation/admin-guide/mm/pagemap.rst.
 constexpr std::uint64_t kEntryIsFile = std::uint64_t{1} << 61, kEntryIsSwapped = std::uint64_t{1} << 62,
                         kEntryIsPresent = std::uint64_t{1} << 63;
 
 std::atomic<ChangeFinder> g_finder{ChangeFinder::kUnknown};  // a hint; orders nothing: relaxed
 
-// The open pagemap, in the lower half, beside the fork generation that it was opened in: it names the memory of the process that
-// opened it. 0: none yet.
+// Lower half: the open pagemap's descriptor + 1. Upper half: the fork generation in which it was opened, because a
+// pagemap describes the process that opened it. 0: not opened yet.
 std::atomic<std::uint64_t> g_pagemap{0};
 
 int pagemap() noexcept {
@@ -57,7 +57,7 @@ int pagemap() noexcept {
 [[gnu::hot]] void give_back(std::uint64_t start, std::uint64_t end) noexcept {
   void* const at = reinterpret_cast<void*>(start);
   if (::madvise(at, end - start, MADV_DONTNEED) == 0) return;
-  ::munlock(at, end - start);  // who locked his memory meanwhile must not read old changes either
+  ::munlock(at, end - start);  // a program that has locked its memory meanwhile must not read old changes either
   ::madvise(at, end - start, MADV_DONTNEED);
 }
 
@@ -71,7 +71,7 @@ int pagemap() noexcept {
     arguments.end = end;
     arguments.vec = reinterpret_cast<std::uintptr_t>(regions);
     arguments.vec_len = sizeof regions / sizeof regions[0];
-    // Pages that are there (in memory or swapped out) and are not the file's.
+    // Pages that exist (in memory or swapped out) and are not the file's.
     arguments.category_inverted = kPageIsFile;
     arguments.category_mask = kPageIsFile;
     arguments.category_anyof_mask = kPageIsPresent | kPageIsSwapped;
@@ -119,8 +119,8 @@ bool read_entries(int fd, std::uint64_t start, std::uint64_t end, std::size_t* p
 }  // namespace
 
 Result<void> map_private_copy(int fd, std::size_t bytes, std::byte* at) {
-  // As sparse_memory.cpp maps: without access first, so that nothing is populated. Under MCL_FUTURE a private writable mapping would
-  // be copied as a whole, so there is none.
+  // As sparse_memory.cpp maps: without access first, so that nothing is populated. Under MCL_FUTURE the kernel would
+  // copy a private writable mapping as a whole, so no such mapping is made.
   if (future_mappings_are_locked())
     return Error{Errc::unsupported, "this process locks its memory, which would copy every page of a private mapping"};
   if (::mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd, 0) == MAP_FAILED) {

@@ -122,7 +122,7 @@ UniqueFd watch_socket_peer(int socket) {
   int fd = -1;
   socklen_t size = sizeof fd;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &fd, &size) == 0) return UniqueFd(fd);
-  // A kernel that knows the option fails for a process that is gone; its number may be another's by now.
+  // A kernel that knows the option fails for a process that is gone; another process may have its number by now.
   if (errno != ENOPROTOOPT) return UniqueFd();
   ucred credentials{};
   size = sizeof credentials;
@@ -164,9 +164,10 @@ std::size_t descriptor_limit() {
 }
 
 void raise_descriptor_limit() {
-  // Some programs close every descriptor that they might have before they start another: no more than they can do quickly.
+  // Some programs close every possible descriptor before they start another program: allow no more than they can close
+  // quickly.
   constexpr rlim_t kEnough = 65536;
-  static std::atomic<bool> done{false};  // says nothing about other memory: relaxed
+  static std::atomic<bool> done{false};  // orders no other memory: relaxed
   if (done.exchange(true, std::memory_order_relaxed)) return;
   const char* const keep = std::getenv("BATON_KEEP_NOFILE");
   if (keep != nullptr && std::strcmp(keep, "1") == 0) return;
@@ -207,13 +208,13 @@ Result<pthread_t> start_thread(const char* name, std::size_t stack_bytes, std::f
   pthread_attr_t attributes;
   if (const int failed = ::pthread_attr_init(&attributes)) return system_error("pthread_attr_init", failed);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  // Sanitizers need stacks of their own taste.
+  // Sanitizers need larger stacks and may refuse this size.
   (void)::pthread_attr_setstacksize(&attributes, std::max<std::size_t>(stack_bytes, PTHREAD_STACK_MIN));
 #else
   (void)stack_bytes;
 #endif
-  // A new thread inherits its maker's mask: blocking everything around the start leaves no moment in which a signal of the
-  // application could land on it.
+  // A new thread inherits the signal mask of its creator. Blocking all signals around the start leaves no moment in
+  // which a signal of the application could reach the new thread.
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
@@ -230,7 +231,7 @@ Result<pthread_t> start_thread(const char* name, std::size_t stack_bytes, std::f
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   ::pthread_attr_destroy(&attributes);
   if (failed != 0) return system_error("pthread_create", failed);
-  (void)run_later.release();  // the thread's
+  (void)run_later.release();  // the new thread owns it now
   (void)::pthread_setname_np(thread, name);
   return thread;
 }

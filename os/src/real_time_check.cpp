@@ -36,7 +36,7 @@ inline void count_heap_call() noexcept {
 
 }  // namespace
 
-// The sanitizers bring allocators of their own; there heap calls are not counted.
+// The sanitizers bring their own allocators; under them heap calls are not counted.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 extern "C" {
 void* __libc_malloc(std::size_t);
@@ -177,7 +177,8 @@ Result<void> install_filter(std::initializer_list<long> allowed) {
       word(offsetof(seccomp_data, nr)),
   };
   std::vector<long> passing = allowed;
-  // Returning from the handler; ending; and what the handler cannot make for its thread: the child would run on its stack.
+  // Allowed: returning from the handler, ending, and clone(), which the handler cannot make for its thread (the child
+  // would run on the handler's stack).
   passing.insert(passing.end(), {SYS_rt_sigreturn, SYS_exit, SYS_exit_group, SYS_clone, SYS_clone3});
 #ifdef SYS_fork
   passing.insert(passing.end(), {SYS_fork, SYS_vfork});
@@ -202,7 +203,7 @@ Result<void> install_filter(std::initializer_list<long>) {
 
 #endif
 
-// Through the handler, uncounted: the check's own calls are not the thread's.
+// Goes through the handler uncounted: the check's own calls do not count as the thread's.
 rusage thread_usage() noexcept {
   const bool active = t_counts.active;
   t_counts.active = false;
@@ -223,7 +224,7 @@ RealTimeCheck::RealTimeCheck() : RealTimeCheck({SYS_futex, 449, SYS_clock_nanosl
 
 RealTimeCheck::RealTimeCheck(std::initializer_list<long> allowed) {
   install_filter(allowed).or_throw();
-  (void)thread_usage();  // faults in what the counting itself touches
+  (void)thread_usage();  // touches the pages that counting needs, so that they do not fault later
   const rusage usage = thread_usage();
   minor_before_ = static_cast<std::uint64_t>(usage.ru_minflt);
   major_before_ = static_cast<std::uint64_t>(usage.ru_majflt);

@@ -39,7 +39,7 @@ int required_seals(Writers writers) noexcept {
   return writers == Writers::kOnlyCreator ? both | F_SEAL_FUTURE_WRITE : both;
 }
 
-// Gives the whole memfd memory; a signal may interrupt that.
+// Backs the whole memfd; repeats after a signal.
 bool back(int fd, std::size_t size) {
   int result;
   do {
@@ -74,8 +74,8 @@ Result<SharedMapping> SharedMapping::map(int fd, std::size_t size, bool writable
   out.base_ = static_cast<std::byte*>(base);
   out.size_ = size;
   out.generation_ = fork_generation();
-  // A hole of a peer's segment is filled here, where shortage is an error. Kernels before 5.14 lack MADV_POPULATE_*: the pages are
-  // touched instead.
+  // A hole of a peer's segment is filled now, when lack of memory is an error and not a signal. Kernels before 5.14
+  // lack MADV_POPULATE_*: there the pages are touched instead.
   if (::madvise(base, size, writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) != 0) {
     if (errno == ENOMEM) return failed("madvise(MADV_POPULATE)");
     const volatile std::byte* bytes = out.base_;
@@ -104,7 +104,7 @@ Result<CreatedSegment> create_segment(const char* name, std::size_t size, Writer
 }
 
 Result<SharedMapping> map_segment(const UniqueFd& fd, std::size_t size, Writers writers) {
-  // Who may map a segment of kBothEnds writable must not find that the peer has forbidden it.
+  // This process may map a segment of kBothEnds writable, so the peer must not have forbidden that by a seal.
   const int forbidden = writers == Writers::kBothEnds ? F_SEAL_WRITE | F_SEAL_FUTURE_WRITE : 0;
   const Result<MemoryFile> file = check_memory_file(fd.get(), required_seals(writers), forbidden, "segment");
   if (!file.ok()) return file.error();

@@ -32,9 +32,9 @@ namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE;
 
-// Under MCL_FUTURE the kernel populates every mapping as it is made (reading a hole of a memfd allocates it) and refuses those
-// beyond RLIMIT_MEMLOCK, address space without access included. So one page is mapped without access, unlocked, and then
-// enlarged: mremap(2) takes the lock over from the mapping, not from the process. See mlockall(2).
+// Under MCL_FUTURE the kernel populates every new mapping (reading a hole of a memfd allocates it) and refuses mappings
+// beyond RLIMIT_MEMLOCK, even address space without access. So one page is mapped without access, unlocked, and then
+// enlarged: mremap(2) takes the lock state from the mapping, not from the process. See mlockall(2).
 void* map_unlocked(int fd, std::size_t bytes, void* at, int flags) {
   void* page = ::mmap(nullptr, page_bytes(), PROT_NONE, flags, fd, 0);
   if (page == MAP_FAILED) return MAP_FAILED;
@@ -45,7 +45,7 @@ void* map_unlocked(int fd, std::size_t bytes, void* at, int flags) {
   return mapped;
 }
 
-// `bytes` of `fd` (or of nothing, -1) without access and without memory, at `at` or, if null, anywhere.
+// Maps `bytes` of `fd` (-1: anonymous) without access and without memory, at `at` or, if null, anywhere.
 void* map_bare(int fd, std::size_t bytes, void* at) {
   const int flags = MAP_NORESERVE | (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
   if (future_mappings_are_locked()) return map_unlocked(fd, bytes, at, flags);
@@ -59,7 +59,7 @@ Result<void> lock_range(std::byte* at, std::size_t bytes) {
                                         "): this process locks its memory, and RLIMIT_MEMLOCK is too small"};
 }
 
-// After lock_memory(): maps and locks what is backed of [0, bytes), and nothing else.
+// After lock_memory(): maps and locks the backed pages of [0, bytes), and nothing else.
 Result<void> lock_backed(int fd, std::size_t bytes, std::byte* at) {
   for (off_t begin = 0; (begin = ::lseek(fd, begin, SEEK_DATA)) >= 0;) {
     const off_t end = std::min(::lseek(fd, begin, SEEK_HOLE), static_cast<off_t>(bytes));
@@ -77,7 +77,7 @@ bool map_unpopulated(int fd, std::size_t bytes, std::byte* at, int protection) {
 }  // namespace
 
 [[gnu::hot]] std::size_t page_bytes() noexcept {
-  // Constant-initialized: a child that is forked while another thread makes a static object would wait for it for ever.
+  // Constant-initialized: a child forked while another thread initialises a static object would wait for it for ever.
   static std::atomic<std::size_t> known{0};
   std::size_t bytes = known.load(std::memory_order_relaxed);  // orders nothing
   if (bytes == 0) {
@@ -138,7 +138,7 @@ std::size_t address_space_left() noexcept {
 
 bool future_mappings_are_locked() noexcept {
   void* page = ::mmap(nullptr, page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED) return errno == EAGAIN;  // nothing more may be locked
+  if (page == MAP_FAILED) return errno == EAGAIN;  // EAGAIN: the limit of locked memory is reached
   unsigned char resident = 0;
   ::mincore(page, page_bytes(), &resident);
   ::munmap(page, page_bytes());
@@ -249,14 +249,15 @@ Result<void> map_private_sparse(std::size_t bytes, std::byte* at) {
 
 void populate(std::byte* at, std::size_t bytes) noexcept {
   if (::madvise(at, bytes, MADV_POPULATE_WRITE) != 0) {
-    // Kernels before 5.14. Adding nothing keeps what others may write there meanwhile.
+    // Kernels before 5.14. Adding 0 preserves concurrent writes of other threads and processes.
     for (std::size_t i = 0; i < bytes; i += page_bytes())
       __atomic_fetch_add(reinterpret_cast<unsigned char*>(at + i), 0, __ATOMIC_RELAXED);
   }
   if (memory_is_locked()) (void)lock_range(at, bytes);
 }
 
-/// False where MADV_POPULATE_WRITE does nothing and calls that success, as qemu-user does: a kernel refuses it for memory without access.
+/// False if MADV_POPULATE_WRITE does nothing but reports success, as in qemu-user. A real kernel refuses it for memory
+/// without access.
 static bool populating_works() {
   static const bool works = [] {
     void* const page = ::mmap(nullptr, page_bytes(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -278,7 +279,8 @@ Result<void> back_sparse(int fd, std::size_t offset, std::size_t bytes, std::byt
     return Error{Errc::out_of_memory, "the machine or its cgroup has no " + std::to_string(bytes) +
                                           " bytes of shared memory left (fallocate: errno " + std::to_string(failed) +
                                           "); free memory, or lower memory_limit_bytes"};
-  // Kernels before 5.14: touched here. A page that was only reserved looks like a hole to readers (memory_file.hpp, is_backed).
+  // Kernels before 5.14: the pages are touched. Readers take a page that is only reserved for a hole (memory_file.hpp,
+  // is_backed).
   if (!populating_works() || ::madvise(at, bytes, MADV_POPULATE_WRITE) != 0) {
     for (std::size_t i = 0; i < bytes; i += page_bytes()) (void)*const_cast<const volatile std::byte*>(at + i);
   }

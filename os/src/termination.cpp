@@ -15,7 +15,7 @@
 namespace baton::os {
 namespace {
 
-// Written before the handlers are installed and read by them: sigaction(2) is the ordering between the two.
+// Written before the handlers are installed, and read by the handlers: sigaction(2) orders the two.
 std::atomic<int> g_event_fd{-1};
 
 // The signals of on_termination(). Written before the handlers and the fork handler are installed, constant afterwards.
@@ -29,12 +29,12 @@ void restore_default(int signal_number) {
 
 void handle(int signal_number) {
   const int saved_errno = errno;
-  restore_default(signal_number);  // the second one ends the process
+  restore_default(signal_number);  // a second signal ends the process
   request_termination();
   errno = saved_errno;
 }
 
-// A child would otherwise report its signals to its parent through the shared eventfd.
+// Otherwise a child would report its signals to its parent through the shared eventfd.
 void restore_defaults_in_child() {
   const int fd = g_event_fd.exchange(-1, std::memory_order_relaxed);
   if (fd < 0) return;

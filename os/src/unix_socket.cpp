@@ -17,7 +17,8 @@ namespace baton::os {
 namespace {
 
 constexpr std::size_t kMaxFds = 16;
-// Capped by net.core.somaxconn (4096 since Linux 5.4, 128 before); a connector that finds it full comes back later.
+// Capped by net.core.somaxconn (4096 since Linux 5.4, 128 before). A process that finds the backlog full connects again
+// later.
 constexpr int kBacklog = 4096;
 
 bool make_address(int directory, const std::string& directory_path, const std::string& name, sockaddr_un& address,
@@ -25,7 +26,7 @@ bool make_address(int directory, const std::string& directory_path, const std::s
   address = {};
   address.sun_family = AF_UNIX;
   std::string path = "/proc/self/fd/" + std::to_string(directory) + "/" + name;
-  // Without /proc the directory's own path has to do, if it is short enough.
+  // Without /proc, use the directory's own path if it is short enough.
   if (::access("/proc/self/fd", X_OK) != 0) path = directory_path + "/" + name;
   if (path.size() >= sizeof address.sun_path) {
     errno = ENAMETOOLONG;
@@ -74,8 +75,8 @@ IoStatus listen_at(int directory, const std::string& directory_path, const std::
   UniqueFd socket = make_socket();
   if (!socket) return socket_status(errno);
   if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) return socket_status(errno);
-  // Group sharing: the socket's group must be the directory's, which a directory without the set-group-id bit does not pass
-  // on. Failure is harmless: strangers are then refused by the kernel.
+  // Group sharing: the socket's group must be the directory's. A directory without the set-group-id bit does not pass
+  // its group on. Failure is harmless: the kernel then refuses other users.
   if (gid != static_cast<std::uint32_t>(-1)) {
     (void)!::fchownat(directory, name.c_str(), static_cast<uid_t>(-1), gid, AT_SYMLINK_NOFOLLOW);
   }
@@ -151,7 +152,7 @@ IoStatus send_packet(int socket, const void* first, std::size_t first_bytes, con
   for (;;) {
     if (::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return IoStatus::kDone;
     if (errno == EINTR) continue;
-    // The kernel's shortage of socket memory passes like a full queue.
+    // The kernel's lack of socket memory ends by itself, like a full queue.
     if (errno == ENOBUFS || errno == ENOMEM) return IoStatus::kTooManyInFlight;
     const IoStatus status = socket_status(errno);
     return status == IoStatus::kReset || status == IoStatus::kRefused ? IoStatus::kClosed : status;
@@ -177,7 +178,7 @@ IoStatus receive_packet(int socket, void* buffer, std::size_t capacity, std::siz
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
     const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    // Owned before anything can throw.
+    // Take ownership before any call that can throw.
     std::array<ReceivedFd, kMaxFds> owned;
     for (std::size_t i = 0; i < count; ++i) {
       int fd = -1;
@@ -205,7 +206,7 @@ bool hung_up_now(int socket) noexcept {
 
 bool closed_now(int socket) noexcept {
   pollfd state{socket, 0, 0};
-  return ::poll(&state, 1, 0) > 0;  // POLLHUP and POLLERR are always looked for
+  return ::poll(&state, 1, 0) > 0;  // poll() always reports POLLHUP and POLLERR
 }
 
 void end_sending(int socket) noexcept { (void)::shutdown(socket, SHUT_WR); }

@@ -17,7 +17,8 @@ Result<WakeSocket> WakeSocket::create() {
     return Error{code == EMFILE || code == ENFILE ? Errc::out_of_descriptors : Errc::system,
                  std::string("socketpair for waking: ") + std::strerror(code)};
   }
-  // So that single bytes never add up to what drain() takes for a flood, whatever net.core.wmem_default is. Fails for no socket.
+  // Makes the buffer so large that single bytes never add up to what drain() treats as a flood, whatever
+  // net.core.wmem_default is. The call fails if the descriptor is no socket.
   const int send_bytes = 65536;
   (void)::setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &send_bytes, sizeof send_bytes);
   WakeSocket out;
@@ -38,10 +39,10 @@ Result<WakeSocket> WakeSocket::create() {
   msghdr message{};
   message.msg_iov = &space;
   message.msg_iovlen = 1;
-  // Looked at first: reading would close the descriptors that lie between the bytes (SCM_RIGHTS), and closing can block.
+  // Peek first: reading would close the descriptors that lie between the bytes (SCM_RIGHTS), and a close can block.
   const ssize_t size = ::recvmsg(wait_end, &message, MSG_PEEK | MSG_DONTWAIT);
   if (size <= 0 || size == static_cast<ssize_t>(sizeof bytes) || (message.msg_flags & MSG_CTRUNC) != 0) return false;
-  // A notification that arrives meanwhile stays: no more is read than was looked at.
+  // A notification that arrives meanwhile stays: the call reads no more bytes than the peek saw.
   return ::recv(wait_end, bytes, static_cast<std::size_t>(size), MSG_DONTWAIT) == size;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a subscriber waits whose messages are delivered on a thread of the peer's.
+// The place where a subscriber waits if its messages are delivered on a thread of the peer's library.
 #pragma once
 
 #include <condition_variable>
@@ -12,11 +12,11 @@ namespace baton::perf {
 /// Thread rules: notify() from any thread, wait() from one.
 class Arrivals {
  public:
-  /// In a round trip somebody waits for every single message. Else nobody does, and waking the waiter would be a cost of the
-  /// benchmark's, not of the peer's.
+  /// In a round trip the subscriber waits for every single message. Otherwise it does not, and waking it would be a
+  /// cost of the benchmark, not of the peer.
   explicit Arrivals(const Plan& plan) : every_(plan.round_trip) {}
 
-  /// After a message was delivered.
+  /// Call after a message was delivered.
   void notify() {
     if (!every_) return;
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -24,7 +24,7 @@ class Arrivals {
     condition_.notify_one();
   }
 
-  /// Until a message was delivered since the last call, or `timeout` is over.
+  /// Waits until a message was delivered since the last call, or until `timeout` is over.
   void wait(std::chrono::nanoseconds timeout) {
     std::unique_lock<std::mutex> lock(mutex_);
     condition_.wait_for(lock, timeout, [&] { return arrived_; });

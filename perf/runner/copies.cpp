@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// libbaton_perf_copies.so, preloaded into a process in a pass of its own: counts every copy that goes through the C library, in user
-// space (memcpy, memmove) or through the kernel (read, write, send, receive and their kin). Two counters, because many transports
-// move a message in pieces: the bytes of every copy of at least 1 KB (less if BATON_PERF_COPY_BYTES is less), from which copies in
-// units of the payload follow, and the number of single copies of at least BATON_PERF_COPY_BYTES. Copies that a program makes with
-// loops or instructions of its own are not seen.
+// libbaton_perf_copies.so, preloaded into a process in a separate pass. It counts every copy that goes through the C
+// library, in user space (memcpy, memmove) or through the kernel (read, write, send, receive and related calls). There
+// are two counters, because many transports move a message in pieces. One counts the bytes of every copy of at least 1
+// KB (less if BATON_PERF_COPY_BYTES is less), from which the copies in units of the payload are computed. The other
+// counts single copies of at least BATON_PERF_COPY_BYTES. Copies by a program's own loops or instructions are not
+// counted.
 // Thread rules: any thread. Built with -fno-builtin, so that the loops below stay loops.
 #include <dlfcn.h>
 #include <sys/socket.h>
@@ -42,7 +43,7 @@ std::atomic<Copy> g_memmove{nullptr};  // memmove serves memcpy too
 void* copy(void* to, const void* from, std::size_t n) {
   count(n);
   if (const Copy real = g_memmove.load(std::memory_order_relaxed)) return real(to, from, n);
-  auto* d = static_cast<volatile unsigned char*>(to);  // the loader's own copies, before the constructor below
+  auto* d = static_cast<volatile unsigned char*>(to);  // used by the loader's own copies, before the constructor below
   auto* s = static_cast<const volatile unsigned char*>(from);
   if (d <= s) {
     for (std::size_t i = 0; i < n; ++i) d[i] = s[i];
@@ -134,7 +135,7 @@ int recvmmsg(int fd, mmsghdr* messages, unsigned count, int flags, timespec* tim
   return counted(messages, real(fd, messages, count, flags, timeout));
 }
 
-// What programs call that were built with _FORTIFY_SOURCE; the size of the buffer is not checked again.
+// Called by programs that were built with _FORTIFY_SOURCE; the size of the buffer is not checked again.
 ssize_t __read_chk(int fd, void* data, std::size_t n, std::size_t) { return read(fd, data, n); }
 ssize_t __recv_chk(int fd, void* data, std::size_t n, std::size_t, int flags) { return recv(fd, data, n, flags); }
 ssize_t __recvfrom_chk(int fd, void* __restrict data, std::size_t n, std::size_t, int flags, sockaddr* __restrict from,

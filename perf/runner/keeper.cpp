@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every process of the run holds the writing end of a pipe with a name; the keeper reads until the last is closed, by exit or by death.
+// Every process of the run holds the writing end of a named pipe. The keeper reads until the last is closed, by exit or
+// by death.
 #include "keeper.hpp"
 
 #include <fcntl.h>
@@ -34,7 +35,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kStart = 40s;  // for a daemon to serve, and for the run before to end its own
+constexpr auto kStart = 40s;  // for a daemon to serve, and for the former run to end its daemon
 
 std::string read_all(const std::string& path) {
   std::ifstream file(path);
@@ -48,7 +49,7 @@ void say(const std::string& path, const std::string& text) {
   std::rename((path + ".new").c_str(), path.c_str());
 }
 
-/// An abstract socket's name is free again when its holder ends, however that happens.
+/// An abstract socket's name is free again when its holder ends, in whatever way.
 bool hold_name(const std::string& name) {
   const int fd = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   sockaddr_un address{};
@@ -100,14 +101,14 @@ std::vector<std::string> paths_like(const std::string& pattern) {
   return paths;
 }
 
-/// The last column of a file of /proc, where it is a path.
+/// Collects the last column of a file of /proc, if it is a path.
 void collect_paths(const std::string& file_name, std::set<std::string>& paths) {
   std::ifstream file(file_name);
   for (std::string line; std::getline(file, line);)
     if (const std::size_t at = line.find('/'); at != std::string::npos) paths.insert(line.substr(at));
 }
 
-/// Paths that some process maps or has open, or that a socket is bound to.
+/// Paths that a process maps or has open, or to which a socket is bound.
 std::set<std::string> in_use() {
   std::set<std::string> used;
   collect_paths("/proc/net/unix", used);
@@ -126,7 +127,7 @@ void sweep(const KeeperTask& task) {
   for (const std::string& pattern : task.own)
     for (const std::string& path : paths_like(pattern)) std::filesystem::remove_all(path, ignored);
   if (task.leftovers.empty()) return;
-  // What the next run has just made and not mapped yet is younger.
+  // Files that the next run has just made and not mapped yet are younger.
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME_COARSE, &now);  // the clock of files' times
   const auto older = [&](const timespec& time) {
@@ -145,12 +146,12 @@ void sweep(const KeeperTask& task) {
     if (used.count(path) == 0) std::filesystem::remove(path, ignored);
 }
 
-/// The keeper's life; never returns.
+/// The keeper's main function; never returns.
 [[noreturn]] void keep(const Plan& plan, const KeeperTask& task) {
   ::setsid();
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(signal, SIG_IGN);
   ::close_range(3, ~0U, 0);
-  ::unsetenv("LD_PRELOAD");  // it would count the daemon's copies
+  ::unsetenv("LD_PRELOAD");  // otherwise the library would count the daemon's copies
   cpu_set_t all;
   std::memset(&all, 0xff, sizeof all);
   ::sched_setaffinity(0, sizeof all, &all);  // pinning is for the run's ends

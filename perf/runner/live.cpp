@@ -26,7 +26,7 @@
 namespace baton::perf {
 namespace {
 
-using json = nlohmann::ordered_json;  // as the original prints
+using json = nlohmann::ordered_json;  // in the order of the original
 using namespace std::chrono_literals;
 
 std::atomic<bool> g_stop{false};
@@ -43,7 +43,7 @@ class Running {
     mean_ += delta / static_cast<double>(count_);
     squares_ += delta * (value - mean_);
   }
-  json take() {  // seconds, as the original prints
+  json take() {  // seconds, as in the original
     json out = {{"min", min_},
                 {"max", max_},
                 {"mean", mean_},
@@ -57,7 +57,7 @@ class Running {
   double min_ = 0, max_ = 0, mean_ = 0, squares_ = 0;
 };
 
-/// What happened in the current second. Any thread.
+/// The events of the current second. Any thread.
 struct Second {
   std::mutex mutex;
   std::uint64_t sent = 0, received = 0, lost = 0, bytes = 0;
@@ -96,7 +96,7 @@ double seconds_of(const timeval& t) { return static_cast<double>(t.tv_sec) + sta
 json usage() {
   rusage r{};
   ::getrusage(RUSAGE_SELF, &r);
-  // The original prints its times in ns; so do we.
+  // In ns, as in the original.
   return {{"utime", std::llround(seconds_of(r.ru_utime) * 1e9)},
           {"stime", std::llround(seconds_of(r.ru_stime) * 1e9)},
           {"maxrss", r.ru_maxrss},
@@ -129,8 +129,9 @@ void wait_for_matched(const Plan& plan, int expected, const std::function<int()>
   }
 }
 
-/// A process that only subscribes touches this file while it hears something. To one that only publishes a change says that it is
-/// heard: what is there already, or was left behind, says nothing.
+/// A process that only subscribes touches this file while it receives messages. To a process that only publishes, a
+/// change of the file shows that a subscriber receives. The mere existence of the file shows nothing, since an earlier
+/// run may have left it.
 std::string heard_file(const Plan& plan) { return plan.directory + "/heard"; }
 
 void touch(const std::string& path) {
@@ -147,10 +148,11 @@ std::int64_t changed_ns(const std::string& path) {
   return std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
 }
 
-/// Set by a publisher whose transport says that it has a subscriber. Relaxed: nothing is read because of it.
+/// Set by a publisher whose transport reports a subscriber. Relaxed: it orders nothing.
 std::atomic<bool> g_matched{false};
 
-/// Blocks until the other command's end is there, if this process has publishers or subscribers only. g_stop ends it.
+/// Blocks until the other command's end exists, if this process has publishers only or subscribers only. g_stop ends
+/// it.
 void wait_for_the_other(const Plan& plan, Second& second) {
   if (plan.own_publishers > 0 && plan.own_subscribers > 0) return;
   const std::string path = heard_file(plan);
@@ -165,7 +167,7 @@ void wait_for_the_other(const Plan& plan, Second& second) {
   }
   if (plan.own_publishers == 0) return;
   const std::lock_guard<std::mutex> lock(second.mutex);
-  second.sent = 0;  // to nobody
+  second.sent = 0;  // messages sent without a receiver
   second.publisher_loop = Running();
 }
 
@@ -194,7 +196,7 @@ void publish_loop(const Plan& plan, unsigned index, Second& second) {
     {
       const std::lock_guard<std::mutex> lock(second.mutex);
       ++second.sent;
-      if (period > 0) second.publisher_loop.add(static_cast<double>(left) / 1e9);  // what is left of the period
+      if (period > 0) second.publisher_loop.add(static_cast<double>(left) / 1e9);  // the rest of the period
     }
     if (period == 0) continue;
     if (left > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(left));
@@ -211,7 +213,7 @@ void subscribe_loop(const Plan& plan, unsigned index, Second& second) {
   while (!g_stop) end->receive(plan.spin ? 0ns : 100ms);
 }
 
-/// Counts from when there is somebody to count with, and prints a line per second until the end.
+/// Waits until the other side exists, then prints a line per second until the end.
 void report(const Plan& plan, Second& second) {
   wait_for_the_other(plan, second);
   if (plan.own_publishers == 0 && !g_stop) touch(heard_file(plan));

@@ -5,9 +5,10 @@
 
 namespace baton::perf {
 
-/// performance_test's way: the plan's own publishers and subscribers as threads of this process (either number may be 0), and one
-/// line of JSON on stdout per second. With one number 0 the time begins when the other process is there: with the first message that is
-/// heard. Ends after plan.max_runtime or at SIGINT or SIGTERM. Throws what an end throws.
+/// Works as performance_test: the plan's own publishers and subscribers are threads of this process (either number may
+/// be 0), with one line of JSON on stdout per second. If one number is 0, the time begins when the other process is
+/// there: with the first received message. Ends after plan.max_runtime or at SIGINT or SIGTERM. Throws the exceptions
+/// of an end.
 void run_live(const Plan& plan);
 
 }  // namespace baton::perf

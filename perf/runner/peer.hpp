@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a transport must offer to be measured. A folder of perf/peers/ implements these functions for one system; the runner
-// (runner.cpp) does all the rest, equally for all: process layout, schedule, clocks, fill, counting, files.
+// The functions that a transport must offer to be measured. A folder of perf/peers/ implements these for one system.
+// The runner (runner.cpp) does the rest, equally for all: process layout, schedule, clocks, fill, counting, files.
 #pragma once
 
 #include <chrono>
@@ -13,31 +13,34 @@
 
 namespace baton::perf {
 
-/// What is measured: read by every process of a run from the same file (plan.cpp).
+/// The definition of a measurement: every process of a run reads it from the same file (plan.cpp).
 struct Plan {
   std::string variant;            ///< one of PeerInfo::variants
-  std::string directory;          ///< fresh directory of this run: sockets, configuration files, whatever a peer needs
+  std::string directory;          ///< fresh directory of this run: sockets, configuration files, and other files of a
+                                  ///< peer
   std::string topic = "perf";     ///< unique to the run where `id` is part of it: names may be machine-wide
   std::string message = "bytes";  ///< message type; a peer without types sends as many bytes
   std::size_t bytes = 64;         ///< payload of a message, at least sizeof(Stamp); varying sizes are at most this
   bool varying = false;           ///< sizes between 50 % and 100 % of `bytes`
   unsigned publishers = 1, subscribers = 1;
   unsigned messages = 100;   ///< per publisher, after the warm-up
-  double rate = 30;          ///< messages per second and publisher; 0: the next one when the last was received by all
+  double rate = 30;          ///< messages per second and publisher; 0: the next message when all have received the last
+                             ///< one
   bool spin = false;         ///< the subscriber polls instead of sleeping
   bool read_all = false;     ///< the subscriber reads every byte
-  bool round_trip = false;   ///< subscriber 0 sends back; one publisher, one subscriber
+  bool round_trip = false;   ///< subscriber 0 answers; one publisher, one subscriber
   bool one_process = false;  ///< all ends are threads of one process
   unsigned depth = 10;       ///< queue depth, KEEP_LAST; 0: KEEP_ALL
   bool reliable = true;
   bool transient = false;  ///< transient local
-  int priority = 0;        ///< of SCHED_FIFO; above 0 memory is locked, and peers that can prepare their memory do
-  // performance_test's way (live.cpp): no schedule of a fixed length, one report a second.
+  int priority = 0;        ///< of SCHED_FIFO; above 0 memory is locked, and peers that can prepare their memory do so
+  // As performance_test (live.cpp): no schedule of a fixed length, one report a second.
   bool live = false;
-  unsigned own_publishers = 1, own_subscribers = 1;  ///< threads of this process; those above are all of the topic
+  unsigned own_publishers = 1, own_subscribers = 1;  ///< threads of this process; `publishers` and `subscribers` count
+                                                     ///< the whole topic's
   double max_runtime = 0;                            ///< seconds; 0: until a signal
   double ignore = 0;                                 ///< seconds at the start that are not reported
-  int expected_publishers = -1, expected_subscribers = -1;  ///< waits for so many; -1: does not wait
+  int expected_publishers = -1, expected_subscribers = -1;  ///< waits for this many; -1: does not wait
   double matched_timeout = 30;                              ///< seconds
   int domain = 0;
   std::map<std::string, std::string> settings;  ///< peer-specific, from the command line
@@ -57,7 +60,8 @@ struct Stamp {
 constexpr std::size_t kSmallestPayload = 64;
 static_assert(sizeof(Stamp) <= kSmallestPayload);
 
-/// Takes what arrives; the runner's. Called on one thread at a time per subscriber, which may be the peer's own.
+/// Receives the messages; implemented by the runner. Called on one thread at a time per subscriber, which may be a
+/// thread of the peer's library.
 class Receiver {
  public:
   virtual ~Receiver() = default;
@@ -68,10 +72,10 @@ class Receiver {
 class PublisherEnd {
  public:
   virtual ~PublisherEnd() = default;
-  /// Where the payload of the next message goes: a loan where the peer has loans, else a buffer of its own. Includes whatever a
-  /// user has to do before the payload can be written, for example constructing the message. May throw.
+  /// The place for the payload of the next message: a loan if the peer has loans, else a buffer of the peer. Includes
+  /// all work that a user must do before writing the payload, for example constructing the message. May throw.
   virtual std::byte* begin(std::size_t bytes) = 0;
-  /// Sends what begin() gave. Includes serialization. May throw.
+  /// Sends the message of begin(). Includes serialization. May throw.
   virtual void publish(std::size_t bytes) = 0;
   /// Subscribers that are connected now; -1: the peer does not know.
   virtual int matched() { return -1; }
@@ -80,25 +84,26 @@ class PublisherEnd {
 class SubscriberEnd {
  public:
   virtual ~SubscriberEnd() = default;
-  /// Delivers what has come, waiting at most `timeout` for the first; 0: only looks. A peer that calls back on a thread of its own
-  /// waits here and delivers there.
+  /// Delivers the messages that have come, waiting at most `timeout` for the first; 0: does not wait. A peer with
+  /// callbacks on a thread of its own waits in this function and delivers in the callback.
   virtual void receive(std::chrono::nanoseconds timeout) = 0;
   /// Publishers that are connected now; -1: the peer does not know.
   virtual int matched() { return -1; }
 };
 
 struct PeerInfo {
-  std::string name, version, how;     ///< `how`: one line on what was chosen for it (wait primitive, settings)
+  std::string name, version, how;     ///< `how`: one line on the choices for it (wait primitive, settings)
   std::vector<std::string> variants;  ///< at least one
   std::vector<std::string> one_process_variants{};  ///< of these, the ones that work within one process only
-  std::vector<std::string> polling_variants{};  ///< of these, the ones that always poll: compared where everybody polls
+  std::vector<std::string> polling_variants{};  ///< of these, the ones that always poll: compared in runs in which all
+                                                ///< peers poll
   bool can_spin = false;
   bool has_qos = false;            ///< honours reliable, KEEP_ALL and transient
-  std::size_t largest = SIZE_MAX;  ///< payloads beyond are not tried
+  std::size_t largest = SIZE_MAX;  ///< larger payloads are not tried
   unsigned most_subscribers = 64;
 };
 
-// What a peer's folder defines. The functions may throw; what they throw is reported as the run's failure.
+// The functions that a peer's folder defines. They may throw; the exception is reported as the run's failure.
 PeerInfo peer_info();
 std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned index);
 std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned index, Receiver& receiver);

@@ -8,9 +8,9 @@
 
 namespace baton::perf {
 
-/// The plan of a file that the command wrote. Throws std::runtime_error naming what is wrong.
+/// The plan in a file that the command wrote. Throws std::runtime_error naming the fault.
 Plan read_plan(const std::string& path);
-/// What `--describe` prints.
+/// The output of `--describe`.
 nlohmann::json describe(const PeerInfo& info);
 
 }  // namespace baton::perf

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One process of a measurement; main() of every baton_perf_<peer>. A run is: all ends are made; publishers send warm-up messages until
-// every subscriber has heard every publisher, and some more; then the schedule of the plan; then the results go to files.
+// One process of a measurement; main() of every baton_perf_<peer>. A run has four steps: all ends are made; publishers
+// send warm-up messages until every subscriber has received from every publisher, and some more; the plan's schedule
+// runs; the results go to files.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstring>
@@ -28,8 +29,8 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t kWarmUp = std::uint64_t{1} << 63;
 constexpr auto kGiveUp = 60s;                    // for ends that never find each other
-constexpr auto kQuiet = 1000ms;                  // nothing new for so long after the last publish: the rest is lost
-constexpr std::int64_t kAnswer = 1'000'000'000;  // closed loop: then the message counts as lost
+constexpr auto kQuiet = 1000ms;                  // nothing new for this long after the last publish: the rest is lost
+constexpr std::int64_t kAnswer = 1'000'000'000;  // closed loop: after this time the message counts as lost
 
 void sleep_until(std::int64_t when, bool spin) {
   while (spin && os::monotonic_ns() < when) {
@@ -52,7 +53,7 @@ void wait_for(SyncPage& sync, Condition&& condition, const char* what) {
 
 std::byte filling(std::uint64_t sequence) { return static_cast<std::byte>(sequence * 7 + 1); }
 
-/// The size of message `sequence`: with `varying` spread evenly over the upper half, the same for every peer.
+/// The size of message `sequence`; with `varying` spread evenly over the upper half, the same for every peer.
 std::size_t size_of(const Plan& plan, std::uint64_t sequence) {
   if (!plan.varying) return plan.bytes;
   const std::size_t half = plan.bytes / 2;
@@ -75,11 +76,11 @@ class Samples : public Receiver {
     if (stamp.magic != Stamp::kMagic || stamp.payload_bytes > bytes || stamp.publisher >= kMostEnds)
       return refuse("no stamp of ours");
     if (stamp.sequence & kWarmUp) {
-      // relaxed: a sign that orders nothing.
+      // relaxed: it orders nothing.
       sync_.heard[index_].fetch_or(std::uint64_t{1} << stamp.publisher, std::memory_order_relaxed);
       sync_.warmed.fetch_add(1, std::memory_order_relaxed);
       if (back_ != nullptr) send_back(data, stamp.payload_bytes);
-      begin_ = usage_now();  // the last of these is what counts
+      begin_ = usage_now();  // only the last of these counts
       return;
     }
     std::int64_t read = received;
@@ -106,7 +107,7 @@ class Samples : public Receiver {
 
   std::size_t count() const { return rows_.size(); }
 
-  /// After the subscriber's end is gone: nothing calls message() any more.
+  /// Call after the subscriber's end is destroyed: message() is not called any more.
   json result(const Usage& end_usage) const {
     json out = {{"torn", torn_}, {"refused", refused_}};
     json columns = {{"publisher", json::array()},    {"sequence", json::array()}, {"publish_ns", json::array()},
@@ -174,7 +175,7 @@ json run_subscriber(const Plan& plan, SyncPage& sync, unsigned index) {
       // acquire: pairs with receive()'s own thread in peers that call back; the count is what the loop needs.
       const std::uint64_t now = sync.received[index].value.load(std::memory_order_acquire);
       if (now >= expected) break;
-      if (plan.spin && now == before && round % 64 != 0) continue;  // the clock is read now and then only
+      if (plan.spin && now == before && round % 64 != 0) continue;  // the clock is read only now and then
       const std::int64_t time = os::monotonic_ns();
       if (now != before || sync.publishers_done.load(std::memory_order_relaxed) < plan.publishers) changed = time;
       before = now;
@@ -184,7 +185,7 @@ json run_subscriber(const Plan& plan, SyncPage& sync, unsigned index) {
     }
     usage = usage_now();
     sync.subscribers_done.fetch_add(1, std::memory_order_relaxed);
-    // Nobody goes before all are served: some transports lose what is under way when an end leaves.
+    // No end leaves before all are served: some transports lose messages in flight when an end leaves.
     wait_for(
         sync, [&] { return sync.subscribers_done.load(std::memory_order_relaxed) >= plan.subscribers; },
         "the other subscribers did not finish");
@@ -213,7 +214,7 @@ class PublisherRun : Receiver {
     fill.reserve(plan_.messages);
     publish.reserve(plan_.messages);
     const std::int64_t period = plan_.rate > 0 ? static_cast<std::int64_t>(1e9 / plan_.rate) : 0;
-    // A little later for each publisher, as independent sensors are.
+    // Each publisher starts a little later than the previous one, as independent sensors do.
     std::int64_t next = os::monotonic_ns() + 20'000'000 + period * index_ / plan_.publishers;
     std::uint64_t lost = 0, late = 0;
     for (std::uint64_t sequence = 0; sequence < plan_.messages; ++sequence) {
@@ -239,7 +240,7 @@ class PublisherRun : Receiver {
   }
 
  private:
-  /// How long the fill and publish() took.
+  /// Returns the durations of the fill and of publish().
   std::pair<std::int64_t, std::int64_t> send(std::uint64_t sequence) {
     Stamp stamp{};
     stamp.magic = Stamp::kMagic;
@@ -264,7 +265,7 @@ class PublisherRun : Receiver {
         if (!(sync_.heard[s].load(std::memory_order_relaxed) & bit)) return s;
       return plan_.subscribers;
     };
-    // Rarely enough for the slowest peer, and as in the run if that is slower still.
+    // Slow enough for the slowest peer; as slow as in the run if the run is slower.
     const auto pause = std::chrono::milliseconds(plan_.bytes > (1u << 20) ? 25 : 5);
     std::uint64_t sequence = kWarmUp;
     for (unsigned more = 15; more > 0; ++sequence) {
@@ -280,11 +281,12 @@ class PublisherRun : Receiver {
       if (sync_.failed.load(std::memory_order_relaxed) != 0)
         throw std::runtime_error("another process of this run failed");
     }
-    if (back_) {  // what is still on its way back
+    if (back_) {  // messages on their way back
       const std::int64_t end = os::monotonic_ns() + 200'000'000;
       while (os::monotonic_ns() < end) back_->receive(plan_.spin ? 0ns : 20ms);
     }
-    // Until the queues are empty: the schedule of a peer that is slower than the warm-up must not begin with a backlog.
+    // Wait until the queues are empty: the schedule of a peer that is slower than the warm-up must not begin with a
+    // backlog.
     std::uint64_t before = 0, now = sync_.warmed.load(std::memory_order_relaxed);
     for (unsigned round = 0; now != before && round < 100; ++round) {
       before = now;
@@ -297,7 +299,7 @@ class PublisherRun : Receiver {
   bool answered(std::uint64_t sequence) {
     const std::int64_t end = os::monotonic_ns() + kAnswer;
     if (back_) {
-      // acquire: pairs with the release in message(), which may run on a thread of the peer's.
+      // acquire: pairs with the release in message(), which may run on a thread of the peer's library.
       while (answers_.load(std::memory_order_acquire) <= sequence) {
         back_->receive(plan_.spin ? 0ns : 100ms);
         if (os::monotonic_ns() > end) return false;
@@ -330,7 +332,7 @@ class PublisherRun : Receiver {
   std::unique_ptr<PublisherEnd> end_;
   std::vector<std::int64_t> round_trips_;
   std::atomic<std::uint64_t> answers_{0};
-  std::unique_ptr<SubscriberEnd> back_;  // first to go: it calls message()
+  std::unique_ptr<SubscriberEnd> back_;  // destroyed first: it calls message()
 };
 
 void write_result(const Plan& plan, const char* role, unsigned index, json result) {

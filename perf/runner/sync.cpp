@@ -14,7 +14,7 @@ SyncPage& map_sync_page(const std::string& directory) {
   const std::string path = directory + "/sync";
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) throw std::system_error(errno, std::generic_category(), path);
-  // Everybody gives it the same size; a new file is zero.
+  // Every process gives the file the same size; a new file is zero.
   void* memory = MAP_FAILED;
   if (::ftruncate(fd, sizeof(SyncPage)) == 0)
     memory = ::mmap(nullptr, sizeof(SyncPage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

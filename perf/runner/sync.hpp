@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page by which the processes of a run agree on its phases; a file in the run's directory, so that it needs no transport.
+// The page by which the processes of a run agree on its phases; a file in the run's directory, so that it needs no
+// transport.
 // Thread rules: every word may be used by any thread of any process of the run.
 #pragma once
 
@@ -13,9 +14,9 @@ constexpr unsigned kMostEnds = 64;
 
 struct SyncPage {
   std::atomic<std::uint32_t> subscribers_ready, publishers_ready, publishers_done, subscribers_done, failed;
-  /// Bit p of entry s: subscriber s has got a warm-up message of publisher p.
+  /// Bit p of entry s: subscriber s has received a warm-up message of publisher p.
   std::atomic<std::uint64_t> heard[kMostEnds];
-  /// Warm-up messages that all subscribers have got.
+  /// Warm-up messages that all subscribers have received.
   std::atomic<std::uint64_t> warmed;
   /// Messages that subscriber s has received after the warm-up; for closed-loop runs.
   struct alignas(64) Count {

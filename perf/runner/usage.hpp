@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process used: getrusage(2), /proc/self/smaps_rollup, and the copies that libbaton_perf_copies.so has seen.
+// The resources that a process used: getrusage(2), /proc/self/smaps_rollup, and the copies that libbaton_perf_copies.so
+// has counted.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ struct Usage {
   std::uint64_t copies, copied_bytes;  ///< 0 unless the counting library is preloaded
 };
 Usage usage_now();
-/// `end` - `begin`, with the memory of now: rss_kb, pss_kb, shared_kb, peak_rss_kb.
+/// `end` - `begin`, with the present memory: rss_kb, pss_kb, shared_kb, peak_rss_kb.
 nlohmann::json usage_between(const Usage& begin, const Usage& end);
 
 }  // namespace baton::perf

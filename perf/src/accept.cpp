@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
       ->capture_default_str()
       ->check(CLI::Range(2u, 2000u));
   app.add_option("--idle", options.idle_seconds, "scale: seconds of idling")->capture_default_str();
-  // What the program tells its own children; not for people.
+  // Options that the program passes to its own children; not for users.
   app.add_option("--child", child_role)->group("");
   app.add_option("--directory", child.directory)->group("");
   app.add_option("--parent", child.parent)->group("");

@@ -10,13 +10,13 @@ namespace baton::perf {
 
 struct AcceptOptions {
   std::string directory;    ///< runtime directory, fresh for this run
-  unsigned rounds = 15;     ///< ratios that the interval is made of
+  unsigned rounds = 15;     ///< number of ratios for the interval
   unsigned exchanges = 60;  ///< messages per kind and round
   bool together = false;    ///< the scheduler places publisher and subscribers, also on one CPU
   unsigned processes = 200, topics_per_process = 5, idle_seconds = 30;  ///< criterion "scale"
 };
 
-/// What a child process is told.
+/// The options of a child process.
 struct ChildOptions {
   std::string role, directory;
   std::string schedule;   ///< role latency: one digit per exchange

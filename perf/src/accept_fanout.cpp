@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One publisher, eight subscriber processes: what publishing costs while they are awake, and while all sleep.
+// One publisher, eight subscriber processes: the cost of publishing while they are awake, and while all sleep.
 #include <chrono>
 #include <cstdio>
 #include <thread>
@@ -48,7 +48,7 @@ bool accept_fanout(const AcceptOptions& options) {
   const Placement placement(!options.together);
   bool pass = true;
   {
-    // Awake: the subscribers are busy elsewhere (their flag is clear) and take what came when they come round.
+    // Awake: the subscribers are busy with other work (their flag is clear) and take the messages when they look again.
     Bare bare = Bare::create();
     Node node("accept", NodeOptions{0, options.directory, {}});
     auto publisher = node.advertise<Image>("fanout/awake", QoS(8));

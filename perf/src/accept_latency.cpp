@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One publisher, one subscriber process. Every round interleaves the two kinds that are compared, so that the machine's noise
-// meets both. Hand-over = from just before publish (payload written) until the subscriber has read the first byte.
+// One publisher, one subscriber process. Every round interleaves the two kinds that are compared, so that the machine's
+// noise affects both. Hand-over = from just before publish (payload written) until the subscriber has read the first
+// byte.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -23,7 +24,7 @@ using Image = msg::sensor_msgs::Image;
 using namespace std::chrono_literals;
 
 constexpr std::size_t kSmall = 64, kBig = 16u << 20;
-// The kinds of exchange, as the child is told and as it reports them.
+// The kinds of exchange, as given to the child and as reported by it.
 enum class Kind : int { kSmallMessage, kBigMessage, kBare };
 
 constexpr auto kPause = 1500us;  // asleep: long enough for the subscriber to be in the kernel again
@@ -88,7 +89,8 @@ std::map<Kind, std::vector<double>> exchange(const AcceptOptions& options, const
       image->data.resize_uninitialized(order[i] == Kind::kBigMessage ? kBig : kSmall);
       std::fill(image->data.begin(), image->data.end(), value);
     }
-    // Beside 16 MB messages the small ones write as many bytes to private memory: the caches are equally cold for both.
+    // In runs with 16 MB messages, the small ones also write as many bytes to private memory: so the caches are equally
+    // cold for both.
     if (order[i] != Kind::kBigMessage) std::fill(elsewhere.begin(), elsewhere.end(), value);
     pause(spin);
     if (image) {

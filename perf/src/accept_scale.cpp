@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many processes, many topics: how long until all are matched, and what they cost when nothing happens.
+// Many processes, many topics: the time until all are matched, and their cost when they are idle.
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -77,7 +77,7 @@ bool at_most(const char* name, double value, const char* unit, double bar, const
 bool accept_scale(const AcceptOptions& options) {
   double empty_kib = 0;
   {
-    // The same program without a node: what a process costs anyway.
+    // The same program without a node: the base cost of a process.
     std::vector<os::Child> children = start(options, "scale-empty");
     std::string line;
     for (os::Child& child : children) child.read_line(&line);
@@ -93,7 +93,7 @@ bool accept_scale(const AcceptOptions& options) {
   const std::string what = std::to_string(options.processes) + " processes, " + std::to_string(topics) + " topics";
   bool pass = at_most(("scale: all matched, " + what).c_str(), matched == children.size() ? seconds : 1e9, " s", 10,
                       std::to_string(matched) + " matched, processes started within this time");
-  std::this_thread::sleep_for(2s);  // announcements still under way are not idling
+  std::this_thread::sleep_for(2s);  // announcements still in flight are no idle load
   std::vector<std::uint64_t> before;
   for (const os::Child& child : children) before.push_back(cpu_ticks(child.pid()));
   std::this_thread::sleep_for(std::chrono::seconds(options.idle_seconds));

@@ -17,11 +17,11 @@
 
 namespace baton::perf {
 
-/// The shared page. `word` is what children wait for; `stamp_ns` was written before it (release), so it is read after it.
+/// The shared page. Children wait for `word`; `stamp_ns` was written before it (release), so it is read after it.
 struct BarePage {
   alignas(64) std::atomic<std::uint32_t> word;
   alignas(64) std::atomic<std::int64_t> stamp_ns;
-  alignas(64) std::atomic<std::uint32_t> rounds_done;  // sum over children: the parent waits for all of a round
+  alignas(64) std::atomic<std::uint32_t> rounds_done;  // sum over children: the parent waits until all finished a round
   std::atomic<std::uint32_t> children_ready;
 };
 

@@ -16,8 +16,8 @@ struct Interval {
 };
 Interval median_interval(std::vector<double> values);
 
-/// One criterion: prints "PASS|FAIL  name  ratio 1.02 [0.98, 1.07]  bar <= 1.10  (detail)". Passes if the interval's upper end
-/// is within the bar. Returns the verdict.
+/// One criterion: prints "PASS|FAIL  name  ratio 1.02 [0.98, 1.07]  bar <= 1.10  (detail)". Passes if the interval's
+/// upper end is within the bar. Returns the verdict.
 bool verdict(const std::string& name, const Interval& figure, const std::string& unit, double bar,
              const std::string& detail);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `baton_limits`: what this machine can do at best, as JSON: copying, first touches of memory, system calls, the clock. Waking and
-// cache-line hand-over are measured between processes, by the peer `bare`.
+// `baton_limits`: the best that this machine can do, as JSON: copying, first touches of memory, system calls, the
+// clock. The peer `bare` measures waking and cache-line hand-over between processes.
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -37,7 +37,7 @@ double time_of(Before&& before, Work&& work) {
   return median(times);
 }
 
-volatile std::uint64_t g_sink;  // what is read must have been read
+volatile std::uint64_t g_sink;  // keeps the compiler from removing reads
 
 std::uint64_t touch_pages(const void* memory, std::size_t bytes) {
   std::uint64_t sum = 0;

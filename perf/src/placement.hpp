@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Publisher on the first CPU, subscribers on the others. Left to itself the scheduler likes to put a woken subscriber on its
-// publisher's CPU, where the time until it runs says when the publisher goes to sleep, not how long the hand-over takes.
+// Publisher on the first CPU, subscribers on the others. Otherwise the scheduler often puts a woken subscriber on its
+// publisher's CPU. The time until the subscriber runs then shows when the publisher goes to sleep, not how long the
+// hand-over takes.
 #pragma once
 
 #include <string>
@@ -13,7 +14,7 @@ namespace baton::perf {
 /// Puts the calling thread on the first of its CPUs for as long as this lives.
 class Placement {
  public:
-  /// Without `apart`, or on a machine with one CPU, everything stays where the scheduler wants it.
+  /// Without `apart`, or on a machine with one CPU, the scheduler places everything.
   explicit Placement(bool apart) : before_(os::allowed_cpus()) {
     if (!apart || before_.size() < 2) return;
     os::stay_on_cpus({before_.front()}).or_throw();
@@ -25,7 +26,7 @@ class Placement {
   Placement(const Placement&) = delete;
   Placement& operator=(const Placement&) = delete;
 
-  /// What subscriber processes are told: comma-separated, empty if anywhere.
+  /// The CPUs for subscriber processes: comma-separated, empty if any.
   std::string others() const {
     std::string text;
     for (const int cpu : others_) text += (text.empty() ? "" : ",") + std::to_string(cpu);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// `baton_real_time_accept`: the real-time profile of shared objects (docs/guides/shared-objects.md). A periodic SCHED_FIFO node
-// makes an object, pushes it to the queue of a second SCHED_FIFO process, which pulls and drops it; processes of ordinary
-// priority load every CPU. baton::RealTimeCheck counts heap calls, page faults and system calls of both threads: all three must stay 0.
-// The distributions of lateness (TZC, Fig. 8) and hand-over are printed, and cyclictest's under the same load, if it is installed.
+// `baton_real_time_accept`: the real-time profile of shared objects (docs/guides/shared-objects.md). A periodic
+// SCHED_FIFO node makes an object and pushes it to the queue of a second SCHED_FIFO process, which pulls and drops it.
+// Processes of ordinary priority load every CPU. baton::RealTimeCheck counts heap calls, page faults and system calls
+// of both threads: all three must stay 0. Prints the distributions of lateness (TZC, Fig. 8) and hand-over, and of
+// cyclictest under the same load, if it is installed.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -99,14 +100,14 @@ void puller(Graph& graph, int periods, std::vector<double>& under_way, std::uint
   std::optional<baton::RealTimeCheck> check;
   std::uint64_t last = 0;
   for (int i = -kWarmUp; i < periods; ++i) {
-    if (i == -kWarmUp / 2) check.emplace();  // the node's measured periods lie within
+    if (i == -kWarmUp / 2) check.emplace();  // the node's measured periods lie inside the check
     std::optional<bs::shared_ptr<const Command>> command = graph.commands.pop_for(std::chrono::seconds(5));
     if (!command) break;
     const std::int64_t now = baton::os::monotonic_ns();
     if (i >= 0) under_way[static_cast<std::size_t>(i)] = static_cast<double>(now - (*command)->pushed_ns) / 1000;
     if (i > -kWarmUp) lost += (*command)->number - last - 1;
     last = (*command)->number;
-    i += static_cast<int>((*command)->number) - (i + kWarmUp);  // what was lost was a period, too
+    i += static_cast<int>((*command)->number) - (i + kWarmUp);  // lost periods count, too
   }
   if (check) keep(check->report(), graph.puller);
 }
@@ -139,8 +140,8 @@ pid_t start_child() {
   return child;
 }
 
-/// The worst case beside that of cyclictest, which does the same with nothing between the timer and the clock: what the machine does to
-/// everybody. Same periods, same load, right after.
+/// The worst case, compared with that of cyclictest, which does the same with only the timer and the clock: the
+/// machine's own share. Same periods, same load, right afterwards.
 void beside_cyclictest(int periods, std::int64_t period_ns, const std::vector<double>& late) {
   std::fflush(stdout);
   if (std::system("command -v cyclictest >/dev/null 2>&1") != 0) {
@@ -172,7 +173,7 @@ int run(int periods, std::int64_t period_ns, int load) {
   options.limit_bytes = 64U << 20;
   bs::Heap heap = bs::Heap::create(options).or_throw();
   const bs::shared_ptr<Graph> graph = bs::find_or_make<Graph>(heap, "graph");
-  // The pool: what may be under way, in the queue and in hands.
+  // The pool: room for objects in flight, in the queue and in use.
   heap.reserve(sizeof(Command) + 64, 64).or_throw();
   const baton::os::UniqueFd descriptor = baton::os::duplicate(heap.descriptor().get());
 

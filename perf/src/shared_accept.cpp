@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// `baton_shared_accept`: the criteria of shared objects: smart pointers and locks in one thread of a program with threads, beside the
-// C++ library's; queues between processes, beside Boost.Interprocess's message_queue and LOT's design (one mutex with conditions).
-// All queues have 16 places for 64 bytes and block when full or empty, each in its own way: ours looks for up to 20 us where that can pay before
-// it sleeps (event_count.hpp), the others sleep at once. Latency is a ping-pong in which both block. The kinds take turns, block by block; ratios are made per block.
+// `baton_shared_accept`: the criteria of shared objects. Smart pointers and locks run in one thread of a program with
+// threads, compared with the C++ library's. Queues run between processes, compared with Boost.Interprocess's
+// message_queue and LOT's design (one mutex with conditions). All queues have 16 places for 64 bytes and block when
+// full or empty. Ours polls for up to 20 us, if that can pay, before it sleeps (event_count.hpp); the others sleep at
+// once. Latency is a ping-pong in which both sides block. The kinds take turns, block by block; ratios are made per
+// block.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -53,7 +55,7 @@ constexpr std::size_t kDepth = 16;
 using baton::perf::median_interval;
 using baton::perf::verdict;
 
-/// What took `ns` beside `base_ns`, block by block, as a verdict.
+/// Compares `values` with `base`, both in ns, block by block, and prints a verdict.
 bool compare(const char* name, const std::vector<double>& values, const std::vector<double>& base, double bar,
              const char* detail) {
   std::vector<double> ratios;
@@ -83,7 +85,7 @@ Shared& shared_memory() {
   static auto* const instance = new Shared;
   return g_named != nullptr ? *g_named : *instance;
 }
-/// While it lives, the heap in use has a name, as a program's has: its sleepers need no timer.
+/// While it lives, the heap in use has a name, as in a real program: its sleepers need no timer.
 class Named {
  public:
   Named() {
@@ -111,7 +113,8 @@ class Named {
 
 // --- locks ---
 
-/// Each in a function of its own, with aligned loops (CMakeLists.txt): what differs is the work, not where the linker put the loop.
+/// Each loop is a function of its own, with aligned loops (CMakeLists.txt): so only the work differs, not the linker's
+/// placement.
 template <class F>
 [[gnu::noinline]] double per_call(F&& f) {
   constexpr int kCalls = 20000;
@@ -144,7 +147,7 @@ double lock_cost(M& m) {
   });
 }
 
-/// The lock with which glibc makes std::shared_mutex, for several processes; not robust: there is no robust one.
+/// The lock with which glibc makes std::shared_mutex, shared between processes. It is not robust: no robust one exists.
 struct SharedPthread {
   SharedPthread() {
     pthread_rwlockattr_t attributes;
@@ -344,7 +347,7 @@ bool pointers(int blocks) {
       bs::shared_ptr<Object> held = holder->stored;
       keep(held);
     }));
-    // A hold must be counted in the process and for it, and given back.
+    // A hold must be counted in the process and for the process, and given back.
     const auto count_twice = [&] {
       counters[0].count.fetch_add(1);
       counters[1].count.fetch_add(1);
@@ -437,7 +440,8 @@ struct Boost {
     boost::interprocess::message_queue::remove(name.c_str());
     queue = std::make_unique<boost::interprocess::message_queue>(boost::interprocess::create_only, name.c_str(), kDepth,
                                                                  sizeof(Element));
-    boost::interprocess::message_queue::remove(name.c_str());  // stays mapped here and in the children
+    boost::interprocess::message_queue::remove(name.c_str());  // the queue stays mapped in this process and in the
+                                                               // children
   }
   void push(const Element& e) { queue->send(&e, sizeof e, 0); }
   void pop(Element* e) {

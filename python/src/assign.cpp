@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks Python objects of any world (dicts, rclpy, rospy, rosbags and baton messages, NumPy arrays, lists) straight into a
-// message. Where a class keeps its fields is looked up once per class: entries of __slots__, which rclpy and rospy classes
-// have, are then read without any attribute look-up.
+// Walks Python objects of any world (dicts, rclpy, rospy, rosbags and baton messages, NumPy arrays, lists) and writes
+// them directly into a message. The places of a class's fields are looked up once per class. Entries of __slots__,
+// which rclpy and rospy classes have, are then read without an attribute look-up.
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -127,7 +127,7 @@ void store_scalar(const Field& field, std::byte* at, PyObject* value) {
   }
 }
 
-/// Does the buffer hold elements of this kind, in native byte order?
+/// True if the buffer holds elements of this kind, in native byte order.
 bool same_format(Kind kind, const Py_buffer& buffer) noexcept {
   const char* format = buffer.format != nullptr ? buffer.format : "B";
   if (*format == '@' || *format == '=' || (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && *format == '<')) ++format;
@@ -221,7 +221,7 @@ std::byte* room_for(Chunk* chunk, const FieldRecord& record, std::byte* at, std:
   return reinterpret_cast<sfm::detail::Cell*>(at)->content();
 }
 
-/// Copies a buffer of the same element type; false if `value` is none.
+/// Copies a buffer of the same element type; false if `value` is no such buffer.
 bool assign_from_buffer(Chunk* chunk, const FieldRecord& record, std::byte* at, PyObject* value) {
   if (!PyObject_CheckBuffer(value)) return false;
   Buffer buffer;
@@ -231,7 +231,7 @@ bool assign_from_buffer(Chunk* chunk, const FieldRecord& record, std::byte* at, 
   }
   buffer.held = true;
   if (record.field->kind == Kind::kMessage) {
-    // A structured array: the same memory if NumPy says that its dtype is ours.
+    // A structured array: the same memory layout if NumPy says that its dtype equals ours.
     if (!PyObject_TypeCheck(value, reinterpret_cast<PyTypeObject*>(imports.ndarray))) return false;
     Ref dtype(checked(PyObject_GetAttrString(value, "dtype")));
     const int same = PyObject_RichCompareBool(dtype.get(), record.dtype, Py_EQ);
@@ -252,7 +252,7 @@ void assign_many(Chunk* chunk, const FieldRecord& record, std::byte* at, PyObjec
   if (record.dtype != nullptr && !listed) {
     if (assign_from_buffer(chunk, record, at, value)) return;
     if (PyObject_CheckBuffer(value) && (field.kind != Kind::kMessage || PyObject_HasAttrString(value, "dtype"))) {
-      // Other element type, byte order, strides or order of fields.
+      // Another element type, byte order, strides or order of fields.
       if (PyUnicode_Check(value)) type_error(field, "numbers", value);
       const Ref converted(checked(PyObject_CallFunction(imports.converted, "OOs", value, record.dtype, field.name)));
       if (assign_from_buffer(chunk, record, at, converted.get())) return;
@@ -272,7 +272,7 @@ void assign_many(Chunk* chunk, const FieldRecord& record, std::byte* at, PyObjec
       PyErr_SetString(PyExc_RuntimeError, "the list changed while it was read");
       throw PythonError();
     }
-    // Elements' own contents go behind this one, which therefore stays.
+    // The elements' own contents are placed behind this content, which therefore stays in place.
     const Ref item = Ref::of(PySequence_Fast_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)));
     assign_element(chunk, record, target + i * size, item.get());
   }
@@ -385,7 +385,7 @@ void assign_message(Chunk* chunk, const TypeRecord& record, std::byte* address, 
   }
   if (PyDict_Check(value)) return assign_from_dict(chunk, record, address, value);
   if (record.dtype != nullptr && PyObject_CheckBuffer(value) && PyObject_HasAttrString(value, "dtype") != 0) {
-    // One element of a structured array.
+    // An element of a structured array.
     Ref array(checked(PyObject_CallFunction(imports.converted, "OOs", value, record.dtype, record.type->name)));
     Ref bytes(checked(PyObject_CallMethod(array.get(), "tobytes", nullptr)));
     if (static_cast<std::size_t>(PyBytes_GET_SIZE(bytes.get())) != record.type->size) {

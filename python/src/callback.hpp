@@ -22,7 +22,7 @@ class Callback {
   Callback(const Callback&) = delete;
   Callback& operator=(const Callback&) = delete;
 
-  /// REQUIRES the GIL. Throws nanobind::python_error. Nothing happens after clear().
+  /// REQUIRES the GIL. Throws nanobind::python_error. After clear() it does nothing.
   template <class... Args>
   void operator()(Args&&... args) const {
     if (function_ == nullptr) return;
@@ -30,7 +30,7 @@ class Callback {
     endable([&] { return function(std::forward<Args>(args)...); });
   }
 
-  // For the collector: a callback often refers to the node that owns it.
+  // For the garbage collector: a callback often refers to the node that owns it.
   int traverse(visitproc visit, void* arg) const {
     Py_VISIT(function_);
     return 0;

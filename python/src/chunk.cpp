@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chunk and Content: the two objects that own memory. No cycle can pass through them, so the collector need not know them.
+// Chunk and Content: the two objects that own memory. No reference cycle can pass through them, so the collector need
+// not know them.
 #include <algorithm>
 #include <cstdlib>
 #include <new>
@@ -34,12 +35,12 @@ void chunk_dealloc(PyObject* self) {
   auto* chunk = reinterpret_cast<Chunk*>(self);
   if (chunk->weak_references != nullptr) PyObject_ClearWeakRefs(self);
   if (chunk->loan.header != nullptr) {
-    // The pool's mutex is held for moments and never around Python.
+    // The pool's mutex is held for moments only, and never while Python code runs.
     chunk->publisher->writer()->abandon(chunk->loan);
   } else if (chunk->kind == Chunk::Kind::kPrivate) {
     try {
       release_contents(chunk, *chunk->record->type, chunk->message);
-    } catch (...) {  // nothing of it throws for private memory
+    } catch (...) {  // no call of it throws for private memory
     }
     std::free(chunk->message);
   }

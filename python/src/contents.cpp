@@ -28,7 +28,7 @@ bool exported(const Chunk* chunk, const std::byte* content) noexcept {
                      [content](const Content* e) { return e->data == content; });
 }
 
-/// Hands a content that is viewed to its views: they free it.
+/// Gives a content that is viewed to its views, which free it.
 void retire(Chunk* chunk, const std::byte* content, sfm::PrivateBlock* block) noexcept {
   for (Content* e : chunk->exports) {
     if (e->data != content) continue;
@@ -172,7 +172,7 @@ void resize_sequence(Chunk* chunk, const FieldRecord& record, std::byte* words, 
   if (field.kind == Kind::kMessage || record.has_contents()) std::memset(content + old * size, 0, (count - old) * size);
   cell.set_length(static_cast<std::uint32_t>(count));
   if (field.kind == Kind::kMessage && (!record.nested->prototype.empty() || record.nested->nested_defaults)) {
-    // The content's place is asked for again each time: a default string may make it move.
+    // Read the content's place again each time: a default string may make it move.
     for (std::size_t i = old; i < count; ++i) initialise(chunk, *record.nested, cell.content() + i * size);
   }
 }

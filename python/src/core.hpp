@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects behind Python's messages: what keeps memory alive, and what a class knows of its type.
+// The objects behind Python's messages: the owners of memory, and what a class knows of its type.
 //
-// Thread rules: everything here is used with the GIL held, except where a line says otherwise.
-// Invariants: (1) every view of a message (Message, Sequence, NumPy array) owns a reference to its Chunk, directly or through
-// a Content, so memory outlives every array made from it; (2) a TypeRecord is immortal: validators and samples refer to it from
-// threads that know no Python; (3) words of a received message are fetched once and checked at every access, because its
-// publisher may rewrite them; (4) contents of a loan or of a private message that somebody still views are never freed or
-// moved under him: they are retired, and freed with the last view.
+// Thread rules: everything in this file is used with the GIL held, except where a line says otherwise.
+// Invariants: (1) every view of a message (Message, Sequence, NumPy array) owns a reference to its Chunk, directly or
+// through a Content, so memory outlives every array made from it; (2) a TypeRecord is immortal: validators and samples
+// refer to it from threads that do not know Python; (3) words of a received message are fetched once and checked at
+// every access, because its publisher may rewrite them; (4) contents of a loan or of a private message that a view
+// still uses are never freed or moved: they are retired, and freed with the last view.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -61,7 +61,7 @@ class Ref {
   PyObject* object_ = nullptr;
 };
 
-/// Thrown where a Python error is set already.
+/// Thrown when a Python error is set already.
 struct PythonError {};
 
 /// Throws PythonError if `result` is null.
@@ -107,15 +107,16 @@ struct FieldRecord {
   const message::Field* field = nullptr;
   const TypeRecord* nested = nullptr;  ///< kMessage
   PyObject* dtype = nullptr;           ///< NumPy's dtype of one element; null if an element has contents
-  std::vector<PyObject*> names;        ///< interned: the field's name, then those other worlds use for it
+  std::vector<PyObject*> names;        ///< interned: the field's name, then the names that classes of other worlds use
+                                       ///< for it
   bool optional = false;               ///< objects of other worlds may lack it (Header.seq)
 
   bool has_contents() const noexcept { return message::element_has_contents(*field); }
 };
 
-/// Where a foreign Python class keeps the values of a type's fields.
+/// The places of a type's field values in a foreign Python class.
 struct ForeignLayout {
-  PyTypeObject* type;  ///< strong: an address is never reused for another class
+  PyTypeObject* type;  ///< strong: its address is never reused for another class
   struct Place {
     Py_ssize_t slot = 0;       ///< offset of a __slots__ entry, or 0
     PyObject* name = nullptr;  ///< else this attribute; null: the class lacks it
@@ -123,7 +124,7 @@ struct ForeignLayout {
   std::vector<Place> places;
 };
 
-/// What a message class knows of its type. Immortal.
+/// A message class's knowledge of its type. Immortal.
 struct TypeRecord {
   explicit TypeRecord(message::Definition parsed) : definition(std::move(parsed)), type(&definition.type()) {}
   message::Definition definition;
@@ -150,7 +151,7 @@ struct Chunk {
   transport::TakenSample sample;
   std::shared_ptr<baton::detail::PublisherCore> publisher;
   memory::Chunk loan;
-  std::vector<Content*> exports;  // kLoan, kPrivate: what is viewed now
+  std::vector<Content*> exports;  // kLoan, kPrivate: the contents viewed now
   PyObject* weak_references;
 };
 
@@ -161,10 +162,11 @@ struct Content {
   std::size_t bytes;
   sfm::PrivateBlock* retired_block;  // kPrivate: to be freed with the last view
   bool retired;                      // the message has left this content behind
-  bool shown;                        // an array has this memory; views of elements have not: they look before each use
+  bool shown;                        // an array uses this memory; views of elements do not, since they check before
+                                     // each use
 };
 
-/// Whether arrays still have memory of this loan, so that it cannot be handed over or given back yet.
+/// Whether arrays still use memory of this loan, so that it cannot be published or given back yet.
 bool has_arrays(const Chunk* chunk) noexcept;
 
 /// A view of a message or of a message inside it. `owner` is a Chunk or a Content.
@@ -190,7 +192,7 @@ extern PyTypeObject* message_type;
 extern PyTypeObject* sequence_type;
 extern PyTypeObject* field_type;
 
-/// What is needed of NumPy and of baton's own Python part. Borrowed for ever.
+/// The objects of NumPy and of baton's Python part that this extension needs. Borrowed for ever.
 struct Imports {
   PyObject* frombuffer = nullptr;
   PyObject* bool_type = nullptr;  // of NumPy's scalars
@@ -209,7 +211,7 @@ Chunk* new_private(const TypeRecord* record);
 /// A new reference to a Content over [data, data + bytes) of `owner`'s chunk.
 PyObject* new_content(Chunk* chunk, std::byte* data, std::size_t bytes);
 inline bool read_only(const Chunk* chunk) noexcept { return chunk->kind == Chunk::Kind::kSample; }
-/// Throws unless the view may be used: published loans and contents left behind may not.
+/// Throws if the view may not be used: its loan was published, or its content was retired.
 void check_live(PyObject* owner, const Chunk* chunk);
 void check_writable(PyObject* owner, const Chunk* chunk);
 void add_chunk_types(PyObject* module);
@@ -255,9 +257,10 @@ void assign_message(Chunk* chunk, const TypeRecord& record, std::byte* address, 
 // --- publish.cpp
 /// A loan with default values.
 Chunk* make_loan(const TypeRecord* record, const std::shared_ptr<baton::detail::PublisherCore>& publisher);
-/// Hands a loan over; its views are dead afterwards. Arrays that still show it keep its memory, and a copy is published.
+/// Publishes a loan; its views must not be used afterwards. If arrays still use its memory, they keep that memory, and
+/// a copy is published.
 std::uint64_t publish_loan(Chunk* chunk, const transport::PublishInfo& info);
-/// Publishes any object that is, or can be made, a message of the type.
+/// Publishes any object that is a message of the type or can be converted to one.
 std::uint64_t publish_object(const TypeRecord* record, const std::shared_ptr<baton::detail::PublisherCore>& publisher,
                              PyObject* object, transport::PublishInfo info);
 /// Gives a loan back.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes, publishers, subscriptions, services, timers and executors as Python sees them.
-// Thread rules: methods are called with the GIL; what waits, or takes a mutex that other threads hold, releases it. Executors
-// run callbacks on their own threads and take the GIL for each.
+// Thread rules: methods are called with the GIL. Code that waits, or takes a mutex that other threads hold, releases
+// the GIL. Executors run callbacks on their own threads and take the GIL for each.
 #pragma once
 
 #include <nanobind/nanobind.h>

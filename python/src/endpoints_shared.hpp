@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the endpoints share: times, waiting that signals end, and the publisher. Thread rules: endpoints.hpp.
+// Code that the files of the endpoints share: times, waits that signals end, and the publisher. Thread rules:
+// endpoints.hpp.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -45,7 +46,8 @@ inline Nanoseconds left_until(SteadyTime deadline) {
   return deadline == SteadyTime::max() ? kInfinite : deadline - std::chrono::steady_clock::now();
 }
 
-/// What ends a wait: a signal whose handler raises, and in other threads than the main one the interpreter's end.
+/// Raises if a wait must end: after a signal whose handler raises, and, outside the main thread, at the interpreter's
+/// end.
 inline void check_signals() {
   if (has_ended()) {
     PyErr_SetNone(PyExc_SystemExit);
@@ -58,7 +60,7 @@ inline void check_signals() {
 inline void wait_once(transport::WaitSet& wait_set, Nanoseconds timeout) {
   {
     const SignalWatch watch([&wait_set] { wait_set.wake(); });
-    check_signals();  // those that came before the watch wake nobody
+    check_signals();  // signals that came before the watch wake no thread
     const Result<bool> result = [&] {
       const WithoutGil without;
       return wait_set.wait(timeout);
@@ -104,7 +106,7 @@ inline bool wait_matched(transport::Participant& participant, const std::functio
     const Nanoseconds left = left_until(deadline);
     if (left <= Nanoseconds::zero()) return false;
     {
-      // Attaching ends a little after the graph shows the endpoint, and signals are to be seen: look again soon.
+      // Attaching finishes a little after the graph shows the endpoint, and signals must be noticed: check again soon.
       const WithoutGil without;
       (void)participant.wait_graph_change(seen, std::min<Nanoseconds>(left, std::chrono::milliseconds(10)));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executors of Python: those of node/executor.hpp, which signals and the interpreter's end can end.
+// Executors of Python: those of node/executor.hpp, but signals and the interpreter's end can end them.
 #include <nanobind/stl/optional.h>
 
 #include <atomic>
@@ -13,7 +13,7 @@ using namespace nb::literals;
 
 namespace {
 
-/// Threads in an executor's spin*(). They must be out before the interpreter ends, since they would ask it for the GIL.
+/// Threads in an executor's spin*(). They must leave before the interpreter ends, since they would request its GIL.
 std::atomic<int> g_spinning{0};  // changed with the GIL; read without, as a hint
 
 struct Spinning {
@@ -21,7 +21,8 @@ struct Spinning {
   ~Spinning() { g_spinning.fetch_sub(1, std::memory_order_relaxed); }
 };
 
-/// Before the interpreter joins the threads that are no daemons: ends every spin, and every wait of another thread.
+/// Called before the interpreter joins the threads that are no daemons: ends every spin, and every wait of another
+/// thread.
 void begin_end() {
   shutdown();
   end_waits();
@@ -75,14 +76,14 @@ class PyExecutor {
     {
       const Spinning spinning;
       const SignalWatch watch([this] { executor_.cancel(); });
-      check_signals();  // those that came before the watch wake nobody
+      check_signals();  // signals that came before the watch wake no thread
       {
         const WithoutGil without;
         body();
       }
       signalled = watch.signalled();
     }
-    // A spin that the interpreter's end has ended returns, as after cancel(); the thread's next one raises SystemExit.
+    // A spin that the interpreter's end has ended returns, as after cancel(). The thread's next spin raises SystemExit.
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     return signalled;
   }

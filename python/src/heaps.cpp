@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared heaps of a domain, as the command line lists them. Python has no objects in them.
+// Shared heaps of a domain, for the command line's list. Python has no objects in them.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
@@ -26,7 +26,7 @@ void add_heaps(nb::module_& m) {
           options.name = name;
           nb::dict row;
           row["name"] = name;
-          // To look is to join for a moment: only members see a heap's account.
+          // Joins for a moment: only members see a heap's account.
           Result<shared::Heap> heap = [&] {
             const WithoutGil without;
             return shared::Heap::open(options);

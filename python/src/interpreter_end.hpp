@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The GIL, for threads that may outlive the interpreter.
 //
-// Thread rules: any thread. Invariant: a thread that Python ends, because it asks for the GIL while the interpreter is being
-// finalized, stays where it is until the process is gone. Python before 3.14 ends such threads (daemons, executors' workers) by
-// pthread_exit(), which unwinds their stacks: through noexcept functions and catch (...), which end the whole process then, and
-// through destructors that need the GIL. So every wait for the GIL, and every call of Python code, is made by endable().
+// Thread rules: any thread. Invariant: a thread that Python ends, because it requests the GIL while the interpreter is
+// being finalized, stops at that place until the process is gone. Python before 3.14 ends such threads (daemons,
+// executors' workers) by pthread_exit(), which unwinds their stacks. The unwinding passes noexcept functions and catch
+// (...), which then end the whole process, and destructors that need the GIL. So endable() makes every wait for the GIL
+// and every call of Python code.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -21,8 +22,8 @@ namespace baton::python {
   for (;;) std::this_thread::sleep_for(std::chrono::hours(24));
 }
 
-/// Calls `body`, which may ask for the GIL or run Python code. Does not return if Python ends the thread there.
-/// no_sanitize: a forced unwind has no exception object, so the reference is null; nothing looks at it.
+/// Calls `body`, which may request the GIL or run Python code. Does not return if Python ends the thread in it.
+/// no_sanitize: a forced unwind has no exception object, so the reference is null; no code uses it.
 template <class F>
 [[gnu::no_sanitize("null")]] auto endable(F&& body) -> decltype(body()) {
   try {
@@ -50,7 +51,7 @@ class WithoutGil {
 class WithGil {
  public:
   WithGil() {
-    // There may be nothing left to make a thread state with.
+    // A thread state may not be possible any more.
     if (Py_IsInitialized() == 0 && PyGILState_GetThisThreadState() == nullptr) stop_for_ever();
     state_ = endable([] { return PyGILState_Ensure(); });
   }

@@ -62,7 +62,7 @@ nb::object make_record(const std::string& definition, nb::bytes hash, nb::list f
       throw nb::value_error("a dtype does not match the definition");
     field.optional = nb::cast<bool>(given[3]);
   }
-  // Immortal: samples and validators refer to it from threads that know no Python.
+  // Immortal: samples and validators refer to it from threads that do not know Python.
   return nb::steal(checked(PyCapsule_New(record.release(), "baton.TypeRecord", nullptr)));
 }
 
@@ -100,7 +100,7 @@ NB_MODULE(_core, m) {
     } catch (const baton::Exception&) {
       translate_current_exception();
     } catch (const PythonError&) {
-      // set already
+      // the Python error is set already
     }
   });
   try {

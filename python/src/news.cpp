@@ -19,7 +19,7 @@ using transport::Event;
 
 struct News {
   long key;
-  std::string_view what;  // a literal; empty: the key is not used any more
+  std::string_view what;  // a literal; empty: the key is no longer used
   std::string_view code;  // diagnostics
   std::string text;
 };
@@ -31,7 +31,8 @@ struct Queue {
   bool ended = false;
 };
 
-// Never destroyed: the background thread may speak at any time. A forked child makes a new one, for it has no such thread.
+// Never destroyed: the background thread may push at any time. A forked child makes a new one, because it has no such
+// thread.
 Queue* g_queue = new Queue;  // written at fork in the only thread there is
 
 void push(News news) {

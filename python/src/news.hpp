@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// News from the background thread (quality-of-service events, diagnostics) on their way to Python callbacks. The background thread
-// only puts them into a queue; a thread of Python's (baton/_news.py) takes them out, so nobody ever waits there for the GIL.
+// News: quality-of-service events and diagnostics on their way from the background thread to Python callbacks. The
+// background thread only puts them into a queue. A Python thread (baton/_news.py) takes them out, so the background
+// thread never waits for the GIL.
 //
 // Thread rules: push() from any thread, without the GIL too; the rest with the GIL.
 #pragma once
@@ -15,7 +16,7 @@
 
 namespace baton::python {
 
-/// What a callback is known by in Python; its end is told to Python, which then forgets the callback.
+/// The name of a callback in Python. Its end is reported to Python, which then drops the callback.
 class NewsKey {
  public:
   explicit NewsKey(long key) noexcept : key_(key) {}

@@ -72,7 +72,8 @@ void lay_out(Plan* plan) {
   plan->size = align_up(std::max<std::size_t>(end, 1), plan->alignment);
 }
 
-// make_plan(class, name, [(name, slot name, kind, shape, count, bound, nested, holder, maker, octet)], [(slot name, value)])
+// make_plan(class, name, [(name, slot name, kind, shape, count, bound, nested, holder, maker, octet)], [(slot name,
+// value)])
 PyObject* make_plan(PyObject* /*module*/, PyObject* arguments) {
   return guarded<PyObject*>(nullptr, [&] {
     PyObject *cls, *fields, *others;
@@ -191,7 +192,8 @@ PyObject* from_wire(PyObject* /*module*/, PyObject* arguments) {
   });
 }
 
-/// (bytes, [(name, offset, layout of a nested message or None)]): how plan_struct.cpp expects rosidl's C struct.
+/// (bytes, [(name, offset, layout of a nested message or None)]): the layout that plan_struct.cpp expects of rosidl's C
+/// struct.
 PyObject* struct_layout(const Plan& plan) {
   Ref fields(checked(PyList_New(0)));
   for (const PlanField& field : plan.fields) {
@@ -226,9 +228,10 @@ const Plan* plan_of_capsule(PyObject* capsule) {
 }
 
 void plan_keep_room(std::size_t bytes) noexcept {
-  static std::size_t kept = 128 << 10;                                            // what glibc begins with
+  static std::size_t kept = 128 << 10;                                            // glibc's initial value
   constexpr std::size_t kMost = std::size_t{32} << 20;                            // DEFAULT_MMAP_THRESHOLD_MAX
-  const std::size_t wanted = std::min(3 * std::min(bytes, kMost), kMost - 4096);  // objects, wire, and a copy below
+  const std::size_t wanted = std::min(3 * std::min(bytes, kMost), kMost - 4096);  // the objects, the wire form, and a
+                                                                                  // copy in a lower layer
   if (wanted <= kept) return;
   kept = wanted;
   void* volatile piece = std::malloc(wanted);
@@ -285,7 +288,7 @@ PyObject* plan_items(const PlanField& field, PyObject* value) {
 
 namespace {
 
-/// Whether `value` has a buffer of the field's elements, which then is the block.
+/// Whether `value` has a buffer of the field's elements; that buffer is then the block.
 bool take_buffer(const PlanField& field, PyObject* value, Block* block) {
   if (PyObject_GetBuffer(value, &block->view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) != 0) {
     PyErr_Clear();
@@ -309,7 +312,7 @@ void plan_scalars(const PlanField& field, PyObject* value, Block* block) {
   const std::size_t size = message::element_size(field.field);
   if (PyObject_CheckBuffer(value)) {
     if (take_buffer(field, value, block)) return;
-    // Other element type, byte order or strides.
+    // Another element type, byte order or strides.
     const Ref dtype(checked(PyObject_CallFunction(dtype_class, "s", name_of(field.field.kind))));
     const Ref same(checked(PyObject_CallFunction(imports.converted, "OOs", value, dtype.get(), field.text.c_str())));
     if (take_buffer(field, same.get(), block)) return;

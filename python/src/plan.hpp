@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Message classes of other worlds (rclpy, rospy) as this extension sees them: where each field is kept in the Python object,
-// and where in the C struct that rosidl generates. With a Plan, objects are written to and made from CDR, ROS 1's wire and
-// such structs without running Python code.
+// Message classes of other worlds (rclpy, rospy) as this extension sees them: the place of each field in the Python
+// object, and in the C struct that rosidl generates. With a Plan, objects are converted to and from CDR, ROS 1's wire
+// and such structs without running Python code.
 //
 // Thread rules: with the GIL. A Plan is immortal: rclpy keeps function pointers that refer to it.
 #pragma once
@@ -17,18 +17,18 @@ namespace baton::python {
 
 struct Plan;
 
-/// What a Python object holds an array or sequence of scalars in.
+/// The container in which a Python object holds an array or sequence of scalars.
 enum class Holder : std::uint8_t { kList, kTuple, kArray, kNumpy, kBytes };
 
 struct PlanField {
   message::Field field{};  ///< name, kind, shape, count, string_bound; type is null
-  std::string text;        ///< what field.name points to
+  std::string text;        ///< the text of field.name
   PyObject* name = nullptr;
   Py_ssize_t slot = 0;  ///< offset in the object; 0: by attribute
   const Plan* nested = nullptr;
   Holder holder = Holder::kList;
   PyObject* maker = nullptr;  ///< kArray: the type code, kNumpy: the dtype
-  PyObject* one = nullptr;    ///< kArray: an array of one zero, which repeated is the quickest way to a short one
+  PyObject* one = nullptr;    ///< kArray: an array of one zero; repeating it is the fastest way to a short array
   bool octet = false;         ///< held as bytes of length 1
   std::size_t place = 0;      ///< offset in the C struct
   std::size_t element_size = 0, element_alignment = 0;  ///< in the C struct
@@ -38,13 +38,15 @@ struct Plan {
   std::string name;
   PyTypeObject* cls = nullptr;
   std::vector<PlanField> fields;
-  std::vector<std::pair<Py_ssize_t, PyObject*>> other_slots;  ///< and what a new object has there
+  std::vector<std::pair<Py_ssize_t, PyObject*>> other_slots;  ///< the slot, and its value in a new object
   std::size_t size = 0, alignment = 1;                        ///< of the C struct
   bool layers = false;                                        ///< has sequences of messages, here or inside
-  mutable std::size_t wire_bytes = 0;  ///< of the last object that was written: where the next one's buffer begins
+  mutable std::size_t wire_bytes = 0;  ///< size of the last object that was written: the initial size of the next
+                                       ///< buffer
 };
 
-/// No cyclic collection while objects are made: all of them are still held, so it would find nothing, at great length.
+/// Prevents cyclic garbage collection while objects are made: all of them are still held, so a long collection would
+/// find nothing.
 class WithoutCollection {
  public:
   explicit WithoutCollection(const Plan& plan) noexcept : was_(plan.layers && PyGC_Disable() != 0) {}
@@ -58,9 +60,9 @@ class WithoutCollection {
   const bool was_;
 };
 
-/// Has malloc() keep free memory for a message of `bytes` in the forms that it takes at a time: else they are new pages, and page
-/// faults, for every message. glibc adapts so to what it sees freed in one piece (mallopt(3), M_MMAP_THRESHOLD), but a message is
-/// many pieces, and several forms.
+/// Makes malloc() keep enough free memory for all forms of a message of `bytes` that exist at a time. Otherwise every
+/// message takes new pages, and page faults. glibc adapts in the same way to memory freed in one piece (mallopt(3),
+/// M_MMAP_THRESHOLD), but a message has many pieces, and several forms.
 void plan_keep_room(std::size_t bytes) noexcept;
 
 /// make_plan(class, name, fields, other_slots) -> capsule; see baton/_plans.py.
@@ -73,7 +75,7 @@ void plan_set(const PlanField& field, PyObject* object, PyObject* value);  ///< 
 /// Makes the object that holds `count` scalars at `data`, copied.
 PyObject* plan_make_scalars(const PlanField& field, const void* data, std::size_t count);
 PyObject* plan_make_scalar(const PlanField& field, const void* data);
-/// The scalars of `value` as one block: of its buffer if it has the right one, else converted into `scratch`.
+/// The scalars of `value` as one block: its own buffer if that has the right format, else a conversion in `scratch`.
 struct Block {
   const void* data = nullptr;
   std::size_t count = 0;
@@ -87,16 +89,16 @@ struct Block {
     if (held) PyBuffer_Release(&view);
   }
 };
-/// PySequence_Fast of what a field of several elements holds; a TypeError names the field.
+/// PySequence_Fast of the value of a field with several elements; a TypeError names the field.
 PyObject* plan_items(const PlanField& field, PyObject* value);
 void plan_scalars(const PlanField& field, PyObject* value, Block* block);
-/// Raises if an array has not `field.count` elements, or a bounded sequence more.
+/// Raises if an array does not have `field.count` elements, or a bounded sequence has more.
 void plan_check_count(const PlanField& field, std::size_t count);
 
 // --- plan_wire.cpp: CDR and ROS 1
 void add_plan_wire();
-/// bytes; with a `sink`, which has write(), what was made goes there, large blocks as they lie, and the result is None.
-/// CDR is aligned from its beginning, so it takes no sink.
+/// Returns bytes. With a `sink`, an object with write(), writes the wire form to it, large blocks without a copy, and
+/// returns None. CDR is aligned from its beginning, so it takes no sink.
 PyObject* plan_to_wire(const Plan& plan, PyObject* object, bool cdr, PyObject* sink);
 /// Fills `target`, or a new object if null. Returns a new reference.
 PyObject* plan_from_wire(const Plan& plan, PyObject* target, const void* data, std::size_t size, bool cdr);
@@ -104,7 +106,7 @@ PyObject* plan_from_wire(const Plan& plan, PyObject* target, const void* data, s
 // --- plan_struct.cpp: rosidl's C structs
 void plan_to_struct(const Plan& plan, PyObject* object, char* at);
 PyObject* plan_from_struct(const Plan& plan, const char* at);
-/// Capsules for a generated class's _CONVERT_FROM_PY and _CONVERT_TO_PY. None if all places for functions are taken.
+/// Capsules for a generated class's _CONVERT_FROM_PY and _CONVERT_TO_PY. None if the stock of functions is used up.
 PyObject* plan_converters(PyObject* module, PyObject* capsule);
 
 // --- plan_message.cpp

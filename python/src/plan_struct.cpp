@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Low-layer serialization's conversion: Python objects to and from the C structs that rosidl generates, in place of the functions
-// that rosidl_generator_py generates. Layout (rosidl_runtime_c): strings and sequences are {data, size, capacity}, memory is
-// malloc's; all-zero is an empty sequence, and what the struct's fini function accepts at any time.
+// Low-layer serialization's conversion: Python objects to and from the C structs that rosidl generates, in place of the
+// functions that rosidl_generator_py generates. Layout (rosidl_runtime_c): strings and sequences are {data, size,
+// capacity}; memory comes from malloc. All-zero bytes are an empty sequence, which the struct's fini function accepts
+// at any time.
 //
-// rclpy calls converters by bare function pointers. From Python the class of the object tells the type; to Python nothing does,
-// so every type gets a function of its own from a fixed stock.
+// rclpy calls converters by bare function pointers. In a conversion from Python the object's class gives the type. In a
+// conversion to Python no argument gives it. So every type gets a function of its own from a fixed stock.
 #include <array>
 #include <cstdlib>
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// High-layer serialization: Python objects to and from CDR (as message/cdr_codec.hpp describes it) and ROS 1's wire, in one walk.
-// Wires are untrusted: every length is checked against what is left.
+// High-layer serialization: Python objects to and from CDR (as message/cdr_codec.hpp describes it) and ROS 1's wire, in
+// one walk. Wires are untrusted: every length is checked against the remaining bytes.
 #include <algorithm>
 #include <cstring>
 
@@ -15,13 +15,14 @@ using message::Shape;
 PyObject* write_name = nullptr;
 PyObject* release_name = nullptr;
 
-// A block of this size goes to a sink as it lies.
+// A block of at least this size goes to a sink without a copy.
 constexpr std::size_t kLarge = 1 << 16;
 
 class Writer {
  public:
-  /// `expected`: the size, if it is as last time: exactly so much is asked for, so that malloc() sees one size come and go and keeps
-  /// its pages. `sink`: an object with write(), or null: what is written stays here until finish().
+  /// `expected`: the size of the last message. Exactly this size is allocated, so that malloc() sees one size
+  /// repeatedly and keeps its pages. `sink`: an object with write(), or null: then the bytes stay in this object until
+  /// finish().
   Writer(bool cdr, std::size_t expected, PyObject* sink) : cdr_(cdr), sink_(sink) {
     bytes_ =
         Ref(checked(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(std::max<std::size_t>(expected, 64)))));
@@ -55,7 +56,7 @@ class Writer {
     std::memcpy(room(size), text, size);
     if (cdr_) *room(1) = 0;
   }
-  std::size_t size() const noexcept { return size_; }  ///< of what is here
+  std::size_t size() const noexcept { return size_; }  ///< size of the bytes in this object
   PyObject* finish() {
     if (size_ != static_cast<std::size_t>(PyBytes_GET_SIZE(bytes_.get()))) {
       PyObject* bytes = bytes_.release();

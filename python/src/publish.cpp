@@ -30,7 +30,7 @@ std::uint64_t publish_chunk(Chunk* chunk, const transport::PublishInfo& info) {
 Ref copy_to_loan(const TypeRecord& record, const std::shared_ptr<baton::detail::PublisherCore>& publisher,
                  const Chunk* from_chunk, const std::byte* from) {
   const bool received = read_only(from_chunk);
-  // The words of a received message are not to be trusted, so its size is found while copying.
+  // The words of a received message are untrusted, so its size is found while copying.
   const std::size_t bytes = !received ? sfm::copy_size(*record.type, from) : 0;
   const memory::Chunk loan = take_loan(record, *publisher, bytes);
   Chunk* chunk;

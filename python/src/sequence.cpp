@@ -21,7 +21,7 @@ Span elements_of(const Sequence* s) {
   return content_of(s->chunk, s->address, message::element_size(field), message::element_alignment(field));
 }
 
-/// What an element view must hold: in memory that can move, the content itself.
+/// The object that an element's view must keep alive: in memory that can move, the content itself.
 Ref element_owner(const Sequence* s, const Span& elements) {
   if (read_only(s->chunk) || s->field->field->shape == Shape::kArray) return Ref::of(s->owner);
   return Ref(new_content(s->chunk, elements.data, elements.count * message::element_size(*s->field->field)));

@@ -86,7 +86,7 @@ class PyClient {
   const TypeRecord* request_;
   const TypeRecord* response_;
   transport::WaitSet wait_set_;
-  bool calling_ = false;  // GIL; in place of ClientCore::call_mutex(), since nobody else has this core
+  bool calling_ = false;  // GIL; replaces ClientCore::call_mutex(), since no other object has this core
 };
 
 }  // namespace

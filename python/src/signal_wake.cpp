@@ -41,7 +41,7 @@ SignalThread* g_thread = nullptr;  // GIL
 
 PyObject* g_set_wakeup_fd = nullptr;  // signal.set_wakeup_fd; its C function is not exported by every Python
 
-/// The descriptor before, or -1; errors (not the main interpreter) leave everything as it is.
+/// Returns the former descriptor, or -1; an error (not the main interpreter) changes nothing.
 int set_wakeup_fd(int fd, bool* ok) noexcept {
   if (g_set_wakeup_fd == nullptr) {
     PyObject* module = PyImport_ImportModule("signal");
@@ -60,7 +60,7 @@ SignalThread* thread() {
   if (g_thread != nullptr && g_thread->generation == os::fork_generation()) return g_thread;
   Result<os::WakeSocket> socket = os::WakeSocket::create();
   if (!socket.ok()) return nullptr;
-  auto* made = new SignalThread;  // the parent's is left to the parent
+  auto* made = new SignalThread;  // the parent's object stays the parent's
   made->socket = std::move(*socket);
   try {
     std::thread([made] { made->run(); }).detach();
@@ -77,13 +77,14 @@ SignalThread* thread() {
 namespace {
 
 // Both with the GIL.
-SignalWatch* g_waiting = nullptr;  // the list of the waits of other threads than the main one
+SignalWatch* g_waiting = nullptr;  // the list of waits of threads other than the main one
 bool g_ended = false;
 
 bool in_main_thread() noexcept { return PyThread_get_thread_ident() == g_main_thread.load(std::memory_order_relaxed); }
 
-/// threading calls the functions that it calls before it joins threads in the reverse order of their registration, and concurrent.futures
-/// joins its workers in such a function. So ours is registered once more when a thread waits after that module was imported.
+/// Before threading joins threads, it calls registered functions in the reverse order of their registration.
+/// concurrent.futures joins its workers in such a function. So ours is registered once more when a thread waits after
+/// that module was imported.
 void register_behind_futures() {
   static bool registered = false;
   if (registered) return;
@@ -92,7 +93,7 @@ void register_behind_futures() {
   registered = true;
   PyObject* const package = PyDict_GetItemString(modules, "baton");
   PyObject* const done = package != nullptr ? PyObject_CallMethod(package, "_register_end", nullptr) : nullptr;
-  if (done == nullptr) PyErr_Clear();  // the package is being imported, or was thrown out
+  if (done == nullptr) PyErr_Clear();  // the package is being imported, or was removed from sys.modules
   Py_XDECREF(done);
 }
 
@@ -109,7 +110,7 @@ void end_waits() {
 bool has_ended() noexcept { return g_ended && !in_main_thread(); }
 
 void forget_waits() noexcept {
-  g_waiting = nullptr;  // they are on the stacks of threads that the child does not have
+  g_waiting = nullptr;  // they lie on the stacks of threads that the child does not have
   g_ended = false;
 }
 
@@ -132,7 +133,7 @@ void SignalWatch::watch_end() {
 
 void SignalWatch::watch_signals() {
   SignalThread* watcher = thread();
-  if (watcher == nullptr) return;  // no descriptor left: signals wait for the end of the sleep
+  if (watcher == nullptr) return;  // no descriptor is free: signals take effect at the end of the sleep
   {
     const std::lock_guard<std::mutex> lock(watcher->mutex);
     outer_ = watcher->current;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ends a wait: Ctrl-C in the main thread, the interpreter's end in every other thread. At once, although the wait sleeps without the GIL.
+// Ends waits: Ctrl-C in the main thread, the interpreter's end in all other threads. At once, although the waiting
+// thread sleeps without the GIL.
 //
-// Python's signal handler writes to a descriptor (signal.set_wakeup_fd), on which one sleeping thread waits that calls `wake`.
-// So nothing polls, and a signal between the last look and the sleep is not lost.
-// When the interpreter begins to end, before it joins the threads that are no daemons, end_waits() wakes every other thread that waits; each
-// finds has_ended() and raises SystemExit, which ends a thread without a word. So no thread that waits in Baton keeps the process alive.
+// Python's signal handler writes to a descriptor (signal.set_wakeup_fd). One sleeping thread waits on the descriptor
+// and calls `wake`. So no thread polls, and a signal between the last check and the sleep is not lost.
+// When the interpreter begins to end, before it joins the threads that are no daemons, end_waits() wakes every other
+// thread that waits. Each of these finds has_ended() and raises SystemExit, which ends a thread without a message. So
+// no thread that waits in Baton keeps the process alive.
 // Thread rules: everything is called with the GIL held; a SignalWatch by the thread that waits.
 #pragma once
 
@@ -14,19 +16,20 @@
 
 namespace baton::python {
 
-/// Says which thread (threading.get_ident()) runs signal handlers; called at import and in a forked child.
+/// Sets which thread (threading.get_ident()) runs signal handlers; called at import and in a forked child.
 void set_main_thread(unsigned long ident) noexcept;
 
 /// Wakes all waits of threads other than the main one; from now on each of their waits ends.
 void end_waits();
 /// Whether the calling thread's waits end: end_waits() was called, and this is not the main thread.
 bool has_ended() noexcept;
-/// In a forked child, whose other threads are gone.
+/// Call in a forked child, whose other threads are gone.
 void forget_waits() noexcept;
 
 class SignalWatch {
  public:
-  /// Until destroyed: in the main thread, signals call `wake` on a thread of its own; in another thread end_waits() calls it.
+  /// Until it is destroyed: in the main thread, signals make a separate thread call `wake`; in another thread
+  /// end_waits() calls `wake`.
   explicit SignalWatch(std::function<void()> wake);
   ~SignalWatch();
   SignalWatch(const SignalWatch&) = delete;
@@ -41,7 +44,7 @@ class SignalWatch {
   void watch_end();
   std::function<void()> wake_;
   SignalWatch* outer_ = nullptr;
-  // Of a thread that is not the main one: its neighbours in the list of those that wait.
+  // For a thread that is not the main one: the neighbours in the list of waiting threads.
   SignalWatch* before_ = nullptr;
   SignalWatch* after_ = nullptr;
   bool listed_ = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Subscriptions of Python: taken from by threads that wait, or run by an executor.
+// Subscriptions of Python: threads that wait take from them, or an executor runs them.
 //
-// Thread rules: all with the GIL held, which waiting releases; Executable's functions are called without it.
+// Thread rules: everything with the GIL held, which waiting releases; Executable's functions are called without it.
 // Invariant: the reader is in a wait set only while a thread waits, and one thread waits at a time.
 #pragma once
 
@@ -26,7 +26,7 @@ class PySubscription {
       : reader(std::move(reader_)), record(record_), topic(std::move(topic_)), participant(std::move(participant_)) {}
 
   nb::object take(const Seconds& timeout) {
-    // What may not wait is told so always, not only when it would have to.
+    // A call that may not wait always fails, not only when it would have to wait.
     if (!timeout || *timeout > 0) {
       if (registration)
         raise(PyExc_TypeError,
@@ -64,8 +64,9 @@ class PySubscription {
   std::shared_ptr<baton::detail::Executable> registration;
 
  private:
-  /// The turn of a thread that waits: one at a time, and the reader is in the wait set only then, so that it may be polled
-  /// afterwards. A thread whose deadline comes first has none; it finds that no time is left.
+  /// The turn of a waiting thread. One thread at a time has the turn, and the reader is in the wait set only during a
+  /// turn, so that it may be polled afterwards. A thread whose deadline passes first gets no turn, and finds that no
+  /// time is left.
   class Waiting {
    public:
     Waiting(PySubscription& subscription, SteadyTime deadline) : s_(subscription) {

@@ -38,7 +38,7 @@ PyObject* decode(const Chunk* chunk, const Span& text) {
   const auto* bytes = reinterpret_cast<const char*>(text.data);
   if (!read_only(chunk) || text.count == 0)
     return checked(PyUnicode_DecodeUTF8(bytes, static_cast<Py_ssize_t>(text.count), "surrogateescape"));
-  // A copy: the decoder looks twice, and another process may write meanwhile.
+  // A copy: the decoder reads twice, and another process may write meanwhile.
   char small[256];
   if (text.count <= sizeof small) {
     std::memcpy(small, bytes, text.count);
@@ -164,7 +164,7 @@ PyObject* message_new(PyTypeObject* type, PyObject* /*arguments*/, PyObject* /*k
   });
 }
 
-// Image(height=2, width=3), or Image(other) with anything that can be published as one.
+// Image(height=2, width=3), or Image(other) with any object that can be published as an Image.
 int message_init(PyObject* self, PyObject* arguments, PyObject* keywords) {
   return guarded<int>(-1, [&] {
     auto* message = reinterpret_cast<Message*>(self);
@@ -228,7 +228,7 @@ PyObject* message_repr(PyObject* self) {
   return PyUnicode_FromFormat("<%s, %s, at %p>", message->record->type->name, state, message->address);
 }
 
-// `with publisher.loan() as message:` publishes at the end, or gives the loan back when an exception passes.
+// `with publisher.loan() as message:` publishes at the end, or gives the loan back if an exception leaves the block.
 PyObject* message_enter(PyObject* self, PyObject* /*none*/) {
   return guarded<PyObject*>(nullptr, [&] {
     auto* message = reinterpret_cast<Message*>(self);
@@ -244,7 +244,7 @@ PyObject* message_enter(PyObject* self, PyObject* /*none*/) {
 PyObject* message_exit(PyObject* self, PyObject* arguments) {
   return guarded<PyObject*>(nullptr, [&] {
     Chunk* chunk = reinterpret_cast<Message*>(self)->chunk;
-    if (chunk->kind == Chunk::Kind::kLoan) {  // else it was published inside
+    if (chunk->kind == Chunk::Kind::kLoan) {  // otherwise it was published in the block
       if (PyTuple_GET_SIZE(arguments) > 0 && PyTuple_GET_ITEM(arguments, 0) != Py_None)
         abandon_loan(chunk);
       else

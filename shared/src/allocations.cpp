@@ -79,7 +79,7 @@ Allocation Allocations::at(const void* address) const noexcept {
 // --- Spans for objects ---
 
 void Allocations::lock_spans() noexcept {
-  // A run that a dead owner left half made names that owner, and its recovery frees the run.
+  // A run that a dead owner left half made names that owner; the owner's recovery frees the run.
   if (spans_.lock() != Locked::kOwnerDied) return;
   for (std::uint32_t span = spans_.first(); span < spans_.count(); ++span) {  // the owner died in trim()
     const std::uint32_t word = spans_.word(span).load(std::memory_order_relaxed);
@@ -89,7 +89,7 @@ void Allocations::lock_spans() noexcept {
   spans_.make_consistent();
 }
 
-// A run that is pending and has memory, with the spans locked.
+// Takes a pending, backed run; the spans must be locked.
 Result<std::uint32_t> Allocations::take_run(std::uint32_t count) {
   std::optional<Result<std::uint32_t>> run = spans_.take(count);
   if (!run && trim() > 0) run = spans_.take(count);
@@ -117,8 +117,8 @@ bool Allocations::is_empty(std::uint32_t span, std::size_t size_class) const noe
   return true;
 }
 
-// Small spans without objects, back to free, with the spans locked; returns how many. Against claims: span_claim.hpp. Freeing an object
-// needs no such protocol: a span with an object is not empty.
+// Frees small spans without objects, with the spans locked; returns how many. Against claims: span_claim.hpp. Freeing
+// an object needs no such protocol: a span with an object is not empty.
 std::uint32_t Allocations::trim() noexcept {
   std::uint32_t count = 0;
   for (std::uint32_t span = spans_.first(); span < spans_.count(); ++span) {
@@ -151,8 +151,8 @@ void Allocations::begin() noexcept {
   }
 }
 
-// Before this process claims objects of a span: from now on trim() leaves this span and the cursor's span before alone. False: the span is
-// no longer of this class.
+// Call before this process claims objects of a span: from now on trim() leaves this span and the cursor's former span
+// alone. False: the span is no longer of this class.
 bool Allocations::publish(Cursor& cursor, std::uint32_t span, std::size_t size_class) noexcept {
   auto& published = claims_->spans[size_class];
   const std::uint32_t before = published[1].load(std::memory_order_relaxed);
@@ -171,7 +171,7 @@ bool Allocations::publish(Cursor& cursor, std::uint32_t span, std::size_t size_c
   return good;
 }
 
-// After an object of the span was freed. If the span has become something else since, its word differs.
+// Called after an object of the span was freed. If the span has another use since, its word differs.
 void Allocations::not_full(std::uint32_t span, std::size_t size_class) noexcept {
   std::atomic<std::uint32_t>& word = spans_.word(span);
   std::uint32_t seen = word.load(std::memory_order_relaxed);
@@ -184,7 +184,7 @@ void Allocations::not_full(std::uint32_t span, std::size_t size_class) noexcept 
 
 void* Allocations::claim_slot(std::uint32_t span, std::size_t size_class, std::uint32_t index) noexcept {
   std::uint32_t free = 0;
-  // acquire: pairs with the release in release(): the former user is done with it.
+  // acquire: pairs with the release in release(): the former user has finished with the slot.
   if (!slot_words(span)[index].compare_exchange_strong(free, kSlotPending | me_, std::memory_order_acquire,
                                                        std::memory_order_relaxed)) {
     return nullptr;
@@ -252,7 +252,7 @@ Result<void*> Allocations::allocate_small(std::size_t size_class) {
     Result<std::uint32_t> fresh = new_small_span(size_class);
     if (fresh) {
       if (void* const memory = look(*fresh, 0)) return memory;
-      continue;  // others were quicker
+      continue;  // other processes took the free objects first
     }
     if (attempt > 1) return fresh.error();
     lock.unlock();
@@ -302,7 +302,8 @@ void Allocations::release(void* memory) noexcept {
   if (kind_of(seen) == SpanKind::kSmall) {
     const std::size_t c = size_class_of(seen);
     std::atomic<std::uint32_t>& object = slot_words(span)[object_at(spans_.offset_of(memory), c)];
-    const std::uint32_t before = object.load(std::memory_order_relaxed);  // the caller's, but for the pin
+    const std::uint32_t before = object.load(std::memory_order_relaxed);  // only the caller changes it, except for the
+                                                                          // pin
     if (before == kSlotBlock || before == kSlotPinned) {
       if (!free_block_word({nullptr, 0, &object, true, Kind::kBlock, 0}, kSlotFree)) return;
     } else {
@@ -372,7 +373,7 @@ void Allocations::lock_pins() noexcept {
   if (offset != 0) {
     std::byte* const memory = mapping_.base() + offset;
     const Allocation found = at(memory);
-    // The block may have been freed before it was pinned, and its memory may be something else now.
+    // The block may have been freed before it was pinned, and its memory may have another use now.
     if (found.memory == memory) unpin_word(found);
     words_.pinned.store(0, std::memory_order_release);
   }

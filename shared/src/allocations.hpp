@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocations of a heap: small objects, of one size per span, and large ones, of whole spans. Each allocation has a word: a small one its
-// slot word, a large one the word of its first span.
+// Allocations of a heap: small objects, of one size per span, and large ones, of whole spans. Each allocation has a
+// word: a small one its slot word, a large one the word of its first span.
 //
-// A small span begins with one slot word per object: 0 free; kSlotPending | ProcessWord: that process allocated it and has not settled it;
-// kSlotRaw, kSlotBlock (pinned or not), kSlotOwned | guard: settled. A guard is the place of a guarded<> in units of 64 bytes, and owns its
-// containers' buffers.
+// A small span begins with one slot word per object: 0 free; kSlotPending | ProcessWord: that process allocated it and
+// has not settled it; kSlotRaw, kSlotBlock (pinned or not), kSlotOwned | guard: settled. A guard is the place of a
+// guarded<> in units of 64 bytes, and owns the buffers of its containers.
 // Invariants:
-//   1. A slot word is claimed by compare-and-swap from 0 and freed by a store of 0. There is no free list that a death could break.
-//   2. Until settle() the word names the process. So each allocation that only a dead process knew is found by its name.
-//   3. A process publishes a span in `claims` before it claims objects in it, and trim() gives no published span back (span_claim.hpp).
-//   4. At most one block is pinned, under pin_lock. Its memory is not reused until unpin(), even if another process frees the block.
+//   1. A slot word is claimed by compare-and-swap from 0 and freed by a store of 0. There is no free list that a death
+//      could break.
+//   2. Until settle() the word names the process. So recovery finds each allocation that only a dead process knew by
+//      that name.
+//   3. A process publishes a span in `claims` before it claims objects in it, and trim() gives no published span back
+//      (span_claim.hpp).
+//   4. At most one block is pinned, under pin_lock. Its memory is not reused until unpin(), even if another process
+//      frees the block.
 // Thread rules: everything is thread-safe.
 #pragma once
 
@@ -26,7 +30,7 @@
 namespace baton::shared::detail {
 
 // Of a small span, beside its size class:
-inline constexpr std::uint32_t kFull = 1U << 28;      // no free object was seen, and none was freed since
+inline constexpr std::uint32_t kFull = 1U << 28;      // no free object was found, and none was freed since
 inline constexpr std::uint32_t kClosing = 1U << 27;   // trim() checks whether it can be given back: no claims
 inline constexpr std::uint32_t kReserved = 1U << 26;  // never given back
 inline constexpr std::size_t size_class_of(std::uint32_t word) noexcept { return word & 0xff; }
@@ -59,8 +63,8 @@ inline constexpr std::array<ClassLayout, kClasses.size()> kLayouts = [] {
 }();
 inline constexpr std::uint32_t objects_of(std::size_t size_class) noexcept { return kLayouts[size_class].objects; }
 inline constexpr std::uint32_t first_object(std::size_t size_class) noexcept { return kLayouts[size_class].first; }
-/// Which object of a span of the class has the byte at this offset in the heap, behind first_object(). Without a division: exact below 64
-/// KiB.
+/// The object of a span of this class that contains the byte at this offset in the heap, behind first_object(). Uses no
+/// division: exact below 64 KiB.
 inline constexpr std::uint32_t object_at(std::size_t offset, std::size_t size_class) noexcept {
   const std::uint64_t within = offset % kSpanBytes - first_object(size_class);
   return static_cast<std::uint32_t>(within * kLayouts[size_class].reciprocal >> 32);
@@ -76,7 +80,7 @@ static_assert([] {
   return true;
 }());
 
-/// Per size class, the span in which a process claims objects, and the span before that.
+/// Per size class: the span in which a process claims objects, and the previous such span.
 struct alignas(64) Claims {
   std::atomic<std::uint32_t> spans[kClasses.size()][2];
 };
@@ -89,7 +93,7 @@ struct AllocationWords {
 
 enum class Kind : std::uint8_t { kPending, kRaw, kBlock, kOwned };
 
-/// An allocation as its word said. Other processes may free it and reuse its memory, unless it is pinned.
+/// An allocation as its word described it. Other processes may free it and reuse its memory, unless it is pinned.
 struct Allocation {
   std::byte* memory = nullptr;  // null: none
   std::size_t bytes = 0;
@@ -112,7 +116,7 @@ struct Allocation {
 
 class Allocations {
  public:
-  /// `reclaim` is called where memory is short, without locks: true if some may be free now.
+  /// `reclaim` is called when memory is short, without locks: true if some memory may be free now.
   Allocations(Mapping& mapping, ProcessTable& processes, const Spans& spans, AllocationWords& words,
               std::function<bool()> reclaim)
       : mapping_(mapping), processes_(processes), spans_(spans), words_(words), reclaim_(std::move(reclaim)) {}
@@ -120,17 +124,17 @@ class Allocations {
   /// After ProcessTable::join(), before any other function.
   void begin() noexcept;
   const Spans& spans() const noexcept { return spans_; }
-  /// Pending until settle(): this process's, and freed when it ends.
+  /// The allocation is pending until settle(): it belongs to this process, and is freed when the process ends.
   Result<void*> allocate(std::size_t bytes, std::size_t alignment);
   void settle(void* memory, Kind kind, std::uint32_t guard = 0) noexcept;
   void release(void* memory) noexcept;
-  /// The same for a pending allocation of a process that does not use it, unless its word has changed.
+  /// The same for a pending allocation that its process does not use, unless its word has changed.
   void release_pending(const Allocation& allocation) noexcept;
   Result<void> reserve(std::size_t bytes, std::size_t count);
 
   /// The allocation around an address; `memory` is null if there is none.
   Allocation at(const void* address) const noexcept;
-  /// visit(allocation), for each that is there when its turn comes.
+  /// Calls visit(allocation) for each allocation that exists when its turn comes.
   template <class Visit>
   void for_each(Visit&& visit) const {
     for (std::uint32_t span = spans_.first(); span < spans_.count(); ++span) {
@@ -149,7 +153,7 @@ class Allocations {
 
   /// False: the block is gone. unpin() follows soon.
   bool pin(const Allocation& block) noexcept;
-  /// A block that was freed meanwhile is free then.
+  /// If the block was freed meanwhile, it becomes free now.
   void unpin(const Allocation& block) noexcept;
   /// Unpins the block that a dead process left pinned.
   void unpin_left() noexcept;
@@ -160,7 +164,7 @@ class Allocations {
     std::uint32_t span = 0;  // 0: none (span 0 is never small)
     std::uint32_t next = 0;
     std::uint32_t freed_count = 0;
-    std::array<void*, 64> freed;  // most recent ones of this process: hints, claimed by CAS like all others
+    std::array<void*, 64> freed;  // the most recent ones of this process: hints, claimed by CAS like all others
   };
 
   std::atomic<std::uint32_t>* slot_words(std::uint32_t span) const noexcept {

@@ -7,7 +7,8 @@
 namespace baton::shared::detail {
 namespace {
 
-// Types that were registered: lists that only grow, so that objects can end in a forked child and while static objects go.
+// The registered types: lists that only grow, so that objects can end in a forked child and while static objects are
+// destroyed.
 struct KnownType {
   TypeInfo info;
   const KnownType* next;
@@ -28,7 +29,7 @@ bool find_type(std::uint64_t id, TypeInfo* info) noexcept {
 
 void register_type(const TypeInfo& info) noexcept {
   TypeInfo known{};
-  if (find_type(info.id, &known)) return;  // two at once may add it twice: the same
+  if (find_type(info.id, &known)) return;  // two concurrent calls may add it twice, which is harmless
   std::atomic<const KnownType*>& first = types_like(info.id);
   auto* const added = new KnownType{info, first.load(std::memory_order_relaxed)};  // NOLINT: for ever
   // release: pairs with the acquire in find_type().
@@ -54,29 +55,30 @@ void Blocks::after_dead_owner(Block& block) noexcept {
 void Blocks::unlock_and_end(Block& block) noexcept {
   BlockState now = block.state.load(std::memory_order_relaxed);
   const bool over = now == BlockState::kAlive && block.count == 0 && block.holds == 0;
-  if (over && block.type == 0) {  // there is nothing to end
+  if (over && block.type == 0) {  // no destructor to run
     now = BlockState::kDead;
     block.state.store(now, std::memory_order_release);
     BATON_CRASH_POINT("shared.object.over");
   }
   if (over && now == BlockState::kAlive) {
     block.worker.store(mapping_.me(), std::memory_order_relaxed);
-    block.state.store(BlockState::kDue, std::memory_order_release);  // its worker before it; see Recovery::recover()
+    block.state.store(BlockState::kDue, std::memory_order_release);  // its worker is stored before it; see
+                                                                     // Recovery::recover()
     BATON_CRASH_POINT("shared.object.due");
     unlock(block);
     end_object(block);
   } else if (now == BlockState::kDead && block.weak_count == 0 && block.weak_holds == 0) {
-    allocations_.release(&block);  // no reference is left: no need to unlock
+    allocations_.release(&block);  // no reference is left, so unlocking is not needed
   } else {
     unlock(block);
   }
 }
 
-// A death leaves those in the list kDue, each by itself: the links are this thread's only.
+// If this process dies, each block of the list is kDue by itself: only this thread uses the links.
 void Blocks::end_object(Block& block) noexcept {
   struct Running {
     Blocks* heap = nullptr;
-    std::uint32_t first = 0;  // place of the one that is next; 0: none
+    std::uint32_t first = 0;  // place of the next block; 0: none
   };
   thread_local Running running;
   if (running.heap == this) {
@@ -85,7 +87,7 @@ void Blocks::end_object(Block& block) noexcept {
     return;
   }
   const OperationGuard guard;     // destructors may end the Heap object
-  const Running outer = running;  // of another heap
+  const Running outer = running;  // of another heap, if any
   running = {this, block.place};
   block.next_due = 0;
   while (running.first != 0) {
@@ -96,7 +98,7 @@ void Blocks::end_object(Block& block) noexcept {
   running = outer;
 }
 
-// Nothing refers to the object.
+// Ends an unreferenced object.
 void Blocks::end_one(Block& block) noexcept {
   if (block.type != 0) {
     TypeInfo type{};
@@ -118,7 +120,7 @@ void Blocks::end_one(Block& block) noexcept {
   end_memory(block);
 }
 
-// kDestroyed, with this process as the worker, unlocked.
+// For an unlocked block that is kDestroyed, with this process as the worker.
 void Blocks::end_memory(Block& block) noexcept {
   lock(block);
   block.state.store(BlockState::kDead, std::memory_order_release);
@@ -130,8 +132,9 @@ void Blocks::begin_closing() noexcept {
   closing_.store(true, std::memory_order_release);  // pairs with the acquire in uncount_hold()
 }
 
-// Other threads may get and drop holds while the bits are counted. A new hold is counted in gains_ first, so the holds that came meanwhile
-// are noticed, and the next look is requested. Holds that were dropped meanwhile make holds_ too low, and the next look come early.
+// Other threads may take and drop holds while the bits are counted. A new hold is counted in gains_ first, so holds
+// taken meanwhile are noticed, and another check is requested. Holds dropped meanwhile make holds_ too low, and the
+// next check early.
 bool Blocks::nothing_held() noexcept {
   if (holds_.load(std::memory_order_acquire) > 0) return false;
   const std::uint64_t gains = gains_.load(std::memory_order_acquire);

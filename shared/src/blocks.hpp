@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of blocks (baton/shared/block.hpp): their lock, the end of objects that nothing refers to, and the holds of this process, which
-// keep the heap open. The references themselves, free functions, are in references.cpp.
+// The life of blocks (baton/shared/block.hpp): their lock, the end of unreferenced objects, and the holds of this
+// process, which keep the heap open. The functions on references are in references.cpp.
 // Thread rules: everything is thread-safe.
 // Invariants:
 //   1. An object's end is begun by the process that `worker` names, and completed by that process or by its recovery.
-//   2. The list of objects that a thread has yet to end is that thread's own. A death leaves each of them kDue, to be found one by one.
+//   2. The list of objects that a thread has yet to end belongs to that thread alone. After its death each of them is
+//      kDue, and recovery finds them one by one.
 #pragma once
 
 #include <atomic>
@@ -17,11 +18,13 @@
 namespace baton::shared::detail {
 
 struct BlockWords {
-  std::atomic<std::uint32_t> orphans{0};  // a hint: so many objects may wait for a process that knows their type
+  std::atomic<std::uint32_t> orphans{0};  // a hint: the number of objects that may wait for a process that knows their
+                                          // type
 };
 
-// Plain words of blocks and stored pointers whose order of stores matters to the process that takes over from a dead one. A kill leaves
-// every store before it and none behind it. The releases keep the compiler (and other processors) from reordering them.
+// Plain words of blocks and stored pointers. The order of their stores matters to a process that takes over from a dead
+// one. A kill leaves every store before it and none behind it. The releases keep the compiler (and other processors)
+// from reordering them.
 template <class T>
 void put(T& word, T value) noexcept {
   __atomic_store_n(&word, value, __ATOMIC_RELEASE);
@@ -58,15 +61,16 @@ class Blocks {
   Allocations& allocations() noexcept { return allocations_; }
   std::uint64_t my_bit() const noexcept { return std::uint64_t{1} << slot_of(mapping_.me()); }
 
-  /// A change that a dead owner had begun is undone or completed then.
+  /// Undoes or completes a change that a dead owner had begun.
   void lock(Block& block) noexcept {
     std::byte* const base = block.heap_base();  // from the block's own cache line: quicker than from mapping_
     const ProcessWord me = private_of(base).me.load(std::memory_order_relaxed);  // see Mapping::me()
     if (block.lock.lock_until(base, me, INT64_MAX) == Locked::kOwnerDied) after_dead_owner(block);
   }
   void after_dead_owner(Block& block) noexcept;
-  void unlock(Block& block) noexcept { block.lock.unlock_consistent(); }  // lock() has made it so
-  /// For the owner of the lock, which is given up: ends the object if nothing refers to it, and frees its memory when it can.
+  void unlock(Block& block) noexcept { block.lock.unlock_consistent(); }  // lock() has made it consistent
+  /// For the lock's owner, which loses the lock: ends the object if nothing refers to it, and frees its memory when
+  /// possible.
   void unlock_and_settle(Block& block) noexcept {
     // relaxed: under the lock; only a worker changes it without.
     if (block.state.load(std::memory_order_relaxed) == BlockState::kAlive && (block.count != 0 || block.holds != 0)) {
@@ -75,10 +79,10 @@ class Blocks {
       unlock_and_end(block);
     }
   }
-  /// Of a block that is kDue, or kEnding, with this process as its worker, unlocked; or later, if this thread is ending another object of
-  /// the heap.
+  /// For an unlocked block that is kDue or kEnding, with this process as its worker: ends the object, now or later if
+  /// this thread is ending another object of the heap.
   void end_object(Block& block) noexcept;
-  /// Of a block that is kDestroyed, with this process as its worker, unlocked.
+  /// For an unlocked block that is kDestroyed, with this process as its worker: frees its memory.
   void end_memory(Block& block) noexcept;
 
   bool may_have_orphans() const noexcept { return words_.orphans.load(std::memory_order_relaxed) != 0; }
@@ -86,15 +90,15 @@ class Blocks {
 
   // Holds of this process, counted from the end of its Heap object on (operation_guard.hpp).
   void begin_closing() noexcept;
-  /// Under the lock of the list of heaps to close. False if the process may hold something.
+  /// Under the lock of the list of heaps to close. False if the process may have a hold.
   bool nothing_held() noexcept;
-  /// Before the hold's bit is set.
+  /// Call before the hold's bit is set.
   void count_hold() noexcept {
     if (!closing_.load(std::memory_order_relaxed)) return;
     gains_.fetch_add(1, std::memory_order_acq_rel);  // with holds_, see nothing_held()
     holds_.fetch_add(1, std::memory_order_acq_rel);
   }
-  /// After the bit is cleared, within an operation.
+  /// Call after the bit is cleared, within an operation.
   void uncount_hold() noexcept {
     // acquire: pairs with the release in begin_closing().
     if (closing_.load(std::memory_order_acquire) && holds_.fetch_sub(1, std::memory_order_acq_rel) <= 1)

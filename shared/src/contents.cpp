@@ -6,8 +6,9 @@
 
 namespace baton::shared::detail {
 
-// A stored pointer is recognised by its two distances: counted from its own place, one leads to the beginning of a living block, the other
-// into the heap. No other content does that. A stored pointer that is not null is counted; a cleared one is 0.
+// A stored pointer is recognised by its two distances: counted from its own place, one leads to the beginning of a
+// living block, the other into the heap. No other content does both. A stored pointer that is not null is counted; a
+// cleared one is 0.
 void Contents::clear_pointers_in(std::byte* memory, std::size_t bytes) noexcept {
   for (std::size_t at = 0; at + sizeof(StoredWords) <= bytes; at += alignof(StoredWords)) {
     auto* const words = reinterpret_cast<StoredWords*>(memory + at);
@@ -50,7 +51,8 @@ void* allocate_at(std::byte* heap_base, std::size_t bytes, std::size_t alignment
   if (guard == 0) {
     allocations.settle(memory, Kind::kRaw);
   } else {
-    // The count first: too high costs a useless search, too low loses a buffer. relaxed: changed under the guard's lock.
+    // The count first: a count too high costs a useless search, a count too low loses a buffer. relaxed: changed under
+    // the guard's lock.
     guard_words(heap_base, guard).buffers.fetch_add(1, std::memory_order_relaxed);
     BATON_CRASH_POINT("shared.guarded.counted");
     allocations.settle(memory, Kind::kOwned, guard);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contents of memory whose user cannot end them: stored pointers, and buffers that belong to a guard (baton/shared/guarded.hpp). A
-// process that died, or left without a destructor, leaves such memory.
-// Thread rules: the caller alone uses the memory that it names.
+// The contents of memory whose user cannot free them: stored pointers, and buffers that belong to a guard
+// (baton/shared/guarded.hpp). A process that died, or left without a destructor, leaves such memory.
+// Thread rules: only the caller uses the memory that it names.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ class Contents {
   void free_buffers(std::uint32_t guard) noexcept {
     free_buffers_if([guard](std::uint32_t of) { return of == guard; });
   }
-  /// Frees the pending allocations of processes for which whose(process) is true, with the smart pointers in them and the buffers of guards
-  /// in them.
+  /// Frees the pending allocations of processes for which whose(process) is true, with the smart pointers and the
+  /// buffers of guards in them.
   template <class Whose>
   void free_pending(Whose&& whose) noexcept {
     free_buffers_if([&](std::uint32_t guard) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The crash points of this room, by the test that passes them: process_test.cpp for the objects, heap_process_test.cpp for the rest.
+// The crash points of this room, by the test that passes them: process_test.cpp for the objects, heap_process_test.cpp
+// for the rest.
 #pragma once
 
 namespace baton::shared {

@@ -14,7 +14,7 @@ Events::Deferred* Events::deferred() const noexcept {
 void Events::report(const HeapEvent& event) noexcept {
   if (Deferred* const collector = deferred()) return collector->collected_.push_back(event);
   const std::lock_guard<std::recursive_mutex> lock(mutex_);
-  const auto on_event = on_event_;  // the call may end the Heap object, and so silence()
+  const auto on_event = on_event_;  // the call may destroy the Heap object, and so call silence()
   if (on_event) (*on_event)(event);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HeapOptions::on_event of one heap: called on any thread, one call at a time, with no lock of the heap. During a recovery events are
-// collected, and reported after its locks are given up.
+// HeapOptions::on_event of one heap: called on any thread, one call at a time, without a lock of the heap. During a
+// recovery events are collected; they are reported after the recovery has released its locks.
 // Thread rules: everything is thread-safe. A Deferred belongs to the thread that made it.
 #pragma once
 
@@ -22,7 +22,7 @@ class Events {
 
   /// Calls on_event, at the end of a Deferred of this thread if there is one.
   void report(const HeapEvent& event) noexcept;
-  /// No calls from now on. Waits for a call on another thread.
+  /// No calls from now on. Waits for a call that runs on another thread.
   void silence() noexcept;
 
   /// While it lives, this thread's events of the heap are collected.
@@ -40,7 +40,7 @@ class Events {
     friend class Events;
     static thread_local Deferred* innermost;
     Events& events_;
-    Deferred* const outer_;  // of another heap, whose objects' destructors led to this recovery
+    Deferred* const outer_;  // of another heap, whose objects' destructors caused this recovery
     std::vector<HeapEvent> collected_;
   };
   /// This thread has a Deferred of this heap: it is in a recovery.

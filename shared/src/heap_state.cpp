@@ -55,7 +55,7 @@ Result<std::shared_ptr<HeapState>> HeapState::create(const HeapOptions& options)
   header->spans.count = static_cast<std::uint32_t>(spans);
   header->spans.first = static_cast<std::uint32_t>(first);
   header->spans.backed = header->spans.first;
-  header->magic = kHeapMagic;  // nobody else has the descriptor yet
+  header->magic = kHeapMagic;  // no other process has the descriptor yet
   auto state = std::make_shared<HeapState>(std::move(*mapping), *header, options);
   if (Result<void> joined = state->recovery.join(); !joined) return joined.error();
   return state;
@@ -91,7 +91,8 @@ Result<std::shared_ptr<HeapState>> HeapState::open(const HeapOptions& options) {
   if (meeting->lost || !meeting->unreached.empty()) {
     state.waiters.set_unwatched();
     connect_unreached(
-        *meeting);  // a member whose backlog is still full looks at `unwatched` when it has accepted those
+        *meeting);  // a member whose backlog is still full checks `unwatched` after it has accepted the waiting
+                    // newcomers
   }
   BATON_CRASH_POINT("shared.rendezvous.opened");
   if (Result<void> listens = listen(meeting->presence); !listens) return listens.error();
@@ -119,7 +120,7 @@ HeapState::~HeapState() {
       contents.free_pending([this](ProcessWord process) { return process == mapping->me(); });
     processes.leave();
   }
-  std::unique_ptr<Membership> ended;  // the sockets hang up when all is done: a death before that is noticed
+  std::unique_ptr<Membership> ended;  // destroyed last: until then the other members notice this process's death
   {
     const std::lock_guard<std::mutex> lock(membership_mutex_);
     ended = std::move(membership_);
@@ -208,7 +209,7 @@ std::size_t Heap::collect() { return state_->recovery.collect(); }
 HeapStats Heap::stats() const { return state_->mapping->forked() ? HeapStats{} : state_->stats(); }
 void Heap::prefault() noexcept {
   if (state_->mapping->forked()) return;
-  const detail::OperationGuard guard;  // makes this thread's mark, which its first operation would allocate
+  const detail::OperationGuard guard;  // makes this thread's mark, which its first operation would otherwise allocate
   state_->mapping->prefault(state_->allocations.spans().backed_bytes());
 }
 Result<void> Heap::reserve(std::size_t bytes, std::size_t count) { return state_->allocations.reserve(bytes, count); }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An open heap: its shared words and the parts of this process that own them, composed; shared/README.md has the order and the invariants.
-// Thread rules: as Heap. Parts are constructed before any other thread knows the heap, and destroyed after the last.
+// An open heap: its shared words and the parts of this process that own them. shared/README.md has the order and the
+// invariants.
+// Thread rules: as Heap. Parts are constructed before any other thread knows the heap, and destroyed after the last
+// thread left it.
 #pragma once
 
 #include <atomic>
@@ -39,7 +41,7 @@ class HeapState final : public Closable, os::ForkListener {
 
   HeapStats stats() const;
   bool is_unused() noexcept override { return !mapping->forked() && blocks.nothing_held(); }
-  /// Before the heap's descriptor is given to a process without sockets.
+  /// Call before the heap's descriptor is given to a process without sockets.
   void before_attaching() noexcept;
 
   // In the order of the layers: each uses the ones before.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap's memory in this process: the memfd, mapped in the window, and directly before it the private part: HeapPrivate and a LocalCount
-// per 64 bytes.
+// A heap's memory in this process: the memfd, mapped in the window, and directly before it the private part:
+// HeapPrivate and a LocalCount per 64 bytes.
 // Thread rules: made by one thread; then every function is thread-safe.
-// Invariants: (1) the addresses stay until the destructor; (2) a forked child has no mapping there, and forked() says so.
+// Invariants: (1) the addresses stay until the destructor; (2) a forked child has no mapping there, and forked() says
+// so.
 #pragma once
 
 #include <cstddef>
@@ -41,10 +42,10 @@ class Mapping {
   bool forked() const noexcept { return generation_ != os::fork_generation(); }
   std::byte* base() const noexcept { return base_; }
   std::size_t limit() const noexcept { return limit_; }
-  /// The description that other processes get: it holds no locks.
+  /// The description for other processes: it holds no locks.
   const os::UniqueFd& descriptor() const noexcept { return descriptor_; }
   HeapPrivate& here() const noexcept { return private_of(base_); }
-  /// This process; relaxed: stored before any other thread knows the heap.
+  /// This process's word; relaxed: stored before any other thread knows the heap.
   ProcessWord me() const noexcept { return here().me.load(std::memory_order_relaxed); }
   std::uint64_t offset_of(const void* p) const noexcept {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - base_);
@@ -52,7 +53,7 @@ class Mapping {
   Block* block_of(const LocalCount* local) const noexcept {
     return reinterpret_cast<Block*>(base_ + (local - locals_) * 64);
   }
-  /// Takes memory from the machine.
+  /// Backs the range with memory.
   Result<void> back(std::size_t offset, std::size_t bytes) noexcept;
   /// Maps the first `bytes` and their LocalCounts, so that touching them does not fault.
   void prefault(std::size_t bytes) noexcept;

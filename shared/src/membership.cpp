@@ -30,8 +30,9 @@ Result<std::unique_ptr<Membership>> Membership::start(Presence presence, const P
   return out;
 }
 
-// Tokens: 0 the listener, i + 1 links[i]. A link that ended leaves an empty place, which the next one takes.
-// A member without a connection makes the heap unwatched. That is rare: after errors, and for processes that came by attach().
+// Tokens: 0 is the listener, i + 1 is links[i]. A link that ended leaves an empty place, which the next link takes. A
+// member without a connection makes the heap unwatched. That is rare: after errors, and for processes that came by
+// attach().
 void Membership::run() {
   OperationGuard::set_background(parts_.heap);
   using Clock = std::chrono::steady_clock;
@@ -58,13 +59,13 @@ void Membership::run() {
       accepts_ = true;
       poller_.remove(presence_.listener.get());
       again = Clock::now() + kAcceptAgain;
-      parts_.waiters.notify_all();  // the death of a newcomer that waits there is not noticed until then
+      parts_.waiters.notify_all();  // the death of a newcomer in the backlog is not noticed until then
     }
     if (!ended) continue;
     parts_.waiters.notify_all();  // before the recovery, which may take long
     parts_.recovery.collect();
     if (std::shared_ptr<Closable> last = OperationGuard::take_parked()) {
-      last.reset();  // with *this
+      last.reset();  // destroys *this, too
       return;
     }
   }
@@ -83,7 +84,7 @@ bool Membership::receive(os::UniqueFd& link) {
   return true;
 }
 
-/// True: a newcomer has died or given up since, and may have been in the heap.
+/// True: a newcomer has died or left since, and may have been in the heap.
 bool Membership::accept_one() {
   os::UniqueFd link;
   if (const os::IoStatus status = os::accept_one(presence_.listener.get(), link); status != os::IoStatus::kDone) {
@@ -105,7 +106,7 @@ bool Membership::accept_one() {
   return false;
 }
 
-// A packet that cannot be sent meets a link with unread packets, which wake its reader as well, or a link that has ended.
+// If a packet cannot be sent, the link has unread packets, which wake its reader as well, or has ended.
 void Membership::send_unwatched() noexcept {
   const Hello hello;
   for (const os::UniqueFd& link : presence_.links) {
@@ -127,7 +128,7 @@ void Membership::stop() noexcept {
 
 Membership::~Membership() {
   if (generation_ != os::fork_generation()) return;
-  stop();  // where the heap could not be opened
+  stop();  // if the heap could not be opened
   leave(presence_);
 }
 

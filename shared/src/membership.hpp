@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process's membership in a named heap: its connections to the other members, and the background thread behind them. The thread hands the
-// heap to newcomers. A connection that ends means that a member left or died: then the thread notifies sleepers (waiters.hpp) and recovers
-// dead processes.
-// Thread rules: start(), stop(), wake() and the destructor from any thread, one at a time; the thread sleeps when nothing happens.
+// A process's membership in a named heap: its connections to the other members, and the background thread that serves
+// them. The thread hands the heap to newcomers. If a connection ends, a member left or died: then the thread notifies
+// sleepers (waiters.hpp) and recovers dead processes.
+// Thread rules: start(), stop(), wake() and the destructor from any thread, one at a time; the thread sleeps when
+// nothing happens.
 #pragma once
 
 #include <atomic>
@@ -18,7 +19,7 @@ namespace baton::shared::detail {
 
 class Membership {
  public:
-  /// Used by the background thread; they outlive the membership. `heap`: as OperationGuard knows it.
+  /// Used by the background thread; they must outlive the membership. `heap`: the heap's Closable in OperationGuard.
   struct Parts {
     Mapping& mapping;
     Waiters& waiters;
@@ -32,9 +33,10 @@ class Membership {
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
   void after_fork_in_child() noexcept;
-  /// Ends the background thread. The connections stay until the destructor, so that a death before it is noticed.
+  /// Ends the background thread. The connections stay until the destructor, so that other members notice a death before
+  /// it.
   void stop() noexcept;
-  /// The background thread looks at Waiters::unwatched().
+  /// Makes the background thread check Waiters::unwatched().
   void wake() noexcept { poller_.wake(); }
 
  private:
@@ -50,7 +52,7 @@ class Membership {
   os::Poller poller_;
   std::uint32_t generation_ = 0;
   std::atomic<bool> ended_{false};
-  bool accepts_ = true;  // of the background thread: a descriptor was left for the last newcomer
+  bool accepts_ = true;  // for the background thread: a descriptor was free for the last newcomer
   pthread_t thread_{};
   bool running_ = false;
 };

@@ -25,7 +25,7 @@ void check_name(const char* name) {
 
 Names::Names(Heap& heap) : words_(*private_of(heap_base_or_throw(heap)).names) {
   if (words_.lock.lock() != Locked::kOwnerDied) return;
-  for (NamedObject& named : words_.objects) {  // at most one: each next owner finds what one owner left
+  for (NamedObject& named : words_.objects) {  // at most one: each next owner repairs what one owner left
     if (named.name[0] == 0 && named.object.block != 0) left_ = take_out(&named.object, Strength::kStrong);
   }
   words_.lock.make_consistent();

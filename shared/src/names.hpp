@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shared words of the names of a heap's objects; class Names is in baton/shared/shared_ptr.hpp.
-// Invariant: a name exists while its first byte is not 0. Storing that byte is the last step of add() and the first of remove(). An object
-// without a name, left by a process that died in between, is dropped by the next process that takes the lock over.
+// Invariant: a name exists while its first byte is not 0. Storing that byte is the last step of add() and the first
+// step of remove(). If a process dies in between, it leaves an object without a name, and the next process that takes
+// the lock over drops the object.
 #pragma once
 
 #include <cstddef>

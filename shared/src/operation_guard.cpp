@@ -12,7 +12,8 @@ namespace baton::shared::detail {
 std::atomic<bool> OperationGuard::close_requested{false};
 thread_local ThreadMark* OperationGuard::mine = nullptr;
 
-/// The process's list of heaps to close, and its threads' marks. Never destroyed: pointers may end while static objects end.
+/// The process's list of heaps to close, and its threads' marks. Never destroyed: pointers may end while static objects
+/// end.
 struct ClosingHeaps final : os::ForkListener {
   std::mutex mutex;
   std::vector<std::shared_ptr<Closable>> heaps;  // under mutex
@@ -51,7 +52,7 @@ namespace {
 }  // namespace
 
 ThreadMark& OperationGuard::new_mark() noexcept {
-  // Ends with the thread. Each of the thread's pointers that end later takes a mark for itself.
+  // Ends with the thread. Each pointer of the thread that ends later takes a mark of its own.
   thread_local bool ending = false;
   struct Owner {
     ~Owner() {
@@ -108,17 +109,19 @@ void OperationGuard::close_unused() noexcept {
   ClosingHeaps& closing = ClosingHeaps::instance();
   std::vector<std::shared_ptr<Closable>> ended;  // destroyed after the lock is given up
   const std::lock_guard<std::mutex> lock(closing.mutex);
-  // acquire: pairs with request_close(), whose pointer is gone. Every later request leads to a later call of this function.
+  // acquire: pairs with request_close() by the thread whose pointer is gone. Every later request causes a later call of
+  // this function.
   (void)close_requested.exchange(false, std::memory_order_acq_rel);
   const auto held = std::partition(closing.heaps.begin(), closing.heaps.end(),
                                    [](const std::shared_ptr<Closable>& heap) { return heap->is_unused(); });
   if (held == closing.heaps.begin()) return;
-  // No operation begins any more in a heap where nothing is held. Operations that began before are still marked, or over for good.
+  // No operation begins any more in a heap in which nothing is held. Operations that began before are still marked, or
+  // over for good.
   request_close();
   os::heavy_fence();  // pairs with the light fences
   for (auto heap = closing.heaps.begin(); heap != held; ++heap) {
     if (closing.others_inside(heap->get())) continue;  // the last of them sees close_requested
-    // The background thread, within a recovery, ends its heap after that: see Membership::run().
+    // The background thread, if it is in a recovery, ends its own heap after it: see Membership::run().
     const bool own = mine->background.load(std::memory_order_relaxed) == heap->get();
     (own ? mine->parked : ended.emplace_back()) = std::move(*heap);
   }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps a heap open until no operation runs in it. The end of a Heap object does not close its heap: smart pointers of the process may
-// still exist, and the end of the last one destroys an object, frees memory and counts, however long a destructor runs.
+// Keeps a heap open until no operation runs in it. The end of a Heap object does not close its heap: smart pointers of
+// the process may still exist. The end of the last pointer destroys an object, frees memory and counts, and its
+// destructor may run long.
 //
 // Every such operation, and every recovery, holds an OperationGuard, which marks its thread. A heap is closed when
 //   1. the process holds nothing in it (Closable::is_unused()), and
-//   2. after that no other thread but the heap's background thread was in an operation.
+//   2. after that no thread except the heap's background thread was in an operation.
 // The end of a guard looks for heaps to close if close_requested is set.
 // Orderings:
-//   - An operation marks its thread, then light_fence(), then acts. A closer sets close_requested, then heavy_fence(), then reads the
-//     marks.
+//   - An operation marks its thread, then light_fence(), then acts. A closer sets close_requested, then heavy_fence(),
+//     then reads the marks.
 //   - So the closer sees the mark, or the operation sees that the heap is closing.
 //   - And the end of the operation sees close_requested, or the closer sees that the mark is gone.
 // Thread rules: everything is thread-safe.
@@ -22,23 +23,23 @@
 
 namespace baton::shared::detail {
 
-/// A heap, for the list of heaps to close.
+/// A heap in the list of heaps to close.
 class Closable {
  public:
-  /// The process holds nothing in it, and this is the process that opened it.
+  /// True if the process holds nothing in it, and is the process that opened it.
   virtual bool is_unused() noexcept = 0;
 
  protected:
   ~Closable() = default;
 };
 
-/// One per thread, kept for the next thread.
+/// One per thread; a later thread reuses it.
 struct ThreadMark {
   std::atomic<std::uint32_t> depth{0};
   std::atomic<bool> used{true};
   std::atomic<const Closable*> background{nullptr};  // the heap whose background thread this is
   std::shared_ptr<Closable> parked;                  // that heap, closed by this thread itself
-  bool passing = false;                              // of a thread that ends: for one operation only
+  bool passing = false;                              // of a thread that is ending: for one operation only
   ThreadMark* next = nullptr;
 };
 
@@ -60,19 +61,19 @@ class OperationGuard {
   OperationGuard(const OperationGuard&) = delete;
   OperationGuard& operator=(const OperationGuard&) = delete;
 
-  /// A heap may be closed once the running operations have ended. release: pairs with the exchange of the closer.
+  /// A heap may be closed after the running operations. release: pairs with the exchange of the closer.
   static void request_close() noexcept { close_requested.store(true, std::memory_order_release); }
-  /// Keeps the heap until it can be closed. Within an operation.
+  /// Keeps the heap until it can be closed. Call within an operation.
   static void close_later(std::shared_ptr<Closable> heap) noexcept;
 
-  /// The calling thread is the heap's background thread: closing joins it, and does not wait for its operations.
+  /// Declares the calling thread the heap's background thread: closing joins it, and does not wait for its operations.
   static void set_background(const Closable* heap) noexcept;
-  /// The calling thread is some heap's background thread.
+  /// True if the calling thread is a heap's background thread.
   static bool is_background() noexcept {
     return mine != nullptr &&
            mine->background.load(std::memory_order_relaxed) != nullptr;  // only this thread writes it
   }
-  /// For a background thread after an operation: its own heap, if that is to be closed.
+  /// For a background thread after an operation: its own heap, if the heap is to be closed.
   static std::shared_ptr<Closable> take_parked() noexcept { return std::move(mine->parked); }
 
  private:

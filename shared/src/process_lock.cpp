@@ -11,7 +11,7 @@
 namespace baton::shared::detail {
 namespace {
 
-constexpr int kSpins = 40;  // the sections that are locked most are shorter than a system call
+constexpr int kSpins = 40;  // most locked sections are shorter than a system call
 
 }  // namespace
 
@@ -29,7 +29,7 @@ Locked LockWord::try_lock_slow(std::byte* base, ProcessWord me, std::uint32_t se
       if (process_lives(base, owner)) return Locked::kNo;
       marks |= kDied;
     }
-    // [L] acquire. The exact word of a dead owner can be met by one taker only, as the next one's word differs.
+    // [L] acquire. Only one process can match the exact word of a dead owner, as the next owner's word differs.
     if (word.compare_exchange_weak(seen, me | marks, std::memory_order_acquire, std::memory_order_relaxed)) {
       BATON_CRASH_POINT("shared.lock.taken_over");
       return (marks & kDied) != 0 ? Locked::kOwnerDied : Locked::kYes;
@@ -40,7 +40,7 @@ Locked LockWord::try_lock_slow(std::byte* base, ProcessWord me, std::uint32_t se
 Locked LockWord::lock_slow(std::byte* base, ProcessWord me, std::int64_t deadline_ns) noexcept {
   std::uint32_t seen = word.load(std::memory_order_relaxed);
   std::uint32_t waited = 0;
-  std::int64_t next_look_ns = 0;  // for the life of the owner at that time
+  std::int64_t next_look_ns = 0;  // when to check again whether the present owner lives
   for (int spins = 0;;) {
     if ((seen & kProcessMask) == 0) {
       // [L] acquire.
@@ -57,7 +57,7 @@ Locked LockWord::lock_slow(std::byte* base, ProcessWord me, std::int64_t deadlin
       continue;
     }
     const std::int64_t now = os::monotonic_ns();
-    if (now >= deadline_ns) return try_lock_slow(base, me, seen);  // a dead owner is found without waiting, too
+    if (now >= deadline_ns) return try_lock_slow(base, me, seen);  // finds a dead owner without waiting, too
     if ((seen & kWaiters) == 0 &&
         !word.compare_exchange_weak(seen, seen | kWaiters, std::memory_order_relaxed, std::memory_order_relaxed)) {
       continue;
@@ -72,7 +72,8 @@ Locked LockWord::lock_slow(std::byte* base, ProcessWord me, std::int64_t deadlin
     os::futex_wait_counted({&word, seen}, std::min(deadline_ns, next_look_ns));
     const std::uint32_t after = word.load(std::memory_order_relaxed);
     const std::int64_t woken_ns = os::monotonic_ns();
-    if (after == seen || woken_ns >= next_look_ns) {  // a wake meant for another, or time to look: does the owner live?
+    if (after == seen || woken_ns >= next_look_ns) {  // a wake for another waiter, or time to check whether the owner
+                                                      // lives
       if (const Locked locked = try_lock_slow(base, me, after); locked != Locked::kNo) return locked;
       next_look_ns = woken_ns + kLookAgainNs;
       seen = word.load(std::memory_order_relaxed);

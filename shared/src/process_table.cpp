@@ -76,7 +76,8 @@ bool ProcessTable::begin_recovery(std::size_t slot) noexcept {
     os::unlock_byte(live_.get(), slot);
     return false;
   }
-  // A thread that waits for a lock of the dead process must not wait for this recovery, which may need a lock of that thread.
+  // A thread that waits for a lock of the dead process must not wait for this recovery, which may need a lock of that
+  // thread.
   words_.slots[slot].state.store(ProcessSlot::kRecovering, std::memory_order_release);  // [P]
   return true;
 }
@@ -111,7 +112,8 @@ std::int32_t ProcessTable::pid_elsewhere() const noexcept {
 }
 
 void ProcessTable::confine_to_namespace() {
-  // Before the look at the slots; join() stores its slot before check_namespaces() reads this. All seq_cst: at least one sees the other.
+  // Stored before the slots are read; join() stores its slot before check_namespaces() reads this. All seq_cst: at
+  // least one of the two sees the other.
   words_.confined.store(1, std::memory_order_seq_cst);
   const std::int32_t pid = pid_elsewhere();
   if (pid == 0) return;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes that have a heap open: a slot per process, named {slot, epoch} in every word of the heap. A process owns the byte lock of
-// its slot, on a file description of its own, as long as it lives. A process that recovers a dead one owns the byte lock of that slot, so
-// one does at a time. If the recoverer dies, the slot stays taken without a living owner, and the next process starts the recovery again.
-// Thread rules: join(), leave(), begin_recovery() and end_recovery() under Recovery's mutex, as byte locks belong to the process, not to a
-// thread. Everything else is thread-safe.
+// The processes that have a heap open: a slot per process, named {slot, epoch} in every word of the heap. While a
+// process lives, it owns the byte lock of its slot, on a file description of its own. A process that recovers a dead
+// one owns the byte lock of the dead one's slot, so only one process at a time recovers it. If the recoverer dies, the
+// slot stays taken without a living owner, and the next process starts the recovery again.
+// Thread rules: join(), leave(), begin_recovery() and end_recovery() under Recovery's mutex, as byte locks belong to
+// the process, not to a thread. Everything else is thread-safe.
 // [P]: releases of `state` and `epoch` pair with the acquires in lives().
 #pragma once
 
@@ -16,7 +17,8 @@
 namespace baton::shared::detail {
 
 struct alignas(64) ProcessSlot {
-  /// kRecovering: of a dead process; its recoverer owns the byte, so a held byte alone does not mean that the process lives.
+  /// kRecovering: the slot of a dead process; its recoverer owns the byte, so an owned byte alone does not mean that
+  /// the process lives.
   enum State : std::uint32_t { kNobody, kInUse, kRecovering };
   std::atomic<std::uint32_t> state;
   std::atomic<std::uint32_t> epoch;
@@ -34,24 +36,24 @@ class ProcessTable {
  public:
   ProcessTable(Mapping& mapping, ProcessWords& words) noexcept : mapping_(mapping), words_(words) {}
 
-  /// Takes a slot. True: a dead process had it; the caller recovers that process, then calls check_namespaces().
+  /// Takes a slot. True: a dead process had it. The caller then recovers that process, and calls check_namespaces().
   Result<bool> join();
-  /// After join(). Error: unsupported (the heap is confined to another PID namespace); then leave() is due.
+  /// Call after join(). Error: unsupported (the heap is confined to another PID namespace); then call leave().
   Result<void> check_namespaces();
   void leave() noexcept;
   bool has_joined() const noexcept { return static_cast<bool>(live_); }
-  void after_fork_in_child() noexcept { live_.reset(); }  // or the child would keep its parent alive
+  void after_fork_in_child() noexcept { live_.reset(); }  // otherwise the child would keep its parent's lock
 
   bool lives(ProcessWord process) const noexcept;
   std::size_t count_living() const noexcept;
-  /// A process has the slot, or died with it.
+  /// A process has the slot, or died while it had it.
   bool is_taken(std::size_t slot) const noexcept {
     return words_.slots[slot].state.load(std::memory_order_acquire) != ProcessSlot::kNobody;  // [P]
   }
 
-  /// True: the slot is a dead process's, and this process now owns its byte. end_recovery() must follow.
+  /// True: the slot belongs to a dead process, and this process now owns its byte. end_recovery() must follow.
   bool begin_recovery(std::size_t slot) noexcept;
-  /// The slot is free. The PID of the dead process.
+  /// Frees the slot; returns the PID of the dead process.
   std::int32_t end_recovery(std::size_t slot) noexcept;
   bool any_in_recovery() const noexcept;
 
@@ -59,7 +61,7 @@ class ProcessTable {
   void confine_to_namespace();
 
  private:
-  /// The PID of a living process in another namespace than this one; 0: there is none.
+  /// The PID of a living process in another namespace than this process; 0: none.
   std::int32_t pid_elsewhere() const noexcept;
 
   Mapping& mapping_;

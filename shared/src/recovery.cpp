@@ -27,7 +27,7 @@ std::size_t Recovery::collect() {
   const OperationGuard guard;                                // destructors and on_event may end the Heap object
   const Events::Deferred deferred(events_);
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  if (!lock || !processes_.has_joined()) return 0;  // another thread is at it
+  if (!lock || !processes_.has_joined()) return 0;  // another thread runs a recovery
   std::size_t dead = 0;
   for (std::size_t slot = 0; slot < kMaxProcesses; ++slot) {
     if (!processes_.begin_recovery(slot)) continue;
@@ -75,7 +75,7 @@ void Recovery::recover_slot(std::size_t slot) {
 
 namespace {
 
-/// A process works on the block, named as `worker`.
+/// True if a process, named in `worker`, works on the block.
 bool in_work(BlockState state) noexcept {
   return state == BlockState::kConstructing || state == BlockState::kDue || state == BlockState::kEnding ||
          state == BlockState::kDestroyed;
@@ -83,7 +83,7 @@ bool in_work(BlockState state) noexcept {
 
 }  // namespace
 
-// The lock of a pinned block, unless the block is freed meanwhile or no longer of_interest().
+// Locks a pinned block, unless the block is freed meanwhile or of_interest() is no longer true.
 bool Recovery::lock_pinned(const Allocation& found, const std::function<bool()>& of_interest) noexcept {
   Block& block = found.block();
   while (!found.is_freed() && of_interest()) {
@@ -92,15 +92,15 @@ bool Recovery::lock_pinned(const Allocation& found, const std::function<bool()>&
       std::this_thread::yield();
       continue;
     }
-    if (found.is_freed()) return false;  // by an owner that died then
+    if (found.is_freed()) return false;  // by an owner that died at that moment
     if (locked == Locked::kOwnerDied) blocks_.after_dead_owner(block);
     return true;
   }
   return false;
 }
 
-// `slot`: of the dead process; kMaxProcesses: none, only an orphan is ended. Another process may free the block at any time, so it is
-// pinned until this process owns its lock; only the lock's owner frees it.
+// `slot`: of the dead process; kMaxProcesses: none, only an orphan is ended. Another process may free the block at any
+// time. So it is pinned until this process owns its lock; only the lock's owner frees it.
 void Recovery::recover(const Allocation& found, std::size_t slot) noexcept {
   Block& block = found.block();
   const std::uint64_t bit = slot < kMaxProcesses ? std::uint64_t{1} << slot : 0;
@@ -116,7 +116,7 @@ void Recovery::recover(const Allocation& found, std::size_t slot) noexcept {
            dead(block.lock.word.load(std::memory_order_acquire) & kProcessMask) ||
            (in_work(state) && dead(block.worker.load(std::memory_order_relaxed)));
   };
-  if (!of_interest()) return;  // without the lock: but words that name the dead process stay until its recovery
+  if (!of_interest()) return;  // tested without the lock: but words that name the dead process stay until its recovery
   if (!allocations_.pin(found)) return;
   const bool locked = lock_pinned(found, of_interest);
   allocations_.unpin(found);
@@ -143,7 +143,8 @@ void Recovery::recover(const Allocation& found, std::size_t slot) noexcept {
                     std::string("a process died in the constructor or destructor of ") +
                         (type.name != nullptr ? type.name : "an unknown type") +
                         "; its memory and the smart pointers in it are freed, what else it owned is not"});
-    // Without the block's lock, which destructors of other objects may take. As the worker, this process alone uses the object.
+    // Without the block's lock, which destructors of other objects may take. As the worker, only this process uses the
+    // object.
     contents_.clear_pointers_in(static_cast<std::byte*>(block.object()), allocations_.at(&block).bytes - sizeof(Block));
     block.state.store(BlockState::kDestroyed, std::memory_order_release);
     return blocks_.end_memory(block);

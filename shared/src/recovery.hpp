@@ -2,7 +2,8 @@
 // Joining a heap, and recovering dead processes: unsettled allocations, holds, half-done changes and ends of objects.
 // Thread rules: everything is thread-safe; one recovery at a time per process and heap.
 // Invariants:
-//   1. The recoverer owns the byte lock of the dead process's slot (process_table.hpp), so one process recovers it at a time.
+//   1. The recoverer owns the byte lock of the dead process's slot (process_table.hpp), so one process recovers it at a
+//      time.
 //   2. Every step may be repeated: after the recoverer's death the next process starts again.
 #pragma once
 
@@ -25,12 +26,13 @@ class Recovery {
         contents_(contents),
         events_(events) {}
 
-  /// This process becomes one of the heap's.
+  /// Adds this process to the heap's processes.
   Result<void> join();
-  /// Recovers all dead processes, and objects whose type has become known; returns how many had died. 0 while this process is at it
-  /// already.
+  /// Recovers all dead processes, and objects whose type has become known; returns how many processes had died. 0 if a
+  /// recovery of this process runs already.
   std::size_t collect();
-  /// Where memory is short. True: memory may be free now, since a dead process was recovered, by this process or another; try again.
+  /// Called when memory is short. True: this or another process recovered a dead process, so memory may be free now;
+  /// try again.
   bool reclaim();
 
  private:

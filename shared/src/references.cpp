@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// References to blocks: the functions that smart pointers call (block.hpp), and the beginnings of objects. A stored pointer is counted in
-// its block; the pointers of a process in its LocalCount, with one bit in the block for all of them.
+// References to blocks: the functions that smart pointers call (block.hpp), and the construction of objects. A stored
+// pointer is counted in its block; the pointers of a process are counted in its LocalCount, with one bit in the block
+// for all of them.
 #include "baton/shared/block.hpp"
 
 #include <cstring>
@@ -23,7 +24,7 @@ std::uint64_t offset_in_heap(Block& block, const void* p) noexcept {
 }
 LocalCount& local_of(Block& block) noexcept { return private_of(block.heap_base()).locals[block.place]; }
 Block& block_of_object(void* object) noexcept { return *(static_cast<Block*>(object) - 1); }
-/// Null: the pointer is null, or it was the parent's of a forked child.
+/// Null: the pointer is null, or it belongs to the parent of this forked child.
 Block* block_of(const LocalCount* local) noexcept {
   if (local == nullptr) return nullptr;
   const Mapping* const mapping = Mapping::find(local);
@@ -34,7 +35,7 @@ std::atomic<std::uint32_t>& count_in(LocalCount& local, Strength strength) noexc
   return strength == Strength::kStrong ? local.strong : local.weak;
 }
 
-/// The process gets its hold, or one pointer more. The block exists. False (strong only): its object has ended.
+/// The process gets its hold, or one more pointer. The block exists. False (strong only): its object has ended.
 bool acquire_hold(Blocks& blocks, Block& block, Strength strength) noexcept {
   std::atomic<std::uint32_t>& count = count_in(local_of(block), strength);
   if (!lock_unless_held(
@@ -130,8 +131,8 @@ void store(StoredWords* to, const StoredWords& from, Strength strength) {
   }
 }
 
-// Between private memory and the heap, with the process's only pointer on the private side: the hold comes or goes under the same lock as
-// the stored pointer goes or comes.
+// Moves the process's only pointer between private memory and the heap: the hold is added or removed under the same
+// lock as the stored pointer is removed or added.
 
 void put_in(StoredWords* to, const Held& from, Strength strength) {
   Block* const found = block_of(from.local);
@@ -300,7 +301,7 @@ Block* make_block(Heap& heap, std::size_t bytes, const TypeInfo* type) {
   HeapPrivate& here = private_of(base);
   Allocations& allocations = here.blocks->allocations();
   void* const memory = allocations.allocate(sizeof(Block) + bytes, 64).or_throw();
-  // The object, too, if a destructor may have to run on an object that was not constructed.
+  // Zero the object, too, if a destructor may have to run on an object that was not constructed.
   std::memset(memory, 0, type == nullptr ? sizeof(Block) : sizeof(Block) + bytes);
   auto* const block = static_cast<Block*>(memory);
   block->type = type == nullptr ? 0 : type->id;
@@ -323,7 +324,7 @@ Held finish_block(Block* block) {
   block->state.store(BlockState::kAlive, std::memory_order_release);
   BATON_CRASH_POINT("shared.object.alive");
   while (local.strong.load(std::memory_order_acquire) != 0)
-    std::this_thread::yield();  // a thread drops its hold on the former block here
+    std::this_thread::yield();  // another thread is dropping its hold on the former block at this place
   local.strong.store(3, std::memory_order_release);
   return {block->object(), &local};
 }

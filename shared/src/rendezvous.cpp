@@ -46,7 +46,7 @@ Result<os::UniqueFd> lock_file(const transport::DomainDirectory& directory, cons
       }
       std::this_thread::sleep_for(kPoll);
     }
-    if (os::is_file_at(directory.fd.get(), name, file->get())) return file;  // else removed meanwhile
+    if (os::is_file_at(directory.fd.get(), name, file->get())) return file;  // otherwise the file was removed meanwhile
   }
 }
 
@@ -68,7 +68,7 @@ std::vector<std::string> sockets_of(const transport::DomainDirectory& directory,
   return out;
 }
 
-/// With the file locked: removes the sockets of dead processes; true if nobody is left, but for `but`.
+/// With the file locked: removes the sockets of dead processes. True if no process except `but` is left.
 bool sweep(const transport::DomainDirectory& directory, const std::string& name, const std::string& but) {
   bool nobody = true;
   for (const std::string& socket : sockets_of(directory, name)) {
@@ -83,7 +83,7 @@ bool sweep(const transport::DomainDirectory& directory, const std::string& name,
   return nobody;
 }
 
-/// Other heaps of the domain whose last process was killed.
+/// Removes other heaps of the domain whose last process was killed.
 void sweep_others(const transport::DomainDirectory& directory, const std::string& mine) {
   Result<std::vector<std::string>> names = os::list_directory(directory.fd.get());
   if (!names) return;
@@ -94,7 +94,8 @@ void sweep_others(const transport::DomainDirectory& directory, const std::string
   }
 }
 
-/// The descriptor from a member that answered. False: it has just died or left, or something failed, which sets *lost.
+/// Takes the descriptor from a member that answered. False: the member has just died or left, or an error occurred,
+/// which sets *lost.
 // Not inlined: gcc 12 then takes the packet's vector for `descriptor` and warns.
 __attribute__((noinline)) bool take_descriptor(int socket, os::UniqueFd* descriptor, bool* lost) {
   Hello hello{0, 0, 0};
@@ -109,8 +110,9 @@ __attribute__((noinline)) bool take_descriptor(int socket, os::UniqueFd* descrip
   return true;
 }
 
-/// The descriptor from the first member that answers; other answers stay in their links. If none answers, the links of members that left
-/// are closed; a link that is left then means that the time is over. *lost: a link was given up whose other end may live.
+/// The descriptor from the first member that answers; other answers stay in their links. If none answers, the links of
+/// members that left are closed; a link that is left then means that the time is over. *lost: a link was given up, and
+/// its other end may live.
 os::UniqueFd ask_all(std::vector<os::UniqueFd>* links, std::int64_t deadline_ns, bool* lost) {
   os::UniqueFd descriptor;
   Result<os::Poller> poller = os::Poller::create();
@@ -197,7 +199,7 @@ Result<void> listen(Presence& presence) {
 }
 
 void leave(const Presence& presence) noexcept {
-  // If another process does not give the lock up, the file is left to it or to the next process.
+  // If another process does not release the lock, the file is left to that process or to the next one.
   Result<os::UniqueFd> lock = lock_file(presence.directory, presence.name, os::monotonic_ns() + kLeaveNs);
   (void)os::remove_name(presence.directory.fd.get(), presence.socket_name);
   BATON_CRASH_POINT("shared.rendezvous.leaving");

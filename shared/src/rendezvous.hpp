@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// How processes find a heap by its name: files and sockets in the domain's directory (docs/format/handshake.md, "Shared heaps").
+// How processes find a heap by its name: files and sockets in the domain's directory (docs/format/handshake.md, "Shared
+// heaps").
 //
-//   1. A process that opens or leaves the heap owns byte 0 of the lock of the file "heap-NAME" (file_lock.hpp). So one process does at a
-//      time, and a death frees the lock.
-//   2. The newcomer connects to every socket "heap-NAME@<random>". A socket that refuses belongs to a dead process and is removed.
-//   3. Each living member sends a Hello with the heap's descriptor. The first answer counts, as other members may be stopped. If there is
-//      no member, the newcomer makes the heap.
+//   1. A process that opens or leaves the heap owns the lock of byte 0 of the file "heap-NAME" (file_lock.hpp). So one
+//      process at a time opens or leaves, and a death frees the lock.
+//   2. The newcomer connects to every socket "heap-NAME@<random>". A socket that refuses belongs to a dead process and
+//      is removed.
+//   3. Each living member sends a Hello with the heap's descriptor. The first answer counts, as other members may be
+//      stopped. If there is no member, the newcomer makes the heap.
 //   4. Then the newcomer listens on a socket of its own. Its connections stay (membership.hpp).
-//   5. A process that leaves removes its socket, and the last one the file. If the last one was killed, the next process that opens any
-//      heap of the domain removes both.
+//   5. A process that leaves removes its socket, and the last one the file. If the last one was killed, the next
+//      process that opens any heap of the domain removes both.
 // Thread rules: functions from any thread; a Meeting is used by one thread.
 #pragma once
 
@@ -23,8 +25,8 @@
 
 namespace baton::shared::detail {
 
-/// The first packet of a connection, with the heap's descriptor, from the member that accepted it. Later packets, without a descriptor,
-/// mean: the heap has become unwatched (waiters.hpp).
+/// The first packet of a connection, with the heap's descriptor, from the member that accepted it. A later packet has
+/// no descriptor and means that the heap has become unwatched (waiters.hpp).
 struct Hello {
   std::uint64_t magic = kHeapMagic;
   std::uint32_t version = kHeapVersion;
@@ -41,18 +43,18 @@ struct Presence {
   std::vector<os::UniqueFd> links;  // to the other members
 };
 
-/// A newcomer that has asked the members, and keeps others from coming or leaving.
+/// The state of a newcomer that has contacted the members, and keeps other processes from opening or leaving.
 struct Meeting {
   Presence presence;
   os::UniqueFd lock;        // of the heap's file
-  os::UniqueFd descriptor;  // none: nobody has the heap open
-  bool lost = false;        // a connection failed whose other end may live
+  os::UniqueFd descriptor;  // empty: no process has the heap open
+  bool lost = false;        // a connection failed, and its other end may live
   std::vector<std::string> unreached;
 };
 
 /// Errors: as Heap::open().
 Result<Meeting> meet(const HeapOptions& options);
-/// Once more to the members that were not reached, whose backlog may have room by now.
+/// Tries again the members that were not reached, whose backlog may have room by now.
 void connect_unreached(Meeting& meeting);
 /// Newcomers find this process from now on.
 Result<void> listen(Presence& presence);

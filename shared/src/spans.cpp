@@ -46,7 +46,7 @@ std::optional<Result<std::uint32_t>> Spans::take(std::uint32_t count) {
 }
 
 void Spans::free(std::uint32_t first) noexcept {
-  // From behind, so that the rest of the run after a death is still found from its first span.
+  // Backwards, so that after a death the rest of the run is still found from its first span.
   for (std::uint32_t span = first + run_of(first); --span > first;)
     table_[span].store(span_word(SpanKind::kFree, 0), std::memory_order_release);  // [W]
   BATON_CRASH_POINT("shared.heap.run_half_freed");

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The heap in spans of 64 KiB, and a word per span. Runs of spans are taken from the machine or from free spans, and given back.
+// The heap in spans of 64 KiB, and a word per span. Runs of spans are taken from the machine or from free spans, and
+// given back.
 //
 // A span word, bits 29..31 kind, 0..28 payload:
-//   kFree; kPending (ProcessWord): that process makes or unmakes it, or allocated it and has not settled it; kSmall (size class): objects
-//   of one size; kLargeRaw, kLargeBlock, kLargeOwned (guard): first span of a large allocation; kRest (index of the first span)
+//   kFree; kPending (ProcessWord): that process makes or frees it, or allocated it and has not settled it; kSmall (size
+//   class): objects of one size; kLargeRaw, kLargeBlock, kLargeOwned (guard): first span of a large allocation; kRest
+//   (index of the first span)
 // Invariants:
-//   1. A run is made and unmade under `lock`, with its first word kPending. So a run that a dead process left half made is found by its
-//      name: the words kRest behind the first one, then the first one, become kFree.
+//   1. A run is made and freed under `lock`, with its first word kPending. So the recovery finds a run that a dead
+//      process left half made by that process's name: the words kRest behind the first one, then the first one, become
+//      kFree.
 //   2. Between take() and free() the first word of a run belongs to allocations.cpp.
 // Thread rules: take() and free() under lock(); everything else is thread-safe.
-// [W]: a release store of a span word pairs with the acquire loads of it: the reader sees the run, or the object in it, whole.
+// [W]: a release store of a span word pairs with the acquire loads of the word: the reader sees the run, or the object
+// in it, complete.
 #pragma once
 
 #include <atomic>
@@ -31,8 +35,8 @@ inline constexpr SpanKind kind_of(std::uint32_t word) noexcept { return static_c
 
 struct SpanWords {
   explicit SpanWords(std::byte* base) : lock(base) {}
-  std::uint32_t count = 0;               // of spans; a word each lies behind the header
-  std::uint32_t first = 0;               // the spans before hold the header and the words
+  std::uint32_t count = 0;               // of spans; the words, one per span, lie behind the header
+  std::uint32_t first = 0;               // the spans before it hold the header and the words
   std::atomic<std::uint32_t> backed{0};  // spans [first, backed) have memory; under `lock`
   std::uint32_t reserved = 0;
   ProcessLock lock;
@@ -63,9 +67,9 @@ class Spans {
   Locked lock() noexcept { return words_.lock.lock(); }
   void make_consistent() noexcept { words_.lock.make_consistent(); }
   void unlock() noexcept { words_.lock.unlock(); }
-  /// The first free run of `count` spans, kPending, with memory; none if none is free. Error: out_of_memory.
+  /// The first free run of `count` spans, kPending, backed; empty if no run is free. Error: out_of_memory.
   std::optional<Result<std::uint32_t>> take(std::uint32_t count);
-  /// The run, whose first word is kPending, becomes free.
+  /// Frees the run, whose first word is kPending.
   void free(std::uint32_t first) noexcept;
 
  private:

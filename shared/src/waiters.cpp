@@ -12,7 +12,8 @@ Place take_place(const void* event_count) noexcept {
   std::byte* const base = heap_base_of(event_count);
   if (base == nullptr) return {};
   WaiterTable& table = private_of(base).waiter_table;
-  // A background thread must not depend on another one, which may be asleep in the same way. is_watched(): a hint here, A2 decides.
+  // A background thread must not depend on another background thread, which may be asleep in the same way.
+  // is_watched(): a hint; A2 decides.
   if (!table.is_watched() || OperationGuard::is_background()) return {};
   // A cache line holds eight places: the first 32 threads have one each.
   const std::uint32_t number = thread_number();

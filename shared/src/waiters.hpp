@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notifications that died with their senders: the waiter table of this process (waiter_table.hpp), which its background thread notifies
-// after deaths. The shared word `unwatched`: 1 from when a process may have the heap open whose death not every other process notices;
-// never 0 again.
+// Replaces notifications that dead processes did not send: the waiter table of this process (waiter_table.hpp), which
+// its background thread notifies after deaths. The shared word `unwatched` becomes 1 when a process may have the heap
+// open whose death not every other process notices; it never becomes 0 again.
 // Thread rules: begin_watch() by the background thread; everything else is thread-safe.
 #pragma once
 
@@ -29,7 +29,7 @@ class Waiters {
   bool unwatched() const noexcept { return words_.unwatched.load(std::memory_order_acquire) != 0; }
   /// release: pairs with unwatched(). The background thread informs the other processes when it runs next.
   void set_unwatched() noexcept { words_.unwatched.store(1, std::memory_order_release); }
-  /// Of notify_all(), for leave_place().
+  /// The mutex of notify_all(), for leave_place().
   std::mutex& mutex() noexcept { return mutex_; }
 
  private:

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Feeds packets to the protocol machines of one process, and arrivals to its tie-break rule, without sockets. The input is a
-// sequence of {u8 link, u8 descriptors, u16 size, bytes}; seeds lie in seeds/handshake, replayed by replay_test.cpp.
+// Feeds packets to the protocol machines of one process, and arrivals to its tie-break rule, without sockets. The input
+// is a sequence of {u8 link, u8 descriptors, u16 size, bytes}; seeds lie in seeds/handshake, replayed by
+// replay_test.cpp.
 //
-// Checked besides memory safety: the machine's invariants (handshake.hpp), the bounds of every frame, and that of a crossing
-// pair of connections exactly one stays.
+// Checked besides memory safety: the machine's invariants (handshake.hpp), the bounds of every frame, and that exactly
+// one of two crossing connections stays.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -43,7 +44,7 @@ void feed(FuzzedLink& link, const std::uint8_t* bytes, std::size_t size, std::si
   }
   switch (step.kind) {
     case Kind::kNothing:
-      require(link.open);  // only a part of a frame asks for nothing
+      require(link.open);  // only a part of a frame has no result
       break;
     case Kind::kHello: {
       require(!link.open && link.machine.has_hello());
@@ -51,10 +52,10 @@ void feed(FuzzedLink& link, const std::uint8_t* bytes, std::size_t size, std::si
       const Hello& hello = link.machine.peer();
       require(hello.version == kProtocolVersion && hello.name.size() <= kMaxProcessNameBytes);
       for (const char c : hello.name) require(c >= 0x20 && c <= 0x7E);
-      // Encoding what was understood gives the packet that was sent (the name apart, where it was unprintable).
+      // Encoding the decoded HELLO gives the packet that was sent (except an unprintable name).
       require(encode_hello(hello).size() == size);
       if (hello.process_id == self) break;
-      // Both sides judge the other's arrival, having reached each other: one accepts, one refuses.
+      // Both sides judge the other's arrival, after both connected: one accepts, one refuses.
       const Arrival here = judge_arrival(self, hello.process_id, false, true);
       const Arrival there = judge_arrival(hello.process_id, self, false, true);
       require((here == Arrival::kRefuse) != (there == Arrival::kRefuse));
@@ -97,7 +98,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::size_t packet_bytes = in.get<std::uint16_t>();
     if (!in.ok()) break;
     packet_bytes = std::min({packet_bytes, in.left(), kMaxPacketBytes});
-    // A copy of exactly this size, so that the sanitizer sees a read behind it.
+    // A copy of exactly this size, so that the sanitizer reports a read behind it.
     std::vector<std::uint8_t> packet(packet_bytes);
     for (std::uint8_t& byte : packet) byte = in.get<std::uint8_t>();
     feed(link, packet.data(), packet.size(), fd_count, self, up);

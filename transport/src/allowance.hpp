@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often something may happen: at most so many times in a window of time, then not until the next window.
+// Limits how often an action may happen: at most a given number of times per window of time.
 // Thread rules: a value.
 #pragma once
 
@@ -11,7 +11,7 @@ class Allowance {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Uses one of `most` in `window`; how many are left after it, or -1 if there was none.
+  /// Uses one of `most` in `window`. Returns how many are left afterwards, or -1 if none was left.
   int use(Clock::time_point now, unsigned most, Clock::duration window) noexcept {
     if (used_ == 0 || now - since_ > window) {
       since_ = now;

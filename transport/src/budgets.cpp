@@ -30,7 +30,8 @@ std::size_t BudgetLimits::of_user(Keep keep) const {
   return given != kOfDescriptors ? given : std::max<std::size_t>(24, os::descriptor_limit() / 4 * 3);
 }
 
-// All counters are relaxed: they order nothing, and a check may be off by what another thread gives back at that moment.
+// All counters are relaxed: they order nothing, and a check may miss an amount that another thread gives back at that
+// moment.
 
 Charge::Charge(Charge&& other) noexcept
     : account_(std::move(other.account_)), amount_(std::exchange(other.amount_, 0)), keep_(other.keep_) {}
@@ -74,13 +75,13 @@ void Budgets::add_peer(PeerId peer, std::uint64_t process, std::uint32_t uid) {
 void Budgets::remove_peer(PeerId peer) noexcept {
   const auto found = accounts_.find(peer);
   if (found == accounts_.end()) return;
-  // What it has not given back by now is pinned, until its process ends: that counts again.
+  // Bytes not given back by now are pinned until its process ends, and count again.
   if (found->second->ending == peer) found->second->ending = 0;
   accounts_.erase(found);
   for (auto at = of_processes_.begin(); at != of_processes_.end();) {
     at = at->second.expired() ? of_processes_.erase(at) : std::next(at);
   }
-  // A user with nothing left is forgotten: only this map refers to it then.
+  // Remove users with nothing left: only this map refers to them then.
   for (auto at = users_.begin(); at != users_.end();)
     at = at->second.use_count() == 1 ? users_.erase(at) : std::next(at);
 }
@@ -101,8 +102,8 @@ Result<Charge> Budgets::charge(PeerId peer, Keep keep, std::size_t amount) {
   const std::size_t all = user.kept[which].load(std::memory_order_relaxed) + amount;
   const std::size_t most_of_user = limits_.of_user(keep);
   if (all > most_of_user) {
-    // Not the process that came last is ended, but the one that keeps most: else a greedy process could keep the others of its
-    // user out. A process with several connections stands here several times, and is counted once.
+    // End the peer that keeps most, not the newest: otherwise a greedy process could keep the other processes of its
+    // user out. A process with several connections appears several times, and is counted once.
     auto most = found;
     std::size_t most_kept = mine;
     std::size_t returning = 0;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other processes make this one keep, in bytes and in descriptors: an account for each process and one for each user.
-// Numbers and rules: docs/format/connection.md, section 5 (normative).
+// How much other processes make this process keep, in bytes and in descriptors: an account for each process and one for
+// each user. Numbers and rules: docs/format/connection.md, section 5 (normative).
 // Thread rules: Budgets is externally synchronised (Participant::Impl::mutex_). A Charge may end in any thread.
-// Invariants: (1) what is kept is charged before, and given back when the Charge ends; (2) a charge that outlives its
-// connection still counts for its process, which may connect again, and for its user; (3) ending a charge allocates nothing.
+// Invariants: (1) an amount is charged before it is kept, and given back when the Charge ends; (2) a charge that outlives
+// its connection still counts for its process, which may connect again, and for its user; (3) ending a charge allocates
+// nothing.
 #pragma once
 
 #include <atomic>
@@ -19,7 +20,7 @@
 
 namespace baton::transport {
 
-/// The process itself where a PeerId is expected (the hub never gives out 0).
+/// This process, where a PeerId is expected (the hub never gives out 0).
 inline constexpr PeerId kSelf = 0;
 
 enum class Keep : std::uint8_t {
@@ -39,7 +40,7 @@ struct BudgetLimits {
   std::size_t of_user(Keep keep) const;
 };
 
-/// What is kept for a peer; given back at destruction. Empty for what this process keeps for itself.
+/// An amount that is kept for a peer; given back at destruction. Empty for what this process keeps for itself.
 class Charge {
  public:
   Charge() = default;
@@ -57,7 +58,7 @@ class Charge {
     std::shared_ptr<User> user;
     std::shared_ptr<std::atomic<std::size_t>> returned;
     std::atomic<std::size_t> kept[kKeeps]{};
-    PeerId ending = 0;  ///< this connection is being ended, and gives back what it keeps
+    PeerId ending = 0;  ///< this connection is ending, and its amounts are being given back
   };
   std::shared_ptr<Account> account_;
   std::size_t amount_ = 0;
@@ -66,21 +67,21 @@ class Charge {
 
 class Budgets {
  public:
-  /// `end_peer` is called with the peer that keeps most of its user's when that user's budget is exceeded; it disconnects it.
+  /// If a user's budget is exceeded, `end_peer` is called with the peer that keeps most of it, and must disconnect it.
   explicit Budgets(std::function<void(PeerId, const Error&)> end_peer = nullptr, const BudgetLimits& limits = {})
       : end_peer_(std::move(end_peer)), limits_(limits) {}
 
-  /// `process`: what tells the peer's process from all others (PeerInfo::identity); 0: not known, then each connection counts alone.
-  /// Strong guarantee. A peer that is known keeps its account.
+  /// `process`: identifies the peer's process (PeerInfo::identity); 0: not known, then each connection counts alone.
+  /// Strong guarantee. A peer that is already known keeps its account.
   void add_peer(PeerId peer, std::uint64_t process, std::uint32_t uid);
   void remove_peer(PeerId peer) noexcept;
-  /// limit_reached, with the numbers: the peer's process has no room left, and nothing was charged. For kSelf and unknown peers:
-  /// nothing is counted.
+  /// Charges `amount`. limit_reached, with the numbers, if the peer's process has no room left; nothing was charged
+  /// then. For kSelf and unknown peers nothing is counted.
   Result<Charge> charge(PeerId peer, Keep keep, std::size_t amount);
-  /// Of the peer's process, all its connections together.
+  /// The charged amount of the peer's process, over all its connections.
   std::size_t kept(PeerId peer, Keep keep) const;
   std::size_t kept_of_user(std::uint32_t uid, Keep keep) const;
-  /// Bytes that were given back since the last call with `reset`.
+  /// The bytes given back since the last call with `reset`.
   std::size_t returned(bool reset) noexcept;
 
  private:
@@ -88,7 +89,7 @@ class Budgets {
   const BudgetLimits limits_;
   std::shared_ptr<std::atomic<std::size_t>> returned_ = std::make_shared<std::atomic<std::size_t>>(0);
   std::map<PeerId, std::shared_ptr<Charge::Account>> accounts_;           // of connections that are up
-  std::map<std::uint64_t, std::weak_ptr<Charge::Account>> of_processes_;  // also of those that only have charges left
+  std::map<std::uint64_t, std::weak_ptr<Charge::Account>> of_processes_;  // also of those with charges only
   std::map<std::uint32_t, std::shared_ptr<Charge::User>> users_;
 };
 

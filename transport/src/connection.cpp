@@ -73,7 +73,7 @@ Result<EventLine> EventPages::allocate() {
   if (header_ == nullptr) return;
   header_ = nullptr;
   ReaderConnection& connection = *connection_;
-  // In a forked child the sample is the parent's affair, and the connection segment is not even mapped.
+  // In a forked child the sample is the parent's, and the connection segment is not mapped.
   if (connection.generation != os::fork_generation()) return;
   BATON_TRACE2(release, sequence_, size_bytes_);
   BATON_CRASH_POINT("release.before_store");
@@ -81,11 +81,11 @@ Result<EventLine> EventPages::allocate() {
   BATON_CRASH_POINT("release.after_store");
   // release: pairs with the acquire in Reader::Impl::drop_retired; our reads are over before the segment is unmapped.
   segment_->held.fetch_sub(1, std::memory_order_release);
-  // release: pairs with the acquire in take() and readable(); who sees the place free has the token's store before its next
-  // take, so the publisher never counts one sample too many (tests/model, "held limit").
+  // release: pairs with the acquire in take() and readable(). A thread that sees the free place has the token's store
+  // before its next take, so the publisher never counts one sample too many (tests/model, "held limit").
   if (connection.outstanding.fetch_sub(1, std::memory_order_release) ==
       connection.limit.load(std::memory_order_relaxed)) {
-    // It was full: a waiter that ignored this connection may look again.
+    // It was full: a waiter that ignored this connection must check again.
     if (const std::shared_ptr<Reader::Impl> owner = connection.owner.lock()) owner->look_again();
   }
   connection.drop_reference();

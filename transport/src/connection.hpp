@@ -5,10 +5,10 @@
 //   ring            one memfd per connection; the writer writes, the reader maps it read-only
 //   connection      one memfd per connection, made by the reader; both write (cursor by CAS, the rest by the reader only)
 //
-// Thread rules: WriterConnection belongs to its writer's mutex. ReaderConnection is counted; its queue belongs to its reader's
-// mutex, the words that say so are atomics for wait sets and samples.
-// Invariants: (1) a ReaderConnection outlives every sample taken from it, and every data segment such a sample lies in stays
-// mapped; (2) in a forked child nothing here touches shared memory.
+// Thread rules: WriterConnection belongs to its writer's mutex. ReaderConnection is counted. Its queue belongs to its
+// reader's mutex; the words with its state are atomics, for wait sets and samples.
+// Invariants: (1) a ReaderConnection outlives every sample taken from it, and every data segment in which such a sample
+// lies stays mapped; (2) in a forked child no function of this file touches shared memory.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@
 
 namespace baton::transport {
 
-/// Deadlines and leases from here on never end: added to a time they could overflow.
+/// Deadlines and leases from this length on never end: added to a time they could overflow.
 inline constexpr std::chrono::nanoseconds kEndless = kInfinite / 2;
 
 using Platform = memory::StdPlatform;
@@ -105,28 +105,28 @@ struct WriterConnection {
   WakeWord* sleeping;
   Gid reader{};
   PeerId peer = 0;
-  WakeSocketRef notify_end;  ///< of a reader that waits in poll(); empty: none given
+  WakeSocketRef notify_end;  ///< of a reader that waits in poll(); empty: the reader gave none
   bool reliable = false;
   bool keep_all = false;
-  bool draining = false;        ///< detached: nothing is pushed, held samples come back one by one
-  bool broken = false;          ///< corrupted: ended at the next occasion
+  bool draining = false;        ///< detached: nothing is pushed, held samples come back
+  bool broken = false;          ///< corrupted: ended at the next opportunity
   bool holds_too_much = false;  ///< with `broken`: more than `held`
-  Party party;                  ///< to which `held` counts
-  std::uint32_t wished = 0;     ///< QoS held of the subscription
+  Party party;                  ///< the party whose share `held` uses
+  std::uint32_t wished = 0;     ///< the subscription's requested QoS held
   std::uint32_t held = 0;       ///< granted
   std::uint64_t pushed = 0;
-  Charge charge;  ///< what it costs here, on the peer's account
+  Charge charge;  ///< the connection's cost for this process, on the peer's account
 };
 
-/// A foreign data segment as one connection uses it.
+/// A foreign data segment as used by one connection.
 struct SegmentUse {
-  static constexpr std::uint32_t kCopy = UINT32_MAX;  ///< of one message; no publisher's index
+  static constexpr std::uint32_t kCopy = UINT32_MAX;  ///< index of a copy of one message; no publisher's index
 
   std::uint32_t index = 0;
   std::shared_ptr<memory::ForeignSegment> segment;
   std::atomic<std::uint32_t> held{0};  ///< samples that lie in it
   bool retired = false;                ///< unmapped once held is 0
-  bool reported = false;               ///< that it could not be mapped
+  bool reported = false;               ///< a mapping failure was reported
 };
 
 /// The reader's end.
@@ -134,7 +134,7 @@ struct ReaderConnection {
   enum class State : std::uint8_t {
     kAttaching,  ///< ATTACH sent
     kLive,
-    kOrphaned,  ///< the writer is gone; what is unread stays readable
+    kOrphaned,  ///< the writer is gone; unread messages stay readable
     kEnded,     ///< nothing is read any more
   };
 
@@ -145,7 +145,8 @@ struct ReaderConnection {
   Gid writer{};
   PeerId peer = 0;
   std::uint64_t process = 0;  ///< Participant::Impl::process_of(peer)
-  /// Keeps what this connection may read from being reused, also after its peer was disconnected (Hub::claim).
+  /// Keeps the memory that this connection may read from being reused, also after its peer was disconnected
+  /// (Hub::claim).
   std::shared_ptr<const void> claim;
   QoS offered;
   std::weak_ptr<Reader::Impl> owner;
@@ -154,14 +155,14 @@ struct ReaderConnection {
   std::atomic<std::uint32_t> references{1};
   std::atomic<State> state{State::kAttaching};
   std::atomic<std::uint32_t> outstanding{0};  ///< samples held
-  std::atomic<std::uint32_t> limit{0};        ///< samples that may be held
+  std::atomic<std::uint32_t> limit{0};        ///< the most samples that may be held
   std::atomic<bool> blocked{false};           ///< the oldest message lies in a segment that has not arrived yet
   bool socket_given = false;                  ///< the writer has the wake socket of its process
   bool interrupted = false;                   ///< the reader has had, or may get, another connection to this writer
   bool alive = true;                          ///< liveliness
   std::uint64_t next_sequence = 0;
   std::vector<std::unique_ptr<SegmentUse>> segments;
-  Charge charge;  ///< what it costs here, on the peer's account
+  Charge charge;  ///< the connection's cost for this process, on the peer's account
 
   SegmentUse* find_segment(std::uint32_t index) noexcept {
     for (const auto& use : segments) {
@@ -174,7 +175,7 @@ struct ReaderConnection {
     // acquire: pairs with the release in TakenSample::release().
     return outstanding.load(std::memory_order_acquire) >= limit.load(std::memory_order_relaxed);
   }
-  /// Something to take, or something that take() must report.
+  /// True if there is a message to take, or an error that take() must report.
   bool readable() const noexcept {
     const State now = state.load(std::memory_order_acquire);  // pairs with the release in Reader::Impl: channel is set
     return (now == State::kLive || now == State::kOrphaned) && !blocked.load(std::memory_order_relaxed) && !full() &&
@@ -182,7 +183,7 @@ struct ReaderConnection {
   }
   void add_reference() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
   void drop_reference() noexcept {
-    // acq_rel: pairs with itself; the last one sees what all others did.
+    // acq_rel: pairs with itself; the last decrement sees the effects of all others.
     if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 };

@@ -28,7 +28,7 @@ std::string printable(std::string_view line) {
 }  // namespace
 
 std::string definition_difference(std::string_view here_text, std::string_view there_text) {
-  constexpr std::size_t kMaxLines = 2000;  // the table below has their product
+  constexpr std::size_t kMaxLines = 2000;  // the table is the product of both line counts
   constexpr std::size_t kMaxShown = 40;
   std::vector<std::string_view> here = lines_of(here_text), there = lines_of(there_text);
   if (here.empty() || there.empty()) return "(one side gave no definition)";

@@ -7,8 +7,8 @@
 
 namespace baton::transport {
 
-/// Lines only here start with "- here:  ", lines only there with "- there: "; lines in common are left out. At most 40 lines are
-/// shown. Definitions of a peer are untrusted text: unprintable bytes become '?'.
+/// Lines only in `here` start with "- here:  ", lines only in `there` with "- there: "; common lines are left out. At
+/// most 40 lines are shown. A peer's definition is untrusted text: unprintable bytes become '?'.
 std::string definition_difference(std::string_view here, std::string_view there);
 
 }  // namespace baton::transport

@@ -32,7 +32,7 @@ Result<void> DomainAccount::changed(const std::shared_ptr<State>& state, std::pt
   const std::lock_guard<std::mutex> lock(state->mutex);
   if (!state->hub || state->generation != os::fork_generation()) return {};
   if (bytes > 0) {
-    std::uint64_t sum = memory::process_backed_bytes();  // the growth in question is in it already
+    std::uint64_t sum = memory::process_backed_bytes();  // already includes the growth in question
     for (const auto& [peer, backed] : state->peers) sum += backed;
     if (sum > limit_bytes())
       return Error{Errc::limit_reached,
@@ -53,14 +53,14 @@ Result<void> DomainAccount::changed(const std::shared_ptr<State>& state, std::pt
     });
     state->reporting = true;
   } catch (const std::bad_alloc&) {
-    // The next change is reported with this one.
+    // The next report includes this change.
   }
   return {};
 }
 
 void DomainAccount::peer_reported(PeerId peer, const AccountFrame& frame) {
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  // A peer's number is only its word: one that claims more than exists must not wrap the sum around.
+  // A peer's number is only its claim: an absurd one must not make the sum wrap around.
   state_->peers[peer] = std::min<std::uint64_t>(frame.backed_bytes, std::uint64_t{1} << 48);
 }
 
@@ -84,7 +84,7 @@ AccountFrame DomainAccount::own() const {
 }
 
 const Result<std::size_t>& DomainAccount::limit() {
-  // As memory::process_limit(): without an initializer that a forked child could find half run.
+  // As in memory::process_limit(): no initializer that a forked child could find half run.
   static std::atomic<const Result<std::size_t>*> known{nullptr};
   const Result<std::size_t>* limit = known.load(std::memory_order_acquire);
   if (limit == nullptr) {

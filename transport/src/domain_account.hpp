@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a whole domain: adds up what the processes report, tells them when this process's account changed, and refuses
-// growth beyond BATON_DOMAIN_MEMORY_LIMIT. Without a lock across processes two of them may grow at the same moment: the limit
-// can be exceeded by what they took until each heard of the other (about kReportDelay).
+// The memory of a whole domain: adds up the reports of the processes, reports changes of this process's account, and
+// refuses growth beyond BATON_DOMAIN_MEMORY_LIMIT. There is no lock across processes, so two of them may grow at the
+// same moment. They can then exceed the limit by the memory that they took until each got the other's report (about
+// kReportDelay).
 // Thread rules: thread-safe; takes only its own lock and, inside it, the hub's.
 #pragma once
 
@@ -24,19 +25,20 @@ class DomainAccount {
 
   /// `report` is called on the background thread, at most once per kReportDelay, after the account changed.
   void start(Hub* hub, std::function<void()> report);
-  /// Nothing is called after this returns, except a report that the hub is running right now.
+  /// No callback runs after this returns, except a report that the hub is running right now.
   void stop();
 
   void peer_reported(PeerId peer, const AccountFrame& frame);
   void peer_gone(PeerId peer);
   std::size_t peers_backed_bytes() const;
   AccountFrame own() const;
-  /// BATON_DOMAIN_MEMORY_LIMIT (bytes, with K, M, G or T); SIZE_MAX without it, invalid_argument if it is no size.
+  /// BATON_DOMAIN_MEMORY_LIMIT (bytes, with K, M, G or T); SIZE_MAX if it is not set, invalid_argument if it is no
+  /// size.
   static const Result<std::size_t>& limit();
   static std::size_t limit_bytes() { return limit().ok() ? *limit() : SIZE_MAX; }
 
  private:
-  /// Shared with the account's watch, which may be running while this object ends.
+  /// Shared with the account's watch, which may still run while this object is destroyed.
   struct State {
     mutable std::mutex mutex;
     Hub* hub = nullptr;

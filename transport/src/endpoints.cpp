@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The handles of transport.hpp: each forwards to its implementation. An endpoint ends with its handle, though the participant and
-// samples keep parts of it.
+// The handles of transport.hpp: each forwards to its implementation. An endpoint ends with its handle, though the
+// participant and samples keep parts of the implementation.
 #include "participant.hpp"
 #include "reader.hpp"
 #include "writer.hpp"

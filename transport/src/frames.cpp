@@ -8,7 +8,7 @@ namespace {
 
 Error bad(const char* frame) { return {Errc::protocol_violation, std::string("malformed ") + frame + " frame"}; }
 
-/// Another process's words, which end in logs and on terminals.
+/// Text of another process, which appears in logs and on terminals.
 std::string printable(std::string text) {
   for (char& c : text) {
     if (c < ' ' || c > '~') c = '?';

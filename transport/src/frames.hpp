@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frames that endpoints exchange over the hub's sockets. Byte tables and rules: docs/format/connection.md (normative).
-// Thread rules: values. Every decoder treats its bytes as untrusted: absurd counts and sizes, unknown enumerators and left-over
-// bytes are Errc::protocol_violation.
+// The frames that endpoints exchange over the hub's sockets. Byte tables and rules: docs/format/connection.md
+// (normative).
+// Thread rules: values. Every decoder treats its bytes as untrusted: absurd counts and sizes, unknown enumerators and
+// left-over bytes are Errc::protocol_violation.
 #pragma once
 
 #include <array>
@@ -25,18 +26,18 @@ enum class FrameType : std::uint16_t {
   kAttached,           // writer -> reader, with event page and ring
   kRefused,            // writer -> reader, instead of kAttached
   kSegment,            // writer -> reader, with a data segment
-  kRetired,            // writer -> reader: nobody holds a chunk of that segment any more
+  kRetired,            // writer -> reader: no process holds a chunk of that segment any more
   kDetach,             // reader -> writer: nothing is queued any more, held samples stay
-  kClosed,             // writer -> reader: the connection ended because of what the reader did
-  kDefinitionRequest,  // why do our hashes differ?
+  kClosed,             // writer -> reader: the connection ended through the reader's fault
+  kDefinitionRequest,  // asks for the definition of a type whose hash differs
   kDefinition,
   kWakeSocket,       // reader -> writer, with a wake socket
   kAccount,          // memory account of the process
-  kHoldingsRequest,  // who holds which messages of your writers?
+  kHoldingsRequest,  // asks which subscriptions hold which messages of your writers
   kHoldings,         // the answer: frames for each writer, then an empty one
 };
 
-// Bounds of what a peer may announce; beyond them lies absurdity or attack.
+// Bounds on a peer's announcements; a peer that exceeds them is broken or hostile.
 inline constexpr std::size_t kMaxNameBytes = 1024;
 inline constexpr std::size_t kMaxDefinitionBytes = 200 * 1024;
 inline constexpr std::uint32_t kMaxDepth = 65536;
@@ -44,7 +45,7 @@ inline constexpr std::uint32_t kMaxHeld = 65536;
 inline constexpr std::uint32_t kMaxHoldings = 32;  // per frame
 inline constexpr std::size_t kMaxReasonBytes = 400;
 inline constexpr std::size_t kMaxAnswers = 65536;         // holdings that one question gathers
-inline constexpr std::size_t kMaxAnswersPerPeer = 16384;  // and of one process
+inline constexpr std::size_t kMaxAnswersPerPeer = 16384;  // and those of one process
 
 using TypeHash = std::array<std::uint8_t, 16>;
 
@@ -56,7 +57,7 @@ struct AnnounceFrame {
   std::uint32_t skeleton_bytes = 0;
   QoS qos;
 };
-struct PairFrame {  // kDetach; the head of the others
+struct PairFrame {  // kDetach; the first part of the others
   Gid writer{}, reader{};
 };
 struct AttachFrame : PairFrame {  // + connection segment

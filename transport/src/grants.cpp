@@ -10,7 +10,7 @@ constexpr std::uint64_t kLoans = 2;
 
 constexpr std::uint64_t less(std::uint64_t from, std::uint64_t what) noexcept { return from > what ? from - what : 0; }
 
-/// At least the basic number, as far as there is so much: small pools serve subscriptions with the default QoS too.
+/// At least the basic number, as far as there are so many: small pools also serve subscriptions with the default QoS.
 constexpr std::uint64_t at_least_basic(std::uint64_t share, std::uint64_t all) noexcept {
   return std::max(share, std::min<std::uint64_t>(all, kBasicHeld));
 }

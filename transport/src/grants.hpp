@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many samples a publisher lets a subscription hold: pure arithmetic, no lock, no clock. docs/format/qos.md ("Who may hold how
-// many samples") is normative, writer_grants.cpp applies it.
+// How many samples a publisher lets a subscription hold: pure arithmetic, no lock, no clock. docs/format/qos.md ("Who
+// may hold how many samples") is normative; writer_grants.cpp applies the result.
 //
-// A party is what gets one share: a process of the publisher's own user, or all processes of another user together.
+// A party gets one share. It is a process of the publisher's own user, or all processes of another user together.
 //
 // Invariants, for every sequence of wishes (grants_test.cpp):
 //  (1) loans + queues + everything granted <= slots;
-//  (2) what one party was granted <= Shares::party, so a quarter of Shares::shared stays for the other parties;
-//  (3) a party that has fewer than kBasicHeld gets up to kBasicHeld while anything is left; the last Shares::newcomers are for
-//      such parties alone;
-//  (4) a wish of at most kBasicHeld gets what is left of it; a greater one gets all or nothing;
-//  (5) more that was granted never makes a later grant greater, more slots never make it smaller.
+//  (2) the sum granted to one party <= Shares::party, so a quarter of Shares::shared stays for the other parties;
+//  (3) a party that has fewer than kBasicHeld gets up to kBasicHeld while any slot is left; the last Shares::newcomers
+//      are for such parties alone;
+//  (4) a wish of at most kBasicHeld gets as many of its samples as are left; a greater wish gets all or nothing;
+//  (5) a larger sum already granted never makes a later grant greater; more slots never make a later grant smaller.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace baton::transport {
 struct Party {
   enum class Kind : std::uint8_t {
     kThisProcess,  ///< this process
-    kProcess,      ///< all processes whose identity is not known together are one party
+    kProcess,      ///< all processes without a known identity together are one party
     kUser,
   };
   Kind kind = Kind::kThisProcess;
@@ -29,7 +29,8 @@ struct Party {
   friend bool operator==(const Party& a, const Party& b) noexcept { return a.kind == b.kind && a.id == b.id; }
 };
 
-/// A wish up to this many samples (the default of QoS::held) may be granted in part: some samples are better than no service.
+/// A wish up to this many samples (the default of QoS::held) may be granted in part: some samples are better than no
+/// service.
 inline constexpr std::uint32_t kBasicHeld = 8;
 /// The fewest slots with which a publisher can serve a subscription: two loans, one queued message, one held sample.
 inline constexpr std::uint64_t kFewestSlots = 4;
@@ -37,42 +38,42 @@ inline constexpr std::uint64_t kFewestSlots = 4;
 /// How a publisher's slots are divided.
 struct Shares {
   std::uint64_t slots = 0;      ///< messages that may be alive at the same time
-  std::uint64_t loans = 0;      ///< of them: one being built, one being published
-  std::uint64_t queues = 0;     ///< of them: the newest messages, which wait in queues and in the history
+  std::uint64_t loans = 0;      ///< of `slots`: one being built, one being published
+  std::uint64_t queues = 0;     ///< of `slots`: the newest messages, which wait in queues and in the history
   std::uint64_t shared = 0;     ///< the rest: what all subscriptions together may hold
   std::uint64_t one = 0;        ///< of `shared`: the most that one subscription gets
   std::uint64_t party = 0;      ///< of `shared`: the most that one party gets
-  std::uint64_t newcomers = 0;  ///< of `shared`: the last ones, for parties that have fewer than kBasicHeld
+  std::uint64_t newcomers = 0;  ///< of `shared`: the last slots, for parties that have fewer than kBasicHeld
 };
 
 /// `depth`: the publisher's own QoS depth. With fewer than kFewestSlots nothing is shared.
 Shares shares_of(std::uint64_t slots, std::uint32_t depth) noexcept;
-/// What is granted, or still held by subscriptions that left, before a wish is considered.
+/// The samples granted, or still held by subscriptions that left, before a wish is considered.
 struct Granted {
   std::uint64_t total = 0;  ///< to all
-  std::uint64_t party = 0;  ///< to the party that wishes, included in `total`
+  std::uint64_t party = 0;  ///< to the party with this wish, included in `total`
 };
 
 struct Grant {
   enum class Reason : std::uint8_t {
     kFull,        ///< the whole wish
     kNeverFits,   ///< the wish is more than one subscription ever gets
-    kPartyShare,  ///< the party has its share
+    kPartyShare,  ///< the party has used up its share
     kSlots,       ///< the slots are granted to others, or kept for newcomers
   };
   std::uint32_t held = 0;  ///< 0: refused
   Reason reason = Reason::kFull;
-  std::uint64_t room = 0;  ///< what the party could have now
+  std::uint64_t room = 0;  ///< how many the party could get now
 };
 
-/// What a subscription gets that wishes to hold `wish` (>= 1) samples.
+/// The grant for a subscription that wishes to hold `wish` (>= 1) samples.
 Grant grant(const Shares& shares, const Granted& granted, std::uint32_t wish) noexcept;
 
 /// The fewest slots with which this grant would be the whole wish.
 std::uint64_t slots_for(const Granted& granted, std::uint32_t wish, std::uint32_t depth) noexcept;
 
-/// What people read of a refusal or a lesser grant: what was asked for, what there is, and the way out. `fixed_bytes` 0: slots are
-/// PublisherOptions::slots; else each is so many bytes of PublisherOptions::memory_limit_bytes.
+/// The text of a refusal or a lesser grant: the wish, the slots that exist, and the way out. `fixed_bytes` 0: slots
+/// come from PublisherOptions::slots; else each slot takes `fixed_bytes` of PublisherOptions::memory_limit_bytes.
 std::string explain(const Shares& shares, const Granted& granted, std::uint32_t wish, std::uint32_t depth,
                     const Grant& grant, std::uint64_t fixed_bytes);
 

@@ -35,7 +35,7 @@ Result<EndpointRecord*> Graph::add_endpoint(PeerId peer, const AnnounceFrame& fr
     if (!granted) return granted.error();
     charge = std::move(*granted);
   }
-  // All that can throw comes first, and leaves at most entries that nothing uses; then nothing can throw.
+  // All steps that can throw come first, and leave at most entries that nothing uses; the later steps cannot throw.
   const auto owner = peers_.try_emplace(peer).first;
   Types::iterator type = types_.end();
   Names::iterator node = names_.end();
@@ -151,7 +151,7 @@ Result<void> Graph::add_node(PeerId peer, const std::string& name) {
     }
     entry = names_.try_emplace(name).first;
     AnnouncingPeer::Nodes& same = owner->second.names[&entry->first];
-    // One charge for all nodes of one name: of a second one only the count is kept.
+    // One charge for all nodes of one name: for a second node only the count grows.
     if (++same.count == 1) {
       same.charge = std::move(charge);
       ++entry->second;

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this process knows of the domain: topics, endpoints (own and foreign alike), nodes. Compact, since every process knows
-// every endpoint: names and types are stored once however many endpoints share them.
+// This process's knowledge of the domain: topics, endpoints (own and foreign alike), nodes. Compact, since every
+// process knows every endpoint: names and types are stored once, however many endpoints share them.
 // Thread rules: externally synchronised (Participant::Impl::mutex_).
 // Invariants
-// 1. An endpoint id occurs once; every endpoint is in by_gid_, in its topic and in its peer's list, or in none of them. A change
-//    that throws std::bad_alloc has changed nothing. Removals do not allocate.
-// 2. Everything of a peer goes with leave() and forget_some(). From leave() on, its endpoints are left out of every visit.
-// 3. A topic exists while it has an endpoint. A pointer to a Topic or an EndpointRecord is valid until that object is removed.
-// 4. No operation but the visits costs more than O(log n) in the number of endpoints; no table depends on hashes, which a peer
-//    that chooses ids and names could make collide.
-// 5. What a peer announces is charged to it (budgets.hpp) before it is kept.
+// 1. An endpoint id occurs once. Every endpoint is in by_gid_, in its topic and in its peer's list, or in none of them.
+//    A change that throws std::bad_alloc has changed nothing. Removals do not allocate.
+// 2. leave() and forget_some() remove everything of a peer. From leave() on, every visit leaves the peer's endpoints
+//    out.
+// 3. A topic exists while it has an endpoint. A pointer to a Topic or an EndpointRecord is valid until that object is
+//    removed.
+// 4. No operation except the visits costs more than O(log n) in the number of endpoints. No table uses hashes, since a
+//    peer that chooses ids and names could make them collide.
+// 5. A peer's announcement is charged to the peer (budgets.hpp) before it is kept.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +26,12 @@
 
 namespace baton::transport {
 
-/// Endpoints that one peer may announce, and nodes.
+/// The most endpoints, and the most nodes, that one peer may announce.
 inline constexpr std::size_t kMaxAnnouncedPerPeer = 65536;
-/// Endpoints of one peer on one topic: each may become a connection of each own endpoint there, which every publish or take passes.
+/// The most endpoints of one peer on one topic: each may become a connection of each own endpoint there, and every
+/// publish or take visits it.
 inline constexpr std::size_t kMaxAnnouncedPerTopic = 1024;
-/// What an endpoint and a node are charged beside the bytes of their names: their records, links and shares of tables.
+/// The charge for an endpoint or a node besides the bytes of its name: its records, links and shares of tables.
 inline constexpr std::size_t kEndpointBytes = 512;
 inline constexpr std::size_t kNodeBytes = 256;
 
@@ -60,7 +63,7 @@ struct EndpointRecord {
   PeerId peer = kSelf;
   bool is_writer = false;
   bool banned = false;    ///< ended for breaking the protocol: not matched again
-  bool attached = false;  ///< a reader that some own writer has connected, now or before
+  bool attached = false;  ///< a reader to which an own writer is or was connected
   const TypeRecord* type = nullptr;
   const std::string* node = nullptr;
   QoS qos;
@@ -76,7 +79,7 @@ struct AnnouncingPeer {
   EndpointRecord* first = nullptr;
   struct Nodes {
     std::size_t count = 0;
-    Charge charge;  ///< of one of them
+    Charge charge;  ///< charge of one of them
   };
   using Names = std::map<const std::string*, Nodes, std::less<>>;
   Names names;
@@ -87,9 +90,9 @@ class Graph {
  public:
   explicit Graph(Budgets* budgets = nullptr) : budgets_(budgets) {}
 
-  /// already_exists if the id is known; limit_reached, with the numbers, if the peer announced too much.
+  /// already_exists if the id is known; limit_reached, with the numbers, if the peer has announced too much.
   Result<EndpointRecord*> add_endpoint(PeerId peer, const AnnounceFrame& frame);
-  /// Null if unknown, or of a peer that left.
+  /// Null if the id is unknown, or belongs to a peer that left.
   EndpointRecord* find(const Gid& gid);
   void remove_endpoint(EndpointRecord& record) noexcept;
   Topic* topic(const std::string& name);
@@ -99,8 +102,8 @@ class Graph {
 
   /// Everything of `peer` counts as removed; forget_some() does the work.
   void leave(PeerId peer) noexcept;
-  /// Removes up to `most` endpoints and nodes of peers that left. Calls `gone(record)` before an endpoint goes; if that throws, the
-  /// endpoint stays for the next call. True if there is more.
+  /// Removes up to `most` endpoints and nodes of peers that left. Calls `gone(record)` before it removes an endpoint;
+  /// if that throws, the endpoint stays for the next call. True if more are left.
   template <class Gone>
   bool forget_some(std::size_t most, Gone&& gone) {
     while (AnnouncingPeer* peer = next_leaving()) {
@@ -116,11 +119,12 @@ class Graph {
     }
     return false;
   }
-  /// The record of a peer that left, if it still has one of this id: for a process that comes back before all of it is forgotten.
+  /// The record of a peer that left, if it still has an endpoint with this id: for a process that comes back before all
+  /// of it is removed.
   EndpointRecord* find_left(const Gid& gid);
 
-  /// Calls visit(record) for up to `most` endpoints whose serial in `list` is at least `from` and below `end`, and returns where to go
-  /// on: `end` or more if nothing is left. `visit` must not change the graph.
+  /// Calls visit(record) for up to `most` endpoints whose serial in `list` is at least `from` and below `end`. Returns
+  /// where to continue: `end` or more if nothing is left. `visit` must not change the graph.
   template <class Visit>
   std::uint64_t visit(const Topic::Endpoints& list, std::uint64_t from, std::uint64_t end, std::size_t most,
                       Visit&& visit) const {
@@ -134,16 +138,17 @@ class Graph {
   /// The serial of the next endpoint.
   std::uint64_t next_serial() const noexcept { return next_serial_; }
 
-  /// Up to `most` endpoints behind `after` (empty: from the first on), in the order of their ids; `after` becomes the last one. False
-  /// if nothing is left.
+  /// Visits up to `most` endpoints after `after` (empty: from the first on), in the order of their ids; `after` becomes
+  /// the last one visited. False if nothing is left.
   bool visit_endpoints(std::optional<Gid>& after, std::size_t most,
                        const std::function<void(const EndpointRecord&)>& visit) const;
-  /// Up to `most` names of nodes behind `after`: the last peer and name that were visited. False if nothing is left.
+  /// Visits up to `most` names of nodes after `after`: the last peer and name that were visited. False if nothing is
+  /// left.
   using NodePosition = std::pair<PeerId, const std::string*>;
   bool visit_nodes(NodePosition& after, std::size_t most,
                    const std::function<void(PeerId, const std::string&)>& visit) const;
 
-  /// Records that all calls so far looked at: what tests count instead of time.
+  /// The number of records that all calls so far have visited; tests count these instead of time.
   std::uint64_t visits() const noexcept { return visits_; }
 
  private:

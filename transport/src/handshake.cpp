@@ -22,7 +22,7 @@ std::vector<std::uint8_t> with_header(std::uint16_t type, const std::vector<std:
   return packet;
 }
 
-// A peer's words end up in terminals and logs.
+// A peer's text appears on terminals and in logs.
 std::string printable(std::string text) {
   for (char& c : text) {
     if (c < 0x20 || c > 0x7E) c = '?';
@@ -107,7 +107,7 @@ LinkMachine::Step LinkMachine::on_packet(const std::uint8_t* data, std::size_t s
   if (frame_.payload.size() + payload_bytes > kMaxPayloadBytes || frame_.fds.size() + fds.size() > kMaxFrameFds) {
     return violation("a frame of type " + std::to_string(header.type) + " is larger than allowed");
   }
-  // Each part must bring something, or a frame could be spun out for ever.
+  // Each part must carry bytes; otherwise a frame could go on for ever.
   if ((header.flags & kMoreFollows) != 0 && payload_bytes == 0)
     return violation("an unfinished frame has an empty part");
   frame_.type = header.type;
@@ -130,8 +130,8 @@ LinkMachine::Step LinkMachine::on_hello(const std::uint8_t* payload, std::size_t
   (void)in.get<std::uint16_t>();
   peer_.pid = in.get<std::int32_t>();
   peer_.process_id = in.get_array<16>();
-  // These fields keep their places in every version, and what a later version appends is skipped: so that a mismatch can be
-  // reported with both names.
+  // These fields keep their places in every version, and fields that a later version appends are skipped. So a mismatch
+  // can be reported with both names.
   peer_.name = printable(in.get_string(kMaxProcessNameBytes));
   if (!in.ok()) return violation("HELLO is too short or its name too long");
   Step step;

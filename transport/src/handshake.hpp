@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protocol of one connection between two processes, without sockets, clocks or threads: packets in, steps out. The hub
-// drives it with real sockets, the fuzzer and the tests with bytes. Normative description: docs/format/handshake.md.
+// The protocol of one connection between two processes, without sockets, clocks or threads: packets in, steps out. The
+// hub drives it with real sockets, the fuzzer and the tests with bytes. Normative description:
+// docs/format/handshake.md.
 // Thread rules: values; one thread at a time.
 //
 // Invariants
-// 1. Nothing but HELLO and BYE is accepted before HELLO; a second HELLO is an error.
+// 1. Only HELLO and BYE are accepted before HELLO; a second HELLO is an error.
 // 2. A frame under reassembly never exceeds kMaxPayloadBytes and kMaxFrameFds.
 // 3. After a step of kind kViolation, kVersion or kBye the machine accepts nothing more.
 #pragma once
@@ -48,13 +49,13 @@ struct Hello {
 /// Header and payload in one.
 std::vector<std::uint8_t> encode_hello(const Hello& hello);
 
-/// Why a connection ends, in words that travel.
+/// The reason why a connection ends, as sent in BYE.
 enum class Bye : std::uint16_t {
   kLeaving = 1,        ///< the process ends its hub
   kDuplicate = 2,      ///< another connection of the same two processes survives
   kVersion = 3,        ///< final: the versions differ
   kViolation = 4,      ///< final: the receiver of this BYE broke the protocol
-  kStalled = 5,        ///< did not read for too long
+  kStalled = 5,        ///< the receiver of this BYE did not read for too long
   kTimeout = 6,        ///< no HELLO in time
   kNoDescriptors = 7,  ///< the sender of this BYE has none left
 };
@@ -62,8 +63,8 @@ enum class Bye : std::uint16_t {
 constexpr bool is_final(Bye reason) { return reason == Bye::kVersion || reason == Bye::kViolation; }
 std::vector<std::uint8_t> encode_bye(Bye reason, const std::string& text);
 
-/// Which of two connections between the same two processes stays. `mine_reached_them`: this process's own connect() has
-/// succeeded (a connect that is still to be tried again does not count: the other side cannot know of it).
+/// Decides which of two connections between the same two processes stays. `mine_reached_them`: this process's own
+/// connect() has succeeded (a connect that must be tried again does not count: the other side cannot know of it).
 enum class Arrival : std::uint8_t { kAccept, kAcceptInsteadOfMine, kRefuse };
 Arrival judge_arrival(const ProcessId& self, const ProcessId& peer, bool up_already, bool mine_reached_them);
 
@@ -73,12 +74,12 @@ class LinkMachine {
     enum class Kind : std::uint8_t { kNothing, kHello, kFrame, kBye, kVersion, kViolation } kind = Kind::kNothing;
     Frame frame;    ///< kFrame
     Error error{};  ///< kBye, kVersion, kViolation: for the user
-    Bye bye{};      ///< kBye: what the peer gave as its reason
+    Bye bye{};      ///< kBye: the peer's reason
   };
 
-  /// One received packet. `fds` are consumed, whatever happens.
+  /// Handles one received packet. `fds` are always consumed.
   Step on_packet(const std::uint8_t* data, std::size_t size, std::vector<os::ReceivedFd> fds);
-  /// What the peer said in HELLO; meaningful after kHello or kVersion.
+  /// The peer's HELLO; meaningful after kHello or kVersion.
   const Hello& peer() const { return peer_; }
   bool has_hello() const { return state_ == State::kOpen; }
 

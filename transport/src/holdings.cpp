@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who holds which messages: a question to every process of the domain, which its background thread answers. For tools.
+// Which subscriptions hold which messages: a query to every process of the domain, whose background thread answers. For
+// tools.
 #include <algorithm>
 
 #include "participant.hpp"
@@ -36,7 +37,7 @@ Result<std::vector<Holding>> Participant::Impl::holdings(std::chrono::nanosecond
 }
 
 void Participant::Impl::on_holdings_request(PeerId peer, std::uint64_t question) {
-  // Beyond what it may ask a peer hears that there is nothing: looking costs every publisher some of its time.
+  // A peer that exceeds its allowance gets an empty answer, because a look costs every publisher some of its time.
   const bool may = may_ask(peer);
   for (const auto& [gid, writer] : writers_) {
     if (!may) break;
@@ -50,7 +51,7 @@ void Participant::Impl::on_holdings_request(PeerId peer, std::uint64_t question)
   send(peer, FrameType::kHoldings, encode(HoldingsFrame{question, {}, {}}));
 }
 
-// A question number of 0 stands for all: the peer is gone.
+// A query number of 0 stands for all queries: the peer is gone.
 void Participant::Impl::on_holdings(PeerId peer, HoldingsFrame&& frame) {
   {
     const std::lock_guard<std::mutex> lock(questions_mutex_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Life of the hub, its thread, its timers, and what fork() does to it.
+// Life of the hub, its thread, its timers, and fork().
 #include "hub.hpp"
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace baton::transport {
 namespace {
 
-// User callbacks of events run on this thread too, so it is not as small as the hub alone could have it. Only touched pages cost
-// memory, except under mlockall.
+// The users' event callbacks also run on this thread, so its stack is larger than the hub alone needs. Only touched
+// pages cost memory, except under mlockall.
 constexpr std::size_t kStackBytes = 256 * 1024;
 constexpr unsigned kMaxDiagnosticsPerWindow = 50;
 constexpr auto kDiagnosticsWindow = std::chrono::seconds(10);
@@ -76,7 +76,7 @@ std::size_t Hub::unmet_count() const {
     const std::lock_guard<std::mutex> lock(impl_->mutex);
     return os::list_directory(impl_->directory.fd.get());
   }();
-  if (!names) return 0;  // the background thread tells and tries again
+  if (!names) return 0;  // the background thread reports it and tries again
   const auto others =
       static_cast<std::size_t>(std::count_if(names->begin(), names->end(), [&](const std::string& name) {
         ProcessId process{};
@@ -109,9 +109,9 @@ Result<void> Hub::Impl::prepare() {
   poller = std::move(*made);
   os::raise_descriptor_limit();  // each peer and publisher needs some
   reserve = os::reserve_descriptor();
-  // Not value-initialised: pages that no packet reaches are never touched.
+  // Not value-initialised: pages that no packet reaches stay untouched.
   buffer.reset(new std::uint8_t[kMaxPacketBytes]);
-  // What an end needs is made now: then there may be no memory for it.
+  // Made now, because an ending hub may have no memory for it.
   bye_leaving = encode_bye(Bye::kLeaving, "");
   bye_no_memory = encode_bye(Bye::kNoDescriptors, "process '" + self_name + "' has no memory left");
   events.reserve(os::Poller::kMaxEvents);
@@ -133,7 +133,7 @@ Result<void> Hub::Impl::start() {
 }
 
 void Hub::Impl::stop() {
-  if (is_child.load(std::memory_order_acquire)) return;  // neither the thread nor any descriptor exists here
+  if (is_child.load(std::memory_order_acquire)) return;  // neither the thread nor any descriptor exists in a child
   const bool inside = on_thread();
   {
     const std::lock_guard<std::mutex> lock(mutex);
@@ -205,7 +205,7 @@ void Hub::Impl::run() {
     run_timers_and_posts();
   }
 
-  // First invisible, then good-bye: nobody connects to a process that is leaving.
+  // First invisible, then BYE: no process connects to a process that is leaving.
   const std::lock_guard<std::mutex> lock(mutex);
   (void)os::remove_name(directory.fd.get(), socket_name);
   BATON_CRASH_POINT("hub.name_removed");
@@ -214,7 +214,7 @@ void Hub::Impl::run() {
     if (link->up) attempt([&, &up = *link] { flush(up); });
     if (!link->lingering) send_now(*link, bye_leaving);
     BATON_CRASH_POINT("hub.good_bye_sent");
-    // Samples that this process still holds keep their claims, and these the socket.
+    // Samples that this process still holds keep their claims, and the claims keep the socket.
     link->claim.reset();
     poller.remove(link->socket());
     link->line.reset();
@@ -249,7 +249,7 @@ TimerId Hub::Impl::schedule(Clock::time_point when, std::function<void()> fn) {
 }
 
 void Hub::Impl::cancel(TimerId timer) {
-  std::function<void()> dropped;  // destroyed outside the lock: what it holds may call back
+  std::function<void()> dropped;  // destroyed outside the lock: its destructor may call the hub
   const std::lock_guard<std::mutex> lock(mutex);
   const auto found = timer_times.find(timer);
   if (found == timer_times.end()) return;
@@ -265,7 +265,7 @@ void Hub::Impl::run_timers_and_posts() {
   run_timers(start);
 }
 
-// In their order: one for which there is no memory keeps those behind it waiting.
+// In order: a function that lacks memory delays the functions behind it.
 void Hub::Impl::run_posts(Clock::time_point start) {
   if (batch_at == batch.size()) {
     constexpr std::size_t kWorthKeeping = 1024;
@@ -283,9 +283,9 @@ void Hub::Impl::run_posts(Clock::time_point start) {
 }
 
 void Hub::Impl::run_timers(Clock::time_point start) {
-  // What a timer schedules for "now" waits for the next round, so that sockets get their turn.
+  // A timer scheduled for "now" by a timer waits for the next round, so that sockets get their turn.
   do {
-    decltype(timers)::node_type timer;  // what it holds is destroyed outside the lock
+    decltype(timers)::node_type timer;  // its function is destroyed outside the lock
     decltype(timer_times)::node_type time;
     {
       const std::lock_guard<std::mutex> lock(mutex);
@@ -320,8 +320,8 @@ void Hub::Impl::diagnose(Diagnostic::Level level, Errc code, std::string text) {
 }
 
 void Hub::Impl::after_fork_in_child() {
-  // The child must not keep the parent alive in its peers' eyes. Closing is all: an epoll_ctl here would change the parent's
-  // epoll, which is shared.
+  // The child must not keep the parent's connections open. Closing is enough: an epoll_ctl in the child would change
+  // the parent's epoll, which is shared.
   is_child.store(true, std::memory_order_release);
   stopping.store(true, std::memory_order_release);
   listener.reset();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Becoming visible, finding the others, letting them in, and removing the names of the dead.
+// Becoming visible, finding other processes, accepting them, and removing the names of the dead.
 #include <cerrno>
 
 #include "baton/os/crash_point.hpp"
@@ -14,15 +14,15 @@ constexpr unsigned kMaxDoublings = 9;  // 10 ms, 20 ms ... 5 s
 constexpr int kMaxAcceptsPerRound = 64;
 constexpr auto kShortagePause = std::chrono::milliseconds(100);
 constexpr auto kRescanDelay = std::chrono::seconds(1);
-// A temporary name lives for microseconds. Removing a living one is harmless (its owner takes another), so this only keeps
-// newcomers from disturbing each other.
+// A temporary name lives for microseconds. Removing a living one is harmless (its owner takes another), so this time
+// only keeps newcomers from disturbing each other.
 constexpr std::int64_t kTemporaryNameSeconds = 2;
 
 }  // namespace
 
 std::string name_of(const ProcessId& process) { return "p-" + to_hex(process); }
 
-// Listen first, then appear: a name "p-..." that refuses a connection is therefore dead for ever, and whoever notices may
+// Listen first, then appear: a name "p-..." that refuses a connection is therefore dead for ever, and any process may
 // remove it.
 Result<void> Hub::Impl::publish_name() {
   for (int attempt = 0; attempt < 100; ++attempt) {
@@ -58,7 +58,7 @@ Result<void> Hub::Impl::publish_name() {
       return {};
     }
     listener.reset();
-    if (failed == ENOENT) continue;  // swept: this process was held up for long between bind and rename
+    if (failed == ENOENT) continue;  // swept: this process was delayed for long between bind and rename
     (void)os::remove_name(directory.fd.get(), temporary);
     return os::system_error("cannot rename a socket in '" + directory.path + "'", failed);
   }
@@ -98,7 +98,7 @@ void Hub::Impl::scan_later() {
 }
 
 void Hub::Impl::sweep(const std::string& name) {
-  if (!os::is_socket(directory.fd.get(), name)) return;  // not Baton's: somebody's file
+  if (!os::is_socket(directory.fd.get(), name)) return;  // not Baton's: a user's file
   BATON_CRASH_POINT("hub.sweep");
   (void)os::remove_name(directory.fd.get(), name);
 }
@@ -130,7 +130,7 @@ void Hub::Impl::connect_to(const ProcessId& process) {
     case os::IoStatus::kAbsent:
       routes.erase(process);
       return;
-    case os::IoStatus::kWouldBlock:  // its backlog is full: many start at once, or it is stopped
+    case os::IoStatus::kWouldBlock:  // its backlog is full: many processes start at once, or it is stopped
       retry_later(process);
       return;
     case os::IoStatus::kNoDescriptors:
@@ -139,7 +139,7 @@ void Hub::Impl::connect_to(const ProcessId& process) {
       return;
     default: {
       Error error = os::system_error("cannot connect to '" + directory.path + "/" + name + "'", failed);
-      // What the name is or who may use it does not change; a lack of memory does.
+      // The kind and permissions of a name do not change; a lack of memory does.
       route.refused =
           status == os::IoStatus::kDenied || failed == EPROTOTYPE || failed == ENAMETOOLONG || failed == ELOOP;
       if (status == os::IoStatus::kDenied)
@@ -213,7 +213,7 @@ void Hub::Impl::on_listener() {
       find(made)->silent = true;
       find(made)->handshake_timer =
           schedule(Clock::now() + options.handshake_timeout, [this, made] { on_handshake_timeout(made); });
-      // Whoever means it has sent HELLO already.
+      // An honest peer has already sent HELLO.
       on_readable(made);
     });
     if (!handled) end_for_want_of_memory(made);
@@ -233,8 +233,8 @@ void Hub::Impl::evict_silent_link() {
   }
 }
 
-// A connection that cannot be accepted would keep the listener readable and the thread busy. One descriptor is kept for this
-// moment: it makes room to accept, say why not, and close. The other side tries again later.
+// A connection that cannot be accepted would keep the listener readable and the thread busy. One spare descriptor makes
+// room to accept, to send the reason, and to close. The other side tries again later.
 bool Hub::Impl::accept_without_descriptors() {
   bool refused = false;
   {

@@ -44,22 +44,22 @@ void Hub::Impl::on_bye(Link& link, const LinkMachine::Step& step) {
   if (initiator || was_up) retry_later(process);
 }
 
-// End of file without a good-bye: death, or a peer that gave this one up while it was stopped, and holds nothing of it. Connecting
-// again tells which, and removes the name of a dead one.
+// End of file without BYE: the peer died, or it gave this process up while this process was stopped, and holds nothing
+// of it. A new connection attempt shows which, and removes the name of a dead process.
 void Hub::Impl::hung_up(Link& link) {
   const ProcessId process = link.process;
   const bool again = link.initiator || link.up;
   const bool nameless = link.silent;
-  // Whether it is an end of file, drop_link() sees for itself: an error or an empty packet proves nothing.
+  // drop_link() itself checks for an end of file: an error or an empty packet proves nothing.
   drop_link(link, {Errc::disconnected, describe(link) + " ended without saying good-bye"}, false);
   if (again) retry_later(process);
   if (nameless) scan_later();
 }
 
-// The pidfd's word: the process is dead, even if a child made behind the C library's back still holds its sockets open.
+// The pidfd reports that the process is dead, even if a child made by a raw clone(2) still holds its sockets open.
 void Hub::Impl::on_process_end(LinkId id) {
   if (const Link* link = find(id)) process_ended(*link);
-  // What it sent before its death still counts.
+  // Packets that it sent before its death still count.
   for (int i = 0; i < 1024; ++i) {
     Link* link = find(id);
     if (link == nullptr) return;
@@ -91,11 +91,12 @@ void Hub::Impl::on_process_end(LinkId id) {
     sweep(name_of(process));
     routes.erase(process);
   } else if (known) {
-    retry_later(process);  // only the listener's death proves that the name is dead
+    retry_later(process);  // only a dead listener proves that the name is dead
   }
 }
 
-void Hub::Impl::end_link(Link& link, const Doom& doom) {  // `doom` is not the link's own: that one ends in here
+void Hub::Impl::end_link(Link& link, const Doom& doom) {  // `doom` must not be the link's own, which ends in this
+                                                          // function
   const ProcessId process = link.process;
   const bool known = link.initiator || link.up;
   if (is_final(doom.bye) && process != ProcessId{}) refuse_for_ever(process);
@@ -115,7 +116,7 @@ void Hub::Impl::end_link(Link& link, const Doom& doom) {  // `doom` is not the l
   }
   drop_link(link, doom.reason, false);
   if (doom.tell_user) diagnose(Diagnostic::Level::kWarning, doom.reason.code, doom.reason.message);
-  // After a lack of descriptors this side is the one that knows when to try again; a stalled peer comes back by itself.
+  // After a lack of descriptors only this side knows when to try again; a stalled peer comes back by itself.
   if (known && doom.bye == Bye::kNoDescriptors) retry_later(process);
 }
 
@@ -129,7 +130,7 @@ void Hub::Impl::drop_link(Link& link, Error reason, bool over) {
     if (route->second.mine == id) route->second.mine = 0;
     if (route->second.up == id) {
       route->second.up = 0;
-      // One that comes up only to hang up is tried ever more rarely.
+      // A connection that comes up only to hang up is retried ever more rarely.
       if (Clock::now() - route->second.up_since > kSteadyTime) route->second.attempts = 0;
     }
   }
@@ -140,7 +141,7 @@ void Hub::Impl::drop_link(Link& link, Error reason, bool over) {
   {
     const std::lock_guard<std::mutex> lock(mutex);
     link.up = false;
-    // The end of file in front of the reading end counts also with packets unread: nothing that they say matters any more.
+    // The end of file counts even if packets before it are unread: they do not matter any more.
     over = over || os::hung_up_now(link.socket());
   }
   up_count.fetch_sub(1, std::memory_order_relaxed);
@@ -151,7 +152,7 @@ void Hub::Impl::drop_link(Link& link, Error reason, bool over) {
   finish_downs();
 }
 
-// True if on_peer_down() is through for all that it was due for.
+// True if on_peer_down() has returned for every link for which it was due.
 bool Hub::Impl::finish_downs() noexcept {
   while (downs != nullptr) {
     Link& link = *downs;
@@ -167,15 +168,15 @@ bool Hub::Impl::finish_downs() noexcept {
   return true;
 }
 
-/// The connection is over and the peer may live. Its BYE may still have to be sent, and what it holds is its own until the end of
-/// file.
+/// The connection is over and the peer may live. A BYE may still have to be sent. The samples that the peer holds stay
+/// valid until its end of file.
 void Hub::Impl::linger(Link& link) {
   bool watched = false;
   call([&] { watched = handler.holds_anything(link.id); });
   bool useful = watched;
   {
     const std::lock_guard<std::mutex> lock(mutex);
-    // Where nothing is held any more, the end of file says as much as an unsent BYE.
+    // If this process holds nothing of the peer, the end of file says as much as an unsent BYE.
     if (link.queue.empty() || link.claim.use_count() == 1) {
       clear_queue(link);
       link.claim.reset();
@@ -206,11 +207,12 @@ void Hub::Impl::on_lingering(Link& link, bool hung_up, bool writable) {
       pause = status == os::IoStatus::kTooManyInFlight;
       if (pause || status == os::IoStatus::kWouldBlock) break;
       link.queue
-          .pop_front();  // sent, or the peer receives nothing any more: then a socket that takes writes would keep this thread busy
+          .pop_front();  // sent, or the peer receives nothing any more: then a writable socket would keep this thread
+                         // busy
     }
     sent = link.queue.empty();
     if (sent) clear_queue(link);
-    // The socket takes writes, the kernel has no memory for them now.
+    // The socket takes writes, but the kernel has no memory for them now.
     poller.modify(link.socket(), socket_token(link.id),
                   sent || pause ? os::Poller::Interest::kHangUp : os::Poller::Interest::kHangUpWrite);
   }
@@ -221,7 +223,7 @@ void Hub::Impl::on_lingering(Link& link, bool hung_up, bool writable) {
   });
 }
 
-/// Ends what is left of a link: its peer is gone, or holds nothing.
+/// Removes the rest of a link: its peer is gone, or holds nothing.
 void Hub::Impl::forget_link(Link& link) {
   const LinkId id = link.id;
   const bool was_up = link.was_up;
@@ -232,7 +234,7 @@ void Hub::Impl::forget_link(Link& link) {
     if (link.watch) poller.remove(link.watch.get());
     link.watch.reset();
     link.claim.reset();
-    // Samples of the peer may be held here. Their claims keep the socket for the peer, if the peer is still there.
+    // This process may hold samples of the peer. Their claims keep the socket open, if the peer still exists.
     if (os::closed_now(link.socket())) link.line->hang_up();
     clear_queue(link);
     remove_from_account(link);
@@ -279,7 +281,8 @@ void Hub::Impl::end_for_want_of_memory(LinkId id) noexcept {
   poller.wake();
 }
 
-// Each of these connections lost a frame for want of memory. Ended, they begin anew, with everything.
+// Each of these connections lost a frame for lack of memory. It is ended, so that the peer reconnects and gets
+// everything again.
 void Hub::Impl::reap_unlucky() noexcept {
   for (;;) {
     Link* link = nullptr;

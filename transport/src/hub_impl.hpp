@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hub's implementation, in the order to read it: hub.cpp (life, thread, timers), hub_discovery.cpp (names, connecting, accepting,
-// sweeping), hub_links.cpp (which process a link comes from, and how many it may have), hub_packets.cpp (handshake, packets in and
-// out), hub_ends.cpp (every way in which a link ends).
+// The hub's implementation, in reading order: hub.cpp (life, thread, timers), hub_discovery.cpp (names, connecting,
+// accepting, sweeping), hub_links.cpp (from which process a link comes, and how many links it may have),
+// hub_packets.cpp (handshake, packets in and out), hub_ends.cpp (every way in which a link ends).
 //
-// Thread rules. `mutex` guards what is marked (m): everything that send(), post() and a fork touch, and every moment in which
-// a descriptor of the hub is made or closed, so that a fork finds them all in their places. It is never held during a callback.
-// All else belongs to the background thread (before start(): to the maker). Only the background thread removes links, so it may
-// keep a reference to one without the lock.
+// Thread rules. `mutex` guards the members marked (m): all data that send(), post() and a fork touch. It is also held
+// whenever a descriptor of the hub is made or closed, so that a fork finds all of them in their places. It is never
+// held during a callback. Everything else belongs to the background thread (before start(): to the thread that made the
+// hub). Only the background thread removes links, so it may keep a reference to a link without the lock.
 #pragma once
 
 #include <atomic>
@@ -31,9 +31,9 @@ using Clock = std::chrono::steady_clock;
 using LinkId = PeerId;  ///< a link keeps its number when it comes up
 inline constexpr auto kMemoryPause = std::chrono::milliseconds(20);
 inline constexpr auto kInFlightPause =
-    std::chrono::milliseconds(20);  ///< when the kernel has no room for descriptors under way
+    std::chrono::milliseconds(20);  ///< pause when the kernel has no room for descriptors in flight
 
-/// A frame on its way out; descriptors travel with its first packet.
+/// An outgoing frame; its descriptors go with its first packet.
 struct Outgoing {
   std::uint16_t type = 0;
   std::vector<std::uint8_t> payload;
@@ -53,32 +53,32 @@ struct Doom {
 struct Link {
   LinkId id = 0;
   bool initiator = false;
-  ProcessId process{};  ///< initiator: whom it is meant to reach; else known from HELLO
+  ProcessId process{};  ///< initiator: the process that it should reach; else known from HELLO
   PeerInfo info;
   LinkMachine machine;
   TimerId handshake_timer = 0;
   bool silent = false;     ///< accepted and has not said HELLO
-  bool lingering = false;  ///< disconnected, not gone: watched for the end of file, nothing is read
+  bool lingering = false;  ///< disconnected, not gone: only its end of file is watched, nothing is read
 
-  // (m) The socket; outlives the link while samples of the peer are held.
+  // (m) The socket. It outlives the link while samples of the peer are held.
   std::shared_ptr<LifeLine> line;
   std::shared_ptr<LifeLine::Claim> claim;  // (m) while up
   os::UniqueFd watch;                      // (m) pidfd, may be empty
   bool up = false;                         // (m)
   bool was_up = false;                     // (m)
   bool want_write = false;                 // (m)
-  bool pausing = false;        // (m) waits for a timer because the kernel has no room for descriptors under way
+  bool pausing = false;        // (m) waits for a timer because the kernel has no room for descriptors in flight
   std::deque<Outgoing> queue;  // (m)
   std::size_t queued_bytes = 0, queued_fds = 0;  // (m)
   bool greeting =
-      false;  // (m) on_peer_up() runs: what it sends is as large as this process's own graph, and not bounded
-  std::size_t greeting_bytes = 0;               // (m) of these, what had to be queued
+      false;  // (m) on_peer_up() runs: its frames are as large as this process's own graph, so they are not bounded
+  std::size_t greeting_bytes = 0;               // (m) of these, the bytes that had to be queued
   Clock::time_point progress{};                 // (m) when the queue last was empty or moved
   std::optional<Doom> doom;                     // (m)
   std::shared_ptr<std::size_t> queued_of_user;  // (m) queued_bytes of all links of the user
-  bool lost_something = false;                  // (m) for want of memory: to be ended
+  bool lost_something = false;                  // (m) for lack of memory: to be ended
 
-  // Between its end and the end of on_peer_down(), which may have to wait for memory.
+  // From the link's end until on_peer_down() has returned, which may have to wait for memory.
   bool down_due = false;
   bool over = false;
   Error down_reason{};
@@ -87,24 +87,24 @@ struct Link {
   int socket() const { return line->socket(); }
 };
 
-/// One process as the kernel knows it, whatever it calls itself.
+/// One process as the kernel knows it, under whatever name.
 struct KnownProcess {
   std::size_t links = 0;     ///< of all kinds, now
-  unsigned violations = 0;   ///< connections that ended for what it did
-  bool turned_away = false;  ///< the user knows
+  unsigned violations = 0;   ///< connections that ended for its fault
+  bool turned_away = false;  ///< the user was notified
   bool ended = false;        ///< the process is dead; its last links are about to end
   unsigned arrivals = 0;     ///< since `arrivals_since`
   Clock::time_point arrivals_since{};
 };
 
-/// What is known of the way to one other process.
+/// The state of the connection attempts to one other process.
 struct Route {
   LinkId mine = 0;  ///< the connection that this process initiated and that is not up yet
   LinkId up = 0;
   TimerId retry = 0;
-  unsigned attempts = 0;  ///< since it last stayed up for a while
+  unsigned attempts = 0;  ///< since the connection last stayed up for a while
   Clock::time_point up_since{};
-  bool refused = false;  ///< final: one of the two will have nothing to do with the other
+  bool refused = false;  ///< final: one of the two refuses the other
 };
 
 struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Impl> {
@@ -123,7 +123,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void run_posts(Clock::time_point start);
   void run_timers(Clock::time_point start);
   std::optional<Clock::time_point> next_deadline();
-  /// Background thread: does `step`; false if there was no memory for it, and then what needs memory rests for a while.
+  /// Background thread: runs `step`. False if memory was short; then work that needs memory pauses for a while.
   template <class F>
   bool attempt(F&& step) noexcept {
     try {
@@ -131,12 +131,12 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
       return true;
     } catch (const std::bad_alloc&) {
       rest_until = Clock::now() + kMemoryPause;
-      scan_wanted = true;  // finds whatever connection was not begun
+      scan_wanted = true;  // finds any connection that was not begun
       return false;
     }
   }
   void diagnose(Diagnostic::Level level, Errc code, std::string text);
-  /// Calls unless the hub is being destroyed.
+  /// Calls `f` unless the hub is being destroyed.
   template <class F>
   void call(F&& function) {
     if (!stopping.load(std::memory_order_acquire)) function();
@@ -149,7 +149,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   // hub_discovery.cpp
   Result<void> publish_name();
   void scan();
-  /// Somebody died before saying its name: look which of the names is dead. At most once a second.
+  /// A process died before it stated its name: check which of the names is dead. At most once a second.
   void scan_later();
   void connect_to(const ProcessId& process);
   void retry_later(const ProcessId& process);
@@ -168,7 +168,8 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   bool welcome(const Link& link);
   void turn_away(Link& link);
   KnownProcess& account_of(const Link& link);
-  /// The link's process is dead: with its last link it is forgotten, since the kernel may give its number to another one.
+  /// The link's process is dead. Its record ends with its last link, since the kernel may give its number to another
+  /// process.
   void process_ended(const Link& link);
   void remove_from_account(const Link& link);
   void no_longer_silent(Link& link);
@@ -184,7 +185,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void on_handshake_timeout(LinkId id);
   void send(PeerId peer, Outgoing frame) noexcept;
   void send_or_throw(PeerId peer, Outgoing frame);
-  /// Straight to the socket, past the queue: HELLO and BYE.
+  /// Sends at once, past the queue: HELLO and BYE.
   void send_now(Link& link, const std::vector<std::uint8_t>& packet);
   os::IoStatus push(Link& link, Outgoing& frame);  ///< REQUIRES the lock
   void flush(Link& link);                          ///< REQUIRES the lock
@@ -220,8 +221,9 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   mutable std::mutex mutex;
   os::Poller poller;
   os::UniqueFd listener;  // (m)
-  os::UniqueFd reserve;   // (m) closed to make room for refusing politely when descriptors are out
-  std::unordered_map<LinkId, std::unique_ptr<Link>> links;  // (m) for changes; reads on the background thread are free
+  os::UniqueFd reserve;   // (m) closed to make room for an orderly refusal when descriptors run out
+  std::unordered_map<LinkId, std::unique_ptr<Link>> links;  // (m) for changes; the background thread may read it
+                                                            // without the lock
   LinkId next_link = 1;                                     // (m)
   std::vector<LinkId> doomed;                               // (m)
   std::map<std::pair<Clock::time_point, TimerId>, std::function<void()>> timers;  // (m)
@@ -230,7 +232,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   std::vector<std::function<void()>> posted;                                      // (m)
   bool unlucky = false;                                                           // (m) some link lost something
   std::map<std::uint32_t, std::shared_ptr<std::size_t>> queued_of_users;          // (m)
-  // Release in stop() and after_fork_in_child(), acquire wherever it is asked without the lock.
+  // Release in stop() and after_fork_in_child(); acquire in every read without the lock.
   std::atomic<bool> stopping{false};
   std::atomic<bool> is_child{false};
   std::atomic<std::size_t> up_count{0};
@@ -241,17 +243,17 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   // Background thread only.
   std::map<ProcessId, Route> routes;
   std::unordered_map<std::uint64_t, KnownProcess>
-      processes;  ///< by PeerInfo::identity; those without one are counted by user
+      processes;  ///< by PeerInfo::identity; processes without one are counted by user
   std::unordered_map<std::uint32_t, std::size_t> links_of_user;
-  std::deque<LinkId> silent;  ///< accepted, no HELLO yet; oldest first, may contain ended ones
+  std::deque<LinkId> silent;  ///< accepted, no HELLO yet; oldest first, may contain ended links
   std::size_t silent_count = 0;
   bool scan_planned = false;
   bool scan_wanted = true;
   Clock::time_point rest_until{};  ///< after a lack of memory
   std::vector<os::Poller::Event> events;
-  std::vector<std::function<void()>> batch;  ///< what was posted, from batch_at on
+  std::vector<std::function<void()>> batch;  ///< the posted functions, from batch_at on
   std::size_t batch_at = 0;
-  Link* downs = nullptr;                                 ///< whose on_peer_down() is due, newest first
+  Link* downs = nullptr;                                 ///< links whose on_peer_down() is due, newest first
   std::vector<std::uint8_t> bye_leaving, bye_no_memory;  ///< made before they are needed
   std::unique_ptr<std::uint8_t[]> buffer;
   Clock::time_point diagnostics_since{};
@@ -265,7 +267,7 @@ inline constexpr std::uint64_t kListenerToken = 2;
 constexpr std::uint64_t socket_token(LinkId id) { return id * 4; }
 constexpr std::uint64_t watch_token(LinkId id) { return id * 4 + 1; }
 
-/// "p-<process id>" is somebody's socket, "t-<random>" one that is not yet listening or not yet renamed.
+/// "p-<process id>" is a process's socket; "t-<random>" is a socket that does not listen yet or is not renamed yet.
 std::string name_of(const ProcessId& process);
 /// PeerInfo::identity of the process with this pidfd (may be empty) and pid.
 std::uint64_t identity_of(const os::UniqueFd& pidfd, std::int32_t pid);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links to other processes: from which process each one comes, and how many a process and a user may have.
+// Links to other processes: from which process a link comes, and how many links a process and a user may have.
 #include <algorithm>
 
 #include "baton/os/process.hpp"
@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kMaxRoutes = 16384;
 
 std::uint64_t account_key(const Link& link) {
-  constexpr std::uint64_t kUser = std::uint64_t{1} << 62;  // of a user's processes that cannot be told apart
+  constexpr std::uint64_t kUser = std::uint64_t{1} << 62;  // marks a user's processes without an identity
   return link.info.identity != 0 ? link.info.identity : kUser | link.info.uid;
 }
 
@@ -43,7 +43,7 @@ void Hub::Impl::refuse_for_ever(const ProcessId& process) {
   routes[process].refused = true;
 }
 
-// Somebody who joins under ever new identities must not fill the memory. Forgotten refusals cost one more diagnostic.
+// A process that joins under ever new identities must not fill the memory. Forgotten refusals cost one more diagnostic.
 void Hub::Impl::make_room_for_routes() {
   if (processes.size() >= kMaxRoutes) {
     for (auto process = processes.begin(); process != processes.end();) {
@@ -72,7 +72,7 @@ void Hub::Impl::remove_from_account(const Link& link) {
 
 bool Hub::Impl::welcome(const Link& link) {
   KnownProcess& process = account_of(link);
-  if (link.info.identity == self_identity) return true;  // it could only harm itself
+  if (link.info.identity == self_identity) return true;  // this process can only harm itself
   if (Clock::now() - process.arrivals_since > kArrivalsWindow) {
     process.arrivals_since = Clock::now();
     process.arrivals = 0;
@@ -100,7 +100,7 @@ void Hub::Impl::turn_away(Link& link) {
            {{Errc::protocol_violation, describe(link) + text + "; it is turned away" + (banned ? "" : " for now")},
             banned ? Bye::kViolation : Bye::kTimeout,
             first});
-  if (wanted != ProcessId{}) retry_later(wanted);  // not if it was refused for ever
+  if (wanted != ProcessId{}) retry_later(wanted);  // no effect if it was refused for ever
 }
 
 Link& Hub::Impl::add_link(os::UniqueFd socket, bool initiator) {
@@ -112,7 +112,7 @@ Link& Hub::Impl::add_link(os::UniqueFd socket, bool initiator) {
   link->info.uid = credentials.uid;
   link->watch = os::watch_socket_peer(socket.get());
   link->info.identity = identity_of(link->watch, credentials.pid);
-  // The second signal of death costs a descriptor: only while there are plenty.
+  // The second signal of death costs a descriptor: used only while many are free.
   if (link->watch && static_cast<std::size_t>(link->watch.get()) > os::descriptor_limit() / 2) link->watch.reset();
   std::shared_ptr<std::size_t>& queued = queued_of_users[credentials.uid];
   if (!queued) queued = std::make_shared<std::size_t>(0);

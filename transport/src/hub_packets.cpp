@@ -10,7 +10,7 @@
 namespace baton::transport {
 namespace {
 
-// So that one talkative peer does not keep the others waiting.
+// So that one busy peer does not delay the others.
 constexpr int kMaxPacketsPerRound = 64;
 
 }  // namespace
@@ -34,7 +34,7 @@ void Hub::Impl::on_readable(LinkId id) {
       case os::IoStatus::kWouldBlock:
         return;
       case os::IoStatus::kReset:
-        continue;  // reported once; then what is left, then the end of file
+        continue;  // reported once; then read the remaining packets and the end of file
       default:
         hung_up(*link);
         return;
@@ -53,7 +53,7 @@ void Hub::Impl::on_readable(LinkId id) {
                          Bye::kViolation,
                          true});
       } else {
-        // A frame without its descriptors is lost; a fresh connection brings everything again.
+        // A frame without its descriptors is lost; a new connection sends everything again.
         end_link(*link, {os::system_error("cannot receive the descriptors that " + describe(*link) + " sent", EMFILE),
                          Bye::kNoDescriptors, true});
       }
@@ -64,7 +64,7 @@ void Hub::Impl::on_readable(LinkId id) {
       return;
     }
     for (const os::ReceivedFd& fd : packet.fds) {
-      // Nothing else is ever asked for, and other descriptors can block whoever closes or uses them.
+      // No frame needs other descriptors, and these can block a thread that closes or uses them.
       if (os::kind_of(fd.get()) != os::DescriptorKind::kOther) continue;
       end_link(*link, {{Errc::protocol_violation,
                         describe(*link) + " sent a descriptor that is neither a memfd nor a Unix stream socket"},
@@ -100,7 +100,7 @@ void Hub::Impl::on_step(Link& link, LinkMachine::Step&& step) {
       const std::string text = "process '" + self_name + "' speaks version " + std::to_string(kProtocolVersion) +
                                " of Baton's protocol, " + describe(link) + " version " +
                                std::to_string(link.info.version) + "; build both with the same Baton";
-      if (!link.initiator) {  // so that the other side can name both, too
+      if (!link.initiator) {  // so that the other side can also report both names
         const std::lock_guard<std::mutex> lock(mutex);
         Hello hello;
         hello.pid = os::process_id();
@@ -108,7 +108,7 @@ void Hub::Impl::on_step(Link& link, LinkMachine::Step&& step) {
         hello.name = self_name;
         send_now(link, encode_hello(hello));
       }
-      // Both directions may be on their way at once: tell the user once.
+      // Both directions may be connecting at once: report once.
       link.process = link.machine.peer().process_id;
       const auto route = routes.find(link.process);
       const bool first = route == routes.end() || !route->second.refused;
@@ -172,7 +172,7 @@ void Hub::Impl::on_hello(Link& link) {
 }
 
 void Hub::Impl::go_up(Link& link) {
-  // A process that comes back is not up twice.
+  // First finish on_peer_down() of a former connection, so that a process is never up twice.
   if (!finish_downs()) throw std::bad_alloc();
   auto claim = std::make_shared<LifeLine::Claim>(link.line);
   cancel(std::exchange(link.handshake_timer, 0));
@@ -205,18 +205,18 @@ void Hub::Impl::on_handshake_timeout(LinkId id) {
                      true});
     return;
   }
-  if (os::socket_peer_gone(link->socket())) {  // dead before the pidfd could be had
+  if (os::socket_peer_gone(link->socket())) {  // it died before its pidfd was opened
     on_process_end(id);
     return;
   }
-  // It may be stopped, or in a debugger. The connection waits in its backlog and will be answered when it goes on; if it dies,
-  // the socket or the pidfd says so.
+  // The peer may be stopped, or in a debugger. The connection waits in its backlog and is answered when the peer
+  // continues. If the peer dies, the socket or the pidfd reports it.
   diagnose(Diagnostic::Level::kWarning, Errc::timed_out,
            describe(*link) + " has not answered for " + seconds + " s (stopped, or overloaded?); still waiting for it");
 }
 
 void Hub::Impl::send_now(Link& link, const std::vector<std::uint8_t>& packet) {
-  // A peer that is gone or does not read misses it: the hang-up says the same with fewer words.
+  // A peer that is gone or does not read misses it: the hang-up tells it the same.
   (void)os::send_packet(link.socket(), packet.data(), packet.size(), nullptr, 0, nullptr, 0);
 }
 
@@ -245,10 +245,11 @@ void Hub::Impl::send_or_throw(PeerId peer, Outgoing frame) {
   }
   if (link.queue.empty()) link.progress = Clock::now();
   const std::size_t bytes = link.queued_bytes + frame.cost();
-  if (link.greeting && on_thread()) link.greeting_bytes += frame.cost();  // not what other threads send meanwhile
+  if (link.greeting && on_thread()) link.greeting_bytes += frame.cost();  // excludes frames of other threads
   const std::size_t most_bytes = kMaxQueuedBytes + link.greeting_bytes;
   const std::size_t fds = link.queued_fds + frame.fds.size();
-  // A busy peer may be behind for a while, for example when hundreds of processes start at once; a stopped one stands still.
+  // A busy peer may lag for a while, for example when hundreds of processes start at once; a stopped peer takes nothing
+  // at all.
   const std::size_t of_user = *link.queued_of_user + frame.cost();
   if (bytes > most_bytes + kHardQueuedBytes - kMaxQueuedBytes ||
       (bytes > most_bytes && of_user > kMaxQueuedBytesPerUser) ||
@@ -267,7 +268,7 @@ void Hub::Impl::send_or_throw(PeerId peer, Outgoing frame) {
   link.queued_fds = fds;
   *link.queued_of_user = of_user;
   if (link.pausing && link.queue.size() == 1) {
-    // Timers are made under the same lock: leave that to the background thread.
+    // Timers need the same lock: leave the call to the background thread.
     posted.push_back([this, peer] { schedule(Clock::now() + kInFlightPause, [this, peer] { on_writable(peer); }); });
     poller.wake();
   } else if (!link.pausing && !link.want_write) {
@@ -276,7 +277,7 @@ void Hub::Impl::send_or_throw(PeerId peer, Outgoing frame) {
   }
 }
 
-// As many packets of the frame as the socket takes now.
+// Sends as many packets of the frame as the socket takes now.
 os::IoStatus Hub::Impl::push(Link& link, Outgoing& frame) {
   std::array<int, kMaxFrameFds> fds{};
   do {

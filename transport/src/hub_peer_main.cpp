@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process with nothing but a hub, for tests: says what happens on standard output and does what standard input says, one
-// line each. hub_peer <runtime directory> <name> [tell|quiet [<uid> <gid>]]
+// A process with nothing but a hub, for tests: prints events on standard output and obeys commands from standard input,
+// one per line. hub_peer <runtime directory> <name> [tell|quiet [<uid> <gid>]]
 #include <fcntl.h>
 #include <grp.h>
 #include <sys/mman.h>
@@ -102,7 +102,7 @@ int main(int argc, char** argv) {
       return 0;
     }
     if (verb == "count") say("count " + std::to_string((*hub)->peer_count()));
-    if (verb == "send") {  // to everybody: `number` bytes and one descriptor
+    if (verb == "send") {  // to all peers: `number` bytes and one descriptor
       const auto fd = std::make_shared<os::UniqueFd>(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
       for (const PeerId peer : teller.up()) (*hub)->send(peer, 0x100, std::vector<std::uint8_t>(number), {fd});
       say("sent");

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The socket between two processes as proof of who still uses whose memory (docs/format/handshake.md, section 6). A process keeps
-// its sending direction open for as long as it may read the other's memory, also after BYE. The end of file says that it does not
-// any more: it said so, or it is dead. Nothing else is a proof: not BYE, not a stall, not a lack of descriptors.
+// The socket between two processes as proof of which process still uses the other's memory (docs/format/handshake.md,
+// section 6). A process keeps its sending direction open while it may read the other's memory, also after BYE. The end
+// of file says that it no longer may: it has declared so, or it is dead. Nothing else is a proof: not BYE, not a stall,
+// not a lack of descriptors.
 //
 //   LifeLine         the socket; the hub uses it for frames and, after BYE, to watch for the end of file
-//   LifeLine::Claim  counted: this process may read the other's memory. With the last one the sending direction ends
+//   LifeLine::Claim  counted: this process may read the other's memory. The last claim ends the sending direction
 //
-// Thread rules: claims may be copied and dropped on any thread; all else with the hub's lock. A forked child has no socket, and
-// its claims mean nothing.
+// Thread rules: claims may be copied and dropped on any thread; everything else needs the hub's lock. A forked child
+// has no socket, and its claims have no effect.
 // Invariant: the sending direction is open while a claim lives, until hang_up().
 #pragma once
 
@@ -48,25 +49,25 @@ class LifeLine {
 
   /// -1 after hang_up() and in a forked child.
   int socket() const noexcept { return socket_.get(); }
-  /// Closes the socket; claims mean nothing any more.
+  /// Closes the socket; claims have no effect any more.
   void hang_up() noexcept {
     const std::lock_guard<std::mutex> lock(mutex_);
     os::UniqueFd socket = socket_.release();
     if (!socket) return;
-    // What lies unread may hold descriptors whose close blocks. The other end learns of the end at once all the same.
+    // Unread packets may hold descriptors whose close blocks. The other end still sees the end at once.
     os::end_both_directions(socket.get());
     os::dispose(std::move(socket));
   }
 
  private:
   void end_sending() noexcept {
-    if (generation_ != os::fork_generation()) return;  // the parent's affair, and the mutex may be locked for ever
+    if (generation_ != os::fork_generation()) return;  // these are the parent's, and the mutex may be locked for ever
     const std::lock_guard<std::mutex> lock(mutex_);
     if (socket_) os::end_sending(socket_.get());
   }
 
   const std::uint32_t generation_ = os::fork_generation();
-  std::mutex mutex_;  // innermost: guards the socket's end against end_sending() of another thread
+  std::mutex mutex_;  // innermost: the socket must not close during end_sending() on another thread
   os::ParentOnlyFd socket_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which endpoints belong together. The reader's process asks (ATTACH); both sides count and report what does not fit.
+// Matches endpoints. The reader's process requests the connection (ATTACH); both sides count and report mismatches.
 #include <algorithm>
 
 #include "baton/os/process.hpp"
@@ -9,16 +9,18 @@
 namespace baton::transport {
 namespace {
 
-/// Between two attempts of a pair that lacks descriptors, memory or slots: from the first, doubled, to the longest.
+/// The pause between two attempts of a pair that lacks descriptors, memory or slots: begins with the first, doubles up
+/// to the longest.
 constexpr auto kFirstPause = std::chrono::milliseconds(100);
 constexpr auto kLongestPause = std::chrono::milliseconds(5000);
-/// Foreign endpoints that a new own one meets before others get their turn: each may become a connection.
+/// Foreign endpoints that are matched with a new own endpoint before other work gets its turn: each may become a
+/// connection.
 constexpr std::size_t kMatchesAtOnce = 32;
-/// Definitions that one peer is asked for and has not sent yet.
+/// Definitions that were requested from one peer and have not come yet.
 constexpr std::size_t kMaxWanted = 16;
-/// Questions of one peer that are answered in a window.
+/// Queries of one peer that are answered in a window.
 constexpr unsigned kMaxAnswered = 256;
-/// Endpoints of a peer that left which are forgotten before others get their turn.
+/// Endpoints of departed peers that are removed before other work gets its turn.
 constexpr std::size_t kForgottenAtOnce = 256;
 constexpr std::size_t kWorthReturning = std::size_t{1} << 20;
 constexpr auto kReturnPause = std::chrono::seconds(3);
@@ -27,17 +29,18 @@ constexpr auto kReturnPause = std::chrono::seconds(3);
 
 void Participant::Impl::match_new(const EndpointRecord& added) {
   Topic& topic = *added.topic;
-  // A new foreign (or own) endpoint meets the own endpoints of the other kind ...
+  // Match a new foreign (or own) endpoint with the own endpoints of the other kind ...
   graph_.visit(topic.own[!added.is_writer], 0, added.serial, SIZE_MAX,
                [&](const EndpointRecord& other) { match_pair(other, added); });
   if (added.peer != kSelf) return;
-  // ... and a new own endpoint all that are known.
+  // ... and a new own endpoint with all known ones.
   graph_.visit(topic.own[!added.is_writer], 0, added.serial, SIZE_MAX,
                [&](const EndpointRecord& other) { match_pair(added, other); });
   match_known(added.gid, 0, added.serial);
 }
 
-/// A new own endpoint meets the foreign ones that were there before it, some at a time: a peer can announce very many.
+/// Matches a new own endpoint with the foreign endpoints that were known before it, in portions: a peer can announce
+/// very many.
 void Participant::Impl::match_known(const Gid& own, std::uint64_t from, std::uint64_t end) {
   const EndpointRecord* record = graph_.find(own);
   if (record == nullptr) return;  // withdrawn meanwhile
@@ -71,7 +74,7 @@ bool Participant::Impl::compatible(const std::shared_ptr<Endpoint>& own, const E
     return std::string(other.is_writer ? "publisher" : "subscription") + " of node '" + *other.node + "' (process " +
            std::to_string(pid_of(other.peer)) + ")";
   };
-  // A peer can announce very many endpoints that do not fit: all are counted, few are described.
+  // A peer can announce very many endpoints that do not match: all are counted, few are described.
   const auto report = [&](Event event, Diagnostic::Level level, Errc code, auto&& text) {
     std::string words;
     const bool described = diagnose_about(other.peer, level, code, [&] { return words = text(); });
@@ -99,7 +102,8 @@ bool Participant::Impl::compatible(const std::shared_ptr<Endpoint>& own, const E
   return false;
 }
 
-/// Asks once for each type of a peer, and for few types at a time. True if this pair waits for the answer from now on.
+/// Requests the definition once for each type of a peer, and few types at a time. True if this pair now waits for the
+/// answer.
 bool Participant::Impl::want_definition(const Gid& own, const EndpointRecord& other) {
   PeerState* state = state_of(other.peer);
   if (state == nullptr) return false;
@@ -125,7 +129,8 @@ Participant::Impl::PeerState* Participant::Impl::state_of(PeerId peer) {
 }
 
 void Participant::Impl::match(const std::shared_ptr<Writer::Impl>& writer, const EndpointRecord& reader) {
-  compatible(writer, reader, writer->options().qos, reader.qos);  // if so, its process will ask
+  compatible(writer, reader, writer->options().qos, reader.qos);  // if they are compatible, the reader's process sends
+                                                                  // ATTACH
 }
 
 void Participant::Impl::match(const std::shared_ptr<Reader::Impl>& reader, const EndpointRecord& writer) {
@@ -136,8 +141,8 @@ void Participant::Impl::match(const std::shared_ptr<Reader::Impl>& reader, const
 void Participant::Impl::begin_attach(const std::shared_ptr<Reader::Impl>& reader, const EndpointRecord& writer) {
   const Gid& own = reader->gid();
   RemoteWriter& remote = remote_writers_[writer.gid];
-  if (remote
-          .lacking) {  // first those go that it still serves: it sends its segments to a process that has none of them
+  // First its other readers disconnect: it sends its segments only to a process that has none of its connections.
+  if (remote.lacking) {
     attach_later(own, writer.gid);
     return;
   }
@@ -157,7 +162,7 @@ void Participant::Impl::begin_attach(const std::shared_ptr<Reader::Impl>& reader
     if (charge) {
       begun = reader->begin_attach(writer.peer, writer.gid, writer.qos, std::move(*charge));
     } else {
-      // What one process may make this one keep does not grow by waiting.
+      // Waiting does not raise the limit on memory kept for one process.
       later = false;
       begun =
           Error{charge.error().code, "process " + std::to_string(pid_of(writer.peer)) + ": " + charge.error().message};
@@ -204,7 +209,8 @@ bool Participant::Impl::attach_later(const Gid& reader, const Gid& writer) {
   return first;
 }
 
-/// A writer may end a new connection at once, for want of something else. So the pauses grow on until a connection has lasted.
+/// A writer may end a new connection at once, for lack of another resource. So the pauses grow until a connection has
+/// lasted.
 void Participant::Impl::forget_attempts_later(const Gid& reader, const Gid& writer) {
   const auto tried = attempts_.find({writer, reader});
   if (tried == attempts_.end()) return;
@@ -228,13 +234,13 @@ void Participant::Impl::endpoint_gone(const EndpointRecord& record, bool with_it
   if (record.is_writer) {
     for (auto at = attempts_.lower_bound({gid, Gid{}}); at != attempts_.end() && at->first.first == gid;)
       at = attempts_.erase(at);
-    // All readers of the topic: also those that it refused know of it.
+    // All readers of the topic, because refused readers also keep a record of it.
     for (const auto& [serial, own] : record.topic->own[false]) {
       const auto reader = readers_.find(own->gid);
       if (reader != readers_.end()) reader->second->writer_gone(record.peer, gid, !with_its_process);
     }
     remote_writers_.erase(gid);
-  } else if (record.attached && !with_its_process) {  // else peer_gone() has done it
+  } else if (record.attached && !with_its_process) {  // otherwise peer_gone() has done it
     for (const auto& [serial, own] : record.topic->own[true]) {
       const auto writer = writers_.find(own->gid);
       if (writer != writers_.end()) writer->second->reader_gone(record.peer, gid);
@@ -263,8 +269,8 @@ void Participant::Impl::forget_left() {
   forgetting_ = true;
 }
 
-/// What a peer announced lies between allocations that stay, so the allocator does not give it back by itself. Not at once, since
-/// allocating threads wait for it: only after much was freed, and rarely.
+/// The records of a peer's announcements lie between allocations that stay, so the allocator does not give their pages
+/// back by itself. Do so only after much was freed, and rarely, since threads that allocate wait for it.
 void Participant::Impl::return_memory_later() {
   if (returning_memory_ || budgets_.returned(false) < kWorthReturning) return;
   hub_->schedule(std::chrono::steady_clock::now() + kReturnPause, [this] {
@@ -287,7 +293,7 @@ Result<void> Participant::Impl::on_definition_request(PeerId peer, const Gid& gi
   return {};
 }
 
-/// Answers cost more than questions.
+/// An answer costs more than a query.
 bool Participant::Impl::may_ask(PeerId peer) {
   const auto state = peers_.find(peer);
   return state == peers_.end() || state->second.answers.use(Allowance::Clock::now(), kMaxAnswered, kReportWindow) >= 0;

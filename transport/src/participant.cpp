@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Endpoints of this process and what users ask. Frames are handled in participant_frames.cpp, matching in matching.cpp.
+// Endpoints of this process and queries of users. Frames are handled in participant_frames.cpp, matching in
+// matching.cpp.
 #include "participant.hpp"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace baton::transport {
 namespace {
 
 constexpr auto kDescriptorPause = std::chrono::milliseconds(100);
-/// Endpoints or nodes that a question of the user copies before the background thread gets its turn.
+/// Endpoints or nodes that a query of the user copies before the background thread gets its turn.
 constexpr std::size_t kCopiedAtOnce = 256;
 
 /// Participants of this process by domain directory.
@@ -110,13 +111,13 @@ void Participant::Impl::call_diagnostic_callbacks(const Diagnostic& diagnostic) 
       if (owner || !callback.owned) callback.call(diagnostic);
     }
   } catch (const std::bad_alloc&) {
-    // Nobody can be told that there is no memory to tell.
+    // There is no memory to report the lack of memory.
   }
 }
 
 Participant::Impl::~Impl() {
   account_.stop();
-  if (hub_) hub_->stop();  // before anything goes: its callbacks use all the rest, hub_ too
+  if (hub_) hub_->stop();  // before any member is destroyed: its callbacks use all others, and hub_ itself
 }
 
 Result<void> Participant::Impl::usable() const {
@@ -128,7 +129,7 @@ Result<void> Participant::Impl::usable() const {
 
 Gid Participant::Impl::new_gid() {  // with mutex_
   Gid gid{};
-  // Process id (random) with the endpoint's number folded into its last bytes: unique in the domain, stable for a writer.
+  // Process id (random) with the endpoint's number in its last bytes: unique in the domain, stable for a writer.
   const ProcessId& process = hub_->process_id();
   std::copy(process.begin(), process.end(), gid.begin());
   for (std::size_t i = 0; i < 4; ++i) gid[12 + i] = static_cast<std::uint8_t>(next_endpoint_ >> (8 * i));
@@ -160,15 +161,15 @@ void Participant::Impl::send(PeerId peer, FrameType type, Payload payload, std::
   to_self_posted_ = true;
 }
 
-/// Background thread. A frame whose descriptors cannot be duplicated waits, and those behind it: their order counts. The same if
-/// there is no memory for it: called again, this function goes on with that frame.
+/// Background thread. A frame whose descriptors cannot be duplicated waits, and so do the frames behind it, since their
+/// order counts. The same if memory is short: the next call continues with that frame.
 void Participant::Impl::deliver_to_self_from_queue() {
   std::size_t most = 0;
   {
     const std::lock_guard<std::mutex> lock(to_self_mutex_);
     most = to_self_.size();
   }
-  // Only this thread takes frames out, so the first one stays where it is meanwhile.
+  // Only this thread removes frames, so the first frame stays in place meanwhile.
   for (; most > 0; --most) {
     Frame frame;
     {
@@ -263,7 +264,8 @@ void Participant::Impl::graph_changed() noexcept {
   version_changed_.notify_all();
 }
 
-/// The rest of create_writer() and create_reader(), with mutex_: an endpoint that is in `endpoints` becomes known.
+/// The last part of create_writer() and create_reader(), with mutex_: enters an endpoint of `endpoints` in the graph
+/// and announces it.
 template <class Endpoint>
 Result<void> Participant::Impl::announce_own(Endpoints<Endpoint>& endpoints, const std::shared_ptr<Endpoint>& own) {
   const AnnounceFrame frame = own->announcement();
@@ -279,7 +281,7 @@ Result<void> Participant::Impl::announce_own(Endpoints<Endpoint>& endpoints, con
     record = *added;
     broadcast(FrameType::kAnnounce, payload);
   } catch (...) {
-    // Who heard of it in vain forgets it with the connection.
+    // A peer that got the announcement forgets the endpoint when its connection ends.
     if (record != nullptr) {
       for (const auto& [peer, state] : peers_) hub_->end_for_want_of_memory(peer);
       graph_.remove_endpoint(*record);
@@ -287,7 +289,7 @@ Result<void> Participant::Impl::announce_own(Endpoints<Endpoint>& endpoints, con
     endpoints.erase(entry);
     throw;
   }
-  match_new(*record);  // what it leaves undone when it throws, ends when the endpoint is withdrawn
+  match_new(*record);  // if it throws, the unfinished part ends when the endpoint is withdrawn
   return {};
 }
 
@@ -335,7 +337,7 @@ Result<std::shared_ptr<Reader>> Participant::Impl::create_reader(std::shared_ptr
       handle = std::make_shared<Reader>(impl);
       lock.lock();
       Result<void> known = announce_own(readers_, impl);
-      lock.unlock();  // the handle ends without the lock
+      lock.unlock();  // the handle is destroyed without the lock
       if (!known) return known.error();
     }
     graph_changed();
@@ -384,7 +386,7 @@ void Participant::Impl::withdraw_own(const Gid& gid) noexcept {  // with mutex_
   try {
     endpoint_gone(*record, false);
   } catch (const std::bad_alloc&) {
-    // What a publisher of this process still has of a subscription of this process that ended is unread, and is overwritten.
+    // Messages that a publisher of this process keeps for this ended subscription are unread, and will be overwritten.
   }
   graph_.remove_endpoint(*record);
 }
@@ -417,7 +419,7 @@ std::vector<EndpointInfo> Participant::Impl::endpoints() const {
   Pids pids = pids_of(kSelf);
   std::optional<Gid> last;
   for (bool more = true; more;) {
-    // Some at a time: the background thread is not to wait for the copies of all.
+    // In portions: the background thread must not wait until all are copied.
     const std::lock_guard<std::mutex> lock(mutex_);
     more = graph_.visit_endpoints(last, kCopiedAtOnce, [&](const EndpointRecord& record) {
       EndpointInfo info;
@@ -462,7 +464,7 @@ Result<std::uint64_t> Participant::Impl::wait_graph_change(std::uint64_t seen, s
   if (Result<void> ok = usable(); !ok) return ok.error();
   std::unique_lock<std::mutex> lock(version_mutex_);
   const auto differs = [&] { return version_ != seen; };
-  // An unlimited wait_for would overflow; a year is long enough to look again.
+  // An unlimited wait_for would overflow; a year is long enough.
   if (timeout > std::chrono::hours(24 * 365)) timeout = std::chrono::hours(24 * 365);
   if (!version_changed_.wait_for(lock, timeout, differs)) {
     return Error{Errc::timed_out, "the graph did not change in the given time"};
@@ -498,7 +500,7 @@ Party Participant::Impl::party_of(PeerId peer) const {
   if (found == peers_.end()) return {};  // this process
   const PeerState& state = found->second;
   if (state.uid != os::effective_user_id()) return {Party::Kind::kUser, state.uid};
-  // Not the connection: what a process still holds when it comes back counts to it.
+  // By process, not by connection: samples that a process still holds when it comes back count for it.
   return {Party::Kind::kProcess, state.identity};
 }
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// This process in one domain: answers the hub's callbacks, keeps the graph, brings matching endpoints together.
-// Thread rules: mutex_ guards graph, endpoints and peers; it comes before the locks of endpoints and of the hub. User callbacks
-// run on the background thread without any lock.
-// Shortage of memory: a handler of a peer's frame may throw std::bad_alloc and leave that peer half handled, because the hub then
-// ends its connection; what is posted or scheduled may throw and is called again; on_peer_down() too. So each of these must
-// be repeatable, and what concerns only this process changes entirely or not at all.
-// Invariants: (1) an endpoint's ANNOUNCE precedes every other frame about it, on every socket; (2) own endpoints are in the
-// graph under kSelf, and frames to kSelf take the same way as frames to others: a pair in one process is nothing special.
+// This process in one domain: handles the hub's callbacks, keeps the graph, connects matching endpoints.
+// Thread rules: mutex_ guards graph, endpoints and peers; it comes before the locks of endpoints and of the hub. User
+// callbacks run on the background thread without any lock.
+// Shortage of memory: a handler of a peer's frame may throw std::bad_alloc and leave the state of that peer incomplete,
+// because the hub then ends its connection. A posted or scheduled function may throw and is called again; so is
+// on_peer_down(). Therefore each of these functions must be repeatable, and state of this process alone changes
+// entirely or not at all.
+// Invariants: (1) an endpoint's ANNOUNCE precedes every other frame about it, on every socket; (2) own endpoints are in
+// the graph under kSelf, and frames to kSelf are handled like frames to others: a pair in one process is no special
+// case.
 #pragma once
 
 #include <chrono>
@@ -58,10 +60,10 @@ class Participant::Impl final : private HubHandler {
   void deliver_to_self(Frame&& frame);
   void post(std::function<void()> fn) { hub_->post(std::move(fn)); }
   Hub& hub() noexcept { return *hub_; }
-  /// Dropped for want of memory.
+  /// The diagnostic is dropped if memory is short.
   void diagnose(Diagnostic::Level level, Errc code, std::string text) noexcept;
-  /// The same about something that `peer` can cause at will: of each process only kMaxReports in kReportWindow are reported, and
-  /// only then `text()` is called. True if it was.
+  /// A diagnose() for events that `peer` can cause at will: for each process only kMaxReports per kReportWindow are
+  /// reported, and `text()` is called for these only. True if it was reported.
   template <class Text>
   bool diagnose_about(PeerId peer, Diagnostic::Level level, Errc code, Text&& text) {
     const Reporting reporting = may_report(peer);
@@ -71,25 +73,27 @@ class Participant::Impl final : private HubHandler {
     diagnose(level, code, std::move(words));
     return true;
   }
-  /// What tells the process of `peer` from others; 0 for this process and for a peer that is not connected. With mutex_.
+  /// Identifies the process of `peer`; 0 for this process and for a peer that is not connected. With mutex_.
   std::uint64_t process_of(PeerId peer) const {
     const auto found = peers_.find(peer);
     return found == peers_.end() ? 0 : found->second.process();
   }
-  /// To be held while something of `peer` is read: Hub::claim. Null for this process and for a peer that is not connected.
+  /// Hold the result while you read memory of `peer`: Hub::claim. Null for this process and for a peer that is not
+  /// connected.
   std::shared_ptr<const void> claim(PeerId peer) { return peer == kSelf ? nullptr : hub_->claim(peer); }
   /// A descriptor to send; null (and a diagnostic) if the process has none left.
   os::SharedFd duplicate(int fd);
   EventPages& event_pages() noexcept { return *event_pages_; }
-  /// Whose share of a writer's slots a peer's subscriptions take. With mutex_.
+  /// The party whose share of a writer's slots a peer's subscriptions use. With mutex_.
   Party party_of(PeerId peer) const;
   void give_wake_socket(PeerId peer, const Gid& writer, const Gid& reader, const os::SharedFd& notify_end);
   WakePairs& wake_pairs() noexcept { return wake_pairs_; }
-  /// Ends the connection to a process that misused the socket that it was given to wake a subscription. Takes no lock of participants.
+  /// Ends the connection to a process that misused the socket with which it wakes a subscription. Takes no lock of
+  /// participants.
   static void broke_wake_socket(const Notifier& notifier);
-  /// Not to be matched again.
+  /// Excludes the endpoint from matching.
   void ban(const Gid& endpoint);
-  /// A reader found that a writer broke the rules.
+  /// A reader found that a writer broke the protocol.
   void expel(PeerId peer, const Gid& reader, const Gid& writer, const Error& error);
   std::int32_t pid_of(PeerId peer) const { return pids_of(peer).shown; }
   void graph_changed() noexcept;                  // endpoints, nodes or matches: wakes wait_graph_change()
@@ -100,14 +104,14 @@ class Participant::Impl final : private HubHandler {
   static constexpr std::chrono::seconds kReportWindow{10};
 
  private:
-  /// A foreign writer that some reader of this process is connected to.
+  /// A foreign writer to which a reader of this process is connected.
   struct RemoteWriter {
     PeerId peer = 0;
     std::vector<Gid> readers;  // of this process, that are connected or about to be
     std::vector<std::pair<std::uint32_t, std::shared_ptr<memory::ForeignSegment>>> segments;
-    std::optional<Error> lacking;  // why its next segment could not be kept: its readers let go of it, and begin anew
+    std::optional<Error> lacking;  // its next segment could not be kept, for this reason: its readers disconnect
   };
-  /// A definition that a peer was asked for.
+  /// A definition that was requested from a peer.
   struct Wanted {
     Gid endpoint{};  // of the peer
     TypeHash hash{};
@@ -118,11 +122,11 @@ class Participant::Impl final : private HubHandler {
     std::uint32_t uid = 0;
     std::uint64_t identity = 0;  // PeerInfo's
     std::string name;
-    std::shared_ptr<memory::WindowShare> share;  // what its segments may take of this process's window
-    Allowance answers;                           // to its questions about holdings and definitions
-    Allowance questions;                         // about its definitions
+    std::shared_ptr<memory::WindowShare> share;  // the part of this process's window that its segments may take
+    Allowance answers;                           // limits answers to its queries about holdings and definitions
+    Allowance questions;                         // limits queries about its definitions
     std::vector<Wanted> wanted;
-    /// What tells its process from others: its identity, or for want of that its user.
+    /// Identifies the peer's process: its identity, or if that is unknown its user.
     std::uint64_t process() const noexcept { return identity != 0 ? identity : std::uint64_t{1} << 62 | uid; }
   };
   struct Pids {
@@ -139,7 +143,7 @@ class Participant::Impl final : private HubHandler {
   Gid new_gid();
   Result<Gid> gid_for(const Gid& wanted);
   void broadcast(FrameType type, const Payload& payload);
-  /// Without memory for the frame all peers are disconnected: they learn it when they come back.
+  /// If there is no memory for the frame, all peers are disconnected: they get the news when they come back.
   template <class Encode>
   void broadcast_or_disconnect(FrameType type, Encode&& encode) noexcept;
   template <class Endpoint>
@@ -178,7 +182,7 @@ class Participant::Impl final : private HubHandler {
   void match_new(const EndpointRecord& added);
   void match_known(const Gid& own, std::uint64_t from, std::uint64_t end);
   void match_pair(const EndpointRecord& own, const EndpointRecord& other);
-  /// Calls f(reader) for the own readers that are connected to a foreign writer, or about to be.
+  /// Calls f(reader) for the own readers that are connected, or about to be connected, to a foreign writer.
   template <class F>
   void for_readers_of(const Gid& writer, F&& f) {
     const auto remote = remote_writers_.find(writer);
@@ -188,12 +192,12 @@ class Participant::Impl final : private HubHandler {
       if (reader != readers_.end()) f(*reader->second);
     }
   }
-  /// Ends what this process has with a foreign endpoint, or with an own one, that is about to be removed from the graph.
+  /// Ends all connections to an endpoint, foreign or own, that is about to be removed from the graph.
   void endpoint_gone(const EndpointRecord& record, bool with_its_process);
   PeerState* state_of(PeerId peer);
   bool want_definition(const Gid& own, const EndpointRecord& other);
   bool may_ask(PeerId peer);
-  /// Forgets a part of what peers announced that left; the rest follows on the background thread.
+  /// Removes a part of the announcements of peers that left; the background thread removes the rest.
   void forget_left();
   void return_memory_later();
   void match(const std::shared_ptr<Writer::Impl>& writer, const EndpointRecord& reader);
@@ -202,9 +206,9 @@ class Participant::Impl final : private HubHandler {
   bool compatible(const std::shared_ptr<Endpoint>& own, const EndpointRecord& other, const QoS& offered,
                   const QoS& requested);
   void begin_attach(const std::shared_ptr<Reader::Impl>& reader, const EndpointRecord& writer);
-  /// Ends the connection of a reader to a foreign writer for want of what it needs; it is tried again later.
+  /// Ends the connection of a reader to a foreign writer because of a shortage. The pair tries again later.
   void give_up(PeerId peer, const Gid& writer, const Gid& reader, const Error& why);
-  /// For shortages, which pass: the pair tries again after a pause, longer each time. True the first time.
+  /// For shortages, which end: the pair tries again after a pause, longer each time. True the first time.
   bool attach_later(const Gid& reader, const Gid& writer);
   void forget_attempts_later(const Gid& reader, const Gid& writer);
   /// `reader` does not use `writer` any more.
@@ -226,7 +230,7 @@ class Participant::Impl final : private HubHandler {
   WakePairs wake_pairs_;
   PeerState self_state_;
   std::map<Gid, RemoteWriter> remote_writers_;
-  std::map<std::pair<Gid, Gid>, unsigned> attempts_;  // writer and reader that could not connect yet
+  std::map<std::pair<Gid, Gid>, unsigned> attempts_;  // writers and readers that could not connect yet
   std::uint64_t next_endpoint_ = 1;
 
   struct FrameToSelf {
@@ -237,11 +241,11 @@ class Participant::Impl final : private HubHandler {
   std::mutex to_self_mutex_;  // innermost but for the hub's locks
   std::deque<FrameToSelf> to_self_;
   bool to_self_posted_ = false;  // deliver_to_self_from_queue() is going to run
-  bool to_self_told_ = false;    // that there is no file descriptor
+  bool to_self_told_ = false;    // lack of descriptors was reported
 
   mutable std::mutex pids_mutex_;  // innermost
   std::map<PeerId, Pids> pids_;
-  Allowance other_reports_;  // about this process itself, and about peers that left
+  Allowance other_reports_;  // limits reports about this process itself, and about peers that left
   struct DiagnosticCallback {
     std::function<void(const Diagnostic&)> call;
     std::weak_ptr<const void> owner;
@@ -249,9 +253,9 @@ class Participant::Impl final : private HubHandler {
   };
   std::vector<DiagnosticCallback> on_diagnostic_;
 
-  /// A question that somebody waits for.
+  /// A query that waits for answers.
   struct Question {
-    std::vector<PeerId> missing;  // have not answered to the end
+    std::vector<PeerId> missing;  // peers that have not answered completely
     std::vector<Holding> answers;
     std::map<PeerId, std::size_t> counts;  // of the answers
   };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other processes say. Every handler runs on the background thread; an error ends that peer's connection.
+// Handlers of other processes' frames. Every handler runs on the background thread; an error ends that peer's
+// connection.
 #include <algorithm>
 #include <new>
 
@@ -19,14 +20,14 @@ bool changes_graph(FrameType type) {
          type == FrameType::kNodeDown;
 }
 
-/// A data segment and what is charged for it. A sample may keep it after its publisher retired it.
+/// A data segment and its charges. A sample may keep it after its publisher retired it.
 struct KeptSegment {
   Charge bytes, descriptor;  // given back after the segment
   std::shared_ptr<memory::ForeignSegment> segment;
 };
 
-/// The same segment, which ends on the disposal thread: the last one to unmap a dead publisher's memory frees it, and takes 0.1 s
-/// per GiB. What was never mapped ends at once.
+/// The same segment, but destroyed on the disposal thread: the last unmapping of a dead publisher's memory frees its
+/// pages, which takes 0.1 s per GiB. A segment that was never mapped is destroyed at once.
 std::shared_ptr<memory::ForeignSegment> ended_elsewhere(KeptSegment kept) {
   memory::ForeignSegment* const raw = kept.segment.get();
   auto owner = std::make_shared<KeptSegment>(std::move(kept));
@@ -34,7 +35,7 @@ std::shared_ptr<memory::ForeignSegment> ended_elsewhere(KeptSegment kept) {
             if (!owner->segment->mapped() || generation != os::fork_generation()) return;
             try {
               os::dispose([ending = std::move(owner)] {});
-            } catch (const std::bad_alloc&) {  // then it ended here
+            } catch (const std::bad_alloc&) {  // then it was destroyed on this thread
             }
           }};
 }
@@ -73,7 +74,7 @@ void Participant::Impl::on_peer_down(PeerId peer, const Error&) {
     const std::lock_guard<std::mutex> lock(mutex_);
     graph_.leave(peer);
     forget_left();
-    // Whether the process lives is not known: what it holds stays pinned until on_peer_gone().
+    // Whether the process lives is not known: the samples that it holds stay pinned until on_peer_gone().
     for (const auto& [own, writer] : writers_) writer->peer_disconnected(peer);
     peers_.erase(peer);
     budgets_.remove_peer(peer);
@@ -83,7 +84,7 @@ void Participant::Impl::on_peer_down(PeerId peer, const Error&) {
     const std::lock_guard<std::mutex> lock(pids_mutex_);
     pids_.erase(peer);
   }
-  on_holdings(peer, HoldingsFrame{});  // will not answer
+  on_holdings(peer, HoldingsFrame{});  // it will not answer
   graph_changed();
 }
 
@@ -192,7 +193,7 @@ Result<void> Participant::Impl::on_frame(PeerId peer, Frame&& frame) {
 
 Result<void> Participant::Impl::on_announce(PeerId peer, const AnnounceFrame& frame) {
   if (EndpointRecord* left = graph_.find_left(frame.gid)) {
-    // Its process is back before all of its former connection was forgotten.
+    // Its process is back before its former connection was completely removed.
     endpoint_gone(*left, true);
     graph_.remove_endpoint(*left);
   }
@@ -215,7 +216,7 @@ Result<void> Participant::Impl::on_attach(PeerId peer, const AttachFrame& frame,
                                           const std::vector<os::ReceivedFd>& fds) {
   if (fds.size() != 1) return violation("ATTACH without a connection segment");
   const auto writer = writers_.find(frame.writer);
-  if (writer == writers_.end()) return {};  // withdrawn meanwhile: WITHDRAW answers
+  if (writer == writers_.end()) return {};  // withdrawn meanwhile: a WITHDRAW is on its way
   EndpointRecord* record = graph_.find(frame.reader);
   if (record == nullptr) {
     if (peer == kSelf) return {};  // withdrawn meanwhile
@@ -286,18 +287,18 @@ Result<void> Participant::Impl::on_ended(PeerId peer, const RefusedFrame& frame)
 Result<void> Participant::Impl::on_segment(PeerId peer, const SegmentFrame& frame, std::vector<os::ReceivedFd>& fds) {
   if (fds.size() != 1) return violation("SEGMENT without a descriptor");
   const auto remote = remote_writers_.find(frame.writer);
-  if (remote == remote_writers_.end()) return {};  // nobody listens any more
+  if (remote == remote_writers_.end()) return {};  // no reader uses it any more
   if (remote->second.peer != peer) return violation("SEGMENT of somebody else's writer");
-  if (remote->second.lacking) return {};  // its readers let go of it
+  if (remote->second.lacking) return {};  // its readers disconnect
   for (const auto& [index, segment] : remote->second.segments) {
     if (index == frame.index) return {};
   }
-  constexpr std::size_t kMaxSegments = 256;  // a publisher retires old segments long before
+  constexpr std::size_t kMaxSegments = 256;  // a publisher retires old segments long before this number
   if (remote->second.segments.size() >= kMaxSegments) return violation("a publisher announced too many data segments");
   remote->second.segments.reserve(remote->second.segments.size() + 1);
   Result<std::uint64_t> size = os::file_size(fds[0].fd());
   if (!size) return size.error();
-  // Before any address space is looked for: an absurd size is a lie, not a shortage.
+  // Before address space is allocated: an absurd size is a lie, not a shortage.
   if (*size != frame.size_bytes) {
     return violation("SEGMENT announces " + std::to_string(frame.size_bytes) + " bytes, but has " +
                      std::to_string(*size));
@@ -312,13 +313,13 @@ Result<void> Participant::Impl::on_segment(PeerId peer, const SegmentFrame& fram
   }
   kept.bytes = std::move(*bytes);
   kept.descriptor = std::move(*descriptor);
-  // Mapped when its first message is taken: what nobody reads costs no address space.
+  // Mapped when its first message is taken: a segment that no reader takes from costs no address space.
   const auto state = peers_.find(peer);
   Result<std::shared_ptr<memory::ForeignSegment>> segment = memory::ForeignSegment::open(
       fds[0].release().release(), frame.size_bytes, state != peers_.end() ? state->second.share : nullptr);
   if (!segment) return segment.error();
-  // A process with locked memory maps, and locks, at once: not in the take of a thread with a deadline. If that fails, the take tries
-  // again and reports it.
+  // A process with locked memory maps and locks at once, not in the take of a thread with a deadline. If that fails,
+  // the take tries again and reports the error.
   if (os::memory_is_locked()) static_cast<void>((*segment)->map());
   kept.segment = std::move(*segment);
   *segment = ended_elsewhere(std::move(kept));
@@ -327,8 +328,9 @@ Result<void> Participant::Impl::on_segment(PeerId peer, const SegmentFrame& fram
   return {};
 }
 
-/// An honest publisher may need more than this process has to spare. Its readers let go of it, and are attached again later. Those that
-/// are not attached yet wait for the ATTACHED that is on its way: else the next attempt could take it for its own.
+/// An honest publisher may need more than this process can spare. Its readers disconnect, and attach again later. A reader
+/// that is attaching disconnects after the ATTACHED that is on its way: otherwise the next attempt could take that for its
+/// own.
 void Participant::Impl::lacks_segment(PeerId peer, const Gid& writer, RemoteWriter& remote, const Error& why) {
   remote.lacking = why;
   const std::vector<Gid> readers = remote.readers;

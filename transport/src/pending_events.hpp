@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The user's callback of an endpoint, and the events that it has not been called for. One call stands for all of a kind that happened
-// since the last one: a peer that causes very many must not queue very many.
+// The user's callback of an endpoint, and its pending events. One call stands for all events of one kind since the last
+// call, because a peer that causes very many events must not queue very many calls.
 // Thread rules: a value, guarded by its endpoint's mutex.
 #pragma once
 
@@ -20,8 +20,8 @@ class PendingEvents {
  public:
   void set_callback(std::function<void(Event)> callback) { callback_ = std::move(callback); }
 
-  /// Arranges that the callback is called for `event`, without `mutex`, by what `post(fn)` runs later. This is a part of `endpoint`. If
-  /// there is no memory, the next event arranges for this one, too.
+  /// Arranges a call of the callback for `event`, without `mutex`, from a function that `post(fn)` runs later. This
+  /// object is a part of `endpoint`. If there is no memory, the next event arranges the call for this event, too.
   template <class Endpoint, class Post>
   void add(Event event, std::weak_ptr<Endpoint> endpoint, os::PiMutex& mutex, Post&& post) noexcept {
     if (!callback_) return;

@@ -16,7 +16,7 @@ void add(std::string& out, const char* policy, const std::string& offered, const
 
 }  // namespace
 
-// DDS 1.4, 2.2.3: a request is met by an offer at least as strong.
+// DDS 1.4, 2.2.3: an offer satisfies a request if it is at least as strong.
 std::string incompatibility(const QoS& offered, const QoS& requested) {
   std::string out;
   if (requested.reliability == Reliability::kReliable && offered.reliability == Reliability::kBestEffort) {

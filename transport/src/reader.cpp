@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Take. Connections come and go in reader_connections.cpp, time passes in reader_timers.cpp.
+// Take. Connections are in reader_connections.cpp, timers in reader_timers.cpp.
 #include "reader.hpp"
 
 #include <algorithm>
@@ -28,8 +28,8 @@ Reader::Impl::~Impl() = default;
   });
 }
 
-/// The connection whose oldest message is the oldest of all, and the number of unread messages (`holdable`: of those connections whose
-/// held limit leaves room).
+/// The connection whose oldest message is the oldest of all, and the number of unread messages (`holdable`: of those
+/// connections whose held limit leaves room).
 [[gnu::hot]] Reader::Impl::Pick Reader::Impl::pick(ReaderConnection** best, memory::QueuedMessage* message,
                                                    std::uint64_t* unread, Error* error, bool holdable) {
   *best = nullptr;
@@ -56,8 +56,8 @@ Reader::Impl::~Impl() = default;
     const SegmentUse* segment = connection.find_segment(memory::handle_segment(oldest.handle));
     if (segment == nullptr) {
       if (state == ReaderConnection::State::kOrphaned) {
-        // The publisher died, or the processes were disconnected, before its segment arrived here: nobody can read this message any
-        // more. It is given back, since a publisher that lives waits for that.
+        // The publisher died, or the processes were disconnected, before its segment arrived: no reader of this process
+        // can read this message any more. Give it back, since a living publisher waits for that.
         if (connection.full()) continue;  // until a sample is released: as in merged_away()
         if (connection.channel->queue().try_take(oldest)) discard(connection, oldest);
         --i;
@@ -66,7 +66,7 @@ Reader::Impl::~Impl() = default;
       }
       continue;
     }
-    // The publisher's CPU has these lines: they come together, while the queue's words are still being fetched.
+    // The publisher's CPU has these lines: fetch them together, while the queue's words are still on their way.
     segment->segment->prefetch(memory::handle_offset(oldest.handle));
     if (holdable && connection.full()) continue;
     *unread += connection.channel->queue().size();
@@ -78,13 +78,14 @@ Reader::Impl::~Impl() = default;
   return *best != nullptr ? Pick::kFound : Pick::kNone;
 }
 
-/// KEEP_LAST is over all publishers: of the unread messages together only the newest `depth` count. True if `message`, the oldest,
-/// is one too many; it is given up then (or was taken or evicted meanwhile).
+/// KEEP_LAST applies to all publishers together: only the newest `depth` unread messages count. True if `message`, the
+/// oldest, exceeds the depth. It is then given up, or was taken or evicted meanwhile.
 [[gnu::hot]] bool Reader::Impl::merged_away(ReaderConnection& connection, const memory::QueuedMessage& message,
                                             std::uint64_t unread) {
   if (connections_.size() <= 1 || options_.qos.history != History::kKeepLast || unread <= options_.qos.depth)
     return false;
-  // Giving a message up takes it for a moment. At the limit that would be one more than was granted, for which a publisher expels.
+  // Giving a message up takes it for a moment. At the limit this would exceed the grant, for which a publisher expels a
+  // reader.
   if (connection.full()) return false;
   if (connection.channel->queue().try_take(message)) {
     discard(connection, message);
@@ -93,8 +94,8 @@ Reader::Impl::~Impl() = default;
   return true;
 }
 
-/// Gives up what no take() would deliver. A reader that is rarely asked must not collect the segments of all publishers that ever
-/// were.
+/// Gives up messages that no take() would deliver. A reader that is rarely used must not collect the segments of all
+/// former publishers.
 void Reader::Impl::drop_useless() noexcept {
   ReaderConnection* connection = nullptr;
   memory::QueuedMessage message{};
@@ -116,7 +117,7 @@ void Reader::Impl::drop_useless() noexcept {
   try {
     return take_next(&taken, message);
   } catch (const std::bad_alloc&) {
-    // Only what fails allocates: the text of an error, a copy for want of room.
+    // Only failures allocate: the text of an error, a copy for lack of room.
     if (taken != nullptr) discard(*taken, message);
     return no_memory();
   }
@@ -140,13 +141,14 @@ void Reader::Impl::drop_useless() noexcept {
     if (armed_) disarm();
     if (merged_away(*connection, message, unread)) continue;
     if (connection->full()) {
-      // What one publisher's samples hold up, does not hold up the others' messages.
+      // Samples held of one publisher delay only that publisher's messages.
       const std::uint32_t limit = connection->limit.load(std::memory_order_relaxed);
       const Pick other = pick(&connection, &message, &unread, &error, true);
       if (other == Pick::kFailed) return error;
       if (other == Pick::kFound && merged_away(*connection, message, unread)) continue;
       if (other == Pick::kNone) {
-        // The descriptor rests until a sample is released or something new comes, or its loop would run on in vain.
+        // The descriptor must not stay readable until a sample is released or a message comes; otherwise its event loop
+        // would spin.
         if (wake_ && rearm()) continue;
         return out_of_line([&] {
           return Error{Errc::held_limit,
@@ -157,7 +159,7 @@ void Reader::Impl::drop_useless() noexcept {
       }
     }
     BATON_CRASH_POINT("take.before_cursor");
-    if (!connection->channel->queue().try_take(message)) continue;  // evicted meanwhile: look again
+    if (!connection->channel->queue().try_take(message)) continue;  // evicted meanwhile: try again
     BATON_CRASH_POINT("take.after_cursor");
     *taken = connection;
     if (connection->interrupted &&
@@ -229,13 +231,14 @@ void Reader::Impl::drop_useless() noexcept {
   return sample;
 }
 
-/// The first message of a segment maps the segment. Where there is no room for it (the window is full, or the publisher's process has
-/// used its share) the message is copied; a message for which there is no room either is lost, and the error says so.
+/// The first message of a segment maps the segment. If there is no room for it (the window is full, or the publisher's
+/// process has used up its share), the message is copied. A message without room for a copy either is lost, and the
+/// error says so.
 Result<TakenSample> Reader::Impl::accept_unmapped(ReaderConnection& connection, SegmentUse& segment,
                                                   const memory::QueuedMessage& message) {
   const std::uint64_t offset = memory::handle_offset(message.handle);
   segment.held.fetch_add(1, std::memory_order_relaxed);  // a hostile publisher may have retired it
-  drop_retired(connection);                              // copies that nobody holds any more
+  drop_retired(connection);                              // frees copies that are no longer held
   segment.held.fetch_sub(1, std::memory_order_relaxed);
   const Result<void> mapped = segment.segment->map();
   if (mapped) return accept(connection, segment, message, offset);
@@ -265,13 +268,13 @@ Result<TakenSample> Reader::Impl::accept_unmapped(ReaderConnection& connection, 
   return accept(connection, *connection.segments.back(), message, 0);
 }
 
-/// Gives a message that was just taken back unseen.
+/// Gives back a message that was just taken, without delivering it.
 void Reader::Impl::discard(ReaderConnection& connection, const memory::QueuedMessage& message) {
   ++discarded_;
   if (connection.channel->releases().valid(message.entry)) connection.channel->releases().release(message.entry);
 }
 
-/// Ends the connection to a publisher that broke the rules.
+/// Ends the connection to a publisher that broke the protocol.
 Error Reader::Impl::expel(ReaderConnection& connection, Errc code, const std::string& what) noexcept {
   try {
     Error error{code, "subscription to '" + options_.topic + "' ended the connection to a publisher (process " +
@@ -289,9 +292,10 @@ ConnectionRef Reader::Impl::forget(ReaderConnection& connection) noexcept {
   const bool was_matched = connection.state.load(std::memory_order_relaxed) == ReaderConnection::State::kLive;
   if (connection.channel) discarded_ += connection.channel->queue().lost();
   last_arrival_ns_ =
-      std::max(last_arrival_ns_, last_arrival_ns(connection));  // its messages count for the deadline still
+      std::max(last_arrival_ns_, last_arrival_ns(connection));  // its messages still count for the deadline
   connection.state.store(ReaderConnection::State::kEnded, std::memory_order_relaxed);
-  // A wait set may keep the connection until it is waited for again: not the segments, which are memory and descriptors.
+  // A wait set may keep the connection until its next wait, but must not keep the segments, which are memory and
+  // descriptors.
   for (const auto& use : connection.segments) use->retired = true;
   drop_retired(connection);
   const auto entry = by_writer_.find(connection.writer);
@@ -326,13 +330,13 @@ ConnectionRef Reader::Impl::forget(ReaderConnection& connection) noexcept {
   return count;
 }
 
-// A polled reader announces its sleep when take() finds nothing, and takes it back when take() finds something. The
+// A polled reader announces its sleep when take() finds nothing, and revokes it when take() finds a message. The
 // descriptor is drained only when the queues are empty, so it stays readable while there may be data.
 
-/// Announces sleep (wake.hpp W1 to W4). True if something arrived meanwhile.
+/// Announces sleep (wake.hpp W1 to W4). True if a message arrived meanwhile.
 [[gnu::hot]] bool Reader::Impl::rearm() {
   wake_->drain([](const Notifier& notifier) { Participant::Impl::broke_wake_socket(notifier); });
-  // Also what was announced before: a wait set that the reader left may have taken it back, and woken this one.
+  // Repeats earlier announcements: a wait set that the reader left may have revoked them, and woken this one.
   for (const ConnectionRef& ref : connections_) {
     memory::announce_sleep<Platform>(*ref->layout.sleeping, memory::Sleeping::kDescriptor);
   }

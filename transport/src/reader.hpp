@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A subscription: its connections, one per matched publisher, merged by source time.
-// Thread rules: everything below mutex_ belongs to that process-private mutex; look_again() may be called with or without it.
-// Lock order: Participant::Impl::mutex_ before Reader::Impl::mutex_ before wake_mutex_ before the hub's locks.
-// Invariants: (1) a message is delivered at most once; those of one publisher in the order of its sequence numbers; (2) an
-// orphaned connection stays until its last unread message is taken or pushed out by newer ones; (3) whatever a publisher wrote is checked before use, and
-// what fails the check ends that publisher's connection alone.
+// Thread rules: everything below mutex_ belongs to that process-private mutex; look_again() may be called with or
+// without it. Lock order: Participant::Impl::mutex_ before Reader::Impl::mutex_ before wake_mutex_ before the hub's
+// locks.
+// Invariants: (1) a message is delivered at most once, and the messages of one publisher in the order of their sequence
+// numbers; (2) an orphaned connection stays until its last unread message is taken or evicted by newer messages; (3)
+// data from a publisher is checked before use, and a failed check ends that publisher's connection alone.
 #pragma once
 
 #include <atomic>
@@ -39,19 +40,19 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   Result<int> pollable_fd();
 
   // --- wait sets ---
-  /// already_exists if it is waited for elsewhere.
+  /// already_exists if another wait set has it.
   Result<void> join_wait_set(const std::shared_ptr<WaitSet::Impl>& wait_set);
-  /// False if it is not waited for there.
+  /// False if it is not in this wait set.
   bool leave_wait_set(const std::shared_ptr<WaitSet::Impl>& wait_set);
   void append_connections(std::vector<ConnectionRef>* out) const;
   /// Publishers that have no socket to wake this reader's poll().
   std::size_t publishers_without_socket() const;
-  /// The processes whose publishers it is connected to.
+  /// The processes to whose publishers it is connected.
   void append_notifiers(std::set<Notifier>* out) const;
-  /// Gives every publisher that has none a socket of `wake`. False if there is a publisher left that has none; true if this is not (any
-  /// more) waited for in `wait_set`.
+  /// Gives every publisher without a socket a socket of `wake`. False if a publisher without a socket is left; true if
+  /// this reader is not (any more) in `wait_set`.
   bool give_sockets(const WaitSet::Impl* wait_set, WakeDescriptor& wake);
-  /// Something happened that no publisher announces: look again. Any thread.
+  /// An event that no publisher notifies of: makes the waiter check again. Any thread.
   void look_again();
 
   // --- the participant's side ---
@@ -60,7 +61,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   AnnounceFrame announcement() const;
   /// If it throws std::bad_alloc, there is no connection.
   Result<void> begin_attach(PeerId peer, const Gid& writer, const QoS& offered, Charge charge = {});
-  /// What a connection costs this process.
+  /// The cost of a connection for this process.
   std::size_t connection_bytes() const noexcept;
   /// Errors are the publisher's fault.
   Result<void> attached(PeerId peer, const AttachedFrame& frame, const std::vector<os::ReceivedFd>& fds,
@@ -71,9 +72,9 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   bool ended_by_writer(PeerId peer, const Gid& writer);
   void add_segment(const Gid& writer, std::uint32_t index, const std::shared_ptr<memory::ForeignSegment>& segment);
   void retire_segment(const Gid& writer, std::uint32_t index);
-  /// `for_good`: the writer was withdrawn; else its process was disconnected, and may come back with it.
+  /// `for_good`: the writer was withdrawn; else its process was disconnected, and both may come back.
   void writer_gone(PeerId peer, const Gid& writer, bool for_good) noexcept;
-  /// It matches and does not serve this reader, for now or for ever.
+  /// The writer matches and does not serve this reader, for now or for ever.
   void refused(const Gid& writer, const std::string& text);
   /// Without `text` it is only counted.
   void report_incompatible(Event event, const std::string* text);
@@ -83,8 +84,8 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
 
  private:
   enum class Pick : std::uint8_t { kNone, kFound, kFailed };
-  /// Of writers whose connection ended, the next sequence number: a writer that was only disconnected comes back, and replays. One
-  /// of another process is another writer, whatever it calls itself, and begins anew.
+  /// The next sequence number of each writer whose connection ended: a writer that was only disconnected comes back,
+  /// and replays messages. A writer with this id in another process is another writer, and begins anew.
   struct Interrupted {
     Gid writer{};
     std::uint64_t process = 0;
@@ -101,9 +102,9 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   Result<TakenSample> accept_unmapped(ReaderConnection& connection, SegmentUse& segment,
                                       const memory::QueuedMessage& message);
   void discard(ReaderConnection& connection, const memory::QueuedMessage& message);
-  /// Without memory for it, the connection stays until the next look.
+  /// If there is no memory to end the connection, it stays until the next check.
   Error expel(ReaderConnection& connection, Errc code, const std::string& what) noexcept;
-  /// The connection ends with what is returned, if nobody else uses it.
+  /// The connection ends when the result is destroyed, if it has no other user.
   ConnectionRef forget(ReaderConnection& connection) noexcept;
   bool merged_away(ReaderConnection& connection, const memory::QueuedMessage& message, std::uint64_t unread);
   void drop_useless() noexcept;
@@ -132,21 +133,21 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   mutable os::PiMutex mutex_;
   bool closed_ = false;
   std::vector<ConnectionRef> connections_;
-  std::map<Gid, ReaderConnection*> by_writer_;  // those that are attaching or live
+  std::map<Gid, ReaderConnection*> by_writer_;  // connections that are attaching or live
   std::uint64_t discarded_ =
-      0;  // lost by merging, with connections that are gone, or between two connections to one writer
+      0;  // lost by merging, by connections that are gone, or between two connections to one writer
   std::vector<Interrupted> interrupted_;  // oldest first
   std::set<Gid> refused_by_;
   Statuses statuses_;
   PendingEvents pending_;
   bool armed_ = false;                // if polled
-  bool gives_sockets_again_ = false;  // is scheduled
+  bool gives_sockets_again_ = false;  // a retry is scheduled
   bool lack_of_sockets_reported_ = false;
   std::int64_t deadline_due_ns_ = 0, last_arrival_ns_ = 0;
 
   mutable std::mutex wake_mutex_;
   std::shared_ptr<WaitSet::Impl> wait_set_;
-  std::unique_ptr<WakeDescriptor> wake_;  // if polled; set once, with mutex_ too, which guards all but notify()
+  std::unique_ptr<WakeDescriptor> wake_;  // if polled; set once, also with mutex_, which guards everything but notify()
 };
 
 }  // namespace baton::transport

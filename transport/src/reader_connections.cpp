@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a reader's connections come, change and go; and who is told that it should look again.
+// A reader's connections: how they come, change and end, and which waiters must check again.
 #include <algorithm>
 
 #include "baton/os/crash_point.hpp"
@@ -38,7 +38,7 @@ Result<void> Reader::Impl::begin_attach(PeerId peer, const Gid& writer, const Qo
     const std::lock_guard<os::PiMutex> lock(mutex_);
     if (closed_ || find(writer) != nullptr) return {};
   }
-  // Made without the lock, which take() needs. Nobody else attaches this pair: the participant's lock is held.
+  // Made without the lock, which take() needs. No other thread attaches this pair: the participant's lock is held.
   const std::uint32_t entries = Layout::entries_for(options_.qos.depth, options_.qos.held);
   Result<os::CreatedSegment> segment =
       os::create_segment("baton-connection", Layout::bytes(entries), os::Writers::kBothEnds);
@@ -62,7 +62,7 @@ Result<void> Reader::Impl::begin_attach(PeerId peer, const Gid& writer, const Qo
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return {};
   if (connections_.size() == connections_.capacity()) connections_.reserve(2 * connections_.size() + 4);
-  // So that no end of a connection needs memory: orphan().
+  // So that ending a connection never needs memory: orphan().
   if (const std::size_t most = std::min(kMostInterrupted, interrupted_.size() + connections_.size() + 1);
       most > interrupted_.capacity()) {
     interrupted_.reserve(std::min(kMostInterrupted, 2 * most));
@@ -158,7 +158,7 @@ bool Reader::Impl::is_attaching(const Gid& writer) const {
 }
 
 bool Reader::Impl::ended_by_writer(PeerId peer, const Gid& writer) {
-  ConnectionRef gone;  // ends without the lock
+  ConnectionRef gone;  // destroyed without the lock
   const std::lock_guard<os::PiMutex> lock(mutex_);
   ReaderConnection* connection = closed_ ? nullptr : find(writer);
   if (connection == nullptr || connection->peer != peer) return false;
@@ -204,13 +204,13 @@ bool Reader::Impl::seen_before_interruption(ReaderConnection& connection, std::u
 }
 
 void Reader::Impl::writer_gone(PeerId peer, const Gid& writer, bool for_good) noexcept {
-  ConnectionRef gone;  // ends without the lock
+  ConnectionRef gone;  // destroyed without the lock
   const std::lock_guard<os::PiMutex> lock(mutex_);
   refused_by_.erase(writer);
   ReaderConnection* connection = closed_ ? nullptr : find(writer);
   if (connection != nullptr && connection->peer == peer) gone = orphan(*connection);
   if (!for_good) return;
-  // A writer that gets this id later counts from 1.
+  // A later writer with this id counts from 1.
   if (const Interrupted* entry = find_interrupted(writer, participant_->process_of(peer))) {
     interrupted_.erase(interrupted_.begin() + (entry - interrupted_.data()));
   }
@@ -247,7 +247,8 @@ void Reader::Impl::retire_segment(const Gid& writer, std::uint32_t index) {
 
 void Reader::Impl::drop_retired(ReaderConnection& connection) {
   auto& segments = connection.segments;
-  // An honest publisher retires a segment only when nobody holds a chunk of it; a hostile one must not unmap what we read.
+  // An honest publisher retires a segment only when no process holds a chunk of it. A hostile one must not unmap memory
+  // that we read.
   // acquire: pairs with the release in TakenSample::release.
   segments.erase(
       std::remove_if(segments.begin(), segments.end(),
@@ -311,7 +312,7 @@ std::size_t Reader::Impl::publishers_without_socket() const {
 
 bool Reader::Impl::give_sockets(const WaitSet::Impl* wait_set, WakeDescriptor& wake) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  if (wait_set_.get() != wait_set) return true;  // it left while that wait set was being rebuilt
+  if (wait_set_.get() != wait_set) return true;  // the reader left while that wait set was being rebuilt
   return give_sockets(wake);
 }
 
@@ -337,8 +338,8 @@ bool Reader::Impl::give_sockets(WakeDescriptor& wake) {  // with mutex_
   return all;
 }
 
-/// A publisher without a socket wakes nobody. So the descriptor becomes readable now and then until each publisher has its socket: no message
-/// is lost, or waits longer than kWakeSocketPause.
+/// A publisher without a socket cannot wake this reader. So the descriptor becomes readable periodically until each
+/// publisher has its socket: no message is lost, or waits longer than kWakeSocketPause.
 void Reader::Impl::give_own_sockets() {  // with mutex_
   if (give_sockets(*wake_) || gives_sockets_again_) return;
   participant_->hub().schedule(std::chrono::steady_clock::now() + kWakeSocketPause, [weak = weak_from_this()] {
@@ -353,7 +354,7 @@ void Reader::Impl::give_own_sockets() {  // with mutex_
   gives_sockets_again_ = true;
 }
 
-/// After a connection ended: its process's socket goes with the last one.
+/// After a connection ended: the last connection of a process removes its socket.
 void Reader::Impl::forget_socket(PeerId peer) noexcept {
   if (!wake_) return;
   const auto publishes = [peer](const auto& entry) { return entry.second->peer == peer; };

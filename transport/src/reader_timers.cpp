@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a subscription expects in time: deadline and liveliness. Clock: CLOCK_MONOTONIC, on the background thread.
+// A subscription's timers: deadline and liveliness. Clock: CLOCK_MONOTONIC, on the background thread.
 #include <algorithm>
 
 #include "baton/os/clock.hpp"
@@ -32,8 +32,8 @@ void Reader::Impl::start_timers() {
   }
 }
 
-/// Source time of the newest message that reached any queue; 0 if there was none. A publisher that writes nonsense into its
-/// ring deceives only this statistic: times in the future count as now.
+/// Source time of the newest message that reached any queue; 0 if there was none. A publisher that writes wrong times
+/// into its ring falsifies only this statistic: future times count as now.
 std::int64_t Reader::Impl::last_arrival_ns() const {
   std::int64_t last = 0;
   for (const ConnectionRef& ref : connections_) last = std::max(last, last_arrival_ns(*ref));
@@ -68,7 +68,7 @@ void Reader::Impl::check_deadline() {
   } else if (last_arrival_ns_ != 0) {
     due = last_arrival_ns_ + period;
   }
-  // First, since a timer that throws is called again.
+  // First, because a timer that throws is called again.
   participant_->hub().schedule(at(due), [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->check_deadline();
   });
@@ -78,8 +78,8 @@ void Reader::Impl::check_deadline() {
   notify(Event::kDeadlineMissed);
 }
 
-/// Manual liveliness: the publisher's last sign of life stands in its control line. (Automatic liveliness is the kernel's
-/// word: the connection ends when the process does.)
+/// Manual liveliness: the publisher's last sign of life is in its control line. (The kernel provides automatic
+/// liveliness: the connection ends when the process does.)
 void Reader::Impl::check_liveliness() {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return;

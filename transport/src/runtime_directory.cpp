@@ -25,8 +25,8 @@ std::string octal(std::uint32_t mode) {
 
 std::string reason_of(int error_number) { return std::system_category().message(error_number); }
 
-// Who may use the directory: its owner alone, or a group. Everybody else is kept out by its permissions, which are the only
-// access control there is; so permissions that keep nobody out are refused.
+// The directory belongs to its owner alone, or to a group. Its permissions are the only access control, so permissions
+// that keep no user out are refused.
 Result<void> check(const std::string& path, const os::DirectoryInfo& info) {
   const std::string network = os::network_file_system(info.file_system);
   if (!network.empty()) {
@@ -74,7 +74,7 @@ Result<os::OpenedDirectory> open_checked(int parent, const std::string& name, co
   return directory;
 }
 
-// Makes the last component only: a mistyped path should be an error and not a new tree.
+// Makes the last component only: a mistyped path must be an error and not a new tree.
 Result<os::OpenedDirectory> make_and_open(const std::string& path, const DirectoryOptions& options) {
   const int failed = os::make_directory(-1, path, 0700);
   if (failed != 0 && failed != EEXIST) {
@@ -84,19 +84,21 @@ Result<os::OpenedDirectory> make_and_open(const std::string& path, const Directo
   return open_checked(-1, path, path, options);
 }
 
-// The defaults, best first. All processes of a user must come to the same answer, so nothing here depends on a session's
-// environment. $XDG_RUNTIME_DIR is not among them: it vanishes at logout, under the robot's services.
+// The defaults, best first. All processes of a user must come to the same answer, so the defaults do not depend on a
+// session's environment. $XDG_RUNTIME_DIR is not among them: it vanishes at logout, while the robot's services still
+// run.
 std::vector<std::string> default_directories() {
   const std::string user = std::to_string(os::effective_user_id());
   // /run: gone after a reboot, never cleaned, made by root or by an administrator (tmpfiles.d) for a user.
   std::vector<std::string> places{"/run/baton-" + user};
   const std::string home = os::home_directory();
   if (!home.empty() && home != "/") {
-    // The place for state that outlives a session; its parents may be missing in a fresh home, never the home itself.
+    // The place for state that outlives a session. Its parents may be missing in a fresh home, but the home itself is
+    // never made.
     for (const char* parent : {"/.local", "/.local/state"}) (void)os::make_directory(-1, home + parent, 0700);
     places.push_back(home + "/.local/state/baton");
   }
-  // Cleaned after 30 days, but not while somebody holds it (mark_in_use).
+  // Cleaned after 30 days, but not while a process holds it (mark_in_use).
   places.push_back("/var/tmp/baton-" + user);
   return places;
 }

@@ -58,7 +58,7 @@ WaitSet::Impl::Impl() {
 }
 
 void WaitSet::Impl::remove(const Reader::Impl* reader) {
-  std::shared_ptr<Reader::Impl> kept;  // destroyed after the lock is gone
+  std::shared_ptr<Reader::Impl> kept;  // destroyed after the lock is released
   {
     const std::lock_guard<std::mutex> lock(mutex);
     const auto found =
@@ -71,7 +71,7 @@ void WaitSet::Impl::remove(const Reader::Impl* reader) {
   look_again();
 }
 
-/// Takes over what changed since the last look. Allocates; not part of the steady state.
+/// Applies the changes since the last call. Allocates; not part of the steady state.
 Result<void> WaitSet::Impl::rebuild() {
   std::vector<std::shared_ptr<Reader::Impl>> members;
   std::vector<ConnectionRef> before;
@@ -84,8 +84,8 @@ Result<void> WaitSet::Impl::rebuild() {
   watched.clear();
   for (const auto& guard : watched_owners) watched.push_back(guard.get());
   for (const auto& reader : members) reader->append_connections(&connections);
-  // Where a reader went that left us, its sleep may have been announced before we took back ours, in the same word: lost.
-  // Whoever waits there now is to look, and to announce it, once more.
+  // A reader that left us may have announced its sleep to its new wait set before we revoked our announcement, in the
+  // same word: then its announcement is lost. So its new waiter must check, and announce its sleep, once more.
   for (const ConnectionRef& ref : before) {
     const std::shared_ptr<Reader::Impl> owner = ref->owner.lock();
     if (owner && std::find(members.begin(), members.end(), owner) == members.end()) owner->look_again();
@@ -114,7 +114,7 @@ Result<void> WaitSet::Impl::rebuild() {
   return {};
 }
 
-/// Anything for the caller? Clears what wake() set.
+/// True if there is work for the caller. Clears the flag that wake() set.
 [[gnu::hot]] bool WaitSet::Impl::look() {
   if (woken.load(std::memory_order_relaxed) && woken.exchange(false, std::memory_order_acquire)) return true;
   for (const GuardCondition::Impl* guard : watched) {
@@ -124,7 +124,7 @@ Result<void> WaitSet::Impl::rebuild() {
 }
 
 [[gnu::hot]] bool WaitSet::Impl::ready() {
-  // Only asks (look() answers); a changed membership must not be slept over either.
+  // Only tests the flag (look() clears it). The waiter must not sleep past a changed membership either.
   if (woken.load(std::memory_order_relaxed) || version.load(std::memory_order_acquire) != built_version) return true;
   for (const GuardCondition::Impl* guard : watched) {
     if (guard->triggered.load(std::memory_order_acquire)) return true;
@@ -165,7 +165,7 @@ Result<void> WaitSet::Impl::rebuild() {
     if (look()) return true;
     if (timed_out || timeout.count() <= 0) return false;
     if (spin_end != 0) {
-      // The clock is read now and then only: reading it takes as long as a dozen looks.
+      // The clock is read only now and then: reading it takes as long as a dozen looks.
       for (unsigned round = 1;; ++round) {
         if (look()) return true;
         if (version.load(std::memory_order_relaxed) != built_version) break;
@@ -182,8 +182,8 @@ Result<void> WaitSet::Impl::rebuild() {
     }
     BATON_CRASH_POINT("wait.before_announce");
     memory::wait_round<Platform>(*this);
-    // Between taking back the announcement and looking at the version; pairs with the fence in look_again(), which remove() makes
-    // between the two's counterparts: if it was not ours that we took back, we see that the reader left.
+    // Orders revoking the announcement before reading the version. Pairs with the fence in look_again(), which remove()
+    // makes between its two counterparts: if we revoked another wait set's announcement, we see that the reader left.
     Platform::fence_seq_cst();
   }
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a wait set sleeps on: one local word, incremented by threads of this process, and the event word of every connected publisher;
-// or, where futex_waitv cannot do it (kernel, more than 127 publishers), a WakeDescriptor.
-// Thread rules: wait() by one thread at a time; everything else by any thread. Lock order: a reader's locks before mutex_.
-// Invariants: (1) no wake-up is lost (memory/wake.hpp); (2) a wait that finds nothing new allocates nothing; (3) only the
-// waiting thread writes the sleeping flags of its connections.
+// The words on which a wait set sleeps: one local word, incremented by threads of this process, and the event word of
+// every connected publisher. Where futex_waitv cannot wait for these (kernel, more than 127 publishers), it sleeps on a
+// WakeDescriptor.
+// Thread rules: wait() by one thread at a time; everything else by any thread. Lock order: a reader's locks before
+// mutex_.
+// Invariants: (1) no wake-up is lost (memory/wake.hpp); (2) a wait that finds nothing new allocates nothing; (3) only
+// the waiting thread writes the sleeping flags of its connections.
 #pragma once
 
 #include <atomic>
@@ -34,13 +36,13 @@ struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
 
   Impl();
   Result<bool> wait(std::chrono::nanoseconds timeout);
-  /// Makes the waiter look again; a system call only if it sleeps.
+  /// Makes the waiter check again; a system call only if it sleeps.
   void look_again();
-  /// The connections of some reader are others now.
+  /// The connections of a reader have changed.
   void changed() noexcept { version.fetch_add(1, std::memory_order_release); }  // pairs with the acquire in wait()
   void remove(const Reader::Impl* reader);
 
-  // wait_round's view (memory/wake.hpp)
+  // The Sources of wait_round (memory/wake.hpp).
   template <class F>
   void for_each_event(F&& f) {
     f(words().local, waits[0].seen);
@@ -60,7 +62,7 @@ struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
 
   const std::uint32_t generation = os::fork_generation();
   os::SharedMapping words_memory;
-  Error failure{};  // why words_memory is missing
+  Error failure{};  // the reason why words_memory is missing
   std::mutex mutex;
   std::vector<std::shared_ptr<Reader::Impl>> readers;
   std::vector<std::shared_ptr<GuardCondition::Impl>> guards;
@@ -68,7 +70,7 @@ struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
   std::atomic<bool> woken{false};
   std::atomic<std::int64_t> spin_ns{0};
 
-  // the waiting thread's own
+  // used by the waiting thread only
   std::uint64_t built_version = 0;
   std::vector<ConnectionRef> connections;
   std::vector<os::FutexWait> waits;
@@ -77,8 +79,9 @@ struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
   memory::Sleeping how = memory::Sleeping::kFutex;
   std::int64_t deadline_ns = 0;
   bool timed_out = false;
-  bool lacks_sockets = false;            // of some publisher: looks now and then, and tries to make the sockets
-  std::mutex wake_mutex;                 // for others than the waiting thread
+  bool lacks_sockets = false;            // for a publisher: the waiter checks periodically, and tries again to make the
+                                         // sockets
+  std::mutex wake_mutex;                 // used by threads other than the waiting thread
   std::unique_ptr<WakeDescriptor> wake;  // made when first needed
 };
 

@@ -18,7 +18,7 @@ Result<std::shared_ptr<const void>> WakePairs::count(std::uint64_t process) {
   }
   std::shared_ptr<const char>& uses = of_processes_[process];
   if (!uses) uses = std::make_shared<const char>();
-  // Uses are added with the lock only, so that at most too many are seen.
+  // Uses are added with the lock only, so the count seen is never too low.
   if (process != 0 && static_cast<std::size_t>(uses.use_count()) > limit()) {
     return Error{Errc::limit_reached,
                  "it publishes to " + std::to_string(limit()) +
@@ -60,7 +60,7 @@ WakeDescriptor::Sockets::iterator WakeDescriptor::erase(Sockets::iterator at) no
   return sockets_.erase(at);
 }
 
-/// Drains the sockets that are ready; those that cannot be drained. Allocates nothing.
+/// Drains the ready sockets; returns those that cannot be drained. Allocates nothing.
 [[gnu::hot]] const std::vector<WakeDescriptor::Socket*>& WakeDescriptor::spoilt() {
   spoilt_.clear();
   constexpr std::chrono::steady_clock::time_point kAtOnce{};

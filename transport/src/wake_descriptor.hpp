@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The descriptor on which a reader or a wait set sleeps in poll(): an epoll descriptor in front of one socket pair for each process that
-// publishes to it. A process can spoil no socket but its own, and drain() takes a spoilt socket out.
-// Both ends of a pair stay open in this process as long as the other process publishes. So an orderly end, or a death, is never seen on the
-// socket, and an end of file there means shutdown(2).
-// Thread rules: fd() and notify() by any thread; everything else externally synchronised. After fork() only the destructor may be called.
-// Invariants: (1) the descriptor is readable from a notification until drain(); (2) what a process sent is read within bounds, and a
-// process that breaks the rules of its socket makes the descriptor readable once at most.
+// The descriptor on which a reader or a wait set sleeps in poll(): an epoll descriptor over one socket pair for each
+// process that publishes to it. A process can spoil only its own socket, and drain() removes a spoilt socket. Both ends
+// of a pair stay open in this process while the other process publishes. So an orderly end or a death never shows on
+// the socket, and an end of file means shutdown(2).
+// Thread rules: fd() and notify() by any thread; everything else externally synchronised. After fork() only the
+// destructor may be called.
+// Invariants: (1) the descriptor is readable from a notification until drain(); (2) the bytes of a process are read
+// within bounds, and a process that breaks the rules of its socket makes the descriptor readable at most once.
 #pragma once
 
 #include <chrono>
@@ -23,8 +24,8 @@
 
 namespace baton::transport {
 
-/// While a publisher's process has no socket to wake a sleeper: how long the sleeper waits before it looks at its queues and tries again to
-/// make the socket. docs/format/connection.md.
+/// If a publisher's process has no socket to wake a sleeper: the time after which the sleeper checks its queues and
+/// tries again to make the socket. docs/format/connection.md.
 inline constexpr std::chrono::milliseconds kWakeSocketPause{100};
 
 /// A process that publishes to this one, as one participant of this process knows it.
@@ -38,14 +39,15 @@ struct Notifier {
   }
 };
 
-/// Counts the pairs that were made for each process: a process that publishes on very many topics must not use up the descriptors.
+/// Counts the pairs made for each process: a process that publishes on very many topics must not use up the
+/// descriptors.
 /// Thread-safe.
 class WakePairs {
  public:
-  /// Of one process, so that their two ends are an eighth of the soft limit of descriptors; at least 4.
+  /// The limit for one process: the two ends of its pairs are an eighth of the soft limit of descriptors; at least 4.
   static std::size_t limit();
-  /// To be kept as long as the pair. `process`: what tells it from others; 0: this process, which has no limit. Errors:
-  /// limit_reached, with the numbers.
+  /// Keep the result as long as the pair. `process`: identifies the process; 0: this process, which has no limit.
+  /// Errors: limit_reached, with the numbers.
   Result<std::shared_ptr<const void>> count(std::uint64_t process);
 
  private:
@@ -60,16 +62,17 @@ class WakeDescriptor {
   int fd() const noexcept { return poller_.fd(); }
   /// Makes the descriptor readable; one system call.
   void notify() noexcept { poller_.wake(); }
-  /// The end to be given to `notifier`; made by the first call. Errors: of `pairs`, out_of_descriptors.
+  /// The end to give to `notifier`; the first call makes the pair. Errors: those of `pairs`, out_of_descriptors.
   Result<os::SharedFd> socket_for(const Notifier& notifier, std::uint64_t process, WakePairs& pairs);
-  /// Closes the pair of a process that publishes no more, if there is one.
+  /// Closes the pair of a process that no longer publishes, if there is one.
   void forget(const Notifier& notifier) noexcept;
   template <class Predicate>
   void forget_unless(Predicate&& used) noexcept {
     for (auto at = sockets_.begin(); at != sockets_.end();) at = used(at->first) ? std::next(at) : erase(at);
   }
-  /// Takes back the notifications so far, those of Poller::kMaxEvents processes at most: the rest stays. Calls broke_rules(notifier)
-  /// once for each process that misused its socket, and closes the socket; if the call throws, the next drain() calls it again.
+  /// Consumes the notifications so far, of at most Poller::kMaxEvents processes; the rest stays. Calls
+  /// broke_rules(notifier) once for each process that misused its socket, and closes the socket. If the call throws,
+  /// the next drain() repeats it.
   template <class BrokeRules>
   void drain(BrokeRules&& broke_rules) {
     for (Socket* const socket : spoilt()) {
@@ -81,7 +84,7 @@ class WakeDescriptor {
  private:
   struct Socket {
     Notifier notifier;
-    os::ReceivedFd wait_end;  // disposed, because of what may lie in it
+    os::ReceivedFd wait_end;  // disposed, because unread packets may lie in it
     os::SharedFd notify_end;
     std::shared_ptr<const void> counted;
   };

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wake sockets that other processes gave (WAKE_SOCKET, docs/format/connection.md): a descriptor for each socket, not for each
-// subscription that waits on it, and only so many of one process.
-// Thread rules: externally synchronised (Participant::Impl::mutex_). The descriptors may be used and dropped on any thread.
-// Invariants: (1) one process's sockets use at most limit() descriptors; (2) a descriptor is closed with its last connection.
+// The wake sockets that other processes gave (WAKE_SOCKET, docs/format/connection.md). There is one descriptor per
+// socket, not per subscription that waits on it, and a limit per process.
+// Thread rules: externally synchronised (Participant::Impl::mutex_). The descriptors may be used and dropped on any
+// thread.
+// Invariants: (1) one process's sockets use at most limit() descriptors; (2) a descriptor is closed with its last
+// connection.
 #pragma once
 
 #include <algorithm>
@@ -22,11 +24,11 @@ using WakeSocketRef = std::shared_ptr<const os::ReceivedFd>;
 
 class WakeSockets {
  public:
-  /// Of one process: an eighth of the soft limit of descriptors, at least 8.
+  /// The limit for one process: an eighth of the soft limit of descriptors, at least 8.
   static std::size_t limit() { return std::max<std::size_t>(8, os::descriptor_limit() / 8); }
 
-  /// The socket that `received` names; if the process gave it before, the descriptor of then. `process`: what tells it from others;
-  /// 0: this process, which has no limit. Errors: limit_reached, with the numbers.
+  /// The socket that `received` names; if the process gave the same socket before, the first descriptor. `process`:
+  /// identifies the process; 0: this process, which has no limit. Errors: limit_reached, with the numbers.
   Result<WakeSocketRef> keep(std::uint64_t process, os::ReceivedFd received) {
     forget_closed();
     Sockets& sockets = of_processes_[process];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading and writing frame payloads: fixed little-endian scalars, length-prefixed strings. No alignment, no recursion.
-// A reader never reads past its bytes: after the first failure every further read yields zero and ok() stays false, so a
-// decoder reads all its fields and asks once (`done()`: no failure and nothing left over).
+// A reader never reads past its bytes. After the first failure every further read yields zero and ok() stays false. So
+// a decoder reads all its fields and checks once (`done()`: no failure and no bytes left).
 // Thread rules: values, no shared state.
 #pragma once
 
@@ -50,7 +50,7 @@ class WireWriter {
 
 class WireReader {
  public:
-  /// The bytes are borrowed for the reader's life.
+  /// The bytes are borrowed; they must outlive the reader.
   WireReader(const std::uint8_t* data, std::size_t size) noexcept : at_(data), left_(size) {}
   explicit WireReader(const std::vector<std::uint8_t>& bytes) noexcept : WireReader(bytes.data(), bytes.size()) {}
 
@@ -85,7 +85,7 @@ class WireReader {
     const std::uint8_t* p = take(size);
     return p == nullptr ? std::string() : std::string(reinterpret_cast<const char*>(p), size);
   }
-  /// For checks that the caller makes on values.
+  /// For the caller's own checks of values.
   void fail() noexcept {
     ok_ = false;
     left_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loan and publish. Connections come and go in writer_connections.cpp, time passes in writer_timers.cpp.
+// Loan and publish. Connections are in writer_connections.cpp, timers in writer_timers.cpp.
 #include "writer.hpp"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ Result<std::shared_ptr<Writer::Impl>> Writer::Impl::create(std::shared_ptr<Parti
   if (!line) return line.error();
   writer->line_ = std::move(*line);
   writer->line_.line()->asserted_ns.store(os::monotonic_ns(), std::memory_order_relaxed);
-  Writer::Impl* self = writer.get();  // the pool is a member: it ends before the writer does
+  Writer::Impl* self = writer.get();  // the pool is a member: it is destroyed before the writer
   Result<std::unique_ptr<memory::Pool>> pool = memory::Pool::create(
       options.pool, [self](memory::Handle oldest) { return self->evict(oldest); },
       [self](std::uint32_t index, int fd, std::uint64_t size) { self->send_segment(index, fd, size); });
@@ -51,7 +51,8 @@ Writer::Impl::Impl(std::shared_ptr<Participant::Impl> participant, const Partici
                         options.qos.depth)) {}
 
 Writer::Impl::~Impl() {
-  // In a forked child the memory is the parent's: unmapping what MADV_DONTFORK left out could hit somebody else's mapping.
+  // In a forked child the memory is the parent's: unmapping ranges that MADV_DONTFORK left out could hit another
+  // mapping.
   if (generation_ != os::fork_generation()) static_cast<void>(pool_.release());
 }
 
@@ -80,7 +81,7 @@ Writer::Impl::~Impl() {
   BATON_CRASH_POINT("loan.end");
   if (chunk) BATON_TRACE2(loan, chunk->handle, message_bytes);
   if (!frames_to_self_.empty()) {
-    // A new data segment: readers of this process know it before the message can be published.
+    // A new data segment: readers of this process must know it before the message can be published.
     std::vector<Frame> frames;
     frames.swap(frames_to_self_);
     lock.unlock();
@@ -136,7 +137,7 @@ Writer::Impl::~Impl() {
     if (!refuse_when_full || !connection->keep_all || !connection->reliable || left_out(*connection)) continue;
     if (!connection->channel.full()) continue;
     if (connection->channel.corrupted()) {
-      connection->broken = broken = true;  // full() answers true for what it cannot trust
+      connection->broken = broken = true;  // full() returns true for a corrupted queue
       continue;
     }
     return out_of_line([&] {
@@ -157,7 +158,7 @@ Writer::Impl::~Impl() {
   header.correlation_sequence = info.correlation_sequence;
   std::memcpy(header.attachment, info.attachment.data(), info.attachment.size());
   header.selection = info.selection;
-  pool_->publish(chunk);  // our own reference
+  pool_->publish(chunk);  // releases our own reference
   const Kept message{chunk.handle, now, ++last_sequence_};
 
   BATON_CRASH_POINT("publish.before_push");
@@ -270,7 +271,7 @@ Result<void> Writer::Impl::wait_for_all_acked(std::chrono::nanoseconds timeout) 
       if (connection->reliable) wanted.emplace_back(connection->reader, connection->pushed);
     }
   }
-  // Readers give no sign when they take (that would cost every take a look at one more word), so this call looks, at growing
+  // Readers give no sign when they take (every take would have to read one more word). So this call checks, at growing
   // intervals; it is meant for orderly ends, not for the hot path.
   for (auto pause = std::chrono::microseconds(20);; pause = std::min(pause * 2, std::chrono::microseconds(2000))) {
     {
@@ -295,7 +296,7 @@ memory::Pool::Account Writer::Impl::memory_account() const {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (!pool_) return {};
   auto& self = const_cast<Writer::Impl&>(*this);
-  self.collect();  // what readers released without telling is not held any more
+  self.collect();  // messages that readers released without notifying are not held any more
   if (expel_) self.expel_broken();
   return pool_->account();
 }

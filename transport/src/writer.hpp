@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A publisher: its pool, its connections, its replay history.
-// Thread rules: everything below mutex_ belongs to that process-private mutex; no lock is held while a user's callback runs.
+// Thread rules: everything after mutex_ belongs to that process-private mutex; no lock is held while a user's callback
+// runs.
 // Lock order: Participant::Impl::mutex_ before Writer::Impl::mutex_ before the hub's locks.
-// Invariants: (1) a message is pushed to every live connection or, on an error, to none; (2) a data segment's descriptor is
-// sent to a peer before the first handle in it is pushed, if there is a descriptor, else later; (3) publish makes no system call unless somebody sleeps.
+// Invariants: (1) a message is pushed to every live connection or, on an error, to none; (2) a data segment's
+// descriptor is sent to a peer before the first handle in the segment is pushed, or later if no descriptor is free; (3)
+// publish makes no system call unless a reader sleeps.
 #pragma once
 
 #include <atomic>
@@ -45,31 +47,32 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl> {
   // --- the participant's side ---
   const Participant::WriterOptions& options() const noexcept { return options_; }
   AnnounceFrame announcement() const;
-  /// What its readers have of its messages now.
+  /// How many of this writer's messages each reader has now.
   std::vector<Holding> holdings();
-  /// A reader asks for a connection. Answers ATTACHED or REFUSED. An error: the peer broke the protocol.
-  /// If it throws std::bad_alloc, there is no connection.
+  /// A reader requests a connection. Sends ATTACHED or REFUSED. An error means that the peer broke the protocol. If it
+  /// throws std::bad_alloc, there is no connection.
   Result<void> attach(PeerId peer, const Party& party, const QoS& requested, const AttachFrame& frame,
                       const os::UniqueFd& segment, Charge charge = {});
   void refuse_attach(PeerId peer, const Party& party, const QoS& requested, const AttachFrame& frame,
                      const Error& error);
-  /// What a connection to such a reader costs this process.
+  /// The cost of a connection to such a reader for this process.
   static std::size_t connection_bytes(const QoS& requested) noexcept;
   void detach(PeerId peer, const Gid& reader);
   void set_wake_socket(PeerId peer, const Gid& reader, WakeSocketRef notify_end);
-  /// Ends one connection for want of something: the reader hears of it and tries again.
+  /// Ends one connection for lack of a resource: the reader is informed and tries again.
   void end_connection(PeerId peer, const Gid& reader, const Error& reason);
-  /// Frames to and from the peer have ended. Its unread messages are given up; what it holds stays until it gives that back.
+  /// Frames to and from the peer have ended. Its unread messages are given up; samples that it holds stay until it
+  /// releases them.
   void peer_disconnected(PeerId peer);
-  /// After peer_disconnected(): whether the peer holds messages still.
+  /// After peer_disconnected(): whether the peer still holds messages.
   bool is_held_by(PeerId peer);
-  /// After peer_disconnected(): the peer's process is dead or holds nothing; all comes back.
+  /// After peer_disconnected(): the peer's process is dead or holds nothing; all its slots come back.
   void peer_gone(PeerId peer);
   void reader_gone(PeerId peer, const Gid& reader);
-  /// Without `text` it is only counted.
+  /// Without `text` the event is only counted.
   void report_incompatible(Event event, const std::string* text);
   void explain_incompatible(const std::string& text);
-  /// After the last user handle is gone.
+  /// Called after the last user handle is gone.
   void close();
   void start_timers();
 
@@ -82,7 +85,7 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl> {
   /// A reader that matches and was refused. It tries again, unless its wish never fits.
   struct Refusal {
     Errc code;
-    bool of_slots;  ///< else of memory, descriptors or the budget of its process
+    bool of_slots;  ///< else memory, descriptors or the budget of its process was short
     Party party;
     std::uint32_t wished;
   };
@@ -128,11 +131,11 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl> {
   std::unique_ptr<memory::Pool> pool_;
   Connections live_, draining_;
   std::vector<std::pair<PeerId, std::uint32_t>>
-      owed_segments_;  // whose descriptors could not be sent for want of descriptors
+      owed_segments_;  // whose descriptors could not be sent, because no descriptor was free
   std::map<std::pair<PeerId, Gid>, Refusal> refused_;
   bool expel_ = false;                 // a connection was found broken outside publish()
-  std::vector<Frame> frames_to_self_;  // of a loan: handled when mutex_ is free, before the loan returns
-  std::vector<Kept> history_;          // transient local: a ring of the last `depth`
+  std::vector<Frame> frames_to_self_;  // made during a loan: handled when mutex_ is free, before the loan returns
+  std::vector<Kept> history_;          // transient local: a ring of the last `depth` messages
   std::size_t history_begin_ = 0, history_size_ = 0;
   std::uint64_t last_sequence_ = 0;
   Statuses statuses_;

@@ -26,7 +26,7 @@ std::size_t Writer::Impl::connection_bytes(const QoS& requested) noexcept {
   constexpr std::size_t kOverhead = 4096;  // objects, descriptors' files, mappings
   const std::uint32_t entries = Layout::entries_for(requested.depth, requested.held);
   const std::size_t ring_bytes = os::round_to_pages(Ring::bytes(memory::ring_capacity(requested.depth)));
-  // Both segments, and this side's private copies of what is out.
+  // Both segments, and this side's private copies of outstanding entries.
   return kOverhead + os::round_to_pages(Layout::bytes(entries)) + 2 * ring_bytes + entries * 5 * sizeof(std::uint64_t);
 }
 
@@ -39,7 +39,7 @@ void Writer::Impl::refuse_attach(PeerId peer, const Party& party, const QoS& req
 Result<void> Writer::Impl::attach(PeerId peer, const Party& party, const QoS& requested, const AttachFrame& frame,
                                   const os::UniqueFd& segment, Charge charge) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  if (closed_) return {};  // WITHDRAW is on its way
+  if (closed_) return {};  // a WITHDRAW is on its way
   for (const auto& connection : live_) {
     if (connection->reader == frame.reader)
       return Error{Errc::protocol_violation, "ATTACH for a reader that is attached"};
@@ -51,7 +51,7 @@ Result<void> Writer::Impl::attach(PeerId peer, const Party& party, const QoS& re
                                                std::to_string(frame.connection_bytes) + " bytes instead of " +
                                                std::to_string(segment_bytes)};
   }
-  collect();  // what was given back is nobody's any more
+  collect();  // messages that were given back count for no subscription any more
   if (expel_) expel_broken();
   const Grant given = grant(shares_, granted(party), requested.held);
   if (given.held == 0) {
@@ -91,15 +91,15 @@ Result<void> Writer::Impl::attach(PeerId peer, const Party& party, const QoS& re
   const bool first_of_peer =
       std::none_of(live_.begin(), live_.end(), [peer](const auto& other) { return other->peer == peer; });
   WriterConnection& added = *connection;
-  // So that no end of a connection needs memory: drain().
+  // So that ending a connection never needs memory: drain().
   if (const std::size_t most = live_.size() + draining_.size() + 1; most > draining_.capacity())
     draining_.reserve(2 * most);
   live_.push_back(std::move(connection));
   try {
     introduce(added, requested, first_of_peer, ring_bytes, std::make_shared<const os::UniqueFd>(std::move(ring->fd)));
   } catch (...) {
-    // The messages that were replayed are taken back; whatever was sent, the reader's process knows that nothing came of it: its
-    // connection ends, or it is this process, which tries again.
+    // The replayed messages are taken back. The reader's process knows that the connection failed, whatever was sent:
+    // its link ends, or it is this process, which tries again.
     added.channel.end([this](memory::Handle handle) { pool_->release(handle); });
     live_.pop_back();
     throw;
@@ -114,8 +114,8 @@ Result<void> Writer::Impl::attach(PeerId peer, const Party& party, const QoS& re
   return {};
 }
 
-/// Sends a new reader the segments, the replayed messages and ATTACHED, in this order: then it knows all segments when it sees the
-/// first handle.
+/// Sends a new reader the segments, the replayed messages and ATTACHED, in this order. So the reader knows all segments
+/// when it sees the first handle.
 void Writer::Impl::introduce(WriterConnection& added, const QoS& requested, bool first_of_peer, std::size_t ring_bytes,
                              const os::SharedFd& ring) {
   const PeerId peer = added.peer;
@@ -181,7 +181,7 @@ void Writer::Impl::send_segment(std::uint32_t index, int fd, std::uint64_t size)
   }
 }
 
-/// Readers pass over what lies in a segment that they have not got: it stays unread until then.
+/// Readers skip messages in a segment that they do not have yet: these stay unread until the segment arrives.
 void Writer::Impl::owe_segment(PeerId peer, std::uint32_t index) {  // with mutex_
   constexpr auto kPause = std::chrono::milliseconds(100);
   owed_segments_.emplace_back(peer, index);
@@ -204,7 +204,7 @@ void Writer::Impl::send_owed() {
   try {
     send_owed(owed);
   } catch (...) {
-    owed_segments_.swap(owed);  // what was sent of it is sent once more, to no effect
+    owed_segments_.swap(owed);  // segments that were already sent are sent once more, without effect
     throw;
   }
 }
@@ -312,7 +312,7 @@ void Writer::Impl::set_wake_socket(PeerId peer, const Gid& reader, WakeSocketRef
   for (const auto& connection : live_) {
     if (connection->peer != peer || connection->reader != reader) continue;
     connection->notify_end = std::move(notify_end);
-    // A publish may have met the sleeping flag before the socket came: notify once for it.
+    // A publish may have seen the sleeping flag before the socket came: notify once for it.
     os::notify(connection->notify_end->get());
     return;
   }
@@ -359,7 +359,7 @@ void Writer::Impl::expel_broken() {
       participant_->send(connection->peer, FrameType::kClosed, encode(closed));
     } catch (const std::bad_alloc&) {
       participant_->hub().end_for_want_of_memory(
-          connection->peer);  // it learns it that way; of oneself nobody else knows
+          connection->peer);  // the end informs the peer; if the peer is this process, no notice is needed
     }
   }
 }
@@ -386,7 +386,7 @@ void Writer::Impl::close() {
   draining_.clear();
   refused_.clear();
   history_size_ = 0;
-  // Readers keep what they have: their mappings hold the segments.
+  // Readers keep their messages: their mappings hold the segments.
   pool_.reset();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What subscriptions may hold of a writer's messages, what they do hold, and what gives way when memory is short. The arithmetic is
-// in grants.cpp, the rules in docs/format/qos.md.
+// How many of a writer's messages subscriptions may hold and do hold, and which messages are given up when memory is
+// short. The arithmetic is in grants.cpp, the rules in docs/format/qos.md.
 #include <algorithm>
 
 #include "participant.hpp"
@@ -9,7 +9,8 @@
 namespace baton::transport {
 namespace {
 
-/// The most rows of one writer in an answer: a hostile process can have tens of thousands of subscriptions refused.
+/// The most rows of one writer in an answer: a hostile process can cause refusals of tens of thousands of
+/// subscriptions.
 constexpr std::size_t kMaxConnectionRows = 512;
 constexpr std::size_t kMaxRefusedRows = 64;
 
@@ -45,7 +46,7 @@ void Writer::Impl::refuse(PeerId peer, const AttachFrame& frame, const Refusal& 
   refused.code = refusal.code;
   refused.text = "publisher of '" + options_.topic + "': " + text;
   participant_->send(peer, FrameType::kRefused, encode(refused));
-  if (!refused_.insert_or_assign(std::pair{peer, frame.reader}, refusal).second) return;  // one that tries again
+  if (!refused_.insert_or_assign(std::pair{peer, frame.reader}, refusal).second) return;  // a repeated attempt
   statuses_.last_refusal = refused.text;
   if (refusal.code == Errc::incompatible_qos) {
     ++statuses_.incompatible_qos_total;
@@ -56,8 +57,8 @@ void Writer::Impl::refuse(PeerId peer, const AttachFrame& frame, const Refusal& 
   participant_->diagnose_about(peer, Diagnostic::Level::kError, refusal.code, [&] { return refused.text; });
 }
 
-/// Call right after a successful collect(). True: the reader holds more than it was granted, which no honest one does at any time; what
-/// it holds is released, since its grant is all that the others' grants leave room for.
+/// Call right after a successful collect(). True: the reader holds more than its grant, which an honest reader never
+/// does. Its samples are then released, since the other grants leave room for its grant only.
 [[gnu::hot]] bool Writer::Impl::overheld(WriterConnection& connection) {  // with mutex_
   if (connection.channel.held() <= connection.held) return false;
   return out_of_line([&] {
@@ -67,8 +68,8 @@ void Writer::Impl::refuse(PeerId peer, const AttachFrame& frame, const Refusal& 
   });
 }
 
-/// Gives up the oldest of all messages that wait in queues which may lose messages, or in the history, wherever samples are held that
-/// are older still. False: there is none.
+/// Gives up the oldest unread message in the queues that may lose messages, and in the history, even if older samples
+/// are held. False: there is none.
 bool Writer::Impl::give_up_oldest_unread() {  // with mutex_
   const bool keep_all = options_.qos.history == History::kKeepAll && options_.qos.reliability == Reliability::kReliable;
   memory::Handle oldest = 0;
@@ -86,14 +87,14 @@ bool Writer::Impl::give_up_oldest_unread() {  // with mutex_
   }
   if (history_size_ > 0 && !keep_all) consider(history_[history_begin_].handle);
   if (sequence == UINT64_MAX) return false;
-  // The policy that keeps the newest messages: no queue counts on more than the queues' share.
+  // The policy that keeps the newest messages: no queue relies on more than the queues' share.
   if (options_.pool.policy == memory::Policy::kWorstEffort && sequence + shares_.queues > last_sequence_) return false;
   evict(oldest);
   return true;
 }
 
-/// The pool's policy looks at the oldest messages only. Where they are held, what waits behind them would stay: one subscription with a
-/// long queue that it does not read, and a few old samples, would stop the publisher.
+/// The pool's policy considers the oldest messages only. If these are held, the newer unread messages would stay. One
+/// subscription with a long unread queue and a few old samples would then stop the publisher.
 Result<memory::Chunk> Writer::Impl::loan_in_shortage(std::size_t message_bytes, bool growing,
                                                      Error error) {  // with mutex_
   const std::uint32_t skeleton_bytes = options_.type.skeleton_bytes;

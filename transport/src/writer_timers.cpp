@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a publisher owes in time: deadline and lease. Clock: CLOCK_MONOTONIC, on the background thread.
+// A publisher's timers: deadline and lease. Clock: CLOCK_MONOTONIC, on the background thread.
 #include <algorithm>
 
 #include "baton/os/clock.hpp"
@@ -45,7 +45,7 @@ void Writer::Impl::check_deadline() {
   } else if (last_publish_ns_ != 0) {
     due = last_publish_ns_ + period;
   }
-  // First, since a timer that throws is called again.
+  // First, because a timer that throws is called again.
   participant_->hub().schedule(at(due), [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->check_deadline();
   });
@@ -62,7 +62,7 @@ void Writer::Impl::check_liveliness() {
   const std::int64_t lease = std::max<std::int64_t>(options_.qos.lease.count(), 1'000'000);
   const std::int64_t asserted = line_.line()->asserted_ns.load(std::memory_order_relaxed);
   const bool lost = asserted + lease <= now;
-  // First, since a timer that throws is called again.
+  // First, because a timer that throws is called again.
   participant_->hub().schedule(at(lost ? now + lease : asserted + lease), [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->check_liveliness();
   });

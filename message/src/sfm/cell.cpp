@@ -33,7 +33,7 @@ void check_bytes(std::size_t needed) {
   if (needed > kMaxContentBytes) throw_length_error("sfm: bytes of one content", needed, kMaxContentBytes);
 }
 
-// Doubling is for small contents; a big one that must move wastes at most half of itself.
+// Doubling is for small contents; a large content that must move wastes at most half of itself.
 std::size_t grown(std::size_t capacity, std::size_t needed) noexcept {
   const std::size_t geometric = capacity < (std::size_t{1} << 20) ? capacity * 2 : capacity + capacity / 2;
   return std::min(std::max(needed, geometric), kMaxContentBytes);
@@ -43,8 +43,8 @@ bool aligned(const void* p, std::size_t alignment) noexcept {
   return (reinterpret_cast<std::uintptr_t>(p) & (alignment - 1)) == 0;
 }
 
-// Spare room for appends to the last content of a chunk: growing in place costs only a call, so a small step is enough and
-// little of the message is dead.
+// Spare room for appends to the last content of a chunk: growing in place costs only a call. So a small step is enough,
+// and little of the message is unused.
 constexpr std::size_t kAppendStep = 1024;
 
 [[gnu::hot]] bool grow_in_place(const void* owner, std::byte* content, std::size_t capacity, std::size_t needed,
@@ -119,7 +119,7 @@ std::size_t Cell::chunk_capacity_bytes() const noexcept {
       auto* fresh = memory::content_allocate(this, wanted, content_alignment(alignment, wanted));
       return {static_cast<std::byte*>(fresh), nullptr, true};
     } catch (const Exception&) {
-      // Spare room is a wish; what is needed may still fit.
+      // Spare room is optional; the needed size may still fit.
     }
   }
   auto* fresh = memory::content_allocate(this, needed, content_alignment(alignment, needed));

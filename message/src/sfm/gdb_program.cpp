@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the test of tools/gdb/baton_printers.py looks at: messages in private memory and in a (model) chunk.
+// The program that the test of tools/gdb/baton_printers.py debugs: messages in private memory and in a (model) chunk.
 #include "testing/messages.hpp"
 #include "testing/test_chunk.hpp"
 

@@ -11,7 +11,8 @@ using message::Kind;
 using message::Shape;
 using message::Type;
 
-// Follows the placement of a copy: contents in the order of the fields, the array of a sequence before its elements' contents.
+// Follows the placement of a copy: contents in the order of the fields, the array of a sequence before its elements'
+// contents.
 class Placement {
  public:
   explicit Placement(std::size_t skeleton) noexcept : end_(skeleton) {}

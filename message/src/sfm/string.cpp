@@ -48,7 +48,7 @@ void check(std::size_t count, std::size_t bound) {
   check(text.size(), bound);
   if (text.empty()) return set_size(0);
   if (text.size() > capacity()) {
-    // Longer than we hold room for, so not a part of ourselves.
+    // Longer than our capacity, so `text` is not a part of this string.
     reserve(text.size(), false);
   }
   std::memmove(content(), text.data(), text.size());

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine's limit, not a transport: one buffer in shared memory, overwritten by each message, and one word that everybody waits
-// for, by futex or by polling a cache line. No queue, no life cycle, no safety; nothing can hand a payload over faster. Variant
-// `copies`: each end has a buffer of its own and copies once, as a program that knows of no shared memory must.
+// The machine's limit, not a transport: one buffer in shared memory, overwritten by each message, and one word for
+// which all subscribers wait, by futex or by polling a cache line. No queue, no life cycle, no safety; no transport can
+// hand a payload over faster. Variant `copies`: each end has a buffer of its own and copies once, as a program without
+// shared memory must.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -37,7 +38,7 @@ class BarePublisher : public PublisherEnd {
         os::create_segment("baton-perf-bare", segment_bytes(plan), os::Writers::kBothEnds).or_throw();
     mapping_ = std::move(segment.mapping);
     fd_ = std::move(segment.fd);
-    // Under another name first: who finds the file finds all of it.
+    // Under another name first: a process that finds the file finds all of it.
     const std::string path = where(plan), temporary = path + ".new";
     std::ofstream(temporary) << os::process_id() << ' ' << fd_.get() << '\n';
     if (std::rename(temporary.c_str(), path.c_str()) != 0) throw std::runtime_error("cannot write " + path);

@@ -36,7 +36,7 @@ using msg::sensor_msgs::Image;
 using msg::sensor_msgs::LaserScan;
 using msg::sensor_msgs::PointCloud2;
 
-/// A piece of a message that is plain bytes.
+/// A part of a message that is plain bytes.
 struct Bytes {
   const std::byte* data;
   std::size_t size;
@@ -47,7 +47,7 @@ Bytes bytes_of(const Container& container) {
   return {reinterpret_cast<const std::byte*>(container.data()), container.size() * sizeof *container.data()};
 }
 
-// prepare(): what a user sets beside the payload, and room for `bytes` of it. payload(): where it lies.
+// prepare(): the fields that a user sets besides the payload, and room for `bytes` of payload. payload(): its place.
 
 void prepare(Image& image, std::size_t bytes) {
   image.header.frame_id = "camera";
@@ -115,13 +115,13 @@ QoS qos_of(const Plan& plan) {
   return qos;
 }
 
-/// In a real-time run all memory is taken at the start: for what is unread, held and being filled.
+/// In a real-time run all memory is taken at the start: for unread and held messages and those being filled.
 PublisherOptions memory_of(const Plan& plan) {
   if (plan.priority == 0) return {};
   return real_time::pool(plan.bytes + 4096, (plan.depth + 2) * plan.subscribers + 2);
 }
 
-/// Live runs meet others in the domain's usual place; the rest keeps to itself.
+/// Live runs meet other processes in the domain's usual directory; other runs have a directory of their own.
 NodeOptions options_of(const Plan& plan) {
   return NodeOptions{plan.domain, plan.live ? std::string() : plan.directory, {}};
 }
@@ -146,7 +146,7 @@ class BatonPublisher : public PublisherEnd {
   Loan<T> loan_;
 };
 
-/// As a program that knows nothing of loans: an ordinary object, copied into shared memory once by publish().
+/// As a program that does not use loans: an ordinary object, copied into shared memory once by publish().
 template <class T>
 class CopyingPublisher : public PublisherEnd {
  public:

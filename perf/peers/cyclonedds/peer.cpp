@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cyclone DDS through its C API: a sequence of octets over UDP on the loopback, or an array of octets with loans over iceoryx.
+// Cyclone DDS through its C API: a sequence of octets over UDP on the loopback, or an array of octets with loans over
+// iceoryx.
 #include <dds/dds.h>
 #include <dds/ddsi/ddsi_serdata.h>
 #include <dds/features.h>
@@ -24,7 +25,7 @@
 namespace baton::perf {
 namespace {
 
-/// What idlc makes of `sequence<octet> payload`.
+/// The struct that idlc generates for `sequence<octet> payload`.
 struct Sequence {
   std::uint32_t maximum, length;
   std::uint8_t* buffer;
@@ -52,7 +53,7 @@ std::string configuration(const Plan& plan) {
   return xml;
 }
 
-/// The process's participant: made once, gone with the process's last end.
+/// The process's participant: made once, ended with the process's last end.
 class Participant {
  public:
   static std::shared_ptr<Participant> of(const Plan& plan) {
@@ -72,14 +73,14 @@ class Participant {
       throw std::runtime_error("this Cyclone DDS has no shared memory, or there is no RouDi");
 #endif
     }
-    const std::uint32_t id = 1 + run_number(plan, 99);  // beyond, ports meet those of outgoing connections
+    const std::uint32_t id = 1 + run_number(plan, 99);  // higher domains use ports of outgoing connections
     domain_ = checked(dds_create_domain(id, configuration(plan).c_str()), "dds_create_domain");
     entity_ = checked(dds_create_participant(id, nullptr, nullptr), "dds_create_participant");
   }
   ~Participant() { dds_delete(domain_); }
   Participant(const Participant&) = delete;
 
-  /// The type is put together here because the array's length is known only now; members as idlc makes them.
+  /// The type is built at run time because the array's length is not known earlier; its members are as idlc makes them.
   dds_entity_t topic(const Plan& plan) const {
     const std::uint32_t array[] = {DDS_OP_ADR | DDS_OP_TYPE_ARR | DDS_OP_SUBTYPE_1BY, 0,
                                    static_cast<std::uint32_t>(plan.bytes), DDS_OP_RTS};
@@ -152,7 +153,7 @@ class CyclonePublisher : public PublisherEnd {
   std::vector<std::byte> buffer_;
 };
 
-/// Sleeping: messages are delivered by the listener, on Cyclone's receiving thread, which spares a wake-up. Spinning: by take().
+/// Sleeping: the listener delivers messages on Cyclone's receiving thread, which avoids a wake-up. Spinning: by take().
 class CycloneSubscriber : public SubscriberEnd {
  public:
   CycloneSubscriber(const Plan& plan, Receiver& receiver)
@@ -201,7 +202,7 @@ class CycloneSubscriber : public SubscriberEnd {
     }
   }
 #if BATON_CYCLONEDDS_SHM
-  /// dds_take() copies out of the chunk even into a loan, this does not.
+  /// dds_take() copies out of the chunk even into a loan; this function does not.
   void take_chunks(dds_entity_t reader) {
     ddsi_serdata* data = nullptr;
     dds_sample_info_t info;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declarations for the part of eCAL 6's C++ library that peer.cpp calls; the wheel brings the library without headers. Types that are
-// only passed on stay incomplete.
+// Declarations for the part of eCAL 6's C++ library that peer.cpp calls; the wheel brings the library without headers.
+// Types that are only passed on stay incomplete.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 namespace eCAL {
 
 namespace Publisher {
-/// As far as it is used; more follows in the library's.
+/// The members that are used; the library's struct has more.
 struct Configuration {
   struct {
     bool enable, zero_copy_mode;
@@ -36,7 +36,7 @@ struct SReceiveCallbackData {
   std::int64_t send_timestamp, send_clock;
 };
 
-/// Writes a payload where it will be read. The order of the functions is the library's.
+/// Writes a payload into its final place. The order of the functions is the library's.
 class CPayloadWriter {
  public:
   virtual ~CPayloadWriter() = default;
@@ -59,7 +59,7 @@ class CPublisher {
 
  private:
   std::shared_ptr<void> implementation_;
-  void* room_[8];  // the library's class may be larger than what is known here
+  void* room_[8];  // the library's class may be larger than this declaration
 };
 
 class CSubscriber {

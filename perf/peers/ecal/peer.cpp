@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// eCAL 6: its zero-copy mode, in which a publisher writes into the memory file and a subscriber reads there, in a callback.
+// eCAL 6 in its zero-copy mode: a publisher writes into the memory file, and a subscriber reads in it, in a callback.
 #include <ucontext.h>
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ constexpr unsigned kComponents = 0x1 | 0x2;
 /// Memory files per publisher: one can be written while another is read.
 constexpr unsigned kBuffers = 2;
 
-/// The process's part of eCAL: begins with its first end, ends with its last.
+/// The process's eCAL session: begins with its first end, ends with its last.
 class Session {
  public:
   static std::shared_ptr<Session> of(const Plan& plan) {
@@ -38,7 +38,7 @@ class Session {
     join_keeper(plan, task);
     ::setenv("ECAL_LOG_DIR", plan.directory.c_str(), 1);
     if (!eCAL::Initialize("baton_perf", kComponents)) throw std::runtime_error("eCAL does not start");
-    // What all publishers of the process begin with.
+    // The initial configuration of all publishers of the process.
     auto& defaults = const_cast<eCAL::Publisher::Configuration&>(eCAL::GetPublisherConfiguration());
     if (!defaults.shm.enable || defaults.shm.memfile_buffer_count != 1 || defaults.shm.memfile_reserve_percent != 50)
       throw std::runtime_error("this eCAL is not laid out as ecal.hpp says, or a configuration of the user's applies");
@@ -54,8 +54,9 @@ class Session {
 std::string topic_of(const Plan& plan) { return run_id(plan) + "_" + plan.topic; }
 const eCAL::SDataTypeInformation kType{"bytes", "raw", ""};
 
-/// eCAL asks for the payload within Send(), the runner writes it before publish(): Send() runs on a stack of its own, is left where it
-/// hands out the buffer, and goes on at publish(). Both on the thread that calls begin().
+/// eCAL requests the payload within Send(), but the runner writes it before publish(). So Send() runs on a stack of its
+/// own: it is suspended when it hands out the buffer, and continues at publish(). Both run on the thread that calls
+/// begin().
 class EcalPublisher : public PublisherEnd, eCAL::CPayloadWriter {
  public:
   explicit EcalPublisher(const Plan& plan)
@@ -79,7 +80,7 @@ class EcalPublisher : public PublisherEnd, eCAL::CPayloadWriter {
                   static_cast<unsigned>(self));
     ::swapcontext(&caller_, &sending_);
     if (buffer_ != nullptr) return buffer_;
-    spare_.resize(bytes);  // nobody listens yet
+    spare_.resize(bytes);  // no subscriber exists yet
     return spare_.data();
   }
   void publish(std::size_t) override {
@@ -94,7 +95,7 @@ class EcalPublisher : public PublisherEnd, eCAL::CPayloadWriter {
     try {
       self->publisher_.Send(*self, -1);  // now, by its own clock
     } catch (...) {
-      // No exception may leave a stack; the message is lost, and counted so.
+      // No exception may leave a stack; the message is lost, and counted as lost.
     }
   }
   void go_on() {
@@ -127,7 +128,7 @@ class EcalSubscriber : public SubscriberEnd {
     subscriber_.SetReceiveCallback(
         [&](const eCAL::STopicId&, const eCAL::SDataTypeInformation&, const eCAL::SReceiveCallbackData& data) {
           {
-            // Each publisher has a thread here.
+            // Each publisher calls this on a thread of its own.
             const std::lock_guard<std::mutex> one_at_a_time(delivering_);
             receiver.message(static_cast<const std::byte*>(data.buffer), data.buffer_size);
           }

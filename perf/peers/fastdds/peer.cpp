@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fast DDS: a sequence of octets over the transports that it has out of the box or over a large shared-memory segment; or an array of
+// Fast DDS: a sequence of octets over its default transports or over a large shared-memory segment; or an array of
 // octets, a plain type, through data-sharing with loans at both ends.
 #include <algorithm>
 #include <cstdlib>
@@ -40,7 +40,7 @@ void write_header(rtps::SerializedPayload_t& payload) {
   std::memcpy(payload.data, kLittleEndian, kHeader);
 }
 
-/// What both types have in common: no key.
+/// The common part of both types: no key.
 class KeylessType : public dds::TopicDataType {
  public:
   bool compute_key(rtps::SerializedPayload_t&, rtps::InstanceHandle_t&, bool) override { return false; }
@@ -84,7 +84,7 @@ class SequenceType : public KeylessType {
   void delete_data(void* data) override { delete static_cast<Sequence*>(data); }
 };
 
-/// struct { octet payload[bytes]; }: lies in memory as on the wire.
+/// struct { octet payload[bytes]; }: the same bytes in memory and on the wire.
 struct Array {
   std::byte first;
 };
@@ -139,7 +139,7 @@ class Participant {
     dds::Log::SetVerbosity(dds::Log::Kind::Error);
     dds::DomainParticipantQos qos = dds::PARTICIPANT_QOS_DEFAULT;
     if (plan.variant == "shm_tuned") {
-      // Room for all that may be unread, each message in one piece.
+      // Room for all messages that may be unread, each in one piece.
       const std::size_t message = plan.bytes + 4096, room = std::max<std::size_t>(64 << 20, message * (plan.depth + 6));
       auto transport = std::make_shared<rtps::SharedMemTransportDescriptor>();
       transport->segment_size(static_cast<std::uint32_t>(std::min<std::size_t>(room, 3U << 30)));
@@ -147,7 +147,7 @@ class Participant {
       qos.transport().use_builtin_transports = false;
       qos.transport().user_transports.push_back(transport);
     }
-    const std::uint32_t domain = 1 + run_number(plan, 99);  // beyond, ports meet those of outgoing connections
+    const std::uint32_t domain = 1 + run_number(plan, 99);  // higher domains use ports of outgoing connections
     factory_ = dds::DomainParticipantFactory::get_shared_instance();
     participant_ = made(factory_->create_participant(domain, qos), "participant");
     dds::TypeSupport type(loans(plan) ? static_cast<dds::TopicDataType*>(new ArrayType(plan.bytes))
@@ -184,7 +184,7 @@ Qos with_plan(Qos qos, const Plan& plan) {
     qos.data_sharing().off();
   }
   if (plan.variant != "default") {
-    // The pools hold what the history and the loans need.
+    // The pools hold the messages of the history and the loans.
     qos.resource_limits().max_samples = qos.resource_limits().max_samples_per_instance =
         static_cast<std::int32_t>(plan.depth);
     qos.resource_limits().max_instances = 1;
@@ -212,7 +212,7 @@ class FastPublisher : public PublisherEnd {
   }
   void publish(std::size_t) override {
     if (writer_->write(loans_ ? loan_ : &sample_) != dds::RETCODE_OK)
-      ++refused_;  // best effort under load; the losses show
+      ++refused_;  // best effort under load; the message counts as lost
   }
 
  private:
@@ -224,7 +224,8 @@ class FastPublisher : public PublisherEnd {
   std::uint64_t refused_ = 0;
 };
 
-/// Sleeping: delivered by the listener, on Fast DDS's receiving thread, which spares a wake-up. Spinning: by take().
+/// Sleeping: the listener delivers messages on Fast DDS's receiving thread, which avoids a wake-up. Spinning: by
+/// take().
 class FastSubscriber : public SubscriberEnd, dds::DataReaderListener {
  public:
   FastSubscriber(const Plan& plan, Receiver& receiver)

@@ -25,7 +25,7 @@ iox::capro::ServiceDescription service_of(const Plan& plan) {
   return {"baton_perf", word(run_id(plan)), word(plan.topic)};
 }
 
-/// The process's part of iceoryx, once.
+/// Starts the process's iceoryx runtime, once.
 void start(const Plan& plan) {
   static std::once_flag once;
   std::call_once(once, [&] {
@@ -76,7 +76,7 @@ class IceoryxSubscriber : public SubscriberEnd {
  public:
   IceoryxSubscriber(const Plan& plan, Receiver& receiver)
       : receiver_(receiver), subscriber_(service_of(plan), subscriber_options(plan)) {
-    // Polling subscribers leave it out: a publisher posts a semaphore for each attached one.
+    // Polling subscribers are not attached: a publisher posts a semaphore for each attached subscriber.
     if (!plan.spin)
       wait_set_.attachEvent(subscriber_, iox::popo::SubscriberEvent::DATA_RECEIVED).or_else([](auto&) {
         throw std::runtime_error("iceoryx does not attach a subscriber to a wait set");

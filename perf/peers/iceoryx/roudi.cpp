@@ -12,7 +12,8 @@
 namespace baton::perf {
 
 void join_roudi(const Plan& plan) {
-  // A pool that is never empty: all queues full of different messages, one held by each end, and some that are being written.
+  // A pool that is never empty: all queues full of different messages, one message held by each end, and some being
+  // written.
   const std::size_t ends = std::size_t{plan.publishers} + plan.subscribers;
   const std::size_t count =
       plan.publishers * (std::size_t{plan.depth} + 8) + 2 * ends + (plan.round_trip ? plan.depth + 16 : 0);
@@ -23,12 +24,13 @@ void join_roudi(const Plan& plan) {
   std::rename(mine.c_str(), path.c_str());
 
   KeeperTask task;
-  // Without monitoring: on a loaded machine it takes slow processes for dead.
+  // Without monitoring: on a loaded machine it declares slow processes dead.
   task.daemon = {BATON_IOX_ROUDI, "--config-file", path, "--monitoring-mode", "off", "--kill-delay", "1"};
   task.ready = "RouDi is ready for clients";
   task.only_one = "roudi";
   task.own = {"/tmp/" + run_id(plan) + "_*"};
-  // What a RouDi that had to be killed leaves; its segment is named after the user's group, Cyclone's processes by themselves.
+  // Files that a killed RouDi leaves. Its segment is named after the user's group, those of Cyclone's processes after
+  // the processes.
   task.leftovers = {"/dev/shm/iceoryx_mgmt", "/tmp/roudi*", "/tmp/iox-unique-roudi.lock", "/tmp/iceoryx_rt_*"};
   if (const group* own = ::getgrgid(::getegid()); own != nullptr)
     task.leftovers.push_back(std::string("/dev/shm/") + own->gr_name);

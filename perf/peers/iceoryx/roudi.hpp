@@ -7,8 +7,9 @@
 
 namespace baton::perf {
 
-/// RouDi for this run, with memory for chunks of the plan's size; there can be one RouDi on a machine, so runs wait for each other.
-/// Before anything else of iceoryx. Throws std::runtime_error, for example when somebody else's RouDi runs.
+/// RouDi for this run, with memory for chunks of the plan's size. There can be one RouDi on a machine, so runs wait for
+/// each other. Call it before any other function of iceoryx. Throws std::runtime_error, for example when another user's
+/// RouDi runs.
 void join_roudi(const Plan& plan);
 
 }  // namespace baton::perf

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// iceoryx2 (a crate): slices of bytes in loans, with an event service to sleep on or by polling. The work is in src/lib.rs.
+// iceoryx2 (a crate): slices of bytes in loans, with an event service to sleep on or by polling. The work is in
+// src/lib.rs.
 #include <stdexcept>
 
 #include "baton/os/clock.hpp"

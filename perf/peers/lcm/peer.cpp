@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LCM over its UDP multicast, which does not leave the machine (ttl 0). The payload is
-// published as it is, without LCM's type encoding. Group and port belong to the run.
+// published without LCM's type encoding. Group and port belong to the run.
 #include <lcm/lcm.h>
 
 #include <fstream>
@@ -12,7 +12,7 @@ namespace baton::perf {
 namespace {
 
 std::string url_of(const Plan& plan) {
-  // FNV-1a of what is unique to the run.
+  // FNV-1a of the run's unique word.
   std::uint64_t hash = 14695981039346656037U;
   for (const char c : plan.directory) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
   const unsigned port = 20000 + static_cast<unsigned>(hash % 12000), low = static_cast<unsigned>(hash >> 32) % 250 + 1;

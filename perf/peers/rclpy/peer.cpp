@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rclpy in this process: an embedded interpreter runs rclpy_ends.py, which is what a program of rclpy does. The clocks are the
-// runner's: a message counts as received when the callback has the whole object.
+// rclpy in this process: an embedded interpreter runs rclpy_ends.py, which does the same as a program of rclpy. The
+// clocks are the runner's: a message counts as received when the callback has the whole object.
 #include <Python.h>
 
 #include <mutex>
@@ -24,7 +24,7 @@ class Lock {
   PyGILState_STATE state_;
 };
 
-/// Throws what Python has raised.
+/// Throws the error that Python has raised.
 [[noreturn]] void rethrow(const char* what) {
   PyErr_Print();
   throw std::runtime_error(std::string(what) + ": Python raised what is printed above");
@@ -62,16 +62,16 @@ PyObject* ends(const Plan& plan) {
   return module;
 }
 
-/// A Python object that is closed and given back when the process ends.
+/// A Python object that is closed and released when the process ends.
 class End {
  public:
-  /// `made`: under the lock. May be null: then throws what Python has raised.
+  /// `made`: made under the lock. If it is null, throws the error that Python has raised.
   explicit End(PyObject* made) : object_(check(made, "an end")) {}
   ~End() {
     at_the_end([object = object_] {
       const Lock lock;
       Py_XDECREF(PyObject_CallMethod(object, "close", nullptr));
-      if (PyErr_Occurred() != nullptr) PyErr_Print();  // at the end of a run nothing is left to do about it
+      if (PyErr_Occurred() != nullptr) PyErr_Print();  // at the end of a run the error has no other use
       Py_DECREF(object);
     });
   }
@@ -100,7 +100,7 @@ class RclpyPublisher : public PublisherEnd {
     PyObject* data = check(PyObject_CallMethod(end_.get(), "begin", "n", static_cast<Py_ssize_t>(bytes)), "begin");
     Py_buffer view;
     const int got = PyObject_GetBuffer(data, &view, PyBUF_WRITABLE);
-    Py_DECREF(data);  // the message has it
+    Py_DECREF(data);  // the message owns it
     if (got != 0) rethrow("the payload");
     auto* at = static_cast<std::byte*>(view.buf);
     PyBuffer_Release(&view);
@@ -121,7 +121,7 @@ class RclpyPublisher : public PublisherEnd {
                                      ros_domain(plan), plan.depth, plan.reliable ? 1 : 0),
                  "Publisher");
   }
-  unsigned subscribers_;  // that are still to be waited for
+  unsigned subscribers_;  // the subscribers still to wait for
   End end_;
 };
 
@@ -136,7 +136,7 @@ class RclpySubscriber : public SubscriberEnd {
   }
 
  private:
-  /// deliver(data): the runner looks at the payload where Python has it.
+  /// deliver(data): the runner reads the payload in Python's memory.
   static PyObject* deliver(PyObject* receiver, PyObject* data) {
     Py_buffer view;
     if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) != 0) return nullptr;

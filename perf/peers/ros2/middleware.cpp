@@ -20,7 +20,8 @@ namespace {
 
 constexpr const char* kDone = "BATON_PERF_MIDDLEWARE";
 
-/// Shared memory only, with room for all that may be unread; each message in one piece, written by the publisher's thread.
+/// Shared memory only, with room for all messages that may be unread; each message in one piece, written by the
+/// publisher's thread.
 void write_profile(const Plan& plan, const std::string& path) {
   const std::size_t message = plan.bytes + 4096;
   const std::size_t segment =
@@ -42,7 +43,7 @@ void write_profile(const Plan& plan, const std::string& path) {
 
 void set(const std::string& name, const std::string& value) { ::setenv(name.c_str(), value.c_str(), 1); }
 
-/// `first` before what the variable has, if anything.
+/// Puts `first` before the variable's value, if any.
 void prepend(const char* name, const std::string& first) {
   const char* rest = ::getenv(name);
   set(name, rest == nullptr || *rest == '\0' ? first : first + ":" + rest);
@@ -74,7 +75,7 @@ void set_environment(const Plan& plan, const Middleware& middleware) {
   if (heap) prepend("LD_PRELOAD", BATON_HEAP_LIBRARY);  // before all others
 }
 
-/// This program with these arguments from the start, in the environment of now.
+/// Starts this program anew with its arguments, in the present environment.
 [[noreturn]] void start_anew() {
   std::ifstream file("/proc/self/cmdline");
   std::vector<std::string> arguments;
@@ -82,11 +83,12 @@ void set_environment(const Plan& plan, const Middleware& middleware) {
   std::vector<char*> argv;
   for (std::string& each : arguments) argv.push_back(each.data());
   argv.push_back(nullptr);
-  ::execv(std::filesystem::read_symlink("/proc/self/exe").c_str(), argv.data());  // by its name, which tools show
+  ::execv(std::filesystem::read_symlink("/proc/self/exe").c_str(), argv.data());  // by the executable's name, which
+                                                                                  // tools show
   throw std::system_error(errno, std::generic_category(), "execv");
 }
 
-/// What at_the_end() was given; run with the statics' destructors, before those of the libraries.
+/// The functions given to at_the_end(); run with the statics' destructors, before those of the libraries.
 class Ends {
  public:
   ~Ends() {

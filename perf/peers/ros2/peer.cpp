@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ROS 2 through rcl, with the C++ type support of sensor_msgs/Image and rmw_fastrtps_cpp: what rclcpp does below its executor.
+// ROS 2 through rcl, with the C++ type support of sensor_msgs/Image and rmw_fastrtps_cpp: the same calls that rclcpp
+// makes below its executor.
 #include <rcl/error_handling.h>
 #include <rcl/rcl.h>
 #include <rcutils/logging.h>
@@ -26,7 +27,7 @@ void check(rcl_ret_t result, const char* what) {
   throw std::runtime_error(std::string(what) + ": " + why);
 }
 
-/// At the end of a run nothing is left to do about a failure.
+/// At the end of a run a failure has no consequence.
 void ended(rcl_ret_t) {}
 
 const rosidl_message_type_support_t* type_support() {
@@ -91,7 +92,7 @@ class RosPublisher : public PublisherEnd {
   }
   ~RosPublisher() override { ended(rcl_publisher_fini(&publisher_, node_.get())); }
 
-  /// A driver keeps its message: the vector is allocated once.
+  /// A driver reuses its message: the vector is allocated once.
   std::byte* begin(std::size_t bytes) override {
     wait_for_subscribers();
     return prepare(image_, bytes);
@@ -99,7 +100,8 @@ class RosPublisher : public PublisherEnd {
   void publish(std::size_t) override { check(rcl_publish(&publisher_, &image_, nullptr), "rcl_publish"); }
 
  protected:
-  /// Before the first message: until the middleware knows all subscribers, and a little longer. What is measured is not discovery.
+  /// Before the first message: waits until the middleware knows all subscribers, and a little longer, since discovery
+  /// is not measured.
   void wait_for_subscribers() {
     std::size_t found = plan_.live ? plan_.subscribers : 0;
     if (settled_) return;
@@ -194,7 +196,8 @@ class RosSubscriber : public SubscriberEnd {
   rmw_message_info_t info_ = rmw_get_zero_initialized_message_info();
   Image image_;
   const bool
-      reuses_;  // the message's memory, which is better where it is copied into; else a new one each time, as in rclcpp
+      reuses_;  // the message's memory, which is faster if the payload is copied into it; otherwise a new one each
+                // time, as in rclcpp
 };
 
 }  // namespace

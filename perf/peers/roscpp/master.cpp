@@ -78,7 +78,7 @@ void RosMaster::start(const std::string& directory) {
   const std::uint16_t port = free_port();
   const std::string port_text = std::to_string(port);
   const char* const argv[] = {ROSMASTER_PROGRAM, "--core", "-p", port_text.c_str(), nullptr};
-  // Everything that is not safe between fork and exec is made before.
+  // Make everything before fork() that is not safe between fork and exec.
   std::vector<std::string> settings = {"ROS_HOME=" + directory, "ROS_LOG_DIR=" + directory, "ROS_IP=127.0.0.1",
                                        "ROS_MASTER_URI=http://127.0.0.1:" + port_text, "PATH=/usr/bin:/bin"};
   std::vector<char*> environment;
@@ -98,7 +98,7 @@ void RosMaster::start(const std::string& directory) {
       ::_exit(127);
     }
     started.set_value(child);
-    // `environment` and the rest are gone from here on.
+    // `environment` and the other locals are not used from here on.
     int status;
     while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }

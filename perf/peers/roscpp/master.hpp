@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rosmaster for one run. The first process of the run that asks starts it, on a free port, and ends it when the other processes
-// have ended; the others find its address in the run's directory. If the starter is killed, so is the master (PR_SET_PDEATHSIG).
+// A rosmaster for one run. The first process of the run starts it, on a free port, and ends it when the other processes
+// have ended; the others find its address in the run's directory. If the starting process is killed, the master is
+// killed, too (PR_SET_PDEATHSIG).
 // Thread rules: one object per process, used by one thread at a time.
 #pragma once
 
@@ -30,7 +31,7 @@ class RosMaster {
   std::string uri_;
   os::UniqueFd users_;  ///< locked, shared, by every process of the run that still needs the master
   pid_t child_ = -1;
-  std::thread keeper_;  ///< the thread whose death would end the child; waits for it
+  std::thread keeper_;  ///< the thread that starts and waits for the child; its death would end the child
 };
 
 }  // namespace baton::perf

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ROS 1 with sensor_msgs/Image. `tcpros`: between processes. `same_process`: a shared pointer is handed from publisher to
-// subscribers, which roscpp does within one process only.
+// ROS 1 with sensor_msgs/Image. `tcpros`: between processes. `same_process`: a shared pointer is handed from publisher
+// to subscribers, which roscpp does within one process only.
 #include <malloc.h>
 #include <ros/callback_queue.h>
 #include <ros/ros.h>
@@ -48,7 +48,7 @@ class RosNode {
 
  private:
   explicit RosNode(const Plan& plan) : master_(plan.directory) {
-    // roscpp allocates every message anew: the C library must not give large blocks back to the system each time.
+    // roscpp allocates every message anew: so the C library must not return large blocks to the system each time.
     ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
     ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
     ::setenv("ROS_HOME", plan.directory.c_str(), 1);
@@ -57,7 +57,7 @@ class RosNode {
               ros::init_options::NoSigintHandler | ros::init_options::NoRosout);
     handle_ = std::make_unique<ros::NodeHandle>();
   }
-  RosMaster master_;  // last to go
+  RosMaster master_;  // destroyed last
   std::unique_ptr<ros::NodeHandle> handle_;
   std::mutex mutex_;
 };
@@ -71,7 +71,7 @@ class RosPublisher : public PublisherEnd {
     if (same_process_ && !plan.one_process) throw std::runtime_error("the variant same_process needs one process");
   }
   std::byte* begin(std::size_t bytes) override {
-    // A message that nobody holds any more is used again: a new one would zero its pixels first.
+    // A message without other owners is reused: a new one would zero its pixels first.
     message_.reset();
     for (const auto& image : images_)
       if (image.use_count() == 1) message_ = image;

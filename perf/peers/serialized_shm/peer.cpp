@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Serialize into shared memory, the class of ETHZ-ASL's transport and of Ach: the message is built on the publisher's heap, copied
-// into a ring buffer in shared memory (one per publisher, for all subscribers, the oldest message is overwritten, as in Ach), and
-// copied out by each subscriber. Better than both in what is not the scheme: no lock, so that a subscriber that copies holds nobody
-// up (each slot has a sequence lock); one futex call wakes everybody, and only if somebody sleeps.
+// Serialize into shared memory, as ETHZ-ASL's transport and Ach do. The message is built on the publisher's heap,
+// copied into a ring buffer in shared memory (one per publisher, for all subscribers; the oldest message is
+// overwritten, as in Ach), and copied out by each subscriber. Better than both outside the scheme: there is no lock, so
+// a subscriber that copies delays no other process (each slot has a sequence lock); one futex call wakes all sleepers,
+// and is made only if a subscriber sleeps.
 #include <atomic>
 #include <cstring>
 #include <stdexcept>
@@ -16,7 +17,7 @@ namespace baton::perf {
 namespace {
 
 struct Slot {
-  std::atomic<std::uint64_t> turn;  ///< 2 n + 1 while message n is written, 2 n + 2 when it is there
+  std::atomic<std::uint64_t> turn;  ///< 2 n + 1 while message n is written, 2 n + 2 when it is complete
   std::atomic<std::uint64_t> bytes;
 };
 
@@ -64,7 +65,7 @@ class RingPublisher : public PublisherEnd {
     slot.turn.store(2 * count_ + 2, std::memory_order_release);  // pairs with the acquire in take()
     ++count_;
     ring.head.store(static_cast<std::uint32_t>(count_),
-                    std::memory_order_seq_cst);  // pairs with a sleeper's look after its sign
+                    std::memory_order_seq_cst);  // pairs with a sleeper's check after it announced its sleep
     if (!spin_ && ring.sleepers.load(std::memory_order_seq_cst) > 0) os::futex_wake(&ring.head, 1 << 30);
   }
 
@@ -97,7 +98,7 @@ class RingSubscriber : public SubscriberEnd {
       reader.ring().sleepers.fetch_add(1, std::memory_order_seq_cst);
       waits_.push_back({&reader.ring().head, static_cast<std::uint32_t>(reader.next)});
     }
-    // A message that came since the look above has changed its word, so that this returns at once.
+    // If a message came since the check above, its word has changed, so this returns at once.
     const std::int64_t wait = rings_.size() < publishers_ ? 2'000'000 : timeout.count();
     if (os::futex_waits(waits_.data(), waits_.size(), os::monotonic_ns() + wait) == os::WaitOutcome::kUnsupported)
       throw std::runtime_error("several publishers need futex_waitv (Linux 5.16)");
@@ -119,7 +120,7 @@ class RingSubscriber : public SubscriberEnd {
     rings_.push_back(std::move(reader));
   }
 
-  /// Copies out and delivers all that is new.
+  /// Copies out and delivers all new messages.
   bool take(Reader& reader) {
     Ring& ring = reader.ring();
     bool any = false;

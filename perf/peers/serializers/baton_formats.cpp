@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two forms of Baton's sensor_msgs/Image outside shared memory: SFM as it lies in memory, and CDR.
+// The two forms of Baton's sensor_msgs/Image outside shared memory: SFM with its layout in memory, and CDR.
 #include <cstddef>
 #include <cstring>
 #include <stdexcept>

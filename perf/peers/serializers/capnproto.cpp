@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cap'n Proto. The message is built in a scratch space that is kept (it is zeroed again after each message, which its builder
-// demands and which costs less than fresh pages), sent from there without flattening, and read where it was received.
+// Cap'n Proto. The message is built in a scratch space that is kept. The builder demands that the space is zeroed after
+// each message, which costs less than fresh pages. The message is sent from the space without flattening, and read in
+// the receive buffer.
 #include <capnp/message.h>
 #include <capnp/serialize.h>
 
@@ -34,7 +35,8 @@ class CapnProtoEncoder : public Encoder {
     return reinterpret_cast<std::byte*>(image.initData(static_cast<unsigned>(bytes)).begin());
   }
   void finish(std::vector<iovec>& parts) override {
-    // The stream framing of its documentation: count of segments less one, their sizes in words, padding; then the segments.
+    // The stream framing of its documentation: count of segments less one, their sizes in words, padding; then the
+    // segments.
     const auto segments = message_->getSegmentsForOutput();
     table_.assign(1, static_cast<std::uint32_t>(segments.size() - 1));
     for (const auto& segment : segments) table_.push_back(static_cast<std::uint32_t>(segment.size()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sensor_msgs/Image in one serialization format, and ends that send it over one common transport (stream/): a Unix socket, or TCP
-// with the setting transport=tcp. One file per format; each builds the message and reads it as its documentation advises for speed.
+// A sensor_msgs/Image in one serialization format, and ends that send it over one common transport (stream/): a Unix
+// socket, or TCP with the setting transport=tcp. One file per format; each builds the message and reads it as its
+// documentation advises for speed.
 #pragma once
 
 #include <functional>
@@ -14,9 +15,9 @@ namespace baton::perf {
 class Encoder {
  public:
   virtual ~Encoder() = default;
-  /// A message with room for `bytes` of pixels; where they go.
+  /// Makes a message with room for `bytes` of pixels; returns the place of the pixels.
   virtual std::byte* begin(std::size_t bytes) = 0;
-  /// What is to be sent, valid until the next begin().
+  /// The parts to send, valid until the next begin().
   virtual void finish(std::vector<iovec>& parts) = 0;
 };
 
@@ -33,7 +34,7 @@ struct Format {
 };
 
 Format cdr_format();   // ROS 2's, by Baton's codec
-Format sfm_format();   // Baton's own: the message is sent as it lies in memory
+Format sfm_format();   // Baton's own: the message is sent with its layout in memory
 Format ros1_format();  // roscpp_serialization
 Format protobuf_format();
 Format flatbuffers_format();

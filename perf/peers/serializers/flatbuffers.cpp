@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FlatBuffers. The pixels are written where they are sent from, and read where they were received; the builder keeps its memory, and
-// what is received is verified first, as its documentation advises for what other processes send.
+// FlatBuffers. The pixels are written in the send buffer, and read in the receive buffer. The builder keeps its memory.
+// A received message is verified first, as the documentation advises for data of other processes.
 #include <stdexcept>
 
 #include "codec.hpp"
@@ -21,7 +21,7 @@ class FlatBuffersEncoder : public Encoder {
     header_ = fb::CreateHeader(builder_, count_, &stamp, frame);
     std::uint8_t* data = nullptr;
     data_ = builder_.CreateUninitializedVector<std::uint8_t>(
-        bytes, &data);  // nothing that is added later moves it: there is room
+        bytes, &data);  // later additions do not move it: the buffer has room
     return reinterpret_cast<std::byte*>(data);
   }
   void finish(std::vector<iovec>& parts) override {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ROS-SF Fig. 14: the same image in several serialization formats over one common transport. Which formats there are depends on what
-// is installed.
+// ROS-SF Fig. 14: the same image in several serialization formats over one common transport. The installed packages
+// decide which formats exist.
 #include <map>
 #include <stdexcept>
 

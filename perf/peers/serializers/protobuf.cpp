@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Protocol Buffers. Both messages are reused, as its documentation advises, so that their strings keep their memory.
+// Protocol Buffers. Both messages are reused, as the documentation advises, so that their strings keep their memory.
 #include <stdexcept>
 
 #include "codec.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LOT's graph by shared objects instead of topics: pushers make a frame in the shared heap and push a pointer to it into the queue
-// of each subscriber; pullers pop. A subscriber's queue is its own; the table of queues holds weak pointers to them.
+// LOT's graph by shared objects instead of topics: pushers make a frame in the shared heap and push a pointer to the
+// frame into the queue of each subscriber; pullers pop. A subscriber owns its queue; the table of queues holds weak
+// pointers.
 // Thread rules: as peer.hpp.
 #include <mutex>
 #include <stdexcept>
@@ -20,7 +21,7 @@ constexpr std::size_t kDepth = 10;  // the plan's default
 
 template <std::size_t Bytes>
 struct Frame {
-  Frame() {}  // as a loan: whoever wants zeroes writes them
+  Frame() {}  // as in a loan: a user that needs zeroes writes them
   std::size_t bytes;
   std::byte payload[Bytes];
 };
@@ -71,7 +72,7 @@ class Publisher : public PublisherEnd {
  private:
   std::vector<bs::shared_ptr<Frames<Bytes>>> subscribers() {
     const std::lock_guard<bs::mutex> lock(topic_->lock);
-    if (topic_->lock.owner_died()) topic_->lock.consistent();  // each place is whole in itself
+    if (topic_->lock.owner_died()) topic_->lock.consistent();  // each place is complete in itself
     std::vector<bs::shared_ptr<Frames<Bytes>>> out;
     for (const auto& place : topic_->queues) {
       if (auto queue = place.lock()) out.push_back(std::move(queue));
@@ -113,7 +114,7 @@ class Subscriber : public SubscriberEnd {
 
 constexpr std::size_t kKiB = 1024, kLargest = 16 * 1024 * kKiB;
 
-/// make(size): with the smallest type that has room.
+/// Calls make(size) with the smallest type that has enough room.
 template <class Made, class Make>
 Made with_size(std::size_t bytes, Make&& make) {
   if (bytes <= 512) return make(std::integral_constant<std::size_t, 512>());

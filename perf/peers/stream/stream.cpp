@@ -22,8 +22,8 @@
 namespace baton::perf {
 namespace {
 
-// The first look at a connection reads at most this much: the whole of a small frame, and of a large one less than half, so that
-// nearly all of it goes straight to its place.
+// The first read of a connection takes at most this much: the whole of a small frame, and less than half of a large
+// frame, so that nearly all of it is received directly into its place.
 constexpr std::size_t kFirstRead = 4095;
 constexpr std::size_t kHeader = sizeof(std::uint64_t);
 
@@ -69,8 +69,8 @@ void no_delay(int fd) {
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
-/// Buffers: a Unix socket is fastest with the default (about 200 KB, which stay in the cache), TCP with as much as the system
-/// allows, up to the 4 MB that the kernel's own tuning reaches only slowly.
+/// Buffers: a Unix socket is fastest with the default (about 200 KB, which fit in the cache). TCP gets as much as the
+/// system allows, up to 4 MB, which the kernel's own tuning reaches only slowly.
 os::UniqueFd stream_socket(Family family, int flags) {
   os::UniqueFd fd(::socket(family == Family::kUnix ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
   if (!fd) fail("socket");
@@ -111,7 +111,7 @@ StreamSender::StreamSender(const Plan& plan, unsigned publisher, Family family, 
   sockaddr_in bound{};
   socklen_t size = sizeof bound;
   if (::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&bound), &size) != 0) fail("getsockname");
-  // Under another name first: who finds the file finds all of it.
+  // Under another name first: a process that finds the file finds all of it.
   const std::string temporary = file_ + ".new";
   std::ofstream(temporary) << ntohs(bound.sin_port) << '\n';
   if (std::rename(temporary.c_str(), file_.c_str()) != 0) fail(file_);
@@ -147,7 +147,7 @@ void StreamSender::send(const iovec* parts, std::size_t count) {
     if (send_to(connections_[i].get())) {
       ++i;
     } else {
-      connections_.erase(connections_.begin() + static_cast<std::ptrdiff_t>(i));  // it has gone
+      connections_.erase(connections_.begin() + static_cast<std::ptrdiff_t>(i));  // its subscriber has gone
     }
   }
 }
@@ -185,7 +185,7 @@ bool StreamSender::send_to(int fd) {
 StreamReceiver::StreamReceiver(const Plan& plan, Family family, Frame frame, Met met)
     : plan_(plan), family_(family), frame_(std::move(frame)), met_(std::move(met)) {
   for (unsigned i = 0; i < plan.publishers; ++i) missing_.push_back(i);
-  // Publishers that are about to start are waited for a little, so that subscribers that start one by one connect one by one.
+  // Wait a little for publishers that are about to start, so that subscribers that start one by one connect one by one.
   for (int attempt = 0; attempt < 50; ++attempt) {
     connect();
     if (missing_.empty()) break;
@@ -216,7 +216,7 @@ bool StreamReceiver::connect_to(unsigned publisher) {
   }
   os::UniqueFd fd = stream_socket(family_, 0);
   if (::connect(fd.get(), address.get(), address.size) != 0) {
-    if (errno == ENOENT || errno == ECONNREFUSED) return false;  // it is not there yet
+    if (errno == ENOENT || errno == ECONNREFUSED) return false;  // the publisher has not started yet
     fail(file);
   }
   if (family_ == Family::kTcp) no_delay(fd.get());
@@ -229,18 +229,18 @@ bool StreamReceiver::connect_to(unsigned publisher) {
   return true;
 }
 
-/// One read: the rest of a frame whose size is known, else what is there. Waits as the flags and the socket say.
+/// One read: the rest of a frame whose size is known, else the available data. Waits as the flags and the socket say.
 void StreamReceiver::read_some(Connection& connection, int flags) {
   if (met_ && !connection.met) {
     pollfd polled{connection.fd.get(), POLLIN, 0};
     if (::poll(&polled, 1, flags & MSG_DONTWAIT ? 0 : 100) <= 0) return;
     met_(connection.fd.get(), connection.publisher);
     connection.met = true;
-    return;  // a frame may not have come yet
+    return;  // no frame may have come yet
   }
   Buffer& buffer = connection.buffer;
   if (connection.begin > 0) {
-    // Only after a burst of small frames is something left to move.
+    // Only after a burst of small frames are bytes left to move.
     std::memmove(buffer.data(), buffer.data() + connection.begin, connection.end - connection.begin);
     connection.end -= connection.begin;
     connection.begin = 0;
@@ -260,7 +260,7 @@ void StreamReceiver::read_some(Connection& connection, int flags) {
     connection.end += static_cast<std::size_t>(n);
   } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
     for (pollfd& polled : polled_)
-      if (polled.fd == connection.fd.get()) polled.fd = -1;  // gone: never asked again
+      if (polled.fd == connection.fd.get()) polled.fd = -1;  // gone: never polled again
   }
 }
 

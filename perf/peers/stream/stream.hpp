@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames over stream sockets, Unix or TCP, one connection per publisher and subscriber. What a careful user writes: one sendmsg(2)
-// per frame and subscriber, small frames received with one recv(2), large ones straight into their place.
+// Frames over stream sockets, Unix or TCP, one connection per publisher and subscriber. As a careful user would write
+// it: one sendmsg(2) per frame and subscriber; small frames are received with one recv(2), large ones directly into
+// their place.
 // Thread rules: an end is used by the thread that made it.
-// Invariants: (1) a frame is a u64 size, the bytes, and padding to 8: every frame that a subscriber sees is aligned to 8;
-// (2) a publisher that waits for room reads meanwhile what comes in on the same thread's connections: two ends that send to each
-// other do not block each other.
+// Invariants: (1) a frame is a u64 size, the bytes, and padding to 8: every frame that a subscriber sees is aligned to
+// 8; (2) a publisher that waits for room meanwhile reads incoming data of the same thread's connections: two ends that
+// send to each other do not block each other.
 #pragma once
 
 #include <poll.h>
@@ -45,14 +46,14 @@ class Buffer {
 
 class StreamSender {
  public:
-  /// Called for each new connection before anything is sent on it.
+  /// Called for each new connection before any data is sent on it.
   using Greet = std::function<void(int fd)>;
   StreamSender(const Plan& plan, unsigned publisher, Family family, Greet greet = {});
   ~StreamSender();
 
-  /// Takes in who has come. No system call when all subscribers of the plan are there.
+  /// Accepts new connections. No system call when all subscribers of the plan are connected.
   void accept_new();
-  /// One frame made of these parts, to everybody who is there. Returns when the kernel has all of it.
+  /// Sends one frame made of these parts to every connected subscriber. Returns when the kernel has all of it.
   void send(const iovec* parts, std::size_t count);
   void send(const void* data, std::size_t bytes) {
     const iovec part{const_cast<void*>(data), bytes};
@@ -73,7 +74,7 @@ class StreamSender {
 
 class StreamReceiver {
  public:
-  /// Called once for each connection, when its first bytes are there: to take what the sender's Greet sends.
+  /// Called once for each connection, when its first bytes have come: reads the bytes that the sender's Greet sends.
   using Met = std::function<void(int fd, unsigned publisher)>;
   /// A frame; `data` may be changed and is valid for the call.
   using Frame = std::function<void(std::byte* data, std::size_t bytes, unsigned publisher)>;
@@ -81,7 +82,7 @@ class StreamReceiver {
   ~StreamReceiver();
 
   void receive(std::chrono::nanoseconds timeout);
-  /// Reads what is there without delivering it.
+  /// Reads the available data without delivering it.
   void drain();
   /// Adds the connections to `polled`.
   void add_to(std::vector<pollfd>& polled) const { polled.insert(polled.end(), polled_.begin(), polled_.end()); }
@@ -91,7 +92,7 @@ class StreamReceiver {
     unsigned publisher;
     os::UniqueFd fd;
     Buffer buffer;
-    std::size_t begin = 0, end = 0;  ///< what was read and not delivered
+    std::size_t begin = 0, end = 0;  ///< the bytes that were read and not delivered
     bool met = false;
   };
   void connect();

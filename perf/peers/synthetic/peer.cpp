@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Not a transport to compare with, but one that checks the tool: what it does is known in advance. Settings:
-//   delay_us     a subscriber gets each message exactly so long after its publish() (a Unix socket brings it there before)
+// Not a transport to compare with, but a check of the tool: its results are known in advance. Settings:
+//    delay_us     a subscriber gets each message exactly this long after its publish() (a Unix socket is faster)
 //   drop_every   every n-th message of the schedule is not sent, on purpose
 //   tracer_port  each publish() and each delivery sends a datagram {u32 role: 0 or 1, u32 index, u64 sequence} to this UDP port
-//                of the loopback, for somebody who measures with another clock
+//                 of the loopback, for a measurement with another clock
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -95,7 +95,7 @@ class SyntheticSubscriber : public SubscriberEnd {
     std::int64_t due;
     if (bytes < sizeof due + sizeof(Stamp)) throw std::runtime_error("a frame is too short");
     std::memcpy(&due, frame, sizeof due);
-    // Sleeps to shortly before, and watches the clock for the rest.
+    // Sleeps until shortly before, and polls the clock for the rest.
     if (const std::int64_t left = due - os::monotonic_ns() - 300'000; left > 0)
       std::this_thread::sleep_for(std::chrono::nanoseconds(left));
     while (os::monotonic_ns() < due) {

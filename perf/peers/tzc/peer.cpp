@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// TZC's own scheme, as the paper describes it (section III): a sensor_msgs/Image whose control part (everything but `data`, and the
-// length of `data`) is serialized and sent over a socket per subscriber, while `data` lies in shared memory and is never copied.
-// The socket is a Unix one, which is faster than ROS's TCP; the region has room for the queue and two messages more.
+// TZC's own scheme, as the paper describes it (section III): a sensor_msgs/Image whose control part (everything but
+// `data`, and the length of `data`) is serialized and sent over a socket per subscriber, while `data` lies in shared
+// memory and is never copied. The socket is a Unix one, which is faster than ROS's TCP; the region has room for the
+// queue and two messages more.
 #include <cstring>
 #include <stdexcept>
 

@@ -39,7 +39,7 @@ bool Region::release_oldest() {
     if (oldest == used_.end()) return false;
     auto* part = reinterpret_cast<DataPart*>(segment_.mapping.base() + oldest->offset);
     std::uint64_t unreferenced = word_of(magic_of(oldest->age), 0);
-    // acquire: pairs with the release in drop(): the readers are done with what is going to be overwritten.
+    // acquire: pairs with the release in drop(): the readers have finished with the memory that will be overwritten.
     if (!part->word.compare_exchange_strong(unreferenced, 0, std::memory_order_acquire, std::memory_order_relaxed))
       continue;
     used_.erase(oldest);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// TZC's data parts (section III-D of the paper): a region of shared memory per publisher; at the head of each data part a
-// reference count and a magic number. Nothing is freed when a count falls to zero: only an allocation that finds no room releases
+// TZC's data parts (section III-D of the paper): a region of shared memory per publisher; at the head of each data part
+// a reference count and a magic number. A count of zero frees nothing: only an allocation that finds no room releases
 // unreferenced data parts, the oldest first, a bounded number of times (the paper's "medium effort").
-// The count and the magic number are one word that changes by compare-and-swap, so that a release and a take cannot both succeed.
+// The count and the magic number are one word that changes by compare-and-swap, so that a release and a take cannot
+// both succeed.
 // Thread rules: a Region's owner is one thread; take() and drop() may be called by any thread of any process.
 #pragma once
 
@@ -21,7 +22,7 @@ struct alignas(64) DataPart {
   std::byte* data() noexcept { return reinterpret_cast<std::byte*>(this) + sizeof(DataPart); }
 };
 
-/// What a control part says about its data part.
+/// A control part's description of its data part.
 struct Handle {
   std::uint64_t offset;
   std::uint64_t bytes;
@@ -33,7 +34,8 @@ class Region {
   explicit Region(std::size_t mem_size);
   int fd() const noexcept { return segment_.fd.get(); }
 
-  /// With one reference, the caller's. Throws if there is no room after releasing what can be released.
+  /// Allocates a data part with one reference, the caller's. Throws if there is no room after releasing all releasable
+  /// parts.
   DataPart& allocate(std::size_t bytes, Handle& handle);
 
  private:

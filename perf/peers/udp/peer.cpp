@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes over loopback UDP, unicast to each subscriber. Messages are cut into the largest datagrams that loopback carries whole
-// (its MTU is 64 KB), sent many per system call, and received many per system call straight into their place. Nothing is sent again:
-// what does not fit into the socket's buffer is lost, and the message with it; the buffer is as large as the system allows.
+// Bytes over loopback UDP, unicast to each subscriber. Messages are cut into the largest datagrams that loopback
+// carries whole (its MTU is 64 KB), sent many per system call, and received many per system call directly into their
+// place. Nothing is sent again: a datagram that does not fit into the socket's buffer is lost, and its message, too.
+// The buffer is as large as the system allows.
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -28,7 +29,7 @@ constexpr std::size_t kBatch = 32;
 
 std::size_t fragments_of(std::size_t bytes) { return bytes <= kFragment ? 1 : (bytes + kFragment - 1) / kFragment; }
 
-/// Where subscriber `subscriber` says at which port it hears publisher `publisher`.
+/// The file in which subscriber `subscriber` writes the port on which it receives from publisher `publisher`.
 std::string file_of(const Plan& plan, unsigned publisher, unsigned subscriber) {
   return plan.directory + "/" + plan.topic + "_" + std::to_string(publisher) + "_" + std::to_string(subscriber);
 }
@@ -47,8 +48,8 @@ os::UniqueFd udp_socket() {
   return fd;
 }
 
-/// Room for some messages; beyond the system's limit only where that is permitted. The kernel doubles what it is told, for its
-/// bookkeeping.
+/// Room for some messages; more than the system's limit only if that is permitted. The kernel doubles the given size,
+/// for its bookkeeping.
 void set_buffer(int fd, int option, int force, const Plan& plan) {
   const auto bytes =
       static_cast<int>(std::clamp<std::size_t>(plan.bytes * std::min(plan.depth, 4U), 4 << 20, 128 << 20));
@@ -129,7 +130,7 @@ class UdpSubscriber : public SubscriberEnd {
       socklen_t size = sizeof address;
       if (::bind(source.fd.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) fail("bind");
       if (::getsockname(source.fd.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) fail("getsockname");
-      // Under another name first: who finds the file finds all of it.
+      // Under another name first: a process that finds the file finds all of it.
       const std::string file = file_of(plan, i, index), temporary = file + ".new";
       std::ofstream(temporary) << ntohs(address.sin_port) << '\n';
       if (std::rename(temporary.c_str(), file.c_str()) != 0) fail(file);
@@ -152,14 +153,14 @@ class UdpSubscriber : public SubscriberEnd {
   struct Source {
     os::UniqueFd fd;
     Buffer buffer;
-    std::uint64_t message = 0;  ///< which one is being put together
+    std::uint64_t message = 0;  ///< the message being assembled
     std::size_t bytes = 0;      ///< its size
     std::size_t next = 0;  ///< the fragment that is expected; loopback keeps the order. 0: the first of a new message
   };
 
-  /// Reads what is there of one message; false if there was nothing.
+  /// Reads the available fragments of one message; false if there was none.
   bool read(Source& source) {
-    // The first fragment says how many follow. They are received where they belong if none is missing.
+    // The first fragment says how many follow. If none is missing, they are received directly into their place.
     const std::size_t wanted = source.next == 0 ? 1 : std::min(kBatch, fragments_of(source.bytes) - source.next);
     source.buffer.reserve((source.next + wanted) * kFragment, source.next * kFragment);
     for (std::size_t i = 0; i < wanted; ++i) {
@@ -185,7 +186,7 @@ class UdpSubscriber : public SubscriberEnd {
     return true;
   }
 
-  /// A fragment that lies in its place.
+  /// Accepts a fragment that lies in its place.
   void accept(Source& source, const Header& header, std::size_t bytes) {
     if (header.fragment == 0) {
       source.message = header.message;
@@ -197,8 +198,8 @@ class UdpSubscriber : public SubscriberEnd {
       receiver_.message(source.buffer.data(), header.bytes);
   }
 
-  /// Something was lost: what came from number `from` of the batch on lies in the wrong places. Only the beginning of a new message
-  /// is of use still.
+  /// A fragment was lost: the fragments from number `from` of the batch on lie in the wrong places. Only the beginning
+  /// of a new message is still useful.
   void elsewhere(Source& source, std::size_t expected, std::size_t from, std::size_t count) {
     source.next = 0;
     std::size_t start = from;

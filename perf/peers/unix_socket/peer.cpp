@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes over a Unix stream socket, one connection per subscriber: the least that a serializing middleware over sockets does.
+// Bytes over a Unix stream socket, one connection per subscriber: the minimal work of a serializing middleware over
+// sockets.
 #include "stream.hpp"
 
 namespace baton::perf {

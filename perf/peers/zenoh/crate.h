@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The C functions of src/lib.rs. A null pointer or -1 says that it failed: crate_error() of the same thread says why. */
+/* The C functions of src/lib.rs. A null pointer or -1 means failure; crate_error() on that thread has the reason. */
 #pragma once
 
 #include <stddef.h>

@@ -19,7 +19,7 @@ constexpr std::size_t kSharedFrom = 3072;
 std::string endpoint(const Plan& plan, unsigned publisher) {
   if (plan.variant == "shm")
     return "\"unixsock-stream/" + plan.directory + "/" + plan.topic + "_" + std::to_string(publisher) + "\"";
-  // Below the range of outgoing connections; a way back has ports of its own.
+  // Below the range of outgoing connections; a return path has ports of its own.
   const unsigned port = 12000 + run_number(plan, 600) * 32 + (plan.topic == "perf" ? 0 : 16) + publisher % 16;
   return "\"tcp/127.0.0.1:" + std::to_string(port) + "\"";
 }
@@ -29,7 +29,7 @@ std::string configuration(const Plan& plan, const std::string& listen, const std
   std::string text = "{mode: 'peer', listen: {endpoints: [" + listen + "]}, connect: {endpoints: [" + connect +
                      "], timeout_ms: 50000, exit_on_failure: true, retry: {period_init_ms: 5, period_max_ms: 20}}, "
                      "scouting: {multicast: {enabled: false}, gossip: {enabled: false}}, transport: {";
-  // What goes over the socket is small with shared memory: written at once by the publisher's thread.
+  // With shared memory the packets on the socket are small: the publisher's thread writes them at once.
   if (shm) text += "unicast: {lowlatency: true, qos: {enabled: false}}, ";
   text += std::string("shared_memory: {enabled: ") + (shm ? "true" : "false") + ", mode: 'init'}}}";
   return text;
@@ -78,7 +78,7 @@ class ZenohSubscriber : public SubscriberEnd {
     const auto deliver = [](void* self, const std::uint8_t* data, std::size_t bytes) {
       auto* subscriber = static_cast<ZenohSubscriber*>(self);
       {
-        // Each publisher's connection has a thread.
+        // Each publisher's connection has a thread of its own.
         const std::lock_guard<std::mutex> one_at_a_time(subscriber->delivering_);
         subscriber->receiver_.message(reinterpret_cast<const std::byte*>(data), bytes);
       }

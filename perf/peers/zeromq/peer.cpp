@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ZeroMQ PUB/SUB over ipc. The publisher's buffers are handed to ZeroMQ without a copy and come back to a pool when it has sent them.
+// ZeroMQ PUB/SUB over ipc. The publisher's buffers are handed to ZeroMQ without a copy and come back to a pool when it
+// has sent them.
 #include <malloc.h>
 #include <zmq.hpp>
 
@@ -16,14 +17,14 @@ std::string address_of(const Plan& plan, unsigned publisher) {
   return "ipc://" + plan.directory + "/" + plan.topic + "_" + std::to_string(publisher);
 }
 
-/// ZeroMQ's default (1000), less only where that would be more than 512 MB. Its counters of what was read are updated in batches, so
-/// that a mark as low as the depth drops messages although nothing waits.
+/// ZeroMQ's default (1000); less only if the default would be more than 512 MB. ZeroMQ updates its counters of read
+/// messages in batches, so a mark as low as the depth drops messages although none waits.
 int high_water_mark(const Plan& plan) {
   const std::size_t most = std::min<std::size_t>(1000, (std::size_t{512} << 20) / plan.bytes);
   return static_cast<int>(std::max<std::size_t>(most, 2 * plan.depth));
 }
 
-/// Buffers that ZeroMQ's thread gives back.
+/// Buffers that ZeroMQ's thread returns.
 class Pool {
  public:
   using Buffer = std::unique_ptr<std::vector<std::byte>>;
@@ -32,7 +33,7 @@ class Pool {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (!free_.empty()) {
-        buffer = std::move(free_.back());  // the last one back is the warmest
+        buffer = std::move(free_.back());  // the last returned buffer is the warmest
         free_.pop_back();
       }
     }
@@ -50,7 +51,7 @@ class Pool {
   std::vector<Buffer> free_;
 };
 
-/// A buffer under way, and where it belongs.
+/// A buffer in flight, and the pool that it belongs to.
 struct Lent {
   Pool* pool;
   Pool::Buffer buffer;
@@ -79,7 +80,7 @@ class ZmqPublisher : public PublisherEnd {
   }
 
  private:
-  Pool pool_;  // outlives the context, whose end gives the last buffers back
+  Pool pool_;  // outlives the context, whose end returns the last buffers
   Pool::Buffer buffer_;
   zmq::context_t context_;
   zmq::socket_t socket_;
@@ -88,7 +89,7 @@ class ZmqPublisher : public PublisherEnd {
 class ZmqSubscriber : public SubscriberEnd {
  public:
   ZmqSubscriber(const Plan& plan, Receiver& receiver) : receiver_(receiver), socket_(context_, zmq::socket_type::sub) {
-    ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // ZeroMQ allocates what it receives anew: not with fresh pages each time
+    ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // ZeroMQ allocates each received message anew: avoid fresh pages each time
     ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
     socket_.set(zmq::sockopt::rcvhwm, high_water_mark(plan));
     socket_.set(zmq::sockopt::reconnect_ivl, 5);  // the publisher may start later

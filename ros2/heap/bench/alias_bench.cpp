@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a received array costs by size: copied into a vector that is freed, aliased and freed, aliased with one page written. Median
-// of many, in microseconds, per message; the message is touched once per page in each case.
+// The cost of a received array by size: copied into a vector that is freed, aliased and freed, aliased with one page
+// written. Median of many, in microseconds, per message; the message is touched once per page in each case.
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocates and frees, and does nothing else, for counting what libbaton_heap.so adds to a free that is none of its business:
-// ros2/heap/bench/count_free.sh.
+// Allocates and frees, and does nothing else. ros2/heap/bench/count_free.sh counts with it the cost that
+// libbaton_heap.so adds to a free of ordinary memory.
 #include <cstdlib>
 #include <cstring>
 

@@ -22,10 +22,10 @@
 namespace baton::heap {
 namespace {
 
-// A page of the window whose addresses are freed on trial. Written before the owner is installed.
+// A page of the window whose addresses are freed as probes. Written before the owner is installed.
 std::byte* g_probes = nullptr;
 std::size_t g_probe_bytes = 0;
-// The probe that came back last. Set and read by one thread, which holds the mutex of the probe: relaxed.
+// The last probe that came back. Set and read by one thread, which holds the mutex of the probe: relaxed.
 std::atomic<const void*> g_arrived{nullptr};
 
 [[gnu::hot]] bool is_probe(const void* address) noexcept {
@@ -53,7 +53,7 @@ struct State {
   std::string reason;
 };
 
-// The names by which a buffer may come back. In a C++ program all of them are defined somewhere.
+// The functions by which a buffer may come back. In a C++ program all of them are defined.
 constexpr const char* kNames[] = {"free",
                                   "realloc",
                                   "reallocarray",
@@ -83,7 +83,7 @@ const void* object_of(const void* address) {
   return ::dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
 }
 
-/// Who is asked in this program, without asking. Empty, or why not.
+/// Looks up which library would get the calls, without calling. Empty, or the reason why not.
 std::string look_up(const void* install) {
   for (const char* const* each = kNames; *each != nullptr; ++each) {
     const char* name = *each;
@@ -100,7 +100,7 @@ std::string look_up(const void* install) {
 }
 
 std::byte* fresh_probe() {
-  // Each at another place, so that no allocator's last-freed check sees one twice.
+  // Each at another place, so that no allocator's last-freed check sees the same address twice.
   static std::size_t next = 0;
   next = (next + 64) % (g_probe_bytes / 2);
   return g_probes + g_probe_bytes / 4 + next;
@@ -110,12 +110,12 @@ template <class Free>
 bool arrives(Free give) {
   std::byte* probe = fresh_probe();
   g_arrived.store(nullptr, std::memory_order_relaxed);
-  void* volatile hidden = probe;  // the compiler knows nothing of where it comes from
+  void* volatile hidden = probe;  // hides the origin of the pointer from the compiler
   give(hidden);
   return g_arrived.load(std::memory_order_relaxed) == probe;
 }
 
-/// Frees a probe through everything that C++ code may be compiled to.
+/// Frees a probe through every function that C++ code may be compiled to call.
 std::string try_out() {
   constexpr std::align_val_t kAligned{64};
   const char* failed = nullptr;
@@ -132,7 +132,7 @@ std::string try_out() {
   check("operator delete, aligned, nothrow", arrives([=](void* p) { ::operator delete(p, kAligned, std::nothrow); }));
   check("operator delete[], aligned, nothrow",
         arrives([=](void* p) { ::operator delete[](p, kAligned, std::nothrow); }));
-#ifdef __cpp_sized_deallocation  // clang asks for a flag
+#ifdef __cpp_sized_deallocation  // clang defines it only with a flag
   check("operator delete with a size", arrives([](void* p) { ::operator delete (p, std::size_t{8}); }));
   check("operator delete[] with a size", arrives([](void* p) { ::operator delete[](p, std::size_t{8}); }));
   check("operator delete, aligned with a size",

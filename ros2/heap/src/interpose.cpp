@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// libbaton_heap.so: free() and its relatives, which know one address range that is not the allocator's. LD_PRELOAD it or link it
-// first. It replaces no allocator: everything goes on to the next definition in the program's search order, and nothing is
-// interposed that allocates but realloc, whose old block may be Baton's.
+// libbaton_heap.so: free() and its relatives, which handle one address range that is not the allocator's. LD_PRELOAD it
+// or link it first. It replaces no allocator: every other call goes to the next definition in the program's search
+// order. Of the allocating functions only realloc is interposed, because its old block may be Baton's.
 //
-// Thread rules: any thread, from the first instruction of the process on (constructors of other libraries run before ours).
-// Invariants: (1) an address outside the range costs one subtraction and one compare; (2) errno is not touched on the way; (3) no
-// function of this file allocates on its own account, so that it may be called from inside the allocator; (4) the library names
-// libstdc++ as needed, so that the operator new and the operator delete which a program finds after this library are those of one
-// and the same library.
+// Thread rules: any thread, from the first instruction of the process on (constructors of other libraries run before
+// ours).
+// Invariants: (1) an address outside the range costs one subtraction and one compare; (2) errno is not changed; (3) no
+// function of this file allocates for itself, so it may be called from inside the allocator; (4) the library names
+// libstdc++ as needed, so that the operator new and the operator delete which a program finds after this library come
+// from the same library.
 //
-// Whatever `free` finds next is also what the allocator's own `operator delete` ends in, for libstdc++; an allocator with operators of
-// its own (jemalloc, tcmalloc) frees there, which is why they are interposed, too.
+// With libstdc++, the next `free` is also the end of the allocator's own `operator delete`. An allocator with operators
+// of its own (jemalloc, tcmalloc) frees in those, so they are interposed, too.
 #include <dlfcn.h>
 
 #include <cerrno>
@@ -26,8 +27,8 @@
 
 namespace {
 
-// An address far from every mapping with size 0: whichever of the two words a thread sees first, no address is inside. A thread
-// that was handed an address of the range by other means sees both. So they are relaxed.
+// An address far from every mapping, with size 0: whichever of the two words a thread sees first, no address is inside.
+// A thread that got an address of the range from another thread sees both words. So they are relaxed.
 constexpr std::uintptr_t kNowhere = std::uintptr_t{1} << (8 * sizeof(std::uintptr_t) - 1);
 struct alignas(16) Range {
   std::uintptr_t base = kNowhere;
@@ -52,7 +53,7 @@ __attribute__((noinline, cold)) void freed(void* p) noexcept {
 
 __thread bool t_resolving __attribute__((tls_model("initial-exec"))) = false;
 
-// The next definition of `name`. dlsym(3) may free what an earlier error left: such a call finds t_resolving set.
+// The next definition of `name`. dlsym(3) may free the text of an earlier error: such a call finds t_resolving set.
 template <class Function>
 Function next(const char* name) noexcept {
   t_resolving = true;
@@ -61,7 +62,7 @@ Function next(const char* name) noexcept {
   return reinterpret_cast<Function>(found);
 }
 
-// One pointer per interposed function, at first that of a function that looks for the real one. All stores write the same
+// One pointer per interposed function, at first to a function that looks up the real one. All stores write the same
 // value: relaxed.
 #define BATON_NEXT(result, pointer, name, parameters, arguments, fallback)     \
   result pointer##_first parameters noexcept;                                  \
@@ -75,7 +76,7 @@ Function next(const char* name) noexcept {
   }
 #define BATON_CALL(pointer) (__atomic_load_n(&pointer, __ATOMIC_RELAXED))
 
-// What is freed while free is looked for is a text of dlerror(3): it is lost.
+// If memory is freed while free is being looked up, it is a text of dlerror(3), and is lost.
 BATON_NEXT(void, real_free, "free", (void* p), (p), static_cast<void>(p))
 
 __attribute__((noinline, cold)) void* out_of_memory() noexcept {
@@ -86,13 +87,13 @@ __attribute__((noinline, cold)) void* out_of_memory() noexcept {
 BATON_NEXT(void*, real_realloc, "realloc", (void* p, std::size_t n), (p, n), ((void)p, (void)n, out_of_memory()))
 BATON_NEXT(std::size_t, real_usable, "malloc_usable_size", (void* p), (p), ((void)p, 0))
 
-// A block of ours grows or shrinks: out of the range.
+// A block of ours grows or shrinks: moves it out of the range.
 __attribute__((noinline, cold)) void* move_out(void* p, std::size_t bytes) noexcept {
-  if (bytes == 0) {  // as glibc: realloc(p, 0) frees
+  if (bytes == 0) {  // as in glibc: realloc(p, 0) frees
     freed(p);
     return nullptr;
   }
-  void* moved = std::malloc(bytes);  // whatever malloc is in this program
+  void* moved = std::malloc(bytes);  // the malloc of this program
   if (moved == nullptr) return nullptr;
   const std::size_t usable = owner().usable(p);
   std::memcpy(moved, p, usable < bytes ? usable : bytes);
@@ -116,13 +117,13 @@ BATON_EXPORT void free(void* p) {
   BATON_CALL(real_free)(p);
 }
 
-// Of programs older than glibc 2.26.
+// For programs older than glibc 2.26.
 BATON_EXPORT void cfree(void* p) {
   if (ours(p)) return freed(p);
   BATON_CALL(real_free)(p);
 }
 
-// C23. A size says nothing that free does not find out.
+// C23. The size is not needed: free finds it.
 BATON_EXPORT void free_sized(void* p, std::size_t) {
   if (ours(p)) return freed(p);
   BATON_CALL(real_free)(p);

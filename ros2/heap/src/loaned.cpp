@@ -60,7 +60,7 @@ const memory::Chunk& Loaned::chunk() const noexcept { return entry_->loan; }
   } else if (used_bytes < bytes) {
     try {
       (void)memory::content_resize_in_place(owner, begin, used_bytes);
-    } catch (const Exception&) {  // to shrink needs nothing
+    } catch (const Exception&) {  // shrinking needs no memory
     }
   }
   return true;

@@ -17,8 +17,8 @@ using message::Shape;
 using rosidl::Introspection;
 using rosidl::Members;
 
-/// A sequence of scalars whose native elements are what the message holds: not of bool (std::vector<bool> is packed; elsewhere a byte
-/// of a message may be any).
+/// True for a sequence of scalars whose native elements equal the message's. False for bool: std::vector<bool> is
+/// packed, and elsewhere a byte of a message may have any value.
 bool is_lendable(const message::Field& field) noexcept {
   return field.shape == Shape::kSequence && field.kind < Kind::kString && field.kind != Kind::kBool;
 }
@@ -43,7 +43,7 @@ void collect(const Members& members, bool c, const message::Type& type, const st
 
 }  // namespace
 
-/// Where in a type arrays may be that lie in Baton's memory.
+/// The places in a type at which arrays may lie in Baton's memory.
 struct NativeLoanPlan::Node {
   struct Leaf {
     std::size_t offset, element_bytes;
@@ -133,14 +133,14 @@ Result<std::shared_ptr<const NativeLoanPlan>> NativeLoanPlan::compile(const rosi
   void* native = ::operator new(members.size_of_, std::nothrow);
   // C's initialization functions take an enumeration of the same values.
   if (native == nullptr) return nullptr;
-  std::memset(native, 0, members.size_of_);  // C's initialization functions leave what has no default
+  std::memset(native, 0, members.size_of_);  // C's initialization functions leave fields without a default unchanged
   members.init_function(native, rosidl_runtime_cpp::MessageInitialization::ALL);
   return native;
 }
 
 [[gnu::hot]] void NativeLoanPlan::make_at(void* place) const noexcept {
   const auto& members = *static_cast<const Members*>(members_);
-  std::memset(place, 0, members.size_of_);  // what lies between fields, too
+  std::memset(place, 0, members.size_of_);  // zeroes the padding between fields, too
   members.init_function(place, rosidl_runtime_cpp::MessageInitialization::DEFAULTS_ONLY);
 }
 
@@ -226,7 +226,7 @@ void Capacities::need(std::size_t array, std::size_t bytes) noexcept {
   in_place_ = std::move(in_place);
   for (const InPlace& each : in_place_) loaned_->reclaim(each.begin, each.count * each.array->element_bytes);
   forget_in_place();
-  // The rest is written around what lies in the chunk already, whose words are still {0, 0} then.
+  // The rest is written around the contents that lie in the chunk already; their words are still {0, 0} then.
   auto* const skeleton = static_cast<std::byte*>(loaned_->chunk().message());
   message::LoanBuilder builder(skeleton);
   if (Result<void> written = plan_->plan().write(native_, builder); !written) return written.error();
@@ -243,7 +243,7 @@ void Capacities::need(std::size_t array, std::size_t bytes) noexcept {
   return filled;
 }
 
-// The program kept a buffer: the loan's chunk stays the program's, and readers get another.
+// The program kept a buffer: it keeps the loan's chunk, and readers get another chunk.
 Result<NativeLoan::Filled> NativeLoan::fill_another_chunk(std::uint64_t copied_bytes) {
   Result<memory::Chunk> chunk = writer_->loan_growing();
   if (!chunk) return chunk.error();

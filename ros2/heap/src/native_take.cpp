@@ -15,7 +15,7 @@ class AliasOrCopy final : public rosidl::ArrayTaker {
   [[gnu::hot]] bool take(void* native, bool c, const std::byte* content, std::size_t count,
                          std::size_t element_bytes) override {
     if (aliaser_ != nullptr && aliaser_->take(native, c, content, count, element_bytes)) return true;
-    // A copy into what is left of an earlier message would keep that one.
+    // Copying into the remains of an earlier message would keep that message.
     AnyArray any(native, c, element_bytes);
     if (memory::in_window(any.begin())) any.replace(nullptr, 0, 0);
     return copier_.take(native, c, content, count, element_bytes);

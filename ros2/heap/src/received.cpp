@@ -28,8 +28,8 @@ Result<Received> Received::begin(transport::TakenSample& sample) { return begin(
   const std::size_t page = os::page_bytes();
   const std::size_t bytes = sizeof(memory::ChunkHeader) + sample.size_bytes();
   const auto offset = static_cast<std::size_t>(header - record->base);
-  // Slots are powers of two from 256 bytes on, each aligned to itself, or whole pages: one that holds more than half a page shares
-  // its pages with nobody (docs/format/chunk.md).
+  // Slots are powers of two from 256 bytes on, each aligned to itself, or whole pages. So a slot of more than half a
+  // page shares its pages with no other slot (docs/format/chunk.md).
   if (bytes <= page / 2 || offset % page != 0)
     return Error{Errc::unsupported,
                  "a message of " + std::to_string(sample.size_bytes()) + " bytes shares its page with others"};
@@ -49,8 +49,8 @@ Result<Received> Received::begin(transport::TakenSample& sample) { return begin(
       made.entry_->sample = std::move(sample);
       made.entry_->copy = *base + offset;
       made.entry_->copy_bytes = (bytes + page - 1) / page * page;
-      // mlockall(2) copies every page of a private mapping, those of messages to come as well. What was copied so keeps the header of
-      // an older message, or of none.
+      // mlockall(2) copies every page of a private mapping, also pages of messages to come. A page copied that way
+      // keeps the header of an older message, or of none.
       if (std::memcmp(made.entry_->copy, header, sizeof(memory::ChunkHeader)) != 0)
         os::discard_private_changes(made.entry_->copy, made.entry_->copy_bytes);
       return made;

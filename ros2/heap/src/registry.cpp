@@ -20,7 +20,7 @@ namespace baton::heap {
 [[gnu::hot]] Entry* Registry::make() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (spare_.empty()) {
-    spare_.reserve(entries_ + 1);  // so that giving one back never allocates
+    spare_.reserve(entries_ + 1);  // so that ending an entry never allocates
     spare_.push_back(std::make_unique<Entry>());
   }
   Entry* entry = spare_.back().release();
@@ -94,7 +94,7 @@ namespace baton::heap {
   }
   if (entry->writer && entry->loan.header != nullptr) entry->writer->abandon(entry->loan);
   const std::shared_ptr<std::atomic<std::size_t>> quota = std::move(entry->quota);
-  // Assigned, not destroyed: what goes now may free memory, and is not done under the mutex.
+  // Assigned, not destroyed: destroying the old values may free memory, which must not happen under the mutex.
   *entry = Entry{};
   if (quota) quota->fetch_sub(1, std::memory_order_relaxed);  // after the sample was released
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -27,7 +27,7 @@ bool is_one_of(const char* const* names, const char* name) {
   return false;
 }
 
-// The dynamic section of one object (elf(5)). The loader has made its addresses absolute, on most machines.
+// The dynamic section of one object (elf(5)). On most machines the loader has made its addresses absolute.
 struct Dynamic {
   const ElfW(Sym) * symbols = nullptr;
   const char* strings = nullptr;
@@ -65,7 +65,7 @@ struct Dynamic {
           break;
       }
     }
-    if (!rela) tables[0] = nullptr;  // 32-bit machines have another form
+    if (!rela) tables[0] = nullptr;  // 32-bit machines use another form
   }
 };
 
@@ -100,7 +100,7 @@ int visit(dl_phdr_info* info, std::size_t, void* data) {
     if (header.p_type != PT_DYNAMIC) continue;
     const Dynamic dynamic(info->dlpi_addr, reinterpret_cast<const ElfW(Dyn)*>(info->dlpi_addr + header.p_vaddr));
     if (object_of(reinterpret_cast<const void*>(info->dlpi_addr + header.p_vaddr)) == search.home)
-      return 0;  // it knows the real ones
+      return 0;  // its calls reach the real functions
     if (binds_elsewhere(search, info->dlpi_addr, dynamic))
       search.found.emplace_back(info->dlpi_name != nullptr && *info->dlpi_name != '\0' ? info->dlpi_name
                                                                                        : "the program");

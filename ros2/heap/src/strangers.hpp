@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which loaded libraries free elsewhere. Thread rules: any thread; the loader's lock is held meanwhile.
+// Finds loaded libraries whose frees do not reach libbaton_heap.so. Thread rules: any thread; the loader's lock is held
+// meanwhile.
 #pragma once
 
 #include <string>
@@ -7,8 +8,8 @@
 
 namespace baton::heap {
 
-/// Names of the files of loaded objects in which a reference to one of `names` (null-terminated) is bound to a function outside the
-/// object at `home` (dlpi_addr). A reference that is bound at its first use does not count before.
+/// Names of the files of loaded objects in which a reference to one of `names` (null-terminated) is bound to a function
+/// outside the object at `home` (dlpi_addr). A reference that is bound at its first use counts only after that use.
 std::vector<std::string> objects_bound_elsewhere(const char* const* names, const void* home);
 
 }  // namespace baton::heap

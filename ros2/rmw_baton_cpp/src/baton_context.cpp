@@ -13,7 +13,7 @@
 namespace baton::rmw {
 namespace {
 
-/// Why Baton stays out, or nothing.
+/// The reason why Baton stays out, or an empty text.
 std::string reason_to_stay_out(const rmw_context_t& context, const std::string& paths) {
   if (paths == "underlying") return "BATON_RMW_PATHS=underlying";
   if (context.options.security_options.enforce_security == RMW_SECURITY_ENFORCEMENT_ENFORCE) {
@@ -28,7 +28,7 @@ std::string reason_to_stay_out(const rmw_context_t& context, const std::string& 
   return "";
 }
 
-/// What the application learns from ROS 2 itself, such as incompatible policies, is not said twice.
+/// Events that ROS 2 itself reports to the application, such as incompatible policies, are not reported twice.
 void log(const transport::Diagnostic& diagnostic) {
   if (diagnostic.level == transport::Diagnostic::Level::kError) {
     RCUTILS_LOG_WARN_NAMED(kLogger, "%s: %s", errc_name(diagnostic.code), diagnostic.text.c_str());
@@ -82,7 +82,7 @@ std::shared_ptr<BatonContext> BatonContext::join(const rmw_context_t& context) {
                            underlying_name);
     return nullptr;
   }
-  // The first call decides: arrays of segments that are mapped before it are always copied.
+  // The first call decides: arrays of segments that were mapped before it are always copied.
   const bool alias = may_alias();
   RCUTILS_LOG_INFO_NAMED(kLogger,
                          "topics between processes of this machine take Baton's memory (domain %d)%s, received arrays "

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baton's part of a ROS context: whether messages take Baton's memory, and in which domain. One line of the log says so.
+// Baton's part of a ROS context: whether messages take Baton's memory, and in which domain. One log line reports both.
 //
 // Thread rules: all functions from any thread.
-// Invariants: (1) A context has one BatonContext for its whole life, or none. Without, every message takes the underlying RMW.
+// Invariants: (1) A context has one BatonContext for its whole life, or none. Without one, every message takes the
+// underlying RMW.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +19,14 @@ namespace baton::rmw {
 
 inline constexpr const char* kLogger = "rmw_baton_cpp";
 
-/// Whether native messages may have arrays in Baton's memory (docs/concepts/heap.md). The first call decides, before any subscription is made.
+/// Whether native messages may have arrays in Baton's memory (docs/concepts/heap.md). The first call decides, before
+/// any subscription is made.
 bool may_alias();
 
 class BatonContext {
  public:
-  /// Null, with the reason in the log: Baton is switched off (BATON_RMW_PATHS=underlying), security is enforced, discovery is off, the
-  /// underlying RMW does not number its messages, or the domain's directory cannot be used.
+  /// Null, with the reason in the log: Baton is switched off (BATON_RMW_PATHS=underlying), security is enforced,
+  /// discovery is off, the underlying RMW does not number its messages, or the domain's directory cannot be used.
   static std::shared_ptr<BatonContext> join(const rmw_context_t& context);
 
   transport::Participant& participant() noexcept { return *participant_; }
@@ -43,7 +45,7 @@ class BatonContext {
   Deadlines deadlines_;
 };
 
-/// Lives as long as the context.
+/// The thread lives as long as the context.
 inline std::shared_ptr<CallbackThread> callback_thread_of(const std::shared_ptr<BatonContext>& baton_context) {
   return {baton_context, &baton_context->callback_thread()};
 }

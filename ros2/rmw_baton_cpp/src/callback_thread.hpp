@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls the application's callbacks, for executors that are driven by callbacks and not by wait sets. One thread per context calls all
-// callbacks, whichever path brought the message (ready_signal.hpp).
+// Calls the application's callbacks, for executors that use callbacks and not wait sets. One thread per context calls
+// all callbacks, whichever path brought the message (ready_signal.hpp).
 //
-// Thread rules: all functions from any thread, also out of a callback. One background thread, which starts with the first callback
-// and is joined by the destructor. No callback runs with a lock of this library held.
+// Thread rules: all functions from any thread, also from a callback. One background thread, which starts with the first
+// callback and is joined by the destructor. No callback runs with a lock of this library held.
 // Invariants: (1) a signal is not used after remove() has returned, except on the thread that called remove().
 #pragma once
 
@@ -28,15 +28,15 @@ class CallbackThread {
   CallbackThread(const CallbackThread&) = delete;
   CallbackThread& operator=(const CallbackThread&) = delete;
 
-  /// From now on `signal`, which lives until it is removed, is called after each wake-up.
+  /// From now on calls `signal` after each wake-up. `signal` must live until it is removed.
   void add(ReadySignal& signal);
   void remove(ReadySignal& signal);
 
-  /// All signals are called once more.
+  /// Makes the thread call all signals once more.
   void wake() { wait_set_->wake(); }
-  /// The same at this time of os::monotonic_ns(), or some time before. INT64_MAX: never.
+  /// Acts as wake() at this time of os::monotonic_ns(), or earlier. INT64_MAX: never.
   void wake_at(std::int64_t time_ns);
-  /// What the thread sleeps in.
+  /// The wait set in which the thread sleeps.
   const std::shared_ptr<transport::WaitSet>& wait_set() const noexcept { return wait_set_; }
 
  private:

@@ -15,7 +15,7 @@ namespace baton::rmw {
 namespace {
 
 constexpr const char* kText = "message std_msgs/String\nstring data\n";  // docs/format/type-hash.md
-constexpr std::array<std::uint8_t, 4> kMark = {0xba, 0x70, 0x6e, 0x01};  // the rest of a announcement's gid
+constexpr std::array<std::uint8_t, 4> kMark = {0xba, 0x70, 0x6e, 0x01};  // the last bytes of an announcement's gid
 constexpr std::size_t kMostContexts = 4096;                              // remembered, dead ones included
 
 const message::Definition& text_type() {

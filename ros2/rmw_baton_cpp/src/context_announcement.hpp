@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Announces a ROS context in Baton's graph: a publisher whose gid begins with the bytes that the gids of all endpoints of the context
-// begin with. Other contexts learn from the announcement that an endpoint with such a gid is of a process that Baton knows, and when
-// that process has died: from the kernel, while the underlying RMW waits for a lease to run out. `baton doctor` subscribes to the
-// announcements, and then learns which path each publisher's messages take, and why.
+// Announces a ROS context in Baton's graph, by a publisher. The first bytes of its gid are the common first bytes of
+// the gids of all endpoints of the context. Other contexts learn from the announcement that an endpoint with such a gid
+// belongs to a process that Baton knows. When that process dies, the kernel tells them at once, while the underlying
+// RMW waits until a lease expires. `baton doctor` subscribes to the announcements, and then learns which path each
+// publisher's messages take, and why.
 //
-// Thread rules: all functions from any thread; describe functions are called on Baton's background thread, one at a time.
-// Invariants: (1) no describe function runs after remove() has returned; (2) nothing is sent before somebody subscribes.
+// Thread rules: all functions from any thread; describe functions are called on Baton's background thread, one at a
+// time.
+// Invariants: (1) no describe function runs after remove() has returned; (2) nothing is sent before a subscription
+// exists.
 #pragma once
 
 #include <cstring>
@@ -26,9 +29,9 @@ inline constexpr const char* kAnnouncementTopic = "/_baton/ros2";
 
 class ContextAnnouncement {
  public:
-  /// The bytes that the gids of a context have in common: DDS's participant prefix.
+  /// The number of common bytes of the gids of a context: DDS's participant prefix.
   static constexpr std::size_t kCommonBytes = 12;
-  /// Also of endpoints that are gone.
+  /// Also true for endpoints that are gone.
   static bool same_context(const transport::Gid& one, const transport::Gid& other) {
     return common(one) == common(other);
   }
@@ -39,18 +42,18 @@ class ContextAnnouncement {
   ContextAnnouncement(const ContextAnnouncement&) = delete;
   ContextAnnouncement& operator=(const ContextAnnouncement&) = delete;
 
-  /// From the first endpoint of the context on. Does nothing the second time, nor when Baton cannot do it: then processes that die
-  /// are known by what they served.
+  /// Call with the first endpoint of the context. Does nothing the second time, nor if Baton cannot announce: then the
+  /// death of a process is known only for endpoints that it served.
   void announce(transport::Participant& participant, const transport::Gid& endpoint);
 
-  /// Whether an endpoint's gid begins as those of this context do. False before announce().
+  /// Whether an endpoint's gid begins with this context's common bytes. False before announce().
   bool is_of_this_context(const transport::Gid& endpoint);
 
   /// `describe` returns a JSON object about one publisher.
   void add(const transport::Gid& gid, std::function<std::string()> describe);
   void remove(const transport::Gid& gid);
 
-  /// Learns which contexts are there now.
+  /// Reads which contexts exist now.
   void look(transport::Participant& participant);
   /// The context of an endpoint that the underlying RMW knows.
   ContextState context_of(transport::Participant& participant, const transport::Gid& endpoint);
@@ -76,11 +79,11 @@ class ContextAnnouncement {
   bool tried_ = false;
   std::optional<Common> own_;
   struct Seen {
-    std::int32_t pid = 0;  // 0: of another pid namespace, never known to be dead
+    std::int32_t pid = 0;  // 0: of another PID namespace, never known to be dead
     bool present = false;
   };
-  std::map<Common, Seen> contexts_;       // that were there once
-  std::optional<std::uint64_t> version_;  // of the graph that they were last looked for in
+  std::map<Common, Seen> contexts_;       // contexts that have existed
+  std::optional<std::uint64_t> version_;  // of the graph at the last look()
 };
 
 /// A JSON string.

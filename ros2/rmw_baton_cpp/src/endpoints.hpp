@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Endpoints of the underlying RMW in Baton's terms: which of them Baton may serve, their quality of service, their names.
+// Endpoints of the underlying RMW in Baton's terms: which of them Baton may serve, their quality of service, their
+// names.
 // Thread rules: pure functions.
 #pragma once
 
@@ -15,7 +16,8 @@
 
 namespace baton::rmw {
 
-/// False for the topics that stay with the underlying RMW: rosout, parameter events, names outside ROS's conventions.
+/// False for the topics that only the underlying RMW carries: rosout, parameter events, names outside ROS's
+/// conventions.
 bool may_be_served(const char* topic, const rmw_qos_profile_t& qos) noexcept;
 
 /// The same quality of service in Baton's terms, of an endpoint's actual profile. Empty if a policy is not known.
@@ -24,7 +26,7 @@ std::optional<QoS> qos_of(const rmw_qos_profile_t& profile) noexcept;
 /// As in ROS 2's graph: "/space/name".
 std::string full_name(const rmw_node_t& node);
 
-/// Zero of a policy means unspecified, which is infinite; zero of a timeout is zero.
+/// For a policy, zero means unspecified, which is infinite. For a timeout, zero is zero.
 std::chrono::nanoseconds duration_of(const rmw_time_t& time) noexcept;
 
 struct KnownSubscription {

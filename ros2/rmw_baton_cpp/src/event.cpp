@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: events of publishers and subscriptions. Both ends of a Baton path are endpoints of the
-// underlying RMW too, so its statuses (matched, incompatible, liveliness) hold for both paths. Missed deadlines and lost messages are
-// counted by this RMW (event.hpp).
+// underlying RMW too, so its statuses (matched, incompatible, liveliness) hold for both paths. Missed deadlines and
+// lost messages are counted by this RMW (event.hpp).
 // Thread rules: those of rmw/event.h.
 #include <algorithm>
 
@@ -39,13 +39,13 @@ rmw_ret_t init_event(Function Underlying::*init, rmw_event_t* rmw_event, const H
   return result;
 }
 
-/// Deadlines only: those of the underlying RMW are not missed.
+/// Deadlines only: clears the underlying RMW's count, since its deadlines were not missed.
 void forget_underlying(rmw_event_type_t type, void* info) noexcept {
   if (type == RMW_EVENT_REQUESTED_DEADLINE_MISSED) *static_cast<rmw_requested_deadline_missed_status_t*>(info) = {};
   if (type == RMW_EVENT_OFFERED_DEADLINE_MISSED) *static_cast<rmw_offered_deadline_missed_status_t*>(info) = {};
 }
 
-/// Calls act(status) for the statuses that count what happened.
+/// Calls act(status) for the statuses that count events.
 template <class Act>
 void with_status(rmw_event_type_t type, void* info, Act&& act) {
   switch (type) {
@@ -63,8 +63,9 @@ void with_status(rmw_event_type_t type, void* info, Act&& act) {
   }
 }
 
-/// Adds to `info`, the underlying RMW's status, what this RMW has counted. `signalled`: changes that the underlying RMW has signalled.
-/// When a callback is set, rmw_fastrtps counts all earlier changes as seen. Then the signal's count stands for them.
+/// Adds this RMW's counts to `info`, the underlying RMW's status. `signalled`: changes that the underlying RMW has
+/// signalled. When a callback is set, rmw_fastrtps counts all earlier changes as seen. Then the signal's count replaces
+/// them.
 void add_counted(rmw_event_type_t type, void* info, Event& event, std::size_t signalled) noexcept {
   const std::uint64_t total = event.counted();
   const std::uint64_t change = total - event.taken;

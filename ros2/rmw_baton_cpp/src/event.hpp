@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One event of an endpoint. The underlying RMW counts what happens to the messages that it carries. Missed deadlines and lost messages
-// of the messages that only Baton carries are counted here.
+// One event of an endpoint. The underlying RMW counts events of messages that it carries. This file counts missed
+// deadlines and lost messages among the messages that only Baton carries.
 //
 // Thread rules: happened() from any thread; take() as rmw_take_event().
-// Invariants: (1) events live as long as their endpoint: rmw_event_fini() is rmw's, not ours, and would free nothing.
+// Invariants: (1) events live as long as their endpoint: rmw_event_fini() belongs to the rmw library, and would free
+// nothing.
 #pragma once
 
 #include <array>
@@ -21,9 +22,9 @@ struct Event {
   bool watched = false;           ///< the underlying RMW, or happened(), uses the signal
   bool counts_underlying = true;  ///< the underlying RMW's count is part of the event
 
-  /// `count` more that the underlying RMW does not count.
+  /// Counts `count` more events that the underlying RMW does not count.
   void happened(std::uint64_t count) {
-    counted_.fetch_add(count, std::memory_order_relaxed);  // read after the signal's count(), which orders
+    counted_.fetch_add(count, std::memory_order_relaxed);  // relaxed: read after the signal's count(), which orders
     ReadySignal::on_ready(&signal, count);
   }
   std::uint64_t counted() const noexcept { return counted_.load(std::memory_order_relaxed); }
@@ -35,10 +36,11 @@ struct Event {
 };
 using Events = std::array<Event, RMW_EVENT_TYPE_MAX>;
 
-/// From now on the underlying RMW uses `event`'s signal, whether the application asks for this event or not. False: it cannot.
+/// From now on the underlying RMW uses `event`'s signal, even if the application does not use this event. False: that
+/// is not possible.
 bool signal_underlying(Event& event, const rmw_publisher_t* inner, rmw_event_type_t type) noexcept;
 
-/// From now on the underlying RMW's count is part of the event: Baton does not serve the subscription any more.
+/// From now on the underlying RMW's count is part of the event, because Baton does not serve the subscription any more.
 void count_underlying(Event& event) noexcept;
 
 }  // namespace baton::rmw

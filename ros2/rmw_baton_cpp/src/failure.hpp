@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where C++ ends: no exception leaves one of rmw.h's functions, and none that fails leaves something half made.
+// The border between C++ and C: no exception leaves a function of rmw.h, and a function that fails leaves nothing half
+// made.
 //
-// Functions that run code of Baton's end in `catch (const std::exception& error) { return failure(error); }`: what is no
-// std::exception is a thread that is being cancelled, which must not be stopped. Functions that only ask the underlying RMW need not:
-// its functions are C's, too, and underlying() throws nothing.
+// Functions that run code of Baton's end in `catch (const std::exception& error) { return failure(error); }`. An
+// exception that is no std::exception comes from a thread that is being cancelled, and must not be caught. Functions
+// that only call the underlying RMW need no catch: its functions are C functions, too, and underlying() throws nothing.
 // Thread rules: none of their own.
 #pragma once
 
@@ -14,7 +15,7 @@
 
 namespace baton::rmw {
 
-/// What a function returns that has failed: the code, or null where it returns a pointer.
+/// The result of a function that has failed: the code, or null if the function returns a pointer.
 class Failure {
  public:
   explicit Failure(rmw_ret_t code) noexcept : code_(code) {}
@@ -32,10 +33,10 @@ class Failure {
 /// Sets the error text. RMW_RET_BAD_ALLOC or RMW_RET_ERROR.
 Failure failure(const std::exception& error) noexcept;
 
-/// What fails while something is undone: its error text would hide the first one.
+/// For failures while another failure is undone: their error text would hide the first one.
 void ignore(rmw_ret_t result) noexcept;
 
-/// Undoes what was done, unless all the rest was done, too.
+/// Runs `action` at the end of the scope, unless the whole function succeeded.
 template <class Action>
 class Undo {
  public:

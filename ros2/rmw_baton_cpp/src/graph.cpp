@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// This family of RMW functions: questions about the graph: the underlying RMW knows every endpoint, Baton's included.
+// This family of RMW functions: queries about the graph. The underlying RMW knows every endpoint, Baton's included.
 // Thread rules: those of rmw/rmw.h; this file adds no lock.
 #include "handles.hpp"
 

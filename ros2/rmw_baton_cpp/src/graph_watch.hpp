@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph guard condition is the underlying RMW's and calls nobody: a thread waits on it there and triggers the guard conditions
-// of our nodes, on which wait sets of ours can sleep.
+// The graph guard condition belongs to the underlying RMW and makes no callbacks. So a thread waits on it in the
+// underlying RMW, and triggers the guard conditions of our nodes, on which our wait sets can sleep.
 //
 // Thread rules: add() and remove() from any thread; one background thread, ended and joined by the destructor.
 // Invariants: (1) no guard is triggered after remove() has returned.
@@ -20,8 +20,8 @@ namespace baton::rmw {
 
 class GraphWatch {
  public:
-  /// Watches `guard` of the underlying RMW, which lives as long as a node of `context` does. Null, with the rcutils error set, if
-  /// there is no memory for it. `on_change` runs on the background thread.
+  /// Watches `guard` of the underlying RMW, which lives while `context` has a node. Null, with the rcutils error set,
+  /// if there is no memory for it. `on_change` runs on the background thread.
   static std::unique_ptr<GraphWatch> start(rmw_context_t* inner_context, const rmw_guard_condition_t* guard,
                                            std::function<void()> on_change);
   ~GraphWatch();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The handles that the application holds, and the underlying RMW's handle behind each.
 //
-// Thread rules: handles are immutable from creation to destruction, except events, which rcl fills before it waits, and what has
-// locks of its own.
-// Invariants: (1) what the application gets carries this RMW's identifier; what the underlying RMW gets carries its own;
-// (2) inner() of a handle that is not ours returns the handle unchanged: the underlying RMW's calls of itself that arrive by symbol
-// interposition work, and for a stranger's handle it is the underlying RMW that reports the error.
+// Thread rules: handles are immutable from creation to destruction, except events, which rcl fills before it waits, and
+// members that have locks of their own.
+// Invariants: (1) handles for the application carry this RMW's identifier; handles for the underlying RMW carry its
+// own; (2) inner() of a handle that is not ours returns the handle unchanged. So calls of the underlying RMW to itself
+// that arrive by symbol interposition work, and the underlying RMW reports the error for a foreign handle.
 #pragma once
 
 #include <cstring>
@@ -34,14 +34,14 @@ using ::baton::Result;
 
 inline constexpr const char* kIdentifier = "rmw_baton_cpp";
 
-/// By address, as every RMW does, and by text: the table of identifiers is not the same in two copies of a library.
+/// By address, as in every RMW, and by text, because two copies of a library have two tables of identifiers.
 [[gnu::hot]] inline bool is_ours(const char* identifier) noexcept {
   return identifier == kIdentifier || (identifier != nullptr && std::strcmp(identifier, kIdentifier) == 0);
 }
 
 struct Context {
   rmw_context_t inner;
-  std::shared_ptr<BatonContext> baton_context;  // null: the underlying RMW does everything
+  std::shared_ptr<BatonContext> baton_context;  // null: only the underlying RMW is used
   std::mutex mutex;
   std::unique_ptr<GraphWatch> graph_watch;  // while there are nodes
   std::size_t nodes = 0;
@@ -76,7 +76,7 @@ struct Subscription {
   std::size_t depth = 1;
   std::shared_ptr<SubscriptionPath> path;  // null: not served by Baton
   std::shared_ptr<SubscriptionPath>
-      lender;  // was served until a content filter was set, while the application had loans
+      lender;  // used while it was served, until a content filter was set while the application had loans
 };
 
 struct Service {
@@ -120,7 +120,7 @@ struct OursOf<rmw_guard_condition_t> {
   using type = Guard;
 };
 
-/// Ours behind a handle, or null if the handle is null or not ours.
+/// The object of ours behind a handle, or null if the handle is null or not ours.
 template <class Handle>
 typename OursOf<std::remove_const_t<Handle>>::type* ours(Handle* handle) noexcept {
   if (handle == nullptr || !is_ours(handle->implementation_identifier)) return nullptr;
@@ -141,7 +141,7 @@ Handle* inner(Handle* handle) noexcept {
   return own != nullptr ? own->inner : handle;
 }
 
-/// A handle of ours in front of the underlying RMW's.
+/// Makes a handle of ours in front of the underlying RMW's.
 template <class Own, class Handle>
 std::unique_ptr<Own> in_front_of(Handle* made) {
   auto own_handle = std::make_unique<Own>();
@@ -157,7 +157,7 @@ inline constexpr bool kIsHandle = false;
 template <class T>
 inline constexpr bool kIsHandle<T*, std::void_t<typename OursOf<std::remove_const_t<T>>::type>> = true;
 
-/// Calls a function of the underlying RMW with its handles in the place of ours.
+/// Calls a function of the underlying RMW with its handles in place of ours.
 template <class Function, class... Arguments>
 auto forward(Function Underlying::*function, Arguments... arguments) {
   const auto translated = [](auto argument) {
@@ -180,12 +180,12 @@ inline Context* ours(const rmw_context_t* context) noexcept {
   return reinterpret_cast<Context*>(context->impl);
 }
 
-/// Of a node's context; null without Baton.
+/// The BatonContext of a node's context; null without Baton.
 inline const std::shared_ptr<BatonContext>& baton_context_of(const Node& node) noexcept {
   return ours(node.outer.context)->baton_context;
 }
 
-/// The underlying RMW has filled `info` with its identifier: this RMW's identifier takes its place.
+/// The underlying RMW has filled `info` with its identifier. Replaces it by this RMW's identifier.
 [[gnu::hot]] inline void own(rmw_message_info_t* info) noexcept {
   if (info != nullptr) info->publisher_gid.implementation_identifier = kIdentifier;
 }

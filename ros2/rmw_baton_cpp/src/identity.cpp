@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// This family of RMW functions: what this RMW is and what it can do.
+// This family of RMW functions: the name and the abilities of this RMW.
 // Thread rules: those of rmw/rmw.h; this file adds no lock.
 #include "handles.hpp"
 

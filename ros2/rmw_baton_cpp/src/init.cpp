@@ -10,7 +10,7 @@ using namespace baton::rmw;
 
 namespace {
 
-/// The same options as the underlying RMW wants to see them: every field is its own but the identifier.
+/// The same options for the underlying RMW: only the identifier differs.
 rmw_init_options_t inner_options(const rmw_init_options_t& options) {
   rmw_init_options_t copy = options;
   if (is_ours(copy.implementation_identifier)) copy.implementation_identifier = underlying()->identifier;
@@ -63,12 +63,12 @@ rmw_ret_t rmw_init(const rmw_init_options_t* options, rmw_context_t* context) tr
   rmw_ret_t result = rmw->rmw_init(&from, &own_context->inner);
   if (result != RMW_RET_OK) return result;
   Undo shut_down([&] {
-    // What cannot be finalized is left as it is.
+    // If finalization fails, the rest is left as it is.
     if (rmw->rmw_shutdown(&own_context->inner) != RMW_RET_OK ||
         rmw->rmw_context_fini(&own_context->inner) != RMW_RET_OK)
       static_cast<void>(own_context.release());
   });
-  // A copy of its own, which the caller sees and context_fini frees.
+  // A second copy, which the caller sees and context_fini frees.
   result = rmw_init_options_copy(options, &context->options);
   if (result != RMW_RET_OK) return result;
   Undo clear([&] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// This family of RMW functions: loaned messages: Baton's, of types of fixed size at both ends, and, where libbaton_heap.so is active,
-// of all types at the publisher's (docs/concepts/heap.md).
+// This family of RMW functions: loaned messages. Baton lends messages of types of fixed size at both ends. If
+// libbaton_heap.so is active, it lends messages of all types at the publisher's end (docs/concepts/heap.md).
 // Thread rules: those of rmw/rmw.h; this file adds no lock.
 #include "handles.hpp"
 
@@ -20,7 +20,8 @@ rmw_ret_t invalid(const char* what) {
   return RMW_RET_INVALID_ARGUMENT;
 }
 
-/// Baton serves the endpoint and does not lend (`can_loan_messages`): the underlying RMW's loans would not go through Baton.
+/// Baton serves the endpoint and does not lend (`can_loan_messages`): the underlying RMW's loans would not go through
+/// Baton.
 rmw_ret_t no_loans() {
   RMW_SET_ERROR_MSG(
       "a type with strings or sequences is not lent: by a publisher without libbaton_heap.so (docs/concepts/heap.md), "

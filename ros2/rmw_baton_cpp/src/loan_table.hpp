@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages that an application has on loan, by the address that it knows.
+// The messages that an application has on loan, by the address that the application has.
 //
 // Thread rules: all functions from any thread.
-// Invariants: (1) a loan ends without the table's lock held, since its end may run foreign code: remove() hands it out.
+// Invariants: (1) a loan ends without the table's lock held, since its end may run foreign code: so remove() returns
+// the loan.
 #pragma once
 
 #include <algorithm>

@@ -36,7 +36,7 @@ template <class Queue>
   return false;
 }
 
-/// Takes one more message that is no double from the underlying subscription. False: there is none.
+/// Takes one more message that is no duplicate from the underlying subscription. False: there is none.
 [[gnu::hot]] bool Merge::fetch_underlying() {
   for (FromUnderlying message; sources_.take_underlying(&message); message = {}) {
     PathOrder& order = orders_.of(message.publisher);
@@ -51,7 +51,8 @@ template <class Queue>
   return false;
 }
 
-/// As much as may wait here: KEEP_LAST evicts all but `depth`, and copies of what is still in Baton's queue.
+/// Fetches as many as may wait in the merge: KEEP_LAST evicts all but `depth` messages, and copies of messages in
+/// Baton's queue are dropped.
 [[gnu::hot]] bool Merge::fetch_all_underlying() {
   const std::size_t most = options_.keep_last ? 2 * options_.depth : options_.depth;
   bool fetched = false;
@@ -66,14 +67,15 @@ template <class Queue>
   }
 }
 
-/// The next message may depend on everything that has come. The underlying subscription comes first, as in fetch_ahead().
+/// The next message may depend on all messages that have come. The underlying subscription comes first, as in
+/// fetch_ahead().
 [[gnu::hot]] Merge::Fetched Merge::fetch_both() {
   Fetched fetched;
   fetched.from_underlying = fetch_all_underlying();
   while (!underlying_.empty() && fetch_baton()) {
   }
   if (options_.keep_last) evict_beyond_depth();
-  while (!underlying_.empty() && fetch_baton()) {  // in the place of evicted messages
+  while (!underlying_.empty() && fetch_baton()) {  // replaces evicted messages
   }
   fetched.all_of_baton = !underlying_.empty() && !sources_.baton_has_data();
   return fetched;
@@ -92,7 +94,7 @@ void Merge::forget(std::vector<transport::Gid> needed) {
   orders_.forget(std::move(needed));
 }
 
-/// Of the first `before` messages in baton_.
+/// Searches the first `before` messages in baton_.
 [[gnu::hot]] const PathOrder::Position* Merge::oldest_of(const transport::Gid& publisher, std::size_t before) const {
   for (std::size_t i = 0; i < std::min(before, baton_.size()); ++i) {
     if (baton_[i].position && baton_[i].publisher == publisher) return &*baton_[i].position;
@@ -104,7 +106,7 @@ PathOrder::Verdict Merge::verdict_of(const FromUnderlying& message) {
   return orders_.of(message.publisher).of_underlying(message.number, oldest_of(message.publisher));
 }
 
-/// The first message of Baton's that may be delivered now. Drops doubles on the way.
+/// Finds the first of Baton's messages that may be delivered now. Drops duplicates on the way.
 [[gnu::hot]] bool Merge::choose_baton(std::int64_t now_ns, std::int64_t* look_again_ns, std::size_t* index) {
   for (std::size_t i = 0; i < baton_.size();) {
     const FromBaton& message = baton_[i];
@@ -138,7 +140,7 @@ PathOrder::Verdict Merge::verdict_of(const FromUnderlying& message) {
   return false;
 }
 
-/// A message from the underlying RMW that is older than this message, and no double, waits here.
+/// True if a message from the underlying RMW waits in the merge that is older than this message, and no duplicate.
 bool Merge::older_waits(const FromBaton& message, const PathOrder& order) const {
   return std::any_of(underlying_.begin(), underlying_.end(), [&](const FromUnderlying& other) {
     return other.publisher == message.publisher && other.number > order.settled_underlying() &&
@@ -146,8 +148,9 @@ bool Merge::older_waits(const FromBaton& message, const PathOrder& order) const 
   });
 }
 
-/// The first message of the underlying RMW that may be delivered now. Drops doubles on the way. `baton_is_seen`: Baton's queue was
-/// emptied after they were fetched. Else only publishers count whose oldest message of Baton's is in baton_.
+/// Finds the first message of the underlying RMW that may be delivered now. Drops duplicates on the way.
+/// `baton_is_seen`: Baton's queue was emptied after these messages were fetched. Otherwise only publishers with an
+/// oldest Baton message in baton_ count.
 bool Merge::choose_underlying(bool baton_is_seen, std::size_t* index) {
   for (std::size_t i = 0; i < underlying_.size();) {
     const FromUnderlying& message = underlying_[i];
@@ -199,7 +202,7 @@ void Merge::settle_and_drop_underlying(std::size_t index) {
   sources_.release(message);
 }
 
-/// Messages that were fetched in time, and have expired since.
+/// Drops messages that were fetched in time, and have expired since.
 [[gnu::hot]] void Merge::drop_expired(Now now) {
   for (std::size_t i = baton_.size(); i-- != 0;) {
     if (baton_[i].expires_ns < now.monotonic_ns) settle_and_drop_baton(i);
@@ -210,13 +213,14 @@ void Merge::settle_and_drop_underlying(std::size_t index) {
   }
 }
 
-/// Whether a message of the underlying RMW counts for KEEP_LAST: it is not settled, nor a copy of a message in Baton's queue.
-/// REQUIRES: drop_doubles() was called.
+/// Whether a message of the underlying RMW counts for KEEP_LAST: it is neither settled nor a copy of a message in
+/// Baton's queue. REQUIRES: drop_doubles() was called.
 bool Merge::counts(const FromUnderlying& message, std::size_t unread) {
   const Verdict verdict = verdict_of(message);
   if (verdict == Verdict::kNever) return false;
   if (unread == 0) return true;
-  // Baton carries everything after the first message that it carried. A message that found no memory there is taken for a copy.
+  // Baton carries all messages after the first one that it carried. A message for which Baton had no memory is taken
+  // for a copy.
   return oldest_of(message.publisher) != nullptr ? verdict == Verdict::kNow
                                                  : !orders_.of(message.publisher).known_to_baton();
 }
@@ -229,11 +233,11 @@ bool Merge::counts(const FromUnderlying& message, std::size_t unread) {
   for (;;) {
     const std::size_t unread = sources_.baton_unread();
     if (unread != 0 && !underlying_.empty() && fetch_baton()) {
-      drop_doubles();  // of a publisher that Baton has brought just now
+      drop_doubles();  // of a publisher whose first Baton message came just now
       continue;
     }
     std::size_t count = baton_.size() + unread;
-    std::size_t oldest = underlying_.size();  // that counts
+    std::size_t oldest = underlying_.size();  // the oldest that counts
     for (std::size_t i = 0; i < underlying_.size(); ++i) {
       if (!counts(underlying_[i], unread)) continue;
       ++count;
@@ -250,7 +254,7 @@ bool Merge::counts(const FromUnderlying& message, std::size_t unread) {
     ++evicted_;
   }
   if (evicted_ == evicted_before) return;
-  drop_doubles();  // or they would collect while the application only looks, and takes nothing
+  drop_doubles();  // otherwise duplicates would collect while the application only waits, and takes nothing
   lost_ = true;
 }
 
@@ -262,7 +266,7 @@ bool Merge::counts(const FromUnderlying& message, std::size_t unread) {
     if (baton_.empty()) fetch_baton();
     std::size_t index = 0;
     const bool from_baton = choose_baton(now.monotonic_ns, look_again_ns, &index);
-    if (!from_baton && baton_.empty() && fetch_baton()) continue;  // the message before was a double
+    if (!from_baton && baton_.empty() && fetch_baton()) continue;  // the previous message was a duplicate
     if (from_baton && in_a_row_ < kTurn) return {Source::kBaton, index, baton_[index].notified};
     in_a_row_ = 0;
     if (!options_.keep_last) fetched = fetch_both();
@@ -270,8 +274,9 @@ bool Merge::counts(const FromUnderlying& message, std::size_t unread) {
       std::size_t underlying_index = 0;
       if (choose_underlying(fetched.all_of_baton, &underlying_index))
         return {Source::kUnderlying, underlying_index, underlying_[underlying_index].notified};
-      if (fetched.from_underlying) continue;  // the fetched messages were doubles, or wait for Baton's
-      // A message has entered Baton's queue just now. If this reader drops it, the underlying RMW's messages need not wait.
+      if (fetched.from_underlying) continue;  // the fetched messages were duplicates, or wait for Baton's
+      // A message has entered Baton's queue just now. If this reader drops it, the underlying RMW's messages need not
+      // wait.
       if (!fetched.all_of_baton && baton_.empty() && (fetch_baton() || !sources_.baton_has_data())) continue;
     }
     if (choose_baton(now.monotonic_ns, look_again_ns, &index)) return {Source::kBaton, index, baton_[index].notified};

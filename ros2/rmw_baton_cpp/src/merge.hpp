@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merges a subscription's two sources, Baton's queue and the underlying subscription: which message comes next, and which messages
-// are dropped. Every message is delivered once, and in its publisher's order (path_order.hpp).
+// Merges a subscription's two sources, Baton's queue and the underlying subscription: which message comes next, and
+// which messages are dropped. Every message is delivered once, and in its publisher's order (path_order.hpp).
 //
 // The merge only decides. MergeSources brings messages and facts, the caller brings the time.
 // Thread rules: no locks; one thread at a time.
 // Invariants:
-// (1) A sample that waits in the merge counts against the reader's limit of held samples. The merge takes one sample ahead, and
-//     all that may be held while a message of the underlying RMW waits.
-// (2) A message that was delivered, expired or evicted settles all older messages of its publisher. None of them is delivered later.
-// (3) KEEP_LAST n counts over both sources and includes what is still in Baton's queue. The oldest message by source time is evicted.
+// (1) A sample that waits in the merge counts against the reader's limit of held samples. The merge takes one sample
+//     ahead, or, while a message of the underlying RMW waits, as many as may be held.
+// (2) A message that was delivered, expired or evicted settles all older messages of its publisher. None of them is
+//     delivered later.
+// (3) KEEP_LAST n counts over both sources and includes messages that are still in Baton's queue. The oldest message by
+//     source time is evicted.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +24,7 @@
 namespace baton::rmw {
 
 struct FromBaton {
-  transport::TakenSample sample;  ///< only kept; empty in tests
+  transport::TakenSample sample;  ///< kept only; empty in tests
   transport::Gid publisher{};
   std::optional<PathOrder::Position> position;  ///< empty: the publisher is not of ROS 2
   std::int64_t source_time_ns = 0;              ///< CLOCK_REALTIME
@@ -49,7 +51,7 @@ class MergeSources {
   /// False: nothing has come.
   virtual bool take_underlying(FromUnderlying* message) = 0;
   virtual bool underlying_has_data() const = 0;
-  /// The message was dropped: its buffer is free.
+  /// The message was dropped; its buffer may be reused.
   virtual void release(const FromUnderlying& message) = 0;
   /// Whether the underlying subscription has publishers.
   virtual bool underlying_matched() = 0;
@@ -82,18 +84,19 @@ class Merge {
   /// `sources` outlives this.
   Merge(MergeSources& sources, Options options) : sources_(sources), options_(options) {}
 
-  /// The next message, which stays in the merge. `look_again_ns` is lowered to the time when the answer may change by itself.
+  /// The next message, which stays in the merge. `look_again_ns` is lowered to the time when the answer may change by
+  /// itself.
   Next choose(Now now, std::int64_t* look_again_ns);
   /// Takes out the chosen message, which counts as delivered.
   FromBaton take_baton(const Next& next);
   /// The message's `number`, until now that of the underlying RMW, becomes the number over both paths.
   FromUnderlying take_underlying(const Next& next);
-  /// A message was delivered without the merge. Returns its number over both paths.
+  /// Records a message that was delivered without the merge. Returns its number over both paths.
   std::uint64_t delivered_directly(const transport::Gid& publisher, std::uint64_t number) {
     return orders_.of(publisher).settle_underlying(number);
   }
 
-  /// Takes in what both sources have, as much as may be held.
+  /// Fetches the messages of both sources, as many as may be held.
   void fetch_ahead();
   /// Takes one more message from Baton's queue. False: there is none, or no more may be held.
   bool fetch_baton();
@@ -102,21 +105,21 @@ class Merge {
   bool may_fetch_baton() const noexcept { return baton_.size() < options_.depth; }
   bool baton_has_data() const { return sources_.baton_has_data(); }
   std::size_t depth() const noexcept { return options_.depth; }
-  /// How many waiting messages a callback was notified of.
+  /// How many of the waiting messages a callback was notified of.
   std::size_t notified() const;
-  /// Marks all waiting messages that are no doubles. Returns how many were not marked before.
+  /// Marks all waiting messages that are no duplicates. Returns how many were not marked before.
   std::size_t mark_notified();
 
-  /// Messages were evicted or skipped since the last call.
+  /// True if messages were evicted or skipped since the last call.
   bool exchange_lost() noexcept { return std::exchange(lost_, false); }
   std::uint64_t evicted() const noexcept { return evicted_; }
   std::uint64_t doubles() const noexcept { return doubles_; }
 
-  /// It is time to find out which publishers are gone.
+  /// True if it is time to find out which publishers are gone.
   bool crowded() const noexcept { return orders_.crowded(); }
-  /// Takes in everything. False: more is left than may be held, and no publisher may be forgotten now.
+  /// Fetches all messages. False: more are left than may be held, and no publisher may be forgotten now.
   bool fetch_everything();
-  /// Forgets publishers that are not `needed` and have no message that waits.
+  /// Forgets publishers that are not `needed` and have no waiting message.
   void forget(std::vector<transport::Gid> needed);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: publishers that send over both paths, and the two sources that their messages reach. They follow the rules of
-// publisher_path.cpp and of Baton's reader in small; every fault of the underlying path is a parameter.
+// For tests: publishers that send over both paths, and the two sources that receive their messages. They follow a small
+// model of the rules of publisher_path.cpp and of Baton's reader; every fault of the underlying path is a parameter.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,19 +22,19 @@ struct Simulation final : MergeSources {
     std::size_t publishers = 1;
     std::size_t queue = 8;          // of Baton's reader, per publisher, if it keeps all
     std::size_t held = 8;           // samples that the merge may hold, per publisher
-    bool announces_older = true;    // publishers state what newcomers get of older messages
+    bool announces_older = true;    // publishers state which older messages newcomers get
     unsigned lost_one_in = 0;       // of the underlying path; 0: none
     unsigned ends_one_in = 0;       // of the publishers, at each step
     unsigned takes_one_in = 2;      // steps in which the application takes; 0: none
     std::int64_t step_ns = 1;       // of the clock
-    bool keeps_samples = true;      // the application does, for a while
+    bool keeps_samples = true;      // the application keeps samples for a while
     bool matched_at_start = false;  // by the underlying RMW
   };
   struct Sent {
     std::size_t publisher;
     std::uint64_t number;
     bool handed = false;  // to Baton
-    bool meant = false;   // for the subscription, on either path
+    bool meant = false;   // a message for the subscription, on either path
   };
   struct Publisher {
     std::size_t index = 0;
@@ -64,7 +64,7 @@ struct Simulation final : MergeSources {
   }
 
   // The sources.
-  /// The oldest by source time, of publishers of which more samples may be held.
+  /// The oldest message by source time, among publishers of which more samples may be held.
   bool take_baton(FromBaton* message) override {
     meanwhile();
     Publisher* oldest = nullptr;
@@ -109,7 +109,7 @@ struct Simulation final : MergeSources {
   }
 
   // The publishers.
-  /// What may happen while the merge works.
+  /// Events that may happen while the merge works.
   void meanwhile() {
     if (!running || !one_in(10)) return;
     Publisher& publisher = publishers[random() % publishers.size()];
@@ -225,7 +225,7 @@ struct Simulation final : MergeSources {
       while (!each.in_flight.empty()) arrive(each);
     }
   }
-  /// Takes all that is left. `waits`: also what has to wait for a time.
+  /// Takes all remaining messages. `waits`: also those that must wait for a time.
   std::size_t drain(bool waits) {
     std::size_t taken = 0;
     for (;;) {
@@ -242,7 +242,7 @@ struct Simulation final : MergeSources {
   Merge merge;
   std::deque<Publisher> publishers;
   std::deque<FromUnderlying> history;  // of the underlying subscription
-  std::set<std::size_t> outside;       // buffers that the merge or the application has
+  std::set<std::size_t> outside;       // buffers that the merge or the application uses
   std::size_t last_buffer = 0;
   std::map<std::int64_t, Sent> sent;  // by source time
   std::set<std::int64_t> delivered;   // the same

@@ -7,7 +7,7 @@ namespace baton::rmw {
 namespace {
 
 constexpr int kMostVain =
-    3;  // fetches that find nothing although Baton's queue is not empty: it holds more than may be held
+    3;  // fetches in a row that find nothing although Baton's queue is not empty: more samples wait than may be held
 
 }  // namespace
 
@@ -43,7 +43,7 @@ std::size_t Notifications::fetch(Merge::Now now, bool* more_waits) {
   *more_waits = false;
   for (int vain = 0;;) {
     merge_.fetch_ahead();
-    if (premature_ != 0) {  // a new message may end the wait, and be a double
+    if (premature_ != 0) {  // a new message may end the wait, or be a duplicate
       std::int64_t look_again_ns = INT64_MAX;
       if (merge_.choose(now, &look_again_ns).source != Merge::Source::kNone) pending_ += std::exchange(premature_, 0);
     }

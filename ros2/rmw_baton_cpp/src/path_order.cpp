@@ -34,7 +34,7 @@ constexpr std::uint64_t kOlderMask = 3;
   std::memcpy(&word, header.attachment + kWordAt, sizeof word);
   decoded.underlying_count = word >> kCountShift;
   decoded.also_underlying = (word & kAlso) != 0;
-  // No publisher writes 3: unknown.
+  // No publisher writes 3; it counts as unknown.
   if (const std::uint64_t older = word >> kOlderShift & kOlderMask; older <= 2)
     decoded.older = static_cast<OlderUnderlying>(older);
   return decoded;
@@ -43,15 +43,15 @@ constexpr std::uint64_t kOlderMask = 3;
 [[gnu::hot]] PathOrder::Verdict PathOrder::of_baton(const Position& position, bool underlying_matched, Policy policy,
                                                     std::int64_t now_ns) noexcept {
   const OrderHeader& header = position.header;
-  if (header.also_underlying && header.underlying_count <= settled_underlying_) return Verdict::kNever;  // a double
+  if (header.also_underlying && header.underlying_count <= settled_underlying_) return Verdict::kNever;  // a duplicate
   if (header.older_underlying() <= std::max(settled_underlying_, newest_underlying_)) return Verdict::kNow;
   const OlderUnderlying older = known_to_baton() ? OlderUnderlying::kUnknown : header.older;
   if (older == OlderUnderlying::kNone) return Verdict::kNow;
-  // Messages that Baton could not carry (no memory, a full KEEP_ALL queue) were written for all matched subscriptions. They will
-  // arrive unless they expire.
+  // Messages that Baton could not carry (no memory, a full KEEP_ALL queue) were written for all matched subscriptions.
+  // They will arrive unless they expire.
   const bool spilled = known_to_baton() && underlying_matched && policy.keeps_all && !position.expires;
   const bool sure = policy.reliable && (older == OlderUnderlying::kFollowed || spilled);
-  // Nobody sends the missing messages any more, or not yet; or they were in Baton's queue, too, and were evicted.
+  // The missing messages will not be sent any more, or not yet; or they were in Baton's queue, too, and were evicted.
   if ((!underlying_matched && !sure) || skips(position)) return Verdict::kNow;
   if (waits_until_ns_ == 0) waits_until_ns_ = now_ns + (sure ? kSureNs : kGraceNs);
   return now_ns >= waits_until_ns_ ? Verdict::kNow : Verdict::kNotYet;

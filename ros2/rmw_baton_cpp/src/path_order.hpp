@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of one publisher's messages over both paths. A publisher numbers its messages. A message in Baton's memory carries an
-// OrderHeader; a message of the underlying RMW carries that RMW's publication sequence number, which counts the messages written
-// there. From both numbers a subscription knows the order of all messages, and which message came twice.
+// The order of one publisher's messages over both paths. A publisher numbers its messages. A message in Baton's memory
+// carries an OrderHeader. A message of the underlying RMW carries that RMW's publication sequence number, which counts
+// the messages written to that RMW. From both numbers a subscription knows the order of all messages, and which message
+// came twice.
 //
 // Thread rules: no locks; one thread at a time.
 // Invariants:
-// (1) A publisher gives a message to Baton before it writes the message to the underlying RMW, and numbers under one lock. So a
-//     message that both paths carry is in Baton's queue before it arrives from the underlying RMW.
+// (1) A publisher gives a message to Baton before it writes the message to the underlying RMW, and numbers under one
+//     lock. So a message that both paths carry is in Baton's queue before it arrives from the underlying RMW.
 // (2) Every message of a publisher is delivered at most once.
 // (3) Messages are delivered in the publisher's order. A message from the underlying RMW that arrives after a younger
 //     message has stopped waiting for it (after 0, kGraceNs or kSureNs) is dropped.
@@ -25,15 +26,15 @@
 
 namespace baton::rmw {
 
-/// Whether older messages of the underlying RMW may arrive at the subscriptions that Baton has matched since the publisher's last
-/// message.
+/// Whether older messages of the underlying RMW may arrive at the subscriptions that Baton has matched since the
+/// publisher's last message.
 enum class OlderUnderlying : std::uint8_t {
-  kUnknown,   ///< not known, or no subscription was matched since
+  kUnknown,   ///< not known, or no subscription was matched since the last message
   kNone,      ///< no: the underlying RMW has matched none of these subscriptions
   kFollowed,  ///< perhaps; and the underlying RMW brings this message to all of them, after the older messages
 };
 
-/// The place of a message in its publisher's order. Travels with each message in Baton's memory, as its PublishInfo.
+/// The place of a message in its publisher's order. Sent with each message in Baton's memory, in its PublishInfo.
 struct OrderHeader {
   std::uint64_t number = 0;            ///< of the message, from 1, over both paths
   std::uint64_t underlying_count = 0;  ///< messages written to the underlying RMW so far, this message included
@@ -51,18 +52,20 @@ struct OrderHeader {
 /// A subscription's knowledge of one publisher.
 class PathOrder {
  public:
-  /// How long a message waits for older messages that may be on their way through the underlying RMW. A message waits only where a
-  /// publisher changes its path: when Baton matches a subscription, and after messages that Baton could not carry.
+  /// How long a message waits for older messages that may still arrive through the underlying RMW. A message waits only
+  /// when a publisher changes its path: when Baton matches a subscription, and after messages that Baton could not
+  /// carry.
   static constexpr std::int64_t kGraceNs = 500'000'000;
-  /// The wait where an older reliable message will surely arrive. Its arrival ends the wait; only if the publisher dies at that moment
-  /// does it last so long. On a busy machine a process may need seconds to discover another, or to take what waits in its history.
+  /// The wait if an older reliable message will surely arrive. Its arrival ends the wait; the wait lasts this long only
+  /// if the publisher dies at that moment. On a busy machine a process may need seconds to discover another, or to take
+  /// the messages of its history.
   static constexpr std::int64_t kSureNs = 10'000'000'000;
 
   enum class Verdict : std::uint8_t { kNow, kNotYet, kNever };
   /// A message of Baton's queue.
   struct Position {
     OrderHeader header;
-    std::uint64_t sequence;  ///< of Baton's writer: a gap means that messages were evicted (KEEP_LAST)
+    std::uint64_t sequence;  ///< sequence of Baton's writer: a gap means that messages were evicted (KEEP_LAST)
     bool expires = false;    ///< has a lifespan, and so have all older messages
   };
   /// The subscription's quality of service.
@@ -71,17 +74,20 @@ class PathOrder {
     bool keeps_all = false;  ///< else the underlying RMW may have evicted messages that were not taken in time
   };
 
-  /// A message from the underlying RMW has arrived. It may be kept back; older messages will not arrive from there any more.
+  /// A message from the underlying RMW has arrived. It may have to wait; older messages will not arrive from that RMW
+  /// any more.
   void arrived_underlying(std::uint64_t number) noexcept { newest_underlying_ = std::max(newest_underlying_, number); }
-  /// About the oldest message of this publisher in Baton's queue. `underlying_matched`: the underlying subscription has publishers.
-  /// REQUIRES: no older message from the underlying RMW has arrived and waits.
-  /// kNotYet: until waits_until(), unless a message from the underlying RMW changes it before.
+  /// Decides about the oldest message of this publisher in Baton's queue. `underlying_matched`: the underlying
+  /// subscription has publishers. REQUIRES: no older message from the underlying RMW has arrived and waits. kNotYet:
+  /// the message waits until waits_until(), unless a message from the underlying RMW changes that earlier.
   Verdict of_baton(const Position& position, bool underlying_matched, Policy policy, std::int64_t now_ns) noexcept;
-  /// About a message from the underlying RMW, by its publication sequence number. `oldest`: the publisher's oldest message in Baton's
-  /// queue; null if there is none. REQUIRES: the queue was looked at after the message was taken from the underlying RMW.
+  /// Decides about a message from the underlying RMW, by its publication sequence number. `oldest`: the publisher's
+  /// oldest message in Baton's queue; null if there is none. REQUIRES: the queue was read after the message was taken
+  /// from the underlying RMW.
   Verdict of_underlying(std::uint64_t number, const Position* oldest) const noexcept;
 
-  /// Messages of Baton's writer between this message and the last delivered are missing: they were evicted, or too old.
+  /// True if messages of Baton's writer between the last delivered message and this one are missing: they were evicted,
+  /// or too old.
   bool skips(const Position& position) const noexcept {
     return last_sequence_ != 0 && position.sequence != last_sequence_ + 1;
   }
@@ -97,16 +103,16 @@ class PathOrder {
  private:
   std::uint64_t settled_underlying_ = 0;  // messages of the underlying RMW that were delivered or dropped
   std::uint64_t newest_underlying_ = 0;   // the youngest that has arrived
-  std::uint64_t last_sequence_ = 0;       // of Baton's writer; 0: Baton brought nothing yet
+  std::uint64_t last_sequence_ = 0;       // of Baton's writer; 0: no message came over Baton yet
   std::uint64_t last_number_ = 0;
   std::int64_t waits_until_ns_ = 0;
 };
 
-/// A subscription's knowledge of all its publishers. A publisher must not be forgotten while one of its messages is on its way: its
-/// next message would look like a new publisher's, and doubles would be delivered.
+/// A subscription's knowledge of all its publishers. A publisher must not be forgotten while one of its messages is
+/// still to arrive: the message would look like a new publisher's first one, and duplicates would be delivered.
 class PathOrders {
  public:
-  static constexpr std::size_t kMost = 1024;  ///< remembered, unless more are needed
+  static constexpr std::size_t kMost = 1024;  ///< publishers remembered, unless more are needed
 
   /// Made at the first use. Valid until forget().
   PathOrder& of(const transport::Gid& publisher) {
@@ -115,10 +121,10 @@ class PathOrders {
     return known.order;
   }
   std::size_t size() const noexcept { return known_.size(); }
-  /// It is time for forget().
+  /// True if it is time for forget().
   bool crowded() const noexcept { return known_.size() > limit_; }
-  /// Forgets least recently used publishers that are not `needed` (in any order), until half of kMost are left. crowded() is true
-  /// again when twice as many are known as are left now, so that finding out which are needed stays cheap.
+  /// Forgets the least recently used publishers that are not `needed` (in any order), until half of kMost are left.
+  /// crowded() is true again when twice as many are known as are left now, so that finding the needed ones stays cheap.
   void forget(std::vector<transport::Gid> needed);
 
  private:

@@ -91,7 +91,8 @@ rmw_ret_t rmw_publisher_assert_liveliness(const rmw_publisher_t* publisher) try 
 }
 
 rmw_ret_t rmw_publisher_wait_for_all_acked(const rmw_publisher_t* publisher, rmw_time_t wait_timeout) {
-  // What Baton carries is received once it is published: it lies in the subscriptions' queues, also when its publisher is gone.
+  // A message on Baton's path is received once it is published: it lies in the subscriptions' queues, also when its
+  // publisher is gone.
   return forward(&Underlying::rmw_publisher_wait_for_all_acked, publisher, wait_timeout);
 }
 

@@ -36,7 +36,8 @@ std::unique_ptr<PublisherPath> PublisherPath::make(const std::shared_ptr<BatonCo
   options.qos = *qos;
   static_assert(RMW_GID_STORAGE_SIZE == sizeof options.gid);
   std::memcpy(options.gid.data(), gid.data, options.gid.size());
-  // A message without memory takes the underlying RMW, and evicts no unread message. But a history is of the newest messages.
+  // A message without memory takes the underlying RMW, and evicts no unread message. But a history must keep the newest
+  // messages.
   if (qos->durability != Durability::kTransientLocal) options.pool.policy = memory::Policy::kNone;
   Result<std::shared_ptr<transport::Writer>> writer = baton_context->participant().create_writer(options);
   if (!writer) {
@@ -110,7 +111,7 @@ struct PublisherPath::Lent {
   void* native = nullptr;
   bool in_chunk = false;
   std::optional<memory::Chunk> chunk;  // until it is published; `native` is its message
-  // Arrays in a chunk. Without both, the pool had no chunk, and this is an ordinary message.
+  // Arrays in a chunk. If both are empty, the pool had no chunk, and this is an ordinary message.
   std::optional<heap::NativeLoan> loan;
 };
 
@@ -182,7 +183,7 @@ rmw_ret_t PublisherPath::give_back(void* native) {
       [&] { return underlying()->rmw_publish(inner_, lent.chunk ? lent.native : copy.get(), allocation); });
 }
 
-/// `selection`: how the message was made. `room`: the most bytes that it takes; 0: not known.
+/// `selection`: how the message was made. `room`: the most bytes that the message takes; 0: not known.
 template <class Fill, class Write>
 [[gnu::hot]] rmw_ret_t PublisherPath::hand_over(memory::Selection selection, std::size_t room, Fill&& fill,
                                                 Write&& write_underlying) {
@@ -203,8 +204,8 @@ template <class Fill, class Write>
       write_underlying);
 }
 
-/// `make(publish, also)` makes the chunk, gives it to `publish`, and keeps or abandons the chunk if that fails. `also`:
-/// write_underlying() comes next.
+/// `make(publish, also)` makes the chunk and gives it to `publish`; if that fails it keeps or abandons the chunk.
+/// `also`: write_underlying() comes next.
 template <class Make, class Write>
 [[gnu::hot]] rmw_ret_t PublisherPath::hand_over_made(memory::Selection selection, Make&& make,
                                                      Write&& write_underlying) {
@@ -216,7 +217,7 @@ template <class Make, class Write>
   bool handed = false;
   if (durable_ || writer_->matched() != 0) {
     if (also) ++header.underlying_count;
-    // After a failed write, the underlying RMW gives this message a number that was announced for another one.
+    // After a failed write, the underlying RMW gives this message a number that was announced for another message.
     header.also_underlying = also && !write_failed_;
     const auto publish = [&](const memory::Chunk& chunk) -> Result<void> {
       // The statement about older messages does not hold for a reader that Baton has matched since.
@@ -242,7 +243,7 @@ template <class Make, class Write>
   }
   ++through_underlying_;
   const rmw_ret_t result = write_underlying();
-  if (result != RMW_RET_OK && !handed) return result;  // neither path has the message: the application learns of it
+  if (result != RMW_RET_OK && !handed) return result;  // neither path has the message: report that to the application
   last_.number = header.number;
   if (result == RMW_RET_OK) {
     ++last_.underlying_count;
@@ -281,7 +282,7 @@ void PublisherPath::look(std::size_t matched_underlying, std::size_t matched_bat
       rcutils_reset_error();
     facts.known.push_back({known.gid, std::move(known.node), compatibility != RMW_QOS_COMPATIBILITY_ERROR});
   }
-  // Later readers would read the history of a durable publisher, and its statements about the newcomers of this moment.
+  // Later readers would read the history of a durable publisher, with its statements about the present newcomers.
   facts.wrote_underlying = last_.underlying_count != 0 && !durable_;
   facts.process_ended = os::process_ended;
   facts.context_of = [this](const transport::Gid& gid) {

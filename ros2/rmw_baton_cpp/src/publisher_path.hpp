@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A publisher that Baton serves: gives each message to Baton, and to the underlying RMW where a reader needs it there
+// A publisher that Baton serves: gives each message to Baton, and also to the underlying RMW if a reader needs that
 // (underlying_need.hpp).
 //
-// Thread rules: all functions from any thread. A mutex per publisher is held while both paths get a message, so their order is one.
+// Thread rules: all functions from any thread. A mutex per publisher is held while both paths get a message, so both
+// have the same order.
 // Invariants:
 // (1) Baton gets a message first.
 // (2) The underlying RMW is left out only if Baton has the message, and no reader needs the underlying RMW.
@@ -36,8 +37,8 @@ class PublisherPath {
   rmw_ret_t publish(const void* native, rmw_publisher_allocation_t* allocation);
   rmw_ret_t publish_serialized(const rmw_serialized_message_t& serialized, rmw_publisher_allocation_t* allocation);
 
-  /// Whether native messages are lent: whole, in a chunk, if the type has a fixed size; their arrays, with libbaton_heap.so
-  /// (docs/concepts/heap.md).
+  /// Whether native messages are lent. Types of fixed size: the whole message, in a chunk. Other types, with
+  /// libbaton_heap.so: the arrays (docs/concepts/heap.md).
   bool lends() const noexcept { return may_alias() || type_->native->same_layout(); }
   rmw_ret_t borrow(void** native);
   rmw_ret_t give_back(void* native);

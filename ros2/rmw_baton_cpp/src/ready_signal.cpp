@@ -71,14 +71,14 @@ void ReadySignal::set_callback(rmw_event_callback_t callback, const void* user_d
     fetch_ = std::move(fetch);
     arrived_ = std::min(arrived_, limit);
   }
-  callback_thread_->remove(*this);  // waits
+  callback_thread_->remove(*this);  // waits for a running call
   if (!call()) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (callback != nullptr && callback_ != nullptr) callback_thread_->add(*this);
 }
 
 void ReadySignal::forget_fetch() {
-  callback_thread_->remove(*this);  // waits
+  callback_thread_->remove(*this);  // waits for a running call
   const std::lock_guard<std::mutex> lock(mutex_);
   fetch_ = nullptr;
   if (callback_ != nullptr) callback_thread_->add(*this);

@@ -13,8 +13,9 @@ using namespace baton::rmw;
 
 namespace {
 
-/// The gid of the subscription of `node` that was not there `before`. Empty if several are new: nodes of one name in other contexts may
-/// get theirs at the same time. Gids of this context are recognized by their first bytes.
+/// The gid of the subscription of `node` that did not exist `before`. Empty if several are new: nodes with the same
+/// name in other contexts may get subscriptions at the same time. Gids of this context are recognized by their first
+/// bytes.
 std::optional<transport::Gid> new_gid(const rmw_node_t& node, ContextAnnouncement& announcement, const char* topic,
                                       const std::vector<KnownSubscription>& before) {
   std::vector<transport::Gid> found, of_this_context;
@@ -47,7 +48,7 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
   if (rmw == nullptr) return nullptr;
   const Node* own_node = ours(node);
   const bool may_serve = own_node != nullptr && baton_context_of(*own_node) && topic_name != nullptr;
-  // No RMW function returns a subscription's gid: it is the one that is new in the graph.
+  // No RMW function returns a subscription's gid: so it is the gid that is new in the graph.
   static std::mutex one_at_a_time;
   std::unique_lock<std::mutex> lock(one_at_a_time, std::defer_lock);
   std::vector<KnownSubscription> before;
@@ -125,7 +126,8 @@ rmw_ret_t rmw_subscription_set_content_filter(rmw_subscription_t* subscription,
   if (rmw == nullptr) return RMW_RET_ERROR;
   Subscription* own_subscription = ours(subscription);
   if (own_subscription == nullptr) return rmw->rmw_subscription_set_content_filter(subscription, options);
-  // Baton does not filter. The filtered subscription is a new one of the underlying RMW, with a gid that no publisher has seen served.
+  // Baton does not filter. The filtered subscription is a new one of the underlying RMW; no publisher has seen its gid
+  // served.
   unserve(*own_subscription);
   count_underlying(own_subscription->events[RMW_EVENT_REQUESTED_DEADLINE_MISSED]);
   const rmw_ret_t result = rmw->rmw_subscription_set_content_filter(own_subscription->inner, options);

@@ -95,7 +95,7 @@ SubscriptionPath::~SubscriptionPath() {
 }
 
 void SubscriptionPath::stop() {
-  signal_.forget_fetch();  // a callback goes on with messages of the underlying RMW
+  signal_.forget_fetch();  // the callback continues with messages of the underlying RMW
   set_callback_wait_set(nullptr);
   if (deadline_ != 0) baton_context_->deadlines().remove(deadline_);
   deadline_ = 0;
@@ -169,13 +169,14 @@ bool SubscriptionPath::underlying_matched() {
   return matched != 0;
 }
 
-/// No message can have come over both paths.
+/// True if no message can have come over both paths.
 [[gnu::hot]] bool SubscriptionPath::direct() const {
-  // matched() first: a publisher that came, published and ended since has left something in the queue.
+  // matched() first: a publisher that came, published and ended since has left messages in the queue.
   return !baton_seen_ && merge_.size() == 0 && reader_->matched() == 0 && !reader_->has_data();
 }
 
-/// Forgets publishers of which nothing can come any more. If the merge cannot hold what has come, the next take tries again.
+/// Forgets publishers from which no message can come any more. If the merge has no room for the messages that have
+/// come, the next take tries again.
 void SubscriptionPath::forget_ended_publishers() {
   if (!merge_.crowded() || !merge_.fetch_everything()) return;
   std::optional<std::vector<transport::Gid>> needed = known_publishers(inner_node_, topic_.c_str());
@@ -183,7 +184,7 @@ void SubscriptionPath::forget_ended_publishers() {
   for (const transport::EndpointInfo& endpoint : baton_context_->participant().endpoints()) {
     if (endpoint.is_writer && endpoint.topic == topic_) needed->push_back(endpoint.gid);
   }
-  // Messages of publishers that have ended since may have come.
+  // Publishers that have ended since may have sent messages.
   if (!underlying_has_data() && !baton_has_data()) merge_.forget(std::move(*needed));
 }
 
@@ -193,7 +194,7 @@ void SubscriptionPath::forget_ended_publishers() {
 
 // Taking.
 
-/// Unlocks: the event wakes wait sets and callbacks.
+/// Unlocks, because the event wakes wait sets and callbacks.
 [[gnu::hot]] void SubscriptionPath::notify_lost(std::unique_lock<std::mutex>* lock) {
   std::uint64_t more = 0;
   if (merge_.exchange_lost()) {
@@ -218,7 +219,7 @@ void SubscriptionPath::forget_ended_publishers() {
   if (next.source == Merge::Source::kNone) {
     if (notifications_.found_nothing(look_again_ns)) baton_context_->callback_thread().wake_at(look_again_ns);
   } else {
-    // Wait sets of other threads look at this subscription while the message is copied.
+    // Wait sets of other threads check this subscription while the message is copied.
     notifications_.taken(next.notified);
     if (next.source == Merge::Source::kBaton) {
       FromBaton message = merge_.take_baton(next);
@@ -250,7 +251,7 @@ rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_m
   rmw_message_info_t own_info = rmw_get_zero_initialized_message_info();
   if (info == nullptr) info = &own_info;
   signal_.clear();
-  // The underlying RMW resizes the arrays, and its frees are not seen.
+  // The underlying RMW resizes the arrays, and libbaton_heap.so does not see its frees.
   if (taking.native != nullptr && !type_->loans->detach(taking.native)) return RMW_RET_BAD_ALLOC;
   const rmw_ret_t result =
       taking.native != nullptr
@@ -263,7 +264,7 @@ rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_m
   signal_.set();  // there may be more
   notifications_.taken_from_underlying();
   ++through_underlying_;
-  // Should Baton bring the same message later, it is a double.
+  // If Baton brings the same message later, that message is a duplicate.
   info->publication_sequence_number = merge_.delivered_directly(gid_of(*info), info->publication_sequence_number);
   return RMW_RET_OK;
 }
@@ -324,13 +325,14 @@ rmw_ret_t SubscriptionPath::deliver(SerializedMessage& message, const Taking& ta
   return result;
 }
 
-/// Lends a message of our own, filled by `fill(taking)`, unless that fails, or there is no message (`taken`).
+/// Lends a message of our own, filled by `fill(taking)`. Lends none if that fails, or if there is no message (`taken`).
 template <class Fill>
 rmw_ret_t SubscriptionPath::lend_copy(const Taking& taking, const bool& taken, Fill&& fill) {
   Copy copy(type_->loans->make(), Destroy{type_->loans.get()});
   if (!copy) return RMW_RET_BAD_ALLOC;
   void* const native = copy.get();
-  lent_copies_.add(native, std::move(copy));  // before a message is taken, which would be lost if there is no memory
+  lent_copies_.add(native, std::move(copy));  // before a message is taken, which would be lost without memory for this
+                                              // entry
   const rmw_ret_t result = fill(Taking{native, nullptr, taking.allocation, nullptr});
   if (result == RMW_RET_OK && taken)
     *taking.lent = native;
@@ -363,7 +365,7 @@ rmw_ret_t SubscriptionPath::lend_copy(const Taking& taking, const bool& taken, F
   return next.source == Merge::Source::kNone || callback_is_first ? Ready::kNo : Ready::kYes;
 }
 
-/// The wait set that Baton's reader wakes; null: none.
+/// Sets the wait set that Baton's reader wakes; null: none.
 [[gnu::hot]] void SubscriptionPath::join(const std::shared_ptr<transport::WaitSet>& wait_set) {
   if (wait_set_ == wait_set) return;
   if (wait_set_) wait_set_->remove(reader_);
@@ -406,17 +408,18 @@ void SubscriptionPath::set_callback(rmw_event_callback_t callback, const void* u
   }
 }
 
-/// How many messages the callback has to be notified of. `arrived`: how many the underlying RMW has announced since the last call.
+/// Returns how many messages the callback must be notified of. `arrived`: how many the underlying RMW has announced
+/// since the last call.
 std::size_t SubscriptionPath::fetch_for_callback(std::size_t arrived) {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::size_t count = 0;
   if (direct()) {
     count = notifications_.count_direct(arrived);
   } else {
-    baton_seen_ = true;  // `arrived` is not counted: from now on nothing is taken directly
+    baton_seen_ = true;  // `arrived` is not counted: from now on no message is taken directly
     bool more_waits = false;
     count = notifications_.fetch(now(os::monotonic_ns()), &more_waits);
-    if (more_waits) join(nullptr);  // or the callback thread would not sleep; the next take() joins again
+    if (more_waits) join(nullptr);  // otherwise the callback thread would not sleep; the next take() joins again
     if (notifications_.look_again_ns() != INT64_MAX)
       baton_context_->callback_thread().wake_at(notifications_.look_again_ns());
   }

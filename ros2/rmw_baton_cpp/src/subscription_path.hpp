@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A subscription that Baton serves. Wires its parts: the sources (Baton's reader and the underlying subscription), the merge of both
-// (merge.hpp), the account of callback notifications (notifications.hpp), and the tables of loans (loan_table.hpp).
+// A subscription that Baton serves. Wires its parts: the sources (Baton's reader and the underlying subscription), the
+// merge of both (merge.hpp), the account of callback notifications (notifications.hpp), and the tables of loans
+// (loan_table.hpp).
 //
-// While no Baton publisher has been seen, messages are taken from the underlying subscription directly. From then on they are taken
-// from there in serialized form: most of them are copies of Baton's messages, and a copy is dropped without being deserialized.
+// Until a Baton publisher is seen, messages are taken from the underlying subscription directly. From then on they are
+// taken from it in serialized form: most of them are copies of Baton's messages, and a copy is dropped without being
+// deserialized.
 //
-// Thread rules: all functions from any thread; one mutex per subscription, not held while a message is copied out, nor while the
-// application's code runs.
+// Thread rules: all functions from any thread; one mutex per subscription, not held while a message is copied out, nor
+// while the application's code runs.
 #pragma once
 
 #include <atomic>
@@ -28,7 +30,7 @@
 
 namespace baton::rmw {
 
-/// Where a taken message goes: a native struct, a serialized message, or a loan. The other pointers are null.
+/// The destination of a taken message: a native struct, a serialized message, or a loan. The other pointers are null.
 struct Taking {
   void* native = nullptr;
   rmw_serialized_message_t* serialized = nullptr;
@@ -38,7 +40,8 @@ struct Taking {
 
 class SubscriptionPath final : private MergeSources {
  public:
-  /// `inner_node`, `inner`, `signal` and `events` outlive this, or its stop(). Null if Baton does not serve this subscription.
+  /// `inner_node`, `inner`, `signal` and `events` must live until stop(). Null if Baton does not serve this
+  /// subscription.
   static std::shared_ptr<SubscriptionPath> make(const std::shared_ptr<BatonContext>& baton_context,
                                                 const transport::Gid& gid, const rmw_node_t* inner_node,
                                                 const rmw_subscription_t* inner,
@@ -48,34 +51,35 @@ class SubscriptionPath final : private MergeSources {
   SubscriptionPath(const SubscriptionPath&) = delete;
   SubscriptionPath& operator=(const SubscriptionPath&) = delete;
 
-  /// Afterwards no event is counted, and the callback thread does not use this object. A wait set may keep it alive a little longer.
+  /// Afterwards no event is counted, and the callback thread does not use this object. A wait set may keep this object
+  /// alive a little longer.
   void stop();
 
   /// `info` may be null.
   rmw_ret_t take(const Taking& taking, bool* taken, rmw_message_info_t* info);
 
-  /// Messages of types of fixed size are lent: where they lie, read-only, or as a copy. Copied are messages from the underlying RMW,
-  /// messages with a bool that is neither 0 nor 1, and all messages while half of kHeld are lent in place. A loan stays as it is until
-  /// give_back(), or the end of this object.
+  /// Messages of types of fixed size are lent: in place, read-only, or as a copy. These are copied: messages from the
+  /// underlying RMW, messages with a bool that is neither 0 nor 1, and all messages while half of kHeld are lent in
+  /// place. A loan is valid until give_back(), or until the end of this object.
   bool lends() const noexcept { return type_->native->same_layout(); }
   rmw_ret_t give_back(void* lent);
   bool has_lent() const { return !lent_in_place_.empty() || !lent_copies_.empty(); }
 
   enum class Ready : std::uint8_t { kNo, kYes, kAskUnderlying };
-  /// Whether take() would take something. `look_again_ns` is lowered to the time when the answer may change by itself.
+  /// Whether take() would take a message. `look_again_ns` is lowered to the time when the answer may change by itself.
   Ready ready(std::int64_t now_ns, std::int64_t* look_again_ns);
 
-  /// Not used again in this process.
+  /// Unique in this process.
   std::uint64_t id() const noexcept { return id_; }
   /// Baton's reader wakes this wait set, unless there is a callback.
   void wait_in(const std::shared_ptr<transport::WaitSet>& wait_set);
   void leave(const std::shared_ptr<transport::WaitSet>& wait_set);
 
-  /// As ReadySignal::set_callback(). With a callback, Baton's reader wakes the callback thread only. Without, the callback thread does
-  /// not use this object afterwards.
+  /// As ReadySignal::set_callback(). With a callback, Baton's reader wakes the callback thread only. Without a
+  /// callback, the callback thread does not use this object after the call.
   void set_callback(rmw_event_callback_t callback, const void* user_data, std::size_t limit);
 
-  /// Samples that this subscription may hold per publisher; half of them as messages that the application keeps.
+  /// Samples that this subscription may hold per publisher. The application may keep half of them.
   static constexpr std::uint32_t kHeld = 8;
 
  private:
@@ -126,7 +130,7 @@ class SubscriptionPath final : private MergeSources {
   const std::uint64_t id_;
   const std::string topic_;
   const rmw_node_t* const inner_node_;
-  const rmw_subscription_t* const inner_;  // may be gone in the destructor, which a wait set may delay
+  const rmw_subscription_t* const inner_;  // may be gone in the destructor, which a wait set can delay
   const rosidl_message_type_support_t* const type_handle_;
   const std::shared_ptr<const TypeSupport> type_;
   const std::shared_ptr<transport::Reader> reader_;
@@ -145,9 +149,9 @@ class SubscriptionPath final : private MergeSources {
   Merge merge_;
   Notifications notifications_{merge_};
   bool baton_seen_ = false;
-  std::shared_ptr<transport::WaitSet> wait_set_;           // that the reader wakes
+  std::shared_ptr<transport::WaitSet> wait_set_;           // the wait set that the reader wakes
   std::shared_ptr<transport::WaitSet> callback_wait_set_;  // the callback thread's, while there is a callback
-  std::uint64_t lost_ = 0;                                 // that the event has counted
+  std::uint64_t lost_ = 0;                                 // lost messages that the event has counted
   std::uint64_t through_baton_ = 0, through_underlying_ = 0;
   std::atomic<std::uint64_t> copied_bytes_{0};
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: taking messages.
-// Thread rules: those of rmw/rmw.h; nothing here adds a lock.
+// Thread rules: those of rmw/rmw.h; this file adds no lock.
 #include "handles.hpp"
 
 // This file holds rmw.h's functions, in the global namespace. NOLINTNEXTLINE(google-build-using-namespace)

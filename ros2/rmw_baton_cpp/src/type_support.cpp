@@ -31,7 +31,7 @@ Result<std::shared_ptr<const TypeSupport>> compile(const rosidl_message_type_sup
       TypeSupport{std::move(*native), std::move(*loans), std::move(*cdr), std::move(info)});
 }
 
-/// What is known of a type support: its conversions, or why it has none.
+/// The result for a type support: its conversions, or the reason why it has none.
 struct Known {
   std::shared_ptr<const TypeSupport> support;
   std::optional<Error> refusal;
@@ -52,7 +52,7 @@ Result<std::shared_ptr<const TypeSupport>> type_support_of(const rosidl_message_
   if (made) {
     known.support = *made;
   } else {
-    if (made.error().code == Errc::unsupported) known.refusal = made.error();  // all else, such as no memory, may pass
+    if (made.error().code == Errc::unsupported) known.refusal = made.error();  // another error may not occur again
     RCUTILS_LOG_WARN_NAMED(kLogger, "%s of %s, and all others of its type, take the underlying RMW only: %s", end,
                            topic, made.error().message.c_str());
   }

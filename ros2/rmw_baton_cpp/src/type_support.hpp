@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a topic needs to know of its message type: the plan between native structs and chunks, the codec for serialized messages,
-// and what Baton's handshake compares. Compiled once per type support.
+// The knowledge of a message type that a topic needs: the plan between native structs and chunks, the codec for
+// serialized messages, and the type information for Baton's handshake. Compiled once per type support.
 // Thread rules: type_support_of() from any thread; a TypeSupport is immutable.
 #pragma once
 
@@ -20,9 +20,9 @@ struct TypeSupport {
   transport::TypeInfo info;
 };
 
-/// `end` ("publisher") and `topic` are for the log. Errors: unsupported for a type that cannot be in a chunk, or whose native struct is laid
-/// out differently from what Baton knows (baton/rosidl/introspection.hpp); the topic is then the underlying RMW's alone. The log says so
-/// once per type.
+/// `end` ("publisher") and `topic` are for the log. Errors: unsupported for a type that cannot be in a chunk, or whose
+/// native struct has an unknown layout (baton/rosidl/introspection.hpp). Only the underlying RMW then carries the
+/// topic, and the log says so once per type.
 Result<std::shared_ptr<const TypeSupport>> type_support_of(const rosidl_message_type_support_t* handle, const char* end,
                                                            const char* topic);
 

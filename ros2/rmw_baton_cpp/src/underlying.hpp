@@ -2,10 +2,10 @@
 // The underlying RMW: BATON_RMW names it, default rmw_fastrtps_cpp. Loaded at the first use and never unloaded.
 //
 // Thread rules: underlying() may be called from any thread. Immutable once loaded.
-// Invariants: (1) loaded lazily, not by a constructor: a preloaded library runs its constructors before the search path of the
-// wheels is set; (2) loaded with RTLD_DEEPBIND, so that its calls of its own functions stay its own where the linker allows it;
-// where it does not (it was linked into the program before, or AddressSanitizer is there, which refuses the flag) those calls
-// arrive at this library with its own handles, and inner() in handles.hpp passes them through.
+// Invariants: (1) loaded lazily, not by a constructor: a preloaded library runs its constructors before the search path
+// of the wheels is set; (2) loaded with RTLD_DEEPBIND, so that its calls to its own functions stay in it, if the linker
+// allows that. If not (it was linked into the program before, or AddressSanitizer refuses the flag), those calls reach
+// this library with the underlying RMW's handles, and inner() in handles.hpp passes them through.
 #pragma once
 
 #include "rmw/dynamic_message_type_support.h"
@@ -30,7 +30,7 @@ struct Underlying {
 #undef BATON_RMW_FUNCTION
 };
 
-/// Null if it cannot be loaded: the rcutils error then says why, on every call again.
+/// Null if it cannot be loaded: every call then sets the rcutils error with the reason.
 const Underlying* underlying() noexcept;
 
 }  // namespace baton::rmw

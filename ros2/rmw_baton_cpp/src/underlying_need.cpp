@@ -30,7 +30,7 @@ void UnderlyingNeed::update_served(const Facts& facts, std::int64_t now_ns) {
     if (before == served_.end())
       newcomers_.push_back(gid);
     else if (!origin.known)
-      origin = before->second;  // the graph has lost it already
+      origin = before->second;  // the graph has already removed it
   }
   const auto is_served = [&](const transport::Gid& gid) { return served.count(gid) != 0; };
   for (const auto& [gid, origin] : served_) {
@@ -89,7 +89,7 @@ void UnderlyingNeed::look(const Facts& facts, std::int64_t now_ns) {
   ended_ = std::move(still_known);
   needed_ = needing != 0 || matched_underlying_ > needing_nothing;
   older_ = OlderUnderlying::kUnknown;
-  // All known readers are matched, and no others: what is written to the underlying RMW goes to exactly these.
+  // All known readers are matched, and no others: messages written to the underlying RMW reach exactly these readers.
   if (matched_underlying_ == needing_nothing + needing && !newcomers_.empty() && facts.wrote_underlying) {
     if (known_newcomers == 0) older_ = OlderUnderlying::kNone;
     if (known_newcomers == newcomers_.size()) older_ = OlderUnderlying::kFollowed;

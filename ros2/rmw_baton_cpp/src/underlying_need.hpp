@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which readers of a topic need a publisher's messages from the underlying RMW, and why. A message needs only Baton if Baton serves
-// every reader that the underlying RMW has matched, or has served the reader until it ended.
+// Which readers of a topic need a publisher's messages from the underlying RMW, and why. Baton alone is enough for a
+// message if Baton serves, or served until their end, all readers that the underlying RMW has matched.
 //
-// Thread rules: no locks, and one thread at a time. All facts come in as parameters.
+// Thread rules: no locks; one thread at a time. All facts are parameters.
 // Invariants:
-// (1) A reader that ended needs nothing. The underlying RMW may take many seconds to notice the end; Baton notices at once.
-// (2) A reader whose process was only disconnected from Baton (it was stopped for too long, ran out of descriptors, misbehaved) is
-//     alive. It needs the underlying RMW until Baton serves it again.
+// (1) A reader that ended needs nothing. The underlying RMW may take many seconds to notice the end; Baton notices at
+//     once.
+// (2) A reader whose process was only disconnected from Baton (it was stopped for too long, ran out of descriptors,
+//     misbehaved) is alive. It needs the underlying RMW until Baton serves it again.
 #pragma once
 
 #include <cstdint>
@@ -23,19 +24,20 @@ namespace baton::rmw {
 struct Origin {
   std::int32_t pid = 0;  ///< 0: not visible in this pid namespace
   std::uint64_t connection = 0;
-  bool known = false;  ///< false: Baton has matched the reader, and does not have it in its graph
+  bool known = false;  ///< false: Baton has matched the reader, but does not have it in its graph
 };
 
-/// From Baton's graph.
+/// The origin of the reader, from Baton's graph.
 Origin origin_of(const std::vector<transport::EndpointInfo>& graph, const transport::Gid& gid);
 
-/// True if there is a proof that a reader has ended, which Baton does not serve any more: its process withdrew it over a connection that
-/// is still up (the graph has other endpoints of that connection), or the process is dead by `process_ended`. Nothing else is a proof: a
-/// disconnected process has no endpoints in the graph, and a process that comes back announces them one by one over a new connection.
+/// True if there is a proof that a reader, which Baton does not serve any more, has ended. One proof: its process
+/// withdrew it over a connection that is still up (the graph has other endpoints of that connection). The other proof:
+/// the process is dead by `process_ended`. Nothing else is a proof: a disconnected process has no endpoints in the
+/// graph, and a process that comes back announces them one by one over a new connection.
 bool has_ended(const std::vector<transport::EndpointInfo>& graph, const transport::Gid& gid, const Origin& origin,
                bool (*process_ended)(std::int32_t pid));
 
-/// A context, by its announcement in Baton's graph.
+/// The state of a context, by its announcement in Baton's graph.
 enum class ContextState : std::uint8_t { kUnknown, kAlive, kDead };
 
 class UnderlyingNeed {
@@ -48,10 +50,10 @@ class UnderlyingNeed {
   };
   struct Facts {
     std::size_t matched_underlying = 0, matched_baton = 0;
-    std::vector<transport::Gid> served;          // by Baton
-    std::vector<transport::EndpointInfo> graph;  // Baton's
+    std::vector<transport::Gid> served;          // readers that Baton serves
+    std::vector<transport::EndpointInfo> graph;  // Baton's graph
     std::vector<KnownReader> known;
-    bool wrote_underlying = false;  // older messages may be on their way there
+    bool wrote_underlying = false;  // older messages may still arrive through the underlying RMW
     bool (*process_ended)(std::int32_t pid) = nullptr;
     std::function<ContextState(const transport::Gid&)> context_of;
   };
@@ -74,21 +76,21 @@ class UnderlyingNeed {
     return (needed_ || !ended_.empty()) && now_ns() >= next_look_ns_;
   }
   void look(const Facts& facts, std::int64_t now_ns);
-  /// The next is_due() is true.
+  /// Makes the next is_due() true.
   void look_again() noexcept { looked_ = false; }
 
-  /// The next message must be written to the underlying RMW.
+  /// True if the next message must be written to the underlying RMW.
   bool needed() const noexcept { return needed_ || older_ == OlderUnderlying::kFollowed; }
   /// For the next message that Baton hands over.
   OlderUnderlying older() const noexcept { return older_; }
   void forget_older() noexcept { older_ = OlderUnderlying::kUnknown; }
-  /// Baton has handed a message to all readers that it serves.
+  /// Records that Baton has handed a message to all readers that it serves.
   void handed_over() noexcept {
     newcomers_.clear();
     forget_older();
   }
 
-  // By the last look.
+  // As of the last look().
   std::size_t matched_underlying() const noexcept { return matched_underlying_; }
   std::size_t matched_baton() const noexcept { return matched_baton_; }
   const std::vector<Judged>& readers() const noexcept { return readers_; }
@@ -104,9 +106,9 @@ class UnderlyingNeed {
   bool needed_ = true, looked_ = false;
   std::int64_t next_look_ns_ = 0;
   std::map<transport::Gid, Origin> served_;
-  std::vector<transport::Gid> newcomers_;  // Baton serves them, and has not handed them any message
+  std::vector<transport::Gid> newcomers_;  // readers that Baton serves, and to which it has not handed any message
   OlderUnderlying older_ = OlderUnderlying::kUnknown;
-  std::map<transport::Gid, Ended> ended_;  // were served; the underlying RMW may still know them
+  std::map<transport::Gid, Ended> ended_;  // formerly served readers; the underlying RMW may still know them
   std::vector<Judged> readers_;
 };
 

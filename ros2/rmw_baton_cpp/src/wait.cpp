@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// This family of RMW functions: guard conditions and wait sets. Wait sets hold the `data` pointers of handles (rcl puts them
-// there). So every array is translated before the underlying RMW sees it, and its answer (null: not ready) is carried back.
+// This family of RMW functions: guard conditions and wait sets. Wait sets hold the `data` pointers of handles (rcl
+// stores them). So every array is translated before the underlying RMW sees it, and its answer (null: not ready) is
+// translated back.
 //
-// With Baton, a wait set sleeps in Baton: on the queues of the served subscriptions, on guard conditions, and on the signals of the
-// other entities (ready_signal.hpp). The underlying RMW is asked, without waiting, only for entities that were signalled.
+// With Baton, a wait set sleeps in Baton: on the queues of the served subscriptions, on guard conditions, and on the
+// signals of the other entities (ready_signal.hpp). The underlying RMW is asked, without waiting, only for entities
+// that were signalled.
 // Thread rules: one thread at a time per wait set; everything else from any thread.
 #include <algorithm>
 #include <memory>
@@ -26,8 +28,8 @@ struct Entities {
   void** entries = nullptr;
   std::size_t count = 0;
   // Kept between waits: a steady state without allocation.
-  std::vector<void*> asked;         // of the underlying RMW; null afterwards: not ready
-  std::vector<std::size_t> places;  // in `entries`, of those
+  std::vector<void*> asked;         // entities for which the underlying RMW is asked; null afterwards: not ready
+  std::vector<std::size_t> places;  // the places of those in `entries`
   std::vector<bool> ready;          // of all entries
 
   void begin(void** array, std::size_t size) {
@@ -57,7 +59,7 @@ struct Entities {
       act(*static_cast<Entity*>(entries[places[i]]));
     }
   }
-  /// Leaves the ready entries in the application's array.
+  /// Leaves only the ready entries in the application's array.
   void answer() {
     for (std::size_t i = 0; i < count; ++i) {
       if (!ready[i]) entries[i] = nullptr;
@@ -70,8 +72,8 @@ struct WaitSet {
   rmw_wait_set_t* inner = nullptr;
   Entities subscriptions, guards, services, clients, events;
 
-  std::shared_ptr<transport::WaitSet> baton;  // null: without Baton; the rest is then of no use
-  // What may wake `baton` since the last wait.
+  std::shared_ptr<transport::WaitSet> baton;  // null: without Baton; the other members are then unused
+  // The sources that may wake `baton` since the last wait.
   std::vector<std::uint64_t> member_ids, new_ids;
   std::vector<std::weak_ptr<SubscriptionPath>> members;
   std::vector<std::shared_ptr<transport::GuardCondition>> member_guards, new_guards;
@@ -141,7 +143,7 @@ rmw_ret_t ask_underlying(WaitSet& set, const rmw_time_t* timeout, bool* any) {
   return RMW_RET_OK;
 }
 
-/// Everything is the underlying RMW's.
+/// Waits in the underlying RMW alone.
 rmw_ret_t wait_underlying(WaitSet& set, const rmw_time_t* timeout) {
   set.subscriptions.each<Subscription>(
       [&](auto& entity, std::size_t i) { set.subscriptions.ask(entity.inner->data, i); });
@@ -161,7 +163,8 @@ rmw_ret_t wait_underlying(WaitSet& set, const rmw_time_t* timeout) {
   return false;
 }
 
-/// One look at everything. `any`: an entity is ready; `look_again_ns` is lowered to the time when that may change by itself.
+/// Checks all entities once. `any`: an entity is ready; `look_again_ns` is lowered to the time when that may change by
+/// itself.
 [[gnu::hot]] rmw_ret_t look(WaitSet& set, bool* any, std::int64_t now_ns, std::int64_t* look_again_ns) {
   bool asks = false;
   const auto ask = [&](Entities& entities, void* inner, std::size_t i) {
@@ -211,7 +214,7 @@ rmw_ret_t wait_underlying(WaitSet& set, const rmw_time_t* timeout) {
     bool triggered = false;
     set.guards.each<Guard>([&](Guard& guard, std::size_t) { triggered = triggered || guard.baton->is_triggered(); });
     if (any || triggered || now_ns >= end_ns) {
-      // Another wait set may have been faster.
+      // Another wait set may have taken the trigger first.
       set.guards.each<Guard>([&](Guard& guard, std::size_t i) {
         if (guard.baton->exchange_triggered()) set.guards.ready[i] = any = true;
       });
@@ -219,7 +222,7 @@ rmw_ret_t wait_underlying(WaitSet& set, const rmw_time_t* timeout) {
     }
     const std::int64_t until_ns = std::min(end_ns, look_again_ns);
     if (look_again_ns != INT64_MAX) {
-      // A subscription keeps back a message, so the wait set would not sleep. Rare and short (path_order.hpp).
+      // A subscription delays a message, so the wait set would not sleep. Rare and short (path_order.hpp).
       std::this_thread::sleep_for(std::min(std::chrono::nanoseconds(until_ns - now_ns), kKeptBackPause));
       continue;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the compiler can compare of ROS 2's structs with those that Baton was written for (Kilted). Where an assertion fails, ROS 2 has changed
-// a struct: ros2/rosidl and ros2/heap then have to be adapted before Baton may touch a message of that ROS 2.
+// The part of ROS 2's structs that the compiler can compare with those that Baton was written for (Kilted). If an
+// assertion fails, ROS 2 has changed a struct. Adapt ros2/rosidl and ros2/heap before Baton touches a message of that
+// ROS 2.
 #include "baton/rosidl/introspection.hpp"
 
 #include <cstddef>
@@ -59,7 +60,7 @@ struct Handle {
   void (*func)();
 };
 
-struct Sequence {  // and both strings of C
+struct Sequence {  // also both strings of C
   void* data;
   std::size_t size;
   std::size_t capacity;
@@ -147,7 +148,7 @@ static_assert(sizeof(rosidl_runtime_cpp::BoundedVector<bool, 3>) == sizeof(std::
 Result<Introspection> introspect(const rosidl_message_type_support_t* handle) {
   const auto* found = handle->func(handle, rosidl_typesupport_introspection_cpp::typesupport_identifier);
   if (found != nullptr) return Introspection{static_cast<const Members*>(found->data), false};
-  rcutils_reset_error();  // the dispatch says why it has none of the first kind
+  rcutils_reset_error();  // clears the reason why there is no C++ introspection
   found = handle->func(handle, rosidl_typesupport_introspection_c__identifier);
   if (found != nullptr) return Introspection{static_cast<const Members*>(found->data), true};
   rcutils_reset_error();

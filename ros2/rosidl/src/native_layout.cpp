@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// check_layout(): three looks at a type, each of which relies on the one before.
-// 1. The introspection's structs. A library may have been built with another ROS 2 than this one, so the words are compared with what they can
-//    be before one of them is followed: kinds, flags and sizes in their ranges, padding zero, functions there where an array is.
-// 2. Sizes and offsets. Of each member they follow from the kinds of the members before it; the introspection must say the same.
-// 3. A message that is made, filled by the introspection's own functions, compared with what Baton would see in it, and destroyed.
+// check_layout(): three checks of a type, each of which relies on the previous one.
+// 1. The introspection's structs. A library may have been built with another ROS 2. So the words are compared with
+//    their possible values before any pointer is followed: kinds, flags and sizes in their ranges, padding zero,
+//    functions present for arrays.
+// 2. Sizes and offsets. Each follows from the kinds of the members before it; the introspection must say the same.
+// 3. A trial message: it is made, filled by the introspection's own functions, compared with Baton's view of it, and
+//    destroyed.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +31,7 @@ constexpr std::uint8_t kString = rosidl_typesupport_introspection_c__ROS_TYPE_ST
 constexpr std::uint8_t kWString = rosidl_typesupport_introspection_c__ROS_TYPE_WSTRING;
 constexpr std::uint8_t kMessage = rosidl_typesupport_introspection_c__ROS_TYPE_MESSAGE;
 
-// More than any message has; a pointer that is taken for a number is more.
+// More members than any message has; a pointer mistaken for a number is greater.
 constexpr std::size_t kMostMembers = 1U << 16;
 constexpr std::size_t kMostBytes = std::size_t{1} << 31;
 constexpr std::size_t kMostElements = std::numeric_limits<std::uint32_t>::max();
@@ -48,7 +50,7 @@ bool is_sequence(const Member& member) {
   return member.is_array_ && (member.array_size_ == 0 || member.is_upper_bound_);
 }
 
-/// Of one element of a kind that is no message; size 0: SFM does not have the kind.
+/// The extent of one element of a kind that is no message; size 0: SFM does not have the kind.
 Extent element_extent(std::uint8_t kind, bool c) {
   switch (kind) {
     case rosidl_typesupport_introspection_c__ROS_TYPE_BOOLEAN:
@@ -85,7 +87,7 @@ Extent sequence_extent(std::uint8_t kind, bool c) {
   return kind == kBoolean ? extent_of<std::vector<bool>>() : extent_of<std::vector<std::uint8_t>>();
 }
 
-// Where the words of the introspection's structs are; between them is padding, which is zero in what a compiler has written.
+// The words of the introspection's structs. Between them is padding, which a compiler writes as zero.
 struct Word {
   std::size_t offset, size;
   bool flag;
@@ -107,7 +109,7 @@ constexpr Word kWordsOfMembers[] = {
 };
 #undef WORD
 
-/// Whether `object` can be a struct of these words: flags are 0 or 1, padding is 0. Nothing is followed.
+/// Whether `object` can be a struct of these words: flags are 0 or 1, padding is 0. Follows no pointer.
 template <class Struct, std::size_t kCount>
 bool has_words(const Struct* object, const Word (&words)[kCount]) {
   if (object == nullptr || reinterpret_cast<std::uintptr_t>(object) % alignof(Struct) != 0) return false;
@@ -144,7 +146,7 @@ bool can_be(const Member* member, std::size_t struct_bytes) {
                                member->assign_function == nullptr && member->resize_function == nullptr);
 }
 
-/// The first function that Baton calls and the introspection does not have; null: none.
+/// The first function that Baton calls and the introspection lacks; null: none.
 const char* missing_function(const Member& member, bool c) {
   if (!is_sequence(member)) return nullptr;
   if (member.size_function == nullptr) return "size_function";
@@ -165,7 +167,7 @@ Error difference(const std::string& where, const std::string& text) {
 
 std::string number(std::size_t value) { return std::to_string(value); }
 
-/// A message of the type for the third look.
+/// A message of the type for the third check.
 class Trial {
  public:
   explicit Trial(const Members& members) : members_(members), words_(members.size_of_ / sizeof(std::max_align_t) + 1) {
@@ -178,7 +180,7 @@ class Trial {
 
  private:
   const Members& members_;
-  std::vector<std::max_align_t> words_;  // zeroed: C's initialization leaves what has no default
+  std::vector<std::max_align_t> words_;  // zeroed: C's initialization leaves fields without a default unchanged
 };
 
 using Three = std::array<std::uintptr_t, 3>;
@@ -189,7 +191,7 @@ Three three_words(const std::byte* at) {
   return words;
 }
 
-/// What is wrong with a string that was made by the type's initialization; empty: nothing.
+/// The fault in a string that was made by the type's initialization; empty: none.
 template <class String>
 std::string look_at_string(const std::byte* at) {
   const auto& text = *reinterpret_cast<const String*>(at);
@@ -265,7 +267,7 @@ class Check {
                             std::vector<std::size_t>& element_bytes) {
     const Members& members = *source.members;
     Extent whole{0, 1};
-    std::string before;  // the member before, in words
+    std::string before;  // the previous member, as text
     for (std::uint32_t i = 0; i < members.member_count_; ++i) {
       const Member* const member = members.members_ + i;
       if (!can_be(member, members.size_of_))

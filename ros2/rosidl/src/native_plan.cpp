@@ -59,7 +59,7 @@ const char* primitive(std::uint8_t id) {
   }
 }
 
-/// Writes the section of every type that is reached, by name. check_layout() has accepted the introspection.
+/// Writes the section of every reachable type, by name. check_layout() has accepted the introspection.
 Result<void> describe(const Members& members, std::map<std::string, std::string>& sections) {
   const std::string name = type_name(members);
   if (sections.count(name) != 0) return {};
@@ -107,7 +107,7 @@ struct NativePlan::Step {
   bool c;
 };
 
-/// The fields of one type, and of those nested in it.
+/// The fields of one type, and of the types nested in it.
 struct NativePlan::Steps {
   std::size_t native_bytes = 0;
   std::vector<Step> steps;
@@ -148,7 +148,7 @@ bool is_scalar(Kind kind) { return kind < Kind::kString; }
 
 bool is_packed(const Step& step) { return rosidl::is_packed(*step.member, step.c); }
 
-/// What Builder takes for a content of `bytes`: from 4 KiB on it is aligned to 64.
+/// The most bytes that Builder needs for a content of `bytes`: from 4 KiB on it is aligned to 64.
 std::size_t room(std::size_t bytes, std::size_t alignment) { return bytes + (bytes >= 4096 ? 64 : alignment) - 1; }
 
 class Sizer {
@@ -285,13 +285,13 @@ class Reader {
   }
 
  private:
-  /// A content: `bytes` of it are inside the message, and were not paid for before.
+  /// A content: its `bytes` are inside the message, and are charged to the message's size once.
   struct Content {
     std::size_t count;
     std::size_t place;
   };
 
-  /// The words at `place` (docs/format/sfm.md), each fetched once: the memory may be another process's.
+  /// Reads the words at `place` (docs/format/sfm.md), each fetched once: the memory may be another process's.
   Result<Content> content(const Step& step, std::size_t place, std::size_t element_bytes) {
     std::uint32_t count = 0;
     std::int32_t offset = 0;
@@ -346,7 +346,7 @@ class Reader {
 
   Result<void> elements(const Step& step, std::size_t place, std::size_t count, std::byte* native) {
     const std::size_t bytes = message::element_size(*step.field);
-    if (step.field->kind == Kind::kBool) {  // a byte read as "not 0"; a native bool is 0 or 1
+    if (step.field->kind == Kind::kBool) {  // a message's byte means "not 0"; a native bool is 0 or 1
       for (std::size_t i = 0; i < count; ++i) native[i] = std::byte{message_.data[place + i] != std::byte{0}};
       return {};
     }
@@ -406,8 +406,8 @@ class Reader {
   ArrayTaker& arrays_;
 };
 
-/// Whether all of `steps`, at `native` in the native struct and at `place` in the message, is at the same place in both. Adds the
-/// places of bools.
+/// Whether all of `steps` have the same places in the native struct (from `native`) and in the message (from `place`).
+/// Adds the places of bools.
 bool same_places(const Steps& steps, const message::Type& type, std::size_t native, std::size_t place,
                  std::vector<NativePlan::Places>& bools) {
   if (steps.native_bytes != type.size || type.field_count != steps.steps.size()) return false;
@@ -425,11 +425,11 @@ bool same_places(const Steps& steps, const message::Type& type, std::size_t nati
   return true;
 }
 
-constexpr std::size_t kLargeArrayBytes = std::size_t{2} << 20;  // a huge page: in less there is none
+constexpr std::size_t kLargeArrayBytes = std::size_t{2} << 20;  // a huge page: a smaller array contains none
 
 std::atomic<bool> g_huge_pages{true};  // a switch that orders nothing: relaxed
 
-/// Of an array that was just allocated and not touched yet.
+/// For an array that was just allocated and not touched yet.
 void prepare_large(void* array, std::size_t bytes) noexcept {
   if (g_huge_pages.load(std::memory_order_relaxed)) os::ask_for_huge_pages(array, bytes);
 }
@@ -511,7 +511,7 @@ void ArrayCopier::use_huge_pages(bool wanted) noexcept { g_huge_pages.store(want
   if (c) {
     auto& sequence = *static_cast<rosidl_runtime_c__uint8__Sequence*>(native);  // all are {pointer, size, capacity}
     if (sequence.capacity < count) {
-      // rosidl's sequences are of this allocator, whatever the message was made with.
+      // rosidl's sequences use this allocator, whichever allocator made the message.
       const rcutils_allocator_t allocator = rcutils_get_default_allocator();
       void* grown = allocator.allocate(count * element_bytes, allocator.state);
       if (grown == nullptr) return false;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pages of a foreign segment this process has found backed, so that the kernel is asked once per range and not per message:
-// for each page in which a chunk begins, the number of pages from there on.
+// The pages of a foreign segment that this process has found backed, so that the kernel is asked once per range and not
+// per message. For each page in which a chunk begins: the number of backed pages from there on.
 // Thread rules: known() from any thread, without a lock; remember() externally serialised.
-// Invariants: (1) what is remembered stays true: a page of a sealed segment that was written once cannot become a hole
-// (os/memory_file.hpp); so a lost or an outdated entry costs one more question, never a wrong answer; (2) at most kMostPages are
-// remembered, 16 bytes each: beyond that all are forgotten.
+// Invariants: (1) an entry stays true: a page of a sealed segment that was written once cannot become a hole
+// (os/memory_file.hpp). So a lost or outdated entry costs one more query, never a wrong answer. (2) At most kMostPages
+// entries of 16 bytes are kept; beyond that all are dropped.
 #pragma once
 
 #include <atomic>
@@ -27,25 +27,26 @@ class BackedRanges {
     const Table* table = table_.load(std::memory_order_acquire);  // pairs with the release in grow()
     if (table == nullptr) return 0;
     for (std::size_t i = place(page, table->shift);; i = (i + 1) & table->mask) {
-      // relaxed: the word says everything by itself.
+      // relaxed: the word is complete in itself.
       const std::uint64_t word = table->words()[i].load(std::memory_order_relaxed);
       if (word >> kCountBits == page) return static_cast<std::uint32_t>(word & kCountMask);
       if (word == 0) return 0;
     }
   }
-  /// [page, page + count) is backed. Forgets it when there is no memory. REQUIRES: 0 < count < 2^21, page < 2^43.
+  /// Records that [page, page + count) is backed; drops the record if memory is short. REQUIRES: 0 < count < 2^21, page
+  /// < 2^43.
   void remember(std::uint64_t page, std::uint32_t count) noexcept;
 
  private:
   static constexpr unsigned kCountBits = 21;  // 2 GiB and a header, in pages
   static constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kCountBits) - 1;
 
-  /// Open addressing, at most half full. Replaced tables live on, since others may look into them.
+  /// Open addressing, at most half full. Replaced tables are not freed, because other threads may still read them.
   struct Table {
     Table* older;
     std::size_t mask;
     unsigned shift;
-    std::size_t used;  // by remember() only
+    std::size_t used;  // used by remember() only
     std::atomic<std::uint64_t>* words() noexcept { return reinterpret_cast<std::atomic<std::uint64_t>*>(this + 1); }
     const std::atomic<std::uint64_t>* words() const noexcept {
       return reinterpret_cast<const std::atomic<std::uint64_t>*>(this + 1);

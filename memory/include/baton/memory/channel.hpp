@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two ends of one publisher/subscription connection: handle queue and release table put together, and the layout of the
-// connection segment. What transport/ uses per connection; handle_queue.hpp and release_table.hpp hold the rules.
+// The two ends of one publisher/subscription connection: a handle queue and a release table, and the layout of the
+// connection segment. transport/ uses one per connection; handle_queue.hpp and release_table.hpp have the rules.
 //
-// Who writes what: the ring (control segment) the publisher only; the connection segment both (cursor) or the subscriber only
-// (sleeping, release words). Thread rules: ChannelWriter externally synchronised, ChannelReader any thread.
-// A reader keeps its held limit by a count of its own: increment after a take; decrement (release) after giving back, and read
-// it (acquire) before the next take. So the publisher that sees the take sees the word given back, and depth + held entries
-// suffice; with a relaxed count a message can be refused that need not be (tests/model, "held limit").
-// Invariant: every handle that push() accepted comes back through `on_released` exactly once: evicted unread, given back by
-// the subscriber, or dropped by end().
+// Writers: only the publisher writes the ring (control segment). In the connection segment both write the cursor; only
+// the subscriber writes the sleeping and release words.
+// Thread rules: ChannelWriter externally synchronised, ChannelReader any thread.
+// A reader keeps its held limit by a count of its own. It increments the count after a take. It decrements the count
+// (release) after giving a message back, and reads the count (acquire) before the next take. So a publisher that sees
+// the take also sees the word that was given back, and depth + held entries suffice. With a relaxed count a message can
+// be refused without need (tests/model, "held limit").
+// Invariant: every handle that push() accepted comes back through `on_released` exactly once: evicted unread, given
+// back by the subscriber, or dropped by end().
 #pragma once
 
 #include <cstddef>
@@ -20,7 +22,7 @@
 
 namespace baton::memory {
 
-/// Where the words of a connection segment lie: cursor at 0, sleeping at 64, release words from 128. A plain view.
+/// The places of the words in a connection segment: cursor at 0, sleeping at 64, release words from 128. A plain view.
 template <class Platform>
 struct ConnectionLayout {
   using Word = typename Platform::template atomic<std::uint64_t>;
@@ -31,7 +33,7 @@ struct ConnectionLayout {
   Word* release_words = nullptr;
   std::uint32_t entries = 0;
 
-  /// Release words that depth + held need. 0 if there would be too many (kMaxEntries).
+  /// The number of release words that depth + held need; 0 if it would exceed kMaxEntries.
   static constexpr std::uint32_t entries_for(std::uint32_t depth, std::uint32_t held) noexcept {
     const std::uint64_t entries = std::uint64_t{depth} + held;
     return entries <= kMaxEntries ? static_cast<std::uint32_t>(entries) : 0;
@@ -47,20 +49,22 @@ struct ConnectionLayout {
 
 enum class PushStatus : std::uint8_t {
   kPushed,
-  kRefused,    ///< the subscriber holds more than it may: this message is lost for this connection, all else goes on
+  kRefused,    ///< the subscriber holds more than it may: this message is lost for this connection only
   kCorrupted,  ///< end() the connection
 };
 
-/// The publisher's end. `on_released(handle)` drops one reference on the handle; it must not call back into this object.
+/// The publisher's end. `on_released(handle)` drops one reference on the handle; it must not call back into this
+/// object.
 template <class Platform>
 class ChannelWriter {
  public:
-  /// Views valid while the object lives; depth <= ring.capacity; connection.entries >= depth + held. Throws std::bad_alloc.
+  /// Views valid while the object lives; depth <= ring.capacity; connection.entries >= depth + held. Throws
+  /// std::bad_alloc.
   ChannelWriter(const RingLayout<Platform>& ring, const ConnectionLayout<Platform>& connection, std::uint32_t depth)
       : queue_(ring, connection.cursor, depth), table_(connection.release_words, connection.entries) {}
 
-  /// Hands `handle` over (the caller has added a reference for this connection; on kRefused and kCorrupted it still owns that
-  /// reference). Evicts the oldest unread message if the queue is full.
+  /// Hands `handle` over. The caller has added a reference for this connection; on kRefused and kCorrupted the caller
+  /// still owns that reference. Evicts the oldest unread message if the queue is full.
   template <class OnReleased>
   PushStatus push(std::uint64_t handle, std::int64_t source_monotonic_ns, std::uint64_t sequence,
                   OnReleased&& on_released) {
@@ -79,13 +83,15 @@ class ChannelWriter {
     return PushStatus::kPushed;
   }
 
-  /// Calls on_released for what the subscriber has given back since. False: corrupted, end() the connection.
+  /// Calls on_released for each handle that the subscriber has given back since the last call. False: corrupted, end()
+  /// the connection.
   template <class OnReleased>
   bool collect(OnReleased&& on_released) {
     return queue_.refresh() == QueueStatus::kOk && table_.collect(queue_.consumed(), on_released);
   }
 
-  /// Memory policies: drops `handle` if it is the oldest unread message here. True if it was released.
+  /// For memory policies: releases `handle` if it is the oldest unread message of this connection. True if it was
+  /// released.
   template <class OnReleased>
   bool evict_oldest_if(std::uint64_t handle, OnReleased&& on_released) {
     return queue_.evict_oldest_if(handle, [&](std::uint64_t evicted, std::uint64_t entry) {
@@ -94,8 +100,8 @@ class ChannelWriter {
     }) == QueueStatus::kOk;
   }
 
-  /// The subscription ended in an orderly way: releases everything unread. Samples it still holds come back through collect();
-  /// outstanding() says when all have.
+  /// The subscription ended in an orderly way: releases everything unread. The samples that the subscription still
+  /// holds come back through collect(); outstanding() is 0 when all have come back.
   template <class OnReleased>
   bool end_unread(OnReleased&& on_released) {
     return queue_.evict_all([&](std::uint64_t evicted, std::uint64_t entry) {
@@ -104,7 +110,8 @@ class ChannelWriter {
     }) == QueueStatus::kOk;
   }
 
-  /// The subscriber is dead or expelled: releases everything, looks at no shared memory. The last call but the destructor.
+  /// The subscriber is dead or expelled: releases everything and reads no shared memory. Only the destructor may be
+  /// called afterwards.
   template <class OnReleased>
   void end(OnReleased&& on_released) {
     table_.drop_all(on_released);
@@ -119,8 +126,8 @@ class ChannelWriter {
   void for_each_held(Visit&& visit) const {
     table_.for_each_taken(queue_.consumed(), visit);
   }
-  /// Messages that the subscriber had taken and not given back at the last collect(), if nothing looked at the cursor since. Never
-  /// more than it may hold if it keeps its count as said above.
+  /// Messages that the subscriber had taken and not given back at the last collect(), if the cursor was not read since.
+  /// Never more than the subscriber may hold, if it keeps its count by the rule above.
   std::uint64_t held() const noexcept { return table_.outstanding() - queue_.unread(); }
   /// The oldest unread message (fresh look). False: there is none.
   bool oldest_unread(std::uint64_t* handle) noexcept { return queue_.oldest(handle); }
@@ -145,7 +152,7 @@ class ChannelReader {
   /// The queue: peek, try_take, take, ready, size, lost.
   QueueConsumer<Platform>& queue() noexcept { return queue_; }
   const QueueConsumer<Platform>& queue() const noexcept { return queue_; }
-  /// valid(entry) after a take (false: end the connection), release(entry) when done.
+  /// Call valid(entry) after a take (false: end the connection), release(entry) when done.
   const ReleaseWriter<Platform>& releases() const noexcept { return releases_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header in front of every message in shared memory. Written by the publisher only, before hand-over; a reader treats
-// every byte as untrusted and fetches each word once. Byte table: docs/format/chunk.md.
+// The header in front of every message in shared memory. Only the publisher writes it, before hand-over. A reader
+// treats every byte as untrusted and fetches each word once. Byte table: docs/format/chunk.md.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,11 @@ enum class ByteOrder : std::uint8_t { kLittle = 1, kBig = 2 };
 inline constexpr ByteOrder kNativeByteOrder =
     __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ByteOrder::kLittle : ByteOrder::kBig;
 
-/// How the publisher came by the message: ATSA's selection condition, which travels with it. A reader takes it as a hint, and
-/// an unknown value as kInPlace.
+/// How the publisher made the message: ATSA's selection condition, sent with the message. For a reader it is a hint; a
+/// reader treats an unknown value as kInPlace.
 enum class Selection : std::uint8_t {
-  kInPlace = 0,  ///< written where it lies; nothing was converted
-  kLow = 1,      ///< low-layer serialization: converted to a native struct, which the layer below made the message from
+  kInPlace = 0,  ///< written in its final place; nothing was converted
+  kLow = 1,      ///< low-layer serialization: converted to a native struct, from which a lower layer made the message
   kHigh =
       2,  ///< high-layer serialization: the language's layer wrote it in one walk over an object, or handed bytes down
 };

@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue of handles between one publisher and one subscription, with safe overflow: when it is full the publisher drops
-// the oldest unread message. Lives in memory the caller supplies:
+// The queue of handles between one publisher and one subscription, with safe overflow: when it is full the publisher
+// drops the oldest unread message. It lies in memory that the caller supplies:
 //   * the ring (head, slots): written by the publisher only, mapped read-only by the subscriber;
 //   * the cursor: one word in the connection segment, advanced by compare-and-swap from both sides.
 // Position p (from 0) names the p-th message ever pushed; it lies in slot p & (capacity - 1). head = positions pushed,
 // cursor = positions taken or evicted. Both only grow and never wrap (2^64), so there is no ABA.
 //
-// Thread rules: a QueueProducer is externally synchronised (the transport's per-publisher mutex). Any number of threads may
-// use one QueueConsumer at the same time. Producer calls are wait-free, consumer calls lock-free with a bounded number of
-// attempts; none blocks, allocates (after construction) or makes a system call.
+// Thread rules: a QueueProducer is externally synchronised (the transport's per-publisher mutex). Any number of threads
+// may use one QueueConsumer at the same time. Producer calls are wait-free, consumer calls lock-free with a bounded
+// number of attempts; none blocks, allocates (after construction) or makes a system call.
 //
 // Invariants:
 //  (1) cursor <= head <= cursor + depth, depth <= capacity.
-//  (2) Each position leaves the queue exactly once: whoever moves cursor from p to p + 1 owns it. The consumer then holds the
-//      message; the producer releases it (on_evict). A message that was taken is never evicted.
-//  (3) Slot p is overwritten (by position p + capacity) only after cursor > p, so a successful try_take read no torn slot.
-//  (4) The producer trusts nothing but its private copy: evicted handles come from there, a cursor outside
-//      [last seen, head] is reported as corrupted, and from then on the producer touches the connection no more.
-//  (5) The consumer trusts neither head nor slots: an implausible head is reported, slot contents are the caller's to check.
+//  (2) Each position leaves the queue exactly once: the side that moves cursor from p to p + 1 owns p. The consumer
+//      then holds the message, or the producer releases it (on_evict). A message that was taken is never evicted.
+//  (3) Slot p is overwritten (by position p + capacity) only after cursor > p, so a successful try_take read no torn
+//      slot.
+//  (4) The producer trusts only its private copy: evicted handles come from that copy. A cursor outside [last seen,
+//      head] is reported as corrupted, and from then on the producer touches the connection no more.
+//  (5) The consumer trusts neither head nor slots: it reports an implausible head, and the caller must check slot
+//      contents.
 //  (6) A process may die between any two instructions: the other side sees either the old or the new cursor and head.
 //
 // Why the orderings suffice (each is also necessary: tests/model has a mutant for each, and finds it):
 //  [H] head: release store by push, acquire load by peek: the consumer sees slot, release entry and the whole message.
-//  [C] cursor: release on every successful CAS, acquire on every load: (a) the consumer's slot reads happen before the
-//      producer's overwriting of that slot, for they precede the consumer's CAS, and the producer overwrites only after
-//      having loaded a cursor from that CAS or a later one (all writes are RMWs: one release sequence); (b) whoever loads a
-//      cursor then sees a head that is at least as large.
+//  [C] cursor: release on every successful CAS, acquire on every load. (a) The consumer's slot reads happen before the
+//      producer's overwriting of that slot: they precede the consumer's CAS, and the producer overwrites only after it
+//      has loaded a cursor from that CAS or a later one (all writes are RMWs: one release sequence). (b) A thread that
+//      loads a cursor then sees a head that is at least as large.
 #pragma once
 
 #include <algorithm>
@@ -46,8 +48,8 @@ enum class QueueStatus : std::uint8_t {
   kCorrupted,  ///< the other side broke the protocol: end this connection
 };
 
-/// One message's entry in the ring: 32 bytes, every word a relaxed atomic because a consumer may read it while the producer
-/// overwrites it (the read is then discarded, see invariant 3).
+/// One message's entry in the ring: 32 bytes, every word a relaxed atomic because a consumer may read it while the
+/// producer overwrites it (the read is then discarded, see invariant 3).
 template <class Platform>
 struct RingSlot {
   typename Platform::template atomic<std::uint64_t> handle;  //  0  where the chunk is (pool.hpp, Handle)
@@ -64,7 +66,7 @@ constexpr std::uint32_t ring_capacity(std::uint32_t depth) noexcept {
   return capacity;
 }
 
-/// Where the ring's words lie: head in a cache line of its own, then the slots. A plain view; owns nothing.
+/// The places of the ring's words: head in a cache line of its own, then the slots. A plain view; owns nothing.
 template <class Platform>
 struct RingLayout {
   using Word = typename Platform::template atomic<std::uint64_t>;
@@ -77,8 +79,8 @@ struct RingLayout {
 
   /// Bytes that a ring of `capacity` slots needs.
   static constexpr std::size_t bytes(std::uint32_t capacity) noexcept { return kSlotsOffset + capacity * sizeof(Slot); }
-  /// The ring at `memory`: zeroed or used as a ring before, aligned to kCacheLineBytes, bytes(capacity) long, valid while
-  /// the view is used. The consumer passes its read-only mapping (it never writes through the view).
+  /// The ring at `memory`: zeroed or used as a ring before, aligned to kCacheLineBytes, bytes(capacity) long, valid
+  /// while the view is used. The consumer passes its read-only mapping (it never writes through the view).
   static RingLayout at(const void* memory, std::uint32_t capacity) noexcept {
     auto* bytes = const_cast<std::byte*>(static_cast<const std::byte*>(memory));
     return {reinterpret_cast<Word*>(bytes), reinterpret_cast<Slot*>(bytes + kSlotsOffset), capacity};
@@ -91,8 +93,8 @@ class QueueProducer {
  public:
   using Cursor = typename Platform::template atomic<std::uint64_t>;
 
-  /// Both views stay valid while the object lives. 1 <= depth <= ring.capacity. Starts at position 0 (fresh, zeroed memory).
-  /// Allocates the private copy of the ring; throws std::bad_alloc.
+  /// Both views stay valid while the object lives. 1 <= depth <= ring.capacity. Starts at position 0 (fresh, zeroed
+  /// memory). Allocates the private copy of the ring; throws std::bad_alloc.
   QueueProducer(const RingLayout<Platform>& ring, Cursor* cursor, std::uint32_t depth)
       : ring_(ring), cursor_(cursor), depth_(depth), mask_(ring.capacity - 1), items_(new Item[ring.capacity]()) {}
 
@@ -104,27 +106,27 @@ class QueueProducer {
   std::uint32_t depth() const noexcept { return depth_; }
   bool corrupted() const noexcept { return corrupted_; }
 
-  /// Looks at the cursor, so that consumed() and unread() are fresh.
+  /// Reads the cursor, so that consumed() and unread() are fresh.
   QueueStatus refresh() noexcept {
     if (corrupted_) return QueueStatus::kCorrupted;
     // acquire: [C] pairs with the consumer's CAS in try_take.
     return accept(cursor_->load(std::memory_order_acquire));
   }
 
-  /// True if a push now would have to evict (KEEP_ALL checks this before it publishes). Only the producer adds messages, so
-  /// false stays false until the next append().
+  /// True if a push now would have to evict (KEEP_ALL checks this before it publishes). Only the producer adds
+  /// messages, so false stays false until the next append().
   bool full() noexcept {
     if (!corrupted_ && unread() < depth_) return false;  // the cursor can only have grown since: no need to look
     return refresh() != QueueStatus::kOk || unread() >= depth_;
   }
 
-  /// Evicts oldest unread messages until one more fits (at most one in practice, by invariant 1).
-  /// on_evict(handle, entry) is called for each, from the private copy.
+  /// Evicts the oldest unread messages until one more fits (at most one in practice, by invariant 1). Calls
+  /// on_evict(handle, entry) for each, with values from the private copy.
   template <class OnEvict>
   QueueStatus make_room(OnEvict&& on_evict) {
-    if (!corrupted_ && unread() < depth_) return QueueStatus::kOk;  // as in full(): spares a cache miss
+    if (!corrupted_ && unread() < depth_) return QueueStatus::kOk;  // as in full(): avoids a cache miss
     if (refresh() != QueueStatus::kOk) return QueueStatus::kCorrupted;
-    // Wait-free: head_ is fixed, and each round either evicts or learns that the consumer advanced the cursor.
+    // Wait-free: head_ is fixed, and each round either evicts or reads a newer cursor of the consumer.
     while (unread() >= depth_) {
       if (evict_oldest(on_evict) == QueueStatus::kCorrupted) return QueueStatus::kCorrupted;
     }
@@ -137,8 +139,8 @@ class QueueProducer {
     const std::size_t index = static_cast<std::size_t>(head_ & mask_);
     items_[index] = {handle, entry};
     RingSlot<Platform>& slot = ring_.slots[index];
-    // relaxed: published by the release store of head below; a consumer that still reads the slot's former message has lost
-    // its position already (invariant 3).
+    // relaxed: published by the release store of head below; a consumer that still reads the slot's former message has
+    // lost its position already (invariant 3).
     slot.handle.store(handle, std::memory_order_relaxed);
     slot.entry.store(entry, std::memory_order_relaxed);
     slot.source_monotonic_ns.store(source_monotonic_ns, std::memory_order_relaxed);
@@ -159,8 +161,8 @@ class QueueProducer {
     return status;
   }
 
-  /// For memory policies: evicts the oldest unread message if it is `handle`. kEmpty: it is not (taken meanwhile, or another
-  /// message is the oldest). One attempt: losing the race means that the reader took it.
+  /// For memory policies: evicts the oldest unread message if it is `handle`. kEmpty: it is not (taken meanwhile, or
+  /// another message is the oldest). One attempt: losing the race means that the reader took it.
   template <class OnEvict>
   QueueStatus evict_oldest_if(std::uint64_t handle, OnEvict&& on_evict) {
     if (refresh() != QueueStatus::kOk) return QueueStatus::kCorrupted;
@@ -175,7 +177,8 @@ class QueueProducer {
     return true;
   }
 
-  /// Evicts everything unread (the subscription ended in an orderly way; samples it still holds are the release table's).
+  /// Evicts everything unread: the subscription ended in an orderly way. The release table keeps the samples that it
+  /// still holds.
   template <class OnEvict>
   QueueStatus evict_all(OnEvict&& on_evict) {
     if (refresh() != QueueStatus::kOk) return QueueStatus::kCorrupted;
@@ -205,7 +208,7 @@ class QueueProducer {
   QueueStatus evict_oldest(OnEvict&& on_evict) {
     std::uint64_t expected = last_seen_;
     // release: [C](b) pairs with the acquire load of the cursor in QueueConsumer, which must then see our head. Success
-    // needs no acquire (the value was acquired when last_seen_ was loaded). acquire on failure: as in refresh().
+    // needs no acquire: the value was acquired when last_seen_ was loaded. acquire on failure: as in refresh().
     if (cursor_->compare_exchange_strong(expected, last_seen_ + 1, std::memory_order_release,
                                          std::memory_order_acquire)) {
       BATON_CRASH_POINT("queue.evict.claimed");
@@ -229,7 +232,7 @@ class QueueProducer {
   std::unique_ptr<Item[]> items_;  // private copy of the slots
 };
 
-/// A message as seen by peek(). Only a successful try_take() says that the values belong together and to this reader.
+/// A message as peek() saw it. Only a successful try_take() proves that the values belong together and to this reader.
 struct QueuedMessage {
   std::uint64_t position;  ///< in this queue, from 0
   std::uint64_t handle;    ///< untrusted: check against the known segments
@@ -245,28 +248,30 @@ class QueueConsumer {
   using Cursor = typename Platform::template atomic<std::uint64_t>;
   static constexpr int kMaxAttempts = 64;
 
-  /// Both views stay valid while the object lives. `first_sequence`: sequence of the first message that will be pushed on this
-  /// connection (for lost()); 0: unknown, then taken from the first message seen.
+  /// Both views stay valid while the object lives. `first_sequence`: sequence of the first message that will be pushed
+  /// on this connection (for lost()); 0: unknown, then the first message seen sets it.
   QueueConsumer(const RingLayout<Platform>& ring, Cursor* cursor, std::uint64_t first_sequence = 0)
       : ring_(ring), cursor_(cursor), mask_(ring.capacity - 1), first_sequence_(first_sequence) {}
 
   /// Copies the oldest unread message into `*message` without taking it: kOk, kEmpty, kContended or kCorrupted.
   QueueStatus peek(QueuedMessage* message) const noexcept {
     for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
-      // acquire: [C](b) pairs with every successful CAS on the cursor (try_take of another thread, eviction): the head loaded
-      // next is at least this cursor. The order of the two loads matters.
+      // acquire: [C](b) pairs with every successful CAS on the cursor (try_take of another thread, eviction): the head
+      // loaded next is at least this cursor. The order of the two loads matters.
       const std::uint64_t cursor = cursor_->load(std::memory_order_acquire);
       // acquire: [H] pairs with the release store in QueueProducer::append.
       const std::uint64_t head = ring_.head->load(std::memory_order_acquire);
       if (head == cursor) return QueueStatus::kEmpty;
       if (head - cursor > ring_.capacity) {  // also when head < cursor (unsigned)
-        // Either our cursor is old (others took, the producer evicted, and pushed more), or the publisher lies. The load of
-        // head above happened after an honest producer saw or made cursor >= head - depth, so a fresh look settles it.
+        // Either our cursor is old (other threads took, the producer evicted, and pushed more), or the publisher lies.
+        // The load of head above happened after an honest producer saw or made cursor >= head - depth, so a fresh load
+        // of the cursor decides.
         if (cursor_->load(std::memory_order_relaxed) != cursor) continue;
         return QueueStatus::kCorrupted;
       }
       const RingSlot<Platform>& slot = ring_.slots[cursor & mask_];
-      // relaxed: ordered after the writes by [H], before a later overwriting by [C](a); torn otherwise, and try_take fails.
+      // relaxed: [H] orders these reads after the writes, [C](a) orders them before a later overwrite. Otherwise the
+      // values may be torn, and try_take fails.
       message->position = cursor;
       message->handle = slot.handle.load(std::memory_order_relaxed);
       message->entry = slot.entry.load(std::memory_order_relaxed);
@@ -281,9 +286,9 @@ class QueueConsumer {
   bool try_take(const QueuedMessage& message) noexcept {
     std::uint64_t expected = message.position;
     BATON_CRASH_POINT("queue.take.peeked");
-    // release: [C](a) our reads of the slot come before the producer's overwriting it, (b) other threads of this reader that
-    // see the new cursor also see our head. Needs no acquire: the message was acquired through head. relaxed on failure:
-    // nothing is derived from the value.
+    // release: [C](a) our reads of the slot come before the producer's overwriting it, (b) other threads of this reader
+    // that see the new cursor also see our head. Needs no acquire: the message was acquired through head. relaxed on
+    // failure: the value is not used.
     if (!cursor_->compare_exchange_strong(expected, message.position + 1, std::memory_order_release,
                                           std::memory_order_relaxed)) {
       return false;
@@ -302,7 +307,7 @@ class QueueConsumer {
     return QueueStatus::kContended;
   }
 
-  /// True if peek() would not answer kEmpty. Errors count as ready, so that a waiter wakes up and meets them.
+  /// True if peek() would not return kEmpty. Errors count as ready, so that a waiter wakes up and gets the error.
   bool ready() const noexcept {
     const std::uint64_t cursor = cursor_->load(std::memory_order_acquire);  // as in peek
     return ring_.head->load(std::memory_order_acquire) != cursor;           // as in peek
@@ -317,8 +322,9 @@ class QueueConsumer {
 
   std::uint64_t taken() const noexcept { return taken_.load(std::memory_order_relaxed); }
 
-  /// Messages that were published for this connection before the last taken one and never taken: evicted by overflow or by a
-  /// memory policy, or refused because no release entry was free. Never decreases. Exact when no take is running.
+  /// Messages that were published for this connection before the last taken message and never taken: evicted by
+  /// overflow or by a memory policy, or refused because no release entry was free. Never decreases. Exact when no take
+  /// is running.
   std::uint64_t lost() const noexcept {
     const std::uint64_t end = end_sequence_.load(std::memory_order_relaxed);
     const std::uint64_t first = first_sequence_.load(std::memory_order_relaxed);
@@ -329,7 +335,8 @@ class QueueConsumer {
   }
 
  private:
-  // Statistics, private to this process: plain std::atomic (they order nothing, so the model checker need not see them).
+  // Statistics, private to this process: plain std::atomic (they order nothing, so the model checker need not see
+  // them).
   using Counter = std::atomic<std::uint64_t>;
 
   static void raise(Counter& counter, std::uint64_t value) noexcept {

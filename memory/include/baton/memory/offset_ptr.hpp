@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pointer that counts from its own address, so that it means the same in every process that maps pointer and pointee in one
-// segment, wherever the segment lies. For structures in shared memory; messages use the 8-byte words of docs/format/sfm.md.
+// A pointer that counts from its own address. So it means the same in every process that maps pointer and pointee in
+// one segment, wherever the segment lies. For structures in shared memory; messages use the 8-byte words of
+// docs/format/sfm.md.
 // Thread rules: a value, like a plain pointer.
-// Invariants: (1) 8 bytes on every architecture; (2) all zero bytes are null, so fresh shared memory holds null pointers; (3) a
-// copy at another place points to the same object: it must be copied as an object, never as bytes.
+// Invariants: (1) 8 bytes on every architecture; (2) all zero bytes are null, so fresh shared memory holds null
+// pointers; (3) a copy at another place points to the same object: so copy it as an object, never as bytes.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +13,9 @@
 
 namespace baton::memory {
 
-/// May point to anything but itself (its own first byte). Pointer and pointee must lie in the same mapping for the result to
-/// mean something in another process. The distance read from memory that somebody else writes is untrusted: check the pointer
-/// with points_into() before use.
+/// May point to anything but its own first byte. Another process can use the result only if pointer and pointee lie in
+/// the same mapping. A distance in memory that another process writes is untrusted: check the pointer with
+/// points_into() before use.
 template <class T>
 class OffsetPtr {
  public:
@@ -48,8 +49,8 @@ class OffsetPtr {
   }
   explicit operator bool() const noexcept { return distance_ != 0; }
 
-  /// The pointer if `bytes` bytes from it on lie in [base, base + size) and it is aligned for T, else null. Reads the distance
-  /// once, so that what was checked is what is returned.
+  /// The pointer, if it is aligned for T and the `bytes` bytes from it on lie in [base, base + size); else null. Reads
+  /// the distance once, so the checked value is the returned value.
   T* points_into(const void* base, std::size_t size, std::size_t bytes) const noexcept {
     const std::int64_t distance = *static_cast<const volatile std::int64_t*>(&distance_);
     if (distance == 0) return nullptr;

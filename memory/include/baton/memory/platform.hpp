@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the lock-free parts of this room (handle_queue.hpp, release_table.hpp, wake.hpp, channel.hpp) need from the machine:
-// atomics and one fence. They are templates over a Platform, so that the exhaustive interleaving explorer (tests/model) runs
-// the shipped code on simulated weak memory, and products run it on StdPlatform. Nothing here makes a system call.
+// What the lock-free parts of this room (handle_queue.hpp, release_table.hpp, wake.hpp, channel.hpp) need from the
+// machine: atomics and one fence. They are templates over a Platform: the exhaustive interleaving explorer
+// (tests/model) runs the shipped code on simulated weak memory, and products run it on StdPlatform. No function in this
+// header makes a system call.
 //
 // A Platform offers
 //   template <class T> using atomic = ...;   load, store, fetch_add, compare_exchange_strong with explicit std::memory_order
@@ -25,9 +26,10 @@ struct StdPlatform {
   using atomic = std::atomic<T>;
 
   static void fence_seq_cst() noexcept {
-// gcc 12 warns that ThreadSanitizer does not model fences (-Wtsan). Ours only orders a store before a load (wake.hpp); every
-// happens-before edge that guards data comes from a release/acquire pair on an atomic, which ThreadSanitizer does model. So
-// the fence is kept as it is. Emulating it by a read-modify-write would add edges that hide real races.
+// gcc 12 warns that ThreadSanitizer does not model fences (-Wtsan). Our fence only orders a store before a load
+// (wake.hpp). Every happens-before edge that guards data comes from a release/acquire pair on an atomic, which
+// ThreadSanitizer does model. So the fence stays. Emulating it by a read-modify-write would add edges that hide real
+// races.
 #if defined(__SANITIZE_THREAD__) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wtsan"

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A publisher's memory: sealed sparse segments divided into slots, with all bookkeeping in private memory.
-// Thread rules: a Pool is externally synchronised (the transport's per-publisher mutex); the content of different loans may be
-// written by different threads at the same time.
-// Invariants: (1) a slot is Free, Loaned, or Published with references > 0 or waiting for lazy release; (2) no policy ever
-// takes a slot with a reference that eviction cannot drop (a sample being read); (3) backed bytes <= memory_limit_bytes;
-// (4) free slots are reused last-in first-out, so their pages are warm; (5) steady state: no system call, no heap allocation.
+// Thread rules: a Pool is externally synchronised (the transport's per-publisher mutex); the content of different loans
+// may be written by different threads at the same time.
+// Invariants: (1) a slot is Free, Loaned, or Published with references > 0 or waiting for lazy release; (2) no policy
+// ever takes a slot with a reference that eviction cannot drop (a sample being read); (3) backed bytes <=
+// memory_limit_bytes;
+// (4) free slots are reused last-in first-out, so their pages are warm; (5) steady state: no system call, no heap
+//     allocation.
 #pragma once
 
 #include <atomic>
@@ -22,23 +24,23 @@
 
 namespace baton::memory {
 
-/// TZC III-E, and none of it: what loan() does when memory is short. None blocks.
+/// What loan() does when memory is short: the policies of TZC III-E, or none. No policy blocks.
 enum class Policy : std::uint8_t {
   kBestEffort,    ///< evict and reclaim old messages, oldest first, until the new one fits or nothing is left
   kMediumEffort,  ///< the same, at most `attempts` times (default)
   kWorstEffort,   ///< only up to the first message being read: if that is the oldest, the new one is refused
-  kNone,          ///< takes nothing back: the new one is refused, for who has another way for it
+  kNone,          ///< takes nothing back: refuses the new message, for callers that have a fallback
 };
 
-/// PoolOptions::slots where nothing else is given.
+/// The default of PoolOptions::slots.
 inline constexpr std::uint32_t kDefaultSlots = 4096;
 
 struct PoolOptions {
   std::size_t max_message_bytes =
       0;  ///< virtual slot size of unsized loans; 0 = default of this window (256 MiB on 47 bits)
   std::size_t memory_limit_bytes = 0;  ///< bytes of RAM this publisher may ever back; 0 = 1 GiB
-  /// Page-exclusive slots: unsized loans and messages above 64 KiB alive at the same time; 0 = 4096. Room for 16 is made at first, for
-  /// more when they are needed: what limits their number is memory_limit_bytes.
+  /// Page-exclusive slots: unsized loans and messages above 64 KiB alive at the same time; 0 = 4096. The pool begins
+  /// with room for 16 and adds more when needed; memory_limit_bytes limits their number.
   std::uint32_t slots = kDefaultSlots;
   Policy policy = Policy::kMediumEffort;
   std::uint32_t attempts = 8;  ///< kMediumEffort: N >= 1
@@ -51,7 +53,7 @@ using Handle = std::uint64_t;
 constexpr std::uint32_t handle_segment(Handle h) noexcept { return static_cast<std::uint32_t>(h >> 48); }
 constexpr std::uint64_t handle_offset(Handle h) noexcept { return h & ((std::uint64_t{1} << 48) - 1); }
 
-/// A chunk in this process's writable mapping. Plain value; ownership is the Pool's protocol below.
+/// A chunk in this process's writable mapping. A plain value; the Pool's functions below define its ownership.
 struct Chunk {
   ChunkHeader* header = nullptr;
   Handle handle = 0;
@@ -59,15 +61,16 @@ struct Chunk {
   void* message() const noexcept { return header + 1; }
 };
 
-/// Asked by the pool when memory is short (policies): drop the oldest unread queued message from every queue that holds it.
-/// Returns true if the references so dropped were released via Pool::release.
+/// The pool calls it when memory is short (policies): drop the oldest unread queued message from every queue that holds
+/// it. Returns true if the dropped references were released via Pool::release.
 using Evict = std::function<bool(Handle oldest)>;
 
 class Pool {
  public:
-  /// `on_segment(index, fd, size)` is called once per new data segment, inside loan(), before any chunk of it is returned; the
-  /// fd stays owned by the pool. Creates no segment yet (the first loan does), unless `prefault` is set: then here. But it reserves the
-  /// first segment's addresses. Errors: window_exhausted, invalid_argument, message_too_large.
+  /// `on_segment(index, fd, size)` is called once per new data segment, inside loan(), before a chunk of the segment is
+  /// returned. The fd stays owned by the pool. The first loan creates the first segment; with `prefault`, create()
+  /// does. In either case create() reserves the first segment's addresses. Errors: window_exhausted, invalid_argument,
+  /// message_too_large.
   static Result<std::unique_ptr<Pool>> create(
       const PoolOptions& options, Evict evict,
       std::function<void(std::uint32_t index, int fd, std::uint64_t size)> on_segment);
@@ -75,8 +78,8 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  /// How many messages of a pool with these options can be alive at the same time: of `message_bytes` each, or, if that is 0, of sizes
-  /// that are not known before.
+  /// How many messages a pool with these options can keep alive at the same time: of `message_bytes` each, or of
+  /// unknown sizes if `message_bytes` is 0.
   static std::uint64_t capacity(const PoolOptions& options, std::size_t message_bytes) noexcept;
 
   /// A chunk for a message of a known total size (skeleton + contents): packed size class, or a page-exclusive slot.
@@ -85,7 +88,8 @@ class Pool {
   Result<Chunk> loan_growing(std::size_t skeleton_bytes);
   /// Gives an unpublished loan back.
   void abandon(const Chunk& chunk) noexcept;
-  /// Closes the loan: fixes header->size_bytes; content calls on it fail from now on. References become 1 (the caller's).
+  /// Closes the loan: fixes header->size_bytes; content calls on it fail from now on. References become 1 (the
+  /// caller's).
   void publish(const Chunk& chunk) noexcept;
 
   /// The header of one of the pool's own chunks; null if there is none at that handle.
@@ -94,11 +98,12 @@ class Pool {
   void add_reference(Handle handle) noexcept;
   /// Drops a reference; at zero the slot is reusable (lazily: nothing else happens).
   void release(Handle handle) noexcept;
-  /// Called by loan paths before taking a fresh slot: the transport's hook to collect released entries of all connections.
+  /// `collect` is called by loan paths before they take a fresh slot; the transport collects released entries of all
+  /// connections in it.
   void set_collect(std::function<void()> collect);
-  /// `on_retired(index)` is called when a segment that the pool retired of itself is unmapped: memory that free slots hold cannot
-  /// be moved to a slot that needs more, so a pool without any message alive starts anew when its limit is used up that way.
-  /// Without this hook it never does, since readers would keep the old segment.
+  /// `on_retired(index)` is called when a segment that the pool retired by itself is unmapped. Memory of free slots
+  /// cannot be moved to a slot that needs more. So when free slots use up the limit and no message is alive, the pool
+  /// starts anew. Without this hook it never starts anew, because readers would keep the old segment.
   void set_retired(std::function<void(std::uint32_t index)> on_retired);
 
   /// Starts a new segment; each old one is unmapped when its last chunk is released. `on_retired(index)` then.
@@ -117,33 +122,34 @@ class Pool {
   std::unique_ptr<State> state_;
 };
 
-/// A foreign data segment: checked when it is announced, mapped read-only inside the window when its first message is taken. Its
-/// descriptor is kept: chunk() asks the kernel by it.
+/// A foreign data segment. It is checked when it is announced, and mapped read-only inside the window when its first
+/// message is taken. The descriptor is kept, because chunk() asks the kernel about its pages.
 class ForeignSegment {
  public:
   /// open() and map().
   static Result<std::shared_ptr<ForeignSegment>> map(int fd, std::uint64_t announced_size,
                                                      std::shared_ptr<WindowShare> share = nullptr);
-  /// Checks the segment (os/memory_file.hpp; docs/format/chunk.md, section 1). Closes `fd` on success and failure. What the segment
-  /// takes of the window counts in `share`, null: nowhere (this process's own). Errors: protocol_violation, window_exhausted (no
-  /// window at all).
+  /// Checks the segment (os/memory_file.hpp; docs/format/chunk.md, section 1). Closes `fd` on success and failure.
+  /// `share` counts the addresses that the segment takes of the window; null: not counted (this process's own segment).
+  /// Errors: protocol_violation, window_exhausted (no window at all).
   static Result<std::shared_ptr<ForeignSegment>> open(int fd, std::uint64_t announced_size,
                                                       std::shared_ptr<WindowShare> share = nullptr);
-  /// Any thread; no effect once mapped. Errors: window_exhausted, out_of_memory, system: for want of room, it may succeed later.
+  /// Any thread; no effect once mapped. Errors: window_exhausted, out_of_memory, system. A later call may succeed.
   Result<void> map();
   bool mapped() const noexcept { return base() != nullptr; }
-  /// The chunk at `offset`, read through the descriptor, as a segment of its own in which it is at offset 0: for a segment that
-  /// cannot be mapped; chunk() of the copy tells whether it is one. REQUIRES: its publisher does not reuse the chunk. Errors:
-  /// protocol_violation, those of map(), limit_reached (too much is copied already), unsupported (it is mapped).
+  /// Reads the chunk at `offset` through the descriptor and returns it as a segment of its own, at offset 0: for a
+  /// segment that cannot be mapped. chunk() of the copy tells whether it is a valid chunk. REQUIRES: the publisher does
+  /// not reuse the chunk. Errors: protocol_violation, those of map(), limit_reached (too much is copied already),
+  /// unsupported (the segment is mapped).
   Result<std::shared_ptr<ForeignSegment>> copy_of(std::uint64_t offset) const;
   ~ForeignSegment();
   ForeignSegment(const ForeignSegment&) = delete;
   ForeignSegment& operator=(const ForeignSegment&) = delete;
-  /// The chunk at `offset` if header and size_bytes lie inside the segment, all its pages are backed and magic, version are right
-  /// (single fetch of size_bytes, returned in `size_bytes`), else protocol_violation. O(1), without a system call, for a range that
-  /// was seen before; the kernel is asked about a new one. Other errors: system. REQUIRES: mapped().
+  /// The chunk at `offset` if header and size_bytes lie inside the segment, all its pages are backed, and magic and
+  /// version are right; else protocol_violation. size_bytes is fetched once and returned in `size_bytes`. O(1) and no
+  /// system call for a range seen before; for a new range it asks the kernel. Other errors: system. REQUIRES: mapped().
   Result<const ChunkHeader*> chunk(std::uint64_t offset, std::uint32_t* size_bytes) const;
-  /// Asks for the header and the first lines of the message at `offset`, any number: a hint, which never faults.
+  /// Prefetches the header and the first lines of the message at `offset`. A hint: never faults, whatever the offset.
   void prefetch(std::uint64_t offset) const noexcept {
     const auto at = reinterpret_cast<std::uintptr_t>(base()) + offset;
     for (std::uintptr_t line = 0; line < 4; ++line) __builtin_prefetch(reinterpret_cast<const void*>(at + 64 * line));
@@ -155,8 +161,8 @@ class ForeignSegment {
 
   /// Independent private copies of one segment.
   static constexpr unsigned kLanes = 8;
-  /// The base of a private, writable mapping of the whole segment in the window (os/private_mapping.hpp): made at first use, kept
-  /// until the segment goes. Pages that were written there show the publisher's later messages only after
+  /// The base of a private, writable mapping of the whole segment in the window (os/private_mapping.hpp). Made at first
+  /// use, kept until the segment ends. A page that was written there shows the publisher's later messages only after
   /// os::discard_private_changes(). Any thread. Errors: unsupported (this is a copy of one message; locked memory),
   /// window_exhausted, out_of_memory, system. REQUIRES: lane < kLanes.
   Result<std::byte*> private_copy(unsigned lane);
@@ -173,7 +179,8 @@ class ForeignSegment {
   unsigned page_shift_ = 0;
   bool copied_ = false;  ///< private memory of this process: no hole, no descriptor
   mutable BackedRanges backed_;
-  // In a process with locked memory: pages [first, last) that were backed, and locked, when the segment was mapped. Set before base_.
+  // In a process with locked memory: pages [first, last) that were backed and locked when the segment was mapped. Set
+  // before base_.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> locked_;
   std::unique_ptr<Mapping> mapping_;
 };

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a subscriber gives messages back: one word per outstanding message, in the connection segment. Releases come from any
-// thread in any order (a Python collector, a retained shared_ptr), so this is a table and not a ring.
+// How a subscriber gives messages back: one word per outstanding message, in the connection segment. Releases come from
+// any thread in any order (a Python collector, a retained shared_ptr), so this is a table and not a ring.
 //
-// Word i is written by the subscriber only and read by the publisher only. The publisher lends entry i together with a fresh
-// token (generation << kEntryBits | i, never 0); the subscriber gives the message back by storing that very token into word
-// i. Until then the word keeps the token of the entry's former release (0 at first). Any other value is a broken or hostile
-// subscriber: reported as corrupted, and nothing is released by it.
+// Only the subscriber writes word i, and only the publisher reads it. The publisher lends entry i together with a fresh
+// token (generation << kEntryBits | i, never 0). The subscriber gives the message back by storing that very token into
+// word i. Until then the word keeps the token of the entry's former release (0 at first). Any other value comes from a
+// broken or hostile subscriber: it is reported as corrupted, and releases nothing.
 //
-// Thread rules: a ReleaseTable is externally synchronised (the transport's per-publisher mutex). ReleaseWriter::release may be
-// called from any thread, once per token: wait-free, one store, no system call.
+// Thread rules: a ReleaseTable is externally synchronised (the transport's per-publisher mutex). ReleaseWriter::release
+// may be called from any thread, once per token: wait-free, one store, no system call.
 //
 // Invariants:
-//  (1) every acquired entry is given back exactly once: by collect (the subscriber released it), by cancel (it was evicted
-//      unread), or by drop_all (the connection ended); that is when the caller drops its reference on the handle.
-//  (2) which handle an entry stands for is private to the publisher: a subscriber can release only what it was lent.
-//  (3) the subscriber's reads of the message happen before collect() reports it: release store / acquire load on the word.
+//  (1) every acquired entry is given back exactly once: by collect (the subscriber released it), by cancel (it was
+//      evicted unread), or by drop_all (the connection ended); that is when the caller drops its reference on the
+//      handle.
+//  (2) the handle of an entry is private to the publisher: a subscriber can release only messages that were lent to it.
+//  (3) the subscriber's reads of the message happen before collect() reports it: release store / acquire load on the
+//      word.
 //  (4) a message that was taken but not released (its holder may be dead) is pinned until drop_all.
 #pragma once
 
@@ -42,8 +44,9 @@ class ReleaseTable {
  public:
   using Word = typename Platform::template atomic<std::uint64_t>;
 
-  /// `words`: `entries` words of the connection segment, zero, valid while the object lives. entries <= kMaxEntries; depth +
-  /// held entries suffice when make_room() precedes acquire(). Allocates private records; throws std::bad_alloc.
+  /// `words`: `entries` words of the connection segment, zero, valid while the object lives. entries <= kMaxEntries;
+  /// depth + held entries suffice when make_room() precedes acquire(). Allocates private records; throws
+  /// std::bad_alloc.
   ReleaseTable(const Word* words, std::uint32_t entries)
       : words_(words), entries_(entries), records_(new Record[entries + 1]()) {
     for (std::uint32_t i = entries; i > 0; --i) push_free(i - 1);
@@ -54,8 +57,9 @@ class ReleaseTable {
   std::uint32_t outstanding() const noexcept { return outstanding_; }
   bool corrupted() const noexcept { return corrupted_; }
 
-  /// Lends an entry for `handle`, which is about to be appended at queue position `position` (growing from call to call).
-  /// Returns its token, or kNoEntry when all are out: collect() first; if still none, the subscriber holds more than it may.
+  /// Lends an entry for `handle`, which is about to be appended at queue position `position` (growing from call to
+  /// call). Returns its token, or kNoEntry when all entries are lent: collect() first. If no entry is free then, the
+  /// subscriber holds more than it may.
   std::uint64_t acquire(std::uint64_t handle, std::uint64_t position) noexcept {
     if (free_ == kNone) return kNoEntry;
     const std::uint32_t index = free_;  // last-in first-out: the word most likely still in the cache
@@ -71,8 +75,9 @@ class ReleaseTable {
   /// Takes back the entry of a message that was evicted unread. `token` comes from QueueProducer's private copy.
   void cancel(std::uint64_t token) noexcept { give_back(entry_index(token)); }
 
-  /// Looks at the words of entries with position < `consumed` (QueueProducer::consumed(): an unread message cannot have been
-  /// released) and calls on_released(handle) for each that the subscriber gave back. on_released must not call the table.
+  /// Looks at the words of entries with position < `consumed` (QueueProducer::consumed(): an unread message cannot have
+  /// been released) and calls on_released(handle) for each that the subscriber gave back. on_released must not call the
+  /// table.
   /// Cost: one load per message that the subscriber holds or has just given back. False: corrupted.
   template <class OnReleased>
   bool collect(std::uint64_t consumed, OnReleased&& on_released) {
@@ -80,7 +85,8 @@ class ReleaseTable {
     while (!corrupted_ && index != entries_ && records_[index].position < consumed) {
       Record& record = records_[index];
       const std::uint32_t next = record.next;
-      // acquire: pairs with the release store in ReleaseWriter::release; the subscriber's reads of the message are over.
+      // acquire: pairs with the release store in ReleaseWriter::release; the subscriber's reads of the message are
+      // over.
       const std::uint64_t value = words_[index].load(std::memory_order_acquire);
       if (value == record.token) {
         record.last_value = value;
@@ -104,8 +110,8 @@ class ReleaseTable {
     }
   }
 
-  /// The connection has ended (the subscriber is gone or was expelled): gives back every outstanding entry, read or not, and
-  /// calls on_released(handle) for each. Looks at no shared memory. The table must not lend again.
+  /// The connection has ended (the subscriber is gone or was expelled): takes back every outstanding entry, read or
+  /// not, and calls on_released(handle) for each. Reads no shared memory. The table must not lend again.
   template <class OnReleased>
   void drop_all(OnReleased&& on_released) {
     while (records_[entries_].next != entries_) {
@@ -120,8 +126,8 @@ class ReleaseTable {
   struct Record {
     std::uint64_t handle;
     std::uint64_t position;
-    std::uint64_t token;       // lent now, or last
-    std::uint64_t last_value;  // what the word holds until the subscriber releases
+    std::uint64_t token;       // lent now, or the last token lent
+    std::uint64_t last_value;  // the value of the word until the subscriber releases
     std::uint32_t next;  // outstanding: doubly linked, oldest first, records_[entries_] is the anchor; free: stack
     std::uint32_t previous;
   };
@@ -163,11 +169,11 @@ class ReleaseWriter {
   ReleaseWriter() = default;
   ReleaseWriter(Word* words, std::uint32_t entries) noexcept : words_(words), entries_(entries) {}
 
-  /// False for a token that no honest publisher sends: check at take, and end the connection.
+  /// False for a token that no honest publisher sends: check after the take, and end the connection.
   bool valid(std::uint64_t token) const noexcept { return token != kNoEntry && entry_index(token) < entries_; }
 
-  /// Gives the message of `token` (QueuedMessage::entry of a successful take) back. Call once per taken message, after the last
-  /// access to it; any thread. Requires valid(token).
+  /// Gives back the message of `token` (QueuedMessage::entry of a successful take). Call once per taken message, after
+  /// the last access to the message; any thread. Requires valid(token).
   void release(std::uint64_t token) const noexcept {
     BATON_CRASH_POINT("release.give_back.begin");
     // release: pairs with the acquire load in ReleaseTable::collect: our reads come before the publisher's reuse.

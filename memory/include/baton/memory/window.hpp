@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one address range in which every data segment of this process, own or foreign, is mapped: "is this Baton's, and whose?"
-// is one compare and one table look-up (architecture, "the window").
+// The one address range in which every data segment of this process, own or foreign, is mapped. One compare and one
+// table look-up tell whether an address is Baton's, and to which segment it belongs (architecture, "the window").
 // Thread rules: all functions are thread-safe; find() is lock-free.
-// Invariants: (1) the range is reserved once and never moves; (2) segments are whole granules, so a granule belongs to at most
-// one; (3) find() of an address in a live segment returns its record for as long as somebody keeps the segment mapped.
+// Invariants: (1) the range is reserved once and never moves; (2) segments are whole granules, so a granule belongs to
+// at most one segment; (3) find() of an address in a live segment returns the segment's record while the segment is
+// mapped.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@
 
 namespace baton::memory {
 
-/// What the window knows of a segment. Owned by the segment.
+/// The window's record of a segment. Owned by the segment.
 struct SegmentRecord {
   std::byte* base = nullptr;
   std::size_t size = 0;
@@ -28,8 +29,9 @@ struct SegmentRecord {
 
 class Window {
  public:
-  /// The process's window. Reserved on first use: 64 TiB of addresses, or as much as the machine gives, halving (RLIMIT_AS: at
-  /// most half of what is left; 39-bit kernels and sanitizers allow less), or BATON_WINDOW (bytes, with K, M, G or T).
+  /// The process's window. Reserved on first use: 64 TiB of addresses, or as much as the machine gives, halving
+  /// (RLIMIT_AS: at most half of what is left; 39-bit kernels and sanitizers allow less), or BATON_WINDOW (bytes, with
+  /// K, M, G or T).
   /// Errors: window_exhausted (not even 64 MiB), invalid_argument (BATON_WINDOW).
   static Result<Window*> instance();
 
@@ -37,7 +39,7 @@ class Window {
   Result<std::byte*> allocate(std::size_t bytes);
   /// Makes the addresses findable; `record` stays valid until free().
   void publish(SegmentRecord* record) noexcept;
-  /// Ends a segment: nobody finds it any more, its pages are unmapped, its addresses are free.
+  /// Ends a segment: find() no longer returns it, its pages are unmapped, its addresses are free.
   void free(std::byte* base, std::size_t bytes) noexcept;
 
   /// The segment that `p` lies in, or null.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds one SFM message from front to back when its type is known only at run time: what decoders write into.
+// Builds one SFM message from front to back when its type is known only at run time. Decoders write into a Builder.
 // Two targets: a flat private buffer that grows (FlatBuilder) and a loan in shared memory (LoanBuilder).
 //
 // Thread rules: one thread at a time.
-// Invariants: (1) places in the message are named by their offset from its start, because a flat buffer moves when it grows;
-// (2) contents are appended in call order, each aligned as docs/format/sfm.md says, gaps are zero: a message decoded twice
-// has the same bytes; (3) nothing beyond the limit is ever written, the append fails instead.
+// Invariants: (1) places in the message are named by their offset from its start, because a flat buffer moves when it
+// grows; (2) contents are appended in call order, each aligned as docs/format/sfm.md says, and gaps are zero, so a
+// message decoded twice has the same bytes; (3) nothing beyond the limit is ever written: the append fails instead.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ class Builder {
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
 
-  /// Starts a message: a zeroed skeleton (every string and sequence empty). Whatever the target held before is dropped.
+  /// Starts a message: a zeroed skeleton (every string and sequence empty). Drops the target's former content.
   virtual Result<void> begin(const Type& type) = 0;
 
   /// The message's first byte. Invalidated by every call that adds content.
@@ -45,7 +45,7 @@ class Builder {
   /// Errors: message_too_large, out_of_memory, limit_reached.
   Result<std::size_t> add_sequence(std::size_t words, std::size_t count, ElementLayout element);
 
-  /// The same with the content zeroed: for elements that themselves hold words.
+  /// An add_sequence() that zeroes the content: for elements that themselves hold words.
   Result<std::size_t> add_zeroed_sequence(std::size_t words, std::size_t count, ElementLayout element);
 
   /// Adds a string's content, terminator and padding. An empty string leaves the words {0, 0}.
@@ -79,8 +79,8 @@ class FlatBuffer {
 
   /// Makes room without changing size(). False if there is no memory. Invalidates data().
   bool reserve(std::size_t capacity) noexcept;
-  /// Sets the size; new bytes are uninitialised. REQUIRES: size <= capacity(). AddressSanitizer reports any use of the bytes
-  /// behind it.
+  /// Sets the size; new bytes are uninitialised. REQUIRES: size <= capacity(). AddressSanitizer reports any use of the
+  /// bytes behind it.
   void set_size(std::size_t size) noexcept;
 
  private:
@@ -89,9 +89,9 @@ class FlatBuffer {
   std::size_t capacity_ = 0;
 };
 
-/// Builds in a FlatBuffer, which must outlive the builder; buffer.size() is the message's size so far. Decoders need memory in
-/// proportion to the wire, except for types with sequences of empty messages (or of messages with arrays of these), which
-/// take none on a ROS 1 wire: `max_bytes` is what a hostile wire can cost then.
+/// Builds in a FlatBuffer, which must outlive the builder; buffer.size() is the message's size so far. Decoders need
+/// memory in proportion to the wire. Exception: types with sequences of empty messages (or of messages with arrays of
+/// these), which take no bytes on a ROS 1 wire. A hostile wire can then cost up to `max_bytes`.
 class FlatBuilder final : public Builder {
  public:
   explicit FlatBuilder(FlatBuffer& buffer, std::size_t max_bytes = memory::kMaxMessageBytes) noexcept
@@ -106,8 +106,9 @@ class FlatBuilder final : public Builder {
   std::size_t max_bytes_;
 };
 
-/// Builds in a loan through memory/arena.hpp. `skeleton` is the loan's message: one that holds no contents yet (a fresh
-/// loan), since begin() overwrites words without freeing what they point to. Decoding this way costs one copy, wire to chunk.
+/// Builds in a loan through memory/arena.hpp. `skeleton` is the loan's message, which must hold no contents yet (a
+/// fresh loan), since begin() overwrites words without freeing their contents. Decoding this way costs one copy, wire
+/// to chunk.
 class LoanBuilder final : public Builder {
  public:
   explicit LoanBuilder(void* skeleton) noexcept { base_ = static_cast<std::byte*>(skeleton); }

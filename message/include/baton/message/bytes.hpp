@@ -6,8 +6,8 @@
 
 namespace baton::message {
 
-/// Bytes that are only read. An SFM message given this way begins at `data` with its skeleton; `data` is aligned to 8
-/// (ChunkHeader keeps it aligned to 64) and `size` ends it.
+/// Bytes that are only read. An SFM message given this way begins at `data` with its skeleton and has `size` bytes.
+/// `data` is aligned to 8 (ChunkHeader keeps it aligned to 64).
 struct Bytes {
   const std::byte* data = nullptr;
   std::size_t size = 0;

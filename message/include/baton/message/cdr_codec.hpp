@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CDR as ROS 2 sends it (OMG DDS-RTPS 10.5 and XTypes 7.4.3, encoding PLAIN_CDR version 1) from and to SFM messages, in both
-// byte orders:
-// - four bytes in front: 00 01 00 00 little-endian, 00 00 00 00 big-endian. Others (parameter lists, XCDR2) are refused.
+// CDR as ROS 2 sends it (OMG DDS-RTPS 10.5 and XTypes 7.4.3, encoding PLAIN_CDR version 1) from and to SFM messages, in
+// both byte orders:
+// - four bytes in front: 00 01 00 00 little-endian, 00 00 00 00 big-endian. Others (parameter lists, XCDR2) are
+//   refused.
 // - every scalar aligned to its size, 8 at most, counted from behind those four bytes; the padding is zero.
 // - strings: u32 length that counts the terminating zero. wstrings: u32 number of UTF-16 code units, each as a u32, no
 //   terminator, as rmw_fastrtps_cpp with Fast CDR 2 writes them (checked against ROS 2 Kilted in tests/codec/).
@@ -9,7 +10,7 @@
 // - std_msgs/Header has no `seq` in ROS 2: not written, zero after decoding.
 // - bytes behind the message are ignored: rmw_fastrtps_cpp sends its estimate of the size, which may be larger.
 //
-// Costs are those of ros1_codec.hpp; the other byte order turns the memcpy of the payload into a swapping copy.
+// The costs are those of ros1_codec.hpp; with the other byte order, the memcpy of the payload becomes a swapping copy.
 // Thread rules: a codec is immutable; any number of threads may use one.
 #pragma once
 
@@ -35,7 +36,7 @@ class CdrCodec {
 
   const Type& type() const noexcept;
 
-  /// Bytes that encode() will write, the four in front included. Error: malformed_message, naming the field.
+  /// Bytes that encode() will write, including the four bytes in front. Error: malformed_message, naming the field.
   Result<std::size_t> encoded_size(Bytes message) const;
 
   /// Writes `message` to `out`, returns the bytes written. The message may be untrusted, as in Ros1Codec::encode.

@@ -23,9 +23,9 @@ struct PrintOptions {
   bool hide_header_seq = false;
 };
 
-/// YAML, one field a line, ended by a newline ("{}\n" for a message without fields). Floating-point values are printed with
-/// the digits needed to read the same value back. Bytes of strings that are no UTF-8 are shown as U+FFFD.
-/// Error: malformed_message, naming the field.
+/// YAML, one field a line, ended by a newline ("{}\n" for a message without fields). Floating-point values are printed
+/// with the digits needed to read the same value back. Bytes of strings that are no UTF-8 are shown as U+FFFD. Error:
+/// malformed_message, naming the field.
 Result<std::string> print(const Type& type, Bytes message, const PrintOptions& options = {});
 
 }  // namespace baton::message

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ROS 1 wire format (roscpp_serialization, genpy) from and to SFM messages: little-endian, packed, u32 lengths, strings
-// without terminator. Mapping of the fields that ROS 1 and ROS 2 define differently: docs/format/ros1-ros2-equivalence.md.
+// The ROS 1 wire format (roscpp_serialization, genpy) from and to SFM messages: little-endian, packed, u32 lengths,
+// strings without terminator. Mapping of the fields that ROS 1 and ROS 2 define differently:
+// docs/format/ros1-ros2-equivalence.md.
 //
 // Costs, with C the control part and P the payload of a message: compile once per type, O(fields); encoded_size O(C),
-// plus O(elements) for sequences whose elements have padding or strings; encode and decode one pass over C and one memcpy
-// of P (one byte-wise pass for bool[]). No allocation, except in a FlatBuilder that has to grow.
+// plus O(elements) for sequences whose elements have padding or strings; encode and decode one pass over C and one
+// memcpy of P (one byte-wise pass for bool[]). No allocation, except in a FlatBuilder that has to grow.
 //
 // Thread rules: a codec is immutable; any number of threads may use one.
 #pragma once
@@ -34,8 +35,8 @@ class Ros1Codec {
   /// Bytes that encode() will write. Error: malformed_message, naming the field.
   Result<std::size_t> encoded_size(Bytes message) const;
 
-  /// Writes `message` to `out`, returns the bytes written. The message may be untrusted: each of its words is fetched once
-  /// and checked. Errors: malformed_message; message_too_large if `out` is too short.
+  /// Writes `message` to `out`, returns the bytes written. The message may be untrusted: each of its words is fetched
+  /// once and checked. Errors: malformed_message; message_too_large if `out` is too short.
   Result<std::size_t> encode(Bytes message, MutableBytes out) const;
 
   /// Reads exactly one message. The wire is untrusted. After an error the builder holds a part of the message.

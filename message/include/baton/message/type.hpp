@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The type model: what a message type looks like at run time. Generated headers define one constant `Type` per message;
-// validator, codecs, partial serialization, printing and (later) Python read it.
+// The type model: the form of a message type at run time. Generated headers define one constant `Type` per message.
+// Validator, codecs, partial serialization, printing and Python read it.
 // Thread rules: immutable after construction; a Type and everything it points to outlives every use.
-// Invariants: (1) fields are in declaration order with ascending offsets; (2) offsets, size and alignment are those of the
-// SFM skeleton (docs/format/sfm.md) and equal the generated C++ struct's (static_assert in the generated header);
+// Invariants: (1) fields are in declaration order with ascending offsets; (2) offsets, size and alignment are those of
+// the SFM skeleton (docs/format/sfm.md) and equal the generated C++ struct's (static_assert in the generated header);
 // (3) nesting is acyclic (the .msg language cannot express cycles).
 #pragma once
 
@@ -71,7 +71,8 @@ const Type& type_of() noexcept {
   return TypeOf<T>::get();
 }
 
-/// Bytes of one element of `field` in its skeleton or content: a scalar, the 8 words' bytes, or a nested skeleton.
+/// Bytes of one element of `field` in its skeleton or content: a scalar, the 8 bytes of a string's words, or a nested
+/// skeleton.
 constexpr std::uint32_t element_size(const Field& field) noexcept {
   switch (field.kind) {
     case Kind::kBool:
@@ -110,7 +111,7 @@ constexpr bool element_has_contents(const Field& field) noexcept {
          (field.kind == Kind::kMessage && !field.type->fixed);
 }
 
-/// Elements that lie in the skeleton: 1, or the length of a fixed array.
+/// Number of elements that lie in the skeleton: 1, or the length of a fixed array.
 constexpr std::uint32_t inline_count(const Field& field) noexcept {
   return field.shape == Shape::kArray ? field.count : 1;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The check that a reader makes once, at take, before it lets anybody look at a chunk that another process wrote.
-// Thread rules: pure function. Invariants: (1) every length and offset word of the control part is fetched exactly once;
-// (2) payload is never read; (3) the bytes of all contents together are at most the message's, so overlapping or repeated
-// contents cannot make the check longer than O(control part).
+// The check that a reader makes once, at take, before user code sees a chunk that another process wrote.
+// Thread rules: pure function. Invariants: (1) every length and offset word of the control part is fetched exactly
+// once;
+// (2) payload is never read; (3) the bytes of all contents together are at most the message's bytes, so overlapping or
+//     repeated contents cannot make the check longer than O(control part).
 #pragma once
 
 #include <cstddef>
@@ -17,8 +18,8 @@ namespace baton::message {
 inline constexpr int kMaxNesting = 64;
 
 /// Checks that the `size_bytes` bytes at `message` (skeleton and contents, native byte order, aligned to 8) are a
-/// message of `type` as docs/format/sfm.md says; afterwards every access through the sfm types stays inside them, as long as
-/// the publisher does not rewrite them.
+/// message of `type` as docs/format/sfm.md says; afterwards every access through the sfm types stays inside them, as
+/// long as the publisher does not rewrite them.
 /// Error malformed_message names type, field path, the values found and the limit.
 Result<void> validate(const Type& type, const std::byte* message, std::uint32_t size_bytes);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One byte that is read as `!= 0`, so that no byte value a peer may write is undefined behaviour (a C++ `bool` holding 2 is).
+// One byte that is read as `!= 0`, so that no byte value a peer may write is undefined behaviour (a C++ `bool` holding
+// 2 is).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,8 @@ class Bool {
 };
 static_assert(sizeof(Bool) == 1 && std::is_trivially_copyable_v<Bool> && std::is_standard_layout_v<Bool>);
 
-// No operator== here: the built-in one takes Bool, bool and, as in `flag == 1`, int alike; overloads would make that ambiguous.
+// No operator== for Bool: the built-in operator takes Bool, bool and, as in `flag == 1`, int; overloads would make the
+// call ambiguous.
 
 }  // namespace baton::sfm
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 8 bytes of every SFM vector and string, and where their content lives.
+// The 8 bytes of every SFM vector and string, and the place of their content.
 //
-// Inside the window (memory/arena.hpp) the 8 bytes are the SFM words {u32 length, i32 offset} of docs/format/sfm.md; anywhere
-// else (stack, heap, static memory) the same 8 bytes hold a pointer to a PrivateBlock, or null. The address of the object
-// decides, on every access; so no object is ever memcpy'd to another place.
+// Inside the window (memory/arena.hpp) the 8 bytes are the SFM words {u32 length, i32 offset} of docs/format/sfm.md.
+// Anywhere else (stack, heap, static memory) the same 8 bytes hold a pointer to a PrivateBlock, or null. The address of
+// the object decides, on every access. So an object must never be copied to another place by memcpy.
 //
 // Thread rules: those of std::vector (concurrent reads are fine, a write excludes everything else).
 // Invariants: (1) all-zero bytes are the empty object in both modes; (2) in a chunk, content lies in the same chunk;
@@ -19,11 +19,11 @@
 
 namespace baton::sfm {
 
-/// Lets an ordinary (private) vector keep its elements in memory that somebody else provides, e.g. reserved in a chunk
+/// Lets an ordinary (private) vector keep its elements in memory that other code provides, e.g. reserved in a chunk
 /// (TZC's allocate). The owner object outlives every vector that refers to it.
 struct ContentOwner {
-  /// The chunk (skeleton and contents) in which the content lies; moving the vector to a vector in this range hands the
-  /// content over without a copy. begin == end: no such chunk, moving into a chunk copies.
+  /// The chunk (skeleton and contents) in which the content lies. Moving the vector to a vector in this range hands the
+  /// content over without a copy. begin == end: no such chunk; moving into a chunk copies.
   const void* begin = nullptr;
   const void* end = nullptr;
   /// The vector gave `content` up (destroyed, cleared by shrink_to_fit, grew beyond its capacity). Null: nothing to do.
@@ -32,7 +32,8 @@ struct ContentOwner {
   void (*handed_over)(ContentOwner* self, void* content) noexcept = nullptr;
 };
 
-/// What the 8 bytes of a vector or string outside the window point to. The content follows the block unless `owner` is set.
+/// The target of the 8 bytes of a vector or string outside the window. The content follows the block unless `owner` is
+/// set.
 struct PrivateBlock {
   std::uint32_t size;      ///< elements; for strings characters without the terminator
   std::uint32_t capacity;  ///< bytes at `data`
@@ -43,15 +44,15 @@ struct PrivateBlock {
 namespace detail {
 
 inline constexpr std::size_t kMaxContentBytes = (std::size_t{1} << 31) - 64;
-inline constexpr std::size_t kBigContentBytes = 4096;  // from here on contents are aligned to 64
+inline constexpr std::size_t kBigContentBytes = 4096;  // contents of at least this size are aligned to 64
 
 /// docs/format/sfm.md: content is aligned to its element (strings: 4), from 4 KiB on to 64 bytes.
 constexpr std::size_t content_alignment(std::size_t element_alignment, std::size_t bytes) noexcept {
   return bytes >= kBigContentBytes ? 64 : element_alignment;
 }
 
-/// While one is alive on this thread, moving a Cell from [from, from + bytes) to [to, to + bytes) is a relocation inside one
-/// chunk: the content stays, the offset is rebased. Both ranges must lie in the same chunk. May not nest.
+/// While one is alive on this thread, moving a Cell from [from, from + bytes) to [to, to + bytes) is a relocation
+/// inside one chunk: the content stays, the offset is rebased. Both ranges must lie in the same chunk. May not nest.
 class RelocationScope {
  public:
   RelocationScope(const void* from, const void* to, std::size_t bytes) noexcept;
@@ -126,27 +127,27 @@ class Cell {
     return b != nullptr ? b->capacity : 0;
   }
 
-  /// Room that was made but does not hold the elements yet.
+  /// Room that was made and does not hold the elements yet.
   struct Room {
     std::byte* content;
     PrivateBlock* block;  ///< the new block of a private cell, else nullptr
-    bool moved;           ///< false: the old content grew where it is
+    bool moved;           ///< false: the old content grew in place
   };
-  /// Makes room for `needed` bytes; nothing visible changes until commit. `append` over-allocates geometrically.
+  /// Makes room for `needed` bytes; no change is visible until commit(). `append` over-allocates geometrically.
   /// Throws std::bad_alloc, std::length_error or baton::Exception.
   Room make_room(std::size_t needed, std::size_t alignment, bool append);
   void cancel(const Room& room) noexcept;
-  /// The elements are in room.content now: gives the old content back and takes the new one. Keeps the length.
+  /// After the elements were moved to room.content: frees the old content and takes the new one. Keeps the length.
   void commit(const Room& room) noexcept;
 
   /// Makes room for `needed` bytes of trivially copyable content, keeping the first `used`; returns the content.
   std::byte* reserve_trivial(std::size_t used, std::size_t needed, std::size_t alignment, bool append);
 
-  /// Gives the content back (elements were destroyed before) and becomes empty.
+  /// Frees the content and becomes empty. The elements must have been destroyed before.
   void release() noexcept;
 
-  /// Takes over `other`'s content without copying if that is possible: private to private, relocation inside a chunk, or an
-  /// adopted content moved into its own chunk. REQUIRES this cell empty ({0, 0}). False: nothing was done.
+  /// Takes over `other`'s content without copying, if possible: private to private, relocation inside a chunk, or an
+  /// adopted content moved into its own chunk. REQUIRES: this cell is empty ({0, 0}). False: nothing was done.
   bool steal(Cell& other) noexcept;
 
   /// Exchanges the contents of two private cells.

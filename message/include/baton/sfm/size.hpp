@@ -8,9 +8,9 @@
 
 namespace baton::sfm {
 
-/// Exact bytes (skeleton and contents, alignment gaps included) that a copy of `message` in a fresh chunk occupies, by the
-/// placement rule of docs/format/sfm.md. `message` is an object of `type` anywhere: private, in a loan, received.
-/// Cost O(control part); allocates nothing. May exceed the 2 GiB of a message: the loan then refuses.
+/// Exact bytes (skeleton and contents, alignment gaps included) of a copy of `message` in a fresh chunk, by the
+/// placement rule of docs/format/sfm.md. `message` is an object of `type` in any memory: private, in a loan, received.
+/// Cost O(control part); allocates nothing. The result may exceed the 2 GiB of a message: the loan then refuses.
 std::size_t copy_size(const message::Type& type, const void* message) noexcept;
 
 template <class T>

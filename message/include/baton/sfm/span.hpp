@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pointer and a length (std::span is C++20). Does not own; valid as long as what it was made from.
+// A pointer and a length (std::span is C++20). Does not own; valid as long as the memory that it was made from.
 #pragma once
 
 #include <cstddef>

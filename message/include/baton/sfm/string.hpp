@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// sfm::String and sfm::BoundedString<N>: std::string's interface over the 8 SFM bytes, wherever they lie (cell.hpp).
+// sfm::String and sfm::BoundedString<N>: std::string's interface over the 8 SFM bytes, in whatever memory they lie
+// (cell.hpp).
 //
-// In a chunk: {u32 padded length, i32 offset}; content, a zero, zeros up to a multiple of 4, and the last byte holds the number
-// of bytes after the terminator (0..3; with 0 it is the terminator itself). So size() is O(1), embedded zeros included, and
-// c_str() always ends. Elsewhere: PrivateBlock::size characters and a terminator.
+// In a chunk: {u32 padded length, i32 offset}. The content is the characters, a zero, and zeros up to a multiple of 4.
+// The last byte holds the number of bytes after the terminator (0..3; 0: the last byte is the terminator itself). So
+// size() is O(1), embedded zeros are possible, and c_str() is always terminated. Elsewhere: PrivateBlock::size
+// characters and a terminator.
 //
 // Thread rules and validity of pointers: as std::string. Errors and moving: as sfm::Vector (vector.hpp).
 #pragma once
@@ -56,14 +58,16 @@ class StringCell : public Cell {
     const std::size_t bytes = capacity_bytes();
     return bytes == 0 ? 0 : (in_chunk() ? (bytes & ~std::size_t{3}) : bytes) - 1;
   }
-  /// Room for `count` characters, keeping the present ones. The content is not null afterwards. Strong guarantee.
+  /// Makes room for `count` characters and keeps the present ones. The content is not null afterwards. Strong
+  /// guarantee.
   char* reserve(std::size_t count, bool append);
   /// REQUIRES capacity() >= count (count 0: always). Writes terminator and padding.
   void set_size(std::size_t count) noexcept;
   /// `text` may lie in this string.
   void assign(std::string_view text, std::size_t bound);
   void append(std::string_view text, std::size_t bound);
-  /// Replaces [position, position + count) by `text`, which may lie in this string. REQUIRES position + count <= size().
+  /// Replaces [position, position + count) by `text`, which may lie in this string. REQUIRES position + count <=
+  /// size().
   void replace(std::size_t position, std::size_t count, std::string_view text, std::size_t bound);
   void resize(std::size_t count, char fill, std::size_t bound);
 };
@@ -74,10 +78,12 @@ static_assert(sizeof(StringCell) == 8);
 /// `Bound` 0: unbounded. Use the aliases String and BoundedString.
 template <std::uint32_t Bound>
 class BasicString {
-  // What converts to a view, except our own kind (overloads of its own) and C strings (which would convert twice).
+  // Anything that converts to a view, except our own strings (they have overloads) and C strings (they would convert
+  // twice).
   template <class S>
   using RequireView = std::enable_if_t<std::is_convertible_v<const S&, std::string_view>>;
-  // Our iterators are pointers, to which a literal 0 converts as well as to a position: so that `erase(0)` is not ambiguous.
+  // Our iterators are pointers, and a literal 0 converts to a pointer as well as to a position. This keeps `erase(0)`
+  // unambiguous.
   template <class It>
   using RequireIterator = std::enable_if_t<std::is_same_v<It, char*> || std::is_same_v<It, const char*>>;
 
@@ -167,7 +173,7 @@ class BasicString {
   size_type length() const noexcept { return cell_.size(); }
   bool empty() const noexcept { return cell_.length() == 0; }
   const char* data() const noexcept { return cell_.c_str(); }
-  /// Of an empty string: not to be written to.
+  /// Must not be written through if the string is empty.
   char* data() noexcept { return const_cast<char*>(cell_.c_str()); }
   iterator begin() noexcept { return data(); }
   const_iterator begin() const noexcept { return data(); }
@@ -363,7 +369,7 @@ template <class Traits, std::uint32_t N>
 std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& os, const BasicString<N>& s) {
   return os << s.view();
 }
-/// A word, or with getline a line, as for std::string.
+/// Reads a word, or with getline a line, as for std::string.
 template <class Traits, std::uint32_t N>
 std::basic_istream<char, Traits>& operator>>(std::basic_istream<char, Traits>& is, BasicString<N>& s) {
   std::string word;

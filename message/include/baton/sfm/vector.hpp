@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// sfm::Vector<T> and sfm::BoundedVector<T, N>: std::vector's interface over the 8 SFM bytes, wherever they lie (cell.hpp).
+// sfm::Vector<T> and sfm::BoundedVector<T, N>: std::vector's interface over the 8 SFM bytes, in whatever memory they
+// lie (cell.hpp).
 //
-// Every access asks where the vector lies (one compare); in a hot loop take data(), span() or iterators once.
-// Thread rules and validity of references: as std::vector. Growing a vector inside a loan never moves the message itself.
+// Every access checks where the vector lies (one compare); in a hot loop take data(), span() or iterators once.
+// Thread rules and validity of references: as std::vector. Growing a vector inside a loan never moves the message
+// itself.
 // Errors: std::bad_alloc, std::length_error (bound, 2 GiB) and, inside a loan, baton::Exception (message_too_large,
-// limit_reached, out_of_memory; invalid_argument for a received, read-only message). A failed growth leaves the vector as it was.
-// Invariants: (1) those of Cell; (2) T is either trivially copyable or made of sfm members with a noexcept move constructor;
+// limit_reached, out_of_memory; invalid_argument for a received, read-only message). A failed growth leaves the vector
+// as it was.
+// Invariants: (1) those of Cell; (2) T is either trivially copyable or made of sfm members with a noexcept move
+// constructor;
 // (3) elements beyond length() are never constructed, except that trivially copyable memory may hold leftovers.
-// Moving from another place (chunk to heap, heap to chunk, chunk to chunk) copies and leaves the source as it was. The move
-// constructor is noexcept as std::vector<Message> needs it to be: should such a copy find no memory, std::terminate is
-// called; copy instead where that matters.
+// Moving from another place (chunk to heap, heap to chunk, chunk to chunk) copies and leaves the source unchanged. The
+// move constructor is noexcept, because std::vector<Message> needs that: if such a copy finds no memory, it calls
+// std::terminate. Copy instead where that matters.
 #pragma once
 
 #include <algorithm>
@@ -38,8 +42,8 @@ template <class It>
 using RequireInput = std::enable_if_t<
     std::is_convertible_v<typename std::iterator_traits<It>::iterator_category, std::input_iterator_tag>>;
 
-/// Constructs a T at `p`. Moving into a chunk may have to copy and so may fail, which the noexcept move constructor could not
-/// report: there the element is copied.
+/// Constructs a T at `p`. Moving into a chunk may need a copy and so may fail, which the noexcept move constructor
+/// could not report. In that case this function copies the element.
 template <class T, class... Args>
 T* construct(T* p, Args&&... args) {
   if constexpr (!std::is_trivially_copyable_v<T> && sizeof...(Args) == 1 &&
@@ -118,7 +122,7 @@ class BasicVector {
     if (this == &other) return *this;
     if (!cell_.in_chunk() && !other.cell_.in_chunk()) {
       cell_.swap_private(other.cell_);
-      BasicVector dead(std::move(other));  // our old elements go now, not when `other` does
+      BasicVector dead(std::move(other));  // our old elements are destroyed now, not when `other` is
       return *this;
     }
     if (adoptable(other)) {
@@ -219,7 +223,7 @@ class BasicVector {
   T& back() noexcept { return data()[size() - 1]; }
   const T& back() const noexcept { return data()[size() - 1]; }
   size_type max_size() const noexcept { return Bound != 0 ? Bound : detail::kMaxContentBytes / sizeof(T); }
-  /// A received message has no spare room: its capacity is its size.
+  /// A received message has no spare capacity: its capacity is its size.
   size_type capacity() const noexcept { return std::max<size_type>(cell_.capacity_bytes() / sizeof(T), size()); }
 
   // --- size ---------------------------------------------------------------------------------------------------------------
@@ -258,8 +262,8 @@ class BasicVector {
     if (count <= old) return truncate(count);
     insert(end(), count - old, value);
   }
-  /// resize() without the hidden pass that zero-fills: new elements hold whatever the memory held. Only for elements that
-  /// are trivially copyable; for others the same as resize().
+  /// A resize() without the hidden pass that zero-fills: new elements hold the memory's former bytes. Only for
+  /// trivially copyable elements; for others the same as resize().
   void resize_uninitialized(size_type count) {
     if constexpr (kTrivial) {
       const size_type old = size();
@@ -407,7 +411,7 @@ class BasicVector {
   }
 
   static void destroy(T* first, size_type count) noexcept {
-    // Backwards: their contents were made forwards, and the last block of a chunk is the cheapest to give back.
+    // Backwards: their contents were made forwards, and the last block of a chunk is the cheapest to free.
     if constexpr (!std::is_trivially_destructible_v<T>) {
       while (count > 0) first[--count].~T();
     }
@@ -419,7 +423,7 @@ class BasicVector {
     set_size(count);
   }
 
-  // Moves `count` elements within this vector's place; `from` becomes raw memory. Ranges may overlap.
+  // Moves `count` elements within this vector's memory; `from` becomes raw memory. Ranges may overlap.
   void relocate(T* from, T* to, size_type count) noexcept {
     static_assert(kTrivial || std::is_nothrow_move_constructible_v<T>);
     if (count == 0 || from == to) return;
@@ -467,7 +471,7 @@ class BasicVector {
       set_size(old + 1);
       return *::new (static_cast<void*>(d + old)) T(value);
     } else {
-      // The new element first: args may refer to elements that are about to move.
+      // Construct the new element first: args may refer to elements that are about to move.
       const detail::Cell::Room room = cell_.make_room((old + 1) * sizeof(T), alignof(T), true);
       T* d = reinterpret_cast<T*>(room.content);
       try {
@@ -489,7 +493,7 @@ class BasicVector {
     set_size(count);
   }
 
-  // Constructs elements [old, count); on an exception those already made are taken back.
+  // Constructs elements [old, count); on an exception destroys those already constructed.
   template <class F>
   void construct_tail(size_type old, size_type count, F&& make) {
     size_type i = old;
@@ -502,8 +506,8 @@ class BasicVector {
     set_size(count);
   }
 
-  // Opens a gap of `count` at `index` and constructs its elements with fill(T* raw, where), where(i) being the present place
-  // of what was element i. On an exception the vector is as before.
+  // Opens a gap of `count` at `index` and constructs its elements with fill(T* raw, where); where(i) is the present
+  // place of the former element i. On an exception the vector is unchanged.
   template <class F>
   iterator insert_with(size_type index, size_type count, F&& fill) {
     const size_type old = size();
@@ -524,7 +528,7 @@ class BasicVector {
     return d + index;
   }
 
-  // The same for trivially copyable elements, all at once (so that the compiler sees a memcpy).
+  // The same for trivially copyable elements, in one call (so that the compiler sees a memcpy).
   template <class F>
   iterator insert_bulk(size_type index, size_type count, F&& fill) {
     const size_type old = size();
@@ -566,7 +570,7 @@ class BasicVector {
       std::uninitialized_copy_n(first, count, room_for(0, count));
       set_size(count);
     } else if (count > cell_.capacity_bytes() / sizeof(T)) {
-      // Everything new first, so that a failure changes nothing.
+      // Construct all new elements first, so that a failure changes nothing.
       const detail::Cell::Room room = cell_.make_room(count * sizeof(T), alignof(T), false);
       if (!room.moved) return assign_in_place(first, count);
       T* d = reinterpret_cast<T*>(room.content);
@@ -608,9 +612,10 @@ using Vector = BasicVector<T, 0>;
 template <class T, std::uint32_t N>
 using BoundedVector = BasicVector<T, N>;
 
-// --- contents provided by somebody else (TZC's allocate) -------------------------------------------------------------------
-/// Makes the ordinary (not in a chunk) vector `v` empty and lets it keep its elements at `content`, room for
-/// `capacity_elements`, until it outgrows them. REQUIRES `content` aligned for T and valid until owner->release or
+// --- contents provided by other code (TZC's allocate)
+// ---------------------------------------------------------------------
+/// Makes the ordinary (not in a chunk) vector `v` empty and lets it keep its elements at `content`, with room for
+/// `capacity_elements`, until it outgrows that room. REQUIRES `content` aligned for T and valid until owner->release or
 /// handed_over. Moving `v` into a vector in [owner->begin, owner->end) hands the content over without a copy.
 template <class T, std::uint32_t N>
 void adopt_content(BasicVector<T, N>& v, void* content, std::uint32_t capacity_elements, ContentOwner* owner) {
@@ -618,7 +623,7 @@ void adopt_content(BasicVector<T, N>& v, void* content, std::uint32_t capacity_e
   v.cell().adopt(content, std::size_t{capacity_elements} * sizeof(T), owner);
 }
 
-/// The owner of `v`'s content if it was adopted and still is in use, else null.
+/// The owner of `v`'s content if that content was adopted and is still in use, else null.
 template <class T, std::uint32_t N>
 ContentOwner* adopted_owner(const BasicVector<T, N>& v) noexcept {
   if (v.cell().in_chunk() || v.cell().block() == nullptr) return nullptr;

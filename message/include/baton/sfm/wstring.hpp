@@ -83,9 +83,9 @@ BATON_SFM_WSTRING_COMPARE(<)
 BATON_SFM_WSTRING_COMPARE(>)
 #undef BATON_SFM_WSTRING_COMPARE
 
-/// UTF-8; an unpaired surrogate becomes U+FFFD.
+/// Converts to UTF-8; an unpaired surrogate becomes U+FFFD.
 std::string to_utf8(std::u16string_view text);
-/// Malformed UTF-8 becomes U+FFFD.
+/// Converts to UTF-16; malformed UTF-8 becomes U+FFFD.
 std::u16string to_utf16(std::string_view text);
 
 template <class Traits, std::uint32_t N>

@@ -17,9 +17,11 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual std::chrono::nanoseconds now() const = 0;
-  /// Real time until `deadline` of this clock, at least 0; max() if only a jump of simulated time can reach it.
+  /// Real time until `deadline` of this clock, at least 0; max() if only a jump of simulated time can reach the
+  /// deadline.
   virtual std::chrono::nanoseconds real_time_until(std::chrono::nanoseconds deadline) const = 0;
-  /// Calls `wake` whenever time jumped so that waiters look again. The registration ends when the token dies.
+  /// Calls `wake` after every jump of time, so that waiters check again. The registration ends when the token is
+  /// destroyed.
   virtual std::shared_ptr<void> on_jump(std::function<void()> wake) = 0;
 };
 
@@ -43,7 +45,8 @@ class SimulatedClock final : public Clock {
 
 namespace detail {
 
-/// CLOCK_MONOTONIC's now plus `timeout`; what lies beyond its range is its last moment, so waits may be endless (kInfinite).
+/// The present CLOCK_MONOTONIC plus `timeout`. A sum beyond the clock's range becomes its last moment, so waits may be
+/// endless (kInfinite).
 std::chrono::steady_clock::time_point deadline_after(std::chrono::nanoseconds timeout) noexcept;
 
 }  // namespace detail

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the callbacks of nodes: one wait set, one or several threads.
-// Thread rules: every function may be called from any thread; one spin*() runs at a time, a second is refused (already_exists).
-// Invariants: (1) callbacks of one CallbackGroup never run at the same time (unless it is reentrant); (2) an exception thrown by
-// a callback ends spin() and is rethrown from it; (3) an idle executor sleeps in the kernel.
+// Thread rules: every function may be called from any thread. One spin*() runs at a time; a second call throws
+// already_exists.
+// Invariants: (1) callbacks of one CallbackGroup never run at the same time (unless it is reentrant); (2) an exception
+// thrown by a callback ends spin() and is rethrown from it; (3) an idle executor sleeps in the kernel.
 #pragma once
 
 #include <atomic>
@@ -22,7 +23,7 @@ class Node;
 
 namespace detail {
 
-/// A spinning executor, as those see it who make work for it.
+/// A spinning executor, as seen by objects that make work for it.
 class Wakeable {
  public:
   virtual ~Wakeable() = default;
@@ -31,8 +32,8 @@ class Wakeable {
 
 }  // namespace detail
 
-/// Callbacks that exclude each other. Every node has one by default, as in rclcpp. Its callbacks may run in several executors.
-/// Thread-safe.
+/// Callbacks that exclude each other. Every node has one by default, as in rclcpp. Its callbacks may run in several
+/// executors. Thread-safe.
 class CallbackGroup {
  public:
   enum class Kind : std::uint8_t { kMutuallyExclusive, kReentrant };
@@ -41,9 +42,9 @@ class CallbackGroup {
 
  private:
   friend class Executor;
-  /// May a callback run? If not, leave() will wake `waiter`. For ever "yes" when reentrant.
+  /// May a callback run? If not, leave() will wake `waiter`. Always true for a reentrant group.
   bool free_or_wait(const std::shared_ptr<detail::Wakeable>& waiter);
-  /// The same, and the caller runs one: leave() must follow.
+  /// The same, and the caller then runs a callback: leave() must follow.
   bool enter(const std::shared_ptr<detail::Wakeable>& waiter);
   void leave();
   bool free_or_wait_locked(const std::shared_ptr<detail::Wakeable>& waiter);
@@ -65,11 +66,11 @@ class Executable {
   virtual const std::shared_ptr<transport::Reader>& reader() const noexcept;
   /// Is there work now?
   virtual bool ready() const = 0;
-  /// Real time until ready() may become true by itself; max() = only by the reader.
+  /// Real time until ready() may become true without a message; max(): only a message can make it true.
   virtual std::chrono::nanoseconds ready_in() const { return std::chrono::nanoseconds::max(); }
-  /// Does one piece of work; false if there was none after all (a message that had expired, a request of somebody else).
+  /// Does one piece of work. False if there was no work after all (an expired message, a request of another client).
   virtual bool execute() = 0;
-  /// Gives the executor's wake function to something that can make this ready (simulated clocks).
+  /// Gives the executor's wake function to an object that can make this ready (simulated clocks).
   virtual void set_wake(std::function<void()>) {}
   const std::shared_ptr<CallbackGroup>& group() const noexcept { return group_; }
 
@@ -87,7 +88,7 @@ class ReaderExecutable : public Executable {
   bool execute() final;
 
  protected:
-  /// The message on which this executable works now. False if there was none for it after all.
+  /// Handles `message`. False if the message was not for this executable after all.
   virtual bool on_message(transport::TakenSample message) = 0;
 
  private:
@@ -106,21 +107,22 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// A node belongs to at most one executor (already_exists otherwise, also if one of its subscriptions with a callback is
-  /// polled or in a wait set).
+  /// Adds a node. A node belongs to at most one executor: otherwise throws already_exists, also if a subscription of
+  /// the node with a callback is polled or in a wait set.
   void add(Node& node);
-  /// A callback of the node that runs now goes on; its group's others wait for it, in the next executor too.
+  /// A callback of the node that is running continues. Other callbacks of its group wait for it, also in the next
+  /// executor.
   void remove(Node& node);
-  /// Busy-waits that long before sleeping: a hand-over to a spinning thread costs 0.1 us instead of a futex wake.
+  /// How long to busy-wait before sleeping: a hand-over to a spinning thread costs 0.1 us instead of a futex wake.
   void set_spin(std::chrono::nanoseconds budget);
 
   /// Runs callbacks until cancel(), shutdown(), request_shutdown(), or a signal after shutdown_on_signals().
   void spin();
   /// Runs at most one callback; false if none became ready in time.
   bool spin_once(std::chrono::nanoseconds timeout);
-  /// Runs what is ready now and returns the number of callbacks run.
+  /// Runs the callbacks that are ready now and returns their number.
   std::size_t spin_some();
-  /// Makes the spin*() that runs, or the next one, return soon, from any thread or callback.
+  /// Makes the running spin*(), or the next one, return soon. Any thread or callback.
   void cancel() noexcept;
 
  private:
@@ -130,17 +132,20 @@ class Executor {
   std::shared_ptr<State> state_;
 };
 
-/// SIGINT and SIGTERM end every spin() of this process, and ok() turns false; a second one takes its default action. Call it once,
-/// early; it starts one sleeping thread.
+/// SIGINT and SIGTERM then end every spin() of this process, and ok() returns false. A second signal takes its default
+/// action. Call it once, early; it starts one sleeping thread.
 void shutdown_on_signals();
-/// The same with other signals. Without any ({}) only request_shutdown() does so: for programs with handlers of their own.
+/// The same with other signals. With none ({}) only request_shutdown() ends the spin() calls: for programs with their
+/// own handlers.
 void shutdown_on_signals(std::initializer_list<int> signals);
-/// What such a signal does, for a signal handler of the program's own: async-signal-safe (signal-safety(7)), unlike everything else in Baton. Needs
-/// shutdown_on_signals() before: without it ok() turns false, but a spin() that sleeps goes on sleeping.
+/// Has the effect of such a signal. For a signal handler of the program: async-signal-safe (signal-safety(7)), unlike
+/// all other functions of Baton. Call shutdown_on_signals() before: without it ok() returns false, but a sleeping
+/// spin() stays asleep.
 void request_shutdown() noexcept;
-/// False once a signal asked this process to end (after shutdown_on_signals()), request_shutdown() or shutdown() was called.
+/// False after a signal asked this process to end (after shutdown_on_signals()), or after request_shutdown() or
+/// shutdown().
 bool ok() noexcept;
-/// What a signal does, by hand. Not for signal handlers: request_shutdown() is.
+/// Has the effect of such a signal. For ordinary code; in a signal handler use request_shutdown().
 void shutdown();
 
 }  // namespace baton

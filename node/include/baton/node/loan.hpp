@@ -14,9 +14,9 @@ namespace baton {
 template <class T>
 class Publisher;
 
-/// Owns one chunk until published or destroyed (then the chunk goes back unseen). The skeleton never moves: references to
-/// *loan stay valid; references into its vectors obey std::vector's rules. Must not outlive fork() into the child: there it
-/// is inert.
+/// Owns one chunk until it is published or destroyed (then the chunk is given back unpublished). The skeleton never
+/// moves, so references to *loan stay valid; references into its vectors obey std::vector's rules. In a forked child
+/// the object does nothing.
 template <class T>
 class Loan {
  public:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry to Baton: a named participant of a domain that makes publishers, subscriptions, timers, services and clients.
-// Thread rules: all functions are thread-safe. After fork() the child makes a new Node; the parent's throw forked there.
+// The entry to Baton: a named participant of a domain that makes publishers, subscriptions, timers, services and
+// clients.
+// Thread rules: all functions are thread-safe. A forked child makes a new Node; the parent's nodes throw forked in the
+// child.
 #pragma once
 
 #include <chrono>
@@ -26,15 +28,16 @@ namespace baton {
 struct NodeOptions {
   int domain = -1;                ///< -1: BATON_DOMAIN, else ROS_DOMAIN_ID, else 0
   std::string runtime_directory;  ///< empty: BATON_RUNTIME_DIR, else the per-user default
-  /// Receives what no call can return (a peer's broken message, a refused type). Empty: one line on stderr for warnings and
-  /// errors, unless BATON_LOG=off. Called on the background thread while the node lives; must not block or throw.
+  /// Receives events that no call can return (a peer's broken message, a refused type). Empty: one line on stderr for
+  /// warnings and errors, unless BATON_LOG=off. Called on the background thread while the node lives; must not block or
+  /// throw.
   std::function<void(const transport::Diagnostic&)> on_diagnostic;
 };
 
-/// How a publisher's memory is made and what it does when memory is short.
+/// How a publisher's memory is made, and its policy when memory is short.
 using PublisherOptions = memory::PoolOptions;
 
-/// A running timer; the last copy's destruction ends it.
+/// A running timer. It ends when the last copy is destroyed.
 class Timer {
  public:
   Timer() = default;
@@ -46,8 +49,8 @@ class Timer {
 
 class Node {
  public:
-  /// Joins the domain. Throws no_runtime_directory, foreign_runtime_directory, out_of_descriptors, invalid_argument (empty
-  /// name, bad BATON_DOMAIN).
+  /// Joins the domain. Throws no_runtime_directory, foreign_runtime_directory, out_of_descriptors, invalid_argument
+  /// (empty name, bad BATON_DOMAIN).
   explicit Node(std::string name, NodeOptions options = {});
   ~Node();
   Node(const Node&) = delete;
@@ -62,7 +65,7 @@ class Node {
                                        const PublisherOptions& options = {}) {
     return Publisher<T>(make_publisher(topic, message::type_of<T>(), qos, options));
   }
-  /// With a queue length, as in ROS 1. Only integers: `{}` is a default QoS.
+  /// With a queue length, as in ROS 1. Only integers, because `{}` is a default QoS.
   template <class T, class Queue, class = std::enable_if_t<std::is_integral_v<Queue>>>
   [[nodiscard]] Publisher<T> advertise(const std::string& topic, Queue queue) {
     return advertise<T>(topic, QoS(static_cast<std::uint32_t>(queue)));
@@ -89,7 +92,8 @@ class Node {
     return subscribe<T>(topic, QoS(static_cast<std::uint32_t>(queue)));
   }
   /// A subscription whose callback an executor runs. The callback takes a Sample<T>, const Sample<T>&, const T&,
-  /// (const T&, const MessageInfo&) or std::shared_ptr<const T>. It is called as long as a copy of the Subscription lives.
+  /// (const T&, const MessageInfo&) or std::shared_ptr<const T>. It is called as long as a copy of the Subscription
+  /// lives.
   template <class T, class F>
   [[nodiscard]] Subscription<T> subscribe(const std::string& topic, const QoS& qos, F callback,
                                           std::shared_ptr<CallbackGroup> group = nullptr) {
@@ -98,15 +102,15 @@ class Node {
                                                                              reader, std::move(callback));
     return Subscription<T>(std::move(reader), add(executable), absolute(topic));
   }
-  /// The same with a queue length, as in ROS 1 and TZC Fig. 6. Only integers: `{}` is a default QoS.
+  /// The same with a queue length, as in ROS 1 and TZC Fig. 6. Only integers, because `{}` is a default QoS.
   template <class T, class Queue, class F, class = std::enable_if_t<std::is_integral_v<Queue>>>
   [[nodiscard]] Subscription<T> subscribe(const std::string& topic, Queue queue, F callback) {
     return subscribe<T>(topic, QoS(static_cast<std::uint32_t>(queue)), std::move(callback));
   }
 
-  /// A service S (S::Request, S::Response). The handler is `void(const Request&, Response&)` or
-  /// `void(const Request&, Response&, const MessageInfo&)`; the response is built in shared memory, which `options` bound: its
-  /// `slots` are shared by the clients, each of which may hold 8 responses (docs/format/qos.md says how many find a place).
+  /// A service S (S::Request, S::Response). The handler is `void(const Request&, Response&)` or `void(const Request&,
+  /// Response&, const MessageInfo&)`. The response is built in shared memory, which `options` bound. The clients share
+  /// its `slots`; each client may hold 8 responses (docs/format/qos.md says how many clients find a place).
   template <class S, class F>
   [[nodiscard]] Service<S> serve(const std::string& name, F handler, std::shared_ptr<CallbackGroup> group = nullptr,
                                  const PublisherOptions& options = {});
@@ -117,24 +121,24 @@ class Node {
   template <class S, class F>
   Client<S> client(const std::string& name, F callback, std::shared_ptr<CallbackGroup> group = nullptr);
 
-  /// Calls `callback()` every `period` (> 0) of `clock`. A period missed because callbacks took too long is skipped, not made up.
-  /// It runs as long as a copy of the Timer lives.
+  /// Calls `callback()` every `period` (> 0) of `clock`. A period that was missed because callbacks took too long is
+  /// skipped. The timer runs as long as a copy of the Timer lives.
   [[nodiscard]] Timer create_timer(std::chrono::nanoseconds period, std::function<void()> callback,
                                    std::shared_ptr<Clock> clock = nullptr,
                                    std::shared_ptr<CallbackGroup> group = nullptr);
 
-  // What is known of the graph now.
+  // The known part of the graph now.
   std::vector<transport::EndpointInfo> endpoints() const;
   std::vector<std::pair<std::string, std::int32_t>> nodes() const;
   std::map<std::string, std::vector<std::string>> topics() const;  ///< topic -> type names
   std::size_t count_publishers(const std::string& topic) const;
   std::size_t count_subscriptions(const std::string& topic) const;
-  /// Waits until `condition()` holds, looking again after every change of the graph; false on timeout.
+  /// Waits until `condition()` is true; checks it again after every change of the graph. False on timeout.
   bool wait_for(const std::function<bool()>& condition, std::chrono::nanoseconds timeout) const;
   transport::Participant::MemoryAccount memory_account() const;
 
   const std::shared_ptr<CallbackGroup>& default_group() const noexcept;
-  /// Below the typed API.
+  /// The untyped participant under this API.
   const std::shared_ptr<transport::Participant>& participant() const noexcept;
 
   // For types known only at run time: other languages, bridges. `type` must outlive every endpoint and sample of it.
@@ -143,9 +147,9 @@ class Node {
   std::shared_ptr<transport::Reader> make_reader(const std::string& topic, const message::Type& type, const QoS& qos);
   std::shared_ptr<detail::ClientCore> make_client(const std::string& service, const message::Type& request,
                                                   const message::Type& response);
-  /// Registers with the executor; the returned handle takes it out again when its last copy dies.
+  /// Registers with the executor. Destroying the last copy of the returned handle removes the executable.
   std::shared_ptr<detail::Executable> add(const std::shared_ptr<detail::Executable>& executable);
-  /// "image" -> "/image". Throws invalid_argument for what is no topic name.
+  /// "image" -> "/image". Throws invalid_argument if `topic` is no topic name.
   static std::string absolute(const std::string& topic);
 
  private:

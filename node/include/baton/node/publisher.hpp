@@ -19,7 +19,7 @@
 
 namespace baton {
 
-/// What the publisher did since it was made; `copied_*` counts messages that were built elsewhere and had to be copied in.
+/// Counters since the publisher was made. `copied_*` counts messages that were built elsewhere and had to be copied in.
 struct PublisherCounters {
   std::uint64_t published = 0;
   std::uint64_t copied_messages = 0;
@@ -28,7 +28,7 @@ struct PublisherCounters {
 
 namespace detail {
 
-/// What a publisher is without its type: loans, publishing, counters. Publisher<T> and Python's publisher are faces of it.
+/// The untyped part of a publisher: loans, publishing, counters. Publisher<T> and Python's publisher are built on it.
 /// Thread-safe.
 class PublisherCore {
  public:
@@ -41,13 +41,13 @@ class PublisherCore {
   Result<memory::Chunk> loan(const message::Type& type) {
     return type.fixed ? writer_->loan_sized(type.size) : writer_->loan_growing();
   }
-  /// Publishes the chunk, which is the writer's own again if that succeeds.
+  /// Publishes the chunk. On success the writer owns the chunk again.
   Result<std::uint64_t> publish(const memory::Chunk& chunk, const transport::PublishInfo& info) {
     Result<std::uint64_t> sequence = writer_->publish(chunk, info);
     if (sequence.ok()) published_.fetch_add(1, std::memory_order_relaxed);  // a statistic: orders nothing
     return sequence;
   }
-  /// A message was built elsewhere and copied into a chunk.
+  /// Counts a message that was built elsewhere and copied into a chunk.
   void count_copy(std::size_t bytes) noexcept {
     copied_messages_.fetch_add(1, std::memory_order_relaxed);  // statistics: order nothing
     copied_bytes_.fetch_add(bytes, std::memory_order_relaxed);
@@ -67,16 +67,17 @@ class PublisherCore {
 /// See Publisher::allocate.
 Result<void> allocate_data_part(const std::shared_ptr<transport::Writer>& writer, const message::Type& type,
                                 void* message);
-/// The chunk that allocate() reserved for this message at this writer, or none. If found, the control part of `message`
-/// is written into it by `copy_control` (copy construction), the data part's references leave `message`, and the chunk is
-/// returned as a loan, ready to publish. Throws what copying throws; `message` is then as before.
+/// Finds the chunk that allocate() reserved for this message at this writer. If there is one, writes the control part
+/// of `message` into the chunk by `copy_control` (copy construction), moves the data part's references from `message`
+/// to the chunk, and returns the chunk as a loan, ready to publish. Throws what copying throws; `message` is then
+/// unchanged.
 bool take_allocated(transport::Writer& writer, const message::Type& type, void* message, memory::Chunk* chunk,
                     void (*copy_control)(void* to, const void* from));
 
 }  // namespace detail
 
-/// Publishes messages of type T on a topic. Copies of a Publisher refer to the same endpoint, which lives as long as one of
-/// them or a loan does.
+/// Publishes messages of type T on a topic. Copies of a Publisher refer to the same endpoint, which lives as long as
+/// one copy or one loan.
 template <class T>
 class Publisher {
  public:
@@ -84,8 +85,8 @@ class Publisher {
   explicit Publisher(std::shared_ptr<detail::PublisherCore> core) : core_(std::move(core)) {}
   explicit operator bool() const noexcept { return core_ != nullptr; }
 
-  /// A new message in shared memory, default-initialised. Publishing it copies nothing. Throws limit_reached or out_of_memory
-  /// when the policy found no memory, forked in a forked child.
+  /// A new message in shared memory, default-initialised. Publishing it copies nothing. Throws limit_reached or
+  /// out_of_memory when the policy found no memory, and forked in a forked child.
   Loan<T> loan() { return std::move(try_loan()).or_throw(); }
   Result<Loan<T>> try_loan() {
     Result<memory::Chunk> chunk = core_->loan(message::type_of<T>());
@@ -96,8 +97,9 @@ class Publisher {
   }
 
   /// Hands the loan over; it is empty afterwards. Returns the sequence number. Throws queue_full (a KEEP_ALL reliable
-  /// subscription has no room; `loan` then still holds the message) or forked. `info` travels beside the message: the ids that tie a
-  /// response to its request (services), and, for a message that was converted from another object, ATSA's selection.
+  /// subscription has no room; `loan` then still holds the message) or forked. `info` is sent beside the message: the
+  /// ids that connect a response to its request (services), and ATSA's selection for a message that was converted from
+  /// another object.
   std::uint64_t publish(Loan<T>&& loan, const transport::PublishInfo& info = {}) {
     return std::move(try_publish(loan, info)).or_throw();
   }
@@ -111,12 +113,12 @@ class Publisher {
     return sequence;
   }
 
-  /// Publishes a copy of an ordinary object (stack, heap, member, received sample): exactly one copy, into a chunk of the
-  /// exact size. Later changes of `message` do not change what readers see.
+  /// Publishes a copy of an ordinary object (stack, heap, member, received sample): exactly one copy, into a chunk of
+  /// the exact size. Later changes of `message` do not change what readers see.
   std::uint64_t publish(const T& message) { return std::move(try_publish_copy(message)).or_throw(); }
 
-  /// As above; but a message prepared with allocate() is handed over without copying its data part, whose vectors are empty
-  /// in `message` afterwards.
+  /// Like publish(const T&), except for a message prepared with allocate(): its data part is handed over without a
+  /// copy, and the vectors of that part are empty in `message` afterwards.
   std::uint64_t publish(T& message) {
     memory::Chunk chunk;
     const bool allocated =
@@ -128,10 +130,10 @@ class Publisher {
   }
   std::uint64_t publish(T&& message) { return publish(static_cast<T&>(message)); }
 
-  /// TZC's usage pattern (TZC Fig. 6): resize the arrays of a message on the stack, allocate() moves its data part (every
-  /// variable-length array of a fixed-length type) into shared memory, fill it, publish(). False if there is no memory under
-  /// the publisher's policy. The elements are unspecified afterwards: fill them after allocating. A vector that later outgrows its place moves
-  /// to the heap and is copied at publish.
+  /// TZC's usage pattern (TZC Fig. 6): resize the arrays of a message on the stack, call allocate(), fill the arrays,
+  /// publish(). allocate() moves the data part (every variable-length array of a fixed-length type) into shared memory;
+  /// its elements are unspecified afterwards. False if there is no memory under the publisher's policy. A vector that
+  /// later outgrows its place moves to the heap and is copied at publish.
   bool allocate(T& message) { return try_allocate(message).ok(); }
   Result<void> try_allocate(T& message) {
     return detail::allocate_data_part(core_->writer(), message::type_of<T>(), &message);
@@ -149,20 +151,20 @@ class Publisher {
   }
 
   const std::string& topic() const noexcept { return core_->topic(); }
-  /// How many subscriptions get what is published from now on. One may count this publisher a little later
-  /// (Subscription::matched()); until then messages wait in its queue.
+  /// How many subscriptions get the messages published from now on. A subscription may count this publisher a little
+  /// later (Subscription::matched()); until then messages wait in its queue.
   std::uint32_t matched() const { return core_->writer()->matched(); }
   transport::Statuses statuses() const { return core_->writer()->statuses(); }
   /// Called on Baton's background thread; must not block or throw.
   void on_event(std::function<void(transport::Event)> callback) { core_->writer()->on_event(std::move(callback)); }
   void assert_liveliness() { core_->writer()->assert_liveliness(); }
-  /// True once every reliable subscription took (or lost to overwriting) all messages published so far.
+  /// True once every reliable subscription took all messages published so far, or lost them to overwriting.
   bool wait_for_all_acked(std::chrono::nanoseconds timeout) {
     return core_->writer()->wait_for_all_acked(timeout).ok();
   }
   const transport::Gid& gid() const { return core_->writer()->gid(); }
   memory::Pool::Account memory_account() const { return core_->writer()->memory_account(); }
-  /// Gives memory that was backed for past, larger messages back to the system as they are released.
+  /// Gives memory that was backed for past, larger messages back to the system when they are released.
   void trim() { core_->writer()->trim(); }
   PublisherCounters counters() const noexcept { return core_->counters(); }
 

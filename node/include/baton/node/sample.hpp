@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a subscription hands out: a received message that stays in the publisher's memory.
+// The result of a take: a received message that stays in the publisher's memory.
 // Thread rules: a Sample is a value of one thread at a time; it may be moved to and released from any thread.
 #pragma once
 
@@ -20,18 +20,18 @@ struct MessageInfo {
   transport::Gid publisher{};              ///< id of the publisher
   transport::Gid correlation_client{};     ///< services: id of the client, else zero
   std::uint64_t correlation_sequence = 0;  ///< services: number of the request, else zero
-  memory::Selection selection = memory::Selection::kInPlace;  ///< how the publisher came by the message; a hint
+  memory::Selection selection = memory::Selection::kInPlace;  ///< how the publisher made the message; a hint
 };
 
 namespace detail {
 MessageInfo message_info(const transport::TakenSample& taken) noexcept;
-/// What a response to that request carries: it reaches the client that asked, and no other.
+/// The ids that a response to this request carries: it reaches only the client that sent the request.
 transport::PublishInfo answer_to(const MessageInfo& request) noexcept;
 }  // namespace detail
 
-/// A received message of type T, read-only, in shared memory. It keeps its chunk until destroyed, also after the
-/// subscription, the node or the publisher's process is gone; a subscription may hold QoS::held of them per publisher.
-/// Move-only; share() makes a std::shared_ptr when several owners are needed (that allocates its control block).
+/// A received message of type T, read-only, in shared memory. It keeps its chunk until it is destroyed, also after the
+/// subscription, the node or the publisher's process is gone. A subscription may hold QoS::held samples per publisher.
+/// Move-only; share() makes a std::shared_ptr for several owners (that allocates its control block).
 template <class T>
 class Sample {
  public:

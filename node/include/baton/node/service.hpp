@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Request and response over two topics: requests go to every server's reader and name the reader that waits for the response. It
-// goes to that one alone, with the request's number in the chunk header (docs/format/chunk.md).
+// Request and response over two topics. A request goes to every server's reader and names the reader that waits for the
+// response. The response goes to that reader only, with the request's number in the chunk header
+// (docs/format/chunk.md).
 // Thread rules: all functions are thread-safe; call() serialises its callers.
 #pragma once
 
@@ -23,13 +24,13 @@ namespace detail {
 
 std::string request_topic(const std::string& service);
 std::string response_topic(const std::string& service);
-/// KEEP_ALL: a request is delivered or refused with queue_full, never silently dropped.
+/// KEEP_ALL: a request is delivered, or refused with queue_full; it is never silently dropped.
 QoS request_qos();
 /// KEEP_LAST: a client that stopped reading must not hold up the others.
 QoS response_qos();
 
-/// What a client is without its types: the numbers of its requests, and the responses to them among those of all clients.
-/// Client<S> and Python's client are faces of it. Thread-safe.
+/// The untyped part of a client: it numbers requests, and finds their responses among those of all clients. Client<S>
+/// and Python's client are built on it. Thread-safe.
 class ClientCore {
  public:
   ClientCore(std::shared_ptr<transport::Participant> participant, std::string name,
@@ -39,19 +40,19 @@ class ClientCore {
   const std::shared_ptr<PublisherCore>& requests() const noexcept { return requests_; }
   const std::shared_ptr<transport::Reader>& responses() const noexcept { return responses_; }
 
-  /// What the next request carries: its number, and the reader that waits for the response.
+  /// The info of the next request: its number, and the reader that waits for the response.
   transport::PublishInfo next_request() noexcept;
   bool is_own(const transport::TakenSample& response) const noexcept;
-  /// Held from sending a request to its response, which another caller would drop.
+  /// Held from sending a request until its response comes, because another caller would drop that response.
   std::mutex& call_mutex() noexcept { return call_mutex_; }
-  /// REQUIRES call_mutex(). The response to this request, or an empty sample while it has not come. All other responses that came
-  /// are dropped.
+  /// REQUIRES call_mutex(). The response to this request, or an empty sample if it has not come yet. Drops all other
+  /// responses that have come.
   Result<transport::TakenSample> take_response(std::uint64_t request);
-  /// REQUIRES call_mutex(). take_response() until the deadline; then an empty sample.
+  /// REQUIRES call_mutex(). Repeats take_response() until the deadline; then returns an empty sample.
   Result<transport::TakenSample> wait_response(std::uint64_t request, std::chrono::steady_clock::time_point deadline);
-  /// One process at least reads our requests and writes our responses.
+  /// True if at least one process reads our requests and one writes our responses.
   bool available() const { return requests_->writer()->matched() > 0 && responses_->matched() > 0; }
-  /// False if none was there until the deadline.
+  /// False if no server was available until the deadline.
   bool wait_available(std::chrono::steady_clock::time_point deadline) const;
 
  private:
@@ -111,7 +112,7 @@ class ClientExecutable final : public ReaderExecutable {
 
 }  // namespace detail
 
-/// A running service; the last copy's destruction ends it.
+/// A running service. It ends when the last copy is destroyed.
 template <class S>
 class Service {
  public:
@@ -153,7 +154,8 @@ class Client {
     return send(std::move(copy));
   }
   /// Sends and waits for the response; an empty sample after `timeout`. Only for clients made without a callback
-  /// (invalid_argument otherwise). A server that dies leaves the call to its timeout, since another may answer.
+  /// (invalid_argument otherwise). If a server dies, the call still waits for its timeout, since another server may
+  /// answer.
   Sample<Response> call(Loan<Request>&& request, std::chrono::nanoseconds timeout) {
     if (executable_)
       throw Exception(

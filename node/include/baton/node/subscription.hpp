@@ -28,21 +28,23 @@ class Subscription {
       : reader_(std::move(reader)), executable_(std::move(executable)), topic_(std::move(topic)) {}
   explicit operator bool() const noexcept { return reader_ != nullptr; }
 
-  /// The oldest unread message, or an empty sample. Throws held_limit when this subscription already holds QoS::held samples
-  /// of the publisher, malformed_message when a publisher sent bytes that are no T (that connection was ended).
+  /// The oldest unread message, or an empty sample. Throws held_limit when this subscription already holds QoS::held
+  /// samples of the publisher, and malformed_message when a publisher sent bytes that are not a T (the connection to it
+  /// was ended).
   Sample<T> take() { return Sample<T>(std::move(reader_->take()).or_throw()); }
-  /// take() without exceptions.
+  /// A take() that returns errors instead of throwing.
   Result<Sample<T>> try_take() {
     Result<transport::TakenSample> taken = reader_->take();
     if (!taken.ok()) return taken.error();
     return Result<Sample<T>>(Sample<T>(std::move(*taken)));
   }
   bool has_data() const { return reader_->has_data(); }
-  /// Readable for poll(2)/epoll(7) while has_data() may be true; owned by the subscription. Not together with an executor.
+  /// Readable for poll(2)/epoll(7) while has_data() may be true; owned by the subscription. Not usable together with an
+  /// executor.
   int pollable_fd() { return std::move(reader_->pollable_fd()).or_throw(); }
 
   const std::string& topic() const noexcept { return topic_; }
-  /// How many publishers serve this subscription: what they publish from now on can be taken at once.
+  /// How many publishers serve this subscription: their messages from now on can be taken at once.
   std::uint32_t matched() const { return reader_->matched(); }
   transport::Statuses statuses() const { return reader_->statuses(); }
   /// Called on Baton's background thread; must not block or throw.
@@ -63,7 +65,7 @@ inline Result<void> validate_sample(const void* type, const std::byte* message, 
   return message::validate(*static_cast<const message::Type*>(type), message, size_bytes);
 }
 
-/// Calls `callback` with whichever of the supported signatures it has.
+/// Calls `callback` with the supported signature that it has.
 template <class T, class F>
 void call_with_sample(F& callback, Sample<T>&& sample) {
   if constexpr (std::is_invocable_v<F&, Sample<T>&&>) {

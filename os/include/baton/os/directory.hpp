@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Directories that processes meet in: made and opened without following a symbolic link at the last step, and described so that
-// the caller can judge owner, permissions and file system.
+// Directories in which processes meet. They are made and opened without following a symbolic link at the last step.
+// Their description lets the caller judge owner, permissions and file system.
 // Thread rules: no state.
 #pragma once
 
@@ -24,29 +24,30 @@ struct DirectoryInfo {
   bool everybody_may_write() const noexcept { return (mode & 0002u) != 0; }
 };
 
-/// Opens `name` relative to `parent` (-1: `name` is an absolute path). ENOENT, ENOTDIR, ELOOP (a symbolic link) and the like
-/// come back as `error_number`.
+/// Opens `name` relative to `parent` (-1: `name` is an absolute path). ENOENT, ENOTDIR, ELOOP (a symbolic link) and the
+/// like come back as `error_number`.
 struct OpenedDirectory {
   UniqueFd fd;
   DirectoryInfo info;
   int error_number = 0;
 };
 OpenedDirectory open_directory(int parent, const std::string& name);
-/// Makes one directory; its mode is exactly `mode`, whatever the umask. 0, or errno (EEXIST: it was there, untouched).
+/// Makes one directory; its mode is exactly `mode`, whatever the umask. Returns 0 or errno. After EEXIST the existing
+/// name is unchanged.
 int make_directory(int parent, const std::string& name, std::uint32_t mode, std::uint32_t gid = ~0U);
 
-/// "NFS", "FUSE" and so on for file systems whose files several machines see while a socket works on one only, or on which
-/// sockets do not work; empty for local ones.
+/// "NFS", "FUSE" and so on for a file system on which sockets do not work, or whose files several machines see although
+/// a socket works on one machine only. Empty for local file systems.
 std::string network_file_system(std::uint64_t file_system);
 
-/// Names in the directory, in no order, without "." and "..".
+/// The names in the directory, in no order, without "." and "..".
 Result<std::vector<std::string>> list_directory(int directory);
 /// Seconds since the inode last changed; negative if the name is gone.
 std::int64_t seconds_since_change(int directory, const std::string& name);
 /// True if the name is a socket.
 bool is_socket(int directory, const std::string& name);
-/// Opens the ordinary file `name`, made empty if it is not there, readable and writable, without following a symbolic link. Its mode
-/// and group become what is asked for if this process owns it.
+/// Opens the ordinary file `name` for reading and writing, without following a symbolic link. Makes an empty file if
+/// none exists. If this process owns the file, its mode and group are set as asked.
 Result<UniqueFd> open_file_at(int directory, const std::string& name, std::uint32_t mode, std::uint32_t gid);
 /// True if the name is the very file behind `fd`.
 bool is_file_at(int directory, const std::string& name, int fd);
@@ -54,8 +55,8 @@ bool is_file_at(int directory, const std::string& name, int fd);
 int remove_name(int directory, const std::string& name);
 int rename_name(int directory, const std::string& from, const std::string& to);
 
-/// Tells cleaners that the directory is in use, as long as the descriptor is open: systemd-tmpfiles leaves alone what somebody
-/// holds a BSD lock on (tmpfiles.d(5), "Age"). Best effort.
+/// Marks the directory as in use while the descriptor is open: systemd-tmpfiles cleans no directory that has a BSD lock
+/// (tmpfiles.d(5), "Age"). Best effort.
 void mark_in_use(int directory);
 
 }  // namespace baton::os

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends resources on a thread of its own. Closing a descriptor that another process made can block: a TCP socket with SO_LINGER
-// waits for its unsent bytes (socket(7)), a file of FUSE asks its server at every close, and a Unix socket takes the descriptors
-// that lie unread in it along. Unmapping the last mapping of a large file frees its pages, which takes 0.1 s per GiB and more.
-// None of this may happen on a thread that hands messages over, or under a lock.
-// Thread rules: all functions may be called from any thread; the order in which resources end is not fixed. Threads start when
-// there is something to do, and end when there is nothing left. A forked child has none of it.
-// Two kinds do not wait for each other, and have at most kMostDisposalThreads threads each: memory, memfds and Unix sockets, whose
-// end may take long; and all other descriptors, which only a hostile process sends, and whose close may never return.
+// Disposal: ends resources on a separate thread. Two operations can take long, so they must not run under a lock or on
+// a thread that hands messages over:
+// 1. Closing a descriptor that another process made can block. A TCP socket with SO_LINGER waits for its unsent bytes
+//    (socket(7)). A FUSE file asks its server at every close. A Unix socket also closes the descriptors that lie unread
+//    in it.
+// 2. Unmapping the last mapping of a large file frees its pages, which takes 0.1 s per GiB and more.
+// Thread rules: all functions may be called from any thread. The order in which resources end is not fixed. Threads
+// start when there is work and end when there is none. A forked child inherits neither the threads nor the waiting
+// work.
+// There are two kinds of resources, which do not wait for each other and have at most kMostDisposalThreads threads
+// each:
+// 1. memory, memfds and Unix sockets: their end may take long;
+// 2. all other descriptors: only a hostile process sends them, and their close may never return.
 #pragma once
 
 #include <functional>
@@ -15,16 +20,17 @@
 
 namespace baton::os {
 
-/// So many resources of one kind may block at once before others of this kind have to wait for them.
+/// If this many resources of one kind block, the other resources of this kind wait.
 inline constexpr unsigned kMostDisposalThreads = 4;
 
-/// Closes `fd` elsewhere, without waiting for what a socket has not sent yet (SO_LINGER). If no thread can be started, here.
+/// Closes `fd` on a disposal thread, without waiting for a socket's unsent bytes (SO_LINGER). Closes on the calling
+/// thread if no thread can be started.
 void dispose(UniqueFd fd) noexcept;
-/// Calls `end` elsewhere, once; it must not throw. If no thread can be started, here.
+/// Calls `end` once on a disposal thread, or on the calling thread if no thread can be started. `end` must not throw.
 void dispose(std::function<void()> end) noexcept;
 
-/// A descriptor that another process sent. Closed at once if its close is certainly short (a memfd that frees at most 16 MiB),
-/// else disposed. Move-only; may be empty.
+/// A descriptor that another process sent. It is closed at once if the close is certainly short (a memfd that frees at
+/// most 16 MiB), else by dispose(). Move-only; may be empty.
 class ReceivedFd {
  public:
   ReceivedFd() = default;
@@ -37,7 +43,7 @@ class ReceivedFd {
   const UniqueFd& fd() const noexcept { return fd_; }
   int get() const noexcept { return fd_.get(); }
   explicit operator bool() const noexcept { return static_cast<bool>(fd_); }
-  /// Leaves this empty: the new owner closes.
+  /// Leaves this object empty: the new owner closes the descriptor.
   [[nodiscard]] UniqueFd release() noexcept { return std::move(fd_); }
 
  private:
@@ -45,7 +51,7 @@ class ReceivedFd {
   UniqueFd fd_;
 };
 
-/// What a descriptor is, as far as a peer may send it.
+/// The kinds of descriptors that a peer may send.
 enum class DescriptorKind : unsigned char {
   kMemory,      ///< a memfd: it has seals (fcntl(2), F_GET_SEALS)
   kWakeSocket,  ///< a connected Unix stream socket

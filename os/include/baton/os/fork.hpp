@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which process am I, without a system call: a counter that an atfork handler increments in every forked child. Objects
-// remember the value they were made under; in a child it differs, and they turn inert.
+// Detects a fork without a system call: an atfork handler increments a counter in every forked child. An object
+// remembers the value at its construction. In a child the counter differs, and the object does nothing there.
 // Not covered: children made by a raw clone(2) that skips the C library.
 #pragma once
 
@@ -14,11 +14,12 @@ namespace detail {
 extern std::atomic<std::uint32_t> g_fork_generation;
 }
 
-/// Relaxed: only the child's first thread ever writes it, before any other exists.
+/// Relaxed: only the child's first thread writes the counter, before any other thread exists.
 inline std::uint32_t fork_generation() noexcept { return detail::g_fork_generation.load(std::memory_order_relaxed); }
 
-/// The one T of this process, made at the first call and never destroyed, since threads may use it while static objects end. A forked
-/// child begins with a new one: a mutex in the parent's may be locked for ever there. Thread-safe; throws what T's constructor throws.
+/// The one T of this process. It is made at the first call and never destroyed, since threads may use it while static
+/// objects end. A forked child begins with a new T, because a mutex in the parent's T may be locked for ever in the
+/// child. Thread-safe; throws what T's constructor throws.
 template <class T>
 T& of_this_process() {
   struct Own {

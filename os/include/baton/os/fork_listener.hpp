@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects that must take part in a fork(): to hold still while it happens and to let go of what the child must not have.
+// Objects that take part in a fork(): they stay unchanged during the fork, and drop what the child must not have.
 // Thread rules: construction and destruction from any thread. The functions run on the thread that calls fork().
 #pragma once
 
@@ -9,7 +9,8 @@ class ForkListener {
  public:
   /// Before fork(): typically locks the object. Must not make or destroy ForkListeners.
   virtual void before_fork() = 0;
-  /// After it, in the parent and in the child. The child has only the calling thread; both typically unlock.
+  /// After fork(), in the parent and in the child. The child has only the calling thread. Typically both functions
+  /// unlock.
   virtual void after_fork_in_parent() = 0;
   virtual void after_fork_in_child() = 0;
 
@@ -19,7 +20,7 @@ class ForkListener {
  protected:
   ForkListener() = default;
   ~ForkListener() = default;
-  /// Between these two calls the functions above may run.
+  /// Between start_listening() and stop_listening() the functions above may run.
   void start_listening();
   void stop_listening();
 };

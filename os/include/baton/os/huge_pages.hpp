@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Huge pages for large private memory that somebody else allocated. Touched for the first time, 2 MiB cost one fault instead of 512,
-// and a copy of it fewer misses of the TLB.
+// Huge pages for large private memory that other code allocated. The first touch of 2 MiB then costs one fault instead
+// of 512, and copying the memory costs fewer TLB misses.
 // Thread rules: a free function, from any thread.
 #pragma once
 
@@ -8,9 +8,10 @@
 
 namespace baton::os {
 
-/// Asks the kernel to back the whole huge pages inside [begin, begin + bytes) with such, from their first touch on (madvise(2),
-/// MADV_HUGEPAGE). Contents stay, and so does what lies beside the range in the same huge page. False: no whole one is inside, or
-/// this kernel has none; nothing was done. The wish stays with the addresses until they are unmapped. Does not touch errno.
+/// Asks the kernel to back the whole huge pages inside [begin, begin + bytes) with huge pages, from their first touch
+/// on (madvise(2), MADV_HUGEPAGE). Contents stay, also beside the range. False, and nothing was done, if no whole huge
+/// page is inside or this kernel has no huge pages. The request stays with the addresses until they are unmapped. Does
+/// not change errno.
 bool ask_for_huge_pages(void* begin, std::size_t bytes) noexcept;
 
 }  // namespace baton::os

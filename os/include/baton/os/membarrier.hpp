@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fence whose cost lies with one side only: threads that pass often make light ones, which the compiler alone sees, and who comes seldom makes
-// a heavy one, which every running thread of the process obeys (membarrier(2)). Thread rules: any thread.
+// An asymmetric fence (membarrier(2)). Frequent threads make light fences, which order the compiler only. A rare thread
+// makes a heavy fence, which makes every running thread of the process execute a fence. Thread rules: any thread.
 #pragma once
 
 #include <atomic>
 
 namespace baton::os {
 
-/// True if the kernel has it: else light_fence() is an ordinary seq_cst fence, too.
+/// True if the kernel has heavy fences. Otherwise light_fence() is an ordinary seq_cst fence, too.
 bool has_heavy_fence() noexcept;
-/// Between a light_fence() of another thread and this, one is first, and what came before it is seen behind the other. A system call.
+/// Orders itself and each light_fence() of another thread: memory accesses before the first fence are visible after the
+/// second. A system call.
 void heavy_fence() noexcept;
 
 namespace detail {

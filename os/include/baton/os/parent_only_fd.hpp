@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A descriptor that forked children do not get: it is closed in the child before fork() returns there, so a child never keeps
-// its parent's end of a socket open.
-// Thread rules: an object is externally synchronised; different objects are independent. An object that is made or ended under a
-// ForkListener's lock is seen by every fork either as open or as closed: fork() takes those locks first.
+// A descriptor that forked children do not get. It is closed in the child before fork() returns there, so a child never
+// keeps the parent's end of a socket open.
+// Thread rules: an object is externally synchronised; different objects are independent. Every fork sees an object that
+// is made or ended under a ForkListener's lock either as open or as closed, because fork() takes those locks first.
 #pragma once
 
 #include "baton/os/unique_fd.hpp"
@@ -20,13 +20,13 @@ class ParentOnlyFd {
   /// -1 if empty, and in a forked child.
   int get() const noexcept { return fd_; }
   explicit operator bool() const noexcept { return fd_ >= 0; }
-  /// From here on a child inherits it as any other. Dropping the result closes it.
+  /// From this call on, a child inherits the descriptor as any other. Destroying the result closes the descriptor.
   UniqueFd release() noexcept;
 
  private:
   friend struct ParentOnlyFds;
   int fd_ = -1;
-  ParentOnlyFd* previous_ = nullptr;  // in the list of all
+  ParentOnlyFd* previous_ = nullptr;  // in the list of all ParentOnlyFds
   ParentOnlyFd* next_ = nullptr;
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mutex inside one process. In a real-time process (lock_memory() was called before) its owner inherits the priority of who waits
-// for it (pthread_mutexattr_setprotocol(3p)): the background thread, which runs at ordinary priority, then cannot hold up a real-time
-// thread by being preempted. Elsewhere it is an ordinary mutex, which takes a third of the instructions.
+// A mutex inside one process. In a real-time process (after lock_memory()) the owner inherits the priority of a thread
+// that waits for the mutex (pthread_mutexattr_setprotocol(3p)). So the background thread, which has ordinary priority,
+// cannot delay a real-time thread by being preempted. In other processes it is an ordinary mutex, which takes a third
+// of the instructions.
 // Thread rules: as std::mutex, a BasicLockable and Lockable.
 #pragma once
 

@@ -22,10 +22,10 @@ class Poller {
     bool writable = false;
     bool hung_up = false;  ///< of a socket: the other end has closed, or will send nothing more
   };
-  /// What is reported besides the closing of the other end.
+  /// The events to report besides the closing of the other end.
   enum class Interest : std::uint8_t { kRead, kReadWrite, kHangUp, kHangUpWrite };
 
-  /// What one wait() returns at most: with so much capacity in `events` it allocates nothing.
+  /// The most events that one wait() returns: with this capacity in `events`, wait() allocates nothing.
   static constexpr std::size_t kMaxEvents = 64;
 
   static Result<Poller> create();
@@ -33,16 +33,16 @@ class Poller {
   /// Readable while wait() would return at once. Owned by this.
   int fd() const noexcept { return epoll_.get(); }
 
-  /// `token` comes back with the events; ~0 is reserved. False: errno says why. A descriptor leaves by remove(), before its
-  /// close(): a copy of it in another process would keep a closed one alive in epoll.
+  /// `token` comes back with the events; ~0 is reserved. On false, errno gives the reason. Call remove() before
+  /// close(): a copy of the descriptor in another process would keep it registered in epoll.
   bool add(int fd, std::uint64_t token) noexcept;  ///< kRead
   void modify(int fd, std::uint64_t token, Interest interest) noexcept;
   void remove(int fd) noexcept;
 
   /// Makes a running or the next wait() return. Any thread, never blocks.
   void wake() noexcept;
-  /// Fills `events` with what is ready; without a deadline it sleeps as long as nothing happens. A wake-up or the deadline
-  /// gives an empty list. The result says whether the wait itself worked.
+  /// Fills `events` with the ready descriptors. Without a deadline it sleeps until an event or a wake-up. A wake-up or
+  /// the deadline gives an empty list. The result says whether the wait itself worked.
   Result<void> wait(std::optional<std::chrono::steady_clock::time_point> deadline, std::vector<Event>& events);
 
   void close_after_fork() noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a real-time process asks of the system. Thread rules: as stated.
+// System services for a real-time process. Thread rules: as stated.
 #pragma once
 
 #include <cstddef>
@@ -8,19 +8,20 @@
 
 namespace baton::os {
 
-/// All memory of this process, now and later, stays in RAM (mlockall(2), MCL_CURRENT | MCL_FUTURE), and the heap gives none back
-/// (mallopt(3)), so that freeing and allocating again does not fault. Errors: system (no CAP_IPC_LOCK and RLIMIT_MEMLOCK too
-/// small).
+/// Keeps all memory of this process, now and later, in RAM (mlockall(2), MCL_CURRENT | MCL_FUTURE). The heap then gives
+/// no memory back (mallopt(3)), so freeing and allocating again does not fault. Errors: system (no CAP_IPC_LOCK and
+/// RLIMIT_MEMLOCK too small).
 Result<void> lock_memory();
-/// lock_memory() was called: segments are locked as far as they are backed. (Who calls mlockall himself gets his own memory locked,
-/// and segments that are populated as anywhere else.)
+/// True after lock_memory(): backed pages of segments are then locked, too. A program that calls mlockall() directly
+/// gets its own memory locked, but its segments are populated as in any other process.
 bool memory_is_locked() noexcept;
 
-/// The calling thread is scheduled by SCHED_FIFO at `priority`, 1 to 99 (sched(7)). Errors: system (no CAP_SYS_NICE and
+/// Schedules the calling thread by SCHED_FIFO at `priority`, 1 to 99 (sched(7)). Errors: system (no CAP_SYS_NICE and
 /// RLIMIT_RTPRIO too small), invalid_argument.
 Result<void> run_fifo(int priority);
 
-/// Touches the next `bytes` of the calling thread's stack, so that they do not fault later. At most half of what is left of it.
+/// Touches the next `bytes` of the calling thread's stack, so that they do not fault later; at most half of the
+/// remaining stack.
 void touch_stack(std::size_t bytes) noexcept;
 
 }  // namespace baton::os

@@ -43,17 +43,18 @@ inline const char* errc_text(Errc code) noexcept {
   return "unknown";
 }
 
-/// An error value: the code for programs, the message for people. The message names the thing and the way out.
+/// An error value: the code for programs, the message for people. The message names the thing that failed and the way
+/// out.
 struct Error {
   Errc code;
   std::string message;
 };
 
-/// For where there is no memory for the text of an error: this one is short enough to need none.
+/// An error for places without memory for a text: this text is short enough to need no allocation.
 inline Error no_memory() noexcept { return {Errc::out_of_memory, "no memory left"}; }
 
-/// make(), out of line and out of the way. For the making of errors in code that runs for every message: their texts are long code,
-/// and a process that wakes up cold fetches every line between what it needs.
+/// Calls make(), out of line. Use it to make errors in code that runs for every message: their texts are long code, and
+/// a process that wakes up cold would fetch that code together with the code that it needs.
 template <class Make>
 [[gnu::cold, gnu::noinline]] auto out_of_line(Make&& make) {
   return make();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock between processes that the kernel frees when its owner dies: pthread_mutex_t, shared, robust and on request with
-// priority inheritance. The C library keeps a list of the robust locks of each thread, and the kernel walks it when the
-// thread ends, however it ends.
-// Thread rules: constructed by one thread before others know its address; then every call is thread-safe. unlock() is for the
-// thread that locked. The memory stays mapped, in the owner's process, while it is owned. No destructor is needed.
-// Limit: the word holds a thread number. All users must be in one PID namespace.
+// A lock between processes that the kernel frees when the owner dies: pthread_mutex_t, shared, robust and on request
+// with priority inheritance. The C library keeps a list of each thread's robust locks. The kernel walks the list when
+// the thread ends, however it ends.
+// Thread rules: one thread constructs the mutex before others know its address; then every call is thread-safe. Only
+// the thread that locked may call unlock(). The memory must stay mapped in the owner's process while the mutex is
+// owned. No destructor is needed.
+// Limit: the word holds a thread number, so all users must be in one PID namespace.
 #pragma once
 
 #include <pthread.h>
@@ -21,7 +22,8 @@ class RobustMutex {
  public:
   enum class Locked : std::uint8_t {
     kYes,
-    kOwnerDied,  ///< yes, and its last owner ended without unlock(): make_consistent() or nobody will ever lock it again
+    kOwnerDied,  ///< yes, and the last owner ended without unlock(): call make_consistent(), or no thread can ever lock
+                 ///< it again
     kNo,         ///< busy, timed out, or (kNo from lock()) an error of the caller such as a memory that holds no mutex
   };
 
@@ -40,7 +42,7 @@ class RobustMutex {
 
   Locked lock() noexcept { return outcome(::pthread_mutex_lock(&mutex_)); }
   Locked try_lock() noexcept { return outcome(::pthread_mutex_trylock(&mutex_)); }
-  /// Until the absolute CLOCK_MONOTONIC time.
+  /// Waits until the absolute CLOCK_MONOTONIC time at most.
   Locked lock_until(std::int64_t deadline_ns) noexcept {
     timespec at = to_timespec(deadline_ns);
 #if defined(__SANITIZE_THREAD__)
@@ -48,7 +50,7 @@ class RobustMutex {
 #else
     int rc = ::pthread_mutex_clocklock(&mutex_, CLOCK_MONOTONIC, &at);
 #endif
-    if (rc == EINVAL) {  // with inheritance, kernels before 5.14 know CLOCK_REALTIME only
+    if (rc == EINVAL) {  // with inheritance, kernels before 5.14 accept CLOCK_REALTIME only
       at = to_timespec(deadline_ns - monotonic_ns() + realtime_ns());
       rc = ::pthread_mutex_timedlock(&mutex_, &at);
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small shared segments without a name: memfd_create(2) with seals (fcntl(2), "File Sealing"), mapped whole.
 // Thread rules: values; a mapping may be used by any thread.
-// Invariants: (1) a mapping's pages are backed and mapped when it is made, so that touching it neither faults nor raises
-// SIGBUS; (2) a foreign segment is mapped only if it is a sealed memfd of exactly the announced size; (3) mappings that are
-// writable are not inherited by forked children (MADV_DONTFORK) and no mapping is dumped into a core file.
+// Invariants: (1) a mapping's pages are backed and mapped when it is made, so that touching it neither faults nor
+// raises SIGBUS; (2) a foreign segment is mapped only if it is a sealed memfd of exactly the announced size; (3)
+// mappings that are writable are not inherited by forked children (MADV_DONTFORK) and no mapping is dumped into a core
+// file.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +40,7 @@ class SharedMapping {
   /// The process (os/fork.hpp) that it is mapped in.
   std::uint32_t generation() const noexcept { return generation_; }
 
-  /// What create_segment() and map_segment() make; not for others.
+  /// For create_segment() and map_segment() only.
   static Result<SharedMapping> map(int fd, std::size_t size, bool writable);
 
  private:
@@ -50,7 +51,7 @@ class SharedMapping {
 
 enum class Writers : std::uint8_t {
   kOnlyCreator,  ///< F_SEAL_FUTURE_WRITE after the creator's own mapping: others can only read
-  kBothEnds,     ///< whoever gets the descriptor may write
+  kBothEnds,     ///< every process that gets the descriptor may write
 };
 
 struct CreatedSegment {
@@ -58,13 +59,13 @@ struct CreatedSegment {
   UniqueFd fd;
 };
 
-/// A segment of `size` bytes (rounded up to pages), backed, sealed against shrinking and growing. Errors: out_of_memory,
-/// out_of_descriptors, system.
+/// A segment of `size` bytes (rounded up to pages), backed, sealed against shrinking and growing. Errors:
+/// out_of_memory, out_of_descriptors, system.
 Result<CreatedSegment> create_segment(const char* name, std::size_t size, Writers writers);
 
-/// Maps a foreign segment after checking that it is ordinary sealed memory (memory_file.hpp) with the seals that `writers` promises,
-/// of exactly `size` bytes. Holes are filled, at this process's cost: bound `size` first. Errors: protocol_violation (names what is
-/// wrong), out_of_memory, system.
+/// Checks a foreign segment and maps it: it must be ordinary sealed memory (memory_file.hpp) of exactly `size` bytes,
+/// with the seals that `writers` promises. Fills holes, at this process's cost: bound `size` first. Errors:
+/// protocol_violation (names the fault), out_of_memory, system.
 Result<SharedMapping> map_segment(const UniqueFd& fd, std::size_t size, Writers writers);
 
 /// Size of the file behind `fd`; protocol_violation if it has none (foreign descriptors).

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large sparse shared memory: address reservations, sealed memfds that are backed page by page, and what the machine allows.
+// Large sparse shared memory: address reservations, sealed memfds that are backed page by page, and the limits of the
+// machine.
 // Thread rules: free functions without state; callable from any thread.
 #pragma once
 
@@ -14,20 +15,20 @@ namespace baton::os {
 
 std::size_t page_bytes() noexcept;
 
-/// May this process make a file of `bytes`? limit_reached under a smaller RLIMIT_FSIZE, which counts memfds too: ftruncate(2) would
-/// kill the process by SIGXFSZ.
+/// Checks that this process may make a file of `bytes`. limit_reached under a smaller RLIMIT_FSIZE, which counts memfds
+/// too: ftruncate(2) would kill the process by SIGXFSZ.
 Result<void> check_file_size_limit(std::size_t bytes);
 
-/// Reserves address space without memory (PROT_NONE, MAP_NORESERVE), aligned to `alignment` (a power of two of whole pages);
-/// null if the kernel refuses.
+/// Reserves address space without memory (PROT_NONE, MAP_NORESERVE), aligned to `alignment` (a power of two of whole
+/// pages); null if the kernel refuses.
 std::byte* reserve_addresses(std::size_t bytes, std::size_t alignment) noexcept;
 /// Gives a reservation back to the kernel.
 void release_addresses(std::byte* base, std::size_t bytes) noexcept;
 /// Turns a mapped part of a reservation into a bare reservation again.
 void unmap_to_reservation(std::byte* base, std::size_t bytes) noexcept;
 
-/// Private zero bytes that take memory only where they are touched, also under MCL_FUTURE; null if the kernel refuses. Given back
-/// by release_addresses().
+/// Private zero bytes that take memory only where they are touched, also under MCL_FUTURE; null if the kernel refuses.
+/// Release them by release_addresses().
 std::byte* map_lazily(std::size_t bytes) noexcept;
 
 /// Bytes of address space this process may still map by RLIMIT_AS; SIZE_MAX if unlimited.
@@ -35,41 +36,45 @@ std::size_t address_space_left() noexcept;
 /// True if new mappings are populated and locked as a whole (mlockall(2), MCL_FUTURE). Probed by mapping one page.
 bool future_mappings_are_locked() noexcept;
 
-/// A sparse memfd of `bytes`, mapped writable at `at` (inside a reservation), then sealed against shrinking, growing, further
-/// writable mappings and further seals (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL). Nothing is backed,
-/// also under MCL_FUTURE. Errors: out_of_descriptors, out_of_memory, unsupported (kernel before 5.1), system.
+/// Makes a sparse memfd of `bytes` and maps it writable at `at` (inside a reservation). Then seals the memfd against
+/// shrinking, growing, further writable mappings and further seals (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE |
+/// F_SEAL_SEAL). Backs nothing, also under MCL_FUTURE. Errors: out_of_descriptors, out_of_memory, unsupported (kernel
+/// before 5.1), system.
 Result<UniqueFd> create_sparse(const char* name, std::size_t bytes, std::byte* at);
 
-/// Checks that a foreign descriptor is ordinary memory (memory_file.hpp) of exactly `bytes` with the seals of create_sparse. Errors:
-/// protocol_violation.
+/// Checks that a foreign descriptor is ordinary memory (memory_file.hpp) of exactly `bytes` with the seals of
+/// create_sparse. Errors: protocol_violation.
 Result<MemoryFile> check_sparse(int fd, std::size_t bytes);
-/// Maps what passed check_sparse() read-only at `at`. Excluded from core dumps. Nothing is populated; but after lock_memory()
-/// (real_time.hpp) what is backed by now is mapped and locked. Errors: out_of_memory, system.
+/// Maps a descriptor that passed check_sparse() read-only at `at`, excluded from core dumps. Populates nothing; but
+/// after lock_memory() (real_time.hpp) the pages that are backed by then are mapped and locked. Errors: out_of_memory,
+/// system.
 Result<void> map_sparse(int fd, std::size_t bytes, std::byte* at);
-/// Copies from a file; beyond its end is an error. Errors: protocol_violation (the end), system.
+/// Copies bytes from a file. Errors: protocol_violation (a range beyond the file's end), system.
 Result<void> copy_out(int fd, std::uint64_t offset, void* to, std::size_t bytes);
-/// Makes whole pages of a reservation ordinary memory of this process, until unmap_to_reservation(). Errors: out_of_memory, system.
+/// Makes whole pages of a reservation ordinary memory of this process, until unmap_to_reservation(). Errors:
+/// out_of_memory, system.
 Result<void> use_reservation(std::byte* at, std::size_t bytes);
 
-/// A sparse memfd of `bytes` that everybody who gets the descriptor may write, sealed against shrinking, growing and further
-/// seals. Nothing is backed. Errors: out_of_descriptors, out_of_memory, system.
+/// A sparse memfd of `bytes` that every process with the descriptor may write. It is sealed against shrinking, growing
+/// and further seals. Backs nothing. Errors: out_of_descriptors, out_of_memory, system.
 Result<UniqueFd> create_common_sparse(const char* name, std::size_t bytes);
-/// Bytes of a memfd of create_common_sparse. Errors: protocol_violation (something else).
+/// Size of a memfd of create_common_sparse(). Errors: protocol_violation (not such a memfd).
 Result<std::size_t> common_sparse_bytes(int fd);
-/// Maps it writable at `at` (inside a reservation). Nothing is populated; excluded from core dumps; not in forked children.
+/// Maps such a memfd writable at `at` (inside a reservation). Populates nothing; excluded from core dumps; not in
+/// forked children.
 /// Errors: out_of_memory, system.
 Result<void> map_common_sparse(int fd, std::size_t bytes, std::byte* at);
-/// Private zero bytes at `at` (inside a reservation) that take memory only where they are touched, and are zero again in a forked
-/// child. Errors: out_of_memory, system.
+/// Private zero bytes at `at` (inside a reservation) that take memory only where they are touched, and are zero again
+/// in a forked child. Errors: out_of_memory, system.
 Result<void> map_private_sparse(std::size_t bytes, std::byte* at);
 
-/// Maps [at, at + bytes), which has memory behind it, into this process, so that touching it does not fault; in a process whose
-/// memory is locked, it is locked, too.
+/// Maps the backed range [at, at + bytes) into this process, so that touching it does not fault. In a process whose
+/// memory is locked, locks the range, too.
 void populate(std::byte* at, std::size_t bytes) noexcept;
 
-/// Gives [offset, offset + bytes) of the memfd memory, so that writing to it cannot raise SIGBUS and readers find no hole there, and
-/// maps it at `at`, so that it does not fault either; locks it after lock_memory(). Errors: out_of_memory (machine, cgroup, or
-/// RLIMIT_MEMLOCK).
+/// Backs [offset, offset + bytes) of the memfd, so that writing there cannot raise SIGBUS and readers find no hole.
+/// Maps the range at `at`, so that touching it does not fault; locks it after lock_memory(). Errors: out_of_memory
+/// (machine, cgroup, or RLIMIT_MEMLOCK).
 Result<void> back_sparse(int fd, std::size_t offset, std::size_t bytes, std::byte* at);
 
 }  // namespace baton::os

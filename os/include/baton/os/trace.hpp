@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Static tracepoints (USDT) of provider "baton": one nop each until a tracer (perf, bpftrace, LTTng) enables them; nothing
-// at all when <sys/sdt.h> (Debian: systemtap-sdt-dev) is absent. Names and arguments: docs/guides/tracepoints.md.
+// Static tracepoints (USDT) of provider "baton": one nop each until a tracer (perf, bpftrace, LTTng) enables them;
+// nothing at all when <sys/sdt.h> (Debian: systemtap-sdt-dev) is absent. Names and arguments:
+// docs/guides/tracepoints.md.
 #pragma once
 
 #if defined(__has_include) && !defined(BATON_NO_TRACE)

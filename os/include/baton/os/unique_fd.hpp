@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ownership of one file descriptor. Thread rules: a value; shared use is the caller's affair.
+// Ownership of one file descriptor. Thread rules: a value; the caller synchronises shared use.
 #pragma once
 
 #include <fcntl.h>
@@ -37,7 +37,7 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-/// A second, close-on-exec descriptor of the same file; empty if none is left (EMFILE) or `fd` is none.
+/// A second, close-on-exec descriptor of the same file; empty if none is left (EMFILE) or `fd` is no descriptor.
 inline UniqueFd duplicate(int fd) noexcept { return UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
 
 /// A descriptor with several owners, for example one that waits in the outbound queues of several peers.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packet sockets (AF_UNIX, SOCK_SEQPACKET) with descriptors and the peer's credentials. Everything is non-blocking and
-// close-on-exec; nothing here raises SIGPIPE. Addresses are a name inside an open directory, so that the 108 bytes of
+// Packet sockets (AF_UNIX, SOCK_SEQPACKET) with descriptors and the peer's credentials. Every socket is non-blocking
+// and close-on-exec; no function raises SIGPIPE. An address is a name inside an open directory, so the 108 bytes of
 // sun_path never limit the directory's path (Linux: /proc/self/fd/<n>/<name>).
 // Thread rules: no state; a socket may be used from several threads as the kernel allows.
 #pragma once
@@ -16,27 +16,27 @@
 
 namespace baton::os {
 
-/// What became of a non-blocking call.
+/// The outcome of a non-blocking call.
 enum class IoStatus : std::uint8_t {
   kDone,
-  kWouldBlock,       ///< try again when the socket says so
-  kRefused,          ///< connect: a socket file that nobody listens on
+  kWouldBlock,       ///< try again when poll() reports the socket
+  kRefused,          ///< connect: a socket file without a listener
   kAbsent,           ///< connect: no such name
   kDenied,           ///< connect: the file's permissions forbid it
   kNoDescriptors,    ///< EMFILE, ENFILE
-  kTooManyInFlight,  ///< send: the user's descriptors under way reach the limit (ETOOMANYREFS): try again later
+  kTooManyInFlight,  ///< send: the user's descriptors in flight reach the limit (ETOOMANYREFS): try again later
   kClosed,           ///< the other end is gone
-  kReset,            ///< receive: the other end went without reading everything; what it sent is still to be read
+  kReset,            ///< receive: the other end closed without reading everything; its packets are still to be read
   kError,            ///< anything else: see errno
 };
 
-/// A listening socket bound to `name` in the directory, with the mode `mode` (fchmod after bind: the umask is the process's).
-/// The name must not exist. IoStatus kDone, or kAbsent (the directory was removed), kNoDescriptors, kError.
+/// A listening socket bound to `name` in the directory, with the mode `mode` (fchmod after bind: the umask is the
+/// process's). The name must not exist. IoStatus kDone, or kAbsent (the directory was removed), kNoDescriptors, kError.
 IoStatus listen_at(int directory, const std::string& directory_path, const std::string& name, std::uint32_t mode,
                    std::uint32_t gid, UniqueFd& listener);
 /// Connects at once or not at all. kWouldBlock: the listener's backlog is full.
 IoStatus connect_at(int directory, const std::string& directory_path, const std::string& name, UniqueFd& socket);
-/// kWouldBlock: nobody waits.
+/// kWouldBlock: no connection waits.
 IoStatus accept_one(int listener, UniqueFd& socket);
 
 struct PeerCredentials {
@@ -62,9 +62,9 @@ IoStatus receive_packet(int socket, void* buffer, std::size_t capacity, std::siz
 bool readable_now(int socket) noexcept;
 /// True if the other end has closed or sends nothing more, whatever still waits to be read.
 bool hung_up_now(int socket) noexcept;
-/// True if the other end has closed: nobody reads there any more either.
+/// True if the other end has closed, so nothing reads there any more either.
 bool closed_now(int socket) noexcept;
-/// Says that nothing more will be sent: the other end reads to the end of file. Nothing if that was said before.
+/// Ends this direction: the other end reads up to an end of file. No effect if called before.
 void end_sending(int socket) noexcept;
 /// Ends both directions, for every descriptor of this socket.
 void end_both_directions(int socket) noexcept;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A descriptor that becomes readable when it is notified: for poll/epoll users, and for waiting where futex_waitv is not
-// enough. A socket pair, not an eventfd: the notifying end is handed to other processes, and only send(MSG_DONTWAIT) cannot be made to
-// block by a peer that clears O_NONBLOCK on the shared file description.
+// A descriptor that becomes readable when it is notified: for users of poll() and epoll, and for waits that futex_waitv
+// cannot express. It is a socket pair, not an eventfd: the notifying end goes to other processes. A peer can clear
+// O_NONBLOCK on the shared file description, and only send(MSG_DONTWAIT) still cannot block then.
 // Thread rules: notify is thread-safe; drain by one thread at a time.
 #pragma once
 
@@ -23,11 +23,11 @@ struct WakeSocket {
 };
 
 /// One system call; never blocks and never raises SIGPIPE, whatever the descriptor really is. A full socket is already
-/// readable, so that is success; false if the other end is gone or the descriptor is no socket.
+/// readable, so it counts as success. False if the other end is gone or the descriptor is no socket.
 bool notify(int notify_end) noexcept;
-/// Takes back every notification so far. One drain at a time. False if it took nothing back: there was none, or the holder of
-/// the other end did what notify() does not do (shutdown(2), more than 4095 bytes, descriptors or urgent data among them). The
-/// socket may stay readable then; its wait_end is to be disposed (disposal.hpp).
+/// Consumes every notification so far. One drain at a time. False if it consumed nothing: there was no notification, or
+/// the holder of the other end did something that notify() does not do (shutdown(2), more than 4095 bytes, descriptors
+/// or urgent data). The socket may stay readable then; dispose its wait_end (disposal.hpp).
 bool drain(int wait_end) noexcept;
 /// Blocks until readable (true) or the absolute CLOCK_MONOTONIC time (INT64_MAX: no limit).
 bool wait_readable(int wait_end, std::int64_t deadline_ns) noexcept;

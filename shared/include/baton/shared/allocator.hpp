@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// An allocator of a shared heap for containers that know fancy pointers, such as Boost.Container's vector, map and string. Shared
-// containers lie under a guarded<> (guarded.hpp): then memory belongs to the guard in whose memory the container lies, so nothing is lost
-// when a process dies in the middle of a change. Made from a Heap and used elsewhere, it belongs to the container alone.
-// Two allocators are equal if their memory is the same one's, so containers of different guards exchange elements, not memory. A copy in
-// private memory has no guard. **Never move a container, or one that is an element, out of its guard: copy it.** Its memory would stay
-// the guard's, and the compiler cannot see it.
+// An allocator of a shared heap for containers that know fancy pointers, such as Boost.Container's vector, map and
+// string. Shared containers lie under a guarded<> (guarded.hpp): then their memory belongs to the guard in whose memory
+// the container lies, so nothing is lost when a process dies in the middle of a change. Memory of an allocator that was
+// made from a Heap and is used elsewhere belongs to the container alone.
+// Two allocators are equal if their memory belongs to the same guard or container. So containers of different guards
+// exchange elements, not memory. A copy in private memory has no guard. **Never move a container, or an element that is
+// a container, out of its guard: copy it.** Its memory would stay the guard's, and the compiler cannot detect it.
 // Thread rules: a value.
 #pragma once
 
@@ -38,7 +39,7 @@ class allocator {
       : base_(other.base_), guard_(other.guard_), given_(other.given_) {}
   allocator& operator=(const allocator&) noexcept = default;
 
-  /// Throws baton::Exception as Heap::allocate() fails.
+  /// Throws baton::Exception with the errors of Heap::allocate().
   pointer allocate(std::size_t count) {
     static_assert(detail::check_allocated<T>());
     if (count > PTRDIFF_MAX / sizeof(T))

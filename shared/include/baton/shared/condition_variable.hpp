@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // condition_variable in a shared heap, with baton::shared::mutex or any lockable of the heap.
-// Every process that can write the memory is trusted. A process that is killed while it waits, or just as it is notified, takes no other
-// process's wake-up with it.
+// Every process that can write the memory is trusted. A process that is killed while it waits, or just as it is
+// notified, consumes no other process's wake-up.
 //
-// Semantics of std::condition_variable_any ([thread.condition.condvarany]) without stop tokens. Differences, which the standard allows
-// as spurious wake-ups: notify_one() may wake every waiter (so the death of one waiter does not matter), and wait()
-// returns after deaths, or at least every kLookAgainNs (so a notifier that died after its change and before notify is made good;
-// event_count.hpp). Wait with a predicate, and look at owner_died() of the mutex in it: the wait may take the lock over from a dead owner.
+// Semantics of std::condition_variable_any ([thread.condition.condvarany]) without stop tokens. Two differences, which
+// the standard allows as spurious wake-ups:
+// 1. notify_one() may wake every waiter, so the death of one waiter does no harm.
+// 2. wait() returns after deaths, or at least every kLookAgainNs. This replaces the notification of a process that died
+//    after its change and before it notified (event_count.hpp).
+// Wait with a predicate, and check owner_died() of the mutex in it: the wait may take the lock over from a dead owner.
 // Thread rules: as mutex. All waiters of one condition_variable use the same lock. A wait that times out costs nothing.
-// Protocol: event_count.hpp. The state looked at in S4 is the user's, under the lock: a change after the waiter's unlock happens after
+// Protocol: event_count.hpp. The state looked at in S4 is the user's, under the lock: a change after the waiter's
+// unlock happens after
 // S1 and S2, so its notifier sees the count and the kernel sees the new event.
 #pragma once
 
@@ -73,7 +76,7 @@ class condition_variable {
         event_count_.prepare_wait();  // under the lock: every later change of the state sees it
     try {
       lock.unlock();
-    } catch (...) {  // it was not owned
+    } catch (...) {  // the lock was not owned
       event_count_.cancel_wait(prepared);
       throw;
     }

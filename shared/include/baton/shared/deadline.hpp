@@ -11,7 +11,7 @@ namespace baton::shared::detail {
 
 inline constexpr std::int64_t kForever = INT64_MAX;
 
-/// The end of a wait that begins now; durations too long to count are forever.
+/// The end of a wait that begins now; a duration that is too long to count lasts for ever.
 template <class Rep, class Period>
 std::int64_t deadline_after(const std::chrono::duration<Rep, Period>& duration) noexcept {
   using Seconds = std::chrono::duration<double>;
@@ -20,8 +20,8 @@ std::int64_t deadline_after(const std::chrono::duration<Rep, Period>& duration) 
   return os::monotonic_ns() + std::chrono::ceil<std::chrono::nanoseconds>(duration).count();
 }
 
-/// Seconds until then, negative if it is over. In floating point, as a time_point of hours or seconds may be beyond what nanoseconds can
-/// count.
+/// Seconds until then, negative if it is over. In floating point, because a time_point of hours or seconds may exceed
+/// the range of nanoseconds.
 template <class Clock, class Duration>
 double seconds_until(const std::chrono::time_point<Clock, Duration>& point,
                      const typename Clock::time_point& now) noexcept {
@@ -29,7 +29,7 @@ double seconds_until(const std::chrono::time_point<Clock, Duration>& point,
   return Seconds(point.time_since_epoch()).count() - Seconds(now.time_since_epoch()).count();
 }
 
-/// A point of another clock counts as far off as it is now; the caller asks again after the wait (has_passed).
+/// Converts a point of another clock by its present distance; the caller checks again after the wait (has_passed).
 template <class Clock, class Duration>
 std::int64_t deadline_at(const std::chrono::time_point<Clock, Duration>& point) noexcept {
   const auto now = Clock::now();

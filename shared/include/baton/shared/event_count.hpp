@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the objects of baton/shared sleep and wake: an event count, that is an event word to sleep on and a count of its sleepers. No system
-// call while nobody sleeps. Every process that can write the memory is trusted.
+// How the objects of baton/shared sleep and wake: an event count, which is an event word to sleep on and a count of its
+// sleepers. No system call while no thread sleeps. Every process that can write the memory is trusted.
 //
 //   sleeper S                                    notifier N
 //   S1 sleepers += 1           (relaxed)         N1 change the state (in its own words)
@@ -11,18 +11,20 @@
 //   S6 unless woken by a notifier:               N6 sleepers -= n    (relaxed)
 //      sleepers -= 1           (relaxed)
 //   - If N2 precedes S3 in the order of fences, S4 sees the change. Otherwise S3 precedes N2, so N3 sees S1 and wakes.
-//   - If S2 read what N4 wrote, S4 sees the change: the fence N2 before N4 releases it and the fence S3 acquires what S2 read. If S2 read
-//     an older value, the kernel refuses in S5, or S sleeps already and N5 wakes S.
-//   - Each S1 is taken back once: by the notifier that woke the sleeper, or by a sleeper that nobody woke. So one notification wakes once,
-//     however late the sleeper runs. A count is never too low, and a count that is too high costs a useless wake.
+//   - If S2 read what N4 wrote, S4 sees the change: the fence N2 before N4 releases it and the fence S3 acquires what
+//     S2 read. If S2 read an older value, the kernel refuses in S5, or S sleeps already and N5 wakes S.
+// - Each S1 is undone once: by the notifier that woke the sleeper, or by a sleeper that was not woken. So one
+//   notification wakes once, however late the sleeper runs. A count is never too low, and a count that is too high
+//   costs a useless wake.
 //
 // Death:
-//   1. A sleeper that dies asleep, or a notifier that dies between N5 and N6, leaves its count: useless wakes from then on, no more.
-//   2. A notifier that dies between N1 and N5, or the only sleeper that was woken and dies, takes a wake-up with it.
-//   3. Therefore the background thread of each process notifies for the dead (waiter_table.hpp). Where no thread watches deaths, as in a
-//      heap without a name, a sleep lasts at most kLookAgainNs (a timer costs about a tenth of a sleep). The wake-up is late then, never
-//      lost.
-//   4. A wake-up of the living is never late.
+//   1. A sleeper that dies asleep, or a notifier that dies between N5 and N6, leaves its count. This only causes
+//      useless wakes.
+//   2. If a notifier dies between N1 and N5, or the only woken sleeper dies, a wake-up is lost.
+//   3. Therefore the background thread of each process notifies in place of dead processes (waiter_table.hpp). If no
+//      thread watches deaths, as in a heap without a name, a sleep lasts at most kLookAgainNs (a timer costs about a
+//      tenth of a sleep). The wake-up is then late, but not lost.
+//   4. A wake-up sent by a living process is never late.
 // A sleeper that is woken, and then throws instead of taking the element, passes the wake-up on.
 //
 // Memory must be zero or constructed before its first use. Thread rules: everything is thread-safe.
@@ -42,7 +44,7 @@
 
 namespace baton::shared {
 
-/// The longest sleep where no thread watches deaths: by so much may a wake-up be late that died with its process.
+/// The longest sleep if no thread watches deaths: the most by which a dead process's wake-up can be late.
 inline constexpr std::int64_t kLookAgainNs = 100'000'000;
 
 namespace detail {
@@ -102,8 +104,9 @@ class EventCount {
     detail::Place place;
   };
 
-  /// Until ready() is true (then true) or the absolute CLOCK_MONOTONIC time (then ready()'s last answer). ready() is asked
-  /// first, after every wake-up, and after deaths or every kLookAgainNs. An exception of ready() ends the wait.
+  /// Waits until ready() is true (returns true) or until the absolute CLOCK_MONOTONIC time (returns ready()'s last
+  /// answer). Calls ready() first, after every wake-up, and after deaths or every kLookAgainNs. An exception of ready()
+  /// ends the wait.
   template <class Ready>
   bool wait(Ready&& ready, std::int64_t deadline_ns) noexcept(noexcept(ready())) {
     if (ready()) return true;
@@ -120,7 +123,7 @@ class EventCount {
     return there;
   }
 
-  /// The same for a caller that only looks and takes nothing: its wake-up is passed on.
+  /// The same for a caller that only looks and takes nothing: passes its wake-up on.
   template <class Ready>
   bool wait_and_pass_on(Ready&& ready, std::int64_t deadline_ns) noexcept(noexcept(ready())) {
     const bool there = wait(ready, deadline_ns);
@@ -128,9 +131,10 @@ class EventCount {
     return there;
   }
 
-  /// Polls for a short time before a sleep. A sleep makes the notifier slow (a system call and an interrupt per notification), so that the
-  /// next sleep follows: polling for longer than one notification spares both. Polling that does not pay is given up, except every
-  /// kEvery-th time, and so is polling on the CPU that the last notifier with a sleeper to wake ran on.
+  /// Polls for a short time before a sleep. A sleep makes the notifier slow (a system call and an interrupt per
+  /// notification), so that the next sleep follows. Polling for longer than one notification avoids both. Polling that
+  /// does not pay is skipped, except every kEvery-th time. It is also skipped on the CPU on which the last notifier
+  /// with a sleeper to wake ran.
   template <class Ready>
   bool spin(Ready&& ready) const noexcept(noexcept(ready())) {
     constexpr std::int64_t kMostNs = 20'000, kLeastNs = 50;
@@ -200,7 +204,7 @@ class EventCount {
       slept_ = true;
       return event_count_.commit_wait(prepared_, deadline_ns);
     }
-    /// ready() did not throw.
+    /// Called after ready() returned without throwing.
     bool done() noexcept {
       slept_ = false;
       return true;

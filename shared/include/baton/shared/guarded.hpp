@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// guarded<C>: a container of Boost.Container (or a struct of such) in a shared heap, with its lock. If a process dies in the middle of a
-// change, its buffers are freed, and no other process sees the half-changed container.
+// guarded<C>: a container of Boost.Container (or a struct of such) in a shared heap, with its lock. If a process dies
+// in the middle of a change, its buffers are freed, and no other process sees the half-changed container.
 //
 //   struct Table { boost::container::vector<int, allocator<int>> values; ... };
 //   guarded<Table> table;                      member of a shared object
 //   auto locked = table.lock();                locked->values.push_back(7);
-//   if (locked.started_over()) ...             a process died changing it: it is new and empty
-//   auto seen = table.read();                  const; a process that dies here does no harm
+//   if (locked.started_over()) ...             a process died while changing it: it is new and empty
+//   auto seen = table.read();                  const; a process that dies during a read does no harm
 //
-// C is constructed from an allocator<std::byte>, which converts to those of its containers and is given to theirs (nested strings, say) by
-// hand: locked.get_allocator(). Containers in it are not moved out (allocator.hpp).
+// C is constructed from an allocator<std::byte>, which converts to the allocators of its containers. Pass
+// locked.get_allocator() explicitly to containers inside these (nested strings, for example). Containers in it must not
+// be moved out (allocator.hpp).
 //
-// How: every buffer is marked with this guard's place, in the same store by which it stops being the allocating process's. `content` says
-// whether C is whole; it is kChanging while a process has it locked for changes. A process that takes the lock over in that state, or ends
-// the object in it, trusts no word of C: it frees all marked buffers, with the smart pointers stored in them, and makes C anew.
+// How: every buffer is marked with this guard's place, in the same store that ends the allocating process's ownership
+// of the buffer. `content` says whether C is complete; it is kChanging while a process has locked C for changes. A
+// process that takes the lock over in that state, or ends the object in it, trusts no word of C. It frees all marked
+// buffers, with the smart pointers stored in them, and constructs C anew.
 //
 // Thread rules: those of a mutex. REQUIRES of C: its destructor only frees its buffers and ends their elements.
 #pragma once
@@ -38,7 +40,7 @@ namespace detail {
 /// The beginning of every guarded<>.
 struct alignas(64) GuardWords {
   enum Content : std::uint32_t { kNone, kWhole, kChanging };
-  std::atomic<std::uint32_t> buffers{0};  // that are marked with this guard; may be too high
+  std::atomic<std::uint32_t> buffers{0};  // buffers marked with this guard; may be too high
   std::atomic<std::uint32_t> content{kNone};
 };
 /// Frees the buffers that are marked with `guard`, with the smart pointers in them and in the content.
@@ -64,7 +66,7 @@ class guarded {
   }
   guarded(const guarded&) = delete;
   guarded& operator=(const guarded&) = delete;
-  /// May run on zeroes, and again where a dead process began it.
+  /// May run on all-zero bytes, and again after a dead process began it.
   ~guarded() {
     const std::uint32_t content = words_.content.load(std::memory_order_acquire);
     if (content == detail::GuardWords::kNone) return;
@@ -77,7 +79,7 @@ class guarded {
     words_.content.store(detail::GuardWords::kNone, std::memory_order_release);
   }
 
-  /// The locked content. Ends as std::unique_lock does.
+  /// The locked content. Destroying it unlocks, as std::unique_lock does.
   template <class T>
   class Locked {
    public:
@@ -85,7 +87,7 @@ class guarded {
         : guard_(other.guard_), owns_(std::exchange(other.owns_, false)), started_over_(other.started_over_) {}
     Locked& operator=(Locked&&) = delete;
     ~Locked() { unlock(); }
-    /// For condition_variable, which waits with it: the content may have changed, or started over, when lock() returns.
+    /// For condition_variable, which waits with it: after lock() the content may have changed or started over.
     void lock() {
       if (owns_) return;
       started_over_ = guard_->take();
@@ -105,11 +107,13 @@ class guarded {
     }
     T& operator*() const noexcept { return *guard_->get(); }
     T* operator->() const noexcept { return guard_->get(); }
-    /// True: a process died changing it (or clear() failed), so it is new and empty. Only for the first lock() after that.
+    /// True: a process died while changing the content (or clear() failed), so it is new and empty. Only for the first
+    /// lock() after that.
     bool started_over() const noexcept { return started_over_; }
-    /// For containers inside of elements, made while this is locked and put in.
+    /// For containers inside elements that are made during this lock and put into the content.
     allocator<std::byte> get_allocator() const noexcept { return guard_->new_allocator(); }
-    /// Discards the content. If C's constructor throws, there is no content until the next lock() makes it (started_over()).
+    /// Discards the content. If C's constructor throws, there is no content until the next lock() constructs it
+    /// (started_over()).
     void clear() const {
       static_assert(!std::is_const_v<T>, "read() is for looking only");
       guard_->discard();
@@ -130,13 +134,13 @@ class guarded {
     bool started_over_;
   };
 
-  /// Throws the exceptions of C's constructor, if C must be made anew.
+  /// Throws the exceptions of C's constructor, if C must be constructed anew.
   Locked<C> lock() {
     const bool again = take();
     begin_change();
     return Locked<C>(this, again);
   }
-  /// To look only.
+  /// A lock for reading only.
   Locked<const C> read() { return Locked<const C>(this, take()); }
 
  private:
@@ -144,7 +148,7 @@ class guarded {
     words_.content.store(detail::GuardWords::kChanging, std::memory_order_release);  // before any change
     BATON_CRASH_POINT("shared.guarded.locked");
   }
-  /// True: made anew.
+  /// True: C was constructed anew.
   bool take() {
     (void)lock_.lock();
     bool again = false;

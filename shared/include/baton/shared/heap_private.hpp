@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HeapPrivate: a process's private words of an open heap, directly before the heap's first byte; and process words, which name processes in
-// a heap. The free functions of the room find the parts of a heap (shared/README.md) from an address in it.
+// HeapPrivate: a process's private words of an open heap, directly before the heap's first byte; and process words,
+// which name processes in a heap. The free functions of the room find the parts of a heap (shared/README.md) from an
+// address in it.
 // Thread rules: written by the opening thread before others know the heap, then read only, but for the waiter table.
 #pragma once
 
@@ -12,7 +13,7 @@
 
 namespace baton::shared::detail {
 
-/// Names a process in the words of a heap: slot and epoch (bits 0..28); 0: nobody.
+/// Names a process in the words of a heap: slot and epoch (bits 0..28); 0: none.
 using ProcessWord = std::uint32_t;
 inline constexpr ProcessWord kProcessMask = 0x1fff'ffff;
 inline constexpr std::size_t kMaxProcesses = 64;
@@ -42,14 +43,14 @@ struct HeapPrivate {
 inline constexpr std::size_t kPrivateBytes = 65536;  // a whole page of any kernel
 static_assert(sizeof(HeapPrivate) <= 4096, "one page, which is there from the beginning");
 
-/// Not in a forked child, which has no such memory.
+/// Not for forked children, which have no such memory.
 inline HeapPrivate& private_of(const void* heap_base) noexcept {
   return *reinterpret_cast<HeapPrivate*>(reinterpret_cast<std::uintptr_t>(heap_base) - kPrivateBytes);
 }
 
 /// The first byte of the open heap that `address` lies in, or null.
 std::byte* heap_base_of(const void* address) noexcept;
-/// The same; throws baton::Exception (invalid_argument) if there is none.
+/// A heap_base_of() that throws baton::Exception (invalid_argument) if there is none.
 std::byte* heap_base_or_throw(const void* address);
 /// True if the process of this word lives. A system call, except for the caller's own process.
 bool process_lives(std::byte* heap_base, ProcessWord process) noexcept;

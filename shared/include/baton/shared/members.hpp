@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sees into plain structs: whether a member is of a kind that must not lie in shared memory. C++17 cannot list members, but it can say
-// whether a struct may be initialised from `{}, {}, probe`, where the probe converts to that kind and nothing else; so the third member is
-// asked, or its first part if it is an array or a struct. Not seen: members behind the 16th, behind one that {} does not initialise, and
-// those of classes with constructors, bases or private members. Thread rules: none (compile time).
+// Finds members of plain structs that must not lie in shared memory. C++17 cannot list members, but it can tell whether
+// a struct may be initialised from `{}, {}, probe`, where the probe converts to the forbidden kind only. This tests the
+// third member, or its first part if it is an array or a struct. Not found: members behind the 16th, members behind one
+// that {} does not initialise, and members of classes with constructors, bases or private members. Thread rules: none
+// (compile time).
 #pragma once
 
 #include <type_traits>
@@ -75,7 +76,7 @@ BATON_MEMBER(15, BATON_COMMA_15)
 #undef BATON_COMMA_15
 #pragma GCC diagnostic pop
 
-/// A member that was seen can be initialised from a Probe.
+/// True if the tested member can be initialised from a Probe.
 template <class T, class Probe>
 constexpr bool has_member() {
   if constexpr (std::is_aggregate_v<T> && !std::is_array_v<T> && !std::is_union_v<T>) {

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// mutex and timed_mutex in a shared heap. Every process that can write the heap is trusted: a process that scribbles over a mutex breaks it
-// for all. If a process ends while it owns one, a waiter takes the lock over within kLookAgainNs, and lock() reports the death.
+// mutex and timed_mutex in a shared heap. Every process that can write the heap is trusted: a process that overwrites a
+// mutex breaks it for all. If a process ends while it owns a mutex, a waiter takes the lock over within kLookAgainNs,
+// and lock() reports the death.
 //
 //   switch (m.lock()) { case ownership::acquired: ...; case ownership::previous_owner_died: repair; m.consistent(); }
 //   std::lock_guard lock(m);  if (m.owner_died()) { repair; m.consistent(); }
 //
-// Semantics of std::mutex and std::timed_mutex ([thread.mutex.class], [thread.timedmutex.class]) otherwise, so that
-// std::lock_guard, std::unique_lock, std::scoped_lock and std::lock work. Locking twice in one thread is undefined (it hangs), as is the
-// end of a thread that owns one in a process that lives on.
-// inheriting_mutex and inheriting_timed_mutex lend the owner the priority of the waiters (real-time scheduling). They are the kernel's
-// (robust, PTHREAD_PRIO_INHERIT), whose words hold thread numbers: **all processes of the heap must be in one PID
-// namespace**. Constructing one refuses (unsupported) if they are not, and from then on so does opening the heap from another one.
-// Thread rules: constructed in an open heap (else baton::Exception, invalid_argument) by one thread before others know
-// its address; used in place by any thread of any process that has the heap open. An inheriting one must not be unmapped (the heap not
-// be closed) while it is owned. No destructor runs.
+// Otherwise the semantics of std::mutex and std::timed_mutex ([thread.mutex.class], [thread.timedmutex.class]), so
+// std::lock_guard, std::unique_lock, std::scoped_lock and std::lock work. Undefined (it hangs): to lock twice in one
+// thread, and to end a thread that owns a mutex in a process that lives on.
+// inheriting_mutex and inheriting_timed_mutex lend the owner the priority of the waiters (real-time scheduling). They
+// use the kernel's locks (robust, PTHREAD_PRIO_INHERIT), whose words hold thread numbers: **all processes of the heap
+// must be in one PID namespace**. If they are not, the constructor throws unsupported. After the construction, opening
+// the heap from another namespace fails with unsupported.
+// Thread rules: one thread constructs it in an open heap (else baton::Exception, invalid_argument) before others know
+// its address. It is used in place by any thread of any process that has the heap open. While an inheriting mutex is
+// owned, it must not be unmapped (the heap must not be closed). No destructor runs.
 //
-// Invariant: the mark that an owner died is taken back by consistent() only: an owner that ignores it, or dies too, leaves it to
-// the next. It is a bit of the lock's word (process_lock.hpp); in the inheriting ones, which the kernel frees, a member that is
-// stored before the lock is made usable again, so that a second death in between is reported as well.
+// Invariant: only consistent() clears the mark that an owner died. An owner that ignores the mark, or dies too, leaves
+// it to the next owner. The mark is a bit of the lock's word (process_lock.hpp). In the inheriting mutexes, which the
+// kernel frees, it is a member that is stored before the lock is made usable again, so that a second death in between
+// is reported as well.
 #pragma once
 
 #include <chrono>
@@ -31,10 +34,11 @@
 
 namespace baton::shared {
 
-/// The result of lock(): how the owner before ended.
+/// The result of lock(): how the previous owner ended.
 enum class ownership : std::uint8_t {
   acquired,
-  previous_owner_died,  ///< acquired, too; the protected state may be half changed, and the lock stays marked until consistent()
+  previous_owner_died,  ///< acquired, too; the protected state may be half changed, and the lock stays marked until
+                        ///< consistent()
 };
 
 namespace detail {
@@ -53,7 +57,8 @@ class InheritingLock {
   void unlock() noexcept { lock_.unlock(); }
 
  private:
-  /// The heap must have users of one PID namespace only, for ever; throws baton::Exception (unsupported, invalid_argument).
+  /// From now on all users of the heap must be in one PID namespace; throws baton::Exception (unsupported,
+  /// invalid_argument).
   static void confine_to_namespace(const void* address);
   Locked settle(os::RobustMutex::Locked locked) noexcept {
     if (locked == os::RobustMutex::Locked::kNo) return Locked::kNo;
@@ -78,7 +83,7 @@ class Mutex {
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
 
-  /// Blocks until owned. Death of the owner ends the wait.
+  /// Blocks until this thread owns the lock. The owner's death ends the wait.
   ownership lock() {
     switch (lock_.lock()) {
       case Locked::kYes:
@@ -89,14 +94,14 @@ class Mutex {
         throw std::system_error(std::make_error_code(std::errc::invalid_argument));  // no lock lies there
     }
   }
-  /// True if owned now; ask owner_died() then.
+  /// True if this thread owns the lock now; check owner_died() then.
   bool try_lock() noexcept { return lock_.try_lock() != Locked::kNo; }
   void unlock() noexcept {
     BATON_CRASH_POINT("shared.mutex.unlock");
     lock_.unlock();
   }
 
-  /// For the owner: an owner before died, and consistent() was not called since.
+  /// For the owner: a former owner died, and consistent() was not called since.
   bool owner_died() const noexcept { return lock_.owner_died(); }
   /// For the owner: the protected state is whole again.
   void consistent() noexcept { lock_.make_consistent(); }
@@ -119,7 +124,7 @@ class TimedMutex : public Mutex<Lock> {
   bool try_lock_until(const std::chrono::time_point<Clock, Duration>& point) noexcept {
     do {
       if (this->lock_until(deadline_at(point))) return true;
-    } while (!has_passed(point));  // another clock than ours may be adjusted meanwhile
+    } while (!has_passed(point));  // another clock than CLOCK_MONOTONIC may be adjusted meanwhile
     return false;
   }
 };

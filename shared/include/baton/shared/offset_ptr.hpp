@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pointer that counts from its own address, with arithmetic: for containers and structures in a shared heap. It owns nothing.
-// Boost.Interprocess's, since it is what Boost.Container is tested with. Thread rules: a value, like a plain pointer.
+// A pointer that counts from its own address, with arithmetic: for containers and structures in a shared heap. It owns
+// nothing. It is Boost.Interprocess's pointer, since Boost.Container is tested with it. Thread rules: a value, like a
+// plain pointer.
 #pragma once
 
 #include <boost/interprocess/offset_ptr.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How smart pointers of this library compare: by the addresses of their objects in this process, as the std namesakes
-// ([util.smartptr.shared.cmp]), shared and unique ones, a process's and stored ones with one another. Weak ones are ordered by
-// owner_before(). In a container in the heap, addresses are no order to keep: they differ between processes.
+// How smart pointers of this library compare: by the addresses of their objects in this process, as in std
+// ([util.smartptr.shared.cmp]). Shared and unique pointers, private and stored ones, compare with one another. Weak
+// pointers are ordered by owner_before(). Do not order a container in the heap by addresses: they differ between
+// processes.
 // Thread rules: pure functions.
 #pragma once
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// shared_ptr, weak_ptr and unique_ptr of a process: they lie in its private memory and point to objects in a shared heap. They hold plain
-// addresses, so following, copying and moving them costs as much as with the std namesakes. Members of
-// shared objects and elements of containers are stored<shared_ptr<T>> and so on (stored.hpp), which count from their own address;
-// queues convert by themselves. The compiler refuses the one where it must be the other.
+// shared_ptr, weak_ptr and unique_ptr of a process: they lie in its private memory and point to objects in a shared
+// heap. They hold plain addresses, so following, copying and moving them costs as much as in std. Members of shared
+// objects and elements of containers are stored<shared_ptr<T>> and so on (stored.hpp), which count from their own
+// address; queues convert automatically. The compiler refuses a pointer of the wrong kind.
 //
-// Death: the holds of a dead process are dropped and objects that only it held are destroyed once, by a process that knows
-// the type (that is: whose program names shared_ptr<T> or unique_ptr<T>). block.hpp says how.
-// Semantics: those of the std namesakes ([util.smartptr.shared] and so on) without deleters, arrays, void and aliasing of foreign objects.
-// Nor is there enable_shared_from_this: an object that needs a pointer to itself stores a stored<weak_ptr<T>> when it has been made.
-// unique_ptr has no release(): no process would free an object without an owner when a process dies. Only objects, not their
-// bases, have unique_ptrs: the one word leads to the object's block.
-// An object that falls due while its thread ends another one ends after that one, not within its destructor.
+// Death: the holds of a dead process are dropped. Objects that only this process held are destroyed once, by a process
+// that knows the type (its program names shared_ptr<T> or unique_ptr<T>). block.hpp says how.
+// Semantics: as in std ([util.smartptr.shared] and so on) without deleters, arrays, void and aliasing of foreign
+// objects. There is no enable_shared_from_this: an object that needs a pointer to itself stores a stored<weak_ptr<T>>
+// after its construction. unique_ptr has no release(): no process would free an object without an owner when a process
+// dies. unique_ptrs point to objects, not to their bases: from its one word the object's block is computed.
+// An object that becomes due while its thread ends another object ends after that one, not within its destructor.
 // use_count() is exact for this process and counts other processes' holds as 1 each.
-// Thread rules: as the std namesakes: one pointer is used by one thread at a time, different pointers to one object freely. In a forked
-// child pointers of the parent are inert: they end without effect and must not be followed.
+// Thread rules: as in std: one thread at a time uses one pointer; any threads use different pointers to one object. In
+// a forked child the parent's pointers are inert: they end without effect and must not be followed.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ template <class T>
 struct TypeOf {
   static constexpr const char* name() noexcept { return __PRETTY_FUNCTION__; }
   static void destroy(void* object) noexcept { static_cast<T*>(object)->~T(); }
-  /// Of the name, size and alignment: two programs that define a type differently do not have the same.
+  /// A hash of the name, size and alignment: two programs that define a type differently get different ids.
   static constexpr std::uint64_t id() noexcept {
     return (hash_name(name()) ^ sizeof(T) * 0x9e3779b97f4a7c15ULL ^ alignof(T) * 0xc2b2ae3d27d4eb4fULL) | 1;
   }
@@ -53,7 +53,7 @@ inline void know_type() noexcept {
 template <class From, class To>
 using if_converts = std::enable_if_t<std::is_convertible_v<From*, To*>>;
 
-/// The way in and out for stored<> and the makers: a pointer as Held. Both ends of a way take the count over.
+/// Converts pointers to and from Held for stored<> and the makers. The receiver takes over the count.
 struct PointerAccess {
   template <class P>
   static Held get(const P& p) noexcept {
@@ -97,8 +97,8 @@ class shared_ptr {
     other.object_ = nullptr;
     other.local_ = nullptr;
   }
-  /// Shares with `other`, points to a part of its object, or to anything that lives as long. A pointer to memory outside the heap cannot be
-  /// stored in the heap.
+  /// Shares ownership with `other`, and points to a part of its object, or to anything that lives as long. A pointer to
+  /// memory outside the heap cannot be stored in the heap.
   template <class U>
   shared_ptr(const shared_ptr<U>& other, T* part) noexcept : object_(part), local_(other.local_) {
     if (local_ != nullptr) detail::count_up(local_->strong);
@@ -142,7 +142,7 @@ class shared_ptr {
   explicit operator bool() const noexcept { return object_ != nullptr; }
   /// Pointers of this process in private memory, and one for each other process and each pointer in the heap.
   long use_count() const noexcept { return static_cast<long>(detail::use_count(local_)); }
-  /// By owner, as std's.
+  /// Compares by owner, as std's.
   template <class U>
   bool owner_before(const shared_ptr<U>& other) const noexcept {
     return std::less<const detail::LocalCount*>()(local_, detail::PointerAccess::get(other).local);
@@ -218,7 +218,7 @@ class weak_ptr {
   bool owner_before(const shared_ptr<U>& other) const noexcept {
     return std::less<const detail::LocalCount*>()(local_, detail::PointerAccess::get(other).local);
   }
-  /// Of the object's shared_ptrs; see there. 0 if it has ended.
+  /// The use_count() of the object's shared_ptrs. 0 if the object has ended.
   long use_count() const noexcept { return static_cast<long>(detail::use_count(local_)); }
 
  private:
@@ -239,7 +239,7 @@ class weak_ptr {
   friend struct detail::PointerAccess;
 };
 
-/// One owner: a process, which may die. One word, as std::unique_ptr.
+/// One owner: a process, which may die. One word, like std::unique_ptr.
 template <class T>
 class unique_ptr {
  public:
@@ -302,7 +302,7 @@ template <class T>
 void swap(unique_ptr<T>& a, unique_ptr<T>& b) noexcept {
   a.swap(b);
 }
-// There are no objects with virtual functions, so no dynamic_pointer_cast.
+// No dynamic_pointer_cast, because shared objects have no virtual functions.
 template <class T, class U>
 shared_ptr<T> static_pointer_cast(const shared_ptr<U>& other) noexcept {
   return shared_ptr<T>(other, static_cast<T*>(other.get()));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A descriptor that becomes readable when a queue of a shared heap has something to pop, for programs that wait with poll or epoll. A
-// descriptor cannot lie in shared memory, so each process that wants one has a thread that waits in its place; push() and pop() cost
-// nothing more. Where a thread can wait itself, pop_for() is quicker by one switch.
+// A descriptor that becomes readable when a queue of a shared heap has an element to pop, for programs that wait with
+// poll or epoll. A descriptor cannot lie in shared memory. So each process that wants one has a thread that waits on
+// the queue; push() and pop() cost nothing more. If a thread can wait itself, pop_for() is faster by one context
+// switch.
 //
 //   pollable events(queue);
 //   poll(events.descriptor()) -> while (auto element = queue->try_pop()) ...; events.rearm();
@@ -23,10 +24,10 @@ namespace baton::shared {
 template <class Queue>
 class pollable {
  public:
-  /// Keeps the queue. Throws baton::Exception (out_of_descriptors) and std::system_error (no thread).
+  /// Keeps the queue alive. Throws baton::Exception (out_of_descriptors) and std::system_error (no thread).
   explicit pollable(shared_ptr<Queue> queue)
       : queue_(std::move(queue)), wake_(os::WakeSocket::create().or_throw()), thread_([this] { wait(); }) {}
-  /// Waits for the thread, at most kSlice.
+  /// Waits for the thread's end, at most kSlice.
   ~pollable() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -38,9 +39,9 @@ class pollable {
   pollable(const pollable&) = delete;
   pollable& operator=(const pollable&) = delete;
 
-  /// Readable from when there was something to pop until rearm(). Owned by this; not read from.
+  /// Readable from the moment when an element can be popped until rearm(). Owned by this object; do not read from it.
   int descriptor() const noexcept { return wake_.wait_end.get(); }
-  /// After the queue was found empty: readable again with the next element, or at once if there is one.
+  /// Call after the queue was found empty: readable again with the next element, or at once if there is one.
   void rearm() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);

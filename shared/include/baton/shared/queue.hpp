@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bounded first-in first-out queue in a shared heap: any number of producers and consumers, blocking, with timeout, or try; of plain
-// data and of any other shareable type that may be assigned and is declared recoverable (shareable.hpp), smart pointers among them.
-// Every process that can write the heap is trusted. A process killed at any instruction blocks no other, and every element is in the queue
-// entirely or not at all:
+// A bounded first-in first-out queue in a shared heap, for any number of producers and consumers. Operations block,
+// time out, or try. Elements are plain data, or any other shareable type that may be assigned and is declared
+// recoverable (shareable.hpp), such as smart pointers. Every process that can write the heap is trusted. A process
+// killed at any instruction blocks no other process, and every element is in the queue entirely or not at all:
 //   * a push has happened when tail_ is stored; the half-written slot of a dead producer is overwritten;
-//   * plain data: a pop has happened when head_ is stored; an element that a dead consumer had copied but not popped is still there;
-//   * other types: a pop has happened when the slot's `full` is cleared. The next consumer empties a slot that it finds so;
+//   * plain data: a pop has happened when head_ is stored; an element that a dead consumer had copied but not popped is
+//     still in the queue;
+//   * other types: a pop has happened when the slot's `full` is cleared. The next consumer clears the rest of such a
+//     slot;
 //   * the lock of a dead producer or consumer is taken over by the waiters.
-// A wake-up that died with its sender is made good (event_count.hpp).
+// If a process dies before it sends a wake-up, the wake-up is replaced (event_count.hpp).
 //
-// Thread rules: constructed in an open heap by one thread before others know its address; then every call is thread-safe. Destroyed by
-// one thread without competition. No system call while no thread waits and no lock is contended.
+// Thread rules: one thread constructs it in an open heap before others know its address; then every call is
+// thread-safe. One thread destroys it, when no other thread uses it. No system call while no thread waits and no lock
+// is contended.
 //
-// Two locks, since producers and consumers meet only in the two positions: push_lock_ serialises producers, pop_lock_
-// consumers. Positions count from 0 and never wrap; position p lies in slot p % Capacity. head_ <= tail_ <= head_ + Capacity.
+// There are two locks, since producers and consumers share only the two positions: push_lock_ serialises producers,
+// pop_lock_ consumers. Positions count from 0 and never wrap; position p lies in slot p % Capacity. head_ <= tail_ <=
+// head_ + Capacity.
 // Orderings:
 //   [T] tail_: release store (push), acquire load (pop): the element is seen whole.
 //   [H] head_: release store (pop), acquire load (push): the copy out of a slot comes before its reuse.
-// Each is stored under its side's lock, so its own side may read it relaxed. known_head_ and known_tail_ are last seen values
-// of the other side's position, kept under the lock so that its cache line is not asked for every time; old values are safe
-// because positions only grow. `full` belongs to the side that may touch the slot: it is ordered by [T] and [H].
+// Each is stored under its side's lock, so its own side may read it relaxed. known_head_ and known_tail_ are the last
+// seen values of the other side's position. They are kept under the lock so that the other side's cache line is not
+// read every time; old values are safe because positions only grow. `full` belongs to the side that may touch the slot:
+// it is ordered by [T] and [H].
 #pragma once
 
 #include <atomic>
@@ -80,9 +85,9 @@ class queue {
 
   // Pushing and popping throws baton::Exception only for smart pointers to another heap.
 
-  /// False: full.
+  /// False: the queue is full.
   bool try_push(const T& element) { return try_push_from(element); }
-  /// A refused element is as it was.
+  /// A refused element is unchanged.
   bool try_push(T&& element) { return try_push_from(std::move(element)); }
   void push(const T& element) { push_ns(element, detail::kForever); }
   void push(T&& element) { push_ns(std::move(element), detail::kForever); }
@@ -102,7 +107,7 @@ class queue {
     return false;
   }
 
-  /// False: empty, and *element is as it was.
+  /// False: the queue is empty, and *element is unchanged.
   bool try_pop(T* element) {
     {
       Hold hold(pop_lock_);
@@ -151,14 +156,14 @@ class queue {
     return element;
   }
 
-  /// Until there is something to pop (which another consumer may take) or the time is over.
+  /// Waits until there is an element to pop (which another consumer may take) or the time is over.
   template <class Rep, class Period>
   bool wait_not_empty_for(const std::chrono::duration<Rep, Period>& duration) noexcept {
     return not_empty_.wait_and_pass_on([this] { return !empty(); }, detail::deadline_after(duration));
   }
 
  private:
-  /// A side's lock. A dead owner's half-done push or pop needs no repair.
+  /// Holds a side's lock. A dead owner's half-done push or pop needs no repair.
   class Hold {
    public:
     explicit Hold(detail::ProcessLock& lock) noexcept : lock_(lock) {
@@ -199,7 +204,7 @@ class queue {
   }
   template <class E>
   bool push_ns(E&& element, std::int64_t deadline_ns) {
-    // Forwarded more than once: a refused element is as it was.
+    // Forwarded more than once: a refused element is unchanged.
     return try_push_from(std::forward<E>(element)) ||
            not_full_.wait([&] { return !full() && try_push_from(std::forward<E>(element)); }, deadline_ns);
   }

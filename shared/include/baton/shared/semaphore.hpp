@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // counting_semaphore and binary_semaphore in a shared heap. Every process that can write the memory is trusted.
-// A semaphore has no owners, so it cannot know the counts of a dead process: **counts that a process acquired and did not release
-// before it died stay taken**, as with POSIX semaphores. To protect something, use a mutex. A process that dies while it waits
-// takes nothing; one that dies in release() has released all of its counts or none.
+// A semaphore has no owners, so it cannot know the counts of a dead process: **counts that a process acquired and did
+// not release before it died stay taken**, as with POSIX semaphores. To protect data, use a mutex. A process that dies
+// while it waits takes no count; a process that dies in release() has released all of its counts or none.
 //
-// Semantics of std::counting_semaphore ([thread.sema.cnt]). No system call while no thread waits. Thread rules: as mutex.
-// Orderings: release() adds with release, try_acquire() takes with acquire: a thread that acquired sees everything before the release.
-// Waiting: event_count.hpp.
+// Semantics of std::counting_semaphore ([thread.sema.cnt]). No system call while no thread waits. Thread rules: as
+// mutex.
+// Orderings: release() adds with release, try_acquire() takes with acquire: a thread that acquired sees everything
+// before the release. Waiting: event_count.hpp.
 #pragma once
 
 #include <atomic>

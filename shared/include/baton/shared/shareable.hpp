@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which types may lie in memory that several processes map at different addresses, and why others may not. Members of plain structs
-// are seen (members.hpp), those of classes with constructors are not. Thread rules: none (compile time).
+// Which types may lie in memory that several processes map at different addresses, and why others may not. Members of
+// plain structs are checked (members.hpp), members of classes with constructors are not. Thread rules: none (compile
+// time).
 #pragma once
 
 #include <atomic>
@@ -23,10 +24,11 @@ class weak_ptr;
 template <class T>
 class unique_ptr;
 
-/// Specialise as std::true_type for a type with a destructor that is known to work in shared memory: everything that it owns lies in the
-/// heap, too (smart pointers of this library, containers with its allocator). Derive from recoverable instead if the destructor may
-/// also run on an object that is all zero bytes, constructed in part or destroyed in part, as those of structs of our smart
-/// pointers and plain data do: then nothing is lost when a process dies in the constructor or destructor.
+/// Specialise as std::true_type for a type whose destructor works in shared memory: everything that it owns lies in the
+/// heap, too (smart pointers of this library, containers with its allocator). Derive from recoverable instead if the
+/// destructor may also run on an object that is all zero bytes, constructed in part or destroyed in part. Destructors
+/// of structs of our smart pointers and plain data may. Then nothing is lost when a process dies in the constructor or
+/// destructor.
 template <class T>
 struct declared_shareable : std::false_type {};
 /// See declared_shareable.
@@ -34,8 +36,9 @@ struct recoverable : std::true_type {
   static constexpr bool kRecoverable = true;
 };
 
-/// How a queue stores an element of type T: as T itself, or for a process's smart pointers stored<T>. Specialise it for a struct of yours
-/// with such pointers: `type` is the same struct with stored ones, assigned from a T and giving one when moved from.
+/// How a queue stores an element of type T: as T itself, or for a process's smart pointers as stored<T>. Specialise it
+/// for a struct of yours with such pointers: `type` is the same struct with stored pointers; it is assigned from a T,
+/// and converts to a T when moved from.
 template <class T>
 struct stored_form {
   using type = T;
@@ -60,7 +63,7 @@ struct is_private_lock
                        std::is_same<T, std::timed_mutex>, std::is_same<T, std::recursive_timed_mutex>,
                        std::is_same<T, std::shared_mutex>, std::is_same<T, std::shared_timed_mutex>,
                        std::is_same<T, std::once_flag>, std::is_same<T, std::condition_variable>> {};
-/// An atomic that the library makes with a lock of its own, one for each process.
+/// An atomic for which the library uses a lock of its own, one in each process.
 template <class T>
 struct is_locked_atomic : std::false_type {};
 template <class T>
@@ -69,7 +72,7 @@ struct LockedAtomicProbe {
   template <class T, class = std::enable_if_t<!std::atomic<T>::is_always_lock_free>>
   operator std::atomic<T>() const noexcept;  // NOLINT(google-explicit-constructor)
 };
-/// Addresses in the clothes of a class.
+/// Classes that hold plain addresses.
 template <class T>
 struct is_hidden_address : std::false_type {};
 template <class T>
@@ -78,7 +81,7 @@ template <class C, class Traits>
 struct is_hidden_address<std::basic_string_view<C, Traits>> : std::true_type {};
 template <class T>
 struct is_hidden_address<std::reference_wrapper<T>> : std::true_type {};
-/// Converts to some of those only.
+/// Converts to some of the types above only.
 struct HiddenProbe {
   template <class T>
   operator std::atomic<T*>() const noexcept;  // NOLINT(google-explicit-constructor)
@@ -96,7 +99,7 @@ template <class T>
 struct has_private_memory<T, std::void_t<typename T::allocator_type>>
     : std::is_same<typename T::allocator_type, std::allocator<typename T::value_type>> {};
 
-/// Converts to those only.
+/// Converts to those pointers only.
 struct HeldProbe {
   template <class T>
   operator shared_ptr<T>() const noexcept;  // NOLINT(google-explicit-constructor)
@@ -149,8 +152,8 @@ constexpr bool check_shareable() {
   return true;
 }
 
-/// Types that the allocator of a shared heap accepts: elements and nodes of containers, whose destructors do not say whether they can be
-/// shared.
+/// Types that the allocator of a shared heap accepts: elements and nodes of containers. Their destructors do not show
+/// whether they can be shared.
 template <class T>
 constexpr bool check_allocated() {
   static_assert(

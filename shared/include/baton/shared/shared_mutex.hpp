@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// shared_mutex in a shared heap. Every process that can write the heap is trusted. A reader or writer that dies blocks no other. After a
-// writer's death every lock() and lock_shared() returns previous_owner_died until consistent().
+// shared_mutex in a shared heap. Every process that can write the heap is trusted. A reader or writer that dies blocks
+// no other. After a writer's death every lock() and lock_shared() returns previous_owner_died until consistent().
 //
-// Semantics of std::shared_mutex ([thread.sharedmutex.class]), with room for Slots readers at a time; more wait, as the
-// standard has it beyond its limit. Works with std::unique_lock and std::shared_lock. Writers do not starve: a new reader lets a waiting
-// writer go first (once, so that many writers do not starve readers). try_lock_shared() does not look at that.
-// Thread rules: as mutex. A thread owns it once, in one way.
+// Semantics of std::shared_mutex ([thread.sharedmutex.class]), with room for Slots readers at a time; further readers
+// wait, as in the standard beyond its limit. Works with std::unique_lock and std::shared_lock. Writers do not starve: a
+// new reader lets a waiting writer go first (once, so that many writers do not starve readers). try_lock_shared() does
+// not check for waiting writers.
+// Thread rules: as mutex. A thread owns it once, either shared or exclusive.
 //
-// A table of robust locks: a reader owns one slot, a writer writer_ and all slots. So waiters find the locks of the dead,
-// a reader's lock touches no word of other readers, and a writer pays for all slots. A reader takes any free slot; a reader that found none
-// waits for the next that is freed, whichever it is (event_count.hpp).
-// Invariants: (1) writing_ and died_ are written by an owner of every slot, and read by an owner of any; (2) writing_ is true
-// exactly while a writer may change the protected state: if an entering thread finds it true, a writer died; (3) holder of a
-// slot is the tag of the thread that reads there; a tag is used by one thread ever.
+// A table of robust locks: a reader owns one slot, a writer owns writer_ and all slots. So waiters find the locks of
+// dead processes, a reader's lock touches no word of other readers, and a writer pays for all slots. A reader takes any
+// free slot; a reader that found none waits for any slot to be freed (event_count.hpp).
+// Invariants: (1) writing_ and died_ are written by an owner of every slot, and read by an owner of any; (2) writing_
+// is true exactly while a writer may change the protected state: if an entering thread finds it true, a writer died;
+// (3) holder of a slot is the tag of the thread that reads there; a tag is used by one thread ever.
 #pragma once
 
 #include <atomic>
@@ -41,7 +42,7 @@ class basic_shared_mutex {
   ownership lock() {
     own(writer_.lock(), writer_);
     for (Slot& slot : slots_) {
-      own(slot.lock.lock(), slot.lock);  // waits for the reader there; no new one can come behind us
+      own(slot.lock.lock(), slot.lock);  // waits for the reader in the slot; no new reader can enter behind us
       BATON_CRASH_POINT("shared.shared_mutex.slot_taken");
     }
     return enter();
@@ -72,7 +73,7 @@ class basic_shared_mutex {
     // A writer that waits for slots goes first, once; a dead writer delays readers for one kLookAgainNs at most.
     if (!writer_.looks_free())
       (void)freed_.wait_and_pass_on([this] { return writer_.looks_free(); }, os::monotonic_ns() + kLookAgainNs);
-    // A dead owner's slot is found by try_lock_shared(), which asks the kernel; the look in between does not.
+    // try_lock_shared() finds a dead owner's slot, because it asks the kernel; the test in between does not.
     while (!try_lock_shared() && !freed_.wait([this] { return try_slots(true); }, os::monotonic_ns() + kLookAgainNs)) {
     }
     return owner_died() ? ownership::previous_owner_died : ownership::acquired;
@@ -104,7 +105,7 @@ class basic_shared_mutex {
     std::atomic<std::uint64_t> holder{0};
   };
 
-  /// A number that no other thread that ever had the heap open has.
+  /// A number unique among all threads that ever had the heap open.
   std::uint64_t tag() const noexcept { return std::uint64_t{writer_.me()} << 32 | detail::thread_number(); }
   std::size_t home() const noexcept {
     return static_cast<std::size_t>((writer_.me() * 7U + detail::thread_number()) % Slots);
@@ -122,7 +123,7 @@ class basic_shared_mutex {
   }
   static void own(Locked locked, detail::ProcessLock& lock) {
     if (locked == Locked::kNo) throw std::system_error(std::make_error_code(std::errc::invalid_argument));
-    if (locked == Locked::kOwnerDied) lock.make_consistent();  // writing_ shows whether it matters
+    if (locked == Locked::kOwnerDied) lock.make_consistent();  // writing_ shows whether the death matters
   }
   static bool try_own(detail::ProcessLock& lock) noexcept {
     const Locked locked = lock.try_lock();
@@ -149,8 +150,9 @@ class basic_shared_mutex {
   detail::ProcessLock writer_;
   std::atomic<bool> writing_{false};
   std::atomic<bool> died_{false};
-  std::atomic<std::uint64_t> writer_tag_{0};  // whose writing_ is, so that the writer may ask owner_died()
-  EventCount freed_;  // of slots: readers that found none sleep here, a writer on the slot that it needs next
+  std::atomic<std::uint64_t> writer_tag_{0};  // the thread whose writing_ is set, so that the writer may call
+                                              // owner_died()
+  EventCount freed_;  // freed slots: readers that found none sleep here; a writer sleeps on the slot that it needs next
   Slot slots_[Slots];
 };
 

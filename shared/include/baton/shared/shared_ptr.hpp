@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Smart pointers to objects in a shared heap: those of a process (pointers.hpp), those that lie in the heap (stored.hpp), and here the
-// objects' beginnings: make_shared(), make_unique(), and names by which processes find them.
-// Thread rules: everything here is thread-safe.
+// Smart pointers to objects in a shared heap: those of a process (pointers.hpp) and those that lie in the heap
+// (stored.hpp). This header makes objects: make_shared(), make_unique(), and names by which processes find objects.
+// Thread rules: every function is thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ P make(Heap& heap, Args&&... args) {
 
 }  // namespace detail
 
-/// Throws baton::Exception as Heap::allocate() fails, and the constructor's exceptions.
+/// Throws baton::Exception with the errors of Heap::allocate(), and the constructor's exceptions.
 template <class T, class... Args>
 shared_ptr<T> make_shared(Heap& heap, Args&&... args) {
   return detail::make<T, shared_ptr<T>>(heap, std::forward<Args>(args)...);
@@ -44,13 +44,14 @@ unique_ptr<T> make_unique(Heap& heap, Args&&... args) {
   return detail::make<T, unique_ptr<T>>(heap, std::forward<Args>(args)...);
 }
 
-/// The object that processes know as `name` (at most 47 bytes), made by the first caller: one object, however many call. If several call at
-/// once, each may construct an object; the first that is done gets the name, and the others end again. So no caller waits for
-/// another's constructor, and a constructor may ask for other names. The name keeps its object alive until forget(). Throws
-/// baton::Exception: type_mismatch (it is of another type), limit_reached (256 names), and as make_shared().
+/// The object named `name` (at most 47 bytes); the first caller makes it, and all callers get the same object. If
+/// several call at once, each may construct an object; the first finished object gets the name, and the others are
+/// destroyed. So no caller waits for another's constructor, and a constructor may use other names. The name keeps its
+/// object alive until forget(). Throws baton::Exception: type_mismatch (the object has another type), limit_reached
+/// (256 names), and as make_shared().
 template <class T, class... Args>
 shared_ptr<T> find_or_make(Heap& heap, const char* name, Args&&... args);
-/// Null if there is none.
+/// Null if no object has this name.
 template <class T>
 shared_ptr<T> find(Heap& heap, const char* name);
 /// The name no longer keeps its object; false if there was none.
@@ -65,14 +66,15 @@ class Names {
   ~Names();
   Names(const Names&) = delete;
   Names& operator=(const Names&) = delete;
-  /// The place of `name`, or null. With `type` not 0: throws type_mismatch if it was given another.
+  /// The place of `name`, or null. With `type` not 0: throws type_mismatch if the name has another type.
   StoredWords* find(const char* name, std::uint64_t type);
   void add(const char* name, std::uint64_t type, const Held& object);
   bool remove(const char* name);
 
  private:
   NameWords& words_;
-  // Objects of names that are removed, and of one that a dead process left half made: they end after the table is unlocked.
+  // Objects of names that are removed, and of one that a dead process left half made: they end after the table is
+  // unlocked.
   Held dropped_, left_;
 };
 

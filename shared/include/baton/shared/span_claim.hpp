@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Claims of small objects in a span that another process may give back (shared/src/allocations.cpp): the steps on the words that both use,
-// so that tests/model explores them.
+// Claims of small objects in a span that another process may give back (shared/src/allocations.cpp): the steps on the
+// words that both processes use, so that tests/model explores them.
 //
 //   a process that will claim objects in span S     a process that gives S back (under a lock)
 //   P1 published[1] = its span before   (release)   T1 mark S as closing       (relaxed)
@@ -9,7 +9,8 @@
 //   P4 S is marked, or not what it was  (acquire)   T4 an object in S is not free -> unmark, stop
 //      -> no claim                                  T5 S is something else
 //   - One of P3 and T2 is first in the order of fences: T3 sees P2, or P4 sees T1.
-//   - A span stays published while newer ones come: it moves to [1] before its place is taken, and T3 reads against that.
+//   - A span stays published while newer ones come: it moves to [1] before its place is taken, and T3 reads against
+//     that.
 //   - If T3 does not see S, it read a later value: so the last claim in S, and its use, happened before.
 // Thread rules: one claimer at a time per array.
 #pragma once

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// stored<P>: a shared_ptr, weak_ptr or unique_ptr (P) that lies in the heap itself: a member of a shared object, an element of a container.
-// It counts from its own address, so every process may follow it. It converts to and from P, and is counted as one pointer more.
+// stored<P>: a shared_ptr, weak_ptr or unique_ptr (P) that lies in the heap itself: a member of a shared object, or an
+// element of a container. It counts from its own address, so every process may follow it. It converts to and from P,
+// and counts as one more pointer.
 //
-// Cost: changing one locks the object's block (block.hpp). In a loop, hold a P.
+// Cost: changing a stored pointer locks the object's block (block.hpp). In a loop, use a P.
 // Death: a change that a dead process had begun is completed or undone by the next process that needs the object.
-// In private memory, where containers and queues have one for a moment, it is a P. A pointer to an object of another heap throws
-// baton::Exception (invalid_argument), and both ends are as they were.
+// In private memory, where containers and queues have a stored pointer for a moment, it is a P. A pointer to an object
+// of another heap throws baton::Exception (invalid_argument), and both ends are unchanged.
 // Therefore moves are not noexcept.  NOLINTBEGIN(performance-noexcept-move-constructor)
-// Thread rules: as P: one thread of one process at a time, so protect a pointer of several threads by a lock.
+// Thread rules: as P: one thread of one process at a time, so protect a pointer that several threads use by a lock.
 #pragma once
 
 #include <cstddef>
@@ -62,8 +63,8 @@ class StoredPointer {
     put_in(&words_, PointerAccess::get(from), kStrength);
     (void)PointerAccess::give(from);
   }
-  /// The former target may end first, and `from` may lie in it: so the new target is held by a pointer of this process meanwhile. A refused
-  /// pointer is refused before any change.
+  /// The former target may end first, and `from` may lie in it. So a pointer of this process holds the new target
+  /// meanwhile. A pointer that cannot be stored is refused before any change.
   void replace(P&& from) {
     check_storable(&words_, PointerAccess::get(from));
     P taken(std::move(from));
@@ -130,12 +131,12 @@ class stored : public detail::StoredPointer<P> {
   operator P() const& {  // NOLINT(google-explicit-constructor)
     return detail::PointerAccess::make<P>(detail::hold(words_, Base::kStrength));
   }
-  /// The same, and *this becomes null.
+  /// The same, after which *this is null.
   operator P() && { return this->take(); }  // NOLINT(google-explicit-constructor)
 
   /// See shared_ptr.
   long use_count() const noexcept { return static_cast<long>(detail::use_count(words_)); }
-  /// Of weak ones: null if the object has ended.
+  /// For weak ones: null if the object has ended.
   shared_ptr<typename P::element_type> lock() const {
     static_assert(Base::kStrength == detail::Strength::kWeak, "only a weak pointer is locked");
     return detail::PointerAccess::make<shared_ptr<typename P::element_type>>(detail::lock_weak(words_));

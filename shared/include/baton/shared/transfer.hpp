@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the count of a block's stored pointers and one such pointer change together, so that a process that takes the block's lock over from
-// a dead owner makes them agree again: the redo record. On words with load() and store(), so that tests/model explores it with kills at
-// every step.
+// How the count of a block's stored pointers and one such pointer change together: the redo record. A process that
+// takes the block's lock over from a dead owner uses it to make count and pointer agree again. On words with load() and
+// store(), so that tests/model explores it with kills at every step.
 //
-// REQUIRES, for both: the block's lock. Every store is a release: a kill leaves the stores before it and none behind it, in the order
-// written here. Steps: before = count; record = what; count changes; the pointer changes (the transfer has happened); record = 0.
+// REQUIRES, for both functions: the block's lock. Every store is a release: a kill leaves the stores before it and none
+// behind it, in the order written here. Steps: before = count; record = what; count changes; the pointer changes (the
+// transfer has happened); record = 0.
 #pragma once
 
 #include <atomic>
@@ -40,8 +41,8 @@ void transfer(Count&& count, Before&& before, Record&& record, std::uint64_t wha
   record.store(0, std::memory_order_release);
 }
 
-/// After a dead owner. count_of(what) gives the count's word; refers(what) says whether the pointer has the block. May be cut short by a
-/// death and run again.
+/// Repairs after a dead owner. count_of(what) gives the count's word; refers(what) says whether the pointer refers to
+/// the block. A death may interrupt it; it can run again.
 template <class CountOf, class Before, class Record, class Refers>
 void redo(CountOf&& count_of, Before&& before, Record&& record, Refers&& refers) {
   const std::uint64_t what = record.load(std::memory_order_acquire);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a sleeper of event_count.hpp does without a time limit. A notification may die with its sender, and another process must make it
-// good. In a named heap each process has a background thread that watches deaths (shared/src/membership.hpp). After a death that thread
-// notifies every event count on which a thread of its own process sleeps. Each sleeper registers the address of its event count in a table
-// in private memory.
+// How a sleeper of event_count.hpp needs no time limit. A notification may be lost when its sender dies, and another
+// process must replace it. In a named heap each process has a background thread that watches deaths
+// (shared/src/membership.hpp). After a death that thread notifies every event count on which a thread of its own
+// process sleeps. Each sleeper registers the address of its event count in a table in private memory.
 //
 //   sleeper S (S1 to S6: event_count.hpp)                  background thread D of its process
 //   A1 place = address of the event count   (CAS)          D1 the kernel reports that a process died
@@ -11,15 +11,18 @@
 //      S5, S6                                              D4 of each place that is not 0: mark it (CAS), N2 to N6, unmark it
 //   A3 place = 0 (CAS); a marked place stays until         D5 recover the dead process; then
 //      D has unmarked it                                   D6 watches = 1            (relaxed), and wait for the next death
-//   - If D3 precedes S3 in the order of fences, S4 sees what the dead process had done before it died. Otherwise S3 precedes D3, so D4
-//     sees A1 and notifies as any notifier does: S4 sees the change, the kernel refuses in S5, or S is woken.
-//   - D4 touches an event count only while its place is marked, and S does not leave a marked place, so the event count is there.
-//   - D5 may take long (destructors of the user), and D does not watch meanwhile. A thread that goes to sleep then finds 0 in A2, or D3
+//   - If D3 precedes S3 in the order of fences, S4 sees what the dead process had done before it died. Otherwise S3
+//     precedes D3, so D4 sees A1 and notifies as any notifier does: S4 sees the change, the kernel refuses in S5, or S
+//     is woken.
+// - D4 touches an event count only while its place is marked, and S does not leave a marked place, so the event count
+//   still exists. - D5 may take long (destructors of the user), and D does not watch meanwhile. A thread that goes to
+//   sleep then finds 0 in A2, or D3
 //     comes later and D4 notifies that thread.
-// D does not notice the death of a process without a connection to D's process (attach(), or a connection that failed). Such a process sets
-// WaiterWords::unwatched in the heap. Its packet wakes D, which does D2 to D4 once and never D6.
+// D does not notice the death of a process without a connection to D's process (attach(), or a connection that failed).
+// Such a process sets WaiterWords::unwatched in the heap. Its packet wakes D, which does D2 to D4 once and never D6.
 //
-// Thread rules: enter() and leave() by any thread; notify_all() by one thread at a time, with the lock that leave() takes.
+// Thread rules: enter() and leave() by any thread; notify_all() by one thread at a time, with the lock that leave()
+// takes.
 #pragma once
 
 #include <atomic>
@@ -46,14 +49,15 @@ struct WaiterTableWords {
     for (std::size_t i = 0; i < kTries; ++i) {
       const std::size_t place = (from + i) % Places;
       std::uint64_t seen = 0;
-      // release: the event count was made before; pairs with the mark in notify_all(). Ordered before S4 by the fence S3.
+      // release: the event count was made before; pairs with the mark in notify_all(). Ordered before S4 by the fence
+      // S3.
       if (places[place].compare_exchange_strong(seen, event_count, std::memory_order_release,
                                                 std::memory_order_relaxed))
         return place;
     }
     return kNowhere;
   }
-  /// A2: true if D makes notifications of the dead good. Ordered by the fence S3; pairs with D2.
+  /// A2: true if D replaces the notifications of dead processes. Ordered by the fence S3; pairs with D2.
   bool is_watched() const noexcept { return watches.load(std::memory_order_relaxed) != 0; }
   /// A3. `with_lock(f)` calls f() with the lock of notify_all().
   template <class WithLock>
@@ -87,7 +91,7 @@ struct WaiterTableWords {
   void begin_watch() noexcept { watches.store(1, std::memory_order_relaxed); }
 };
 
-/// Of a process, in one heap. Threads that find no place sleep with a time limit.
+/// The waiter table of one process in one heap. Threads that find no place sleep with a time limit.
 using WaiterTable = WaiterTableWords<memory::StdPlatform, 256>;
 
 /// Where a thread has registered its sleep.
@@ -95,12 +99,13 @@ struct Place {
   WaiterTable* table = nullptr;  // null: nowhere
   std::size_t index = 0;
 };
-/// A1. Nowhere if the event count (EventCountWords) lies in no heap whose deaths are watched, or if the caller is a background thread.
+/// A1. Returns no place if the event count (EventCountWords) lies in no heap whose deaths are watched, or if the caller
+/// is a background thread.
 Place take_place(const void* event_count) noexcept;
-/// A3 of a place that is not nowhere.
+/// A3 of a place that take_place() found.
 void leave_place(const Place& place, const void* event_count) noexcept;
 
-/// The calling thread's number among the threads of this process that asked.
+/// The calling thread's number among the threads of this process that called this function.
 inline std::uint32_t thread_number() noexcept {
   static std::atomic<std::uint32_t> last{0};
   thread_local const std::uint32_t number = last.fetch_add(1, std::memory_order_relaxed) + 1;

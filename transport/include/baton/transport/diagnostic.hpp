@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// News for the user that no call can return, because it happens by itself.
+// Events for the user that no call can return, because they are asynchronous.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace baton::transport {
 
-/// Something the user should know and no call can return (asynchronous). Called from the background thread; must not block.
+/// An asynchronous event that no call can return. The background thread delivers it; the callback must not block.
 struct Diagnostic {
   enum class Level : std::uint8_t { kInfo, kWarning, kError } level;
   Errc code;
-  std::string text;  ///< names the thing and the way out
+  std::string text;  ///< names the thing that failed and the way out
 };
 
 }  // namespace baton::transport

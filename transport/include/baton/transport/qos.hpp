@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quality of service in ROS 2's terms. What each combination does when a queue, a held limit or the pool is full, and which
-// clock a deadline or lifespan uses: docs/format/qos.md (normative table).
+// Quality of service in ROS 2's terms. docs/format/qos.md (normative table) says what each combination does when a
+// queue, a held limit or the pool is full, and which clock a deadline or lifespan uses.
 #pragma once
 
 #include <chrono>
@@ -25,9 +25,9 @@ struct QoS {
   std::chrono::nanoseconds lifespan = kInfinite;
   Liveliness liveliness = Liveliness::kAutomatic;
   std::chrono::nanoseconds lease = kInfinite;
-  /// Subscription only: samples it may hold at the same time, per publisher. A wish above 8 is granted in full, or the subscription is
-  /// refused. Up to 8 are granted as far as there are some left. One subscription, process and user each have an upper share of a
-  /// publisher's slots: docs/format/qos.md.
+  /// Subscription only: samples that it may hold at the same time, per publisher. A request above 8 is granted in full,
+  /// or the subscription is refused. A request of up to 8 may be granted in part. One subscription, process and user
+  /// each have an upper share of a publisher's slots: docs/format/qos.md.
   std::uint32_t held = 8;
 
   QoS() = default;
@@ -60,8 +60,8 @@ struct QoS {
   }
 };
 
-/// ROS 2 request-versus-offered rules. Empty if compatible, else the policies that differ, e.g. "reliability: offered
-/// best_effort, requested reliable".
+/// Applies ROS 2's request-versus-offered rules. Empty if compatible, else the policies that differ, e.g. "reliability:
+/// offered best_effort, requested reliable".
 std::string incompatibility(const QoS& offered, const QoS& requested);
 
 }  // namespace baton

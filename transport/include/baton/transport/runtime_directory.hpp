@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where processes meet: <runtime directory>/<domain>. Chooses, makes and checks both; see docs/format/handshake.md, "The
-// directory", for the rules and why.
+// The directory in which processes meet: <runtime directory>/<domain>. Chooses, makes and checks both parts. The rules
+// and their reasons: docs/format/handshake.md, "The directory".
 // Thread rules: no state; reads the environment.
 #pragma once
 
@@ -17,20 +17,21 @@ inline constexpr int kMaxDomain = 9999;
 
 struct DirectoryOptions {
   std::string runtime_directory;  ///< empty: BATON_RUNTIME_DIR, else the first usable default
-  /// What the tests replace: the environment and the kernel's word on a directory.
+  /// Tests replace these: the environment and the kernel's description of a directory.
   std::function<const char*(const char*)> environment;
   std::function<os::OpenedDirectory(int, const std::string&)> open = os::open_directory;
 };
 
-/// `wanted`, or for -1 BATON_DOMAIN, else ROS_DOMAIN_ID, else 0. Error: invalid_argument, naming the variable and its value.
+/// `wanted`, or if it is -1: BATON_DOMAIN, else ROS_DOMAIN_ID, else 0. Error: invalid_argument, naming the variable and
+/// its value.
 Result<int> resolve_domain(int wanted, const DirectoryOptions& options = {});
 
 struct DomainDirectory {
-  os::UniqueFd runtime;  ///< held open so that cleaners see it in use
+  os::UniqueFd runtime;  ///< held open so that cleaners see that it is in use
   os::UniqueFd fd;
   std::string path;
   std::uint32_t socket_mode = 0600;
-  std::uint32_t gid = ~0U;  ///< the group that shares the directory; ~0: nobody
+  std::uint32_t gid = ~0U;  ///< the group that shares the directory; ~0: none
 };
 
 /// Errors: no_runtime_directory, foreign_runtime_directory, out_of_descriptors.

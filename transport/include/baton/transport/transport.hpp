@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Endpoints that move chunks of any type between processes: the whole interface on which node/, python/ and ros2/
-// build. Untyped: a message is a chunk plus a TypeInfo.
-// Thread rules: Participant, Writer, Reader, WaitSet, GuardCondition are thread-safe unless a line says otherwise; a TakenSample
-// may be released from any thread. After fork() every call on an object of the parent returns Errc::forked, and releases are
-// no-ops.
+// Endpoints that move chunks of any type between processes: the whole interface on which node/, python/ and ros2/ are
+// built. Untyped: a message is a chunk plus a TypeInfo.
+// Thread rules: Participant, Writer, Reader, WaitSet, GuardCondition are thread-safe unless a line says otherwise; a
+// TakenSample may be released from any thread. After fork() every call on an object of the parent returns Errc::forked,
+// and releases are no-ops.
 #pragma once
 
 #include <array>
@@ -26,7 +26,8 @@ namespace baton::transport {
 
 using Gid = std::array<std::uint8_t, 16>;
 
-/// What the handshake compares. `definition` is fetched by the other side only when hashes differ, to print a difference.
+/// The type information that the handshake compares. The other side requests `definition` only when hashes differ, to
+/// print the difference.
 struct TypeInfo {
   std::string name;  ///< "sensor_msgs/Image"
   std::array<std::uint8_t, 16> hash{};
@@ -39,7 +40,8 @@ struct ParticipantOptions {
   int domain = -1;                                       ///< -1: BATON_DOMAIN, else ROS_DOMAIN_ID, else 0
   std::string runtime_directory;                         ///< empty: BATON_RUNTIME_DIR, else the per-user default
   std::function<void(const Diagnostic&)> on_diagnostic;  ///< empty: dropped (the runtime never prints)
-  /// `on_diagnostic` is called while this lives; null: as long as the participant does. Of one owner only the first is kept.
+  /// `on_diagnostic` is called while the owner lives; null: while the participant lives. Of several callbacks with one
+  /// owner only the first is kept.
   std::shared_ptr<const void> diagnostic_owner;
 };
 
@@ -49,18 +51,19 @@ struct EndpointInfo {
   std::string topic, type_name, node;
   std::array<std::uint8_t, 16> type_hash{};
   QoS qos;
-  std::int32_t pid = 0;  ///< for people: of a process that is not visible in this pid namespace, what it calls itself
+  std::int32_t pid = 0;  ///< for people: the number that a process not visible in this PID namespace states by itself
   std::int32_t local_pid = 0;  ///< for system calls: 0 if the process is not visible here
-  /// Over which this process knows the endpoint, 0 for its own. A process that was disconnected and has come back has another one.
+  /// The connection over which this process knows the endpoint, 0 for its own. A process that was disconnected and has
+  /// come back has another number.
   std::uint64_t connection = 0;
 };
 
-/// What one subscription has of one publisher's messages, and what it may have.
+/// How many of one publisher's messages one subscription has, and how many it may have.
 struct Holding {
   enum class Standing : std::uint8_t {
     kConnected,
-    kLeft,     ///< the subscription is gone, samples that its process holds are not
-    kRefused,  ///< it matches, but is not connected: see `reason`
+    kLeft,     ///< the subscription is gone, but its process still holds samples
+    kRefused,  ///< it matches and is not connected: see `reason`
   };
   struct Chunk {
     memory::Handle handle = 0;
@@ -70,15 +73,15 @@ struct Holding {
   Gid writer{}, reader{};
   std::uint32_t unread = 0;   ///< in its queue
   std::uint32_t held = 0;     ///< taken and still in use
-  std::vector<Chunk> chunks;  ///< the oldest kMostChunks of those held
+  std::vector<Chunk> chunks;  ///< the oldest kMostChunks of the held chunks
   Standing standing = Standing::kConnected;
-  std::uint32_t wished = 0;   ///< its QoS held
-  std::uint32_t granted = 0;  ///< of them; docs/format/qos.md
-  std::string reason;         ///< printable ASCII, in the publisher's words: why it was refused or got less; else empty
-  // Of the publisher, the same in each of its rows.
+  std::uint32_t wished = 0;   ///< its requested QoS::held
+  std::uint32_t granted = 0;  ///< granted of `wished`; docs/format/qos.md
+  std::string reason;         ///< printable ASCII, from the publisher: why it was refused or got less; else empty
+  // Of the publisher; the same in each of its rows.
   std::uint32_t slots = 0;     ///< messages that may be alive at the same time
-  std::uint32_t shared = 0;    ///< of them: what all subscriptions together may hold
-  std::uint32_t promised = 0;  ///< of them: granted, or held by subscriptions that left
+  std::uint32_t shared = 0;    ///< of `slots`: the most that all subscriptions together may hold
+  std::uint32_t promised = 0;  ///< of `shared`: granted, or held by subscriptions that left
   static constexpr std::size_t kMostChunks = 8;
 };
 
@@ -87,7 +90,7 @@ class Reader;
 struct ReaderConnection;  // private to transport
 struct SegmentUse;
 
-/// This process's presence in one domain: its socket, its one background thread, its view of the graph.
+/// This process in one domain: its socket, its one background thread, its view of the graph.
 class Participant : public std::enable_shared_from_this<Participant> {
  public:
   /// One per (process, domain, directory): returns the existing one if it is alive.
@@ -96,9 +99,9 @@ class Participant : public std::enable_shared_from_this<Participant> {
   Participant(const Participant&) = delete;
   Participant& operator=(const Participant&) = delete;
 
-  /// `gid` of both options: the endpoint's id where another middleware has already given it one, unique in the domain; zero:
-  /// made here. Error already_exists if an endpoint that is known here has it.
-  /// An id may be given again once its endpoint is gone; the messages of the new one count from 1.
+  /// `gid` of both options: an endpoint id that another middleware has already given, unique in the domain; zero: the
+  /// participant makes one. Error already_exists if a known endpoint has this id. An id may be used again once its
+  /// endpoint is gone; the sequence numbers of the new endpoint begin at 1.
   struct WriterOptions {
     std::string topic, node;
     TypeInfo type;
@@ -114,33 +117,37 @@ class Participant : public std::enable_shared_from_this<Participant> {
     Result<void> (*validate)(const void* context, const std::byte* message, std::uint32_t size_bytes) = nullptr;
     const void* validate_context = nullptr;
     Gid gid{};
-    /// take() also returns what has expired; who takes looks at TakenSample::expires_ns().
+    /// take() also returns expired samples; the caller checks TakenSample::expires_ns().
     bool take_expired = false;
   };
-  /// Both, and join(): out_of_memory leaves nothing behind; nothing was announced that is not withdrawn.
+  /// create_writer(), create_reader() and join() leave nothing behind after out_of_memory: an announcement that was
+  /// sent is withdrawn.
   Result<std::shared_ptr<Writer>> create_writer(const WriterOptions& options);
   Result<std::shared_ptr<Reader>> create_reader(const ReaderOptions& options);
 
   void add_node(const std::string& name);
   void remove_node(const std::string& name);
 
-  // Graph queries: what is known now, own endpoints included. While the graph changes, what comes or goes meanwhile may be missing.
+  // Graph queries: the endpoints known now, own ones included. Endpoints that come or go during the query may be
+  // missing.
   std::vector<EndpointInfo> endpoints() const;
   std::vector<std::pair<std::string, std::int32_t>> nodes() const;  ///< node name, pid
-  /// Processes of the domain of which nothing is known yet: they are being met, or are stopped, dead, or another user's.
+  /// Number of processes in the domain of which nothing is known yet: the handshake is running, or the process is
+  /// stopped, dead, or another user's.
   std::size_t unmet_count() const;
-  std::uint64_t graph_version() const;  ///< changes with the graph and with what is matched or refused
-  /// Waits until graph_version() != seen or the timeout. timed_out otherwise.
+  std::uint64_t graph_version() const;  ///< changes with the graph, and with matches and refusals
+  /// Waits until graph_version() != seen. Error timed_out after `timeout`.
   Result<std::uint64_t> wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout);
 
-  /// Message memory of this process and of all processes of the domain that it knows; a limit of SIZE_MAX is none
+  /// Message memory of this process and of all known processes of the domain. A limit of SIZE_MAX means no limit
   /// (BATON_PROCESS_MEMORY_LIMIT, BATON_DOMAIN_MEMORY_LIMIT).
   struct MemoryAccount {
     std::size_t process_backed_bytes, process_limit_bytes, domain_backed_bytes, domain_limit_bytes;
   };
   MemoryAccount memory_account() const;
-  /// Asks every process of the domain who holds, and may hold, which of its messages; what has not answered within `timeout` is
-  /// missing, and so is what one publisher has more than 512 connections or 64 refused subscriptions.
+  /// Asks every process of the domain which subscriptions hold, and may hold, which of its messages. Answers that do
+  /// not come within `timeout` are missing. So are a publisher's connections beyond 512 and its refused subscriptions
+  /// beyond 64.
   Result<std::vector<Holding>> holdings(std::chrono::nanoseconds timeout);
   int domain() const;
 
@@ -157,7 +164,8 @@ struct Statuses {
   std::uint64_t matched_now = 0, matched_total = 0;
   std::uint64_t incompatible_qos_total = 0, incompatible_type_total = 0;
   std::string last_incompatibility;
-  /// Ends that match and are not connected, because the publisher cannot serve them (now, or with its `slots` never): the last reason.
+  /// Endpoints that match and are not connected, because the publisher cannot serve them (now, or with its `slots`
+  /// never): the last reason.
   std::uint64_t refused_now = 0;
   std::string last_refusal;
   std::uint64_t deadline_missed_total = 0;
@@ -176,15 +184,16 @@ enum class Event : std::uint8_t {
   kMessageLost
 };
 
-/// Travels beside a message, in its chunk header (docs/format/chunk.md, section 3).
+/// Sent beside a message, in its chunk header (docs/format/chunk.md, section 3).
 struct PublishInfo {
-  // Services: whose request a response answers.
+  // Services: the client and the request that a response answers.
   Gid correlation_client{};
   std::uint64_t correlation_sequence = 0;
-  /// If `correlation_client` is a connected reader, only that one gets the message; for the others it is one that was lost.
+  /// If `correlation_client` is a connected reader, only this reader gets the message; the other readers count it as
+  /// lost.
   bool only_client = false;
   memory::Selection selection = memory::Selection::kInPlace;
-  /// Words of a layer above, for its own peers. The first 8 bytes name their format; all zero: none.
+  /// Words of a higher layer for its peers. The first 8 bytes name their format; all zero: none.
   std::array<std::uint8_t, sizeof memory::ChunkHeader::attachment> attachment{};
 };
 
@@ -203,14 +212,17 @@ class Writer {
   std::uint32_t matched() const;
   std::vector<Gid> matched_readers() const;
   Statuses statuses() const;
-  /// Called on the background thread; empty removes it. Events of one kind that wait are one call: the statuses say how many.
+  /// Called on the background thread; an empty function removes it. Waiting events of one kind become one call: the
+  /// statuses have the counts.
   void on_event(std::function<void(Event)> callback);
   void assert_liveliness();
-  /// True once every message published so far was taken by (or evicted from) every reliable reader, or the timeout.
+  /// Returns once every reliable reader took all messages published so far, or they were evicted. Error timed_out after
+  /// `timeout`.
   Result<void> wait_for_all_acked(std::chrono::nanoseconds timeout);
   const Gid& gid() const;
   memory::Pool::Account memory_account() const;
-  /// Replaces the data segment, so that memory backed for past large messages returns to the system when they are released.
+  /// Replaces the data segment, so that memory backed for past large messages returns to the system when they are
+  /// released.
   void trim();
 
   class Impl;  // private to transport
@@ -221,8 +233,8 @@ class Writer {
   const std::shared_ptr<Impl> impl_;  // the participant and samples keep parts of it
 };
 
-/// A message held by a subscription. Move-only; releasing (destruction) is wait-free, without system call, from any thread,
-/// and keeps working after the Reader, the Participant or the publisher is gone.
+/// A message held by a subscription. Move-only. Releasing (destruction) is wait-free and without a system call, from
+/// any thread. It works also after the Reader, the Participant or the publisher is gone.
 class TakenSample {
  public:
   TakenSample() = default;
@@ -231,14 +243,14 @@ class TakenSample {
   ~TakenSample();
   explicit operator bool() const noexcept { return header_ != nullptr; }
   const memory::ChunkHeader& header() const noexcept { return *header_; }  ///< untrusted bytes of the publisher
-  /// The publisher over whose connection the message came; the header may claim another one. REQUIRES: not empty.
+  /// The publisher over whose connection the message came; the header may name another publisher. REQUIRES: not empty.
   const Gid& publisher() const noexcept;
   const void* message() const noexcept { return header_ + 1; }
   std::uint32_t size_bytes() const noexcept { return size_bytes_; }  ///< fetched once, checked
   std::uint64_t sequence() const noexcept { return sequence_; }
   std::int64_t reception_time_ns() const noexcept { return reception_time_ns_; }  ///< CLOCK_REALTIME at take
-  /// When its lifespan ends, the shorter one of both ends', CLOCK_MONOTONIC; INT64_MAX: never. For who takes ahead: take() passes
-  /// over what has expired before, but for ReaderOptions::take_expired.
+  /// When the message's lifespan ends, CLOCK_MONOTONIC: the shorter lifespan of both ends; INT64_MAX: never. For
+  /// callers that take ahead of use: take() skips expired messages, unless ReaderOptions::take_expired is set.
   std::int64_t expires_ns() const noexcept { return expires_ns_; }
   void release() noexcept;
 
@@ -263,18 +275,19 @@ class Reader {
   /// held_limit, malformed_message (that publisher's connection was ended), forked.
   Result<TakenSample> take();
   bool has_data() const;
-  /// Messages of all publishers that are not taken yet; more than KEEP_LAST keeps if there are several publishers.
+  /// Unread messages of all publishers; with several publishers possibly more than KEEP_LAST keeps.
   std::size_t unread() const;
   std::uint32_t matched() const;
   Statuses statuses() const;
-  /// When the newest message that reached this reader was published, CLOCK_MONOTONIC, taken or not; 0 if none did.
+  /// When the newest message that reached this reader was published, CLOCK_MONOTONIC, taken or not; 0: no message yet.
   std::int64_t newest_ns() const;
-  /// Called on the background thread; empty removes it. Events of one kind that wait are one call: the statuses say how many.
+  /// Called on the background thread; an empty function removes it. Waiting events of one kind become one call: the
+  /// statuses have the counts.
   void on_event(std::function<void(Event)> callback);
   const Gid& gid() const;
-  /// A descriptor that is readable (poll, epoll, asyncio) while has_data() may be true; owned by the Reader, and
-  /// the same for its whole life. Once asked for, publishers make it readable with one send(2) per publish while the reader is idle. A
-  /// Reader is either polled or in a WaitSet.
+  /// A descriptor that is readable (poll, epoll, asyncio) while has_data() may be true. Owned by the Reader, and the
+  /// same for its whole life. After the first call, publishers make it readable with one send(2) per publish while the
+  /// reader is idle. A Reader is either polled or in a WaitSet.
   Result<int> pollable_fd();
 
   class Impl;  // private to transport

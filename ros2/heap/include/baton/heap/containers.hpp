@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one place that knows what a std::vector is made of: three pointers, to the first element, behind the last, and behind the
-// capacity (libstdc++ and libc++ alike, without debug modes). layout_is_known() checks it, active() asks it. And what a
-// rosidl_runtime_c sequence is: a pointer, a size, a capacity.
+// The only place that knows the layout of a std::vector: three pointers, to the first element, behind the last, and
+// behind the capacity (libstdc++ and libc++ alike, without debug modes). layout_is_known() checks it, and active()
+// calls that. Also the layout of a rosidl_runtime_c sequence: a pointer, a size, a capacity.
 //
-// Thread rules: as of any container.
+// Thread rules: those of any container.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,9 @@
 
 namespace baton::heap {
 
-/// `vector` gets the buffer, of which `size` elements are its content. What it held before is freed. REQUIRES: the buffer is one of
-/// Received or Loaned, of `capacity` elements; T is trivial. Afterwards the vector is like any other: copied, moved, grown, destroyed.
+/// Gives `vector` the buffer, of which the first `size` elements are its content. Frees the vector's former buffer.
+/// REQUIRES: the buffer comes from Received or Loaned and has `capacity` elements; T is trivial. Afterwards the vector
+/// is like any other: copied, moved, grown, destroyed.
 template <class T>
 void adopt(std::vector<T>& vector, void* buffer, std::size_t size, std::size_t capacity) {
   static_assert(std::is_trivially_copyable_v<T> && !std::is_same_v<T, bool>, "an array of scalars");
@@ -28,7 +29,7 @@ void adopt(std::vector<T>& vector, void* buffer, std::size_t size, std::size_t c
   std::memcpy(static_cast<void*>(&vector), words, sizeof words);
 }
 
-/// Empties the vector without freeing its buffer, which is returned: the reverse of adopt().
+/// Empties the vector without freeing its buffer, and returns the buffer: the reverse of adopt().
 template <class T>
 T* forget(std::vector<T>& vector) noexcept {
   static_assert(std::is_trivially_copyable_v<T> && !std::is_same_v<T, bool>, "an array of scalars");
@@ -38,8 +39,8 @@ T* forget(std::vector<T>& vector) noexcept {
   return begin;
 }
 
-/// A vector or C sequence of scalars, of which only the size of an element is known. Its elements' alignment is at most that of
-/// operator new.
+/// A vector or C sequence of scalars of which only the element size is known. The elements' alignment is at most that
+/// of operator new.
 class AnyArray {
  public:
   AnyArray(void* native, bool c, std::size_t element_bytes) noexcept
@@ -55,7 +56,7 @@ class AnyArray {
   }
   std::size_t size_bytes() const noexcept { return size() * element_bytes_; }
 
-  /// Frees what it holds and gives it `buffer`.
+  /// Frees the present buffer and takes `buffer`.
   void replace(void* buffer, std::size_t size, std::size_t capacity) noexcept {
     if (c_)
       std::free(words_[0]);  // as rcutils_get_default_allocator() does
@@ -93,7 +94,7 @@ class AnyArray {
   void* words_[3];
 };
 
-/// Whether adopt() and forget() know this standard library's vector: tried on one.
+/// Whether adopt() and forget() work with this standard library's vector: tried on a vector.
 inline bool layout_is_known() {
   std::vector<int> vector;
   vector.reserve(7);

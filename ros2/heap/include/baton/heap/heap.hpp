@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ordinary containers that point into Baton's memory: std::vector of a received message, of a loan, a C sequence. Sound only where
-// libbaton_heap.so sees every free() and operator delete of the program; whether it does is found out here, once.
+// Ordinary containers that point into Baton's memory: std::vector of a received message or of a loan, or a C sequence.
+// This is sound only if libbaton_heap.so sees every free() and operator delete of the program. active() finds that out
+// once.
 //
 // Thread rules: every function from any thread.
-// Invariants: (1) unless active(), nothing is ever aliased; (2) once active, always active: libraries that are loaded later are told
-// apart by reaches(), not by taking buffers back.
+// Invariants: (1) unless active(), nothing is ever aliased; (2) once active, always active: reaches() excludes
+// libraries that are loaded later; buffers are not taken back.
 #pragma once
 
 #include <cstddef>
@@ -14,25 +15,27 @@
 
 namespace baton::heap {
 
-/// Decides, at the first call, whether this program can have aliased buffers, by looking up who answers to the functions' names
-/// and then by freeing probes through each of them. REQUIRES for received messages: called before the first subscription is made
-/// (what was mapped earlier is copied). BATON_HEAP=0 in the environment says no.
+/// The first call decides whether this program can have aliased buffers: it looks up which library defines the
+/// functions' names, and then frees probes through each of the functions. REQUIRES for received messages: called before
+/// the first subscription is made (messages of segments that were mapped earlier are copied). BATON_HEAP=0 in the
+/// environment means no.
 bool active();
 
-/// Why not, with the way out; or how, if active. Made by active(); valid for the rest of the process.
+/// The reason and the way out if not active; the method if active. Made by active(); valid for the rest of the process.
 const std::string& reason();
 
-/// Loaded libraries whose calls of free or operator delete go elsewhere (RTLD_DEEPBIND, -Bsymbolic, an allocator of their own): the
-/// arrays of a message that such a library may free or resize are to be detached first. What a library loads or binds later is
-/// seen later; an allocator that is hidden in a library, never. Empty if not active.
+/// Loaded libraries whose calls of free or operator delete do not reach libbaton_heap.so (RTLD_DEEPBIND, -Bsymbolic, an
+/// allocator of their own). Before such a library may free or resize the arrays of a message, detach them. Bindings
+/// that a library makes later are seen later; an allocator that is hidden in a library is never seen. Empty if not
+/// active.
 std::vector<std::string> strangers();
 
-/// Another way by which buffers may come back, e.g. an allocator of a C library: true if a buffer that is given to
-/// `deallocate(buffer, state)` arrives. Not tried, and false, if the library that `deallocate` is in is one of strangers(), or if not
-/// active.
+/// Tests another way by which buffers may come back, e.g. an allocator of a C library: true if a buffer given to
+/// `deallocate(buffer, state)` arrives. Not tried, and false, if `deallocate` lies in a library of strangers(), or if
+/// not active.
 bool reaches(void (*deallocate)(void* buffer, void* state), void* state);
 
-/// Sums since the start of the process, and what lives now.
+/// Sums since the start of the process, and the numbers of living messages.
 struct Counters {
   std::uint64_t aliased = 0;  ///< buffers handed out
   std::uint64_t freed = 0;    ///< buffers that came back

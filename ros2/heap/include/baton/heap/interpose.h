@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The contract between libbaton_heap.so, which recognises addresses, and whoever owns them (heap.hpp). C, found by dlsym(3), so that
- * neither library needs the other. A change of meaning changes the function's name. */
+ * The contract between libbaton_heap.so, which recognises addresses, and the library that owns them (heap.hpp). In C,
+ * and found by dlsym(3), so that neither library needs the other. A change of meaning changes the function's name. */
 #ifndef BATON_HEAP_INTERPOSE_H
 #define BATON_HEAP_INTERPOSE_H
 
@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* Called for addresses in the range only, by any thread, also while other locks of the program are held; must not throw. */
+/* Called for addresses in the range only, by any thread, also while the program holds other locks. Must not throw. */
 struct baton_heap_owner {
   /* free, cfree, realloc, operator delete in every form: the buffer that begins at `address` has no user any more. */
   void (*freed)(void* address);
@@ -19,8 +19,8 @@ struct baton_heap_owner {
   size_t (*usable)(const void* address);
 };
 
-/* From now on [base, base + size) is `owner`'s, for the rest of the process; `owner` stays valid. 0, or -1 if there is an owner
- * already. */
+/* From now on `owner` owns [base, base + size), for the rest of the process; `owner` must stay valid. Returns 0, or -1
+ * if there is an owner already. */
 int baton_heap_install_v1(uintptr_t base, size_t size, const struct baton_heap_owner* owner);
 
 #ifdef __cplusplus

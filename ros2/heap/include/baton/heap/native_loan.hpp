@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What borrow_loaned_message() lends for types with arrays: a native message whose arrays of scalars have capacity in a loan's chunk.
-// If they are still there when it is published, they are not copied; if the program outgrew or took one, that one is, once.
+// The message that borrow_loaned_message() lends for types with arrays: a native message whose arrays of scalars have
+// capacity in a loan's chunk. Arrays that are still in the chunk at publish are not copied. An array that the program
+// outgrew or took is copied, once.
 //
-// Thread rules: NativeLoanPlan is immutable, Capacities may be used by any threads, a NativeLoan by one at a time.
-// Invariants: (1) what cannot be lent (strings, vector<bool>, arrays inside arrays of messages) is copied at publish, as always;
-// (2) a chunk is never published while the program has a buffer of it.
+// Thread rules: NativeLoanPlan is immutable; any threads may use Capacities; one thread at a time may use a NativeLoan.
+// Invariants: (1) fields that cannot be lent (strings, vector<bool>, arrays inside arrays of messages) are copied at
+// publish, as always; (2) a chunk is never published while the program has a buffer of it.
 #pragma once
 
 #include <atomic>
@@ -40,16 +41,17 @@ class NativeLoanPlan {
   const std::vector<Array>& arrays() const noexcept { return arrays_; }
   const rosidl::NativePlan& plan() const noexcept { return *plan_; }
 
-  /// An initialised message of the type, for borrow_loaned_message(); null if there is no memory. Ends with destroy().
+  /// An initialised message of the type, for borrow_loaned_message(); null if there is no memory. Destroy it with
+  /// destroy().
   void* make() const;
   void destroy(void* native) const noexcept;
-  /// Makes an initialised message at `place`, which has plan().native_bytes(), aligned to 8. REQUIRES: plan().same_layout(): then it
-  /// has no end of its own.
+  /// Makes an initialised message at `place`, which has plan().native_bytes(), aligned to 8. REQUIRES:
+  /// plan().same_layout(): then the message needs no destruction.
   void make_at(void* place) const noexcept;
 
-  /// Copies every array of `native` that lies in Baton's memory to the ordinary heap, wherever in the message it is: before
-  /// somebody gets the message who might free its arrays in a way that is not seen (heap.hpp). Returns the bytes copied. Error:
-  /// out_of_memory; the message is whole then, too.
+  /// Copies every array of `native` that lies in Baton's memory to the ordinary heap, at any place in the message. Call
+  /// it before other code gets the message and may free its arrays in a way that is not seen (heap.hpp). Returns the
+  /// bytes copied. Error: out_of_memory; the message is still valid then.
   Result<std::size_t> detach(void* native) const;
 
   struct Node;
@@ -61,8 +63,8 @@ class NativeLoanPlan {
   std::shared_ptr<const rosidl::NativePlan> plan_;
 };
 
-/// How much room the next loan's arrays get, in bytes: the most that one of them ever needed (learned), at least what was asked for
-/// (given, REP 157's constraints). One per topic.
+/// How much room the next loan's arrays get, in bytes: the most that an array ever needed (learned), and at least the
+/// size that was asked for (given, REP 157's constraints). One per topic.
 class Capacities {
  public:
   explicit Capacities(const NativeLoanPlan& plan) : bytes_(plan.arrays().size()) {}
@@ -70,30 +72,30 @@ class Capacities {
   void need(std::size_t array, std::size_t bytes) noexcept;
 
  private:
-  std::vector<std::atomic<std::size_t>> bytes_;  // each a number that orders nothing: relaxed
+  std::vector<std::atomic<std::size_t>> bytes_;  // each orders nothing: relaxed
 };
 
 class NativeLoan {
  public:
-  /// A loan of `writer`, and buffers for the arrays of `native`, which is initialised, and stays the caller's. An array without a
-  /// known capacity gets none. `plan`, `capacities` and `native` outlive this. Errors: unsupported (not active()); those of
-  /// loan_growing() and Loaned::buffer().
+  /// Makes a loan of `writer`, and buffers in it for the arrays of `native`, which must be initialised and stays the
+  /// caller's. An array without a known capacity gets no buffer. `plan`, `capacities` and `native` must outlive this.
+  /// Errors: unsupported (not active()); those of loan_growing() and Loaned::buffer().
   static Result<NativeLoan> begin(std::shared_ptr<transport::Writer> writer, const NativeLoanPlan& plan,
                                   Capacities& capacities, void* native);
   NativeLoan(NativeLoan&& other) noexcept;
   NativeLoan& operator=(NativeLoan&&) = delete;
-  /// Whatever of `native` lies in Baton's memory is empty afterwards; the rest of it is the caller's to destroy.
+  /// Afterwards every array of `native` that lay in Baton's memory is empty; the caller destroys the rest.
   ~NativeLoan();
 
   struct Filled {
-    memory::Chunk chunk;             ///< to be published or not, as the caller likes
+    memory::Chunk chunk;             ///< the caller publishes or abandons it
     std::size_t in_place = 0;        ///< arrays that were not copied
-    std::uint64_t copied_bytes = 0;  ///< of other arrays that could have been lent
+    std::uint64_t copied_bytes = 0;  ///< bytes of other arrays that could have been lent
   };
-  /// Makes the message of `native`, whose content stays readable, and unchangeable, until the end of this object. Once. Errors:
-  /// malformed_message (a bound), those of NativePlan::write, loan_growing().
+  /// Makes the message from `native`. The content of `native` stays readable, and must not change, until the end of
+  /// this object. Call it once. Errors: malformed_message (a bound), those of NativePlan::write, loan_growing().
   Result<Filled> fill();
-  /// The chunk of fill() was published.
+  /// Call when the chunk of fill() was published.
   void published() noexcept;
 
  private:

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between a message as ROS 2's C++ or C code holds it and the SFM message in a chunk: a plan compiled once per type from ROS 2's
-// introspection, then walked per message. One copy in each direction, no serialization.
+// Converts between a message of ROS 2's C++ or C code and the SFM message in a chunk. A plan is compiled once per type
+// from ROS 2's introspection, then walked per message. One copy in each direction, no serialization.
 //
 // Thread rules: immutable after compile(); write() and read() of one plan may run in any number of threads.
-// Invariants: (1) the type model is that of the canonical definition (docs/format/type-hash.md) written from the introspection, so
-// it is the one that `generator/` makes from the .msg file; (2) read() trusts nothing in the message: every length and offset is
-// fetched once and checked, and the bytes visited are at most the message's, so overlapping contents cannot make it longer.
+// Invariants: (1) the type model is that of the canonical definition (docs/format/type-hash.md) written from the
+// introspection, so it is the same as the model that `generator/` makes from the .msg file; (2) read() trusts nothing
+// in the message: it fetches and checks every length and offset once, and visits at most the message's bytes, so
+// overlapping contents cannot make it longer.
 #pragma once
 
 #include <memory>
@@ -22,16 +23,17 @@ namespace baton::rosidl {
 class ArrayTaker {
  public:
   virtual ~ArrayTaker() = default;
-  /// `native` is a std::vector (`c` false; never one of bool) or a rosidl_runtime_c sequence of scalars of `element_bytes`;
-  /// `content` holds `count` > 0 of them, inside the message and aligned as docs/format/sfm.md says. False: out of memory.
+  /// `native` is a std::vector (`c` false; never of bool) or a rosidl_runtime_c sequence of scalars of `element_bytes`.
+  /// `content` holds `count` > 0 of these, inside the message and aligned as docs/format/sfm.md says. False: out of
+  /// memory.
   virtual bool take(void* native, bool c, const std::byte* content, std::size_t count, std::size_t element_bytes) = 0;
 };
 
-/// The ArrayTaker that copies. An array that has the room keeps its memory; nothing is zeroed before it is written.
+/// The ArrayTaker that copies. An array that has enough room keeps its memory; nothing is zeroed before it is written.
 class ArrayCopier final : public ArrayTaker {
  public:
-  /// For the whole process, from any thread: whether huge pages are asked for (baton/os/huge_pages.hpp) in large arrays that are
-  /// allocated here. They are unless told otherwise.
+  /// For the whole process, from any thread: whether large arrays allocated by this class ask for huge pages
+  /// (baton/os/huge_pages.hpp). The default is yes.
   static void use_huge_pages(bool wanted) noexcept;
 
   bool take(void* native, bool c, const std::byte* content, std::size_t count, std::size_t element_bytes) override;
@@ -41,13 +43,13 @@ class ArrayCopier final : public ArrayTaker {
   std::uint64_t copied_bytes_ = 0;
 };
 
-/// Of a canonical definition (docs/format/type-hash.md).
+/// The hash of a canonical definition (docs/format/type-hash.md).
 message::TypeHash hash_of_definition(const std::string& text);
 
 class NativePlan {
  public:
-  /// `handle` is any type support of a message that leads to introspection for C++ or C. Errors: unsupported for a type without
-  /// it or with a kind of field that SFM does not have (long double, wchar); limit_reached.
+  /// `handle` is any type support of a message that leads to introspection for C++ or C. Errors: unsupported for a type
+  /// without introspection or with a kind of field that SFM does not have (long double, wchar); limit_reached.
   static Result<std::shared_ptr<const NativePlan>> compile(const rosidl_message_type_support_t* handle);
 
   const message::Type& type() const noexcept { return definition_.type(); }
@@ -55,21 +57,24 @@ class NativePlan {
   /// Bytes of the native struct.
   std::size_t native_bytes() const noexcept;
 
-  /// Whether the native struct and the SFM message are the same bytes at the same places, as of types of fixed size. A chunk can then
-  /// hold a native message, and a message of this type for which is_native() holds can be read as one.
+  /// Whether the native struct and the SFM message are the same bytes at the same places, as for types of fixed size. A
+  /// chunk can then hold a native message; and a message of this type can be read as a native one if is_native() is
+  /// true for it.
   bool same_layout() const noexcept { return same_layout_; }
-  /// False for one that is too short, and for bools that are neither 0 nor 1, which native code does not expect.
+  /// False for a message that is too short, or that has a bool that is neither 0 nor 1, which native code does not
+  /// expect.
   bool is_native(message::Bytes message) const noexcept;
 
-  /// At least the bytes of the message that write() makes from the native struct, at most a few more per content.
+  /// An upper bound of the bytes of the message that write() makes from the native struct, at most a few bytes per
+  /// content too high.
   std::size_t room_for(const void* native) const;
 
-  /// Begins a message in `builder` and fills it from the native struct. Errors: those of Builder; malformed_message for a
-  /// sequence or string longer than its bound.
+  /// Begins a message in `builder` and fills it from the native struct. Errors: those of Builder; malformed_message for
+  /// a sequence or string longer than its bound.
   Result<void> write(const void* native, message::Builder& builder) const;
 
-  /// Fills an initialised native struct, whatever it held before. Errors: malformed_message; out_of_memory. Then the native
-  /// struct is still valid, with unspecified values.
+  /// Fills an initialised native struct, whatever its former content. Errors: malformed_message; out_of_memory. After
+  /// an error the native struct is still valid, with unspecified values.
   Result<void> read(message::Bytes message, void* native, ArrayTaker& arrays) const;
 
   struct Step;
@@ -84,7 +89,7 @@ class NativePlan {
   std::string text_;
   std::shared_ptr<const Steps> steps_;
   std::vector<Places> bools_;  // if same_layout_
-  bool same_layout_;           // found with them: after them
+  bool same_layout_;           // computed with bools_: declared after it
 };
 
 }  // namespace baton::rosidl

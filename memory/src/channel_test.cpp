@@ -225,7 +225,7 @@ TEST(Channel, SurvivesManyThreads) {
           if (word != message.sequence) ++bad;
         }
         std::uint64_t nobody = 0;
-        if (r == 0 && mailbox.compare_exchange_strong(nobody, message.entry)) continue;  // somebody else gives it back
+        if (r == 0 && mailbox.compare_exchange_strong(nobody, message.entry)) continue;  // another thread gives it back
         link.reader.releases().release(message.entry);
         holding.fetch_sub(1);
       }

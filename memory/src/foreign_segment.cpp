@@ -232,7 +232,7 @@ Result<bool> ForeignSegment::look_up(std::uint64_t page, std::uint32_t count) co
     if (!backed.ok()) return backed.error();
     return Error{Errc::protocol_violation,
                  "the message at offset " + std::to_string(offset) +
-                     " has holes: a publisher backs what it publishes (docs/format/chunk.md)"};
+                     " has holes: a publisher must back every page that it publishes (docs/format/chunk.md)"};
   };
   const std::uint32_t known = copied_ ? UINT32_MAX : backed_.known(page);
   if (known < pages(sizeof(ChunkHeader))) {

@@ -82,7 +82,7 @@ Result<MemoryFile> check_memory_file(int fd, int seals, int forbidden, const cha
   struct stat status {};
   if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return violation(name, "is no regular file");
   if ((has & seals) != seals || (has & forbidden) != 0)
-    return violation(name, "is not sealed as it must be (has seals " + std::to_string(has) + ", needs " +
+    return violation(name, "does not have the required seals (has seals " + std::to_string(has) + ", needs " +
                                std::to_string(seals) +
                                (forbidden != 0 ? " and none of " + std::to_string(forbidden) : "") +
                                "), so it could change its size or its readers while it is mapped");

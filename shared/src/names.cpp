@@ -64,7 +64,7 @@ void Names::add(const char* name, std::uint64_t type, const Held& object) {
     return;
   }
   throw Exception(
-      Error{Errc::limit_reached, "the shared heap has " + std::to_string(kMaxNames) + " names already; forget() some"});
+      Error{Errc::limit_reached, "the shared heap has " + std::to_string(kMaxNames) + " names already; remove names with forget()"});
 }
 
 bool Names::remove(const char* name) {

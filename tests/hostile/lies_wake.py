@@ -11,7 +11,7 @@ import time
 from raw_peer import Link, Published
 from table import attack
 
-ENDED = "BYE 4: it shut down or flooded a socket that it was given to wake a subscription"
+ENDED = "BYE 4: it shut down or flooded its wake socket"
 
 
 def published(stage) -> tuple[Published, socket.socket]:

@@ -106,6 +106,7 @@ Result<Charge> Budgets::charge(PeerId peer, Keep keep, std::size_t amount) {
     // user out. A process with several connections appears several times, and is counted once.
     auto most = found;
     std::size_t most_kept = mine;
+    std::size_t connected = mine;
     std::size_t returning = 0;
     std::vector<const Charge::Account*> counted;
     for (auto at = accounts_.begin(); at != accounts_.end(); ++at) {
@@ -115,17 +116,27 @@ Result<Charge> Budgets::charge(PeerId peer, Keep keep, std::size_t amount) {
       counted.push_back(&other);
       if (other.ending != 0) {
         returning += kept;
-      } else if (&other != &account && kept > most_kept) {
+        continue;
+      }
+      if (&other == &account) continue;
+      connected += kept;
+      if (kept > most_kept) {
         most = at;
         most_kept = kept;
       }
     }
     if (all - std::min(all, returning) > most_of_user) {
-      Error error{Errc::limit_reached, std::string("the ") + kNames[which] + " of user " + std::to_string(user.uid) +
-                                           " would take " + in_units(keep, all - returning) +
-                                           " in this process; one user may take " + in_units(keep, most_of_user) +
-                                           ", and this process of that user takes most: " + in_units(keep, most_kept) +
-                                           way_out(keep)};
+      // What processes hold that left, and live, does not come back by the end of one that took no more than it may.
+      const bool left_hold = connected <= most_of_user;
+      if (left_hold) most = found;
+      const std::size_t taken = all - std::min(all, returning);
+      Error error{
+          Errc::limit_reached,
+          std::string("the ") + kNames[which] + " of user " + std::to_string(user.uid) + " would take " +
+              in_units(keep, taken) + " in this process; one user may take " + in_units(keep, most_of_user) +
+              (left_hold ? ", and processes of that user that left still hold " + in_units(keep, taken - connected)
+                         : ", and this process of that user takes most: " + in_units(keep, most_kept)) +
+              way_out(keep)};
       if (most == found) return error;
       if (end_peer_) end_peer_(most->first, error);
       most->second->ending = most->first;

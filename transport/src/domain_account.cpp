@@ -23,6 +23,8 @@ void DomainAccount::start(Hub* hub, std::function<void()> report) {
 
 void DomainAccount::stop() {
   watch_.reset();
+  // In a forked child another thread may have held the mutex, for ever.
+  if (state_->generation != os::fork_generation()) return;
   const std::lock_guard<std::mutex> lock(state_->mutex);
   state_->hub = nullptr;
   state_->report = nullptr;

@@ -298,6 +298,26 @@ TEST(Budgets, WhatOutlivesItsConnectionStillCountsForItsProcessThatConnectsAgain
   EXPECT_TRUE(budgets.charge(31, Keep::kConnections, 1000).ok());
 }
 
+TEST(Budgets, WhatProcessesHoldThatLeftEndsNoProcessThatTakesLittle) {
+  BudgetLimits limits;
+  limits.per_process[1] = 1000;
+  limits.per_user[1] = 1500;
+  std::vector<PeerId> ended;
+  Budgets budgets([&](PeerId peer, const Error&) { ended.push_back(peer); }, limits);
+  budgets.add_peer(1, 555, 7);
+  const Result<Charge> held = budgets.charge(1, Keep::kConnections, 1000);
+  budgets.remove_peer(1);  // its process lives, and holds them
+  budgets.add_peer(2, 666, 7);
+  budgets.add_peer(3, 777, 7);
+  const Result<Charge> honest = budgets.charge(2, Keep::kConnections, 400);
+  ASSERT_TRUE(held.ok() && honest.ok());
+  const Result<Charge> refused = budgets.charge(3, Keep::kConnections, 200);
+  EXPECT_TRUE(ended.empty()) << "it gets nothing back for the others";
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("processes of that user that left still hold 1000 bytes"), std::string::npos)
+      << refused.error().message;
+}
+
 TEST(Budgets, TheProcessThatWasEndedMayComeBackWithWhatItHasLeft) {
   BudgetLimits limits;
   limits.per_process[1] = 1000;

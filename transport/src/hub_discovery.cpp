@@ -62,7 +62,7 @@ Result<void> Hub::Impl::publish_name() {
     (void)os::remove_name(directory.fd.get(), temporary);
     return os::system_error("cannot rename a socket in '" + directory.path + "'", failed);
   }
-  return Error{Errc::no_runtime_directory, "somebody keeps removing the sockets in '" + directory.path + "'"};
+  return Error{Errc::no_runtime_directory, "another process keeps removing the sockets in '" + directory.path + "'"};
 }
 
 void Hub::Impl::scan() {
@@ -143,7 +143,7 @@ void Hub::Impl::connect_to(const ProcessId& process) {
       route.refused =
           status == os::IoStatus::kDenied || failed == EPROTOTYPE || failed == ENAMETOOLONG || failed == ELOOP;
       if (status == os::IoStatus::kDenied)
-        error.message += "; its process belongs to a user who does not share the directory";
+        error.message += "; its process belongs to a user without access to the directory";
       if (!route.refused) error.message += "; trying again";
       if (route.refused || route.attempts == 0) diagnose(Diagnostic::Level::kWarning, error.code, error.message);
       retry_later(process);

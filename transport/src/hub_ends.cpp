@@ -51,7 +51,7 @@ void Hub::Impl::hung_up(Link& link) {
   const bool again = link.initiator || link.up;
   const bool nameless = link.silent;
   // drop_link() itself checks for an end of file: an error or an empty packet proves nothing.
-  drop_link(link, {Errc::disconnected, describe(link) + " ended without saying good-bye"}, false);
+  drop_link(link, {Errc::disconnected, describe(link) + " ended without BYE"}, false);
   if (again) retry_later(process);
   if (nameless) scan_later();
 }

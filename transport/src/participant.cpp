@@ -515,7 +515,7 @@ void Participant::Impl::broke_wake_socket(const Notifier& notifier) {
   self->post([self = self.get(), peer = notifier.peer] {
     const std::lock_guard<std::mutex> lock(self->mutex_);
     self->end_peer(
-        peer, {Errc::protocol_violation, "it shut down or flooded a socket that it was given to wake a subscription"});
+        peer, {Errc::protocol_violation, "it shut down or flooded its wake socket"});
   });
 }
 

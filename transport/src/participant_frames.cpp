@@ -222,7 +222,7 @@ Result<void> Participant::Impl::on_attach(PeerId peer, const AttachFrame& frame,
     if (peer == kSelf) return {};  // withdrawn meanwhile
     return violation("ATTACH for a reader that was not announced");
   }
-  if (record->peer != peer || record->is_writer) return violation("ATTACH for an endpoint of somebody else");
+  if (record->peer != peer || record->is_writer) return violation("ATTACH for an endpoint of another process");
   const Writer::Impl& own = *writer->second;
   if (record->banned) return {};
   if (record->type->name != own.options().type.name || record->type->hash != own.options().type.hash ||
@@ -288,7 +288,7 @@ Result<void> Participant::Impl::on_segment(PeerId peer, const SegmentFrame& fram
   if (fds.size() != 1) return violation("SEGMENT without a descriptor");
   const auto remote = remote_writers_.find(frame.writer);
   if (remote == remote_writers_.end()) return {};  // no reader uses it any more
-  if (remote->second.peer != peer) return violation("SEGMENT of somebody else's writer");
+  if (remote->second.peer != peer) return violation("SEGMENT for a writer of another process");
   if (remote->second.lacking) return {};  // its readers disconnect
   for (const auto& [index, segment] : remote->second.segments) {
     if (index == frame.index) return {};

@@ -87,7 +87,7 @@ Result<void> Reader::Impl::attached(
     ReaderConnection* connection = closed_ ? nullptr : find(frame.writer);
     if (connection == nullptr) return connection;  // ended meanwhile
     if (connection->peer != peer || connection->state.load(std::memory_order_relaxed) != State::kAttaching) {
-      return Error{Errc::protocol_violation, "ATTACHED that nobody asked for"};
+      return Error{Errc::protocol_violation, "ATTACHED without a request"};
     }
     return connection;
   };

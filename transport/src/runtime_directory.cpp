@@ -36,7 +36,7 @@ Result<void> check(const std::string& path, const os::DirectoryInfo& info) {
   }
   if (info.everybody_may_write()) {
     return Error{Errc::foreign_runtime_directory,
-                 "'" + path + "' is writable by everybody (mode " + octal(info.mode) +
+                 "'" + path + "' is writable by all users (mode " + octal(info.mode) +
                      "); its permissions are Baton's access control: chmod it to 0700, or 2770 "
                      "to share it with its group"};
   }

@@ -76,7 +76,7 @@ TEST_F(RuntimeDirectory, ThatEverybodyMayWriteIsRefused) {
   options_.runtime_directory = root_;
   const Error error = failure();
   EXPECT_EQ(error.code, Errc::foreign_runtime_directory);
-  EXPECT_NE(error.message.find("writable by everybody"), std::string::npos) << error.message;
+  EXPECT_NE(error.message.find("writable by all users"), std::string::npos) << error.message;
 }
 
 TEST_F(RuntimeDirectory, OfAnotherUserIsRefusedUnlessSharedWithAGroup) {

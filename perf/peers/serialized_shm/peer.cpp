@@ -155,7 +155,7 @@ class RingSubscriber : public SubscriberEnd {
 PeerInfo peer_info() {
   PeerInfo info{"serialize into shared memory",
                 "",
-                "ring of depth + 1 messages, copied in and out, no lock; futex, woken only if somebody sleeps",
+                "ring of depth + 1 messages, copied in and out, no lock; futex, woken only if a subscriber sleeps",
                 {"ring"}};
   info.can_spin = true;
   return info;

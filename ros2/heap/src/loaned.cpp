@@ -18,7 +18,7 @@ namespace baton::heap {
     entry->loan = chunk;
     return Loaned(entry);
   } catch (const std::bad_alloc&) {
-    return Error{Errc::out_of_memory, "no memory for the books of a loan"};
+    return Error{Errc::out_of_memory, "no memory for the records of a loan"};
   }
 }
 
@@ -46,7 +46,7 @@ const memory::Chunk& Loaned::chunk() const noexcept { return entry_->loan; }
   } catch (const std::bad_alloc&) {
   }
   if (address != nullptr) memory::content_free(owner, address);
-  return Error{Errc::out_of_memory, "no memory for the books of a loan's buffer"};
+  return Error{Errc::out_of_memory, "no memory for the records of a loan's buffer"};
 }
 
 [[gnu::hot]] bool Loaned::owns(const void* begin) const noexcept { return Registry::instance().belongs(entry_, begin); }

@@ -56,7 +56,7 @@ Result<Received> Received::begin(transport::TakenSample& sample) { return begin(
       return made;
     }
   } catch (const std::bad_alloc&) {
-    return Error{Errc::out_of_memory, "no memory for the books of an aliased message"};
+    return Error{Errc::out_of_memory, "no memory for the records of an aliased message"};
   }
   return Error{Errc::limit_reached, "this message is held by " + std::to_string(memory::ForeignSegment::kLanes) +
                                         " subscriptions of this process without a copy already"};

@@ -107,6 +107,16 @@ void ContextAnnouncement::announce(transport::Participant& participant, const tr
   });
 }
 
+void ContextAnnouncement::set_context(const transport::Gid& endpoint) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  own_ = common(endpoint);
+}
+
+bool ContextAnnouncement::knows_context() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return own_.has_value();
+}
+
 bool ContextAnnouncement::is_of_this_context(const transport::Gid& endpoint) {
   const std::lock_guard<std::mutex> lock(mutex_);
   return own_ == common(endpoint);

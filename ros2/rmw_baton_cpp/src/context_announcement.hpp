@@ -46,7 +46,10 @@ class ContextAnnouncement {
   /// death of a process is known only for endpoints that it served.
   void announce(transport::Participant& participant, const transport::Gid& endpoint);
 
-  /// Whether an endpoint's gid begins with this context's common bytes. False before announce().
+  /// Takes this context's common bytes from the gid of one of its endpoints, as announce() does, too.
+  void set_context(const transport::Gid& endpoint);
+  bool knows_context();
+  /// Whether an endpoint's gid begins with this context's common bytes. False unless knows_context().
   bool is_of_this_context(const transport::Gid& endpoint);
 
   /// `describe` returns a JSON object about one publisher.

@@ -2,6 +2,7 @@
 // This family of RMW functions: subscriptions: life, quality of service, content filters.
 // Thread rules: those of rmw/rmw.h; this file adds no lock.
 #include <algorithm>
+#include <cstring>
 #include <memory>
 
 #include "endpoints.hpp"
@@ -13,19 +14,42 @@ using namespace baton::rmw;
 
 namespace {
 
-/// The gid of the subscription of `node` that did not exist `before`. Empty if several are new: nodes with the same
-/// name in other contexts may get subscriptions at the same time. Gids of this context are recognized by their first
-/// bytes.
-std::optional<transport::Gid> new_gid(const rmw_node_t& node, ContextAnnouncement& announcement, const char* topic,
+/// Learns the common bytes of this context's gids from a publisher, whose gid an RMW function returns. The publisher is
+/// destroyed at once. Most contexts know the bytes already: rcl makes a publisher for each node's log.
+void learn_context(const Underlying& rmw, const rmw_node_t& node, const rosidl_message_type_support_t* type_support,
+                   ContextAnnouncement& announcement) {
+  const rmw_publisher_options_t options{};
+  rmw_publisher_t* const publisher =
+      rmw.rmw_create_publisher(&node, type_support, kAnnouncementTopic, &rmw_qos_profile_default, &options);
+  rmw_gid_t gid{};
+  if (publisher != nullptr && rmw.rmw_get_gid_for_publisher(publisher, &gid) == RMW_RET_OK) {
+    transport::Gid bytes{};
+    std::memcpy(bytes.data(), gid.data, bytes.size());
+    announcement.set_context(bytes);
+  } else {
+    rcutils_reset_error();
+  }
+  if (publisher != nullptr) ignore(rmw.rmw_destroy_publisher(const_cast<rmw_node_t*>(&node), publisher));
+}
+
+/// The gid of the subscription of `node` that did not exist `before`. Nodes with the same name in other contexts may get
+/// subscriptions at the same time: then the one of this context counts.
+std::optional<transport::Gid> new_gid(const Underlying& rmw, const rmw_node_t& node,
+                                      const rosidl_message_type_support_t* type_support,
+                                      ContextAnnouncement& announcement, const char* topic,
                                       const std::vector<KnownSubscription>& before) {
-  std::vector<transport::Gid> found, of_this_context;
+  std::vector<transport::Gid> found;
   for (const KnownSubscription& known : known_subscriptions(&node, topic)) {
     if (known.node != full_name(node)) continue;
     if (std::any_of(before.begin(), before.end(), [&](const auto& old) { return old.gid == known.gid; })) continue;
     found.push_back(known.gid);
-    if (announcement.is_of_this_context(known.gid)) of_this_context.push_back(known.gid);
   }
-  if (!of_this_context.empty()) found = of_this_context;
+  if (found.size() > 1 && !announcement.knows_context()) learn_context(rmw, node, type_support, announcement);
+  if (announcement.knows_context()) {
+    found.erase(std::remove_if(found.begin(), found.end(),
+                               [&](const transport::Gid& gid) { return !announcement.is_of_this_context(gid); }),
+                found.end());
+  }
   if (found.size() != 1) return std::nullopt;
   return found.front();
 }
@@ -65,7 +89,8 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
     ignore(rmw->rmw_destroy_subscription(const_cast<rmw_node_t*>(inner(node)), made));
   });
   const std::optional<transport::Gid> gid =
-      may_serve ? new_gid(*own_node->inner, baton_context_of(*own_node)->announcement(), topic_name, before)
+      may_serve ? new_gid(*rmw, *own_node->inner, type_support, baton_context_of(*own_node)->announcement(), topic_name,
+                          before)
                 : std::nullopt;
   if (may_serve) lock.unlock();
   subscription = in_front_of<Subscription>(made);
@@ -95,6 +120,10 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
                                                 subscription->signal, subscription->events);
     // The underlying RMW's loans are not in Baton's memory.
     if (subscription->path) subscription->outer.can_loan_messages = subscription->path->lends();
+  }
+  if (!gid) {
+    RCUTILS_LOG_WARN_NAMED(kLogger, "the subscription to %s takes messages from %s alone: its gid is not in the graph",
+                           made->topic_name, rmw->identifier);
   }
   undo.all_is_done();
   return &subscription.release()->outer;

@@ -321,7 +321,7 @@ class Check {
       }
       return {};
     } catch (const std::bad_alloc&) {
-      return Error{Errc::out_of_memory, "no memory to look at a message of type " + name};
+      return Error{Errc::out_of_memory, "no memory to check the layout of type " + name};
     } catch (const std::exception& error) {
       return difference(name, std::string("cannot be made and filled (") + error.what() + ")");
     }

@@ -63,8 +63,8 @@ void Names::add(const char* name, std::uint64_t type, const Held& object) {
     put_first(named, name[0]);
     return;
   }
-  throw Exception(
-      Error{Errc::limit_reached, "the shared heap has " + std::to_string(kMaxNames) + " names already; remove names with forget()"});
+  throw Exception(Error{Errc::limit_reached, "the shared heap has " + std::to_string(kMaxNames) +
+                                                 " names already; remove names with forget()"});
 }
 
 bool Names::remove(const char* name) {

@@ -96,10 +96,10 @@ void Hub::Impl::turn_away(Link& link) {
   const ProcessId wanted = link.initiator ? link.process : ProcessId{};
   const std::string text =
       banned ? " broke the protocol too often" : " has too many connections, or begins them too often";
-  end_link(link,
-           {{Errc::protocol_violation, describe(link) + text + "; its connection is refused" + (banned ? "" : " for now")},
-            banned ? Bye::kViolation : Bye::kTimeout,
-            first});
+  end_link(link, {{Errc::protocol_violation,
+                   describe(link) + text + "; its connection is refused" + (banned ? "" : " for now")},
+                  banned ? Bye::kViolation : Bye::kTimeout,
+                  first});
   if (wanted != ProcessId{}) retry_later(wanted);  // no effect if it was refused for ever
 }
 

@@ -514,8 +514,7 @@ void Participant::Impl::broke_wake_socket(const Notifier& notifier) {
   if (!self) return;
   self->post([self = self.get(), peer = notifier.peer] {
     const std::lock_guard<std::mutex> lock(self->mutex_);
-    self->end_peer(
-        peer, {Errc::protocol_violation, "it shut down or flooded its wake socket"});
+    self->end_peer(peer, {Errc::protocol_violation, "it shut down or flooded its wake socket"});
   });
 }
 

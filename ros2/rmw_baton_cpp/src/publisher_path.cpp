@@ -74,7 +74,7 @@ PublisherPath::~PublisherPath() {
 }
 
 [[gnu::hot]] rmw_ret_t PublisherPath::publish(const void* native, rmw_publisher_allocation_t* allocation) {
-  return hand_over(
+  return publish_filled(
       memory::Selection::kLow, type_->info.fixed_size ? type_->info.skeleton_bytes : type_->native->room_for(native),
       [&](message::Builder& builder) { return type_->native->write(native, builder); },
       [&] { return underlying()->rmw_publish(inner_, native, allocation); });
@@ -82,7 +82,7 @@ PublisherPath::~PublisherPath() {
 
 rmw_ret_t PublisherPath::publish_serialized(const rmw_serialized_message_t& serialized,
                                             rmw_publisher_allocation_t* allocation) {
-  return hand_over(
+  return publish_filled(
       memory::Selection::kHigh, 0,
       [&](message::Builder& builder) -> Result<void> {
         Result<std::size_t> used = type_->cdr.decode({serialized.buffer, serialized.buffer_length}, builder);
@@ -153,7 +153,7 @@ rmw_ret_t PublisherPath::give_back(void* native) {
   const std::shared_ptr<Lent>& lent = *found;
   if (lent->chunk) return publish_in_place(*lent, allocation);
   if (!lent->loan) return publish(native, allocation);
-  return hand_over_made(
+  return publish_made(
       memory::Selection::kInPlace,
       [&](const auto& give, bool) -> Result<void> {
         Result<heap::NativeLoan::Filled> filled = lent->loan->fill();
@@ -169,7 +169,7 @@ rmw_ret_t PublisherPath::give_back(void* native) {
 [[gnu::hot]] rmw_ret_t PublisherPath::publish_in_place(Lent& lent, rmw_publisher_allocation_t* allocation) {
   // Once Baton has the chunk, it may be released and lent again. So the underlying RMW gets a copy.
   std::unique_ptr<std::byte[]> copy;
-  return hand_over_made(
+  return publish_made(
       memory::Selection::kInPlace,
       [&](const auto& give, bool also) -> Result<void> {
         if (also) {
@@ -185,9 +185,9 @@ rmw_ret_t PublisherPath::give_back(void* native) {
 
 /// `selection`: how the message was made. `room`: the most bytes that the message takes; 0: not known.
 template <class Fill, class Write>
-[[gnu::hot]] rmw_ret_t PublisherPath::hand_over(memory::Selection selection, std::size_t room, Fill&& fill,
-                                                Write&& write_underlying) {
-  return hand_over_made(
+[[gnu::hot]] rmw_ret_t PublisherPath::publish_filled(memory::Selection selection, std::size_t room, Fill&& fill,
+                                                     Write&& write_underlying) {
+  return publish_made(
       selection,
       [&](const auto& publish, bool) -> Result<void> {
         Result<memory::Chunk> chunk = room != 0 ? writer_->loan_sized(room) : writer_->loan_growing();
@@ -207,8 +207,7 @@ template <class Fill, class Write>
 /// `make(publish, also)` makes the chunk and gives it to `publish`; if that fails it keeps or abandons the chunk.
 /// `also`: write_underlying() comes next.
 template <class Make, class Write>
-[[gnu::hot]] rmw_ret_t PublisherPath::hand_over_made(memory::Selection selection, Make&& make,
-                                                     Write&& write_underlying) {
+[[gnu::hot]] rmw_ret_t PublisherPath::publish_made(memory::Selection selection, Make&& make, Write&& write_underlying) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (deadline_ != 0) last_publish_ns_.store(os::monotonic_ns(), std::memory_order_relaxed);  // a time: orders nothing
   const bool also = always_ || underlying_needed();

@@ -50,9 +50,9 @@ class PublisherPath {
   PublisherPath(std::shared_ptr<BatonContext> baton_context, const rmw_node_t* inner_node, const rmw_publisher_t* inner)
       : baton_context_(std::move(baton_context)), inner_node_(inner_node), inner_(inner) {}
   template <class Fill, class Write>
-  rmw_ret_t hand_over(memory::Selection selection, std::size_t room, Fill&& fill, Write&& write_underlying);
+  rmw_ret_t publish_filled(memory::Selection selection, std::size_t room, Fill&& fill, Write&& write_underlying);
   template <class Make, class Write>
-  rmw_ret_t hand_over_made(memory::Selection selection, Make&& make, Write&& write_underlying);
+  rmw_ret_t publish_made(memory::Selection selection, Make&& make, Write&& write_underlying);
   struct Lent;
   rmw_ret_t publish_in_place(Lent& lent, rmw_publisher_allocation_t* allocation);
   bool underlying_needed();

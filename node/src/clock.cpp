@@ -23,6 +23,9 @@ std::shared_ptr<Clock> steady_clock() {
   return *clock;
 }
 
+// Made when the library is loaded: a child forked while another thread makes it would wait for that thread for ever.
+[[maybe_unused]] static const bool g_made_early = steady_clock() != nullptr;
+
 // The time itself is one word that orders nothing else: relaxed suffices. The wake that follows set() takes a mutex.
 std::chrono::nanoseconds SimulatedClock::now() const {
   return std::chrono::nanoseconds(now_ns_.load(std::memory_order_relaxed));

@@ -26,11 +26,20 @@ namespace detail {
   throw Exception(taken.error());
 }
 
-const std::shared_ptr<transport::Reader>& Executable::reader() const noexcept {
+namespace {
+
+const std::shared_ptr<transport::Reader>& no_reader() noexcept {
   static const auto* const none =
       new std::shared_ptr<transport::Reader>;  // never destroyed: threads may still spin then
   return *none;
 }
+
+// Made when the library is loaded: a child forked while another thread makes it would wait for that thread for ever.
+[[maybe_unused]] const auto& g_made_early = no_reader();
+
+}  // namespace
+
+const std::shared_ptr<transport::Reader>& Executable::reader() const noexcept { return no_reader(); }
 
 }  // namespace detail
 

@@ -259,14 +259,18 @@ void populate(std::byte* at, std::size_t bytes) noexcept {
 /// False if MADV_POPULATE_WRITE does nothing but reports success, as in qemu-user. A real kernel refuses it for memory
 /// without access.
 static bool populating_works() {
-  static const bool works = [] {
+  enum Known : int { kUnknown, kWorks, kDoesNothing };
+  // Constant-initialized, as in page_bytes(). relaxed: each thread finds the same answer.
+  static std::atomic<int> known{kUnknown};
+  int now = known.load(std::memory_order_relaxed);
+  if (now == kUnknown) {
     void* const page = ::mmap(nullptr, page_bytes(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) return true;
-    const bool refused = ::madvise(page, page_bytes(), MADV_POPULATE_WRITE) != 0;
+    now = ::madvise(page, page_bytes(), MADV_POPULATE_WRITE) != 0 ? kWorks : kDoesNothing;
     ::munmap(page, page_bytes());
-    return refused;
-  }();
-  return works;
+    known.store(now, std::memory_order_relaxed);
+  }
+  return now == kWorks;
 }
 
 Result<void> back_sparse(int fd, std::size_t offset, std::size_t bytes, std::byte* at) {

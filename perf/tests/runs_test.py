@@ -123,7 +123,7 @@ def may_make_namespaces() -> bool:
 @pytest.mark.skipif(not may_make_namespaces(), reason="this user may not make namespaces")
 @pytest.mark.parametrize("isolation", ["container", "containers"])
 def test_baton_works_between_containers_that_share_only_the_runs_directory(isolation):
-    run = perform(peers.built()["baton"], "loan", Cell(bytes=65536, messages=20, rate=200, isolation=isolation))
+    run = perform(peers.built()["baton"], "loan", Cell(bytes=65536, messages=20, rate=200, depth=64, isolation=isolation))
     assert figures.lost(run) == 0
 
 
@@ -147,7 +147,7 @@ def test_a_message_of_a_type_that_is_unknown_or_of_another_size_ends_the_run_wit
 @needs_programs
 def test_perf_test_prints_a_block_per_second_and_writes_the_originals_log(tmp_path):
     log, data = tmp_path / "l.csv", tmp_path / "l.json"
-    line = "--zero-copy --reliable --keep-last --history-depth 10 -s 1 -m Array64k -r 100 --max-runtime 2".split()
+    line = "--zero-copy --reliable --keep-last --history-depth 200 -s 1 -m Array64k -r 100 --max-runtime 2".split()
     result = invoke(*line, "-t", "perf_test_of_the_tests", "-l", str(log), "--json-logfile", str(data))
     assert result.exit_code == 0, result.output
     assert result.output.count("T_experiment") == 2 and "Maximum runtime reached. Exiting." in result.output

@@ -123,7 +123,9 @@ def may_make_namespaces() -> bool:
 @pytest.mark.skipif(not may_make_namespaces(), reason="this user may not make namespaces")
 @pytest.mark.parametrize("isolation", ["container", "containers"])
 def test_baton_works_between_containers_that_share_only_the_runs_directory(isolation):
-    run = perform(peers.built()["baton"], "loan", Cell(bytes=65536, messages=20, rate=200, depth=64, isolation=isolation))
+    run = perform(
+        peers.built()["baton"], "loan", Cell(bytes=65536, messages=20, rate=200, depth=64, isolation=isolation)
+    )
     assert figures.lost(run) == 0
 
 

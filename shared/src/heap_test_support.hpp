@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -86,9 +87,31 @@ class TemporaryDirectory {
   std::string path_;
 };
 
+/// Returns when the threads of this process's heaps sleep, or after a second. The sanitizer's allocator stays locked in a
+/// child that is forked while another thread is inside it.
+inline void let_heap_threads_sleep() {
+#if defined(__SANITIZE_ADDRESS__)
+  const auto awake = [] {
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::string stat;
+      std::getline(std::ifstream(task.path() / "stat"), stat);
+      if (stat.find("(baton-heap) ") != std::string::npos && stat.find("(baton-heap) S") == std::string::npos)
+        return true;
+    }
+    return false;
+  };
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  for (int looks = 0; looks < 3 && std::chrono::steady_clock::now() < end; ++looks) {
+    if (awake()) looks = -1;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+#endif
+}
+
 /// A child of its own, without any heap. Exit code 0 unless an expectation failed there.
 template <class Body>
 pid_t forked(Body&& body) {
+  let_heap_threads_sleep();
   const pid_t child = ::fork();
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);

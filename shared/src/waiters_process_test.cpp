@@ -151,6 +151,7 @@ TEST(SharedWaiters, ManySleepersAreWokenForAProcessThatDiedBeforeItsNotification
   Heap heap = Heap::open(directory.options("h")).or_throw();
   const shared_ptr<Meeting> meeting = meeting_in(heap);
   const pid_t child = member(directory, set_and_die);
+  wait_until([&] { return meeting->here == 1; });
   const pid_t elsewhere = member(directory, [](Meeting& m) { m.wait(); });
   wait_until([&] { return meeting->here == 2; });
   std::vector<std::unique_ptr<Waiter>> waiters;

@@ -272,12 +272,16 @@ TEST(Budgets, WhenAUserKeepsTooMuchTheProcessThatKeepsMostIsEnded) {
   EXPECT_EQ(budgets.returned(true), 2700U);
 }
 
-TEST(Budgets, WhatOutlivesItsConnectionStillCountsForItsProcessThatConnectsAgain) {
+BudgetLimits for_connections(std::size_t per_process, std::size_t per_user) {
   BudgetLimits limits;
-  limits.per_process[1] = 1000;
-  limits.per_user[1] = 1500;
+  limits.per_process[static_cast<std::size_t>(Keep::kConnections)] = per_process;
+  limits.per_user[static_cast<std::size_t>(Keep::kConnections)] = per_user;
+  return limits;
+}
+
+TEST(Budgets, WhatOutlivesItsConnectionStillCountsForItsProcessThatConnectsAgain) {
   std::vector<PeerId> ended;
-  Budgets budgets([&](PeerId peer, const Error&) { ended.push_back(peer); }, limits);
+  Budgets budgets([&](PeerId peer, const Error&) { ended.push_back(peer); }, for_connections(1000, 1500));
   std::vector<Charge> draining;
   for (PeerId connection = 1; connection <= 20;
        ++connection) {  // the samples of each connection are still held when it ends
@@ -299,11 +303,8 @@ TEST(Budgets, WhatOutlivesItsConnectionStillCountsForItsProcessThatConnectsAgain
 }
 
 TEST(Budgets, WhatProcessesHoldThatLeftEndsNoProcessThatTakesLittle) {
-  BudgetLimits limits;
-  limits.per_process[1] = 1000;
-  limits.per_user[1] = 1500;
   std::vector<PeerId> ended;
-  Budgets budgets([&](PeerId peer, const Error&) { ended.push_back(peer); }, limits);
+  Budgets budgets([&](PeerId peer, const Error&) { ended.push_back(peer); }, for_connections(1000, 1500));
   budgets.add_peer(1, 555, 7);
   const Result<Charge> held = budgets.charge(1, Keep::kConnections, 1000);
   budgets.remove_peer(1);  // its process lives, and holds them
@@ -319,11 +320,8 @@ TEST(Budgets, WhatProcessesHoldThatLeftEndsNoProcessThatTakesLittle) {
 }
 
 TEST(Budgets, TheProcessThatWasEndedMayComeBackWithWhatItHasLeft) {
-  BudgetLimits limits;
-  limits.per_process[1] = 1000;
-  limits.per_user[1] = 1500;
   std::vector<PeerId> ended;
-  Budgets budgets([&](PeerId peer, const Error&) { ended.push_back(peer); }, limits);
+  Budgets budgets([&](PeerId peer, const Error&) { ended.push_back(peer); }, for_connections(1000, 1500));
   budgets.add_peer(1, 555, 7);
   budgets.add_peer(2, 666, 7);
   std::vector<Charge> kept;

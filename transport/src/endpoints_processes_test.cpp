@@ -111,33 +111,40 @@ TEST(EndpointsProcesses, SeveralWritersAreMergedByTheirSourceTime) {
     const auto participant = domain.join();
     const auto writer = make_writer(*participant, "t");
     BATON_CHECK(matched(*writer, 1));
-    self.say();
-    BATON_CHECK(self.hear() == '.');
-    for (std::uint64_t i = 1; i <= 200; ++i) publish(*writer, i).or_throw();
+    for (int round = 0; round < 2; ++round) {
+      self.say();
+      BATON_CHECK(self.hear() == '.');
+      for (std::uint64_t i = 1; i <= 200; ++i) publish(*writer, i).or_throw();
+    }
     self.say();
     BATON_CHECK(writer->wait_for_all_acked(kPatience).ok());
   };
   Child a(body), b(body), c(body);
   const auto participant = domain.join();
   const auto reader = make_reader(*participant, "t", QoS(1000));
-  for (Child* child : {&a, &b, &c}) {
-    ASSERT_EQ(child->hear(), '.');
-    child->say();
+  // A publisher's messages wait for its data segment, and do not delay those of the others. So the first round brings
+  // the segments, in any order; in the second round all 600 are there, and their order is fixed.
+  for (const bool ordered : {false, true}) {
+    for (Child* child : {&a, &b, &c}) {
+      ASSERT_EQ(child->hear(), '.');
+      child->say();
+    }
+    if (ordered) {
+      for (Child* child : {&a, &b, &c}) ASSERT_EQ(child->hear(), '.');
+    }
+    ASSERT_TRUE(matched(*reader, 3));
+    std::int64_t last = 0;
+    int count = 0;
+    EXPECT_TRUE(eventually([&] {
+      const TakenSample sample = reader->take().or_throw();
+      if (!sample) return count == 600;
+      if (ordered) EXPECT_GE(sample.header().source_monotonic_ns, last);
+      last = sample.header().source_monotonic_ns;
+      ++count;
+      return false;
+    }));
+    EXPECT_EQ(count, 600);
   }
-  // All 600 are there: then their order is fixed.
-  for (Child* child : {&a, &b, &c}) ASSERT_EQ(child->hear(), '.');
-  ASSERT_TRUE(matched(*reader, 3));
-  std::int64_t last = 0;
-  int count = 0;
-  EXPECT_TRUE(eventually([&] {
-    const TakenSample sample = reader->take().or_throw();
-    if (!sample) return count == 600;
-    EXPECT_GE(sample.header().source_monotonic_ns, last);
-    last = sample.header().source_monotonic_ns;
-    ++count;
-    return false;
-  }));
-  EXPECT_EQ(count, 600);
   for (Child* child : {&a, &b, &c}) EXPECT_EQ(child->wait(), 0);
 }
 
@@ -673,12 +680,18 @@ TEST(EndpointsProcesses, DescriptorsPerProcessPeerPublisherAndSubscriptionAreAsD
   const std::size_t alone = descriptors_of(::getpid());
   idle.say();
   ASSERT_EQ(idle.hear(), '.');
+  // While a peer joins, the process has one descriptor more for a moment.
   std::size_t with_peer = 0;
-  ASSERT_TRUE(
-      eventually([&] { return participant->nodes().empty() && (with_peer = descriptors_of(::getpid())) > alone; }));
+  EXPECT_TRUE(eventually([&] {
+    with_peer = descriptors_of(::getpid());
+    return participant->nodes().empty() && with_peer > alone && with_peer <= alone + 2;
+  })) << with_peer
+      << " with one peer";
   std::vector<std::shared_ptr<Reader>> readers;
   for (std::size_t i = 0; i < kTopics; ++i) readers.push_back(make_reader(*participant, "t" + std::to_string(i)));
-  const std::size_t unmatched = descriptors_of(::getpid());
+  std::size_t unmatched = 0;
+  EXPECT_TRUE(eventually([&] { return (unmatched = descriptors_of(::getpid())) <= alone + 2; }))
+      << unmatched << " descriptors: subscriptions alone cost none";
   publisher.say();
   ASSERT_EQ(publisher.hear(), '.');
   for (const auto& reader : readers) ASSERT_TRUE(matched(*reader, 1));
@@ -703,8 +716,6 @@ TEST(EndpointsProcesses, DescriptorsPerProcessPeerPublisherAndSubscriptionAreAsD
       alone - without, with_peer - without, unmatched - without, kTopics, now - without, kTopics, idle_publisher,
       of_publisher);
   EXPECT_LE(alone - without, 8U);
-  EXPECT_LE(with_peer - alone, 2U);
-  EXPECT_LE(unmatched - alone, 2U) << "subscriptions alone cost none";
   for (Child* child : {&publisher, &idle}) {
     child->say();
     EXPECT_EQ(child->wait(), 0);

@@ -43,12 +43,24 @@ Charge& Charge::operator=(Charge&& other) noexcept {
   return *this;
 }
 
-Charge::~Charge() {
+Charge::~Charge() { give_back(amount_); }
+
+void Charge::add(Charge&& other) noexcept {
+  if (!account_) {
+    *this = std::move(other);
+    return;
+  }
+  amount_ += std::exchange(other.amount_, 0);
+}
+
+void Charge::give_back(std::size_t amount) noexcept {
   if (!account_) return;
+  amount = std::min(amount, amount_);
+  amount_ -= amount;
   const auto keep = static_cast<std::size_t>(keep_);
-  account_->kept[keep].fetch_sub(amount_, std::memory_order_relaxed);
-  account_->user->kept[keep].fetch_sub(amount_, std::memory_order_relaxed);
-  if (keep_ != Keep::kSegments) account_->returned->fetch_add(amount_, std::memory_order_relaxed);
+  account_->kept[keep].fetch_sub(amount, std::memory_order_relaxed);
+  account_->user->kept[keep].fetch_sub(amount, std::memory_order_relaxed);
+  if (keep_ != Keep::kSegments) account_->returned->fetch_add(amount, std::memory_order_relaxed);
 }
 
 void Budgets::add_peer(PeerId peer, std::uint64_t process, std::uint32_t uid) {

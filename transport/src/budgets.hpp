@@ -47,6 +47,10 @@ class Charge {
   Charge(Charge&& other) noexcept;
   Charge& operator=(Charge&& other) noexcept;
   ~Charge();
+  /// Joins a charge of the same peer and kind to this one.
+  void add(Charge&& other) noexcept;
+  /// Gives `amount` back before the end, or all that is left.
+  void give_back(std::size_t amount) noexcept;
 
  private:
   friend class Budgets;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph.hpp"
 
+#include <algorithm>
+#include <tuple>
+
 namespace baton::transport {
 namespace {
 
@@ -8,125 +11,154 @@ Error limit(const std::string& what, std::size_t most) {
   return {Errc::limit_reached, "more than " + std::to_string(most) + " " + what};
 }
 
+std::size_t bytes_of(const std::string& topic, const std::string& node, const std::string& type) {
+  return kEndpointBytes + topic.size() + node.size() + type.size();
+}
+
+std::size_t bytes_of_node(const std::string& name) { return kNodeBytes + name.size(); }
+
+Result<Charge> charge(Budgets* budgets, PeerId peer, std::size_t bytes) {
+  return budgets == nullptr ? Result<Charge>(Charge()) : budgets->charge(peer, Keep::kAnnouncements, bytes);
+}
+
 }  // namespace
 
-void Graph::drop_unused(Names::iterator name) noexcept {
-  if (name->second == 0) names_.erase(name);
+bool QosLess::operator()(const QoS& a, const QoS& b) const noexcept {
+  const auto all = [](const QoS& qos) {
+    return std::tie(qos.reliability, qos.history, qos.depth, qos.durability, qos.deadline, qos.lifespan, qos.liveliness,
+                    qos.lease, qos.held);
+  };
+  return all(a) < all(b);
 }
 
-void Graph::release_name(const std::string& name) noexcept {
-  const auto found = names_.find(name);
-  --found->second;
-  drop_unused(found);
+const EndpointList::Entry* EndpointList::at_least(std::uint64_t serial) const noexcept {
+  return std::lower_bound(begin(), end(), serial, [](const Entry& entry, std::uint64_t s) { return entry.serial < s; });
 }
 
-void Graph::drop_if_empty(PeerMap::iterator peer) noexcept {
+void EndpointList::remove(std::uint64_t serial) noexcept {
+  entries_[static_cast<std::size_t>(at_least(serial) - begin())].record = nullptr;
+  if (++gaps_ <= entries_.size() / 2) return;
+  entries_.erase(std::remove_if(entries_.begin(), entries_.end(), [](const Entry& e) { return e.record == nullptr; }),
+                 entries_.end());
+  gaps_ = 0;
+  // The peers that needed the room are no longer charged for it. Without memory for the smaller copy the room stays.
+  if (entries_.capacity() > 4 * entries_.size()) entries_.shrink_to_fit();
+}
+
+void Graph::drop_if_empty(Peers::iterator peer) noexcept {
   const AnnouncingPeer& value = peer->second;
   if (value.endpoints == 0 && value.nodes == 0 && !value.leaving) peers_.erase(peer);
+}
+
+void Graph::drop_if_empty(Topics::iterator topic) noexcept {
+  if (topic->second.own.empty() && topic->second.foreign.empty()) topics_.erase(topic);
+}
+
+/// The number of the peer's endpoints on `topic`. Null while the peer has too few endpoints for any topic to have too
+/// many.
+std::size_t* Graph::share_of(AnnouncingPeer& peer, const Topic& topic) {
+  if (!peer.per_topic) {
+    if (peer.endpoints < kMaxAnnouncedPerTopic) return nullptr;
+    auto counted = std::make_unique<std::map<const Topic*, std::size_t>>();
+    for (const EndpointRecord* record = peer.first; record != nullptr; record = record->next) {
+      ++(*counted)[record->topic];
+      ++visits_;
+    }
+    peer.per_topic = std::move(counted);
+  }
+  return &(*peer.per_topic)[&topic];
 }
 
 Result<EndpointRecord*> Graph::add_endpoint(PeerId peer, const AnnounceFrame& frame) {
   ++visits_;
   if (by_gid_.count(frame.gid) != 0) return Error{Errc::already_exists, "an endpoint id was announced twice"};
-  Charge charge;
-  if (budgets_ != nullptr) {
-    Result<Charge> granted = budgets_->charge(
-        peer, Keep::kAnnouncements, kEndpointBytes + frame.topic.size() + frame.node.size() + frame.type_name.size());
-    if (!granted) return granted.error();
-    charge = std::move(*granted);
-  }
-  // All steps that can throw come first, and leave at most entries that nothing uses; the later steps cannot throw.
+  Result<Charge> charged = charge(budgets_, peer, bytes_of(frame.topic, frame.node, frame.type_name));
+  if (!charged) return charged.error();
   const auto owner = peers_.try_emplace(peer).first;
-  Types::iterator type = types_.end();
-  Names::iterator node = names_.end();
-  auto topic = topics_.end();
-  auto record = by_gid_.end();
-  std::map<PeerId, std::size_t>::iterator share;
-  bool shares = false;
+  AnnouncingPeer& announcing = owner->second;
+  announcing.id = peer;
+  EndpointRecord record;
+  record.gid = frame.gid;
+  record.is_writer = frame.is_writer;
+  record.owner = &announcing;
+  record.serial = next_serial_;
+  record.next = announcing.first;
+  Topics::iterator topic = topics_.end();
+  std::size_t* share = nullptr;
+  // All steps that can throw or fail come first; this takes them back.
   const auto undo = [&]() noexcept {
-    if (record != by_gid_.end()) by_gid_.erase(record);
-    if (topic != topics_.end()) {
-      if (shares && share->second == 0) topic->second.per_peer.erase(share);
-      if (topic->second.per_peer.empty()) topics_.erase(topic);
-    }
-    if (node != names_.end()) drop_unused(node);
-    if (type != types_.end() && type->second == 0) types_.erase(type);
+    const auto slot = by_gid_.find(frame.gid);
+    if (slot != by_gid_.end()) by_gid_.erase(slot);
+    if (share != nullptr && *share == 0) announcing.per_topic->erase(&topic->second);
+    if (topic != topics_.end()) drop_if_empty(topic);
+    if (record.qos != nullptr) qos_.remove(*record.qos);
+    if (record.node != nullptr) names_.remove(*record.node);
+    if (record.type != nullptr) types_.remove(*record.type);
     drop_if_empty(owner);
   };
+  EndpointRecord* added = nullptr;
   try {
-    if (owner->second.leaving || owner->second.endpoints >= kMaxAnnouncedPerPeer) {
-      Error error = limit("endpoints announced by one process", kMaxAnnouncedPerPeer);
+    const auto fail = [&](Error error) {
       undo();
       return error;
-    }
-    type = types_.try_emplace(TypeRecord{frame.type_name, frame.type_hash, frame.skeleton_bytes}).first;
-    node = names_.try_emplace(frame.node).first;
+    };
+    if (announcing.leaving || announcing.endpoints >= kMaxAnnouncedPerPeer)
+      return fail(limit("endpoints announced by one process", kMaxAnnouncedPerPeer));
+    record.type = types_.add(TypeRecord{frame.type_name, frame.type_hash, frame.skeleton_bytes});
+    record.node = names_.add(frame.node);
+    record.qos = qos_.add(frame.qos);
     topic = topics_.try_emplace(frame.topic).first;
     topic->second.name = &topic->first;
-    share = topic->second.per_peer.try_emplace(peer).first;
-    shares = true;
-    if (peer != kSelf && share->second >= kMaxAnnouncedPerTopic) {
-      Error error = limit("endpoints of one process on one topic", kMaxAnnouncedPerTopic);
-      undo();
-      return error;
-    }
-    record = by_gid_.try_emplace(frame.gid).first;
-    auto& list = peer == kSelf ? topic->second.own[frame.is_writer] : topic->second.foreign[frame.is_writer];
-    list.emplace_hint(list.end(), next_serial_, &record->second);
+    record.topic = &topic->second;
+    if (peer != kSelf) share = share_of(announcing, topic->second);
+    if (share != nullptr && *share >= kMaxAnnouncedPerTopic)
+      return fail(limit("endpoints of one process on one topic", kMaxAnnouncedPerTopic));
+    added = &by_gid_.insert(Slot{record}).first->record;
+    (peer == kSelf ? topic->second.own : topic->second.foreign).append(added->serial, added);
   } catch (...) {
     undo();
     throw;
   }
-  EndpointRecord& added = record->second;
-  added.gid = frame.gid;
-  added.peer = peer;
-  added.is_writer = frame.is_writer;
-  added.type = &type->first;
-  added.node = &node->first;
-  added.qos = frame.qos;
-  added.topic = &topic->second;
-  added.serial = next_serial_++;
-  added.charge = std::move(charge);
-  added.owner = &owner->second;
-  added.next = owner->second.first;
-  if (added.next != nullptr) added.next->previous = &added;
-  owner->second.first = &added;
-  ++owner->second.endpoints;
-  ++type->second;
-  ++node->second;
-  ++share->second;
-  return &added;
+  ++next_serial_;
+  if (added->next != nullptr) added->next->previous = added;
+  announcing.first = added;
+  ++announcing.endpoints;
+  if (share != nullptr) ++*share;
+  announcing.charge.add(std::move(*charged));
+  return added;
 }
 
 EndpointRecord* Graph::find(const Gid& gid) {
   ++visits_;
   const auto found = by_gid_.find(gid);
-  return found == by_gid_.end() || found->second.owner->leaving ? nullptr : &found->second;
+  return found == by_gid_.end() || found->record.owner->leaving ? nullptr : &found->record;
 }
 
 EndpointRecord* Graph::find_left(const Gid& gid) {
   ++visits_;
   const auto found = by_gid_.find(gid);
-  return found == by_gid_.end() || !found->second.owner->leaving ? nullptr : &found->second;
+  return found == by_gid_.end() || !found->record.owner->leaving ? nullptr : &found->record;
 }
 
 void Graph::remove_endpoint(EndpointRecord& record) noexcept {
   ++visits_;
   AnnouncingPeer& owner = *record.owner;
   Topic& topic = *record.topic;
-  const PeerId peer = record.peer;
+  owner.charge.give_back(bytes_of(*topic.name, *record.node, record.type->name));
   (record.previous != nullptr ? record.previous->next : owner.first) = record.next;
   if (record.next != nullptr) record.next->previous = record.previous;
-  (peer == kSelf ? topic.own : topic.foreign)[record.is_writer].erase(record.serial);
-  const auto share = topic.per_peer.find(peer);
-  if (--share->second == 0) topic.per_peer.erase(share);
-  if (topic.per_peer.empty()) topics_.erase(topics_.find(*topic.name));
-  release_name(*record.node);
-  const auto type = types_.find(*record.type);
-  if (--type->second == 0) types_.erase(type);
+  (owner.id == kSelf ? topic.own : topic.foreign).remove(record.serial);
+  if (owner.per_topic) {
+    const auto share = owner.per_topic->find(&topic);
+    if (--share->second == 0) owner.per_topic->erase(share);
+  }
+  drop_if_empty(topics_.find(*topic.name));
+  names_.remove(*record.node);
+  types_.remove(*record.type);
+  qos_.remove(*record.qos);
   by_gid_.erase(by_gid_.find(record.gid));
   --owner.endpoints;
-  if (!owner.leaving) drop_if_empty(peers_.find(peer));
+  if (!owner.leaving) drop_if_empty(peers_.find(owner.id));
 }
 
 Topic* Graph::topic(const std::string& name) {
@@ -135,51 +167,50 @@ Topic* Graph::topic(const std::string& name) {
 }
 
 Result<void> Graph::add_node(PeerId peer, const std::string& name) {
-  Charge charge;
-  if (budgets_ != nullptr) {
-    Result<Charge> granted = budgets_->charge(peer, Keep::kAnnouncements, kNodeBytes + name.size());
-    if (!granted) return granted.error();
-    charge = std::move(*granted);
-  }
+  Result<Charge> charged = charge(budgets_, peer, bytes_of_node(name));
+  if (!charged) return charged.error();
   const auto owner = peers_.try_emplace(peer).first;
-  Names::iterator entry = names_.end();
+  AnnouncingPeer& announcing = owner->second;
+  announcing.id = peer;
+  const std::string* interned = nullptr;
   try {
-    if (owner->second.leaving || owner->second.nodes >= kMaxAnnouncedPerPeer) {
+    if (announcing.leaving || announcing.nodes >= kMaxAnnouncedPerPeer) {
       Error error = limit("nodes announced by one process", kMaxAnnouncedPerPeer);
       drop_if_empty(owner);
       return error;
     }
-    entry = names_.try_emplace(name).first;
-    AnnouncingPeer::Nodes& same = owner->second.names[&entry->first];
-    // One charge for all nodes of one name: for a second node only the count grows.
-    if (++same.count == 1) {
-      same.charge = std::move(charge);
-      ++entry->second;
+    interned = names_.add(name);
+    // One charge and one user for all nodes of one name: for a second node only the count grows.
+    if (++announcing.names[interned] == 1) {
+      announcing.charge.add(std::move(*charged));
+    } else {
+      names_.remove(name);
     }
-    ++owner->second.nodes;
+    ++announcing.nodes;
   } catch (...) {
-    if (entry != names_.end()) drop_unused(entry);
+    if (interned != nullptr) names_.remove(name);
     drop_if_empty(owner);
     throw;
   }
   return {};
 }
 
-void Graph::drop_name(AnnouncingPeer& peer, AnnouncingPeer::Names::iterator at) noexcept {
+void Graph::drop_name(AnnouncingPeer& peer, std::map<const std::string*, std::size_t>::iterator at) noexcept {
   const std::string& name = *at->first;
-  peer.nodes -= at->second.count;
+  peer.nodes -= at->second;
   peer.names.erase(at);
-  release_name(name);
+  peer.charge.give_back(bytes_of_node(name));
+  names_.remove(name);
 }
 
 void Graph::remove_node(PeerId peer, const std::string& name) noexcept {
   const auto owner = peers_.find(peer);
-  const auto entry = names_.find(name);
-  if (owner == peers_.end() || entry == names_.end()) return;
-  const auto found = owner->second.names.find(&entry->first);
+  const std::string* interned = names_.find(name);
+  if (owner == peers_.end() || interned == nullptr) return;
+  const auto found = owner->second.names.find(interned);
   if (found == owner->second.names.end()) return;
-  if (found->second.count > 1) {
-    --found->second.count;
+  if (found->second > 1) {
+    --found->second;
     --owner->second.nodes;
     return;
   }
@@ -216,8 +247,8 @@ bool Graph::visit_endpoints(std::optional<Gid>& after, std::size_t most,
   for (auto at = after ? by_gid_.upper_bound(*after) : by_gid_.begin(); at != by_gid_.end(); ++at) {
     if (most-- == 0) return true;
     ++visits_;
-    if (!at->second.owner->leaving) visit(at->second);
-    after = at->first;
+    if (!at->record.owner->leaving) visit(at->record);
+    after = at->record.gid;
   }
   return false;
 }
@@ -231,7 +262,7 @@ bool Graph::visit_nodes(NodePosition& after, std::size_t most,
          ++at) {
       if (most-- == 0) return true;
       after = {peer->first, at->first};
-      for (std::size_t i = 0; i < at->second.count; ++i) visit(peer->first, *at->first);
+      for (std::size_t i = 0; i < at->second; ++i) visit(peer->first, *at->first);
     }
   }
   return false;

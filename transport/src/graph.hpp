@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // This process's knowledge of the domain: topics, endpoints (own and foreign alike), nodes. Compact, since every
-// process knows every endpoint: names and types are stored once, however many endpoints share them.
+// process knows every endpoint: a foreign endpoint costs about 150 bytes, and one on a topic of its own about 350.
+// Names, types and QoS are stored once, however many endpoints share them.
 // Thread rules: externally synchronised (Participant::Impl::mutex_).
 // Invariants
 // 1. An endpoint id occurs once. Every endpoint is in by_gid_, in its topic and in its peer's list, or in none of them.
@@ -9,17 +10,20 @@
 //    out.
 // 3. A topic exists while it has an endpoint. A pointer to a Topic or an EndpointRecord is valid until that object is
 //    removed.
-// 4. No operation except the visits costs more than O(log n) in the number of endpoints. No table uses hashes, since a
-//    peer that chooses ids and names could make them collide.
+// 4. No operation except the visits costs more than O(log n) in the number of endpoints, amortised. No table uses hashes,
+//    since a peer that chooses ids and names could make them collide.
 // 5. A peer's announcement is charged to the peer (budgets.hpp) before it is kept.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "budgets.hpp"
 #include "frames.hpp"
@@ -47,44 +51,98 @@ struct TypeRecord {
   }
 };
 
+struct QosLess {
+  bool operator()(const QoS& a, const QoS& b) const noexcept;
+};
+
+/// Values that many records share, each with the number of its users.
+template <class Value, class Less = std::less<Value>>
+class Interned {
+ public:
+  /// One user more. Strong guarantee.
+  const Value* add(const Value& value) {
+    const auto found = users_.try_emplace(value).first;
+    ++found->second;
+    return &found->first;
+  }
+  /// Null if nothing uses the value.
+  const Value* find(const Value& value) const {
+    const auto found = users_.find(value);
+    return found == users_.end() ? nullptr : &found->first;
+  }
+  /// One user less.
+  void remove(const Value& value) noexcept {
+    const auto found = users_.find(value);
+    if (--found->second == 0) users_.erase(found);
+  }
+
+ private:
+  std::map<Value, std::size_t, Less> users_;
+};
+
 struct EndpointRecord;
 
+/// An upper end for all serials.
+inline constexpr std::uint64_t kAllSerials = UINT64_MAX;
+
+/// The endpoints of a topic in the order of their serials. A removal leaves a gap; when half of the entries are gaps,
+/// all gaps go.
+class EndpointList {
+ public:
+  struct Entry {
+    std::uint64_t serial = 0;
+    EndpointRecord* record = nullptr;  ///< null: a gap
+  };
+  /// `serial` is greater than all before. Strong guarantee.
+  void append(std::uint64_t serial, EndpointRecord* record) { entries_.push_back({serial, record}); }
+  void remove(std::uint64_t serial) noexcept;
+  std::size_t size() const noexcept { return entries_.size() - gaps_; }
+  bool empty() const noexcept { return size() == 0; }
+  /// The first entry with at least this serial.
+  const Entry* at_least(std::uint64_t serial) const noexcept;
+  const Entry* begin() const noexcept { return entries_.data(); }
+  const Entry* end() const noexcept { return entries_.data() + entries_.size(); }
+
+ private:
+  std::vector<Entry> entries_;
+  std::size_t gaps_ = 0;
+};
+
 struct Topic {
-  using Endpoints = std::map<std::uint64_t, EndpointRecord*>;  ///< by serial: in the order of their announcements
   const std::string* name = nullptr;
-  Endpoints own[2], foreign[2];  ///< readers and writers: [is_writer]
-  std::map<PeerId, std::size_t> per_peer;
+  EndpointList own, foreign;  ///< readers and writers alike
 };
 
 struct AnnouncingPeer;
 
 struct EndpointRecord {
   Gid gid{};
-  PeerId peer = kSelf;
   bool is_writer = false;
   bool banned = false;    ///< ended for breaking the protocol: not matched again
   bool attached = false;  ///< a reader to which an own writer is or was connected
   const TypeRecord* type = nullptr;
   const std::string* node = nullptr;
-  QoS qos;
+  const QoS* qos = nullptr;
   Topic* topic = nullptr;
   std::uint64_t serial = 0;  ///< ascending
-  Charge charge;
   AnnouncingPeer* owner = nullptr;
   EndpointRecord *next = nullptr, *previous = nullptr;  ///< of the same peer
+
+  PeerId peer() const noexcept;
 };
 
 struct AnnouncingPeer {
+  PeerId id = kSelf;
   std::size_t endpoints = 0, nodes = 0;
   EndpointRecord* first = nullptr;
-  struct Nodes {
-    std::size_t count = 0;
-    Charge charge;  ///< charge of one of them
-  };
-  using Names = std::map<const std::string*, Nodes, std::less<>>;
-  Names names;
+  std::map<const std::string*, std::size_t> names;  ///< nodes of each name
+  /// Endpoints of each topic. Null until the peer has so many endpoints that one topic could have too many.
+  std::unique_ptr<std::map<const Topic*, std::size_t>> per_topic;
+  Charge charge;  ///< for all endpoints and names of nodes
   bool leaving = false;
 };
+
+inline PeerId EndpointRecord::peer() const noexcept { return owner->id; }
 
 class Graph {
  public:
@@ -123,15 +181,17 @@ class Graph {
   /// of it is removed.
   EndpointRecord* find_left(const Gid& gid);
 
-  /// Calls visit(record) for up to `most` endpoints whose serial in `list` is at least `from` and below `end`. Returns
-  /// where to continue: `end` or more if nothing is left. `visit` must not change the graph.
+  /// Looks at up to `most` entries whose serial in `list` is at least `from` and below `end`, and calls visit(record)
+  /// for each writer or each reader among them. Returns where to continue: `end` or more if nothing is left. `visit`
+  /// must not change the graph.
   template <class Visit>
-  std::uint64_t visit(const Topic::Endpoints& list, std::uint64_t from, std::uint64_t end, std::size_t most,
+  std::uint64_t visit(const EndpointList& list, bool writers, std::uint64_t from, std::uint64_t end, std::size_t most,
                       Visit&& visit) const {
-    for (auto at = list.lower_bound(from); at != list.end() && at->first < end; ++at) {
-      if (most-- == 0) return at->first;
+    for (const EndpointList::Entry* at = list.at_least(from); at != list.end() && at->serial < end; ++at) {
+      if (most-- == 0) return at->serial;
       ++visits_;
-      if (!at->second->owner->leaving) visit(*at->second);
+      if (at->record == nullptr || at->record->is_writer != writers || at->record->owner->leaving) continue;
+      visit(*at->record);
     }
     return end;
   }
@@ -152,23 +212,35 @@ class Graph {
   std::uint64_t visits() const noexcept { return visits_; }
 
  private:
-  using Names = std::map<std::string, std::size_t>;  // users of each
-  using Types = std::map<TypeRecord, std::size_t>;
-  using PeerMap = std::map<PeerId, AnnouncingPeer>;
+  struct Slot {
+    mutable EndpointRecord record;  ///< the order depends on its id only, which never changes
+  };
+  struct ById {
+    using is_transparent = void;
+    static const Gid& id(const Slot& slot) noexcept { return slot.record.gid; }
+    static const Gid& id(const Gid& gid) noexcept { return gid; }
+    template <class A, class B>
+    bool operator()(const A& a, const B& b) const noexcept {
+      return id(a) < id(b);
+    }
+  };
+  using Peers = std::map<PeerId, AnnouncingPeer>;
+  using Topics = std::map<std::string, Topic>;
 
   AnnouncingPeer* next_leaving() noexcept;
   void erase_left(const AnnouncingPeer* peer) noexcept;
-  void drop_name(AnnouncingPeer& peer, AnnouncingPeer::Names::iterator at) noexcept;
-  void release_name(const std::string& name) noexcept;
-  void drop_unused(Names::iterator name) noexcept;
-  void drop_if_empty(PeerMap::iterator peer) noexcept;
+  void drop_name(AnnouncingPeer& peer, std::map<const std::string*, std::size_t>::iterator at) noexcept;
+  void drop_if_empty(Peers::iterator peer) noexcept;
+  void drop_if_empty(Topics::iterator topic) noexcept;
+  std::size_t* share_of(AnnouncingPeer& peer, const Topic& topic);
 
   Budgets* const budgets_;
-  std::map<std::string, Topic> topics_;
-  std::map<Gid, EndpointRecord> by_gid_;
-  PeerMap peers_;
-  Names names_;
-  Types types_;
+  Topics topics_;
+  std::set<Slot, ById> by_gid_;
+  Peers peers_;
+  Interned<std::string> names_;  ///< of nodes
+  Interned<TypeRecord> types_;
+  Interned<QoS, QosLess> qos_;
   std::size_t leaving_ = 0;
   std::uint64_t next_serial_ = 1;
   mutable std::uint64_t visits_ = 0;

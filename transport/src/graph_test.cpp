@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "baton/os/process.hpp"
 #include "definition_difference.hpp"
 
@@ -51,9 +53,8 @@ TEST(Graph, FindsAnEndpointByItsIdAndForgetsItsTopicWithTheLastOne) {
   Graph graph;
   ASSERT_TRUE(graph.add_endpoint(1, endpoint(1, "a")).ok());
   ASSERT_TRUE(graph.add_endpoint(2, endpoint(2, "a", false)).ok());
-  EXPECT_EQ(graph.topic("a")->foreign[true].size(), 1U);
-  EXPECT_EQ(graph.topic("a")->foreign[false].size(), 1U);
-  EXPECT_EQ(graph.find(gid(2))->peer, 2U);
+  EXPECT_EQ(graph.topic("a")->foreign.size(), 2U);
+  EXPECT_EQ(graph.find(gid(2))->peer(), 2U);
   graph.remove_endpoint(*graph.find(gid(1)));
   EXPECT_NE(graph.topic("a"), nullptr);
   graph.remove_endpoint(*graph.find(gid(2)));
@@ -66,7 +67,7 @@ TEST(Graph, RefusesAnIdThatIsKnown) {
   ASSERT_TRUE(graph.add_endpoint(1, endpoint(1, "a")).ok());
   EXPECT_EQ(graph.add_endpoint(2, endpoint(1, "b")).error().code, Errc::already_exists);
   EXPECT_EQ(graph.topic("b"), nullptr);
-  EXPECT_EQ(graph.find(gid(1))->peer, 1U);
+  EXPECT_EQ(graph.find(gid(1))->peer(), 1U);
 }
 
 TEST(Graph, ForgetsEverythingOfAPeerThatLeft) {
@@ -82,8 +83,7 @@ TEST(Graph, ForgetsEverythingOfAPeerThatLeft) {
   EXPECT_EQ(nodes(graph), std::vector<std::string>{"n2"});
   forget_all(graph);
   EXPECT_EQ(graph.topic("a"), nullptr);
-  EXPECT_EQ(graph.topic("b")->foreign[true].size(), 1U);
-  EXPECT_TRUE(graph.topic("b")->foreign[false].empty());
+  EXPECT_EQ(graph.topic("b")->foreign.size(), 1U);
 }
 
 TEST(Graph, ForgetsAPeerInSlicesAndLeavesTheRestForTheNextCall) {
@@ -111,7 +111,7 @@ TEST(Graph, AProcessThatComesBackBeforeItsPastIsForgottenMayTakeItsIdsAgain) {
   graph.remove_endpoint(*graph.find_left(gid(1)));
   ASSERT_TRUE(graph.add_endpoint(2, endpoint(1, "a")).ok());
   forget_all(graph);
-  EXPECT_EQ(graph.find(gid(1))->peer, 2U);
+  EXPECT_EQ(graph.find(gid(1))->peer(), 2U);
 }
 
 TEST(Graph, LimitsTheNumberOfEndpointsOfOnePeer) {
@@ -172,6 +172,56 @@ TEST(Graph, LooksAtAFewRecordsPerChangeHoweverManyAreOnTheTopic) {
   EXPECT_EQ(size(graph), (kPeers - 1) * kEach);
 }
 
+TEST(Graph, KeepsTheOrderOfATopicThroughAnyMixOfAdditionsAndRemovals) {
+  Graph graph;
+  std::vector<std::size_t> model;  // in the order of their announcements
+  std::mt19937 random(20261123);
+  std::size_t next = 0;
+  for (int step = 0; step < 20000; ++step) {
+    const bool grow = (step / 2000) % 2 == 0;  // long runs of both, so that gaps collect and room is given back
+    if (model.empty() || random() % 10 < (grow ? 8U : 2U)) {
+      AnnounceFrame frame = endpoint(0, "t", next % 3 != 0);
+      frame.gid = numbered(next);
+      ASSERT_TRUE(graph.add_endpoint(1 + next % 5, frame).ok());
+      model.push_back(next++);
+    } else {
+      const auto gone = model.begin() + static_cast<std::ptrdiff_t>(random() % model.size());
+      graph.remove_endpoint(*graph.find(numbered(*gone)));
+      model.erase(gone);
+    }
+    if (step % 100 != 0 || model.empty()) continue;
+    for (const bool writers : {false, true}) {
+      std::vector<Gid> expected, seen;
+      for (const std::size_t number : model)
+        if ((number % 3 != 0) == writers) expected.push_back(numbered(number));
+      graph.visit(graph.topic("t")->foreign, writers, 0, kAllSerials, SIZE_MAX,
+                  [&](const EndpointRecord& record) { seen.push_back(record.gid); });
+      ASSERT_EQ(seen, expected) << "after " << step << " steps";
+    }
+    ASSERT_EQ(graph.topic("t")->foreign.size(), model.size());
+  }
+}
+
+TEST(Graph, CountsThePartOfATopicAlsoOfEndpointsThatCameBeforeItCounted) {
+  Graph graph;
+  AnnounceFrame frame = endpoint(0, "a");
+  std::size_t number = 0;
+  const auto add = [&](const char* topic) {
+    frame.gid = numbered(number++);
+    frame.topic = topic;
+    return graph.add_endpoint(1, frame).ok();
+  };
+  for (std::size_t i = 0; i < kMaxAnnouncedPerTopic - 1; ++i) ASSERT_TRUE(add("a"));
+  for (std::size_t i = 0; i < kMaxAnnouncedPerTopic; ++i) ASSERT_TRUE(add("b"));
+  EXPECT_TRUE(add("a"));
+  EXPECT_FALSE(add("a"));
+  EXPECT_FALSE(add("b"));
+  EXPECT_TRUE(add("c"));
+  graph.remove_endpoint(*graph.find(numbered(0)));
+  EXPECT_TRUE(add("a"));
+  EXPECT_FALSE(add("a"));
+}
+
 TEST(Graph, VisitsTheEndpointsOfATopicInSlicesWithoutThoseThatCameLater) {
   Graph graph;
   AnnounceFrame frame = endpoint(0, "t");
@@ -182,7 +232,7 @@ TEST(Graph, VisitsTheEndpointsOfATopicInSlicesWithoutThoseThatCameLater) {
   const std::uint64_t end = graph.next_serial();
   std::size_t count = 0, rounds = 0;
   for (std::uint64_t next = 0; next < end; ++rounds) {
-    next = graph.visit(graph.topic("t")->foreign[true], next, end, 10, [&](const EndpointRecord&) { ++count; });
+    next = graph.visit(graph.topic("t")->foreign, true, next, end, 10, [&](const EndpointRecord&) { ++count; });
     frame.gid = numbered(1000 + rounds);
     ASSERT_TRUE(graph.add_endpoint(1, frame).ok());
     if (rounds == 2) graph.remove_endpoint(*graph.find(numbered(30)));  // where the next slice would begin
@@ -237,6 +287,28 @@ TEST(Budgets, TenThousandEndpointsWithTheLongestNamesFit) {
     ASSERT_TRUE(added.ok()) << i << ": " << added.error().message;
     ASSERT_TRUE(graph.add_node(1, frame.node).ok());
   }
+}
+
+TEST(Budgets, EveryRemovalGivesBackWhatItsAnnouncementTook) {
+  Budgets budgets;
+  budgets.add_peer(1, 101, 1000);
+  Graph graph(&budgets);
+  const auto kept = [&] { return budgets.kept(1, Keep::kAnnouncements); };
+  ASSERT_TRUE(graph.add_endpoint(1, endpoint(1, "topic")).ok());
+  const std::size_t one = kept();
+  EXPECT_EQ(one, kEndpointBytes + std::string("topicnodetest/Type").size());
+  ASSERT_TRUE(graph.add_endpoint(1, endpoint(2, "other topic")).ok());
+  EXPECT_FALSE(graph.add_endpoint(1, endpoint(1, "again")).ok());
+  ASSERT_TRUE(graph.add_node(1, "name").ok());
+  ASSERT_TRUE(graph.add_node(1, "name").ok());
+  EXPECT_EQ(kept(), 2 * one + 6 + kNodeBytes + 4);
+  graph.remove_node(1, "name");
+  graph.remove_endpoint(*graph.find(gid(2)));
+  EXPECT_EQ(kept(), one + kNodeBytes + 4);
+  graph.remove_node(1, "name");
+  EXPECT_EQ(kept(), one);
+  graph.remove_endpoint(*graph.find(gid(1)));
+  EXPECT_EQ(kept(), 0U);
 }
 
 TEST(Budgets, WhenAUserKeepsTooMuchTheProcessThatKeepsMostIsEnded) {

@@ -206,9 +206,8 @@ void Hub::Impl::on_lingering(Link& link, bool hung_up, bool writable) {
       const os::IoStatus status = push(link, link.queue.front());
       pause = status == os::IoStatus::kTooManyInFlight;
       if (pause || status == os::IoStatus::kWouldBlock) break;
-      link.queue
-          .pop_front();  // sent, or the peer receives nothing any more: then a writable socket would keep this thread
-                         // busy
+      // Sent, or the peer receives nothing any more: then a writable socket would keep this thread busy.
+      link.queue.pop_front();
     }
     sent = link.queue.empty();
     if (sent) clear_queue(link);

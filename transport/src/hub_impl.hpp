@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -67,8 +68,8 @@ struct Link {
   bool up = false;                         // (m)
   bool was_up = false;                     // (m)
   bool want_write = false;                 // (m)
-  bool pausing = false;        // (m) waits for a timer because the kernel has no room for descriptors in flight
-  std::deque<Outgoing> queue;  // (m)
+  bool pausing = false;       // (m) waits for a timer because the kernel has no room for descriptors in flight
+  std::list<Outgoing> queue;  // (m) a list, since an empty deque takes 576 bytes of every link
   std::size_t queued_bytes = 0, queued_fds = 0;  // (m)
   bool greeting =
       false;  // (m) on_peer_up() runs: its frames are as large as this process's own graph, so they are not bounded

@@ -30,11 +30,11 @@ constexpr auto kReturnPause = std::chrono::seconds(3);
 void Participant::Impl::match_new(const EndpointRecord& added) {
   Topic& topic = *added.topic;
   // Match a new foreign (or own) endpoint with the own endpoints of the other kind ...
-  graph_.visit(topic.own[!added.is_writer], 0, added.serial, SIZE_MAX,
+  graph_.visit(topic.own, !added.is_writer, 0, added.serial, SIZE_MAX,
                [&](const EndpointRecord& other) { match_pair(other, added); });
-  if (added.peer != kSelf) return;
+  if (added.peer() != kSelf) return;
   // ... and a new own endpoint with all known ones.
-  graph_.visit(topic.own[!added.is_writer], 0, added.serial, SIZE_MAX,
+  graph_.visit(topic.own, !added.is_writer, 0, added.serial, SIZE_MAX,
                [&](const EndpointRecord& other) { match_pair(added, other); });
   match_known(added.gid, 0, added.serial);
 }
@@ -44,7 +44,7 @@ void Participant::Impl::match_new(const EndpointRecord& added) {
 void Participant::Impl::match_known(const Gid& own, std::uint64_t from, std::uint64_t end) {
   const EndpointRecord* record = graph_.find(own);
   if (record == nullptr) return;  // withdrawn meanwhile
-  const std::uint64_t next = graph_.visit(record->topic->foreign[!record->is_writer], from, end, kMatchesAtOnce,
+  const std::uint64_t next = graph_.visit(record->topic->foreign, !record->is_writer, from, end, kMatchesAtOnce,
                                           [&](const EndpointRecord& other) { match_pair(*record, other); });
   if (next >= end) return;
   hub_->post([this, own, next, end] {
@@ -72,12 +72,12 @@ bool Participant::Impl::compatible(const std::shared_ptr<Endpoint>& own, const E
   };
   const auto whom = [&] {
     return std::string(other.is_writer ? "publisher" : "subscription") + " of node '" + *other.node + "' (process " +
-           std::to_string(pid_of(other.peer)) + ")";
+           std::to_string(pid_of(other.peer())) + ")";
   };
   // A peer can announce very many endpoints that do not match: all are counted, few are described.
   const auto report = [&](Event event, Diagnostic::Level level, Errc code, auto&& text) {
     std::string words;
-    const bool described = diagnose_about(other.peer, level, code, [&] { return words = text(); });
+    const bool described = diagnose_about(other.peer(), level, code, [&] { return words = text(); });
     own->report_incompatible(event, described ? &words : nullptr);
   };
   if (type.name != other.type->name) {
@@ -105,7 +105,7 @@ bool Participant::Impl::compatible(const std::shared_ptr<Endpoint>& own, const E
 /// Requests the definition once for each type of a peer, and few types at a time. True if this pair now waits for the
 /// answer.
 bool Participant::Impl::want_definition(const Gid& own, const EndpointRecord& other) {
-  PeerState* state = state_of(other.peer);
+  PeerState* state = state_of(other.peer());
   if (state == nullptr) return false;
   auto& wanted = state->wanted;
   const auto found =
@@ -118,7 +118,7 @@ bool Participant::Impl::want_definition(const Gid& own, const EndpointRecord& ot
   if (wanted.size() >= kMaxWanted || state->questions.use(Allowance::Clock::now(), kMaxReports, kReportWindow) < 0)
     return false;
   wanted.push_back({other.gid, other.type->hash, {own}});
-  send(other.peer, FrameType::kDefinitionRequest, encode_gid(other.gid));
+  send(other.peer(), FrameType::kDefinitionRequest, encode_gid(other.gid));
   return true;
 }
 
@@ -129,12 +129,12 @@ Participant::Impl::PeerState* Participant::Impl::state_of(PeerId peer) {
 }
 
 void Participant::Impl::match(const std::shared_ptr<Writer::Impl>& writer, const EndpointRecord& reader) {
-  compatible(writer, reader, writer->options().qos, reader.qos);  // if they are compatible, the reader's process sends
-                                                                  // ATTACH
+  compatible(writer, reader, writer->options().qos, *reader.qos);  // if they are compatible, the reader's process sends
+                                                                   // ATTACH
 }
 
 void Participant::Impl::match(const std::shared_ptr<Reader::Impl>& reader, const EndpointRecord& writer) {
-  if (writer.banned || !compatible(reader, writer, writer.qos, reader->options().qos)) return;
+  if (writer.banned || !compatible(reader, writer, *writer.qos, reader->options().qos)) return;
   begin_attach(reader, writer);
 }
 
@@ -146,7 +146,7 @@ void Participant::Impl::begin_attach(const std::shared_ptr<Reader::Impl>& reader
     attach_later(own, writer.gid);
     return;
   }
-  remote.peer = writer.peer;
+  remote.peer = writer.peer();
   if (std::find(remote.readers.begin(), remote.readers.end(), own) == remote.readers.end()) {
     try {
       remote.readers.push_back(own);
@@ -158,14 +158,14 @@ void Participant::Impl::begin_attach(const std::shared_ptr<Reader::Impl>& reader
   Result<void> begun;
   bool later = true;
   try {
-    Result<Charge> charge = budgets_.charge(writer.peer, Keep::kConnections, reader->connection_bytes());
+    Result<Charge> charge = budgets_.charge(writer.peer(), Keep::kConnections, reader->connection_bytes());
     if (charge) {
-      begun = reader->begin_attach(writer.peer, writer.gid, writer.qos, std::move(*charge));
+      begun = reader->begin_attach(writer.peer(), writer.gid, *writer.qos, std::move(*charge));
     } else {
       // Waiting does not raise the limit on memory kept for one process.
       later = false;
-      begun =
-          Error{charge.error().code, "process " + std::to_string(pid_of(writer.peer)) + ": " + charge.error().message};
+      begun = Error{charge.error().code,
+                    "process " + std::to_string(pid_of(writer.peer())) + ": " + charge.error().message};
     }
   } catch (...) {
     release_remote_writer(writer.gid, own);
@@ -174,7 +174,7 @@ void Participant::Impl::begin_attach(const std::shared_ptr<Reader::Impl>& reader
   if (begun) return;
   release_remote_writer(writer.gid, own);
   if (!later || attach_later(own, writer.gid)) {
-    diagnose_about(writer.peer, Diagnostic::Level::kError, begun.error().code, [&] {
+    diagnose_about(writer.peer(), Diagnostic::Level::kError, begun.error().code, [&] {
       return "subscription to '" + reader->options().topic + "' cannot connect: " + begun.error().message +
              (later ? "; trying again" : "");
     });
@@ -235,18 +235,18 @@ void Participant::Impl::endpoint_gone(const EndpointRecord& record, bool with_it
     for (auto at = attempts_.lower_bound({gid, Gid{}}); at != attempts_.end() && at->first.first == gid;)
       at = attempts_.erase(at);
     // All readers of the topic, because refused readers also keep a record of it.
-    for (const auto& [serial, own] : record.topic->own[false]) {
-      const auto reader = readers_.find(own->gid);
-      if (reader != readers_.end()) reader->second->writer_gone(record.peer, gid, !with_its_process);
-    }
+    graph_.visit(record.topic->own, false, 0, kAllSerials, SIZE_MAX, [&](const EndpointRecord& own) {
+      const auto reader = readers_.find(own.gid);
+      if (reader != readers_.end()) reader->second->writer_gone(record.peer(), gid, !with_its_process);
+    });
     remote_writers_.erase(gid);
   } else if (record.attached && !with_its_process) {  // otherwise peer_gone() has done it
-    for (const auto& [serial, own] : record.topic->own[true]) {
-      const auto writer = writers_.find(own->gid);
-      if (writer != writers_.end()) writer->second->reader_gone(record.peer, gid);
-    }
+    graph_.visit(record.topic->own, true, 0, kAllSerials, SIZE_MAX, [&](const EndpointRecord& own) {
+      const auto writer = writers_.find(own.gid);
+      if (writer != writers_.end()) writer->second->reader_gone(record.peer(), gid);
+    });
   }
-  PeerState* state = state_of(record.peer);
+  PeerState* state = state_of(record.peer());
   if (state == nullptr) return;
   auto& wanted = state->wanted;
   wanted.erase(std::remove_if(wanted.begin(), wanted.end(), [&](const Wanted& entry) { return entry.endpoint == gid; }),
@@ -306,7 +306,7 @@ void Participant::Impl::on_definition(PeerId peer, const DefinitionFrame& frame)
   const EndpointRecord* other = graph_.find(frame.endpoint);
   const auto found =
       std::find_if(wanted.begin(), wanted.end(), [&](const Wanted& entry) { return entry.endpoint == frame.endpoint; });
-  if (other == nullptr || other->peer != peer || found == wanted.end()) return;
+  if (other == nullptr || other->peer() != peer || found == wanted.end()) return;
   const std::vector<Gid> own_gids = std::move(found->own);
   wanted.erase(found);
   for (const Gid& own : own_gids) {

@@ -370,8 +370,10 @@ void Participant::Impl::withdraw_reader(const Gid& gid) noexcept {
     kept = std::move(found->second);
     readers_.erase(found);
     if (const EndpointRecord* record = graph_.find(gid)) {
-      for (const auto* writers : {&record->topic->own[true], &record->topic->foreign[true]}) {
-        for (const auto& [serial, writer] : *writers) release_remote_writer(writer->gid, gid);
+      for (const EndpointList* list : {&record->topic->own, &record->topic->foreign}) {
+        for (const auto& [serial, writer] : *list) {  // also those of a peer that is leaving
+          if (writer != nullptr && writer->is_writer) release_remote_writer(writer->gid, gid);
+        }
       }
     }
     withdraw_own(gid);
@@ -429,11 +431,11 @@ std::vector<EndpointInfo> Participant::Impl::endpoints() const {
       info.type_name = record.type->name;
       info.type_hash = record.type->hash;
       info.node = *record.node;
-      info.qos = record.qos;
-      if (record.peer != peer) pids = pids_of(peer = record.peer);
+      info.qos = *record.qos;
+      if (record.peer() != peer) pids = pids_of(peer = record.peer());
       info.pid = pids.shown;
       info.local_pid = pids.local;
-      info.connection = record.peer;
+      info.connection = record.peer();
       out.push_back(std::move(info));
     });
   }

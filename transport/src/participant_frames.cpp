@@ -205,7 +205,7 @@ Result<void> Participant::Impl::on_announce(PeerId peer, const AnnounceFrame& fr
 
 Result<void> Participant::Impl::on_withdraw(PeerId peer, const Gid& gid) {
   EndpointRecord* record = graph_.find(gid);
-  if (record == nullptr || record->peer != peer) return violation("WITHDRAW of an endpoint that was not announced");
+  if (record == nullptr || record->peer() != peer) return violation("WITHDRAW of an endpoint that was not announced");
   endpoint_gone(*record, false);
   graph_.remove_endpoint(*record);
   if (peer != kSelf) return_memory_later();
@@ -222,22 +222,22 @@ Result<void> Participant::Impl::on_attach(PeerId peer, const AttachFrame& frame,
     if (peer == kSelf) return {};  // withdrawn meanwhile
     return violation("ATTACH for a reader that was not announced");
   }
-  if (record->peer != peer || record->is_writer) return violation("ATTACH for an endpoint of another process");
+  if (record->peer() != peer || record->is_writer) return violation("ATTACH for an endpoint of another process");
   const Writer::Impl& own = *writer->second;
   if (record->banned) return {};
   if (record->type->name != own.options().type.name || record->type->hash != own.options().type.hash ||
-      !incompatibility(own.options().qos, record->qos).empty()) {
+      !incompatibility(own.options().qos, *record->qos).empty()) {
     return violation("ATTACH between endpoints that do not match");
   }
   record->attached = true;
-  Result<Charge> charge = budgets_.charge(peer, Keep::kConnections, Writer::Impl::connection_bytes(record->qos));
+  Result<Charge> charge = budgets_.charge(peer, Keep::kConnections, Writer::Impl::connection_bytes(*record->qos));
   if (!charge) {
     writer->second->refuse_attach(
-        peer, party_of(peer), record->qos, frame,
+        peer, party_of(peer), *record->qos, frame,
         {charge.error().code, "process " + std::to_string(pid_of(peer)) + ": " + charge.error().message});
     return {};
   }
-  return writer->second->attach(peer, party_of(peer), record->qos, frame, fds[0].fd(), std::move(*charge));
+  return writer->second->attach(peer, party_of(peer), *record->qos, frame, fds[0].fd(), std::move(*charge));
 }
 
 Result<void> Participant::Impl::on_attached(PeerId peer, const AttachedFrame& frame,

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -426,6 +427,25 @@ def test_doctor_shows_how_slots_are_granted_and_which_subscription_was_refused_o
     assert "asks to hold 8 samples and got 7" in less["why"]
     assert "5 x 8 of 8" in found["slots"][0]["why"]
     assert "1 x 7 of 8" in found["slots"][0]["why"]
+
+
+def test_doctor_shows_a_subscription_that_keeps_all_samples_that_it_may(baton, program):
+    program(
+        '(node := baton.Node("keeper"))',
+        'node.subscribe("numbers", "std_msgs/Int32", kept.append, baton.QoS(10, held=2))',
+        '(numbers := node.advertise("numbers", "std_msgs/Int32"))',
+        'node.create_timer(0.05, lambda: numbers.publish({"data": 1}))',
+        '__import__("threading").Thread(target=baton.spin, args=[node], daemon=True).start()',
+    )
+
+    def waiting():
+        found = json.loads(baton("doctor", "--json", "--look", "0"))
+        return [each for each in found["topics"] if "2 samples that it may" in each["why"]]
+
+    end = time.monotonic() + 60
+    while not (rows := waiting()):
+        assert time.monotonic() < end, "doctor does not show the subscription"
+    assert rows[0]["what"].startswith("/numbers") and "raise QoS 'held'" in rows[0]["way_out"]
 
 
 def test_doctor_knows_which_ends_are_ros_2_programs_and_what_these_copy(baton, program):

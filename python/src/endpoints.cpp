@@ -70,6 +70,8 @@ nb::dict statuses(const transport::Statuses& s) {
   d["not_alive_now"] = s.not_alive_now;
   d["lost_total"] = s.lost_total;
   d["copied_total"] = s.copied_total;
+  d["held_limit_now"] = s.held_limit_now;
+  d["held_limit_total"] = s.held_limit_total;
   return d;
 }
 

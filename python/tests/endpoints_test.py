@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import threading
+import time
 import weakref
 
 import baton
@@ -412,6 +413,29 @@ def test_incompatible_quality_of_service_is_reported(node):
     assert "reliability" in publisher.statuses["last_incompatibility"]
     with pytest.raises(ValueError, match="'reliable' or 'best_effort'"):
         baton.QoS(reliability="perfect")
+
+
+def test_a_callback_that_keeps_every_message_is_reported_and_counted():
+    kept, heard = [], []
+    node = baton.Node("keeper", on_diagnostic=heard.append)
+    subscription = node.subscribe("topic", String, kept.append, baton.QoS(10, held=2))
+    publisher = node.advertise("topic", String)
+    assert publisher.wait_for_subscriptions(1, 120)
+    node.create_timer(0.02, lambda: publisher.publish({"data": "x"}))
+    executor = baton.Executor()
+    executor.add(node)
+
+    def spin_until(done):
+        end = time.monotonic() + 120
+        while not done():
+            assert time.monotonic() < end, (subscription.statuses, heard)
+            executor.spin_once(0.1)
+
+    spin_until(lambda: subscription.statuses["held_limit_total"] == 1 and heard)
+    assert (len(kept), subscription.statuses["held_limit_now"]) == (2, 1)
+    assert [("as many as its QoS 'held' allows" in each.text) for each in heard] == [True]
+    kept.clear()
+    spin_until(lambda: kept)
 
 
 def test_transient_local_history_reaches_late_joiners(node):

@@ -161,6 +161,10 @@ struct ReaderConnection {
   bool interrupted = false;                   ///< the reader has had, or may get, another connection to this writer
   bool alive = true;                          ///< liveliness
   std::uint64_t next_sequence = 0;
+  // Relaxed: they order nothing, and a report that comes a moment too early or too late harms nobody.
+  mutable std::atomic<std::int64_t> waiting_since_ns{
+      0};                                             ///< message_waits() was first called since the last take; 0: not
+  mutable std::atomic<bool> waiting_reported{false};  ///< since the last take
   std::vector<std::unique_ptr<SegmentUse>> segments;
   Charge charge;  ///< the connection's cost for this process, on the peer's account
 
@@ -178,9 +182,14 @@ struct ReaderConnection {
   /// True if there is a message to take, or an error that take() must report.
   bool readable() const noexcept {
     const State now = state.load(std::memory_order_acquire);  // pairs with the release in Reader::Impl: channel is set
-    return (now == State::kLive || now == State::kOrphaned) && !blocked.load(std::memory_order_relaxed) && !full() &&
-           channel->queue().ready();
+    if ((now != State::kLive && now != State::kOrphaned) || blocked.load(std::memory_order_relaxed)) return false;
+    if (!full()) return channel->queue().ready();
+    if (channel->queue().ready()) message_waits();
+    return false;
   }
+  /// A message waits because the held limit is reached. If this goes on for seconds without a take, the reader's owner
+  /// reports it. Only a wait set sees it: take() fails with held_limit.
+  void message_waits() const noexcept;
   void add_reference() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
   void drop_reference() noexcept {
     // acq_rel: pairs with itself; the last decrement sees the effects of all others.

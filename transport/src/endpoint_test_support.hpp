@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -57,6 +58,11 @@ struct Diagnostics {
       if (entry.code == code) return true;
     }
     return false;
+  }
+  std::size_t count(Errc code) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    return static_cast<std::size_t>(
+        std::count_if(list.begin(), list.end(), [&](const Diagnostic& entry) { return entry.code == code; }));
   }
   std::string text(Errc code) {
     const std::lock_guard<std::mutex> lock(mutex);

@@ -138,7 +138,9 @@ TEST(EndpointsProcesses, SeveralWritersAreMergedByTheirSourceTime) {
     EXPECT_TRUE(eventually([&] {
       const TakenSample sample = reader->take().or_throw();
       if (!sample) return count == 600;
-      if (ordered) EXPECT_GE(sample.header().source_monotonic_ns, last);
+      if (ordered) {
+        EXPECT_GE(sample.header().source_monotonic_ns, last);
+      }
       last = sample.header().source_monotonic_ns;
       ++count;
       return false;

@@ -186,6 +186,45 @@ TEST(Endpoints, DurationsNearTheEndOfTimeAreEndless) {
   EXPECT_EQ(reader->statuses().alive_now, 1U);
 }
 
+TEST(Endpoints, MessagesThatWaitForTheHeldLimitAreCountedAndReportedOnce) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t"), other = make_writer(*participant, "t");
+  const auto reader = make_reader(*participant, "t", QoS(10).hold(2));
+  WaitSet waits;
+  waits.add(reader).or_throw();
+  ASSERT_TRUE(matched(*reader, 2));
+  std::vector<TakenSample> kept;
+  const auto fill = [&] {
+    while (kept.size() < 2) {
+      publish(*writer, 1).or_throw();
+      kept.push_back(take_sample(*reader));
+    }
+  };
+  // What a publisher does that goes on, and an executor that waits for messages.
+  const auto goes_on = [&](std::uint64_t total) {
+    return eventually([&] {
+      publish(*writer, 2).or_throw();
+      static_cast<void>(waits.wait(10ms));
+      return reader->statuses().held_limit_total == total;
+    });
+  };
+  fill();
+  EXPECT_EQ(reader->statuses().held_limit_now, 0U) << "nothing waits";
+  publish(*other, 3).or_throw();
+  EXPECT_EQ(take_sample(*reader).header().sequence, 1U) << "the other publisher's messages do not wait";
+  EXPECT_TRUE(goes_on(1));
+  EXPECT_EQ(reader->statuses().held_limit_now, 1U);
+  EXPECT_TRUE(domain.diagnostics().has(Errc::held_limit));
+  kept.clear();
+  while (reader->take().or_throw()) {
+  }
+  EXPECT_EQ(reader->statuses().held_limit_now, 0U);
+  fill();
+  EXPECT_TRUE(goes_on(2)) << "counted again";
+  EXPECT_EQ(domain.diagnostics().count(Errc::held_limit), 1U) << "but not reported again";
+}
+
 TEST(Endpoints, TheHeldLimitIsAnErrorThatARelaseCures) {
   TestDomain domain;
   const auto participant = domain.join();

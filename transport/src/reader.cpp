@@ -225,6 +225,8 @@ void Reader::Impl::drop_useless() noexcept {
   sample.segment_ = &segment;
   connection.add_reference();
   connection.outstanding.fetch_add(1, std::memory_order_relaxed);
+  connection.waiting_since_ns.store(0, std::memory_order_relaxed);
+  connection.waiting_reported.store(false, std::memory_order_relaxed);
   segment.held.fetch_add(1, std::memory_order_relaxed);
   BATON_CRASH_POINT("take.end");
   BATON_TRACE3(take, message.handle, message.sequence, size_bytes);
@@ -386,7 +388,10 @@ Result<int> Reader::Impl::pollable_fd() {
   out.lost_total = discarded_;
   out.refused_now = refused_by_.size();
   for (const ConnectionRef& ref : connections_) {
-    if (ref->channel) out.lost_total += ref->channel->queue().lost();
+    if (ref->channel) {
+      out.lost_total += ref->channel->queue().lost();
+      out.held_limit_now += ref->full() && ref->channel->queue().ready();
+    }
     if (ref->state.load(std::memory_order_relaxed) != ReaderConnection::State::kLive) continue;
     ++out.matched_now;
     ++(ref->alive ? out.alive_now : out.not_alive_now);

@@ -81,6 +81,9 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   void explain_incompatible(const std::string& text);
   void close();
   void start_timers();
+  /// Messages of this connection have waited for seconds because of the held limit: counts and reports it, on the
+  /// background thread. Takes no lock.
+  void report_held_limit_later(const ReaderConnection& connection);
 
  private:
   enum class Pick : std::uint8_t { kNone, kFound, kFailed };
@@ -121,6 +124,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   bool seen_before_interruption(ReaderConnection& connection, std::uint64_t sequence);
   void notify(Event event) noexcept;
   void check_deadline();
+  void report_held_limit(const Gid& writer);
   void check_liveliness();
   std::int64_t last_arrival_ns() const;
   std::int64_t last_arrival_ns(const ReaderConnection& connection) const;
@@ -143,6 +147,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   bool armed_ = false;                // if polled
   bool gives_sockets_again_ = false;  // a retry is scheduled
   bool lack_of_sockets_reported_ = false;
+  bool held_limit_reported_ = false;
   std::int64_t deadline_due_ns_ = 0, last_arrival_ns_ = 0;
 
   mutable std::mutex wake_mutex_;

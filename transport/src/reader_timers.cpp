@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A subscription's timers: deadline and liveliness. Clock: CLOCK_MONOTONIC, on the background thread.
+// What a subscription notices with time: deadline, liveliness, and messages that wait for the held limit. Clock:
+// CLOCK_MONOTONIC; on the background thread, but for message_waits().
 #include <algorithm>
 
 #include "baton/os/clock.hpp"
@@ -53,6 +54,47 @@ std::int64_t Reader::Impl::newest_ns() const {
   if (forked()) return 0;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   return std::max(last_arrival_ns_, last_arrival_ns());
+}
+
+void ReaderConnection::message_waits() const noexcept {
+  constexpr std::int64_t kWorthReportingNs = 2'000'000'000;
+  if (waiting_reported.load(std::memory_order_relaxed) || generation != os::fork_generation()) return;
+  const std::int64_t now = os::monotonic_ns();
+  std::int64_t since = 0;
+  if (waiting_since_ns.compare_exchange_strong(since, now, std::memory_order_relaxed)) return;
+  if (now - since < kWorthReportingNs || waiting_reported.exchange(true, std::memory_order_relaxed)) return;
+  const auto reader = owner.lock();
+  if (reader == nullptr) return;
+  try {
+    reader->report_held_limit_later(*this);
+  } catch (const std::bad_alloc&) {
+    waiting_reported.store(false, std::memory_order_relaxed);  // the next wake-up tries again
+  }
+}
+
+void Reader::Impl::report_held_limit_later(const ReaderConnection& connection) {
+  participant_->post([weak = weak_from_this(), writer = connection.writer] {
+    if (const auto self = weak.lock()) self->report_held_limit(writer);
+  });
+}
+
+void Reader::Impl::report_held_limit(const Gid& writer) {
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  if (closed_) return;
+  const auto found = std::find_if(connections_.begin(), connections_.end(), [&](const ConnectionRef& ref) {
+    return ref->writer == writer && ref->channel && ref->full();
+  });
+  if (found == connections_.end()) return;
+  ++statuses_.held_limit_total;
+  if (std::exchange(held_limit_reported_, true)) return;
+  const ReaderConnection& connection = **found;
+  participant_->diagnose(Diagnostic::Level::kWarning, Errc::held_limit,
+                         "subscription to '" + options_.topic + "' takes no messages of process " +
+                             std::to_string(participant_->pid_of(connection.peer)) + ": it holds " +
+                             std::to_string(connection.limit.load(std::memory_order_relaxed)) +
+                             " samples of that publisher, as many as its QoS 'held' allows, and " +
+                             std::to_string(connection.channel->queue().size()) +
+                             " messages wait; release samples, or raise 'held' above the number that it keeps");
 }
 
 void Reader::Impl::check_deadline() {

@@ -121,9 +121,20 @@ def judge_slots(endpoints: list[Any], holdings: list[Any]) -> tuple[list[Finding
         publisher = known[gid]
         rows = [h for h in holdings if h.publisher == gid]
         for h in rows:
-            if not h.reason or h.subscription not in known:
+            if h.subscription not in known:
                 continue
             pair = _pair(publisher, known[h.subscription])
+            if h.standing == "connected" and h.unread and h.held >= h.granted:
+                pairs.append(
+                    Finding(
+                        pair,
+                        None,
+                        f"it holds all {h.granted} samples that it may, and {h.unread} messages wait",
+                        "release samples, or raise QoS 'held' above the number that it keeps",
+                    )
+                )
+            if not h.reason:
+                continue
             why, _, way_out = h.reason.partition("; raise ")
             if h.standing == "refused":
                 of_rmw = is_of_rmw(known[h.subscription])

@@ -173,6 +173,11 @@ struct Statuses {
   std::uint64_t alive_now = 0, not_alive_now = 0;  // reader: liveliness changed
   std::uint64_t lost_total = 0;                    // reader: messages overwritten or reclaimed before the take
   std::uint64_t copied_total = 0;                  // reader: messages copied because their segment cannot be mapped
+  /// Reader: publishers whose messages wait now because this subscription holds as many of their samples as it may
+  /// (QoS::held).
+  std::uint64_t held_limit_now = 0;
+  /// Reader: times that messages waited so for more than two seconds while a wait set or an executor watched.
+  std::uint64_t held_limit_total = 0;
 };
 enum class Event : std::uint8_t {
   kMatched,

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -197,6 +198,43 @@ inline bool matched(const Reader& reader, std::uint32_t count) {
   return eventually([&] { return reader.matched() == count; });
 }
 
+/// Leaves this process `spare` descriptors until release(): lowers RLIMIT_NOFILE, and takes the others. Also takes those that
+/// the background thread has in use at the moment and closes soon.
+class NoDescriptors {
+ public:
+  explicit NoDescriptors(std::size_t spare = 0) {
+    const int first = ::dup(2);
+    if (first < 0 || ::getrlimit(RLIMIT_NOFILE, &before_) != 0) throw std::runtime_error("no descriptor to begin with");
+    taken_.push_back(first);
+    const rlimit low{static_cast<rlim_t>(first) + 30, before_.rlim_max};
+    if (::setrlimit(RLIMIT_NOFILE, &low) != 0) throw std::runtime_error("setrlimit");
+    for (int quiet_ms = 0; quiet_ms < 20; ++quiet_ms) {
+      for (int fd = ::dup(2); fd >= 0; fd = ::dup(2)) {
+        taken_.push_back(fd);
+        quiet_ms = 0;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    for (std::size_t i = 0; i < spare; ++i) {
+      ::close(taken_.back());
+      taken_.pop_back();
+    }
+  }
+  ~NoDescriptors() { release(); }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+  void release() {
+    if (taken_.empty()) return;
+    for (const int fd : taken_) ::close(fd);
+    taken_.clear();
+    ::setrlimit(RLIMIT_NOFILE, &before_);
+  }
+
+ private:
+  rlimit before_{};
+  std::vector<int> taken_;
+};
+
 /// A forked process with a pipe in each direction, forked while this process has no Participant (checked): the sanitizers'
 /// allocators do not survive a fork beside a second thread. A child that is to act later begins with hear(). Killed at
 /// destruction; dies with the test.
@@ -222,6 +260,7 @@ class Child {
       }
       ::_exit(0);
     }
+    ::close(std::exchange(to_parent_[1], -1));  // hear() ends when the child does
   }
   ~Child() {
     if (in_child_) return;
@@ -230,7 +269,7 @@ class Child {
       ::kill(pid_, SIGCONT);
       ::waitpid(pid_, nullptr, 0);
     }
-    for (const int fd : {to_child_[0], to_child_[1], to_parent_[0], to_parent_[1]}) ::close(fd);
+    for (const int fd : {to_child_[0], to_child_[1], to_parent_[0]}) ::close(fd);
   }
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
@@ -241,9 +280,8 @@ class Child {
   char hear() {
     char what = '\0';
     const int fd = in_child_ ? to_child_[0] : to_parent_[0];
-    pollfd_wait(fd);
-    if (::read(fd, &what, 1) != 1) return '\0';
-    return what;
+    const bool came = in_child_ || readable(fd);
+    return came && ::read(fd, &what, 1) == 1 ? what : '\0';
   }
   void kill(int signal = SIGKILL) { ::kill(pid_, signal); }
   /// Returns when all its threads have stopped: until then a thread of it may still receive.
@@ -270,7 +308,7 @@ class Child {
     }
     return false;
   }
-  static void pollfd_wait(int fd);
+  static bool readable(int fd);
   pid_t pid_ = -1;
   bool in_child_ = false, reaped_ = false;
   int to_child_[2]{}, to_parent_[2]{};
@@ -280,7 +318,7 @@ class Child {
 
 #include <poll.h>
 
-inline void baton::transport::test::Child::pollfd_wait(int fd) {
+inline bool baton::transport::test::Child::readable(int fd) {
   ::pollfd entry{fd, POLLIN, 0};
-  ::poll(&entry, 1, 30000);
+  return ::poll(&entry, 1, 200'000) == 1;  // longer than the child waits for anything
 }

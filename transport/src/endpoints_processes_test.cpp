@@ -381,19 +381,12 @@ TEST(EndpointsProcesses, AReaderWithoutADescriptorForASegmentSaysSoIsUnmatchedAn
   const auto participant = domain.join();
   const auto reader = make_reader(*participant, "t");
   ASSERT_TRUE(matched(*reader, 1));
-  rlimit before{};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-  const rlimit low{100, before.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
-  std::vector<int> taken;
-  for (int fd = ::dup(2); fd >= 0; fd = ::dup(2)) taken.push_back(fd);
-  ASSERT_FALSE(taken.empty());
+  NoDescriptors shortage;
   writer_process.say();
   EXPECT_TRUE(eventually([&] { return domain.diagnostics().has(Errc::out_of_descriptors); }));
   EXPECT_TRUE(matched(*reader, 0));
   EXPECT_EQ(take(*reader), kNothing);
-  for (const int fd : taken) ::close(fd);
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  shortage.release();
   std::uint64_t last = value_of(take_sample(*reader));
   for (int i = 0; i < 100; ++i) {
     const std::uint64_t next = value_of(take_sample(*reader));

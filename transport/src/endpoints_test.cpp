@@ -646,29 +646,17 @@ TEST(Endpoints, AWriterForWhichTheWindowHasNoRoomIsRefusedWhenItIsMadeAndNotAtIt
 TEST(Endpoints, AShortageOfDescriptorsDelaysMatchesAndMessagesAndLosesNone) {
   TestDomain domain;
   const auto participant = domain.join();
-  rlimit before{};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   for (std::size_t spare = 0; spare < 6; ++spare) {
     const std::string topic = "t" + std::to_string(spare);
     const auto writer = make_writer(*participant, topic);
     const auto old = make_reader(*participant, topic);
     ASSERT_TRUE(matched(*writer, 1) && matched(*old, 1));
-    std::vector<int> taken;
-    for (int fd = ::dup(2); fd >= 0; fd = ::dup(2)) {
-      taken.push_back(fd);
-      if (taken.size() > 1) continue;
-      const rlimit low{static_cast<rlim_t>(fd) + 30, before.rlim_max};
-      ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
-    }
-    for (std::size_t i = 0; i < spare; ++i) {
-      ::close(taken.back());
-      taken.pop_back();
-    }
+    NoDescriptors shortage(spare);
     // The first loan makes the data segment, whose descriptor `old` and `late` need.
     const bool published = publish(*writer, 1).ok();
     const auto late = make_reader(*participant, topic);
     eventually([&] { return late->matched() == 1; }, 50ms);
-    for (const int fd : taken) ::close(fd);
+    shortage.release();
     EXPECT_TRUE(matched(*late, 1)) << spare;
     publish(*writer, 2).or_throw();
     if (published) {
@@ -677,7 +665,6 @@ TEST(Endpoints, AShortageOfDescriptorsDelaysMatchesAndMessagesAndLosesNone) {
     EXPECT_EQ(value_of(take_sample(*old)), 2U) << spare;
     EXPECT_EQ(value_of(take_sample(*late)), 2U) << spare;
   }
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_TRUE(eventually([&] { return domain.diagnostics().has(Errc::out_of_descriptors); }));
 }
 

@@ -239,19 +239,7 @@ TEST_P(WakeSocketShortage, DelaysMessagesAndLosesNone) {
   publish(*writers[0], 0).or_throw();
   EXPECT_EQ(value_of(take_sample(*reader)), 0U);  // its segment has come
 
-  rlimit before{};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-  std::vector<int> taken;
-  for (int fd = ::dup(2); fd >= 0; fd = ::dup(2)) {
-    taken.push_back(fd);
-    const rlimit low{static_cast<rlim_t>(fd) + 30, before.rlim_max};
-    if (taken.size() > 1) continue;
-    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
-  }
-  for (int i = 0; i < 2; ++i) {  // an epoll set and its eventfd
-    ::close(taken.back());
-    taken.pop_back();
-  }
+  NoDescriptors shortage(2);  // an epoll set and its eventfd
   WaitSet wait_set;
   if (in_wait_set) wait_set.add(reader).or_throw();
   const int fd = in_wait_set ? -1 : reader->pollable_fd().or_throw();
@@ -269,8 +257,7 @@ TEST_P(WakeSocketShortage, DelaysMessagesAndLosesNone) {
     EXPECT_EQ(sleep_and_take(), i);
     publisher.join();
   }
-  for (const int each : taken) ::close(each);
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  shortage.release();
   EXPECT_TRUE(eventually([&] { return domain.diagnostics().has(Errc::out_of_descriptors); }));
   EXPECT_TRUE(eventually([&] {
     if (in_wait_set) wait_set.wait(1ms).or_throw();

@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Fills the numbers of the documents from one recording of `baton perf accept` (`make results`).
+
+make_results.py RECORDING   summarises the recording in docs/results/results.json, then does the same as without an argument:
+make_results.py             fills the tables and draws the picture from docs/results/results.json
+
+A table stands between `<!-- results: NAME -->` and `<!-- end of results -->`; the text around the tables is written by hand. No number
+of a table is typed in: tests/house/documents_match_test.py compares the documents with results.json.
+"""
+
+import json
+import math
+import re
+import sys
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).resolve().parent.parent
+SUMMARY, PICTURE = "docs/results/results.json", "docs/results/hand-over.svg"
+PAGES = ("README.md", "docs/results/measured.md")
+FIELD = "field"
+ROS2 = {"C++": ("ros2", "ros2-large-data"), "Python": ("ros2-python", "ros2-python-large-data")}
+FIELD_CRITERIA = {
+    "field-hand-over": "hand-over",
+    "field-fill": "with fill",
+    "field-cpu": "CPU, 1 MB and above",
+    "field-p99": "p99",
+}
+OWN = "baton"
+IN_README = {  # peer: line colour of the picture, or None: in the table only
+    OWN: "#0b5fae",
+    "tzc": None,
+    "iceoryx": None,
+    "iceoryx2:event": "#4a9a6f",
+    "zenoh:shm": "#8a63b8",
+    "fastdds:data_sharing": "#c08a1e",
+    "serialized_shm": None,
+    "unix_socket": "#7a7a7a",
+    "roscpp:tcpros": "#b8554b",
+    "ros2:default": "#5b4a42",
+}
+README_CELLS = ("64 B, 1", "1 MB, 1", "16 MB, 1", "4 MB, 8")
+BLOCK = re.compile(r"(<!-- results: ([\w -]+) -->\n).*?(<!-- end of results -->)", re.DOTALL)
+
+
+# --- from a recording to a summary ---
+
+
+def summarise(recording, figures, tables, size_text) -> dict:
+    """Medians over rounds of the hand-over in microseconds, by experiment, peer and cell, and all verdicts."""
+    rounds: dict = {}
+    for run in recording.runs:
+        value = figures.metric(run, "hand_over")
+        if value is None:
+            continue
+        cell = tables.cell_of(run)
+        column = f"{size_text(cell.bytes)}, {cell.subscribers}"
+        peers = rounds.setdefault(run["experiment"], {})
+        peers.setdefault(tables.name_of(run), {}).setdefault(column, []).append(value / 1000)
+    medians = {
+        experiment: {peer: {cell: median(values) for cell, values in cells.items()} for peer, cells in peers.items()}
+        for experiment, peers in rounds.items()
+    }
+    return {"header": recording.header, "medians": medians, "verdicts": recording.verdicts}
+
+
+# --- from a summary to tables ---
+
+
+def number(microseconds: float) -> str:
+    return f"{microseconds:.0f}"
+
+
+def label(peer: str) -> str:
+    return f"**{peer.capitalize()}**" if peer == OWN else peer.replace(":", ", ")
+
+
+def markdown(head, rows) -> str:
+    lines = [list(head), ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
+
+
+def size_of(cell: str) -> int:
+    count, unit = cell.partition(",")[0].split()
+    return int(float(count) * {"B": 1, "KB": 1 << 10, "MB": 1 << 20}[unit])
+
+
+def cells_of(peers: dict) -> list[str]:
+    found = {cell for cells in peers.values() for cell in cells}
+    return sorted(found, key=lambda cell: (size_of(cell), int(cell.rpartition(", ")[2])))
+
+
+def medians_table(peers: dict, columns, order=None) -> str:
+    """Baton first, then by the time of the largest message; a peer without a result in a cell has a dash there."""
+
+    def slowest(peer):
+        return (peer != OWN, peers[peer].get(columns[-1], math.inf), peer)
+
+    names = [peer for peer in order if peer in peers] if order else sorted(peers, key=slowest)
+    rows = [[label(peer)] + [number(peers[peer][c]) if c in peers[peer] else "-" for c in columns] for peer in names]
+    return markdown(["", *columns], rows)
+
+
+def verdict(row: dict) -> str:
+    return {True: "PASS", False: "**FAIL**", None: "not measured"}[row["passed"]]
+
+
+def significant(value: float) -> str:
+    """Three significant digits without an exponent."""
+    if value == 0:
+        return "0"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    text = f"{round(value, digits):.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def interval(row: dict) -> str:
+    value = row["value"]
+    if value is None:
+        return row["detail"] or "-"
+    middle, low, high = (significant(value[key]) for key in ("middle", "low", "high"))
+    return f"{middle} [{low}, {high}]{row['unit'].replace('x', '')}"
+
+
+def counted(rows) -> str:
+    numbers = [sum(row["passed"] is wanted for row in rows) for wanted in (True, False, None)]
+    words = [f"{n} {word}" for n, word in zip(numbers, ("pass", "fail", "not measured"), strict=True) if n]
+    return ", ".join(words)
+
+
+def single_rows(summary: dict, prefix: str) -> list[dict]:
+    return [row for row in summary["verdicts"] if not row["peer"] and row["criterion"].startswith(prefix)]
+
+
+def head_block(summary: dict) -> str:
+    header = summary["header"]
+    machine, build = header["machine"], header["build"]
+    changed = " with local changes" if build["modified"] else ""
+    virtual = " (virtual)" if machine["virtual"] else ""
+    return (
+        f"`{header['command']}` of {build['commit'][:12]}{changed}, on {machine['cpu']}{virtual} with {machine['cpus']} CPUs and "
+        f"{machine['memory_gb']:.0f} GB, Linux {machine['kernel']}, load before {machine['load_before']:.2f}: "
+        f"{counted(summary['verdicts'])}.\n"
+    )
+
+
+def field_block(summary: dict) -> str:
+    rows = [row for row in summary["verdicts"] if row["criterion"] in FIELD_CRITERIA]
+    peers = list(dict.fromkeys(row["peer"] for row in rows if row["peer"]))
+    table = []
+    for peer in peers:
+        its = [row for row in rows if row["peer"] == peer]
+        measured = [row for row in its if row["criterion"] == "field-hand-over" and row["value"]]
+        worst = max(measured, key=lambda row: row["value"]["middle"], default=None)
+        where = f"{interval(worst)} at {worst['what'].partition(' / ')[0]}" if worst else "-"
+        cells = [counted([row for row in its if row["criterion"] == criterion]) or "-" for criterion in FIELD_CRITERIA]
+        failed = sum(row["passed"] is False for row in its)
+        table.append((failed, [peer, *cells, where]))
+    table.sort(key=lambda entry: -entry[0])
+    return markdown(["transport", *FIELD_CRITERIA.values(), "worst hand-over"], [row for _, row in table])
+
+
+def criteria_block(summary: dict, prefix: str) -> str:
+    rows = single_rows(summary, prefix)
+    table = [[verdict(row), row["what"], interval(row), row["bar"] or "-"] for row in rows]
+    return markdown(["", "criterion", "median [95 %]", "bar"], table)
+
+
+def peers_block(summary: dict, prefix: str) -> str:
+    """The comparisons with peers of the criteria that begin so, a row for each criterion and peer."""
+    rows = [row for row in summary["verdicts"] if row["peer"] and row["criterion"].startswith(prefix)]
+    table = []
+    for criterion, peer in dict.fromkeys((row["criterion"], row["peer"]) for row in rows):
+        its = [row for row in rows if (row["criterion"], row["peer"]) == (criterion, peer)]
+        worst = max((row for row in its if row["value"]), key=lambda row: row["value"]["middle"], default=None)
+        where = f"{interval(worst)} at {worst['what'].partition(' / ')[0]}" if worst else "-"
+        table.append([criterion, peer, counted(its), where])
+    return markdown(["criterion", "beside", "cells", "worst"], table)
+
+
+def ros2_block(summary: dict, language: str) -> str:
+    peers: dict = {}
+    for experiment in ROS2[language]:
+        for peer, cells in summary["medians"].get(experiment, {}).items():
+            peers.setdefault(peer, {}).update(cells)
+    return medians_table(peers, cells_of(peers), sorted(peers))
+
+
+def versions_block(summary: dict) -> str:
+    return markdown(
+        ["peer", "name", "version", "use"],
+        [[peer, p["name"], p["version"], p["how"]] for peer, p in summary["header"]["peers"].items()],
+    )
+
+
+def block(name: str, summary: dict) -> str:
+    field = summary["medians"].get(FIELD, {})
+    kind, _, argument = name.partition(" ")
+    if kind == "machine":
+        return head_block(summary)
+    if kind == "field":
+        return field_block(summary)
+    if kind == "hand-over":
+        return medians_table(field, cells_of(field))
+    if kind == "readme":
+        return medians_table(field, README_CELLS, IN_README)
+    if kind == "criteria":
+        return criteria_block(summary, argument)
+    if kind == "peers":
+        return peers_block(summary, argument)
+    if kind == "ros2":
+        return ros2_block(summary, argument)
+    if kind == "versions":
+        return versions_block(summary)
+    raise SystemExit(f"make_results: there is no block '{name}'")
+
+
+def filled(page: str, summary: dict) -> str:
+    return BLOCK.sub(lambda found: found[1] + block(found[2], summary) + found[3], page)
+
+
+# --- the picture ---
+
+WIDTH, HEIGHT = 760, 380
+LEFT, RIGHT, TOP, BOTTOM = 70, 580, 50, 330
+LOWEST, HIGHEST = 1, 100_000  # microseconds
+
+
+def height_of(microseconds):
+    share = math.log(microseconds / LOWEST) / math.log(HIGHEST / LOWEST)
+    return round(BOTTOM - share * (BOTTOM - TOP), 1)
+
+
+def labels_at(heights, distance):
+    """The heights, from the lowest place of the page to the highest, each moved up until it keeps the distance from the one before."""
+    moved = []
+    for height in heights:
+        moved.append(min(height, moved[-1] - distance) if moved else height)
+    return moved
+
+
+def draw(summary: dict) -> str:
+    field = summary["medians"].get(FIELD, {})
+    cells = [cell for cell in cells_of(field) if cell.endswith(", 1")]
+    shown = {
+        peer: colour
+        for peer, colour in IN_README.items()
+        if colour and all(cell in field.get(peer, {}) for cell in cells)
+    }
+    places = [round(LEFT + i * (RIGHT - LEFT) / max(1, len(cells) - 1), 1) for i in range(len(cells))]
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="13">',
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
+        f'<text x="{LEFT}" y="26" font-size="15">Median hand-over to one sleeping subscriber, microseconds</text>',
+    ]
+    for power in range(int(math.log10(HIGHEST / LOWEST)) + 1):
+        value = LOWEST * 10**power
+        y = height_of(value)
+        out.append(f'<path d="M{LEFT} {y}H{RIGHT}" stroke="#e2e2e2"/>')
+        out.append(f'<text x="{LEFT - 8}" y="{y + 4}" text-anchor="end" fill="#555555">{value:,}</text>')
+    for x, cell in zip(places, cells, strict=True):
+        size = cell.removesuffix(", 1")
+        out.append(f'<text x="{x}" y="{BOTTOM + 22}" text-anchor="middle" fill="#555555">{size}</text>')
+    out.append(
+        f'<text x="{(LEFT + RIGHT) / 2}" y="{BOTTOM + 42}" text-anchor="middle" fill="#555555">message size</text>'
+    )
+    ends = sorted(shown, key=lambda peer: field[peer][cells[-1]])
+    labels = dict(zip(ends, labels_at([height_of(field[peer][cells[-1]]) for peer in ends], 17), strict=True))
+    for peer, colour in shown.items():
+        points = [(x, height_of(field[peer][cell])) for x, cell in zip(places, cells, strict=True)]
+        line = " ".join(f"{x},{y}" for x, y in points)
+        bold = 3 if peer == OWN else 1.6
+        weight = ' font-weight="bold"' if peer == OWN else ""
+        name = label(peer).strip("*")
+        out.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="{bold}"/>')
+        out += [f'<circle cx="{x}" cy="{y}" r="{bold}" fill="{colour}"/>' for x, y in points]
+        out.append(f'<text x="{RIGHT + 10}" y="{labels[peer] + 4}" fill="{colour}"{weight}>{name}</text>')
+    return "\n".join([*out, "</svg>", ""])
+
+
+def main() -> None:
+    summary_file = ROOT / SUMMARY
+    if len(sys.argv) > 2:
+        raise SystemExit(__doc__)
+    if len(sys.argv) == 2:
+        sys.path.insert(0, str(ROOT / "perf"))
+        from baton_perf import figures, tables
+        from baton_perf.recording import Recording
+        from baton_perf.runs import size_text
+
+        summary = summarise(Recording.load(Path(sys.argv[1])), figures, tables, size_text)
+        summary_file.write_text(json.dumps(summary, indent=1, sort_keys=True) + "\n")
+    summary = json.loads(summary_file.read_text())
+    for page in PAGES:
+        path = ROOT / page
+        path.write_text(filled(path.read_text(), summary))
+    (ROOT / PICTURE).write_text(draw(summary))
+
+
+if __name__ == "__main__":
+    main()

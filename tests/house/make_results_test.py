@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables and picture of the results, from a recording to the page."""
+
+import importlib.util
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import pytest
+from baton_perf import figures, tables
+from baton_perf.runs import Cell, size_text
+
+ROOT = Path(__file__).resolve().parents[2]
+spec = importlib.util.spec_from_file_location("make_results", ROOT / "scripts/make_results.py")
+make_results = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(make_results)
+
+HEADER = {
+    "command": "baton perf accept --rounds 6",
+    "machine": {
+        "cpu": "A processor",
+        "cpus": 2,
+        "memory_gb": 23.6,
+        "kernel": "6.1",
+        "virtual": "kvm",
+        "load_before": 0.1,
+    },
+    "build": {"commit": "0123456789abcdef", "modified": False},
+    "peers": {"zeromq": {"name": "ZeroMQ", "version": "4.3", "how": "ipc | PUB"}},
+}
+
+
+def run(peer, variant, cell, latency_us, round=0, experiment="field"):
+    samples = {"hand_over_ns": [latency_us * 1000] * 3, "publisher": [0] * 3, "sequence": [1, 2, 3]}
+    ends = [
+        {"role": "publisher", "sent": 3},
+        *({"role": "subscriber", "samples": samples} for _ in range(cell.subscribers)),
+    ]
+    return {
+        "experiment": experiment,
+        "peer": peer,
+        "variant": variant,
+        "round": round,
+        "cell": cell.__dict__,
+        "processes": ends,
+    }
+
+
+def row(criterion, what, middle, passed, peer="", unit="x", bar="1.05x", detail=""):
+    value = None if middle is None else {"middle": middle, "low": middle * 0.9, "high": middle * 1.1, "count": 6}
+    return {
+        "criterion": criterion,
+        "what": what,
+        "value": value,
+        "unit": unit,
+        "bar": bar,
+        "passed": passed,
+        "detail": detail,
+        "peer": peer,
+    }
+
+
+@pytest.fixture
+def summary():
+    small, large = Cell(bytes=64), Cell(bytes=16 << 20)
+    runs = [run("baton", "loan", small, us, n) for n, us in enumerate((5, 9, 6))]
+    runs += [run("baton", "loan", large, 29), run("zeromq", "stream", small, 50), run("zeromq", "stream", large, 9000)]
+    runs += [run("iceoryx2", "event", small, 8)]
+    runs += [{**run("iceoryx2", "event", large, 1), "processes": None, "error": "no sample left"}]
+    del runs[-1]["processes"]
+    verdicts = [
+        row("field-hand-over", "64 B 1-1 / zeromq", 0.123456, True, "zeromq"),
+        row("field-hand-over", "16 MB 1-1 / zeromq", 1.2, False, "zeromq"),
+        row("field-p99", "64 B 1-1 / zeromq", None, None, "zeromq"),
+        row("tzc-100x", "100 times | TCPROS", 0.0105, False, bar="0.01x"),
+        row("tzc-no-loss", "nothing is lost", 0.0, True, unit="", bar="0"),
+        row("lot-gap", "first to last", None, None, detail="peer bare is not built here"),
+    ]
+    recording = SimpleNamespace(header=HEADER, runs=runs, verdicts=verdicts)
+    summarised = make_results.summarise(recording, figures, tables, size_text)
+    return json.loads(json.dumps(summarised))
+
+
+def test_a_median_is_that_of_the_rounds_and_a_run_without_result_is_a_dash(summary):
+    assert make_results.block("hand-over", summary).splitlines() == [
+        "| | 64 B, 1 | 16 MB, 1 |".replace("| |", "|  |", 1),
+        "| --- | --- | --- |",
+        "| **Baton** | 6 | 29 |",
+        "| zeromq | 50 | 9000 |",
+        "| iceoryx2, event | 8 | - |",
+    ]
+
+
+def test_the_field_counts_each_criterion_and_names_the_worst_cell(summary):
+    assert make_results.block("field", summary).splitlines()[2] == (
+        "| zeromq | 1 pass, 1 fail | - | - | 1 not measured | 1.2 [1.08, 1.32] at 16 MB 1-1 |"
+    )
+
+
+def test_criteria_show_verdict_interval_and_bar_also_where_nothing_was_measured(summary):
+    assert make_results.block("criteria tzc", summary).splitlines()[2:] == [
+        "| **FAIL** | 100 times \\| TCPROS | 0.0105 [0.00945, 0.0116] | 0.01x |",
+        "| PASS | nothing is lost | 0 [0, 0] | 0 |",
+    ]
+    assert make_results.block("criteria lot", summary).splitlines()[2:] == [
+        "| not measured | first to last | peer bare is not built here | 1.05x |"
+    ]
+
+
+def test_the_head_names_machine_commit_and_command(summary):
+    assert make_results.block("machine", summary) == (
+        "`baton perf accept --rounds 6` of 0123456789ab, on A processor (virtual) with 2 CPUs and 24 GB, Linux 6.1, "
+        "load before 0.10: 2 pass, 2 fail, 2 not measured.\n"
+    )
+
+
+def test_only_what_stands_between_the_marks_is_replaced(summary):
+    page = "Text.\n\n<!-- results: versions -->\nold\n<!-- end of results -->\n\nMore text.\n"
+    filled = make_results.filled(page, summary)
+    assert filled.startswith("Text.\n\n<!-- results: versions -->\n| peer | name |")
+    assert "| zeromq | ZeroMQ | 4.3 | ipc \\| PUB |" in filled and "old" not in filled
+    assert filled.endswith("<!-- end of results -->\n\nMore text.\n")
+    assert make_results.filled(filled, summary) == filled
+
+
+def test_a_block_of_an_unknown_name_is_an_error_that_names_it(summary):
+    with pytest.raises(SystemExit, match="there is no block 'speed'"):
+        make_results.filled("<!-- results: speed -->\n<!-- end of results -->", summary)
+
+
+def test_the_picture_shows_the_transports_of_the_readme_that_have_all_sizes(summary):
+    root = ElementTree.fromstring(make_results.draw(summary))
+    texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert "Baton" in texts and "64 B" in texts and "16 MB" in texts
+    assert "iceoryx2, event" not in texts, "it has no result of 16 MB"
+    lines = list(root.iter("{http://www.w3.org/2000/svg}polyline"))
+    assert len(lines) == 1

@@ -130,7 +130,7 @@ int camera(const Options& options) {
           image.encoding = "rgb8";
           image.step = 3 * image.width;
           // Decoding and scaling write the pixels where they will be read; zero-filling first would be a hidden pass.
-          image.data.resize_uninitialized(video.frame_bytes());
+          image.data.resize_for_overwrite(video.frame_bytes());
           video.next(image.data.data());
         },
         [&](Image& image) {

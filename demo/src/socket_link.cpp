@@ -93,7 +93,7 @@ void deserialize(const Buffer& buffer, Image& image) {
   reader.get(image.is_bigendian);
   reader.get(image.step);
   const std::string_view data = reader.text();
-  image.data.resize_uninitialized(data.size());
+  image.data.resize_for_overwrite(data.size());
   std::memcpy(image.data.data(), data.data(), data.size());
 }
 

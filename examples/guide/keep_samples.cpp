@@ -18,7 +18,7 @@ int main() {
   for (std::uint32_t i = 0; i < 20; ++i) {
     auto image = publisher.loan();
     image->height = i;
-    image->data.resize(1000000);
+    image->data.assign(1000000, static_cast<std::uint8_t>(i));
     publisher.publish(std::move(image));
 
     while (auto sample = subscription.take()) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <baton/msg/sensor_msgs/image.hpp>
 #include <baton/node/node.hpp>
 
@@ -6,6 +7,7 @@ using baton::msg::sensor_msgs::Image;
 
 int main() {
   baton::shutdown_on_signals();
+  std::uint8_t brightness = 0;
   baton::Node node("camera");
   auto publisher = node.advertise<Image>("image");
   baton::Executor executor;
@@ -16,7 +18,8 @@ int main() {
     image->width = 640;
     image->height = 480;
     image->encoding = "rgb8";
-    image->data.resize(640 * 480 * 3);
+    image->data.resize_for_overwrite(640 * 480 * 3);  // not zeroed first: the next line writes all of it
+    std::fill(image->data.begin(), image->data.end(), brightness++);
     publisher.publish(std::move(image));  // hands it over: no copy, whatever its size
   });
   executor.spin();

@@ -38,7 +38,7 @@ std::vector<os::Child> start_children(const AcceptOptions& options, const Placem
 
 Loan<Image> prepared(Publisher<Image>& publisher) {
   Loan<Image> image = publisher.loan();
-  image->data.resize_uninitialized(64);
+  image->data.resize_for_overwrite(64);
   return image;
 }
 

@@ -86,7 +86,7 @@ std::map<Kind, std::vector<double>> exchange(const AcceptOptions& options, const
     Loan<Image> image;
     if (order[i] != Kind::kBare) {
       image = publisher.loan();
-      image->data.resize_uninitialized(order[i] == Kind::kBigMessage ? kBig : kSmall);
+      image->data.resize_for_overwrite(order[i] == Kind::kBigMessage ? kBig : kSmall);
       std::fill(image->data.begin(), image->data.end(), value);
     }
     // In runs with 16 MB messages, the small ones also write as many bytes to private memory: so the caches are equally

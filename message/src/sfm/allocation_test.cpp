@@ -57,7 +57,7 @@ std::size_t calls_of(F&& f) {
 
 void fill(PointCloud& cloud, int round) {
   cloud.header.frame_id = round % 2 == 0 ? "base_link" : "a frame id that is longer than the one before";
-  cloud.points.resize_uninitialized(static_cast<std::size_t>(1000 + round % 7));
+  cloud.points.resize_for_overwrite(static_cast<std::size_t>(1000 + round % 7));
   cloud.channels.resize(3);
   for (auto& channel : cloud.channels) {
     channel.name = "intensity";

@@ -54,7 +54,7 @@ void prepare(Image& image, std::size_t bytes) {
   image.height = 1;
   image.width = image.step = static_cast<std::uint32_t>(bytes);
   image.encoding = "mono8";
-  image.data.resize_uninitialized(bytes);
+  image.data.resize_for_overwrite(bytes);
 }
 Bytes payload(const Image& image) { return bytes_of(image.data); }
 
@@ -72,13 +72,13 @@ void prepare(PointCloud2& cloud, std::size_t bytes) {
     cloud.fields[i].datatype = 7;  // FLOAT32
     cloud.fields[i].count = 1;
   }
-  cloud.data.resize_uninitialized(bytes);
+  cloud.data.resize_for_overwrite(bytes);
 }
 Bytes payload(const PointCloud2& cloud) { return bytes_of(cloud.data); }
 
 void prepare(LaserScan& scan, std::size_t bytes) {
   scan.header.frame_id = "laser";
-  scan.ranges.resize_uninitialized((bytes + 3) / 4);
+  scan.ranges.resize_for_overwrite((bytes + 3) / 4);
 }
 Bytes payload(const LaserScan& scan) { return bytes_of(scan.ranges); }
 

@@ -262,9 +262,10 @@ class BasicVector {
     if (count <= old) return truncate(count);
     insert(end(), count - old, value);
   }
-  /// A resize() without the hidden pass that zero-fills: new elements hold the memory's former bytes. Only for
-  /// trivially copyable elements; for others the same as resize().
-  void resize_uninitialized(size_type count) {
+  /// A resize() for a program that writes all new elements next: they are not zeroed first, and hold the memory's former
+  /// bytes until then. A large message is then written once instead of twice. Only for trivially copyable elements; for
+  /// others the same as resize(). Named after C++20's make_unique_for_overwrite.
+  void resize_for_overwrite(size_type count) {
     if constexpr (kTrivial) {
       const size_type old = size();
       if (count > old) {

@@ -13,6 +13,14 @@
 namespace baton {
 namespace detail {
 
+Error empty_error(const char* what) {
+  return {Errc::invalid_argument,
+          std::string("this ") + what +
+              " is empty: it was never made, or its content was published or moved to another one"};
+}
+
+void throw_empty(const char* what) { throw Exception(empty_error(what)); }
+
 NodeCore::~NodeCore() {
   if (participant) participant->remove_node(name);
 }
@@ -217,13 +225,12 @@ std::size_t Node::count_subscriptions(const std::string& topic) const {
 }
 
 bool Node::wait_for(const std::function<bool()>& condition, std::chrono::nanoseconds timeout) const {
-  const auto deadline = detail::deadline_after(timeout);
-  for (;;) {
+  for (const detail::EndOfWait end(detail::deadline_after(timeout));;) {
     const std::uint64_t seen = core_->participant->graph_version();
     if (condition()) return true;
-    const auto left = deadline - std::chrono::steady_clock::now();
-    if (left <= std::chrono::nanoseconds::zero()) return false;
-    (void)core_->participant->wait_graph_change(seen, left);
+    const auto pause = end.next();
+    if (!pause) return false;
+    (void)core_->participant->wait_graph_change(seen, *pause);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "baton/msg/sensor_msgs/image.hpp"
 #include "baton/msg/std_msgs/string.hpp"
 #include "baton/msg/std_msgs/u_int64.hpp"
+#include "baton/srv/std_srvs/set_bool.hpp"
 #include "node_test_support.hpp"
 
 using namespace std::chrono_literals;
@@ -328,6 +329,53 @@ TEST_F(NodeTest, HowAMessageWasMadeTravelsWithIt) {
     EXPECT_EQ(sample.info().selection,
               static_cast<int>(selection) == 77 ? baton::memory::Selection::kInPlace : selection);
   }
+}
+
+/// The error's text, from its first word after the code to its first colon.
+template <class F>
+std::string refusal(F&& use) {
+  try {
+    use();
+  } catch (const baton::Exception& error) {
+    EXPECT_EQ(error.code(), baton::Errc::invalid_argument);
+    const std::string text = error.what();
+    const std::size_t begin = text.find(": ") + 2;
+    return text.substr(begin, text.find(':', begin) - begin);
+  }
+  return "no error";
+}
+
+TEST_F(NodeTest, UsingAnEmptyObjectIsAnErrorThatNamesTheKindOfObject) {
+  baton::Node node("n");
+  auto pub = node.advertise<String>("text");
+  auto loan = pub.loan();
+  pub.publish(std::move(loan));
+  // NOLINTBEGIN(bugprone-use-after-move)
+  EXPECT_EQ(refusal([&] { loan->data = "late"; }), "this loan is empty");
+  EXPECT_EQ(refusal([&] { (*loan).data = "late"; }), "this loan is empty");
+  EXPECT_EQ(pub.try_publish(loan).error().code, baton::Errc::invalid_argument);
+  EXPECT_EQ(loan.get(), nullptr);
+
+  baton::Publisher<String> none;
+  String message;
+  EXPECT_EQ(refusal([&] { none.publish(message); }), "this publisher is empty");
+  EXPECT_EQ(refusal([&] { none.publish(String()); }), "this publisher is empty");
+  EXPECT_EQ(refusal([&] { none.loan(); }), "this publisher is empty");
+  EXPECT_EQ(refusal([&] { none.allocate(message); }), "this publisher is empty");
+  EXPECT_EQ(refusal([&] { none.matched(); }), "this publisher is empty");
+  EXPECT_EQ(none.try_loan().error().code, baton::Errc::invalid_argument);
+  EXPECT_EQ(none.try_publish_copy(message).error().code, baton::Errc::invalid_argument);
+  const baton::Publisher<String> moved = std::move(pub);
+  EXPECT_EQ(refusal([&] { pub.loan(); }), "this publisher is empty");
+  // NOLINTEND(bugprone-use-after-move)
+
+  baton::Subscription<String> nobody;
+  EXPECT_EQ(refusal([&] { nobody.take(); }), "this subscription is empty");
+  EXPECT_EQ(nobody.try_take().error().code, baton::Errc::invalid_argument);
+  const baton::Sample<String> sample;
+  EXPECT_EQ(refusal([&] { static_cast<void>(sample->data.size()); }), "this sample is empty");
+  baton::Client<baton::srv::std_srvs::SetBool> client;
+  EXPECT_EQ(refusal([&] { client.available(); }), "this client is empty");
 }
 
 TEST_F(NodeTest, ANameThatWouldSpoilAListIsRefused) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "node_core.hpp"
+
 namespace baton::detail {
 
 std::string request_topic(const std::string& service) { return service + "/_request"; }
@@ -45,25 +47,25 @@ Result<transport::TakenSample> ClientCore::wait_response(std::uint64_t request,
     if (!added.ok()) return added.error();
     wait_set_ = std::move(wait_set);
   }
-  for (;;) {
+  for (const EndOfWait end(deadline);;) {
     Result<transport::TakenSample> taken = take_response(request);
     if (!taken.ok() || *taken) return taken;
-    const auto left = deadline - std::chrono::steady_clock::now();
-    if (left <= std::chrono::nanoseconds::zero()) return transport::TakenSample();
-    const Result<bool> woken = wait_set_->wait(left);
+    const auto pause = end.next();
+    if (!pause) return transport::TakenSample();
+    const Result<bool> woken = wait_set_->wait(*pause);
     if (!woken.ok()) return woken.error();
   }
 }
 
 bool ClientCore::wait_available(std::chrono::steady_clock::time_point deadline) const {
-  for (;;) {
+  for (const EndOfWait end(deadline);;) {
     const std::uint64_t seen = participant_->graph_version();
     if (available()) return true;
-    const auto left = deadline - std::chrono::steady_clock::now();
-    if (left <= std::chrono::nanoseconds::zero()) return false;
+    const auto pause = end.next();
+    if (!pause) return false;
     // Attaching finishes a little after the graph shows the endpoint, so check at least every 10 ms while waiting.
     (void)participant_->wait_graph_change(seen,
-                                          std::min<std::chrono::nanoseconds>(left, std::chrono::milliseconds(10)));
+                                          std::min<std::chrono::nanoseconds>(*pause, std::chrono::milliseconds(10)));
   }
 }
 

@@ -20,9 +20,11 @@
 #include "baton/baton.hpp"
 #include "baton/msg/std_msgs/string.hpp"
 #include "baton/os/child.hpp"
+#include "baton/srv/std_srvs/set_bool.hpp"
 
 using namespace std::chrono_literals;
 using baton::msg::std_msgs::String;
+using baton::srv::std_srvs::SetBool;
 
 namespace {
 
@@ -117,6 +119,28 @@ const std::map<std::string, std::function<int()>> kRoles = {
        executor.spin();  // nothing to do: asleep
        return kEndedInOrder;
      }},
+    {"signals_call",
+     [] {
+       baton::shutdown_on_signals();
+       const auto server = g_talker->node.serve<SetBool>("nobody_spins", [](const auto&, auto&) {});
+       auto client = g_talker->node.client<SetBool>("nobody_spins");
+       if (!client.wait_for_service(60s)) return 1;
+       ready();
+       return client.call(SetBool::Request(), 1h) ? 1 : kEndedInOrder;
+     }},
+    {"signals_wait_for_service",
+     [] {
+       baton::shutdown_on_signals();
+       const auto client = g_talker->node.client<SetBool>("not_there");
+       ready();
+       return client.wait_for_service(1h) ? 1 : kEndedInOrder;
+     }},
+    {"request_wait_for",
+     [] {
+       install(request);
+       ready();
+       return g_talker->node.wait_for([] { return false; }, 1h) ? 1 : kEndedInOrder;
+     }},
     {"request_without_thread",
      [] {
        install(request);  // no shutdown_on_signals(): ok() turns false all the same
@@ -184,6 +208,12 @@ TEST_F(Ends, AHandlerOfTheProgramsOwnMayRequestAShutdownAtAnyMoment) {
     expect_an_orderly_end("request_spin", signal);
     expect_an_orderly_end("request_spin_threads", signal);
   }
+}
+
+TEST_F(Ends, ASignalEndsCallsAndWaits) {
+  expect_an_orderly_end("signals_call", SIGINT);
+  expect_an_orderly_end("signals_wait_for_service", SIGTERM);
+  expect_an_orderly_end("request_wait_for", SIGHUP);
 }
 
 TEST_F(Ends, AShutdownThatAHandlerRequestsWakesAnExecutorThatSleeps) {

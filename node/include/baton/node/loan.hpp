@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "baton/node/not_empty.hpp"
 #include "baton/transport/transport.hpp"
 
 namespace baton {
@@ -33,8 +34,10 @@ class Loan {
   ~Loan() { reset(); }
 
   explicit operator bool() const noexcept { return chunk_.header != nullptr; }
-  T& operator*() const noexcept { return *get(); }
-  T* operator->() const noexcept { return get(); }
+  /// Both throw invalid_argument if the loan is empty: after publish(), reset() or a move.
+  T& operator*() const { return detail::not_empty(get(), "loan"); }
+  T* operator->() const { return &**this; }
+  /// Null if the loan is empty.
   T* get() const noexcept { return chunk_.header ? std::launder(static_cast<T*>(chunk_.message())) : nullptr; }
   /// Bytes that the message can grow to, skeleton included.
   std::size_t capacity_bytes() const noexcept { return chunk_.capacity_bytes; }

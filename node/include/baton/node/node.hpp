@@ -133,7 +133,8 @@ class Node {
   std::map<std::string, std::vector<std::string>> topics() const;  ///< topic -> type names
   std::size_t count_publishers(const std::string& topic) const;
   std::size_t count_subscriptions(const std::string& topic) const;
-  /// Waits until `condition()` is true; checks it again after every change of the graph. False on timeout.
+  /// Waits until `condition()` is true; checks it again after every change of the graph. False on timeout,
+  /// and when the process is asked to end meanwhile (ok()); after that it waits a second at most.
   bool wait_for(const std::function<bool()>& condition, std::chrono::nanoseconds timeout) const;
   transport::Participant::MemoryAccount memory_account() const;
 

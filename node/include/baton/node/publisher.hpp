@@ -13,6 +13,7 @@
 
 #include "baton/message/type.hpp"
 #include "baton/node/loan.hpp"
+#include "baton/node/not_empty.hpp"
 #include "baton/node/sample.hpp"
 #include "baton/sfm/size.hpp"
 #include "baton/transport/transport.hpp"
@@ -77,7 +78,8 @@ bool take_allocated(transport::Writer& writer, const message::Type& type, void* 
 }  // namespace detail
 
 /// Publishes messages of type T on a topic. Copies of a Publisher refer to the same endpoint, which lives as long as
-/// one copy or one loan.
+/// one copy or one loan. A default-made or moved-from Publisher is empty: all functions but the try_ ones then throw
+/// invalid_argument, and the try_ ones return it.
 template <class T>
 class Publisher {
  public:
@@ -89,9 +91,10 @@ class Publisher {
   /// out_of_memory when the policy found no memory, and forked in a forked child.
   Loan<T> loan() { return std::move(try_loan()).or_throw(); }
   Result<Loan<T>> try_loan() {
-    Result<memory::Chunk> chunk = core_->loan(message::type_of<T>());
+    if (!core_) return detail::empty_error("publisher");
+    Result<memory::Chunk> chunk = core().loan(message::type_of<T>());
     if (!chunk.ok()) return chunk.error();
-    Loan<T> loan(core_->writer(), *chunk);
+    Loan<T> loan(core().writer(), *chunk);
     new (chunk->message()) T();
     return Result<Loan<T>>(std::move(loan));
   }
@@ -104,11 +107,12 @@ class Publisher {
     return std::move(try_publish(loan, info)).or_throw();
   }
   Result<std::uint64_t> try_publish(Loan<T>& loan, const transport::PublishInfo& info = {}) {
-    if (!loan || loan.writer_ != core_->writer())
+    if (!core_) return detail::empty_error("publisher");
+    if (!loan || loan.writer_ != core().writer())
       return Error{
           Errc::invalid_argument,
-          "publish on '" + core_->topic() + "': the loan is empty or of another publisher; publish(*loan) copies it"};
-    Result<std::uint64_t> sequence = core_->publish(loan.chunk_, info);
+          "publish on '" + core().topic() + "': the loan is empty or of another publisher; publish(*loan) copies it"};
+    Result<std::uint64_t> sequence = core().publish(loan.chunk_, info);
     if (sequence.ok()) loan.forget();
     return sequence;
   }
@@ -122,10 +126,10 @@ class Publisher {
   std::uint64_t publish(T& message) {
     memory::Chunk chunk;
     const bool allocated =
-        detail::take_allocated(*core_->writer(), message::type_of<T>(), &message, &chunk,
+        detail::take_allocated(*core().writer(), message::type_of<T>(), &message, &chunk,
                                [](void* to, const void* from) { new (to) T(*static_cast<const T*>(from)); });
     if (!allocated) return publish(static_cast<const T&>(message));
-    Loan<T> loan(core_->writer(), chunk);
+    Loan<T> loan(core().writer(), chunk);
     return publish(std::move(loan));
   }
   std::uint64_t publish(T&& message) { return publish(static_cast<T&>(message)); }
@@ -134,41 +138,48 @@ class Publisher {
   /// publish(). allocate() moves the data part (every variable-length array of a fixed-length type) into shared memory;
   /// its elements are unspecified afterwards. False if there is no memory under the publisher's policy. A vector that
   /// later outgrows its place moves to the heap and is copied at publish.
-  bool allocate(T& message) { return try_allocate(message).ok(); }
+  bool allocate(T& message) {
+    static_cast<void>(core());
+    return try_allocate(message).ok();
+  }
   Result<void> try_allocate(T& message) {
-    return detail::allocate_data_part(core_->writer(), message::type_of<T>(), &message);
+    if (!core_) return detail::empty_error("publisher");
+    return detail::allocate_data_part(core().writer(), message::type_of<T>(), &message);
   }
 
   Result<std::uint64_t> try_publish_copy(const T& message, const transport::PublishInfo& info = {}) {
+    if (!core_) return detail::empty_error("publisher");
     const std::size_t bytes = sfm::copy_size(message);
-    Result<memory::Chunk> chunk = core_->writer()->loan_sized(bytes);
+    Result<memory::Chunk> chunk = core().writer()->loan_sized(bytes);
     if (!chunk.ok()) return chunk.error();
-    Loan<T> loan(core_->writer(), *chunk);
+    Loan<T> loan(core().writer(), *chunk);
     new (chunk->message()) T(message);
     Result<std::uint64_t> sequence = try_publish(loan, info);
-    if (sequence.ok()) core_->count_copy(bytes);
+    if (sequence.ok()) core().count_copy(bytes);
     return sequence;
   }
 
-  const std::string& topic() const noexcept { return core_->topic(); }
+  const std::string& topic() const { return core().topic(); }
   /// How many subscriptions get the messages published from now on. A subscription may count this publisher a little
   /// later (Subscription::matched()); until then messages wait in its queue.
-  std::uint32_t matched() const { return core_->writer()->matched(); }
-  transport::Statuses statuses() const { return core_->writer()->statuses(); }
+  std::uint32_t matched() const { return core().writer()->matched(); }
+  transport::Statuses statuses() const { return core().writer()->statuses(); }
   /// Called on Baton's background thread; must not block or throw.
-  void on_event(std::function<void(transport::Event)> callback) { core_->writer()->on_event(std::move(callback)); }
-  void assert_liveliness() { core_->writer()->assert_liveliness(); }
+  void on_event(std::function<void(transport::Event)> callback) { core().writer()->on_event(std::move(callback)); }
+  void assert_liveliness() { core().writer()->assert_liveliness(); }
   /// True once every reliable subscription took all messages published so far, or lost them to overwriting.
   bool wait_for_all_acked(std::chrono::nanoseconds timeout) {
-    return core_->writer()->wait_for_all_acked(timeout).ok();
+    return core().writer()->wait_for_all_acked(timeout).ok();
   }
-  const transport::Gid& gid() const { return core_->writer()->gid(); }
-  memory::Pool::Account memory_account() const { return core_->writer()->memory_account(); }
+  const transport::Gid& gid() const { return core().writer()->gid(); }
+  memory::Pool::Account memory_account() const { return core().writer()->memory_account(); }
   /// Gives memory that was backed for past, larger messages back to the system when they are released.
-  void trim() { core_->writer()->trim(); }
-  PublisherCounters counters() const noexcept { return core_->counters(); }
+  void trim() { core().writer()->trim(); }
+  PublisherCounters counters() const { return core().counters(); }
 
  private:
+  detail::PublisherCore& core() const { return detail::not_empty(core_, "publisher"); }
+
   std::shared_ptr<detail::PublisherCore> core_;
 };
 

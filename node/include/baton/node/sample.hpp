@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "baton/node/not_empty.hpp"
 #include "baton/transport/transport.hpp"
 
 namespace baton {
@@ -38,8 +39,9 @@ class Sample {
   Sample() = default;
   explicit Sample(transport::TakenSample taken) : taken_(std::move(taken)) {}
   explicit operator bool() const noexcept { return static_cast<bool>(taken_); }
-  const T& operator*() const noexcept { return *get(); }
-  const T* operator->() const noexcept { return get(); }
+  /// Both throw invalid_argument if the sample is empty.
+  const T& operator*() const { return detail::not_empty(get(), "sample"); }
+  const T* operator->() const { return &**this; }
   /// Null for an empty sample.
   const T* get() const noexcept { return taken_ ? static_cast<const T*>(taken_.message()) : nullptr; }
   MessageInfo info() const noexcept { return detail::message_info(taken_); }

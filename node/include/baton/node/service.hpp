@@ -135,16 +135,17 @@ class Client {
   Client(std::shared_ptr<detail::ClientCore> core, std::shared_ptr<detail::Executable> executable)
       : core_(std::move(core)), requests_(core_->requests()), executable_(std::move(executable)) {}
 
-  bool available() const { return core_->available(); }
-  /// Waits for a server; false on timeout.
+  bool available() const { return valid_core().available(); }
+  /// Waits for a server; false on timeout, and when the process is asked to end meanwhile (ok()).
+  /// After that it waits a second at most.
   bool wait_for_service(std::chrono::nanoseconds timeout) const {
-    return core_->wait_available(detail::deadline_after(timeout));
+    return valid_core().wait_available(detail::deadline_after(timeout));
   }
   /// A request in shared memory.
   Loan<Request> loan() { return requests_.loan(); }
   /// Sends without waiting; returns the number that the response's info().correlation_sequence will have.
   std::uint64_t send(Loan<Request>&& request) {
-    const transport::PublishInfo info = core_->next_request();
+    const transport::PublishInfo info = valid_core().next_request();
     requests_.publish(std::move(request), info);
     return info.correlation_sequence;
   }
@@ -153,17 +154,18 @@ class Client {
     *copy = request;
     return send(std::move(copy));
   }
-  /// Sends and waits for the response; an empty sample after `timeout`. Only for clients made without a callback
+  /// Sends and waits for the response; an empty sample after `timeout`, and when the process is asked to end meanwhile
+  /// (ok()); after that it waits a second at most. Only for clients made without a callback
   /// (invalid_argument otherwise). If a server dies, the call still waits for its timeout, since another server may
   /// answer.
   Sample<Response> call(Loan<Request>&& request, std::chrono::nanoseconds timeout) {
     if (executable_)
       throw Exception(
-          {Errc::invalid_argument, "call() on client '" + core_->name() +
+          {Errc::invalid_argument, "call() on client '" + valid_core().name() +
                                        "', which was made with a callback; use send(), or client() without one"});
     const auto deadline = detail::deadline_after(timeout);
-    const std::lock_guard<std::mutex> lock(core_->call_mutex());
-    return Sample<Response>(core_->wait_response(send(std::move(request)), deadline).or_throw());
+    const std::lock_guard<std::mutex> lock(valid_core().call_mutex());
+    return Sample<Response>(valid_core().wait_response(send(std::move(request)), deadline).or_throw());
   }
   Sample<Response> call(const Request& request, std::chrono::nanoseconds timeout) {
     Loan<Request> copy = loan();
@@ -173,6 +175,8 @@ class Client {
   const std::shared_ptr<detail::ClientCore>& core() const noexcept { return core_; }
 
  private:
+  detail::ClientCore& valid_core() const { return detail::not_empty(core_, "client"); }
+
   std::shared_ptr<detail::ClientCore> core_;
   Publisher<Request> requests_;
   std::shared_ptr<detail::Executable> executable_;

@@ -13,12 +13,14 @@
 #include "baton/message/type.hpp"
 #include "baton/message/validate.hpp"
 #include "baton/node/executor.hpp"
+#include "baton/node/not_empty.hpp"
 #include "baton/node/sample.hpp"
 #include "baton/transport/transport.hpp"
 
 namespace baton {
 
-/// Receives messages of type T from a topic. Copies refer to the same endpoint.
+/// Receives messages of type T from a topic. Copies refer to the same endpoint. A default-made or moved-from Subscription
+/// is empty: its functions then throw invalid_argument, and try_take() returns it.
 template <class T>
 class Subscription {
  public:
@@ -31,29 +33,32 @@ class Subscription {
   /// The oldest unread message, or an empty sample. Throws held_limit when this subscription already holds QoS::held
   /// samples of the publisher, and malformed_message when a publisher sent bytes that are not a T (the connection to it
   /// was ended).
-  Sample<T> take() { return Sample<T>(std::move(reader_->take()).or_throw()); }
+  Sample<T> take() { return Sample<T>(std::move(endpoint().take()).or_throw()); }
   /// A take() that returns errors instead of throwing.
   Result<Sample<T>> try_take() {
-    Result<transport::TakenSample> taken = reader_->take();
+    if (!reader_) return detail::empty_error("subscription");
+    Result<transport::TakenSample> taken = endpoint().take();
     if (!taken.ok()) return taken.error();
     return Result<Sample<T>>(Sample<T>(std::move(*taken)));
   }
-  bool has_data() const { return reader_->has_data(); }
+  bool has_data() const { return endpoint().has_data(); }
   /// Readable for poll(2)/epoll(7) while has_data() may be true; owned by the subscription. Not usable together with an
   /// executor.
-  int pollable_fd() { return std::move(reader_->pollable_fd()).or_throw(); }
+  int pollable_fd() { return std::move(endpoint().pollable_fd()).or_throw(); }
 
   const std::string& topic() const noexcept { return topic_; }
   /// How many publishers serve this subscription: their messages from now on can be taken at once.
-  std::uint32_t matched() const { return reader_->matched(); }
-  transport::Statuses statuses() const { return reader_->statuses(); }
+  std::uint32_t matched() const { return endpoint().matched(); }
+  transport::Statuses statuses() const { return endpoint().statuses(); }
   /// Called on Baton's background thread; must not block or throw.
-  void on_event(std::function<void(transport::Event)> callback) { reader_->on_event(std::move(callback)); }
-  const transport::Gid& gid() const { return reader_->gid(); }
+  void on_event(std::function<void(transport::Event)> callback) { endpoint().on_event(std::move(callback)); }
+  const transport::Gid& gid() const { return endpoint().gid(); }
   /// For wait sets.
   const std::shared_ptr<transport::Reader>& reader() const noexcept { return reader_; }
 
  private:
+  transport::Reader& endpoint() const { return detail::not_empty(reader_, "subscription"); }
+
   std::shared_ptr<transport::Reader> reader_;
   std::shared_ptr<detail::Executable> executable_;  // keeps the callback registered
   std::string topic_;

@@ -27,14 +27,14 @@ LIMIT_S = 300  # longer than those of the programs, which say what they waited f
 
 
 def paths(log, topic):
-    """How the messages of the one endpoint of `topic` in a log travelled: through Baton, the underlying RMW, doubles."""
+    """How the messages of the one endpoint of `topic` in a log travelled: through Baton, the underlying RMW, duplicates."""
     found = re.findall(
-        rf"of {topic}: (\d+) messages through Baton \((\d+) bytes copied (?:in|out)\), (\d+) through the underlying RMW(?:, (\d+) doubles)?",
+        rf"of {topic}: (\d+) messages through Baton \((\d+) bytes copied (?:in|out)\), (\d+) through the underlying RMW(?:, (\d+) duplicates)?",
         log,
     )
     assert len(found) == 1, f"{len(found)} endpoints of {topic} in the log:\n{log}"
-    baton, copied, underlying, doubles = found[0]
-    return {"baton": int(baton), "copied": int(copied), "underlying": int(underlying), "doubles": int(doubles or 0)}
+    baton, copied, underlying, duplicates = found[0]
+    return {"baton": int(baton), "copied": int(copied), "underlying": int(underlying), "duplicates": int(duplicates or 0)}
 
 
 def log_of(process):

@@ -23,11 +23,11 @@ template <class Queue>
     if (message.position) {
       PathOrder& order = orders_.of(message.publisher);
       const OrderHeader& header = message.position->header;
-      const bool is_double = header.also_underlying && header.underlying_count <= order.settled_underlying() &&
-                             oldest_of(message.publisher) == nullptr;
-      if (is_double || message.expired) order.settle(*message.position);
-      if (is_double) ++doubles_;
-      if (is_double) continue;
+      const bool is_duplicate = header.also_underlying && header.underlying_count <= order.settled_underlying() &&
+                                oldest_of(message.publisher) == nullptr;
+      if (is_duplicate || message.expired) order.settle(*message.position);
+      if (is_duplicate) ++duplicates_;
+      if (is_duplicate) continue;
     }
     if (message.expired) continue;
     baton_.push_back(std::move(message));
@@ -45,7 +45,7 @@ template <class Queue>
       underlying_.push_back(message);
       return true;
     }
-    ++doubles_;
+    ++duplicates_;
     sources_.release(message);
   }
   return false;
@@ -132,7 +132,7 @@ PathOrder::Verdict Merge::verdict_of(const FromUnderlying& message) {
     }
     if (verdict == Verdict::kNever) {
       settle_and_drop_baton(i);
-      ++doubles_;
+      ++duplicates_;
     } else {
       ++i;
     }
@@ -171,12 +171,12 @@ bool Merge::choose_underlying(bool baton_is_seen, std::size_t* index) {
 }
 
 void Merge::drop_underlying(std::size_t index) {
-  ++doubles_;
+  ++duplicates_;
   sources_.release(take_out(underlying_, index));
 }
 
 /// Drops messages of the underlying RMW that are settled, or whose copies wait in baton_.
-void Merge::drop_doubles() {
+void Merge::drop_duplicates() {
   for (std::size_t i = 0; i < underlying_.size();) {
     const FromUnderlying& message = underlying_[i];
     const auto copy = std::find_if(baton_.begin(), baton_.end(), [&](const FromBaton& other) {
@@ -214,7 +214,7 @@ void Merge::settle_and_drop_underlying(std::size_t index) {
 }
 
 /// Whether a message of the underlying RMW counts for KEEP_LAST: it is neither settled nor a copy of a message in
-/// Baton's queue. REQUIRES: drop_doubles() was called.
+/// Baton's queue. REQUIRES: drop_duplicates() was called.
 bool Merge::counts(const FromUnderlying& message, std::size_t unread) {
   const Verdict verdict = verdict_of(message);
   if (verdict == Verdict::kNever) return false;
@@ -229,11 +229,11 @@ bool Merge::counts(const FromUnderlying& message, std::size_t unread) {
 [[gnu::hot]] void Merge::evict_beyond_depth() {
   if (size() == 0) return;
   const std::uint64_t evicted_before = evicted_;
-  drop_doubles();
+  drop_duplicates();
   for (;;) {
     const std::size_t unread = sources_.baton_unread();
     if (unread != 0 && !underlying_.empty() && fetch_baton()) {
-      drop_doubles();  // of a publisher whose first Baton message came just now
+      drop_duplicates();  // of a publisher whose first Baton message came just now
       continue;
     }
     std::size_t count = baton_.size() + unread;
@@ -254,7 +254,7 @@ bool Merge::counts(const FromUnderlying& message, std::size_t unread) {
     ++evicted_;
   }
   if (evicted_ == evicted_before) return;
-  drop_doubles();  // otherwise duplicates would collect while the application only waits, and takes nothing
+  drop_duplicates();  // otherwise duplicates would collect while the application only waits, and takes nothing
   lost_ = true;
 }
 
@@ -308,7 +308,7 @@ std::size_t Merge::notified() const {
 }
 
 std::size_t Merge::mark_notified() {
-  drop_doubles();
+  drop_duplicates();
   const std::size_t unread = sources_.baton_unread();
   std::size_t marked = 0;
   for (FromBaton& message : baton_) marked += std::exchange(message.notified, true) ? 0 : 1;

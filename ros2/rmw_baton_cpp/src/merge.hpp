@@ -113,7 +113,7 @@ class Merge {
   /// True if messages were evicted or skipped since the last call.
   bool exchange_lost() noexcept { return std::exchange(lost_, false); }
   std::uint64_t evicted() const noexcept { return evicted_; }
-  std::uint64_t doubles() const noexcept { return doubles_; }
+  std::uint64_t duplicates() const noexcept { return duplicates_; }
 
   /// True if it is time to find out which publishers are gone.
   bool crowded() const noexcept { return orders_.crowded(); }
@@ -134,7 +134,7 @@ class Merge {
   bool choose_baton(std::int64_t now_ns, std::int64_t* look_again_ns, std::size_t* index);
   bool choose_underlying(bool baton_is_seen, std::size_t* index);
   void drop_expired(Now now);
-  void drop_doubles();
+  void drop_duplicates();
   void evict_beyond_depth();
   void settle_and_drop_baton(std::size_t index);
   void settle_and_drop_underlying(std::size_t index);
@@ -153,7 +153,7 @@ class Merge {
   std::deque<FromUnderlying> underlying_;
   unsigned in_a_row_ = 0;  // from Baton
   bool lost_ = false;
-  std::uint64_t evicted_ = 0, doubles_ = 0;
+  std::uint64_t evicted_ = 0, duplicates_ = 0;
 };
 
 }  // namespace baton::rmw

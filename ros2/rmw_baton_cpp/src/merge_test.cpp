@@ -212,7 +212,7 @@ TEST_F(MergeTest, a_message_directly_taken_from_the_underlying_rmw_does_not_come
   ASSERT_TRUE(simulation.take_underlying(&message));
   EXPECT_EQ(simulation.merge.delivered_directly(message.publisher, message.number), 1U);
   EXPECT_FALSE(simulation.take());
-  EXPECT_EQ(simulation.merge.doubles(), 1U);
+  EXPECT_EQ(simulation.merge.duplicates(), 1U);
 }
 
 struct KeepLastTest : MergeTest {

@@ -90,8 +90,8 @@ SubscriptionPath::~SubscriptionPath() {
   if (wait_set_) wait_set_->remove(reader_);
   RCUTILS_LOG_DEBUG_NAMED(kLogger,
                           "subscription of %s: %lu messages through Baton (%lu bytes copied out), %lu through the "
-                          "underlying RMW, %lu doubles",
-                          topic_.c_str(), through_baton_, copied_bytes_.load(), through_underlying_, merge_.doubles());
+                          "underlying RMW, %lu duplicates",
+                          topic_.c_str(), through_baton_, copied_bytes_.load(), through_underlying_, merge_.duplicates());
 }
 
 void SubscriptionPath::stop() {

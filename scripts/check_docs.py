@@ -17,6 +17,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import checks
+
 # Folder: its section in the index.
 KINDS = {"guides": "Guides", "concepts": "Concepts", "format": "Formats", "results": "Results"}
 INDEX = "docs/README.md"
@@ -126,14 +128,5 @@ def check(root):
     return problems
 
 
-def main():
-    root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent).resolve()
-    problems = check(root)
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    print(f"documents: {'ok' if not problems else f'{len(problems)} problems'}")
-    return 1 if problems else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(checks.run("documents", check))

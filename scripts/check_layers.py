@@ -14,6 +14,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import checks
+
 CPP_SUFFIXES = {".hpp", ".cpp", ".h", ".c", ".cc", ".ipp", ".def"}
 # Files whose includes inside their room are not ordered.
 UNORDERED = re.compile(r"_test\.cpp$|_test_support\.hpp$|/(testing|tests|fuzz|bench)/")
@@ -211,14 +213,5 @@ def check(root):
     return problems
 
 
-def main():
-    root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent)
-    problems = check(root)
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    print(f"layers: {'ok' if not problems else f'{len(problems)} problems'}")
-    return 1 if problems else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(checks.run("layers", check))

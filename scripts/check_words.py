@@ -8,6 +8,8 @@ import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import checks
+
 LIST = "scripts/retired_words.txt"
 NEVER_SEARCHED = {LIST, "CHANGELOG.md"}
 
@@ -55,14 +57,5 @@ def check(root):
     return problems
 
 
-def main():
-    root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent).resolve()
-    problems = check(root)
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    print(f"words: {'ok' if not problems else f'{len(problems)} problems'}")
-    return 1 if problems else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(checks.run("words", check))

@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """scripts/check_docs.py catches documents that left the code behind."""
 
-import importlib.util
 import subprocess
 from pathlib import Path
 
+import check_docs
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-_spec = importlib.util.spec_from_file_location("check_docs", ROOT / "scripts/check_docs.py")
-check_docs = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(check_docs)
 
 
 @pytest.fixture

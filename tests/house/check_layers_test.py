@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """scripts/check_layers.py catches what it is there to catch."""
 
-import importlib.util
 from pathlib import Path
 
+import check_layers
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-_spec = importlib.util.spec_from_file_location("check_layers", ROOT / "scripts/check_layers.py")
-check_layers = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(check_layers)
 
 TABLE = """
 room os

@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """scripts/check_words.py keeps retired words out."""
 
-import importlib.util
 import subprocess
 from pathlib import Path
 
+import check_words
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-_spec = importlib.util.spec_from_file_location("check_words", ROOT / "scripts/check_words.py")
-check_words = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(check_words)
 
 RETIRED = "# a comment\n\nkBell : *.cpp *.md !old/* : kWakeSocket\nwho waits : docs/* : the waiter\n"
 

@@ -205,6 +205,15 @@ TEST(Handshake, UnknownReasonsToEndAreViolations) {
   }
 }
 
+TEST(Handshake, AByeOfAnotherVersionMayBeLonger) {
+  LinkMachine machine = open_machine();
+  Bytes payload = std::move(WireWriter().put(std::uint16_t{3}).put_string("version 9")).take();
+  payload.insert(payload.end(), {1, 2, 3, 4});
+  const auto step = feed(machine, packet(kByeFrame, payload));
+  EXPECT_EQ(step.kind, Kind::kBye);
+  EXPECT_EQ(step.error.message, "version 9");
+}
+
 // Both processes apply the rule to what they see; whatever the order in which the two HELLOs arrive, one connection stays.
 TEST(Handshake, OfTwoCrossingConnectionsTheOneOfTheSmallerIdSurvivesOnBothSides) {
   const ProcessId small = id_of(1);

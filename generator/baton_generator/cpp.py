@@ -26,7 +26,7 @@ _MACROS = """NULL EOF BUFSIZ assert errno offsetof stdin stdout stderr linux uni
 SIGINT SIGTERM EINTR EAGAIN INT8_MIN INT8_MAX UINT8_MAX INT16_MIN INT16_MAX UINT16_MAX INT32_MIN INT32_MAX UINT32_MAX INT64_MIN INT64_MAX
 UINT64_MAX SIZE_MAX CHAR_BIT CHAR_MIN CHAR_MAX INT_MIN INT_MAX UINT_MAX LONG_MIN LONG_MAX ULONG_MAX RAND_MAX PATH_MAX""".split()
 _RESERVED = frozenset(_KEYWORDS + _MACROS)
-_MEMBER_NAMES = ("Ptr", "ConstPtr")
+_MEMBER_NAMES = ("Ptr", "ConstPtr", "SharedPtr", "ConstSharedPtr", "UniquePtr")
 _SERVICE_MEMBER_NAMES = frozenset(("Request", "Response", "kName"))
 # A type of such a name would hide, or be hidden by, what the templates call members and parameters.
 _NOT_TYPE_NAMES = frozenset((*_MEMBER_NAMES, "a", "b", "out", "message", "that_"))

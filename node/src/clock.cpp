@@ -2,6 +2,9 @@
 #include "baton/node/clock.hpp"
 
 #include <algorithm>
+#include <thread>
+
+#include "node_core.hpp"
 
 namespace baton {
 namespace {
@@ -53,6 +56,30 @@ void SimulatedClock::set(std::chrono::nanoseconds now) {
       if (auto wake = weak.lock()) wakes.push_back(std::move(wake));
   }
   for (const auto& wake : wakes) (*wake)();
+}
+
+Rate::Rate(double hertz)
+    : Rate(std::chrono::duration_cast<std::chrono::nanoseconds>(
+          std::chrono::duration<double>(hertz > 0 ? 1 / hertz : 0))) {}
+
+Rate::Rate(std::chrono::nanoseconds period) : period_(period) {
+  if (period <= std::chrono::nanoseconds::zero())
+    throw Exception({Errc::invalid_argument, "a rate must be positive, and its period at least a nanosecond"});
+  reset();
+}
+
+void Rate::reset() { next_ = detail::deadline_after(period_); }
+
+bool Rate::sleep() {
+  const auto end = next_;
+  if (end <= std::chrono::steady_clock::now()) {
+    reset();
+    return false;
+  }
+  const detail::EndOfWait wait(end);
+  while (const auto pause = wait.next()) std::this_thread::sleep_for(*pause);
+  next_ = end + period_;
+  return true;
 }
 
 std::chrono::steady_clock::time_point detail::deadline_after(std::chrono::nanoseconds timeout) noexcept {

@@ -234,6 +234,18 @@ bool Node::wait_for(const std::function<bool()>& condition, std::chrono::nanosec
   }
 }
 
+void spin(Node& node) {
+  Executor executor;
+  executor.add(node);
+  executor.spin();
+}
+
+std::size_t spin_some(Node& node) {
+  Executor executor;
+  executor.add(node);
+  return executor.spin_some();
+}
+
 transport::Participant::MemoryAccount Node::memory_account() const { return core_->participant->memory_account(); }
 const std::shared_ptr<CallbackGroup>& Node::default_group() const noexcept { return core_->default_group; }
 const std::shared_ptr<transport::Participant>& Node::participant() const noexcept { return core_->participant; }

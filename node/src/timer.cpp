@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 
 #include "baton/node/node.hpp"
 #include "node_core.hpp"
@@ -8,7 +9,7 @@
 namespace baton {
 namespace {
 
-class TimerExecutable final : public detail::Executable {
+class TimerExecutable final : public detail::Executable, public detail::TimerControl {
  public:
   TimerExecutable(std::shared_ptr<CallbackGroup> group, std::chrono::nanoseconds period, std::function<void()> callback,
                   std::shared_ptr<Clock> clock)
@@ -19,6 +20,7 @@ class TimerExecutable final : public detail::Executable {
         next_ns_(after(clock_->now().count())) {}
 
   bool ready() const override {
+    if (is_canceled()) return false;
     const std::int64_t now = clock_->now().count();
     std::int64_t next = next_ns_.load(std::memory_order_relaxed);
     // Simulated time went back by more than a period: a new period starts at the present time.
@@ -26,12 +28,13 @@ class TimerExecutable final : public detail::Executable {
     return now >= next;
   }
   std::chrono::nanoseconds ready_in() const override {
+    if (is_canceled()) return std::chrono::nanoseconds::max();
     return clock_->real_time_until(std::chrono::nanoseconds(next_ns_.load(std::memory_order_relaxed)));
   }
   bool execute() override {
     const std::int64_t now = clock_->now().count();
     std::int64_t next = next_ns_.load(std::memory_order_relaxed);
-    if (now < next) return false;
+    if (now < next || is_canceled()) return false;
     // The phase is kept and missed periods are skipped, as rclcpp's timers do.
     const std::int64_t last = next + period_ns_ * ((now - next) / period_ns_);
     // In a reentrant group several threads may find the timer ready; only one of them gets the period.
@@ -39,7 +42,24 @@ class TimerExecutable final : public detail::Executable {
     callback_();
     return true;
   }
-  void set_wake(std::function<void()> wake) override { jump_ = wake ? clock_->on_jump(std::move(wake)) : nullptr; }
+  void set_wake(std::function<void()> wake) override {
+    const std::lock_guard<std::mutex> lock(wake_mutex_);
+    jump_ = wake ? clock_->on_jump(wake) : nullptr;
+    wake_ = std::move(wake);
+  }
+
+  void cancel() override { cancelled_.store(true, std::memory_order_relaxed); }
+  void reset() override {
+    next_ns_.store(after(clock_->now().count()), std::memory_order_relaxed);
+    cancelled_.store(false, std::memory_order_relaxed);
+    std::function<void()> wake;
+    {
+      const std::lock_guard<std::mutex> lock(wake_mutex_);
+      wake = wake_;
+    }
+    if (wake) wake();  // an executor may sleep past the new period; without wake_mutex_, since it locks its own
+  }
+  bool is_canceled() const override { return cancelled_.load(std::memory_order_relaxed); }
 
  private:
   /// One period later; a timer whose period ends beyond all time is never called.
@@ -52,6 +72,10 @@ class TimerExecutable final : public detail::Executable {
   std::shared_ptr<Clock> clock_;
   // One word read and written by the executor's threads, which order everything else by the executor's mutex.
   mutable std::atomic<std::int64_t> next_ns_;
+  // relaxed: it orders nothing. A callback that has begun runs to its end.
+  std::atomic<bool> cancelled_{false};
+  std::mutex wake_mutex_;  // innermost
+  std::function<void()> wake_;
   std::shared_ptr<void> jump_;
 };
 
@@ -65,7 +89,7 @@ Timer Node::create_timer(std::chrono::nanoseconds period, std::function<void()> 
   if (!callback) throw Exception({Errc::invalid_argument, "timer of node '" + name() + "': the callback is empty"});
   auto executable = std::make_shared<TimerExecutable>(group ? std::move(group) : default_group(), period,
                                                       std::move(callback), clock ? std::move(clock) : steady_clock());
-  return Timer(add(executable));
+  return Timer(add(executable), executable);
 }
 
 }  // namespace baton

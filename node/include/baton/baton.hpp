@@ -10,5 +10,6 @@
 #include "baton/node/sample.hpp"
 #include "baton/node/service.hpp"
 #include "baton/node/subscription.hpp"
+#include "baton/node/wait_set.hpp"
 #include "baton/transport/qos.hpp"
 #include "baton/transport/transport.hpp"

@@ -43,6 +43,24 @@ class SimulatedClock final : public Clock {
   std::vector<std::weak_ptr<std::function<void()>>> wakes_;
 };
 
+/// Sleeps so that a loop runs at a steady rate, as ros::Rate and rclcpp::Rate. One thread at a time.
+class Rate {
+ public:
+  /// Throws invalid_argument if `hertz` is not positive.
+  explicit Rate(double hertz);
+  explicit Rate(std::chrono::nanoseconds period);
+  /// Sleeps to the end of the period. False if it had passed already; then the next period begins now. Returns early when
+  /// the process is asked to end (ok()).
+  bool sleep();
+  /// A new period begins now.
+  void reset();
+  std::chrono::nanoseconds period() const noexcept { return period_; }
+
+ private:
+  std::chrono::nanoseconds period_;
+  std::chrono::steady_clock::time_point next_;
+};
+
 namespace detail {
 
 /// The present CLOCK_MONOTONIC plus `timeout`. A sum beyond the clock's range becomes its last moment, so waits may be

@@ -37,14 +37,66 @@ struct NodeOptions {
 /// How a publisher's memory is made, and its policy when memory is short.
 using PublisherOptions = memory::PoolOptions;
 
-/// A running timer. It ends when the last copy is destroyed.
+// Words of the transport that programs use.
+using transport::Diagnostic;
+using transport::Event;
+using transport::Gid;
+using transport::Statuses;
+/// What a publisher's memory is used for now.
+using Account = memory::Pool::Account;
+
+namespace detail {
+
+/// What a Timer's owner can do with it. Thread-safe.
+class TimerControl {
+ public:
+  virtual ~TimerControl() = default;
+  virtual void cancel() = 0;
+  virtual void reset() = 0;
+  virtual bool is_canceled() const = 0;
+};
+
+/// A queue length, or a whole QoS.
+template <class Depth>
+QoS qos_of(const Depth& depth) {
+  if constexpr (std::is_integral_v<Depth>) {
+    static_assert(!std::is_same_v<Depth, bool>, "the second argument is a queue length or a QoS");
+    return QoS(static_cast<std::uint32_t>(depth));
+  } else {
+    return depth;
+  }
+}
+
+/// A member function of `object` as a callable with exactly its parameters.
+template <class C, class Object, class R, class... Args>
+auto bound(R (C::*member)(Args...), Object* object) {
+  return [member, object](Args... args) { (object->*member)(std::forward<Args>(args)...); };
+}
+template <class C, class Object, class R, class... Args>
+auto bound(R (C::*member)(Args...) const, Object* object) {
+  return [member, object](Args... args) { (object->*member)(std::forward<Args>(args)...); };
+}
+
+}  // namespace detail
+
+/// A running timer. It ends when the last copy is destroyed. An empty Timer throws invalid_argument.
 class Timer {
  public:
   Timer() = default;
-  explicit Timer(std::shared_ptr<detail::Executable> executable) : executable_(std::move(executable)) {}
+  Timer(std::shared_ptr<detail::Executable> executable, std::shared_ptr<detail::TimerControl> control)
+      : executable_(std::move(executable)), control_(std::move(control)) {}
+  explicit operator bool() const noexcept { return control_ != nullptr; }
+
+  /// The callback is not called any more, until reset().
+  void cancel() { detail::not_empty(control_, "timer").cancel(); }
+  /// A new period begins now, also for a timer that was cancelled.
+  void reset() { detail::not_empty(control_, "timer").reset(); }
+  /// True after cancel(), until reset().
+  bool is_canceled() const { return detail::not_empty(control_, "timer").is_canceled(); }
 
  private:
   std::shared_ptr<detail::Executable> executable_;
+  std::shared_ptr<detail::TimerControl> control_;
 };
 
 class Node {
@@ -92,7 +144,7 @@ class Node {
     return subscribe<T>(topic, QoS(static_cast<std::uint32_t>(queue)));
   }
   /// A subscription whose callback an executor runs. The callback takes a Sample<T>, const Sample<T>&, const T&,
-  /// (const T&, const MessageInfo&) or std::shared_ptr<const T>. It is called as long as a copy of the Subscription
+  /// (const T&, const MessageInfo&), (Sample<T>, const MessageInfo&) or std::shared_ptr<const T>. It is called as long as a copy of the Subscription
   /// lives.
   template <class T, class F>
   [[nodiscard]] Subscription<T> subscribe(const std::string& topic, const QoS& qos, F callback,
@@ -106,6 +158,14 @@ class Node {
   template <class T, class Queue, class F, class = std::enable_if_t<std::is_integral_v<Queue>>>
   [[nodiscard]] Subscription<T> subscribe(const std::string& topic, Queue queue, F callback) {
     return subscribe<T>(topic, QoS(static_cast<std::uint32_t>(queue)), std::move(callback));
+  }
+
+  /// A member function as the callback, as in ROS 1: subscribe<T>("image", 4, &Viewer::on_image, this). `object` must
+  /// outlive the Subscription.
+  template <class T, class Depth, class Member, class Object,
+            class = std::enable_if_t<std::is_member_function_pointer_v<Member>>>
+  [[nodiscard]] Subscription<T> subscribe(const std::string& topic, const Depth& depth, Member member, Object* object) {
+    return subscribe<T>(topic, detail::qos_of(depth), detail::bound(member, object));
   }
 
   /// A service S (S::Request, S::Response). The handler is `void(const Request&, Response&)` or `void(const Request&,
@@ -126,6 +186,12 @@ class Node {
   [[nodiscard]] Timer create_timer(std::chrono::nanoseconds period, std::function<void()> callback,
                                    std::shared_ptr<Clock> clock = nullptr,
                                    std::shared_ptr<CallbackGroup> group = nullptr);
+
+  /// The same with a member function: create_timer(20ms, &Camera::on_timer, this).
+  template <class Member, class Object, class = std::enable_if_t<std::is_member_function_pointer_v<Member>>>
+  [[nodiscard]] Timer create_timer(std::chrono::nanoseconds period, Member member, Object* object) {
+    return create_timer(period, detail::bound(member, object));
+  }
 
   // The known part of the graph now.
   std::vector<transport::EndpointInfo> endpoints() const;
@@ -157,6 +223,13 @@ class Node {
   friend class Executor;
   std::shared_ptr<detail::NodeCore> core_;
 };
+
+/// Runs the callbacks of this node, one at a time, until the process is asked to end (ok()). As rclcpp::spin. The node must
+/// not belong to an executor.
+void spin(Node& node);
+/// Runs the callbacks of this node that are ready now, and returns their number. For a loop of the program's own; a
+/// lasting Executor costs less than this function.
+std::size_t spin_some(Node& node);
 
 template <class S, class F>
 Service<S> Node::serve(const std::string& name, F handler, std::shared_ptr<CallbackGroup> group,

@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "baton/message/type.hpp"
@@ -133,6 +134,13 @@ class Publisher {
     return publish(std::move(loan));
   }
   std::uint64_t publish(T&& message) { return publish(static_cast<T&>(message)); }
+  /// What a std::shared_ptr or std::unique_ptr points to: one copy, since the message lies on this process's heap. A
+  /// loan() has none. Throws invalid_argument if the pointer is null.
+  template <class Pointer,
+            class = std::enable_if_t<std::is_same_v<std::remove_const_t<typename Pointer::element_type>, T>>>
+  std::uint64_t publish(const Pointer& message) {
+    return publish(static_cast<const T&>(detail::not_empty(message, "message pointer")));
+  }
 
   /// TZC's usage pattern (TZC Fig. 6): resize the arrays of a message on the stack, call allocate(), fill the arrays,
   /// publish(). allocate() moves the data part (every variable-length array of a fixed-length type) into shared memory;

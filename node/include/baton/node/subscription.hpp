@@ -75,16 +75,24 @@ template <class T, class F>
 void call_with_sample(F& callback, Sample<T>&& sample) {
   if constexpr (std::is_invocable_v<F&, Sample<T>&&>) {
     callback(std::move(sample));
+  } else if constexpr (std::is_invocable_v<F&, Sample<T>&&, const MessageInfo&>) {
+    const MessageInfo info = sample.info();
+    callback(std::move(sample), info);
   } else if constexpr (std::is_invocable_v<F&, const T&, const MessageInfo&>) {
     const MessageInfo info = sample.info();
     callback(*sample, info);
   } else if constexpr (std::is_invocable_v<F&, const T&>) {
     callback(*sample);
   } else {
-    static_assert(std::is_invocable_v<F&, std::shared_ptr<const T>>,
-                  "a subscription's callback takes one of: Sample<T>, const Sample<T>&, const T&, (const T&, const "
-                  "MessageInfo&), std::shared_ptr<const T>");
-    callback(std::move(sample).share());
+    constexpr bool shared = std::is_invocable_v<F&, std::shared_ptr<const T>>;
+    static_assert(
+        shared || !(std::is_invocable_v<F&, std::shared_ptr<T>> || std::is_invocable_v<F&, std::unique_ptr<T>>),
+        "received messages are read-only: let the callback take T::ConstSharedPtr instead of T::SharedPtr or "
+        "T::UniquePtr, and copy the message if it must change");
+    static_assert(shared,
+                  "a subscription's callback takes one of: Sample<T>, const Sample<T>&, const T&, T::ConstSharedPtr, "
+                  "(const T&, const MessageInfo&), (Sample<T>, const MessageInfo&)");
+    if constexpr (shared) callback(std::move(sample).share());
   }
 }
 

@@ -60,6 +60,11 @@ struct QoS {
   }
 };
 
+/// ROS 2's profile for sensors: the newest 5 messages, without waiting for slow subscriptions.
+struct SensorDataQoS : QoS {
+  SensorDataQoS() : QoS(5) { best_effort(); }
+};
+
 /// Applies ROS 2's request-versus-offered rules. Empty if compatible, else the policies that differ, e.g. "reliability:
 /// offered best_effort, requested reliable".
 std::string incompatibility(const QoS& offered, const QoS& requested);

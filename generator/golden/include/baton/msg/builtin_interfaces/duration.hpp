@@ -16,6 +16,9 @@ namespace baton::msg::builtin_interfaces {
 struct Duration {
   using Ptr = ::std::shared_ptr<Duration>;
   using ConstPtr = ::std::shared_ptr<const Duration>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Duration>;
 
   ::std::int32_t sec{0};
   union {

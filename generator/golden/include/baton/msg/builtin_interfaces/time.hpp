@@ -16,6 +16,9 @@ namespace baton::msg::builtin_interfaces {
 struct Time {
   using Ptr = ::std::shared_ptr<Time>;
   using ConstPtr = ::std::shared_ptr<const Time>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Time>;
 
   ::std::int32_t sec{0};
   union {

@@ -19,6 +19,9 @@ namespace baton::msg::diagnostic_msgs {
 struct DiagnosticArray {
   using Ptr = ::std::shared_ptr<DiagnosticArray>;
   using ConstPtr = ::std::shared_ptr<const DiagnosticArray>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<DiagnosticArray>;
 
   ::baton::msg::std_msgs::Header header{};
   ::baton::sfm::Vector<::baton::msg::diagnostic_msgs::DiagnosticStatus> status{};

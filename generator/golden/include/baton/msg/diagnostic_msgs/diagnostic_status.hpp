@@ -19,6 +19,9 @@ namespace baton::msg::diagnostic_msgs {
 struct DiagnosticStatus {
   using Ptr = ::std::shared_ptr<DiagnosticStatus>;
   using ConstPtr = ::std::shared_ptr<const DiagnosticStatus>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<DiagnosticStatus>;
 
   static constexpr ::std::uint8_t OK = 0;
   static constexpr ::std::uint8_t WARN = 1;

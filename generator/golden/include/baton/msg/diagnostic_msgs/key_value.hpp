@@ -17,6 +17,9 @@ namespace baton::msg::diagnostic_msgs {
 struct KeyValue {
   using Ptr = ::std::shared_ptr<KeyValue>;
   using ConstPtr = ::std::shared_ptr<const KeyValue>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<KeyValue>;
 
   ::baton::sfm::String key{};
   ::baton::sfm::String value{};

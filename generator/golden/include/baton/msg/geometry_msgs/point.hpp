@@ -16,6 +16,9 @@ namespace baton::msg::geometry_msgs {
 struct Point {
   using Ptr = ::std::shared_ptr<Point>;
   using ConstPtr = ::std::shared_ptr<const Point>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Point>;
 
   alignas(8) double x{0.0};
   alignas(8) double y{0.0};

@@ -16,6 +16,9 @@ namespace baton::msg::geometry_msgs {
 struct Point32 {
   using Ptr = ::std::shared_ptr<Point32>;
   using ConstPtr = ::std::shared_ptr<const Point32>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Point32>;
 
   float x{0.0F};
   float y{0.0F};

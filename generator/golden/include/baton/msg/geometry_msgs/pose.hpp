@@ -18,6 +18,9 @@ namespace baton::msg::geometry_msgs {
 struct Pose {
   using Ptr = ::std::shared_ptr<Pose>;
   using ConstPtr = ::std::shared_ptr<const Pose>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Pose>;
 
   ::baton::msg::geometry_msgs::Point position{};
   ::baton::msg::geometry_msgs::Quaternion orientation{};

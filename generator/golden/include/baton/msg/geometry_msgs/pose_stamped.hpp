@@ -18,6 +18,9 @@ namespace baton::msg::geometry_msgs {
 struct PoseStamped {
   using Ptr = ::std::shared_ptr<PoseStamped>;
   using ConstPtr = ::std::shared_ptr<const PoseStamped>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<PoseStamped>;
 
   ::baton::msg::std_msgs::Header header{};
   ::baton::msg::geometry_msgs::Pose pose{};

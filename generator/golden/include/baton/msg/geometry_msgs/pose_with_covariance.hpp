@@ -18,6 +18,9 @@ namespace baton::msg::geometry_msgs {
 struct PoseWithCovariance {
   using Ptr = ::std::shared_ptr<PoseWithCovariance>;
   using ConstPtr = ::std::shared_ptr<const PoseWithCovariance>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<PoseWithCovariance>;
 
   ::baton::msg::geometry_msgs::Pose pose{};
   alignas(8) ::std::array<double, 36> covariance{};

@@ -18,6 +18,9 @@ namespace baton::msg::geometry_msgs {
 struct PoseWithCovarianceStamped {
   using Ptr = ::std::shared_ptr<PoseWithCovarianceStamped>;
   using ConstPtr = ::std::shared_ptr<const PoseWithCovarianceStamped>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<PoseWithCovarianceStamped>;
 
   ::baton::msg::std_msgs::Header header{};
   ::baton::msg::geometry_msgs::PoseWithCovariance pose{};

@@ -16,6 +16,9 @@ namespace baton::msg::geometry_msgs {
 struct Quaternion {
   using Ptr = ::std::shared_ptr<Quaternion>;
   using ConstPtr = ::std::shared_ptr<const Quaternion>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Quaternion>;
 
   alignas(8) double x{0.0};
   alignas(8) double y{0.0};

@@ -18,6 +18,9 @@ namespace baton::msg::geometry_msgs {
 struct Transform {
   using Ptr = ::std::shared_ptr<Transform>;
   using ConstPtr = ::std::shared_ptr<const Transform>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Transform>;
 
   ::baton::msg::geometry_msgs::Vector3 translation{};
   ::baton::msg::geometry_msgs::Quaternion rotation{};

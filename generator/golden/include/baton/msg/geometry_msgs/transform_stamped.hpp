@@ -19,6 +19,9 @@ namespace baton::msg::geometry_msgs {
 struct TransformStamped {
   using Ptr = ::std::shared_ptr<TransformStamped>;
   using ConstPtr = ::std::shared_ptr<const TransformStamped>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<TransformStamped>;
 
   ::baton::msg::std_msgs::Header header{};
   ::baton::sfm::String child_frame_id{};

@@ -17,6 +17,9 @@ namespace baton::msg::geometry_msgs {
 struct Twist {
   using Ptr = ::std::shared_ptr<Twist>;
   using ConstPtr = ::std::shared_ptr<const Twist>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Twist>;
 
   ::baton::msg::geometry_msgs::Vector3 linear{};
   ::baton::msg::geometry_msgs::Vector3 angular{};

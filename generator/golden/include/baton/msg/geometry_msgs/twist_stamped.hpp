@@ -18,6 +18,9 @@ namespace baton::msg::geometry_msgs {
 struct TwistStamped {
   using Ptr = ::std::shared_ptr<TwistStamped>;
   using ConstPtr = ::std::shared_ptr<const TwistStamped>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<TwistStamped>;
 
   ::baton::msg::std_msgs::Header header{};
   ::baton::msg::geometry_msgs::Twist twist{};

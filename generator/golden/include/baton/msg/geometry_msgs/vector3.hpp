@@ -16,6 +16,9 @@ namespace baton::msg::geometry_msgs {
 struct Vector3 {
   using Ptr = ::std::shared_ptr<Vector3>;
   using ConstPtr = ::std::shared_ptr<const Vector3>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Vector3>;
 
   alignas(8) double x{0.0};
   alignas(8) double y{0.0};

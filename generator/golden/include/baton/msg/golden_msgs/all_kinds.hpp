@@ -22,6 +22,9 @@ namespace baton::msg::golden_msgs {
 struct AllKinds {
   using Ptr = ::std::shared_ptr<AllKinds>;
   using ConstPtr = ::std::shared_ptr<const AllKinds>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<AllKinds>;
 
   ::baton::sfm::Bool bool_value{false};
   ::std::uint8_t byte_value{0};

@@ -24,6 +24,9 @@ namespace baton::msg::golden_msgs {
 struct Bounded {
   using Ptr = ::std::shared_ptr<Bounded>;
   using ConstPtr = ::std::shared_ptr<const Bounded>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Bounded>;
 
   ::baton::sfm::BoundedVector<::baton::sfm::Bool, 4> bool_value{};
   ::baton::sfm::BoundedVector<::std::uint8_t, 4> byte_value{};

@@ -16,6 +16,9 @@ namespace baton::msg::golden_msgs {
 struct Constants {
   using Ptr = ::std::shared_ptr<Constants>;
   using ConstPtr = ::std::shared_ptr<const Constants>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Constants>;
 
   /// Constants of every type that can be one.
   static constexpr bool YES = true;

@@ -23,6 +23,9 @@ namespace baton::msg::golden_msgs {
 struct Defaults {
   using Ptr = ::std::shared_ptr<Defaults>;
   using ConstPtr = ::std::shared_ptr<const Defaults>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Defaults>;
 
   /// Default values of ROS 2.
   ::baton::sfm::Bool yes{true};

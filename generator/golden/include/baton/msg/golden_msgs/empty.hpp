@@ -16,6 +16,9 @@ namespace baton::msg::golden_msgs {
 struct Empty {
   using Ptr = ::std::shared_ptr<Empty>;
   using ConstPtr = ::std::shared_ptr<const Empty>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Empty>;
 };
 
 }  // namespace baton::msg::golden_msgs

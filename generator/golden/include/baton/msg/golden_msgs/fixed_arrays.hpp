@@ -23,6 +23,9 @@ namespace baton::msg::golden_msgs {
 struct FixedArrays {
   using Ptr = ::std::shared_ptr<FixedArrays>;
   using ConstPtr = ::std::shared_ptr<const FixedArrays>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<FixedArrays>;
 
   ::std::array<::baton::sfm::Bool, 3> bool_value{};
   ::std::array<::std::uint8_t, 3> byte_value{};

@@ -18,6 +18,9 @@ namespace baton::msg::golden_msgs {
 struct HoldsEmpty {
   using Ptr = ::std::shared_ptr<HoldsEmpty>;
   using ConstPtr = ::std::shared_ptr<const HoldsEmpty>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<HoldsEmpty>;
 
   ::baton::msg::golden_msgs::Empty nothing{};
   ::std::uint32_t something{0U};

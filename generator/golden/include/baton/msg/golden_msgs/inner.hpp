@@ -20,6 +20,9 @@ namespace baton::msg::golden_msgs {
 struct Inner {
   using Ptr = ::std::shared_ptr<Inner>;
   using ConstPtr = ::std::shared_ptr<const Inner>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Inner>;
 
   ::std::uint8_t id{0};
   ::baton::sfm::Vector<::baton::msg::golden_msgs::Named> items{};

@@ -18,6 +18,9 @@ namespace baton::msg::golden_msgs {
 struct Keywords {
   using Ptr = ::std::shared_ptr<Keywords>;
   using ConstPtr = ::std::shared_ptr<const Keywords>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Keywords>;
 
   static constexpr ::std::int32_t DEFAULT = 1;
   static constexpr ::std::int32_t default_ = 2;

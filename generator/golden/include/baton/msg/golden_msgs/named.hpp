@@ -18,6 +18,9 @@ namespace baton::msg::golden_msgs {
 struct Named {
   using Ptr = ::std::shared_ptr<Named>;
   using ConstPtr = ::std::shared_ptr<const Named>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Named>;
 
   /// A variable-length type.
   ::baton::sfm::String name{};

@@ -21,6 +21,9 @@ namespace baton::msg::golden_msgs {
 struct Nested {
   using Ptr = ::std::shared_ptr<Nested>;
   using ConstPtr = ::std::shared_ptr<const Nested>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Nested>;
 
   /// Three levels, with every way to nest.
   ::baton::msg::std_msgs::Header header{};

@@ -16,6 +16,9 @@ namespace baton::msg::golden_msgs {
 struct Point2 {
   using Ptr = ::std::shared_ptr<Point2>;
   using ConstPtr = ::std::shared_ptr<const Point2>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Point2>;
 
   /// A fixed-length type with padding in the middle.
   float x{0.0F};

@@ -22,6 +22,9 @@ namespace baton::msg::golden_msgs {
 struct Ros1Style {
   using Ptr = ::std::shared_ptr<Ros1Style>;
   using ConstPtr = ::std::shared_ptr<const Ros1Style>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Ros1Style>;
 
   static constexpr const char* HASH = "foo # not a comment";
   static constexpr const char* QUOTED = "\"stays quoted\"";

@@ -23,6 +23,9 @@ namespace baton::msg::golden_msgs {
 struct Sequences {
   using Ptr = ::std::shared_ptr<Sequences>;
   using ConstPtr = ::std::shared_ptr<const Sequences>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Sequences>;
 
   ::baton::sfm::Vector<::baton::sfm::Bool> bool_value{};
   ::baton::sfm::Vector<::std::uint8_t> byte_value{};

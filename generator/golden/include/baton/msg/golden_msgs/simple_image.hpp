@@ -18,6 +18,9 @@ namespace baton::msg::golden_msgs {
 struct SimpleImage {
   using Ptr = ::std::shared_ptr<SimpleImage>;
   using ConstPtr = ::std::shared_ptr<const SimpleImage>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<SimpleImage>;
 
   /// Figure 1 of the ROS-SF paper.
   ::baton::sfm::String encoding{};

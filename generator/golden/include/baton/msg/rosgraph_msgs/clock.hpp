@@ -17,6 +17,9 @@ namespace baton::msg::rosgraph_msgs {
 struct Clock {
   using Ptr = ::std::shared_ptr<Clock>;
   using ConstPtr = ::std::shared_ptr<const Clock>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Clock>;
 
   ::baton::msg::builtin_interfaces::Time clock{};
 };

@@ -22,6 +22,9 @@ namespace baton::msg::sensor_msgs {
 struct CameraInfo {
   using Ptr = ::std::shared_ptr<CameraInfo>;
   using ConstPtr = ::std::shared_ptr<const CameraInfo>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<CameraInfo>;
 
   ::baton::msg::std_msgs::Header header{};
   ::std::uint32_t height{0U};

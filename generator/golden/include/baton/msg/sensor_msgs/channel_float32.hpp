@@ -18,6 +18,9 @@ namespace baton::msg::sensor_msgs {
 struct ChannelFloat32 {
   using Ptr = ::std::shared_ptr<ChannelFloat32>;
   using ConstPtr = ::std::shared_ptr<const ChannelFloat32>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<ChannelFloat32>;
 
   ::baton::sfm::String name{};
   ::baton::sfm::Vector<float> values{};

@@ -19,6 +19,9 @@ namespace baton::msg::sensor_msgs {
 struct CompressedImage {
   using Ptr = ::std::shared_ptr<CompressedImage>;
   using ConstPtr = ::std::shared_ptr<const CompressedImage>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<CompressedImage>;
 
   ::baton::msg::std_msgs::Header header{};
   ::baton::sfm::String format{};

@@ -19,6 +19,9 @@ namespace baton::msg::sensor_msgs {
 struct Image {
   using Ptr = ::std::shared_ptr<Image>;
   using ConstPtr = ::std::shared_ptr<const Image>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Image>;
 
   ::baton::msg::std_msgs::Header header{};
   ::std::uint32_t height{0U};

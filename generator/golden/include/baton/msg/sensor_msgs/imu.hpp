@@ -20,6 +20,9 @@ namespace baton::msg::sensor_msgs {
 struct Imu {
   using Ptr = ::std::shared_ptr<Imu>;
   using ConstPtr = ::std::shared_ptr<const Imu>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Imu>;
 
   ::baton::msg::std_msgs::Header header{};
   ::baton::msg::geometry_msgs::Quaternion orientation{};

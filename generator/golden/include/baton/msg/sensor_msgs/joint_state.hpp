@@ -19,6 +19,9 @@ namespace baton::msg::sensor_msgs {
 struct JointState {
   using Ptr = ::std::shared_ptr<JointState>;
   using ConstPtr = ::std::shared_ptr<const JointState>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<JointState>;
 
   ::baton::msg::std_msgs::Header header{};
   ::baton::sfm::Vector<::baton::sfm::String> name{};

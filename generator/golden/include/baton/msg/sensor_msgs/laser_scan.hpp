@@ -18,6 +18,9 @@ namespace baton::msg::sensor_msgs {
 struct LaserScan {
   using Ptr = ::std::shared_ptr<LaserScan>;
   using ConstPtr = ::std::shared_ptr<const LaserScan>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<LaserScan>;
 
   ::baton::msg::std_msgs::Header header{};
   float angle_min{0.0F};

@@ -20,6 +20,9 @@ namespace baton::msg::sensor_msgs {
 struct PointCloud {
   using Ptr = ::std::shared_ptr<PointCloud>;
   using ConstPtr = ::std::shared_ptr<const PointCloud>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<PointCloud>;
 
   ::baton::msg::std_msgs::Header header{};
   ::baton::sfm::Vector<::baton::msg::geometry_msgs::Point32> points{};

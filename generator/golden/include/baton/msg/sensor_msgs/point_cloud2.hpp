@@ -20,6 +20,9 @@ namespace baton::msg::sensor_msgs {
 struct PointCloud2 {
   using Ptr = ::std::shared_ptr<PointCloud2>;
   using ConstPtr = ::std::shared_ptr<const PointCloud2>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<PointCloud2>;
 
   ::baton::msg::std_msgs::Header header{};
   ::std::uint32_t height{0U};

@@ -17,6 +17,9 @@ namespace baton::msg::sensor_msgs {
 struct PointField {
   using Ptr = ::std::shared_ptr<PointField>;
   using ConstPtr = ::std::shared_ptr<const PointField>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<PointField>;
 
   static constexpr ::std::uint8_t INT8 = 1;
   static constexpr ::std::uint8_t UINT8 = 2;

@@ -17,6 +17,9 @@ namespace baton::msg::sensor_msgs {
 struct RegionOfInterest {
   using Ptr = ::std::shared_ptr<RegionOfInterest>;
   using ConstPtr = ::std::shared_ptr<const RegionOfInterest>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<RegionOfInterest>;
 
   ::std::uint32_t x_offset{0U};
   ::std::uint32_t y_offset{0U};

@@ -17,6 +17,9 @@ namespace baton::msg::std_msgs {
 struct Bool {
   using Ptr = ::std::shared_ptr<Bool>;
   using ConstPtr = ::std::shared_ptr<const Bool>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Bool>;
 
   ::baton::sfm::Bool data{false};
 };

@@ -18,6 +18,9 @@ namespace baton::msg::std_msgs {
 struct Header {
   using Ptr = ::std::shared_ptr<Header>;
   using ConstPtr = ::std::shared_ptr<const Header>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Header>;
 
   /// ROS 1 only; zero on the way from ROS 2, dropped on the way to it
   ::std::uint32_t seq{0U};

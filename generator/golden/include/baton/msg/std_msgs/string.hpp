@@ -17,6 +17,9 @@ namespace baton::msg::std_msgs {
 struct String {
   using Ptr = ::std::shared_ptr<String>;
   using ConstPtr = ::std::shared_ptr<const String>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<String>;
 
   ::baton::sfm::String data{};
 };

@@ -16,6 +16,9 @@ namespace baton::msg::std_msgs {
 struct UInt64 {
   using Ptr = ::std::shared_ptr<UInt64>;
   using ConstPtr = ::std::shared_ptr<const UInt64>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<UInt64>;
 
   alignas(8) ::std::uint64_t data{0ULL};
 };

@@ -19,6 +19,9 @@ namespace baton::msg::stereo_msgs {
 struct DisparityImage {
   using Ptr = ::std::shared_ptr<DisparityImage>;
   using ConstPtr = ::std::shared_ptr<const DisparityImage>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<DisparityImage>;
 
   ::baton::msg::std_msgs::Header header{};
   ::baton::msg::sensor_msgs::Image image{};

@@ -18,6 +18,9 @@ namespace baton::msg::tf2_msgs {
 struct TFMessage {
   using Ptr = ::std::shared_ptr<TFMessage>;
   using ConstPtr = ::std::shared_ptr<const TFMessage>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<TFMessage>;
 
   ::baton::sfm::Vector<::baton::msg::geometry_msgs::TransformStamped> transforms{};
 };

@@ -20,6 +20,9 @@ namespace baton::srv::golden_msgs {
 struct Everything_Request {
   using Ptr = ::std::shared_ptr<Everything_Request>;
   using ConstPtr = ::std::shared_ptr<const Everything_Request>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Everything_Request>;
 
   static constexpr ::std::uint8_t MODE_FAST = 1;
 
@@ -31,6 +34,9 @@ struct Everything_Request {
 struct Everything_Response {
   using Ptr = ::std::shared_ptr<Everything_Response>;
   using ConstPtr = ::std::shared_ptr<const Everything_Response>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Everything_Response>;
 
   static constexpr ::std::uint8_t OK = 0;
 

@@ -16,12 +16,18 @@ namespace baton::srv::std_srvs {
 struct Empty_Request {
   using Ptr = ::std::shared_ptr<Empty_Request>;
   using ConstPtr = ::std::shared_ptr<const Empty_Request>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Empty_Request>;
 };
 
 /// std_srvs/Empty_Response
 struct Empty_Response {
   using Ptr = ::std::shared_ptr<Empty_Response>;
   using ConstPtr = ::std::shared_ptr<const Empty_Response>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Empty_Response>;
 };
 
 /// std_srvs/Empty

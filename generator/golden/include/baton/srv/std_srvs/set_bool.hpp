@@ -18,6 +18,9 @@ namespace baton::srv::std_srvs {
 struct SetBool_Request {
   using Ptr = ::std::shared_ptr<SetBool_Request>;
   using ConstPtr = ::std::shared_ptr<const SetBool_Request>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<SetBool_Request>;
 
   /// e.g. for hardware enabling / disabling
   ::baton::sfm::Bool data{false};
@@ -27,6 +30,9 @@ struct SetBool_Request {
 struct SetBool_Response {
   using Ptr = ::std::shared_ptr<SetBool_Response>;
   using ConstPtr = ::std::shared_ptr<const SetBool_Response>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<SetBool_Response>;
 
   /// indicate successful run of triggered service
   ::baton::sfm::Bool success{false};

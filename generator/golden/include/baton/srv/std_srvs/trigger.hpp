@@ -18,12 +18,18 @@ namespace baton::srv::std_srvs {
 struct Trigger_Request {
   using Ptr = ::std::shared_ptr<Trigger_Request>;
   using ConstPtr = ::std::shared_ptr<const Trigger_Request>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Trigger_Request>;
 };
 
 /// std_srvs/Trigger_Response
 struct Trigger_Response {
   using Ptr = ::std::shared_ptr<Trigger_Response>;
   using ConstPtr = ::std::shared_ptr<const Trigger_Response>;
+  using SharedPtr = Ptr;
+  using ConstSharedPtr = ConstPtr;
+  using UniquePtr = ::std::unique_ptr<Trigger_Response>;
 
   /// indicate successful run of triggered service
   ::baton::sfm::Bool success{false};

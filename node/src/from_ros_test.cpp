@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the fingers of ROS users write: every row of docs/guides/from-ros.md compiles and does what the page says.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "baton/baton.hpp"
+#include "baton/msg/std_msgs/string.hpp"
+#include "baton/msg/std_msgs/u_int64.hpp"
+#include "node_test_support.hpp"
+
+using namespace std::chrono_literals;
+using Number = baton::msg::std_msgs::UInt64;
+using String = baton::msg::std_msgs::String;
+
+namespace {
+
+class FromRos : public baton::test::DomainTest {
+ protected:
+  baton::Node node_{"n"};
+
+  static Number number(std::uint64_t value) {
+    Number message;
+    message.data = value;
+    return message;
+  }
+  /// Publishes one message to a subscription, and runs its callback.
+  void deliver(baton::Subscription<Number>& subscription, std::uint64_t value) {
+    auto publisher = node_.advertise<Number>(subscription.topic(), 10);
+    baton::test::await_matched(node_, subscription);
+    publisher.publish(number(value));
+    baton::Executor executor;
+    executor.add(node_);
+    ASSERT_TRUE(executor.spin_once(60s));
+  }
+};
+
+struct Listener {
+  void on_message(const Number& message) { heard.push_back(message.data); }
+  void on_shared(const Number::ConstSharedPtr& message) { heard.push_back(message->data); }
+  void on_const(const Number::ConstPtr& message) const { last = message->data; }
+  void on_sample(baton::Sample<Number> sample, const baton::MessageInfo& info) {
+    heard.push_back(sample->data);
+    sequence = info.sequence;
+  }
+  void on_timer() { ++ticks; }
+  std::vector<std::uint64_t> heard;
+  std::uint64_t sequence = 0;
+  int ticks = 0;
+  mutable std::uint64_t last = 0;
+};
+
+TEST_F(FromRos, ACallbackMayBeAMemberFunctionWithAnyOfTheSignatures) {
+  Listener listener;
+  auto a = node_.subscribe<Number>("a", 4, &Listener::on_message, &listener);
+  deliver(a, 1);
+  auto b = node_.subscribe<Number>("b", baton::QoS(4), &Listener::on_shared, &listener);
+  deliver(b, 2);
+  auto c = node_.subscribe<Number>("c", 4, &Listener::on_sample, &listener);
+  deliver(c, 3);
+  EXPECT_EQ(listener.heard, (std::vector<std::uint64_t>{1, 2, 3}));
+  EXPECT_EQ(listener.sequence, 1U);
+  const Listener constant;
+  auto d = node_.subscribe<Number>("d", 4, &Listener::on_const, &constant);
+  deliver(d, 4);
+  EXPECT_EQ(constant.last, 4U);
+}
+
+TEST_F(FromRos, AGenericLambdaGetsASample) {
+  std::uint64_t heard = 0;
+  auto one = node_.subscribe<Number>("one", 4, [&](const auto& message) { heard = message->data; });
+  deliver(one, 5);
+  EXPECT_EQ(heard, 5U);
+  auto two = node_.subscribe<Number>("two", 4, [&](auto message, const auto& info) {
+    EXPECT_EQ(info.sequence, 1U);
+    heard = message->data;
+  });
+  deliver(two, 6);
+  EXPECT_EQ(heard, 6U);
+}
+
+TEST_F(FromRos, ASharedPointerToAReceivedMessageMayBeKept) {
+  Number::ConstSharedPtr kept;
+  auto subscription = node_.subscribe<Number>("kept", 4, [&](Number::ConstSharedPtr message) { kept = message; });
+  deliver(subscription, 7);
+  EXPECT_EQ(kept->data, 7U);
+}
+
+TEST_F(FromRos, PointersToMessagesArePublishedWithOneCopy) {
+  auto subscription = node_.subscribe<Number>("numbers", 10);
+  auto publisher = node_.advertise<Number>("numbers", 10);
+  baton::test::await_matched(node_, subscription);
+  const auto unique = std::make_unique<Number>(number(1));
+  publisher.publish(unique);
+  publisher.publish(std::make_unique<Number>(number(2)));
+  const auto shared = std::make_shared<Number>(number(3));
+  publisher.publish(shared);
+  const Number::ConstSharedPtr constant = shared;
+  publisher.publish(constant);
+  for (const std::uint64_t expected : {1U, 2U, 3U, 3U}) EXPECT_EQ(subscription.take()->data, expected);
+  EXPECT_EQ(publisher.counters().copied_messages, 4U);
+  EXPECT_THROW(publisher.publish(Number::SharedPtr()), baton::Exception);
+}
+
+TEST_F(FromRos, SpinRunsTheCallbacksOfANodeUntilTheProcessIsAskedToEnd) {
+  int ticks = 0;
+  auto timer = node_.create_timer(1ms, [&] {
+    if (++ticks == 3) throw std::runtime_error("as far as it goes in a test");
+  });
+  EXPECT_THROW(baton::spin(node_), std::runtime_error);
+  EXPECT_EQ(ticks, 3);
+}
+
+TEST_F(FromRos, SpinSomeRunsWhatIsReadyAndReturns) {
+  EXPECT_EQ(baton::spin_some(node_), 0U);
+  Listener listener;
+  auto subscription = node_.subscribe<Number>("numbers", 4, &Listener::on_message, &listener);
+  auto publisher = node_.advertise<Number>("numbers", 4);
+  baton::test::await_matched(node_, subscription);
+  publisher.publish(number(1));
+  EXPECT_EQ(baton::spin_some(node_), 1U);
+  EXPECT_EQ(listener.heard.size(), 1U);
+}
+
+TEST_F(FromRos, ATimerCanBeCancelledAndReset) {
+  Listener listener;
+  auto timer = node_.create_timer(1ms, &Listener::on_timer, &listener);
+  baton::Executor executor;
+  executor.add(node_);
+  EXPECT_FALSE(timer.is_canceled());
+  EXPECT_TRUE(executor.spin_once(60s));
+  timer.cancel();
+  EXPECT_TRUE(timer.is_canceled());
+  std::this_thread::sleep_for(5ms);
+  EXPECT_FALSE(executor.spin_once(20ms)) << "a cancelled timer is not called";
+  EXPECT_EQ(listener.ticks, 1);
+  // A reset wakes an executor that sleeps without an end.
+  std::thread resetting([&] {
+    std::this_thread::sleep_for(20ms);
+    timer.reset();
+  });
+  EXPECT_TRUE(executor.spin_once(60s));
+  resetting.join();
+  EXPECT_EQ(listener.ticks, 2);
+  EXPECT_FALSE(timer.is_canceled());
+}
+
+TEST_F(FromRos, ATimerThatIsResetBeginsANewPeriod) {
+  auto time = std::make_shared<baton::SimulatedClock>();
+  int calls = 0;
+  auto timer = node_.create_timer(
+      10s, [&] { ++calls; }, time);
+  baton::Executor executor;
+  executor.add(node_);
+  time->set(9s);
+  timer.reset();
+  time->set(18s);
+  EXPECT_EQ(executor.spin_some(), 0U);
+  time->set(19s);
+  EXPECT_EQ(executor.spin_some(), 1U);
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(FromRos, AnEmptyTimerSaysSo) {
+  baton::Timer timer;
+  EXPECT_FALSE(timer);
+  EXPECT_THROW(timer.cancel(), baton::Exception);
+}
+
+TEST(Rate, SleepsToTheEndOfEachPeriodAndTellsWhenItWasMissed) {
+  baton::Rate rate(100.0);
+  EXPECT_EQ(rate.period(), 10ms);
+  const auto begin = std::chrono::steady_clock::now();
+  rate.reset();
+  static_cast<void>(rate.sleep());
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, 10ms);
+  std::this_thread::sleep_for(30ms);
+  EXPECT_FALSE(rate.sleep()) << "the period was over";
+  EXPECT_THROW(baton::Rate(0.0), baton::Exception);
+  EXPECT_THROW(baton::Rate(-1.0), baton::Exception);
+}
+
+TEST_F(FromRos, AWaitSetWaitsForSeveralSubscriptionsAndThrows) {
+  auto a = node_.subscribe<Number>("a", 4), b = node_.subscribe<Number>("b", 4);
+  auto publisher = node_.advertise<Number>("b", 4);
+  baton::WaitSet waits;
+  waits.add(a);
+  waits.add(b);
+  EXPECT_THROW(waits.add(baton::Subscription<Number>()), baton::Exception);
+  baton::WaitSet other;
+  EXPECT_THROW(other.add(a), baton::Exception);
+  EXPECT_FALSE(waits.wait(1ms));
+  baton::test::await_matched(node_, b);
+  publisher.publish(number(1));
+  while (!b.has_data()) EXPECT_TRUE(waits.wait(60s));
+  EXPECT_EQ(b.take()->data, 1U);
+  waits.wake();
+  EXPECT_TRUE(waits.wait(60s));
+  waits.remove(a);
+  other.add(a);
+}
+
+TEST_F(FromRos, SensorDataIsTheProfileOfROS2) {
+  const baton::QoS sensor = baton::SensorDataQoS();
+  EXPECT_EQ(sensor.depth, 5U);
+  EXPECT_EQ(sensor.reliability, baton::Reliability::kBestEffort);
+  EXPECT_EQ(sensor.durability, baton::Durability::kVolatile);
+  auto subscription = node_.subscribe<Number>("numbers", baton::SensorDataQoS());
+  auto publisher = node_.advertise<Number>("numbers", baton::SensorDataQoS().keep_last(1));
+  baton::test::await_matched(node_, subscription);
+  const baton::Statuses statuses = subscription.statuses();
+  EXPECT_EQ(statuses.matched_now, 1U);
+  const baton::Account account = publisher.memory_account();
+  EXPECT_EQ(account.published_slots, 0U);
+}
+
+}  // namespace

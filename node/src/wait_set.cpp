@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/node/wait_set.hpp"
+
+#include "node_core.hpp"
+
+namespace baton {
+
+bool WaitSet::wait(std::chrono::nanoseconds timeout) {
+  const detail::EndOfWait end(detail::deadline_after(timeout));
+  do {
+    const auto pause = end.next();
+    if (wait_set_.wait(pause.value_or(std::chrono::nanoseconds::zero())).or_throw()) return true;
+    if (!pause) return false;
+  } while (true);
+}
+
+}  // namespace baton

@@ -238,6 +238,9 @@ def _make_class(struct: Struct) -> type[_core.Message]:
                 ],
             )
         ),
+        "__copy__": copy,
+        "__deepcopy__": lambda self, memo: copy(self),
+        "__reduce__": lambda self: (type(self), (to_dict(self),)),
         "_record": record,
         "_prototype": start,
         "_struct": struct,
@@ -275,7 +278,8 @@ def _plain(value: Any) -> Any:
 
 
 def copy(value: _core.Message) -> _core.Message:
-    """A private, writable copy, independent of shared memory."""
+    """A private, writable copy, independent of shared memory. copy.copy() and copy.deepcopy() make the same; pickling also
+    copies, and needs a class that the reading process can import (baton.msg.<package>)."""
     return type(value)(value)
 
 

@@ -2,8 +2,10 @@
 """Messages as views: every kind of field, in received messages, loans and private messages."""
 
 import array
+import copy
 import importlib
 import pathlib
+import pickle
 import warnings
 
 import baton
@@ -126,9 +128,35 @@ def test_every_kind_of_field_survives_private_loan_and_received_messages(pair):
         check_everything(message)
         check_everything(cls(message))
         check_everything(baton.copy(message))
+        check_everything(copy.copy(message))
+        check_everything(copy.deepcopy([message])[0])
     publisher.publish(received[0])
     check_everything(subscription.take(120))
     check_everything(cls(baton.to_dict(received[0])))
+
+
+def test_copies_and_pickles_of_a_received_message_are_private_and_writable(pair):
+    publisher, subscription = pair(PointCloud2)
+    publisher.publish(
+        {"header": {"frame_id": "map"}, "fields": [{"name": "x"}, {"name": "y"}], "data": bytes(range(100))}
+    )
+    received = subscription.take(120)
+    copies = [copy.copy(received), copy.deepcopy(received), pickle.loads(pickle.dumps(received))]
+    del received
+    for made in copies:
+        assert type(made) is PointCloud2
+        made.data[0] = 7
+        assert (made.header.frame_id, [f.name for f in made.fields], bytes(made.data[:3])) == (
+            "map",
+            ["x", "y"],
+            b"\x07\1\2",
+        )
+
+
+def test_a_pickle_of_a_class_from_text_is_refused():
+    cls = baton.message_from_text("own/Text", "int32 a")
+    with pytest.raises(pickle.PicklingError, match="own"):
+        pickle.dumps(cls(a=1))
 
 
 def test_a_received_message_cannot_be_written(pair):

@@ -288,30 +288,65 @@ def _wake(waiters: list[asyncio.Future[None]]) -> None:
             ready.set_result(None)
 
 
-async def messages(subscription: _core.Subscription[_M]) -> AsyncIterator[_M]:
-    """Messages of a subscription in an asyncio event loop: `async for image in baton.aio.messages(subscription)`. Of several
-    tasks that do so with one subscription, one gets each message."""
+async def _readable(descriptor: int, has_data: Callable[[], bool]) -> None:
+    """Waits until there may be data: several tasks may wait for one descriptor."""
     import asyncio
 
     loop = asyncio.get_running_loop()
-    descriptor = subscription.fileno()
     waiting = _waiting.setdefault(loop, {})
+    ready: asyncio.Future[None] = loop.create_future()
+    waiters = waiting.setdefault(descriptor, [])
+    if not waiters:
+        loop.add_reader(descriptor, _wake, waiters)
+    waiters.append(ready)
+    try:
+        if not has_data():
+            await ready
+    finally:
+        waiters.remove(ready)
+        if not waiters:
+            del waiting[descriptor]
+            loop.remove_reader(descriptor)
+
+
+async def messages(subscription: _core.Subscription[_M]) -> AsyncIterator[_M]:
+    """Messages of a subscription in an asyncio event loop: `async for image in baton.aio.messages(subscription)`. Of several
+    tasks that do so with one subscription, one gets each message."""
+    descriptor = subscription.fileno()
     while True:
         taken = subscription.take()
         if taken is not None:
             yield taken
             del taken
             continue
-        ready: asyncio.Future[None] = loop.create_future()
-        waiters = waiting.setdefault(descriptor, [])
-        if not waiters:
-            loop.add_reader(descriptor, _wake, waiters)
-        waiters.append(ready)
+        await _readable(descriptor, subscription.has_data)
+
+
+# The tasks of a loop take turns with a client.
+_turns: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, weakref.WeakKeyDictionary[_core.Client, asyncio.Lock]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+async def call(client: _core.Client, request: object, timeout: float | None = None) -> Any:
+    """Calls a service in an asyncio event loop: `response = await baton.aio.call(client, request, 1.0)`. None after `timeout`
+    seconds (None: never), which begin when the request is sent: a client has one call at a time, and other tasks wait for
+    their turn. A client that an event loop uses has no call() any more."""
+    import asyncio
+
+    descriptor = client._fileno()
+    turns = _turns.setdefault(asyncio.get_running_loop(), weakref.WeakKeyDictionary())
+
+    async def response(number: int) -> Any:
+        while (found := client._response(number)) is None:
+            await _readable(descriptor, client._has_data)
+        return found
+
+    async with turns.setdefault(client, asyncio.Lock()):
+        number = client._begin(request)
         try:
-            if not subscription.has_data():
-                await ready
+            return await asyncio.wait_for(response(number), timeout)
+        except asyncio.TimeoutError:  # noqa: UP041  another class than TimeoutError before Python 3.11
+            return None
         finally:
-            waiters.remove(ready)
-            if not waiters:
-                del waiting[descriptor]
-                loop.remove_reader(descriptor)
+            client._end()

@@ -50,35 +50,62 @@ class ServiceExecutable final : public baton::detail::ReaderExecutable {
 class PyClient {
  public:
   PyClient(std::shared_ptr<baton::detail::ClientCore> core, const TypeRecord* request, const TypeRecord* response)
-      : core_(std::move(core)), request_(request), response_(response) {
-    wait_set_.add(core_->responses()).or_throw();
-  }
+      : core_(std::move(core)), request_(request), response_(response) {}
   const std::string& name() const noexcept { return core_->name(); }
   bool available() const { return core_->available(); }
   nb::object loan() const { return nb::steal(new_root(make_loan(request_, core_->requests()))); }
   /// The response to this request, or none after the timeout. One call at a time.
   nb::object call(nb::handle request, const Seconds& timeout) {
-    // A flag and no mutex: a signal's handler may call again in the thread that waits.
-    if (calling_) raise(PyExc_RuntimeError, "client '" + name() + "' is waiting for a response in another call");
-    struct Reset {
-      bool& flag;
-      ~Reset() { flag = false; }
-    } reset{calling_};
-    calling_ = true;
+    if (polled_) {
+      throw Exception({Errc::already_exists, "client '" + name() +
+                                                 "' is used by an event loop (baton.aio.call); make another client for "
+                                                 "call()"});
+    }
+    if (!waited_) {
+      wait_set_.add(core_->responses()).or_throw();
+      waited_ = true;
+    }
     const SteadyTime deadline = deadline_after(timeout);
-    const transport::PublishInfo info = core_->next_request();
-    publish_object(request_, core_->requests(), request.ptr(), info);
+    const std::uint64_t number = begin(request);
+    struct Reset {
+      PyClient& client;
+      ~Reset() { client.end(); }
+    } reset{*this};
     for (;;) {
-      Result<transport::TakenSample> taken = [&] {
-        const WithoutGil without;
-        return core_->take_response(info.correlation_sequence);
-      }();
-      if (!taken.ok() || *taken) return to_message(response_, std::move(taken));
+      nb::object message = response(number);
+      if (!message.is_none()) return message;
       const Nanoseconds left = left_until(deadline);
       if (left <= Nanoseconds::zero()) return nb::none();
       wait_once(wait_set_, left);
     }
   }
+
+  // call() in steps, for event loops: begin(), response() until there is one, end().
+  /// Sends; returns the number of the request.
+  std::uint64_t begin(nb::handle request) {
+    // A flag and no mutex: a signal's handler may call again in the thread that waits.
+    if (calling_) raise(PyExc_RuntimeError, "client '" + name() + "' is waiting for a response in another call");
+    const transport::PublishInfo info = core_->next_request();
+    publish_object(request_, core_->requests(), request.ptr(), info);
+    calling_ = true;
+    return info.correlation_sequence;
+  }
+  void end() noexcept { calling_ = false; }
+  /// The response to this request, or none if it has not come.
+  nb::object response(std::uint64_t number) {
+    Result<transport::TakenSample> taken = [&] {
+      const WithoutGil without;
+      return core_->take_response(number);
+    }();
+    return to_message(response_, std::move(taken));
+  }
+  /// Readable while a response may be there.
+  int fileno() {
+    const int descriptor = std::move(core_->responses()->pollable_fd()).or_throw();
+    polled_ = true;
+    return descriptor;
+  }
+  bool has_data() const { return core_->responses()->has_data(); }
   const std::shared_ptr<transport::Participant>& participant() const noexcept { return core_->participant(); }
 
  private:
@@ -86,7 +113,8 @@ class PyClient {
   const TypeRecord* request_;
   const TypeRecord* response_;
   transport::WaitSet wait_set_;
-  bool calling_ = false;  // GIL; replaces ClientCore::call_mutex(), since no other object has this core
+  // With the GIL. `calling_` replaces ClientCore::call_mutex(), since no other object has this core.
+  bool calling_ = false, waited_ = false, polled_ = false;
 };
 
 }  // namespace
@@ -94,7 +122,7 @@ class PyClient {
 void add_services(nb::module_& m, nb::class_<Node>& node_class) {
   nb::class_<PyService>(m, "Service", nb::type_slots(callback_slots<PyService>()), "A running service.")
       .def_ro("name", &PyService::name);
-  nb::class_<PyClient>(m, "Client", "Calls a service.")
+  nb::class_<PyClient>(m, "Client", nb::is_weak_referenceable(), "Calls a service.")
       .def_prop_ro("name", &PyClient::name)
       .def("available", &PyClient::available)
       .def(
@@ -105,7 +133,12 @@ void add_services(nb::module_& m, nb::class_<Node>& node_class) {
           },
           "timeout"_a = nb::none())
       .def("loan", &PyClient::loan, "A request in shared memory, for call().")
-      .def("call", &PyClient::call, "request"_a, "timeout"_a = nb::none(), "The response, or None after the timeout.");
+      .def("call", &PyClient::call, "request"_a, "timeout"_a = nb::none(), "The response, or None after the timeout.")
+      .def("_begin", &PyClient::begin)
+      .def("_response", &PyClient::response)
+      .def("_end", &PyClient::end)
+      .def("_fileno", &PyClient::fileno)
+      .def("_has_data", &PyClient::has_data);
   node_class
       .def(
           "_serve",

@@ -293,6 +293,67 @@ async def end(task):
     await asyncio.wait([task])
 
 
+@pytest.fixture
+def server():
+    """A service in a thread of its own."""
+    node = baton.Node("server")
+
+    def switch(request, response):
+        response.success = request.data
+        response.message = "done"
+
+    node.serve("switch", SetBool, switch)
+    executor = baton.Executor(node)
+    thread = threading.Thread(target=executor.spin)
+    thread.start()
+    yield
+    executor.cancel()
+    thread.join()
+
+
+def test_asyncio_awaits_responses_while_other_tasks_run(node, server):
+    client = node.client("switch", SetBool)
+    assert client.wait_for_service(120)
+
+    async def main():
+        ticks = 0
+
+        async def tick():
+            nonlocal ticks
+            while True:
+                ticks += 1
+                await asyncio.sleep(0)
+
+        other = asyncio.create_task(tick())
+        answers = await asyncio.gather(*(baton.aio.call(client, {"data": bool(i % 2)}, 120) for i in range(20)))
+        assert [(a.success, a.message) for a in answers] == [(bool(i % 2), "done") for i in range(20)]
+        await end(other)
+        assert ticks > 1
+
+    asyncio.run(main())
+    with pytest.raises(baton.AlreadyExists, match="event loop"):
+        client.call({"data": True}, 1)
+    asyncio.run(main_of_another_loop(client))
+
+
+async def main_of_another_loop(client):
+    assert (await baton.aio.call(client, {"data": True}, 120)).success
+
+
+def test_an_awaited_call_ends_at_its_timeout_and_when_it_is_cancelled(node):
+    client = node.client("nobody", SetBool)
+
+    async def main():
+        assert await baton.aio.call(client, {"data": True}, 0.05) is None
+        waiting = asyncio.create_task(baton.aio.call(client, {"data": True}))
+        await asyncio.sleep(0.05)
+        await end(waiting)
+        assert waiting.cancelled()
+        assert await baton.aio.call(client, {"data": True}, 0.05) is None, "the client can be used again"
+
+    asyncio.run(main())
+
+
 def test_asyncio_waits_on_the_descriptor(node):
     publisher, subscription = connected(node, qos=100)
 

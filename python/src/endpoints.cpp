@@ -55,24 +55,58 @@ const char* name_of(memory::Selection selection) {
   return selection == memory::Selection::kLow ? "low" : selection == memory::Selection::kHigh ? "high" : "in place";
 }
 
-nb::dict statuses(const transport::Statuses& s) {
-  nb::dict d;
-  d["matched_now"] = s.matched_now;
-  d["matched_total"] = s.matched_total;
-  d["incompatible_qos_total"] = s.incompatible_qos_total;
-  d["incompatible_type_total"] = s.incompatible_type_total;
-  d["last_incompatibility"] = s.last_incompatibility;
-  d["refused_now"] = s.refused_now;
-  d["last_refusal"] = s.last_refusal;
-  d["deadline_missed_total"] = s.deadline_missed_total;
-  d["liveliness_lost_total"] = s.liveliness_lost_total;
-  d["alive_now"] = s.alive_now;
-  d["not_alive_now"] = s.not_alive_now;
-  d["lost_total"] = s.lost_total;
-  d["copied_total"] = s.copied_total;
-  d["held_limit_now"] = s.held_limit_now;
-  d["held_limit_total"] = s.held_limit_total;
-  return d;
+/// A struct of numbers and texts as a Python class with these read-only attributes, __repr__ and namedtuple's _asdict().
+template <class T, class... Values>
+void add_record(nb::module_& m, const char* name, const char* doc, std::pair<const char*, Values T::*>... fields) {
+  const auto values = [fields...](const T& record) {
+    nb::dict d;
+    ((d[fields.first] = record.*(fields.second)), ...);
+    return d;
+  };
+  nb::class_<T> cls(m, name, doc);
+  (cls.def_ro(fields.first, fields.second), ...);
+  cls.def("_asdict", values, "The attributes and their values.");
+  cls.def("__repr__", [values, name = std::string(name)](const T& record) {
+    std::string text;
+    for (auto [key, value] : values(record))
+      text += (text.empty() ? "" : ", ") + nb::cast<std::string>(key) + "=" + nb::repr(value).c_str();
+    return name + "(" + text + ")";
+  });
+}
+
+template <class T, class Value>
+std::pair<const char*, Value T::*> field(const char* name, Value T::*member) {
+  return {name, member};
+}
+
+void add_records(nb::module_& m) {
+  using transport::Statuses;
+  add_record<Statuses>(
+      m, "Statuses", "What an endpoint has noticed: `_now` is the present state, `_total` counts since it was made.",
+      field("matched_now", &Statuses::matched_now), field("matched_total", &Statuses::matched_total),
+      field("incompatible_qos_total", &Statuses::incompatible_qos_total),
+      field("incompatible_type_total", &Statuses::incompatible_type_total),
+      field("last_incompatibility", &Statuses::last_incompatibility), field("refused_now", &Statuses::refused_now),
+      field("last_refusal", &Statuses::last_refusal), field("deadline_missed_total", &Statuses::deadline_missed_total),
+      field("liveliness_lost_total", &Statuses::liveliness_lost_total), field("alive_now", &Statuses::alive_now),
+      field("not_alive_now", &Statuses::not_alive_now), field("lost_total", &Statuses::lost_total),
+      field("copied_total", &Statuses::copied_total), field("held_limit_now", &Statuses::held_limit_now),
+      field("held_limit_total", &Statuses::held_limit_total));
+  add_record<PublisherCounters>(
+      m, "PublisherCounters", "Messages since the publisher was made; the copied ones were built elsewhere.",
+      field("published", &PublisherCounters::published), field("copied_messages", &PublisherCounters::copied_messages),
+      field("copied_bytes", &PublisherCounters::copied_bytes));
+  using PoolAccount = memory::Pool::Account;
+  add_record<PoolAccount>(
+      m, "PublisherMemory", "What a publisher's memory is used for now.",
+      field("backed_bytes", &PoolAccount::backed_bytes), field("limit_bytes", &PoolAccount::limit_bytes),
+      field("loaned_slots", &PoolAccount::loaned_slots), field("published_slots", &PoolAccount::published_slots));
+  using MemoryAccount = transport::Participant::MemoryAccount;
+  add_record<MemoryAccount>(m, "NodeMemory", "Message memory of this process and of its domain.",
+                            field("process_backed_bytes", &MemoryAccount::process_backed_bytes),
+                            field("process_limit_bytes", &MemoryAccount::process_limit_bytes),
+                            field("domain_backed_bytes", &MemoryAccount::domain_backed_bytes),
+                            field("domain_limit_bytes", &MemoryAccount::domain_limit_bytes));
 }
 
 void add_publisher(nb::module_& m) {
@@ -98,25 +132,9 @@ void add_publisher(nb::module_& m) {
                    [](const PyPublisher& p) { return nb::borrow(reinterpret_cast<PyObject*>(p.record->cls)); })
       .def_prop_ro("matched", [](const PyPublisher& p) { return p.core->writer()->matched(); })
       .def_prop_ro("gid", [](const PyPublisher& p) { return gid_bytes(p.core->writer()->gid()); })
-      .def_prop_ro("statuses", [](const PyPublisher& p) { return statuses(p.core->writer()->statuses()); })
-      .def_prop_ro("counters",
-                   [](const PyPublisher& p) {
-                     nb::dict d;
-                     const PublisherCounters counters = p.core->counters();
-                     d["published"] = counters.published;
-                     d["copied_messages"] = counters.copied_messages;
-                     return d;
-                   })
-      .def_prop_ro("memory",
-                   [](const PyPublisher& p) {
-                     const memory::Pool::Account a = p.core->writer()->memory_account();
-                     nb::dict d;
-                     d["backed_bytes"] = a.backed_bytes;
-                     d["limit_bytes"] = a.limit_bytes;
-                     d["loaned"] = a.loaned_slots;
-                     d["published"] = a.published_slots;
-                     return d;
-                   })
+      .def_prop_ro("statuses", [](const PyPublisher& p) { return p.core->writer()->statuses(); })
+      .def_prop_ro("counters", [](const PyPublisher& p) { return p.core->counters(); })
+      .def_prop_ro("memory", [](const PyPublisher& p) { return p.core->writer()->memory_account(); })
       .def("assert_liveliness", [](const PyPublisher& p) { p.core->writer()->assert_liveliness(); })
       .def(
           "trim", [](const PyPublisher& p) { p.core->writer()->trim(); }, "Gives memory of past, larger messages back.")
@@ -177,7 +195,7 @@ void add_subscription(nb::module_& m) {
                    [](const PySubscription& s) { return nb::borrow(reinterpret_cast<PyObject*>(s.record->cls)); })
       .def_prop_ro("matched", [](const PySubscription& s) { return s.reader->matched(); })
       .def_prop_ro("gid", [](const PySubscription& s) { return gid_bytes(s.reader->gid()); })
-      .def_prop_ro("statuses", [](const PySubscription& s) { return statuses(s.reader->statuses()); })
+      .def_prop_ro("statuses", [](const PySubscription& s) { return s.reader->statuses(); })
       .def(
           "wait_for_publishers",
           [](const PySubscription& s, std::uint32_t count, Seconds timeout) {
@@ -293,16 +311,7 @@ void add_node(nb::module_& m) {
              return list;
            })
       .def("_unmet", [](const Node& node) { return node.participant()->unmet_count(); })
-      .def_prop_ro("memory",
-                   [](const Node& node) {
-                     const transport::Participant::MemoryAccount a = node.memory_account();
-                     nb::dict d;
-                     d["process_backed_bytes"] = a.process_backed_bytes;
-                     d["process_limit_bytes"] = a.process_limit_bytes;
-                     d["domain_backed_bytes"] = a.domain_backed_bytes;
-                     d["domain_limit_bytes"] = a.domain_limit_bytes;
-                     return d;
-                   })
+      .def_prop_ro("memory", [](const Node& node) { return node.memory_account(); })
       .def(
           "wait_for",
           [](const Node& node, nb::callable condition, Seconds timeout) {
@@ -367,6 +376,7 @@ void add_endpoints(nb::module_& m) {
       },
       "message"_a, "Sequence number, times and publisher of a received message.");
   add_qos(m);
+  add_records(m);
   add_publisher(m);
   add_subscription(m);
   add_node(m);

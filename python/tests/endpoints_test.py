@@ -90,20 +90,20 @@ def test_the_held_limit_is_an_error_that_says_so_and_ends_with_a_release(node):
 def test_a_held_number_that_the_publisher_can_never_grant_is_an_incompatibility_that_names_the_way_out(node):
     publisher = node.advertise("topic", String, slots=256, max_message=1 << 16)
     subscription = node.subscribe("topic", String, qos=baton.QoS(10, held=300))
-    assert node.wait_for(lambda: subscription.statuses["incompatible_qos_total"] == 1, 120)
-    assert node.wait_for(lambda: publisher.statuses["incompatible_qos_total"] == 1, 120)
+    assert node.wait_for(lambda: subscription.statuses.incompatible_qos_total == 1, 120)
+    assert node.wait_for(lambda: publisher.statuses.incompatible_qos_total == 1, 120)
     for end in (publisher, subscription):
-        text = end.statuses["last_incompatibility"]
+        text = end.statuses.last_incompatibility
         assert "asks to hold 300 samples" in text
         assert "at most 119 of the publisher's 256 slots" in text
         assert "slots to at least 642" in text
-        assert end.statuses["refused_now"] == 1
+        assert end.statuses.refused_now == 1
     (row,) = node.holdings(60)
     assert (row.standing, row.wished, row.granted, row.slots, row.shared) == ("refused", 300, 0, 256, 238)
     assert "642" in row.reason
     del publisher
     publisher = node.advertise("topic", String, slots=642, max_message=1 << 16)
-    assert node.wait_for(lambda: subscription.statuses["matched_now"] == 1, 120)
+    assert node.wait_for(lambda: subscription.statuses.matched_now == 1, 120)
     (row,) = node.holdings(60)
     assert (row.standing, row.wished, row.granted, row.reason) == ("connected", 300, 300, "")
 
@@ -470,8 +470,8 @@ def test_the_graph_is_known(node):
 def test_incompatible_quality_of_service_is_reported(node):
     publisher = node.advertise("topic", String, baton.QoS(reliability="best_effort"))
     node.subscribe("topic", String)
-    assert node.wait_for(lambda: publisher.statuses["incompatible_qos_total"] == 1, 120)
-    assert "reliability" in publisher.statuses["last_incompatibility"]
+    assert node.wait_for(lambda: publisher.statuses.incompatible_qos_total == 1, 120)
+    assert "reliability" in publisher.statuses.last_incompatibility
     with pytest.raises(ValueError, match="'reliable' or 'best_effort'"):
         baton.QoS(reliability="perfect")
 
@@ -492,11 +492,22 @@ def test_a_callback_that_keeps_every_message_is_reported_and_counted():
             assert time.monotonic() < end, (subscription.statuses, heard)
             executor.spin_once(0.1)
 
-    spin_until(lambda: subscription.statuses["held_limit_total"] == 1 and heard)
-    assert (len(kept), subscription.statuses["held_limit_now"]) == (2, 1)
+    spin_until(lambda: subscription.statuses.held_limit_total == 1 and heard)
+    assert (len(kept), subscription.statuses.held_limit_now) == (2, 1)
     assert [("as many as its QoS 'held' allows" in each.text) for each in heard] == [True]
     kept.clear()
     spin_until(lambda: kept)
+
+
+def test_statuses_counters_and_memory_are_objects_that_show_their_values(node):
+    publisher, subscription = connected(node)
+    publisher.publish(String(data="copied"))
+    assert subscription.statuses.matched_now == 1 and "matched_now=1" in repr(subscription.statuses)
+    assert repr(publisher.counters).startswith("PublisherCounters(published=1, copied_messages=1, copied_bytes=")
+    assert publisher.memory._asdict()["published_slots"] == publisher.memory.published_slots == 1
+    assert node.memory.process_backed_bytes > 0
+    with pytest.raises(AttributeError):
+        subscription.statuses.matched_now = 2
 
 
 def test_transient_local_history_reaches_late_joiners(node):

@@ -55,9 +55,9 @@ def test_kept_samples_stay_as_they_are_when_the_subscription_and_the_node_have_e
     reader.stdin.write("look\n")
     reader.stdin.flush()
     assert reader.stdout.readline() == "1 2 3 4 intact\n"
-    assert publisher.memory["published"] == KEPT  # pinned: alive, though disconnected
+    assert publisher.memory.published_slots == KEPT  # pinned: alive, though disconnected
     # What it held returns to the publisher when it has gone.
     reader.stdin.write("end\n")
     reader.stdin.flush()
     assert reader.wait(120) == 0
-    assert node.wait_for(lambda: publish(0) or publisher.memory["published"] == 0, 120)
+    assert node.wait_for(lambda: publish(0) or publisher.memory.published_slots == 0, 120)

@@ -395,7 +395,7 @@ def test_an_exception_gives_the_loan_back(pair):
     with pytest.raises(baton.InvalidArgument):
         image.width  # noqa: B018
     assert subscription.take() is None
-    assert publisher.memory["loaned"] == 0
+    assert publisher.memory.loaned_slots == 0
 
 
 def test_an_array_kept_beyond_publishing_cannot_change_what_readers_see(pair):
@@ -407,11 +407,11 @@ def test_an_array_kept_beyond_publishing_cannot_change_what_readers_see(pair):
         publisher.publish(image)
     data[:] = 0
     assert subscription.take(120).data.tolist() == list(range(100))
-    assert publisher.counters["copied_messages"] == 1
-    assert publisher.memory["loaned"] == 1
+    assert publisher.counters.copied_messages == 1
+    assert publisher.memory.loaned_slots == 1
     del data
     del image
-    assert publisher.memory["loaned"] == 0
+    assert publisher.memory.loaned_slots == 0
 
 
 def test_filling_through_temporary_arrays_copies_nothing(pair):
@@ -422,7 +422,7 @@ def test_filling_through_temporary_arrays_copies_nothing(pair):
             image.data.resize(12)
             image.data.reshape(2, 2, 3)[:, :, 1] = 5
     assert subscription.take(120).data[1::3].tolist() == [5] * 4
-    assert publisher.counters["copied_messages"] == 0
+    assert publisher.counters.copied_messages == 0
 
 
 def test_views_of_elements_kept_beyond_publishing_are_no_reason_to_copy_and_raise(pair):
@@ -436,7 +436,7 @@ def test_views_of_elements_kept_beyond_publishing_are_no_reason_to_copy_and_rais
             element.header.frame_id = "map"
             poses = path.poses
             poses.resize(3)
-    assert publisher.counters["copied_messages"] == 0
+    assert publisher.counters.copied_messages == 0
     for use in (
         lambda: element.header,
         lambda: poses[0],
@@ -450,9 +450,9 @@ def test_views_of_elements_kept_beyond_publishing_are_no_reason_to_copy_and_rais
     given_back.poses.resize(1)
     pose = given_back.poses[0]
     del given_back
-    assert publisher.memory["loaned"] == 1  # `pose` still needs it
+    assert publisher.memory.loaned_slots == 1  # `pose` still needs it
     del pose
-    assert publisher.memory["loaned"] == 0
+    assert publisher.memory.loaned_slots == 0
 
 
 def test_how_the_publisher_came_by_a_message_travels_with_it(pair):

@@ -147,17 +147,17 @@ class Honest:
             "published": self.published,
             "matched": self.publisher.matched,
             "hostile": self.hostile + self.polled_count,
-            "published_slots": self.publisher.memory["published"],
+            "published_slots": self.publisher.memory.published_slots,
             "refused": self.refused,
             "topics": {},
         }
         for topic in self.topics:
-            lost = topic.subscription.statuses["lost_total"]
+            lost = topic.subscription.statuses.lost_total
             report["topics"][topic.name] = {
                 "received": topic.received,
                 "matched": topic.subscription.matched,
                 "lost": lost - topic.lost_before,
-                "copied": topic.subscription.statuses.get("copied_total", 0),
+                "copied": topic.subscription.statuses.copied_total,
                 "torn": topic.torn,
                 "torn_held": topic.torn_held,
                 "errors": topic.errors,

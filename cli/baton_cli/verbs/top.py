@@ -44,7 +44,7 @@ class Watched:
 
     def figures(self, seconds: float, endpoints: list[Any]) -> dict[str, Any]:
         here = [e for e in endpoints if (e.topic, e.type_name) == (self.topic, self.type_name)]
-        lost = self.subscription.statuses["lost_total"] if self.subscription is not None else 0
+        lost = self.subscription.statuses.lost_total if self.subscription is not None else 0
         new_lost, self.lost = lost - self.lost, lost
         figures = {
             "topic": self.topic,
@@ -248,9 +248,15 @@ def command(domain: int | None, search: tuple[Path, ...], interval: float, count
                 rows = [w.figures(time.monotonic() - begin, endpoints) for w in known.values()]
                 holders = held_chunks(node, endpoints, min(interval, 1.0))
                 if as_json:
-                    click.echo(json.dumps({"topics": rows, "holders": holders, "memory": node.memory, "nodes": nodes}))
+                    click.echo(
+                        json.dumps(
+                            {"topics": rows, "holders": holders, "memory": node.memory._asdict(), "nodes": nodes}
+                        )
+                    )
                 else:
-                    view.update(_table(rows, holders, node.memory, nodes, node.domain, console.width), refresh=True)
+                    view.update(
+                        _table(rows, holders, node.memory._asdict(), nodes, node.domain, console.width), refresh=True
+                    )
                 shown += 1
         except KeyboardInterrupt:
             pass

@@ -252,13 +252,29 @@ TEST_F(NodeTest, TheProgramOfTzcFigure6AllocatesFillsAndPublishesWithoutCopyingT
   filled_at = msg.data.data();
   EXPECT_TRUE(baton::memory::in_window(filled_at));
   std::fill(msg.data.begin(), msg.data.end(), std::uint8_t{3});
-  pub.publish(msg);
+  pub.publish_allocated(msg);
   EXPECT_EQ(pub.counters().copied_messages, 0u);
   EXPECT_TRUE(msg.data.empty());
   baton::Executor executor;
   executor.add(n);
   executor.spin_once(60s);
   EXPECT_TRUE(seen);
+}
+
+TEST_F(NodeTest, PublishNeverEmptiesItsArgument) {
+  baton::Node node("n");
+  auto pub = node.advertise<Image>("topic", 4);
+  Image prepared, ordinary;
+  prepared.data.assign(1 << 20, 7);
+  ordinary.data.assign(1 << 20, 8);
+  ASSERT_TRUE(pub.allocate(prepared));
+  prepared.data.assign(1 << 20, 7);
+  pub.publish(prepared);
+  pub.publish(std::move(ordinary));
+  pub.publish_allocated(ordinary);  // NOLINT(bugprone-use-after-move)
+  EXPECT_EQ(prepared.data.size(), 1U << 20);
+  EXPECT_EQ(ordinary.data.size(), 1U << 20);
+  EXPECT_EQ(pub.counters().copied_messages, 3U);
 }
 
 TEST_F(NodeTest, AllocateFailsWhenTheMemoryIsTooSmall) {

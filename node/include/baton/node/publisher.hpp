@@ -122,18 +122,17 @@ class Publisher {
   /// the exact size. Later changes of `message` do not change what readers see.
   std::uint64_t publish(const T& message) { return std::move(try_publish_copy(message)).or_throw(); }
 
-  /// Like publish(const T&), except for a message prepared with allocate(): its data part is handed over without a
-  /// copy, and the vectors of that part are empty in `message` afterwards.
-  std::uint64_t publish(T& message) {
+  /// For a message prepared with allocate(): hands its data part over without a copy. The vectors of that part are empty
+  /// in `message` afterwards. A message that is not prepared, or that outgrew its place, is copied as by publish().
+  std::uint64_t publish_allocated(T& message) {
     memory::Chunk chunk;
     const bool allocated =
         detail::take_allocated(*core().writer(), message::type_of<T>(), &message, &chunk,
                                [](void* to, const void* from) { new (to) T(*static_cast<const T*>(from)); });
-    if (!allocated) return publish(static_cast<const T&>(message));
+    if (!allocated) return publish(message);
     Loan<T> loan(core().writer(), chunk);
     return publish(std::move(loan));
   }
-  std::uint64_t publish(T&& message) { return publish(static_cast<T&>(message)); }
   /// What a std::shared_ptr or std::unique_ptr points to: one copy, since the message lies on this process's heap. A
   /// loan() has none. Throws invalid_argument if the pointer is null.
   template <class Pointer,
@@ -143,7 +142,7 @@ class Publisher {
   }
 
   /// TZC's usage pattern (TZC Fig. 6): resize the arrays of a message on the stack, call allocate(), fill the arrays,
-  /// publish(). allocate() moves the data part (every variable-length array of a fixed-length type) into shared memory;
+  /// publish_allocated(). allocate() moves the data part (every variable-length array of a fixed-length type) into shared memory;
   /// its elements are unspecified afterwards. False if there is no memory under the publisher's policy. A vector that
   /// later outgrows its place moves to the heap and is copied at publish.
   bool allocate(T& message) {

@@ -2,8 +2,10 @@
 #include "baton/node/clock.hpp"
 
 #include <algorithm>
+#include <string>
 #include <thread>
 
+#include "baton/node/time.hpp"
 #include "node_core.hpp"
 
 namespace baton {
@@ -58,6 +60,11 @@ void SimulatedClock::set(std::chrono::nanoseconds now) {
   for (const auto& wake : wakes) (*wake)();
 }
 
+void detail::throw_time_out_of_range(std::int64_t nanoseconds) {
+  throw Exception({Errc::invalid_argument, "the time " + std::to_string(nanoseconds) +
+                                               " ns after 1970 has more seconds than the message's stamp can hold"});
+}
+
 Rate::Rate(double hertz)
     : Rate(std::chrono::duration_cast<std::chrono::nanoseconds>(
           std::chrono::duration<double>(hertz > 0 ? 1 / hertz : 0))) {}
@@ -83,9 +90,9 @@ bool Rate::sleep() {
 }
 
 std::chrono::steady_clock::time_point detail::deadline_after(std::chrono::nanoseconds timeout) noexcept {
-  using Time = std::chrono::steady_clock::time_point;
-  const Time now = std::chrono::steady_clock::now();
-  return timeout > Time::max() - now ? Time::max() : now + timeout;
+  using Point = std::chrono::steady_clock::time_point;
+  const Point now = std::chrono::steady_clock::now();
+  return timeout > Point::max() - now ? Point::max() : now + timeout;
 }
 
 }  // namespace baton

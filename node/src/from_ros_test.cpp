@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "baton/baton.hpp"
+#include "baton/msg/std_msgs/header.hpp"
 #include "baton/msg/std_msgs/string.hpp"
 #include "baton/msg/std_msgs/u_int64.hpp"
 #include "node_test_support.hpp"
@@ -181,6 +182,30 @@ TEST(Rate, SleepsToTheEndOfEachPeriodAndTellsWhenItWasMissed) {
   EXPECT_FALSE(rate.sleep()) << "the period was over";
   EXPECT_THROW(baton::Rate(0.0), baton::Exception);
   EXPECT_THROW(baton::Rate(-1.0), baton::Exception);
+}
+
+TEST_F(FromRos, StampsAreMadeComparedAndSubtracted) {
+  using namespace std::chrono;
+  baton::msg::std_msgs::Header header;
+  const auto before = system_clock::now();
+  header.stamp = node_.now();
+  EXPECT_GE(baton::Time(header.stamp), baton::Time(floor<milliseconds>(before)));
+  EXPECT_LE(baton::Time(header.stamp), baton::now());
+
+  header.stamp = baton::Time(nanoseconds(12'000'000'345));
+  EXPECT_EQ(header.stamp.sec, 12);
+  EXPECT_EQ(header.stamp.nanosec, 345U);
+  const baton::Time later = baton::Time(header.stamp) + 1500ms;
+  EXPECT_EQ(later - header.stamp, 1500ms);
+  EXPECT_DOUBLE_EQ(baton::Time(13s + 500ms).seconds(), 13.5);
+  EXPECT_TRUE(baton::Time(header.stamp) < later && later > baton::Time(header.stamp) &&
+              later != baton::Time(header.stamp));
+  header.stamp = baton::Time(system_clock::time_point(5s));
+  EXPECT_EQ(header.stamp.sec, 5);
+  header.stamp = baton::Time(-1ns);
+  EXPECT_EQ(header.stamp.sec, -1);
+  EXPECT_EQ(header.stamp.nanosec, 999'999'999U);
+  EXPECT_THROW(header.stamp = baton::Time(hours(1'000'000)), baton::Exception);
 }
 
 TEST_F(FromRos, AWaitSetWaitsForSeveralSubscriptionsAndThrows) {

@@ -10,6 +10,7 @@
 #include "baton/node/sample.hpp"
 #include "baton/node/service.hpp"
 #include "baton/node/subscription.hpp"
+#include "baton/node/time.hpp"
 #include "baton/node/wait_set.hpp"
 #include "baton/transport/qos.hpp"
 #include "baton/transport/transport.hpp"

@@ -21,6 +21,7 @@
 #include "baton/node/publisher.hpp"
 #include "baton/node/service.hpp"
 #include "baton/node/subscription.hpp"
+#include "baton/node/time.hpp"
 #include "baton/transport/transport.hpp"
 
 namespace baton {
@@ -110,6 +111,8 @@ class Node {
 
   const std::string& name() const noexcept;
   int domain() const;
+  /// baton::now(), as ROS 2's fingers write it.
+  Time now() const { return baton::now(); }
 
   /// A publisher of T. Topic names are made absolute ("image" -> "/image"); segments hold letters, digits, '_' and '~'.
   template <class T>

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Points in time that messages carry: a value that converts to and from every struct with the members sec and nanosec
+// (builtin_interfaces/Time, ROS 1's time), and from std::chrono. Thread rules: values.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "baton/os/result.hpp"
+
+namespace baton {
+namespace detail {
+
+template <class T, class = void>
+struct IsStamp : std::false_type {};
+template <class T>
+struct IsStamp<T, std::void_t<decltype(std::declval<T&>().sec), decltype(std::declval<T&>().nanosec)>>
+    : std::true_type {};
+
+[[noreturn]] void throw_time_out_of_range(std::int64_t nanoseconds);
+
+}  // namespace detail
+
+/// Nanoseconds since 1970-01-01 (CLOCK_REALTIME), or since the beginning of a simulation. A difference of two is a
+/// std::chrono::nanoseconds.
+class Time {
+ public:
+  constexpr Time() = default;
+  constexpr explicit Time(std::chrono::nanoseconds since_epoch) : since_epoch_(since_epoch) {}
+  template <class Duration>
+  constexpr Time(const std::chrono::time_point<std::chrono::system_clock, Duration>& point)
+      : since_epoch_(std::chrono::duration_cast<std::chrono::nanoseconds>(point.time_since_epoch())) {}
+  /// From a stamp in a message.
+  template <class Stamp, class = std::enable_if_t<detail::IsStamp<Stamp>::value>>
+  constexpr Time(const Stamp& stamp)
+      : since_epoch_(std::chrono::seconds(stamp.sec) + std::chrono::nanoseconds(stamp.nanosec)) {}
+
+  /// To a stamp in a message. Throws invalid_argument if the seconds do not fit (ROS 2: 32 bits, until 2038).
+  template <class Stamp, class = std::enable_if_t<detail::IsStamp<Stamp>::value>>
+  operator Stamp() const {
+    using Seconds = std::remove_reference_t<decltype(std::declval<Stamp&>().sec)>;
+    const auto whole = std::chrono::floor<std::chrono::seconds>(since_epoch_);
+    if (whole.count() < static_cast<std::int64_t>(std::numeric_limits<Seconds>::min()) ||
+        whole.count() > static_cast<std::int64_t>(std::numeric_limits<Seconds>::max()))
+      detail::throw_time_out_of_range(since_epoch_.count());
+    Stamp stamp{};
+    stamp.sec = static_cast<Seconds>(whole.count());
+    stamp.nanosec = static_cast<std::uint32_t>((since_epoch_ - whole).count());
+    return stamp;
+  }
+
+  constexpr std::chrono::nanoseconds since_epoch() const noexcept { return since_epoch_; }
+  constexpr double seconds() const noexcept { return std::chrono::duration<double>(since_epoch_).count(); }
+
+  constexpr Time& operator+=(std::chrono::nanoseconds d) noexcept {
+    since_epoch_ += d;
+    return *this;
+  }
+  constexpr Time& operator-=(std::chrono::nanoseconds d) noexcept {
+    since_epoch_ -= d;
+    return *this;
+  }
+  friend constexpr Time operator+(Time t, std::chrono::nanoseconds d) noexcept { return t += d; }
+  friend constexpr Time operator-(Time t, std::chrono::nanoseconds d) noexcept { return t -= d; }
+  friend constexpr std::chrono::nanoseconds operator-(const Time& a, const Time& b) noexcept {
+    return a.since_epoch_ - b.since_epoch_;
+  }
+  friend constexpr bool operator==(const Time& a, const Time& b) noexcept { return a.since_epoch_ == b.since_epoch_; }
+  friend constexpr bool operator!=(const Time& a, const Time& b) noexcept { return !(a == b); }
+  friend constexpr bool operator<(const Time& a, const Time& b) noexcept { return a.since_epoch_ < b.since_epoch_; }
+  friend constexpr bool operator>(const Time& a, const Time& b) noexcept { return b < a; }
+  friend constexpr bool operator<=(const Time& a, const Time& b) noexcept { return !(b < a); }
+  friend constexpr bool operator>=(const Time& a, const Time& b) noexcept { return !(a < b); }
+
+ private:
+  std::chrono::nanoseconds since_epoch_{0};
+};
+
+/// The present time, CLOCK_REALTIME: `image->header.stamp = baton::now();`
+inline Time now() { return std::chrono::system_clock::now(); }
+
+}  // namespace baton

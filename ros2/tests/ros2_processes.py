@@ -34,7 +34,12 @@ def paths(log, topic):
     )
     assert len(found) == 1, f"{len(found)} endpoints of {topic} in the log:\n{log}"
     baton, copied, underlying, duplicates = found[0]
-    return {"baton": int(baton), "copied": int(copied), "underlying": int(underlying), "duplicates": int(duplicates or 0)}
+    return {
+        "baton": int(baton),
+        "copied": int(copied),
+        "underlying": int(underlying),
+        "duplicates": int(duplicates or 0),
+    }
 
 
 def log_of(process):

@@ -91,7 +91,8 @@ SubscriptionPath::~SubscriptionPath() {
   RCUTILS_LOG_DEBUG_NAMED(kLogger,
                           "subscription of %s: %lu messages through Baton (%lu bytes copied out), %lu through the "
                           "underlying RMW, %lu duplicates",
-                          topic_.c_str(), through_baton_, copied_bytes_.load(), through_underlying_, merge_.duplicates());
+                          topic_.c_str(), through_baton_, copied_bytes_.load(), through_underlying_,
+                          merge_.duplicates());
 }
 
 void SubscriptionPath::stop() {

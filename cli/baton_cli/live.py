@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -128,6 +128,40 @@ def message_class(name: str) -> Any:
         raise click.ClickException(reason(error)) from None
     except ValueError as error:
         raise click.ClickException(str(error)) from None
+
+
+def service_class(name: str) -> Any:
+    try:
+        return load().service(name)
+    except InterfaceError as error:
+        raise click.ClickException(reason(error)) from None
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def message_from_yaml(cls: Any, values: str, type_name: str) -> Any:
+    """A message with the values of a text on the command line."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        return cls(YAML(typ="safe").load(values) or {})
+    except (YAMLError, TypeError, ValueError, OverflowError, AttributeError) as error:
+        raise click.ClickException(f"VALUES are no {type_name}: {error}") from None
+
+
+def short_type(name: str) -> str:
+    """package/Name, also of ROS 2's package/msg/Name."""
+    parts = name.split("/")
+    return f"{parts[0]}/{parts[-1]}" if len(parts) == 3 and parts[1] in ("msg", "srv") else name
+
+
+def say_if_empty(node: Any, found: Collection[object], what: str) -> None:
+    """A word on stderr, where an empty list alone would leave a doubt."""
+    if not found:
+        nodes = [name for name, _ in node.nodes() if not name.startswith("_baton_")]
+        there = f"{len(nodes)} nodes" if nodes else "nobody"
+        click.echo(f"no {what} in domain {node.domain} (BATON_DOMAIN, --domain): {there} there", err=True)
 
 
 def subscribe(node: Any, topic: str, type_name: str | None, depth: int = 10, timeout: float | None = None) -> Any:

@@ -37,7 +37,7 @@ def test_a_room_that_is_not_installed_brings_no_verbs_and_hides_none(monkeypatch
     assert "doctor" in output
 
 
-@pytest.mark.parametrize("group", [[], ["topic"], ["node"], ["interface"]])
+@pytest.mark.parametrize("group", [[], ["topic"], ["node"], ["interface"], ["service"]])
 def test_help_cuts_no_sentence_on_a_terminal_of_80_columns(group: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert "..." not in run(*group, "--help").partition("Commands:")[2]
@@ -111,3 +111,11 @@ def test_generate_writes_headers(tmp_path: Path) -> None:
         "baton/msg/geometry_msgs/point.hpp",
     } <= written
     assert f"{len(written)} headers" in output
+
+
+def test_interfaces_of_all_packages_are_listed():
+    lines = run("interface", "list").splitlines()
+    assert {"sensor_msgs/msg/Image", "std_srvs/srv/SetBool"} <= set(lines)
+    assert lines == sorted(lines, key=lambda line: line.split("/")[0])
+    assert all("/srv/" in line for line in run("interface", "list", "-s").splitlines())
+    assert all("/msg/" in line for line in run("interface", "list", "-m").splitlines())

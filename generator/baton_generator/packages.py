@@ -270,21 +270,21 @@ class Universe:
         for candidate in self._candidates(package):
             self.watched.update(candidate.watched)
             return sorted((kind, f"{package}/{name}") for kind, name in candidate.loaders)
-        known = sorted(
-            {
-                name
-                for source in [
-                    *self._sources,
-                    *self._message_path,
-                    self._ros1_installed,
-                    self._store(self._standard),
-                    self._store(FALLBACK_STANDARD),
-                    self._bundled,
-                ]
-                for name in source
-            }
+        raise fail(
+            Location(package), f"no package '{package}'", _suggest(package, self.packages()) + self._where_to_look()
         )
-        raise fail(Location(package), f"no package '{package}'", _suggest(package, known) + self._where_to_look())
+
+    def packages(self) -> list[str]:
+        """All packages that types_of() and load() find."""
+        sources = [
+            *self._sources,
+            *self._message_path,
+            self._ros1_installed,
+            self._store(self._standard),
+            self._store(FALLBACK_STANDARD),
+            self._bundled,
+        ]
+        return sorted({name for source in sources for name in source})
 
     def standard_packages(self) -> list[str]:
         """The packages of the standard set itself."""

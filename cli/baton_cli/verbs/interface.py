@@ -60,3 +60,17 @@ def package(name: str, search: tuple[Path, ...], standard: str, dialect: str | N
     with interface_errors():
         for kind, full in make_universe(search, standard, dialect).types_of(name):
             click.echo(full.replace("/", f"/{kind}/"))
+
+
+@command.command("list")
+@source_options
+@click.option("-m", "--only-msgs", is_flag=True)
+@click.option("-s", "--only-srvs", is_flag=True)
+def list_(search: tuple[Path, ...], standard: str, dialect: str | None, only_msgs: bool, only_srvs: bool) -> None:
+    """List the interfaces of all packages that are found."""
+    with interface_errors():
+        universe = make_universe(search, standard, dialect)
+        for package in sorted(universe.packages()):
+            for kind, full in universe.types_of(package):
+                if (kind == "msg" or not only_msgs) and (kind == "srv" or not only_srvs):
+                    click.echo(full.replace("/", f"/{kind}/"))

@@ -21,12 +21,12 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True)
 def list_(domain: int | None, search: tuple[Path, ...], as_json: bool) -> None:
     """List the nodes that are known, with their processes."""
-    found = sorted(
-        (live.node_name(n), pid) for n, pid in live.join(domain, search).nodes() if not n.startswith("_baton_")
-    )
+    node = live.join(domain, search)
+    found = sorted((live.node_name(n), pid) for n, pid in node.nodes() if not n.startswith("_baton_"))
     if as_json:
         click.echo(json.dumps([{"node": name, "pid": pid} for name, pid in found]))
     else:
+        live.say_if_empty(node, found, "nodes")
         for name, pid in found:
             click.echo(f"{name}  (process {pid})")
 

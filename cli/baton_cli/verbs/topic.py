@@ -45,6 +45,7 @@ def list_(
     elif count_topics:
         click.echo(len(topics))
     else:
+        live.say_if_empty(node, topics, "topics")
         for topic, types in sorted(topics.items()):
             click.echo(f"{topic} [{', '.join(sorted(types))}]" if show_types else topic)
 
@@ -55,6 +56,16 @@ def list_(
 def type_(domain: int | None, search: tuple[Path, ...], topic: str) -> None:
     """Print the type of TOPIC, each if its ends differ."""
     click.echo("\n".join(live.types_of(live.join(domain, search), topic, wait=False)))
+
+
+@command.command()
+@live.domain_options
+@click.argument("type_name", metavar="TYPE")
+def find(domain: int | None, search: tuple[Path, ...], type_name: str) -> None:
+    """List the topics of TYPE."""
+    wanted = live.short_type(type_name)
+    for topic in sorted({e.topic for e in live.others(live.join(domain, search)) if e.type_name == wanted}):
+        click.echo(topic)
 
 
 @command.command()
@@ -355,16 +366,10 @@ def pub(
     reliability: str,
 ) -> None:
     """Publish on TOPIC; VALUES are YAML: '{data: hello}'."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
     baton = live.load()
     node = live.join(domain, search, f"topic_pub_{os.getpid()}")
     cls = live.message_class(type_name)
-    try:
-        message = cls(YAML(typ="safe").load(values) or {})
-    except (YAMLError, TypeError, ValueError, OverflowError, AttributeError) as error:
-        raise click.ClickException(f"VALUES are no {type_name}: {error}") from None
+    message = live.message_from_yaml(cls, values, type_name)
     publisher = node.advertise(topic, cls, baton.QoS(10, durability=durability, reliability=reliability))
     left = 1 if once else times
     wait = (1 if left else 0) if wait is None else wait

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baton service`: who serves and calls what, and a call."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .. import live
+
+
+@click.group()
+def command() -> None:
+    """Look at services, and call one."""
+
+
+@dataclass
+class Service:
+    types: set[str] = field(default_factory=set)
+    servers: list[Any] = field(default_factory=list)
+    clients: list[Any] = field(default_factory=list)
+
+
+def services_of(node: Any) -> dict[str, Service]:
+    """By name. A service is a pair of topics: its servers subscribe to the requests, its clients publish them."""
+    found: dict[str, Service] = {}
+    for e in live.others(node):
+        if e.topic.endswith("/_request"):
+            service = found.setdefault(e.topic.removesuffix("/_request"), Service())
+            service.types.add(e.type_name.removesuffix("_Request"))
+            (service.clients if e.is_publisher else service.servers).append(e)
+    return found
+
+
+def _one(node: Any, name: str) -> Service:
+    name = live.absolute(name)
+    service = services_of(node).get(name)
+    if service is None:
+        raise click.ClickException(f"nobody serves or calls {name}; `baton service list` shows what there is")
+    return service
+
+
+@command.command("list")
+@live.domain_options
+@click.option("-t", "--show-types", is_flag=True)
+@click.option("-c", "--count-services", is_flag=True, help="Only how many there are.")
+@click.option("--json", "as_json", is_flag=True)
+def list_(domain: int | None, search: tuple[Path, ...], show_types: bool, count_services: bool, as_json: bool) -> None:
+    """List the services that somebody serves or calls."""
+    node = live.join(domain, search)
+    services = services_of(node)
+    if as_json:
+        click.echo(json.dumps({name: sorted(s.types) for name, s in sorted(services.items())}))
+    elif count_services:
+        click.echo(len(services))
+    else:
+        live.say_if_empty(node, services, "services")
+        for name, service in sorted(services.items()):
+            click.echo(f"{name} [{', '.join(sorted(service.types))}]" if show_types else name)
+
+
+@command.command("type")
+@live.domain_options
+@click.argument("name", metavar="SERVICE")
+def type_(domain: int | None, search: tuple[Path, ...], name: str) -> None:
+    """Print the type of SERVICE, each if its ends differ."""
+    click.echo("\n".join(sorted(_one(live.join(domain, search), name).types)))
+
+
+@command.command()
+@live.domain_options
+@click.argument("type_name", metavar="TYPE")
+def find(domain: int | None, search: tuple[Path, ...], type_name: str) -> None:
+    """List the services of TYPE."""
+    wanted = live.short_type(type_name)
+    for name, service in sorted(services_of(live.join(domain, search)).items()):
+        if wanted in service.types:
+            click.echo(name)
+
+
+@command.command()
+@live.domain_options
+@click.argument("name", metavar="SERVICE")
+@click.option("--json", "as_json", is_flag=True)
+def info(domain: int | None, search: tuple[Path, ...], name: str, as_json: bool) -> None:
+    """Print who serves and calls SERVICE."""
+    service = _one(live.join(domain, search), name)
+    ends = {"Servers": service.servers, "Clients": service.clients}
+    if as_json:
+        rows = {
+            title.lower(): [{"node": live.node_name(e.node), "pid": e.pid} for e in found]
+            for title, found in ends.items()
+        }
+        click.echo(json.dumps({"types": sorted(service.types), **rows}))
+        return
+    click.echo("\n".join(f"Type: {t}" for t in sorted(service.types)))
+    for title, found in ends.items():
+        click.echo(f"{title}: {len(found)}")
+        for e in found:
+            click.echo(f"  {live.node_name(e.node)}  (process {e.pid})")
+
+
+@command.command()
+@live.domain_options
+@click.argument("name", metavar="SERVICE")
+@click.argument("type_name", metavar="TYPE")
+@click.argument("values", required=False, default="{}")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=5.0,
+    show_default=True,
+    help="Seconds to wait for a server, and then for its response.",
+)
+@click.option("--json", "as_json", is_flag=True)
+def call(
+    domain: int | None,
+    search: tuple[Path, ...],
+    name: str,
+    type_name: str,
+    values: str,
+    timeout: float,
+    as_json: bool,
+) -> None:
+    """Call SERVICE and print the response; VALUES are YAML: '{data: true}'."""
+    baton = live.load()
+    node = live.join(domain, search, f"service_call_{os.getpid()}")
+    name = live.absolute(name)
+    service = live.service_class(type_name)
+    request = live.message_from_yaml(service.Request, values, type_name)
+    client = node.client(name, service)
+    if not client.wait_for_service(timeout):
+        others = {n: s for n, s in services_of(node).items() if n == name and s.servers}
+        served = f"; it is served as {', '.join(sorted(others[name].types))}" if others else ""
+        raise click.ClickException(f"nobody serves {name} as {type_name} within {timeout:g} s{served}")
+    response = client.call(request, timeout)
+    if response is None:
+        raise click.ClickException(f"{name} sent no response within {timeout:g} s")
+    if as_json:
+        click.echo(json.dumps(live.plain(response, 0)))
+    else:
+        click.echo(baton.format_message(response, 0, 0, hide_header_seq=True), nl=False)

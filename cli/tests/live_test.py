@@ -493,6 +493,16 @@ def test_an_empty_domain_is_named(environment):
         assert f"no {verb}s in domain 7 (BATON_DOMAIN, --domain): nobody there" in done.stderr
 
 
+def test_stubs_are_written_for_a_package_and_what_it_refers_to(baton, tmp_path):
+    lines = baton("stubs", "geometry_msgs", "-o", str(tmp_path / "out")).splitlines()
+    assert {Path(line).relative_to(tmp_path / "out").as_posix() for line in lines} >= {
+        "msg/geometry_msgs.pyi",
+        "msg/std_msgs.pyi",
+    }
+    assert "def position(self) -> " in (tmp_path / "out/msg/geometry_msgs.pyi").read_text()
+    assert "no package 'no_msgs'" in baton("stubs", "no_msgs", "-o", str(tmp_path), code=1)
+
+
 def test_doctor_shows_a_subscription_that_keeps_all_samples_that_it_may(baton, program):
     program(
         '(node := baton.Node("keeper"))',

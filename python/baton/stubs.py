@@ -1,23 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stubs of message classes, so that editors and type checkers know their fields: `python -m baton.stubs sensor_msgs my_msgs`.
+"""Stubs of message classes, so that editors and type checkers know their fields: the verb `baton stubs`.
 
-Classes are made at run time, where no tool can see them. This writes baton/msg/<package>.pyi and baton/srv/<package>.pyi beside
-the installed package, or below --out.
+Classes are made at run time, where no tool can see them.
 """
 
 from __future__ import annotations
 
-import argparse
 import keyword
+from collections.abc import Iterable
 from pathlib import Path
 
 from baton_generator.canonical import Member, Struct
-from baton_generator.diagnostics import InterfaceError
 from baton_generator.model import SCALAR_BYTES, Shape
 
 from . import _messages
 
-_HEAD = """# Made by `python -m baton.stubs {package}`.
+_HEAD = """# Made by `baton stubs {package}`.
 from typing import Any, ClassVar
 
 import numpy as np
@@ -100,35 +98,24 @@ def service_stub(package: str) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m baton.stubs", description=__doc__)
-    parser.add_argument("packages", nargs="+", metavar="PACKAGE")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="default: the installed package")
-    options = parser.parse_args()
+def write(packages: Iterable[str], out: Path | None = None) -> list[Path]:
+    """Writes msg/<package>.pyi and srv/<package>.pyi of these packages, and of all that they refer to, below `out`; by default
+    beside the installed package. Returns the files. Raises InterfaceError for a package that is not found."""
+    out = Path(__file__).parent if out is None else out
+    written: list[Path] = []
     done: set[str] = set()
-    todo = list(options.packages)
+    todo = list(packages)
     while todo:
         package = todo.pop()
         if package in done:
             continue
         done.add(package)
-        try:
-            texts = {"msg": message_stub(package), "srv": service_stub(package)}
-        except InterfaceError as error:
-            parser.exit(1, f"{error}\n")
-        for kind, text in texts.items():
+        for kind, text in {"msg": message_stub(package), "srv": service_stub(package)}.items():
             if text:
-                path = options.out / kind / f"{package}.pyi"
+                path = out / kind / f"{package}.pyi"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)
-                print(path)
-                # Stubs refer to each other.
-                todo += [
-                    line.split()[1].rpartition(".")[2]
-                    for line in text.splitlines()
-                    if line.startswith("from baton.msg.")
-                ]
-
-
-if __name__ == "__main__":
-    main()
+                written.append(path)
+                lines = text.splitlines()
+                todo += [line.split()[1].rpartition(".")[2] for line in lines if line.startswith("from baton.msg.")]
+    return written

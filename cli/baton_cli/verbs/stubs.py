@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baton stubs`: message classes as editors and type checkers want them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from baton_generator.diagnostics import InterfaceError
+
+from .. import live
+
+
+@click.command()
+@click.argument("packages", nargs=-1, required=True, metavar="PACKAGE...")
+@click.option(
+    "--search",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Directory with message packages; may be repeated.",
+)
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Default: the installed package, where every type checker looks.",
+)
+def command(packages: tuple[str, ...], search: tuple[Path, ...], out: Path | None) -> None:
+    """Write stubs of the messages and services of PACKAGE, and of what they refer to.
+
+    mypy and pyright then know every field of baton.msg.PACKAGE: without stubs they take messages for Any.
+    """
+    baton = live.load()
+    if search:
+        baton.search(*search)
+    from baton import stubs
+
+    try:
+        for path in stubs.write(packages, out):
+            click.echo(path)
+    except InterfaceError as error:
+        raise click.ClickException(live.reason(error)) from None

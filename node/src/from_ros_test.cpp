@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "baton/baton.hpp"
+#include "baton/msg/builtin_interfaces/duration.hpp"
 #include "baton/msg/std_msgs/header.hpp"
 #include "baton/msg/std_msgs/string.hpp"
 #include "baton/msg/std_msgs/u_int64.hpp"
@@ -183,6 +184,9 @@ TEST(Rate, SleepsToTheEndOfEachPeriodAndTellsWhenItWasMissed) {
   EXPECT_THROW(baton::Rate(0.0), baton::Exception);
   EXPECT_THROW(baton::Rate(-1.0), baton::Exception);
 }
+
+static_assert(std::is_convertible_v<baton::msg::builtin_interfaces::Time, baton::Time>);
+static_assert(!std::is_convertible_v<baton::msg::builtin_interfaces::Duration, baton::Time>, "no point in time");
 
 TEST_F(FromRos, StampsAreMadeComparedAndSubtracted) {
   using namespace std::chrono;

@@ -35,9 +35,9 @@ struct NodeCore : std::enable_shared_from_this<NodeCore> {
   void changed();
 };
 
-/// Ends a wait when the process is asked to end meanwhile. A wait that begins later lasts a second at most: a program may
-/// still call a service while it ends, and a request that came just before the wait began does not let it hang. A signal
-/// handler cannot wake a wait set or the graph, so the wait looks every 100 ms.
+/// Ends a wait when the process is asked to end meanwhile. A wait that begins later lasts a second at most: a program
+/// may still call a service while it ends, and a request that came just before the wait began does not let it hang. A
+/// signal handler cannot wake a wait set or the graph, so the wait looks every 100 ms.
 class EndOfWait {
  public:
   using Clock = std::chrono::steady_clock;

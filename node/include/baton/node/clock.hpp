@@ -49,8 +49,8 @@ class Rate {
   /// Throws invalid_argument if `hertz` is not positive.
   explicit Rate(double hertz);
   explicit Rate(std::chrono::nanoseconds period);
-  /// Sleeps to the end of the period. False if it had passed already; then the next period begins now. Returns early when
-  /// the process is asked to end (ok()).
+  /// Sleeps to the end of the period. False if it had passed already; then the next period begins now. Returns early
+  /// when the process is asked to end (ok()).
   bool sleep();
   /// A new period begins now.
   void reset();

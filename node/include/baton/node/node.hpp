@@ -146,9 +146,9 @@ class Node {
   [[nodiscard]] Subscription<T> subscribe(const std::string& topic, Queue queue) {
     return subscribe<T>(topic, QoS(static_cast<std::uint32_t>(queue)));
   }
-  /// A subscription whose callback an executor runs. The callback takes a Sample<T>, const Sample<T>&, const T&,
-  /// (const T&, const MessageInfo&), (Sample<T>, const MessageInfo&) or std::shared_ptr<const T>. It is called as long as a copy of the Subscription
-  /// lives.
+  /// A subscription whose callback an executor runs. The callback takes a Sample<T>, const Sample<T>&, const T&, (const
+  /// T&, const MessageInfo&), (Sample<T>, const MessageInfo&) or std::shared_ptr<const T>. It is called as long as a
+  /// copy of the Subscription lives.
   template <class T, class F>
   [[nodiscard]] Subscription<T> subscribe(const std::string& topic, const QoS& qos, F callback,
                                           std::shared_ptr<CallbackGroup> group = nullptr) {
@@ -227,8 +227,8 @@ class Node {
   std::shared_ptr<detail::NodeCore> core_;
 };
 
-/// Runs the callbacks of this node, one at a time, until the process is asked to end (ok()). As rclcpp::spin. The node must
-/// not belong to an executor.
+/// Runs the callbacks of this node, one at a time, until the process is asked to end (ok()). As rclcpp::spin. The node
+/// must not belong to an executor.
 void spin(Node& node);
 /// Runs the callbacks of this node that are ready now, and returns their number. For a loop of the program's own; a
 /// lasting Executor costs less than this function.

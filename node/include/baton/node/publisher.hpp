@@ -122,8 +122,9 @@ class Publisher {
   /// the exact size. Later changes of `message` do not change what readers see.
   std::uint64_t publish(const T& message) { return std::move(try_publish_copy(message)).or_throw(); }
 
-  /// For a message prepared with allocate(): hands its data part over without a copy. The vectors of that part are empty
-  /// in `message` afterwards. A message that is not prepared, or that outgrew its place, is copied as by publish().
+  /// For a message prepared with allocate(): hands its data part over without a copy. The vectors of that part are
+  /// empty in `message` afterwards. A message that is not prepared, or that outgrew its place, is copied as by
+  /// publish().
   std::uint64_t publish_allocated(T& message) {
     memory::Chunk chunk;
     const bool allocated =
@@ -142,9 +143,9 @@ class Publisher {
   }
 
   /// TZC's usage pattern (TZC Fig. 6): resize the arrays of a message on the stack, call allocate(), fill the arrays,
-  /// publish_allocated(). allocate() moves the data part (every variable-length array of a fixed-length type) into shared memory;
-  /// its elements are unspecified afterwards. False if there is no memory under the publisher's policy. A vector that
-  /// later outgrows its place moves to the heap and is copied at publish.
+  /// publish_allocated(). allocate() moves the data part (every variable-length array of a fixed-length type) into
+  /// shared memory; its elements are unspecified afterwards. False if there is no memory under the publisher's policy.
+  /// A vector that later outgrows its place moves to the heap and is copied at publish.
   bool allocate(T& message) {
     static_cast<void>(core());
     return try_allocate(message).ok();

@@ -19,8 +19,8 @@
 
 namespace baton {
 
-/// Receives messages of type T from a topic. Copies refer to the same endpoint. A default-made or moved-from Subscription
-/// is empty: its functions then throw invalid_argument, and try_take() returns it.
+/// Receives messages of type T from a topic. Copies refer to the same endpoint. A default-made or moved-from
+/// Subscription is empty: its functions then throw invalid_argument, and try_take() returns it.
 template <class T>
 class Subscription {
  public:

@@ -6,19 +6,32 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
+#include "baton/message/type.hpp"
 #include "baton/os/result.hpp"
 
 namespace baton {
 namespace detail {
 
+constexpr bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+/// builtin_interfaces/Duration has the members of a stamp, and is none.
+template <class T, class = void>
+struct IsDuration : std::false_type {};
+template <class T>
+struct IsDuration<T, std::void_t<decltype(message::TypeOf<T>::kType)>>
+    : std::bool_constant<ends_with(message::TypeOf<T>::kType.name, "/Duration")> {};
+
 template <class T, class = void>
 struct IsStamp : std::false_type {};
 template <class T>
 struct IsStamp<T, std::void_t<decltype(std::declval<T&>().sec), decltype(std::declval<T&>().nanosec)>>
-    : std::true_type {};
+    : std::bool_constant<!IsDuration<T>::value> {};
 
 [[noreturn]] void throw_time_out_of_range(std::int64_t nanoseconds);
 

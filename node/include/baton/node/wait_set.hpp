@@ -10,8 +10,8 @@
 
 namespace baton {
 
-/// The unit of waiting. A subscription belongs to at most one wait set, and to none while it has a callback in an executor
-/// or a pollable_fd().
+/// The unit of waiting. A subscription belongs to at most one wait set, and to none while it has a callback in an
+/// executor or a pollable_fd().
 class WaitSet {
  public:
   /// Throws already_exists if the subscription is in another wait set or polled.
@@ -24,8 +24,8 @@ class WaitSet {
   void remove(const Subscription<T>& subscription) {
     wait_set_.remove(subscription.reader());
   }
-  /// True when a subscription may have messages, or wake() was called. False on timeout, and when the process is asked to
-  /// end meanwhile (ok()); after that it waits a second at most.
+  /// True when a subscription may have messages, or wake() was called. False on timeout, and when the process is asked
+  /// to end meanwhile (ok()); after that it waits a second at most.
   bool wait(std::chrono::nanoseconds timeout);
   /// Makes a running wait(), or the next one, return true.
   void wake() { wait_set_.wake(); }

@@ -643,6 +643,26 @@ TEST(Endpoints, AWriterForWhichTheWindowHasNoRoomIsRefusedWhenItIsMadeAndNotAtIt
   EXPECT_TRUE(participant->create_writer(options).ok() || (*memory::Window::instance())->size() < std::size_t{1} << 40);
 }
 
+TEST(Endpoints, AShortageOfDescriptorsIsReportedOnceHoweverManyPublishersItMeets) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  std::vector<std::shared_ptr<Writer>> writers;
+  std::vector<std::shared_ptr<Reader>> readers;
+  constexpr std::size_t kTopics = 10;
+  for (std::size_t i = 0; i < kTopics; ++i) {
+    writers.push_back(make_writer(*participant, "t" + std::to_string(i)));
+    readers.push_back(make_reader(*participant, "t" + std::to_string(i)));
+  }
+  for (const auto& reader : readers) ASSERT_TRUE(matched(*reader, 1));
+  NoDescriptors shortage(kTopics);  // for the segments themselves, not for sharing them
+  for (const auto& writer : writers) static_cast<void>(publish(*writer, 1));
+  EXPECT_TRUE(eventually([&] { return domain.diagnostics().has(Errc::out_of_descriptors); }));
+  shortage.release();
+  for (const auto& writer : writers) static_cast<void>(publish(*writer, 2));
+  for (const auto& reader : readers) EXPECT_TRUE(take_sample(*reader));
+  EXPECT_EQ(domain.diagnostics().count(Errc::out_of_descriptors), 1U);
+}
+
 TEST(Endpoints, AShortageOfDescriptorsDelaysMatchesAndMessagesAndLosesNone) {
   TestDomain domain;
   const auto participant = domain.join();

@@ -235,9 +235,16 @@ void Participant::Impl::end_peer(PeerId peer, const Error& error) {  // with mut
 os::SharedFd Participant::Impl::duplicate(int fd) {
   os::UniqueFd copy = os::duplicate(fd);
   if (!copy) {
-    diagnose(
-        Diagnostic::Level::kError, Errc::out_of_descriptors,
-        "no file descriptor left to share a data segment; its messages wait until there is one; raise RLIMIT_NOFILE");
+    // With many publishers one shortage is many failures. relaxed: it only spaces the reports.
+    constexpr std::int64_t kBetweenReportsNs = 10'000'000'000;
+    const std::int64_t now = os::monotonic_ns();
+    std::int64_t last = share_shortage_told_ns_.load(std::memory_order_relaxed);
+    if ((last == 0 || now - last > kBetweenReportsNs) &&
+        share_shortage_told_ns_.compare_exchange_strong(last, now, std::memory_order_relaxed)) {
+      diagnose(Diagnostic::Level::kError, Errc::out_of_descriptors,
+               "no file descriptor left to share data segments; their messages wait until there is one; raise "
+               "RLIMIT_NOFILE (ulimit -n)");
+    }
     return nullptr;
   }
   return std::make_shared<const os::UniqueFd>(std::move(copy));

@@ -11,6 +11,7 @@
 // case.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -242,6 +243,7 @@ class Participant::Impl final : private HubHandler {
   std::deque<FrameToSelf> to_self_;
   bool to_self_posted_ = false;  // deliver_to_self_from_queue() is going to run
   bool to_self_told_ = false;    // lack of descriptors was reported
+  std::atomic<std::int64_t> share_shortage_told_ns_{0};
 
   mutable std::mutex pids_mutex_;  // innermost
   std::map<PeerId, Pids> pids_;

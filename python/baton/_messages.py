@@ -30,6 +30,7 @@ _FOREIGN_NAMES = {
     ("builtin_interfaces/Duration", "sec"): ("secs",),
     ("builtin_interfaces/Duration", "nanosec"): ("nsecs",),
 }
+_TIMES = ("builtin_interfaces/Time", "builtin_interfaces/Duration")
 _OPTIONAL = {("std_msgs/Header", "seq")}  # ROS 2 has no such field
 
 _lock = threading.RLock()
@@ -245,6 +246,8 @@ def _make_class(struct: Struct) -> type[_core.Message]:
         "_prototype": start,
         "_struct": struct,
     }
+    if struct.full_name in _TIMES:
+        space["__float__"] = lambda self: self.sec + self.nanosec * 1e-9
     if dtype is not None:
         space["dtype"] = dtype
     for constant in struct.constants:

@@ -375,6 +375,35 @@ void assign_field(Chunk* chunk, const FieldRecord& record, std::byte* at, PyObje
     assign_many(chunk, record, at, value);
 }
 
+namespace {
+
+/// Times and durations of ROS 1 and ROS 2: the first two fields are seconds and nanoseconds.
+bool is_time(const TypeRecord& record) noexcept {
+  const std::string_view name = record.type->name;
+  return name == "builtin_interfaces/Time" || name == "builtin_interfaces/Duration";
+}
+
+/// Seconds as Python counts them (time.time()), for a time or duration.
+void assign_seconds(Chunk* chunk, const TypeRecord& record, std::byte* address, PyObject* value) {
+  const double seconds = PyFloat_AsDouble(value);
+  if (seconds == -1.0 && PyErr_Occurred() != nullptr) throw PythonError();
+  if (!std::isfinite(seconds)) {
+    PyErr_Format(PyExc_ValueError, "%R seconds are no %s", value, record.type->name);
+    throw PythonError();
+  }
+  double whole = std::floor(seconds);
+  double nanoseconds = std::round((seconds - whole) * 1e9);
+  if (nanoseconds >= 1e9) {
+    whole += 1;
+    nanoseconds = 0;
+  }
+  const Ref parts[] = {Ref(checked(PyLong_FromDouble(whole))), Ref(checked(PyLong_FromDouble(nanoseconds)))};
+  for (std::size_t i = 0; i < 2; ++i)
+    assign_field(chunk, record.fields[i], address + record.fields[i].field->offset, parts[i].get());
+}
+
+}  // namespace
+
 void assign_message(Chunk* chunk, const TypeRecord& record, std::byte* address, PyObject* value) {
   if (is_message(value)) {
     auto* source = reinterpret_cast<Message*>(value);
@@ -384,6 +413,8 @@ void assign_message(Chunk* chunk, const TypeRecord& record, std::byte* address, 
     }
   }
   if (PyDict_Check(value)) return assign_from_dict(chunk, record, address, value);
+  if ((PyFloat_Check(value) || (PyLong_Check(value) && !PyBool_Check(value))) && is_time(record))
+    return assign_seconds(chunk, record, address, value);
   if (record.dtype != nullptr && PyObject_CheckBuffer(value) && PyObject_HasAttrString(value, "dtype") != 0) {
     // An element of a structured array.
     Ref array(checked(PyObject_CallFunction(imports.converted, "OOs", value, record.dtype, record.type->name)));

@@ -6,6 +6,7 @@ import copy
 import importlib
 import pathlib
 import pickle
+import time
 import warnings
 
 import baton
@@ -151,6 +152,25 @@ def test_copies_and_pickles_of_a_received_message_are_private_and_writable(pair)
             ["x", "y"],
             b"\x07\1\2",
         )
+
+
+def test_stamps_take_and_give_seconds():
+    header = Header(frame_id="map", stamp=12.25)
+    assert (header.stamp.sec, header.stamp.nanosec, float(header.stamp)) == (12, 250_000_000, 12.25)
+    header.stamp = 3
+    assert (header.stamp.sec, header.stamp.nanosec) == (3, 0)
+    header.stamp = -0.5
+    assert (header.stamp.sec, header.stamp.nanosec, float(header.stamp)) == (-1, 500_000_000, -0.5)
+    header.stamp = 1.9999999999
+    assert (header.stamp.sec, header.stamp.nanosec) == (2, 0)
+    now = time.time()
+    header.stamp = now
+    assert abs(float(header.stamp) - now) < 1e-6
+    for wrong, error in ((float("nan"), ValueError), (1e300, OverflowError), (True, TypeError), ("1.0", TypeError)):
+        with pytest.raises(error):
+            header.stamp = wrong
+    with pytest.raises(TypeError):
+        Path().header = 1.0
 
 
 def test_a_pickle_of_a_class_from_text_is_refused():

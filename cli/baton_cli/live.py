@@ -145,7 +145,8 @@ def message_from_yaml(cls: Any, values: str, type_name: str) -> Any:
     from ruamel.yaml.error import YAMLError
 
     try:
-        return cls(YAML(typ="safe").load(values) or {})
+        given = YAML(typ="safe").load(values)
+        return cls({} if given is None else given)
     except (YAMLError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise click.ClickException(f"VALUES are no {type_name}: {error}") from None
 

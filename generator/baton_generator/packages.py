@@ -284,7 +284,12 @@ class Universe:
             self._store(FALLBACK_STANDARD),
             self._bundled,
         ]
-        return sorted({name for source in sources for name in source})
+        names = {name for source in sources for name in source}
+        for prefix in filter(None, self._environment.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
+            for share in Path(prefix).glob("share/*"):
+                if _ament_package(Path(prefix), share.name, self._dialect, self.inputs):
+                    names.add(share.name)
+        return sorted(names)
 
     def standard_packages(self) -> list[str]:
         """The packages of the standard set itself."""

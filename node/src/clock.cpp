@@ -65,9 +65,17 @@ void detail::throw_time_out_of_range(std::int64_t nanoseconds) {
                                                " ns after 1970 has more seconds than the message's stamp can hold"});
 }
 
-Rate::Rate(double hertz)
-    : Rate(std::chrono::duration_cast<std::chrono::nanoseconds>(
-          std::chrono::duration<double>(hertz > 0 ? 1 / hertz : 0))) {}
+namespace {
+
+std::chrono::nanoseconds period_of(double hertz) {
+  constexpr double kLongest = 1e9;  // seconds: the clock's range is longer
+  const double seconds = hertz > 0 ? std::min(1 / hertz, kLongest) : 0;
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
+}
+
+}  // namespace
+
+Rate::Rate(double hertz) : Rate(period_of(hertz)) {}
 
 Rate::Rate(std::chrono::nanoseconds period) : period_(period) {
   if (period <= std::chrono::nanoseconds::zero())
@@ -85,7 +93,7 @@ bool Rate::sleep() {
   }
   const detail::EndOfWait wait(end);
   while (const auto pause = wait.next()) std::this_thread::sleep_for(*pause);
-  next_ = end + period_;
+  next_ = end > std::chrono::steady_clock::time_point::max() - period_ ? end : end + period_;
   return true;
 }
 

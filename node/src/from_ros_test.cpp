@@ -183,6 +183,7 @@ TEST(Rate, SleepsToTheEndOfEachPeriodAndTellsWhenItWasMissed) {
   EXPECT_FALSE(rate.sleep()) << "the period was over";
   EXPECT_THROW(baton::Rate(0.0), baton::Exception);
   EXPECT_THROW(baton::Rate(-1.0), baton::Exception);
+  EXPECT_GT(baton::Rate(1e-30).period(), std::chrono::hours(24 * 365));
 }
 
 static_assert(std::is_convertible_v<baton::msg::builtin_interfaces::Time, baton::Time>);
@@ -219,6 +220,7 @@ TEST_F(FromRos, AWaitSetWaitsForSeveralSubscriptionsAndThrows) {
   waits.add(a);
   waits.add(b);
   EXPECT_THROW(waits.add(baton::Subscription<Number>()), baton::Exception);
+  EXPECT_THROW(waits.remove(baton::Subscription<Number>()), baton::Exception);
   baton::WaitSet other;
   EXPECT_THROW(other.add(a), baton::Exception);
   EXPECT_FALSE(waits.wait(1ms));

@@ -32,9 +32,10 @@ class TimerExecutable final : public detail::Executable, public detail::TimerCon
     return clock_->real_time_until(std::chrono::nanoseconds(next_ns_.load(std::memory_order_relaxed)));
   }
   bool execute() override {
+    if (is_canceled()) return false;
     const std::int64_t now = clock_->now().count();
     std::int64_t next = next_ns_.load(std::memory_order_relaxed);
-    if (now < next || is_canceled()) return false;
+    if (now < next) return false;
     // The phase is kept and missed periods are skipped, as rclcpp's timers do.
     const std::int64_t last = next + period_ns_ * ((now - next) / period_ns_);
     // In a reentrant group several threads may find the timer ready; only one of them gets the period.
@@ -43,15 +44,17 @@ class TimerExecutable final : public detail::Executable, public detail::TimerCon
     return true;
   }
   void set_wake(std::function<void()> wake) override {
+    std::shared_ptr<void> jump = wake ? clock_->on_jump(wake) : nullptr;  // a clock has locks of its own
     const std::lock_guard<std::mutex> lock(wake_mutex_);
-    jump_ = wake ? clock_->on_jump(wake) : nullptr;
-    wake_ = std::move(wake);
+    jump_.swap(jump);
+    wake_.swap(wake);
   }
 
   void cancel() override { cancelled_.store(true, std::memory_order_relaxed); }
   void reset() override {
     next_ns_.store(after(clock_->now().count()), std::memory_order_relaxed);
-    cancelled_.store(false, std::memory_order_relaxed);
+    // release: pairs with the acquire in is_canceled(). A thread that sees the reset also sees the new period.
+    cancelled_.store(false, std::memory_order_release);
     std::function<void()> wake;
     {
       const std::lock_guard<std::mutex> lock(wake_mutex_);
@@ -59,7 +62,7 @@ class TimerExecutable final : public detail::Executable, public detail::TimerCon
     }
     if (wake) wake();  // an executor may sleep past the new period; without wake_mutex_, since it locks its own
   }
-  bool is_canceled() const override { return cancelled_.load(std::memory_order_relaxed); }
+  bool is_canceled() const override { return cancelled_.load(std::memory_order_acquire); }
 
  private:
   /// One period later; a timer whose period ends beyond all time is never called.
@@ -72,9 +75,8 @@ class TimerExecutable final : public detail::Executable, public detail::TimerCon
   std::shared_ptr<Clock> clock_;
   // One word read and written by the executor's threads, which order everything else by the executor's mutex.
   mutable std::atomic<std::int64_t> next_ns_;
-  // relaxed: it orders nothing. A callback that has begun runs to its end.
-  std::atomic<bool> cancelled_{false};
-  std::mutex wake_mutex_;  // innermost
+  std::atomic<bool> cancelled_{false};  // a callback that has begun runs to its end
+  std::mutex wake_mutex_;               // innermost
   std::function<void()> wake_;
   std::shared_ptr<void> jump_;
 };

@@ -380,7 +380,12 @@ namespace {
 /// Times and durations of ROS 1 and ROS 2: the first two fields are seconds and nanoseconds.
 bool is_time(const TypeRecord& record) noexcept {
   const std::string_view name = record.type->name;
-  return name == "builtin_interfaces/Time" || name == "builtin_interfaces/Duration";
+  const auto is_number = [](const FieldRecord& field) {
+    return field.nested == nullptr && field.field->shape == message::Shape::kSingle;
+  };
+  // The name alone says nothing about a definition that a program brings.
+  return (name == "builtin_interfaces/Time" || name == "builtin_interfaces/Duration") && record.fields.size() == 2 &&
+         is_number(record.fields[0]) && is_number(record.fields[1]);
 }
 
 /// Seconds as Python counts them (time.time()), for a time or duration.

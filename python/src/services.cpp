@@ -85,10 +85,15 @@ class PyClient {
   std::uint64_t begin(nb::handle request) {
     // A flag and no mutex: a signal's handler may call again in the thread that waits.
     if (calling_) raise(PyExc_RuntimeError, "client '" + name() + "' is waiting for a response in another call");
-    const transport::PublishInfo info = core_->next_request();
-    publish_object(request_, core_->requests(), request.ptr(), info);
-    calling_ = true;
-    return info.correlation_sequence;
+    calling_ = true;  // before publishing, which releases the GIL
+    try {
+      const transport::PublishInfo info = core_->next_request();
+      publish_object(request_, core_->requests(), request.ptr(), info);
+      return info.correlation_sequence;
+    } catch (...) {
+      calling_ = false;
+      throw;
+    }
   }
   void end() noexcept { calling_ = false; }
   /// The response to this request, or none if it has not come.

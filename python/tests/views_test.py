@@ -171,6 +171,8 @@ def test_stamps_take_and_give_seconds():
             header.stamp = wrong
     with pytest.raises(TypeError):
         Path().header = 1.0
+    with pytest.raises(TypeError):
+        baton.message_from_text("builtin_interfaces/Time", "int32 sec")(1.5)
 
 
 def test_a_pickle_of_a_class_from_text_is_refused():

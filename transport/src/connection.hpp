@@ -188,7 +188,7 @@ struct ReaderConnection {
     return false;
   }
   /// A message waits because the held limit is reached. If this goes on for seconds without a take, the reader's owner
-  /// reports it. Only a wait set sees it: take() fails with held_limit.
+  /// reports it. Called by a look for messages (a wait set's, has_data()): take() fails with held_limit instead.
   void message_waits() const noexcept;
   void add_reference() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
   void drop_reference() noexcept {

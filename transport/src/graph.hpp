@@ -35,8 +35,9 @@ inline constexpr std::size_t kMaxAnnouncedPerPeer = 65536;
 /// The most endpoints of one peer on one topic: each may become a connection of each own endpoint there, and every
 /// publish or take visits it.
 inline constexpr std::size_t kMaxAnnouncedPerTopic = 1024;
-/// The charge for an endpoint or a node besides the bytes of its name: its records, links and shares of tables.
-inline constexpr std::size_t kEndpointBytes = 512;
+/// The charge for an endpoint or a node besides the bytes of its name: what it costs at most, where it shares nothing (its
+/// record, topic, type, QoS and name, and their places in tables).
+inline constexpr std::size_t kEndpointBytes = 768;
 inline constexpr std::size_t kNodeBytes = 256;
 
 struct TypeRecord {

@@ -82,7 +82,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   void close();
   void start_timers();
   /// Messages of this connection have waited for seconds because of the held limit: counts and reports it, on the
-  /// background thread. Takes no lock.
+  /// background thread. Takes the hub's lock only.
   void report_held_limit_later(const ReaderConnection& connection);
 
  private:

@@ -72,5 +72,5 @@ def list_(search: tuple[Path, ...], standard: str, dialect: str | None, only_msg
         universe = make_universe(search, standard, dialect)
         for package in sorted(universe.packages()):
             for kind, full in universe.types_of(package):
-                if (kind == "msg" or not only_msgs) and (kind == "srv" or not only_srvs):
+                if only_msgs == only_srvs or kind == ("msg" if only_msgs else "srv"):
                     click.echo(full.replace("/", f"/{kind}/"))

@@ -27,9 +27,10 @@ from .. import live
     help="Default: the installed package, where every type checker looks.",
 )
 def command(packages: tuple[str, ...], search: tuple[Path, ...], out: Path | None) -> None:
-    """Write stubs of the messages and services of PACKAGE, and of what they refer to.
+    """Write stubs of messages, for type checkers.
 
-    mypy and pyright then know every field of baton.msg.PACKAGE: without stubs they take messages for Any.
+    mypy and pyright then know every field of baton.msg.PACKAGE: without stubs they take messages for Any. Packages to which
+    PACKAGE refers are written, too.
     """
     baton = live.load()
     if search:
@@ -41,3 +42,5 @@ def command(packages: tuple[str, ...], search: tuple[Path, ...], out: Path | Non
             click.echo(path)
     except InterfaceError as error:
         raise click.ClickException(live.reason(error)) from None
+    except OSError as error:
+        raise click.ClickException(f"{error}; name a directory of your own with -o") from None

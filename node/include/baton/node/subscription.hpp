@@ -20,7 +20,8 @@
 namespace baton {
 
 /// Receives messages of type T from a topic. Copies refer to the same endpoint. A default-made or moved-from
-/// Subscription is empty: its functions then throw invalid_argument, and try_take() returns it.
+/// Subscription is empty: its functions then throw invalid_argument, try_take() returns it, topic() is empty, and
+/// reader() is null.
 template <class T>
 class Subscription {
  public:

@@ -22,6 +22,7 @@ class WaitSet {
   }
   template <class T>
   void remove(const Subscription<T>& subscription) {
+    static_cast<void>(detail::not_empty(subscription.reader(), "subscription"));
     wait_set_.remove(subscription.reader());
   }
   /// True when a subscription may have messages, or wake() was called. False on timeout, and when the process is asked

@@ -176,7 +176,8 @@ struct Statuses {
   /// Reader: publishers whose messages wait now because this subscription holds as many of their samples as it may
   /// (QoS::held).
   std::uint64_t held_limit_now = 0;
-  /// Reader: times that messages waited so for more than two seconds while a wait set or an executor watched.
+  /// Reader: times that messages waited so for more than two seconds while a program looked for them (a wait set, an
+  /// executor, has_data(), the descriptor).
   std::uint64_t held_limit_total = 0;
 };
 enum class Event : std::uint8_t {

@@ -151,6 +151,24 @@ def message_from_yaml(cls: Any, values: str, type_name: str) -> Any:
         raise click.ClickException(f"VALUES are no {type_name}: {error}") from None
 
 
+def condition(text: str | None) -> Callable[[Any], bool]:
+    """A Python expression about the message `m` as a function. The user writes it for the user's own process, as in ros2's."""
+    if text is None:
+        return lambda message: True
+    try:
+        code = compile(text, "--filter", "eval")
+    except SyntaxError as error:
+        raise click.ClickException(f"--filter is no Python expression: {error.msg}: {text}") from None
+
+    def true_for(message: Any) -> bool:
+        try:
+            return bool(eval(code, {"np": np}, {"m": message}))
+        except Exception as error:
+            raise click.ClickException(f"--filter '{text}': {type(error).__name__}: {error}") from None
+
+    return true_for
+
+
 def short_type(name: str) -> str:
     """package/Name, also of ROS 2's package/msg/Name."""
     parts = name.split("/")

@@ -476,6 +476,20 @@ def test_a_call_that_cannot_be_answered_says_why(baton, lamp):
     assert "/switch sent no response within 0.5 s" in said or "nobody serves /switch" in said
 
 
+def test_echo_shows_the_messages_for_which_a_condition_is_true(baton, program):
+    program(
+        '(node := baton.Node("counter"))',
+        '(numbers := node.advertise("numbers", "std_msgs/Int32"))',
+        "(count := iter(range(10**9)))",
+        'node.create_timer(0.005, lambda: numbers.publish({"data": next(count)}))',
+        '__import__("threading").Thread(target=baton.spin, args=[node], daemon=True).start()',
+    )
+    lines = baton("topic", "echo", "numbers", "--filter", "m.data % 10 == 3", "--json", "-n", "3").splitlines()
+    assert [json.loads(line)["data"] % 10 for line in lines] == [3, 3, 3]
+    assert "no Python expression" in baton("topic", "echo", "numbers", "--filter", "m.data >", code=1)
+    assert "AttributeError" in baton("topic", "echo", "numbers", "--filter", "m.other > 1", code=1)
+
+
 def test_topics_are_found_by_their_type(baton):
     baton.camera()
     assert baton("topic", "find", "sensor_msgs/msg/Image").split() == ["/image"]

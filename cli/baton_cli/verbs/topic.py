@@ -117,6 +117,9 @@ def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool
 @click.option("-n", "--count", type=click.IntRange(1), help="Leave after so many messages.")
 @click.option("--field", help="Only this field, e.g. pose.position or poses[0].")
 @click.option(
+    "--filter", "condition", metavar="EXPR", help="Only messages m for which this Python is true: 'm.data > 3'."
+)
+@click.option(
     "-l", "--truncate-length", type=click.IntRange(0), default=32, show_default=True, help="Elements; 0: all."
 )
 @click.option("-f", "--full-length", is_flag=True, help="The same as -l 0.")
@@ -132,6 +135,7 @@ def echo(
     once: bool,
     count: int | None,
     field: str | None,
+    condition: str | None,
     truncate_length: int,
     full_length: bool,
     no_arr: bool,
@@ -141,6 +145,7 @@ def echo(
 ) -> None:
     """Print messages of TOPIC as YAML. Long arrays are cut: an image does not print megabytes."""
     baton = live.load()
+    wanted = live.condition(condition)
     node = live.join(domain, search)
     subscription = live.subscribe(node, topic, type_name, timeout=timeout)
     limit = 0 if full_length else truncate_length
@@ -150,6 +155,8 @@ def echo(
         message = subscription.take(timeout)
         if message is None:
             raise click.ClickException(f"no message on {live.absolute(topic)} for {timeout} s")
+        if not wanted(message):
+            continue
         value = live.field_of(message, field) if field else message
         if as_json or as_csv or field or no_arr:
             data = _lengths(value) if no_arr else live.plain(value, limit)

@@ -6,7 +6,7 @@ setup:   ; scripts/setup.sh check
 peers:   ; scripts/setup.sh peers && cmake --preset release -DBATON_PERF_RUST=ON >/dev/null && scripts/build.sh release
 build:   ; scripts/setup.sh base && scripts/build.sh release
 demo:    ; scripts/setup.sh base && scripts/build.sh release --target baton_demo && .venv/bin/baton demo $(ARGS)
-test:    build ; scripts/test.sh
+test:    ; scripts/setup.sh test && scripts/build.sh release && scripts/test.sh
 check:   ; scripts/setup.sh check && scripts/check.sh
 tidy:    ; scripts/setup.sh check && scripts/build.sh dev && scripts/tidy.sh
 asan:    ; scripts/setup.sh base && scripts/sanitize.sh asan-ubsan

@@ -1,17 +1,23 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what Baton needs: setup.sh [base|check|peers]. 'base' serves demo and test; 'check' adds the sanitizers' helpers,
-# fuzzers, style tools, ROS 2 as an oracle and the Arm cross build;
-# 'peers' adds the systems that `baton perf` compares with. Does nothing when everything is there. Uses sudo only when not root.
+# Installs what Baton needs: setup.sh [base|test|check|peers]. 'base' serves build and demo; 'test' adds what tests compare with
+# (ROS 2, rospy, type checkers, other allocators); 'check' adds to that the sanitizers' helpers, fuzzers, style tools and the Arm
+# cross build; 'peers' adds to 'test' the systems that `baton perf` compares with. Does nothing when everything is there. Uses
+# sudo only when not root.
 # On anything but Debian 12 or newer it installs no system packages: it looks, and says what is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 group=${1:-base}
+case $group in
+  base) groups=base ;;
+  test) groups='base|test' ;;
+  *) groups="base|test|$group" ;;
+esac
 
 rows() {  # the wanted rows of packages.txt as group|package|probe|purpose, blanks trimmed
   grep -Ev '^[[:space:]]*(#|$)' scripts/packages.txt |
     sed -E 's/[[:space:]]*\|[[:space:]]*/|/g; s/^[[:space:]]+//; s/[[:space:]]+$//' |
-    grep -E "^(base|$group)\\|"
+    grep -E "^($groups)\\|"
 }
 
 is_debian() {
@@ -130,8 +136,8 @@ cargo_note() {  # not installed here: Debian 12's is too old, and rustup is the 
 
 case $group in
   base) system_packages; python_packages ;;
-  check) system_packages; python_packages; check_python_packages; ros2_packages ;;
+  test | check) system_packages; python_packages; check_python_packages; ros2_packages ;;
   peers) system_packages; python_packages; ros2_packages; peers_packages; cargo_note ;;
-  --needs) group=check; print_needs ;;
-  *) echo "usage: scripts/setup.sh [base|check|peers|--needs]" >&2; exit 2 ;;
+  --needs) groups='base|test|check'; print_needs ;;
+  *) echo "usage: scripts/setup.sh [base|test|check|peers|--needs]" >&2; exit 2 ;;
 esac

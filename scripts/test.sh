@@ -6,5 +6,8 @@ cd "$(dirname "$0")/.."
 failed=0
 .venv/bin/python scripts/check_layers.py || failed=1
 scripts/run_ctest.sh release "$@" || failed=1
-.venv/bin/python -m pytest -q || failed=1
+# Where setup installs everything, nothing may be missing.
+complete=()
+if [ "$(uname -m)" = x86_64 ] && grep -qs '^ID=debian' /etc/os-release; then complete=(--nothing-missing); fi
+.venv/bin/python -m pytest -q "${complete[@]}" || failed=1
 exit $failed

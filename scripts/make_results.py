@@ -30,18 +30,18 @@ FIELD_CRITERIA = {
 OWN = "baton"
 IN_README = {  # peer: line colour of the picture, or None: in the table only
     OWN: "#0b5fae",
-    "tzc": None,
+    "tzc:unix": None,
     "iceoryx": None,
     "iceoryx2:event": "#4a9a6f",
     "zenoh:shm": "#8a63b8",
     "fastdds:data_sharing": "#c08a1e",
-    "serialized_shm": None,
+    "serialized_shm:ring": None,
     "unix_socket": "#7a7a7a",
     "roscpp:tcpros": "#b8554b",
     "ros2:default": "#5b4a42",
 }
 README_CELLS = ("64 B, 1", "1 MB, 1", "16 MB, 1", "4 MB, 8")
-BLOCK = re.compile(r"(<!-- results: ([\w -]+) -->\n).*?(<!-- end of results -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- results: ([\w +-]+) -->\n).*?(<!-- end of results -->)", re.DOTALL)
 
 
 # --- from a recording to a summary ---

@@ -215,6 +215,23 @@ def _not_worse(c: dict, measured: Measured, own, other, cell: Cell, what: str, n
     return Row(c["id"], what, ratio, "x", "overlap", a.low <= b.high, peer=name)
 
 
+# A value, its unit, its interval and its bar, behind a name of any length.
+_PRINTED = re.compile(
+    r"(PASS|FAIL)\s+(.+?)\s+(-?\d[\d.e+-]*)(x| us| s|%| MiB|) \[(\S+?), (\S+?)\]\s+bar <= (\S+.*?)\s+\((.*)\)"
+)
+
+
+def printed_row(criterion: str, line: str) -> Row | None:
+    """The verdict that a program printed on this line."""
+    if match := _PRINTED.match(line):
+        verdict, what, middle, unit, low, high, bar, detail = match.groups()
+        interval = figures.Interval(float(middle), float(low), float(high), 0)
+        return Row(criterion, what, interval, unit, bar, verdict == "PASS", detail)
+    if line.startswith(("PASS", "FAIL")):
+        return Row(criterion, line[4:].strip(), None, "", "", line.startswith("PASS"))
+    return None
+
+
 def run_program(c: dict, console: Console) -> list[Row]:
     """Runs a program and takes over its own verdicts."""
     folder = peers.program_folder()
@@ -223,15 +240,7 @@ def run_program(c: dict, console: Console) -> list[Row]:
         return [Row(c["id"], c["source"], None, "", "", None, f"{c['program']} is not built: make build")]
     console.print(f"[dim]{c['program']} ...[/]")
     done = subprocess.run([program, *c.get("arguments", [])], capture_output=True, text=True, check=False)
-    pattern = r"(PASS|FAIL)\s+(.+?)\s{2,}(\S+?)(x| us| s|%| MiB|) \[(\S+?), (\S+?)\]\s+bar <= (\S+.*?)\s+\((.*)\)"
-    rows = []
-    for line in done.stdout.splitlines():
-        if match := re.match(pattern, line):
-            verdict, what, middle, unit, low, high, bar, detail = match.groups()
-            interval = figures.Interval(float(middle), float(low), float(high), 0)
-            rows.append(Row(c["id"], what, interval, unit, bar, verdict == "PASS", detail))
-        elif line.startswith(("PASS", "FAIL")):
-            rows.append(Row(c["id"], line[4:].strip(), None, "", "", line.startswith("PASS")))
+    rows = [row for line in done.stdout.splitlines() if (row := printed_row(c["id"], line))]
     if not rows or done.returncode > 1:
         rows.append(
             Row(c["id"], c["source"], None, "", "", None, (done.stderr or "it printed no verdict").strip()[-200:])

@@ -41,6 +41,17 @@ def test_what_was_not_measured_does_not_pass(two_peers):
     assert rows and all(row.passed is None for row in rows)
 
 
+@pytest.mark.parametrize("gap", ["  ", " "], ids=["a short name", "a name that fills its column"])
+def test_what_a_program_printed_is_a_row_however_long_its_name_is(gap):
+    row = accept.printed_row(
+        "scale", f"PASS  scale: 200 processes, 16 MB - 64 B{gap}-2.5 s [-2.6, 2.4]  bar <= 10 s  (why (not))"
+    )
+    assert (row.what, row.unit, row.bar, row.passed) == ("scale: 200 processes, 16 MB - 64 B", " s", "10 s", True)
+    assert (row.value.middle, row.value.low, row.value.high, row.detail) == (-2.5, -2.6, 2.4, "why (not)")
+    assert accept.printed_row("scale", "FAIL  it did not start").passed is False
+    assert accept.printed_row("scale", "a line of another kind") is None
+
+
 def test_overlapping_intervals_are_not_worse(two_peers):
     assert all(row.passed for row in verdicts_of(field_runs(10, 10.5), not_worse=True))
     assert not any(row.passed for row in verdicts_of(field_runs(50, 10), not_worse=True))

@@ -3,7 +3,7 @@
 [--kind heap|baton|plain] [--transports DEFAULT] [--cores DIRECTORY]. Fails if one of those that stay dies, hangs, or sees a changed message,
 and prints its stacks from its core file. A plain process that dies or hangs by itself is reported only: that is not Baton's.
 
-Fast DDS has faults of its own among processes that are killed, with no Baton in any process, too (docs/results/ros2.md). In its shared memory
+Fast DDS has faults of its own among processes that are killed, with no Baton in any process, too (docs/guides/ros2.md). In its shared memory
 (--transports DEFAULT) processes that stay hang in locks that the killed ones held, and die of SIGSEGV: so its transport here is UDP, if
 nothing else is asked for. Over both they spin for ever in take(): a hang there (KNOWN) is reported, and is no fault of the mix."""
 

@@ -3,18 +3,16 @@
 environment variables, threads. Names are read from the sources, so a rename there asks for the same in the document."""
 
 import ast
-import importlib.util
 import json
 import re
 import subprocess
 from pathlib import Path
 
+import cpp_facts
+import make_results
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-_spec = importlib.util.spec_from_file_location("cpp_facts", Path(__file__).with_name("cpp_facts.py"))
-cpp_facts = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(cpp_facts)
 
 
 def read(path):
@@ -185,9 +183,9 @@ BOUNDS = [  # page, words with the number in them, constant, its file, what one 
     (HANDSHAKE, "beyond {} MiB or", "kMaxQueuedBytes", "transport/src/hub.hpp", 1 << 20),
     (HANDSHAKE, "or {} descriptors it is disconnected", "kMaxQueuedFds", "transport/src/hub.hpp", 1),
     (HANDSHAKE, "beyond {} MiB or half", "kHardQueuedBytes", "transport/src/hub.hpp", 1 << 20),
-    (HANDSHAKE, "| have {} connections", "kMaxLinksPerProcess", "transport/src/hub.hpp", 1),
-    (HANDSHAKE, "| begin {} connections in", "kMaxArrivals", "transport/src/hub.hpp", 1),
-    (HANDSHAKE, "connections in {} seconds", "kArrivalsWindow", "transport/src/hub.hpp", 1),
+    (HANDSHAKE, "| have {} links", "kMaxLinksPerProcess", "transport/src/hub.hpp", 1),
+    (HANDSHAKE, "| begin {} links in", "kMaxArrivals", "transport/src/hub.hpp", 1),
+    (HANDSHAKE, "links in {} seconds", "kArrivalsWindow", "transport/src/hub.hpp", 1),
     (HANDSHAKE, "| break the protocol {} times", "kMaxViolations", "transport/src/hub.hpp", 1),
     (HANDSHAKE, "when there are more than {}.", "kMaxSilentLinks", "transport/src/hub_impl.hpp", 1),
     (CONNECTION, "looks at its queues every {} ms", "kWakeSocketPause", "transport/src/wake_descriptor.hpp", 1),
@@ -429,21 +427,11 @@ def test_presets_and_options_are_named_in_hacking():
     assert {name for name in named if name.startswith("BATON_")} - options == {"BATON_PERF_RUST"}, "not there"
 
 
-def test_the_readmes_numbers_are_those_of_the_results():
-    def by_peer(rows):
-        return {row[""]: row for row in rows}
-
-    (shown,) = [rows for rows in tables("README.md") if rows and "**Baton**" in rows[0].values()]
-    everything = next(rows for rows in tables("docs/results/measured.md") if rows and set(shown[0]) <= set(rows[0]))
-    for peer, row in by_peer(shown).items():
-        assert row == {column: by_peer(everything)[peer][column] for column in row}
-
-
-def test_the_readmes_picture_shows_the_numbers_of_the_results():
-    spec = importlib.util.spec_from_file_location("draw_results", ROOT / "scripts/draw_results.py")
-    draw_results = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(draw_results)
-    assert f"({draw_results.PICTURE})" in read("README.md")
-    assert read(draw_results.PICTURE) == draw_results.draw(read(draw_results.RESULTS)), (
-        "run scripts/draw_results.py again"
-    )
+def test_the_numbers_of_the_pages_are_those_of_the_recording():
+    summary = json.loads(read(make_results.SUMMARY))
+    for page in make_results.PAGES:
+        text = read(page)
+        assert len(make_results.BLOCK.findall(text)) == text.count("<!-- results:"), f"{page}: a table without an end"
+        assert make_results.filled(text, summary) == text, f"{page}: run scripts/make_results.py"
+    assert read(make_results.PICTURE) == make_results.draw(summary), "run scripts/make_results.py"
+    assert f"({make_results.PICTURE})" in read("README.md")

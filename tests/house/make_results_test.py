@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables and picture of the results, from a recording to the page."""
 
-import importlib.util
 import json
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
+import make_results
 import pytest
 from baton_perf import figures, tables
 from baton_perf.runs import Cell, size_text
 
 ROOT = Path(__file__).resolve().parents[2]
-spec = importlib.util.spec_from_file_location("make_results", ROOT / "scripts/make_results.py")
-make_results = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(make_results)
 
 HEADER = {
     "command": "baton perf accept --rounds 6",

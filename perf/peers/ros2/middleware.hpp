@@ -27,7 +27,7 @@ struct Middleware {
 void use_middleware(const Plan& plan, const Middleware& middleware);
 
 /// Runs `end` when the process ends, after its results are written; the last `end` first. Fast DDS 3.2 sometimes spins
-/// for ever when a participant ends at the same time as another (docs/results/ros2.md). After two seconds of CPU the
+/// for ever when a participant ends at the same time as another (docs/guides/ros2.md). After two seconds of CPU the
 /// process then ends, as if it had not spun.
 void at_the_end(std::function<void()> end);
 

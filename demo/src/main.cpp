@@ -41,8 +41,9 @@ double microseconds_since(const Image& image) {
 class Meter {
  public:
   void message(double latency_us) {
+    last_ = Steady::now();
     if (count_++ == 0) {
-      start_ = Steady::now();
+      start_ = last_;
       cpu_start_ = std::clock();
     }
     latencies_.push_back(latency_us);
@@ -55,7 +56,8 @@ class Meter {
     cpu_start_ += std::clock() - before;
   }
   Json report(const Options& options, const baton::demo::LinkCounters& link, bool final) {
-    const double seconds = std::chrono::duration<double>(Steady::now() - start_).count();
+    // To the last message: the silence after it, by which a receiver knows the end, is no part of the rate.
+    const double seconds = std::chrono::duration<double>(last_ - start_).count();
     const double cpu_us = 1e6 * static_cast<double>(std::clock() - cpu_start_) / CLOCKS_PER_SEC;
     const double after_first = count_ > 1 ? static_cast<double>(count_ - 1) : 0.0;
     std::vector<double> sorted = latencies_;
@@ -68,7 +70,7 @@ class Meter {
               {"width", options.width},
               {"height", options.height},
               {"messages", count_},
-              {"rate_hz", after_first > 0 ? after_first / seconds : 0.0},
+              {"rate_hz", seconds > 0 ? after_first / seconds : 0.0},
               {"latency_us", {{"p50", quantile(0.5)}, {"p99", quantile(0.99)}, {"max", quantile(1.0)}}},
               {"cpu_us_per_message", after_first > 0 ? cpu_us / after_first : 0.0},
               {"copies", link.copies},
@@ -81,7 +83,7 @@ class Meter {
 
  private:
   std::uint64_t count_ = 0;
-  Steady::time_point start_ = Steady::now();
+  Steady::time_point start_ = Steady::now(), last_ = start_;
   std::clock_t cpu_start_ = std::clock();
   std::vector<double> latencies_;
 };
@@ -178,8 +180,10 @@ int receiver(const Options& options) {
   const auto patience = std::chrono::seconds(25);
   auto last = Steady::now();
   bool started = false;
-  // The stream ends when nothing came for a second; before the first frame the camera may still be starting.
-  while (Steady::now() - last < (started ? std::chrono::seconds(1) : patience)) {
+  // The stream ends when nothing came for a second and for five periods; before the first frame the camera may still be
+  // starting.
+  const auto silence = std::chrono::duration<double>(std::max(1.0, 5 / options.rate));
+  while (Steady::now() - last < (started ? std::chrono::duration_cast<Steady::duration>(silence) : patience)) {
     const bool got = link->receive(std::chrono::milliseconds(250), [&](const Image& image) {
       meter.message(microseconds_since(image));
       if (options.role == "detector") detections += detector.detect(image);

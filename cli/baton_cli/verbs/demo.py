@@ -85,6 +85,8 @@ def run_step(program: Path, step: Step, video: Path, seconds: float, png: Path) 
             str(width),
             "--height",
             str(height),
+            "--rate",
+            str(step.rate),
         ]
         commands = {role: [str(program), role, *common] for role in RECEIVERS}
         commands["viewer"] += ["--png", str(png)]
@@ -96,8 +98,6 @@ def run_step(program: Path, step: Step, video: Path, seconds: float, png: Path) 
             str(video),
             "--seconds",
             str(seconds),
-            "--rate",
-            str(step.rate),
             "--receivers",
             str(len(RECEIVERS)),
         ]

@@ -265,15 +265,16 @@ TEST_F(NodeTest, PublishNeverEmptiesItsArgument) {
   baton::Node node("n");
   auto pub = node.advertise<Image>("topic", 4);
   Image prepared, ordinary;
-  prepared.data.assign(1 << 20, 7);
-  ordinary.data.assign(1 << 20, 8);
-  ASSERT_TRUE(pub.allocate(prepared));
-  prepared.data.assign(1 << 20, 7);
+  prepared.data.assign(1 << 16, 7);
+  ordinary.data.assign(1 << 16, 8);
+  const baton::Result<void> allocated = pub.try_allocate(prepared);
+  ASSERT_TRUE(allocated.ok()) << allocated.error().message;
+  prepared.data.assign(1 << 16, 7);
   pub.publish(prepared);
   pub.publish(std::move(ordinary));
   pub.publish_allocated(ordinary);  // NOLINT(bugprone-use-after-move)
-  EXPECT_EQ(prepared.data.size(), 1U << 20);
-  EXPECT_EQ(ordinary.data.size(), 1U << 20);
+  EXPECT_EQ(prepared.data.size(), 1U << 16);
+  EXPECT_EQ(ordinary.data.size(), 1U << 16);
   EXPECT_EQ(pub.counters().copied_messages, 3U);
 }
 

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -122,21 +123,34 @@ def reason(error: InterfaceError) -> str:
 
 
 def message_class(name: str) -> Any:
-    try:
-        return load().message(name)
-    except InterfaceError as error:
-        raise click.ClickException(reason(error)) from None
-    except ValueError as error:
-        raise click.ClickException(str(error)) from None
+    return _class_of(load().message, name)
 
 
 def service_class(name: str) -> Any:
+    return _class_of(load().service, name)
+
+
+def _class_of(find: Callable[[str], Any], name: str) -> Any:
     try:
-        return load().service(name)
+        return find(name)
     except InterfaceError as error:
         raise click.ClickException(reason(error)) from None
     except ValueError as error:
         raise click.ClickException(str(error)) from None
+
+
+def show_names(
+    node: Any, found: Mapping[str, Collection[str]], what: str, types: bool, count: bool, as_json: bool
+) -> None:
+    """What a `list` of topics or services prints: names, with their types if wanted, or their number."""
+    if as_json:
+        click.echo(json.dumps({name: sorted(kinds) for name, kinds in sorted(found.items())}))
+    elif count:
+        click.echo(len(found))
+    else:
+        say_if_empty(node, found, what)
+        for name, kinds in sorted(found.items()):
+            click.echo(f"{name} [{', '.join(sorted(kinds))}]" if types else name)
 
 
 def message_from_yaml(cls: Any, values: str, type_name: str) -> Any:

@@ -53,15 +53,8 @@ def _one(node: Any, name: str) -> Service:
 def list_(domain: int | None, search: tuple[Path, ...], show_types: bool, count_services: bool, as_json: bool) -> None:
     """List the services that somebody serves or calls."""
     node = live.join(domain, search)
-    services = services_of(node)
-    if as_json:
-        click.echo(json.dumps({name: sorted(s.types) for name, s in sorted(services.items())}))
-    elif count_services:
-        click.echo(len(services))
-    else:
-        live.say_if_empty(node, services, "services")
-        for name, service in sorted(services.items()):
-            click.echo(f"{name} [{', '.join(sorted(service.types))}]" if show_types else name)
+    types = {name: service.types for name, service in services_of(node).items()}
+    live.show_names(node, types, "services", show_types, count_services, as_json)
 
 
 @command.command("type")

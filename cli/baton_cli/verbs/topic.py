@@ -40,14 +40,7 @@ def list_(
     for e in live.others(node):
         if hidden or "/_" not in e.topic:
             topics.setdefault(e.topic, set()).add(e.type_name)
-    if as_json:
-        click.echo(json.dumps({topic: sorted(types) for topic, types in sorted(topics.items())}))
-    elif count_topics:
-        click.echo(len(topics))
-    else:
-        live.say_if_empty(node, topics, "topics")
-        for topic, types in sorted(topics.items()):
-            click.echo(f"{topic} [{', '.join(sorted(types))}]" if show_types else topic)
+    live.show_names(node, topics, "topics", show_types, count_topics, as_json)
 
 
 @command.command("type")

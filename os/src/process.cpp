@@ -47,6 +47,12 @@ Result<std::array<std::uint8_t, 16>> random_id() {
   return id;
 }
 
+std::string host_name() {
+  char name[256] = "";
+  static_cast<void>(::gethostname(name, sizeof name - 1));
+  return name;
+}
+
 std::string program_name() {
   std::array<char, 64> text{};
   const UniqueFd file(::open("/proc/self/comm", O_RDONLY | O_CLOEXEC));

@@ -42,6 +42,11 @@ Writer::~Writer() { impl_->close(); }
 [[gnu::hot]] Result<std::uint64_t> Writer::publish(const memory::Chunk& chunk, const PublishInfo& info) {
   return impl_->publish(chunk, info);
 }
+[[gnu::hot]] Result<void> Writer::keep(const memory::Chunk& chunk) { return impl_->keep(chunk); }
+[[gnu::hot]] Result<void> Writer::publish_to(const memory::Chunk& kept, const Gid& reader) {
+  return impl_->publish_to(kept, reader);
+}
+[[gnu::hot]] void Writer::drop(const memory::Chunk& kept) noexcept { impl_->drop(kept); }
 [[gnu::hot]] std::uint32_t Writer::matched() const { return impl_->matched(); }
 std::vector<Gid> Writer::matched_readers() const { return impl_->matched_readers(); }
 Statuses Writer::statuses() const { return impl_->statuses(); }

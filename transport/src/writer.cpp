@@ -110,7 +110,7 @@ Writer::Impl::~Impl() {
   return status;
 }
 
-[[gnu::hot]] void Writer::Impl::keep(const Kept& message) {
+[[gnu::hot]] void Writer::Impl::remember(const Kept& message) {
   if (history_size_ == history_.size()) {
     pool_->release(history_[history_begin_].handle);
     history_begin_ = (history_begin_ + 1) % history_.size();
@@ -118,6 +118,22 @@ Writer::Impl::~Impl() {
   }
   history_[(history_begin_ + history_size_) % history_.size()] = message;
   ++history_size_;
+}
+
+/// Fills the header; returns the time of publication.
+[[gnu::hot]] std::int64_t Writer::Impl::complete(memory::ChunkHeader& header, std::uint64_t sequence,
+                                                 const PublishInfo& info) const {
+  const std::int64_t now = os::monotonic_ns();
+  header.sequence = sequence;
+  header.source_monotonic_ns = now;
+  header.source_time_ns = os::realtime_ns();
+  std::memcpy(header.publisher_id, gid_.data(), gid_.size());
+  std::memcpy(header.type_hash, options_.type.hash.data(), sizeof header.type_hash);
+  std::memcpy(header.correlation_client, info.correlation_client.data(), info.correlation_client.size());
+  header.correlation_sequence = info.correlation_sequence;
+  std::memcpy(header.attachment, info.attachment.data(), info.attachment.size());
+  header.selection = info.selection;
+  return now;
 }
 
 [[gnu::hot]] Result<std::uint64_t> Writer::Impl::publish(const memory::Chunk& chunk, const PublishInfo& info) {
@@ -147,17 +163,7 @@ Writer::Impl::~Impl() {
     });
   }
 
-  memory::ChunkHeader& header = *chunk.header;
-  const std::int64_t now = os::monotonic_ns();
-  header.sequence = last_sequence_ + 1;
-  header.source_monotonic_ns = now;
-  header.source_time_ns = os::realtime_ns();
-  std::memcpy(header.publisher_id, gid_.data(), gid_.size());
-  std::memcpy(header.type_hash, options_.type.hash.data(), sizeof header.type_hash);
-  std::memcpy(header.correlation_client, info.correlation_client.data(), info.correlation_client.size());
-  header.correlation_sequence = info.correlation_sequence;
-  std::memcpy(header.attachment, info.attachment.data(), info.attachment.size());
-  header.selection = info.selection;
+  const std::int64_t now = complete(*chunk.header, last_sequence_ + 1, info);
   pool_->publish(chunk);  // releases our own reference
   const Kept message{chunk.handle, now, ++last_sequence_};
 
@@ -186,11 +192,62 @@ Writer::Impl::~Impl() {
   if (history_.empty()) {
     pool_->release(message.handle);
   } else {
-    keep(message);
+    remember(message);
   }
   if (broken) expel_broken();
   BATON_TRACE3(publish, chunk.handle, message.sequence, live_.size());
   return message.sequence;
+}
+
+[[gnu::hot]] Result<void> Writer::Impl::keep(const memory::Chunk& chunk) {
+  if (Result<void> ok = usable(); !ok) return ok;
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  last_publish_ns_ = complete(*chunk.header, ++last_kept_, {});
+  pool_->publish(chunk);  // the reference that this leaves is the caller's, until drop()
+  return {};
+}
+
+[[gnu::hot]] Result<void> Writer::Impl::publish_to(const memory::Chunk& kept, const Gid& reader) {
+  if (Result<void> ok = usable(); !ok) return ok;
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const auto found =
+      std::find_if(live_.begin(), live_.end(), [&](const auto& connection) { return connection->reader == reader; });
+  if (found == live_.end()) {
+    return out_of_line([&] {
+      return Error{Errc::not_found, "publisher of '" + options_.topic + "': the subscription is not connected"};
+    });
+  }
+  WriterConnection& connection = **found;
+  const auto release = [this](memory::Handle handle) { pool_->release(handle); };
+  const auto has_all = [&] { return connection.channel.outstanding() >= connection.held; };
+  if (has_all() && !connection.channel.collect(release)) connection.broken = true;
+  if (!connection.broken && has_all()) {
+    return out_of_line([&] {
+      return Error{Errc::held_limit, "publisher of '" + options_.topic + "': the subscription has all of the " +
+                                         std::to_string(connection.held) + " messages that it may hold"};
+    });
+  }
+  if (!connection.broken && connection.channel.full() && !connection.channel.corrupted()) {
+    return out_of_line([&] {
+      return Error{Errc::queue_full, "publisher of '" + options_.topic +
+                                         "': the subscription has not taken the last messages handed over"};
+    });
+  }
+  // Each reader gets messages of its own choice, so its sequence numbers are of its own connection.
+  const Kept message{kept.handle, kept.header->source_monotonic_ns, last_sequence_ + connection.pushed + 1};
+  const bool pushed = !connection.broken && push(connection, message) == memory::PushStatus::kPushed;
+  if (pushed) return {};
+  return out_of_line([&] {
+    connection.broken = true;
+    expel_broken();
+    return Error{Errc::not_found, "publisher of '" + options_.topic + "' has just ended the subscription's connection"};
+  });
+}
+
+[[gnu::hot]] void Writer::Impl::drop(const memory::Chunk& kept) noexcept {
+  if (generation_ != os::fork_generation()) return;
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  if (pool_) pool_->release(kept.handle);
 }
 
 bool Writer::Impl::evict(memory::Handle oldest) {

@@ -34,6 +34,9 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl> {
   Result<memory::Chunk> loan_growing();
   void abandon(const memory::Chunk& chunk) noexcept;
   Result<std::uint64_t> publish(const memory::Chunk& chunk, const PublishInfo& info);
+  Result<void> keep(const memory::Chunk& chunk);
+  Result<void> publish_to(const memory::Chunk& kept, const Gid& reader);
+  void drop(const memory::Chunk& kept) noexcept;
   std::uint32_t matched() const;
   std::vector<Gid> matched_readers() const;
   Statuses statuses() const;
@@ -107,7 +110,8 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl> {
   std::string explain_grant(const Party& party, std::uint32_t wish) const;
   bool overheld(WriterConnection& connection);
   memory::PushStatus push(WriterConnection& connection, const Kept& message);
-  void keep(const Kept& message);
+  void remember(const Kept& message);
+  std::int64_t complete(memory::ChunkHeader& header, std::uint64_t sequence, const PublishInfo& info) const;
   void replay(WriterConnection& connection, const QoS& requested);
   void expel_broken();
   void drain(Connections::iterator at);
@@ -137,7 +141,8 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl> {
   std::vector<Frame> frames_to_self_;  // made during a loan: handled when mutex_ is free, before the loan returns
   std::vector<Kept> history_;          // transient local: a ring of the last `depth` messages
   std::size_t history_begin_ = 0, history_size_ = 0;
-  std::uint64_t last_sequence_ = 0;
+  std::uint64_t last_sequence_ = 0;  // of publish()
+  std::uint64_t last_kept_ = 0;      // of keep()
   Statuses statuses_;
   PendingEvents pending_;
   std::int64_t last_publish_ns_ = 0;  // deadline

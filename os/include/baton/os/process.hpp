@@ -23,6 +23,8 @@ Result<std::array<std::uint8_t, 16>> random_id();
 
 /// The program's name as the system shows it (/proc/self/comm), never empty.
 std::string program_name();
+/// The machine's own name (gethostname(2)); empty if it has none.
+std::string host_name();
 std::int32_t process_id();
 std::uint32_t effective_user_id();
 /// True if the calling process belongs to group `gid` (effective or supplementary).

@@ -215,6 +215,18 @@ class Writer {
   /// Hands the chunk to every matched reader. On error (queue_full, forked) the chunk stays a loan.
   Result<std::uint64_t> publish(const memory::Chunk& chunk, const PublishInfo& info = {});  ///< sequence number
 
+  // Hand-over beside a channel of the caller's, which fixes the order and wakes the readers (TZC III-B: the control
+  // part goes by a socket). A writer that uses these calls does not use publish().
+  /// Closes the loan and keeps the message until drop(). The caller may go on writing the content until the first
+  /// publish_to().
+  Result<void> keep(const memory::Chunk& chunk);
+  /// Adds a kept message to the queue of one reader and wakes nobody. On error nothing was handed over: not_found (this
+  /// reader is not connected), queue_full (it has not taken `depth` messages; nothing is ever evicted), held_limit
+  /// (its unread and held messages are as many as it may hold), forked.
+  Result<void> publish_to(const memory::Chunk& kept, const Gid& reader);
+  /// Ends the caller's use of a kept message. Its memory comes back when no reader has it any more.
+  void drop(const memory::Chunk& kept) noexcept;
+
   std::uint32_t matched() const;
   std::vector<Gid> matched_readers() const;
   Statuses statuses() const;

@@ -6,9 +6,9 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
-from .diagnostics import Diagnostic, InterfaceError, fail
+from .diagnostics import Diagnostic, InterfaceError, Location, fail
 from .equivalence import SECOND_NAMES, canonical_message
-from .model import SCALAR_BYTES, Constant, Field, FieldType, Message, Service, Shape
+from .model import SCALAR_BYTES, Constant, Field, FieldType, Interface, Message, Service, Shape
 from .packages import Universe
 
 MAX_SKELETON_BYTES = 2**31 - 1  # docs/format/sfm.md: a message is at most 2 GiB
@@ -108,39 +108,73 @@ class Resolver:
         self._universe = universe
         self._structs: dict[str, Struct] = {}
         self._open: list[str] = []
+        self._failed: dict[str, InterfaceError] = {}  # of definitions that are there, during one outermost call
 
     def message(self, full_name: str, wanted_by: Field | None = None) -> Struct:
+        if full_name in self._failed:
+            raise self._failed[full_name]
         if full_name not in self._structs:
-            message = self._universe.load(full_name, "msg", wanted_by.location if wanted_by else None)
-            assert isinstance(message, Message)
+            where = wanted_by.location if wanted_by else None
             if full_name in self._open:
                 circle = " -> ".join([*self._open[self._open.index(full_name) :], full_name])
-                where = wanted_by.location if wanted_by else message.location
                 raise fail(
-                    where,
+                    where or Location(full_name),
                     f"a message cannot contain itself: {circle}",
                     "break the circle, for example by an index into an array",
                 )
             if len(self._open) >= MAX_DEPTH:
-                where = wanted_by.location if wanted_by else message.location
-                raise fail(where, f"messages nested more than {MAX_DEPTH} deep", "flatten the definition")
+                raise fail(
+                    where or Location(full_name),
+                    f"messages nested more than {MAX_DEPTH} deep",
+                    "flatten the definition",
+                )
             self._open.append(full_name)
             try:
-                self._structs[full_name] = self.resolve(message)
+                message = self._load(full_name, "msg", where)
+                assert isinstance(message, Message)
+                try:
+                    self._structs[full_name] = self.resolve(message)
+                except InterfaceError as error:
+                    self._failed[full_name] = error
+                    raise
             finally:
                 self._open.pop()
+                if not self._open:
+                    self._failed.clear()
         return self._structs[full_name]
 
+    def _load(self, full_name: str, kind: str, where: Location | None) -> Interface:
+        """The definition. Of one with errors, unknown types and errors of nested messages are said, too."""
+        try:
+            return self._universe.load(full_name, kind, where)
+        except InterfaceError as error:
+            read = error.partial
+            if read is None:
+                raise
+            found = list(error.diagnostics)
+            for part in (read.request, read.response) if isinstance(read, Service) else (read,):
+                try:
+                    self._nested(canonical_message(part))
+                except InterfaceError as more:
+                    found += more.diagnostics
+            all_errors = InterfaceError(*found)
+            if kind == "msg":
+                self._failed[full_name] = all_errors
+            raise all_errors from None
+
     def service(self, full_name: str) -> ServiceStructs:
-        service = self._universe.load(full_name, "srv")
+        service = self._load(full_name, "srv", None)
         assert isinstance(service, Service)
-        return ServiceStructs(
-            service.package,
-            service.name,
-            self.resolve(service.request),
-            self.resolve(service.response),
-            service.comment,
-        )
+        structs: list[Struct] = []
+        errors: list[Diagnostic] = []
+        for part in (service.request, service.response):
+            try:
+                structs.append(self.resolve(part))
+            except InterfaceError as error:
+                errors.extend(error.diagnostics)
+        if errors:
+            raise InterfaceError(*errors)
+        return ServiceStructs(service.package, service.name, structs[0], structs[1], service.comment)
 
     def resolve(self, written: Message) -> Struct:
         message = canonical_message(written)
@@ -189,7 +223,7 @@ class Resolver:
                 except InterfaceError as error:
                     errors.extend(error.diagnostics)
         if errors:
-            raise InterfaceError(*dict.fromkeys(errors))
+            raise InterfaceError(*errors)
         return nested
 
     @staticmethod

@@ -4,6 +4,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .model import Interface
 
 _WIDEST = 200  # of a longer source line, the part around the error is shown
 
@@ -53,11 +57,19 @@ class Diagnostic:
 
 
 class InterfaceError(Exception):
-    """One or more diagnostics; ``str()`` is what a user should read."""
+    """One or more diagnostics; ``str()`` is what a user should read. Each is there once, and those of one file are in the order of
+    its lines. ``partial``: what could be read of a file with errors, for a search of further errors."""
 
-    def __init__(self, *diagnostics: Diagnostic) -> None:
-        self.diagnostics = diagnostics
-        super().__init__("\n".join(d.render() for d in diagnostics))
+    def __init__(self, *diagnostics: Diagnostic, partial: Interface | None = None) -> None:
+        paths = list(dict.fromkeys(d.location.path for d in diagnostics))
+        self.diagnostics = tuple(
+            sorted(
+                dict.fromkeys(diagnostics),
+                key=lambda d: (paths.index(d.location.path), d.location.line, d.location.column),
+            )
+        )
+        self.partial = partial
+        super().__init__("\n".join(d.render() for d in self.diagnostics))
 
 
 def fail(location: Location, message: str, way_out: str) -> InterfaceError:

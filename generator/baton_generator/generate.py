@@ -52,7 +52,7 @@ def resolve(universe: Universe, wanted: Wanted) -> Resolved:
         for top in tops:
             result.messages.update(top.reachable())
     if errors:
-        raise InterfaceError(*dict.fromkeys(errors))
+        raise InterfaceError(*errors)
     return result
 
 

@@ -16,8 +16,19 @@ GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 STANDARD_TYPES = """std_msgs/Header std_msgs/String std_msgs/Empty std_msgs/Bool std_msgs/UInt64 sensor_msgs/Image sensor_msgs/CompressedImage
 sensor_msgs/PointCloud2 sensor_msgs/PointCloud sensor_msgs/LaserScan sensor_msgs/CameraInfo sensor_msgs/Imu sensor_msgs/JointState geometry_msgs/PoseStamped
 geometry_msgs/PoseWithCovarianceStamped geometry_msgs/TwistStamped geometry_msgs/TransformStamped tf2_msgs/TFMessage diagnostic_msgs/DiagnosticArray
-builtin_interfaces/Time builtin_interfaces/Duration rosgraph_msgs/Clock stereo_msgs/DisparityImage""".split()
+builtin_interfaces/Time builtin_interfaces/Duration rosgraph_msgs/Clock stereo_msgs/DisparityImage rcl_interfaces/ParameterEvent""".split()
 STANDARD_PACKAGES = ["std_srvs"]
+PARAMETER_SERVICES = [  # of every node with parameters
+    f"rcl_interfaces/srv/{name}"
+    for name in (
+        "DescribeParameters",
+        "GetParameterTypes",
+        "GetParameters",
+        "ListParameters",
+        "SetParameters",
+        "SetParametersAtomically",
+    )
+]
 
 
 def _universe() -> Universe:
@@ -37,7 +48,7 @@ def golden_splits() -> str:
 
 def golden_headers() -> dict[str, str]:
     """Header path -> text."""
-    wanted = Wanted(types=STANDARD_TYPES, packages=[*STANDARD_PACKAGES, "golden_msgs"])
+    wanted = Wanted(types=[*STANDARD_TYPES, *PARAMETER_SERVICES], packages=[*STANDARD_PACKAGES, "golden_msgs"])
     return {str(path): text for path, text in outputs(_universe(), wanted).items()}
 
 

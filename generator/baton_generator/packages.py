@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds interfaces by name: in given files and directories, those of BATON_MSG_PATH, an installed ROS, the standard sets of `rosbags`.
+"""Finds interfaces by name: in given files and directories, those of BATON_MSG_PATH, an installed ROS, the standard sets.
 
 Sources are asked in that order and the first that has the type answers, so a project's own definition wins over a standard one.
 """
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from . import standard_sets
 from .diagnostics import Location, fail
 from .equivalence import STORE_DEFAULTS
 from .model import PRIMITIVES, Constant, Dialect, Field, FieldType, Interface, Message, Shape, Value
@@ -106,15 +107,8 @@ def _ament_package(prefix: Path, name: str, dialect: Dialect | None, inputs: set
     return package if package.loaders else None
 
 
-def standard_sets() -> list[str]:
-    """Names of the standard sets that the installed `rosbags` carries."""
-    from rosbags.typesys import Stores
-
-    return [store.value for store in Stores if store.value not in ("empty", "latest")]
-
-
 def _from_store(store: str, full_name: str, definition: tuple) -> Message:
-    """A `rosbags` definition as a Message. Comments and defaults are not in the stores; STORE_DEFAULTS gives the non-zero ones."""
+    """A definition of a standard set as a Message. Comments and defaults are not in the sets; STORE_DEFAULTS gives the non-zero ones."""
     package, name = full_name.split("/")
     where = Location(f"rosbags:{store}:{full_name}")
     constants, fields = definition
@@ -123,7 +117,7 @@ def _from_store(store: str, full_name: str, definition: tuple) -> Message:
         return "uint8" if base in ("byte", "char", "octet") else base
 
     def type_of(node: tuple) -> FieldType:
-        kind, value = node[0].name, node[1]
+        kind, value = node
         if kind == "BASE":
             return FieldType(plain(value[0]), string_bound=value[1])
         if kind == "NAME":
@@ -148,14 +142,10 @@ def _from_store(store: str, full_name: str, definition: tuple) -> Message:
 
 
 def _store_packages(store: str) -> dict[str, Package]:
-    from rosbags.typesys import Stores, get_typestore
-
-    try:
-        chosen = Stores(store)
-    except ValueError:
-        raise fail(Location(store), "no such standard set", f"choose one of {', '.join(standard_sets())}") from None
+    if store not in standard_sets.names():
+        raise fail(Location(store), "no such standard set", f"choose one of {', '.join(standard_sets.names())}")
     found: dict[str, Package] = {}
-    for key, definition in get_typestore(chosen).fielddefs.items():
+    for key, definition in standard_sets.definitions(store).items():
         package_name, _, name = key.split("/")
         full_name = f"{package_name}/{name}"
         package = found.setdefault(package_name, Package(package_name))
@@ -262,7 +252,9 @@ class Universe:
             try:
                 self._stores[store] = _store_packages(store)
             except ImportError:
-                self._stores[store] = {}  # no rosbags: given files, directories and an installed ROS still work
+                self._stores[
+                    store
+                ] = {}  # neither files nor rosbags: given files, directories and an installed ROS still work
         return self._stores[store]
 
     def types_of(self, package: str) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from . import dialect as dialects
 from .diagnostics import Diagnostic, InterfaceError, Location, fail
@@ -28,6 +29,7 @@ _TYPE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 _LINE = re.compile(r"[ \t]*(?P<type>[^ \t#]+)(?:[ \t]+(?P<name>[^ \t=#]*))?[ \t]*(?P<rest>.*)\Z")
 _TYPE = re.compile(r"(?P<base>[^\[\]<>=]*)(?P<bound><=[^\[\]]*)?(?P<array>\[.*)?\Z")
 _MAX_COUNT = 2**31 - 1
+_I = TypeVar("_I", bound=Interface)
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def parse_text(
     if kind == ".msg":
         if separators:
             raise fail(parser.location(separators[0], 0, 3), "'---' in a message", "a service belongs into a .srv file")
-        return parser.message(name, 0, len(lines))
+        return parser.without_errors(parser.message(name, 0, len(lines)))
     if len(separators) != 1:
         at = parser.location(separators[1], 0, 3) if separators else whole
         found = f"{len(separators)} '---' separators" if separators else "no '---' separator"
@@ -120,7 +122,7 @@ def parse_text(
     cut = separators[0]
     request = parser.message(f"{name}_Request", 0, cut)
     response = parser.message(f"{name}_Response", cut + 1, len(lines))
-    return Service(package, name, request, response, location=whole)
+    return parser.without_errors(Service(package, name, request, response, location=whole))
 
 
 def _is_separator(line: str) -> bool:
@@ -136,10 +138,17 @@ class _Parser:
         self._errors: list[Diagnostic] = []
         parsed: list[tuple[int, _Line]] = self._cut_lines()
         # None: nothing in the file tells the dialects apart; it is then read as ROS 2, except where that would be a guess.
-        self._dialect = forced or dialects.decide(self._evidence([line for _, line in parsed]), hint)
+        try:
+            self._dialect = forced or dialects.decide(self._evidence([line for _, line in parsed]), hint)
+        except InterfaceError as error:  # how to read the lines is not known
+            raise InterfaceError(*self._errors, *error.diagnostics) from None
         self._parsed = parsed
+
+    def without_errors(self, read: _I) -> _I:
+        """What was read, if nothing was wrong; else all that was."""
         if self._errors:
-            raise InterfaceError(*self._errors)
+            raise InterfaceError(*self._errors, partial=read)
+        return read
 
     def location(self, index: int, start: int, length: int = 1) -> Location:
         return Location(self._path, index + 1, start + 1, max(1, length), self._lines[index])
@@ -197,7 +206,7 @@ class _Parser:
         return self._dialect or Dialect.ROS2
 
     def message(self, name: str, begin: int, end: int) -> Message:
-        """The declarations of lines [begin, end)."""
+        """The declarations of lines [begin, end), without those that have errors."""
         fields: list[Field] = []
         constants: list[Constant] = []
         seen: dict[str, int] = {}
@@ -217,8 +226,6 @@ class _Parser:
                 continue
             seen[declared.name] = index + 1
             (constants if isinstance(declared, Constant) else fields).append(declared)
-        if self._errors:
-            raise InterfaceError(*self._errors)
         return Message(
             self._package, name, tuple(fields), tuple(constants), self._file_comment(begin, end), Location(self._path)
         )

@@ -16,12 +16,12 @@
 # package rebuilds what includes its header; headers whose text stays alike are left alone. The target's property
 # BATON_HEADERS lists them.
 #
-# Needs Python 3.10 with jinja2, and rosbags for the standard sets. Python is chosen by BATON_PYTHON, else the .venv of
-# Baton's source tree, else the first on the path, else the one that Baton was built with.
+# Needs Python 3.10 with jinja2, and in a source tree rosbags for the standard sets. Python is chosen by BATON_PYTHON, else the
+# .venv of Baton's source tree, else the first on the path, else the one that Baton was built with.
 
-# Where the Python package lies: beside this file's directory in the source tree, below it when installed.
-if(EXISTS "${CMAKE_CURRENT_LIST_DIR}/generator/baton_generator")
-  set(BATON_GENERATOR_DIR "${CMAKE_CURRENT_LIST_DIR}/generator" CACHE INTERNAL "")
+# Where the Python package lies: an installation's batonConfig.cmake says so; in the source tree above this file's directory.
+if(BATON_GENERATOR_OF_INSTALLATION)
+  set(BATON_GENERATOR_DIR "${BATON_GENERATOR_OF_INSTALLATION}" CACHE INTERNAL "")
 else()
   get_filename_component(generator_dir "${CMAKE_CURRENT_LIST_DIR}/.." ABSOLUTE)
   set(BATON_GENERATOR_DIR "${generator_dir}" CACHE INTERNAL "")
@@ -37,7 +37,10 @@ function(baton_find_generator found)
   set(${found} OFF PARENT_SCOPE)
   foreach(python IN LISTS candidates)
     if(python AND EXISTS "${python}")
-      execute_process(COMMAND "${python}" -c "import jinja2, rosbags" RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+      execute_process(
+        COMMAND "${CMAKE_COMMAND}" -E env "PYTHONPATH=${BATON_GENERATOR_DIR}" PYTHONDONTWRITEBYTECODE=1
+          "${python}" -c "import jinja2, baton_generator.standard_sets as s; s.names()"
+        RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
       if(NOT failed)
         set(BATON_PYTHON "${python}" CACHE FILEPATH "Python that runs Baton's generator")
         set(${found} ON PARENT_SCOPE)
@@ -58,7 +61,7 @@ function(baton_generate_messages target)
   baton_find_generator(found)
   if(NOT found)
     message(FATAL_ERROR
-      "baton_generate_messages(${target}): no Python that can import jinja2 and rosbags (tried: ${BATON_PYTHON} ${Python3_EXECUTABLE}).\n"
+      "baton_generate_messages(${target}): no Python that can import jinja2 (and rosbags, in Baton's source tree; tried: ${BATON_PYTHON} ${Python3_EXECUTABLE}).\n"
       "Way out: run `make setup` in Baton's source tree, or `pip install jinja2 rosbags` and set -DBATON_PYTHON=<that python>.")
   endif()
   if(NOT GENERATE_PACKAGE)

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The standard sets: every type of every set resolves, and ROS 1 and ROS 2 agree where the format says so."""
 
+import sys
+
 import pytest
 from baton_generator.canonical import Resolver, Struct
 from baton_generator.cpp import render_message
-from baton_generator.packages import Universe, standard_sets
+from baton_generator.packages import Universe
+from baton_generator.standard_sets import names as standard_sets
 
 
 def all_of(store: str) -> dict[str, Struct]:
@@ -90,3 +93,18 @@ def test_known_defaults_are_added_to_the_sets_that_have_them() -> None:
 def test_an_unknown_set_is_named() -> None:
     with pytest.raises(Exception, match="choose one of .*ros2_kilted"):
         Universe(standard="ros2_nowhere", environment={}).standard_packages()
+
+
+def test_the_files_of_an_installation_say_what_rosbags_says(tmp_path, monkeypatch) -> None:
+    from baton_generator import standard_sets as sets
+
+    names, before = sets.names(), all_of("ros2_kilted")
+    sets.write(tmp_path)
+    monkeypatch.setattr(sets, "FILES", tmp_path)
+    monkeypatch.setitem(sys.modules, "rosbags", None)  # importing it fails
+    assert sets.names() == sorted(names)
+    after = all_of("ros2_kilted")
+    assert {name: (s.hash, s.definition) for name, s in after.items()} == {
+        name: (s.hash, s.definition) for name, s in before.items()
+    }
+    assert [render_message(s) for s in after.values()] == [render_message(before[name]) for name in after]

@@ -107,6 +107,52 @@ TEST_F(FromRos, PointersToMessagesArePublishedWithOneCopy) {
   EXPECT_THROW(publisher.publish(Number::SharedPtr()), baton::Exception);
 }
 
+TEST_F(FromRos, BothGrammarsOfCommandLinesRenameNodesAndTopics) {
+  const char* ros1[] = {"camera", "image:=photo", "__ns:=/left", "__name:=viewer", "file"};
+  const char* ros2[] = {"camera",      "file", "--ros-args",    "-r", "image:=photo", "-r",
+                        "__ns:=/left", "-r",   "__node:=viewer"};
+  for (const auto& own : {baton::init(5, ros1), baton::init(9, ros2)})
+    EXPECT_EQ(own, (std::vector<std::string>{"camera", "file"}));
+  const baton::Node node("camera");
+  EXPECT_EQ(node.fully_qualified_name(), "/left/viewer");
+  EXPECT_EQ(node.resolve_topic_name("image"), "/left/photo");
+  baton::init({"camera"});
+  EXPECT_EQ(baton::Node("camera", "left").resolve_topic_name("image"), "/left/image");
+}
+
+TEST_F(FromRos, ParametersAreDeclaredReadAndSetInTheWordsOfBoth) {
+  baton::init({"camera", "_rate:=20", "--ros-args", "-p", "gain:=0.5"});
+  baton::Node node("camera");
+  int rate = 0;
+  node.param("rate", rate, 30);  // roscpp
+  EXPECT_EQ(rate, 20);
+  node.param("rate", rate, 40);
+  EXPECT_EQ(rate, 20) << "declared already";
+  EXPECT_EQ(node.param<std::string>("frame", "map"), "map");
+  const double gain = node.declare_parameter("gain", 1.0);  // rclcpp
+  EXPECT_EQ(gain, 0.5);
+  EXPECT_TRUE(node.has_parameter("rate"));
+  EXPECT_EQ(node.get_parameter("rate").as_int(), 20);
+  EXPECT_TRUE(node.get_parameter("rate", rate));
+  EXPECT_FALSE(node.get_parameter_or("depth", rate, 7));
+  EXPECT_EQ(rate, 7);
+  auto handle = node.add_on_set_parameters_callback([](const std::vector<baton::Parameter>&) {
+    baton::SetParametersResult result;
+    result.successful = false;
+    result.reason = "busy";
+    return result;
+  });
+  EXPECT_EQ(node.set_parameter(baton::Parameter("rate", 50)).reason, "busy");
+  handle.reset();
+  int changes = 0;
+  auto after = node.add_post_set_parameters_callback([&](const std::vector<baton::Parameter>&) { ++changes; });
+  EXPECT_TRUE(node.set_parameter(baton::Parameter("rate", 50)).successful);
+  EXPECT_EQ(changes, 1);
+  node.undeclare_parameter("rate");
+  EXPECT_FALSE(node.has_parameter("rate"));
+  baton::init({"camera"});
+}
+
 TEST_F(FromRos, SpinRunsTheCallbacksOfANodeUntilTheProcessIsAskedToEnd) {
   int ticks = 0;
   auto timer = node_.create_timer(1ms, [&] {

@@ -2,13 +2,13 @@
 #include "baton/node/node.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
 
 #include "baton/os/fork.hpp"
 #include "node_core.hpp"
+#include "parameter_services.hpp"
 
 namespace baton {
 namespace detail {
@@ -22,7 +22,7 @@ Error empty_error(const char* what) {
 void throw_empty(const char* what) { throw Exception(empty_error(what)); }
 
 NodeCore::~NodeCore() {
-  if (participant) participant->remove_node(name);
+  if (participant) participant->remove_node(names.in_graph());
 }
 
 std::shared_ptr<Executable> NodeCore::add(const std::shared_ptr<Executable>& executable) {
@@ -117,6 +117,31 @@ transport::TypeInfo type_info(const message::Type& type) {
   return info;
 }
 
+/// What applies to a node: its own arguments, and those of the process.
+struct GivenArguments {
+  explicit GivenArguments(const NodeOptions& options)
+      : own(parse_arguments(options.arguments)),
+        global(options.use_global_arguments ? arguments() : std::make_shared<const Arguments>()) {}
+  /// The first one that matches counts.
+  std::vector<Remapping> rules() const {
+    std::vector<Remapping> all = own.remappings;
+    all.insert(all.end(), global->remappings.begin(), global->remappings.end());
+    return all;
+  }
+  /// The last one of a name counts.
+  std::vector<ParameterAssignment> overrides(const std::string& node, const NodeOptions& options) const {
+    std::vector<ParameterAssignment> all;
+    for (const auto* some : {&global->parameters, &own.parameters})
+      for (const ParameterAssignment& one : *some)
+        if (one.applies_to(node)) all.push_back(one);
+    for (const Parameter& one : options.parameter_overrides)
+      all.push_back({node, one.name(), one.value(), "NodeOptions::parameter_overrides"});
+    return all;
+  }
+  const Arguments own;
+  const std::shared_ptr<const Arguments> global;
+};
+
 /// Names are shown in terminals and lists of every process of the domain.
 void check_node_name(const std::string& name) {
   if (name.empty()) throw Exception({Errc::invalid_argument, "a node needs a name; got an empty one"});
@@ -136,6 +161,12 @@ void check_node_name(const std::string& name) {
 
 Node::Node(std::string name, NodeOptions options) : core_(std::make_shared<detail::NodeCore>()) {
   detail::check_node_name(name);
+  const detail::GivenArguments given(options);
+  core_->names = detail::NodeNames(name, options.ns, given.rules());
+  core_->parameters = std::make_shared<detail::ParameterStore>(fully_qualified_name(),
+                                                               given.overrides(fully_qualified_name(), options));
+  core_->parameters->on_first_declaration(
+      [this] { core_->parameter_services = detail::serve_parameters(*this, core_->parameters); });
   transport::ParticipantOptions participant_options;
   participant_options.domain = options.domain;
   participant_options.runtime_directory = options.runtime_directory;
@@ -144,39 +175,35 @@ Node::Node(std::string name, NodeOptions options) : core_(std::make_shared<detai
       options.on_diagnostic ? std::move(options.on_diagnostic) : detail::print_diagnostic;
   participant_options.diagnostic_owner = core_->diagnostic_owner;
   core_->participant = transport::Participant::join(participant_options).or_throw();
-  core_->name = std::move(name);
-  core_->participant->add_node(core_->name);
+  core_->participant->add_node(core_->names.in_graph());
 }
 
 Node::~Node() = default;
 
-const std::string& Node::name() const noexcept { return core_->name; }
+const std::string& Node::name() const noexcept { return core_->names.name(); }
+const std::string& Node::ns() const noexcept { return core_->names.ns(); }
+const std::string& Node::fully_qualified_name() const noexcept { return core_->names.fully_qualified(); }
 int Node::domain() const { return core_->participant->domain(); }
 
-std::string Node::absolute(const std::string& topic) {
-  std::string result = topic.empty() || topic.front() != '/' ? "/" + topic : topic;
-  bool valid = result.size() > 1 && result.back() != '/' && result.find("//") == std::string::npos;
-  for (char c : result)
-    valid = valid && (std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '~' || c == '/');
-  if (!valid)
-    throw Exception({Errc::invalid_argument,
-                     "'" + topic + "' is no topic name: use letters, digits and '_', separated by single '/'"});
-  return result;
+std::string Node::resolve_topic_name(const std::string& topic) const {
+  return core_->names.resolve(topic, detail::NodeNames::Kind::kTopic);
+}
+std::string Node::resolve_service_name(const std::string& service) const {
+  return core_->names.resolve(service, detail::NodeNames::Kind::kService);
 }
 
-std::shared_ptr<detail::PublisherCore> Node::make_publisher(const std::string& topic, const message::Type& type,
-                                                            const QoS& qos, const PublisherOptions& options) {
-  std::string name = absolute(topic);
+std::shared_ptr<detail::PublisherCore> Node::publisher_at(const std::string& name, const message::Type& type,
+                                                          const QoS& qos, const PublisherOptions& options) {
   auto writer =
-      core_->participant->create_writer({name, core_->name, detail::type_info(type), qos, options}).or_throw();
-  return std::make_shared<detail::PublisherCore>(std::move(writer), std::move(name));
+      core_->participant->create_writer({name, core_->names.in_graph(), detail::type_info(type), qos, options})
+          .or_throw();
+  return std::make_shared<detail::PublisherCore>(std::move(writer), name);
 }
 
-std::shared_ptr<transport::Reader> Node::make_reader(const std::string& topic, const message::Type& type,
-                                                     const QoS& qos) {
+std::shared_ptr<transport::Reader> Node::reader_at(const std::string& name, const message::Type& type, const QoS& qos) {
   transport::Participant::ReaderOptions options;
-  options.topic = absolute(topic);
-  options.node = core_->name;
+  options.topic = name;
+  options.node = core_->names.in_graph();
   options.type = detail::type_info(type);
   options.qos = qos;
   options.validate = detail::validate_sample;
@@ -184,13 +211,33 @@ std::shared_ptr<transport::Reader> Node::make_reader(const std::string& topic, c
   return core_->participant->create_reader(options).or_throw();
 }
 
+std::shared_ptr<detail::PublisherCore> Node::make_publisher(const std::string& topic, const message::Type& type,
+                                                            const QoS& qos, const PublisherOptions& options) {
+  return publisher_at(resolve_topic_name(topic), type, qos, options);
+}
+
+std::shared_ptr<transport::Reader> Node::make_reader(const std::string& topic, const message::Type& type,
+                                                     const QoS& qos) {
+  return reader_at(resolve_topic_name(topic), type, qos);
+}
+
+detail::ServerCore Node::make_server(const std::string& service, const message::Type& request,
+                                     const message::Type& response, const PublisherOptions& options) {
+  detail::ServerCore core;
+  core.name = resolve_service_name(service);
+  core.requests = reader_at(detail::request_topic(core.name), request, detail::request_qos());
+  core.responses = publisher_at(detail::response_topic(core.name), response, detail::response_qos(), options);
+  return core;
+}
+
 std::shared_ptr<detail::ClientCore> Node::make_client(const std::string& service, const message::Type& request,
                                                       const message::Type& response) {
+  std::string name = resolve_service_name(service);
   // The reader first: a server must not see a client that cannot get responses.
-  auto responses = make_reader(detail::response_topic(service), response, detail::response_qos());
-  return std::make_shared<detail::ClientCore>(
-      participant(), absolute(service),
-      make_publisher(detail::request_topic(service), request, detail::request_qos(), {}), std::move(responses));
+  auto responses = reader_at(detail::response_topic(name), response, detail::response_qos());
+  auto requests = publisher_at(detail::request_topic(name), request, detail::request_qos(), {});
+  return std::make_shared<detail::ClientCore>(participant(), std::move(name), std::move(requests),
+                                              std::move(responses));
 }
 
 std::shared_ptr<detail::Executable> Node::add(const std::shared_ptr<detail::Executable>& executable) {
@@ -219,9 +266,11 @@ std::size_t count(const std::vector<transport::EndpointInfo>& endpoints, const s
 
 }  // namespace
 
-std::size_t Node::count_publishers(const std::string& topic) const { return count(endpoints(), absolute(topic), true); }
+std::size_t Node::count_publishers(const std::string& topic) const {
+  return count(endpoints(), resolve_topic_name(topic), true);
+}
 std::size_t Node::count_subscriptions(const std::string& topic) const {
-  return count(endpoints(), absolute(topic), false);
+  return count(endpoints(), resolve_topic_name(topic), false);
 }
 
 bool Node::wait_for(const std::function<bool()>& condition, std::chrono::nanoseconds timeout) const {

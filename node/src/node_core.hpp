@@ -14,14 +14,18 @@
 #include <vector>
 
 #include "baton/node/node.hpp"
+#include "names.hpp"
+#include "parameter_store.hpp"
 
 namespace baton::detail {
 
 struct NodeCore : std::enable_shared_from_this<NodeCore> {
   std::shared_ptr<transport::Participant> participant;
-  std::string name;
+  NodeNames names;
   std::shared_ptr<const void> diagnostic_owner;  // on_diagnostic is not called after the node's end
   std::shared_ptr<CallbackGroup> default_group = std::make_shared<CallbackGroup>();
+  std::shared_ptr<ParameterStore> parameters;
+  std::shared_ptr<void> parameter_services;  // null before the first declaration
 
   std::mutex mutex;
   std::vector<std::shared_ptr<Executable>> executables;

@@ -2,10 +2,12 @@
 // The whole user API.
 #pragma once
 
+#include "baton/node/arguments.hpp"
 #include "baton/node/clock.hpp"
 #include "baton/node/executor.hpp"
 #include "baton/node/loan.hpp"
 #include "baton/node/node.hpp"
+#include "baton/node/parameter.hpp"
 #include "baton/node/publisher.hpp"
 #include "baton/node/sample.hpp"
 #include "baton/node/service.hpp"

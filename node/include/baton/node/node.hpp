@@ -16,8 +16,10 @@
 #include <vector>
 
 #include "baton/message/type.hpp"
+#include "baton/node/arguments.hpp"
 #include "baton/node/clock.hpp"
 #include "baton/node/executor.hpp"
+#include "baton/node/parameter.hpp"
 #include "baton/node/publisher.hpp"
 #include "baton/node/service.hpp"
 #include "baton/node/subscription.hpp"
@@ -33,6 +35,12 @@ struct NodeOptions {
   /// warnings and errors, unless BATON_LOG=off. Called on the background thread while the node lives; must not block or
   /// throw.
   std::function<void(const transport::Diagnostic&)> on_diagnostic;
+  std::string ns = {};  ///< the namespace, e.g. "/left" or "left"; empty: the root namespace
+  /// Rules and parameters of this node alone, written as on a command line: {"--ros-args", "-r", "image:=left/image"}.
+  /// They stand before those of init(). Other arguments are ignored.
+  std::vector<std::string> arguments = {};
+  std::vector<Parameter> parameter_overrides = {};  ///< stand above those of both command lines
+  bool use_global_arguments = true;                 ///< false: what init() read does not apply to this node
 };
 
 /// How a publisher's memory is made, and its policy when memory is short.
@@ -47,6 +55,11 @@ using transport::Statuses;
 using Account = memory::Pool::Account;
 
 namespace detail {
+
+inline NodeOptions with_namespace(NodeOptions options, std::string ns) {
+  options.ns = std::move(ns);
+  return options;
+}
 
 /// What a Timer's owner can do with it. Thread-safe.
 class TimerControl {
@@ -103,18 +116,25 @@ class Timer {
 class Node {
  public:
   /// Joins the domain. Throws no_runtime_directory, foreign_runtime_directory, out_of_descriptors, invalid_argument
-  /// (empty name, bad BATON_DOMAIN).
+  /// (empty name, bad BATON_DOMAIN). `-r __node:=` and `-r __ns:=` of init() replace name and namespace.
   explicit Node(std::string name, NodeOptions options = {});
+  /// With a namespace, as in ROS 2. Only strings, because `{}` is NodeOptions.
+  template <class Namespace, class = std::enable_if_t<std::is_convertible_v<const Namespace&, std::string>>>
+  Node(std::string name, const Namespace& ns, NodeOptions options = {})
+      : Node(std::move(name), detail::with_namespace(std::move(options), ns)) {}
   ~Node();
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  const std::string& name() const noexcept;
+  const std::string& name() const noexcept;                  ///< "camera"
+  const std::string& ns() const noexcept;                    ///< "/left", or "/"
+  const std::string& fully_qualified_name() const noexcept;  ///< "/left/camera"
   int domain() const;
   /// baton::now(), as ROS 2's fingers write it.
   Time now() const { return baton::now(); }
 
-  /// A publisher of T. Topic names are made absolute ("image" -> "/image"); segments hold letters, digits, '_' and '~'.
+  /// A publisher of T. Names of topics and services are made absolute ("image" -> "/left/image", "~/image" ->
+  /// "/left/camera/image"), and renamed by the rules of the command line (docs/guides/names.md).
   template <class T>
   [[nodiscard]] Publisher<T> advertise(const std::string& topic, const QoS& qos = {},
                                        const PublisherOptions& options = {}) {
@@ -139,7 +159,7 @@ class Node {
   /// A subscription for polling (take, wait sets, pollable_fd).
   template <class T>
   [[nodiscard]] Subscription<T> subscribe(const std::string& topic, const QoS& qos = {}) {
-    return Subscription<T>(make_reader(topic, message::type_of<T>(), qos), nullptr, absolute(topic));
+    return Subscription<T>(make_reader(topic, message::type_of<T>(), qos), nullptr, resolve_topic_name(topic));
   }
   /// The same with a queue length.
   template <class T, class Queue, class = std::enable_if_t<std::is_integral_v<Queue>>>
@@ -155,7 +175,7 @@ class Node {
     auto reader = make_reader(topic, message::type_of<T>(), qos);
     auto executable = std::make_shared<detail::SubscriptionExecutable<T, F>>(group ? std::move(group) : default_group(),
                                                                              reader, std::move(callback));
-    return Subscription<T>(std::move(reader), add(executable), absolute(topic));
+    return Subscription<T>(std::move(reader), add(executable), resolve_topic_name(topic));
   }
   /// The same with a queue length, as in ROS 1 and TZC Fig. 6. Only integers, because `{}` is a default QoS.
   template <class T, class Queue, class F, class = std::enable_if_t<std::is_integral_v<Queue>>>
@@ -196,6 +216,84 @@ class Node {
     return create_timer(period, detail::bound(member, object));
   }
 
+  // Parameters, as in rclcpp: docs/guides/parameters.md. A node with parameters serves them to other processes while an
+  // executor runs its callbacks; the first declaration makes the services.
+
+  /// Declares a parameter and returns its value: the one of the command line (-p, --params-file) if there is one, else
+  /// `value`. T: bool, an integer, a floating-point number, a string, or a std::vector of them; std::vector<std::uint8_t>
+  /// is a byte array. Throws already_exists; type_mismatch, invalid_argument (the value of the command line is of
+  /// another type, out of its range, or refused by a callback; the text names file and line).
+  template <class T>
+  auto declare_parameter(const std::string& name, const T& value, const ParameterDescriptor& descriptor = {}) {
+    using Stored = std::conditional_t<std::is_convertible_v<T, std::string_view>, std::string, T>;
+    return declare(name, ParameterValue(value), ParameterType::kNotSet, descriptor).template get<Stored>();
+  }
+  /// A parameter without a default: throws invalid_argument if the command line gives none.
+  template <class T>
+  T declare_parameter(const std::string& name) {
+    return declare(name, {}, ParameterValue(T{}).type(), {}).template get<T>();
+  }
+  /// The same with a type that is known at run time. A `value` that is not set gives none, as above; `type` is then the
+  /// parameter's type.
+  ParameterValue declare(const std::string& name, const ParameterValue& value, ParameterType type,
+                         const ParameterDescriptor& descriptor);
+  /// The next set of this name is refused. Throws not_found, invalid_argument (read-only).
+  void undeclare_parameter(const std::string& name);
+  bool has_parameter(const std::string& name) const;
+  /// Throws not_found if it is not declared.
+  Parameter get_parameter(const std::string& name) const;
+  /// False if it is not declared; `value` is then unchanged. Throws type_mismatch if it is of another type.
+  template <class T>
+  bool get_parameter(const std::string& name, T& value) const {
+    const ParameterValue found = find_parameter(name);
+    if (found.is_set()) value = found.get<T>();
+    return found.is_set();
+  }
+  /// The same, with a value for `value` if it is not declared.
+  template <class T>
+  bool get_parameter_or(const std::string& name, T& value, const T& alternative) const {
+    if (get_parameter(name, value)) return true;
+    value = alternative;
+    return false;
+  }
+  template <class T>
+  T get_parameter_or(const std::string& name, const T& alternative) const {
+    T value{};
+    get_parameter_or(name, value, alternative);
+    return value;
+  }
+  /// As ROS 1's NodeHandle::param(): declares the parameter with `fallback` unless it is declared, and reads it.
+  template <class T>
+  void param(const std::string& name, T& value, const T& fallback) {
+    if (!has_parameter(name)) declare_parameter(name, fallback);
+    get_parameter(name, value);
+  }
+  template <class T>
+  T param(const std::string& name, const T& fallback) {
+    T value = fallback;
+    param(name, value, fallback);
+    return value;
+  }
+  /// Not set if it is not declared.
+  ParameterValue find_parameter(const std::string& name) const;
+  /// Sets one parameter. Nothing is thrown for a refusal: the result says why.
+  SetParametersResult set_parameter(const Parameter& parameter);
+  /// Sets each by itself.
+  std::vector<SetParametersResult> set_parameters(const std::vector<Parameter>& parameters);
+  /// Sets all, or none.
+  SetParametersResult set_parameters_atomically(const std::vector<Parameter>& parameters);
+  /// Throws not_found.
+  ParameterDescriptor describe_parameter(const std::string& name) const;
+  /// All names, or those below one of `prefixes`, at most `depth` parts deep (0: any depth). Parts are separated by dots.
+  ListParametersResult list_parameters(const std::vector<std::string>& prefixes = {}, std::uint64_t depth = 0) const;
+  /// `callback(parameters)` is called before a declaration and before a set, and may refuse them: {false, "reason"}. It
+  /// may read parameters, and must not set them (invalid_argument). It is called as long as the returned handle lives.
+  [[nodiscard]] std::shared_ptr<void> add_on_set_parameters_callback(
+      std::function<SetParametersResult(const std::vector<Parameter>&)> callback);
+  /// `callback(parameters)` is called after each declaration and set, in the thread that set them. It may set parameters.
+  [[nodiscard]] std::shared_ptr<void> add_post_set_parameters_callback(
+      std::function<void(const std::vector<Parameter>&)> callback);
+
   // The known part of the graph now.
   std::vector<transport::EndpointInfo> endpoints() const;
   std::vector<std::pair<std::string, std::int32_t>> nodes() const;
@@ -217,13 +315,20 @@ class Node {
   std::shared_ptr<transport::Reader> make_reader(const std::string& topic, const message::Type& type, const QoS& qos);
   std::shared_ptr<detail::ClientCore> make_client(const std::string& service, const message::Type& request,
                                                   const message::Type& response);
+  /// The endpoints of a server; `options` are for its responses.
+  detail::ServerCore make_server(const std::string& service, const message::Type& request,
+                                 const message::Type& response, const PublisherOptions& options);
   /// Registers with the executor. Destroying the last copy of the returned handle removes the executable.
   std::shared_ptr<detail::Executable> add(const std::shared_ptr<detail::Executable>& executable);
-  /// "image" -> "/image". Throws invalid_argument if `topic` is no topic name.
-  static std::string absolute(const std::string& topic);
+  /// The name that the domain knows. Throws invalid_argument if the argument is no name of a topic or service.
+  std::string resolve_topic_name(const std::string& topic) const;
+  std::string resolve_service_name(const std::string& service) const;
 
  private:
   friend class Executor;
+  std::shared_ptr<detail::PublisherCore> publisher_at(const std::string& name, const message::Type& type,
+                                                      const QoS& qos, const PublisherOptions& options);
+  std::shared_ptr<transport::Reader> reader_at(const std::string& name, const message::Type& type, const QoS& qos);
   std::shared_ptr<detail::NodeCore> core_;
 };
 
@@ -238,13 +343,12 @@ template <class S, class F>
 Service<S> Node::serve(const std::string& name, F handler, std::shared_ptr<CallbackGroup> group,
                        const PublisherOptions& options) {
   using Executable = detail::ServiceExecutable<S, F>;
-  auto requests =
-      make_reader(detail::request_topic(name), message::type_of<typename S::Request>(), detail::request_qos());
-  Publisher<typename S::Response> responses(make_publisher(
-      detail::response_topic(name), message::type_of<typename S::Response>(), detail::response_qos(), options));
-  auto executable = std::make_shared<Executable>(group ? std::move(group) : default_group(), std::move(requests),
-                                                 std::move(responses), std::move(handler));
-  return Service<S>(add(executable), absolute(name));
+  detail::ServerCore core =
+      make_server(name, message::type_of<typename S::Request>(), message::type_of<typename S::Response>(), options);
+  auto executable =
+      std::make_shared<Executable>(group ? std::move(group) : default_group(), std::move(core.requests),
+                                   Publisher<typename S::Response>(std::move(core.responses)), std::move(handler));
+  return Service<S>(add(executable), std::move(core.name));
 }
 
 template <class S>

@@ -22,12 +22,20 @@
 namespace baton {
 namespace detail {
 
+/// The topics of a service; `service` is its resolved name, because rules for names apply to the service alone.
 std::string request_topic(const std::string& service);
 std::string response_topic(const std::string& service);
 /// KEEP_ALL: a request is delivered, or refused with queue_full; it is never silently dropped.
 QoS request_qos();
 /// KEEP_LAST: a client that stopped reading must not hold up the others.
 QoS response_qos();
+
+/// The untyped part of a server.
+struct ServerCore {
+  std::string name;
+  std::shared_ptr<transport::Reader> requests;
+  std::shared_ptr<PublisherCore> responses;
+};
 
 /// The untyped part of a client: it numbers requests, and finds their responses among those of all clients. Client<S>
 /// and Python's client are built on it. Thread-safe.

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/node/parameter.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "parameter_yaml.hpp"
+
+namespace baton {
+
+const char* name_of(ParameterType type) noexcept {
+  switch (type) {
+    case ParameterType::kNotSet:
+      return "not set";
+    case ParameterType::kBool:
+      return "bool";
+    case ParameterType::kInteger:
+      return "integer";
+    case ParameterType::kDouble:
+      return "double";
+    case ParameterType::kString:
+      return "string";
+    case ParameterType::kByteArray:
+      return "byte_array";
+    case ParameterType::kBoolArray:
+      return "bool_array";
+    case ParameterType::kIntegerArray:
+      return "integer_array";
+    case ParameterType::kDoubleArray:
+      return "double_array";
+    case ParameterType::kStringArray:
+      return "string_array";
+  }
+  return "unknown";
+}
+
+namespace detail {
+
+void throw_parameter_type(ParameterType is, ParameterType wanted) {
+  throw Exception({Errc::type_mismatch, std::string("the parameter's value is of type ") + name_of(is) +
+                                            ", and was read as " + name_of(wanted)});
+}
+
+void throw_parameter_range(const std::string& value) {
+  throw Exception({Errc::invalid_argument, "the integer " + value + " does not fit the type that it is read as"});
+}
+
+namespace {
+
+std::string yaml_of(bool value) { return value ? "true" : "false"; }
+std::string yaml_of(std::int64_t value) { return std::to_string(value); }
+std::string yaml_of(std::uint8_t value) { return std::to_string(value); }
+
+std::string yaml_of(double value) {
+  if (std::isnan(value)) return ".nan";
+  if (std::isinf(value)) return value > 0 ? ".inf" : "-.inf";
+  std::array<char, 64> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value);
+  std::string result(text.data(), end.ptr);
+  if (result.find_first_of(".e") == std::string::npos) result += ".0";  // else an integer
+  return result;
+}
+
+/// Plain where a parser reads the same string back, else in quotes.
+std::string yaml_of(const std::string& value) {
+  bool plain = !value.empty(), printable = true;
+  for (const char& c : value) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '/';
+    const bool inner = letter || (c >= '0' && c <= '9') || c == '.' || c == '-';
+    plain = plain && (&c == value.data() ? letter : inner);
+    printable = printable && static_cast<unsigned char>(c) >= ' ' && c != 0x7f;
+  }
+  if (plain && plain_scalar(value).type() == ParameterType::kString) return value;
+  std::string quoted;
+  for (const char c : value) {
+    if (printable) {
+      quoted += c == '\'' ? "''" : std::string(1, c);
+    } else if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) {
+      static constexpr char kHex[] = "0123456789abcdef";
+      quoted += std::string("\\x") + kHex[(c >> 4) & 15] + kHex[c & 15];
+    } else {
+      if (c == '"' || c == '\\') quoted += '\\';
+      quoted += c;
+    }
+  }
+  const char* const quote = printable ? "'" : "\"";
+  return quote + quoted + quote;
+}
+
+template <class T>
+std::string yaml_of(const std::vector<T>& values) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < values.size(); ++i) text += (i ? ", " : "") + yaml_of(static_cast<const T&>(values[i]));
+  return text + "]";
+}
+
+}  // namespace
+}  // namespace detail
+
+std::string ParameterValue::to_yaml() const {
+  return std::visit(
+      [](const auto& value) -> std::string {
+        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>) {
+          return "";
+        } else {
+          return detail::yaml_of(value);
+        }
+      },
+      value_);
+}
+
+}  // namespace baton

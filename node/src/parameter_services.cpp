@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parameter_services.hpp"
+
+#include <baton/msg/rcl_interfaces/parameter_event.hpp>
+#include <baton/srv/rcl_interfaces/describe_parameters.hpp>
+#include <baton/srv/rcl_interfaces/get_parameter_types.hpp>
+#include <baton/srv/rcl_interfaces/get_parameters.hpp>
+#include <baton/srv/rcl_interfaces/list_parameters.hpp>
+#include <baton/srv/rcl_interfaces/set_parameters.hpp>
+#include <baton/srv/rcl_interfaces/set_parameters_atomically.hpp>
+#include <string>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "baton/node/time.hpp"
+
+namespace baton::detail {
+namespace {
+
+namespace messages = msg::rcl_interfaces;
+using srv::rcl_interfaces::DescribeParameters;
+using srv::rcl_interfaces::GetParameters;
+using srv::rcl_interfaces::GetParameterTypes;
+using srv::rcl_interfaces::ListParameters;
+using srv::rcl_interfaces::SetParameters;
+using srv::rcl_interfaces::SetParametersAtomically;
+
+template <class Names>
+std::vector<std::string> strings(const Names& names) {
+  std::vector<std::string> all;
+  for (const auto& name : names) all.emplace_back(name);
+  return all;
+}
+
+void write(const ParameterValue& value, messages::ParameterValue& message) {
+  message.type = static_cast<std::uint8_t>(value.type());
+  std::visit(
+      [&](const auto& held) {
+        using T = std::decay_t<decltype(held)>;
+        if constexpr (std::is_same_v<T, bool>) {
+          message.bool_value = held;
+        } else if constexpr (std::is_same_v<T, std::int64_t>) {
+          message.integer_value = held;
+        } else if constexpr (std::is_same_v<T, double>) {
+          message.double_value = held;
+        } else if constexpr (std::is_same_v<T, std::string>) {
+          message.string_value = held;
+        } else if constexpr (std::is_same_v<T, std::vector<std::uint8_t>>) {
+          message.byte_array_value.assign(held.begin(), held.end());
+        } else if constexpr (std::is_same_v<T, std::vector<bool>>) {
+          message.bool_array_value.assign(held.begin(), held.end());
+        } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
+          message.integer_array_value.assign(held.begin(), held.end());
+        } else if constexpr (std::is_same_v<T, std::vector<double>>) {
+          message.double_array_value.assign(held.begin(), held.end());
+        } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+          message.string_array_value.assign(held.begin(), held.end());
+        }
+      },
+      value.storage());
+}
+
+ParameterValue read(const messages::ParameterValue& message) {
+  switch (static_cast<ParameterType>(message.type)) {
+    case ParameterType::kNotSet:
+      return {};
+    case ParameterType::kBool:
+      return static_cast<bool>(message.bool_value);
+    case ParameterType::kInteger:
+      return message.integer_value;
+    case ParameterType::kDouble:
+      return message.double_value;
+    case ParameterType::kString:
+      return std::string(message.string_value);
+    case ParameterType::kByteArray:
+      return std::vector<std::uint8_t>(message.byte_array_value.begin(), message.byte_array_value.end());
+    case ParameterType::kBoolArray:
+      return std::vector<bool>(message.bool_array_value.begin(), message.bool_array_value.end());
+    case ParameterType::kIntegerArray:
+      return std::vector<std::int64_t>(message.integer_array_value.begin(), message.integer_array_value.end());
+    case ParameterType::kDoubleArray:
+      return std::vector<double>(message.double_array_value.begin(), message.double_array_value.end());
+    case ParameterType::kStringArray:
+      return strings(message.string_array_value);
+  }
+  return {};
+}
+
+Parameter read(const messages::Parameter& message) { return {std::string(message.name), read(message.value)}; }
+
+void write(const SetParametersResult& result, messages::SetParametersResult& message) {
+  message.successful = result.successful;
+  message.reason = result.reason;
+}
+
+template <class Messages>
+void write(const std::vector<Parameter>& parameters, Messages& message) {
+  message.resize(static_cast<std::uint32_t>(parameters.size()));
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    auto& one = message[static_cast<std::uint32_t>(i)];
+    one.name = parameters[i].name();
+    write(parameters[i].value(), one.value);
+  }
+}
+
+void write(const std::string& name, ParameterType type, const ParameterDescriptor& descriptor,
+           messages::ParameterDescriptor& message) {
+  message.name = name;
+  message.type = static_cast<std::uint8_t>(type);
+  message.description = descriptor.description;
+  message.additional_constraints = descriptor.additional_constraints;
+  message.read_only = descriptor.read_only;
+  message.dynamic_typing = descriptor.dynamic_typing;
+  if (const auto& range = descriptor.integer_range) {
+    message.integer_range.resize(1);
+    message.integer_range[0].from_value = range->from_value;
+    message.integer_range[0].to_value = range->to_value;
+    message.integer_range[0].step = range->step;
+  }
+  if (const auto& range = descriptor.floating_point_range) {
+    message.floating_point_range.resize(1);
+    message.floating_point_range[0].from_value = range->from_value;
+    message.floating_point_range[0].to_value = range->to_value;
+    message.floating_point_range[0].step = range->step;
+  }
+}
+
+void describe(const ParameterStore& store, const DescribeParameters::Request& request,
+              DescribeParameters::Response& response) {
+  const std::vector<std::string> names = strings(request.names);
+  for (const std::string& name : names)
+    if (!store.has(name)) return;  // an empty list, as rclcpp
+  response.descriptors.resize(static_cast<std::uint32_t>(names.size()));
+  for (std::uint32_t i = 0; i < names.size(); ++i) {
+    try {
+      write(names[i], store.find(names[i]).type(), store.descriptor(names[i]), response.descriptors[i]);
+    } catch (const Exception& error) {
+      if (error.code() != Errc::not_found) throw;  // undeclared meanwhile
+    }
+  }
+}
+
+struct Served {
+  Service<GetParameters> get;
+  Service<GetParameterTypes> types;
+  Service<SetParameters> set;
+  Service<SetParametersAtomically> set_atomically;
+  Service<DescribeParameters> describe;
+  Service<ListParameters> list;
+};
+
+void publish(const Publisher<messages::ParameterEvent>& publisher, const std::string& node,
+             const ParameterStore::Event& event) {
+  messages::ParameterEvent message;
+  message.stamp = now();
+  message.node = node;
+  write(event.added, message.new_parameters);
+  write(event.changed, message.changed_parameters);
+  write(event.deleted, message.deleted_parameters);
+  // Nobody waits for an event, and the parameters are set already: a subscription that fell behind gets it not.
+  try {
+    Publisher<messages::ParameterEvent>(publisher).publish(message);
+  } catch (const Exception&) {
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<void> serve_parameters(Node& node, const std::shared_ptr<ParameterStore>& store) {
+  auto served = std::make_shared<Served>();
+  served->describe = node.serve<DescribeParameters>(
+      "~/describe_parameters", [store](const auto& request, auto& response) { describe(*store, request, response); });
+  served->types = node.serve<GetParameterTypes>("~/get_parameter_types", [store](const auto& request, auto& response) {
+    for (const auto& name : request.names)
+      response.types.push_back(static_cast<std::uint8_t>(store->find(std::string(name)).type()));
+  });
+  served->get = node.serve<GetParameters>("~/get_parameters", [store](const auto& request, auto& response) {
+    response.values.resize(request.names.size());
+    for (std::uint32_t i = 0; i < request.names.size(); ++i)
+      write(store->find(std::string(request.names[i])), response.values[i]);
+  });
+  served->list = node.serve<ListParameters>("~/list_parameters", [store](const auto& request, auto& response) {
+    const ListParametersResult found = store->list(strings(request.prefixes), request.depth);
+    response.result.names.assign(found.names.begin(), found.names.end());
+    response.result.prefixes.assign(found.prefixes.begin(), found.prefixes.end());
+  });
+  served->set = node.serve<SetParameters>("~/set_parameters", [store](const auto& request, auto& response) {
+    std::vector<Parameter> parameters;
+    for (const auto& parameter : request.parameters) parameters.push_back(read(parameter));
+    response.results.resize(static_cast<std::uint32_t>(parameters.size()));
+    for (std::uint32_t i = 0; i < parameters.size(); ++i)
+      write(store->set_atomically({parameters[i]}), response.results[i]);
+  });
+  served->set_atomically =
+      node.serve<SetParametersAtomically>("~/set_parameters_atomically", [store](const auto& request, auto& response) {
+        std::vector<Parameter> parameters;
+        for (const auto& parameter : request.parameters) parameters.push_back(read(parameter));
+        write(store->set_atomically(std::move(parameters)), response.result);
+      });
+  auto publisher = node.advertise<messages::ParameterEvent>("/parameter_events", QoS(1000).reliable());
+  store->on_event([publisher, name = node.fully_qualified_name()](const ParameterStore::Event& event) {
+    publish(publisher, name, event);
+  });
+  return served;
+}
+
+}  // namespace baton::detail

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parameters of one node: their values, rules and callbacks. Knows no topics and no services.
+// Thread rules: all functions are thread-safe. Invariants: (1) `changing_` is held while values change, and while on-set
+// callbacks run, so that a set is checked against the values that it replaces; (2) `mutex_` is innermost and never held
+// during a callback, so callbacks may read parameters; (3) an on-set callback that sets parameters is refused, since it
+// would wait for itself.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "baton/node/arguments.hpp"
+#include "baton/node/parameter.hpp"
+
+namespace baton::detail {
+
+using OnSetParameters = std::function<SetParametersResult(const std::vector<Parameter>&)>;
+using PostSetParameters = std::function<void(const std::vector<Parameter>&)>;
+
+class ParameterStore {
+ public:
+  /// What happened, for the topic /parameter_events.
+  struct Event {
+    std::vector<Parameter> added, changed, deleted;
+  };
+
+  /// `overrides`: values for declarations to come, the last one of a name counts.
+  ParameterStore(std::string node, const std::vector<ParameterAssignment>& overrides);
+
+  /// Called once, before the first declaration takes effect; throws what it throws.
+  void on_first_declaration(std::function<void()> prepare) { prepare_ = std::move(prepare); }
+  /// Called after every change, one change at a time.
+  void on_event(std::function<void(const Event&)> event) { event_ = std::move(event); }
+
+  /// The value: the override if there is one, else `value`. A `value` that is not set gives only the type `wanted`, and
+  /// needs an override. Throws already_exists, type_mismatch, invalid_argument (refused by its range or a callback).
+  ParameterValue declare(const std::string& name, ParameterValue value, ParameterType wanted,
+                         const ParameterDescriptor& descriptor);
+  /// Throws not_found, invalid_argument (read-only).
+  void undeclare(const std::string& name);
+
+  bool has(const std::string& name) const;
+  /// Not set: there is no such parameter.
+  ParameterValue find(const std::string& name) const;
+  /// Throws not_found.
+  ParameterValue get(const std::string& name) const;
+  ParameterDescriptor descriptor(const std::string& name) const;
+  ListParametersResult list(const std::vector<std::string>& prefixes, std::uint64_t depth) const;
+
+  /// All or none.
+  SetParametersResult set_atomically(std::vector<Parameter> parameters);
+
+  /// Called in the order of registration while the returned handle lives.
+  [[nodiscard]] std::shared_ptr<void> add_on_set(OnSetParameters callback);
+  [[nodiscard]] std::shared_ptr<void> add_post_set(PostSetParameters callback);
+
+ private:
+  struct Entry {
+    ParameterValue value;
+    ParameterType type = ParameterType::kNotSet;
+    ParameterDescriptor descriptor;
+  };
+  template <class F>
+  using Callbacks = std::list<std::weak_ptr<F>>;
+  class Changing;
+
+  std::string named(const std::string& name) const;  // "parameter 'rate' of node '/camera'"
+  Error unknown(const std::string& name) const;
+  SetParametersResult allowed(const std::vector<Parameter>& parameters);
+  void after(const std::vector<Parameter>& set);
+  template <class F>
+  std::vector<std::shared_ptr<F>> alive(Callbacks<F>& callbacks);
+
+  const std::string node_;
+  std::map<std::string, ParameterAssignment> overrides_;  // constant
+  std::function<void()> prepare_;
+  std::function<void(const Event&)> event_;
+
+  std::mutex changing_;
+  std::atomic<std::thread::id> changer_{};  // the thread that holds changing_
+  mutable std::mutex mutex_;
+  std::map<std::string, Entry> entries_;
+  Callbacks<OnSetParameters> on_set_;
+  Callbacks<PostSetParameters> post_set_;
+};
+
+}  // namespace baton::detail

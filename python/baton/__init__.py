@@ -53,7 +53,15 @@ from ._core import (
 from ._errors import *  # noqa: F403
 from ._messages import TypeSource, convert, copy, message, message_from_text, search, service, to_dict
 from ._news import Diagnostic
-from ._node import Endpoint, Executor, HeldChunk, Holding, Node, spin
+from ._node import Endpoint, Executor, HeldChunk, Holding, Node, init, spin
+from ._parameters import (
+    FloatingPointRange,
+    IntegerRange,
+    ListParametersResult,
+    Parameter,
+    ParameterDescriptor,
+    SetParametersResult,
+)
 
 __all__ = [
     "Array",
@@ -64,16 +72,22 @@ __all__ = [
     "Diagnostic",
     "Endpoint",
     "Executor",
+    "FloatingPointRange",
     "HeldChunk",
     "Holding",
+    "IntegerRange",
     "InterfaceError",
+    "ListParametersResult",
     "Message",
     "MessageInfo",
     "Node",
+    "Parameter",
+    "ParameterDescriptor",
     "Publisher",
     "QoS",
     "Sequence",
     "Service",
+    "SetParametersResult",
     "Subscription",
     "Timer",
     "TypeSource",
@@ -85,6 +99,7 @@ __all__ = [
     "in_shared_memory",
     "incompatibility",
     "info",
+    "init",
     "is_read_only",
     "message",
     "message_from_text",

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import os
+import sys
 import weakref
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from . import _core, _messages, _news
+from . import _core, _messages, _news, _parameters
 from ._core import QoS
+from ._parameters import ListParametersResult, Parameter, ParameterDescriptor, SetParametersResult
 
 if TYPE_CHECKING:
     import asyncio
@@ -61,6 +63,21 @@ class Holding:
     promised: int  # of them: granted, or held by subscriptions that left
 
 
+def init(args: Sequence[str] | None = None) -> list[str]:
+    """Reads a command line of ROS 2 (`--ros-args -r from:=to -p name:=value`) or ROS 1 (`from:=to _name:=value`): `args`, else
+    sys.argv. Names and parameters of all nodes made afterwards follow it. Returns the arguments that are not ROS's, the
+    program's name first."""
+    return _core._init(list(sys.argv if args is None else args))
+
+
+def _remove(callbacks: list[tuple[Any, Any]], callback: Any) -> None:
+    for entry in callbacks:
+        if entry[0] == callback:  # bound methods are equal, and never the same
+            callbacks.remove(entry)
+            return
+    raise ValueError(f"{callback!r} is no callback of this node")
+
+
 def _qos(qos: QoS | int | None) -> QoS:
     if qos is None:
         return QoS()
@@ -77,11 +94,28 @@ class Node(_core.Node):
         domain: int | None = None,
         runtime_directory: str | os.PathLike[str] | None = None,
         on_diagnostic: Callable[[_news.Diagnostic], object] | None = None,
+        namespace: str = "",
+        cli_args: Sequence[str] = (),
+        use_global_arguments: bool = True,
+        parameter_overrides: Iterable[Parameter] = (),
     ) -> None:
         """Joins the domain: `domain`, else BATON_DOMAIN, else ROS_DOMAIN_ID, else 0. `on_diagnostic` is called, in a thread of
-        its own, with what no call can return; without one, warnings and errors are a line on stderr (BATON_LOG=off: none)."""
-        super().__init__(name, -1 if domain is None else domain, os.fspath(runtime_directory or ""), on_diagnostic)
+        its own, with what no call can return; without one, warnings and errors are a line on stderr (BATON_LOG=off: none).
+        `cli_args` are rules for names and parameters of this node alone, as on a command line; they stand before those of
+        init(), which `use_global_arguments` switches off."""
+        super().__init__(
+            name,
+            -1 if domain is None else domain,
+            os.fspath(runtime_directory or ""),
+            on_diagnostic,
+            namespace or "",
+            list(cli_args or ()),
+            use_global_arguments,
+            _parameters.pairs(parameter_overrides or ()),
+        )
         self._kept: list[Any] = []
+        self._on_set: list[tuple[Any, Any]] = []
+        self._post_set: list[tuple[Any, Any]] = []
 
     @overload
     def advertise(
@@ -203,6 +237,76 @@ class Node(_core.Node):
         service: Any = _messages.service(service_type)
         return self._client(name, _messages.message(service.Request), _messages.message(service.Response))
 
+    def declare_parameter(
+        self, name: str, value: Any = None, descriptor: ParameterDescriptor | Any | None = None
+    ) -> Parameter:
+        """Declares a parameter; its value is the one of the command line if there is one, else `value`: a bool, int, float,
+        str, bytes or a list. A Parameter.Type as `value` gives no default: the command line must have one."""
+        is_type = isinstance(value, Parameter.Type)
+        if value is None and not getattr(descriptor, "dynamic_typing", False):
+            raise TypeError(
+                f"parameter '{name}' has neither a default nor a type: declare_parameter('{name}', 10), or "
+                f"declare_parameter('{name}', Parameter.Type.INTEGER)"
+            )
+        return _parameters.parameter(
+            self._declare_parameter(
+                name, None if is_type else value, int(value) if is_type else 0, _parameters.described(descriptor)
+            )
+        )
+
+    def declare_parameters(self, namespace: str, parameters: Iterable[tuple[Any, ...]]) -> list[Parameter]:
+        """declare_parameter() for each (name, value) or (name, value, descriptor); `namespace` and a dot precede the names."""
+        prefix = namespace + "." if namespace else ""
+        return [self.declare_parameter(prefix + name, *rest) for name, *rest in parameters]
+
+    def get_parameter(self, name: str) -> Parameter:
+        """Raises NotFound if it is not declared."""
+        return _parameters.parameter(self._get_parameter(name))
+
+    def get_parameters(self, names: Iterable[str]) -> list[Parameter]:
+        """Raises NotFound if one is not declared."""
+        return [self.get_parameter(name) for name in names]
+
+    def get_parameter_or(self, name: str, alternative: Parameter | None = None) -> Parameter:
+        """`alternative` if it is not declared."""
+        if self.has_parameter(name):
+            return self.get_parameter(name)
+        return Parameter(name) if alternative is None else alternative
+
+    def set_parameters(self, parameters: Iterable[Parameter]) -> list[SetParametersResult]:
+        """Sets each by itself; a result says whether it was refused, and why."""
+        return [SetParametersResult(*one) for one in self._set_parameters(_parameters.pairs(parameters), False)]
+
+    def set_parameters_atomically(self, parameters: Iterable[Parameter]) -> SetParametersResult:
+        """Sets all, or none."""
+        return SetParametersResult(*self._set_parameters(_parameters.pairs(parameters), True)[0])
+
+    def describe_parameter(self, name: str) -> ParameterDescriptor:
+        """Raises NotFound if it is not declared."""
+        return _parameters.descriptor(self._describe_parameter(name))
+
+    def list_parameters(self, prefixes: Sequence[str] = (), depth: int = 0) -> ListParametersResult:
+        """All names, or those below one of `prefixes`, at most `depth` parts deep (0: any depth)."""
+        return ListParametersResult(*self._list_parameters(list(prefixes), depth))
+
+    def add_on_set_parameters_callback(self, callback: _parameters.OnSetCallback) -> None:
+        """Calls `callback(parameters)` before declarations and sets. It returns a SetParametersResult, which may refuse them
+        with a reason. It may read parameters, and must not set them."""
+        self._on_set.append((callback, self._add_on_set_parameters_callback(_parameters.asking(callback))))
+
+    def remove_on_set_parameters_callback(self, callback: _parameters.OnSetCallback) -> None:
+        """Raises ValueError if it was not added."""
+        _remove(self._on_set, callback)
+
+    def add_post_set_parameters_callback(self, callback: Callable[[list[Parameter]], object]) -> None:
+        """Calls `callback(parameters)` after declarations and sets, in the thread that made them. It may set parameters."""
+        made = self._add_post_set_parameters_callback(lambda raw: callback([_parameters.parameter(one) for one in raw]))
+        self._post_set.append((callback, made))
+
+    def remove_post_set_parameters_callback(self, callback: Callable[[list[Parameter]], object]) -> None:
+        """Raises ValueError if it was not added."""
+        _remove(self._post_set, callback)
+
     def destroy(self, made: Any) -> None:
         """Ends a subscription with a callback, a timer or a service of this node."""
         self._kept = [kept for kept in self._kept if kept is not made]
@@ -210,6 +314,8 @@ class Node(_core.Node):
     def close(self) -> None:
         """Ends everything that the node keeps."""
         self._kept.clear()
+        self._on_set.clear()
+        self._post_set.clear()
 
     def __enter__(self) -> Node:
         return self

@@ -30,6 +30,14 @@ class Callback {
     endable([&] { return function(std::forward<Args>(args)...); });
   }
 
+  /// The same with its result; None after clear().
+  template <class... Args>
+  nanobind::object result(Args&&... args) const {
+    if (function_ == nullptr) return nanobind::none();
+    const nanobind::callable function = nanobind::borrow<nanobind::callable>(function_);
+    return endable([&] { return nanobind::object(function(std::forward<Args>(args)...)); });
+  }
+
   // For the garbage collector: a callback often refers to the node that owns it.
   int traverse(visitproc visit, void* arg) const {
     Py_VISIT(function_);

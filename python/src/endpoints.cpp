@@ -219,15 +219,26 @@ void add_node(nb::module_& m) {
   node_class
       .def(
           "__init__",
-          [](Node* self, std::string name, int domain, std::string runtime_directory, nb::handle on_diagnostic) {
+          [](Node* self, std::string name, int domain, std::string runtime_directory, nb::handle on_diagnostic,
+             std::string ns, std::vector<std::string> arguments, bool use_global_arguments, nb::handle overrides) {
             NodeOptions options;
+            options.ns = std::move(ns);
+            options.arguments = std::move(arguments);
+            options.use_global_arguments = use_global_arguments;
+            options.parameter_overrides = parameters_of(overrides);
             options.on_diagnostic = diagnostic_callback(on_diagnostic);
             options.domain = domain;
             options.runtime_directory = std::move(runtime_directory);
             new (self) Node(std::move(name), std::move(options));
           },
-          "name"_a, "domain"_a, "runtime_directory"_a, "on_diagnostic"_a.none())
+          "name"_a, "domain"_a, "runtime_directory"_a, "on_diagnostic"_a.none(), "namespace"_a, "arguments"_a,
+          "use_global_arguments"_a, "overrides"_a)
       .def_prop_ro("name", [](const Node& n) { return n.name(); })
+      .def_prop_ro("namespace", [](const Node& n) { return n.ns(); })
+      .def_prop_ro("fully_qualified_name", [](const Node& n) { return n.fully_qualified_name(); })
+      .def("resolve_topic_name", &Node::resolve_topic_name, "topic"_a,
+           "The name that the domain knows: absolute, and renamed by the rules of the command line.")
+      .def("resolve_service_name", &Node::resolve_service_name, "service"_a)
       .def_prop_ro("domain", &Node::domain)
       .def("_advertise",
            [](Node& node, const std::string& topic, nb::handle type, const QoS& qos, std::size_t memory_limit,
@@ -245,12 +256,13 @@ void add_node(nb::module_& m) {
              std::shared_ptr<CallbackGroup> group) {
             const TypeRecord* record = record_of_class(type.ptr());
             std::shared_ptr<transport::Reader> reader;
+            std::string name;
             {
               const WithoutGil without;
               reader = node.make_reader(topic, *record->type, qos);
+              name = node.resolve_topic_name(topic);
             }
-            auto subscription =
-                std::make_unique<PySubscription>(reader, record, Node::absolute(topic), node.participant());
+            auto subscription = std::make_unique<PySubscription>(reader, record, std::move(name), node.participant());
             if (!callback.is_none()) {
               subscription->callback = std::make_shared<Callback>(std::move(callback));
               auto executable = std::make_shared<SubscriptionExecutable>(group_or_default(node, std::move(group)),
@@ -321,6 +333,7 @@ void add_node(nb::module_& m) {
           "condition"_a, "timeout"_a = nb::none(),
           "Waits until `condition()` is true, looking again after changes of the graph; False on timeout.");
   add_services(m, node_class);
+  add_parameters(m, node_class);
 }
 
 }  // namespace

@@ -152,16 +152,13 @@ void add_services(nb::module_& m, nb::class_<Node>& node_class) {
             const TypeRecord* requests = record_of_class(request.ptr());
             const TypeRecord* responses = record_of_class(response.ptr());
             PyService service;
-            service.name = Node::absolute(name);
             service.callback = std::make_shared<Callback>(std::move(handler));
             const WithoutGil without;
-            auto executable = std::make_shared<ServiceExecutable>(
-                group_or_default(node, std::move(group)),
-                node.make_reader(baton::detail::request_topic(name), *requests->type, baton::detail::request_qos()),
-                requests,
-                node.make_publisher(baton::detail::response_topic(name), *responses->type,
-                                    baton::detail::response_qos(), {}),
-                responses, service.callback);
+            baton::detail::ServerCore core = node.make_server(name, *requests->type, *responses->type, {});
+            service.name = std::move(core.name);
+            auto executable =
+                std::make_shared<ServiceExecutable>(group_or_default(node, std::move(group)), std::move(core.requests),
+                                                    requests, std::move(core.responses), responses, service.callback);
             service.registration = node.add(executable);
             return service;
           },

@@ -2,7 +2,7 @@
 // A C++ program at the other end of the Python tests. `cpp_peer publish TOPIC COUNT BYTES` publishes images whose data counts
 // up from the image's number, and prints for each where its data lies: "image <n> <inode> <offset in the file>".
 // `cpp_peer subscribe TOPIC COUNT` takes images and prints "image <n> <inode> <offset> <sum of the data> <ns since publish()>". `cpp_peer serve NAME` and `cpp_peer call NAME` are the ends of a
-// std_srvs/SetBool service.
+// std_srvs/SetBool service. `cpp_peer parameters [--ros-args ...]` is the node "camera" with parameters of every type.
 #include <baton/msg/sensor_msgs/image.hpp>
 #include <baton/srv/std_srvs/set_bool.hpp>
 #include <cstdint>
@@ -103,6 +103,33 @@ int call(const std::string& name) {
   return 0;
 }
 
+int parameters(int argc, char** argv) {
+  baton::init(argc, argv);
+  baton::Node node("camera");
+  baton::ParameterDescriptor rate;
+  rate.description = "frames a second";
+  rate.integer_range = {1, 100, 1};
+  node.declare_parameter("rate", 10, rate);
+  baton::ParameterDescriptor constant;
+  constant.read_only = true;
+  node.declare_parameter("serial", "a b", constant);
+  node.declare_parameter("on", true);
+  node.declare_parameter("gain", 0.5);
+  node.declare_parameter("bytes", std::vector<std::uint8_t>{0, 255});
+  node.declare_parameter("flags", std::vector<bool>{true, false});
+  node.declare_parameter("roi.size", std::vector<int>{640, 480});
+  node.declare_parameter("weights", std::vector<double>{1.0, 2.5});
+  node.declare_parameter("names", std::vector<std::string>{"left", ""});
+  auto callback = node.add_on_set_parameters_callback([](const std::vector<baton::Parameter>& set) {
+    for (const baton::Parameter& parameter : set)
+      if (parameter.name() == "on" && !parameter.as_bool()) return baton::SetParametersResult{false, "it stays on"};
+    return baton::SetParametersResult{};
+  });
+  std::cout << "ready" << std::endl;
+  baton::spin(node);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -111,6 +138,8 @@ int main(int argc, char** argv) {
   if (argc == 4 && std::string(argv[1]) == "subscribe") return subscribe(argv[2], std::atoi(argv[3]));
   if (argc == 3 && std::string(argv[1]) == "serve") return serve(argv[2]);
   if (argc == 3 && std::string(argv[1]) == "call") return call(argv[2]);
-  std::cerr << "usage: cpp_peer publish TOPIC COUNT BYTES | subscribe TOPIC COUNT | serve NAME | call NAME\n";
+  if (argc >= 2 && std::string(argv[1]) == "parameters") return parameters(argc, argv);
+  std::cerr
+      << "usage: cpp_peer publish TOPIC COUNT BYTES | subscribe TOPIC COUNT | serve NAME | call NAME | parameters\n";
   return 2;
 }

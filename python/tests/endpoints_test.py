@@ -548,7 +548,7 @@ def test_types_are_classes_or_names_and_nothing_else(node):
     assert node.advertise("a", "std_msgs/Header").message_type is Header
     with pytest.raises(TypeError, match="no message type"):
         node.advertise("b", int)
-    with pytest.raises(baton.InvalidArgument, match="topic name"):
+    with pytest.raises(baton.InvalidArgument, match="name of a topic"):
         node.advertise("two words", String)
 
 

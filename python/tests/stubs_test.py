@@ -103,14 +103,14 @@ CLEAN = {name: value for name, value in os.environ.items() if name != "LD_PRELOA
 
 
 def mypy(*arguments):
-    command = [checker("mypy"), "--config-file", ROOM / "pyproject.toml", "--cache-dir", os.devnull, *arguments]
+    command = [checker("mypy"), "--config-file", ROOM.parent / "pyproject.toml", "--cache-dir", os.devnull, *arguments]
     environment = {**CLEAN, "MYPYPATH": str(ROOM)}
     return subprocess.run(command, cwd=ROOM, env=environment, capture_output=True, text=True, timeout=300)
 
 
 def pyright(*arguments):
     command = [checker("basedpyright"), "--pythonpath", sys.executable, "--level", "error", *arguments]
-    return subprocess.run(command, cwd=ROOM, env=CLEAN, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, cwd=ROOM.parent, env=CLEAN, capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.parametrize("check", [lambda: mypy("baton"), pyright], ids=["mypy", "pyright"])

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Command lines, namespaces and parameters in Python: docs/guides/names.md, docs/guides/parameters.md."""
+
+import gc
+import threading
+import weakref
+
+import baton
+import numpy as np
+import pytest
+from baton import Parameter, ParameterDescriptor, SetParametersResult
+
+
+@pytest.fixture
+def no_arguments():
+    yield
+    baton.init(["program"])
+
+
+def test_init_returns_the_program_s_own_arguments_and_renames_nodes_and_topics(no_arguments):
+    line = ["program", "file", "--ros-args", "-r", "image:=photo", "-r", "__ns:=/left", "-p", "rate:=30", "--", "-v"]
+    assert baton.init(line) == ["program", "file", "-v"]
+    node = baton.Node("camera")
+    assert (node.namespace, node.fully_qualified_name) == ("/left", "/left/camera")
+    assert node.advertise("image", "std_msgs/String").topic == "/left/photo"
+    assert node.subscribe("~/image", "std_msgs/String").topic == "/left/camera/image"
+    assert node.client("switch", "std_srvs/SetBool").name == "/left/switch"
+    assert node.declare_parameter("rate", 10).value == 30
+    assert baton.Node("camera", use_global_arguments=False).declare_parameter("rate", 10).value == 10
+    own = baton.Node("other", namespace="right", cli_args=["--ros-args", "-p", "rate:=5", "-r", "__ns:=/up"])
+    assert own.fully_qualified_name == "/up/other"
+    assert own.declare_parameter("rate", 10).value == 5
+
+
+def test_init_reads_the_program_s_arguments_and_ros_1_s_grammar(no_arguments, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["program", "_rate:=2.5", "image:=photo"])
+    assert baton.init() == ["program"]
+    node = baton.Node("camera")
+    assert node.resolve_topic_name("image") == "/photo"
+    assert node.declare_parameter("rate", 1.0).value == 2.5
+
+
+def test_a_malformed_argument_is_an_error_that_names_it():
+    with pytest.raises(baton.InvalidArgument, match="'--nonsense' behind --ros-args is unknown"):
+        baton.init(["program", "--ros-args", "--nonsense"])
+
+
+def test_a_file_gives_values_and_its_faults_have_a_line(tmp_path, no_arguments):
+    file = tmp_path / "p.yaml"
+    file.write_text("/**:\n  ros__parameters:\n    gain: 1.5\ncamera:\n  ros__parameters:\n    names: [a, b]\n")
+    baton.init(["program", "--ros-args", "--params-file", str(file)])
+    node = baton.Node("camera")
+    assert node.declare_parameter("gain", 0.0).value == 1.5
+    assert node.declare_parameter("names", [""]).value == ["a", "b"]
+    file.write_text("camera:\n  rate: 5\n")
+    with pytest.raises(baton.InvalidArgument, match=rf"{file}:2: 'rate' is not below 'ros__parameters'"):
+        baton.init(["program", "--ros-args", "--params-file", str(file)])
+
+
+@pytest.mark.parametrize(
+    ("value", "type_", "read"),
+    [
+        (True, Parameter.Type.BOOL, True),
+        (5, Parameter.Type.INTEGER, 5),
+        (0.5, Parameter.Type.DOUBLE, 0.5),
+        ("text", Parameter.Type.STRING, "text"),
+        (b"\x00\xff", Parameter.Type.BYTE_ARRAY, b"\x00\xff"),
+        ([True, False], Parameter.Type.BOOL_ARRAY, [True, False]),
+        ((1, 2), Parameter.Type.INTEGER_ARRAY, [1, 2]),
+        ([1, 2.5], Parameter.Type.DOUBLE_ARRAY, [1.0, 2.5]),
+        (["a", ""], Parameter.Type.STRING_ARRAY, ["a", ""]),
+        (np.float32(0.5), Parameter.Type.DOUBLE, 0.5),
+        (np.arange(3), Parameter.Type.INTEGER_ARRAY, [0, 1, 2]),
+    ],
+)
+def test_a_value_has_the_type_of_ros_2(value, type_, read):
+    node = baton.Node("camera")
+    found = node.declare_parameter("x", value)
+    assert (found.name, found.type_, found.value) == ("x", type_, read)
+    assert type(found.value) is type(read)
+    assert node.get_parameter("x") == found
+    assert Parameter("x", value=value).type_ == type_
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, [1, "a"], [[1]], [None], object(), [b"a"]])
+def test_what_is_no_parameter_is_refused(value):
+    node = baton.Node("camera")
+    with pytest.raises(TypeError, match="a parameter is a bool"):
+        node.declare_parameter("x", value)
+    with pytest.raises(TypeError, match="a parameter is a bool"):
+        Parameter("x", value=value)
+
+
+def test_a_declaration_needs_a_default_a_type_or_dynamic_typing():
+    node = baton.Node("camera", parameter_overrides=[Parameter("given", value=3)])
+    with pytest.raises(TypeError, match="neither a default nor a type"):
+        node.declare_parameter("x")
+    with pytest.raises(baton.InvalidArgument, match="-p x:=VALUE"):
+        node.declare_parameter("x", Parameter.Type.INTEGER)
+    assert node.declare_parameter("given", Parameter.Type.INTEGER).value == 3
+    assert node.declare_parameter("any", None, ParameterDescriptor(dynamic_typing=True)).value is None
+    with pytest.raises(OverflowError, match="64 bits"):
+        node.declare_parameter("large", 1 << 63)
+
+
+def test_parameters_are_set_read_listed_and_undeclared():
+    node = baton.Node("camera")
+    node.declare_parameters("roi", [("width", 640), ("height", 480, ParameterDescriptor(read_only=True))])
+    assert node.list_parameters().names == ["roi.height", "roi.width"]
+    assert node.list_parameters(["roi"], 1).prefixes == ["roi"]
+    good, bad, unknown = node.set_parameters(
+        [Parameter("roi.width", value=1), Parameter("roi.height", value=1), Parameter("x", value=1)]
+    )
+    assert good == SetParametersResult(True, "")
+    assert not bad.successful and "read-only" in bad.reason
+    assert "'x' of node '/camera' is not declared" in unknown.reason
+    refused = node.set_parameters_atomically([Parameter("roi.width", value=2), Parameter("roi.width", value="a")])
+    assert not refused.successful
+    assert [p.value for p in node.get_parameters(["roi.width", "roi.height"])] == [1, 480]
+    assert node.get_parameter_or("x", Parameter("x", value=7)).value == 7
+    node.undeclare_parameter("roi.width")
+    assert not node.has_parameter("roi.width")
+    with pytest.raises(baton.NotFound):
+        node.get_parameter("roi.width")
+    with pytest.raises(baton.AlreadyExists):
+        node.declare_parameter("roi.height", 1)
+
+
+def test_a_descriptor_bounds_what_is_set_and_a_message_is_one_too():
+    node = baton.Node("camera")
+    given = ParameterDescriptor("frames a second", integer_range=baton.IntegerRange(1, 100, 1))
+    node.declare_parameter("rate", 10, given)
+    assert node.describe_parameter("rate") == given
+    assert "from 1 to 100" in node.set_parameters([Parameter("rate", value=0)])[0].reason
+    message = baton.message("rcl_interfaces/ParameterDescriptor")(
+        {"description": "x", "floating_point_range": [{"from_value": 0.0, "to_value": 1.0}]}
+    )
+    node.declare_parameter("gain", 0.5, message)
+    assert node.describe_parameter("gain").floating_point_range == baton.FloatingPointRange(0.0, 1.0)
+
+
+def test_callbacks_refuse_and_follow_changes():
+    node = baton.Node("camera")
+    seen = []
+
+    def check(parameters):
+        return SetParametersResult(parameters[0].value < 10, "too large")
+
+    node.add_on_set_parameters_callback(check)
+    node.add_post_set_parameters_callback(seen.append)
+    node.declare_parameter("rate", 1)
+    assert node.set_parameters([Parameter("rate", value=10)])[0] == SetParametersResult(False, "too large")
+    assert node.set_parameters([Parameter("rate", value=9)])[0].successful
+    assert [[(p.name, p.value) for p in one] for one in seen] == [[("rate", 1)], [("rate", 9)]]
+    node.remove_on_set_parameters_callback(check)
+    node.remove_post_set_parameters_callback(seen.append)
+    assert node.set_parameters([Parameter("rate", value=10)])[0].successful
+    assert len(seen) == 2
+    with pytest.raises(ValueError, match="no callback of this node"):
+        node.remove_on_set_parameters_callback(check)
+    node.add_on_set_parameters_callback(lambda parameters: None)
+    with pytest.raises(TypeError, match="returns a SetParametersResult"):
+        node.set_parameters([Parameter("rate", value=1)])
+    node.close()
+    assert node.set_parameters([Parameter("rate", value=1)])[0].successful
+
+
+def test_a_callback_that_raises_changes_nothing_and_its_error_is_raised():
+    node = baton.Node("camera")
+    node.declare_parameter("rate", 1)
+
+    def fail(parameters):
+        raise RuntimeError("the sensor is off")
+
+    node.add_on_set_parameters_callback(fail)
+    with pytest.raises(RuntimeError, match="the sensor is off"):
+        node.set_parameters([Parameter("rate", value=2)])
+    node.remove_on_set_parameters_callback(fail)
+    assert node.get_parameter("rate").value == 1
+    assert node.set_parameters([Parameter("rate", value=2)])[0].successful
+
+
+def test_a_node_whose_callback_refers_to_it_is_freed():
+    class Camera:
+        def __init__(self):
+            self.node = baton.Node("camera")
+            self.node.declare_parameter("rate", 1)
+            self.node.add_on_set_parameters_callback(self.check)
+
+        def check(self, parameters):
+            return SetParametersResult()
+
+    camera = weakref.ref(Camera())
+    gc.collect()
+    assert camera() is None
+
+
+def test_threads_set_parameters_while_callbacks_of_python_run():
+    node = baton.Node("camera")
+    node.declare_parameter("a", 0)
+    node.add_on_set_parameters_callback(lambda parameters: SetParametersResult(node.has_parameter("a")))
+    failed = []
+
+    def work():
+        failed.extend(r for i in range(100) for r in node.set_parameters([Parameter("a", value=i)]) if not r.successful)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert not failed and not any(thread.is_alive() for thread in threads)
+
+
+def test_other_processes_set_parameters_through_ros_2_s_services(start):
+    server = start(
+        """
+import baton
+baton.init(["program", "--ros-args", "-r", "__ns:=/left"])
+node = baton.Node("camera")
+node.declare_parameter("rate", 10)
+def check(parameters):
+    return baton.SetParametersResult(parameters[0].value < 100, "too fast")
+node.add_on_set_parameters_callback(check)
+print("ready", flush=True)
+baton.spin(node)
+"""
+    )
+    assert server.stdout.readline() == "ready\n"
+    node = baton.Node("caller")
+    client = node.client("/left/camera/set_parameters", "rcl_interfaces/SetParameters")
+    assert client.wait_for_service(60)
+
+    def call(value):
+        request = {"parameters": [{"name": "rate", "value": {"type": 2, "integer_value": value}}]}
+        return client.call(request, 60).results[0]
+
+    assert call(50).successful
+    result = call(100)
+    assert not result.successful and str(result.reason) == "too fast"
+    get = node.client("/left/camera/get_parameters", "rcl_interfaces/GetParameters")
+    assert get.wait_for_service(60)
+    assert get.call({"names": ["rate"]}, 60).values[0].integer_value == 50

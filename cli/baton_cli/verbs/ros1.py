@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""baton ros1 run: unmodified roscpp programs hand large messages over in shared memory."""
+
+from __future__ import annotations
+
+import ctypes.util
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from ..examples import examples
+
+LIBRARY = "libbaton_roscpp.so"
+
+
+def find_library() -> str:
+    """The library to preload: of this checkout, beside this command's installation, or on the loader's path."""
+    checkout = Path(__file__).resolve().parents[3] / "build" / "release" / "lib" / LIBRARY
+    for candidate in (checkout, *(Path(sys.prefix) / folder / LIBRARY for folder in ("lib", "lib64"))):
+        if candidate.exists():
+            return str(candidate)
+    if ctypes.util.find_library("baton_roscpp"):
+        return LIBRARY
+    raise click.ClickException(
+        f"{LIBRARY} is not built. It needs roscpp's headers: apt-get install libroscpp-dev libsensor-msgs-dev, then make build"
+    )
+
+
+@examples("baton ros1 run roslaunch robot bringup.launch")
+@click.group()
+def command() -> None:
+    """ROS 1 programs over Baton (docs/guides/ros1.md)."""
+
+
+@examples(
+    "baton ros1 run rosrun image_view image_view image:=/camera/image_raw",
+    "baton ros1 run roslaunch robot bringup.launch",
+)
+@command.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("words", metavar="COMMAND [ARGUMENTS]...", nargs=-1, type=click.UNPROCESSED, required=True)
+def run(words: tuple[str, ...]) -> None:
+    """Run a command whose roscpp nodes use shared memory.
+
+    Programs without ROS, and nodes on other machines or without Baton, notice nothing.
+    """
+    others = os.environ.get("LD_PRELOAD", "")
+    os.environ["LD_PRELOAD"] = f"{find_library()}:{others}" if others else find_library()
+    if shutil.which(words[0]) is None:
+        raise click.ClickException(f"{words[0]}: no such command")
+    os.execvp(words[0], list(words))

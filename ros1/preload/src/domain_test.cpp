@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "domain.hpp"
+
+#include <gtest/gtest.h>
+
+namespace baton::ros1 {
+namespace {
+
+TEST(DomainOfMaster, TheUsualMasterIsInDomainZeroByEachOfItsNames) {
+  for (const char* uri : {"http://localhost:11311", "http://localhost:11311/", "http://127.0.0.1:11311/",
+                          "http://robot:11311", "http://ROBOT:11311/", "localhost:11311", "http://[::1]:11311"}) {
+    EXPECT_EQ(domain_of_master(uri, "robot"), 0) << uri;
+  }
+}
+
+TEST(DomainOfMaster, AnotherPortOrHostIsAnotherDomain) {
+  const int port = domain_of_master("http://localhost:11312", "robot");
+  const int host = domain_of_master("http://base:11311", "robot");
+  EXPECT_GE(port, 100);
+  EXPECT_LE(port, 9999);
+  EXPECT_GE(host, 100);
+  EXPECT_NE(port, host);
+  EXPECT_EQ(port, domain_of_master("http://robot:11312/", "Robot")) << "all processes of a master choose alike";
+}
+
+}  // namespace
+}  // namespace baton::ros1

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// libbaton_roscpp.so: the functions that stand before those of libroscpp and of the C++ runtime. Each does its part and
+// calls the original; without libroscpp in the process, or with a build that is not known, only the original.
+//
+// libroscpp is not linked with -Bsymbolic, so its own calls of these functions come here too: those through the linkage
+// table, the addresses in vtables, and the targets of boost::bind.
+#include <dlfcn.h>
+
+#include <new>
+
+#include "baton/memory/arena.hpp"
+#include "buffers.hpp"
+#include "links.hpp"
+#include "roscpp.hpp"
+
+#define BATON_INTERPOSE extern "C" __attribute__((visibility("default")))
+
+using namespace baton;        // NOLINT: the functions below are at global scope
+using namespace baton::ros1;  // NOLINT
+
+namespace {
+
+/// Set while this thread serializes a message of a topic that goes through shared memory.
+thread_local const std::shared_ptr<transport::Writer>* serializing = nullptr;
+
+template <class Function>
+Function* next(const char* name) {
+  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+
+// ros::TopicManager::publish(const std::string&, const boost::function<SerializedMessage()>&, SerializedMessage&)
+BATON_INTERPOSE void
+baton_publish(ros::TopicManager* self, const std::string& topic, const Serialize& serialize, ros::SerializedMessage& message) asm(
+    "_ZN3ros12TopicManager7publishERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEERKN5boost8functionIFNS_"
+    "17SerializedMessageEvEEERSB_");
+void baton_publish(ros::TopicManager* self, const std::string& topic, const Serialize& serialize,
+                   ros::SerializedMessage& message) {
+  const Roscpp& roscpp = Roscpp::instance();
+  const std::shared_ptr<transport::Writer> writer = roscpp.enabled ? Links::instance().writer_for(topic) : nullptr;
+  if (!writer) return roscpp.publish(self, topic, serialize, message);
+  const auto into_chunk = [&]() -> ros::SerializedMessage {
+    struct Mark {
+      explicit Mark(const std::shared_ptr<transport::Writer>& owner) { serializing = &owner; }
+      ~Mark() { serializing = nullptr; }
+    } const mark(writer);
+    return serialize();
+  };
+  roscpp.publish(self, topic, boost::cref(into_chunk), message);
+}
+
+// void ros::Connection::writeHeader(const M_string&, const WriteFinishedFunc&)
+BATON_INTERPOSE void
+baton_write_header(ros::Connection* self, const Headers& headers, const ros::WriteFinishedFunc& done) asm(
+    "_ZN3ros10Connection11writeHeaderERKSt3mapINSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEES7_St4lessIS7_"
+    "ESaISt4pairIKS7_S7_EEERKN5boost8functionIFvRKNSH_10shared_ptrIS0_EEEEE");
+void baton_write_header(ros::Connection* self, const Headers& headers, const ros::WriteFinishedFunc& done) {
+  const Roscpp& roscpp = Roscpp::instance();
+  if (!roscpp.enabled) return roscpp.write_header(self, headers, done);
+  Headers completed = headers;
+  Links::instance().add_keys(*self, completed);
+  roscpp.write_header(self, completed, done);
+}
+
+// void ros::Connection::write(const boost::shared_array<uint8_t>&, uint32_t, const WriteFinishedFunc&, bool)
+BATON_INTERPOSE void
+baton_write(ros::Connection* self, const boost::shared_array<std::uint8_t>& buffer, std::uint32_t bytes, const ros::WriteFinishedFunc& done, bool immediate) asm(
+    "_ZN3ros10Connection5writeERKN5boost12shared_arrayIhEEjRKNS1_8functionIFvRKNS1_10shared_ptrIS0_EEEEEb");
+void baton_write(ros::Connection* self, const boost::shared_array<std::uint8_t>& buffer, std::uint32_t bytes,
+                 const ros::WriteFinishedFunc& done, bool immediate) {
+  const Roscpp& roscpp = Roscpp::instance();
+  if (roscpp.enabled && memory::in_window(buffer.get())) {
+    // The message has left the link's outbox, so roscpp will not drop it any more.
+    std::uint32_t marker_bytes = 0;
+    const boost::shared_array<std::uint8_t> marker = Links::instance().publish_to(*self, buffer.get(), &marker_bytes);
+    if (marker) return roscpp.write(self, marker, marker_bytes, done, immediate);
+  }
+  roscpp.write(self, buffer, bytes, done, immediate);
+}
+
+// ros::Connection::~Connection(), the complete and the base object's
+BATON_INTERPOSE void baton_connection_d1(ros::Connection* self) asm("_ZN3ros10ConnectionD1Ev");
+BATON_INTERPOSE void baton_connection_d2(ros::Connection* self) asm("_ZN3ros10ConnectionD2Ev");
+void baton_connection_d1(ros::Connection* self) {
+  const Roscpp& roscpp = Roscpp::instance();
+  if (roscpp.enabled) Links::instance().connection_ended(*self);
+  roscpp.destroy(self);
+}
+void baton_connection_d2(ros::Connection* self) { baton_connection_d1(self); }
+
+// bool ros::TransportPublisherLink::onHeaderReceived(const ConnectionPtr&, const Header&)
+BATON_INTERPOSE bool
+baton_on_header(ros::TransportPublisherLink* self, const ros::ConnectionPtr& connection, const ros::Header& header) asm(
+    "_ZN3ros22TransportPublisherLink16onHeaderReceivedERKN5boost10shared_ptrINS_10ConnectionEEERKNS_6HeaderE");
+bool baton_on_header(ros::TransportPublisherLink* self, const ros::ConnectionPtr& connection,
+                     const ros::Header& header) {
+  const Roscpp& roscpp = Roscpp::instance();
+  if (roscpp.enabled) {
+    const auto values = const_cast<ros::Header&>(header).getValues();
+    if (values) Links::instance().header_received(*connection, *values);
+  }
+  return roscpp.on_header(self, connection, header);
+}
+
+// void ros::TransportPublisherLink::handleMessage(const SerializedMessage&, bool, bool)
+BATON_INTERPOSE void baton_handle_message(
+    ros::TransportPublisherLink* self, const ros::SerializedMessage& message, bool serialized,
+    bool nocopy) asm("_ZN3ros22TransportPublisherLink13handleMessageERKNS_17SerializedMessageEbb");
+void baton_handle_message(ros::TransportPublisherLink* self, const ros::SerializedMessage& message, bool serialized,
+                          bool nocopy) {
+  const Roscpp& roscpp = Roscpp::instance();
+  if (!roscpp.enabled) return roscpp.handle_message(self, message, serialized, nocopy);
+  const ros::ConnectionPtr connection = self->getConnection();
+  ros::SerializedMessage received = message;
+  if (Links::instance().receive(*connection, received) == Links::Received::kLost) {
+    // As if the TCP connection had broken: roscpp connects again.
+    return roscpp.drop(connection.get(), ros::Connection::TransportDisconnect);
+  }
+  roscpp.handle_message(self, received, serialized, nocopy);
+}
+
+// The buffer of ros::serialization::serializeMessage(), which is compiled into the program: its `new uint8_t[n]`, and the
+// `delete[]` of boost::shared_array.
+__attribute__((visibility("default"))) void* operator new[](std::size_t bytes) {
+  if (serializing != nullptr && bytes >= kWorthwhileBytes) {
+    const std::shared_ptr<transport::Writer>& writer = *serializing;
+    serializing = nullptr;  // the first buffer is the message; what the transport allocates is not
+    if (std::uint8_t* const buffer = Buffers::instance().make(writer, bytes)) return buffer;
+  }
+  static const auto original = next<void*(std::size_t)>("_Znam");
+  return original(bytes);
+}
+
+__attribute__((visibility("default"))) void operator delete[](void* address) noexcept {
+  if (memory::in_window(address) && Buffers::instance().release(address)) return;
+  static const auto original = next<void(void*)>("_ZdaPv");
+  original(address);
+}
+
+__attribute__((visibility("default"))) void operator delete[](void* address, std::size_t bytes) noexcept {
+  if (memory::in_window(address) && Buffers::instance().release(address)) return;
+  static const auto original = next<void(void*, std::size_t)>("_ZdaPvm");
+  original(address, bytes);
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The TCPROS links of this process whose other end has Baton too, and the endpoints behind them. The bytes on a link and
+// the keys in its headers: docs/format/tcpros.md.
+//
+// A link's publisher has one writer per topic; its subscriber has one reader per link, whose id is random and travels in
+// the header, so a marker cannot be guessed. Messages for the link wait in the reader's queue, and markers in the TCP
+// stream fix their place among the messages that go as bytes.
+//
+// Thread rules: any thread. Each link is written by one thread at a time and read by one (roscpp's rule).
+// Invariants: (1) a marker is written only after its message is in the reader's queue; (2) a link's markers have the order
+// of its queue.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "baton/transport/transport.hpp"
+#include "roscpp.hpp"
+
+namespace baton::ros1 {
+
+/// Shorter messages go as bytes: a marker would save less than it costs.
+inline constexpr std::size_t kWorthwhileBytes = 65536;
+/// Messages of one link that wait between the two processes, beyond roscpp's outbox.
+inline constexpr std::uint32_t kInFlight = 4;
+/// Messages of one link that wait, or that the subscriber's callback queue and callbacks have, together. More go as bytes.
+inline constexpr std::uint32_t kHeld = 32;
+
+class Links {
+ public:
+  static Links& instance();
+
+  /// Completes a header that is about to be written.
+  void add_keys(ros::Connection& connection, Headers& header);
+  /// The publisher's answer to a subscriber's header.
+  void header_received(ros::Connection& connection, const Headers& header);
+  void connection_ended(const ros::Connection& connection);
+
+  /// Whose memory a message on `topic` may use; null: no subscriber would gain from it.
+  std::shared_ptr<transport::Writer> writer_for(const std::string& topic);
+
+  /// The marker to write instead of a message (`buffer` of Buffers), or null: write the message.
+  boost::shared_array<std::uint8_t> publish_to(const ros::Connection& connection, const std::uint8_t* buffer,
+                                               std::uint32_t* marker_bytes);
+
+  enum class Received : std::uint8_t {
+    kBytes,    ///< `message` is no marker
+    kMessage,  ///< `message` is now the one that the marker stood for
+    kLost,     ///< the marker's message cannot come any more
+  };
+  Received receive(const ros::Connection& connection, ros::SerializedMessage& message);
+
+ private:
+  struct Outgoing {
+    std::string topic;
+    std::shared_ptr<transport::Writer> writer;
+    transport::Gid reader{};
+  };
+  struct Incoming {
+    std::string topic;
+    transport::Gid id{};
+    std::shared_ptr<transport::Reader> reader;  // once the publisher has answered
+    transport::TakenSample early;               // taken before its marker came
+  };
+
+  std::shared_ptr<transport::Participant> participant();
+  void answer(ros::Connection& connection, Headers& header);
+
+  std::mutex mutex_;
+  std::shared_ptr<transport::Participant> participant_;
+  bool failed_ = false;  // joining the domain failed, and was reported
+  std::unordered_map<const ros::Connection*, Outgoing> outgoing_;
+  std::unordered_map<const ros::Connection*, std::shared_ptr<Incoming>> incoming_;
+  std::unordered_map<std::string, std::weak_ptr<transport::Writer>> writers_;  // by topic; kept by links and buffers
+};
+
+}  // namespace baton::ros1

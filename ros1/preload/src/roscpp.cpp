@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "roscpp.hpp"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+namespace baton::ros1 {
+namespace {
+
+// The layouts of roscpp's classes are read from its headers, and which of its calls go through the linkage tables depends on
+// how it was built. So a build is used only after the tests in ros1/tests passed with it.
+struct Build {
+  std::string_view id;
+  const char* name;
+};
+constexpr std::array kBuilds = {
+    Build{"4e445c4f19d50ba254fea0065b4ddf3fc351436f", "Debian 12, libroscpp4d 1.15.15+ds-2, amd64"},
+};
+
+struct Library {
+  std::string path, build_id;
+};
+
+/// The build ID of a loaded object (elf(5), NT_GNU_BUILD_ID), in hexadecimal digits.
+std::string build_id_of(const dl_phdr_info& info) {
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const auto& segment = info.dlpi_phdr[i];
+    if (segment.p_type != PT_NOTE) continue;
+    const auto* at = reinterpret_cast<const char*>(info.dlpi_addr + segment.p_vaddr);
+    const char* const end = at + segment.p_memsz;
+    const auto padded = [](std::size_t bytes) { return (bytes + 3) / 4 * 4; };
+    while (at + sizeof(ElfW(Nhdr)) <= end) {
+      ElfW(Nhdr) note;
+      std::memcpy(&note, at, sizeof note);
+      const char* const name = at + sizeof note;
+      const char* const content = name + padded(note.n_namesz);
+      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0) {
+        std::string id;
+        for (std::size_t byte = 0; byte < note.n_descsz; ++byte) {
+          char digits[3];
+          std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned char>(content[byte]));
+          id += digits;
+        }
+        return id;
+      }
+      at = content + padded(note.n_descsz);
+    }
+  }
+  return {};
+}
+
+Library find_library() {
+  Library found;
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* out) {
+        const std::string_view path = info->dlpi_name != nullptr ? info->dlpi_name : "";
+        if (path.find("/libroscpp.so") == std::string_view::npos) return 0;
+        *static_cast<Library*>(out) = {std::string(path), build_id_of(*info)};
+        return 1;
+      },
+      &found);
+  return found;
+}
+
+template <class Function>
+bool find(void* library, const char* name, Function** function) {
+  *function = reinterpret_cast<Function*>(::dlsym(library, name));
+  return *function != nullptr;
+}
+
+Roscpp look_up() {
+  Roscpp out;
+  const Library library = find_library();
+  // By its handle: a library that was loaded with RTLD_LOCAL is not behind RTLD_NEXT.
+  void* const handle = library.path.empty() ? RTLD_NEXT : ::dlopen(library.path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  const bool complete =
+      find(
+          handle,
+          "_ZN3ros10Connection11writeHeaderERKSt3mapINSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEES7_St4lessIS7_"
+          "ESaISt4pairIKS7_S7_EEERKN5boost8functionIFvRKNSH_10shared_ptrIS0_EEEEE",
+          &out.write_header) &
+      find(handle,
+           "_ZN3ros10Connection5writeERKN5boost12shared_arrayIhEEjRKNS1_8functionIFvRKNS1_10shared_ptrIS0_EEEEEb",
+           &out.write) &
+      find(handle, "_ZN3ros10Connection4dropENS0_10DropReasonE", &out.drop) &
+      find(handle, "_ZN3ros10ConnectionD1Ev", &out.destroy) &
+      find(handle,
+           "_ZN3ros22TransportPublisherLink16onHeaderReceivedERKN5boost10shared_ptrINS_10ConnectionEEERKNS_6HeaderE",
+           &out.on_header) &
+      find(handle, "_ZN3ros22TransportPublisherLink13handleMessageERKNS_17SerializedMessageEbb", &out.handle_message) &
+      find(handle,
+           "_ZN3ros12TopicManager7publishERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEERKN5boost8functionIFNS_"
+           "17SerializedMessageEvEEERSB_",
+           &out.publish) &
+      find(handle, "_ZN3ros6master6getURIB5cxx11Ev", &out.master_uri);
+  const char* const setting = std::getenv("BATON_ROS1");
+  if (setting != nullptr && std::string_view(setting) == "0") return out;
+  const auto known =
+      std::find_if(kBuilds.begin(), kBuilds.end(), [&](const Build& build) { return build.id == library.build_id; });
+  out.enabled = complete && known != kBuilds.end();
+  if (!out.enabled) {
+    say("messages go by TCPROS as without Baton: " + (library.path.empty() ? "libroscpp.so" : library.path) +
+        " (build " + (library.build_id.empty() ? "unknown" : library.build_id) +
+        ") is not a build that libbaton_roscpp.so was tried with (docs/guides/ros1.md has the list)");
+  }
+  return out;
+}
+
+}  // namespace
+
+const Roscpp& Roscpp::instance() {
+  static const Roscpp* const roscpp = new Roscpp(look_up());  // never destroyed: links end after static objects
+  return *roscpp;
+}
+
+void say(const std::string& text) { std::fprintf(stderr, "baton: %s\n", text.c_str()); }
+
+}  // namespace baton::ros1

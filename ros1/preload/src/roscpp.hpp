@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of the process's libroscpp that this library stands before, and whether it may. Nothing of libroscpp is
+// linked: the preloaded library enters every child process, and most of them have no ROS.
+//
+// Thread rules: any thread; looked up once.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include <ros/connection.h>
+#include <ros/serialized_message.h>
+#include <ros/transport_publisher_link.h>
+#include <boost/function.hpp>
+#include <boost/shared_array.hpp>
+#include <boost/shared_ptr.hpp>
+
+namespace ros {
+class TopicManager;
+}
+
+namespace baton::ros1 {
+
+using Headers = std::map<std::string, std::string>;
+using Serialize = boost::function<ros::SerializedMessage()>;
+
+struct Roscpp {
+  void (*write_header)(ros::Connection*, const Headers&, const ros::WriteFinishedFunc&) = nullptr;
+  void (*write)(ros::Connection*, const boost::shared_array<std::uint8_t>&, std::uint32_t,
+                const ros::WriteFinishedFunc&, bool) = nullptr;
+  void (*drop)(ros::Connection*, ros::Connection::DropReason) = nullptr;
+  void (*destroy)(ros::Connection*) = nullptr;
+  bool (*on_header)(ros::TransportPublisherLink*, const ros::ConnectionPtr&, const ros::Header&) = nullptr;
+  void (*handle_message)(ros::TransportPublisherLink*, const ros::SerializedMessage&, bool, bool) = nullptr;
+  void (*publish)(ros::TopicManager*, const std::string&, const Serialize&, ros::SerializedMessage&) = nullptr;
+  const std::string& (*master_uri)() = nullptr;
+  /// This libroscpp is one that Baton was tried with, and BATON_ROS1 is not 0. Else every message goes as without Baton.
+  bool enabled = false;
+
+  static const Roscpp& instance();
+};
+
+/// One line on stderr, beginning with "baton: ".
+void say(const std::string& text);
+
+}  // namespace baton::ros1

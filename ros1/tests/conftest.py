@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of this folder share: a ROS 1 network per test, and the reason when they cannot run."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from ros1_network import MASTER, PRELOAD, Ros
+
+
+def pytest_collection_modifyitems(items):
+    missing = None
+    if not MASTER.exists():
+        missing = "needs a ROS 1 master: apt-get install python3-rosmaster"
+    elif not PRELOAD.exists():
+        missing = "needs libbaton_roscpp.so: apt-get install libroscpp-dev libsensor-msgs-dev, then make build"
+    here = str(Path(__file__).parent)
+    for item in items:
+        if missing and str(item.path).startswith(here):
+            item.add_marker(pytest.mark.skip(reason=missing))
+
+
+@pytest.fixture
+def ros(tmp_path):
+    network = Ros(tmp_path)
+    yield network
+    network.close()

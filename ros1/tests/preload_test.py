@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libbaton_roscpp.so under stock roscpp programs: what arrives, by which way, and what is left."""
+
+import hashlib
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+from ros1_network import BUILD, PRELOAD, ROOT
+
+LARGE = 1_000_000
+SMALL = 1_000
+
+
+def image(number, size=LARGE, seq=None):
+    """What a listener prints for the talker's image `number`."""
+    return f"{number} {number - 1 if seq is None else seq} {size} good"
+
+
+def tcp_bytes(listener):
+    listener.tell("tcp")
+    word, count = listener.line().split()
+    assert word == "tcp"
+    return int(count)
+
+
+def warm(talker, *listeners):
+    """Publishes until every pair that can uses shared memory; returns the number of images published."""
+    talker.do(f"subscribers {len(listeners)}")
+    numbers = 0
+    while True:
+        before = [tcp_bytes(listener) for listener in listeners]
+        numbers += 1
+        talker.do(f"publish {LARGE} 1 0")
+        for listener in listeners:
+            assert listener.line() == image(numbers)
+        if all(tcp_bytes(listener) - earlier < LARGE for listener, earlier in zip(listeners, before, strict=True)):
+            return numbers
+        assert numbers < 200, "the links never took the shared way"
+        time.sleep(0.02)
+
+
+def test_large_messages_between_preloaded_ends_do_not_pass_the_socket(ros):
+    listener, talker = ros.listener(), ros.talker()
+    first = warm(talker, listener)
+    before = tcp_bytes(listener)
+    talker.do(f"publish {LARGE} 30 0")
+    assert [listener.line() for _ in range(30)] == [image(first + i + 1) for i in range(30)]
+    assert tcp_bytes(listener) - before < 30 * LARGE / 2
+    # One at a time there is always room in the queue between the two.
+    before = tcp_bytes(listener)
+    for i in range(10):
+        talker.do(f"publish {LARGE} 1 0")
+        assert listener.line() == image(first + 31 + i)
+    assert tcp_bytes(listener) - before == 10 * 28, "a marker has 28 bytes"
+
+
+@pytest.mark.parametrize("talker_preloads", [False, True], ids=["stock talker", "preloaded talker"])
+@pytest.mark.parametrize("listener_preloads", [False, True], ids=["stock listener", "preloaded listener"])
+def test_every_pair_of_ends_gets_every_message_in_order(ros, talker_preloads, listener_preloads):
+    listener, talker = ros.listener(listener_preloads), ros.talker(talker_preloads)
+    talker.do("subscribers 1")
+    for size in (LARGE, SMALL, 100_000, 0, LARGE):
+        talker.do(f"publish {size} 5 1")
+    sizes = [LARGE] * 5 + [SMALL] * 5 + [100_000] * 5 + [0] * 5 + [LARGE] * 5
+    assert [listener.line() for _ in sizes] == [image(i + 1, size) for i, size in enumerate(sizes)]
+
+
+def test_large_and_small_messages_keep_their_order(ros):
+    listener, talker = ros.listener(), ros.talker()
+    first = warm(talker, listener)
+    for _ in range(20):
+        talker.do(f"publish {LARGE} 1 0")
+        talker.do(f"publish {SMALL} 1 0")
+    expected = [image(first + i + 1, LARGE if i % 2 == 0 else SMALL) for i in range(40)]
+    assert [listener.line() for _ in range(40)] == expected
+
+
+def test_stock_and_preloaded_subscribers_of_one_publisher_all_get_everything(ros):
+    listeners = [ros.listener(preload) for preload in (True, False, True)]
+    talker = ros.talker()
+    talker.do("subscribers 3")
+    talker.do(f"publish {LARGE} 30 5")
+    for listener in listeners:
+        assert [listener.line() for _ in range(30)] == [image(i + 1) for i in range(30)]
+
+
+def test_a_late_subscriber_gets_the_latched_message(ros):
+    early, talker = ros.listener(), ros.talker(latch=True)
+    first = warm(talker, early)
+    late = ros.listener()
+    assert late.line() == image(first)
+    stock = ros.listener(preload=False)
+    assert stock.line() == image(first)
+
+
+def test_a_program_that_keeps_all_messages_gets_all_of_them_unchanged(ros):
+    listener, talker = ros.listener(keep=100), ros.talker()
+    talker.do("subscribers 1")
+    talker.do(f"publish {LARGE} 60 5")  # more than a link's messages in shared memory
+    assert [listener.line() for _ in range(60)] == [image(i + 1) for i in range(60)]
+    assert listener.end() == 0, "a kept message changed"
+
+
+def test_a_slow_subscriber_gets_as_many_messages_as_by_tcpros(ros):
+    listeners = {preload: ros.listener(preload, queue_size=100, pause_ms=10) for preload in (False, True)}
+    talker = ros.talker(queue_size=100)
+    talker.do("subscribers 2")
+    talker.do(f"publish {LARGE} 80 0")
+    for listener in listeners.values():
+        assert [listener.line() for _ in range(80)] == [image(i + 1) for i in range(80)]
+
+
+def test_without_shared_memory_left_messages_go_as_bytes(ros):
+    listener = ros.listener()
+    talker = ros.talker(BATON_PROCESS_MEMORY_LIMIT="2M")
+    warm(talker, listener)
+    talker.do("publish 6220800 5 0")
+    for line in [listener.line() for _ in range(5)]:
+        assert line.endswith(" 6220800 good")
+    assert listener.end() == 0
+
+
+def test_a_killed_subscriber_costs_the_others_nothing(ros):
+    stays, killed, talker = ros.listener(), ros.listener(keep=100), ros.talker()
+    first = warm(talker, stays, killed)
+    talker.do(f"publish {LARGE} 10 1")
+    killed.process.send_signal(signal.SIGKILL)
+    talker.do(f"publish {LARGE} 20 5")
+    assert [stays.line() for _ in range(30)] == [image(first + i + 1) for i in range(30)]
+    newcomer = ros.listener()
+    talker.do("subscribers 2")
+    talker.do(f"publish {LARGE} 1 0")
+    assert newcomer.line() == stays.line() == image(first + 31)
+
+
+def test_messages_of_a_killed_publisher_stay_good_and_a_new_one_is_heard(ros):
+    listener, talker = ros.listener(keep=100), ros.talker()
+    first = warm(talker, listener)
+    talker.do(f"publish {LARGE} 5 0")
+    assert [listener.line() for _ in range(5)] == [image(first + i + 1) for i in range(5)]
+    talker.process.send_signal(signal.SIGKILL)
+    again = ros.talker()
+    again.do("subscribers 1")
+    again.do(f"publish {LARGE} 5 0")
+    assert [listener.line() for _ in range(5)] == [image(i + 1) for i in range(5)]
+    assert listener.end() == 0, "a message of the killed publisher changed"
+
+
+def test_a_stopped_subscriber_gets_the_rest_when_it_goes_on(ros):
+    listener, talker = ros.listener(), ros.talker()
+    first = warm(talker, listener)
+    listener.process.send_signal(signal.SIGSTOP)
+    talker.do(f"publish {LARGE} 30 1")
+    listener.process.send_signal(signal.SIGCONT)
+    assert [listener.line() for _ in range(30)] == [image(first + i + 1) for i in range(30)]
+
+
+def test_nodes_go_on_after_the_master_was_restarted(ros):
+    listener, talker = ros.listener(), ros.talker()
+    first = warm(talker, listener)
+    ros.master.kill()
+    ros.master.wait()
+    talker.do(f"publish {LARGE} 3 0")
+    ros.master = ros.start_master()
+    talker.do(f"publish {LARGE} 3 0")
+    assert [listener.line() for _ in range(6)] == [image(first + i + 1) for i in range(6)]
+
+
+def test_an_orderly_end_leaves_nothing_and_a_newcomer_removes_what_killed_nodes_left(ros):
+    listener, talker = ros.listener(), ros.talker()
+    warm(talker, listener)
+    talker.process.send_signal(signal.SIGKILL)
+    assert listener.end() == 0
+    assert len(ros.sockets()) <= 1
+    listener, talker = ros.listener(), ros.talker()
+    warm(talker, listener)
+    assert talker.end() == 0
+    assert listener.end() == 0
+    assert ros.sockets() == []
+
+
+def test_baton_ros1_0_switches_it_off(ros):
+    listener, talker = ros.listener(BATON_ROS1="0"), ros.talker(BATON_ROS1="0")
+    talker.do("subscribers 1")
+    talker.do(f"publish {LARGE} 3 0")
+    assert [listener.line() for _ in range(3)] == [image(i + 1) for i in range(3)]
+    assert ros.sockets() == []
+    assert listener.errors == talker.errors == []
+
+
+def test_another_build_of_roscpp_is_left_alone_with_one_line(ros, tmp_path):
+    library = next(
+        line.split()[2]
+        for line in subprocess.run(
+            ["ldd", BUILD / "bin" / "ros1_talker"], capture_output=True, text=True
+        ).stdout.splitlines()
+        if "libroscpp.so" in line
+    )
+    other = tmp_path / library.rsplit("/", 1)[1]
+    subprocess.run(["objcopy", "--remove-section=.note.gnu.build-id", library, other], check=True)
+    listener = ros.listener(LD_LIBRARY_PATH=str(tmp_path))
+    talker = ros.talker()
+    talker.do("subscribers 1")
+    talker.do(f"publish {LARGE} 3 0")
+    assert [listener.line() for _ in range(3)] == [image(i + 1) for i in range(3)]
+    assert listener.end() == 0
+    assert len(listener.errors) == 1
+    assert str(other) in listener.errors[0]
+    assert "not a build that libbaton_roscpp.so was tried with" in listener.errors[0]
+
+
+def test_a_program_without_ros_notices_nothing(ros):
+    program = ros.run(["/bin/sh", "-c", "echo works"])
+    assert program.line() == "works"
+    assert program.end() == 0
+    assert program.errors == []
+    assert ros.sockets() == []
+
+
+def test_the_library_needs_no_function_of_roscpp():
+    symbols = subprocess.run(
+        ["nm", "-DC", "--undefined-only", PRELOAD], capture_output=True, text=True, check=True
+    ).stdout
+    assert "ros::" not in symbols
+
+
+def test_the_type_of_the_chunks_has_the_hash_of_its_definition():
+    source = (ROOT / "ros1" / "preload" / "src" / "buffers.cpp").read_text()
+    definition = re.search(r'"(message baton_ros1/Serialized.*?)"', source)[1].replace("\\n", "\n")
+    stated = bytes(int(byte, 16) for byte in re.search(r"\{(0x[^}]*)\}", source)[1].replace("0x", "").split(","))
+    assert hashlib.sha256(definition.encode()).digest()[:16] == stated

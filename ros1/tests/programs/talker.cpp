@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stock roscpp program: publishes numbered images on each line of its input "BYTES COUNT PERIOD_MS", and "drop" ends its
+// publisher. Arguments: topic, queue size, "latch" or "volatile".
+#include <ros/ros.h>
+#include <sensor_msgs/Image.h>
+
+#include <chrono>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "pattern.hpp"
+
+int main(int argc, char** argv) {
+  ros::init(argc, argv, "talker", ros::init_options::AnonymousName | ros::init_options::NoSigintHandler);
+  if (argc != 4) return 2;
+  ros::NodeHandle node;
+  ros::Publisher publisher =
+      node.advertise<sensor_msgs::Image>(argv[1], std::stoul(argv[2]), std::string(argv[3]) == "latch");
+  ros::AsyncSpinner spinner(1);
+  spinner.start();
+  std::uint32_t number = 0;
+  for (std::string line; std::getline(std::cin, line);) {
+    std::istringstream words(line);
+    std::string word;
+    words >> word;
+    if (word == "subscribers") {  // waits for so many
+      unsigned wanted = 0;
+      words >> wanted;
+      while (publisher.getNumSubscribers() != wanted) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    } else if (word == "publish") {
+      std::size_t bytes = 0, count = 0, period_ms = 0;
+      words >> bytes >> count >> period_ms;
+      for (std::size_t i = 0; i < count; ++i) {
+        sensor_msgs::Image image;
+        image.header.frame_id = "camera";
+        image.width = ++number;
+        image.height = 1;
+        image.encoding = "mono8";
+        image.data.resize(bytes);
+        pattern::fill(image.data, number);
+        publisher.publish(image);
+        if (period_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(period_ms));
+      }
+    } else if (word == "drop") {
+      publisher.shutdown();
+    } else {
+      return 3;
+    }
+    std::cout << "done " << line << std::endl;
+  }
+}

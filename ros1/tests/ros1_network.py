@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A ROS 1 network for tests: a master, and stock programs with or without the preloaded library."""
+
+from __future__ import annotations
+
+import os
+import queue
+import socket
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build" / "release"))
+PRELOAD = BUILD / "lib" / "libbaton_roscpp.so"
+MASTER = Path("/usr/bin/rosmaster")
+PATIENCE_S = 60
+
+
+class Program:
+    """A running program whose lines can be waited for."""
+
+    def __init__(self, command, environment):
+        self.process = subprocess.Popen(
+            [str(word) for word in command],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.lines = queue.Queue()
+        self.errors = []
+        self.threads = [
+            threading.Thread(target=self._read, args=(self.process.stdout, self.lines.put)),
+            threading.Thread(target=self._read, args=(self.process.stderr, self.errors.append)),
+        ]
+        for thread in self.threads:
+            thread.start()
+
+    def _read(self, stream, keep):
+        for line in stream:
+            keep(line.rstrip("\n"))
+        if stream is self.process.stdout:
+            self.lines.put(None)
+
+    def line(self, patience_s=PATIENCE_S):
+        """The next line of its output; fails the test if none comes."""
+        try:
+            line = self.lines.get(timeout=patience_s)
+        except queue.Empty:
+            raise AssertionError(f"no line within {patience_s} s; errors: {self.errors}") from None
+        assert line is not None, f"the program ended; errors: {self.errors}"
+        return line
+
+    def more(self, patience_s):
+        """The lines that come until there was none for `patience_s`."""
+        lines = []
+        while True:
+            try:
+                line = self.lines.get(timeout=patience_s)
+            except queue.Empty:
+                return lines
+            if line is None:
+                return lines
+            lines.append(line)
+
+    def tell(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def do(self, line):
+        """Of a talker: returns when it has done it."""
+        self.tell(line)
+        assert self.line() == f"done {line}"
+
+    def end(self):
+        """Ends it in an orderly way; its exit status."""
+        self.process.stdin.close()
+        return self.process.wait(PATIENCE_S)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        for thread in self.threads:
+            thread.join()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            stream.close()
+
+
+class Ros:
+    """A ROS 1 network of its own."""
+
+    def __init__(self, directory):
+        self.runtime = directory / "run"
+        self.runtime.mkdir(mode=0o700)
+        self.programs = []
+        self.environment = {
+            **os.environ,
+            "BATON_RUNTIME_DIR": str(self.runtime),
+            "ROS_IP": "127.0.0.1",
+            "ROS_HOME": str(directory),
+            "ROS_LOG_DIR": str(directory),
+        }
+        self.environment.pop("BATON_DOMAIN", None)
+        self.environment.pop("ROS_DOMAIN_ID", None)
+        self.master = self._start_master()
+
+    def _start_master(self):
+        # On a port that was free a moment ago, and on another one if somebody took it meanwhile.
+        deadline = time.monotonic() + 2 * PATIENCE_S
+        while time.monotonic() < deadline:
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                self.port = free.getsockname()[1]
+            self.environment["ROS_MASTER_URI"] = f"http://127.0.0.1:{self.port}"
+            master = self.start_master()
+            while master.poll() is None and time.monotonic() < deadline:
+                with socket.socket() as tried:
+                    if tried.connect_ex(("127.0.0.1", self.port)) == 0:
+                        return master
+                time.sleep(0.05)
+            master.kill()
+            master.wait()
+        raise TimeoutError("rosmaster does not listen")
+
+    def start_master(self):
+        command = ["/usr/bin/python3", MASTER, "--core", "-p", str(self.port)]
+        return subprocess.Popen(command, env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def run(self, command, preload=True, **settings):
+        environment = {**self.environment, **settings}
+        if preload:
+            environment["LD_PRELOAD"] = str(PRELOAD)
+        program = Program(command, environment)
+        self.programs.append(program)
+        return program
+
+    def talker(self, preload=True, queue_size=100, latch=False, topic="images", **settings):
+        return self.run(
+            [BUILD / "bin" / "ros1_talker", topic, queue_size, "latch" if latch else "volatile"], preload, **settings
+        )
+
+    def listener(self, preload=True, queue_size=100, keep=0, pause_ms=0, topic="images", **settings):
+        return self.run([BUILD / "bin" / "ros1_listener", topic, queue_size, keep, pause_ms], preload, **settings)
+
+    def sockets(self):
+        """The names that processes left, or have, in the runtime directory."""
+        return [path for path in self.runtime.rglob("*") if path.is_socket()]
+
+    def close(self):
+        for program in self.programs:
+            program.close()
+        self.master.kill()
+        self.master.wait()

@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `baton demo` says about reports; the programs behind it run in tests/ and in the README's command."""
+"""What `baton demo` says and draws about reports; one test runs the programs behind it."""
 
-from baton_cli.verbs.demo import RECEIVERS, Step, summary
+import json
+
+import pytest
+from baton_cli.main import baton
+from baton_cli.verbs.demo import RECEIVERS, TRANSPORTS, Step, find_program, summary, table
+from click import ClickException
+from click.testing import CliRunner
+from PIL import Image
+from rich.console import Console
 
 
 def step(transport: str, p50: float, rate: float, wanted: float = 15) -> Step:
@@ -10,19 +18,61 @@ def step(transport: str, p50: float, rate: float, wanted: float = 15) -> Step:
         "rate_hz": rate,
         "cpu_us_per_message": p50 / 2,
         "copies": 0,
+        "lost": 0,
     }
-    camera = {"messages": 10, "copies": 0 if transport == "baton" else 40}
+    camera = {"messages": 10, "copies": 0 if transport == "baton" else 40, "lost": 0}
     return Step("720p", transport, wanted, {"camera": camera} | {role: receiver for role in RECEIVERS})
 
 
 def test_the_summary_gives_the_ratio_of_medians_and_of_tails() -> None:
     lines = summary([step("baton", 50, 15), step("socket", 1000, 15)])
     assert lines == [
-        "720p: Baton hands a frame over 20x sooner (p50; p99: 20x), its receivers use 20.0x less CPU per frame, "
+        "720p: Baton hands a frame over 20x sooner (p50; p99: 20x), its receivers use 20x less CPU per frame, "
         "0 copies instead of 4."
     ]
 
 
 def test_the_summary_names_the_steps_in_which_the_machine_did_not_keep_up() -> None:
     lines = summary([step("baton", 50, 29, 30), step("socket", 1000, 20, 30)])
-    assert "did not keep up in: 720p socket." in lines[-1]
+    assert "did not keep up in: 720p sockets." in lines[-1]
+
+
+def test_every_number_of_the_table_is_whole_on_a_terminal_of_eighty_columns() -> None:
+    console = Console(width=80)
+    steps = [step("baton", 47, 30, 30), step("socket", 123_456, 29.9, 30)]
+    steps[1].size = "1080p"
+    with console.capture() as capture:
+        console.print(table(steps))
+    assert "\N{HORIZONTAL ELLIPSIS}" not in capture.get()
+    assert "0.047" in capture.get() and "123" in capture.get() and "1111" in capture.get()
+
+
+def test_an_animation_whose_name_tells_no_format_is_refused_before_anything_runs(tmp_path) -> None:
+    result = CliRunner().invoke(baton, ["demo", "--animation", str(tmp_path / "demo.mp4"), "--program", "/bin/false"])
+    assert result.exit_code == 2
+    assert "must end in .webp, .gif or .png" in " ".join(result.output.split())
+
+
+def programs_are_built() -> bool:
+    try:
+        return bool(find_program())
+    except ClickException:
+        return False
+
+
+@pytest.mark.skipif(not programs_are_built(), reason="baton_demo is not built: make build")
+def test_a_run_ends_with_a_picture_an_animation_and_the_raw_reports(tmp_path) -> None:
+    out = tmp_path / "out"
+    arguments = ["--size", "720p", "--rate", "10", "--seconds", "2", "--out", str(out)]
+    result = CliRunner().invoke(baton, ["demo", *arguments, "--animation", str(tmp_path / "a.webp")])
+    assert result.exit_code == 0, result.output
+    with Image.open(out / "demo.png") as picture:
+        assert picture.width == 1600
+    with Image.open(tmp_path / "a.webp") as animation:
+        assert animation.n_frames > 1
+    reports = json.loads((out / "reports.json").read_text())
+    assert [entry["transport"] for entry in reports] == list(TRANSPORTS)
+    for entry in reports:
+        viewer = entry["reports"]["viewer"]
+        assert len(viewer["sequences"]) == len(viewer["latencies_us"]) == viewer["messages"]
+        assert viewer["sequences"] == sorted(set(viewer["sequences"]))

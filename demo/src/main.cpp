@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One process of the demo: camera, detector, recorder or viewer. Prints one JSON object per line, twice a second and at the
-// end; `baton demo` starts the processes and shows what they print.
+// end; `baton demo` starts the processes and shows what they print. A fifth role, pictures, prints frames of the video (RGB24).
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "link.hpp"
+#include "motion.hpp"
 #include "video.hpp"
 
 namespace {
@@ -20,10 +21,10 @@ using Json = nlohmann::json;
 using Steady = std::chrono::steady_clock;
 
 struct Options {
-  std::string role, transport = "baton", directory, channel = "camera/image", video, png;
+  std::string role, transport = "baton", directory, channel = "camera/image", video;
   double seconds = 5, rate = 30;
   int width = 1280, height = 720;
-  std::uint32_t receivers = 3;
+  std::uint32_t receivers = 3, count = 1, every = 1;
 };
 
 // The stamp is CLOCK_MONOTONIC, the same clock in every process of the machine.
@@ -40,20 +41,14 @@ double microseconds_since(const Image& image) {
 // Rate, latency and CPU of one process, since its first message.
 class Meter {
  public:
-  void message(double latency_us) {
+  void message(std::uint32_t sequence, double latency_us) {
     last_ = Steady::now();
     if (count_++ == 0) {
       start_ = last_;
       cpu_start_ = std::clock();
     }
+    sequences_.push_back(sequence);
     latencies_.push_back(latency_us);
-  }
-  /// Work that is no part of receiving (the viewer's PNG) stays out of the CPU figure.
-  template <class Work>
-  void uncounted(const Work& work) {
-    const std::clock_t before = std::clock();
-    work();
-    cpu_start_ += std::clock() - before;
   }
   Json report(const Options& options, const baton::demo::LinkCounters& link, bool final) {
     // To the last message: the silence after it, by which a receiver knows the end, is no part of the rate.
@@ -77,7 +72,10 @@ class Meter {
               {"copied_bytes", link.copied_bytes},
               {"lost", link.lost},
               {"final", final}};
-    if (final) json["latencies_us"] = latencies_;
+    if (final) {
+      json["sequences"] = sequences_;
+      json["latencies_us"] = latencies_;
+    }
     return json;
   }
 
@@ -85,6 +83,7 @@ class Meter {
   std::uint64_t count_ = 0;
   Steady::time_point start_ = Steady::now(), last_ = start_;
   std::clock_t cpu_start_ = std::clock();
+  std::vector<std::uint32_t> sequences_;
   std::vector<double> latencies_;
 };
 
@@ -117,15 +116,16 @@ int camera(const Options& options) {
   }
   Meter meter;
   Reporter reporter;
+  std::uint32_t sequence = 0;
   const auto period = std::chrono::duration_cast<Steady::duration>(std::chrono::duration<double>(1 / options.rate));
   const auto end =
       Steady::now() + std::chrono::duration_cast<Steady::duration>(std::chrono::duration<double>(options.seconds));
   for (auto next = Steady::now(); next < end; next = std::max(next + period, Steady::now())) {
     std::this_thread::sleep_until(next);
-    double send_us = 0;
     Steady::time_point before;
     sender->send(
         [&](Image& image) {
+          image.header.seq = sequence;
           image.header.frame_id = "camera";
           image.width = static_cast<std::uint32_t>(options.width);
           image.height = static_cast<std::uint32_t>(options.height);
@@ -139,8 +139,8 @@ int camera(const Options& options) {
           stamp_now(image);
           before = Steady::now();
         });
-    send_us = std::chrono::duration<double, std::micro>(Steady::now() - before).count();
-    meter.message(send_us);  // of the camera: how long sending took
+    // Of the camera: how long sending took.
+    meter.message(sequence++, std::chrono::duration<double, std::micro>(Steady::now() - before).count());
     if (reporter.due()) print(meter.report(options, sender->counters(), false));
   }
   print(meter.report(options, sender->counters(), true));
@@ -148,35 +148,25 @@ int camera(const Options& options) {
   return 0;
 }
 
-// Where the picture moved: the bounding box of the 8 x 8 blocks whose sampled brightness changed since the frame before.
-class MotionDetector {
- public:
-  bool detect(const Image& image) {
-    const std::uint32_t columns = image.width / 8, rows = image.height / 8;
-    std::vector<std::uint8_t> now(std::size_t{columns} * rows);
-    std::size_t changed = 0;
-    for (std::uint32_t y = 0; y < rows; ++y)
-      for (std::uint32_t x = 0; x < columns; ++x) {
-        const std::size_t at = std::size_t{y} * 8 * image.step + std::size_t{x} * 8 * 3;
-        const std::size_t index = std::size_t{y} * columns + x;
-        now[index] = image.data[at + 1];  // green carries most of the brightness
-        if (before_.size() == now.size()) changed += std::abs(int{now[index]} - int{before_[index]}) > 24;
-      }
-    before_ = std::move(now);
-    return changed * 100 > before_.size();  // more than 1 % of the picture
+// The first frames of the video as the camera sends them, made small: for the drawings of `baton demo`, which begin when the measured
+// processes have ended. The viewer keeps no pictures: with them its next frame came up to twice as late.
+int pictures(const Options& options) {
+  baton::demo::Video video(options.video, options.width, options.height, baton::demo::Scaling::kSmooth);
+  std::vector<std::uint8_t> rgb(video.frame_bytes());
+  for (std::uint32_t n = 0; n < options.count; ++n) {
+    video.next(rgb.data());
+    if (n % options.every == 0 && std::fwrite(rgb.data(), 1, rgb.size(), stdout) != rgb.size())
+      throw std::runtime_error("pictures: the output cannot be written");
   }
-
- private:
-  std::vector<std::uint8_t> before_;
-};
+  return 0;
+}
 
 int receiver(const Options& options) {
   auto link = baton::demo::make_receiver(options.transport, options.directory, options.channel, options.role);
   Meter meter;
   Reporter reporter;
-  MotionDetector detector;
-  std::uint64_t detections = 0;
-  bool written = false;
+  baton::demo::MotionDetector detector;
+  Json boxes = Json::array();
   const auto patience = std::chrono::seconds(25);
   auto last = Steady::now();
   bool started = false;
@@ -185,11 +175,10 @@ int receiver(const Options& options) {
   const auto silence = std::chrono::duration<double>(std::max(1.0, 5 / options.rate));
   while (Steady::now() - last < (started ? std::chrono::duration_cast<Steady::duration>(silence) : patience)) {
     const bool got = link->receive(std::chrono::milliseconds(250), [&](const Image& image) {
-      meter.message(microseconds_since(image));
-      if (options.role == "detector") detections += detector.detect(image);
-      if (options.role == "viewer" && !options.png.empty() && !written && link->counters().messages > 20) {
-        meter.uncounted([&] { baton::demo::write_png(options.png, image.data.data(), image.width, image.height); });
-        written = true;
+      meter.message(image.header.seq, microseconds_since(image));
+      if (options.role == "detector") {
+        if (const auto box = detector.detect(image.data.data(), image.width, image.height, image.step))
+          boxes.push_back({image.header.seq, box->x, box->y, box->width, box->height});
       }
     });
     if (got) {
@@ -199,8 +188,7 @@ int receiver(const Options& options) {
     if (reporter.due()) print(meter.report(options, link->counters(), false));
   }
   Json json = meter.report(options, link->counters(), true);
-  if (options.role == "detector") json["detections"] = detections;
-  if (written) json["png"] = options.png;
+  if (options.role == "detector") json["boxes"] = boxes;
   print(json);
   if (!started) throw std::runtime_error(options.role + ": no image came within 25 s");
   return 0;
@@ -211,23 +199,29 @@ int receiver(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app("One process of Baton's demo; `baton demo` starts them all");
-  app.add_option("role", options.role)->required()->check(CLI::IsMember({"camera", "detector", "recorder", "viewer"}));
+  app.add_option("role", options.role)
+      ->required()
+      ->check(CLI::IsMember({"camera", "detector", "recorder", "viewer", "pictures"}));
   app.add_option("--transport", options.transport)->check(CLI::IsMember({"baton", "socket"}))->capture_default_str();
-  app.add_option("--directory", options.directory, "runtime directory")->required();
+  app.add_option("--directory", options.directory, "runtime directory (all roles but pictures)");
   app.add_option("--channel", options.channel)->capture_default_str();
-  app.add_option("--video", options.video, "video file (camera)");
-  app.add_option("--png", options.png, "where the viewer writes a frame");
+  app.add_option("--video", options.video, "video file (camera, pictures)");
   app.add_option("--seconds", options.seconds)->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--rate", options.rate, "frames per second")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--width", options.width)->capture_default_str()->check(CLI::Range(16, 16384));
   app.add_option("--height", options.height)->capture_default_str()->check(CLI::Range(16, 16384));
   app.add_option("--receivers", options.receivers, "the camera starts when so many are there")->capture_default_str();
+  app.add_option("--count", options.count, "frames of the video (pictures)")->capture_default_str();
+  app.add_option("--every", options.every, "every n-th of them (pictures)")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
   try {
-    if (options.role == "camera") {
-      if (options.video.empty()) throw std::runtime_error("camera: --video is missing");
-      return camera(options);
-    }
+    if ((options.role == "camera" || options.role == "pictures") && options.video.empty())
+      throw std::runtime_error("--video is missing");
+    if (options.role == "pictures") return pictures(options);
+    if (options.directory.empty()) throw std::runtime_error("--directory is missing");
+    if (options.role == "camera") return camera(options);
     return receiver(options);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "baton_demo %s: %s\n", options.role.c_str(), e.what());

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "video.hpp"
 
-#include <png.h>
-
 #include <cstring>
 #include <stdexcept>
 
@@ -39,7 +37,7 @@ struct ScalerDeleter {
 
 struct Video::State {
   std::string path;
-  int width, height;
+  int width, height, scaling;
   std::unique_ptr<AVFormatContext, FormatDeleter> format;
   std::unique_ptr<AVCodecContext, CodecDeleter> codec;
   std::unique_ptr<AVFrame, FrameDeleter> frame;
@@ -50,12 +48,13 @@ struct Video::State {
   bool decode();
 };
 
-Video::Video(const std::string& path, int width, int height) : state_(std::make_unique<State>()) {
+Video::Video(const std::string& path, int width, int height, Scaling scaling) : state_(std::make_unique<State>()) {
   av_log_set_level(AV_LOG_ERROR);
   State& s = *state_;
   s.path = path;
   s.width = width;
   s.height = height;
+  s.scaling = scaling == Scaling::kFast ? SWS_POINT : SWS_AREA;
   AVFormatContext* format = nullptr;
   if (avformat_open_input(&format, path.c_str(), nullptr, nullptr) < 0) fail(path, "cannot be opened as a video");
   s.format.reset(format);
@@ -104,22 +103,11 @@ void Video::next(std::uint8_t* rgb) {
   }
   if (!s.scaler)
     s.scaler.reset(sws_getContext(s.frame->width, s.frame->height, static_cast<AVPixelFormat>(s.frame->format), s.width,
-                                  s.height, AV_PIX_FMT_RGB24, SWS_POINT, nullptr, nullptr, nullptr));
+                                  s.height, AV_PIX_FMT_RGB24, s.scaling, nullptr, nullptr, nullptr));
   if (!s.scaler) fail(s.path, "its pixel format cannot be converted to RGB");
   std::uint8_t* planes[4] = {rgb, nullptr, nullptr, nullptr};
   const int strides[4] = {3 * s.width, 0, 0, 0};
   sws_scale(s.scaler.get(), s.frame->data, s.frame->linesize, 0, s.frame->height, planes, strides);
-}
-
-void write_png(const std::string& path, const std::uint8_t* rgb, std::uint32_t width, std::uint32_t height) {
-  png_image image;
-  std::memset(&image, 0, sizeof image);
-  image.version = PNG_IMAGE_VERSION;
-  image.width = width;
-  image.height = height;
-  image.format = PNG_FORMAT_RGB;
-  if (!png_image_write_to_file(&image, path.c_str(), 0, rgb, 0, nullptr))
-    throw std::runtime_error("png '" + path + "': " + image.message);
 }
 
 }  // namespace baton::demo

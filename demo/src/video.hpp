@@ -9,11 +9,13 @@
 
 namespace baton::demo {
 
+enum class Scaling { kFast, kSmooth };
+
 /// Decodes with FFmpeg's libraries, the reference implementation of the codecs cameras and phones write.
 class Video {
  public:
   /// Opens `path`; frames come out as RGB24 of `width` x `height`. Throws std::runtime_error naming the file.
-  Video(const std::string& path, int width, int height);
+  Video(const std::string& path, int width, int height, Scaling scaling = Scaling::kFast);
   ~Video();
   Video(const Video&) = delete;
   Video& operator=(const Video&) = delete;
@@ -26,8 +28,5 @@ class Video {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-/// Writes an RGB24 image as PNG with libpng. Throws std::runtime_error naming the file.
-void write_png(const std::string& path, const std::uint8_t* rgb, std::uint32_t width, std::uint32_t height);
 
 }  // namespace baton::demo

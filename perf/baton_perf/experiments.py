@@ -43,7 +43,7 @@ def clock_of(cell: Cell) -> str:
 @dataclass(frozen=True)
 class Experiment:
     id: str
-    title: str
+    title: str  # a question
     source: str  # where the original is
     cells: Callable[[str], list[Cell]]  # profile -> cells
     figures: tuple[str, ...]  # drawn by report.py, in this order
@@ -202,35 +202,35 @@ EXPERIMENTS: dict[str, Experiment] = {
     for e in (
         Experiment(
             "field",
-            "Latency over size and subscribers, every peer",
+            "How long does a message take, by size and number of subscribers?",
             "the field",
             _field,
-            ("ratio_table", "lines_over_size", "cpu_bars", "spread"),
+            ("lines_over_size", "cpu_bars", "ratio_table", "spread"),
         ),
         Experiment(
             "tzc-fig7",
-            "Latency, 1 to 8 subscribers",
+            "How does latency grow with the number of subscribers?",
             "TZC, Fig. 7",
             _tzc_fig7,
             ("boxes_over_size", "lines_over_subscribers", "summary_table"),
         ),
         Experiment(
             "tzc-fig8",
-            "Distribution and period at 4 MB to 8 subscribers",
+            "How much do latency and period vary, with 4 MB to eight subscribers?",
             "TZC, Fig. 8",
             _tzc_fig8,
             ("histogram", "period", "summary_table"),
         ),
         Experiment(
             "tzc-fig9",
-            "Messages that arrive while the CPUs are busy",
+            "How many messages arrive while the CPUs are busy?",
             "TZC, Fig. 9",
             _tzc_fig9,
             ("success", "summary_table"),
         ),
         Experiment(
             "tzc-table1",
-            "Copies per message, counted",
+            "How often is a message copied?",
             "TZC, Table I",
             _tzc_table1,
             ("copies_table",),
@@ -240,25 +240,35 @@ EXPERIMENTS: dict[str, Experiment] = {
         ),
         Experiment(
             "lot-fig6",
-            "1p1s, pinned and not",
+            "How does latency grow with size, with processes pinned to CPUs and not?",
             "LOT, Fig. 6a-c",
             _lot_fig6,
             ("lines_over_size", "boxes_over_size", "summary_table"),
         ),
-        Experiment("lot-fig6d", "Bursts of small messages", "LOT, Fig. 6d", _lot_fig6d, ("sequence", "summary_table")),
+        Experiment(
+            "lot-fig6d",
+            "What happens to small messages at 2000 Hz?",
+            "LOT, Fig. 6d",
+            _lot_fig6d,
+            ("sequence", "summary_table"),
+        ),
         Experiment(
             "lot-fig7",
-            "1p5s: fairness among subscribers",
+            "Is one of five subscribers served later than the others?",
             "LOT, Fig. 7",
             _lot_fig7,
             ("boxes_by_end", "gap_table", "summary_table"),
         ),
         Experiment(
-            "lot-fig5", "5p1s: fairness among publishers", "LOT, Fig. 5", _lot_fig5, ("boxes_by_end", "summary_table")
+            "lot-fig5",
+            "Is one of five publishers served later than the others?",
+            "LOT, Fig. 5",
+            _lot_fig5,
+            ("boxes_by_end", "summary_table"),
         ),
         Experiment(
             "lot-fig3",
-            "Same host, same container, separate containers",
+            "What does it cost to send between containers?",
             "LOT, Fig. 3",
             _lot_fig3,
             ("boxes_by_isolation", "summary_table"),
@@ -267,7 +277,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         ),
         Experiment(
             "lot-graphs",
-            "1p1s, 1p5s, 5p1s by shared objects and by topics, every process in namespaces of its own",
+            "Are shared objects or topics faster, when every process has namespaces of its own?",
             "LOT, Section V",
             _lot_graphs,
             ("summary_table",),
@@ -277,7 +287,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         ),
         Experiment(
             "lot-table1",
-            "A long run at 16 MB: where the CPU goes",
+            "Where does the CPU time go in a long run at 16 MB?",
             "LOT, Table 1 and Fig. 8",
             _lot_table1,
             ("timeline", "lot_table1", "cpu_bars", "usage_table"),
@@ -288,14 +298,14 @@ EXPERIMENTS: dict[str, Experiment] = {
         ),
         Experiment(
             "trosb",
-            "4 MB at 100 Hz, all columns of the page's result table",
+            "What do 4 MB at 100 Hz cost?",
             "TogetheROS.Bot, zero-copy page",
             _trosb,
             ("cost_table", "boxes_over_size", "summary_table", "usage_table"),
         ),
         Experiment(
             "rossf-fig13",
-            "Images at 10 Hz, construction included",
+            "How long does an image take, its construction included?",
             "ROS-SF, Fig. 13",
             _rossf_fig13,
             ("boxes_over_size", "summary_table"),
@@ -303,7 +313,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         ),
         Experiment(
             "rossf-fig14",
-            "The same image through other serializers",
+            "How long does the same image take through other serializers?",
             "ROS-SF, Fig. 14",
             _rossf_fig13,
             ("boxes_over_size", "summary_table"),
@@ -312,7 +322,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         ),
         Experiment(
             "real-time",
-            "A periodic node at SCHED_FIFO, memory locked, beside busy CPUs",
+            "Does a periodic node at SCHED_FIFO keep its period beside busy CPUs?",
             "TZC-RT, as TZC, Fig. 8",
             _real_time,
             ("histogram", "period", "summary_table"),
@@ -320,10 +330,16 @@ EXPERIMENTS: dict[str, Experiment] = {
             note="FIFO 80: every end has that priority and locks its memory; Baton's publisher also takes its pool at the start. "
             "Needs the right to do so (root, or RLIMIT_RTPRIO and RLIMIT_MEMLOCK).",
         ),
-        Experiment("spin", "The subscriber polls", "the field", _spin, ("lines_over_size", "summary_table")),
+        Experiment(
+            "spin",
+            "How long does a message take to a subscriber that polls?",
+            "the field",
+            _spin,
+            ("lines_over_size", "summary_table"),
+        ),
         Experiment(
             "read",
-            "The subscriber reads every byte",
+            "How long does it take until the subscriber has read every byte?",
             "the field",
             _read,
             ("lines_over_size", "summary_table"),
@@ -331,7 +347,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         ),
         Experiment(
             "round-trip",
-            "There and back",
+            "How long does a message take there and back?",
             "the field",
             _round_trip,
             ("lines_over_size", "summary_table"),
@@ -339,36 +355,42 @@ EXPERIMENTS: dict[str, Experiment] = {
         ),
         Experiment(
             "ros2",
-            "ROS 2 in C++: rmw_fastrtps_cpp as installed and tuned, and rmw_baton_cpp",
+            "How long does a message take in ROS 2 (C++): rmw_fastrtps_cpp as installed and tuned, and rmw_baton_cpp?",
             "the field",
             _ros2,
-            ("ratio_table", "lines_over_size", "summary_table"),
+            ("lines_over_size", "ratio_table", "summary_table"),
             peers=("ros2:default", "ros2:tuned", "ros2:baton", "ros2:heap", "ros2:loans", "baton"),
         ),
         Experiment(
             "ros2-large-data",
-            "ROS 2 in C++: Fast DDS's LARGE_DATA transports, and rmw_baton_cpp",
+            "How long does a message take in ROS 2 (C++): Fast DDS's LARGE_DATA transports, and rmw_baton_cpp?",
             "the field",
             lambda profile: _for_large_data(_ros2(profile)),
-            ("ratio_table", "lines_over_size", "summary_table"),
+            ("lines_over_size", "ratio_table", "summary_table"),
             peers=("ros2:large_data", "ros2:baton"),
         ),
         Experiment(
             "ros2-python",
-            "ROS 2 in Python: the same, and accelerated",
+            "How long does a message take in ROS 2 (Python): rmw_fastrtps_cpp, rmw_baton_cpp, and accelerated?",
             "the field",
             _ros2_python,
-            ("ratio_table", "lines_over_size", "summary_table"),
+            ("lines_over_size", "ratio_table", "summary_table"),
             peers=("rclpy:default", "rclpy:tuned", "rclpy:baton", "rclpy:accelerated", "rclpy:heap"),
         ),
         Experiment(
             "ros2-python-large-data",
-            "ROS 2 in Python: Fast DDS's LARGE_DATA transports, rmw_baton_cpp, and accelerated",
+            "How long does a message take in ROS 2 (Python): Fast DDS's LARGE_DATA transports, rmw_baton_cpp, and accelerated?",
             "the field",
             lambda profile: _for_large_data(_ros2_python(profile)),
-            ("ratio_table", "lines_over_size", "summary_table"),
+            ("lines_over_size", "ratio_table", "summary_table"),
             peers=("rclpy:large_data", "rclpy:baton", "rclpy:accelerated"),
         ),
-        Experiment("varying", "Images of varying size", "the field", _varying, ("boxes_over_size", "summary_table")),
+        Experiment(
+            "varying",
+            "Do images of varying size take longer?",
+            "the field",
+            _varying,
+            ("boxes_over_size", "summary_table"),
+        ),
     )
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that can be measured: ``baton_perf_<peer>`` of this checkout's release build, or installed beside `baton`."""
+"""The programs that can be measured: ``baton_perf_<peer>`` of this checkout's release build, or of this package."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import click
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 BUILD = CHECKOUT / "build" / "release"
+PACKAGED = Path(__file__).parent / "programs"  # a wheel's
 PREFIX = "baton_perf_"
 
 
@@ -37,12 +38,13 @@ class Peer:
 
 
 def program_folder() -> Path | None:
-    """Where the programs are: BATON_PERF_PROGRAMS, the checkout's release build, or the folder of an installed one."""
+    """Where the programs are: BATON_PERF_PROGRAMS, the wheel, the checkout's release build, or the folder of an installed one."""
     named = os.environ.get("BATON_PERF_PROGRAMS")
     if named:
         return Path(named)
-    if (BUILD / "bin" / f"{PREFIX}baton").is_file():
-        return BUILD / "bin"
+    for folder in (PACKAGED, BUILD / "bin"):
+        if (folder / f"{PREFIX}baton").is_file():
+            return folder
     installed = shutil.which(f"{PREFIX}baton")
     return Path(installed).parent if installed else None
 
@@ -53,7 +55,8 @@ def built() -> dict[str, Peer]:
     folder = program_folder()
     if folder is None:
         raise click.ClickException(
-            "no program to measure was found: run `make build` in the checkout (or `make peers`)"
+            "no program to measure was found: run `make build` in the checkout (or `make peers`). A package that was built from source "
+            "without CLI11 and nlohmann-json (Debian: libcli11-dev nlohmann-json3-dev) has none; install them and build it again"
         )
     found: dict[str, Peer] = {}
     for program in sorted(folder.glob(f"{PREFIX}*")):
@@ -114,7 +117,8 @@ def choose(names: list[str]) -> list[tuple[Peer, str]]:
         elif id not in built():
             why = absent().get(id)
             raise click.ClickException(
-                f"peer '{id}' is not here: {why or 'unknown'}; built: {', '.join(built())}. `make peers` installs and builds all"
+                f"peer '{id}' is not here: {why or 'unknown'}; built: {', '.join(built())}. "
+                "`make peers` in a checkout installs and builds all"
             )
         elif variant and variant not in built()[id].variants:
             raise click.ClickException(

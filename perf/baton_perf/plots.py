@@ -11,17 +11,27 @@ import numpy
 
 matplotlib.use("svg")
 import matplotlib.pyplot as plt
+from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from . import figures, tables
 from .runs import Cell, size_text
 from .view import FIRST_COLOR, View
 
+# Stands for the page's own colour of text, which is another one in the dark; svg() puts it in.
+INK, FAINT = "#010203", "#aab4be"
+WIDTH = 5.0  # inches: 480 pixels, so that text keeps its size on a telephone; a wide page shows plots side by side
+
 plt.rcParams |= {
-    "font.size": 9,
+    "font.size": 10,
+    **dict.fromkeys(
+        ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color", "grid.color"), INK
+    ),
+    "savefig.transparent": True,
+    "axes.titlesize": 11,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
-    "grid.alpha": 0.25,
+    "grid.alpha": 0.15,
     "svg.fonttype": "none",
     "legend.frameon": False,
 }
@@ -32,12 +42,40 @@ def svg(figure) -> str:
     figure.savefig(buffer, format="svg", bbox_inches="tight")
     plt.close(figure)
     text = buffer.getvalue()
+    for color, variable in ((INK, "currentColor"), (FIRST_COLOR, "var(--own)"), (FAINT, "var(--faint)")):
+        text = text.replace(color, variable)
     return text[text.index("<svg") :]
 
 
 def latency_axis(axis, view: View) -> None:
     axis.set_yscale("log")
+    plain_numbers(axis.yaxis)
     axis.set_ylabel(_unit(view))
+
+
+def plain_numbers(axis) -> None:
+    """Labels of a logarithmic axis without exponents: powers of ten; on a short axis twice and five times these, too."""
+    low, high = axis.get_view_interval()
+    short = high < 25 * low
+
+    def label(value: float, _) -> str:
+        leading = round(value / 10 ** numpy.floor(numpy.log10(value) + 1e-9))
+        return f"{value:,.10g}" if leading in (1, 2, 5) else ""
+
+    axis.set_major_formatter(label)
+    axis.set_minor_formatter(label if short else NullFormatter())
+
+
+def heading(axis, title: str) -> None:
+    """Above the plot, from the left edge of the names beside it."""
+    axis.annotate(
+        title,
+        (0, 1),
+        xycoords=("figure fraction", "axes fraction"),
+        xytext=(0, 8),
+        textcoords="offset points",
+        fontsize=11,
+    )
 
 
 def _unit(view: View) -> str:
@@ -45,10 +83,30 @@ def _unit(view: View) -> str:
 
 
 def legend(figure, axis) -> None:
+    """Below the plot, and below its label."""
     handles, labels = axis.get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=1 + len(labels) // 15, fontsize=8
+    figure.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2, fontsize=9)
+
+
+def draw_line(view: View, axis, name: str, x, y) -> None:
+    """A peer's line; one of those that the plot does not name is faint."""
+    own, named = name == "baton", name in view.named()
+    axis.plot(
+        x,
+        y,
+        marker="o",
+        ms=4 if own else 3,
+        lw=2.4 if own else 1.3 if named else 0.8,
+        color=view.color(name) if named else FAINT,
+        ls=view.stroke(name) if named else "-",
+        label=name if named else "_",
+        zorder=4 if own else 3 if named else 2,
     )
+
+
+def about_faint(view: View, axis) -> None:
+    if len(view.named()) < len(view.names):
+        axis.plot([], [], color=FAINT, lw=0.8, label=f"{len(view.names) - len(view.named())} others: in the tables")
 
 
 # The settings besides size and ends by which an experiment's cells may differ, in a title's words.
@@ -88,7 +146,7 @@ def lines_over_size(view: View) -> list[str]:
         return out  # one point makes no line; boxes and table show it
     for title, wanted in _variants(view):
         for subscribers in view.distinct("subscribers"):
-            figure, axis = plt.subplots(figsize=(7.2, 3.8))
+            figure, axis = plt.subplots(figsize=(WIDTH, 3.8))
             for name in view.names:
                 points = []
                 for size in view.distinct("bytes"):
@@ -97,24 +155,16 @@ def lines_over_size(view: View) -> list[str]:
                         points.append((size, numpy.median(v), numpy.quantile(v, 0.99)))
                 if points:
                     x, p50, p99 = zip(*points, strict=True)
-                    bold = name == "baton"
-                    axis.plot(
-                        x,
-                        p50,
-                        marker="o",
-                        ms=3,
-                        lw=2.2 if bold else 1.1,
-                        color=view.color(name),
-                        ls=view.stroke(name),
-                        label=name,
-                        zorder=3 if bold else 2,
-                    )
-                    axis.fill_between(x, p50, p99, color=view.color(name), alpha=0.12 if bold else 0.05, lw=0)
+                    draw_line(view, axis, name, x, p50)
+                    if name == "baton":
+                        axis.fill_between(x, p50, p99, color=view.color(name), alpha=0.15, lw=0)
+            about_faint(view, axis)
             axis.set_xscale("log", base=2)
-            axis.set_xticks(view.distinct("bytes"), [size_text(b) for b in view.distinct("bytes")])
+            axis.set_xticks(view.distinct("bytes"), [size_text(b) for b in view.distinct("bytes")], fontsize=9)
             axis.minorticks_off()
             latency_axis(axis, view)
-            axis.set_title(_title("median over size (band up to p99)", _subscribers(subscribers), title), loc="left")
+            axis.set_title(_title("median by size", _subscribers(subscribers), title), loc="left")
+            axis.set_xlabel("size of the message; Baton's band: up to p99")
             legend(figure, axis)
             out.append(svg(figure))
     return out
@@ -123,7 +173,7 @@ def lines_over_size(view: View) -> list[str]:
 def lines_over_subscribers(view: View) -> list[str]:
     out = []
     for size in view.distinct("bytes"):
-        figure, axis = plt.subplots(figsize=(5.2, 3.2))
+        figure, axis = plt.subplots(figsize=(WIDTH, 3.4))
         for name in view.names:
             points = []
             for subscribers in view.distinct("subscribers"):
@@ -131,19 +181,12 @@ def lines_over_subscribers(view: View) -> list[str]:
                 if len(v):
                     points.append((subscribers, numpy.median(v)))
             if points:
-                axis.plot(
-                    *zip(*points, strict=True),
-                    marker="o",
-                    ms=3,
-                    lw=2.2 if name == "baton" else 1.1,
-                    color=view.color(name),
-                    ls=view.stroke(name),
-                    label=name,
-                )
+                draw_line(view, axis, name, *zip(*points, strict=True))
+        about_faint(view, axis)
         axis.set_xticks(view.distinct("subscribers"))
         axis.set_xlabel("subscribers")
         latency_axis(axis, view)
-        axis.set_title(f"median, {size_text(size)}", loc="left")
+        axis.set_title(f"median by number of subscribers, {size_text(size)}", loc="left")
         legend(figure, axis)
         out.append(svg(figure))
     return out
@@ -153,76 +196,49 @@ BOX_STYLE = {
     "whis": (1, 99),
     "showfliers": False,
     "patch_artist": True,
-    "medianprops": {"color": "black", "lw": 1},
-    "boxprops": {"lw": 0.6},
-    "whiskerprops": {"lw": 0.6},
-    "capprops": {"lw": 0.6},
+    "medianprops": {"color": INK, "lw": 1.2},
+    "boxprops": {"lw": 0.6, "edgecolor": INK},
+    "whiskerprops": {"lw": 0.6, "color": INK},
+    "capprops": {"lw": 0.6, "color": INK},
 }
-BOX_TITLE = " (box: quartiles, whiskers: p1 and p99)"
-MANY = 10  # boxes that can be told apart by color
+Groups = list[tuple[str, Callable[[str], numpy.ndarray]]]  # a name, and the values of a peer
 
 
-def _boxes(view: View, groups: list[tuple[str, Callable[[str], numpy.ndarray]]], title: str) -> str:
-    """Groups of boxes side by side; whiskers at p1 and p99, no outliers drawn (the table has the maximum)."""
-    if len(view.names) > MANY:
-        return _named_boxes(view, groups, title)
-    width = max(6.0, 0.16 * len(groups) * len(view.names) + 2)
-    figure, axis = plt.subplots(figsize=(min(width, 14), 3.6))
-    step = 0.8 / max(1, len(view.names))
-    for g, (_, values) in enumerate(groups):
-        for n, name in enumerate(view.names):
-            v = values(name)
-            if len(v) == 0:
-                continue
-            box = axis.boxplot([v], positions=[g - 0.4 + step * (n + 0.5)], widths=step * 0.85, **BOX_STYLE)
-            box["boxes"][0].set_facecolor(view.color(name))
-    axis.set_xticks(range(len(groups)), [label for label, _ in groups])
-    latency_axis(axis, view)
-    axis.grid(axis="x", visible=False)
-    axis.set_title(title + BOX_TITLE, loc="left")
-    handles = [plt.Rectangle((0, 0), 1, 1, facecolor=view.color(name)) for name in view.names]
-    figure.legend(handles, view.names, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
-    return svg(figure)
-
-
-def _named_boxes(view: View, groups: list[tuple[str, Callable[[str], numpy.ndarray]]], title: str) -> str:
-    """For many peers: a column for every group, a row for every peer, whose name stands beside it; the fastest on top."""
-    values = {name: [of(name) for _, of in groups] for name in view.names}
-    # By the mean logarithm of the medians, so that every group counts alike.
-    place = {
-        name: numpy.mean([numpy.log(max(numpy.median(v), 1e-3)) for v in each if len(v)])
-        for name, each in values.items()
-        if any(len(v) for v in each)
-    }
-    names = sorted(place, key=place.__getitem__)
-    figure, axes = plt.subplots(
-        1,
-        len(groups),
-        figsize=(max(2.4, 7.2 / len(groups)) * len(groups) + 1.5, 0.2 * len(names) + 1.4),
-        sharey=True,
-        squeeze=False,
-        layout="constrained",
-    )
-    for axis, (label, _), g in zip(axes[0], groups, range(len(groups)), strict=True):
+def _boxes(view: View, groups: Groups, title: str) -> list[str]:
+    """A plot for each group with a row for each peer, the fastest on top; or, where there are more groups than peers, a plot for
+    each peer with a row for each group. All have one scale. No outliers are drawn (the table has the maximum)."""
+    values = {label: {name: of(name) for name in view.ranked} for label, of in groups}
+    if len(groups) > len(view.ranked):
+        values = {name: {label: values[label][name] for label in values} for name in view.ranked}
+    everything = [v for rows in values.values() for v in rows.values() if len(v)]
+    if not everything:
+        return []
+    low = min(max(float(numpy.quantile(v, 0.01)), 0.1) for v in everything)
+    high = max(float(numpy.quantile(v, 0.99)) for v in everything)
+    out = []
+    for label, rows in values.items():
+        names = [name for name in rows if len(rows[name])]
+        if not names:
+            continue
+        figure, axis = plt.subplots(figsize=(WIDTH - 1.2, 0.24 * len(names) + 1.0))
         for row, name in enumerate(names):
-            if len(values[name][g]) == 0:
-                continue
             box = axis.boxplot(
-                [values[name][g]],
-                positions=[row],
-                widths=0.7,
-                orientation="horizontal",
-                manage_ticks=False,
-                **BOX_STYLE,
+                [rows[name]], positions=[row], widths=0.7, orientation="horizontal", manage_ticks=False, **BOX_STYLE
             )
-            box["boxes"][0].set_facecolor(FIRST_COLOR if name == "baton" else "#b8c4d0")
+            box["boxes"][0].set_facecolor(FIRST_COLOR if "baton" in (name, label) else FAINT)
         axis.set_xscale("log")
-        axis.set_title(label, loc="left")
-    axes[0][0].set_yticks(range(len(names)), names)
-    axes[0][0].set_ylim(len(names) - 0.4, -0.6)
-    figure.supxlabel(_unit(view), fontsize=9)
-    figure.suptitle(title + BOX_TITLE, x=0, ha="left")
-    return svg(figure)
+        axis.set_xlim(low * 0.8, max(high, low) * 1.25)
+        axis.set_yticks(range(len(names)), names)
+        axis.set_ylim(len(names) - 0.4, -0.6)
+        axis.grid(axis="y", visible=False)
+        axis.set_xlabel(_unit(view))
+        plain_numbers(axis.xaxis)
+        heading(axis, _title(label, title))
+        out.append(svg(figure))
+    return out
+
+
+BOX_NOTE = "<p>Box: quartiles and median; whiskers: p1 and p99.</p>"
 
 
 def boxes_over_size(view: View) -> list[str]:
@@ -236,27 +252,24 @@ def boxes_over_size(view: View) -> list[str]:
                 )
                 for b in view.distinct("bytes")
             ]
-            out.append(_boxes(view, groups, _title(_subscribers(subscribers), title)))
-    return out
+            out += _boxes(view, groups, _title(_subscribers(subscribers), title))
+    return [BOX_NOTE, *out]
 
 
 def boxes_by_isolation(view: View) -> list[str]:
-    return [
-        _boxes(
-            view,
-            [
-                (i, lambda name, i=i, b=b: view.values(name, bytes=b, isolation=i))
-                for i in ("host", "container", "containers")
-            ],
-            size_text(b),
-        )
-        for b in view.distinct("bytes")
-    ]
+    out = [BOX_NOTE]
+    for b in view.distinct("bytes"):
+        groups: Groups = [
+            (i, lambda name, i=i, b=b: view.values(name, bytes=b, isolation=i))
+            for i in ("host", "container", "containers")
+        ]
+        out += _boxes(view, groups, size_text(b))
+    return out
 
 
 def boxes_by_end(view: View) -> list[str]:
     """One box per subscriber (or per publisher, where there are several): who is served later?"""
-    out = []
+    out = [BOX_NOTE]
     many_publishers = max(view.distinct("publishers"), default=1) > 1
     for ordered in view.distinct("connect_in_order"):
         for size in view.distinct("bytes"):
@@ -276,7 +289,7 @@ def boxes_by_end(view: View) -> list[str]:
 
             what = "publisher" if many_publishers else "subscriber"
             groups = [(f"{what} {i + 1}", lambda name, i=i: values(name, i)) for i in range(5)]
-            out.append(_boxes(view, groups, f"{size_text(size)}, connection order {'enforced' if ordered else 'free'}"))
+            out += _boxes(view, groups, f"{size_text(size)}, connected in {'order' if ordered else 'any order'}")
     return out
 
 
@@ -290,19 +303,23 @@ def histogram(view: View) -> list[str]:
     bins = numpy.geomspace(max(low, 0.1), high * 1.01, 70)
     out = []
     for title, wanted in _variants(view):
-        figure, axis = plt.subplots(figsize=(7.2, 3.4))
+        figure, axis = plt.subplots(figsize=(WIDTH, 3.4))
         for name in view.names:
             width = 2 if name == "baton" else 1
+            named = name in view.named()
             axis.hist(
                 pooled(name, **wanted),
                 bins=bins,
                 histtype="step",
                 lw=width,
-                color=view.color(name),
-                ls=view.stroke(name),
-                label=name,
+                color=view.color(name) if named else FAINT,
+                ls=view.stroke(name) if named else "-",
+                label=name if named else "_",
+                zorder=3 if named else 2,
             )
+        about_faint(view, axis)
         axis.set_xscale("log")
+        plain_numbers(axis.xaxis)
         axis.set_xlabel(_unit(view))
         axis.set_ylabel("messages")
         axis.set_title(_title("distribution of the latency", title), loc="left")
@@ -331,19 +348,23 @@ def period(view: View) -> list[str]:
                 names.append(name)
         if not data:
             continue
-        figure, axis = plt.subplots(figsize=(7.2, 1 + 0.5 * len(names)))
-        axis.boxplot(data, whis=(0, 100), showfliers=False, orientation="horizontal", medianprops={"color": "black"})
+        figure, axis = plt.subplots(figsize=(WIDTH - 1.2, 1 + 0.3 * len(names)))
+        axis.boxplot(
+            data,
+            orientation="horizontal",
+            **BOX_STYLE | {"whis": (0, 100), "patch_artist": False, "boxprops": {"color": INK}},
+        )
         axis.set_yticks(
             range(1, len(names) + 1), [f"{n}  ({numpy.ptp(d) / 1000:.2f} ms)" for n, d in zip(names, data, strict=True)]
         )
-        axis.set_xlabel("µs from the period; whiskers: smallest and largest; in brackets: peak to peak")
+        axis.set_xlabel("µs from the period (in brackets: peak to peak)")
         axis.set_title(_title("time between arrivals", title), loc="left")
         out.append(svg(figure))
     return out
 
 
 def success(view: View) -> list[str]:
-    figure, axis = plt.subplots(figsize=(6, 3.2))
+    figure, axis = plt.subplots(figsize=(WIDTH, 3.2))
     for name in view.names:
         points = []
         for load in view.distinct("load"):
@@ -352,9 +373,8 @@ def success(view: View) -> list[str]:
                 expected = sum(figures.sent(run) * len(figures.subscribers(run)) for run in runs)
                 points.append((100 * load, 100 * (1 - sum(figures.lost(run) for run in runs) / max(1, expected))))
         if points:
-            axis.plot(
-                *zip(*points, strict=True), marker="o", ms=3, color=view.color(name), ls=view.stroke(name), label=name
-            )
+            draw_line(view, axis, name, *zip(*points, strict=True))
+    about_faint(view, axis)
     axis.set_xlabel("load of every CPU by other processes, %")
     axis.set_ylabel("messages that arrived, %")
     axis.set_ylim(-3, 103)
@@ -366,8 +386,8 @@ def sequence(view: View) -> list[str]:
     """Latency message by message: bursts show as sawteeth."""
     out = []
     for size in view.distinct("bytes"):
-        figure, axis = plt.subplots(figsize=(7.2, 2.8))
-        for name in view.names:
+        figure, axis = plt.subplots(figsize=(WIDTH, 3.0))
+        for name in view.named():
             runs = view.of(name, bytes=size)
             v = figures.column(runs[0], view.clock)[:200] / 1000 if runs else []
             axis.plot(v, lw=1.6 if name == "baton" else 0.8, color=view.color(name), ls=view.stroke(name), label=name)
@@ -384,27 +404,33 @@ def cpu_bars(view: View) -> list[str]:
     sizes = [b for b in view.distinct("bytes") if b >= 1 << 20] or view.distinct("bytes")
     for title, wanted in _variants(view):
         for subscribers in view.distinct("subscribers"):
-            figure, axes = plt.subplots(
-                1,
-                len(sizes),
-                figsize=(3.0 * len(sizes) + 1.5, 0.24 * len(view.names) + 1.4),
-                sharey=True,
-                squeeze=False,
-                layout="constrained",
-            )
-            for axis, size in zip(axes[0], sizes, strict=True):
-                values = []
-                for name in view.names:
-                    runs = view.of(name, bytes=size, subscribers=subscribers, **wanted)
-                    values.append(numpy.median([figures.cpu_us_per_message(run) for run in runs]) if runs else 0)
-                axis.barh(view.names, values, color=[view.color(name) for name in view.names])
-                axis.set_title(size_text(size), loc="left")
-            axes[0][0].invert_yaxis()  # for all of them: they share it
-            figure.suptitle(
-                _title("µs CPU per message, all processes", _subscribers(subscribers), title), x=0, ha="left"
-            )
-            out.append(svg(figure))
+            costs = {size: {} for size in sizes}
+            for size in sizes:
+                for name in view.ranked:
+                    if runs := view.of(name, bytes=size, subscribers=subscribers, **wanted):
+                        costs[size][name] = float(numpy.median([figures.cpu_us_per_message(run) for run in runs]))
+            out += [
+                _bars(its, _title(size_text(size), _subscribers(subscribers), title))
+                for size, its in costs.items()
+                if its
+            ]
     return out
+
+
+def _bars(costs: dict[str, float], title: str) -> str:
+    names = list(costs)
+    figure, axis = plt.subplots(figsize=(WIDTH - 1.2, 0.24 * len(names) + 1.0))
+    axis.barh(names, list(costs.values()), color=[FIRST_COLOR if name == "baton" else FAINT for name in names])
+    axis.set_xlim(0, 1.3 * max(costs.values()) or 1)
+    for row, value in enumerate(costs.values()):
+        axis.annotate(f"{value:,.0f}", (value, row), xytext=(4, 0), textcoords="offset points", va="center", fontsize=9)
+    axis.grid(axis="y", visible=False)
+    axis.invert_yaxis()
+    axis.xaxis.set_major_locator(MaxNLocator(4))
+    axis.xaxis.set_major_formatter("{x:,.10g}")
+    axis.set_xlabel("µs CPU per message, all processes")
+    heading(axis, title)
+    return svg(figure)
 
 
 def timeline(view: View) -> list[str]:
@@ -417,7 +443,7 @@ def timeline(view: View) -> list[str]:
         t = numpy.array([row["t"] for row in rows])
         cpu = numpy.array([sum(row["cpu_ns"]) for row in rows], dtype=float)
         steps = numpy.maximum(numpy.diff(cpu) / 1e7 / numpy.maximum(numpy.diff(t), 1e-6), 0)  # % of one CPU
-        figure, axis = plt.subplots(figsize=(7.2, 1.6))
+        figure, axis = plt.subplots(figsize=(WIDTH, 1.6))
         axis.fill_between(t[1:], steps, step="pre", color=view.color(name), alpha=0.7, lw=0)
         axis.set_ylabel("% of a CPU")
         axis.set_xlabel("s")

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import numpy
 
-from . import figures, tables
+from . import figures, headline, tables
 from .verdicts import GROUP_TITLES, Row, group_texts, grouped
 from .view import View
+
+MOST_OPEN = 30  # failing rows that are shown unfolded
 
 
 def html_table(head: list[str], rows: list[list[str]], text_columns: int = 2) -> str:
@@ -25,7 +27,7 @@ def html_table(head: list[str], rows: list[list[str]], text_columns: int = 2) ->
 
 
 def verdict_table(rows: list[Row]) -> str:
-    """What `baton perf accept` printed; a comparison with many peers is summed up, its rows are folded away."""
+    """What `baton perf accept` printed. Rows that fail come first; those that pass are folded away."""
 
     def table(its: list[Row]) -> str:
         return html_table(
@@ -34,19 +36,35 @@ def verdict_table(rows: list[Row]) -> str:
             3,
         )
 
+    def folded(its: list[Row], which: str) -> str:
+        out = ""
+        for words, verdict in (("fail", False), ("could not be measured", None), ("pass", True)):
+            if found := [row for row in its if row.passed is verdict]:
+                state = " open" if verdict is False and len(found) <= MOST_OPEN else ""
+                out += (
+                    f"<details{state}><summary>{which}: the {len(found)} that {words}</summary>{table(found)}</details>"
+                )
+        return out
+
     single = [row for row in rows if not row.peer]
     many = [row for row in rows if row.peer]
-    out = table(single) if single else ""
+    out = folded(single, "Single criteria")
     if many:
-        out += "<p>Comparisons with every peer, by criterion and peer</p>"
-        out += html_table(list(GROUP_TITLES), [group_texts(group) for group in grouped(rows)])
-    for words, verdict in (("fail", False), ("could not be measured", None), ("pass", True)):
-        if its := [row for row in many if row.passed is verdict]:
-            state = " open" if verdict is False else ""
-            out += f"<details{state}><summary>the {len(its)} of their rows that {words}</summary>{table(its)}</details>"
+        out += folded(many, "Comparisons with every transport")
+        sums = html_table(list(GROUP_TITLES), [group_texts(group) for group in grouped(rows)])
+        out += f"<details><summary>The comparisons, summed up by criterion and transport</summary>{sums}</details>"
     for word in ("PASS", "FAIL", "NONE"):
         out = out.replace(f'<td class="text">{word}</td>', f'<td class="{word.lower()}">{word}</td>')
     return out
+
+
+def medians_table(medians: headline.Medians) -> str:
+    """All cells of a summary, in µs."""
+    cells = headline.cells_of(medians)
+    rows = [[peer, *(f"{its[c]:,.0f}" if c in its else "" for c in cells)] for peer, its in sorted(medians.items())]
+    return "<p>Medians over rounds in µs, by size and number of subscribers.</p>" + html_table(
+        ["peer", *cells], rows, 1
+    )
 
 
 def cell_table(head: list[str], rows: list[list[str]]) -> str:
@@ -153,7 +171,7 @@ def usage_table(view: View) -> list[str]:
                 rows.append([cell, peer, ROLES.get(role, f"each {role}"), *numbers])
     table = html_table(["cell", "peer", "process", *(title for title, _, _ in USAGE)], rows, 3)
     return [
-        "<details open><summary>What one process used, from the last warm-up message to the end: medians over the processes of a "
+        "<details><summary>What one process used, from the last warm-up message to the end: medians over the processes of a "
         f"role and over rounds</summary>{table}</details>"
     ]
 
@@ -198,7 +216,7 @@ def gap_table(view: View) -> list[str]:
 
 
 def ratio_table(view: View) -> list[str]:
-    """Baton's median over the peer's, per round of the same recording; green: the interval lies below 1.05."""
+    """Baton's median over the peer's, per round of the same recording."""
     cells = tables.grouped(view.good)
     head = ["peer", *cells]
     rows = []
@@ -210,8 +228,8 @@ def ratio_table(view: View) -> list[str]:
             row.append(str(figures.median_interval(ratios)) if ratios else "")
         rows.append(row)
     return [
-        f"<p>Median of Baton ({tables.clock_word(view.clock)}) divided by the peer's, with the 95 % interval over rounds.</p>"
-        + html_table(head, rows, 1)
+        f"<p>Median of Baton ({tables.clock_word(view.clock)}) divided by the peer's, with the 95 % interval over rounds: below 1, "
+        "Baton is faster.</p>" + html_table(head, rows, 1)
     ]
 
 

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy
 
 from . import figures, tables
 from .experiments import Experiment
 
-FIRST_COLOR = "#d1495b"
-# Strong ones first, without the reds, which are too near to Baton's.
-COLORS = [plt.get_cmap("tab20").colors[n] for n in (*range(0, 20, 2), *range(1, 20, 2)) if n not in (6, 7)]
+# Baton's blue stands out; the others' colours have the same weight. None is a red or a green, which would seem a verdict, and people who
+# see red and green alike tell the first six apart; strokes and names tell the rest apart.
+FIRST_COLOR = "#0b5fae"
+COLORS = ("#c27c0e", "#8a63b8", "#2a9d9d", "#6b7c8c", "#b0568f", "#8c6a4f", "#4fa3d9", "#a39a1f")
+STROKES = ("-", "--", ":", "-.", (0, (1, 4)))
+MOST_NAMED = 1 + len(COLORS)  # lines that can be told apart in one plot
 
 
 class View:
@@ -26,12 +28,33 @@ class View:
             {tables.name_of(run) for run in self.good}, key=lambda n: (n != "baton", not n.startswith("baton"), n)
         )
 
-    def color(self, name: str):
-        """Baton's own, or one of the others; beyond eighteen they come again, with another stroke()."""
-        return FIRST_COLOR if name == "baton" else COLORS[(self.names.index(name) - 1) % len(COLORS)]
+        # The fastest first: by the mean logarithm of their medians, so that every cell counts alike.
+        self.ranked = sorted(self.names, key=lambda n: (n != "baton", self._place(n), n))
 
-    def stroke(self, name: str) -> str:
-        return ("-", "--", ":")[(self.names.index(name) - 1) // len(COLORS) % 3] if name != "baton" else "-"
+    def _place(self, name: str) -> float:
+        medians = [median for _, median in self.medians(self.of(name))]
+        return float(numpy.mean(numpy.log(numpy.maximum(medians, 1)))) if medians else numpy.inf
+
+    def named(self) -> list[str]:
+        """The peers that a plot of lines names: Baton, and of each other peer its fastest variant, the fastest peers first."""
+        of_peer: dict[str, str] = {}
+        for name in self.ranked:
+            of_peer.setdefault(name.partition(":")[0], name)
+        chosen = self.ranked if len(self.ranked) <= MOST_NAMED else list(of_peer.values())
+        return chosen[:MOST_NAMED]
+
+    def _number(self, name: str) -> int:
+        """The named ones have the first numbers, and so colours of their own."""
+        named = self.named()
+        others = [n for n in (*named, *(n for n in self.ranked if n not in named)) if n != "baton"]
+        return others.index(name)
+
+    def color(self, name: str) -> str:
+        """Baton's own, or one of the others; beyond their number they come again, with another stroke()."""
+        return FIRST_COLOR if name == "baton" else COLORS[self._number(name) % len(COLORS)]
+
+    def stroke(self, name: str):
+        return STROKES[self._number(name) // len(COLORS) % len(STROKES)] if name != "baton" else "-"
 
     def of(self, name: str, **wanted) -> list[dict]:
         return [

@@ -74,6 +74,7 @@ COPIES = {
     ("zeromq", "ipc"): (2, 1),
     ("lcm", "udpm"): (1, 1 + 1),  # multicast: sent once
     ("roscpp", "tcpros"): (1 + 2, 1 + 1),
+    ("roscpp", "preload"): (1, 1),
     ("ros2", "tuned"): (1 + 1, 1 + 1),
     ("ros2", "baton"): (1, 1),
     ("ros2", "heap"): (1, 0),

@@ -3,20 +3,25 @@
 
 from __future__ import annotations
 
+import colorsys
 import io
 import re
 from dataclasses import asdict
+from html import escape
 
 import pytest
 from baton_perf import (
     figures,
+    headline,
     plots,
     recording,
     report,
     report_tables,
     verdicts,
 )
+from baton_perf import view as view_module
 from baton_perf.experiments import EXPERIMENTS
+from baton_perf.peers import CHECKOUT
 from baton_perf.runs import Cell
 from recorded import field_runs, run_of, verdicts_of
 from rich.console import Console
@@ -72,15 +77,15 @@ def view_of(runs, id="field") -> report.View:
 def test_cpu_bars_draw_pinned_and_unpinned_runs_apart_with_baton_on_top():
     cells = [Cell(bytes=b << 20, pinned=p) for b in (1, 4) for p in (False, True)]
     drawn = plots.cpu_bars(view_of([run_of([5], peer=name, cell=c) for c in cells for name in ("baton", "tcp")]))
-    assert len(drawn) == 2
-    assert sorted("not pinned" in text for text in drawn) == [False, True]
+    assert len(drawn) == 4
+    assert sorted("not pinned" in text for text in drawn) == [False, False, True, True]
     for text in drawn:  # SVG's y grows downward
         height = {name: float(re.search(rf'y="([\d.]+)"[^>]*>{name}[:<]', text)[1]) for name in ("baton", "tcp")}
         assert height["baton"] < height["tcp"]
 
 
 def test_many_peers_stand_by_name_in_a_box_plot_of_their_own_rows_the_fastest_on_top():
-    (drawn,) = plots.boxes_over_size(view_of([run_of([2 + n, 3 + n], peer=f"peer{20 - n}") for n in range(20)]))
+    _, drawn = plots.boxes_over_size(view_of([run_of([2 + n, 3 + n], peer=f"peer{20 - n}") for n in range(20)]))
     heights = [float(re.search(rf'y="([\d.]+)"[^>]*>peer{20 - n}[:<]', drawn)[1]) for n in range(20)]
     assert heights == sorted(heights)
 
@@ -90,12 +95,49 @@ def test_what_shares_a_color_differs_in_its_stroke():
     assert len({(view.color(name), view.stroke(name)) for name in view.names}) == 40
 
 
+def test_the_lines_that_a_plot_names_have_colors_of_their_own():
+    runs = [
+        run_of([n], peer="baton" if n == 1 else f"peer{n:02}", cell=Cell(bytes=b))
+        for n in range(1, 30)
+        for b in (64, 128)
+    ]
+    view = view_of(runs)
+    assert len({view.color(name) for name in view.named()}) == len(view.named()) == 9
+    (drawn,) = plots.lines_over_size(view)
+    assert all(f">{name}<" in drawn or f"{name} -->" in drawn for name in view.named())
+    assert "20 others: in the tables" in drawn and "peer29" not in drawn
+
+
+def test_of_a_peer_with_many_variants_a_plot_of_lines_names_the_fastest():
+    runs = [run_of([9], peer="baton")] + [run_of([20 - n], peer="dds") | {"variant": f"v{n}"} for n in range(12)]
+    assert view_of(runs).named() == ["baton", "dds:v11"]
+
+
+def hue_and_saturation(color: str) -> tuple[float, float]:
+    red, green, blue = (int(color[n : n + 2], 16) / 255 for n in (1, 3, 5))
+    hue, _, saturation = colorsys.rgb_to_hls(red, green, blue)
+    return 360 * hue, saturation
+
+
+def test_no_peer_is_drawn_in_a_red_or_a_green_which_would_say_bad_or_good():
+    for color in (view_module.FIRST_COLOR, *view_module.COLORS):
+        hue, saturation = hue_and_saturation(color)
+        assert saturation < 0.2 or not (hue < 20 or hue > 340 or 75 < hue < 165), color
+
+
+def test_plots_take_the_colors_of_text_from_the_page_so_that_they_can_be_read_in_the_dark():
+    for drawn in (plots.lines_over_size, plots.cpu_bars):
+        text = "".join(drawn(view_of([run_of([5], cell=Cell(bytes=b)) for b in (64, 128)])))
+        assert "currentColor" in text and "var(--own)" in text
+        assert plots.INK not in text and "#ffffff" not in text and "#000000" not in text
+
+
 def test_one_size_gets_no_line_over_sizes_and_no_title_names_what_does_not_differ():
     one = view_of([run_of([5, 6])])
     assert plots.lines_over_size(one) == []
-    assert "plain" not in plots.boxes_over_size(one)[0] and "pinned" not in plots.boxes_over_size(one)[0]
+    assert all("plain" not in t and "pinned" not in t for t in plots.boxes_over_size(one))
     two = view_of([run_of([5, 6], cell=Cell(load=x)) for x in (0.0, 0.9)])
-    assert ["load 0%" in t for t in plots.boxes_over_size(two)] == [True, False]
+    assert ["load 0%" in t for t in plots.boxes_over_size(two)[1:]] == [True, False]
 
 
 def test_the_trosb_page_begins_with_costs_beside_batons_and_its_usage_has_words_and_units():
@@ -149,5 +191,62 @@ def test_every_experiments_figures_can_be_drawn(tmp_path, id):
             run["processes"][0]["samples"]["round_trip_ns"] = [20_000, 21_000]
             runs.append(run)
     view = report.View(EXPERIMENTS[id], runs)
+    assert EXPERIMENTS[id].title.endswith("?")
     for figure in EXPERIMENTS[id].figures:
         assert all(text.startswith(("<svg", "<p>", "<div", "<details")) for text in report.drawing(figure)(view))
+
+
+def page_of(tmp_path, recordings) -> str:
+    report.write_report([(tmp_path / str(n), part) for n, part in enumerate(recordings)], tmp_path / "report.html")
+    return (tmp_path / "report.html").read_text()
+
+
+def header_of(command="baton perf run") -> dict:
+    return {"command": command, "started": 0, "machine": recording.machine(), "build": recording.build(), "peers": {}}
+
+
+def test_the_page_begins_with_the_question_the_answer_and_one_table_before_anything_else(tmp_path):
+    page = page_of(tmp_path, [recording.Recording(header_of(), field_runs(10, 100, rounds=2))])
+    heading, lead, top = page.index("<h1>"), page.index('<p class="lead">'), page.index('<table class="top">')
+    assert heading < lead < top < page.index("<nav>") < page.index("<h2") and page.count('class="top"') == 1
+    answer = escape(headline.sentence(headline.medians_of(field_runs(10, 100, rounds=2), "hand_over_ns")))
+    assert page.count(answer) == 1, "said on top, and not once more in its section"
+    assert EXPERIMENTS["field"].title in page[heading:lead]
+
+
+def test_every_heading_is_a_question_with_its_source_below_and_the_contents_lead_to_it(tmp_path):
+    runs = field_runs(10, 100, rounds=1)
+    runs += [run | {"experiment": "lot-fig6"} for run in runs]
+    page = page_of(tmp_path, [recording.Recording(header_of(), runs)])
+    headings = re.findall(r'<h2 id="([^"]+)">([^<]+)</h2>\n<p class="from">([^<]+)</p>', page)
+    assert [source for _, _, source in headings[:2]] == ["the field", "LOT, Fig. 6a-c"]
+    for id, title, _ in headings:
+        assert title.endswith("?") and f'href="#{id}">{title}</a>' in page
+
+
+def test_the_runs_of_single_criteria_come_last_and_share_one_line_of_the_contents(tmp_path):
+    runs = [run | {"experiment": "lot-flat"} for run in field_runs(10, 100, rounds=1)] + field_runs(10, 100, rounds=1)
+    page = page_of(tmp_path, [recording.Recording(header_of(), runs)])
+    contents = page[page.index("<nav>") : page.index("</nav>")]
+    assert contents.count("<li>") == 3 and ">lot-flat</a>" in contents
+    assert page.index('<h2 id="0-field">') < page.index('<h2 id="0-lot-flat">')
+
+
+def test_the_checked_in_summary_makes_a_page_with_the_sentence_the_table_and_the_verdicts(tmp_path):
+    summary = headline.load(CHECKOUT / "docs" / "results" / "results.json")
+    page = page_of(tmp_path, [summary])
+    field = summary.medians["field"]
+    assert escape(headline.sentence(field)) in page and page.count('<table class="top">') == 1
+    passed = sum(row["passed"] is True for row in summary.verdicts)
+    assert f"{passed} of {len(summary.verdicts)} criteria pass" in page
+    for peer in field:
+        assert peer.partition(":")[0] in page
+
+
+def test_rows_that_pass_are_folded_away_and_rows_that_fail_are_not():
+    rows = [verdicts.Row("a", "good", None, "", "", True), verdicts.Row("b", "poor", None, "", "", False)]
+    drawn = report_tables.verdict_table(rows)
+    assert re.findall(r"<details( open)?><summary>([^<]+)</summary>", drawn) == [
+        (" open", "Single criteria: the 1 that fail"),
+        ("", "Single criteria: the 1 that pass"),
+    ]

@@ -28,6 +28,17 @@ def _console() -> Console:
     return console if console.is_terminal else Console(width=max(140, console.width))
 
 
+_EXAMPLES = """\b
+Examples:
+  baton perf --zero-copy --reliable --keep-last -m Array4m -r 100
+  baton perf peers                 # what can be measured here
+  baton perf run -p fastdds -b 4M  # one comparison, as a table
+  baton perf experiment tzc-fig7   # an experiment of the papers, recorded
+  baton perf report out/perf/run.jsonl.gz  # tables and plots, one HTML page
+  baton perf accept                # every performance criterion, PASS or FAIL
+  baton perf limits                # what this machine can do at best"""
+
+
 class Size(click.ParamType):
     """Bytes, with an optional K or M (powers of 1024)."""
 
@@ -45,7 +56,11 @@ class Size(click.ParamType):
         return bytes
 
 
-@click.group(invoke_without_command=True, options_metavar="[OPTIONS of performance_test]")
+@click.group(
+    invoke_without_command=True,
+    options_metavar="[OPTIONS of performance_test]",
+    epilog=_EXAMPLES,
+)
 @click.option(
     "-o", "--output", type=click.Choice(["stdout", "csv", "json", "none"]), default="stdout", show_default=True
 )
@@ -95,14 +110,6 @@ def command(ctx: click.Context, **options) -> None:
     Without a verb it speaks the vocabulary of performance_test: `baton perf --zero-copy --reliable --keep-last -m Array4m -r 100`
     runs publisher and subscriber as threads of one process and prints the original's tables every second. -p 0 or -s 0 in
     two terminals makes them two processes, and time counts from when they meet.
-
-    \b
-    baton perf peers                       what can be measured here
-    baton perf run -p fastdds -b 4M        one comparison, as a table
-    baton perf experiment tzc-fig7         an experiment of the papers, recorded
-    baton perf report out/perf/*.gz        tables and plots of recordings, one HTML page
-    baton perf accept                      every performance criterion, PASS or FAIL
-    baton perf limits                      what this machine can do at best
     """
     if ctx.invoked_subcommand is not None:
         given = [name for name in options if ctx.get_parameter_source(name) != click.core.ParameterSource.DEFAULT]
@@ -144,7 +151,7 @@ def _performance_test(options: dict) -> None:
     sys.exit(performance_test.run(peer, variant, options))
 
 
-@command.command()
+@command.command(epilog="\b\nExamples:\n  baton perf peers\n  baton perf peers -v")
 @click.option("-v", "--verbose", is_flag=True, help="Also how each is used: settings, buffers, who waits how.")
 def peers(verbose) -> None:
     """List the transports that can be measured on this machine, and those that cannot, with the reason."""
@@ -166,7 +173,7 @@ def peers(verbose) -> None:
         console.print(f"[dim]{id} is not built: {why}[/]", highlight=False)
 
 
-@command.command()
+@command.command(epilog="\b\nExamples:\n  baton perf limits")
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path), help="Recording of the waking; default out/perf/limits.jsonl.gz"
 )
@@ -227,7 +234,9 @@ def _out(path: Path | None, name: str) -> Path:
     return path or DEFAULT_OUT / f"{name}.jsonl.gz"
 
 
-@command.command()
+@command.command(
+    epilog="\b\nExamples:\n  baton perf run\n  baton perf run -p baton -p fastdds -b 1M -b 16M -s 4\n  baton perf run -p baton --round-trip --pin"
+)
 @click.option(
     "-p", "--peer", "names", multiple=True, help="Peer or peer:variant; several times; default: Baton and all others."
 )
@@ -282,7 +291,7 @@ def run(names, sizes, best_effort, rounds, settings, clocks, wide, out, **cell) 
         sys.exit(INTERRUPTED)
 
 
-@command.command()
+@command.command(epilog="\b\nExamples:\n  baton perf experiment\n  baton perf experiment tzc-fig7")
 @click.argument("names", nargs=-1, metavar="[EXPERIMENT]...")
 @click.option("--full", is_flag=True, help="The paper's own numbers of messages and ten rounds, for a quiet hour.")
 @click.option(
@@ -331,21 +340,23 @@ def experiment(names, full, peers_, rounds, wide, out) -> None:
             sys.exit(INTERRUPTED)  # the series ends, too
 
 
-@command.command()
+@command.command(epilog="\b\nExamples:\n  baton perf report out/perf/run.jsonl.gz -o report.html")
 @click.argument("recordings", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @_clock_option("each experiment's own")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=DEFAULT_OUT / "report.html", show_default=True)
 def report(recordings, clocks, out) -> None:
-    """Make one self-contained HTML page from recordings."""
-    from ..recording import Recording
+    """Make one self-contained HTML page from recordings.
 
+    A recording's summary (docs/results/results.json) gives the same page without plots.
+    """
     try:
+        from ..headline import load
         from ..report import write_report
     except ModuleNotFoundError as error:
         raise click.ClickException(f"a report needs {error.name}: pip install matplotlib, or baton-ipc[perf]") from None
 
     shown = [CLOCKS[name] for name in dict.fromkeys(clocks)]
-    write_report([(path, Recording.load(path)) for path in recordings], out, shown)
+    write_report([(path, load(path)) for path in recordings], out, shown)
     click.echo(f"{out}: {out.stat().st_size / 1e6:.1f} MB, self-contained")
 
 
@@ -353,13 +364,14 @@ class _WithCriteria(click.Command):
     """Its help lists the criteria."""
 
     def format_epilog(self, ctx, formatter) -> None:
+        super().format_epilog(ctx, formatter)
         from .. import accept as judge
 
         with formatter.section("Criteria (a beginning names all that share it)"):
             formatter.write_dl([(c["id"], c["source"]) for c in judge.load()])
 
 
-@command.command(cls=_WithCriteria)
+@command.command(epilog="\b\nExamples:\n  baton perf accept --quick\n  baton perf accept --resume", cls=_WithCriteria)
 @click.argument("ids", nargs=-1, metavar="[CRITERION]...")
 @click.option(
     "--rounds", type=click.IntRange(6), default=10, show_default=True, help="Fewer than six give no 95 % interval."

@@ -5,20 +5,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <mutex>
-#include <system_error>
 
 #include "keeper.hpp"
+#include "restart.hpp"
 
 namespace baton::perf {
 namespace {
-
-constexpr const char* kDone = "BATON_PERF_MIDDLEWARE";
 
 /// Shared memory only, with room for all messages that may be unread; each message in one piece, written by the
 /// publisher's thread.
@@ -42,12 +38,6 @@ void write_profile(const Plan& plan, const std::string& path) {
 }
 
 void set(const std::string& name, const std::string& value) { ::setenv(name.c_str(), value.c_str(), 1); }
-
-/// Puts `first` before the variable's value, if any.
-void prepend(const char* name, const std::string& first) {
-  const char* rest = ::getenv(name);
-  set(name, rest == nullptr || *rest == '\0' ? first : first + ":" + rest);
-}
 
 void set_environment(const Plan& plan, const Middleware& middleware) {
   for (const char* name :
@@ -73,19 +63,6 @@ void set_environment(const Plan& plan, const Middleware& middleware) {
   // The wheels' librcl.so names librmw_fastrtps_cpp.so itself (docs/guides/ros2.md).
   prepend("LD_PRELOAD", BATON_RMW_LIBRARY);
   if (heap) prepend("LD_PRELOAD", BATON_HEAP_LIBRARY);  // before all others
-}
-
-/// Starts this program anew with its arguments, in the present environment.
-[[noreturn]] void start_anew() {
-  std::ifstream file("/proc/self/cmdline");
-  std::vector<std::string> arguments;
-  for (std::string each; std::getline(file, each, '\0');) arguments.push_back(each);
-  std::vector<char*> argv;
-  for (std::string& each : arguments) argv.push_back(each.data());
-  argv.push_back(nullptr);
-  ::execv(std::filesystem::read_symlink("/proc/self/exe").c_str(), argv.data());  // by the executable's name, which
-                                                                                  // tools show
-  throw std::system_error(errno, std::generic_category(), "execv");
 }
 
 /// The functions given to at_the_end(); run with the statics' destructors, before those of the libraries.
@@ -118,15 +95,7 @@ void at_the_end(std::function<void()> end) {
 }
 
 void use_middleware(const Plan& plan, const Middleware& middleware) {
-  static std::once_flag once;
-  std::call_once(once, [&] {
-    const std::string run = plan.directory + " " + std::to_string(::getpid());
-    const char* done = ::getenv(kDone);
-    if (done != nullptr && done == run) return;
-    set_environment(plan, middleware);
-    set(kDone, run);
-    start_anew();
-  });
+  restart_once(plan, [&] { set_environment(plan, middleware); });
 }
 
 unsigned ros_domain(const Plan& plan) { return 1 + run_number(plan, 99); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ROS 1 with sensor_msgs/Image. `tcpros`: between processes. `same_process`: a shared pointer is handed from publisher
-// to subscribers, which roscpp does within one process only.
+// to subscribers, which roscpp does within one process only. `preload`: tcpros with libbaton_roscpp.so preloaded at both
+// ends.
 #include <malloc.h>
 #include <ros/callback_queue.h>
 #include <ros/ros.h>
@@ -15,16 +16,34 @@
 
 #include "master.hpp"
 #include "peer.hpp"
+#include "restart.hpp"
 
 namespace baton::perf {
 namespace {
 
 using sensor_msgs::Image;
 
+void set_preload([[maybe_unused]] const Plan& plan) {
+#ifdef BATON_ROSCPP_LIBRARY
+  prepend("LD_PRELOAD", BATON_ROSCPP_LIBRARY);
+  ::setenv("BATON_RUNTIME_DIR", plan.directory.c_str(), 1);
+  for (const char* name : {"BATON_DOMAIN", "BATON_ROS1"}) ::unsetenv(name);
+#endif
+}
+
+std::vector<std::string> variants() {
+#ifdef BATON_ROSCPP_LIBRARY
+  return {"tcpros", "same_process", "preload"};
+#else
+  return {"tcpros", "same_process"};
+#endif
+}
+
 /// This process as a ROS node; shared by its ends.
 class RosNode {
  public:
   static std::shared_ptr<RosNode> get(const Plan& plan) {
+    if (plan.variant == "preload") restart_once(plan, [&] { set_preload(plan); });
     static std::mutex mutex;
     static std::weak_ptr<RosNode> known;
     const std::lock_guard<std::mutex> lock(mutex);
@@ -127,12 +146,11 @@ class RosSubscriber : public SubscriberEnd {
 }  // namespace
 
 PeerInfo peer_info() {
-  PeerInfo info{"roscpp",
-                ROSCPP_VERSION_STRING,
+  PeerInfo info{"roscpp", ROSCPP_VERSION_STRING,
                 "sensor_msgs/Image, TCP_NODELAY, queues = depth, a callback queue per subscriber; messages are reused, "
                 "malloc keeps its memory. In one process "
                 "roscpp itself passes tcpros's serialized messages on without TCP",
-                {"tcpros", "same_process"}};
+                variants()};
   info.can_spin = true;
   info.one_process_variants = {"same_process"};
   return info;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The verbs. `make demo` and `make test` do all set-up on a fresh Debian 12 machine; the rest is in scripts/.
-.PHONY: help setup peers demo build test check asan tsan fuzz bench torture docs api tidy accept results
+.PHONY: help setup peers demo build test check asan tsan fuzz bench torture docs api tidy accept results wheels
 help:    ; @awk -F'|' '/^[|] `make/ { gsub(/`/, ""); printf "%-24s%s\n", $$2, $$3 }' HACKING.md
 setup:   ; scripts/setup.sh check
 peers:   ; scripts/setup.sh peers && cmake --preset release -DBATON_PERF_RUST=ON >/dev/null && scripts/build.sh release
@@ -18,3 +18,4 @@ api:     ; scripts/setup.sh check && scripts/api.sh
 docs:    ; scripts/setup.sh base && .venv/bin/python scripts/check_docs.py
 accept:  build ; scripts/accept.sh $(ARGS)
 results: peers ; scripts/results.sh $(ARGS)
+wheels:  ; scripts/setup.sh check && .venv/bin/python scripts/make_wheels.py $(ARGS)

@@ -17,11 +17,13 @@ endforeach()
 install(TARGETS baton_all baton_library EXPORT batonTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
+set(BATON_PYTHON_OF_INSTALLATION "${BATON_PYTHON}" CACHE STRING
+  "The Python that an installation tries last for the generator; Debian's packages name the system's")
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/baton")
 install(EXPORT batonTargets NAMESPACE baton:: DESTINATION ${package_dir})
 configure_package_config_file(
   "${CMAKE_CURRENT_LIST_DIR}/batonConfig.cmake.in" "${PROJECT_BINARY_DIR}/cmake/batonConfig.cmake"
-  INSTALL_DESTINATION ${package_dir})
+  INSTALL_DESTINATION ${package_dir} PATH_VARS BATON_PYTHON_INSTALL_DIR)
 write_basic_package_version_file(
   "${PROJECT_BINARY_DIR}/cmake/batonConfigVersion.cmake"
   # Before 1.0 every minor version may change the protocol and the API.
@@ -30,6 +32,12 @@ install(FILES
   "${PROJECT_BINARY_DIR}/cmake/batonConfig.cmake" "${PROJECT_BINARY_DIR}/cmake/batonConfigVersion.cmake"
   DESTINATION ${package_dir})
 file(RELATIVE_PATH BATON_PC_TO_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+# What programs link that link libbaton as a static library.
+get_target_property(libraries baton_library LINK_LIBRARIES)
+set(BATON_PC_LIBS_PRIVATE "")
+if("yaml" IN_LIST libraries)
+  set(BATON_PC_LIBS_PRIVATE " -lyaml")
+endif()
 configure_file("${CMAKE_CURRENT_LIST_DIR}/baton.pc.in" "${PROJECT_BINARY_DIR}/cmake/baton.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/cmake/baton.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 if(BATON_GENERATOR AND EXISTS "${PROJECT_SOURCE_DIR}/generator/cmake/BatonGenerate.cmake")

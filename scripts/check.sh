@@ -15,8 +15,8 @@ format() {
   fi
   git ls-files '*.cpp' '*.hpp' ':!generator/golden' | xargs clang-format --dry-run -Werror
 }
-# Without file names, or it would not read python/pyproject.toml.
-types() { (cd python && ../.venv/bin/basedpyright --pythonpath ../.venv/bin/python --level error); }
+# Without file names, or it would not read pyproject.toml.
+types() { .venv/bin/basedpyright --pythonpath .venv/bin/python --level error; }
 
 check .venv/bin/python scripts/check_layers.py
 check .venv/bin/python scripts/check_docs.py
@@ -24,6 +24,6 @@ check .venv/bin/python scripts/check_words.py
 check .venv/bin/ruff check -q .
 check .venv/bin/ruff format -q --check .
 check format
-check .venv/bin/mypy --no-error-summary --config-file python/pyproject.toml python/baton
+check .venv/bin/mypy --no-error-summary --config-file pyproject.toml python/baton
 check types
 exit $failed

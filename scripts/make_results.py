@@ -91,13 +91,24 @@ def cells_of(peers: dict) -> list[str]:
     return sorted(found, key=lambda cell: (size_of(cell), int(cell.rpartition(", ")[2])))
 
 
+def of_readme(peers: dict) -> dict:
+    """The rows of README's table. A transport that the recording lacks is an error: its row would vanish without a word."""
+    absent = [peer for peer in IN_README if peer not in peers]
+    if absent:
+        raise SystemExit(
+            f"make_results: README's table names {', '.join(absent)}, but the recording has no result of the experiment '{FIELD}' for "
+            "them: build them (make peers) and record again, or take them out of IN_README in scripts/make_results.py"
+        )
+    return {peer: peers[peer] for peer in IN_README}
+
+
 def medians_table(peers: dict, columns, order=None) -> str:
     """Baton first, then by the time of the largest message; a peer without a result in a cell has a dash there."""
 
     def slowest(peer):
         return (peer != OWN, peers[peer].get(columns[-1], math.inf), peer)
 
-    names = [peer for peer in order if peer in peers] if order else sorted(peers, key=slowest)
+    names = order or sorted(peers, key=slowest)
     rows = [[label(peer)] + [number(peers[peer][c]) if c in peers[peer] else "-" for c in columns] for peer in names]
     return markdown(["", *columns], rows)
 
@@ -204,7 +215,7 @@ def block(name: str, summary: dict) -> str:
     if kind == "hand-over":
         return medians_table(field, cells_of(field))
     if kind == "readme":
-        return medians_table(field, README_CELLS, IN_README)
+        return medians_table(of_readme(field), README_CELLS, list(IN_README))
     if kind == "criteria":
         return criteria_block(summary, argument)
     if kind == "peers":
@@ -246,7 +257,7 @@ def draw(summary: dict) -> str:
     shown = {
         peer: colour
         for peer, colour in IN_README.items()
-        if colour and all(cell in field.get(peer, {}) for cell in cells)
+        if colour and all(cell in of_readme(field)[peer] for cell in cells)
     }
     places = [round(LEFT + i * (RIGHT - LEFT) / max(1, len(cells) - 1), 1) for i in range(len(cells))]
     out = [

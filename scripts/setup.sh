@@ -102,7 +102,8 @@ check_python_packages() {
   local stamp=.venv/.baton-setup-check want
   want=$(cat requirements-check.txt .venv/.baton-setup | sha256sum)
   [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ] && return
-  .venv/bin/python -m pip install -q --disable-pip-version-check --only-binary :all: -r requirements-check.txt </dev/null
+  .venv/bin/python -m pip install -q --disable-pip-version-check --only-binary :all: --no-binary EmPy \
+    -r requirements-check.txt </dev/null
   printf '%s\n' "$want" >"$stamp"
 }
 

@@ -126,7 +126,24 @@ def test_a_block_of_an_unknown_name_is_an_error_that_names_it(summary):
         make_results.filled("<!-- results: speed -->\n<!-- end of results -->", summary)
 
 
-def test_the_picture_shows_the_transports_of_the_readme_that_have_all_sizes(summary):
+def test_a_transport_of_the_readme_that_the_recording_lacks_is_an_error_that_names_it(summary):
+    for filling in (lambda: make_results.block("readme", summary), lambda: make_results.draw(summary)):
+        with pytest.raises(SystemExit, match="README's table names .*zenoh:shm.*make peers"):
+            filling()
+
+
+def test_the_table_of_the_readme_has_its_transports_in_their_order(summary, monkeypatch):
+    monkeypatch.setattr(make_results, "IN_README", {"baton": "#0b5fae", "iceoryx2:event": None, "zeromq": None})
+    monkeypatch.setattr(make_results, "README_CELLS", ("64 B, 1", "16 MB, 1"))
+    assert [line.split(" | ")[0] for line in make_results.block("readme", summary).splitlines()[2:]] == [
+        "| **Baton**",
+        "| iceoryx2, event",
+        "| zeromq",
+    ]
+
+
+def test_the_picture_shows_the_transports_of_the_readme_that_have_all_sizes(summary, monkeypatch):
+    monkeypatch.setattr(make_results, "IN_README", {"baton": "#0b5fae", "iceoryx2:event": "#4a9a6f", "zeromq": None})
     root = ElementTree.fromstring(make_results.draw(summary))
     texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
     assert "Baton" in texts and "64 B" in texts and "16 MB" in texts

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Installs a wheel into a fresh environment outside of the checkout and uses it as somebody would on the first day.
+
+The import and its version; messages between two processes; `baton --version`, `demo` and `perf`; and whether stubs, generator and
+licence came along. `--packages DIR` takes what the wheel depends on from there instead of from the package index.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+PUBLISHER = """
+import baton
+from baton.msg.sensor_msgs import Image
+
+node = baton.Node("camera")
+publisher = node.advertise("image", Image)
+assert publisher.wait_for_subscriptions(1, 60), "no subscription came"
+for number in range(5):
+    with publisher.loan() as image:
+        image.width, image.height = 640, 480
+        image.data.resize(640 * 480 * 3)
+        image.data[:] = number
+assert publisher.counters.copied_messages == 0, publisher.counters
+input()  # until the subscriber has them
+"""
+
+SUBSCRIBER = """
+import sys, baton
+from baton.msg.sensor_msgs import Image
+
+node = baton.Node("viewer")
+subscription = node.subscribe("image", Image, qos=5)
+print("ready", flush=True)
+for number in range(5):
+    image = subscription.take(60)
+    assert image is not None, f"no image {number}"
+    assert image.data.shape == (640 * 480 * 3,) and not image.data.flags.writeable
+    assert image.data[0] == image.data[-1] == number, (image.data[0], number)
+print("all", flush=True)
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("wheel", type=Path)
+    parser.add_argument("--python", type=Path, default=Path(sys.executable), help="whose venv it is")
+    parser.add_argument("--packages", type=Path, help="a site-packages folder with the dependencies")
+    arguments = parser.parse_args()
+    wheel = arguments.wheel.resolve()
+    version = wheel.name.split("-")[1]
+    with tempfile.TemporaryDirectory(prefix="baton-wheel-") as folder:
+        use(wheel, version, arguments.python, arguments.packages, Path(folder))
+
+
+def use(wheel: Path, version: str, python: Path, packages: Path | None, folder: Path) -> None:
+    environment = {
+        key: value for key, value in os.environ.items() if not key.startswith(("BATON_", "PYTHON", "VIRTUAL_ENV"))
+    }
+    environment |= {"BATON_RUNTIME_DIR": str(folder / "run"), "PATH": f"{folder}/venv/bin:/usr/bin:/bin"}
+
+    def run(*command: object, timeout: float = 120) -> str:
+        done = subprocess.run(
+            [str(part) for part in command],
+            cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout, check=False,
+        )  # fmt: skip
+        if done.returncode != 0:
+            sys.exit(f"try_wheel: {' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout}")
+        return done.stdout
+
+    def expect(text: str, wanted: str, of: str) -> None:
+        if wanted not in text:
+            sys.exit(f"try_wheel: {of} has no '{wanted}':\n{text}")
+
+    run(python, "-m", "venv", "venv")
+    inside = folder / "venv/bin/python"
+    dependencies = ["--no-deps", "--no-index"] if packages else []
+    run(inside, "-m", "pip", "install", "-q", "--disable-pip-version-check", *dependencies, wheel, timeout=600)
+    site = Path(run(inside, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))").strip())
+    if packages:
+        (site / "dependencies.pth").write_text(f"{packages.resolve()}\n")
+
+    where = run(inside, "-c", "import baton; print(baton.__version__, baton.__file__, baton._core.__file__)").split()
+    if where[0] != version or not all(Path(file).is_relative_to(site) for file in where[1:]):
+        sys.exit(f"try_wheel: not this wheel's package: {where}, not {version} in {site}")
+    for file in (
+        "baton/py.typed",
+        "baton/_core.pyi",
+        "baton_accelerate.pth",
+        f"baton_ipc-{version}.dist-info/licenses/LICENSE",
+    ):
+        if not (site / file).is_file():
+            sys.exit(f"try_wheel: the wheel has no {file}")
+
+    with subprocess.Popen(
+        [inside, "-c", SUBSCRIBER], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
+    ) as subscriber:
+        expect(subscriber.stdout.readline(), "ready", "the subscriber")
+        with subprocess.Popen(
+            [inside, "-c", PUBLISHER], cwd=folder, env=environment, stdin=subprocess.PIPE, text=True
+        ) as publisher:
+            expect(subscriber.stdout.readline(), "all", "the subscriber")
+            publisher.communicate("\n", timeout=60)
+    if subscriber.returncode or publisher.returncode:
+        sys.exit(f"try_wheel: subscriber ended with {subscriber.returncode}, publisher with {publisher.returncode}")
+
+    baton = folder / "venv/bin/baton"
+    expect(run(baton, "--version"), version, "baton --version")
+    expect(run(baton, "topic", "list"), "no topic", "baton topic list")
+    (folder / "Wheel.msg").write_text("float64 speed\n")
+    run(baton, "generate", "--file", "Wheel.msg", "--package-name", "my_robot", "sensor_msgs/Image")
+    expect((folder / "include/baton/msg/my_robot/wheel.hpp").read_text(), "speed", "the generated header")
+    expect(run(baton, "perf", "peers"), "unix_socket", "baton perf peers")
+    measured = run(baton, "perf", "run", "-p", "baton", "-p", "unix_socket", "-b", "64K", "-n", "20", "--rounds", "1")
+    expect(measured, "unix_socket", "baton perf run")
+    print("used: import, two processes, version, generate, perf")
+
+
+if __name__ == "__main__":
+    main()

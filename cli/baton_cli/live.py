@@ -16,6 +16,7 @@ from typing import Any
 import click
 import numpy as np
 from baton_generator.diagnostics import InterfaceError
+from baton_generator.packages import Universe
 
 
 def load() -> ModuleType:
@@ -26,7 +27,7 @@ def load() -> ModuleType:
         built = Path(__file__).resolve().parents[2] / "build" / "release" / "python"
         if not built.is_dir():
             raise click.ClickException(
-                "this verb needs Baton's Python package: pip install ./python, or `make build` in a checkout"
+                "this verb needs Baton's Python package: `pip install .` or `make build` in a checkout"
             ) from None
         sys.path.insert(0, str(built))
         import baton
@@ -114,6 +115,47 @@ def type_of(node: Any, topic: str, timeout: float | None = None) -> str:
     return found[0]
 
 
+def _complete(find: Callable[[Any], Collection[str]]) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """For the shell: names that begin with what was typed, a leading slash or not. Looking takes a moment, and fails in silence:
+    a shell has no place for an error."""
+
+    def names(ctx: click.Context, _: click.Parameter, begun: str) -> list[str]:
+        try:
+            found = find(join(ctx.params.get("domain"), tuple(ctx.params.get("search") or ())))
+        except Exception:
+            return []
+        slash = begun.startswith("/")
+        shown = {name if slash or not name.startswith("/") else name[1:] for name in found}
+        return sorted(name for name in shown if name.startswith(begun))
+
+    return names
+
+
+complete_topics = _complete(lambda node: {e.topic for e in others(node) if "/_" not in e.topic})
+complete_nodes = _complete(lambda node: {node_name(n) for n, _ in node.nodes() if not n.startswith("_baton_")})
+complete_services = _complete(
+    lambda node: {e.topic.removesuffix("/_request") for e in others(node) if e.topic.endswith("/_request")}
+)
+
+
+def _complete_types(kind: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    def names(ctx: click.Context, _: click.Parameter, begun: str) -> list[str]:
+        try:
+            universe = Universe(search=ctx.params.get("search") or ())
+            package, slash, _name = begun.partition("/")
+            if not slash:
+                return [f"{p}/" for p in universe.packages() if p.startswith(begun)]
+            return [full for k, full in universe.types_of(package) if k == kind and full.startswith(begun)]
+        except Exception:
+            return []
+
+    return names
+
+
+complete_messages = _complete_types("msg")
+complete_service_types = _complete_types("srv")
+
+
 def reason(error: InterfaceError) -> str:
     """What a type that was named on the command line lacks. A place in a file is said, the name itself only once."""
     text = "\n".join(
@@ -197,7 +239,14 @@ def say_if_empty(node: Any, found: Collection[object], what: str) -> None:
         click.echo(f"no {what} in domain {node.domain} (BATON_DOMAIN, --domain): {there} there", err=True)
 
 
-def subscribe(node: Any, topic: str, type_name: str | None, depth: int = 10, timeout: float | None = None) -> Any:
+def subscribe(
+    node: Any,
+    topic: str,
+    type_name: str | None,
+    depth: int = 10,
+    timeout: float | None = None,
+    callback: Callable[[Any], object] | None = None,
+) -> Any:
     """A subscription with whatever quality of service its publishers offer."""
     baton = load()
     topic = absolute(topic)
@@ -210,7 +259,7 @@ def subscribe(node: Any, topic: str, type_name: str | None, depth: int = 10, tim
         reliability="reliable" if reliable else "best_effort",
         durability="transient_local" if durable else "volatile",
     )
-    return node.subscribe(topic, cls, qos=qos)
+    return node.subscribe(topic, cls, callback, qos)
 
 
 def members(message: Any) -> dict[str, Any]:

@@ -14,12 +14,18 @@ from typing import Any
 
 import click
 
+import baton_cli
+
+from .examples import examples
+
 # Verbs are where these packages are installed: a room brings its own.
 VERB_PACKAGES = ("baton_cli.verbs", "baton_perf.verbs")
 
 
 def _version() -> str:
-    """Of the installed distribution, else of this checkout, whose version stands in CMakeLists.txt."""
+    """Of an installation by CMake, else of the installed distribution, else of this checkout, whose version stands in CMakeLists.txt."""
+    if baton_cli.version_of_installation:
+        return baton_cli.version_of_installation
     try:
         return importlib.metadata.version("baton-ipc")
     except importlib.metadata.PackageNotFoundError:
@@ -64,6 +70,7 @@ class Verbs(click.Group):
             ctx.exit(128 + signal.SIGINT)
 
 
+@examples("baton topic list", "baton topic echo /chatter", "baton top", "baton doctor", "baton completion --install")
 @click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(version=_version())
 def baton() -> None:

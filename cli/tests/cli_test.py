@@ -2,10 +2,18 @@
 """The verbs that need no running system, as a user calls them."""
 
 import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
+import click
 import pytest
+from baton_cli.examples import examples_of
 from baton_cli.main import baton
+from baton_cli.verbs import completion
 from click.testing import CliRunner
 
 
@@ -41,6 +49,77 @@ def test_a_room_that_is_not_installed_brings_no_verbs_and_hides_none(monkeypatch
 def test_help_cuts_no_sentence_on_a_terminal_of_80_columns(group: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert "..." not in run(*group, "--help").partition("Commands:")[2]
+
+
+def _commands(command: click.Command, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], click.Command]]:
+    found = [(path, command)]
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            found += _commands(inner, (*path, name))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("path", "command"), [pytest.param(*c, id=" ".join(c[0])) for c in _commands(baton, ("baton",))]
+)
+def test_every_verb_s_help_has_examples_and_each_of_them_parses(
+    path: tuple[str, ...], command: click.Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "out" / "perf").mkdir(parents=True)
+    (tmp_path / "out/perf/run.jsonl.gz").touch()
+    monkeypatch.chdir(tmp_path)
+    lines = examples_of(command)
+    assert lines, "add @examples(...), or an epilog of the same form"
+    for line in lines:
+        assert len(line) <= 76, "is wrapped on a terminal of 80 columns"
+        words = shlex.split(line, comments=True)
+        if words[0] != "baton":
+            assert "baton completion" in line
+            continue
+        if ">" in words:
+            words = words[: words.index(">")]
+        assert words[1 : len(path)] == list(path[1:])
+        inner: click.Command = baton
+        words = words[1:]
+        context = click.Context(inner)
+        while words and isinstance(inner, click.Group) and not words[0].startswith("-"):
+            name = words.pop(0)
+            found = inner.get_command(context, name)
+            assert found is not None, line
+            inner, context = found, click.Context(found, parent=context, info_name=name)
+        inner.make_context(inner.name, words, parent=context.parent)  # a mistake is a UsageError
+
+
+def test_completion_is_written_where_the_shell_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setenv("SHELL", "/usr/bin/fish")
+    run("completion", "--install")
+    assert (tmp_path / "fish/vendor_completions.d/baton.fish").read_text() == run("completion", "fish")
+    assert "_BATON_COMPLETE=zsh_complete" in run("completion", "zsh")
+    for shell in completion.PLACES:
+        run("completion", shell, "--install")
+        text = (tmp_path / completion.PLACES[shell]).read_text()
+        if program := shutil.which(shell):
+            subprocess.run([program, "-n", "/dev/stdin"], input=text, text=True, check=True, timeout=60)
+    monkeypatch.setenv("SHELL", "/bin/dash")
+    assert "name one of: bash, zsh, fish" in run("completion", code=2)
+
+
+def test_bash_completes_a_verb_with_the_script(tmp_path: Path) -> None:
+    (tmp_path / "baton").write_text(
+        f'#!/bin/sh\nexec env PYTHONPATH={os.pathsep.join(filter(None, sys.path))} {sys.executable} -m baton_cli "$@"\n'
+    )
+    (tmp_path / "baton").chmod(0o755)
+    code = f'{completion.script("bash")}\nCOMP_WORDS=(baton comp); COMP_CWORD=1; _baton_completion baton; echo "${{COMPREPLY[@]}}"'
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", code], env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=240
+    )
+    assert done.stdout.split() == ["completion"], done.stderr
 
 
 def test_split_shows_control_and_data() -> None:
@@ -119,3 +198,17 @@ def test_interfaces_of_all_packages_are_listed():
     assert lines == sorted(lines, key=lambda line: line.split("/")[0])
     assert all("/srv/" in line for line in run("interface", "list", "-s").splitlines())
     assert all("/msg/" in line for line in run("interface", "list", "-m").splitlines())
+
+
+def test_all_errors_of_an_interface_are_shown_at_once_with_their_lines(tmp_path: Path) -> None:
+    folder = tmp_path / "my_msgs" / "msg"
+    folder.mkdir(parents=True)
+    (folder / "Outer.msg").write_text("Inner inner\nunit8 mode\nfloat64 9x\n")
+    (folder / "Inner.msg").write_text("foo\nNoSuch other\n")
+    places = {"Outer.msg:2:1", "Outer.msg:3:9", "Inner.msg:1:1", "Inner.msg:2:1"}
+    for arguments in (("interface", "show", "my_msgs/Outer"), ("generate", "my_msgs", "-o", str(tmp_path / "out"))):
+        said = run(*arguments, "--search", str(tmp_path), code=1)
+        assert {
+            line.split(": error:")[0].rpartition("/")[2] for line in said.splitlines() if "error:" in line
+        } == places
+        assert said.count("error:") == 4

@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verbs that look into a running domain, against a process that publishes."""
 
+import contextlib
+import fcntl
 import io
 import json
 import os
+import pty
 import re
+import select
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
 import pytest
-from baton_cli.verbs import top, topic
+from baton_cli import rates, top_view
 from baton_cli.yaml_text import text_of
 from rich.console import Console
 
@@ -173,7 +179,74 @@ def test_bandwidth_is_printed_in_the_units_of_the_message(baton):
     ],
 )
 def test_bytes_are_printed_with_decimal_units(value, text):
-    assert topic._bytes(value) == text
+    assert rates.bytes_text(value) == text
+
+
+def test_rates_of_many_topics_make_one_table(baton):
+    baton.camera()
+    lines = baton("topic", "hz", "image", "chatter", "-n", "20").splitlines()
+    assert lines[1].split() == ["topic", "Hz", "min", "ms", "max", "ms", "std", "dev", "ms", "window"]
+    rows = {line.split()[0]: line.split() for line in lines if line.strip().startswith("/")}
+    assert set(rows) == {"/image", "/chatter"}
+    last = json.loads(baton("topic", "hz", "*ma*", "chatter", "std_msgs/String", "-n", "5", "--json").splitlines()[-1])
+    assert sorted(row["topic"] for row in last["topics"]) == ["/chatter", "/image"]
+    for row in last["topics"]:
+        assert row["min_s"] <= 1 / row["rate_hz"] <= row["max_s"]
+        assert row["window"] >= 5
+    width = json.loads(baton("topic", "bw", "--all", "-n", "5", "--json").splitlines()[-1])
+    (image,) = (row for row in width["topics"] if row["topic"] == "/image")
+    assert 1_000_000 < image["mean"] < 1_001_000
+    ages = json.loads(baton("topic", "delay", "/ch*", "-n", "2", "--json").splitlines()[-1])
+    assert [row["topic"] for row in ages["topics"]] == ["/chatter"]
+    assert "name topics or patterns" in baton("topic", "hz", code=2)
+
+
+def test_rates_are_printed_as_they_were_published():
+    class Made(rates.Rate):
+        def value_of(self, message):
+            return message
+
+    steady = Made("/steady", 10)
+    for tick in range(0, 500_000_001, 100_000_000):
+        steady.on_message(tick)
+    text = "average rate: 10.000\n\tmin: 0.100000s max: 0.100000s std dev: 0.000000s window: 6"
+    assert steady.text(steady.figures()) == text
+    silent = Made("/silent", 10)
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(rates.table([silent, steady], Made.columns))
+    assert [line.split() for line in console.export_text().splitlines()[3:5]] == [
+        ["/silent", "no", "messages", "yet"],
+        ["/steady", "10.000", "100.000", "100.000", "0.000", "6"],
+    ]
+
+    class Sized(rates.Width):
+        def value_of(self, message):
+            return message
+
+    camera = Sized("/camera", 10)
+    for tick in range(4):
+        camera.on_message((tick * 33_333_333, 921_660))
+    assert camera.text(camera.figures()) == (
+        "27.65 MB/s from 4 messages\n\tmessage size mean: 921.66 KB min: 921.66 KB max: 921.66 KB"
+    )
+
+    class Old(rates.Age):
+        def value_of(self, message):
+            return message
+
+    late = Old("/late", 10)
+    late.on_message(0.25)
+    late.on_message(0.75)
+    text = "average delay: 0.500000\n\tmin: 0.250000s max: 0.750000s std dev: 0.250000s window: 2"
+    assert late.text(late.figures()) == text
+
+
+def test_a_type_may_stand_behind_each_topic():
+    assert rates.wanted(("image", "sensor_msgs/msg/Image", "/b/*", "b/C", "odom/x")) == [
+        ("/image", "sensor_msgs/msg/Image"),
+        ("/b/*", "b/C"),
+        ("/odom/x", None),
+    ]
 
 
 def test_the_publisher_of_pub_is_there_for_everybody(baton, environment):
@@ -331,7 +404,7 @@ def test_top_breaks_no_words_on_a_terminal_of_80_columns():
     holder |= {"unread": 2, "held": 1, "held_bytes": 18e6, "chunks": [{"sequence": 7}]}
     console = Console(width=80, record=True, file=io.StringIO())
     memory = {"domain_backed_bytes": 1e6, "domain_limit_bytes": 1 << 62}
-    console.print(top._table([row, broken], [holder], memory, [("camera", 12345)], 0, console.width))
+    console.print(top_view.picture([row, broken], [holder], memory, [("camera", 12345)], 0, console.width))
     words = console.export_text().split()
     for whole in ("latency", "publishers", "subscriptions", "186.60", "camera(12345)", "detector(123)", "recorder(1)"):
         assert whole in words
@@ -505,6 +578,149 @@ def test_an_empty_domain_is_named(environment):
         )
         assert done.returncode == 0 and done.stdout == ""
         assert f"no {verb}s in domain 7 (BATON_DOMAIN, --domain): nobody there" in done.stderr
+
+
+@pytest.fixture
+def screen(environment):
+    """screen(*arguments) runs the command on a terminal of 100 columns and 24 lines: a pty, and what was drawn."""
+    running = []
+
+    def start(*arguments):
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execve(sys.executable, [sys.executable, "-m", "baton_cli", *arguments], {**shown, "TERM": "xterm"})
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+        running.append((pid, terminal))
+        return Screen(pid, terminal)
+
+    shown = {name: value for name, value in environment.items() if name != "COLUMNS"}
+    yield start
+    for pid, terminal in running:
+        os.close(terminal)
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+class Screen:
+    def __init__(self, pid, terminal):
+        self.pid, self.terminal, self.drawn = pid, terminal, ""
+
+    def until(self, text, after=0):
+        """Reads until `text` was drawn; returns the place behind it."""
+        end = time.monotonic() + 60
+        while text not in self.drawn[after:]:
+            left = end - time.monotonic()
+            assert left > 0 and select.select([self.terminal], [], [], left)[0], self.drawn[-3000:]
+            self.drawn += os.read(self.terminal, 65536).decode(errors="replace")
+        return self.drawn.index(text, after) + len(text)
+
+    def type(self, text):
+        os.write(self.terminal, text.encode())
+
+
+def test_top_obeys_its_keys_and_leaves_with_q(baton, screen, program):
+    program(
+        '(node := baton.Node("many"))',
+        '[node.advertise(f"/robot/sensor_{i:03}", "std_msgs/String") for i in range(40)]',
+    )
+    top = screen("top", "-i", "0.2", "--sort", "topic")
+    seen = top.until("/robot/sensor_000")
+    seen = top.until(" more", seen)
+    top.type("G")
+    seen = top.until("/robot/sensor_039", seen)
+    seen = top.until(" above", seen)
+    top.type("/sensor_02\r")
+    seen = top.until("/robot/sensor_020", seen)
+    seen = top.until("30 of other names", seen)
+    seen = top.until("filter: sensor_02", seen)
+    top.type("s")
+    top.until("sort: MB/s", seen)
+    top.type("q")
+    assert os.waitstatus_to_exitcode(os.waitpid(top.pid, 0)[1]) == 0
+
+
+def _topic_row(number):
+    return {
+        "topic": f"/t{number:03}",
+        "type": "std_msgs/String",
+        "rate_hz": 1.0 * number,
+        "bytes_per_s": 0.0,
+        "latency_s": None,
+        "converted": None,
+        "publishers": ["a(1)"],
+        "subscriptions": [f"b{i}(2)" for i in range(number % 7)],
+        "note": "",
+    }
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (200, 60), (60, 12)])
+def test_top_fits_the_screen_and_says_how_much_is_left_out(width, height):
+    rows = [_topic_row(number) for number in range(300)]
+    holder = {"topic": "/t001", "publisher": "a(1)", "subscription": "c(1)", "unread": 0, "held": 1, "held_bytes": 1}
+    holders = [{**holder, "chunks": [{"sequence": 7}]} for _ in range(20)]
+    memory = {"domain_backed_bytes": 1e6, "domain_limit_bytes": 1 << 62}
+    view = top_view.View(sort="topic")
+    seen = 0
+    while seen < 300:
+        console = Console(width=width, record=True, file=io.StringIO())
+        console.print(top_view.picture(rows, holders, memory, [("a", 1)], 0, width, view, height))
+        lines = console.export_text().splitlines()
+        assert len(lines) <= height
+        below = 300 - view.offset - view.page
+        assert view.offset == seen
+        assert (f"{below} more" in "\n".join(lines)) if below else ("more" not in lines[-10:]), lines
+        seen += view.page
+        view.on_key("page down")
+
+
+def test_top_sorts_filters_and_scrolls_by_keys():
+    rows = [_topic_row(number) for number in range(20)]
+    view = top_view.View()
+    for key in top_view.keys("s"):
+        view.on_key(key)
+    assert view.sort == "Hz"
+    assert [r["topic"] for r in view.sorted(rows)][:2] == ["/t019", "/t018"]
+    for key in top_view.keys("r\x1b[B\x1b[B\x1b[A"):
+        view.on_key(key)
+    assert view.reverse and view.offset == 1
+    for key in top_view.keys("/t01x\x7f\r"):
+        view.on_key(key)
+    assert {r["topic"] for r in view.sorted(rows)} == {f"/t{number:03}" for number in range(10, 20)}
+    view.pattern = "/t00?"
+    assert len(view.sorted(rows)) == 10
+    assert not view.done
+    for key in top_view.keys("/q\x1bq"):
+        view.on_key(key)
+    assert view.done and view.pattern == ""
+
+
+def test_the_shell_completes_topics_nodes_services_and_types(baton, environment):
+    baton.camera()
+
+    def completed(*words):
+        variables = {
+            "_BATON_COMPLETE": "bash_complete",
+            "COMP_WORDS": " ".join(words),
+            "COMP_CWORD": str(len(words) - 1),
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", "from baton_cli.main import baton; baton(prog_name='baton')"],
+            env={**environment, **variables},
+            capture_output=True,
+            text=True,
+            timeout=240,
+        )
+        return [line.partition(",")[2] for line in done.stdout.splitlines()]
+
+    assert completed("baton", "topic", "echo", "/im") == ["/image"]
+    assert completed("baton", "topic", "hz", "/image", "ch") == ["chatter"]
+    assert completed("baton", "node", "info", "/c") == ["/camera"]
+    assert completed("baton", "service", "call", "/sw") == ["/switch"]
+    assert completed("baton", "topic", "pub", "chatter", "std_msgs/Stri") == ["std_msgs/String"]
+    assert completed("baton", "topic", "pub", "chatter", "std_ms") == ["std_msgs/"]
+    assert completed("baton", "service", "call", "/switch", "std_srvs/S") == ["std_srvs/SetBool"]
+    assert completed("baton", "topic", "echo", "--fil") == ["--filter"]
 
 
 def test_stubs_are_written_for_a_package_and_what_it_refers_to(baton, tmp_path):

@@ -20,6 +20,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from .. import live, ros2
+from ..examples import examples
 
 ANSWER_S = 1.0  # that ROS 2's processes have to say which way their messages go
 
@@ -309,6 +310,7 @@ def join_or_say(domain: int | None, search: tuple[Path, ...], machine: list[Find
         raise SystemExit(1) from None
 
 
+@examples("baton doctor", "baton doctor --look 2 --json")
 @click.command()
 @live.domain_options
 @click.option(

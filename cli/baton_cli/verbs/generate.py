@@ -8,9 +8,15 @@ from pathlib import Path
 import click
 from baton_generator.generate import Wanted, outputs, write
 
+from baton_cli.examples import examples
 from baton_cli.interfaces import interface_errors, make_universe, source_options
 
 
+@examples(
+    "baton generate std_msgs sensor_msgs/Image -o include",
+    "baton generate --file msg/Battery.msg --package-name my_msgs -o include",
+    "baton generate --all --search src -o include",
+)
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option(

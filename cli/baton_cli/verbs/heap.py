@@ -10,13 +10,16 @@ from rich.console import Console
 from rich.table import Table
 
 from .. import live
+from ..examples import examples
 
 
+@examples("baton heap list")
 @click.group()
 def command() -> None:
-    """Look at shared heaps: list."""
+    """Look at shared heaps."""
 
 
+@examples("baton heap list", "baton heap list --json")
 @command.command("list")
 @click.option("--domain", type=click.IntRange(0), help="Default: BATON_DOMAIN, ROS_DOMAIN_ID, or 0.")
 @click.option("--json", "as_json", is_flag=True)

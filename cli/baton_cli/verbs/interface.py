@@ -6,12 +6,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from baton_generator.canonical import Resolver
 from baton_generator.model import Message, Service
 from baton_generator.packages import Universe
 
+from ..examples import examples
 from ..interfaces import interface_errors, make_universe, source_options
 
 
+@examples("baton interface show sensor_msgs/Image")
 @click.group()
 def command() -> None:
     """Show message and service definitions."""
@@ -31,6 +34,7 @@ def _lines(universe: Universe, message: Message, indent: str) -> list[str]:
     return lines
 
 
+@examples("baton interface show sensor_msgs/Image", "baton interface show my_msgs/Battery --search src")
 @command.command()
 @source_options
 @click.argument("name", metavar="TYPE")
@@ -44,6 +48,8 @@ def show(name: str, search: tuple[Path, ...], standard: str, dialect: str | None
         universe = make_universe(search, standard, dialect)
         kinds = {kind for kind, known in universe.types_of(package) if known == full}
         kind = "srv" if "srv" in kinds and (len(rest) == 1 or rest[0] == "srv") and "msg" not in kinds else "msg"
+        resolver = Resolver(universe)
+        (resolver.service if kind == "srv" else resolver.message)(full)  # says all that is wrong, in nested types, too
         interface = universe.load(full, kind)
         if isinstance(interface, Service):
             lines = [*_lines(universe, interface.request, ""), "---", *_lines(universe, interface.response, "")]
@@ -52,6 +58,7 @@ def show(name: str, search: tuple[Path, ...], standard: str, dialect: str | None
     click.echo("\n".join(lines))
 
 
+@examples("baton interface package std_srvs")
 @command.command()
 @source_options
 @click.argument("name", metavar="PACKAGE")
@@ -62,6 +69,7 @@ def package(name: str, search: tuple[Path, ...], standard: str, dialect: str | N
             click.echo(full.replace("/", f"/{kind}/"))
 
 
+@examples("baton interface list -m")
 @command.command("list")
 @source_options
 @click.option("-m", "--only-msgs", is_flag=True)

@@ -9,13 +9,16 @@ from pathlib import Path
 import click
 
 from .. import live
+from ..examples import examples
 
 
+@examples("baton node info /camera")
 @click.group()
 def command() -> None:
-    """Look at nodes: list, info."""
+    """Look at nodes."""
 
 
+@examples("baton node list")
 @command.command("list")
 @live.domain_options
 @click.option("--json", "as_json", is_flag=True)
@@ -31,9 +34,10 @@ def list_(domain: int | None, search: tuple[Path, ...], as_json: bool) -> None:
             click.echo(f"{name}  (process {pid})")
 
 
+@examples("baton node info /camera")
 @command.command()
 @live.domain_options
-@click.argument("name", metavar="NODE")
+@click.argument("name", metavar="NODE", shell_complete=live.complete_nodes)
 def info(domain: int | None, search: tuple[Path, ...], name: str) -> None:
     """Print what NODE publishes, subscribes, serves and calls."""
     node = live.join(domain, search)

@@ -12,8 +12,10 @@ from typing import Any
 import click
 
 from .. import live
+from ..examples import examples
 
 
+@examples("baton service call /switch std_srvs/SetBool '{data: true}'")
 @click.group()
 def command() -> None:
     """Look at services, and call one."""
@@ -45,6 +47,7 @@ def _one(node: Any, name: str) -> Service:
     return service
 
 
+@examples("baton service list -t")
 @command.command("list")
 @live.domain_options
 @click.option("-t", "--show-types", is_flag=True)
@@ -57,17 +60,19 @@ def list_(domain: int | None, search: tuple[Path, ...], show_types: bool, count_
     live.show_names(node, types, "services", show_types, count_services, as_json)
 
 
+@examples("baton service type /switch")
 @command.command("type")
 @live.domain_options
-@click.argument("name", metavar="SERVICE")
+@click.argument("name", metavar="SERVICE", shell_complete=live.complete_services)
 def type_(domain: int | None, search: tuple[Path, ...], name: str) -> None:
     """Print the type of SERVICE, each if its ends differ."""
     click.echo("\n".join(sorted(_one(live.join(domain, search), name).types)))
 
 
+@examples("baton service find std_srvs/SetBool")
 @command.command()
 @live.domain_options
-@click.argument("type_name", metavar="TYPE")
+@click.argument("type_name", metavar="TYPE", shell_complete=live.complete_service_types)
 def find(domain: int | None, search: tuple[Path, ...], type_name: str) -> None:
     """List the services of TYPE."""
     wanted = live.short_type(type_name)
@@ -76,9 +81,10 @@ def find(domain: int | None, search: tuple[Path, ...], type_name: str) -> None:
             click.echo(name)
 
 
+@examples("baton service info /switch")
 @command.command()
 @live.domain_options
-@click.argument("name", metavar="SERVICE")
+@click.argument("name", metavar="SERVICE", shell_complete=live.complete_services)
 @click.option("--json", "as_json", is_flag=True)
 def info(domain: int | None, search: tuple[Path, ...], name: str, as_json: bool) -> None:
     """Print who serves and calls SERVICE."""
@@ -98,10 +104,11 @@ def info(domain: int | None, search: tuple[Path, ...], name: str, as_json: bool)
             click.echo(f"  {live.node_name(e.node)}  (process {e.pid})")
 
 
+@examples("baton service call /switch std_srvs/SetBool '{data: true}'")
 @command.command()
 @live.domain_options
-@click.argument("name", metavar="SERVICE")
-@click.argument("type_name", metavar="TYPE")
+@click.argument("name", metavar="SERVICE", shell_complete=live.complete_services)
+@click.argument("type_name", metavar="TYPE", shell_complete=live.complete_service_types)
 @click.argument("values", required=False, default="{}")
 @click.option(
     "--timeout",

@@ -9,17 +9,20 @@ from pathlib import Path
 import click
 from baton_generator.canonical import Resolver, Struct
 from baton_generator.generate import Wanted, resolve
-from baton_generator.packages import Universe, standard_sets
+from baton_generator.packages import Universe
 from baton_generator.split import Table, split, table
+from baton_generator.standard_sets import names as standard_sets
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from baton_cli.examples import examples
 from baton_cli.interfaces import interface_errors, make_universe, source_options
 
 # Table II of the TZC paper (IROS 2019), over six meta-packages of which rosbags' noetic set carries common_msgs.
 PAPER = {"total": 358, "need_support": 104, "supported": 98, "unsupported": 6}
 
 
+@examples("baton split sensor_msgs/Image", "baton split --store ros2_kilted --json")
 @click.command()
 @click.argument("types", nargs=-1, metavar="[TYPE]...")
 @click.option(

@@ -9,8 +9,10 @@ import click
 from baton_generator.diagnostics import InterfaceError
 
 from .. import live
+from ..examples import examples
 
 
+@examples("baton stubs sensor_msgs", "baton stubs my_msgs --search src -o stubs")
 @click.command()
 @click.argument("packages", nargs=-1, required=True, metavar="PACKAGE...")
 @click.option(

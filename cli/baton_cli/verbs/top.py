@@ -4,22 +4,24 @@
 from __future__ import annotations
 
 import json
+import os
+import select
 import statistics
+import sys
+import termios
 import time
-from collections.abc import Iterator
+import tty
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import click
-from rich import box
-from rich.console import Console, ConsoleOptions, Group
+from rich.console import Console, Group
 from rich.live import Live
-from rich.measure import Measurement
-from rich.table import Table
-from rich.text import Text
 
 from .. import live
+from ..examples import examples
+from ..top_view import SORTS, View, keys, picture
 
 
 @dataclass
@@ -111,119 +113,60 @@ def held_chunks(node: Any, endpoints: list[Any], seconds: float) -> list[dict[st
     return sorted(rows, key=lambda r: (-r["held_bytes"], -r["unread"], r["topic"]))
 
 
-_NARROW = 110  # columns below which the tables leave something out; names are cut, never broken
+class _Keys:
+    """Keys of the terminal, one by one and without an echo, while it is entered. Without a terminal there are none."""
+
+    def __init__(self, wanted: bool) -> None:
+        self._fd = sys.stdin.fileno() if wanted and sys.stdin.isatty() else -1
+
+    def __enter__(self) -> _Keys:
+        if self._fd >= 0:
+            self._before = termios.tcgetattr(self._fd)
+            tty.setcbreak(self._fd)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._fd >= 0:
+            termios.tcsetattr(self._fd, termios.TCSADRAIN, self._before)
+
+    def typed(self) -> str:
+        """What was typed since the last call; does not wait."""
+        if self._fd < 0 or not select.select([self._fd], [], [], 0)[0]:
+            return ""
+        text = os.read(self._fd, 1024).decode(errors="replace")
+        if not text:
+            self._fd = -1  # the terminal is gone
+        return text
 
 
-class _Ends:
-    """Names with their process, a line each. What does not fit is cut out of the name, so that the process stays."""
-
-    def __init__(self, ends: list[str]) -> None:
-        self._ends = ends
-
-    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[Text]:
-        for end in self._ends:
-            name, _, process = end.rpartition("(")
-            if (room := options.max_width - len(process) - 1) < len(name):
-                name = name[: max(0, room - 1)] + "…"
-            yield Text(f"{name}({process}", no_wrap=True, overflow="crop")
-
-    def __rich_measure__(self, *_: object) -> Measurement:
-        return Measurement(1, max(map(len, self._ends), default=1))
+_LOOK = 0.05  # seconds between two looks at the keys
 
 
-def _columns(*columns: tuple[str, str]) -> Table:
-    """A table whose rows are one line for each name in them."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=True)
-    for name, justify in columns:
-        table.add_column(
-            name,
-            justify=justify,  # type: ignore[arg-type]
-            no_wrap=True,
-            overflow="ellipsis",
-            min_width=len(name),
-            ratio=None if justify == "right" or name == "made" else 1,
-        )
-    return table
-
-
-def _holders(rows: list[dict[str, Any]], width: int) -> Table:
-    numbered = width >= _NARROW
-    table = _columns(
-        ("held by", "left"),
-        ("topic", "left"),
-        ("of", "left"),
-        ("messages", "right"),
-        ("MB", "right"),
-        *([("numbers", "left")] if numbered else []),
-        ("unread", "right"),
-    )
-    for r in rows:
-        numbers = " ".join(str(c["sequence"]) for c in r["chunks"])
-        table.add_row(
-            _Ends([r["subscription"]]),
-            r["topic"],
-            _Ends([r["publisher"]]),
-            str(r["held"]),
-            f"{r['held_bytes'] / 1e6:.2f}",
-            *([numbers + (" ..." if r["held"] > len(r["chunks"]) else "")] if numbered else []),
-            str(r["unread"]),
-        )
-    return table
-
-
-def _table(
-    rows: list[dict[str, Any]],
-    holders: list[dict[str, Any]],
-    memory: dict[str, int],
-    nodes: list[tuple[str, int]],
-    domain: int,
-    width: int,
-) -> Group:
-    wide = width >= _NARROW
-    table = _columns(
-        ("topic", "left"),
-        *([("type", "left")] if wide else []),
-        ("Hz", "right"),
-        ("MB/s", "right"),
-        ("latency us", "right"),
-        *([("made", "left")] if wide else []),
-        ("publishers", "left"),
-        ("subscriptions", "left"),
-    )
-    for r in sorted(rows, key=lambda r: -r["bytes_per_s"]):
-        latency = "" if r["latency_s"] is None else f"{r['latency_s'] * 1e6:.0f}"
-        made = {None: "", 0: "in place", 1: "converted"}.get(r["converted"], "both")
-        table.add_row(
-            r["topic"],
-            *([r["type"]] if wide else []),
-            "" if r["note"] else f"{r['rate_hz']:.1f}",
-            "" if r["note"] else f"{r['bytes_per_s'] / 1e6:.2f}",
-            latency,
-            *([made] if wide else []),
-            _Ends(r["publishers"]),
-            _Ends(r["subscriptions"]),
-        )
-    processes = len({pid for _, pid in nodes})
-    limit = memory["domain_limit_bytes"]
-    text = (
-        f"domain {domain}: {len(nodes)} node{'s' * (len(nodes) != 1)}, {processes} process{'es' * (processes != 1)}; "
-    )
-    text += f"message memory {memory['domain_backed_bytes'] / 1e6:.1f} MB"
-    if limit < 1 << 62:
-        text += f" of {limit / 1e6:.1f} MB"
-    notes = [Text(f"{r['topic']} is not watched: {r['note']}") for r in rows if r["note"]]
-    return Group(Text(text), table, *notes, *([_holders(holders, width)] if holders else []))
-
-
+@examples("baton top", "baton top --sort Hz --filter '/camera/*'", "baton top -n 1 --json")
 @click.command()
 @live.domain_options
 @click.option("-i", "--interval", type=click.FloatRange(min=0.1), default=1.0, show_default=True, help="Seconds.")
 @click.option("-n", "--count", type=click.IntRange(1), help="Leave after so many intervals.")
+@click.option("-s", "--sort", type=click.Choice(SORTS, case_sensitive=False), default=SORTS[0], show_default=True)
+@click.option(
+    "--filter", "pattern", default="", metavar="TEXT", help="Topics whose name, type or node has it; * and ?."
+)
 @click.option("--json", "as_json", is_flag=True, help="One object for each interval, a line each.")
-def command(domain: int | None, search: tuple[Path, ...], interval: float, count: int | None, as_json: bool) -> None:
+def command(
+    domain: int | None,
+    search: tuple[Path, ...],
+    interval: float,
+    count: int | None,
+    sort: str,
+    pattern: str,
+    as_json: bool,
+) -> None:
     """Show rates, bandwidth, latency and memory, live.
 
-    Latency is from publish to a subscription here; also shown is who holds which messages. It subscribes every topic with best effort, so it is one more reader, and never holds a publisher up. A terminal of less than
+    Latency is from publish to a subscription here; also shown is who holds which messages. It subscribes every topic with best
+    effort, so it is one more reader, and never holds a publisher up.
+
+    Keys: q leaves, the arrows and page keys scroll, s sorts by the next column, r reverses, / filters. A terminal of less than
     110 columns is not shown types, how messages were made, and the numbers of those held; --json has everything.
     """
     baton = live.load()
@@ -231,32 +174,51 @@ def command(domain: int | None, search: tuple[Path, ...], interval: float, count
     executor = baton.Executor(node)
     known: dict[tuple[str, str], Watched] = {}
     console = Console()
+    view = View(sort=sort, pattern=pattern)
+    screen = console.is_terminal and not as_json
+    figures: dict[str, Any] = {}
     shown = 0
+
+    def draw() -> None:
+        if not figures:
+            return
+        at = (node.domain, console.width, view, console.height if screen else None)
+        output.update(
+            picture(figures["topics"], figures["holders"], figures["memory"], figures["nodes"], *at), refresh=True
+        )
+
     with (
-        Live(console=console, auto_refresh=False, screen=True)
-        if console.is_terminal and not as_json
-        else _Lines(console) as view
+        Live(console=console, auto_refresh=False, screen=True) if screen else _Lines(console) as output,
+        _Keys(screen) as terminal,
     ):
         try:
-            while count is None or shown < count:
+            while not view.done and (count is None or shown < count):
                 begin = time.monotonic()
                 watch(node, known, live.others(node))
-                while (left := begin + interval - time.monotonic()) > 0:
-                    executor.spin_once(left)
+                next_look = begin
+                while not view.done and (left := begin + interval - time.monotonic()) > 0:
+                    executor.spin_once(min(left, _LOOK) if screen else left)
+                    if screen and time.monotonic() >= next_look:
+                        next_look = time.monotonic() + _LOOK
+                        for key in (typed := list(keys(terminal.typed()))):
+                            view.on_key(key)
+                        if typed:
+                            draw()
+                if view.done:
+                    break
                 endpoints = live.others(node)
-                nodes = [n for n in node.nodes() if not n[0].startswith("_baton_")]
-                rows = [w.figures(time.monotonic() - begin, endpoints) for w in known.values()]
-                holders = held_chunks(node, endpoints, min(interval, 1.0))
+                seconds = time.monotonic() - begin
+                figures = {
+                    "topics": [w.figures(seconds, endpoints) for w in known.values()],
+                    "holders": held_chunks(node, endpoints, min(interval, 1.0)),
+                    "memory": node.memory._asdict(),
+                    "nodes": [n for n in node.nodes() if not n[0].startswith("_baton_")],
+                }
                 if as_json:
-                    click.echo(
-                        json.dumps(
-                            {"topics": rows, "holders": holders, "memory": node.memory._asdict(), "nodes": nodes}
-                        )
-                    )
+                    figures["topics"] = view.sorted(figures["topics"])
+                    click.echo(json.dumps(figures))
                 else:
-                    view.update(
-                        _table(rows, holders, node.memory._asdict(), nodes, node.domain, console.width), refresh=True
-                    )
+                    draw()
                 shown += 1
         except KeyboardInterrupt:
             pass

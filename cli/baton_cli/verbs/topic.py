@@ -6,25 +6,25 @@ from __future__ import annotations
 import csv
 import json
 import os
-import statistics
 import sys
 import time
-from collections import deque
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import click
 
-from .. import live
+from .. import live, rates
+from ..examples import examples
 from ..yaml_text import text_of
 
 
+@examples("baton topic list -t", "baton topic echo /chatter")
 @click.group()
 def command() -> None:
     """Look at topics, and publish."""
 
 
+@examples("baton topic list", "baton topic list -t", "baton topic list --domain 7 --json")
 @command.command("list")
 @live.domain_options
 @click.option("-t", "--show-types", is_flag=True)
@@ -43,17 +43,19 @@ def list_(
     live.show_names(node, topics, "topics", show_types, count_topics, as_json)
 
 
+@examples("baton topic type /camera/image")
 @command.command("type")
 @live.domain_options
-@click.argument("topic")
+@click.argument("topic", shell_complete=live.complete_topics)
 def type_(domain: int | None, search: tuple[Path, ...], topic: str) -> None:
     """Print the type of TOPIC, each if its ends differ."""
     click.echo("\n".join(live.types_of(live.join(domain, search), topic, wait=False)))
 
 
+@examples("baton topic find sensor_msgs/Image")
 @command.command()
 @live.domain_options
-@click.argument("type_name", metavar="TYPE")
+@click.argument("type_name", metavar="TYPE", shell_complete=live.complete_messages)
 def find(domain: int | None, search: tuple[Path, ...], type_name: str) -> None:
     """List the topics of TYPE."""
     wanted = live.short_type(type_name)
@@ -61,9 +63,10 @@ def find(domain: int | None, search: tuple[Path, ...], type_name: str) -> None:
         click.echo(topic)
 
 
+@examples("baton topic info /camera/image -v")
 @command.command()
 @live.domain_options
-@click.argument("topic")
+@click.argument("topic", shell_complete=live.complete_topics)
 @click.option("-v", "--verbose", is_flag=True, help="Every publisher and subscription.")
 @click.option("--json", "as_json", is_flag=True)
 def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool, as_json: bool) -> None:
@@ -102,10 +105,16 @@ def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool
             )
 
 
+@examples(
+    "baton topic echo /camera/image --once",
+    "baton topic echo /odom --field pose.pose.position",
+    "baton topic echo /numbers --filter 'm.data > 3'",
+    "baton topic echo /chatter --csv -n 100",
+)
 @command.command()
 @live.domain_options
-@click.argument("topic")
-@click.argument("type_name", metavar="[TYPE]", required=False)
+@click.argument("topic", shell_complete=live.complete_topics)
+@click.argument("type_name", metavar="[TYPE]", required=False, shell_complete=live.complete_messages)
 @click.option("--once", is_flag=True, help="Leave after one message.")
 @click.option("-n", "--count", type=click.IntRange(1), help="Leave after so many messages.")
 @click.option("--field", help="Only this field, e.g. pose.position or poses[0].")
@@ -176,173 +185,18 @@ def _lengths(value: Any) -> Any:
     return value
 
 
-def _sampling(function: Any) -> Any:
-    for option in (
-        click.option("-n", "--count", type=click.IntRange(2), help="Leave after so many messages."),
-        click.option(
-            "-w", "--window", type=click.IntRange(2), default=1000, show_default=True, help="Messages looked at."
-        ),
-        click.option("--json", "as_json", is_flag=True),
-        click.argument("type_name", metavar="[TYPE]", required=False),
-        click.argument("topic"),
-        live.domain_options,
-    ):
-        function = option(function)
-    return function
+for measured in (rates.hz, rates.bw, rates.delay):
+    command.add_command(measured)
 
 
-def _watch(
-    domain: int | None,
-    search: tuple[Path, ...],
-    topic: str,
-    type_name: str | None,
-    count: int | None,
-    show: Any,
-    sample: Any,
-) -> None:
-    """Calls sample(message) for each, and show() every second and at the end."""
-    node = live.join(domain, search)
-    subscription = live.subscribe(node, topic, type_name, 100)
-    seen, shown, next_show = 0, -1, time.monotonic() + 1
-    try:
-        while count is None or seen < count:
-            message = subscription.take(max(0.0, next_show - time.monotonic()))
-            if message is not None:
-                seen += 1
-                sample(message)
-                del message
-            if time.monotonic() >= next_show:
-                next_show += 1
-                if seen == shown or seen == 0:
-                    click.echo("no new messages")
-                else:
-                    show()
-                shown = seen
-    except KeyboardInterrupt:
-        pass
-    if seen != shown and seen > 0:
-        show()
-
-
-def _show_spread(first: dict[str, float], title: str, seconds: Collection[float], window: int, as_json: bool) -> None:
-    """Least, most and standard deviation of times, behind what they are about."""
-    low, high, deviation = min(seconds), max(seconds), statistics.pstdev(seconds)
-    if as_json:
-        click.echo(json.dumps({**first, "min_s": low, "max_s": high, "std_dev_s": deviation, "window": window}))
-    else:
-        click.echo(f"{title}\n\tmin: {low:.6f}s max: {high:.6f}s std dev: {deviation:.6f}s window: {window}")
-
-
-@command.command()
-@_sampling
-def hz(
-    domain: int | None,
-    search: tuple[Path, ...],
-    topic: str,
-    type_name: str | None,
-    count: int | None,
-    window: int,
-    as_json: bool,
-) -> None:
-    """Print the rate of TOPIC, by the publisher's clock."""
-    baton = live.load()
-    times: deque[int] = deque(maxlen=window)
-
-    def show() -> None:
-        if len(times) < 2:
-            return
-        gaps = [(b - a) / 1e9 for a, b in zip(times, list(times)[1:], strict=False)]
-        mean = statistics.fmean(gaps)
-        rate = 1 / mean if mean > 0 else 0.0
-        _show_spread({"rate_hz": rate}, f"average rate: {rate:.3f}", gaps, len(times), as_json)
-
-    _watch(domain, search, topic, type_name, count, show, lambda m: times.append(baton.info(m).source_monotonic_ns))
-
-
-@command.command()
-@_sampling
-def bw(
-    domain: int | None,
-    search: tuple[Path, ...],
-    topic: str,
-    type_name: str | None,
-    count: int | None,
-    window: int,
-    as_json: bool,
-) -> None:
-    """Print bytes per second and per message of TOPIC. This is what copying them would take."""
-    baton = live.load()
-    sizes: deque[tuple[int, int]] = deque(maxlen=window)
-
-    def show() -> None:
-        span = (sizes[-1][0] - sizes[0][0]) / 1e9
-        rate = sum(s for _, s in list(sizes)[1:]) / span if span > 0 else 0.0
-        values = [s for _, s in sizes]
-        if as_json:
-            click.echo(
-                json.dumps(
-                    {"bytes_per_s": rate, "mean": statistics.fmean(values), "min": min(values), "max": max(values)}
-                )
-            )
-        else:
-            click.echo(
-                f"{_bytes(rate)}/s from {len(values)} messages\n\tmessage size mean: {_bytes(statistics.fmean(values))} "
-                f"min: {_bytes(min(values))} max: {_bytes(max(values))}"
-            )
-
-    _watch(
-        domain,
-        search,
-        topic,
-        type_name,
-        count,
-        show,
-        lambda m: sizes.append((baton.info(m).source_monotonic_ns, baton.size_bytes(m))),
-    )
-
-
-def _bytes(value: float) -> str:
-    if value < 1000:
-        return f"{value:.0f} B"
-    for unit in ("KB", "MB"):
-        value /= 1000
-        if value < 1000:
-            return f"{value:.2f} {unit}"
-    return f"{value / 1000:.2f} GB"
-
-
-@command.command()
-@_sampling
-def delay(
-    domain: int | None,
-    search: tuple[Path, ...],
-    topic: str,
-    type_name: str | None,
-    count: int | None,
-    window: int,
-    as_json: bool,
-) -> None:
-    """Print how old messages of TOPIC are. Their age counts from header.stamp if it is set, else from publish()."""
-    baton = live.load()
-    ages: deque[float] = deque(maxlen=window)
-
-    def sample(message: Any) -> None:
-        info = baton.info(message)
-        stamp = getattr(getattr(message, "header", None), "stamp", None)
-        since = stamp.sec * 10**9 + stamp.nanosec if stamp is not None else 0
-        ages.append((info.reception_time_ns - (since or info.source_time_ns)) / 1e9)
-
-    def show() -> None:
-        mean = statistics.fmean(ages)
-        _show_spread({"mean_s": mean}, f"average delay: {mean:.6f}", ages, len(ages), as_json)
-
-    _watch(domain, search, topic, type_name, count, show, sample)
-
-
+@examples(
+    "baton topic pub -1 /chatter std_msgs/String '{data: hello}'",
+    "baton topic pub -r 10 /cmd_vel geometry_msgs/Twist '{linear: {x: 0.5}}'",
+)
 @command.command()
 @live.domain_options
-@click.argument("topic")
-@click.argument("type_name", metavar="TYPE")
+@click.argument("topic", shell_complete=live.complete_topics)
+@click.argument("type_name", metavar="TYPE", shell_complete=live.complete_messages)
 @click.argument("values", required=False, default="{}")
 @click.option("-r", "--rate", type=click.FloatRange(min=0, min_open=True), default=1.0, show_default=True, help="Hz.")
 @click.option("-1", "--once", is_flag=True, help="One message, when somebody subscribes; waits until it was taken.")

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `baton top` draws, and the keys that change it. Pure: figures and a size go in, a rich renderable comes out."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rich import box
+from rich.console import Console, ConsoleOptions, Group
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+NARROW = 110  # columns below which the tables leave something out; names are cut, never broken
+ENDS = 4  # lines that one topic may take for its publishers or subscriptions
+SMALL = 18  # lines below which the second table is left out
+HOLDERS = 6  # rows of the second table, where the screen is small
+SORTS = ("MB/s", "Hz", "latency", "topic")
+
+
+@dataclass
+class View:
+    """What the user chose, and where the user scrolled to."""
+
+    sort: str = SORTS[0]
+    reverse: bool = False
+    pattern: str = ""
+    offset: int = 0  # of the first row that is drawn
+    typing: bool = False  # the next keys are the pattern's
+    page: int = 10  # rows that the last picture had room for
+    done: bool = False
+
+    def on_key(self, key: str) -> None:
+        """One key, or one of the names that keys() gives."""
+        if self.typing:
+            self._on_typed(key)
+        elif key in ("q", "Q", "\x1b"):
+            self.done = True
+        elif key == "/":
+            self.typing, self.pattern, self.offset = True, "", 0
+        elif key == "s":
+            self.sort, self.offset = SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)], 0
+        elif key == "r":
+            self.reverse, self.offset = not self.reverse, 0
+        else:
+            steps = {
+                "up": -1,
+                "k": -1,
+                "down": 1,
+                "j": 1,
+                "page up": -self.page,
+                "page down": self.page,
+                " ": self.page,
+            }
+            ends = {"home": 0, "g": 0, "end": 1 << 30, "G": 1 << 30}
+            self.offset = ends.get(key, self.offset + steps.get(key, 0))
+
+    def _on_typed(self, key: str) -> None:
+        if key in ("\r", "\n"):
+            self.typing = False
+        elif key == "\x1b":
+            self.typing, self.pattern = False, ""
+        elif key in ("\x7f", "\b"):
+            self.pattern = self.pattern[:-1]
+        elif len(key) == 1 and key.isprintable():
+            self.pattern += key
+        self.offset = 0
+
+    def shows(self, *names: str) -> bool:
+        """A pattern with * or ? is matched with the whole name, other text with any part of one."""
+        if not self.pattern:
+            return True
+        if any(c in self.pattern for c in "*?["):
+            return any(fnmatch.fnmatchcase(name, self.pattern) for name in names)
+        return any(self.pattern.lower() in name.lower() for name in names)
+
+    def sorted(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        keys = {
+            "MB/s": lambda r: (-r["bytes_per_s"], r["topic"]),
+            "Hz": lambda r: (-r["rate_hz"], r["topic"]),
+            "latency": lambda r: (-(r["latency_s"] or 0), r["topic"]),
+            "topic": lambda r: (r["topic"],),
+        }
+        found = [r for r in rows if self.shows(r["topic"], r["type"], *r["publishers"], *r["subscriptions"])]
+        return sorted(found, key=keys[self.sort], reverse=self.reverse)
+
+
+def keys(typed: str) -> Iterator[str]:
+    """What a terminal sent, cut into keys. An escape alone is the key of that name."""
+    names = {"[A": "up", "[B": "down", "[5~": "page up", "[6~": "page down", "[H": "home", "[F": "end"}
+    names |= {"OA": "up", "OB": "down", "OH": "home", "OF": "end", "[1~": "home", "[4~": "end"}
+    while typed:
+        name = next((n for n in names if typed.startswith("\x1b" + n)), None)
+        if name is not None:
+            yield names[name]
+            typed = typed[1 + len(name) :]
+        else:
+            yield typed[0]
+            typed = typed[1:]
+
+
+class _Topic:
+    """A name of which the end is kept: beginnings are often the same."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[Text]:
+        name, room = self._name, options.max_width
+        yield Text(name if len(name) <= room else "…" + name[len(name) - room + 1 :], no_wrap=True, overflow="crop")
+
+    def __rich_measure__(self, *_: object) -> Measurement:
+        return Measurement(1, len(self._name))
+
+
+class _Ends:
+    """Names with their process, a line each. What does not fit is cut out of the name, so that the process stays."""
+
+    def __init__(self, ends: list[str], lines: int = 1 << 30) -> None:
+        self._ends = ends if len(ends) <= lines else ends[: lines - 1]
+        self._more = len(ends) - len(self._ends)
+
+    @property
+    def lines(self) -> int:
+        return len(self._ends) + (self._more > 0)
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[Text]:
+        for end in self._ends:
+            name, _, process = end.rpartition("(")
+            if (room := options.max_width - len(process) - 1) < len(name):
+                name = name[: max(0, room - 1)] + "…"
+            yield Text(f"{name}({process}", no_wrap=True, overflow="crop")
+        if self._more:
+            yield Text(f"{self._more} more", style="dim", no_wrap=True)
+
+    def __rich_measure__(self, *_: object) -> Measurement:
+        return Measurement(1, max(map(len, self._ends), default=1))
+
+
+def _columns(*columns: tuple[str, str]) -> Table:
+    """A table whose rows are one line for each name in them."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=True)
+    for name, justify in columns:
+        table.add_column(
+            name,
+            justify=justify,  # type: ignore[arg-type]
+            no_wrap=True,
+            overflow="ellipsis",
+            min_width=len(name),
+            ratio=None if justify == "right" or name == "made" else 1,
+        )
+    return table
+
+
+def _holders(rows: list[dict[str, Any]], width: int) -> Table:
+    numbered = width >= NARROW
+    table = _columns(
+        ("held by", "left"),
+        ("topic", "left"),
+        ("of", "left"),
+        ("messages", "right"),
+        ("MB", "right"),
+        *([("numbers", "left")] if numbered else []),
+        ("unread", "right"),
+    )
+    for r in rows:
+        numbers = " ".join(str(c["sequence"]) for c in r["chunks"])
+        table.add_row(
+            _Ends([r["subscription"]]),
+            _Topic(r["topic"]),
+            _Ends([r["publisher"]]),
+            str(r["held"]),
+            f"{r['held_bytes'] / 1e6:.2f}",
+            *([numbers + (" ..." if r["held"] > len(r["chunks"]) else "")] if numbered else []),
+            str(r["unread"]),
+        )
+    return table
+
+
+def _head(memory: dict[str, int], nodes: list[tuple[str, int]], domain: int) -> str:
+    processes = len({pid for _, pid in nodes})
+    limit = memory["domain_limit_bytes"]
+    text = f"domain {domain}: {len(nodes)} node{'s' * (len(nodes) != 1)}, "
+    text += f"{processes} process{'es' * (processes != 1)}; "
+    text += f"message memory {memory['domain_backed_bytes'] / 1e6:.1f} MB"
+    return text + (f" of {limit / 1e6:.1f} MB" if limit < 1 << 62 else "")
+
+
+def picture(
+    rows: list[dict[str, Any]],
+    holders: list[dict[str, Any]],
+    memory: dict[str, int],
+    nodes: list[tuple[str, int]],
+    domain: int,
+    width: int,
+    view: View | None = None,
+    height: int | None = None,
+) -> Group:
+    """Everything; with a height only what has room there, and a line that says how much is left out."""
+    view = view or View()
+    wide = width >= NARROW
+    mark = "↑" if view.reverse else "↓"
+    title = {name: name + (f" {mark}" if name == view.sort else "") for name in SORTS}
+    table = _columns(
+        (title["topic"], "left"),
+        *([("type", "left")] if wide else []),
+        (title["Hz"], "right"),
+        (title["MB/s"], "right"),
+        (title["latency"].replace("latency", "latency us"), "right"),
+        *([("made", "left")] if wide else []),
+        ("publishers", "left"),
+        ("subscriptions", "left"),
+    )
+    found = view.sorted(rows)
+    held = [r for r in holders if view.shows(r["topic"], r["publisher"], r["subscription"])]
+    held_shown = held
+    notes = [Text(f"{r['topic']} is not watched: {r['note']}", overflow="ellipsis") for r in found if r["note"]]
+    room = 1 << 30
+    if height is not None:
+        if height < SMALL:
+            held = []
+        held_shown = held[: min(HOLDERS, height // 4)]
+        notes = notes[: 2 if height >= SMALL else 0]
+        # The head, the table's own lines, the line of what is left out, the keys, and the second table.
+        room = height - 1 - 4 - 1 - 1 - len(notes) - (len(held_shown) + 4 + (held_shown != held) if held else 0)
+    lines = ENDS if height is not None else 1 << 30
+    view.offset = max(0, min(view.offset, len(found) - 1))
+    shown = 0
+    for r in found[view.offset :]:
+        publishers, subscriptions = _Ends(r["publishers"], lines), _Ends(r["subscriptions"], lines)
+        room -= max(1, publishers.lines, subscriptions.lines)
+        if room < 0 and shown:
+            break
+        shown += 1
+        latency = "" if r["latency_s"] is None else f"{r['latency_s'] * 1e6:.0f}"
+        made = {None: "", 0: "in place", 1: "converted"}.get(r["converted"], "both")
+        table.add_row(
+            _Topic(r["topic"]),
+            *([r["type"]] if wide else []),
+            "" if r["note"] else f"{r['rate_hz']:.1f}",
+            "" if r["note"] else f"{r['bytes_per_s'] / 1e6:.2f}",
+            latency,
+            *([made] if wide else []),
+            publishers,
+            subscriptions,
+        )
+    parts: list[Any] = [Text(_head(memory, nodes, domain), no_wrap=True, overflow="ellipsis"), table]
+    below = len(found) - view.offset - shown
+    if height is not None:
+        view.page = max(1, shown)
+        left_out = [f"{below} more"] if below else []
+        left_out += [f"{view.offset} above"] if view.offset else []
+        left_out += [f"{len(rows) - len(found)} of other names"] if len(found) < len(rows) else []
+        parts.append(Text(", ".join(left_out), style="bold"))
+    parts += notes
+    if held_shown:
+        parts.append(_holders(held_shown, width))
+        if len(held_shown) < len(held):
+            parts.append(Text(f"{len(held) - len(held_shown)} more", style="bold"))
+    if height is not None:
+        parts.append(_foot(view))
+    return Group(*parts)
+
+
+def _foot(view: View) -> Text:
+    if view.typing:
+        return Text(f"/{view.pattern}▏  Enter: keep, Esc: all topics", no_wrap=True, style="reverse")
+    text = f"q quit  ↑↓ scroll  s sort: {view.sort}  r reverse  / filter"
+    return Text(text + (f": {view.pattern}" if view.pattern else ""), no_wrap=True, style="dim")

@@ -48,11 +48,18 @@ def domain_options(function: Callable) -> Callable:
     )(function)
 
 
+def add_search(search: tuple[Path, ...]) -> None:
+    """What --search gives, for the message classes of this process."""
+    try:
+        load().search(*search)
+    except InterfaceError as error:
+        raise click.ClickException(reason(error)) from None
+
+
 def join(domain: int | None, search: tuple[Path, ...] = (), name: str | None = None) -> Any:
     """A node with this name; without one it is there to look, and its name is one that listings leave out."""
     baton = load()
-    if search:
-        baton.search(*search)
+    add_search(search)
     try:
         node = baton.Node(name or f"_baton_{os.getpid()}", domain=domain)
     except baton.BatonError as error:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 import pytest
+from baton_cli import live
 from baton_cli.examples import examples_of
 from baton_cli.main import baton
 from baton_cli.verbs import completion
@@ -198,6 +199,50 @@ def test_interfaces_of_all_packages_are_listed():
     assert lines == sorted(lines, key=lambda line: line.split("/")[0])
     assert all("/srv/" in line for line in run("interface", "list", "-s").splitlines())
     assert all("/msg/" in line for line in run("interface", "list", "-m").splitlines())
+
+
+SEARCHING = {
+    ("doctor",): [],
+    ("generate",): ["std_msgs/String"],
+    ("interface", "list"): [],
+    ("interface", "package"): ["std_msgs"],
+    ("interface", "show"): ["std_msgs/String"],
+    ("node", "info"): ["camera"],
+    ("node", "list"): [],
+    ("service", "call"): ["switch", "std_srvs/SetBool"],
+    ("service", "find"): ["std_srvs/SetBool"],
+    ("service", "info"): ["switch"],
+    ("service", "list"): [],
+    ("service", "type"): ["switch"],
+    ("split",): ["std_msgs/String"],
+    ("stubs",): ["std_msgs"],
+    ("top",): [],
+    ("topic", "bw"): ["chatter"],
+    ("topic", "delay"): ["chatter"],
+    ("topic", "echo"): ["chatter"],
+    ("topic", "find"): ["std_msgs/String"],
+    ("topic", "hz"): ["chatter"],
+    ("topic", "info"): ["chatter"],
+    ("topic", "list"): [],
+    ("topic", "pub"): ["chatter", "std_msgs/String"],
+    ("topic", "type"): ["chatter"],
+}
+
+
+def test_every_verb_that_takes_search_refuses_a_directory_without_packages(tmp_path: Path, monkeypatch) -> None:
+    try:
+        live.load()
+    except click.ClickException:
+        pytest.skip("the Python package is not built: make build")
+    monkeypatch.setenv("BATON_RUNTIME_DIR", str(tmp_path / "run"))
+    monkeypatch.chdir(tmp_path)
+    takes = {path[1:] for path, c in _commands(baton, ("baton",)) if any("--search" in o.opts for o in c.params)}
+    assert takes == set(SEARCHING)
+    (tmp_path / "src").mkdir()
+    for verb, arguments in SEARCHING.items():
+        said = run(*verb, *arguments, "--search", "src", code=1)
+        assert "no package in or below 'src': no directory has msg/*.msg or srv/*.srv" in said, (verb, said)
+        assert "way out: give directories that contain packages" in said, (verb, said)
 
 
 def test_all_errors_of_an_interface_are_shown_at_once_with_their_lines(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -69,12 +69,11 @@ def _package_name(package_dir: Path) -> str:
     return match[1] if match else package_dir.name
 
 
-def _directory_packages(root: Path, dialect: Dialect | None, inputs: set[Path]) -> dict[str, Package]:
-    """Every package below ``root`` (or ``root`` itself): a directory with interface files in a msg/ or srv/ directory inside.
+def _package_directories(root: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Directories below ``root`` (or ``root`` itself) that have a msg/ or srv/ directory inside, and which of the two.
 
     Links are followed, since workspaces link their packages; a directory that was seen is not entered again.
     """
-    found: dict[str, Package] = {}
     seen: set[str] = set()
     for current, directories, _ in os.walk(root, followlinks=True):
         real = os.path.realpath(current)
@@ -83,19 +82,39 @@ def _directory_packages(root: Path, dialect: Dialect | None, inputs: set[Path]) 
             continue
         seen.add(real)
         directories[:] = sorted(d for d in directories if not d.startswith(".") and d not in _PRUNED)
-        here = Path(current)
         kinds = [kind for kind in _KINDS if kind in directories]
-        if not kinds:
-            continue
+        if kinds:
+            directories[:] = [d for d in directories if d not in kinds]
+            yield Path(current), kinds
+
+
+def _directory_packages(root: Path, dialect: Dialect | None, inputs: set[Path]) -> dict[str, Package]:
+    """Every package below ``root`` (or ``root`` itself): a directory with interface files in a msg/ or srv/ directory inside."""
+    found: dict[str, Package] = {}
+    for here, kinds in _package_directories(root):
         name = _package_name(here.resolve())
         package = found.setdefault(name, Package(name))
         for kind in kinds:
-            directories.remove(kind)
             package.watched.append(here / kind)
             for path in sorted((here / kind).glob(f"*.{kind}")):
                 package.loaders.setdefault((kind, path.stem), lambda p=path, n=name: _load_file(p, n, dialect, inputs))
     # A msg/ of C++ headers or Python modules does not stand in front of the real package elsewhere.
     return {name: package for name, package in found.items() if package.loaders}
+
+
+def require_packages(root: Path) -> None:
+    """Refuses a directory of the search path in which there is nothing to find; the words fit what lies there instead."""
+    if any(any((here / kind).glob(f"*.{kind}")) for here, kinds in _package_directories(root) for kind in kinds):
+        return
+    way_out = "give directories that contain packages, at any depth (no package.xml is needed)"
+    loose = [path.name for kind in _KINDS for path in sorted(root.glob(f"*.{kind}"))]
+    if loose and root.resolve().name in _KINDS:
+        way_out = f"give the package itself, '{root.resolve().parent}'"
+    elif loose:
+        way_out = f"move {loose[0]} to '{root / Path(loose[0]).suffix[1:] / loose[0]}'"
+    raise fail(
+        Location(str(root)), f"no package in or below '{root}': no directory has msg/*.msg or srv/*.srv", way_out
+    )
 
 
 def _ament_package(prefix: Path, name: str, dialect: Dialect | None, inputs: set[Path]) -> Package | None:
@@ -182,7 +201,10 @@ class Universe:
             loader = own.setdefault(package, Package(package)).loaders
             loader[kind, path.stem] = lambda p=path, n=package: _load_file(p, n, dialect, self.inputs)
         self._sources: list[dict[str, Package]] = [own]
-        self._sources += self._directories(search)
+        directories = list(search)
+        self._sources += self._directories(directories)
+        for directory in directories:
+            require_packages(directory)
 
     def _directories(self, roots: Iterable[Path], named_by: str = "") -> list[dict[str, Package]]:
         found = []

@@ -145,6 +145,7 @@ def test_a_directory_of_cpp_headers_does_not_hide_the_package(tmp_path: Path) ->
     headers = tmp_path / "include" / "sensor_msgs" / "msg"
     headers.mkdir(parents=True)
     (headers / "image.hpp").write_text("")
+    package(tmp_path, "own", A_msg="int32 a")
     assert ("msg", "sensor_msgs/Image") in Universe(search=[tmp_path], environment={}).types_of("sensor_msgs")
 
 
@@ -162,6 +163,24 @@ def test_names_the_package_that_is_missing() -> None:
         Universe(environment={}).types_of("sensors_msgs")
     with pytest.raises(InterfaceError, match="is not a directory"):
         Universe(search=[Path("/nowhere")], environment={})
+
+
+def test_refuses_a_directory_of_the_search_path_without_packages_and_names_the_way_out(tmp_path: Path) -> None:
+    def said(directory: Path) -> str:
+        with pytest.raises(InterfaceError) as caught:
+            Universe(search=[directory], environment={})
+        assert f"no package in or below '{directory}': no directory has msg/*.msg or srv/*.srv" in str(caught.value)
+        return str(caught.value).rpartition("way out: ")[2]
+
+    empty, own, loose = tmp_path / "empty", tmp_path / "own", tmp_path / "loose"
+    (empty / "src" / "msg").mkdir(parents=True)  # as of C++ headers or Python modules
+    assert said(empty) == "give directories that contain packages, at any depth (no package.xml is needed)"
+    package(own, "my_msgs", A_msg="int32 a")
+    assert said(own / "my_msgs" / "msg") == f"give the package itself, '{own / 'my_msgs'}'"
+    loose.mkdir()
+    (loose / "Turn.srv").write_text("---\n")
+    assert said(loose) == f"move Turn.srv to '{loose}/srv/Turn.srv'"
+    assert Universe(search=[own, own / "my_msgs"], environment={}).own_types() == [("msg", "my_msgs/A")]
 
 
 def test_reports_the_errors_of_all_files_at_once(tmp_path: Path) -> None:

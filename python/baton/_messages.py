@@ -18,7 +18,7 @@ from baton_generator.canonical import Resolver, Struct
 from baton_generator.model import SCALAR_BYTES, FieldType, Shape
 from baton_generator.model import Message as ParsedMessage
 from baton_generator.model import Service as ParsedService
-from baton_generator.packages import DEFAULT_STANDARD, Universe
+from baton_generator.packages import DEFAULT_STANDARD, Universe, require_packages
 from baton_generator.parser import parse_text
 
 from . import _core
@@ -100,7 +100,8 @@ def source() -> TypeSource:
 
 
 def search(*directories: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> None:
-    """Looks for packages (with msg/ or srv/ inside) below these directories first, from now on. Each must be there."""
+    """Looks for packages (with msg/ or srv/ inside) below these directories first, from now on. Each must be there: what is no
+    directory raises NotADirectoryError, and one without packages raises InterfaceError."""
     global _default
     paths: list[Path] = []
     for each in directories:
@@ -108,6 +109,7 @@ def search(*directories: str | os.PathLike[str] | Iterable[str | os.PathLike[str
     for path in paths:
         if not path.is_dir():
             raise NotADirectoryError(f"baton.search(): '{path}' is not a directory")
+        require_packages(path)
     with _lock:
         _search[:0] = paths
         _default = None

@@ -551,6 +551,9 @@ def test_the_search_path_takes_directories_and_lists_of_them_and_refuses_what_is
     assert [baton.message(f"{name}/Found").__name__ for name in ("one", "two")] == ["Found", "Found"]
     with pytest.raises(NotADirectoryError, match="three"):
         baton.search(tmp_path / "three")
+    (tmp_path / "four").mkdir()
+    with pytest.raises(baton.InterfaceError, match="no package in or below '.*/four'"):
+        baton.search(tmp_path / "four")
     with pytest.raises(TypeError):
         baton.search(3)
     assert baton.message("std_msgs/String") is baton.msg.std_msgs.String

@@ -34,9 +34,8 @@ def command(packages: tuple[str, ...], search: tuple[Path, ...], out: Path | Non
     mypy and pyright then know every field of baton.msg.PACKAGE: without stubs they take messages for Any. Packages to which
     PACKAGE refers are written, too.
     """
-    baton = live.load()
-    if search:
-        baton.search(*search)
+    live.load()
+    live.add_search(search)
     from baton import stubs
 
     try:

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Installs a wheel into a fresh environment outside of the checkout and uses it as somebody would on the first day.
 
-The import and its version; messages between two processes; `baton --version`, `demo` and `perf`; and whether stubs, generator and
+The import and its version; messages between two processes; `baton --version`, `generate`, `perf` and `demo`; and whether stubs, generator and
 licence came along. `--packages DIR` takes what the wheel depends on from there instead of from the package index.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -44,6 +45,18 @@ for number in range(5):
     assert image.data.shape == (640 * 480 * 3,) and not image.data.flags.writeable
     assert image.data[0] == image.data[-1] == number, (image.data[0], number)
 print("all", flush=True)
+"""
+
+FILM = """
+import av, numpy
+
+with av.open("film.mp4", "w") as container:
+    stream = container.add_stream("mpeg4", rate=30)
+    stream.width, stream.height = 320, 240
+    for n in range(20):
+        pixels = numpy.full((240, 320, 3), 10 * n, numpy.uint8)
+        container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
+    container.mux(stream.encode(None))
 """
 
 
@@ -119,7 +132,29 @@ def use(wheel: Path, version: str, python: Path, packages: Path | None, folder: 
     expect(run(baton, "perf", "peers"), "unix_socket", "baton perf peers")
     measured = run(baton, "perf", "run", "-p", "baton", "-p", "unix_socket", "-b", "64K", "-n", "20", "--rounds", "1")
     expect(measured, "unix_socket", "baton perf run")
-    print("used: import, two processes, version, generate, perf")
+    run_demo(run, expect, wheel, folder, packages)
+    print("used: import, two processes, version, generate, perf, demo")
+
+
+def run_demo(run, expect, wheel: Path, folder: Path, packages: Path | None) -> None:
+    """Four processes and a drawn scene without extras; a film and the picture with [view]."""
+    command = (folder / "venv/bin/baton", "demo", "--size", "720p", "--rate", "10", "--seconds", "1.5")
+    if not packages:
+        plain = " ".join(run(*command, "--out", "plain").split())
+        expect(plain, "Frames: a drawn scene", "baton demo")
+        expect(plain, "pip install 'baton-ipc[view]'", "baton demo without Pillow")
+        inside = folder / "venv/bin/python"
+        run(inside, "-m", "pip", "install", "-q", "--disable-pip-version-check", f"{wheel}[view]", timeout=600)
+        run(inside, "-c", FILM)
+        command += ("--video", "film.mp4")
+    seen = " ".join(run(*command, "--out", "seen").split())
+    expect(seen, "Frames: " if packages else "Frames: film.mp4", "baton demo")
+    if not (folder / "seen/demo.png").read_bytes().startswith(b"\x89PNG"):
+        sys.exit("try_wheel: baton demo drew no picture")
+    for step in json.loads((folder / "seen/reports.json").read_text()):
+        for role in ("camera", "detector", "recorder", "viewer"):
+            if not step["reports"][role]["messages"]:
+                sys.exit(f"try_wheel: baton demo's {role} had no message over {step['transport']}")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 """The demo's drawings: one picture of all steps, and an animation of one step, both from the reports of processes that have ended.
 
 Nothing is drawn while a step runs, and no process of a step does anything for a drawing: each keeps only the frame's sequence
-number beside the latency that it measured, or the box that it found. The pictures are decoded from the same video afterwards.
+number beside the latency that it measured, or the box that it found. The pictures come from the camera's file.
 
 All positions are in units of an 800th of the picture's width, so that text is readable at 390 pixels (a telephone) and at 1600.
 """
@@ -211,15 +211,6 @@ def chart(canvas: Canvas, top: float, rows: Sequence[Spread]) -> None:
         canvas.box(x_of(row.p25), y - 9, max(x_of(row.p75), x_of(row.p25) + 2), y + 9, color)
         canvas.box(x_of(row.p50) - 1.5, y - 9, x_of(row.p50) + 1.5, y + 9, PAPER, color, 0.5)
         canvas.text(WIDTH - MARGIN, y, milliseconds(row.p50), 22, color, "rm", bold=True)
-
-
-def load_pictures(data: bytes, width: int, height: int, every: int) -> Pictures:
-    """What `baton_demo pictures` printed: each `every`-th frame of the video."""
-    each = 3 * width * height
-    return {
-        every * n: Image.frombytes("RGB", (width, height), data[n * each : (n + 1) * each])
-        for n in range(len(data) // each)
-    }
 
 
 def moment(pictures: Pictures, footage: dict[str, Footage]) -> int:

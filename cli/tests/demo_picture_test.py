@@ -124,13 +124,6 @@ def test_milliseconds_have_two_significant_digits() -> None:
     ]  # fmt: skip
 
 
-def test_pictures_have_the_numbers_of_the_frames_that_they_show() -> None:
-    data = bytes([1] * 12) + bytes([2] * 12)
-    loaded = demo_picture.load_pictures(data, 2, 2, every=3)
-    assert list(loaded) == [0, 3]
-    assert loaded[3].getpixel((1, 1)) == (2, 2, 2)
-
-
 @pytest.mark.parametrize("ending", demo_picture.FORMATS)
 def test_an_animation_can_be_read_again_in_each_format(tmp_path, ending) -> None:
     frames = demo_picture.animation("title", pictures(), footage())

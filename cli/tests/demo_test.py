@@ -4,7 +4,9 @@
 import json
 
 import pytest
+from baton_cli import demo_video
 from baton_cli.main import baton
+from baton_cli.verbs import demo
 from baton_cli.verbs.demo import RECEIVERS, TRANSPORTS, Step, find_program, summary, table
 from click import ClickException
 from click.testing import CliRunner
@@ -70,9 +72,31 @@ def test_a_run_ends_with_a_picture_an_animation_and_the_raw_reports(tmp_path) ->
         assert picture.width == 1600
     with Image.open(tmp_path / "a.webp") as animation:
         assert animation.n_frames > 1
+    assert "Picture: " in result.output and "Frames: " in result.output
     reports = json.loads((out / "reports.json").read_text())
     assert [entry["transport"] for entry in reports] == list(TRANSPORTS)
     for entry in reports:
         viewer = entry["reports"]["viewer"]
         assert len(viewer["sequences"]) == len(viewer["latencies_us"]) == viewer["messages"]
         assert viewer["sequences"] == sorted(set(viewer["sequences"]))
+        assert entry["reports"]["detector"]["boxes"], "something moves in every film, and in the drawn scene"
+
+
+@pytest.mark.skipif(not programs_are_built(), reason="baton_demo is not built: make build")
+def test_a_run_without_pillow_says_how_to_get_a_picture(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(demo, "can_draw", lambda: False)
+    monkeypatch.setattr(demo_video, "default_video", lambda: None)
+    arguments = ["--size", "720p", "--rate", "10", "--seconds", "1", "--out", str(tmp_path)]
+    result = CliRunner().invoke(baton, ["demo", *arguments])
+    assert result.exit_code == 0, result.output
+    words = " ".join(result.output.split())
+    assert "Frames: a drawn scene; --video FILE shows a film" in words
+    assert "No picture without Pillow: pip install 'baton-ipc[view]'" in words
+    assert [path.name for path in tmp_path.iterdir()] == ["reports.json"]
+
+
+def test_an_animation_without_pillow_is_refused_before_anything_runs(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(demo, "can_draw", lambda: False)
+    result = CliRunner().invoke(baton, ["demo", "--animation", str(tmp_path / "a.webp"), "--program", "/bin/false"])
+    assert result.exit_code == 2
+    assert "pip install 'baton-ipc[view]'" in " ".join(result.output.split())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One process of the demo: camera, detector, recorder or viewer. Prints one JSON object per line, twice a second and at the
-// end; `baton demo` starts the processes and shows what they print. A fifth role, pictures, prints frames of the video (RGB24).
+// end; `baton demo` starts the processes and shows what they print.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -24,7 +24,8 @@ struct Options {
   std::string role, transport = "baton", directory, channel = "camera/image", video;
   double seconds = 5, rate = 30;
   int width = 1280, height = 720;
-  std::uint32_t receivers = 3, count = 1, every = 1;
+  int video_width = 640, video_height = 360;
+  std::uint32_t receivers = 3;
 };
 
 // The stamp is CLOCK_MONOTONIC, the same clock in every process of the machine.
@@ -105,7 +106,9 @@ class Reporter {
 };
 
 int camera(const Options& options) {
-  baton::demo::Video video(options.video, options.width, options.height);
+  const baton::demo::FrameSize stored{std::size_t(options.video_width), std::size_t(options.video_height)};
+  const baton::demo::FrameSize wanted{std::size_t(options.width), std::size_t(options.height)};
+  baton::demo::Video video(options.video, stored, wanted);
   auto sender = baton::demo::make_sender(options.transport, options.directory, options.channel);
   const auto matched_by = Steady::now() + std::chrono::seconds(20);
   while (sender->receivers() < options.receivers) {
@@ -131,8 +134,8 @@ int camera(const Options& options) {
           image.height = static_cast<std::uint32_t>(options.height);
           image.encoding = "rgb8";
           image.step = 3 * image.width;
-          // Decoding and scaling write the pixels where they will be read; zero-filling first would be a hidden pass.
-          image.data.resize_for_overwrite(video.frame_bytes());
+          // Scaling writes the pixels where they will be read; zero-filling first would be a hidden pass.
+          image.data.resize_for_overwrite(wanted.bytes());
           video.next(image.data.data());
         },
         [&](Image& image) {
@@ -145,19 +148,6 @@ int camera(const Options& options) {
   }
   print(meter.report(options, sender->counters(), true));
   std::this_thread::sleep_for(std::chrono::milliseconds(200));  // sockets: let the last frames leave
-  return 0;
-}
-
-// The first frames of the video as the camera sends them, made small: for the drawings of `baton demo`, which begin when the measured
-// processes have ended. The viewer keeps no pictures: with them its next frame came up to twice as late.
-int pictures(const Options& options) {
-  baton::demo::Video video(options.video, options.width, options.height, baton::demo::Scaling::kSmooth);
-  std::vector<std::uint8_t> rgb(video.frame_bytes());
-  for (std::uint32_t n = 0; n < options.count; ++n) {
-    video.next(rgb.data());
-    if (n % options.every == 0 && std::fwrite(rgb.data(), 1, rgb.size(), stdout) != rgb.size())
-      throw std::runtime_error("pictures: the output cannot be written");
-  }
   return 0;
 }
 
@@ -199,28 +189,23 @@ int receiver(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app("One process of Baton's demo; `baton demo` starts them all");
-  app.add_option("role", options.role)
-      ->required()
-      ->check(CLI::IsMember({"camera", "detector", "recorder", "viewer", "pictures"}));
+  app.add_option("role", options.role)->required()->check(CLI::IsMember({"camera", "detector", "recorder", "viewer"}));
   app.add_option("--transport", options.transport)->check(CLI::IsMember({"baton", "socket"}))->capture_default_str();
-  app.add_option("--directory", options.directory, "runtime directory (all roles but pictures)");
+  app.add_option("--directory", options.directory, "runtime directory")->required();
   app.add_option("--channel", options.channel)->capture_default_str();
-  app.add_option("--video", options.video, "video file (camera, pictures)");
+  app.add_option("--video", options.video, "file of RGB24 frames (camera)");
+  app.add_option("--video-width", options.video_width, "pixels of a frame of the file")
+      ->capture_default_str()
+      ->check(CLI::Range(16, 16384));
+  app.add_option("--video-height", options.video_height)->capture_default_str()->check(CLI::Range(16, 16384));
   app.add_option("--seconds", options.seconds)->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--rate", options.rate, "frames per second")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--width", options.width)->capture_default_str()->check(CLI::Range(16, 16384));
   app.add_option("--height", options.height)->capture_default_str()->check(CLI::Range(16, 16384));
   app.add_option("--receivers", options.receivers, "the camera starts when so many are there")->capture_default_str();
-  app.add_option("--count", options.count, "frames of the video (pictures)")->capture_default_str();
-  app.add_option("--every", options.every, "every n-th of them (pictures)")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
   try {
-    if ((options.role == "camera" || options.role == "pictures") && options.video.empty())
-      throw std::runtime_error("--video is missing");
-    if (options.role == "pictures") return pictures(options);
-    if (options.directory.empty()) throw std::runtime_error("--directory is missing");
+    if (options.role == "camera" && options.video.empty()) throw std::runtime_error("--video is missing");
     if (options.role == "camera") return camera(options);
     return receiver(options);
   } catch (const std::exception& e) {

@@ -1,32 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// A video file as an endless stream of RGB frames. Thread rules: one thread.
+// A file of RGB frames as an endless stream of frames of another size. Thread rules: one thread.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <fstream>
 #include <string>
+#include <vector>
 
 namespace baton::demo {
 
-enum class Scaling { kFast, kSmooth };
+struct FrameSize {
+  std::size_t width = 0, height = 0;
+  std::size_t bytes() const noexcept { return 3 * width * height; }
+};
 
-/// Decodes with FFmpeg's libraries, the reference implementation of the codecs cameras and phones write.
+/// Frames that `baton demo` has decoded or drawn beforehand (cli/baton_cli/demo_video.py): no codec runs in a measured process.
 class Video {
  public:
-  /// Opens `path`; frames come out as RGB24 of `width` x `height`. Throws std::runtime_error naming the file.
-  Video(const std::string& path, int width, int height, Scaling scaling = Scaling::kFast);
-  ~Video();
-  Video(const Video&) = delete;
-  Video& operator=(const Video&) = delete;
+  /// Opens `path`: frames of `stored`, RGB24, one after the other. They come out as frames of `wanted`. Throws std::runtime_error
+  /// that names the file.
+  Video(const std::string& path, FrameSize stored, FrameSize wanted);
 
-  /// Decodes and converts the next frame straight into `rgb` (3 * width * height bytes); starts over at the end.
+  /// Reads the next frame and enlarges it (nearest neighbour) straight into `rgb`, `wanted.bytes()` bytes; starts over at the end.
   void next(std::uint8_t* rgb);
-  std::size_t frame_bytes() const noexcept;
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  std::string path_;
+  std::ifstream file_;
+  FrameSize stored_, wanted_;
+  std::size_t frames_ = 0, position_ = 0;
+  std::vector<std::uint8_t> frame_;
+  std::vector<std::size_t> columns_;  // where a row of a stored frame has the pixel of each wanted column
 };
 
 }  // namespace baton::demo

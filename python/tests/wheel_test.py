@@ -53,7 +53,8 @@ def test_the_wheel_has_the_extension_stubs_and_programs_and_no_library_by_mistak
         names = archive.namelist()
     extension = f"baton/_core{sysconfig.get_config_var('EXT_SUFFIX')}"
     programs = {
-        f"baton_perf/programs/{name}" for name in ("baton_perf_baton", "baton_perf_unix_socket", "baton_accept")
+        "baton_cli/programs/baton_demo",
+        *(f"baton_perf/programs/{name}" for name in ("baton_perf_baton", "baton_perf_unix_socket", "baton_accept")),
     }
     assert {extension, "baton/_core.pyi", "baton/py.typed", "baton_generator/cpp.py", *programs} <= set(names)
     own = {name for name in names if ".so" in name and not re.search(make_wheels.GRAFTED, name)}

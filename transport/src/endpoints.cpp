@@ -43,9 +43,11 @@ Writer::~Writer() { impl_->close(); }
   return impl_->publish(chunk, info);
 }
 [[gnu::hot]] Result<void> Writer::keep(const memory::Chunk& chunk) { return impl_->keep(chunk); }
-[[gnu::hot]] Result<void> Writer::publish_to(const memory::Chunk& kept, const Gid& reader) {
+[[gnu::hot]] Result<std::uint64_t> Writer::publish_to(const memory::Chunk& kept, const Gid& reader) {
   return impl_->publish_to(kept, reader);
 }
+
+[[gnu::hot]] Writer::Unread Writer::unread(const Gid& reader) { return impl_->unread(reader); }
 [[gnu::hot]] void Writer::drop(const memory::Chunk& kept) noexcept { impl_->drop(kept); }
 [[gnu::hot]] std::uint32_t Writer::matched() const { return impl_->matched(); }
 std::vector<Gid> Writer::matched_readers() const { return impl_->matched_readers(); }

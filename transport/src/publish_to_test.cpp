@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages that are kept and handed to one reader at a time, beside a channel of the caller's.
+#include <sys/socket.h>
+
+#include <array>
+
 #include "endpoint_test_support.hpp"
 
 namespace baton::transport::test {
@@ -93,6 +97,60 @@ TEST(PublishTo, AReaderThatIsNotConnectedIsNotFound) {
   EXPECT_EQ(ends.writer->publish_to(chunk, gone).error().code, Errc::not_found);
   ends.writer->drop(chunk);
   EXPECT_EQ(ends.writer->memory_account().published_slots, 0U);
+}
+
+TEST(PublishTo, TheCallerSeesWhatTheReaderHasNotTaken) {
+  Ends ends;
+  const memory::Chunk chunk = kept(*ends.writer, 1);
+  const Gid reader = ends.reader->gid();
+  const std::uint64_t connection = ends.writer->publish_to(chunk, reader).or_throw();
+  EXPECT_EQ(ends.writer->publish_to(chunk, reader).or_throw(), connection);
+  EXPECT_EQ(ends.writer->unread(reader).connection, connection);
+  EXPECT_EQ(ends.writer->unread(reader).messages, 2U);
+  EXPECT_EQ(value_of(take_sample(*ends.reader)), 1U);
+  EXPECT_EQ(ends.writer->unread(reader).messages, 1U);
+  EXPECT_EQ(ends.writer->unread(Gid{1}).connection, 0U);
+  ends.writer->drop(chunk);
+}
+
+TEST(PublishTo, AReaderThatComesBackGetsWhatIsHandedOverThen) {
+  TestDomain domain;
+  Child child([&](Child& self) {
+    const auto participant = domain.join();
+    const auto reader = make_reader(*participant, "t", bounded(2, 3));
+    BATON_CHECK(matched(*reader, 1));
+    self.say();
+    BATON_CHECK(value_of(take_sample(*reader)) == 1);
+    BATON_CHECK(value_of(take_sample(*reader)) == 2);
+    self.say();
+    BATON_CHECK(value_of(take_sample(*reader)) == 3);
+    self.say();
+    self.hear();
+  });
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t");
+  ASSERT_EQ(child.hear(), '.');
+  ASSERT_TRUE(matched(*writer, 1));
+  const Gid reader = writer->matched_readers().at(0);
+  const std::array<memory::Chunk, 3> chunks{kept(*writer, 1), kept(*writer, 2), kept(*writer, 3)};
+  const std::uint64_t first = writer->publish_to(chunks[0], reader).or_throw();
+  writer->publish_to(chunks[1], reader).or_throw();
+  ASSERT_EQ(child.hear(), '.');
+  for (int fd = 3; fd < 1024; ++fd) {  // the connection of the two processes breaks, and both live
+    int type = 0, listens = 0;
+    socklen_t size = sizeof type;
+    if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_SEQPACKET) continue;
+    if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens == 0) ::shutdown(fd, SHUT_RDWR);
+  }
+  ASSERT_TRUE(eventually([&] {
+    const std::uint64_t now = writer->unread(reader).connection;
+    return now != 0 && now != first;
+  }));
+  writer->publish_to(chunks[2], reader).or_throw();
+  EXPECT_EQ(child.hear(), '.') << "its number tells it from those that the reader had before";
+  for (const memory::Chunk& chunk : chunks) writer->drop(chunk);
+  child.say();
+  EXPECT_EQ(child.wait(), 0);
 }
 
 TEST(PublishTo, WhatAKilledReaderHadComesBack) {

@@ -207,8 +207,8 @@ Writer::Impl::~Impl() {
   return {};
 }
 
-[[gnu::hot]] Result<void> Writer::Impl::publish_to(const memory::Chunk& kept, const Gid& reader) {
-  if (Result<void> ok = usable(); !ok) return ok;
+[[gnu::hot]] Result<std::uint64_t> Writer::Impl::publish_to(const memory::Chunk& kept, const Gid& reader) {
+  if (Result<void> ok = usable(); !ok) return ok.error();
   const std::lock_guard<os::PiMutex> lock(mutex_);
   const auto found =
       std::find_if(live_.begin(), live_.end(), [&](const auto& connection) { return connection->reader == reader; });
@@ -233,15 +233,28 @@ Writer::Impl::~Impl() {
                                          "': the subscription has not taken the last messages handed over"};
     });
   }
-  // Each reader gets messages of its own choice, so its sequence numbers are of its own connection.
-  const Kept message{kept.handle, kept.header->source_monotonic_ns, last_sequence_ + connection.pushed + 1};
+  // Each reader gets messages of its own choice, so its sequence numbers are of its own connection. They go on from those of
+  // all earlier connections, by which a reader that comes back knows what it has had.
+  const Kept message{kept.handle, kept.header->source_monotonic_ns, connection.handed_before + connection.pushed + 1};
   const bool pushed = !connection.broken && push(connection, message) == memory::PushStatus::kPushed;
-  if (pushed) return {};
+  if (pushed) {
+    ++handed_over_;
+    return connection.number;
+  }
   return out_of_line([&] {
     connection.broken = true;
     expel_broken();
     return Error{Errc::not_found, "publisher of '" + options_.topic + "' has just ended the subscription's connection"};
   });
+}
+
+[[gnu::hot]] Writer::Unread Writer::Impl::unread(const Gid& reader) {
+  if (generation_ != os::fork_generation()) return {};
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  for (const auto& connection : live_) {
+    if (connection->reader == reader) return {connection->number, connection->channel.unread()};
+  }
+  return {};
 }
 
 [[gnu::hot]] void Writer::Impl::drop(const memory::Chunk& kept) noexcept {

@@ -35,7 +35,8 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl> {
   void abandon(const memory::Chunk& chunk) noexcept;
   Result<std::uint64_t> publish(const memory::Chunk& chunk, const PublishInfo& info);
   Result<void> keep(const memory::Chunk& chunk);
-  Result<void> publish_to(const memory::Chunk& kept, const Gid& reader);
+  Result<std::uint64_t> publish_to(const memory::Chunk& kept, const Gid& reader);
+  Unread unread(const Gid& reader);
   void drop(const memory::Chunk& kept) noexcept;
   std::uint32_t matched() const;
   std::vector<Gid> matched_readers() const;
@@ -143,6 +144,8 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl> {
   std::size_t history_begin_ = 0, history_size_ = 0;
   std::uint64_t last_sequence_ = 0;  // of publish()
   std::uint64_t last_kept_ = 0;      // of keep()
+  std::uint64_t last_connection_ = 0;
+  std::uint64_t handed_over_ = 0;  // by publish_to(), on all connections
   Statuses statuses_;
   PendingEvents pending_;
   std::int64_t last_publish_ns_ = 0;  // deadline

@@ -87,6 +87,8 @@ Result<void> Writer::Impl::attach(PeerId peer, const Party& party, const QoS& re
   connection->held = given.held;
   const std::string lesser = given.held < requested.held ? explain_grant(party, requested.held) : std::string();
   connection->charge = std::move(charge);
+  connection->number = ++last_connection_;
+  connection->handed_before = handed_over_;
 
   const bool first_of_peer =
       std::none_of(live_.begin(), live_.end(), [peer](const auto& other) { return other->peer == peer; });
@@ -134,7 +136,7 @@ void Writer::Impl::introduce(WriterConnection& added, const QoS& requested, bool
   attached.ring_capacity = memory::ring_capacity(requested.depth);
   attached.ring_bytes = ring_bytes;
   attached.held = added.held;
-  attached.first_sequence = last_sequence_ + 1;
+  attached.first_sequence = last_sequence_ + handed_over_ + 1;  // one of the two is 0
   if (requested.durability == Durability::kTransientLocal && history_size_ > 0) {
     const std::size_t count = std::min<std::size_t>(history_size_, requested.depth);
     attached.first_sequence = history_[(history_begin_ + history_size_ - count) % history_.size()].sequence;

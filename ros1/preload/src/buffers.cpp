@@ -52,24 +52,25 @@ std::uint8_t* Buffers::make(const std::shared_ptr<transport::Writer>& writer, st
   return nullptr;
 }
 
-bool Buffers::publish_to(const std::uint8_t* buffer, const transport::Writer& writer, const transport::Gid& reader,
-                         std::uint64_t* number) {
+std::optional<Buffers::HandedOver> Buffers::publish_to(const std::uint8_t* buffer, const transport::Writer& writer,
+                                                       const transport::Gid& reader) {
   std::shared_ptr<transport::Writer> owner;
   memory::Chunk chunk;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = buffers_.find(buffer);
     // A message may be published on two topics (a relay of serialized messages); its chunk belongs to the first.
-    if (found == buffers_.end() || found->second.writer.get() != &writer) return false;
+    if (found == buffers_.end() || found->second.writer.get() != &writer) return std::nullopt;
     if (!found->second.kept) {
-      if (!found->second.writer->keep(found->second.chunk)) return false;
+      if (!found->second.writer->keep(found->second.chunk)) return std::nullopt;
       found->second.kept = true;
     }
     owner = found->second.writer;
     chunk = found->second.chunk;
   }
-  *number = chunk.header->sequence;
-  return owner->publish_to(chunk, reader).ok();
+  const Result<std::uint64_t> connection = owner->publish_to(chunk, reader);
+  if (!connection) return std::nullopt;
+  return HandedOver{chunk.header->sequence, *connection};
 }
 
 bool Buffers::release(const void* buffer) noexcept {

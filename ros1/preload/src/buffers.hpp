@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 #include "baton/transport/transport.hpp"
@@ -29,10 +30,14 @@ class Buffers {
   /// `bytes` in a chunk of `writer`; null if the writer has no memory for them.
   std::uint8_t* make(const std::shared_ptr<transport::Writer>& writer, std::size_t bytes) noexcept;
 
-  /// Gives the buffer to one reader of its writer; `number` is then the message's (chunk header). False: it has to go as
-  /// bytes (the reader is not connected, or has as many as it may).
-  bool publish_to(const std::uint8_t* buffer, const transport::Writer& writer, const transport::Gid& reader,
-                  std::uint64_t* number);
+  struct HandedOver {
+    std::uint64_t number;      ///< the message's, in its chunk header
+    std::uint64_t connection;  ///< Writer::publish_to()
+  };
+  /// Gives the buffer to one reader of its writer. Empty: it has to go as bytes (the reader is not connected, or has as many
+  /// as it may).
+  std::optional<HandedOver> publish_to(const std::uint8_t* buffer, const transport::Writer& writer,
+                                       const transport::Gid& reader);
 
   /// False if no buffer begins there.
   bool release(const void* buffer) noexcept;

@@ -60,7 +60,18 @@ void baton_write_header(ros::Connection* self, const Headers& headers, const ros
   if (!roscpp.enabled) return roscpp.write_header(self, headers, done);
   Headers completed = headers;
   Links::instance().add_keys(*self, completed);
+  roscpp.listen_to_poll_thread([] { Links::instance().look(); });
   roscpp.write_header(self, completed, done);
+}
+
+// bool ros::TransportSubscriberLink::handleHeader(const Header&)
+BATON_INTERPOSE bool baton_handle_header(ros::TransportSubscriberLink* self, const ros::Header& header) asm(
+    "_ZN3ros23TransportSubscriberLink12handleHeaderERKNS_6HeaderE");
+bool baton_handle_header(ros::TransportSubscriberLink* self, const ros::Header& header) {
+  const Roscpp& roscpp = Roscpp::instance();
+  const bool accepted = roscpp.handle_header(self, header);
+  if (roscpp.enabled && accepted) Links::instance().link_made(*self->getConnection(), self->shared_from_this());
+  return accepted;
 }
 
 // void ros::Connection::write(const boost::shared_array<uint8_t>&, uint32_t, const WriteFinishedFunc&, bool)
@@ -70,11 +81,10 @@ baton_write(ros::Connection* self, const boost::shared_array<std::uint8_t>& buff
 void baton_write(ros::Connection* self, const boost::shared_array<std::uint8_t>& buffer, std::uint32_t bytes,
                  const ros::WriteFinishedFunc& done, bool immediate) {
   const Roscpp& roscpp = Roscpp::instance();
-  if (roscpp.enabled && memory::in_window(buffer.get())) {
+  if (roscpp.enabled) {
     // The message has left the link's outbox, so roscpp will not drop it any more.
-    std::uint32_t marker_bytes = 0;
-    const boost::shared_array<std::uint8_t> marker = Links::instance().publish_to(*self, buffer.get(), &marker_bytes);
-    if (marker) return roscpp.write(self, marker, marker_bytes, done, immediate);
+    const auto frames = Links::instance().replace(*self, buffer, bytes);
+    if (frames) return roscpp.write(self, frames->buffer, frames->bytes, done, immediate);
   }
   roscpp.write(self, buffer, bytes, done, immediate);
 }
@@ -111,13 +121,11 @@ void baton_handle_message(ros::TransportPublisherLink* self, const ros::Serializ
                           bool nocopy) {
   const Roscpp& roscpp = Roscpp::instance();
   if (!roscpp.enabled) return roscpp.handle_message(self, message, serialized, nocopy);
-  const ros::ConnectionPtr connection = self->getConnection();
-  ros::SerializedMessage received = message;
-  if (Links::instance().receive(*connection, received) == Links::Received::kLost) {
+  const ros::ConnectionPtr connection = self->getConnection();  // the drop may end the link
+  if (!Links::instance().arrive(*self, message)) {
     // As if the TCP connection had broken: roscpp connects again.
-    return roscpp.drop(connection.get(), ros::Connection::TransportDisconnect);
+    roscpp.drop(connection.get(), ros::Connection::TransportDisconnect);
   }
-  roscpp.handle_message(self, received, serialized, nocopy);
 }
 
 // The buffer of ros::serialization::serializeMessage(), which is compiled into the program: its `new uint8_t[n]`, and the

@@ -16,20 +16,12 @@ namespace {
 
 using transport::Gid;
 using transport::Participant;
-using transport::TakenSample;
 
 // The keys of connection headers, and their version. A peer of another version is a peer without Baton.
 constexpr const char* kVersionKey = "baton_tcpros";
-constexpr const char* const kVersion = "1";
+constexpr const char* const kVersion = "2";
 constexpr const char* kReaderKey = "baton_reader";
 constexpr const char* kWriterKey = "baton_writer";
-
-// A marker: TCPROS's length, then these 24 bytes.
-constexpr std::uint32_t kMarkerBytes = sizeof(Gid) + sizeof(std::uint64_t);
-
-/// How long a marker waits for its message. The message was in the queue before the marker was written, so this takes
-/// long only while the first connection, or a new segment, is on its way.
-constexpr auto kPatience = std::chrono::seconds(5);
 
 std::string digits_of(const Gid& gid) {
   std::string out;
@@ -58,24 +50,6 @@ std::string channel_of(const std::string& topic, const Gid& writer) { return top
 std::string value_of(const Headers& headers, const char* key) {
   const auto found = headers.find(key);
   return found == headers.end() ? std::string() : found->second;
-}
-
-/// The bytes of a received message, without TCPROS's length; empty if there are none.
-struct Bytes {
-  const std::uint8_t* begin = nullptr;
-  std::size_t size = 0;
-};
-
-Bytes bytes_of(const TakenSample& sample) {
-  // Fetched once: the publisher can still write them.
-  const auto* const message = static_cast<const std::uint8_t*>(sample.message());
-  std::uint32_t length;
-  std::int32_t offset;
-  std::memcpy(&length, message, 4);
-  std::memcpy(&offset, message + 4, 4);
-  const std::int64_t begin = std::int64_t{4} + offset;
-  if (begin < 8 || length < 4 || begin + length > sample.size_bytes()) return {};
-  return {message + begin + 4, length - 4};
 }
 
 }  // namespace
@@ -118,12 +92,9 @@ void Links::add_keys(ros::Connection& connection, Headers& headers) {
     const Result<Gid> id = os::random_id();
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!id || !participant()) return;
-    auto incoming = std::make_shared<Incoming>();
-    incoming->topic = value_of(headers, "topic");
-    incoming->id = *id;
     headers[kVersionKey] = kVersion;
     headers[kReaderKey] = digits_of(*id);
-    incoming_[&connection] = std::move(incoming);
+    incoming_[&connection] = std::make_shared<Incoming>(value_of(headers, "topic"), *id);
   } else if (headers.count("latching") != 0) {
     answer(connection, headers);
   }
@@ -156,7 +127,7 @@ void Links::answer(ros::Connection& connection, Headers& headers) {
   }
   headers[kVersionKey] = kVersion;
   headers[kWriterKey] = digits_of(writer->gid());
-  outgoing_[&connection] = {topic, std::move(writer), *reader};
+  outgoing_[&connection] = std::make_shared<Outgoing>(std::move(writer), *reader);
 }
 
 void Links::header_received(ros::Connection& connection, const Headers& headers) {
@@ -164,22 +135,27 @@ void Links::header_received(ros::Connection& connection, const Headers& headers)
   if (!writer || value_of(headers, kVersionKey) != kVersion) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = incoming_.find(&connection);
-  if (found == incoming_.end() || found->second->reader || !participant()) return;
+  if (found == incoming_.end() || found->second->answered() || !participant()) return;
+  Incoming& incoming = *found->second;
   Participant::ReaderOptions options;
-  options.gid = found->second->id;
-  options.topic = channel_of(found->second->topic, *writer);
+  options.gid = incoming.id();
+  options.topic = channel_of(incoming.topic(), *writer);
   options.node = value_of(headers, "callerid");
   options.type = serialized_type();
   options.qos = QoS().keep_all(kInFlight).hold(kHeld);
   Result<std::shared_ptr<transport::Reader>> reader = participant_->create_reader(options);
-  if (!reader) return say(found->second->topic + " comes by TCPROS as without Baton: " + reader.error().message);
-  found->second->reader = std::move(*reader);
+  if (!reader) return say(incoming.topic() + " comes by TCPROS as without Baton: " + reader.error().message);
+  incoming.set_reader(std::move(*reader));
+}
+
+void Links::link_made(const ros::Connection& connection, const boost::shared_ptr<ros::SubscriberLink>& link) {
+  if (const auto outgoing = outgoing_of(connection)) outgoing->set_link(link);
 }
 
 void Links::connection_ended(const ros::Connection& connection) {
   // The endpoints end without the lock: their end takes locks of its own, and may free buffers.
   std::shared_ptr<Incoming> incoming;
-  Outgoing outgoing;
+  std::shared_ptr<Outgoing> outgoing;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (const auto found = incoming_.find(&connection); found != incoming_.end()) {
     incoming = std::move(found->second);
@@ -192,78 +168,101 @@ void Links::connection_ended(const ros::Connection& connection) {
 }
 
 std::shared_ptr<transport::Writer> Links::writer_for(const std::string& topic) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = writers_.find(topic);
-  if (found == writers_.end()) return nullptr;
-  std::shared_ptr<transport::Writer> writer = found->second.lock();
-  if (!writer) writers_.erase(found);
-  return writer && writer->matched() > 0 ? writer : nullptr;
-}
-
-boost::shared_array<std::uint8_t> Links::publish_to(const ros::Connection& connection, const std::uint8_t* buffer,
-                                                    std::uint32_t* marker_bytes) {
   std::shared_ptr<transport::Writer> writer;
-  Gid reader;
+  std::vector<std::shared_ptr<Outgoing>> links;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = outgoing_.find(&connection);
-    if (found == outgoing_.end()) return {};
-    writer = found->second.writer;
-    reader = found->second.reader;
+    const auto found = writers_.find(topic);
+    if (found == writers_.end()) return nullptr;
+    writer = found->second.lock();
+    if (!writer) writers_.erase(found);
+    if (!writer || writer->matched() == 0) return nullptr;
+    for (const auto& [connection, link] : outgoing_) {
+      if (&link->writer() == writer.get()) links.push_back(link);
+    }
   }
-  std::uint64_t number = 0;
-  if (!Buffers::instance().publish_to(buffer, *writer, reader, &number)) return {};
-  *marker_bytes = sizeof kMarkerBytes + kMarkerBytes;
-  boost::shared_array<std::uint8_t> marker(new std::uint8_t[*marker_bytes]);
-  std::memcpy(marker.get(), &kMarkerBytes, 4);
-  std::memcpy(marker.get() + 4, reader.data(), reader.size());
-  std::memcpy(marker.get() + 4 + reader.size(), &number, sizeof number);
-  return marker;
+  // So that the new message finds the memory of those that were taken, which the caches still have.
+  for (const auto& link : links) link->collect();
+  return writer;
 }
 
-Links::Received Links::receive(const ros::Connection& connection, ros::SerializedMessage& message) {
-  if (message.num_bytes != kMarkerBytes) return Received::kBytes;
+std::shared_ptr<Outgoing> Links::outgoing_of(const ros::Connection& connection) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = outgoing_.find(&connection);
+  return found == outgoing_.end() ? nullptr : found->second;
+}
+
+std::optional<Outgoing::Frames> Links::replace(const ros::Connection& connection,
+                                               const boost::shared_array<std::uint8_t>& buffer, std::uint32_t bytes) {
+  const auto outgoing = outgoing_of(connection);
+  return outgoing ? outgoing->replace(buffer, bytes) : std::nullopt;
+}
+
+bool Links::arrive(ros::TransportPublisherLink& link, const ros::SerializedMessage& message) {
   std::shared_ptr<Incoming> incoming;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = incoming_.find(&connection);
-    if (found == incoming_.end() || !found->second->reader) return Received::kBytes;
-    incoming = found->second;
+    if (const auto found = incoming_.find(link.getConnection().get()); found != incoming_.end())
+      incoming = found->second;
   }
-  if (std::memcmp(message.buf.get(), incoming->id.data(), incoming->id.size()) != 0) return Received::kBytes;
-  std::uint64_t number;
-  std::memcpy(&number, message.buf.get() + incoming->id.size(), sizeof number);
+  const auto deliver = [&link](const ros::SerializedMessage& ready) {
+    Roscpp::instance().handle_message(&link, ready, true, false);
+  };
+  if (!incoming) {
+    deliver(message);
+    return true;
+  }
+  const bool good = incoming->arrive(message, deliver);
+  incoming->link = incoming->waits() ? link.shared_from_this() : nullptr;
+  if (incoming->waits()) waiting_ = true;
+  return good;
+}
 
-  auto pause = std::chrono::microseconds(20);
-  for (const auto end = std::chrono::steady_clock::now() + kPatience;;) {
-    if (!incoming->early) {
-      Result<TakenSample> taken = incoming->reader->take();
-      // held_limit: another thread has stored a release and not counted it yet.
-      if (!taken && taken.error().code != Errc::held_limit) {
-        say(incoming->topic + ": " + taken.error().message);
-        return Received::kLost;
+/// In the poll thread, before each poll(2): looks after messages that were handed over and not taken, and after messages
+/// that did not come.
+void Links::look() {
+  constexpr auto kPause = std::chrono::milliseconds(10);
+  const auto now = std::chrono::steady_clock::now();
+  if (!waiting_ && now < next_look_) return;
+  next_look_ = now + kPause;
+  std::vector<std::shared_ptr<Outgoing>> outgoing;
+  std::vector<std::shared_ptr<Incoming>> waiting;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [connection, link] : outgoing_) outgoing.push_back(link);
+    if (waiting_) {
+      for (const auto& [connection, link] : incoming_) {
+        if (link->waits()) waiting.push_back(link);
       }
-      if (taken) incoming->early = std::move(*taken);
     }
-    if (incoming->early) {
-      const std::uint64_t next = incoming->early.header().sequence;
-      if (next > number) break;  // its marker is still to come
-      auto sample = std::make_shared<TakenSample>(std::move(incoming->early));
-      if (next < number) continue;  // its marker never came
-      const Bytes bytes = bytes_of(*sample);
-      if (bytes.begin == nullptr) break;
-      message =
-          ros::SerializedMessage(boost::shared_array<std::uint8_t>(const_cast<std::uint8_t*>(bytes.begin),
-                                                                   [sample](std::uint8_t*) mutable { sample.reset(); }),
-                                 bytes.size);
-      return Received::kMessage;
-    }
-    if (std::chrono::steady_clock::now() > end) break;
-    std::this_thread::sleep_for(pause);
-    pause = std::min(2 * pause, std::chrono::microseconds(1000));
   }
-  say(incoming->topic + ": a message of its publisher did not arrive in shared memory; connecting again");
-  return Received::kLost;
+  for (const auto& link : outgoing) {
+    if (!link->collect()) continue;
+    if (const auto target = link->link()) {
+      const Outgoing::Frames nothing = link->nothing();
+      Roscpp::instance().write_if_idle(static_cast<ros::TransportSubscriberLink&>(*target), nothing.buffer,
+                                       nothing.bytes);
+    }
+  }
+  waiting_ = !waiting.empty();
+  bool soon = false;
+  for (const auto& incoming : waiting) {
+    const boost::shared_ptr<ros::PublisherLink> kept = incoming->link;
+    auto* const link = static_cast<ros::TransportPublisherLink*>(kept.get());
+    const ros::ConnectionPtr connection = link->getConnection();
+    const auto deliver = [link](const ros::SerializedMessage& ready) {
+      Roscpp::instance().handle_message(link, ready, true, false);
+    };
+    if (!incoming->look_again(deliver)) {
+      Roscpp::instance().drop(connection.get(), ros::Connection::TransportDisconnect);
+    }
+    if (incoming->waits() && Roscpp::instance().is_dropped(connection.get())) incoming->end(deliver);
+    if (!incoming->waits()) incoming->link.reset();
+    soon = soon || incoming->waits_a_moment();
+  }
+  if (!soon) return;
+  std::this_thread::sleep_for(std::chrono::microseconds(200));
+  Roscpp::instance().poll_soon();
 }
 
 }  // namespace baton::ros1

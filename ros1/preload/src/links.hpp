@@ -6,11 +6,13 @@
 // the header, so a marker cannot be guessed. Messages for the link wait in the reader's queue, and markers in the TCP
 // stream fix their place among the messages that go as bytes.
 //
-// Thread rules: any thread. Each link is written by one thread at a time and read by one (roscpp's rule).
+// Reading order: marker.hpp, outgoing.hpp and incoming.hpp (the two ends of a link), this file, interpose.cpp.
+// Thread rules: any thread. Each link is written by one thread at a time (roscpp's rule), and read by the poll thread.
 // Invariants: (1) a marker is written only after its message is in the reader's queue; (2) a link's markers have the order
 // of its queue.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -19,6 +21,8 @@
 #include <unordered_map>
 
 #include "baton/transport/transport.hpp"
+#include "incoming.hpp"
+#include "outgoing.hpp"
 #include "roscpp.hpp"
 
 namespace baton::ros1 {
@@ -38,44 +42,38 @@ class Links {
   void add_keys(ros::Connection& connection, Headers& header);
   /// The publisher's answer to a subscriber's header.
   void header_received(ros::Connection& connection, const Headers& header);
+  /// The publisher's link of a connection; its header has been answered.
+  void link_made(const ros::Connection& connection, const boost::shared_ptr<ros::SubscriberLink>& link);
   void connection_ended(const ros::Connection& connection);
 
   /// Whose memory a message on `topic` may use; null: no subscriber would gain from it.
   std::shared_ptr<transport::Writer> writer_for(const std::string& topic);
 
-  /// The marker to write instead of a message (`buffer` of Buffers), or null: write the message.
-  boost::shared_array<std::uint8_t> publish_to(const ros::Connection& connection, const std::uint8_t* buffer,
-                                               std::uint32_t* marker_bytes);
+  /// What to write to a link instead of the message in `buffer`; empty: the message itself.
+  std::optional<Outgoing::Frames> replace(const ros::Connection& connection,
+                                          const boost::shared_array<std::uint8_t>& buffer, std::uint32_t bytes);
 
-  enum class Received : std::uint8_t {
-    kBytes,    ///< `message` is no marker
-    kMessage,  ///< `message` is now the one that the marker stood for
-    kLost,     ///< the marker's message cannot come any more
-  };
-  Received receive(const ros::Connection& connection, ros::SerializedMessage& message);
+  /// A message that came on a link. Delivers what can be delivered; false: the link has to end.
+  bool arrive(ros::TransportPublisherLink& link, const ros::SerializedMessage& message);
+
+  /// Called by roscpp's poll thread whenever it has handled its sockets, and at least ten times a second.
+  void look();
 
  private:
-  struct Outgoing {
-    std::string topic;
-    std::shared_ptr<transport::Writer> writer;
-    transport::Gid reader{};
-  };
-  struct Incoming {
-    std::string topic;
-    transport::Gid id{};
-    std::shared_ptr<transport::Reader> reader;  // once the publisher has answered
-    transport::TakenSample early;               // taken before its marker came
-  };
-
   std::shared_ptr<transport::Participant> participant();
   void answer(ros::Connection& connection, Headers& header);
+  std::shared_ptr<Outgoing> outgoing_of(const ros::Connection& connection);
 
   std::mutex mutex_;
   std::shared_ptr<transport::Participant> participant_;
   bool failed_ = false;  // joining the domain failed, and was reported
-  std::unordered_map<const ros::Connection*, Outgoing> outgoing_;
+  std::unordered_map<const ros::Connection*, std::shared_ptr<Outgoing>> outgoing_;
   std::unordered_map<const ros::Connection*, std::shared_ptr<Incoming>> incoming_;
   std::unordered_map<std::string, std::weak_ptr<transport::Writer>> writers_;  // by topic; kept by links and buffers
+
+  // Of the poll thread.
+  bool waiting_ = false;  // messages wait for others that did not come yet
+  std::chrono::steady_clock::time_point next_look_;
 };
 
 }  // namespace baton::ros1

@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <queue>
 #include <string_view>
 
 namespace baton::ros1 {
@@ -24,6 +26,21 @@ struct Build {
 constexpr std::array kBuilds = {
     Build{"4e445c4f19d50ba254fea0065b4ddf3fc351436f", "Debian 12, libroscpp4d 1.15.15+ds-2, amd64"},
 };
+
+// roscpp has no function that adds to a link's outbox without dropping from it. An explicit instantiation may name private
+// members (C++17, [temp.explicit], 12).
+template <class Tag, auto kMember>
+struct Expose {
+  friend constexpr auto member_of(Tag) { return kMember; }
+};
+struct Outbox {
+  friend constexpr auto member_of(Outbox);
+};
+struct OutboxMutex {
+  friend constexpr auto member_of(OutboxMutex);
+};
+template struct Expose<Outbox, &ros::TransportSubscriberLink::outbox_>;
+template struct Expose<OutboxMutex, &ros::TransportSubscriberLink::outbox_mutex_>;
 
 struct Library {
   std::string path, build_id;
@@ -100,7 +117,13 @@ Roscpp look_up() {
            "_ZN3ros12TopicManager7publishERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEERKN5boost8functionIFNS_"
            "17SerializedMessageEvEEERSB_",
            &out.publish) &
-      find(handle, "_ZN3ros6master6getURIB5cxx11Ev", &out.master_uri);
+      find(handle, "_ZN3ros6master6getURIB5cxx11Ev", &out.master_uri) &
+      find(handle, "_ZN3ros23TransportSubscriberLink12handleHeaderERKNS_6HeaderE", &out.handle_header) &
+      find(handle, "_ZN3ros10Connection9isDroppedEv", &out.is_dropped) &
+      find(handle, "_ZN3ros23TransportSubscriberLink17startMessageWriteEb", &out.start_write) &
+      find(handle, "_ZN3ros11PollManager8instanceEv", &out.poll_manager) &
+      find(handle, "_ZN3ros11PollManager21addPollThreadListenerERKN5boost8functionIFvvEEE", &out.add_listener) &
+      find(handle, "_ZN3ros7PollSet6signalEv", &out.signal);
   const char* const setting = std::getenv("BATON_ROS1");
   if (setting != nullptr && std::string_view(setting) == "0") return out;
   const auto known =
@@ -119,6 +142,29 @@ Roscpp look_up() {
 const Roscpp& Roscpp::instance() {
   static const Roscpp* const roscpp = new Roscpp(look_up());  // never destroyed: links end after static objects
   return *roscpp;
+}
+
+void Roscpp::listen_to_poll_thread(void (*listener)()) const {
+  static std::mutex mutex;
+  static auto* const listening = new boost::signals2::connection;  // never destroyed, as the links
+  const std::unique_lock<std::mutex> lock(mutex, std::try_to_lock);
+  // ros::shutdown() ends all such connections, and a program may call ros::start() again.
+  if (lock && !listening->connected()) {
+    *listening = add_listener(poll_manager().get(), listener);
+  }
+}
+
+void Roscpp::poll_soon() const { signal(&poll_manager()->getPollSet()); }
+
+void Roscpp::write_if_idle(ros::TransportSubscriberLink& link, const boost::shared_array<std::uint8_t>& buffer,
+                           std::uint32_t bytes) const {
+  {
+    const boost::mutex::scoped_lock lock(link.*member_of(OutboxMutex{}));
+    std::queue<ros::SerializedMessage>& outbox = link.*member_of(Outbox{});
+    if (!outbox.empty()) return;
+    outbox.push(ros::SerializedMessage(buffer, bytes));
+  }
+  start_write(&link, false);
 }
 
 void say(const std::string& text) { std::fprintf(stderr, "baton: %s\n", text.c_str()); }

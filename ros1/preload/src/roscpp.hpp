@@ -10,8 +10,10 @@
 #include <string>
 
 #include <ros/connection.h>
+#include <ros/poll_manager.h>
 #include <ros/serialized_message.h>
 #include <ros/transport_publisher_link.h>
+#include <ros/transport_subscriber_link.h>
 #include <boost/function.hpp>
 #include <boost/shared_array.hpp>
 #include <boost/shared_ptr.hpp>
@@ -35,10 +37,24 @@ struct Roscpp {
   void (*handle_message)(ros::TransportPublisherLink*, const ros::SerializedMessage&, bool, bool) = nullptr;
   void (*publish)(ros::TopicManager*, const std::string&, const Serialize&, ros::SerializedMessage&) = nullptr;
   const std::string& (*master_uri)() = nullptr;
+  bool (*handle_header)(ros::TransportSubscriberLink*, const ros::Header&) = nullptr;
+  bool (*is_dropped)(ros::Connection*) = nullptr;
+  void (*start_write)(ros::TransportSubscriberLink*, bool) = nullptr;
+  const ros::PollManagerPtr& (*poll_manager)() = nullptr;
+  boost::signals2::connection (*add_listener)(ros::PollManager*, const ros::VoidFunc&) = nullptr;
+  void (*signal)(ros::PollSet*) = nullptr;
   /// This libroscpp is one that Baton was tried with, and BATON_ROS1 is not 0. Else every message goes as without Baton.
   bool enabled = false;
 
   static const Roscpp& instance();
+
+  /// From now on the poll thread calls `listener` before each poll(2). The caller holds no lock of this library.
+  void listen_to_poll_thread(void (*listener)()) const;
+  /// The poll thread does not sleep in its next poll(2).
+  void poll_soon() const;
+  /// Writes a frame to the link, if the link has nothing else to write.
+  void write_if_idle(ros::TransportSubscriberLink& link, const boost::shared_array<std::uint8_t>& buffer,
+                     std::uint32_t bytes) const;
 };
 
 /// One line on stderr, beginning with "baton: ".

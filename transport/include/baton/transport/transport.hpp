@@ -222,8 +222,16 @@ class Writer {
   Result<void> keep(const memory::Chunk& chunk);
   /// Adds a kept message to the queue of one reader and wakes nobody. On error nothing was handed over: not_found (this
   /// reader is not connected), queue_full (it has not taken `depth` messages; nothing is ever evicted), held_limit
-  /// (its unread and held messages are as many as it may hold), forked.
-  Result<void> publish_to(const memory::Chunk& kept, const Gid& reader);
+  /// (its unread and held messages are as many as it may hold), forked. Returns the number of the connection that has
+  /// the message: a reader that was disconnected and has come back has another number, never 0.
+  Result<std::uint64_t> publish_to(const memory::Chunk& kept, const Gid& reader);
+  /// A reader's connection, and how many messages it has not taken; connection 0: it is not connected. When a connection
+  /// ends, the messages that the reader had not taken are given up: the caller sends them by another way.
+  struct Unread {
+    std::uint64_t connection = 0;
+    std::uint64_t messages = 0;
+  };
+  Unread unread(const Gid& reader);
   /// Ends the caller's use of a kept message. Its memory comes back when no reader has it any more.
   void drop(const memory::Chunk& kept) noexcept;
 

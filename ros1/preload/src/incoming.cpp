@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "incoming.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "baton/os/crash_point.hpp"
+#include "marker.hpp"
+
+namespace baton::ros1 {
+namespace {
+
+using transport::TakenSample;
+
+/// The bytes of a received message, without TCPROS's length; empty if there are none.
+struct Bytes {
+  const std::uint8_t* begin = nullptr;
+  std::size_t size = 0;
+};
+
+Bytes bytes_of(const TakenSample& sample) {
+  // Fetched once: the publisher can still write them.
+  const auto* const message = static_cast<const std::uint8_t*>(sample.message());
+  std::uint32_t length;
+  std::int32_t offset;
+  std::memcpy(&length, message, 4);
+  std::memcpy(&offset, message + 4, 4);
+  const std::int64_t begin = std::int64_t{4} + offset;
+  if (begin < 8 || length < 4 || begin + length > sample.size_bytes()) return {};
+  return {message + begin + 4, length - 4};
+}
+
+}  // namespace
+
+void Incoming::set_reader(std::shared_ptr<transport::Reader> reader) {
+  answered_ = true;
+  reader_ = std::move(reader);
+}
+
+bool Incoming::waits_a_moment() const {
+  return waits() && reader_ && Clock::now() - waits_since_ < std::chrono::milliseconds(100);
+}
+
+Incoming::Found Incoming::find(std::uint64_t number, ros::SerializedMessage* message) {
+  for (;;) {
+    if (!early_) {
+      if (!reader_) return Found::kNotYet;
+      Result<TakenSample> taken = reader_->take();
+      if (!taken) {
+        // held_limit: another thread has stored a release and not counted it yet.
+        if (taken.error().code == Errc::held_limit) return Found::kNotYet;
+        say(topic_ + ": " + taken.error().message);
+        return Found::kMad;
+      }
+      if (!*taken) return Found::kNotYet;
+      early_ = std::move(*taken);
+    }
+    const std::uint64_t next = early_.header().sequence;
+    if (next > number) return Found::kNotYet;  // its marker is still to come, and the wanted message as bytes
+    auto sample = std::make_shared<TakenSample>(std::move(early_));
+    BATON_CRASH_POINT("ros1.taken");
+    if (next < number) continue;  // came as bytes, or its marker never came
+    const Bytes bytes = bytes_of(*sample);
+    if (bytes.begin == nullptr) {
+      say(topic_ + ": a message of its publisher has impossible lengths; connecting again");
+      return Found::kMad;
+    }
+    *message =
+        ros::SerializedMessage(boost::shared_array<std::uint8_t>(const_cast<std::uint8_t*>(bytes.begin),
+                                                                 [sample](std::uint8_t*) mutable { sample.reset(); }),
+                               bytes.size);
+    return Found::kMessage;
+  }
+}
+
+void Incoming::wait_for(Waiting entry) {
+  if (waiting_.empty()) waits_since_ = Clock::now();
+  waiting_bytes_ += entry.message.num_bytes;
+  waiting_.push_back(std::move(entry));
+}
+
+bool Incoming::arrive(const ros::SerializedMessage& message, const Deliver& deliver) {
+  const bool ours =
+      answered_ && message.num_bytes >= kMarkerBytes && std::memcmp(message.buf.get(), id_.data(), id_.size()) == 0;
+  if (!ours) {
+    if (waits()) {
+      wait_for({kNothing, message});
+      return deliver_waiting(deliver);
+    }
+    deliver(message);
+    return true;
+  }
+  std::uint64_t number;
+  std::memcpy(&number, message.buf.get() + id_.size(), sizeof number);
+  if (number == kNothing) return true;
+  if (message.num_bytes > kMarkerBytes) {  // a repeated message
+    const auto wanted = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& entry) {
+      return entry.number == number && !entry.message.buf;
+    });
+    if (wanted == waiting_.end()) return true;  // it came in shared memory
+    wanted->message =
+        ros::SerializedMessage(boost::shared_array<std::uint8_t>(message.buf, message.buf.get() + kMarkerBytes),
+                               message.num_bytes - kMarkerBytes);
+    waiting_bytes_ += wanted->message.num_bytes;
+    return deliver_waiting(deliver);
+  }
+  BATON_CRASH_POINT("ros1.marker");
+  if (!waits()) {
+    ros::SerializedMessage found;
+    switch (find(number, &found)) {
+      case Found::kMessage:
+        deliver(found);
+        return true;
+      case Found::kMad:
+        return false;
+      case Found::kNotYet:
+        break;
+    }
+  }
+  wait_for({number, {}});
+  return deliver_waiting(deliver);
+}
+
+bool Incoming::deliver_waiting(const Deliver& deliver) {
+  while (!waiting_.empty()) {
+    Waiting& first = waiting_.front();
+    std::size_t counted = first.message.num_bytes;
+    if (!first.message.buf) {
+      const Found found = find(first.number, &first.message);
+      if (found == Found::kMad) return false;
+      if (found == Found::kNotYet) break;
+      counted = 0;
+    }
+    const ros::SerializedMessage message = std::move(first.message);
+    waiting_.pop_front();
+    waiting_bytes_ -= counted;
+    waits_since_ = Clock::now();
+    deliver(message);
+  }
+  if (waiting_bytes_ > kMostBytes) {
+    say(topic_ + ": its publisher does not repeat a message that did not arrive in shared memory; connecting again");
+    return false;
+  }
+  return true;
+}
+
+bool Incoming::look_again(const Deliver& deliver) {
+  if (!deliver_waiting(deliver)) return false;
+  if (reader_ && waits() && (waiting_bytes_ > kManyBytes || Clock::now() - waits_since_ > kPatience)) {
+    // The publisher sees that the subscription is gone, and repeats all that was not taken.
+    say(topic_ + ": a message did not arrive in shared memory; this connection goes on by TCPROS");
+    reader_.reset();
+  }
+  return true;
+}
+
+bool Incoming::end(const Deliver& deliver) {
+  if (reader_ && Clock::now() - waits_since_ <= kPatience) return waits();
+  reader_.reset();
+  while (waits() && deliver_waiting(deliver) && waits()) waiting_.pop_front();
+  waiting_.clear();
+  waiting_bytes_ = 0;
+  return false;
+}
+
+}  // namespace baton::ros1

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The subscriber's end of one link: puts messages in the place of their markers, and keeps the order of the TCP stream while
+// a message is still on its way or has to be repeated (docs/format/tcpros.md, section 4).
+//
+// Thread rules: the poll thread of roscpp.
+// Invariant: messages leave in the order in which the TCP stream had them or their markers, each once.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include <ros/serialized_message.h>
+#include <boost/function.hpp>
+#include <boost/shared_ptr.hpp>
+
+#include "baton/transport/transport.hpp"
+#include "roscpp.hpp"
+
+namespace baton::ros1 {
+
+class Incoming {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Deliver = boost::function<void(const ros::SerializedMessage&)>;
+
+  /// A message that does not come within this time is requested as bytes. In the queue it was before its marker, so it is
+  /// late only while the first connection, or a new segment, is on its way.
+  static constexpr std::chrono::seconds kPatience{5};
+  /// Of messages that wait behind a marker: with so many bytes the message is requested at once, and with kMostBytes the link
+  /// ends, since its publisher does not repeat the message.
+  static constexpr std::size_t kManyBytes = std::size_t{64} << 20;
+  static constexpr std::size_t kMostBytes = std::size_t{2} << 30;
+
+  Incoming(std::string topic, const transport::Gid& id) : topic_(std::move(topic)), id_(id) {}
+
+  const std::string& topic() const { return topic_; }
+  const transport::Gid& id() const { return id_; }
+  bool answered() const { return answered_; }
+  /// The publisher has answered.
+  void set_reader(std::shared_ptr<transport::Reader> reader);
+
+  /// A message of the TCP stream. Delivers what can be delivered now. False: the link has to end.
+  bool arrive(const ros::SerializedMessage& message, const Deliver& deliver);
+  /// Looks again for a message that a marker waits for. False: the link has to end.
+  bool look_again(const Deliver& deliver);
+  bool waits() const { return !waiting_.empty(); }
+  /// The message that is missing may come within a moment.
+  bool waits_a_moment() const;
+
+  /// The link's TCP connection has ended: what is missing after kPatience does not come any more, and is left out. False:
+  /// nothing waits any more.
+  bool end(const Deliver& deliver);
+
+  /// Where messages go. Set while messages wait, so that they outlive a publisher that ends.
+  boost::shared_ptr<ros::PublisherLink> link;
+
+ private:
+  struct Waiting {
+    std::uint64_t number = 0;        // of a marker
+    ros::SerializedMessage message;  // without a buffer: to come
+  };
+  enum class Found : std::uint8_t { kMessage, kNotYet, kMad };
+
+  Found find(std::uint64_t number, ros::SerializedMessage* message);
+  bool deliver_waiting(const Deliver& deliver);
+  void wait_for(Waiting entry);
+
+  const std::string topic_;
+  const transport::Gid id_;
+  bool answered_ = false;
+  std::shared_ptr<transport::Reader> reader_;  // null again once the rest is requested as bytes
+  transport::TakenSample early_;               // taken before its marker came
+  std::deque<Waiting> waiting_;
+  std::size_t waiting_bytes_ = 0;
+  Clock::time_point waits_since_;
+};
+
+}  // namespace baton::ros1

@@ -8,7 +8,7 @@
 #     [LIBS <target>...]         other libraries (PRIVATE, or INTERFACE for a header-only room)
 #     [TESTS <file>...]          one gtest executable <name>_tests
 #     [TEST_DEPENDS <x>...]      room names or targets for the tests; unknown optional ones are skipped
-#     [NO_INSTALL])              a library of its own, not part of the installed package
+#     [NO_INSTALL])              a static library, not part of the installed package: what is installed and links it contains it
 #
 # defines target baton_<name>, alias baton::<name>, its installation, and its tests. The installed rooms are one library,
 # libbaton: a process that wakes up cold pays for every page, and one library keeps what runs for each message on few. Linking
@@ -83,8 +83,8 @@ function(baton_room name)
     set(compiled "")
     set(scope INTERFACE)
   elseif(ROOM_NO_INSTALL)
-    add_library(${target} ${ROOM_SOURCES})
-    baton_library_settings(${target})
+    add_library(${target} STATIC ${ROOM_SOURCES})
+    set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
     set(scope PUBLIC)
   else()
     # Not linked, so that the library does not depend on itself: include directories are all that a room needs of those below.

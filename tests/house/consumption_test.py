@@ -258,6 +258,9 @@ def test_the_installed_rmw_is_where_ament_looks_for_it(home):
     # It finds libbaton beside itself; nothing of the build folder is left in it.
     dynamic = run("readelf", "-d", prefix / "lib/librmw_baton_cpp.so")
     assert "$ORIGIN" in dynamic and str(BUILD) not in dynamic
+    # Whatever of Baton it needs is installed, too.
+    needed = set(re.findall(r"NEEDED.*\[(libbaton\S*)\]", dynamic))
+    assert needed and all((prefix / "lib" / library).exists() for library in needed), needed
 
 
 def test_nothing_that_is_installed_names_the_build_folder(home):

@@ -226,4 +226,6 @@ bool reaches(void (*deallocate)(void* buffer, void* state), void* state_of_it) {
 
 Counters counters() { return Registry::instance().counters(); }
 
+void baton_heap_counters(Counters* sums) { *sums = Registry::instance().counters(); }
+
 }  // namespace baton::heap

@@ -48,4 +48,7 @@ struct Counters {
 };
 Counters counters();
 
+/// counters() of the RMW that a program has loaded: the RMW exports no other function of this header.
+extern "C" [[gnu::visibility("default")]] void baton_heap_counters(Counters* sums);
+
 }  // namespace baton::heap

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The verbs. `make demo` and `make test` do all set-up on a fresh Debian 12 machine; the rest is in scripts/.
-.PHONY: help setup peers demo build test check asan tsan fuzz bench torture docs api tidy accept results wheels
+.PHONY: help setup peers demo build test check asan tsan fuzz bench torture docs api tidy accept results wheels packages packages-test
 help:    ; @awk -F'|' '/^[|] `make/ { gsub(/`/, ""); printf "%-24s%s\n", $$2, $$3 }' HACKING.md
 setup:   ; scripts/setup.sh check
 peers:   ; scripts/setup.sh peers && cmake --preset release -DBATON_PERF_RUST=ON >/dev/null && scripts/build.sh release
@@ -19,3 +19,5 @@ docs:    ; scripts/setup.sh base && .venv/bin/python scripts/check_docs.py
 accept:  build ; scripts/accept.sh $(ARGS)
 results: peers ; scripts/results.sh $(ARGS)
 wheels:  ; scripts/setup.sh check && .venv/bin/python scripts/make_wheels.py $(ARGS)
+packages: ; scripts/setup.sh packages && scripts/packages.sh
+packages-test: ; scripts/setup.sh packages && scripts/packages_test.sh $(ARGS)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what Baton needs: setup.sh [base|test|check|peers]. 'base' serves build and demo; 'test' adds what tests compare with
+# Installs what Baton needs: setup.sh [base|test|check|packages|peers]. 'base' serves build and demo; 'test' adds what tests compare with
 # (ROS 2, rospy, type checkers, other allocators); 'check' adds to that the sanitizers' helpers, fuzzers, style tools and the Arm
-# cross build; 'peers' adds to 'test' the systems that `baton perf` compares with. Does nothing when everything is there. Uses
+# cross build; 'packages' adds to that the tools of the Debian packages; 'peers' adds to 'test' the systems that `baton perf` compares with. Does nothing when everything is there. Uses
 # sudo only when not root.
 # On anything but Debian 12 or newer it installs no system packages: it looks, and says what is missing.
 set -euo pipefail
@@ -11,6 +11,7 @@ group=${1:-base}
 case $group in
   base) groups=base ;;
   test) groups='base|test' ;;
+  packages) groups='base|test|check|packages' ;;
   *) groups="base|test|$group" ;;
 esac
 
@@ -137,8 +138,8 @@ cargo_note() {  # not installed here: Debian 12's is too old, and rustup is the 
 
 case $group in
   base) system_packages; python_packages ;;
-  test | check) system_packages; python_packages; check_python_packages; ros2_packages ;;
+  test | check | packages) system_packages; python_packages; check_python_packages; ros2_packages ;;
   peers) system_packages; python_packages; ros2_packages; peers_packages; cargo_note ;;
   --needs) groups='base|test|check'; print_needs ;;
-  *) echo "usage: scripts/setup.sh [base|test|check|peers|--needs]" >&2; exit 2 ;;
+  *) echo "usage: scripts/setup.sh [base|test|check|packages|peers|--needs]" >&2; exit 2 ;;
 esac

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The packages of out/packages in a bare Debian 12: installed, used as the documents say, and removed without a trace.
+
+Not among the tests of `make test`: it needs the packages, root, and Debian's archive (`make packages-test`). The root file system is made
+by mmdebstrap from the archive that this machine's apt uses. With BATON_LONG_TEST ROS 1 is installed in it, too.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DEBS = sorted(path for path in (ROOT / "out/packages").glob("*.deb") if "-dbgsym_" not in path.name)
+OURS = [path.name.partition("_")[0] for path in DEBS]
+LONG = bool(os.environ.get("BATON_LONG_TEST"))
+ROS2 = ROOT / ".venv-ros2"
+# What a user of C++ brings; ROS 1's part needs a stock program and a master.
+TOOLS = ["g++", "cmake", "make", "pkg-config"] + (
+    ["libroscpp-dev", "libsensor-msgs-dev", "python3-rosmaster"] if LONG else []
+)
+# What runs in the root changes by itself: caches, logs, what apt and dpkg note about themselves, files of other processes.
+PASSING = re.compile(
+    r"/(proc|sys|dev|tmp|run|root)(/|$)|/var/(cache|log|lib/(apt|dpkg|python|systemd)|tmp)(/|$)|/etc/ld\.so\.cache$|/etc/(passwd|group|shadow)-$|.*/__pycache__(/|$)"
+)  # fmt: skip
+
+
+class BareRoot:
+    def __init__(self, folder):
+        self.folder = folder
+
+    def command(self, words, **variables):
+        """Each command has its own view of the mounts, so that nothing of them is left on this machine."""
+        mounts = ["mount -t proc proc proc", "mount --rbind /dev dev", "mount -t tmpfs none run"]
+        if ROS2.exists():  # the wheels' Python is wherever this machine has it
+            for each in (ROS2.resolve(), Path(os.path.realpath(ROS2 / "bin/python")).parents[1]):
+                if each != Path("/usr"):
+                    mounts.append(
+                        f"mkdir -p .{each} && mount --rbind {each} .{each} && mount -o remount,ro,bind .{each}"
+                    )
+        # Not a copy of this process's environment: the root has nothing of this machine.
+        clean = {
+            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+            "HOME": "/root",
+            "LANG": "C.UTF-8",
+            "DEBIAN_FRONTEND": "noninteractive",
+        }
+        words = ["env", "-i", *(f"{key}={value}" for key, value in (clean | variables).items()), *map(str, words)]
+        script = f'cd {self.folder} && {" && ".join(mounts)} && exec chroot . "$@"'
+        return ["unshare", "--mount", "--", "sh", "-euc", script, "sh", *words]
+
+    def run(self, *words, timeout=600, **variables):
+        done = subprocess.run(
+            self.command(words, **variables), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+            text=True, timeout=timeout,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{' '.join(map(str, words))} ended with {done.returncode}\n{done.stdout}"
+        return done.stdout
+
+    def start(self, *words, **variables):
+        return subprocess.Popen(
+            self.command(words, **variables),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def write(self, path, text):
+        file = self.folder / path.lstrip("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def files(self):
+        found = set()
+        for folder, folders, files in os.walk(self.folder):
+            for name in [*folders, *files]:
+                path = "/" + str(Path(folder, name).relative_to(self.folder))
+                if not PASSING.match(path):
+                    found.add(path)
+        return found
+
+
+def end(process, number=signal.SIGINT):
+    """Ends a program in the root: all of its session."""
+    if process.poll() is None:
+        os.killpg(process.pid, number)
+    process.wait(timeout=120)
+
+
+def archive():
+    """Debian's archive as this machine's apt knows it."""
+    wanted = [
+        "apt-get",
+        "indextargets",
+        "--format",
+        "deb $(REPO_URI) $(RELEASE) $(COMPONENT)",
+        "Created-By: Packages",
+        "Origin: Debian",
+    ]
+    lines = subprocess.run(wanted, capture_output=True, text=True, check=True).stdout.splitlines()
+    lines = [line for line in lines if line.split()[2].startswith("bookworm")]
+    assert lines, "apt knows no archive of Debian 12 (apt-get update)"
+    return "\n".join(dict.fromkeys(lines)) + "\n"
+
+
+@pytest.fixture(scope="session")
+def bare(tmp_path_factory):
+    """A Debian 12 with a compiler, and then all that Baton's packages depend on: what is added later is Baton's alone."""
+    if os.geteuid() != 0:
+        pytest.fail("a root file system is made by root: sudo make packages-test")
+    assert DEBS, "no packages in out/packages: make packages"
+    folder = tmp_path_factory.mktemp("bare") / "root"
+    subprocess.run(
+        ["mmdebstrap", "--quiet", "--mode=root", "--variant=minbase", f"--include={','.join(TOOLS)}", "bookworm", folder, "-"],
+        input=archive(), text=True, check=True, timeout=1800,
+    )  # fmt: skip
+    root = BareRoot(folder)
+    shutil.copy("/etc/resolv.conf", folder / "etc/resolv.conf")
+    for deb in DEBS:
+        shutil.copy(deb, folder / "root")
+    root.run("apt-get", "update", "-q")
+    planned = root.run("sh", "-c", "apt-get install -s --no-install-recommends /root/*.deb")
+    needed = [name for name in re.findall(r"^Inst (\S+)", planned, re.MULTILINE) if name not in OURS]
+    root.run("apt-get", "install", "-q", "-y", "--no-install-recommends", *needed, timeout=1800)
+    yield root
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def before(bare):
+    return bare.files()
+
+
+@pytest.fixture(scope="session")
+def installed(bare, before):
+    said = bare.run("sh", "-c", "apt-get install -q -y --no-install-recommends /root/*.deb")
+    added = re.search(r"(\d+) newly installed", said)[1]
+    assert int(added) == len(OURS), said
+    return bare
+
+
+def page(path):
+    return (ROOT / path).read_text()
+
+
+def readme_program(name):
+    """The lines that README shows."""
+    return re.search(rf"<!-- file: examples/readme/{name} -->\n```cpp\n(.*?)^```$", page("README.md"), re.M | re.S)[1]
+
+
+def guide_block(language, word):
+    section = page("docs/guides/guide.md").partition("## Install, and use from a project")[2].partition("\n## ")[0]
+    (found,) = [text for text in re.findall(rf"^```{language}\n(.*?)^```$", section, re.M | re.S) if word in text]
+    return found
+
+
+def assert_images_arrive(root, camera, viewer, **variables):
+    viewing = root.start(viewer, **variables)
+    publishing = root.start(camera, **variables)
+    try:
+        for _ in range(3):  # pytest's and CI's time limits end a wait for an image that does not come
+            assert viewing.stdout.readline() == "640x480 921600 bytes\n"
+    finally:
+        end(viewing)
+        end(publishing)
+    assert (viewing.returncode, publishing.returncode) == (0, 0)
+
+
+def test_nothing_that_is_installed_needs_a_library_that_is_not(installed):
+    shown = installed.run(
+        "sh",
+        "-c",
+        "dpkg -L "
+        + " ".join(OURS)
+        + " | grep -E '\\.so(\\.[0-9.]+)?$|bin/' | sort -u | xargs -r ldd 2>/dev/null || true",
+    )
+    owner, missing = "", {}
+    for line in shown.splitlines():
+        if line.endswith(":"):
+            owner = Path(line[:-1]).name
+        elif "not found" in line:
+            missing.setdefault(owner, set()).add(line.split()[0])
+    # ROS 2's own, which lie in the same folder once ROS 2 is there.
+    ros2 = missing.pop("librmw_baton_cpp.so", set())
+    assert not missing
+    if "ros-kilted-rmw-baton-cpp" in OURS:
+        assert ros2 and all((ROS2 / "lib" / library).exists() for library in ros2), ros2
+    assert "librmw_baton_cpp.so" in shown or "ros-kilted-rmw-baton-cpp" not in OURS
+
+
+def test_the_programs_of_the_readme_compile_and_run(installed):
+    for program in ("camera", "viewer"):
+        installed.write(f"/root/project/{program}.cpp", readme_program(f"{program}.cpp"))
+    lines = guide_block("cmake", "find_package(baton 0.1 REQUIRED)")
+    viewer = "add_executable(viewer viewer.cpp)\ntarget_link_libraries(viewer PRIVATE baton::baton camera_messages)\n"
+    installed.write("/root/project/CMakeLists.txt", lines + viewer)
+    installed.run("cmake", "-S", "/root/project", "-B", "/root/build")
+    installed.run("cmake", "--build", "/root/build", "-j2")
+    assert_images_arrive(installed, "/root/build/camera", "/root/build/viewer", BATON_RUNTIME_DIR="/tmp/readme")
+
+
+def test_the_camera_compiles_with_pkg_config(installed):
+    installed.write("/root/plain/camera.cpp", readme_program("camera.cpp"))
+    recipe = guide_block("sh", "pkg-config").partition("\n")[2]  # its first line names a prefix
+    assert recipe.startswith("baton generate ")
+    installed.run("sh", "-euc", f"cd /root/plain\n{recipe}")
+    assert "libbaton.so.0.1 => /" in installed.run("ldd", "/root/plain/camera")
+
+
+def test_the_command_runs_and_has_its_page_and_completion(installed):
+    version = re.search(r"^project\(baton VERSION ([\d.]+)", page("CMakeLists.txt"), re.M)[1]
+    assert installed.run("baton", "--version") == f"baton, version {version}\n"
+    assert "no topic" in installed.run("baton", "topic", "list", BATON_RUNTIME_DIR="/tmp/empty")
+    assert installed.run("baton", "doctor", BATON_RUNTIME_DIR="/tmp/empty")
+    completed = installed.run("bash", "-c", "COMP_WORDS='baton top' COMP_CWORD=1 _BATON_COMPLETE=bash_complete baton")
+    assert {"plain,topic", "plain,top"} <= set(completed.split())
+    for path in ("usr/share/bash-completion/completions/baton", "usr/share/zsh/vendor-completions/_baton"):
+        assert "_BATON_COMPLETE" in (installed.folder / path).read_text()
+    assert installed.run("sh", "-c", "gzip -dc /usr/share/man/man1/baton.1.gz").count("\n.SS ") > 20
+
+
+LISTENER = """
+import baton
+from baton.msg.std_msgs import String
+subscription = baton.Node("listener").subscribe("chatter", String)
+print("ready", flush=True)
+print(subscription.take(timeout=120).data, flush=True)
+"""
+TALKER = """
+import baton
+from baton.msg.std_msgs import String
+node = baton.Node("talker")
+publisher = node.advertise("chatter", String)
+assert publisher.wait_for_subscriptions(1, 120)
+message = String()
+message.data = "hello"
+publisher.publish(message)
+input()
+"""
+
+
+def test_two_processes_of_python_exchange_a_message(installed):
+    listener = installed.start("python3", "-c", LISTENER, BATON_RUNTIME_DIR="/tmp/python")
+    assert listener.stdout.readline() == "ready\n"
+    talker = installed.start("python3", "-c", TALKER, BATON_RUNTIME_DIR="/tmp/python")
+    try:
+        assert listener.stdout.readline() == "hello\n"
+    finally:
+        end(talker)
+        end(listener)
+
+
+def test_removing_the_packages_leaves_nothing(installed, before):
+    added = installed.files() - before
+    assert {"/usr/bin/baton", "/usr/include/baton/baton.hpp"} <= added
+    installed.run("apt-get", "purge", "-q", "-y", *OURS)
+    assert installed.files() - before == set()
+    # dpkg removes a folder that is empty then and in no other package; /opt is in none.
+    assert before - installed.files() <= {"/opt"}

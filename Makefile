@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The verbs. `make demo` and `make test` do all set-up on a fresh Debian 12 machine; the rest is in scripts/.
-.PHONY: help setup peers demo build test check asan tsan fuzz bench torture docs api tidy accept results wheels packages packages-test
+.PHONY: help setup peers demo build test check asan tsan fuzz bench torture docs api tidy accept results wheels packages packages-test release
 help:    ; @awk -F'|' '/^[|] `make/ { gsub(/`/, ""); printf "%-24s%s\n", $$2, $$3 }' HACKING.md
 setup:   ; scripts/setup.sh check
 peers:   ; scripts/setup.sh peers && cmake --preset release -DBATON_PERF_RUST=ON >/dev/null && scripts/build.sh release
@@ -21,3 +21,4 @@ results: peers ; scripts/results.sh $(ARGS)
 wheels:  ; scripts/setup.sh check && .venv/bin/python scripts/make_wheels.py $(ARGS)
 packages: ; scripts/setup.sh packages && scripts/packages.sh
 packages-test: ; scripts/setup.sh packages && scripts/packages_test.sh $(ARGS)
+release: ; scripts/setup.sh packages && .venv/bin/python scripts/release.py $(ARGS)

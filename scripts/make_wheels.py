@@ -132,7 +132,8 @@ def make_wheel(sdist: Path, version: str, python: Path, architecture: str, out: 
         if architecture != platform.machine():
             more, definitions = cross_settings(version, architecture)
             environment |= more
-            settings = [f"-Ccmake.define.{key}={value}" for key, value in definitions.items()]
+            # Not -C, which the pip of a fresh Python 3.10 does not know.
+            settings = [f"--config-settings=cmake.define.{key}={value}" for key, value in definitions.items()]
         run(
             python, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-build-isolation", "--no-deps",
             "-w", folder / "raw", *settings, source,

@@ -25,7 +25,8 @@ def find_library() -> str:
     if ctypes.util.find_library("baton_roscpp"):
         return LIBRARY
     raise click.ClickException(
-        f"{LIBRARY} is not built. It needs roscpp's headers: apt-get install libroscpp-dev libsensor-msgs-dev, then make build"
+        f"there is no {LIBRARY}. It is in the Debian package libbaton-roscpp; in a checkout it needs roscpp's headers: "
+        "apt-get install libroscpp-dev libsensor-msgs-dev, then make build"
     )
 
 

@@ -35,6 +35,9 @@ def parser() -> argparse.ArgumentParser:
     )
     result.add_argument("--dialect", choices=[d.value for d in Dialect], help="read every file as this dialect")
     result.add_argument(
+        "--ros1", action="store_true", help="also write baton/ros1/PACKAGE/NAME.hpp, which name roscpp's types"
+    )
+    result.add_argument(
         "--list",
         type=Path,
         metavar="FILE",
@@ -74,7 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
             dialect=Dialect(options.dialect) if options.dialect else None,
         )
         types = [f"{package}/{'srv/' if path.suffix == '.srv' else ''}{path.stem}" for path, package in files]
-        headers = outputs(universe, Wanted(packages=options.package, types=[*types, *options.type]))
+        headers = outputs(universe, Wanted(packages=options.package, types=[*types, *options.type]), options.ros1)
         if options.list:
             options.list.write_text(cmake_list(universe, options.output, list(headers)), "utf-8")
         else:

@@ -65,6 +65,11 @@ def service_header(full_name: str) -> PurePosixPath:
     return PurePosixPath("baton", "srv", package, snake_case(name) + ".hpp")
 
 
+def stock_header(full_name: str) -> PurePosixPath:
+    package, name = full_name.split("/")
+    return PurePosixPath("baton", "ros1", package, snake_case(name) + ".hpp")
+
+
 def qualified(struct_name: str, space: str = "msg") -> str:
     package, name = struct_name.split("/")
     return f"::baton::{space}::{identifier(package)}::{identifier(name, _NOT_TYPE_NAMES)}"
@@ -378,5 +383,29 @@ def render_service(service: ServiceStructs) -> str:
             own=own,
             standard=standard,
             comment=_comment_lines(service.comment),
+        )
+    )
+
+
+# ROS 1 has classes of roscpp for these; baton/ros1/stock.hpp knows them.
+BUILT_INTO_ROS1 = ("builtin_interfaces/Time", "builtin_interfaces/Duration")
+
+
+def render_stock(struct: Struct) -> str:
+    """The header that says which type of roscpp's generator `struct` is."""
+    described = describe(struct)
+    nested = {m.type.base for m in struct.members if m.type.is_message} - set(BUILT_INTO_ROS1)
+    return (
+        _environment()
+        .get_template("stock.hpp.j2")
+        .render(
+            source=struct.full_name,
+            struct=described,
+            stock=f"::{struct.package}::{struct.name}",
+            stock_header=f"{struct.package}/{struct.name}.h",
+            own=sorted(
+                {str(message_header(struct.full_name)), "baton/ros1/stock.hpp", *(str(stock_header(n)) for n in nested)}
+            ),
+            members=[(m.name, m.second_name or m.ros_name) for m in described.members],
         )
     )

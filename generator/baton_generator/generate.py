@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from .canonical import Resolver, ServiceStructs, Struct
-from .cpp import message_header, render_message, render_service, service_header
+from .cpp import (
+    BUILT_INTO_ROS1,
+    message_header,
+    render_message,
+    render_service,
+    render_stock,
+    service_header,
+    stock_header,
+)
 from .diagnostics import Diagnostic, InterfaceError, Location, fail
 from .packages import Universe
 
@@ -68,8 +76,8 @@ def _kind_of(universe: Universe, name: str) -> tuple[str, str]:
     return "msg", name
 
 
-def outputs(universe: Universe, wanted: Wanted) -> dict[PurePosixPath, str]:
-    """Header path (below the include directory) -> text."""
+def outputs(universe: Universe, wanted: Wanted, ros1: bool = False) -> dict[PurePosixPath, str]:
+    """Header path (below the include directory) -> text. With `ros1` also the headers that name roscpp's types."""
     resolved = resolve(universe, wanted)
     result: dict[PurePosixPath, str] = {}
     owners: dict[PurePosixPath, str] = {}
@@ -86,6 +94,8 @@ def outputs(universe: Universe, wanted: Wanted) -> dict[PurePosixPath, str]:
 
     for name, struct in sorted(resolved.messages.items()):
         add(message_header(name), name, render_message(struct))
+        if ros1 and name not in BUILT_INTO_ROS1:
+            add(stock_header(name), name, render_stock(struct))
     for name, service in sorted(resolved.services.items()):
         add(service_header(name), name, render_service(service))
     return result

@@ -8,7 +8,9 @@
 #     [PACKAGE <name>]          the package of FILES; default: the project's name
 #     [SEARCH <dir>...]         directories that contain packages; before an installed ROS and the standard sets
 #     [STANDARD <set>]          standard set for packages found nowhere else; default ros2_kilted
-#     [DIALECT ros1|ros2])      read every file as this dialect instead of recognising it
+#     [DIALECT ros1|ros2]       read every file as this dialect instead of recognising it
+#     [ROS1])                   also <baton/ros1/sensor_msgs/image.hpp>, which names roscpp's type of the same message, for
+#                               baton::ros1 (docs/guides/ros1.md); its users include roscpp's generated headers
 #
 # defines the INTERFACE library <target>: its include directory, and baton's message library. What is included as
 # <baton/msg/sensor_msgs/image.hpp> also brings every type it contains. Headers lie below
@@ -51,7 +53,7 @@ function(baton_find_generator found)
 endfunction()
 
 function(baton_generate_messages target)
-  cmake_parse_arguments(GENERATE "" "PACKAGE;STANDARD;DIALECT" "PACKAGES;TYPES;FILES;SEARCH" ${ARGN})
+  cmake_parse_arguments(GENERATE "ROS1" "PACKAGE;STANDARD;DIALECT" "PACKAGES;TYPES;FILES;SEARCH" ${ARGN})
   if(GENERATE_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "baton_generate_messages(${target}): unknown arguments: ${GENERATE_UNPARSED_ARGUMENTS}")
   endif()
@@ -89,6 +91,9 @@ function(baton_generate_messages target)
   endif()
   if(GENERATE_DIALECT)
     list(APPEND arguments --dialect "${GENERATE_DIALECT}")
+  endif()
+  if(GENERATE_ROS1)
+    list(APPEND arguments --ros1)
   endif()
   # The environment of the configuring shell (a sourced ROS) also decides what the build finds.
   set(command "${CMAKE_COMMAND}" -E env "PYTHONPATH=${BATON_GENERATOR_DIR}" "PYTHONDONTWRITEBYTECODE=1"

@@ -156,6 +156,14 @@ class Ros:
     def listener(self, preload=True, queue_size=100, keep=0, pause_ms=0, topic="images", **settings):
         return self.run([BUILD / "bin" / "ros1_listener", topic, queue_size, keep, pause_ms], preload, **settings)
 
+    def api_talker(self, queue_size=100, latch=False, topic="images", **settings):
+        command = [BUILD / "bin" / "ros1_api_talker", topic, queue_size, "latch" if latch else "volatile"]
+        return self.run(command, preload=False, **settings)
+
+    def api_listener(self, queue_size=100, keep=0, pause_ms=0, topic="images", **settings):
+        command = [BUILD / "bin" / "ros1_api_listener", topic, queue_size, keep, pause_ms]
+        return self.run(command, preload=False, **settings)
+
     def sockets(self):
         """The names that processes left, or have, in the runtime directory."""
         return [path for path in self.runtime.rglob("*") if path.is_socket()]

@@ -4,19 +4,22 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace pattern {
 
 inline std::uint8_t at(std::uint32_t number, std::size_t i) {
   return static_cast<std::uint8_t>(number * 31 + i * 7 + (i >> 12));
 }
-inline void fill(std::vector<std::uint8_t>& data, std::uint32_t number) {
-  for (std::size_t i = 0; i < data.size(); ++i) data[i] = at(number, i);
+template <class Bytes>
+void fill(Bytes& data, std::uint32_t number) {
+  std::size_t i = 0;
+  for (auto& byte : data) byte = at(number, i++);
 }
-inline bool matches(const std::vector<std::uint8_t>& data, std::uint32_t number) {
-  for (std::size_t i = 0; i < data.size(); ++i) {
-    if (data[i] != at(number, i)) return false;
+template <class Bytes>
+bool matches(const Bytes& data, std::uint32_t number) {
+  std::size_t i = 0;
+  for (const auto& byte : data) {
+    if (byte != at(number, i++)) return false;
   }
   return true;
 }

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The untyped parts of Publisher and Subscription (ros1.hpp): what a ROS 1 node and a Baton node have to do with each
+// other.
+//
+// A publisher has one endpoint of Baton and one of roscpp on the same topic. A process whose subscription Baton serves
+// gets messages from the first alone; all others (stock nodes, rosbag, other machines) from the second, which is
+// written only while there are such. Both ends decide this alike, from Baton's graph, so no message comes twice.
+#pragma once
+
+#include <ros/callback_queue_interface.h>
+#include <ros/node_handle.h>
+#include <ros/serialized_message.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <typeinfo>
+
+#include "baton/message/bytes.hpp"
+#include "baton/message/type.hpp"
+#include "baton/node/node.hpp"
+
+namespace baton::ros1 {
+
+/// The Baton node of this ROS 1 node: its name and namespace, in the domain of its master (BATON_DOMAIN, if set, comes
+/// first). One per process, alive as long as somebody holds it. Throws invalid_argument before ros::init(), and what
+/// Node's constructor throws.
+std::shared_ptr<baton::Node> node();
+
+namespace detail {
+
+/// What roscpp needs to know of a type.
+struct StockType {
+  std::string datatype, md5sum, definition;
+};
+
+/// roscpp's side of a publisher. Thread-safe.
+class PublisherSide {
+ public:
+  PublisherSide(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, bool latch,
+                const StockType& stock, const message::Type& type, std::shared_ptr<baton::Node> node,
+                std::shared_ptr<transport::Writer> writer);
+  ~PublisherSide();
+  PublisherSide(const PublisherSide&) = delete;
+  PublisherSide& operator=(const PublisherSide&) = delete;
+
+  /// Numbers the message (Header's `seq`, as roscpp does), calls `hand_over`, and gives the message to those that Baton
+  /// does not serve. Messages keep this order on both ways. `bytes`: the message in its loan.
+  void publish(void* message, std::size_t capacity_bytes, const std::function<void()>& hand_over);
+
+  /// Subscribing processes of roscpp that Baton does not serve.
+  std::uint32_t unserved() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;  // callbacks of roscpp hold it weakly
+};
+
+/// Both sides of a subscription. Its callbacks run from the callback queue of `handle`, one at a time, as roscpp's do.
+class SubscriberSide {
+ public:
+  struct Callbacks {
+    std::function<void(transport::TakenSample&&)> take;  ///< a message of Baton
+    /// A message of roscpp as an object of T in shared memory; throws baton::Exception.
+    std::function<std::shared_ptr<const void>(message::Bytes)> decode;
+    std::function<void(std::shared_ptr<const void>)> deliver;  ///< what decode() returned
+    const std::type_info* type;                                ///< of T
+  };
+  SubscriberSide(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, const StockType& stock,
+                 std::shared_ptr<baton::Node> node, std::shared_ptr<transport::Reader> reader, Callbacks callbacks);
+  ~SubscriberSide();
+  SubscriberSide(const SubscriberSide&) = delete;
+  SubscriberSide& operator=(const SubscriberSide&) = delete;
+
+  /// Publishers that roscpp knows, or that Baton knows: the larger number.
+  std::uint32_t publishers() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace detail
+}  // namespace baton::ros1

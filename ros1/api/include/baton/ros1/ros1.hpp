@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// TZC's usage pattern on stock roscpp (TZC Fig. 6): a program advertises and subscribes types of Baton, and changes
+// little else. Messages between processes of one machine stay in the publisher's memory; stock nodes on the same topic
+// get them as always. docs/guides/ros1.md.
+//
+// Thread rules: all functions are thread-safe; callbacks of one subscription never run at the same time.
+#pragma once
+
+#include <ros/node_handle.h>
+#include <ros/serialization.h>
+
+#include <boost/shared_ptr.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "baton/message/builder.hpp"
+#include "baton/message/ros1_codec.hpp"
+#include "baton/node/node.hpp"
+#include "baton/ros1/endpoints.hpp"
+#include "baton/ros1/stock.hpp"
+
+namespace baton::ros1 {
+namespace detail {
+
+/// Throws type_mismatch if the types differ where StockOf cannot see it: by a field that only the stock type has.
+template <class T>
+StockType stock_type() {
+  using Stock = typename StockOf<T>::type;
+  const message::Type& type = message::type_of<T>();
+  const T empty{};
+  const auto own_bytes = message::Ros1Codec::compile(type).or_throw().encoded_size({&empty, sizeof(T)}).or_throw();
+  if (own_bytes != ros::serialization::serializationLength(Stock())) {
+    throw Exception(Error{Errc::type_mismatch, std::string(type.name) +
+                                                   ": ROS 1's headers of this program have other fields; generate "
+                                                   "Baton's headers from the same .msg files (SEARCH)"});
+  }
+  return {ros::message_traits::datatype<Stock>(), ros::message_traits::md5sum<Stock>(),
+          ros::message_traits::definition<Stock>()};
+}
+
+/// ROS 1's queue size 0 means a queue without a bound; a queue of Baton has one.
+inline constexpr std::uint32_t kLongestQueue = 1000;
+inline std::uint32_t depth_of(std::uint32_t queue_size) { return queue_size == 0 ? kLongestQueue : queue_size; }
+
+/// Turns messages of stock publishers into objects of T, which live in a memory of their own.
+template <class T>
+class Decoder {
+ public:
+  Decoder(std::shared_ptr<baton::Node> node, std::string topic)
+      : node_(std::move(node)),
+        topic_(std::move(topic)),
+        codec_(message::Ros1Codec::compile(message::type_of<T>()).or_throw()) {}
+
+  std::shared_ptr<const T> operator()(message::Bytes wire) {
+    if (!memory_) memory_ = node_->advertise<T>(topic_ + "/_received");
+    auto loan = std::make_shared<Loan<T>>(memory_.loan());
+    message::LoanBuilder builder(loan->get());
+    codec_.decode(wire, builder).or_throw();
+    const T* message = loan->get();
+    return std::shared_ptr<const T>(std::move(loan), message);
+  }
+
+ private:
+  const std::shared_ptr<baton::Node> node_;
+  const std::string topic_;
+  const message::Ros1Codec codec_;
+  baton::Publisher<T> memory_;
+};
+
+/// Calls `callback` with the supported signature that it has.
+template <class T, class F>
+void call_with(F& callback, const std::shared_ptr<const T>& message) {
+  if constexpr (std::is_invocable_v<F&, const std::shared_ptr<const T>&>) {
+    callback(message);
+  } else if constexpr (std::is_invocable_v<F&, const boost::shared_ptr<const T>&>) {
+    callback(boost::shared_ptr<const T>(message.get(), [message](const T*) {}));
+  } else {
+    static_assert(
+        std::is_invocable_v<F&, const T&>,
+        "a subscription's callback takes one of: const T::ConstPtr&, const boost::shared_ptr<const T>&, const "
+        "T&. Received messages are read-only");
+    callback(*message);
+  }
+}
+
+}  // namespace detail
+
+struct AdvertiseOptions {
+  bool latch = false;              ///< as roscpp's: late subscribers get the last message
+  baton::PublisherOptions memory;  ///< how the publisher's shared memory is made, and its policy when it is short
+};
+
+struct SubscribeOptions {
+  std::uint32_t held = 8;  ///< messages of each publisher that callbacks may keep (QoS::held)
+};
+
+/// Publishes messages of type T to subscriptions of Baton and, as serialized messages, to stock ones. Copies refer to
+/// the same endpoint, which ends with the last one. An empty Publisher throws invalid_argument.
+template <class T>
+class Publisher {
+ public:
+  Publisher() = default;
+  explicit operator bool() const noexcept { return state_ != nullptr; }
+
+  /// A new message in shared memory. Throws limit_reached or out_of_memory when the policy found no memory.
+  Loan<T> loan() { return state().own.loan(); }
+  /// The same, for programs that handle a failed allocation (TZC Fig. 6, line 6).
+  Result<Loan<T>> try_loan() { return state().own.try_loan(); }
+
+  /// Hands the loan over, without a copy; it is empty afterwards. While stock subscribers exist, the message is also
+  /// serialized once for them. Header's `seq` is numbered as by roscpp.
+  void publish(Loan<T>&& loan) {
+    State& state = this->state();
+    T& message = *loan;
+    state.side.publish(&message, loan.capacity_bytes(), [&] { state.own.publish(std::move(loan)); });
+  }
+  /// A message that was built elsewhere: one copy.
+  void publish(const T& message) {
+    Loan<T> copy = loan();
+    *copy = message;
+    publish(std::move(copy));
+  }
+  template <class Pointer,
+            class = std::enable_if_t<std::is_same_v<std::remove_const_t<typename Pointer::element_type>, T>>>
+  void publish(const Pointer& message) {
+    publish(static_cast<const T&>(baton::detail::not_empty(message, "message pointer")));
+  }
+
+  /// Subscriptions of Baton, and processes of stock subscribers.
+  std::uint32_t getNumSubscribers() const { return state().own.matched() + state().side.unserved(); }
+  const std::string& getTopic() const { return state().own.topic(); }
+  /// Baton's side: counters, statuses, memory.
+  const baton::Publisher<T>& own() const { return state().own; }
+  void shutdown() { state_.reset(); }
+
+ private:
+  template <class U>
+  friend Publisher<U> advertise(ros::NodeHandle&, const std::string&, std::uint32_t, const AdvertiseOptions&);
+  struct State {
+    State(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, const AdvertiseOptions& options)
+        : node(ros1::node()),
+          core(node->make_publisher(topic, message::type_of<T>(), qos(queue_size, options), options.memory)),
+          own(core),
+          side(handle, topic, queue_size, options.latch, detail::stock_type<T>(), message::type_of<T>(), node,
+               core->writer()) {}
+    static QoS qos(std::uint32_t queue_size, const AdvertiseOptions& options) {
+      return options.latch ? QoS(1).transient_local() : QoS(detail::depth_of(queue_size));
+    }
+    std::shared_ptr<baton::Node> node;
+    std::shared_ptr<baton::detail::PublisherCore> core;
+    baton::Publisher<T> own;
+    detail::PublisherSide side;
+  };
+  State& state() const { return baton::detail::not_empty(state_, "publisher"); }
+
+  std::shared_ptr<State> state_;
+};
+
+/// Receives messages of type T from publishers of Baton and from stock ones. Copies refer to the same endpoint, whose
+/// callback is called as long as one copy lives.
+template <class T>
+class Subscriber {
+ public:
+  Subscriber() = default;
+  explicit operator bool() const noexcept { return state_ != nullptr; }
+  /// Publishers of Baton and stock ones.
+  std::uint32_t getNumPublishers() const { return state().side.publishers(); }
+  const std::string& getTopic() const { return state().topic; }
+  /// Baton's side.
+  Statuses statuses() const { return state().reader->statuses(); }
+  void shutdown() { state_.reset(); }
+
+ private:
+  template <class U, class F>
+  friend Subscriber<U> subscribe(ros::NodeHandle&, const std::string&, std::uint32_t, F, const SubscribeOptions&);
+  struct State {
+    template <class F>
+    State(ros::NodeHandle& handle, const std::string& name, std::uint32_t queue_size, F callback,
+          const SubscribeOptions& options)
+        : topic(handle.resolveName(name)),
+          node(ros1::node()),
+          reader(node->make_reader(topic, message::type_of<T>(), QoS(detail::depth_of(queue_size)).hold(options.held))),
+          side(handle, topic, queue_size, detail::stock_type<T>(), node, reader,
+               callbacks(std::make_shared<F>(std::move(callback)), std::make_shared<detail::Decoder<T>>(node, topic))) {
+    }
+
+    template <class F>
+    static detail::SubscriberSide::Callbacks callbacks(const std::shared_ptr<F>& callback,
+                                                       const std::shared_ptr<detail::Decoder<T>>& decoder) {
+      return {[callback](transport::TakenSample&& taken) {
+                detail::call_with<T>(*callback, Sample<T>(std::move(taken)).share());
+              },
+              [decoder](message::Bytes wire) { return std::shared_ptr<const void>((*decoder)(wire)); },
+              [callback](const std::shared_ptr<const void>& decoded) {
+                detail::call_with<T>(*callback, std::static_pointer_cast<const T>(decoded));
+              },
+              &typeid(T)};
+    }
+
+    const std::string topic;
+    std::shared_ptr<baton::Node> node;
+    std::shared_ptr<transport::Reader> reader;
+    detail::SubscriberSide side;
+  };
+  State& state() const { return baton::detail::not_empty(state_, "subscriber"); }
+
+  std::shared_ptr<State> state_;
+};
+
+/// A publisher of T on `topic`, resolved and renamed by roscpp's rules. `queue_size` bounds the messages that wait for
+/// one subscriber. Throws what node() throws, and roscpp's exceptions for bad names.
+template <class T>
+[[nodiscard]] Publisher<T> advertise(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size,
+                                     const AdvertiseOptions& options = {}) {
+  Publisher<T> publisher;
+  publisher.state_ =
+      std::make_shared<typename Publisher<T>::State>(handle, handle.resolveName(topic), queue_size, options);
+  return publisher;
+}
+
+/// Calls `callback` for each message on `topic`, from the callback queue of `handle`. It takes one of const
+/// T::ConstPtr&, const boost::shared_ptr<const T>& (both may be kept, up to SubscribeOptions::held), const T&.
+template <class T, class F>
+[[nodiscard]] Subscriber<T> subscribe(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size,
+                                      F callback, const SubscribeOptions& options = {}) {
+  Subscriber<T> subscriber;
+  subscriber.state_ =
+      std::make_shared<typename Subscriber<T>::State>(handle, topic, queue_size, std::move(callback), options);
+  return subscriber;
+}
+/// The same with a member function. `object` must outlive the Subscriber.
+template <class T, class Member, class Object, class = std::enable_if_t<std::is_member_function_pointer_v<Member>>>
+[[nodiscard]] Subscriber<T> subscribe(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size,
+                                      Member member, Object* object, const SubscribeOptions& options = {}) {
+  return subscribe<T>(handle, topic, queue_size, baton::detail::bound(member, object), options);
+}
+
+}  // namespace baton::ros1

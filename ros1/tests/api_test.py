@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""baton::ros1 beside stock roscpp programs: what arrives, by which way, and who is served by whom."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from ros1_network import BUILD, ROOT
+
+LARGE = 1_000_000
+SMALL = 1_000
+
+
+def image(number, size=LARGE):
+    """What a listener prints for the talker's image `number`."""
+    return f"{number} {number - 1} {size} good"
+
+
+def tcp_bytes(listener):
+    listener.tell("tcp")
+    word, count = listener.line().split()
+    assert word == "tcp"
+    return int(count)
+
+
+def serialized_to(talker):
+    """How many subscribers the talker serializes for."""
+    talker.tell("serialized")
+    word, count = talker.line().split()
+    assert word == "serialized"
+    talker.line()
+    return int(count)
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def meet(talker, listeners, serialized=0):
+    """Waits until the talker serves all listeners, so many of them with serialized messages."""
+    talker.do(f"subscribers {listeners}")
+    wait_until(lambda: serialized_to(talker) == serialized)
+    talker.do(f"subscribers {listeners}")
+
+
+def test_messages_between_types_of_baton_do_not_pass_a_socket(ros):
+    listener, talker = ros.api_listener(), ros.api_talker()
+    meet(talker, 1)
+    before = tcp_bytes(listener)
+    sizes = [LARGE, SMALL, 0, 6_220_800] * 5
+    for size in sizes:
+        talker.do(f"publish {size} 1 0")
+    assert [listener.line() for _ in sizes] == [image(i + 1, size) for i, size in enumerate(sizes)]
+    assert tcp_bytes(listener) - before < LARGE, "what is left is between node and master"
+
+
+@pytest.mark.parametrize("preload", [False, True], ids=["stock", "preloaded"])
+def test_a_stock_subscriber_gets_every_message_beside_one_of_baton(ros, preload):
+    own, stock, talker = ros.api_listener(), ros.listener(preload), ros.api_talker()
+    meet(talker, 2, serialized=1)
+    before = tcp_bytes(own)
+    talker.do(f"publish {LARGE} 20 5")
+    for listener in (own, stock):
+        assert [listener.line() for _ in range(20)] == [image(i + 1) for i in range(20)]
+    assert tcp_bytes(own) - before < LARGE, "what is left is between node and master"
+    assert own.more(0.2) == stock.more(0.2) == []
+
+
+@pytest.mark.parametrize("preload", [False, True], ids=["stock", "preloaded"])
+def test_a_subscription_of_baton_gets_every_message_of_a_stock_publisher(ros, preload):
+    listener, talker = ros.api_listener(), ros.talker(preload)
+    talker.do("subscribers 1")
+    for size in (LARGE, SMALL, 0):
+        talker.do(f"publish {size} 5 1")
+    sizes = [LARGE] * 5 + [SMALL] * 5 + [0] * 5
+    assert [listener.line() for _ in sizes] == [image(i + 1, size) for i, size in enumerate(sizes)]
+
+
+def test_nothing_is_serialized_after_the_last_stock_subscriber_has_gone(ros):
+    own, stock, talker = ros.api_listener(), ros.listener(False), ros.api_talker()
+    meet(talker, 2, serialized=1)
+    stock.end()
+    meet(talker, 1)
+    talker.do(f"publish {LARGE} 3 0")
+    assert [own.line() for _ in range(3)] == [image(i + 1) for i in range(3)]
+
+
+@pytest.mark.parametrize("late", ["api_listener", "listener"])
+def test_a_late_subscriber_gets_the_latched_message_once(ros, late):
+    talker = ros.api_talker(latch=True)
+    talker.do(f"publish {LARGE} 3 0")
+    first = getattr(ros, late)()
+    assert first.line() == image(3)
+    second = getattr(ros, late)()
+    assert second.line() == image(3)
+    assert first.more(0.3) == second.more(0.3) == []
+    meet(talker, 2, serialized=0 if late == "api_listener" else 2)
+    talker.do(f"publish {LARGE} 1 0")
+    assert first.line() == second.line() == image(4)
+    assert first.more(0.3) == second.more(0.3) == []
+
+
+def test_messages_that_callbacks_keep_stay_as_they_are(ros):
+    listener, talker = ros.api_listener(keep=8), ros.api_talker()
+    meet(talker, 1)
+    talker.do(f"publish {LARGE} 8 1")
+    assert [listener.line() for _ in range(8)] == [image(i + 1) for i in range(8)]
+    talker.do(f"publish {LARGE} 20 1")  # waits, and the oldest give way
+    assert listener.end() == 0, "a kept message has changed"
+
+
+def test_a_slow_callback_loses_the_oldest_messages_of_its_queue(ros):
+    listener, talker = ros.api_listener(queue_size=2, pause_ms=300), ros.api_talker()
+    meet(talker, 1)
+    talker.do(f"publish {SMALL} 1 0")
+    assert listener.line() == image(1, SMALL)
+    talker.do(f"publish {SMALL} 20 0")
+    assert [listener.line(), listener.line()] == [image(20, SMALL), image(21, SMALL)]
+    assert listener.more(0.5) == []
+
+
+@pytest.mark.parametrize("victim", ["listener", "talker"])
+def test_a_killed_end_leaves_the_other_to_go_on(ros, victim):
+    listener, talker = ros.api_listener(), ros.api_talker()
+    meet(talker, 1)
+    talker.do(f"publish {LARGE} 1 0")
+    assert listener.line() == image(1)
+    program = listener if victim == "listener" else talker
+    program.process.send_signal(signal.SIGKILL)
+    program.process.wait()
+    if victim == "listener":
+        listener = ros.api_listener()
+        meet(talker, 1)
+        talker.do(f"publish {LARGE} 1 0")
+        assert listener.line() == image(2)
+    else:
+        talker = ros.api_talker()
+        meet(talker, 1)
+        talker.do(f"publish {LARGE} 1 0")
+        assert listener.line() == image(1)
+
+
+def test_a_stock_subscription_in_a_process_that_baton_serves_gets_messages_too(ros):
+    listener, talker = ros.api_listener(), ros.api_talker()
+    meet(talker, 1)
+    talker.do(f"publish {SMALL} 1 0")
+    assert listener.line() == image(1, SMALL)
+    listener.tell("stock")
+    # Its process finds it with the next message of Baton, and the publisher then writes for both.
+    published, lines = 1, []
+    while not any(line.startswith("stock") for line in lines):
+        assert published < 200
+        published += 1
+        talker.do(f"publish {SMALL} 1 20")
+        lines += listener.more(0.05)
+    begin = int(next(line for line in lines if line.startswith("stock")).split()[1])
+    talker.do(f"publish {SMALL} 10 5")
+    lines += listener.more(0.5)
+    own = [line for line in lines if not line.startswith("stock")]
+    assert own == [image(i, SMALL) for i in range(2, published + 11)], "none is lost or doubled"
+    stock = [line for line in lines if line.startswith("stock")]
+    assert stock == [f"stock {i}" for i in range(begin, published + 11)]
+
+
+def test_a_callback_that_keeps_too_many_messages_is_a_warning(ros):
+    listener, talker = ros.api_listener(keep=100), ros.api_talker()
+    meet(talker, 1)
+    talker.do(f"publish {SMALL} 100 40")
+    assert len(listener.more(0.5)) == 8
+    assert any("as many as its QoS 'held' allows" in line for line in listener.errors), listener.errors
+
+
+def test_the_example_builds_outside_of_the_tree_and_talks_to_stock_programs(ros, tmp_path):
+    prefix, build = tmp_path / "prefix", tmp_path / "build"
+
+    def run(*command):
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    run("cmake", "--install", BUILD, "--prefix", prefix)
+    source = ROOT / "examples/ros1"
+    run("cmake", "-S", source, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", build)
+    viewer, camera = ros.run([build / "viewer"], preload=False), ros.run([build / "camera"], preload=False)
+    assert viewer.line() == "640x480 921600 bytes"
+    stock = ros.listener(False, topic="image")
+    assert stock.line().split()[2] == "921600"
+    camera.process.send_signal(signal.SIGINT)
+    assert camera.process.wait(60) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (("uint32 height", "uint64 height"), "sensor_msgs/Image.height"),
+        (("uint32 height\nuint32 width", "uint32 width\nuint32 height"), "sensor_msgs/Image: the order of its fields"),
+        (("", ""), None),
+    ],
+    ids=["another type", "another order", "the same"],
+)
+def test_a_type_that_differs_from_the_stock_type_does_not_compile(tmp_path, change, complaint):
+    package = tmp_path / "src" / "sensor_msgs"
+    (package / "msg").mkdir(parents=True)
+    fields = "std_msgs/Header header\nuint32 height\nuint32 width\nstring encoding\nuint8 is_bigendian\nuint32 step\nuint8[] data\n"
+    (package / "package.xml").write_text("<package><name>sensor_msgs</name></package>\n")
+    (package / "msg" / "Image.msg").write_text(fields.replace(*change))
+    generate = [sys.executable, "-m", "baton_generator", "--output", tmp_path, "--ros1", "--search", tmp_path / "src"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "generator")}
+    subprocess.run([*generate, "--type", "sensor_msgs/Image"], env=environment, check=True)
+    program = tmp_path / "image.cpp"
+    program.write_text("#include <baton/ros1/sensor_msgs/image.hpp>\n")
+    rooms = ("os", "memory", "message", "transport", "node", "ros1/api")
+    include = [f"-I{ROOT / room / 'include'}" for room in rooms]
+    compiler = ["c++", "-std=c++17", "-fsyntax-only", *include, f"-I{tmp_path}", program]
+    done = subprocess.run([str(word) for word in compiler], capture_output=True, text=True)
+    if complaint is None:
+        assert done.returncode == 0, done.stderr
+    else:
+        assert done.returncode != 0
+        assert complaint in done.stderr

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// listener.cpp with types of Baton: prints "NUMBER SEQ BYTES good|bad" for each image. Arguments: topic, queue size, how many messages
+// to keep for ever, milliseconds that each callback takes. On the line "tcp" of its input it prints the bytes that its TCP
+// connections received; its input's end ends it.
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <ros/ros.h>
+#include <sensor_msgs/Image.h>
+#include <sys/socket.h>
+
+#include <baton/ros1/ros1.hpp>
+#include <baton/ros1/sensor_msgs/image.hpp>
+#include <chrono>
+#include <iostream>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "pattern.hpp"
+
+using baton::msg::sensor_msgs::Image;
+
+namespace {
+
+std::uint64_t tcp_bytes() {
+  std::uint64_t sum = 0;
+  for (int fd = 0; fd < 1024; ++fd) {
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0) sum += info.tcpi_bytes_received;
+  }
+  return sum;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  ros::init(argc, argv, "listener", ros::init_options::AnonymousName | ros::init_options::NoSigintHandler);
+  if (argc != 5) return 2;
+  const std::size_t keep = std::stoul(argv[3]);
+  const auto pause = std::chrono::milliseconds(std::stoul(argv[4]));
+  std::mutex mutex;
+  std::vector<Image::ConstPtr> kept;
+  const auto callback = [&](const Image::ConstPtr& image) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    std::cout << image->width << ' ' << image->header.seq << ' ' << image->data.size() << ' '
+              << (image->header.frame_id == "camera" && pattern::matches(image->data, image->width) ? "good" : "bad")
+              << std::endl;
+    if (kept.size() < keep) kept.push_back(image);
+    std::this_thread::sleep_for(pause);
+  };
+  ros::NodeHandle node;
+  const auto subscriber =
+      baton::ros1::subscribe<Image>(node, argv[1], static_cast<std::uint32_t>(std::stoul(argv[2])), callback);
+  ros::Subscriber stock;
+  ros::AsyncSpinner spinner(1);
+  spinner.start();
+  for (std::string line; std::getline(std::cin, line);) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (line == "stock") {  // one more subscription of this process, which Baton does not serve
+      stock = node.subscribe<sensor_msgs::Image>(
+          argv[1], 100,
+          boost::function<void(const sensor_msgs::ImageConstPtr&)>(
+              [](const sensor_msgs::ImageConstPtr& image) { std::cout << "stock " << image->width << std::endl; }));
+    }
+    if (line == "tcp") std::cout << "tcp " << tcp_bytes() << std::endl;
+  }
+  const std::lock_guard<std::mutex> lock(mutex);
+  for (const auto& image : kept) {
+    if (!pattern::matches(image->data, image->width)) return 4;
+  }
+}

@@ -75,6 +75,7 @@ COPIES = {
     ("lcm", "udpm"): (1, 1 + 1),  # multicast: sent once
     ("roscpp", "tcpros"): (1 + 2, 1 + 1),
     ("roscpp", "preload"): (1, 1),
+    ("roscpp", "lotros"): (0, 0),
     ("ros2", "tuned"): (1 + 1, 1 + 1),
     ("ros2", "baton"): (1, 1),
     ("ros2", "heap"): (1, 0),

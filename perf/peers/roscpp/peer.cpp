@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ROS 1 with sensor_msgs/Image. `tcpros`: between processes. `same_process`: a shared pointer is handed from publisher
 // to subscribers, which roscpp does within one process only. `preload`: tcpros with libbaton_roscpp.so preloaded at both
-// ends.
+// ends. `lotros`: baton::ros1 at both ends, that is, types of Baton and no socket for data (LOT IV).
 #include <malloc.h>
 #include <ros/callback_queue.h>
 #include <ros/ros.h>
@@ -14,6 +14,10 @@
 #include <mutex>
 #include <stdexcept>
 
+#ifdef BATON_ROS1_MESSAGES
+#include "baton/ros1/ros1.hpp"
+#include "baton/ros1/sensor_msgs/image.hpp"
+#endif
 #include "master.hpp"
 #include "peer.hpp"
 #include "restart.hpp"
@@ -23,20 +27,27 @@ namespace {
 
 using sensor_msgs::Image;
 
+void set_runtime_directory(const Plan& plan) {
+  ::setenv("BATON_RUNTIME_DIR", plan.directory.c_str(), 1);
+  for (const char* name : {"BATON_DOMAIN", "BATON_ROS1"}) ::unsetenv(name);
+}
+
 void set_preload([[maybe_unused]] const Plan& plan) {
 #ifdef BATON_ROSCPP_LIBRARY
   prepend("LD_PRELOAD", BATON_ROSCPP_LIBRARY);
-  ::setenv("BATON_RUNTIME_DIR", plan.directory.c_str(), 1);
-  for (const char* name : {"BATON_DOMAIN", "BATON_ROS1"}) ::unsetenv(name);
+  set_runtime_directory(plan);
 #endif
 }
 
 std::vector<std::string> variants() {
+  std::vector<std::string> names{"tcpros", "same_process"};
 #ifdef BATON_ROSCPP_LIBRARY
-  return {"tcpros", "same_process", "preload"};
-#else
-  return {"tcpros", "same_process"};
+  names.emplace_back("preload");
 #endif
+#ifdef BATON_ROS1_MESSAGES
+  names.emplace_back("lotros");
+#endif
+  return names;
 }
 
 /// This process as a ROS node; shared by its ends.
@@ -44,6 +55,7 @@ class RosNode {
  public:
   static std::shared_ptr<RosNode> get(const Plan& plan) {
     if (plan.variant == "preload") restart_once(plan, [&] { set_preload(plan); });
+    if (plan.variant == "lotros") set_runtime_directory(plan);
     static std::mutex mutex;
     static std::weak_ptr<RosNode> known;
     const std::lock_guard<std::mutex> lock(mutex);
@@ -54,6 +66,12 @@ class RosNode {
   ~RosNode() {
     handle_.reset();
     ros::shutdown();
+  }
+  /// With a callback queue of the caller's.
+  ros::NodeHandle handle(ros::CallbackQueue* queue) {
+    ros::NodeHandle copy(*handle_);
+    copy.setCallbackQueue(queue);
+    return copy;
   }
   /// One at a time: roscpp connects ends of one process twice if they are made at the same time.
   ros::Publisher advertise(const std::string& topic, unsigned depth) {
@@ -143,6 +161,53 @@ class RosSubscriber : public SubscriberEnd {
   ros::Subscriber subscriber_;
 };
 
+#ifdef BATON_ROS1_MESSAGES
+using OwnImage = msg::sensor_msgs::Image;
+
+class LotrosPublisher : public PublisherEnd {
+ public:
+  explicit LotrosPublisher(const Plan& plan) : node_(RosNode::get(plan)) {
+    ros::NodeHandle handle = node_->handle(nullptr);
+    publisher_ = ros1::advertise<OwnImage>(handle, plan.topic, plan.depth);
+  }
+  ~LotrosPublisher() override { publisher_.shutdown(); }
+  std::byte* begin(std::size_t bytes) override {
+    loan_ = publisher_.loan();
+    loan_->header.frame_id = "camera";
+    loan_->height = 1;
+    loan_->width = loan_->step = static_cast<std::uint32_t>(bytes);
+    loan_->encoding = "mono8";
+    loan_->data.resize_for_overwrite(bytes);
+    return reinterpret_cast<std::byte*>(loan_->data.data());
+  }
+  void publish(std::size_t) override { publisher_.publish(std::move(loan_)); }
+
+ private:
+  std::shared_ptr<RosNode> node_;
+  ros1::Publisher<OwnImage> publisher_;
+  Loan<OwnImage> loan_;
+};
+
+class LotrosSubscriber : public SubscriberEnd {
+ public:
+  LotrosSubscriber(const Plan& plan, Receiver& receiver) : node_(RosNode::get(plan)) {
+    ros::NodeHandle handle = node_->handle(&queue_);
+    subscriber_ = ros1::subscribe<OwnImage>(handle, plan.topic, plan.depth, [&receiver](const OwnImage& image) {
+      receiver.message(reinterpret_cast<const std::byte*>(image.data.data()), image.data.size());
+    });
+  }
+  ~LotrosSubscriber() override { subscriber_.shutdown(); }
+  void receive(std::chrono::nanoseconds timeout) override {
+    queue_.callAvailable(ros::WallDuration(static_cast<double>(timeout.count()) * 1e-9));
+  }
+
+ private:
+  std::shared_ptr<RosNode> node_;
+  ros::CallbackQueue queue_;
+  ros1::Subscriber<OwnImage> subscriber_;
+};
+#endif
+
 }  // namespace
 
 PeerInfo peer_info() {
@@ -157,9 +222,15 @@ PeerInfo peer_info() {
 }
 
 std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) {
+#ifdef BATON_ROS1_MESSAGES
+  if (plan.variant == "lotros") return std::make_unique<LotrosPublisher>(plan);
+#endif
   return std::make_unique<RosPublisher>(plan);
 }
 std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
+#ifdef BATON_ROS1_MESSAGES
+  if (plan.variant == "lotros") return std::make_unique<LotrosSubscriber>(plan, receiver);
+#endif
   return std::make_unique<RosSubscriber>(plan, receiver);
 }
 

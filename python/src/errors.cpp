@@ -11,9 +11,9 @@ namespace {
 
 PyObject* baton_error = nullptr;
 
-#define BATON_ERROR(name, value, text) PyObject* error_##name = nullptr;
+#define BATON_ERROR_CODE(name, value, text) PyObject* error_##name = nullptr;
 #include "baton/os/error_codes.def"
-#undef BATON_ERROR
+#undef BATON_ERROR_CODE
 
 // "held_limit" -> "HeldLimit"
 std::string class_name(const char* code) {
@@ -44,11 +44,11 @@ void add(PyObject* module, PyObject** slot, const char* code, const char* text, 
 
 PyObject* exception_of(Errc code) noexcept {
   switch (code) {
-#define BATON_ERROR(name, value, text) \
-  case Errc::name:                     \
+#define BATON_ERROR_CODE(name, value, text) \
+  case Errc::name:                          \
     return error_##name;
 #include "baton/os/error_codes.def"
-#undef BATON_ERROR
+#undef BATON_ERROR_CODE
   }
   return baton_error;
 }
@@ -79,14 +79,14 @@ void add_exceptions(PyObject* module) {
       "baton.BatonError", "What went wrong and the way out. `code` is the name in Baton's table of errors.",
       PyExc_RuntimeError, nullptr));
   checked(PyModule_AddObjectRef(module, "BatonError", baton_error));
-#define BATON_ERROR(name, value, text)                                                                   \
+#define BATON_ERROR_CODE(name, value, text)                                                              \
   add(module, &error_##name, #name, text,                                                                \
       Errc::name == Errc::invalid_argument || Errc::name == Errc::malformed_message ? PyExc_ValueError   \
       : Errc::name == Errc::timed_out                                               ? PyExc_TimeoutError \
       : Errc::name == Errc::out_of_memory                                           ? PyExc_MemoryError  \
                                                                                     : nullptr);
 #include "baton/os/error_codes.def"
-#undef BATON_ERROR
+#undef BATON_ERROR_CODE
 }
 
 }  // namespace baton::python

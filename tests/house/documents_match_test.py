@@ -96,7 +96,7 @@ def test_every_environment_variable_is_read_where_the_table_says():
 
 
 def test_the_page_of_error_codes_is_the_table_of_the_sources():
-    wanted = re.findall(r'BATON_ERROR\((\w+), (\d+), "(.*)"\)', read("os/include/baton/os/error_codes.def"))
+    wanted = re.findall(r'BATON_ERROR_CODE\((\w+), (\d+), "(.*)"\)', read("os/include/baton/os/error_codes.def"))
     rows = table("docs/format/error-codes.md", "code", "name", "meaning")
     assert [(row["name"].strip("`"), row["code"], row["meaning"]) for row in rows] == wanted
 

@@ -14,19 +14,19 @@ namespace baton {
 
 /// Every error code that a Baton call can return; the table is error_codes.def.
 enum class Errc : int {
-#define BATON_ERROR(name, value, text) name = value,
+#define BATON_ERROR_CODE(name, value, text) name = value,
 #include "baton/os/error_codes.def"
-#undef BATON_ERROR
+#undef BATON_ERROR_CODE
 };
 
 /// The table's name of `code`, e.g. "held_limit". Never null.
 inline const char* errc_name(Errc code) noexcept {
   switch (code) {
-#define BATON_ERROR(name, value, text) \
-  case Errc::name:                     \
+#define BATON_ERROR_CODE(name, value, text) \
+  case Errc::name:                          \
     return #name;
 #include "baton/os/error_codes.def"
-#undef BATON_ERROR
+#undef BATON_ERROR_CODE
   }
   return "unknown";
 }
@@ -34,11 +34,11 @@ inline const char* errc_name(Errc code) noexcept {
 /// The table's explanation of `code`. Never null.
 inline const char* errc_text(Errc code) noexcept {
   switch (code) {
-#define BATON_ERROR(name, value, text) \
-  case Errc::name:                     \
+#define BATON_ERROR_CODE(name, value, text) \
+  case Errc::name:                          \
     return text;
 #include "baton/os/error_codes.def"
-#undef BATON_ERROR
+#undef BATON_ERROR_CODE
   }
   return "unknown";
 }

@@ -16,7 +16,8 @@ GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 STANDARD_TYPES = """std_msgs/Header std_msgs/String std_msgs/Empty std_msgs/Bool std_msgs/UInt64 sensor_msgs/Image sensor_msgs/CompressedImage
 sensor_msgs/PointCloud2 sensor_msgs/PointCloud sensor_msgs/LaserScan sensor_msgs/CameraInfo sensor_msgs/Imu sensor_msgs/JointState geometry_msgs/PoseStamped
 geometry_msgs/PoseWithCovarianceStamped geometry_msgs/TwistStamped geometry_msgs/TransformStamped tf2_msgs/TFMessage diagnostic_msgs/DiagnosticArray
-builtin_interfaces/Time builtin_interfaces/Duration rosgraph_msgs/Clock stereo_msgs/DisparityImage rcl_interfaces/ParameterEvent""".split()
+builtin_interfaces/Time builtin_interfaces/Duration rosgraph_msgs/Clock stereo_msgs/DisparityImage rcl_interfaces/ParameterEvent
+rcl_interfaces/Log""".split()
 STANDARD_PACKAGES = ["std_srvs"]
 PARAMETER_SERVICES = [  # of every node with parameters
     f"rcl_interfaces/srv/{name}"

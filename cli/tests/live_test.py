@@ -362,7 +362,7 @@ def test_pub_says_what_it_waits_for_and_that_the_topic_has_another_type(baton, p
     program('baton.Node("listener").subscribe("chatter", "std_msgs/Int32")')
     process = subprocess.Popen(
         [sys.executable, "-m", "baton_cli", "topic", "pub", "-1", "chatter", "std_msgs/msg/String", "{data: x}"],
-        env={**environment, "BATON_LOG": "off"},
+        env={**environment, "BATON_LOG_LEVEL": "off"},
         stderr=subprocess.PIPE,
         text=True,
     )

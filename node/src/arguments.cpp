@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "baton/node/executor.hpp"
+#include "logging.hpp"
 #include "names.hpp"
 #include "parameter_yaml.hpp"
 
@@ -107,9 +108,8 @@ LogLevel log_level(const std::string& argument) {
   }
   std::transform(result.level.begin(), result.level.end(), result.level.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  static constexpr std::array<std::string_view, 6> kLevels = {"debug", "info", "warn", "error", "fatal", "unset"};
-  if (std::find(kLevels.begin(), kLevels.end(), result.level) == kLevels.end())
-    refuse("argument '--log-level " + argument + "': the levels are debug, info, warn, error and fatal");
+  if (Logger::Level known{}; !detail::level_of_word(result.level, known))
+    refuse("argument '--log-level " + argument + "': the levels are debug, info, warn, error, fatal and off");
   return result;
 }
 
@@ -135,10 +135,14 @@ class RosArguments {
         result_.parameters.push_back(std::move(found));
     } else if (flag == "--log-level") {
       result_.log_levels.push_back(log_level(value(flag)));
+    } else if (flag == "--disable-rosout-logs" || flag == "--enable-rosout-logs") {
+      result_.rosout = flag == "--enable-rosout-logs";
+    } else if (flag == "--disable-stdout-logs" || flag == "--enable-stdout-logs") {
+      result_.console = flag == "--enable-stdout-logs";
     } else if (flag != "--ros-args") {  // a second one changes nothing
       refuse("argument '" + flag +
              "' behind --ros-args is unknown; there are -r from:=to, -p name:=value, --params-file FILE, --log-level "
-             "LEVEL, and -- before the program's own arguments");
+             "LEVEL, --disable-rosout-logs, --disable-stdout-logs, and -- before the program's own arguments");
     }
   }
 
@@ -207,6 +211,8 @@ std::vector<std::string> detail::read_arguments(const std::vector<std::string>& 
   // Release: pairs with the acquire in arguments(). `former` is never read through, so relaxed would do for it.
   while (!of_init().compare_exchange_weak(made->former, made, std::memory_order_release, std::memory_order_relaxed)) {
   }
+  detail::set_levels(parsed->log_levels, "");
+  detail::set_console(parsed->console.value_or(true));
   return parsed->rest;
 }
 

@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <memory>
+#include <sstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -257,6 +259,30 @@ TEST_F(FromRos, StampsAreMadeComparedAndSubtracted) {
   EXPECT_EQ(header.stamp.sec, -1);
   EXPECT_EQ(header.stamp.nanosec, 999'999'999U);
   EXPECT_THROW(header.stamp = baton::Time(hours(1'000'000)), baton::Exception);
+}
+
+TEST_F(FromRos, LinesAreLoggedInTheWordsOfBoth) {
+  const baton::Logger driver = node_.get_logger().get_child("driver");
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < 2; ++i) {
+    BATON_INFO(node_, "info %d", i);  // RCLCPP_INFO(node->get_logger(), ...), ROS_INFO(...)
+    BATON_INFO_STREAM(node_.get_logger(), "stream " << i);
+    BATON_WARN(driver, "named %d", i);
+    BATON_ERROR_ONCE(driver, "once %d", i);
+    BATON_FATAL_SKIPFIRST(driver, "skipfirst %d", i);
+    BATON_INFO_EXPRESSION(driver, i == 1, "expression %d", i);
+    BATON_INFO_THROTTLE(driver, *baton::steady_clock(), 3'600'000, "throttle %d", i);
+    driver.set_level(i == 0 ? baton::Logger::Level::kDebug : baton::Logger::Level::kUnset);
+    BATON_DEBUG(driver, "debug %d", i);
+  }
+  std::istringstream output(::testing::internal::GetCapturedStderr());
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(output, line);)
+    lines.push_back(line.substr(line.find("] [", line.find("] [") + 1)));
+  EXPECT_EQ(lines, (std::vector<std::string>{
+                       "] [n]: info 0", "] [n]: stream 0", "] [n.driver]: named 0", "] [n.driver]: once 0",
+                       "] [n.driver]: throttle 0", "] [n.driver]: debug 0", "] [n]: info 1", "] [n]: stream 1",
+                       "] [n.driver]: named 1", "] [n.driver]: skipfirst 1", "] [n.driver]: expression 1"}));
 }
 
 TEST_F(FromRos, AWaitSetWaitsForSeveralSubscriptionsAndThrows) {

@@ -2,13 +2,12 @@
 #include "baton/node/node.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <mutex>
 
 #include "baton/os/fork.hpp"
 #include "node_core.hpp"
 #include "parameter_services.hpp"
+#include "rosout.hpp"
 
 namespace baton {
 namespace detail {
@@ -60,11 +59,21 @@ void NodeCore::changed() {
 }
 
 void print_diagnostic(const transport::Diagnostic& diagnostic) {
-  if (diagnostic.level == transport::Diagnostic::Level::kInfo) return;
-  const char* log = std::getenv("BATON_LOG");
-  if (log && std::string_view(log) == "off") return;
-  const char* level = diagnostic.level == transport::Diagnostic::Level::kWarning ? "warning" : "error";
-  std::fprintf(stderr, "[baton] %s: %s: %s\n", level, errc_name(diagnostic.code), diagnostic.text.c_str());
+  using Level = transport::Diagnostic::Level;
+  const Logger::Level level = diagnostic.level == Level::kInfo      ? Logger::Level::kDebug
+                              : diagnostic.level == Level::kWarning ? Logger::Level::kWarn
+                                                                    : Logger::Level::kError;
+  log_of_baton(level, errc_name(diagnostic.code) + (": " + diagnostic.text));
+}
+
+transport::TypeInfo type_info(const message::Type& type) {
+  transport::TypeInfo info;
+  info.name = type.name;
+  info.hash = type.hash;
+  info.definition = type.definition;
+  info.skeleton_bytes = type.size;
+  info.fixed_size = type.fixed;
+  return info;
 }
 
 std::shared_ptr<const void> printer() {
@@ -107,16 +116,6 @@ namespace {
 
 constexpr std::size_t kNodeNameMax = 255;
 
-transport::TypeInfo type_info(const message::Type& type) {
-  transport::TypeInfo info;
-  info.name = type.name;
-  info.hash = type.hash;
-  info.definition = type.definition;
-  info.skeleton_bytes = type.size;
-  info.fixed_size = type.fixed;
-  return info;
-}
-
 /// What applies to a node: its own arguments, and those of the process.
 struct GivenArguments {
   explicit GivenArguments(const NodeOptions& options)
@@ -141,6 +140,13 @@ struct GivenArguments {
   const Arguments own;
   const std::shared_ptr<const Arguments> global;
 };
+
+/// "/left/camera" -> "left.camera", as rcl_create_node_logger_name().
+std::string logger_name(const std::string& fully_qualified) {
+  std::string name = fully_qualified.substr(1);
+  std::replace(name.begin(), name.end(), '/', '.');
+  return name;
+}
 
 /// Names are shown in terminals and lists of every process of the domain.
 void check_node_name(const std::string& name) {
@@ -171,11 +177,21 @@ Node::Node(std::string name, NodeOptions options) : core_(std::make_shared<detai
   participant_options.domain = options.domain;
   participant_options.runtime_directory = options.runtime_directory;
   core_->diagnostic_owner = options.on_diagnostic ? std::make_shared<char>() : detail::printer();
-  participant_options.on_diagnostic =
-      options.on_diagnostic ? std::move(options.on_diagnostic) : detail::print_diagnostic;
+  if (options.on_diagnostic) {
+    participant_options.on_diagnostic = [call = std::move(options.on_diagnostic)](const auto& diagnostic) {
+      const detail::WithoutSink guard;  // the caller holds locks of the transport
+      call(diagnostic);
+    };
+  } else {
+    participant_options.on_diagnostic = detail::print_diagnostic;
+  }
   participant_options.diagnostic_owner = core_->diagnostic_owner;
   core_->participant = transport::Participant::join(participant_options).or_throw();
   core_->participant->add_node(core_->names.in_graph());
+  if (options.enable_rosout && given.own.rosout.value_or(given.global->rosout.value_or(true)))
+    core_->rosout = detail::make_rosout(core_->participant, resolve_topic_name("/rosout"), core_->names.in_graph());
+  core_->logger = detail::LoggerCore::make(detail::logger_name(fully_qualified_name()), core_->rosout);
+  detail::set_levels(given.own.log_levels, core_->logger->get_name());
 }
 
 Node::~Node() = default;
@@ -183,6 +199,7 @@ Node::~Node() = default;
 const std::string& Node::name() const noexcept { return core_->names.name(); }
 const std::string& Node::ns() const noexcept { return core_->names.ns(); }
 const std::string& Node::fully_qualified_name() const noexcept { return core_->names.fully_qualified(); }
+const Logger& Node::get_logger() const noexcept { return *core_->logger; }
 int Node::domain() const { return core_->participant->domain(); }
 
 std::string Node::resolve_topic_name(const std::string& topic) const {

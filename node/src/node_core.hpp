@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "baton/node/node.hpp"
+#include "logging.hpp"
 #include "names.hpp"
 #include "parameter_store.hpp"
 
@@ -26,6 +27,8 @@ struct NodeCore : std::enable_shared_from_this<NodeCore> {
   std::shared_ptr<CallbackGroup> default_group = std::make_shared<CallbackGroup>();
   std::shared_ptr<ParameterStore> parameters;
   std::shared_ptr<void> parameter_services;  // null before the first declaration
+  std::shared_ptr<LogSink> rosout;           // null if it is switched off
+  std::optional<Logger> logger;              // not empty after the node's construction
 
   std::mutex mutex;
   std::vector<std::shared_ptr<Executable>> executables;
@@ -59,7 +62,10 @@ class EndOfWait {
   const Clock::time_point deadline_;
 };
 
-/// One line on stderr for warnings and errors, unless BATON_LOG=off.
+/// What the transport knows of a message type.
+transport::TypeInfo type_info(const message::Type& type);
+
+/// One line of the logger "baton" on stderr.
 void print_diagnostic(const transport::Diagnostic& diagnostic);
 /// Owned by all nodes that print, so that each diagnostic is printed once.
 std::shared_ptr<const void> printer();

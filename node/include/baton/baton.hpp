@@ -6,6 +6,7 @@
 #include "baton/node/clock.hpp"
 #include "baton/node/executor.hpp"
 #include "baton/node/loan.hpp"
+#include "baton/node/logging.hpp"
 #include "baton/node/node.hpp"
 #include "baton/node/parameter.hpp"
 #include "baton/node/publisher.hpp"

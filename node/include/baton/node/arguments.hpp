@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,7 @@ struct ParameterAssignment {
 /// What `--log-level [logger:=]level` asks for.
 struct LogLevel {
   std::string logger;  ///< empty: all loggers
-  std::string level;   ///< "debug", "info", "warn", "error", "fatal" or "unset"
+  std::string level;   ///< "debug", "info", "warn", "error", "fatal", "off" or "unset"
 };
 
 /// What a command line says to ROS, in the order of the command line.
@@ -50,6 +51,8 @@ struct Arguments {
   std::vector<Remapping> remappings;            ///< the first one that matches is used
   std::vector<ParameterAssignment> parameters;  ///< of files and single ones; the last one that matches is used
   std::vector<LogLevel> log_levels;             ///< the last one for a logger is used
+  std::optional<bool> rosout;                   ///< --enable-rosout-logs, --disable-rosout-logs
+  std::optional<bool> console;                  ///< --enable-stdout-logs, --disable-stdout-logs: the lines on stderr
   std::vector<std::string> rest;                ///< the arguments that are not ROS's
 };
 

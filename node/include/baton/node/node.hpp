@@ -19,6 +19,7 @@
 #include "baton/node/arguments.hpp"
 #include "baton/node/clock.hpp"
 #include "baton/node/executor.hpp"
+#include "baton/node/logging.hpp"
 #include "baton/node/parameter.hpp"
 #include "baton/node/publisher.hpp"
 #include "baton/node/service.hpp"
@@ -31,9 +32,9 @@ namespace baton {
 struct NodeOptions {
   int domain = -1;                ///< -1: BATON_DOMAIN, else ROS_DOMAIN_ID, else 0
   std::string runtime_directory;  ///< empty: BATON_RUNTIME_DIR, else the per-user default
-  /// Receives events that no call can return (a peer's broken message, a refused type). Empty: one line on stderr for
-  /// warnings and errors, unless BATON_LOG=off. Called on the background thread while the node lives; must not block or
-  /// throw.
+  /// Receives events that no call can return (a peer's broken message, a refused type). Empty: one line of the logger
+  /// "baton" on stderr. Called on the background thread while the node lives; must not block or throw. What it logs goes
+  /// to stderr, and not to /rosout.
   std::function<void(const transport::Diagnostic&)> on_diagnostic;
   std::string ns = {};  ///< the namespace, e.g. "/left" or "left"; empty: the root namespace
   /// Rules and parameters of this node alone, written as on a command line: {"--ros-args", "-r", "image:=left/image"}.
@@ -41,6 +42,7 @@ struct NodeOptions {
   std::vector<std::string> arguments = {};
   std::vector<Parameter> parameter_overrides = {};  ///< stand above those of both command lines
   bool use_global_arguments = true;                 ///< false: what init() read does not apply to this node
+  bool enable_rosout = true;                        ///< false: the node's lines do not go to /rosout
 };
 
 /// How a publisher's memory is made, and its policy when memory is short.
@@ -130,6 +132,10 @@ class Node {
   const std::string& ns() const noexcept;                    ///< "/left", or "/"
   const std::string& fully_qualified_name() const noexcept;  ///< "/left/camera"
   int domain() const;
+  /// The logger of the node's name: "left.camera" for /left/camera. Its lines, and those of its children, go to stderr
+  /// and to the topic /rosout while the node lives. The first line makes the publisher; later ones do not allocate more
+  /// than their text.
+  const Logger& get_logger() const noexcept;
   /// baton::now(), as ROS 2's fingers write it.
   Time now() const { return baton::now(); }
 

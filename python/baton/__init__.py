@@ -51,6 +51,7 @@ from ._core import (
     size_bytes,
 )
 from ._errors import *  # noqa: F403
+from ._logging import Logger, LoggingSeverity, LogHandler, get_logger
 from ._messages import TypeSource, convert, copy, message, message_from_text, search, service, to_dict
 from ._news import Diagnostic
 from ._node import Endpoint, Executor, HeldChunk, Holding, Node, init, spin
@@ -78,6 +79,9 @@ __all__ = [
     "IntegerRange",
     "InterfaceError",
     "ListParametersResult",
+    "LogHandler",
+    "Logger",
+    "LoggingSeverity",
     "Message",
     "MessageInfo",
     "Node",
@@ -96,6 +100,7 @@ __all__ = [
     "convert",
     "copy",
     "format_message",
+    "get_logger",
     "in_shared_memory",
     "incompatibility",
     "info",

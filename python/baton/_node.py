@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from . import _core, _messages, _news, _parameters
+from . import _core, _logging, _messages, _news, _parameters
 from ._core import QoS
 from ._parameters import ListParametersResult, Parameter, ParameterDescriptor, SetParametersResult
 
@@ -98,11 +98,12 @@ class Node(_core.Node):
         cli_args: Sequence[str] = (),
         use_global_arguments: bool = True,
         parameter_overrides: Iterable[Parameter] = (),
+        enable_rosout: bool = True,
     ) -> None:
         """Joins the domain: `domain`, else BATON_DOMAIN, else ROS_DOMAIN_ID, else 0. `on_diagnostic` is called, in a thread of
-        its own, with what no call can return; without one, warnings and errors are a line on stderr (BATON_LOG=off: none).
+        its own, with what no call can return; without one, each is a line of the logger "baton" on stderr.
         `cli_args` are rules for names and parameters of this node alone, as on a command line; they stand before those of
-        init(), which `use_global_arguments` switches off."""
+        init(), which `use_global_arguments` switches off. `enable_rosout=False`: lines of get_logger() do not go to /rosout."""
         super().__init__(
             name,
             -1 if domain is None else domain,
@@ -112,10 +113,15 @@ class Node(_core.Node):
             list(cli_args or ()),
             use_global_arguments,
             _parameters.pairs(parameter_overrides or ()),
+            enable_rosout,
         )
         self._kept: list[Any] = []
         self._on_set: list[tuple[Any, Any]] = []
         self._post_set: list[tuple[Any, Any]] = []
+
+    def get_logger(self) -> _logging.Logger:
+        """The logger of the node's name. Its lines go to stderr and, while the node lives, to the topic /rosout."""
+        return _logging.Logger(self._get_logger())
 
     @overload
     def advertise(

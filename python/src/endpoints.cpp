@@ -220,11 +220,13 @@ void add_node(nb::module_& m) {
       .def(
           "__init__",
           [](Node* self, std::string name, int domain, std::string runtime_directory, nb::handle on_diagnostic,
-             std::string ns, std::vector<std::string> arguments, bool use_global_arguments, nb::handle overrides) {
+             std::string ns, std::vector<std::string> arguments, bool use_global_arguments, nb::handle overrides,
+             bool enable_rosout) {
             NodeOptions options;
             options.ns = std::move(ns);
             options.arguments = std::move(arguments);
             options.use_global_arguments = use_global_arguments;
+            options.enable_rosout = enable_rosout;
             options.parameter_overrides = parameters_of(overrides);
             options.on_diagnostic = diagnostic_callback(on_diagnostic);
             options.domain = domain;
@@ -232,7 +234,7 @@ void add_node(nb::module_& m) {
             new (self) Node(std::move(name), std::move(options));
           },
           "name"_a, "domain"_a, "runtime_directory"_a, "on_diagnostic"_a.none(), "namespace"_a, "arguments"_a,
-          "use_global_arguments"_a, "overrides"_a)
+          "use_global_arguments"_a, "overrides"_a, "enable_rosout"_a)
       .def_prop_ro("name", [](const Node& n) { return n.name(); })
       .def_prop_ro("namespace", [](const Node& n) { return n.ns(); })
       .def_prop_ro("fully_qualified_name", [](const Node& n) { return n.fully_qualified_name(); })
@@ -334,6 +336,7 @@ void add_node(nb::module_& m) {
           "Waits until `condition()` is true, looking again after changes of the graph; False on timeout.");
   add_services(m, node_class);
   add_parameters(m, node_class);
+  add_logging(m, node_class);
 }
 
 }  // namespace

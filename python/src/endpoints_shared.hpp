@@ -117,6 +117,7 @@ inline bool wait_matched(transport::Participant& participant, const std::functio
 void add_qos(nb::module_& module);
 std::vector<Parameter> parameters_of(nb::handle pairs);
 void add_parameters(nb::module_& module, nb::class_<Node>& node_class);
+void add_logging(nb::module_& module, nb::class_<Node>& node_class);
 void add_services(nb::module_& module, nb::class_<Node>& node_class);
 void add_executor(nb::module_& module);
 void add_heaps(nb::module_& module);

@@ -11,6 +11,7 @@ import os
 import re
 import select
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -86,10 +87,12 @@ def start(name, volume):
     target = {"camera": "/opt/robot/bin/camera"}.get(name, f"/opt/robot/{file.name}")
     assert target in service["command"]
     command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv", "--ro-bind", "/", "/"]
-    for folder in ("/tmp", "/run", "/opt"):
+    hidden = ("/tmp", "/run", "/opt")
+    for folder in hidden:
         command += ["--tmpfs", folder]
-    for needed in (ROOT, BUILD, sys.prefix):  # if they lie there
-        command += ["--ro-bind", str(needed), str(needed)]
+    for needed in (ROOT, BUILD.resolve(), Path(sys.prefix).resolve(), ROS2.parents[1].resolve()):
+        if any(needed.is_relative_to(folder) for folder in hidden):
+            command += ["--ro-bind", str(needed), str(needed)]
     command += ["--dev", "/dev", "--proc", "/proc", "--ro-bind", str(file), target]
     for mount in service["volumes"]:
         assert mount.split(":")[0] == "baton"
@@ -105,6 +108,12 @@ def start(name, volume):
     with os.fdopen(reading) as information:
         child = int(re.search(r'"child-pid": (\d+)', information.read())[1])
     return process, child
+
+
+def end(pid):
+    """The first process of a pid namespace, and with it all others. bwrap's own death does that, too, but not while it starts."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
 
 
 def namespaces(pid):
@@ -135,6 +144,7 @@ def test_services_in_namespaces_of_their_own_get_each_other_s_messages(tmp_path,
             process, child = started[name] = start(name, volume)
             stack.enter_context(process)
             stack.callback(process.kill)
+            stack.callback(end, child)
         seen = {name: namespaces(child) for name, (_, child) in started.items()} | {"here": namespaces("self")}
         for kind in NAMESPACES:
             assert len({each[kind] for each in seen.values()}) == len(seen), f"two share their {kind} namespace: {seen}"

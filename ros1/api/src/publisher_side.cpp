@@ -52,9 +52,15 @@ struct PublisherSide::State {
         writer(std::move(own_writer)) {}
 
   void connected(const ros::SingleSubscriberPublisher& subscriber) {
-    const std::lock_guard<std::mutex> lock(mutex);
-    links.push_back({subscriber.*member_of(LinkOfPublisher()), subscriber.getSubscriberName()});
-    if (last.buf && !got_last(links.back().node)) links.back().link->enqueueMessage(last, true, true);
+    const Link added{subscriber.*member_of(LinkOfPublisher()), subscriber.getSubscriberName()};
+    const std::lock_guard<std::mutex> lock_order(order);
+    ros::SerializedMessage wanted;
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      links.push_back(added);
+      if (last.buf && !got_last(added.node)) wanted = last;
+    }
+    if (wanted.buf) added.link->enqueueMessage(wanted, true, true);
   }
   void disconnected(const ros::SingleSubscriberPublisher& subscriber) {
     const ros::SubscriberLinkPtr gone = subscriber.*member_of(LinkOfPublisher());
@@ -160,17 +166,22 @@ void PublisherSide::publish(void* message, std::size_t capacity_bytes, const std
   hand_over();
   ++state.next_number;
   if (!encoded.buf) return;
-  const std::lock_guard<std::mutex> lock(state.mutex);
-  // A reader that Baton began to serve meanwhile may have the message already.
-  state.look();
-  for (const Gid& reader : state.writer->matched_readers()) {
-    if (std::find(matched.begin(), matched.end(), reader) == matched.end()) matched.push_back(reader);
+  std::vector<ros::SubscriberLinkPtr> links;
+  {
+    const std::lock_guard<std::mutex> lock(state.mutex);
+    // A reader that Baton began to serve meanwhile may have the message already.
+    state.look();
+    for (const Gid& reader : state.writer->matched_readers()) {
+      if (std::find(matched.begin(), matched.end(), reader) == matched.end()) matched.push_back(reader);
+    }
+    links = state.unserved(matched);
+    if (state.latch) {
+      state.last = encoded;
+      state.last_handed = std::move(matched);
+    }
   }
-  for (const ros::SubscriberLinkPtr& link : state.unserved(matched)) link->enqueueMessage(encoded, true, true);
-  if (state.latch) {
-    state.last = encoded;
-    state.last_handed = std::move(matched);
-  }
+  // Without `mutex`: roscpp may drop a link here, which calls disconnected().
+  for (const ros::SubscriberLinkPtr& link : links) link->enqueueMessage(encoded, true, true);
 }
 
 std::uint32_t PublisherSide::unserved() const {

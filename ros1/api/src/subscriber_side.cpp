@@ -82,6 +82,10 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
 
   /// In the callback queue's thread.
   void take_one() {
+    struct Finally {
+      ~Finally() { state.end_turn(); }  // also if the callback throws, as roscpp allows
+      State& state;
+    } const finally{*this};
     Result<transport::TakenSample> taken = reader->take();
     if (!taken) {
       ROS_ERROR_THROTTLE(1.0, "baton: no message on %s: %s", topic.c_str(), taken.error().message.c_str());
@@ -90,10 +94,8 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
       const std::lock_guard<std::recursive_mutex> lock(one_at_a_time);
       callbacks.take(std::move(*taken));
     }
-    if (taken && reader->has_data()) {
-      queue->addCallback(boost::make_shared<Turn>(weak_from_this()), id());
-      return;
-    }
+  }
+  void end_turn() {
     const std::lock_guard<std::mutex> lock(mutex);
     turn_given = false;
     changed.notify_one();
@@ -160,7 +162,7 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
     own()[topic] += added;
   }
   static std::map<std::string, std::size_t>& own() {
-    static std::map<std::string, std::size_t> counts;
+    static auto& counts = *new std::map<std::string, std::size_t>;  // a Subscriber with static storage may end later
     return counts;
   }
   static std::mutex& own_mutex() {

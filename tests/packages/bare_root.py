@@ -115,7 +115,7 @@ def archive():
 def bare(tmp_path_factory):
     """A Debian 12 with a compiler, and then all that Baton's packages depend on: what is added later is Baton's alone."""
     if os.geteuid() != 0:
-        pytest.fail("a root file system is made by root: sudo make packages-test")
+        pytest.fail("a root file system is made by root: make packages-test")
     assert DEBS, "no packages in out/packages: make packages"
     folder = tmp_path_factory.mktemp("bare") / "root"
     subprocess.run(

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -14,10 +15,12 @@
 #include "baton/msg/std_msgs/header.hpp"
 #include "baton/msg/std_msgs/string.hpp"
 #include "baton/msg/std_msgs/u_int64.hpp"
+#include "baton/srv/std_srvs/set_bool.hpp"
 #include "node_test_support.hpp"
 
 using namespace std::chrono_literals;
 using Number = baton::msg::std_msgs::UInt64;
+using SetBool = baton::srv::std_srvs::SetBool;
 using String = baton::msg::std_msgs::String;
 
 namespace {
@@ -283,6 +286,50 @@ TEST_F(FromRos, LinesAreLoggedInTheWordsOfBoth) {
                        "] [n]: info 0", "] [n]: stream 0", "] [n.driver]: named 0", "] [n.driver]: once 0",
                        "] [n.driver]: throttle 0", "] [n.driver]: debug 0", "] [n]: info 1", "] [n]: stream 1",
                        "] [n.driver]: named 1", "] [n.driver]: skipfirst 1", "] [n.driver]: expression 1"}));
+}
+
+struct Switch {
+  void on_references(const SetBool::Request& request, SetBool::Response& response) const {
+    response.message = request.data ? "on" : "off";
+  }
+  void on_pointers(std::shared_ptr<SetBool::Request> request, std::shared_ptr<SetBool::Response> response) {
+    kept = request;
+    response->message = request->data ? "on" : "off";
+  }
+  SetBool::Response call(baton::Node& node, const std::string& name) {
+    baton::Executor executor;
+    executor.add(node);
+    std::thread serving([&] { executor.spin(); });
+    auto client = node.client<SetBool>(name);
+    SetBool::Response response;
+    if (client.wait_for_service(60s)) {
+      SetBool::Request request;
+      request.data = true;
+      if (auto sample = client.call(request, 60s)) response = *sample;
+    }
+    executor.cancel();
+    serving.join();
+    executor.remove(node);
+    return response;
+  }
+  std::shared_ptr<SetBool::Request> kept;
+};
+
+TEST_F(FromRos, AServiceMayHaveAMemberFunctionOrPointersAsRclcpp) {
+  using std::placeholders::_1, std::placeholders::_2;
+  Switch one;
+  auto a = node_.serve<SetBool>("a", &Switch::on_references, &one);
+  EXPECT_EQ(one.call(node_, "a").message, "on");
+  auto b = node_.create_service<SetBool>("b", &Switch::on_pointers, &one);
+  EXPECT_EQ(one.call(node_, "b").message, "on");
+  EXPECT_TRUE(one.kept->data) << "the request may be kept";
+  auto c = node_.create_service<SetBool>("c", std::bind(&Switch::on_pointers, &one, _1, _2));
+  EXPECT_EQ(one.call(node_, "c").message, "on");
+  auto d = node_.create_service<SetBool>(
+      "d", [](const std::shared_ptr<const SetBool::Request> request, std::shared_ptr<SetBool::Response> response) {
+        response->message = request->data ? "on" : "off";
+      });
+  EXPECT_EQ(one.call(node_, "d").message, "on");
 }
 
 TEST_F(FromRos, AWaitSetWaitsForSeveralSubscriptionsAndThrows) {

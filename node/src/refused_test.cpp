@@ -1,7 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does not compile: the third argument of ROS 1's advertise() is `latched`, and Baton's is a size in bytes. A test reads the
-// compiler's message.
+// Does not compile: habits of ROS 1 that would mean something else. A test reads the compiler's message for each value of REFUSED.
 #include "baton/msg/std_msgs/string.hpp"
 #include "baton/node/node.hpp"
+#include "baton/srv/std_srvs/set_bool.hpp"
 
+using SetBool = baton::srv::std_srvs::SetBool;
+
+#if REFUSED == 1  // `latched`; Baton's third argument is a size in bytes
 void refused(baton::Node& node) { static_cast<void>(node.advertise<baton::msg::std_msgs::String>("chatter", 1, true)); }
+#elif REFUSED == 2
+bool on_switch(SetBool::Request& request, SetBool::Response& response);
+void refused(baton::Node& node) { static_cast<void>(node.serve<SetBool>("switch", on_switch)); }
+#elif REFUSED == 3
+bool on_switch(const SetBool::Request& request, SetBool::Response& response);
+void refused(baton::Node& node) { static_cast<void>(node.serve<SetBool>("switch", on_switch)); }
+#elif REFUSED == 4
+void refused() { BATON_INFO("hello %d", 1); }
+#endif

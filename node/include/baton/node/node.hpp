@@ -86,11 +86,11 @@ QoS qos_of(const Depth& depth) {
 /// A member function of `object` as a callable with exactly its parameters.
 template <class C, class Object, class R, class... Args>
 auto bound(R (C::*member)(Args...), Object* object) {
-  return [member, object](Args... args) { (object->*member)(std::forward<Args>(args)...); };
+  return [member, object](Args... args) -> R { return (object->*member)(std::forward<Args>(args)...); };
 }
 template <class C, class Object, class R, class... Args>
 auto bound(R (C::*member)(Args...) const, Object* object) {
-  return [member, object](Args... args) { (object->*member)(std::forward<Args>(args)...); };
+  return [member, object](Args... args) -> R { return (object->*member)(std::forward<Args>(args)...); };
 }
 
 }  // namespace detail
@@ -198,11 +198,22 @@ class Node {
   }
 
   /// A service S (S::Request, S::Response). The handler is `void(const Request&, Response&)` or `void(const Request&,
-  /// Response&, const MessageInfo&)`. The response is built in shared memory, which `options` bound. The clients share
+  /// Response&, const MessageInfo&)`; rclcpp's `void(std::shared_ptr<Request>, std::shared_ptr<Response>)` costs a copy
+  /// of both. The response is built in shared memory, which `options` bound. The clients share
   /// its `slots`; each client may hold 8 responses (docs/format/qos.md says how many clients find a place).
   template <class S, class F>
   [[nodiscard]] Service<S> serve(const std::string& name, F handler, std::shared_ptr<CallbackGroup> group = nullptr,
                                  const PublisherOptions& options = {});
+  /// A member function as the handler: serve<S>("switch", &Camera::on_switch, this). `object` must outlive the Service.
+  template <class S, class Member, class Object, class = std::enable_if_t<std::is_member_function_pointer_v<Member>>>
+  [[nodiscard]] Service<S> serve(const std::string& name, Member member, Object* object) {
+    return serve<S>(name, detail::bound(member, object));
+  }
+  /// serve(), as ROS 2's fingers write it.
+  template <class S, class... Handler>
+  [[nodiscard]] Service<S> create_service(const std::string& name, Handler... handler) {
+    return serve<S>(name, std::move(handler)...);
+  }
   /// A client whose call() blocks the calling thread; needs no executor.
   template <class S>
   Client<S> client(const std::string& name);

@@ -73,6 +73,35 @@ class ClientCore {
   std::unique_ptr<transport::WaitSet> wait_set_;  // made by the first wait_response(); under call_mutex_
 };
 
+/// Calls a handler in one of its forms.
+template <class Request, class Response, class F>
+void handle(F& handler, const Request& request, Response& response, const MessageInfo& info) {
+  constexpr bool kWithInfo = std::is_invocable_v<F&, const Request&, Response&, const MessageInfo&>;
+  constexpr bool kPlain = !kWithInfo && std::is_invocable_v<F&, const Request&, Response&>;
+  constexpr bool kPointers =
+      !kWithInfo && !kPlain && std::is_invocable_v<F&, std::shared_ptr<Request>, std::shared_ptr<Response>>;
+  // Separate from the calls below, so that the compiler says this and nothing else.
+  static_assert(kWithInfo || kPlain || kPointers || !std::is_invocable_v<F&, Request&, Response&>,
+                "a request is read-only: write the handler as void f(const Request&, Response&), without ROS 1's bool");
+  static_assert(kWithInfo || kPlain || kPointers || std::is_invocable_v<F&, Request&, Response&>,
+                "a service's handler is void f(const Request&, Response&), with a const MessageInfo& behind them if it "
+                "wants one, or void f(std::shared_ptr<Request>, std::shared_ptr<Response>)");
+  if constexpr (kWithInfo) {
+    static_assert(std::is_void_v<std::invoke_result_t<F&, const Request&, Response&, const MessageInfo&>>,
+                  "a handler returns void: ROS 1's `return false` is a field of the response, e.g. success");
+    handler(request, response, info);
+  } else if constexpr (kPlain) {
+    static_assert(std::is_void_v<std::invoke_result_t<F&, const Request&, Response&>>,
+                  "a handler returns void: ROS 1's `return false` is a field of the response, e.g. success");
+    handler(request, response);
+  } else if constexpr (kPointers) {
+    // Copies: the handler may write the request, and keep both.
+    auto own = std::make_shared<Response>();
+    handler(std::make_shared<Request>(request), own);
+    response = *own;
+  }
+}
+
 template <class S, class F>
 class ServiceExecutable final : public ReaderExecutable {
  public:
@@ -89,11 +118,7 @@ class ServiceExecutable final : public ReaderExecutable {
     const Sample<Request> request(std::move(message));
     const MessageInfo info = request.info();
     Loan<Response> response = responses_.loan();
-    if constexpr (std::is_invocable_v<F&, const Request&, Response&, const MessageInfo&>) {
-      handler_(*request, *response, info);
-    } else {
-      handler_(*request, *response);
-    }
+    handle<Request, Response>(handler_, *request, *response, info);
     responses_.publish(std::move(response), answer_to(info));
     return true;
   }

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Debian's own ROS 1 programs give byte for byte the same results with and without the preload, at either end of their links."""
+
+import itertools
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from ros1_network import BUILD, PATIENCE_S
+
+PYTHON = "/usr/bin/python3"
+HERE = Path(__file__).parent
+RAW = BUILD / "bin" / "ros1_raw"
+COUNT = 3
+NEEDED = [
+    Path("/usr/lib/topic_tools/relay"),
+    Path("/usr/lib/rosbag/record"),
+    Path("/usr/lib/image_view/image_saver"),
+    Path("/usr/lib/image_transport/republish"),
+    Path("/usr/lib/tf/tf_echo"),
+    Path("/usr/bin/rostopic"),
+    BUILD / "bin" / "ros1_action",
+]
+PAIRS = list(itertools.product((False, True), repeat=2))
+
+
+@pytest.fixture(scope="session")
+def frames(tmp_path_factory):
+    """The messages of a stereo camera, for ros1_raw."""
+    directory = tmp_path_factory.mktemp("frames")
+    subprocess.run([PYTHON, HERE / "frames.py", directory, str(COUNT)], check=True)
+    return directory
+
+
+class Stage:
+    """One run: a source, Debian's program, and a sink, of which the first and the others may be preloaded."""
+
+    def __init__(self, ros, directory, frames, source, program):
+        self.ros = ros
+        self.directory = directory
+        self.frames = frames
+        self.source_preloads = source
+        self.program_preloads = program
+        self.programs = []
+
+    def run(self, command, preload=None, **settings):
+        program = self.ros.run(command, self.program_preloads if preload is None else preload, **settings)
+        self.programs.append(program)
+        return program
+
+    def source(self, **topics):
+        words = [word for topic, name in topics.items() for word in (f"/{topic}", self.frames / name)]
+        return self.run([RAW, "source", *words], self.source_preloads)
+
+    def sink(self, topic, name="out"):
+        sink = self.run([RAW, "sink", topic, self.directory / name])
+        sink.file = self.directory / name
+        return sink
+
+    def warm(self, source):
+        """Waits for subscribers on each topic and, where both ends are preloaded, for their connection in shared memory."""
+        source.do("subscribers 1")
+        if self.source_preloads and self.program_preloads:
+            wait_until(lambda: source.maps("baton-ring") > 0)
+            time.sleep(0.1)  # the subscriber's part; without it, the first message would only take the other way
+
+    def pump(self, source, sink, count=COUNT):
+        self.warm(source)
+        for _ in range(count):
+            source.do("publish 1")
+            sink.line()
+        return sink.file.read_bytes()
+
+    def prime(self, source, sink):
+        """For programs that advertise, or are connected to, late: publishes until messages come out."""
+        source.do("subscribers 1")
+        lines = []
+        while not lines:
+            source.do("try")
+            lines = sink.more(0.2)
+        sink.skip = sink.file.stat().st_size
+
+    def pump_late(self, source, sink):
+        self.prime(source, sink)
+        return self.pump(source, sink)[sink.skip :]
+
+    def close(self):
+        for program in self.programs:
+            program.close()
+        self.ros.programs = []
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def relay(stage):
+    stage.run(["/usr/lib/topic_tools/relay", "/in", "/out"])
+    sink = stage.sink("/out")
+    return stage.pump_late(stage.source(**{"in": "left_color"}), sink)
+
+
+def throttle(stage):
+    stage.run(["/usr/lib/topic_tools/throttle", "messages", "/in", "1000000", "/out"])
+    sink = stage.sink("/out")
+    return stage.pump_late(stage.source(**{"in": "left_color"}), sink)
+
+
+def mux(stage):
+    stage.run(["/usr/lib/topic_tools/mux", "/out", "/in", "/other"])
+    sink = stage.sink("/out")
+    return stage.pump_late(stage.source(**{"in": "left_color"}), sink)
+
+
+def record(stage):
+    bag = stage.directory / "recorded.bag"
+    recorder = stage.run(["/usr/lib/rosbag/record", f"--limit={COUNT}", "-O", bag, "/in"])
+    source = stage.source(**{"in": "left_color"})
+    stage.warm(source)
+    source.do(f"publish {COUNT}")
+    recorder.process.wait(PATIENCE_S)
+    subprocess.run([PYTHON, HERE / "bags.py", "read", bag, stage.directory / "read"], check=True)
+    info = subprocess.run([PYTHON, "/usr/bin/rosbag", "info", bag], capture_output=True, text=True, check=True).stdout
+    lines = [line for line in info.splitlines() if not re.match("path|duration|start|end|size", line)]
+    return (stage.directory / "read").read_bytes(), lines
+
+
+def play(stage):
+    bag = stage.directory / "played.bag"
+    subprocess.run([PYTHON, HERE / "bags.py", "write", stage.frames / "left_color", bag, "/in"], check=True)
+    sink = stage.sink("/in")
+    command = ["/usr/lib/rosbag/play", "--quiet", "--wait-for-subscribers", "--delay=0.5", bag]
+    stage.run(command, stage.source_preloads)
+    for _ in range(COUNT):
+        sink.line()
+    return sink.file.read_bytes()
+
+
+def image_saver(stage):
+    pattern = str(stage.directory / "%04i.png")
+    stage.run(
+        ["/usr/lib/image_view/image_saver", "image:=/in", f"_filename_format:={pattern}", "_save_all_image:=true"]
+    )
+    source = stage.source(**{"in": "left_color"})
+    stage.warm(source)
+    images = [stage.directory / f"{number:04d}.png" for number in range(COUNT)]
+    for image in images:
+        source.do("publish 1")
+        wait_until(lambda image=image: image.exists() and image.read_bytes().endswith(b"IEND\xaeB`\x82"))
+    return [path.read_bytes() for path in images]
+
+
+def republish(stage):
+    stage.run(["/usr/lib/image_transport/republish", "raw", "in:=/in", "raw", "out:=/out"])
+    sink = stage.sink("/out")
+    messages = stage.pump_late(stage.source(**{"in": "left_color"}), sink)
+    size = len(messages) // COUNT
+    # Without the header's number, which counts the attempts, too.
+    return [messages[i * size : i * size + 4] + messages[i * size + 8 : (i + 1) * size] for i in range(COUNT)]
+
+
+def tf(stage):
+    stage.run(
+        ["/usr/lib/tf/static_transform_publisher", *"1 2 3 0.1 0.2 0.3 world robot 20".split()], stage.source_preloads
+    )
+    echo = stage.run(["/usr/lib/tf/tf_echo", "world", "robot", "20"])
+    seen = {}
+    while len(seen) < 2:
+        line = echo.line()
+        if match := re.match("- (Translation|Rotation): (.*)", line):
+            seen[match[1]] = match[2]
+    return seen
+
+
+def actionlib(stage):
+    stage.run([BUILD / "bin" / "ros1_action", "server"], stage.source_preloads)
+    client = stage.run([BUILD / "bin" / "ros1_action", "client", "5"])
+    return sorted(client.line() for _ in range(7))  # feedback and result are two topics
+
+
+def rostopic_echo(stage):
+    echo = stage.run([PYTHON, "-u", "/usr/bin/rostopic", "echo", "-n", "2", "/in"])
+    source = stage.source(**{"in": "left_info"})
+    source.do("subscribers 1")
+    source.do("publish 2")
+    echo.process.wait(PATIENCE_S)
+    return echo.more(0.5)
+
+
+def rostopic_hz(stage):
+    hz = stage.run([PYTHON, "-u", "/usr/bin/rostopic", "hz", "-w", "2", "/in"])
+    source = stage.source(**{"in": "left_color"})
+    source.do("subscribers 1")
+    for _ in range(COUNT):
+        source.do("publish 1")
+        time.sleep(0.4)
+    while not re.search(r"average rate: \d", hz.line()):
+        pass
+    return "a rate"
+
+
+@pytest.mark.skipif(
+    not all(path.exists() for path in NEEDED),
+    reason="needs Debian's ROS 1 programs: make setup installs them (scripts/packages.txt)",
+)
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        relay,
+        throttle,
+        mux,
+        record,
+        play,
+        image_saver,
+        republish,
+        tf,
+        actionlib,
+        rostopic_echo,
+        rostopic_hz,
+    ],
+    ids=lambda scenario: scenario.__name__,
+)
+def test_a_program_gives_the_same_with_and_without_the_preload(ros, tmp_path, frames, scenario):
+    results = {}
+    for source, program in PAIRS:
+        directory = tmp_path / f"{source}-{program}"
+        directory.mkdir()
+        stage = Stage(ros, directory, frames, source, program)
+        try:
+            results[source, program] = scenario(stage)
+        finally:
+            stage.close()
+    stock = results[False, False]
+    assert stock, "the stock programs gave nothing to compare with"
+    for pair, result in results.items():
+        assert result == stock, f"(source preloaded, program preloaded) = {pair}"

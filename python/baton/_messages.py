@@ -243,6 +243,7 @@ def _make_class(struct: Struct) -> type[_core.Message]:
         ),
         "__copy__": copy,
         "__deepcopy__": lambda self, memo: copy(self),
+        "__repr__": _repr,
         "__reduce__": lambda self: (type(self), (to_dict(self),)),
         "_record": record,
         "_prototype": start,
@@ -280,6 +281,43 @@ def _plain(value: Any) -> Any:
     if isinstance(value, _core.Sequence):
         return [_plain(v) for v in value]
     return value
+
+
+_SHOWN = 6  # elements of an array
+_SHOWN_TEXT = 100  # characters
+
+
+def _repr(value: _core.Message) -> str:
+    """The fields, e.g. sensor_msgs/Image(width=640, data=<uint8 of shape (921600,): 0 0 0 ... 0 0 0>)."""
+    try:
+        fields = _fields(value)
+    except _core.BatonError:  # of a loan that was published: its memory belongs to the readers
+        return _core.Message.__repr__(value)
+    return f"{struct_of(type(value)).definition.split(maxsplit=2)[1]}({fields})"
+
+
+def _fields(value: _core.Message) -> str:
+    return ", ".join(f"{m.name}={_repr_of_field(getattr(value, m.name))}" for m in struct_of(type(value)).members)
+
+
+def _repr_of_field(value: Any) -> str:
+    if isinstance(value, _core.Message):
+        return f"{type(value).__name__}({_fields(value)})"
+    if isinstance(value, np.ndarray):
+        if value.size <= _SHOWN:
+            return repr(value.tolist())
+        flat = value.reshape(-1)
+        half = _SHOWN // 2
+        ends = [" ".join(map(str, part.tolist())) for part in (flat[:half], flat[-half:])]
+        kind = value.dtype if value.dtype.names is None else "struct"
+        return f"<{kind} of shape {value.shape}: {ends[0]} ... {ends[1]}>"
+    if isinstance(value, _core.Sequence):
+        shown = [_repr_of_field(one) for one, _ in zip(value, range(_SHOWN), strict=False)]
+        return "[" + ", ".join(shown) + (f", ... {len(value) - _SHOWN} more]" if len(value) > _SHOWN else "]")
+    text = repr(value)
+    if isinstance(value, (str, bytes)) and len(value) > _SHOWN_TEXT:
+        return f"{value[:_SHOWN_TEXT]!r}... of {len(value)}"
+    return text
 
 
 def copy(value: _core.Message) -> _core.Message:

@@ -567,3 +567,25 @@ def test_the_version_is_the_distributions():
 def test_spinning_nothing_is_refused_instead_of_waiting_for_ever():
     with pytest.raises(TypeError, match="needs the nodes"):
         baton.spin()
+
+
+def test_repr_shows_the_fields_and_shortens_what_is_long():
+    image = Image(width=3, encoding="e" * 200)
+    image.header.frame_id = "map"
+    image.data = np.arange(100)
+    header = "Header(seq=0, stamp=Time(sec=0, nanosec=0), frame_id='map')"
+    assert repr(image) == (
+        f"sensor_msgs/Image(header={header}, height=0, width=3, encoding='{'e' * 100}'... of 200, is_bigendian=0, step=0, "
+        "data=<uint8 of shape (100,): 0 1 2 ... 97 98 99>)"
+    )
+    image.data = [0, 1]
+    assert "data=[0, 1])" in repr(image)
+    status = DiagnosticArray(status=[{"name": str(n)} for n in range(8)])
+    assert repr(status).startswith("diagnostic_msgs/DiagnosticArray(header=Header(")
+    assert repr(status).count("DiagnosticStatus(") == 6 and repr(status).endswith(", ... 2 more])")
+    node = baton.Node("repr")
+    publisher = node.advertise("numbers", "std_msgs/UInt64")
+    loan = publisher.loan()
+    assert repr(loan) == "std_msgs/UInt64(data=0)"
+    publisher.publish(loan)
+    assert "published" in repr(loan)

@@ -287,3 +287,12 @@ def test_the_type_of_the_chunks_has_the_hash_of_its_definition():
     definition = re.search(r'"(message baton_ros1/Serialized.*?)"', source)[1].replace("\\n", "\n")
     stated = bytes(int(byte, 16) for byte in re.search(r"\{(0x[^}]*)\}", source)[1].replace("0x", "").split(","))
     assert hashlib.sha256(definition.encode()).digest()[:16] == stated
+
+
+def test_functions_of_roscpp_that_the_library_replaces_lie_at_even_addresses():
+    # The lowest bit of a pointer to a member function says that the function is virtual (Itanium C++ ABI, 2.3).
+    symbols = subprocess.run(["nm", "--dynamic", "--defined-only", PRELOAD], capture_output=True, text=True, check=True)
+    lines = [line.split() for line in symbols.stdout.splitlines()]
+    functions = {name: int(address, 16) for address, _, name in lines if name.startswith("_ZN3ros")}
+    assert len(functions) == 8
+    assert [name for name, address in functions.items() if address % 2 != 0] == []

@@ -13,7 +13,9 @@
 #include "links.hpp"
 #include "roscpp.hpp"
 
-#define BATON_INTERPOSE extern "C" __attribute__((visibility("default")))
+// At even addresses: the lowest bit of a pointer to a member function says that the function is virtual (Itanium C++ ABI, 2.3), and
+// roscpp takes such pointers. The compiler aligns member functions itself, and not these.
+#define BATON_INTERPOSE extern "C" __attribute__((visibility("default"), aligned(2)))
 
 using namespace baton;        // NOLINT: the functions below are at global scope
 using namespace baton::ros1;  // NOLINT

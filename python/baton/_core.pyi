@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Generic, Literal, Self, TypeVar, overload
 
 _M = TypeVar("_M")
@@ -115,77 +116,51 @@ class QoS:
     @property
     def lease(self) -> float | None: ...
 
+@dataclass(frozen=True)
 class Statuses:
     """What an endpoint has noticed: `_now` is the present state, `_total` counts since it was made."""
 
-    @property
-    def matched_now(self) -> int: ...
-    @property
-    def matched_total(self) -> int: ...
-    @property
-    def incompatible_qos_total(self) -> int: ...
-    @property
-    def incompatible_type_total(self) -> int: ...
-    @property
-    def last_incompatibility(self) -> str: ...
-    @property
-    def refused_now(self) -> int: ...
-    @property
-    def last_refusal(self) -> str: ...
-    @property
-    def deadline_missed_total(self) -> int: ...
-    @property
-    def liveliness_lost_total(self) -> int: ...
-    @property
-    def alive_now(self) -> int: ...
-    @property
-    def not_alive_now(self) -> int: ...
-    @property
-    def lost_total(self) -> int: ...
-    @property
-    def copied_total(self) -> int: ...
-    @property
-    def held_limit_now(self) -> int: ...
-    @property
-    def held_limit_total(self) -> int: ...
-    def _asdict(self) -> dict[str, Any]: ...
+    matched_now: int
+    matched_total: int
+    incompatible_qos_total: int
+    incompatible_type_total: int
+    last_incompatibility: str
+    refused_now: int
+    last_refusal: str
+    deadline_missed_total: int
+    liveliness_lost_total: int
+    alive_now: int
+    not_alive_now: int
+    lost_total: int
+    copied_total: int
+    held_limit_now: int
+    held_limit_total: int
 
+@dataclass(frozen=True)
 class PublisherCounters:
     """Messages since the publisher was made; the copied ones were built elsewhere."""
 
-    @property
-    def published(self) -> int: ...
-    @property
-    def copied_messages(self) -> int: ...
-    @property
-    def copied_bytes(self) -> int: ...
-    def _asdict(self) -> dict[str, Any]: ...
+    published: int
+    copied_messages: int
+    copied_bytes: int
 
+@dataclass(frozen=True)
 class PublisherMemory:
     """What a publisher's memory is used for now."""
 
-    @property
-    def backed_bytes(self) -> int: ...
-    @property
-    def limit_bytes(self) -> int: ...
-    @property
-    def loaned_slots(self) -> int: ...
-    @property
-    def published_slots(self) -> int: ...
-    def _asdict(self) -> dict[str, Any]: ...
+    backed_bytes: int
+    limit_bytes: int
+    loaned_slots: int
+    published_slots: int
 
+@dataclass(frozen=True)
 class NodeMemory:
     """Message memory of this process and of its domain."""
 
-    @property
-    def process_backed_bytes(self) -> int: ...
-    @property
-    def process_limit_bytes(self) -> int: ...
-    @property
-    def domain_backed_bytes(self) -> int: ...
-    @property
-    def domain_limit_bytes(self) -> int: ...
-    def _asdict(self) -> dict[str, Any]: ...
+    process_backed_bytes: int
+    process_limit_bytes: int
+    domain_backed_bytes: int
+    domain_limit_bytes: int
 
 class Publisher(Generic[_M]):
     def loan(self) -> _M: ...

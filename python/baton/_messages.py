@@ -244,6 +244,8 @@ def _make_class(struct: Struct) -> type[_core.Message]:
         "__copy__": copy,
         "__deepcopy__": lambda self, memo: copy(self),
         "__repr__": _repr,
+        "__eq__": _equal,
+        "__hash__": None,  # as rclpy's: what is compared by content, and can change, has no hash
         "__reduce__": lambda self: (type(self), (to_dict(self),)),
         "_record": record,
         "_prototype": start,
@@ -281,6 +283,23 @@ def _plain(value: Any) -> Any:
     if isinstance(value, _core.Sequence):
         return [_plain(v) for v in value]
     return value
+
+
+def _equal(one: _core.Message, other: object) -> Any:
+    """By content, as in C++, rclpy and rospy."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return NotImplemented
+    return all(_same(getattr(one, m.name), getattr(other, m.name)) for m in struct_of(type(one)).members)
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other)
+    if isinstance(one, _core.Sequence):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return bool(one == other)
 
 
 _SHOWN = 6  # elements of an array

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import weakref
@@ -84,6 +85,45 @@ def _qos(qos: QoS | int | None) -> QoS:
     return QoS(qos) if isinstance(qos, int) else qos
 
 
+def _checked_callback(callback: Any, call: str) -> None:
+    """`call`: how the program made it, for the error."""
+    if not callable(callback):
+        wanted = f"write qos={callback!r}" if isinstance(callback, int | QoS) else "pass a function"
+        raise TypeError(f"{call}: the callback {callback!r} cannot be called; {wanted}")
+    if inspect.iscoroutinefunction(callback):
+        raise TypeError(
+            f"{call}: an executor cannot await the coroutine function '{callback.__name__}'; in an asyncio program use "
+            "`async for message in baton.aio.messages(subscription)` and `await baton.aio.call(client, request)`"
+        )
+
+
+def _checked_topic(topic: Any, call: str) -> None:
+    if not isinstance(topic, str):
+        raise TypeError(f"{call}(): the topic comes first, then the type: {call}('topic', {_name_of(topic)})")
+
+
+def _name_of(value: Any) -> str:
+    return getattr(value, "__name__", None) or repr(value)
+
+
+# What rclpy and rospy call it.
+_OTHER_NAMES = {
+    "create_publisher": "advertise(topic, type, qos)",
+    "create_subscription": "subscribe(topic, type, callback, qos)",
+    "create_service": "serve(name, type, handler)",
+    "create_client": "client(name, type)",
+    "get_clock": "time.time(), which a stamp takes; baton.SimClock for simulated time",
+    "now": "time.time(), which a stamp takes",
+    "get_name": "the attribute name",
+    "get_namespace": "the attribute namespace",
+    "destroy_node": "close()",
+    "destroy_subscription": "destroy(subscription)",
+    "destroy_timer": "destroy(timer)",
+    "destroy_service": "destroy(service)",
+    "get_topic_names_and_types": "topics()",
+}
+
+
 class Node(_core.Node):
     """A named participant of a domain. What it makes with a callback lives until close() or the node's end."""
 
@@ -118,6 +158,19 @@ class Node(_core.Node):
         self._kept: list[Any] = []
         self._on_set: list[tuple[Any, Any]] = []
         self._post_set: list[tuple[Any, Any]] = []
+
+    if not TYPE_CHECKING:  # type checkers would take every name
+
+        def __getattr__(self, name: str) -> Any:
+            hint = _OTHER_NAMES.get(name)
+            raise AttributeError(
+                f"a node has no '{name}'" + (f"; write {hint} (docs/guides/from-ros.md)" if hint else ""),
+                name=name,
+                obj=self,
+            )
+
+    def __repr__(self) -> str:
+        return f"Node({self.fully_qualified_name!r}, domain={self.domain})"
 
     def get_logger(self) -> _logging.Logger:
         """The logger of the node's name. Its lines go to stderr and, while the node lives, to the topic /rosout."""
@@ -167,6 +220,7 @@ class Node(_core.Node):
         """A publisher. `qos`: a QoS or a queue length. `memory_limit`: bytes it may ever use (0: 1 GiB); `max_message`: bytes
         of the largest message (0: 256 MiB); `slots`: messages that may be alive at the same time, which is also what all
         subscriptions together may hold (0: the default); `policy`: what a loan does when memory is short (TZC's efforts)."""
+        _checked_topic(topic, "advertise")
         return self._advertise(
             topic,
             _messages.message(message_type),
@@ -209,6 +263,9 @@ class Node(_core.Node):
         group: _core.CallbackGroup | None = None,
     ) -> _core.Subscription[Any]:
         """A subscription. An executor gives messages to `callback(message)`; without one, take(), iterate or await them."""
+        _checked_topic(topic, "subscribe")
+        if callback is not None:
+            _checked_callback(callback, f"subscribe('{topic}')")
         made = self._subscribe(topic, _messages.message(message_type), _qos(qos), callback, group)
         if callback is not None:
             self._kept.append(made)
@@ -218,6 +275,11 @@ class Node(_core.Node):
         self, period: float, callback: Callable[[], object], *, group: _core.CallbackGroup | None = None
     ) -> _core.Timer:
         """Calls `callback()` every `period` seconds, by an executor. Missed periods are skipped."""
+        if not isinstance(period, int | float):
+            raise TypeError(
+                f"create_timer(): the period {period!r} is no number of seconds; write create_timer(0.1, callback)"
+            )
+        _checked_callback(callback, "create_timer()")
         made = self._create_timer(period, callback, group)
         self._kept.append(made)
         return made
@@ -231,6 +293,7 @@ class Node(_core.Node):
         group: _core.CallbackGroup | None = None,
     ) -> _core.Service:
         """A service: an executor calls `handler(request, response)`, which fills the response in shared memory."""
+        _checked_callback(handler, f"serve('{name}')")
         service: Any = _messages.service(service_type)
         made = self._serve(
             name, _messages.message(service.Request), _messages.message(service.Response), handler, group

@@ -32,9 +32,13 @@ class Parameter:
 
     def __init__(self, name: str, type_: Type | None = None, value: ParameterValue = None) -> None:
         """rclpy's order of arguments; `type_` is only needed for an empty list."""
+        if type_ is not None and not isinstance(type_, enum.Enum):
+            raise TypeError(
+                f"the second argument of Parameter('{name}', {type_!r}) is a Parameter.Type; write Parameter('{name}', value={type_!r})"
+            )
         self._name = name
         self._value: Any = value
-        self._type = _type_of(value) if type_ is None else Parameter.Type(type_)
+        self._type = _type_of(value) if type_ is None else Parameter.Type(type_.value)
 
     @property
     def name(self) -> str:

@@ -10,7 +10,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <optional>
+#include <type_traits>
 
 #include "baton/message/print.hpp"
 #include "baton/message/validate.hpp"
@@ -55,23 +57,31 @@ const char* name_of(memory::Selection selection) {
   return selection == memory::Selection::kLow ? "low" : selection == memory::Selection::kHigh ? "high" : "in place";
 }
 
-/// A struct of numbers and texts as a Python class with these read-only attributes, __repr__ and namedtuple's _asdict().
+/// The dataclass that Python has for a struct of numbers and texts.
+template <class T>
+struct Record {
+  static inline PyObject* cls = nullptr;  // kept for ever: modules are not unloaded
+  static inline std::function<nb::tuple(const T&)> values;
+};
+
 template <class T, class... Values>
 void add_record(nb::module_& m, const char* name, const char* doc, std::pair<const char*, Values T::*>... fields) {
-  const auto values = [fields...](const T& record) {
-    nb::dict d;
-    ((d[fields.first] = record.*(fields.second)), ...);
-    return d;
-  };
-  nb::class_<T> cls(m, name, doc);
-  (cls.def_ro(fields.first, fields.second), ...);
-  cls.def("_asdict", values, "The attributes and their values.");
-  cls.def("__repr__", [values, name = std::string(name)](const T& record) {
-    std::string text;
-    for (auto [key, value] : values(record))
-      text += (text.empty() ? "" : ", ") + nb::cast<std::string>(key) + "=" + nb::repr(value).c_str();
-    return name + "(" + text + ")";
-  });
+  nb::list names;
+  (names.append(nb::make_tuple(
+       fields.first,
+       nb::borrow(reinterpret_cast<PyObject*>(std::is_same_v<Values, std::string> ? &PyUnicode_Type : &PyLong_Type)))),
+   ...);
+  nb::object cls = nb::module_::import_("dataclasses").attr("make_dataclass")(name, names, nb::arg("frozen") = true);
+  cls.attr("__doc__") = doc;
+  cls.attr("__module__") = "baton";
+  m.attr(name) = cls;
+  Record<T>::cls = cls.release().ptr();
+  Record<T>::values = [fields...](const T& record) { return nb::make_tuple(record.*(fields.second)...); };
+}
+
+template <class T>
+nb::object record(const T& values) {
+  return nb::borrow(Record<T>::cls)(*Record<T>::values(values));
 }
 
 template <class T, class Value>
@@ -132,9 +142,9 @@ void add_publisher(nb::module_& m) {
                    [](const PyPublisher& p) { return nb::borrow(reinterpret_cast<PyObject*>(p.record->cls)); })
       .def_prop_ro("matched", [](const PyPublisher& p) { return p.core->writer()->matched(); })
       .def_prop_ro("gid", [](const PyPublisher& p) { return gid_bytes(p.core->writer()->gid()); })
-      .def_prop_ro("statuses", [](const PyPublisher& p) { return p.core->writer()->statuses(); })
-      .def_prop_ro("counters", [](const PyPublisher& p) { return p.core->counters(); })
-      .def_prop_ro("memory", [](const PyPublisher& p) { return p.core->writer()->memory_account(); })
+      .def_prop_ro("statuses", [](const PyPublisher& p) { return record(p.core->writer()->statuses()); })
+      .def_prop_ro("counters", [](const PyPublisher& p) { return record(p.core->counters()); })
+      .def_prop_ro("memory", [](const PyPublisher& p) { return record(p.core->writer()->memory_account()); })
       .def("assert_liveliness", [](const PyPublisher& p) { p.core->writer()->assert_liveliness(); })
       .def(
           "trim", [](const PyPublisher& p) { p.core->writer()->trim(); }, "Gives memory of past, larger messages back.")
@@ -195,7 +205,7 @@ void add_subscription(nb::module_& m) {
                    [](const PySubscription& s) { return nb::borrow(reinterpret_cast<PyObject*>(s.record->cls)); })
       .def_prop_ro("matched", [](const PySubscription& s) { return s.reader->matched(); })
       .def_prop_ro("gid", [](const PySubscription& s) { return gid_bytes(s.reader->gid()); })
-      .def_prop_ro("statuses", [](const PySubscription& s) { return s.reader->statuses(); })
+      .def_prop_ro("statuses", [](const PySubscription& s) { return record(s.reader->statuses()); })
       .def(
           "wait_for_publishers",
           [](const PySubscription& s, std::uint32_t count, Seconds timeout) {
@@ -325,7 +335,7 @@ void add_node(nb::module_& m) {
              return list;
            })
       .def("_unmet", [](const Node& node) { return node.participant()->unmet_count(); })
-      .def_prop_ro("memory", [](const Node& node) { return node.memory_account(); })
+      .def_prop_ro("memory", [](const Node& node) { return record(node.memory_account()); })
       .def(
           "wait_for",
           [](const Node& node, nb::callable condition, Seconds timeout) {

@@ -2,6 +2,7 @@
 """Callbacks, polling, iteration, asyncio, timers, services, quality of service."""
 
 import asyncio
+import dataclasses
 import gc
 import os
 import select
@@ -508,7 +509,7 @@ def test_statuses_counters_and_memory_are_objects_that_show_their_values(node):
     publisher.publish(String(data="copied"))
     assert subscription.statuses.matched_now == 1 and "matched_now=1" in repr(subscription.statuses)
     assert repr(publisher.counters).startswith("PublisherCounters(published=1, copied_messages=1, copied_bytes=")
-    assert publisher.memory._asdict()["published_slots"] == publisher.memory.published_slots == 1
+    assert dataclasses.asdict(publisher.memory)["published_slots"] == publisher.memory.published_slots == 1
     assert node.memory.process_backed_bytes > 0
     with pytest.raises(AttributeError):
         subscription.statuses.matched_now = 2

@@ -331,6 +331,6 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
     of_baton = [f for f in judge_topics(endpoints) if f.what not in {g.what for g in lacking}]
     topics = judge_ros2(node, endpoints, max(look, ANSWER_S), [*of_baton, *lacking])
     pairs = [*topics, *judge_publishing(node, endpoints, look)]
-    memory = node.memory._asdict()
+    memory = asdict(node.memory)
     show(machine, pairs, slots, memory, node.domain, as_json)
     raise SystemExit(1 if any(f.good is False for f in [*machine, *pairs]) else 0)

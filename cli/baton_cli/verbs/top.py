@@ -11,7 +11,7 @@ import sys
 import termios
 import time
 import tty
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -211,7 +211,7 @@ def command(
                 figures = {
                     "topics": [w.figures(seconds, endpoints) for w in known.values()],
                     "holders": held_chunks(node, endpoints, min(interval, 1.0)),
-                    "memory": node.memory._asdict(),
+                    "memory": asdict(node.memory),
                     "nodes": [n for n in node.nodes() if not n[0].startswith("_baton_")],
                 }
                 if as_json:

@@ -76,6 +76,17 @@ TEST_F(FromRos, ACallbackMayBeAMemberFunctionWithAnyOfTheSignatures) {
   EXPECT_EQ(constant.last, 4U);
 }
 
+TEST_F(FromRos, ACallbackGroupIsAnArgumentAlsoBesideAQueueLength) {
+  auto group = std::make_shared<baton::CallbackGroup>();
+  std::uint64_t heard = 0;
+  auto numbers = node_.subscribe<Number>(
+      "a", 4, [&](const Number& number) { heard = number.data; }, group);
+  auto timer = node_.create_timer(
+      1h, [] {}, nullptr, group);
+  deliver(numbers, 7);
+  EXPECT_EQ(heard, 7U);
+}
+
 TEST_F(FromRos, AGenericLambdaGetsASample) {
   std::uint64_t heard = 0;
   auto one = node_.subscribe<Number>("one", 4, [&](const auto& message) { heard = message->data; });

@@ -72,6 +72,10 @@ class TimerControl {
   virtual bool is_canceled() const = 0;
 };
 
+/// False, once a template is used.
+template <class>
+inline constexpr bool kNever = false;
+
 /// A queue length, or a whole QoS.
 template <class Depth>
 QoS qos_of(const Depth& depth) {
@@ -185,8 +189,9 @@ class Node {
   }
   /// The same with a queue length, as in ROS 1 and TZC Fig. 6. Only integers, because `{}` is a default QoS.
   template <class T, class Queue, class F, class = std::enable_if_t<std::is_integral_v<Queue>>>
-  [[nodiscard]] Subscription<T> subscribe(const std::string& topic, Queue queue, F callback) {
-    return subscribe<T>(topic, QoS(static_cast<std::uint32_t>(queue)), std::move(callback));
+  [[nodiscard]] Subscription<T> subscribe(const std::string& topic, Queue queue, F callback,
+                                          std::shared_ptr<CallbackGroup> group = nullptr) {
+    return subscribe<T>(topic, QoS(static_cast<std::uint32_t>(queue)), std::move(callback), std::move(group));
   }
 
   /// A member function as the callback, as in ROS 1: subscribe<T>("image", 4, &Viewer::on_image, this). `object` must
@@ -214,6 +219,27 @@ class Node {
   [[nodiscard]] Service<S> create_service(const std::string& name, Handler... handler) {
     return serve<S>(name, std::move(handler)...);
   }
+  // rclcpp's other names do not compile, and say what to write.
+  template <class T, class... Arguments>
+  void create_publisher(const Arguments&...) {
+    static_assert(detail::kNever<T>,
+                  "write node.advertise<T>(topic, qos): it returns a Publisher, which is no pointer");
+  }
+  template <class T, class... Arguments>
+  void create_subscription(const Arguments&...) {
+    static_assert(detail::kNever<T>,
+                  "write node.subscribe<T>(topic, qos, callback): it returns a Subscription, which is no pointer");
+  }
+  template <class T, class... Arguments>
+  void create_client(const Arguments&...) {
+    static_assert(detail::kNever<T>, "write node.client<S>(name): it returns a Client, which is no pointer");
+  }
+  template <class Period, class... Arguments>
+  void create_wall_timer(const Period&, const Arguments&...) {
+    static_assert(detail::kNever<Period>,
+                  "write node.create_timer(period, callback): its clock is the wall's unless it gets another");
+  }
+
   /// A client whose call() blocks the calling thread; needs no executor.
   template <class S>
   Client<S> client(const std::string& name);

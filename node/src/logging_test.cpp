@@ -197,21 +197,22 @@ std::string drain(int fd) {
 TEST_F(Logging, AFullPipeDoesNotBlockAndItsReaderLearnsHowManyLinesAreMissing) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
-  ASSERT_EQ(::fcntl(ends[1], F_SETPIPE_SZ, 4096), 4096);
+  // Several pages: before Linux 6.4 a pipe is full when each of its pages has some bytes.
+  ASSERT_EQ(::fcntl(ends[1], F_SETPIPE_SZ, 65536), 65536);
   std::string read;
   {
     const StderrIs pipe(ends[1]);
     const std::string text(100, 'x');
-    for (int i = 0; i < 100; ++i) BATON_INFO(a_, "%d %s", i, text.c_str());
+    for (int i = 0; i < 1000; ++i) BATON_INFO(a_, "%d %s", i, text.c_str());
     read = drain(ends[0]);
     BATON_INFO(a_, "after");
     BATON_INFO(a_, "the end");
   }
   const Texts before = texts(read), after = texts(drain(ends[0]));
   ASSERT_GT(before.size(), 10U);
-  ASSERT_LT(before.size(), 100U);
+  ASSERT_LT(before.size(), 1000U);
   EXPECT_EQ(before.back(), std::to_string(before.size() - 1) + " " + std::string(100, 'x')) << "whole lines";
-  EXPECT_EQ(after, (Texts{"lines missing above, because stderr was full: " + std::to_string(100 - before.size()),
+  EXPECT_EQ(after, (Texts{"lines missing above, because stderr was full: " + std::to_string(1000 - before.size()),
                           "after", "the end"}));
   ::close(ends[0]);
   ::close(ends[1]);
@@ -220,11 +221,11 @@ TEST_F(Logging, AFullPipeDoesNotBlockAndItsReaderLearnsHowManyLinesAreMissing) {
 TEST_F(Logging, ALineThatIsLongerThanThePipeTakesIsTornAndTheNextOneBeginsAnew) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
-  ASSERT_EQ(::fcntl(ends[1], F_SETPIPE_SZ, 4096), 4096);
+  ASSERT_EQ(::fcntl(ends[1], F_SETPIPE_SZ, 8192), 8192);
   std::string read;
   {
     const StderrIs pipe(ends[1]);
-    BATON_INFO(a_, "%s", std::string(10'000, 'x').c_str());
+    BATON_INFO(a_, "%s", std::string(20'000, 'x').c_str());
     read = drain(ends[0]);
     EXPECT_EQ(read.find('\n'), std::string::npos);
     BATON_INFO(a_, "after");
@@ -287,48 +288,6 @@ TEST_F(Logging, ThreadsMayLogAndSetLevelsAtTheSameTime) {
   for (const std::string& text : texts(lines)) ++(text == "info" ? infos : others);
   EXPECT_EQ(infos, 800U);
   EXPECT_EQ(static_cast<std::size_t>(std::count(lines.begin(), lines.end(), '\n')), infos + others) << "whole lines";
-}
-
-class LoggingDeathTest : public Logging {
- protected:
-  void SetUp() override { ::testing::FLAGS_gtest_death_test_style = "threadsafe"; }  // a fresh process
-};
-
-TEST_F(LoggingDeathTest, TheEnvironmentSetsTheProgramsLevel) {
-  ::setenv("BATON_LOG_LEVEL", "error", 1);
-  EXPECT_EXIT(
-      {
-        BATON_WARN(a_, "no");
-        BATON_ERROR(a_, "yes");
-        std::exit(0);
-      },
-      ::testing::ExitedWithCode(0), "^\\[ERROR\\] [^\n]*: yes\n$");
-  ::setenv("BATON_LOG_LEVEL", "loud", 1);
-  EXPECT_EXIT(
-      {
-        BATON_INFO(a_, "yes");
-        std::exit(0);
-      },
-      ::testing::ExitedWithCode(0),
-      "^\\[WARN\\] [^\n]* \\[baton\\]: BATON_LOG_LEVEL is 'loud'; [^\n]*\n\\[INFO\\] [^\n]*: yes\n$");
-  ::unsetenv("BATON_LOG_LEVEL");
-}
-
-struct AtEnd {
-  ~AtEnd() {
-    if (logger != nullptr) BATON_INFO(*logger, "at the end");
-  }
-  const baton::Logger* logger = nullptr;
-};
-AtEnd g_at_end;
-
-TEST_F(LoggingDeathTest, StaticObjectsMayLogWhenTheyEnd) {
-  EXPECT_EXIT(
-      {
-        g_at_end.logger = new baton::Logger(baton::get_logger("late"));
-        std::exit(0);
-      },
-      ::testing::ExitedWithCode(0), "\\[late\\]: at the end\n$");
 }
 
 // /rosout
@@ -493,29 +452,6 @@ TEST_F(Rosout, CallbacksMayLog) {
     ASSERT_TRUE(executor.spin_once(60s));
   });
   EXPECT_EQ(lines(node).size(), 1U);
-}
-
-class RosoutDeathTest : public Rosout {
- protected:
-  void SetUp() override {
-    Rosout::SetUp();
-    ::testing::FLAGS_gtest_death_test_style = "threadsafe";
-  }
-};
-
-TEST_F(RosoutDeathTest, WithoutMemoryForMessagesLinesStayOnStderrAndThatIsSaidOnce) {
-  ::setenv("BATON_PROCESS_MEMORY_LIMIT", "1", 1);
-  EXPECT_EXIT(
-      {
-        baton::Node node("camera");
-        BATON_INFO(node, "first");
-        BATON_INFO(node, "second");
-        std::exit(0);
-      },
-      ::testing::ExitedWithCode(0),
-      "^\\[INFO\\] [^\n]*: first\n\\[WARN\\] [^\n]* \\[baton\\]: lines of node 'camera' do not reach '/rosout' now: "
-      "[^\n]*\n\\[INFO\\] [^\n]*: second\n$");
-  ::unsetenv("BATON_PROCESS_MEMORY_LIMIT");
 }
 
 }  // namespace

@@ -89,6 +89,25 @@ TEST_F(ServiceTest, AClientWithACallbackGetsResponsesThroughItsExecutor) {
   EXPECT_THROW(client.call(SetBool::Request{}, 1s), baton::Exception);
 }
 
+TEST_F(ServiceTest, AClientsCallbackTakesWhatASubscriptionsTakes) {
+  baton::Node node("client");
+  int answered = 0;
+  auto a = node.client<SetBool>("switch", [&](const SetBool::Response&) { ++answered; });
+  auto b = node.client<SetBool>("switch", [&](const SetBool::Response::ConstSharedPtr&) { ++answered; });
+  auto c =
+      node.client<SetBool>("switch", [&](const auto& response) { answered += response->message == "off" ? 1 : 100; });
+  ASSERT_TRUE(a.wait_for_service(60s));
+  a.send(SetBool::Request{});
+  ASSERT_TRUE(b.wait_for_service(60s));
+  b.send(SetBool::Request{});
+  ASSERT_TRUE(c.wait_for_service(60s));
+  c.send(SetBool::Request{});
+  baton::Executor executor;
+  executor.add(node);
+  while (answered < 3) ASSERT_TRUE(executor.spin_once(60s));
+  EXPECT_EQ(answered, 3);
+}
+
 TEST_F(ServiceTest, ACallWithoutAServerEndsAtItsTimeout) {
   baton::Node node("client");
   auto client = node.client<SetBool>("nobody");

@@ -243,7 +243,8 @@ class Node {
   /// A client whose call() blocks the calling thread; needs no executor.
   template <class S>
   Client<S> client(const std::string& name);
-  /// A client for send(); an executor hands each response to `callback(const Sample<Response>&)`.
+  /// A client for send(); an executor hands each response to `callback`, which takes what a subscription's callback takes
+  /// (of Response).
   template <class S, class F>
   Client<S> client(const std::string& name, F callback, std::shared_ptr<CallbackGroup> group = nullptr);
 

@@ -17,6 +17,7 @@
 #include "baton/node/executor.hpp"
 #include "baton/node/publisher.hpp"
 #include "baton/node/sample.hpp"
+#include "baton/node/subscription.hpp"
 #include "baton/transport/transport.hpp"
 
 namespace baton {
@@ -135,8 +136,7 @@ class ClientExecutable final : public ReaderExecutable {
  private:
   bool on_message(transport::TakenSample message) override {
     if (!core_->is_own(message)) return false;
-    const Sample<typename S::Response> response(std::move(message));
-    callback_(response);
+    call_with_sample<typename S::Response>(callback_, Sample<typename S::Response>(std::move(message)));
     return true;
   }
   std::shared_ptr<ClientCore> core_;

@@ -91,7 +91,7 @@ void call_with_sample(F& callback, Sample<T>&& sample) {
         "received messages are read-only: let the callback take T::ConstSharedPtr instead of T::SharedPtr or "
         "T::UniquePtr, and copy the message if it must change");
     static_assert(shared,
-                  "a subscription's callback takes one of: Sample<T>, const Sample<T>&, const T&, T::ConstSharedPtr, "
+                  "a callback takes one of: Sample<T>, const Sample<T>&, const T&, T::ConstSharedPtr, "
                   "(const T&, const MessageInfo&), (Sample<T>, const MessageInfo&)");
     if constexpr (shared) callback(std::move(sample).share());
   }

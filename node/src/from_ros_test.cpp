@@ -263,6 +263,11 @@ TEST_F(FromRos, StampsAreMadeComparedAndSubtracted) {
   EXPECT_EQ(header.stamp.sec, 12);
   EXPECT_EQ(header.stamp.nanosec, 345U);
   const baton::Time later = baton::Time(header.stamp) + 1500ms;
+  baton::msg::std_msgs::Header next;
+  next.stamp = later;
+  EXPECT_EQ(next.stamp - header.stamp, 1500ms);
+  EXPECT_TRUE(header.stamp < next.stamp && next.stamp > header.stamp && header.stamp <= next.stamp &&
+              !(header.stamp >= next.stamp));
   EXPECT_EQ(later - header.stamp, 1500ms);
   EXPECT_DOUBLE_EQ(baton::Time(13s + 500ms).seconds(), 13.5);
   EXPECT_TRUE(baton::Time(header.stamp) < later && later > baton::Time(header.stamp) &&

@@ -92,6 +92,32 @@ class Time {
   std::chrono::nanoseconds since_epoch_{0};
 };
 
+// Stamps of two messages, `a.header.stamp - b.header.stamp`, without naming Time.
+namespace msg::builtin_interfaces {
+
+template <class Stamp, class = std::enable_if_t<baton::detail::IsStamp<Stamp>::value>>
+constexpr std::chrono::nanoseconds operator-(const Stamp& a, const Stamp& b) {
+  return baton::Time(a) - baton::Time(b);
+}
+template <class Stamp, class = std::enable_if_t<baton::detail::IsStamp<Stamp>::value>>
+constexpr bool operator<(const Stamp& a, const Stamp& b) {
+  return baton::Time(a) < baton::Time(b);
+}
+template <class Stamp, class = std::enable_if_t<baton::detail::IsStamp<Stamp>::value>>
+constexpr bool operator>(const Stamp& a, const Stamp& b) {
+  return b < a;
+}
+template <class Stamp, class = std::enable_if_t<baton::detail::IsStamp<Stamp>::value>>
+constexpr bool operator<=(const Stamp& a, const Stamp& b) {
+  return !(b < a);
+}
+template <class Stamp, class = std::enable_if_t<baton::detail::IsStamp<Stamp>::value>>
+constexpr bool operator>=(const Stamp& a, const Stamp& b) {
+  return !(a < b);
+}
+
+}  // namespace msg::builtin_interfaces
+
 /// The present time, CLOCK_REALTIME: `image->header.stamp = baton::now();`
 inline Time now() { return std::chrono::system_clock::now(); }
 

@@ -11,8 +11,6 @@ namespace baton::ros1::detail {
 inline std::string stock_beside(const std::string& topic) { return topic + "/_stock"; }
 
 /// A node's name as roscpp writes it: the graph has no slash before a name in the root namespace.
-inline std::string ros_name(const std::string& node) {
-  return node.empty() || node.front() == '/' ? node : "/" + node;
-}
+inline std::string ros_name(const std::string& node) { return node.empty() || node.front() == '/' ? node : "/" + node; }
 
 }  // namespace baton::ros1::detail

@@ -209,7 +209,7 @@ class Node {
   template <class S, class F>
   [[nodiscard]] Service<S> serve(const std::string& name, F handler, std::shared_ptr<CallbackGroup> group = nullptr,
                                  const PublisherOptions& options = {});
-  /// A member function as the handler: serve<S>("switch", &Camera::on_switch, this). `object` must outlive the Service.
+  /// A member function as the handler: serve<SetBool>("switch", &Camera::on_switch, this). `object` must outlive the Service.
   template <class S, class Member, class Object, class = std::enable_if_t<std::is_member_function_pointer_v<Member>>>
   [[nodiscard]] Service<S> serve(const std::string& name, Member member, Object* object) {
     return serve<S>(name, detail::bound(member, object));

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 
 #include "baton/node/node.hpp"
@@ -15,13 +16,14 @@ namespace baton::test {
 
 class DomainTest : public ::testing::Test {
  protected:
-  void SetUp() override {
+  // Not in SetUp(): a node may be a member of the derived class.
+  DomainTest() {
     std::string pattern = (std::filesystem::temp_directory_path() / "baton-test-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no directory for the test: " + pattern);
     directory_ = pattern;
     ::setenv("BATON_RUNTIME_DIR", directory_.c_str(), 1);
   }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
+  ~DomainTest() override { std::filesystem::remove_all(directory_); }
   std::string directory_;
 };
 

@@ -42,8 +42,9 @@ void* allocate(std::size_t size, const void* caller) {
   throw std::bad_alloc();
 }
 
-/// Until nothing that `act` needs fails any more. Where it fails, nothing is to be undone by the caller.
-void for_every_allocation(const char* what, const std::function<bool()>& act) {
+/// Until nothing that `act` needs fails any more. Where it fails, nothing is to be undone by the caller. Where it is done
+/// in spite of a failure (an endpoint that then takes the underlying RMW alone), `undo` comes before the next try.
+void for_every_allocation(const char* what, const std::function<bool()>& act, const std::function<void()>& undo = {}) {
   for (long n = 0;; ++n) {
     until_failure = n;
     const bool done = act();
@@ -51,6 +52,7 @@ void for_every_allocation(const char* what, const std::function<bool()>& act) {
     until_failure = -1;
     if (failed) ++failures;
     if (done && !failed) return;
+    if (done && undo) undo();
     if (!done && !failed) fail(std::string(what) + " fails by itself");
     if (!done && !rcutils_error_is_set()) fail(std::string(what) + " does not say why");
     rcutils_reset_error();
@@ -108,16 +110,21 @@ void entities(Ros& ros) {
   rcl_subscription_t subscription = rcl_get_zero_initialized_subscription();
   rcl_subscription_options_t subscription_options = rcl_subscription_get_default_options();
   subscription_options.qos.deadline = {100, 0};
-  for_every_allocation("subscription", [&] {
-    return rcl_subscription_init(&subscription, &ros.node, image_type, "image", &subscription_options) == RCL_RET_OK;
-  });
+  for_every_allocation(
+      "subscription",
+      [&] {
+        return rcl_subscription_init(&subscription, &ros.node, image_type, "image", &subscription_options) ==
+               RCL_RET_OK;
+      },
+      [&] { check(rcl_subscription_fini(&subscription, &ros.node), "subscription's end"); });
   expect_count(ros, 1, false);
   rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
   rcl_publisher_options_t publisher_options = rcl_publisher_get_default_options();
   publisher_options.qos.deadline = {100, 0};
-  for_every_allocation("publisher", [&] {
-    return rcl_publisher_init(&publisher, &ros.node, image_type, "image", &publisher_options) == RCL_RET_OK;
-  });
+  for_every_allocation(
+      "publisher",
+      [&] { return rcl_publisher_init(&publisher, &ros.node, image_type, "image", &publisher_options) == RCL_RET_OK; },
+      [&] { check(rcl_publisher_fini(&publisher, &ros.node), "publisher's end"); });
   expect_count(ros, 1, true);
 
   const auto* service_type = rosidl_typesupport_cpp::get_service_type_support_handle<sensor_msgs::srv::SetCameraInfo>();

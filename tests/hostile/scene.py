@@ -410,14 +410,15 @@ def judge(before: dict, during: dict, after: dict, attack, attacker_cpu_ns: int)
         expect(now <= 2 * was, f"{name}: {now / 1000:.0f} us of CPU time for a message, {was / 1000:.0f} in peace")
 
     # What the attack costs the victim in CPU time is bounded by what the attacker, a Python program, pays for it: work that grows
-    # faster than the number of lies would show here. 50 ms are five ticks of the clock that counts the attacker's time.
+    # faster than the number of lies would show here. 50 ms are five ticks of the clock that counts the attacker's time. Accepting a
+    # connection costs the victim up to five times what beginning one costs the attacker, where the kernel counts memory by cgroup.
     def per_second(reports):
         return reports["victim"]["cpu_ns"] / reports["victim"]["seconds"]
 
     peace = max(per_second(before), per_second(after)) * during["victim"]["seconds"]
     extra = during["victim"]["cpu_ns"] - peace
     expect(
-        extra <= 3 * attacker_cpu_ns + 50e6,
+        extra <= 8 * attacker_cpu_ns + 50e6,
         f"the victim computed {extra / 1e6:.0f} ms more than in peace, the attacker {attacker_cpu_ns / 1e6:.0f} ms",
     )
     return counted, noisy

@@ -106,6 +106,17 @@ def test_a_late_subscriber_gets_the_latched_message_once(ros, late):
     assert first.more(0.3) == second.more(0.3) == []
 
 
+def test_spin_once_runs_all_messages_that_wait(ros):
+    once, talker = ros.run([BUILD / "bin" / "ros1_api_once", "images"], preload=False), ros.api_talker()
+    meet(talker, 1)
+    talker.do(f"publish {SMALL} 10 0")
+    count = 0
+    while count == 0:  # a thread of the subscription has to see the messages first
+        once.tell("once")
+        count = int(once.line())
+    assert count == 10
+
+
 def test_messages_that_callbacks_keep_stay_as_they_are(ros):
     listener, talker = ros.api_listener(keep=8), ros.api_talker()
     meet(talker, 1)

@@ -33,7 +33,7 @@ std::size_t callbacks_on(const std::string& topic) {
 }  // namespace
 
 /// Two sources, one callback: a thread waits for messages of Baton (LOT's puller) and asks roscpp's callback queue to
-/// run take_one(); roscpp's own subscription runs decode() and deliver().
+/// run take_waiting(); roscpp's own subscription runs decode() and deliver().
 struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::State> {
   State(std::string topic_name, std::shared_ptr<baton::Node> own_node, std::shared_ptr<transport::Reader> own_reader,
         Callbacks functions)
@@ -47,7 +47,7 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
     CallResult call() override {
       const auto alive = state.lock();
       if (!alive) return Invalid;
-      alive->take_one();
+      alive->take_waiting();
       return Success;
     }
     const std::weak_ptr<State> state;
@@ -81,19 +81,28 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
   };
 
   /// In the callback queue's thread.
-  void take_one() {
+  void take_waiting() {
     struct Finally {
       ~Finally() { state.end_turn(); }  // also if the callback throws, as roscpp allows
       State& state;
     } const finally{*this};
-    Result<transport::TakenSample> taken = reader->take();
-    if (!taken) {
-      ROS_ERROR_THROTTLE(1.0, "baton: no message on %s: %s", topic.c_str(), taken.error().message.c_str());
-    } else if (*taken) {
+    // What waits now, as ros::spinOnce() runs what waits; and not what comes meanwhile, which could be without end.
+    for (std::size_t left = reader->unread(); left > 0; --left) {
+      Result<transport::TakenSample> taken = reader->take();
+      if (!taken) {
+        ROS_ERROR_THROTTLE(1.0, "baton: no message on %s: %s", topic.c_str(), taken.error().message.c_str());
+        return;
+      }
+      if (!*taken) return;
       note(taken->publisher());
       const std::lock_guard<std::recursive_mutex> lock(one_at_a_time);
       callbacks.take(std::move(*taken));
+      if (has_ended()) return;  // the callback ended its own subscription
     }
+  }
+  bool has_ended() {
+    const std::lock_guard<std::mutex> lock(mutex);
+    return ended;
   }
   void end_turn() {
     const std::lock_guard<std::mutex> lock(mutex);

@@ -133,10 +133,15 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
   /// Records that `publisher` reaches us over Baton, and looks for stock subscriptions beside us.
   void note(const Gid& publisher) {
     const std::lock_guard<std::mutex> lock(mutex);
-    if (callbacks_on(topic) > own_callbacks(topic)) {
-      if (!stock_mark) stock_mark = mark();
-    } else {
+    if (callbacks_on(topic) <= own_callbacks(topic)) {
       stock_mark.reset();
+    } else if (!stock_mark) {
+      try {
+        stock_mark = mark();
+      } catch (const Exception& error) {  // the next message tries again
+        ROS_ERROR_THROTTLE(1.0, "baton: stock subscriptions of %s in this process get no messages: %s", topic.c_str(),
+                           error.what());
+      }
     }
     const std::uint64_t now = node->participant()->graph_version();
     if (now != seen || reached.count(publisher) == 0) {
@@ -207,8 +212,8 @@ SubscriberSide::SubscriberSide(ros::NodeHandle& handle, const std::string& topic
   ros::SubscribeOptions options(topic, queue_size, stock.md5sum, stock.datatype);
   options.helper = boost::make_shared<State::Helper>(state_, *state.callbacks.type);
   options.callback_queue = state.queue;
+  state.subscriber = handle.subscribe(options);  // throws if the type conflicts; nothing is counted then
   State::count_own(topic, 1);
-  state.subscriber = handle.subscribe(options);
   state.puller = std::thread([&state] { state.pull(); });
 }
 

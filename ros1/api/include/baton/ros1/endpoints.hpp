@@ -45,8 +45,9 @@ class PublisherSide {
   PublisherSide(const PublisherSide&) = delete;
   PublisherSide& operator=(const PublisherSide&) = delete;
 
-  /// Numbers the message (Header's `seq`, as roscpp does), calls `hand_over`, and gives the message to those that Baton
-  /// does not serve. Messages keep this order on both ways. `bytes`: the message in its loan.
+  /// Numbers `message` (Header's `seq`, as roscpp does), which lies in a loan of `capacity_bytes`, calls `hand_over`, and
+  /// writes the message to the links that Baton does not serve. Messages keep this order on both ways. Throws
+  /// malformed_message, then before `hand_over`, and what `hand_over` throws.
   void publish(void* message, std::size_t capacity_bytes, const std::function<void()>& hand_over);
 
   /// Subscribing processes of roscpp that Baton does not serve.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""baton::ros1 beside stock roscpp programs: what arrives, by which way, and who is served by whom."""
+"""baton::ros1 beside stock roscpp programs: which messages arrive, by which way, and none of them twice."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from ros1_network import BUILD, ROOT
+from ros1_network import BUILD, ROOT, tcp_bytes
 
 LARGE = 1_000_000
 SMALL = 1_000
@@ -17,13 +17,6 @@ SMALL = 1_000
 def image(number, size=LARGE):
     """What a listener prints for the talker's image `number`."""
     return f"{number} {number - 1} {size} good"
-
-
-def tcp_bytes(listener):
-    listener.tell("tcp")
-    word, count = listener.line().split()
-    assert word == "tcp"
-    return int(count)
 
 
 def serialized_to(talker):

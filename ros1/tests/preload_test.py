@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import pytest
-from ros1_network import BUILD, PATIENCE_S, PRELOAD, ROOT
+from ros1_network import BUILD, PATIENCE_S, PRELOAD, ROOT, tcp_bytes
 
 LARGE = 1_000_000
 SMALL = 1_000
@@ -19,13 +19,6 @@ IN_FLIGHT = 4  # kInFlight in ros1/preload/src/links.hpp
 def image(number, size=LARGE, seq=None):
     """What a listener prints for the talker's image `number`."""
     return f"{number} {number - 1 if seq is None else seq} {size} good"
-
-
-def tcp_bytes(listener):
-    listener.tell("tcp")
-    word, count = listener.line().split()
-    assert word == "tcp"
-    return int(count)
 
 
 def warm(talker, *listeners):

@@ -100,6 +100,14 @@ class Program:
             stream.close()
 
 
+def tcp_bytes(listener):
+    """What the TCP connections of a listener have received."""
+    listener.tell("tcp")
+    word, count = listener.line().split()
+    assert word == "tcp"
+    return int(count)
+
+
 class Ros:
     """A ROS 1 network of its own."""
 

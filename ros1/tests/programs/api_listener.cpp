@@ -2,11 +2,8 @@
 // listener.cpp with types of Baton: prints "NUMBER SEQ BYTES good|bad" for each image. Arguments: topic, queue size, how many messages
 // to keep for ever, milliseconds that each callback takes. On the line "tcp" of its input it prints the bytes that its TCP
 // connections received; its input's end ends it.
-#include <linux/tcp.h>
-#include <netinet/in.h>
 #include <ros/ros.h>
 #include <sensor_msgs/Image.h>
-#include <sys/socket.h>
 
 #include <baton/ros1/ros1.hpp>
 #include <baton/ros1/sensor_msgs/image.hpp>
@@ -18,22 +15,9 @@
 #include <vector>
 
 #include "pattern.hpp"
+#include "tcp_bytes.hpp"
 
 using baton::msg::sensor_msgs::Image;
-
-namespace {
-
-std::uint64_t tcp_bytes() {
-  std::uint64_t sum = 0;
-  for (int fd = 0; fd < 1024; ++fd) {
-    tcp_info info{};
-    socklen_t size = sizeof info;
-    if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0) sum += info.tcpi_bytes_received;
-  }
-  return sum;
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
   ros::init(argc, argv, "listener", ros::init_options::AnonymousName | ros::init_options::NoSigintHandler);

@@ -2,11 +2,8 @@
 // A stock roscpp program: prints "NUMBER SEQ BYTES good|bad" for each image. Arguments: topic, queue size, how many messages
 // to keep for ever, milliseconds that each callback takes. On the line "tcp" of its input it prints the bytes that its TCP
 // connections received; its input's end ends it.
-#include <linux/tcp.h>
-#include <netinet/in.h>
 #include <ros/ros.h>
 #include <sensor_msgs/Image.h>
-#include <sys/socket.h>
 
 #include <chrono>
 #include <iostream>
@@ -16,20 +13,7 @@
 #include <vector>
 
 #include "pattern.hpp"
-
-namespace {
-
-std::uint64_t tcp_bytes() {
-  std::uint64_t sum = 0;
-  for (int fd = 0; fd < 1024; ++fd) {
-    tcp_info info{};
-    socklen_t size = sizeof info;
-    if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0) sum += info.tcpi_bytes_received;
-  }
-  return sum;
-}
-
-}  // namespace
+#include "tcp_bytes.hpp"
 
 int main(int argc, char** argv) {
   ros::init(argc, argv, "listener", ros::init_options::AnonymousName | ros::init_options::NoSigintHandler);

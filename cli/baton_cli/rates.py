@@ -8,6 +8,7 @@ import json
 import re
 import statistics
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +37,7 @@ def bytes_text(value: float) -> str:
     return f"{value / 1000:.2f} GB"
 
 
-class Meter:
+class Meter(ABC):
     """What is known of the last `window` messages of one topic."""
 
     columns: tuple[str, ...] = ()
@@ -52,21 +53,21 @@ class Meter:
         self.seen += 1
         self.values.append(self.value_of(message))
 
+    @abstractmethod
     def value_of(self, message: Any) -> Any:
         """What is kept of a message."""
-        raise NotImplementedError
 
+    @abstractmethod
     def figures(self) -> dict[str, float]:
         """For --json; empty while there are too few messages."""
-        raise NotImplementedError
 
+    @abstractmethod
     def text(self, figures: dict[str, float]) -> str:
         """Of one topic."""
-        raise NotImplementedError
 
+    @abstractmethod
     def cells(self, figures: dict[str, float]) -> list[str]:
         """Of a table's row, as `columns`."""
-        raise NotImplementedError
 
 
 def _spread(seconds: list[float] | deque[float], window: int) -> dict[str, float]:

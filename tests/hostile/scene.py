@@ -411,7 +411,7 @@ def judge(before: dict, during: dict, after: dict, attack, attacker_cpu_ns: int)
 
     # What the attack costs the victim in CPU time is bounded by what the attacker, a Python program, pays for it: work that grows
     # faster than the number of lies would show here. 50 ms are five ticks of the clock that counts the attacker's time. Accepting a
-    # connection costs the victim up to five times what beginning one costs the attacker, where the kernel counts memory by cgroup.
+    # connection cost the victim up to five times what beginning one cost the attacker, on one machine; the reason is not known.
     def per_second(reports):
         return reports["victim"]["cpu_ns"] / reports["victim"]["seconds"]
 

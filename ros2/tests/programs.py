@@ -7,6 +7,7 @@ import sys
 import time
 
 import rclpy
+from rcl_interfaces.msg import Log
 from rclpy.action import ActionClient, ActionServer
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.executors import MultiThreadedExecutor
@@ -237,6 +238,32 @@ def hear_own(node):
         publisher.publish(UInt64(data=i))
     spin_until(node, lambda: len(got) + len(others) >= 20)
     return {"got": got, "others": others, "acked": publisher.wait_for_all_acked()}
+
+
+def say_lines(node, number):
+    """As soon as somebody asks for it, and again: `number` lines that begin with the node's name."""
+    print("going", flush=True)
+    for _ in range(2):
+        sys.stdin.readline()
+        for i in range(int(number)):
+            node.get_logger().warn(f"{node.get_name()} {i}")
+    sys.stdin.readline()
+    return {}
+
+
+def hear_lines(node, number):
+    """The lines of other nodes, until there are `number`, and those that still come within a second."""
+    got = []
+    lines = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    node.create_subscription(
+        Log, "/rosout", lambda m: m.name != node.get_name() and got.append([m.name, m.level, m.msg]), lines
+    )
+    print("going", flush=True)
+    spin_until(node, lambda: len(got) >= int(number))
+    end = time.monotonic() + 1
+    while time.monotonic() < end:
+        rclpy.spin_once(node, timeout_sec=0.1)
+    return {"got": got}
 
 
 def serve(node):

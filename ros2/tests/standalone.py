@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of Baton's own, without ROS 2: standalone.py say|hear <number of images>."""
+"""Programs of Baton's own, without ROS 2: standalone.py say|hear <number of images>, standalone.py say_lines <number>."""
 
 import json
 import sys
@@ -32,6 +32,17 @@ def hear(node, number):
         got.append([image.height, image.encoding, image.data.tolist()])
         made.add(baton.info(image).selection)
     return {"got": got, "made": sorted(made)}
+
+
+def say_lines(node, number):
+    """As the program of the same name in programs.py."""
+    print("going", flush=True)
+    for _ in range(2):
+        sys.stdin.readline()
+        for i in range(number):
+            node.get_logger().warn(f"{node.name} {i}")
+    sys.stdin.readline()
+    return {}
 
 
 report = globals()[sys.argv[1]](baton.Node(sys.argv[1]), int(sys.argv[2]))

@@ -53,7 +53,7 @@ std::string full_name(const rmw_node_t& node) { return full_name(node.namespace_
 
 bool may_be_served(const char* topic, const rmw_qos_profile_t& qos) noexcept {
   const std::string_view name = topic;
-  return name != "/rosout" && name != "/parameter_events" && !qos.avoid_ros_namespace_conventions;
+  return name != "/parameter_events" && !qos.avoid_ros_namespace_conventions;
 }
 
 std::optional<QoS> qos_of(const rmw_qos_profile_t& profile) noexcept {

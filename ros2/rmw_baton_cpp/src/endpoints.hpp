@@ -16,8 +16,7 @@
 
 namespace baton::rmw {
 
-/// False for the topics that only the underlying RMW carries: rosout, parameter events, names outside ROS's
-/// conventions.
+/// False for the topics that only the underlying RMW carries: parameter events, names outside ROS's conventions.
 bool may_be_served(const char* topic, const rmw_qos_profile_t& qos) noexcept;
 
 /// The same quality of service in Baton's terms, of an endpoint's actual profile. Empty if a policy is not known.

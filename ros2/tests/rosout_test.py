@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The log lines of ROS 2's nodes and of Baton's own meet on /rosout: each reader gets each line once."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from ros2_processes import BUILD, ROOT, go_on, going
+
+WARN = 30
+LINES = 5
+
+
+def start(processes, kind):
+    if kind == "standalone":
+        return going(processes.start_standalone("say_lines", str(LINES)))
+    return going(processes.start(kind, "say_lines", str(LINES)))
+
+
+def expected(name):
+    return [[name, WARN, f"{name} {i}"] for i in range(LINES)] * 2
+
+
+@pytest.mark.parametrize("kind", ["standalone", "baton", "plain"])
+def test_a_ros_node_hears_each_line_once(processes, kind):
+    talker = start(processes, kind)
+    go_on(talker)  # lines that are older than their reader
+    hearer = going(processes.start("baton", "hear_lines", str(2 * LINES)))
+    go_on(talker)
+    heard = processes.result(hearer)
+    assert heard["got"] == expected("say_lines")
+    go_on(talker)
+    said = processes.result(talker)
+    if kind == "baton":  # the lines were there twice, and the reader took one of each
+        written = re.search(r"publisher of /rosout: (\d+) messages through Baton", said["log"])
+        assert written and int(written[1]) >= 2 * LINES
+    if kind == "standalone":  # nothing but Baton carries them
+        taken = re.search(r"subscription of /rosout: (\d+) messages through Baton", heard["log"])
+        assert taken and int(taken[1]) >= 2 * LINES
+
+
+def test_a_plain_ros_node_still_hears_the_lines_of_one_over_baton(processes):
+    talker = start(processes, "baton")
+    go_on(talker)
+    hearer = going(processes.start("plain", "hear_lines", str(2 * LINES)))
+    go_on(talker)
+    assert processes.result(hearer)["got"] == expected("say_lines")
+    go_on(talker)
+    processes.result(talker)
+
+
+def test_baton_log_prints_the_lines_of_ros_nodes_and_of_batons_own(processes):
+    talkers = [start(processes, kind) for kind in ("standalone", "baton")]
+    for talker in talkers:
+        go_on(talker)
+    env = os.environ | {"PYTHONPATH": f"{BUILD / 'python'}:{ROOT / 'cli'}"}
+    command = [sys.executable, "-m", "baton_cli", "log", "--json", "--domain", str(processes.domain), "--level", "warn"]
+    command += ["--node", "say_lines", "-n", str(2 * LINES)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=200, check=True)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert sorted(line["text"] for line in lines) == sorted([f"say_lines {i}" for i in range(LINES)] * 2)
+    files = {os.path.basename(line["file"]) for line in lines}
+    assert "standalone.py" in files and len(files) == 2  # rclpy names a file of its own
+    for talker in talkers:
+        go_on(talker)
+        go_on(talker)
+        processes.result(talker)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baton doctor`: what it finds in a domain and on this machine."""
+
+import json
+import subprocess
+import sys
+import time
+
+
+def test_doctor_finds_pairs_that_share_memory_and_those_that_do_not(baton, environment):
+    baton.camera()
+    good = json.loads(baton("doctor", "--json", "--look", "4"))
+    # /chatter goes to its own process, nobody takes the images, and what is said on /chatter is made of dicts.
+    assert [f["good"] for f in good["topics"]] == [True, None, None]
+    assert good["topics"][-1]["what"].startswith("/chatter: publisher of camera")
+    assert "write into a loan" in good["topics"][-1]["way_out"]
+    assert len(json.loads(baton("doctor", "--json", "--look", "0"))["topics"]) == 2
+    code = """
+import baton
+node = baton.Node("old")
+image = baton.message_from_text("sensor_msgs/Image", "uint8[] data")
+a = node.subscribe("image", image)
+b = node.subscribe("Chatter", "std_msgs/String")
+c = node.advertise("chatter", "std_msgs/String", baton.QoS(reliability="best_effort"))
+print("ready", flush=True)
+input()
+"""
+    old = subprocess.Popen(
+        [sys.executable, "-c", code], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert old.stdout.readline() == "ready\n"
+        text = baton("doctor", "--json", code=1)
+        findings = {(f["what"].split(" ")[0], f["good"]): f for f in json.loads(text.splitlines()[0])["topics"]}
+        assert "define it differently" in findings["/image:", False]["why"]
+        assert "reliability" in findings["/chatter:", False]["why"]
+        assert "did you mean /chatter?" in findings["/Chatter:", None]["way_out"]
+        assert "way out" in baton("doctor", code=1)
+    finally:
+        old.kill()
+        old.communicate()
+
+
+def test_doctor_shows_how_slots_are_granted_and_which_subscription_was_refused_or_got_less(baton, program):
+    program('baton.Node("camera").advertise("image", "sensor_msgs/Image", slots=64, max_message=1 << 16)')
+    program(
+        'baton.Node("plain").subscribe("image", "sensor_msgs/Image")',
+        'baton.Node("greedy").subscribe("image", "sensor_msgs/Image", qos=baton.QoS(10, held=300))',
+    )
+    found = json.loads(baton("doctor", "--json", "--look", "0", code=1).splitlines()[0])
+    topics = {f["what"].split("-> ")[1].split(" ")[0]: f for f in found["topics"]}
+    assert topics["plain"]["good"] is True
+    refused = topics["greedy"]
+    assert refused["good"] is False
+    assert "asks to hold 300" in refused["why"]
+    assert "at most 26 of the publisher's 64 slots" in refused["why"]
+    assert refused["way_out"].startswith("raise PublisherOptions::slots to at least 642")
+    (slots,) = found["slots"]
+    assert slots["what"].startswith("/image: publisher of camera")
+    assert slots["why"] == "64 slots, of which 52 can be held: granted: 1 x 8 of 8; 44 left; 1 refused"
+    shown = baton("doctor", "--look", "0", code=1)
+    assert "44 left; 1 refused" in " ".join(shown.split())
+    program(*[f'baton.Node("n{i}").subscribe("image", "sensor_msgs/Image")' for i in range(5)])
+    found = json.loads(baton("doctor", "--json", "--look", "0", code=1).splitlines()[0])
+    (less,) = (f for f in found["topics"] if f["good"] is None)
+    assert "asks to hold 8 samples and got 7" in less["why"]
+    assert "5 x 8 of 8" in found["slots"][0]["why"]
+    assert "1 x 7 of 8" in found["slots"][0]["why"]
+
+
+def test_doctor_shows_a_subscription_that_keeps_all_samples_that_it_may(baton, program):
+    program(
+        '(node := baton.Node("keeper"))',
+        'node.subscribe("numbers", "std_msgs/Int32", kept.append, baton.QoS(10, held=2))',
+        '(numbers := node.advertise("numbers", "std_msgs/Int32"))',
+        'node.create_timer(0.05, lambda: numbers.publish({"data": 1}))',
+        '__import__("threading").Thread(target=baton.spin, args=[node], daemon=True).start()',
+    )
+
+    def waiting():
+        found = json.loads(baton("doctor", "--json", "--look", "0"))
+        return [each for each in found["topics"] if "2 samples that it may" in each["why"]]
+
+    end = time.monotonic() + 60
+    while not (rows := waiting()):
+        assert time.monotonic() < end, "doctor does not show the subscription"
+    assert rows[0]["what"].startswith("/numbers") and "raise QoS 'held'" in rows[0]["way_out"]
+
+
+def test_doctor_knows_which_ends_are_ros_2_programs_and_what_these_copy(baton, program):
+    program(
+        'baton.Node("/talker").advertise("chatter", "std_msgs/String")',
+        'baton.Node("/listener").subscribe("chatter", "std_msgs/String")',
+    )
+    (pair,) = json.loads(baton("doctor", "--json", "--look", "0"))["topics"]
+    assert "arrays are copied out once" in pair["why"]
+    assert "libbaton_heap.so" in pair["way_out"]
+
+
+def test_doctor_shows_a_runtime_directory_that_cannot_be_used_as_a_finding(baton, environment, tmp_path):
+    (tmp_path / "file").write_text("")
+    environment["BATON_RUNTIME_DIR"] = str(tmp_path / "file")
+    found = json.loads(baton("doctor", "--json", code=1).splitlines()[0])
+    row = {f["what"]: f for f in found["machine"]}["runtime directory"]
+    assert row["good"] is False
+    assert "Not a directory" in row["why"]
+    assert "BATON_RUNTIME_DIR" in row["way_out"]
+    assert found["topics"] == []
+    assert "runtime directory" in baton("doctor", code=1)

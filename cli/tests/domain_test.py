@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What verbs share in a running domain, and the verbs of few tests: node, heap, interface, stubs, completion."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def test_an_empty_domain_is_empty(baton):
+    assert baton("topic", "list") == ""
+    assert baton("node", "list") == ""
+    assert "nobody publishes" in baton("topic", "info", "image", code=1)
+    assert "there is no node '/x'" in baton("node", "info", "x", code=1)
+
+
+def test_a_node_is_found_by_its_name_with_and_without_a_slash(baton, program):
+    program('baton.Node("/robot/talker")', 'baton.Node("camera")')
+    assert [line.split()[0] for line in baton("node", "list").splitlines()] == ["/camera", "/robot/talker"]
+    for name in ("robot/talker", "/robot/talker", "camera", "/camera"):
+        assert baton("node", "info", name).startswith("/" + name.lstrip("/") + "\n")
+    assert "there are: /camera, /robot/talker\n" in baton("node", "info", "talker", code=1)
+
+
+@pytest.mark.parametrize("verb", [["topic", "echo", "chatter"], ["topic", "pub", "-1", "chatter", "std_msgs/String"]])
+def test_an_interrupt_ends_a_verb_without_a_word(environment, verb):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "baton_cli", *verb],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr.readline().startswith("waiting for ")
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=240) == ("", "")
+        assert process.returncode == 130
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_an_empty_domain_is_named(environment):
+    command = [sys.executable, "-m", "baton_cli"]
+    for verb in ("topic", "node", "service"):
+        done = subprocess.run(
+            [*command, verb, "list", "--domain", "7"], env=environment, capture_output=True, text=True, timeout=240
+        )
+        assert done.returncode == 0 and done.stdout == ""
+        assert f"no {verb}s in domain 7 (BATON_DOMAIN, --domain): nobody there" in done.stderr
+
+
+def test_the_shell_completes_topics_nodes_services_and_types(baton, environment):
+    baton.camera()
+
+    def completed(*words):
+        variables = {
+            "_BATON_COMPLETE": "bash_complete",
+            "COMP_WORDS": " ".join(words),
+            "COMP_CWORD": str(len(words) - 1),
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", "from baton_cli.main import baton; baton(prog_name='baton')"],
+            env={**environment, **variables},
+            capture_output=True,
+            text=True,
+            timeout=240,
+        )
+        return [line.partition(",")[2] for line in done.stdout.splitlines()]
+
+    assert completed("baton", "topic", "echo", "/im") == ["/image"]
+    assert completed("baton", "topic", "hz", "/image", "ch") == ["chatter"]
+    assert completed("baton", "node", "info", "/c") == ["/camera"]
+    assert completed("baton", "service", "call", "/sw") == ["/switch"]
+    assert completed("baton", "topic", "pub", "chatter", "std_msgs/Stri") == ["std_msgs/String"]
+    assert completed("baton", "topic", "pub", "chatter", "std_ms") == ["std_msgs/"]
+    assert completed("baton", "service", "call", "/switch", "std_srvs/S") == ["std_srvs/SetBool"]
+    assert completed("baton", "topic", "echo", "--fil") == ["--filter"]
+
+
+def test_stubs_are_written_for_a_package_and_what_it_refers_to(baton, tmp_path):
+    lines = baton("stubs", "geometry_msgs", "-o", str(tmp_path / "out")).splitlines()
+    assert {Path(line).relative_to(tmp_path / "out").as_posix() for line in lines} >= {
+        "msg/geometry_msgs.pyi",
+        "msg/std_msgs.pyi",
+    }
+    assert "def position(self) -> " in (tmp_path / "out/msg/geometry_msgs.pyi").read_text()
+    assert "no package 'no_msgs'" in baton("stubs", "no_msgs", "-o", str(tmp_path), code=1)
+
+
+def test_shared_heaps_are_listed_with_who_has_them_open_and_what_they_hold(baton, environment, build):
+    assert baton("heap", "list") == "nobody has a shared heap open\n"
+    waits_for_a_pusher = [build / "bin" / "lot_roles", "pull", "1"]
+    puller = subprocess.Popen(waits_for_a_pusher, env=environment)
+    try:
+        heaps = []
+        while not heaps or heaps[0]["objects"] == 0:
+            assert puller.poll() is None
+            heaps = json.loads(baton("heap", "list", "--json"))
+        (heap,) = heaps
+        assert (heap["name"], heap["processes"], heap["orphans"]) == ("lot-example", 1, 0)
+        assert 0 < heap["used_bytes"] <= heap["backed_bytes"] < heap["limit_bytes"]
+        assert baton("heap", "list").splitlines()[1].split()[:2] == ["lot-example", "1"]
+    finally:
+        puller.kill()
+        puller.wait()
+    assert baton("heap", "list") == "nobody has a shared heap open\n"
+
+
+def test_interfaces_are_shown(baton, environment, tmp_path):
+    shown = baton("interface", "show", "geometry_msgs/msg/PoseStamped")
+    assert "geometry_msgs/Pose pose\n\tgeometry_msgs/Point position\n\t\tfloat64 x\n" in shown
+    assert "bool data\n---\nbool success\n" in baton("interface", "show", "std_srvs/SetBool")
+    assert "std_msgs/msg/String" in baton("interface", "package", "std_msgs")
+    assert "unknown type" in baton("interface", "show", "std_msgs/Strin", code=1)
+    (tmp_path / "my_robot" / "msg").mkdir(parents=True)
+    (tmp_path / "my_robot" / "msg" / "Battery.msg").write_text("float32 volts\n")
+    assert "BATON_MSG_PATH" in baton("interface", "show", "my_robot/Battery", code=1)
+    environment["BATON_MSG_PATH"] = str(tmp_path)
+    assert baton("interface", "show", "my_robot/Battery") == "float32 volts\n"
+    assert baton("interface", "package", "my_robot") == "my_robot/msg/Battery\n"
+    environment["BATON_MSG_PATH"] = str(tmp_path / "nowhere")
+    assert "named in BATON_MSG_PATH" in baton("interface", "show", "my_robot/Battery", code=1)

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baton topic list`, `type`, `find`, `info`, `echo` and `pub`, against processes that publish."""
+
+import json
+import signal
+import subprocess
+import sys
+
+from baton_cli.yaml_text import text_of
+
+
+def test_topics_and_nodes_are_listed(baton):
+    camera = baton.camera()
+    assert baton("topic", "list", "-t") == "/chatter [std_msgs/String]\n/image [sensor_msgs/Image]\n"
+    assert "/switch/_request" in json.loads(baton("topic", "list", "--json", "--include-hidden-topics"))
+    assert baton("topic", "list", "-c") == "2\n"
+    assert baton("topic", "type", "image") == "sensor_msgs/Image\n"
+    assert json.loads(baton("node", "list", "--json")) == [{"node": "/camera", "pid": camera.pid}]
+    assert baton("node", "list") == f"/camera  (process {camera.pid})\n"
+    info = baton("node", "info", "camera")
+    assert "  Publishers:\n    /chatter: std_msgs/String\n    /image: sensor_msgs/Image\n" in info
+    assert "  Service Servers:\n    /switch: std_srvs/SetBool\n" in info
+    info = json.loads(baton("topic", "info", "image", "--json"))
+    assert (info["type"], info["endpoints"][0]["qos"]["reliability"]) == ("sensor_msgs/Image", "reliable")
+    verbose = baton("topic", "info", "image", "-v")
+    assert "Publisher count: 1\n  Node name: /camera\n" in verbose
+    assert "\n\n\n" not in verbose
+
+
+def test_a_topic_with_two_types_is_described_with_both_and_read_as_the_one_that_is_named(baton, program):
+    program(
+        'baton.Node("a").advertise("battery", "std_msgs/String", baton.QoS(durability="transient_local"))',
+        'baton.Node("b").subscribe("battery", "std_msgs/Int32")',
+        'kept[0].publish({"data": "full"})',
+    )
+    assert baton("topic", "type", "battery") == "std_msgs/Int32\nstd_msgs/String\n"
+    assert "Type: std_msgs/Int32\nType: std_msgs/String\nPublisher count: 1\n" in baton("topic", "info", "battery")
+    assert json.loads(baton("topic", "info", "battery", "--json"))["types"] == ["std_msgs/Int32", "std_msgs/String"]
+    for verb in ("echo", "hz", "bw", "delay"):
+        said = baton("topic", verb, "battery", code=1)
+        assert "has several types: std_msgs/Int32, std_msgs/String; name one behind the topic: /battery std" in said
+    assert baton("topic", "echo", "battery", "std_msgs/String", "--once") == "data: full\n---\n"
+    (row,) = json.loads(baton("top", "-n", "1", "-i", "0.2", "--json"))["topics"]
+    assert (row["type"], row["subscriptions"]) == ("std_msgs/String", [])
+
+
+def test_topics_are_found_by_their_type(baton):
+    baton.camera()
+    assert baton("topic", "find", "sensor_msgs/msg/Image").split() == ["/image"]
+    assert baton("topic", "find", "std_msgs/String").split() == ["/chatter"]
+    assert baton("topic", "find", "std_msgs/Bool") == ""
+
+
+def test_what_is_no_topic_name_is_not_waited_for(baton):
+    for arguments in (("echo", "x y"), ("hz", "a//b"), ("info", "\x1b[2J"), ("echo", "ü", "std_msgs/String")):
+        assert "is no topic name" in baton("topic", *arguments, code=1)
+
+
+def test_echo_shows_messages_and_cuts_what_is_long(baton):
+    baton.camera()
+    text = baton("topic", "echo", "image", "--once")
+    assert "frame_id: front" in text
+    assert len(text) < 1000
+    assert len(json.loads(baton("topic", "echo", "image", "--once", "--json", "-f"))["data"]) == 1_000_000
+    assert json.loads(baton("topic", "echo", "image", "--once", "--json", "-l", "2"))["data"][-1] == "... 999998 more"
+    assert json.loads(baton("topic", "echo", "image", "--once", "--json", "--no-arr"))["data"] == "<1000000 elements>"
+    assert "\ndata: '<1000000 elements>'\n---\n" in baton("topic", "echo", "image", "--once", "--no-arr")
+    assert baton("topic", "echo", "image", "--once", "--field", "header.frame_id") == "front\n---\n"
+    assert baton("topic", "echo", "chatter", "-n", "2", "--csv") == "hello\nhello\n"
+    assert "no field 'colour'" in baton("topic", "echo", "image", "--once", "--field", "colour", code=1)
+    assert "nobody" in baton("topic", "echo", "nothing", "--timeout", "0.1", code=1)
+
+
+def test_a_part_of_a_message_is_shown_in_the_form_of_the_whole(baton):
+    baton.camera()
+    stamp = "stamp:\n  sec: 1\n  nanosec: 0\nframe_id: front\n---\n"
+    assert baton("topic", "echo", "image", "--once", "--field", "header") == stamp
+    # The field seq, which ROS 2 does not have, is in no form.
+    whole = "header:\n  stamp:\n    sec: 1\n    nanosec: 0\n  frame_id: front\nheight: 0\n"
+    assert baton("topic", "echo", "image", "--once").startswith(whole)
+    assert baton("topic", "echo", "image", "--once", "--field", "header", "--csv") == "1,0,front\n"
+
+
+def test_echo_shows_the_messages_for_which_a_condition_is_true(baton, program):
+    program(
+        '(node := baton.Node("counter"))',
+        '(numbers := node.advertise("numbers", "std_msgs/Int32"))',
+        "(count := iter(range(10**9)))",
+        'node.create_timer(0.005, lambda: numbers.publish({"data": next(count)}))',
+        '__import__("threading").Thread(target=baton.spin, args=[node], daemon=True).start()',
+    )
+    lines = baton("topic", "echo", "numbers", "--filter", "m.data % 10 == 3", "--json", "-n", "3").splitlines()
+    assert [json.loads(line)["data"] % 10 for line in lines] == [3, 3, 3]
+    assert "no Python expression" in baton("topic", "echo", "numbers", "--filter", "m.data >", code=1)
+    assert "AttributeError" in baton("topic", "echo", "numbers", "--filter", "m.other > 1", code=1)
+
+
+def test_values_become_yaml_that_reads_back_as_the_same():
+    from ruamel.yaml import YAML
+
+    value = {
+        "empty": {},
+        "words": ["plain", "two words", "it's", "yes", "", "1.5", "/a/b", "a\tb", "é", "- x", "a: b", "#"],
+        "numbers": [1, -2.5, True],
+        "none": [],
+        "messages": [{"a": 1, "b": {"c": [1, 2]}}, {"a": 2, "b": {"c": []}}, "... 3 more"],
+        "nested": {"deep": {"x": float("inf"), "y": False}},
+    }
+    assert YAML(typ="safe").load(text_of(value)) == value
+    assert YAML(typ="safe").load(text_of(value["messages"])) == value["messages"]
+    assert YAML(typ="safe").load(text_of("on")) == "on"
+
+
+def test_the_publisher_of_pub_is_there_for_everybody(baton, environment):
+    command = [
+        sys.executable,
+        "-m",
+        "baton_cli",
+        "topic",
+        "pub",
+        "-r",
+        "50",
+        "chatter",
+        "std_msgs/String",
+        "{data: hello}",
+    ]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline().startswith("publishing #1")
+        assert baton("topic", "echo", "chatter", "-n", "2", "--csv") == "hello\nhello\n"
+        assert "average rate" in baton("topic", "hz", "chatter", "-n", "5")
+        assert baton("topic", "type", "chatter") == "std_msgs/String\n"
+        assert "Publisher count: 1\n" in baton("topic", "info", "chatter")
+        assert f"/topic_pub_{process.pid}" in baton("node", "list")
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        assert process.returncode == 130
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_pub_reaches_the_subscription_and_refuses_what_does_not_fit(baton):
+    camera = baton.camera()
+    assert "publishing #1" in baton("topic", "pub", "-1", "chatter", "std_msgs/String", "{data: x}")
+    assert camera.stdout.readline() == "x\n"
+    assert "no std_msgs/String" in baton("topic", "pub", "-1", "chatter", "std_msgs/String", "{text: x}", code=1)
+    said = baton("topic", "pub", "-1", "chatter", "std_msgs/Strin", "{}", code=1)
+    assert said.startswith("Error: unknown type 'std_msgs/Strin'\n  way out: did you mean 'String'?")
+    assert "(--search DIR, or directories in BATON_MSG_PATH)" in said
+
+
+def test_pub_says_what_it_waits_for_and_that_the_topic_has_another_type(baton, program, environment):
+    program('baton.Node("listener").subscribe("chatter", "std_msgs/Int32")')
+    process = subprocess.Popen(
+        [sys.executable, "-m", "baton_cli", "topic", "pub", "-1", "chatter", "std_msgs/msg/String", "{data: x}"],
+        env={**environment, "BATON_LOG_LEVEL": "off"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr.readline() == "waiting for 1 subscription to /chatter ...\n"
+        assert process.stderr.readline() == "there is /chatter with another type: std_msgs/Int32\n"
+    finally:
+        process.kill()
+        process.communicate()

@@ -18,6 +18,8 @@ import numpy as np
 from baton_generator.diagnostics import InterfaceError
 from baton_generator.packages import Universe
 
+from .near import did_you_mean
+
 
 def load() -> ModuleType:
     """The package baton: installed, or of this checkout's build."""
@@ -96,6 +98,32 @@ def node_name(name: str) -> str:
     return name if name.startswith("/") else "/" + name
 
 
+HINT_S = 1.0  # that a topic has to appear before the names of others are shown
+
+
+def topics_of(node: Any) -> set[str]:
+    """The topics that `baton topic list` shows."""
+    return {e.topic for e in others(node) if "/_" not in e.topic}
+
+
+def instead_of(node: Any, topic: str) -> str:
+    """What there is instead of a topic that nobody has."""
+    there = topics_of(node)
+    if not there:
+        return nobody_there(node)
+    return did_you_mean(topic, there) or f"there {is_are(len(there), 'other topic')}: baton topic list"
+
+
+def wait_for_topic(node: Any, topic: str, there: Callable[[], object], timeout: float | None = None) -> None:
+    """Waits until there() is true, at most `timeout` seconds; says so, and after a moment what the user may have meant."""
+    click.echo(f"waiting for {topic} ...", err=True)
+    moment = HINT_S if timeout is None else min(HINT_S, timeout)
+    node.wait_for(there, moment)
+    if not there() and (timeout is None or moment < timeout):
+        click.echo(f"nobody has {topic}; {instead_of(node, topic)}", err=True)
+        node.wait_for(there, None if timeout is None else timeout - moment)
+
+
 def types_of(node: Any, topic: str, wait: bool = True, timeout: float | None = None) -> list[str]:
     """The types of a topic that somebody has, as a rule one; waits for it to appear, at most `timeout` seconds."""
     topic = absolute(topic)
@@ -104,11 +132,10 @@ def types_of(node: Any, topic: str, wait: bool = True, timeout: float | None = N
         return sorted({e.type_name for e in others(node) if e.topic == topic})
 
     if not types() and wait:
-        click.echo(f"waiting for {topic} ...", err=True)
-        node.wait_for(types, timeout)
+        wait_for_topic(node, topic, types, timeout)
     found = types()
     if not found:
-        raise click.ClickException(f"nobody publishes or subscribes {topic}; `baton topic list` shows what there is")
+        raise click.ClickException(f"nobody publishes or subscribes {topic}; {instead_of(node, topic)}")
     return found
 
 
@@ -238,12 +265,32 @@ def short_type(name: str) -> str:
     return f"{parts[0]}/{parts[-1]}" if len(parts) == 3 and parts[1] in ("msg", "srv") else name
 
 
+def is_are(count: int, thing: str) -> str:
+    return f"is 1 {thing}" if count == 1 else f"are {count} {thing}s"
+
+
+def nobody_there(node: Any) -> str:
+    """That a domain is empty, or has nodes without topics; and where its name comes from."""
+    nodes = [name for name, pid in node.nodes() if not name.startswith("_baton_") and pid != os.getpid()]
+    there = f"there {is_are(len(nodes), 'node')}" if nodes else "nobody is there"
+    return f"domain {node.domain} (BATON_DOMAIN, --domain): {there}"
+
+
 def say_if_empty(node: Any, found: Collection[object], what: str) -> None:
     """A word on stderr, where an empty list alone would leave a doubt."""
     if not found:
-        nodes = [name for name, _ in node.nodes() if not name.startswith("_baton_")]
-        there = f"{len(nodes)} nodes" if nodes else "nobody"
-        click.echo(f"no {what} in domain {node.domain} (BATON_DOMAIN, --domain): {there} there", err=True)
+        click.echo(f"no {what} in {nobody_there(node)}", err=True)
+
+
+def say_no_type(node: Any, wanted: str, kind: str, used: Collection[str]) -> None:
+    """On stderr: nothing in the domain has the type `wanted`, while `used` are there. A type that is not known either is an error."""
+    what = "topic" if kind == "msg" else "service"
+    hint = did_you_mean(wanted, used)
+    try:
+        (message_class if kind == "msg" else service_class)(wanted)
+    except click.ClickException as error:
+        raise click.ClickException(error.message + (f"\n  in domain {node.domain}: {hint}" if hint else "")) from None
+    click.echo(f"no {what} in domain {node.domain} has the type {wanted}" + (f"; {hint}" if hint else ""), err=True)
 
 
 def subscribe(
@@ -258,6 +305,14 @@ def subscribe(
     baton = load()
     topic = absolute(topic)
     cls = message_class(type_name or type_of(node, topic, timeout=timeout))
+
+    def published() -> bool:
+        return any(e.topic == topic and e.is_publisher for e in others(node))
+
+    if type_name and not published():
+        wait_for_topic(node, topic, published, timeout)
+        if not published():
+            raise click.ClickException(f"nobody publishes {topic} within {timeout:g} s")
     offered = [e.qos for e in others(node) if e.topic == topic and e.is_publisher]
     reliable = all(q.reliability == "reliable" for q in offered)
     durable = bool(offered) and all(q.durability == "transient_local" for q in offered)

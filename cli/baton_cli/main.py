@@ -17,6 +17,7 @@ import click
 import baton_cli
 
 from .examples import examples
+from .groups import Group
 
 # Verbs are where these packages are installed: a room brings its own.
 VERB_PACKAGES = ("baton_cli.verbs", "baton_perf.verbs")
@@ -53,7 +54,7 @@ def _verbs() -> dict[str, str]:
     return found
 
 
-class Verbs(click.Group):
+class Verbs(Group):
     """Loads a verb's module only when it is wanted, so that one verb's dependencies do not slow or break another."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -62,6 +63,18 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         module = _verbs().get(cmd_name)
         return importlib.import_module(module).command if module else None
+
+    def instead_of(self, ctx: click.Context, name: str) -> list[str]:
+        """Near verbs, and the verbs that have one of this name inside: `baton echo` is `baton topic echo`."""
+        inside = []
+        for verb in self.list_commands(ctx):
+            try:
+                group = self.get_command(ctx, verb)
+            except ImportError:
+                continue  # a verb that lacks a package says so when it is called
+            if isinstance(group, click.Group) and name in group.list_commands(ctx):
+                inside.append(f"{verb} {name}")
+        return [*super().instead_of(ctx, name), *inside]
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

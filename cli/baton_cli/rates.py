@@ -198,7 +198,8 @@ class _Watch:
         """Subscribes what has come since the last call."""
         ends = [e for e in live.others(self._node) if e.is_publisher and "/_" not in e.topic]
         for name, kind in self._waiting:
-            for type_name in {live.short_type(kind)} if kind else {e.type_name for e in ends if e.topic == name}:
+            types = {e.type_name for e in ends if e.topic == name}
+            for type_name in {live.short_type(kind)} if kind and types else types:
                 self._add(name, type_name, 100)
         for e in ends:
             if any(fnmatch.fnmatchcase(e.topic, pattern) for pattern in self._patterns):
@@ -219,6 +220,13 @@ class _Watch:
         """Named topics that nobody publishes yet."""
         there = {topic for topic, _ in self.meters}
         return [name for name, _ in self._waiting if name not in there]
+
+    def say_what_is_missing(self) -> None:
+        """On stderr: the named topics that nobody publishes, with what the user may have meant."""
+        for name in self.waiting():
+            click.echo(f"nobody publishes {name}; {live.instead_of(self._node, name)}", err=True)
+        if not self.meters and self._patterns and not self._waiting:
+            click.echo(f"no topic is named {' or '.join(self._patterns)} yet", err=True)
 
 
 def table(meters: list[Meter], columns: tuple[str, ...]) -> Table:
@@ -283,6 +291,7 @@ def _run(
             meter.shown = meter.seen
 
     next_show = time.monotonic() + 1
+    said = False
     try:
         while not finished():
             if not watch.single:
@@ -291,6 +300,9 @@ def _run(
                 executor.spin_once(left)
             if finished():
                 break
+            if not said:
+                watch.say_what_is_missing()
+                said = True
             show()
             next_show += 1
     except KeyboardInterrupt:

@@ -13,7 +13,9 @@ import click
 import pytest
 from baton_cli import live
 from baton_cli.examples import examples_of
+from baton_cli.groups import Group
 from baton_cli.main import baton
+from baton_cli.near import near
 from baton_cli.verbs import completion
 from click.testing import CliRunner
 
@@ -165,7 +167,31 @@ def test_mistakes_are_explained() -> None:
     assert "is not the name of a type" in run("split", "Image", code=1)
     assert "Give either TYPEs" in run("split", code=2)
     assert "Nothing to generate" in run("generate", code=2)
-    assert "No such command" in run("nothing", code=2)
+    assert "No such command 'nothing'." in run("nothing", code=2)
+
+
+def test_an_unknown_verb_is_answered_with_the_near_ones() -> None:
+    assert "No such command 'topik'. Did you mean 'topic' or 'top'?" in run("topik", code=2)
+    assert "No such command 'ecko'. Did you mean 'echo'?" in run("topic", "ecko", code=2)
+    assert "No such command 'echo'. Did you mean 'topic echo'?" in run("echo", "/x", code=2)
+    for path, command in _commands(baton, ("baton",)):
+        if isinstance(command, click.Group) and path != ("baton", "perf"):  # another room, which does not know this one
+            assert isinstance(command, Group), (path, "needs cls=Group")
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("/image", ["/camera/image"]),
+        ("/camera/imag", ["/camera/image", "/Camera/image_raw"]),
+        ("/camera/image_raw", ["/Camera/image_raw", "/camera/image"]),
+        ("/imu", []),
+        ("/imu/", ["/imu"]),
+        ("/" + "x" * 100_000, []),
+    ],
+)
+def test_names_are_near_if_their_case_their_end_or_their_letters_are(name: str, found: list[str]) -> None:
+    assert near(name, {"/camera/image", "/Camera/image_raw", "/imu", "/odom"}) == found
 
 
 def test_generate_writes_headers(tmp_path: Path) -> None:

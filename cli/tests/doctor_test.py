@@ -107,3 +107,23 @@ def test_doctor_shows_a_runtime_directory_that_cannot_be_used_as_a_finding(baton
     assert "BATON_RUNTIME_DIR" in row["way_out"]
     assert found["topics"] == []
     assert "runtime directory" in baton("doctor", code=1)
+
+
+def test_doctor_finds_subscriptions_that_do_not_get_what_their_publisher_keeps(baton, program):
+    kept = 'QoS(5, durability="transient_local")'
+    program(
+        f'baton.Node("server").advertise("map", "std_msgs/String", baton.{kept})',
+        'baton.Node("late").subscribe("map", "std_msgs/String")',
+        'baton.Node("short").subscribe("map", "std_msgs/String", qos=baton.QoS(2, durability="transient_local"))',
+        f'baton.Node("whole").subscribe("map", "std_msgs/String", qos=baton.{kept})',
+        'baton.Node("other").subscribe("map", "std_msgs/Int32")',
+    )
+    found = json.loads(baton("doctor", "--json", "--look", "0", code=1).splitlines()[0])["topics"]
+    rows = {f["what"].split("-> ")[1].split(" ")[0]: f for f in found if "late" in f["why"]}
+    assert set(rows) == {"late", "short"}
+    assert rows["late"]["why"] == (
+        "late data is not replayed: the publisher keeps its last 5 messages, which the subscription does not request"
+    )
+    assert rows["late"]["way_out"] == "subscribe with QoS durability transient_local"
+    assert "at most 2" in rows["short"]["why"] and rows["short"]["way_out"] == "subscribe with depth 5"
+    assert rows["late"]["good"] is rows["short"]["good"] is None

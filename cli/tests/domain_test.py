@@ -13,7 +13,7 @@ import pytest
 def test_an_empty_domain_is_empty(baton):
     assert baton("topic", "list") == ""
     assert baton("node", "list") == ""
-    assert "nobody publishes" in baton("topic", "info", "image", code=1)
+    assert "nobody publishes or subscribes /image; domain 0" in baton("topic", "info", "image", code=1)
     assert "there is no node '/x'" in baton("node", "info", "x", code=1)
 
 
@@ -51,7 +51,7 @@ def test_an_empty_domain_is_named(environment):
             [*command, verb, "list", "--domain", "7"], env=environment, capture_output=True, text=True, timeout=240
         )
         assert done.returncode == 0 and done.stdout == ""
-        assert f"no {verb}s in domain 7 (BATON_DOMAIN, --domain): nobody there" in done.stderr
+        assert f"no {verb}s in domain 7 (BATON_DOMAIN, --domain): nobody is there" in done.stderr
 
 
 def test_the_shell_completes_topics_nodes_services_and_types(baton, environment):

@@ -46,9 +46,13 @@ def test_a_service_is_listed_found_described_and_called(baton, lamp):
 
 
 def test_a_call_that_cannot_be_answered_says_why(baton, lamp):
-    assert "nobody serves or calls /other" in baton("service", "type", "other", code=1)
+    assert "nobody serves or calls /other; there is 1 other service" in baton("service", "type", "other", code=1)
+    assert "did you mean /switch?" in baton("service", "info", "robot/switch", code=1)
     said = baton("service", "call", "switch", "std_srvs/Trigger", "--timeout", "0.3", code=1)
     assert "nobody serves /switch as std_srvs/Trigger within 0.3 s; it is served as std_srvs/SetBool" in said
+    assert said.rstrip().endswith("SetBool"), "the caller's own type is not what is served"
+    said = baton("service", "call", "swich", "std_srvs/SetBool", "--timeout", "0.3", code=1)
+    assert said == "Error: nobody serves /swich as std_srvs/SetBool within 0.3 s; did you mean /switch?\n"
     assert "VALUES are no std_srvs/SetBool" in baton("service", "call", "switch", "std_srvs/SetBool", "{x: 1}", code=1)
     lamp.send_signal(signal.SIGSTOP)
     said = baton("service", "call", "switch", "std_srvs/SetBool", "--timeout", "0.5", code=1)

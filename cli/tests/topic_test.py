@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 
+import pytest
 from baton_cli.yaml_text import text_of
 
 
@@ -164,3 +165,68 @@ def test_pub_says_what_it_waits_for_and_that_the_topic_has_another_type(baton, p
     finally:
         process.kill()
         process.communicate()
+
+
+@pytest.mark.parametrize("verb", [["echo"], ["hz"], ["bw"], ["delay"], ["echo", "--type"]], ids=" ".join)
+def test_a_topic_that_nobody_has_is_waited_for_with_the_names_of_near_ones(program, environment, verb):
+    program('baton.Node("front").advertise("camera/image", "sensor_msgs/Image")')
+    words = [verb[0], "image", *(["sensor_msgs/Image"] if "--type" in verb else [])]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "baton_cli", "topic", *words],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr.readline() == "waiting for /image ...\n"
+        assert process.stderr.readline() == "nobody has /image; did you mean /camera/image?\n"
+        program(
+            '(node := baton.Node("late"))',
+            '(images := node.advertise("image", "sensor_msgs/Image"))',
+            'node.create_timer(0.05, lambda: images.publish({"height": 7}))',
+            '__import__("threading").Thread(target=baton.spin, args=[node], daemon=True).start()',
+        )
+        assert process.stdout.readline() != "", "it went on waiting"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate()[1] == ""
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_one_of_several_topics_that_nobody_publishes_is_named_once(program, environment):
+    program(
+        'baton.Node("front").advertise("camera/image", "sensor_msgs/Image")',
+        'baton.Node("front").advertise("scan", "std_msgs/String")',
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "baton_cli", "topic", "hz", "scan", "imag", "--json"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr.readline() == "nobody publishes /imag; did you mean /camera/image?\n"
+        for _ in range(2):
+            assert json.loads(process.stdout.readline())["topics"][0]["topic"] == "/scan"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate()[1] == "", "it was said once"
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_type_that_no_topic_has_is_named_with_the_near_ones(baton, environment):
+    baton.camera()
+    command = [sys.executable, "-m", "baton_cli", "topic", "find", "sensor_msgs/CompressedImage"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == (
+        "no topic in domain 0 has the type sensor_msgs/CompressedImage; did you mean sensor_msgs/Image?\n"
+    )
+    said = baton("topic", "find", "sensor_msgs/Imag", code=1)
+    assert "unknown type 'sensor_msgs/Imag'\n" in said and "in domain 0: did you mean sensor_msgs/Image?" in said
+    assert "did you mean 'sensor_msgs'" in baton("topic", "find", "sensor_msg/Image", code=1)
+    assert "did you mean /image?" in baton("topic", "info", "imag", code=1)

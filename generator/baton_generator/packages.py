@@ -335,7 +335,9 @@ class Universe:
             raise fail(
                 where,
                 f"unknown type '{full_name}': no package '{package}'",
-                _suggest(name, PRIMITIVES) + self._where_to_look() + (f"; given: {known}" if known else ""),
+                (_suggest(name, PRIMITIVES) or _suggest(package, self.packages()))
+                + self._where_to_look()
+                + (f"; given: {known}" if known else ""),
             )
         raise fail(
             where, f"unknown type '{full_name}'", _suggest(name, (*PRIMITIVES, *sorted(names))) + self._where_to_look()

@@ -21,6 +21,7 @@ from rich.table import Table
 
 from .. import live, ros2
 from ..examples import examples
+from ..near import did_you_mean
 
 ANSWER_S = 1.0  # that ROS 2's processes have to say which way their messages go
 
@@ -86,6 +87,26 @@ def judge_pair(publisher: Any, subscription: Any) -> Finding:
     )
 
 
+def judge_past(endpoints: list[Any]) -> list[Finding]:
+    """The pairs that meet, and of which the publisher keeps messages that a late subscription does not get."""
+    findings = []
+    kept = [e for e in endpoints if e.is_publisher and e.qos.durability == "transient_local" and "/_" not in e.topic]
+    for p, s in ((p, s) for p in kept for s in endpoints if not s.is_publisher and s.topic == p.topic):
+        if (p.type_name, p.type_hash) != (s.type_name, s.type_hash) or live.load().incompatibility(p.qos, s.qos):
+            continue
+        last = f"last {p.qos.depth} messages" if p.qos.depth > 1 else "last message"
+        if s.qos.durability == "volatile":
+            why = f"late data is not replayed: the publisher keeps its {last}, which the subscription does not request"
+            way_out = "subscribe with QoS durability transient_local"
+        elif s.qos.depth < p.qos.depth:
+            why = f"of the publisher's {last} a late subscription gets at most {s.qos.depth}: its depth"
+            way_out = f"subscribe with depth {p.qos.depth}"
+        else:
+            continue
+        findings.append(Finding(_pair(p, s), None, why, way_out))
+    return findings
+
+
 def judge_topics(endpoints: list[Any]) -> list[Finding]:
     """A line for each pair, and for each end that has no other."""
     findings = []
@@ -97,11 +118,9 @@ def judge_topics(endpoints: list[Any]) -> list[Finding]:
             continue
         alone = publishers if not subscriptions else subscriptions if not publishers else []
         kind, missing = ("publisher", "subscription") if not subscriptions else ("subscription", "publisher")
-        near = sorted(
-            {e.topic for e in endpoints if e.topic != topic and e.topic.lower().strip("/") == topic.lower().strip("/")}
-        )
+        met = {e.topic for e in endpoints if e.is_publisher == (kind == "subscription") and "/_" not in e.topic}
         for e in alone:
-            hint = f"did you mean {', '.join(near)}?" if near else ""
+            hint = did_you_mean(topic, met)
             findings.append(Finding(f"{topic}: {kind} of {e.node} ({e.pid})", None, f"no {missing}", hint))
     return findings
 
@@ -330,7 +349,7 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
     slots, lacking = judge_slots(endpoints, node.holdings(ANSWER_S))
     of_baton = [f for f in judge_topics(endpoints) if f.what not in {g.what for g in lacking}]
     topics = judge_ros2(node, endpoints, max(look, ANSWER_S), [*of_baton, *lacking])
-    pairs = [*topics, *judge_publishing(node, endpoints, look)]
+    pairs = [*topics, *judge_past(endpoints), *judge_publishing(node, endpoints, look)]
     memory = asdict(node.memory)
     show(machine, pairs, slots, memory, node.domain, as_json)
     raise SystemExit(1 if any(f.good is False for f in [*machine, *pairs]) else 0)

@@ -11,10 +11,11 @@ from rich.table import Table
 
 from .. import live
 from ..examples import examples
+from ..groups import Group
 
 
 @examples("baton heap list")
-@click.group()
+@click.group(cls=Group)
 def command() -> None:
     """Look at shared heaps."""
 

@@ -10,10 +10,11 @@ import click
 
 from .. import live
 from ..examples import examples
+from ..groups import Group
 
 
 @examples("baton node info /camera")
-@click.group()
+@click.group(cls=Group)
 def command() -> None:
     """Look at nodes."""
 

@@ -12,6 +12,7 @@ import click
 
 from .. import live
 from ..examples import examples
+from ..groups import Group
 from .service import services_of
 
 TYPES = (
@@ -29,7 +30,7 @@ TYPES = (
 
 
 @examples("baton param list", "baton param set camera rate 30", "baton param dump camera > camera.yaml")
-@click.group()
+@click.group(cls=Group)
 def command() -> None:
     """Look at the parameters of running nodes, and set them."""
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from ..examples import examples
+from ..groups import Group
 
 LIBRARY = "libbaton_roscpp.so"
 
@@ -31,7 +32,7 @@ def find_library() -> str:
 
 
 @examples("baton ros1 run roslaunch robot bringup.launch")
-@click.group()
+@click.group(cls=Group)
 def command() -> None:
     """ROS 1 programs over Baton (docs/guides/ros1.md)."""
 

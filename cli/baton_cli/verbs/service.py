@@ -13,10 +13,12 @@ import click
 
 from .. import live
 from ..examples import examples
+from ..groups import Group
+from ..near import did_you_mean
 
 
 @examples("baton service call /switch std_srvs/SetBool '{data: true}'")
-@click.group()
+@click.group(cls=Group)
 def command() -> None:
     """Look at services, and call one."""
 
@@ -26,6 +28,10 @@ class Service:
     types: set[str] = field(default_factory=set)
     servers: list[Any] = field(default_factory=list)
     clients: list[Any] = field(default_factory=list)
+
+    def served_as(self) -> list[str]:
+        """The types of its servers; a client may have asked for another."""
+        return sorted({e.type_name.removesuffix("_Request") for e in self.servers})
 
 
 def services_of(node: Any) -> dict[str, Service]:
@@ -41,9 +47,15 @@ def services_of(node: Any) -> dict[str, Service]:
 
 def _one(node: Any, name: str) -> Service:
     name = live.absolute(name)
-    service = services_of(node).get(name)
+    services = services_of(node)
+    service = services.get(name)
     if service is None:
-        raise click.ClickException(f"nobody serves or calls {name}; `baton service list` shows what there is")
+        there = did_you_mean(name, services) or (
+            f"there {live.is_are(len(services), 'other service')}: baton service list"
+            if services
+            else live.nobody_there(node)
+        )
+        raise click.ClickException(f"nobody serves or calls {name}; {there}")
     return service
 
 
@@ -76,9 +88,13 @@ def type_(domain: int | None, search: tuple[Path, ...], name: str) -> None:
 def find(domain: int | None, search: tuple[Path, ...], type_name: str) -> None:
     """List the services of TYPE."""
     wanted = live.short_type(type_name)
-    for name, service in sorted(services_of(live.join(domain, search)).items()):
-        if wanted in service.types:
-            click.echo(name)
+    node = live.join(domain, search)
+    services = services_of(node)
+    found = sorted(name for name, service in services.items() if wanted in service.types)
+    for name in found:
+        click.echo(name)
+    if not found:
+        live.say_no_type(node, wanted, "srv", {t for service in services.values() for t in service.types})
 
 
 @examples("baton service info /switch")
@@ -135,9 +151,12 @@ def call(
     request = live.message_from_yaml(service.Request, values, type_name)
     client = node.client(name, service)
     if not client.wait_for_service(timeout):
-        others = {n: s for n, s in services_of(node).items() if n == name and s.servers}
-        served = f"; it is served as {', '.join(sorted(others[name].types))}" if others else ""
-        raise click.ClickException(f"nobody serves {name} as {type_name} within {timeout:g} s{served}")
+        served = {n: s.served_as() for n, s in services_of(node).items() if s.servers}
+        if name in served:
+            hint = f"it is served as {', '.join(served[name])}"
+        else:
+            hint = did_you_mean(name, served) or (live.nobody_there(node) if not served else "baton service list")
+        raise click.ClickException(f"nobody serves {name} as {type_name} within {timeout:g} s; {hint}")
     response = client.call(request, timeout)
     if response is None:
         raise click.ClickException(f"{name} sent no response within {timeout:g} s")

@@ -15,11 +15,12 @@ import click
 
 from .. import live, rates
 from ..examples import examples
+from ..groups import Group
 from ..yaml_text import text_of
 
 
 @examples("baton topic list -t", "baton topic echo /chatter")
-@click.group()
+@click.group(cls=Group)
 def command() -> None:
     """Look at topics, and publish."""
 
@@ -59,8 +60,13 @@ def type_(domain: int | None, search: tuple[Path, ...], topic: str) -> None:
 def find(domain: int | None, search: tuple[Path, ...], type_name: str) -> None:
     """List the topics of TYPE."""
     wanted = live.short_type(type_name)
-    for topic in sorted({e.topic for e in live.others(live.join(domain, search)) if e.type_name == wanted}):
+    node = live.join(domain, search)
+    types = {(e.topic, e.type_name) for e in live.others(node)}
+    found = sorted(topic for topic, type_name in types if type_name == wanted)
+    for topic in found:
         click.echo(topic)
+    if not found:
+        live.say_no_type(node, wanted, "msg", {type_name for topic, type_name in types if "/_" not in topic})
 
 
 @examples("baton topic info /camera/image -v")

@@ -31,6 +31,9 @@ _SERVICE_MEMBER_NAMES = frozenset(("Request", "Response", "kName"))
 # A type of such a name would hide, or be hidden by, what the templates call members and parameters.
 _NOT_TYPE_NAMES = frozenset((*_MEMBER_NAMES, "a", "b", "out", "message", "that_"))
 
+# ROS 1 has classes of roscpp for these; baton/ros1/stock.hpp knows them.
+BUILT_INTO_ROS1 = ("builtin_interfaces/Time", "builtin_interfaces/Duration")
+
 _SCALARS = {
     "bool": "::baton::sfm::Bool",
     "float32": "float",
@@ -239,6 +242,10 @@ class CppStruct:
         return self.struct.size
 
     @property
+    def is_stamp(self) -> bool:
+        return self.struct.full_name in BUILT_INTO_ROS1 and [m.name for m in self.members] == ["sec", "nanosec"]
+
+    @property
     def alignment(self) -> int:
         return self.struct.alignment
 
@@ -316,6 +323,9 @@ def _includes(structs: list[Struct]) -> tuple[list[str], list[str]]:
         {"cstddef", "cstdint", "iosfwd", "memory"},
     )
     for struct in structs:
+        if struct.full_name in BUILT_INTO_ROS1:
+            own.add("baton/message/same_stamp.hpp")
+            standard.add("type_traits")
         for m in struct.members:
             type_ = m.type
             if type_.is_message:
@@ -385,10 +395,6 @@ def render_service(service: ServiceStructs) -> str:
             comment=_comment_lines(service.comment),
         )
     )
-
-
-# ROS 1 has classes of roscpp for these; baton/ros1/stock.hpp knows them.
-BUILT_INTO_ROS1 = ("builtin_interfaces/Time", "builtin_interfaces/Duration")
 
 
 def render_stock(struct: Struct) -> str:

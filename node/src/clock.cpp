@@ -9,6 +9,11 @@
 #include "node_core.hpp"
 
 namespace baton {
+void detail::throw_duration_out_of_range(double seconds) {
+  throw Exception(
+      {Errc::invalid_argument, std::to_string(seconds) + " seconds are no duration: it has less than 292 years"});
+}
+
 namespace {
 
 class SteadyClock final : public Clock {

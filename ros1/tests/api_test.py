@@ -228,3 +228,8 @@ def test_a_type_that_differs_from_the_stock_type_does_not_compile(tmp_path, chan
     else:
         assert done.returncode != 0
         assert complaint in done.stderr
+
+
+def test_stamps_and_durations_of_messages_are_written_as_ros_time_and_ros_duration():
+    done = subprocess.run([BUILD / "bin" / "ros1_stamps"], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.returncode) == ("ok\n", 0)

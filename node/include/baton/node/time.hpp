@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Points in time that messages carry: a value that converts to and from every struct with the members sec and nanosec
-// (builtin_interfaces/Time, ROS 1's time), and from std::chrono. Thread rules: values.
+// Points in time and durations that messages carry: values that convert to and from every struct with the members sec
+// and nanosec (builtin_interfaces/Time and /Duration), and from std::chrono. Thread rules: values.
 #pragma once
 
 #include <chrono>
@@ -34,11 +34,59 @@ struct IsStamp<T, std::void_t<decltype(std::declval<T&>().sec), decltype(std::de
     : std::bool_constant<!IsDuration<T>::value> {};
 
 [[noreturn]] void throw_time_out_of_range(std::int64_t nanoseconds);
+[[noreturn]] void throw_duration_out_of_range(double seconds);
+
+/// A struct with the members sec and nanosec. Throws invalid_argument if the seconds do not fit.
+template <class Stamp>
+Stamp make_stamp(std::chrono::nanoseconds value) {
+  using Seconds = std::remove_reference_t<decltype(std::declval<Stamp&>().sec)>;
+  const auto whole = std::chrono::floor<std::chrono::seconds>(value);
+  if (whole.count() < static_cast<std::int64_t>(std::numeric_limits<Seconds>::min()) ||
+      whole.count() > static_cast<std::int64_t>(std::numeric_limits<Seconds>::max()))
+    throw_time_out_of_range(value.count());
+  Stamp stamp{};
+  stamp.sec = static_cast<Seconds>(whole.count());
+  stamp.nanosec = static_cast<std::uint32_t>((value - whole).count());
+  return stamp;
+}
+
+/// Seconds as nanoseconds. Throws invalid_argument if they do not fit (292 years), or are no number.
+inline std::chrono::nanoseconds from_seconds(double seconds) {
+  if (!(seconds >= -9.2e9 && seconds <= 9.2e9)) throw_duration_out_of_range(seconds);
+  return std::chrono::round<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
+}
 
 }  // namespace detail
 
+/// A std::chrono::nanoseconds with the words of rclcpp::Duration, and a duration in messages.
+class Duration : public std::chrono::nanoseconds {
+ public:
+  constexpr Duration() : std::chrono::nanoseconds(0) {}
+  template <class Rep, class Period,
+            class = std::enable_if_t<
+                std::is_convertible_v<const std::chrono::duration<Rep, Period>&, std::chrono::nanoseconds>>>
+  constexpr Duration(const std::chrono::duration<Rep, Period>& value) : std::chrono::nanoseconds(value) {}
+  constexpr Duration(std::int32_t seconds, std::uint32_t nanoseconds)
+      : std::chrono::nanoseconds(std::chrono::seconds(seconds) + std::chrono::nanoseconds(nanoseconds)) {}
+  /// From a duration in a message.
+  template <class Message, class = std::enable_if_t<detail::IsDuration<Message>::value>, class = void>
+  constexpr Duration(const Message& message) : Duration(message.sec, message.nanosec) {}
+  /// Throws invalid_argument beyond 292 years.
+  static Duration from_seconds(double seconds) { return detail::from_seconds(seconds); }
+  static constexpr Duration from_nanoseconds(std::int64_t value) { return std::chrono::nanoseconds(value); }
+
+  /// To a duration in a message. Throws invalid_argument if the seconds do not fit 32 bits.
+  template <class Message, class = std::enable_if_t<detail::IsDuration<Message>::value>>
+  operator Message() const {
+    return detail::make_stamp<Message>(*this);
+  }
+  constexpr double seconds() const noexcept { return std::chrono::duration<double>(*this).count(); }
+  constexpr double toSec() const noexcept { return seconds(); }  ///< as in roscpp
+  constexpr std::int64_t nanoseconds() const noexcept { return count(); }
+};
+
 /// Nanoseconds since 1970-01-01 (CLOCK_REALTIME), or since the beginning of a simulation. A difference of two is a
-/// std::chrono::nanoseconds.
+/// Duration, which is a std::chrono::nanoseconds.
 class Time {
  public:
   constexpr Time() = default;
@@ -54,19 +102,13 @@ class Time {
   /// To a stamp in a message. Throws invalid_argument if the seconds do not fit (ROS 2: 32 bits, until 2038).
   template <class Stamp, class = std::enable_if_t<detail::IsStamp<Stamp>::value>>
   operator Stamp() const {
-    using Seconds = std::remove_reference_t<decltype(std::declval<Stamp&>().sec)>;
-    const auto whole = std::chrono::floor<std::chrono::seconds>(since_epoch_);
-    if (whole.count() < static_cast<std::int64_t>(std::numeric_limits<Seconds>::min()) ||
-        whole.count() > static_cast<std::int64_t>(std::numeric_limits<Seconds>::max()))
-      detail::throw_time_out_of_range(since_epoch_.count());
-    Stamp stamp{};
-    stamp.sec = static_cast<Seconds>(whole.count());
-    stamp.nanosec = static_cast<std::uint32_t>((since_epoch_ - whole).count());
-    return stamp;
+    return detail::make_stamp<Stamp>(since_epoch_);
   }
 
   constexpr std::chrono::nanoseconds since_epoch() const noexcept { return since_epoch_; }
   constexpr double seconds() const noexcept { return std::chrono::duration<double>(since_epoch_).count(); }
+  constexpr double toSec() const noexcept { return seconds(); }  ///< as in roscpp
+  constexpr std::int64_t nanoseconds() const noexcept { return since_epoch_.count(); }
 
   constexpr Time& operator+=(std::chrono::nanoseconds d) noexcept {
     since_epoch_ += d;
@@ -78,9 +120,7 @@ class Time {
   }
   friend constexpr Time operator+(Time t, std::chrono::nanoseconds d) noexcept { return t += d; }
   friend constexpr Time operator-(Time t, std::chrono::nanoseconds d) noexcept { return t -= d; }
-  friend constexpr std::chrono::nanoseconds operator-(const Time& a, const Time& b) noexcept {
-    return a.since_epoch_ - b.since_epoch_;
-  }
+  friend constexpr Duration operator-(const Time& a, const Time& b) noexcept { return a.since_epoch_ - b.since_epoch_; }
   friend constexpr bool operator==(const Time& a, const Time& b) noexcept { return a.since_epoch_ == b.since_epoch_; }
   friend constexpr bool operator!=(const Time& a, const Time& b) noexcept { return !(a == b); }
   friend constexpr bool operator<(const Time& a, const Time& b) noexcept { return a.since_epoch_ < b.since_epoch_; }
@@ -96,8 +136,17 @@ class Time {
 namespace msg::builtin_interfaces {
 
 template <class Stamp, class = std::enable_if_t<baton::detail::IsStamp<Stamp>::value>>
-constexpr std::chrono::nanoseconds operator-(const Stamp& a, const Stamp& b) {
+constexpr baton::Duration operator-(const Stamp& a, const Stamp& b) {
   return baton::Time(a) - baton::Time(b);
+}
+// A stamp and a duration: `header.stamp + 10ms`, `header.stamp - duration_message`.
+template <class Stamp, class = std::enable_if_t<baton::detail::IsStamp<Stamp>::value>>
+constexpr baton::Time operator+(const Stamp& a, const baton::Duration& b) {
+  return baton::Time(a) + b;
+}
+template <class Stamp, class = std::enable_if_t<baton::detail::IsStamp<Stamp>::value>>
+constexpr baton::Time operator-(const Stamp& a, const baton::Duration& b) {
+  return baton::Time(a) - b;
 }
 template <class Stamp, class = std::enable_if_t<baton::detail::IsStamp<Stamp>::value>>
 constexpr bool operator<(const Stamp& a, const Stamp& b) {

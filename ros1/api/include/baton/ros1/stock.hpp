@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "baton/message/same_stamp.hpp"
 #include "baton/sfm/bool.hpp"
 #include "baton/sfm/string.hpp"
 #include "baton/sfm/vector.hpp"
@@ -20,6 +21,56 @@
 namespace baton::msg::builtin_interfaces {
 struct Time;
 struct Duration;
+}  // namespace baton::msg::builtin_interfaces
+
+// ros::Time and ros::Duration: a message's stamp may be assigned from them and used in their place, `header.stamp =
+// ros::Time::now()`, `ros::Time::now() - header.stamp`. After 2038 the seconds of a stamp are negative, and ros::Time
+// has the same bits.
+template <>
+struct baton::message::SameStamp<baton::msg::builtin_interfaces::Time, ros::Time> : std::true_type {};
+template <>
+struct baton::message::SameStamp<baton::msg::builtin_interfaces::Duration, ros::Duration> : std::true_type {};
+
+// The other order of operands: members of ros::Time have the operators that begin with one.
+namespace baton::msg::builtin_interfaces {
+
+template <class Stamp, class = std::enable_if_t<message::SameStamp<Stamp, ros::Time>::value>>
+ros::Duration operator-(const Stamp& a, const ros::Time& b) {
+  return static_cast<ros::Time>(a) - b;
+}
+template <class Stamp, class = std::enable_if_t<message::SameStamp<Stamp, ros::Time>::value>>
+ros::Time operator-(const Stamp& a, const ros::Duration& b) {
+  return static_cast<ros::Time>(a) - b;
+}
+template <class Stamp, class = std::enable_if_t<message::SameStamp<Stamp, ros::Time>::value>>
+ros::Time operator+(const Stamp& a, const ros::Duration& b) {
+  return static_cast<ros::Time>(a) + b;
+}
+template <class Stamp, class = std::enable_if_t<message::SameStamp<Stamp, ros::Time>::value>>
+bool operator==(const Stamp& a, const ros::Time& b) {
+  return static_cast<ros::Time>(a) == b;
+}
+template <class Stamp, class = std::enable_if_t<message::SameStamp<Stamp, ros::Time>::value>>
+bool operator!=(const Stamp& a, const ros::Time& b) {
+  return !(a == b);
+}
+template <class Stamp, class = std::enable_if_t<message::SameStamp<Stamp, ros::Time>::value>>
+bool operator<(const Stamp& a, const ros::Time& b) {
+  return static_cast<ros::Time>(a) < b;
+}
+template <class Stamp, class = std::enable_if_t<message::SameStamp<Stamp, ros::Time>::value>>
+bool operator>(const Stamp& a, const ros::Time& b) {
+  return b < static_cast<ros::Time>(a);
+}
+template <class Stamp, class = std::enable_if_t<message::SameStamp<Stamp, ros::Time>::value>>
+bool operator<=(const Stamp& a, const ros::Time& b) {
+  return !(a > b);
+}
+template <class Stamp, class = std::enable_if_t<message::SameStamp<Stamp, ros::Time>::value>>
+bool operator>=(const Stamp& a, const ros::Time& b) {
+  return !(a < b);
+}
+
 }  // namespace baton::msg::builtin_interfaces
 
 namespace baton::ros1 {

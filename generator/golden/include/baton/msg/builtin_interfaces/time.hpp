@@ -3,12 +3,14 @@
 #pragma once
 
 #include <baton/message/print_object.hpp>
+#include <baton/message/same_stamp.hpp>
 #include <baton/message/type.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
 #include <memory>
+#include <type_traits>
 
 namespace baton::msg::builtin_interfaces {
 
@@ -25,6 +27,22 @@ struct Time {
     ::std::uint32_t nanosec{0U};
     ::std::uint32_t nsec;  ///< the same field under its other dialect's name
   };
+
+  /// From and to roscpp's class of the same meaning (baton/ros1/ros1.hpp): the bits of ROS 1's wire format.
+  template <class Foreign, class = ::std::enable_if_t<::baton::message::SameStamp<Time, Foreign>::value>>
+  Time& operator=(const Foreign& foreign) noexcept {
+    sec = static_cast<::std::int32_t>(foreign.sec);
+    nanosec = static_cast<::std::uint32_t>(foreign.nsec);
+    return *this;
+  }
+  template <class Foreign, class = ::std::enable_if_t<::baton::message::SameStamp<Time, Foreign>::value>>
+  operator Foreign() const {
+    return Foreign(static_cast<decltype(Foreign::sec)>(sec), static_cast<decltype(Foreign::nsec)>(nanosec));
+  }
+  // As in roscpp.
+  double toSec() const noexcept { return sec + 1e-9 * nanosec; }
+  ::std::int64_t toNSec() const noexcept { return sec * ::std::int64_t{1000000000} + nanosec; }
+  bool isZero() const noexcept { return sec == 0 && nanosec == 0; }
 };
 
 }  // namespace baton::msg::builtin_interfaces

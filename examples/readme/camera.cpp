@@ -5,8 +5,8 @@
 
 using baton::msg::sensor_msgs::Image;
 
-int main() {
-  baton::shutdown_on_signals();
+int main(int argc, char** argv) {
+  baton::init(argc, argv);  // remapping, parameters, Ctrl-C
   std::uint8_t brightness = 0;
   baton::Node node("camera");
   auto publisher = node.advertise<Image>("image");

@@ -5,8 +5,8 @@
 
 using baton::msg::sensor_msgs::Image;
 
-int main() {
-  baton::shutdown_on_signals();
+int main(int argc, char** argv) {
+  baton::init(argc, argv);  // remapping, parameters, Ctrl-C
   baton::Node node("viewer");
   auto subscription = node.subscribe<Image>("image", 4, [](const Image& image) {
     std::cout << image.width << "x" << image.height << " " << image.data.size() << " bytes" << std::endl;

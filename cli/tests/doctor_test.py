@@ -89,8 +89,8 @@ def test_doctor_shows_a_subscription_that_keeps_all_samples_that_it_may(baton, p
 
 def test_doctor_knows_which_ends_are_ros_2_programs_and_what_these_copy(baton, program):
     program(
-        'baton.Node("/talker").advertise("chatter", "std_msgs/String")',
-        'baton.Node("/listener").subscribe("chatter", "std_msgs/String")',
+        'baton.Node("talker", namespace="robot").advertise("/chatter", "std_msgs/String")',
+        'baton.Node("listener", namespace="robot").subscribe("/chatter", "std_msgs/String")',
     )
     (pair,) = json.loads(baton("doctor", "--json", "--look", "0"))["topics"]
     assert "arrays are copied out once" in pair["why"]

@@ -18,7 +18,7 @@ def test_an_empty_domain_is_empty(baton):
 
 
 def test_a_node_is_found_by_its_name_with_and_without_a_slash(baton, program):
-    program('baton.Node("/robot/talker")', 'baton.Node("camera")')
+    program('baton.Node("talker", namespace="robot")', 'baton.Node("camera")')
     assert [line.split()[0] for line in baton("node", "list").splitlines()] == ["/camera", "/robot/talker"]
     for name in ("robot/talker", "/robot/talker", "camera", "/camera"):
         assert baton("node", "info", name).startswith("/" + name.lstrip("/") + "\n")

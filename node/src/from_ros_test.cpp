@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "baton/baton.hpp"
@@ -74,6 +76,26 @@ TEST_F(FromRos, ACallbackMayBeAMemberFunctionWithAnyOfTheSignatures) {
   auto d = node_.subscribe<Number>("d", 4, &Listener::on_const, &constant);
   deliver(d, 4);
   EXPECT_EQ(constant.last, 4U);
+}
+
+void on_number(const Number::ConstPtr& message) { EXPECT_EQ(message->data, 1U); }
+
+TEST_F(FromRos, TheTypeOfASubscriptionMayBeLeftToItsCallback) {
+  auto a = node_.subscribe("a", 4, on_number);
+  static_assert(std::is_same_v<decltype(a), baton::Subscription<Number>>);
+  deliver(a, 1);
+  Listener listener;
+  auto b = node_.subscribe("b", baton::QoS(4), &Listener::on_message, &listener);
+  deliver(b, 2);
+  auto c = node_.subscribe("c", 4, &Listener::on_sample, &listener);
+  deliver(c, 3);
+  auto d = node_.subscribe("d", 4, [&](const Number& message) { listener.heard.push_back(message.data); });
+  deliver(d, 4);
+  auto e = node_.subscribe("e", 4, std::function<void(Number::ConstSharedPtr)>([&](const auto& message) {
+                             listener.heard.push_back(message->data);
+                           }));
+  deliver(e, 5);
+  EXPECT_EQ(listener.heard, (std::vector<std::uint64_t>{2, 3, 4, 5}));
 }
 
 TEST_F(FromRos, ACallbackGroupIsAnArgumentAlsoBesideAQueueLength) {
@@ -169,6 +191,96 @@ TEST_F(FromRos, ParametersAreDeclaredReadAndSetInTheWordsOfBoth) {
   baton::init({"camera"});
 }
 
+TEST_F(FromRos, TheFallbackOfAParameterHasTheTypeOfItsVariable) {
+  baton::Node node("camera");
+  std::string device;
+  node.param("device", device, "/dev/video0");
+  EXPECT_EQ(device, "/dev/video0");
+  double gain = 0;
+  node.param("gain", gain, 2);
+  EXPECT_EQ(gain, 2.0);
+  EXPECT_EQ(node.get_parameter("gain").type(), baton::ParameterType::kDouble);
+  EXPECT_EQ(node.param("frame", "map"), "map");
+  EXPECT_EQ(node.param<double>("offset", 1), 1.0);
+  EXPECT_FALSE(node.get_parameter_or("none", device, "/dev/null"));
+  EXPECT_EQ(device, "/dev/null");
+}
+
+TEST_F(FromRos, AParameterThatIsReadAsAnotherTypeIsNamed) {
+  baton::Node node("camera");
+  node.declare_parameter("gain", 0.5);
+  node.declare_parameter("depth", 300);
+  std::string text;
+  std::uint8_t small = 0;
+  for (const std::function<void()>& read : std::initializer_list<std::function<void()>>{
+           [&] { node.get_parameter("gain").as_int(); }, [&] { node.get_parameter("gain", text); }}) {
+    try {
+      read();
+      ADD_FAILURE();
+    } catch (const baton::Exception& refused) {
+      EXPECT_EQ(
+          std::string(refused.what()).find("type_mismatch: parameter 'gain': the parameter's value is of type double"),
+          0U)
+          << refused.what();
+    }
+  }
+  try {
+    node.get_parameter("depth", small);
+    ADD_FAILURE();
+  } catch (const baton::Exception& refused) {
+    EXPECT_EQ(refused.code(), baton::Errc::invalid_argument);
+    EXPECT_NE(std::string(refused.what()).find("parameter 'depth': the integer 300 does not fit"), std::string::npos)
+        << refused.what();
+  }
+}
+
+TEST_F(FromRos, ATimerTakesEveryDurationOfChrono) {
+  auto time = std::make_shared<baton::SimulatedClock>();
+  int calls = 0;
+  const auto count = [&] { ++calls; };
+  auto a = node_.create_timer(std::chrono::duration<double>(0.1), count, time);
+  auto b = node_.create_timer(100ms, count, time);
+  auto c = node_.create_timer(baton::Duration::from_seconds(0.1), count, time);
+  auto group = std::make_shared<baton::CallbackGroup>();
+  auto d = node_.create_timer(1h, count, group);
+  baton::Executor executor;
+  executor.add(node_);
+  time->set(99ms);
+  EXPECT_EQ(executor.spin_some(), 0U);
+  time->set(100ms);
+  EXPECT_EQ(executor.spin_some(), 3U);
+  EXPECT_EQ(calls, 3);
+  EXPECT_THROW(static_cast<void>(node_.create_timer(std::chrono::duration<double>(0.0), count)), baton::Exception);
+  EXPECT_THROW(static_cast<void>(node_.create_timer(std::chrono::duration<double>(1e300), count)), baton::Exception);
+  EXPECT_THROW(static_cast<void>(node_.create_timer(std::chrono::duration<double>(NAN), count)), baton::Exception);
+}
+
+TEST_F(FromRos, ATimerForOneCallCancelsItself) {
+  int calls = 0;
+  baton::Timer timer;
+  timer = node_.create_timer(1ms, [&] {
+    ++calls;
+    timer.cancel();
+  });
+  baton::Executor executor;
+  executor.add(node_);
+  EXPECT_TRUE(executor.spin_once(60s));
+  EXPECT_FALSE(executor.spin_once(20ms));
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(FromRos, ANodesNameHasNoNamespaceInIt) {
+  for (const char* name : {"~", "a/b", "/camera", "~camera"}) {
+    try {
+      const baton::Node node(name);
+      ADD_FAILURE() << name;
+    } catch (const baton::Exception& refused) {
+      EXPECT_NE(std::string(refused.what()).find("A namespace is given beside the name"), std::string::npos)
+          << refused.what();
+    }
+  }
+}
+
 TEST_F(FromRos, SpinRunsTheCallbacksOfANodeUntilTheProcessIsAskedToEnd) {
   int ticks = 0;
   auto timer = node_.create_timer(1ms, [&] {
@@ -249,6 +361,8 @@ TEST(Rate, SleepsToTheEndOfEachPeriodAndTellsWhenItWasMissed) {
 }
 
 static_assert(std::is_convertible_v<baton::msg::builtin_interfaces::Time, baton::Time>);
+static_assert(std::is_convertible_v<baton::msg::builtin_interfaces::Duration, baton::Duration>);
+static_assert(!std::is_convertible_v<baton::msg::builtin_interfaces::Time, baton::Duration>, "no duration");
 static_assert(!std::is_convertible_v<baton::msg::builtin_interfaces::Duration, baton::Time>, "no point in time");
 
 TEST_F(FromRos, StampsAreMadeComparedAndSubtracted) {
@@ -278,6 +392,27 @@ TEST_F(FromRos, StampsAreMadeComparedAndSubtracted) {
   EXPECT_EQ(header.stamp.sec, -1);
   EXPECT_EQ(header.stamp.nanosec, 999'999'999U);
   EXPECT_THROW(header.stamp = baton::Time(hours(1'000'000)), baton::Exception);
+}
+
+TEST_F(FromRos, DurationsAreMadeReadAndSentInTheWordsOfBoth) {
+  baton::msg::std_msgs::Header header;
+  header.stamp = baton::Time(10s);
+  EXPECT_EQ((baton::Time(11s + 500ms) - header.stamp).seconds(), 1.5);
+  EXPECT_EQ((baton::Time(11s + 500ms) - header.stamp).toSec(), 1.5);
+  EXPECT_EQ((baton::Time(11s) - header.stamp).nanoseconds(), 1'000'000'000);
+  EXPECT_EQ(header.stamp.toSec(), 10.0);
+  EXPECT_FALSE(header.stamp.isZero());
+  EXPECT_EQ(header.stamp + 500ms, baton::Time(10s + 500ms));
+  EXPECT_EQ(header.stamp - baton::Duration(1, 500'000'000), baton::Time(8s + 500ms));
+  baton::msg::builtin_interfaces::Duration sent;
+  sent = baton::Duration::from_seconds(-0.5);
+  EXPECT_EQ(sent.sec, -1);
+  EXPECT_EQ(sent.nanosec, 500'000'000U);
+  EXPECT_EQ(baton::Duration(sent), -500ms);
+  EXPECT_EQ(header.stamp + baton::Duration(sent), baton::Time(9s + 500ms));
+  EXPECT_EQ(std::chrono::duration_cast<std::chrono::milliseconds>(baton::Duration::from_nanoseconds(1'500'000)), 1ms);
+  EXPECT_THROW(static_cast<void>(baton::Duration::from_seconds(1e10)), baton::Exception);
+  EXPECT_THROW(sent = baton::Duration(std::chrono::hours(1'000'000)), baton::Exception);
 }
 
 TEST_F(FromRos, LinesAreLoggedInTheWordsOfBoth) {
@@ -346,6 +481,34 @@ TEST_F(FromRos, AServiceMayHaveAMemberFunctionOrPointersAsRclcpp) {
         response->message = request->data ? "on" : "off";
       });
   EXPECT_EQ(one.call(node_, "d").message, "on");
+}
+
+TEST_F(FromRos, AHandlerThatThrowsEndsSpinAndItsCallersWaitForTheirTimeout) {
+  bool fail = true;
+  auto service = node_.serve<SetBool>("switch", [&](const SetBool::Request&, SetBool::Response& response) {
+    if (std::exchange(fail, false)) throw std::runtime_error("no lamp");
+    response.message = "on";
+  });
+  baton::Node callers("callers");
+  auto client = callers.client<SetBool>("switch");
+  ASSERT_TRUE(client.wait_for_service(60s));
+  std::string thrown;
+  std::thread serving([&] {
+    baton::Executor executor;
+    executor.add(node_);
+    try {
+      executor.spin();
+    } catch (const std::runtime_error& error) {
+      thrown = error.what();
+    }
+  });
+  SetBool::Request request;
+  EXPECT_FALSE(client.call(request, 100ms)) << "no response, and no endless wait";
+  serving.join();
+  EXPECT_EQ(thrown, "no lamp");
+  // The service itself is unharmed: a program that catches the exception spins again.
+  Switch one;
+  EXPECT_EQ(one.call(node_, "switch").message, "on");
 }
 
 TEST_F(FromRos, AWaitSetWaitsForSeveralSubscriptionsAndThrows) {

@@ -159,6 +159,12 @@ void check_node_name(const std::string& name) {
       throw Exception(
           {Errc::invalid_argument, "a node's name has printable ASCII characters and no spaces; character " +
                                        std::to_string(i + 1) + " of the one given is none"});
+    if (name[i] == '/' || name[i] == '~')
+      throw Exception(
+          {Errc::invalid_argument,
+           "'" + name +
+               "' is no name of a node: it has no '/' and no '~'. A namespace is given beside the name, as in "
+               "Node(\"camera\", \"left\"); \"~/image\" is a name for topics"});
   }
 }
 

@@ -46,6 +46,11 @@ void throw_parameter_range(const std::string& value) {
   throw Exception({Errc::invalid_argument, "the integer " + value + " does not fit the type that it is read as"});
 }
 
+void throw_of_parameter(const std::string& name, const Exception& refused) {
+  const std::string code = std::string(errc_name(refused.code())) + ": ";  // what an Exception's text begins with
+  throw Exception({refused.code(), "parameter '" + name + "': " + (refused.what() + code.size())});
+}
+
 namespace {
 
 std::string yaml_of(bool value) { return value ? "true" : "false"; }

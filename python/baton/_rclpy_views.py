@@ -167,7 +167,7 @@ def _node_of(node: Any) -> Node:
     with _lock:
         if node not in _nodes:
             domain = None if os.environ.get("BATON_DOMAIN") else node.context.get_domain_id()
-            _nodes[node] = Node(node.get_fully_qualified_name(), domain=domain)
+            _nodes[node] = Node(node.get_name(), namespace=node.get_namespace(), domain=domain)
         return _nodes[node]
 
 

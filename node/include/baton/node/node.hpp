@@ -22,9 +22,11 @@
 #include "baton/node/logging.hpp"
 #include "baton/node/parameter.hpp"
 #include "baton/node/publisher.hpp"
+#include "baton/node/refused.hpp"
 #include "baton/node/service.hpp"
 #include "baton/node/subscription.hpp"
 #include "baton/node/time.hpp"
+#include "baton/node/wait_set.hpp"
 #include "baton/transport/transport.hpp"
 
 namespace baton {
@@ -72,9 +74,27 @@ class TimerControl {
   virtual bool is_canceled() const = 0;
 };
 
-/// False, once a template is used.
-template <class>
-inline constexpr bool kNever = false;
+/// A type that the other arguments of a call decide.
+template <class T>
+using AsElsewhere = std::enable_if_t<true, T>;
+
+template <class Depth>
+inline constexpr bool kIsDepth = std::is_integral_v<Depth> || std::is_same_v<Depth, QoS>;
+
+/// The period of a timer as written: every duration of std::chrono.
+template <class Rep, class Period>
+std::chrono::nanoseconds period_of(const std::chrono::duration<Rep, Period>& period) {
+  if constexpr (std::is_convertible_v<std::chrono::duration<Rep, Period>, std::chrono::nanoseconds>) {
+    return period;
+  } else {
+    return from_seconds(std::chrono::duration<double>(period).count());
+  }
+}
+
+template <class T, class = void>
+struct IsChronoDuration : std::false_type {};
+template <class T>
+struct IsChronoDuration<T, std::void_t<decltype(period_of(std::declval<const T&>()))>> : std::true_type {};
 
 /// A queue length, or a whole QoS.
 template <class Depth>
@@ -122,7 +142,7 @@ class Timer {
 class Node {
  public:
   /// Joins the domain. Throws no_runtime_directory, foreign_runtime_directory, out_of_descriptors, invalid_argument
-  /// (empty name, bad BATON_DOMAIN). `-r __node:=` and `-r __ns:=` of init() replace name and namespace.
+  /// (bad BATON_DOMAIN; a name that is empty or has a space, '/' or '~'). `-r __node:=` and `-r __ns:=` of init() replace name and namespace.
   explicit Node(std::string name, NodeOptions options = {});
   /// With a namespace, as in ROS 2. Only strings, because `{}` is NodeOptions.
   template <class Namespace, class = std::enable_if_t<std::is_convertible_v<const Namespace&, std::string>>>
@@ -194,6 +214,29 @@ class Node {
     return subscribe<T>(topic, QoS(static_cast<std::uint32_t>(queue)), std::move(callback), std::move(group));
   }
 
+  /// The same without the type, which the callback's argument says: subscribe("image", 4, on_image).
+  template <class Depth, class F, class = std::enable_if_t<detail::kIsDepth<Depth>>>
+  [[nodiscard]] auto subscribe(const std::string& topic, const Depth& depth, F callback,
+                               std::shared_ptr<CallbackGroup> group = nullptr) {
+    using T = typename detail::MessageOf<F>::type;
+    static_assert(!std::is_void_v<T>,
+                  "write subscribe<T>(topic, queue, callback): this callback does not say which message it takes");
+    if constexpr (!std::is_void_v<T>)
+      return subscribe<T>(topic, detail::qos_of(depth), std::move(callback), std::move(group));
+    else
+      return 0;
+  }
+  template <class Depth, class = std::enable_if_t<detail::kIsDepth<Depth>>>
+  void subscribe(const std::string&, const Depth&) {
+    static_assert(detail::kNever<Depth>,
+                  "write subscribe<T>(topic, queue): only a callback says which message it takes");
+  }
+  template <class Depth, class Member, class Object,
+            class = std::enable_if_t<detail::kIsDepth<Depth> && std::is_member_function_pointer_v<Member>>>
+  [[nodiscard]] auto subscribe(const std::string& topic, const Depth& depth, Member member, Object* object) {
+    return subscribe(topic, depth, detail::bound(member, object));
+  }
+
   /// A member function as the callback, as in ROS 1: subscribe<T>("image", 4, &Viewer::on_image, this). `object` must
   /// outlive the Subscription.
   template <class T, class Depth, class Member, class Object,
@@ -204,8 +247,8 @@ class Node {
 
   /// A service S (S::Request, S::Response). The handler is `void(const Request&, Response&)` or `void(const Request&,
   /// Response&, const MessageInfo&)`; rclcpp's `void(std::shared_ptr<Request>, std::shared_ptr<Response>)` costs a copy
-  /// of both. The response is built in shared memory, which `options` bound. The clients share
-  /// its `slots`; each client may hold 8 responses (docs/format/qos.md says how many clients find a place).
+  /// of both. An exception of the handler leaves spin(), and its client gets no response. The response is built in
+  /// shared memory, which `options` bound. The clients share its `slots`; each client may hold 8 responses (docs/format/qos.md says how many clients find a place).
   template <class S, class F>
   [[nodiscard]] Service<S> serve(const std::string& name, F handler, std::shared_ptr<CallbackGroup> group = nullptr,
                                  const PublisherOptions& options = {});
@@ -239,6 +282,48 @@ class Node {
     static_assert(detail::kNever<Period>,
                   "write node.create_timer(period, callback): its clock is the wall's unless it gets another");
   }
+  // Nor do roscpp's.
+  template <class Period, class... Arguments>
+  void createTimer(const Period&, const Arguments&...) {
+    static_assert(detail::kNever<Period>,
+                  "write node.create_timer(period, callback), as create_timer(100ms, callback)");
+  }
+  template <class Period, class... Arguments>
+  void createWallTimer(const Period&, const Arguments&...) {
+    static_assert(detail::kNever<Period>,
+                  "write node.create_timer(period, callback), as create_timer(100ms, callback)");
+  }
+  template <class Name, class... Arguments>
+  void advertiseService(const Name&, const Arguments&...) {
+    static_assert(detail::kNever<Name>,
+                  "write node.serve<S>(name, handler), with void handler(const S::Request&, S::Response&)");
+  }
+  template <class S, class... Arguments>
+  void serviceClient(const Arguments&...) {
+    static_assert(detail::kNever<S>, "write node.client<S>(name), and client.call(request, timeout)");
+  }
+  template <class Name>
+  void resolveName(const Name&) {
+    static_assert(detail::kNever<Name>, "write node.resolve_topic_name(name)");
+  }
+  template <class Name, class T>
+  void getParam(const Name&, T&) {
+    static_assert(detail::kNever<T>,
+                  "write node.param(name, value, fallback), which declares the parameter and reads the command line; "
+                  "node.get_parameter(name, value) reads one that is declared");
+  }
+  template <class Name, class T>
+  void setParam(const Name&, const T&) {
+    static_assert(detail::kNever<T>, "write node.set_parameter({name, value}), for a parameter that is declared");
+  }
+  template <class Name>
+  void hasParam(const Name&) {
+    static_assert(detail::kNever<Name>, "write node.has_parameter(name): true if this node declared the parameter");
+  }
+  template <class Name>
+  void deleteParam(const Name&) {
+    static_assert(detail::kNever<Name>, "write node.undeclare_parameter(name)");
+  }
 
   /// A client whose call() blocks the calling thread; needs no executor.
   template <class S>
@@ -254,10 +339,42 @@ class Node {
                                    std::shared_ptr<Clock> clock = nullptr,
                                    std::shared_ptr<CallbackGroup> group = nullptr);
 
+  /// The same with every duration of std::chrono, e.g. std::chrono::duration<double>(0.1).
+  template <class Period, class F>
+  [[nodiscard]] Timer create_timer(const Period& period, F callback, std::shared_ptr<Clock> clock = nullptr,
+                                   std::shared_ptr<CallbackGroup> group = nullptr) {
+    constexpr bool kDuration = detail::IsChronoDuration<Period>::value;
+    constexpr bool kPlain = std::is_invocable_v<F&>;
+    static_assert(kDuration,
+                  "a period has a unit: write create_timer(100ms, callback), with using namespace "
+                  "std::chrono_literals, or std::chrono::duration<double>(0.1) for seconds");
+    static_assert(kPlain,
+                  "a timer's callback takes no argument: write void f(), and baton::now() in it for what roscpp's "
+                  "TimerEvent has");
+    if constexpr (kDuration && kPlain) {
+      return create_timer(detail::period_of(period), std::function<void()>(std::move(callback)), std::move(clock),
+                          std::move(group));
+    } else {
+      return Timer();
+    }
+  }
   /// The same with a member function: create_timer(20ms, &Camera::on_timer, this).
-  template <class Member, class Object, class = std::enable_if_t<std::is_member_function_pointer_v<Member>>>
-  [[nodiscard]] Timer create_timer(std::chrono::nanoseconds period, Member member, Object* object) {
+  template <class Period, class Member, class Object,
+            class = std::enable_if_t<std::is_member_function_pointer_v<Member>>>
+  [[nodiscard]] Timer create_timer(const Period& period, Member member, Object* object) {
     return create_timer(period, detail::bound(member, object));
+  }
+  /// The same with a group, and the steady clock.
+  template <class Period, class F, class Group,
+            class = std::enable_if_t<std::is_same_v<Group, std::shared_ptr<CallbackGroup>>>>
+  [[nodiscard]] Timer create_timer(const Period& period, F callback, const Group& group) {
+    return create_timer(period, std::move(callback), std::shared_ptr<Clock>(), group);
+  }
+  /// roscpp's `oneshot` and `autostart`.
+  template <class Period, class F>
+  Timer create_timer(const Period&, const F&, bool, bool = true) {
+    static_assert(detail::kNever<F>, "a timer repeats: for one call, cancel() it in its callback");
+    return Timer();
   }
 
   // Parameters, as in rclcpp: docs/guides/parameters.md. A node with parameters serves them to other processes while an
@@ -289,13 +406,13 @@ class Node {
   /// False if it is not declared; `value` is then unchanged. Throws type_mismatch if it is of another type.
   template <class T>
   bool get_parameter(const std::string& name, T& value) const {
-    const ParameterValue found = find_parameter(name);
-    if (found.is_set()) value = found.get<T>();
-    return found.is_set();
+    const Parameter found(name, find_parameter(name));
+    if (found.value().is_set()) value = found.get_value<T>();
+    return found.value().is_set();
   }
   /// The same, with a value for `value` if it is not declared.
   template <class T>
-  bool get_parameter_or(const std::string& name, T& value, const T& alternative) const {
+  bool get_parameter_or(const std::string& name, T& value, const detail::AsElsewhere<T>& alternative) const {
     if (get_parameter(name, value)) return true;
     value = alternative;
     return false;
@@ -306,9 +423,10 @@ class Node {
     get_parameter_or(name, value, alternative);
     return value;
   }
-  /// As ROS 1's NodeHandle::param(): declares the parameter with `fallback` unless it is declared, and reads it.
+  /// As ROS 1's NodeHandle::param(): declares the parameter with `fallback` unless it is declared, and reads it. The type
+  /// is that of `value`, or of `fallback`: param("device", device, "/dev/video0"), param<double>("gain", 1).
   template <class T>
-  void param(const std::string& name, T& value, const T& fallback) {
+  void param(const std::string& name, T& value, const detail::AsElsewhere<T>& fallback) {
     if (!has_parameter(name)) declare_parameter(name, fallback);
     get_parameter(name, value);
   }
@@ -318,6 +436,7 @@ class Node {
     param(name, value, fallback);
     return value;
   }
+  std::string param(const std::string& name, const char* fallback) { return param(name, std::string(fallback)); }
   /// Not set if it is not declared.
   ParameterValue find_parameter(const std::string& name) const;
   /// Sets one parameter. Nothing is thrown for a refusal: the result says why.

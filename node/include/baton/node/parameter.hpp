@@ -72,6 +72,8 @@ using ParameterStorage = typename decltype(parameter_storage<T>())::type;
 
 [[noreturn]] void throw_parameter_type(ParameterType is, ParameterType wanted);
 [[noreturn]] void throw_parameter_range(const std::string& value);
+/// `refused` again, with the parameter's name in front.
+[[noreturn]] void throw_of_parameter(const std::string& name, const Exception& refused);
 
 /// `value` as To. Throws invalid_argument if an integer does not fit.
 template <class To, class From>
@@ -175,20 +177,24 @@ class Parameter {
   const ParameterValue& value() const noexcept { return value_; }
   ParameterType type() const noexcept { return value_.type(); }
   ParameterType get_type() const noexcept { return value_.type(); }
-  /// As ParameterValue::get().
+  /// As ParameterValue::get(); what is thrown names the parameter.
   template <class T>
   T get_value() const {
-    return value_.get<T>();
+    try {
+      return value_.get<T>();
+    } catch (const Exception& refused) {
+      detail::throw_of_parameter(name_, refused);
+    }
   }
-  bool as_bool() const { return value_.get<bool>(); }
-  std::int64_t as_int() const { return value_.get<std::int64_t>(); }
-  double as_double() const { return value_.get<double>(); }
-  std::string as_string() const { return value_.get<std::string>(); }
-  std::vector<std::uint8_t> as_byte_array() const { return value_.get<std::vector<std::uint8_t>>(); }
-  std::vector<bool> as_bool_array() const { return value_.get<std::vector<bool>>(); }
-  std::vector<std::int64_t> as_integer_array() const { return value_.get<std::vector<std::int64_t>>(); }
-  std::vector<double> as_double_array() const { return value_.get<std::vector<double>>(); }
-  std::vector<std::string> as_string_array() const { return value_.get<std::vector<std::string>>(); }
+  bool as_bool() const { return get_value<bool>(); }
+  std::int64_t as_int() const { return get_value<std::int64_t>(); }
+  double as_double() const { return get_value<double>(); }
+  std::string as_string() const { return get_value<std::string>(); }
+  std::vector<std::uint8_t> as_byte_array() const { return get_value<std::vector<std::uint8_t>>(); }
+  std::vector<bool> as_bool_array() const { return get_value<std::vector<bool>>(); }
+  std::vector<std::int64_t> as_integer_array() const { return get_value<std::vector<std::int64_t>>(); }
+  std::vector<double> as_double_array() const { return get_value<std::vector<double>>(); }
+  std::vector<std::string> as_string_array() const { return get_value<std::vector<std::string>>(); }
 
  private:
   std::string name_;

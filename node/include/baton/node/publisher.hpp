@@ -15,6 +15,7 @@
 #include "baton/message/type.hpp"
 #include "baton/node/loan.hpp"
 #include "baton/node/not_empty.hpp"
+#include "baton/node/refused.hpp"
 #include "baton/node/sample.hpp"
 #include "baton/sfm/size.hpp"
 #include "baton/transport/transport.hpp"
@@ -140,6 +141,17 @@ class Publisher {
             class = std::enable_if_t<std::is_same_v<std::remove_const_t<typename Pointer::element_type>, T>>>
   std::uint64_t publish(const Pointer& message) {
     return publish(static_cast<const T&>(detail::not_empty(message, "message pointer")));
+  }
+
+  // What is no message, and is written for one.
+  template <class Lent, class = std::enable_if_t<std::is_same_v<Lent, Loan<T>>>, class = void>
+  void publish(const Lent&) {
+    static_assert(detail::kNever<Lent>,
+                  "a loan is handed over: write publish(std::move(loan)); publish(*loan) publishes a copy");
+  }
+  template <class Taken, class = std::enable_if_t<std::is_same_v<Taken, Sample<T>>>, class = void, class = void>
+  void publish(const Taken&) {
+    static_assert(detail::kNever<Taken>, "write publish(*sample): a received message is published as a copy");
   }
 
   /// TZC's usage pattern (TZC Fig. 6): resize the arrays of a message on the stack, call allocate(), fill the arrays,

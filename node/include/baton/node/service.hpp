@@ -16,6 +16,7 @@
 #include "baton/node/clock.hpp"
 #include "baton/node/executor.hpp"
 #include "baton/node/publisher.hpp"
+#include "baton/node/refused.hpp"
 #include "baton/node/sample.hpp"
 #include "baton/node/subscription.hpp"
 #include "baton/transport/transport.hpp"
@@ -182,6 +183,10 @@ class Client {
     requests_.publish(std::move(request), info);
     return info.correlation_sequence;
   }
+  template <class Lent, class = std::enable_if_t<std::is_same_v<Lent, Loan<Request>>>>
+  void send(const Lent&) {
+    static_assert(detail::kNever<Lent>, "a loan is handed over: write send(std::move(loan))");
+  }
   std::uint64_t send(const Request& request) {
     Loan<Request> copy = loan();
     *copy = request;
@@ -199,6 +204,17 @@ class Client {
     const auto deadline = detail::deadline_after(timeout);
     const std::lock_guard<std::mutex> lock(valid_core().call_mutex());
     return Sample<Response>(valid_core().wait_response(send(std::move(request)), deadline).or_throw());
+  }
+  template <class Lent, class = std::enable_if_t<std::is_same_v<Lent, Loan<Request>>>>
+  Sample<Response> call(const Lent&, std::chrono::nanoseconds) {
+    static_assert(detail::kNever<Lent>, "a loan is handed over: write call(std::move(loan), timeout)");
+    return {};
+  }
+  template <class Sent, class = std::enable_if_t<std::is_same_v<std::decay_t<Sent>, Request> ||
+                                                 std::is_same_v<std::decay_t<Sent>, Loan<Request>>>>
+  Sample<Response> call(Sent&&) {
+    static_assert(detail::kNever<Sent>, "a call has an end: write call(request, timeout), e.g. call(request, 1s)");
+    return {};
   }
   Sample<Response> call(const Request& request, std::chrono::nanoseconds timeout) {
     Loan<Request> copy = loan();

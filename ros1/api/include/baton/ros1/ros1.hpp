@@ -129,6 +129,12 @@ class Publisher {
     publish(static_cast<const T&>(baton::detail::not_empty(message, "message pointer")));
   }
 
+  template <class Lent, class = std::enable_if_t<std::is_same_v<Lent, Loan<T>>>, class = void>
+  void publish(const Lent&) {
+    static_assert(baton::detail::kNever<Lent>,
+                  "a loan is handed over: write publish(std::move(loan)); publish(*loan) publishes a copy");
+  }
+
   /// Subscriptions of Baton, and processes of stock subscribers.
   std::uint32_t getNumSubscribers() const { return state().own.matched() + state().side.unserved(); }
   const std::string& getTopic() const { return state().own.topic(); }
@@ -231,11 +237,29 @@ template <class T, class F>
       std::make_shared<typename Subscriber<T>::State>(handle, topic, queue_size, std::move(callback), options);
   return subscriber;
 }
+/// The same without the type, which the callback's argument says: subscribe(node, "image", 4, on_image).
+template <class F, class = std::enable_if_t<!baton::detail::IsMessage<F>::value>>
+[[nodiscard]] auto subscribe(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, F callback,
+                             const SubscribeOptions& options = {}) {
+  using T = typename baton::detail::MessageOf<F>::type;
+  static_assert(
+      !std::is_void_v<T>,
+      "write subscribe<T>(node, topic, queue_size, callback): this callback does not say which message it takes");
+  if constexpr (!std::is_void_v<T>)
+    return subscribe<T>(handle, topic, queue_size, std::move(callback), options);
+  else
+    return 0;
+}
 /// The same with a member function. `object` must outlive the Subscriber.
 template <class T, class Member, class Object, class = std::enable_if_t<std::is_member_function_pointer_v<Member>>>
 [[nodiscard]] Subscriber<T> subscribe(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size,
                                       Member member, Object* object, const SubscribeOptions& options = {}) {
   return subscribe<T>(handle, topic, queue_size, baton::detail::bound(member, object), options);
+}
+template <class Member, class Object, class = std::enable_if_t<std::is_member_function_pointer_v<Member>>>
+[[nodiscard]] auto subscribe(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, Member member,
+                             Object* object, const SubscribeOptions& options = {}) {
+  return subscribe(handle, topic, queue_size, baton::detail::bound(member, object), options);
 }
 
 }  // namespace baton::ros1

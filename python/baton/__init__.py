@@ -22,13 +22,14 @@ import atexit as _atexit
 import os as _os
 import sys as _sys
 import threading as _threading
+from typing import TYPE_CHECKING
 
 if not getattr(_sys, "_is_gil_enabled", lambda: True)():
     raise ImportError("baton does not support free-threaded Python without the GIL; run it with PYTHON_GIL=1")
 
 from baton_generator.diagnostics import InterfaceError
 
-from . import _core, aio, msg, srv
+from . import _core, _hints, aio, msg, srv
 from ._array import Array, CopyWarning, converted
 from ._core import (
     BatonError,
@@ -122,6 +123,12 @@ __version__ = "0.1.0"
 _core._set_python_parts(Array, CopyWarning, converted)
 del converted
 _core._set_main_thread(_threading.main_thread().ident)
+
+
+if not TYPE_CHECKING:  # type checkers would take every name
+
+    def __getattr__(name: str) -> object:
+        raise _hints.no_attribute(__name__, name)
 
 
 def _after_fork_in_child() -> None:

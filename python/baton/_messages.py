@@ -21,7 +21,7 @@ from baton_generator.model import Service as ParsedService
 from baton_generator.packages import DEFAULT_STANDARD, Universe, require_packages
 from baton_generator.parser import parse_text
 
-from . import _core
+from . import _core, _stamps
 
 # Names that other worlds use for the same field: genpy's Time and Duration.
 _FOREIGN_NAMES = {
@@ -30,7 +30,6 @@ _FOREIGN_NAMES = {
     ("builtin_interfaces/Duration", "sec"): ("secs",),
     ("builtin_interfaces/Duration", "nanosec"): ("nsecs",),
 }
-_TIMES = ("builtin_interfaces/Time", "builtin_interfaces/Duration")
 _OPTIONAL = {("std_msgs/Header", "seq")}  # ROS 2 has no such field
 
 _lock = threading.RLock()
@@ -251,8 +250,8 @@ def _make_class(struct: Struct) -> type[_core.Message]:
         "_prototype": start,
         "_struct": struct,
     }
-    if struct.full_name in _TIMES:
-        space["__float__"] = lambda self: self.sec + self.nanosec * 1e-9
+    if _stamps.is_stamp(struct):
+        space |= _stamps.methods(struct.full_name)
     if dtype is not None:
         space["dtype"] = dtype
     for constant in struct.constants:

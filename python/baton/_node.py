@@ -9,9 +9,9 @@ import sys
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
-from . import _core, _logging, _messages, _news, _parameters
+from . import _core, _hints, _logging, _messages, _news, _parameters
 from ._core import QoS
 from ._parameters import ListParametersResult, Parameter, ParameterDescriptor, SetParametersResult
 
@@ -99,7 +99,8 @@ def _checked_callback(callback: Any, call: str) -> None:
 
 def _checked_topic(topic: Any, call: str) -> None:
     if not isinstance(topic, str):
-        raise TypeError(f"{call}(): the topic comes first, then the type: {call}('topic', {_name_of(topic)})")
+        what = "topic" if call in ("advertise", "subscribe") else "name"
+        raise TypeError(f"{call}(): the {what} comes first, then the type: {call}('{what}', {_name_of(topic)})")
 
 
 def _name_of(value: Any) -> str:
@@ -112,7 +113,7 @@ _OTHER_NAMES = {
     "create_subscription": "subscribe(topic, type, callback, qos)",
     "create_service": "serve(name, type, handler)",
     "create_client": "client(name, type)",
-    "get_clock": "time.time(), which a stamp takes; baton.SimClock for simulated time",
+    "get_clock": "time.time(), which a stamp takes",
     "now": "time.time(), which a stamp takes",
     "get_name": "the attribute name",
     "get_namespace": "the attribute namespace",
@@ -120,7 +121,18 @@ _OTHER_NAMES = {
     "destroy_subscription": "destroy(subscription)",
     "destroy_timer": "destroy(timer)",
     "destroy_service": "destroy(service)",
+    "destroy_publisher": "nothing: a publisher ends with its last reference",
+    "destroy_client": "nothing: a client ends with its last reference",
     "get_topic_names_and_types": "topics()",
+    "get_fully_qualified_name": "the attribute fully_qualified_name",
+    "create_rate": "create_timer(seconds, callback), or time.sleep(seconds) in a loop of your own",
+    "create_wall_timer": "create_timer(seconds, callback)",
+    "create_guard_condition": "threading.Event, or executor.cancel()",
+    "executor": "baton.Executor(node)",
+    "get_param": "declare_parameter('rate', 30).value",
+    "set_parameter": "set_parameters([baton.Parameter('rate', value=50)])",
+    "subscriptions": "endpoints()",
+    "publishers": "endpoints()",
 }
 
 
@@ -139,11 +151,13 @@ class Node(_core.Node):
         use_global_arguments: bool = True,
         parameter_overrides: Iterable[Parameter] = (),
         enable_rosout: bool = True,
+        **other: NoReturn,
     ) -> None:
         """Joins the domain: `domain`, else BATON_DOMAIN, else ROS_DOMAIN_ID, else 0. `on_diagnostic` is called, in a thread of
         its own, with what no call can return; without one, each is a line of the logger "baton" on stderr.
         `cli_args` are rules for names and parameters of this node alone, as on a command line; they stand before those of
         init(), which `use_global_arguments` switches off. `enable_rosout=False`: lines of get_logger() do not go to /rosout."""
+        _hints.refuse_keywords("Node", other)
         super().__init__(
             name,
             -1 if domain is None else domain,
@@ -162,12 +176,7 @@ class Node(_core.Node):
     if not TYPE_CHECKING:  # type checkers would take every name
 
         def __getattr__(self, name: str) -> Any:
-            hint = _OTHER_NAMES.get(name)
-            raise AttributeError(
-                f"a node has no '{name}'" + (f"; write {hint} (docs/guides/from-ros.md)" if hint else ""),
-                name=name,
-                obj=self,
-            )
+            raise _hints.no_member("a node", self, name, _OTHER_NAMES)
 
     def __repr__(self) -> str:
         return f"Node({self.fully_qualified_name!r}, domain={self.domain})"
@@ -216,10 +225,12 @@ class Node(_core.Node):
         policy: str = "medium_effort",
         attempts: int = 8,
         prefault: bool = False,
+        **other: NoReturn,
     ) -> _core.Publisher[Any]:
         """A publisher. `qos`: a QoS or a queue length. `memory_limit`: bytes it may ever use (0: 1 GiB); `max_message`: bytes
         of the largest message (0: 256 MiB); `slots`: messages that may be alive at the same time, which is also what all
         subscriptions together may hold (0: the default); `policy`: what a loan does when memory is short (TZC's efforts)."""
+        _hints.refuse_keywords("advertise", other)
         _checked_topic(topic, "advertise")
         return self._advertise(
             topic,
@@ -261,25 +272,35 @@ class Node(_core.Node):
         qos: QoS | int | None = None,
         *,
         group: _core.CallbackGroup | None = None,
+        **other: NoReturn,
     ) -> _core.Subscription[Any]:
         """A subscription. An executor gives messages to `callback(message)`; without one, take(), iterate or await them."""
+        _hints.refuse_keywords("subscribe", other)
         _checked_topic(topic, "subscribe")
         if callback is not None:
             _checked_callback(callback, f"subscribe('{topic}')")
+            _hints.check_arguments(callback, 1, f"subscribe('{topic}')", "the message alone")
         made = self._subscribe(topic, _messages.message(message_type), _qos(qos), callback, group)
         if callback is not None:
             self._kept.append(made)
         return made
 
     def create_timer(
-        self, period: float, callback: Callable[[], object], *, group: _core.CallbackGroup | None = None
+        self,
+        period: float,
+        callback: Callable[[], object],
+        *,
+        group: _core.CallbackGroup | None = None,
+        **other: NoReturn,
     ) -> _core.Timer:
         """Calls `callback()` every `period` seconds, by an executor. Missed periods are skipped."""
+        _hints.refuse_keywords("create_timer", other)
         if not isinstance(period, int | float):
             raise TypeError(
                 f"create_timer(): the period {period!r} is no number of seconds; write create_timer(0.1, callback)"
             )
         _checked_callback(callback, "create_timer()")
+        _hints.check_arguments(callback, 0, "create_timer()", "no argument, as a timer's callback is")
         made = self._create_timer(period, callback, group)
         self._kept.append(made)
         return made
@@ -292,8 +313,13 @@ class Node(_core.Node):
         *,
         group: _core.CallbackGroup | None = None,
     ) -> _core.Service:
-        """A service: an executor calls `handler(request, response)`, which fills the response in shared memory."""
+        """A service: an executor calls `handler(request, response)`, which fills the response in shared memory. It returns this
+        response or nothing; spin() raises TypeError otherwise."""
+        _checked_topic(name, "serve")
         _checked_callback(handler, f"serve('{name}')")
+        _hints.check_arguments(
+            handler, 2, f"serve('{name}')", "the request and the response that it fills, as handler(request, response)"
+        )
         service: Any = _messages.service(service_type)
         made = self._serve(
             name, _messages.message(service.Request), _messages.message(service.Response), handler, group
@@ -303,6 +329,7 @@ class Node(_core.Node):
 
     def client(self, name: str, service_type: Any) -> _core.Client:
         """A client of a service; its call() needs no executor."""
+        _checked_topic(name, "client")
         service: Any = _messages.service(service_type)
         return self._client(name, _messages.message(service.Request), _messages.message(service.Response))
 
@@ -420,8 +447,22 @@ class Node(_core.Node):
         return [Endpoint(*values) for values in self._endpoints()]
 
 
+_EXECUTOR_NAMES = {
+    "add_node": "add(node)",
+    "remove_node": "remove(node)",
+    "shutdown": "cancel()",
+    "spin_until_future_complete": "client.call(request, timeout), which needs no executor",
+    "create_task": "a thread of your own",
+}
+
+
 class Executor(_core.Executor):
     """Runs the callbacks of nodes on one or several threads."""
+
+    if not TYPE_CHECKING:  # type checkers would take every name
+
+        def __getattr__(self, name: str) -> Any:
+            raise _hints.no_member("an executor", self, name, _EXECUTOR_NAMES)
 
     def __init__(self, *nodes: Node, threads: int = 1) -> None:
         super().__init__(threads)

@@ -13,10 +13,10 @@ from pathlib import Path
 from baton_generator.canonical import Member, Struct
 from baton_generator.model import SCALAR_BYTES, Shape
 
-from . import _messages
+from . import _messages, _stamps
 
 _HEAD = """# Made by `baton stubs {package}`.
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +57,23 @@ def _class(struct: Struct, name: str) -> list[str]:
         else:  # reading gives a view, writing takes anything of the same fields
             lines += ["    @property", f"    def {n}(self) -> {kind}: ...", f"    @{n}.setter"]
             lines.append(f"    def {n}(self, value: Any) -> None: ...")
+    if _stamps.is_stamp(struct):
+        lines += [
+            "    def __float__(self) -> float: ...",
+            "    def to_sec(self) -> float: ...",
+            "    def to_nsec(self) -> int: ...",
+        ]
+        lines += [f"    def __{n}__(self, other: {name} | float) -> bool: ..." for n in ("lt", "le", "gt", "ge")]
+    if _stamps.is_stamp(struct) and struct.full_name == _stamps.TIME:
+        lines += [
+            "    @overload",
+            f"    def __sub__(self, other: {name}) -> float: ...",
+            "    @overload",
+            f"    def __sub__(self, other: Duration | float) -> {name}: ...",
+            f"    def __add__(self, other: Duration | float) -> {name}: ...",
+            f"    def __radd__(self, other: Duration | float) -> {name}: ...",
+            "    def __rsub__(self, other: float) -> float: ...",
+        ]
     return lines
 
 

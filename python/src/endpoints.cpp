@@ -121,6 +121,7 @@ void add_records(nb::module_& m) {
 
 void add_publisher(nb::module_& m) {
   nb::class_<PyPublisher>(m, "Publisher", nb::is_generic(), "Publishes messages of one type on a topic. Thread-safe.")
+      .def("__init__", made_by<PyPublisher>("Publisher", "node.advertise('image', Image, 10)"))
       .def("loan", &PyPublisher::loan,
            "A new message in shared memory, with default values. Use it with 'with', or give it to publish().")
       .def(
@@ -178,6 +179,7 @@ void add_publisher(nb::module_& m) {
 void add_subscription(nb::module_& m) {
   nb::class_<PySubscription>(m, "Subscription", nb::is_generic(), nb::type_slots(callback_slots<PySubscription>()),
                              "Receives messages of one type from a topic: by callback, take(), iteration or asyncio.")
+      .def("__init__", made_by<PySubscription>("Subscription", "node.subscribe('image', Image, callback, 10)"))
       .def("take", &PySubscription::take, "timeout"_a = 0.0,
            "The oldest unread message, or None after `timeout` seconds (0: at once, None: never). Raises HeldLimit "
            "when as "
@@ -224,7 +226,8 @@ void add_node(nb::module_& m) {
                 CallbackGroup(reentrant ? CallbackGroup::Kind::kReentrant : CallbackGroup::Kind::kMutuallyExclusive);
           },
           nb::kw_only(), "reentrant"_a = false);
-  nb::class_<PyTimer>(m, "Timer", nb::type_slots(callback_slots<PyTimer>()), "A running timer.");
+  nb::class_<PyTimer>(m, "Timer", nb::type_slots(callback_slots<PyTimer>()), "A running timer.")
+      .def("__init__", made_by<PyTimer>("Timer", "node.create_timer(0.1, callback)"));
   nb::class_<Node> node_class(m, "Node", nb::is_weak_referenceable());
   node_class
       .def(

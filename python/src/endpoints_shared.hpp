@@ -30,6 +30,15 @@ using Seconds = std::optional<double>;
   throw nb::python_error();
 }
 
+/// The constructor of a class whose objects a node makes: a TypeError that says how.
+template <class T>
+auto made_by(const char* class_name, const char* way) {
+  return [class_name, way](T*, const nb::args&, const nb::kwargs&) {
+    raise(PyExc_TypeError,
+          std::string("a ") + class_name + " is made by a node: write " + way + " (docs/guides/from-ros.md)");
+  };
+}
+
 inline Nanoseconds nanoseconds(const Seconds& seconds) {
   if (!seconds) return kInfinite;
   if (std::isnan(*seconds)) raise(PyExc_ValueError, "a time must be a number of seconds");

@@ -23,12 +23,13 @@ class ServiceExecutable final : public baton::detail::ReaderExecutable {
  public:
   ServiceExecutable(std::shared_ptr<CallbackGroup> group, std::shared_ptr<transport::Reader> requests,
                     const TypeRecord* request, std::shared_ptr<baton::detail::PublisherCore> responses,
-                    const TypeRecord* response, std::shared_ptr<Callback> handler)
+                    const TypeRecord* response, std::shared_ptr<Callback> handler, std::string handler_name)
       : ReaderExecutable(std::move(group), std::move(requests)),
         request_(request),
         responses_(std::move(responses)),
         response_(response),
-        handler_(std::move(handler)) {}
+        handler_(std::move(handler)),
+        handler_name_(std::move(handler_name)) {}
 
  private:
   bool on_message(transport::TakenSample message) override {
@@ -37,7 +38,12 @@ class ServiceExecutable final : public baton::detail::ReaderExecutable {
     nb::object request = to_message(request_, std::move(message));
     Chunk* loan = make_loan(response_, responses_);
     nb::object response = nb::steal(new_root(loan));
-    (*handler_)(request, response);
+    const nb::object returned = handler_->result(request, response);
+    if (!returned.is_none() && !returned.is(response)) {
+      raise(PyExc_TypeError, "the handler " + handler_name_ + " returned a " + Py_TYPE(returned.ptr())->tp_name +
+                                 ", which nobody would read: fill the response that it gets, and return this response "
+                                 "or nothing");
+    }
     publish_loan(loan, baton::detail::answer_to(info));
     return true;
   }
@@ -45,6 +51,7 @@ class ServiceExecutable final : public baton::detail::ReaderExecutable {
   std::shared_ptr<baton::detail::PublisherCore> responses_;
   const TypeRecord* response_;
   std::shared_ptr<Callback> handler_;
+  std::string handler_name_;  // for errors
 };
 
 class PyClient {
@@ -126,8 +133,10 @@ class PyClient {
 
 void add_services(nb::module_& m, nb::class_<Node>& node_class) {
   nb::class_<PyService>(m, "Service", nb::type_slots(callback_slots<PyService>()), "A running service.")
+      .def("__init__", made_by<PyService>("Service", "node.serve('switch', SetBool, handler)"))
       .def_ro("name", &PyService::name);
   nb::class_<PyClient>(m, "Client", nb::is_weak_referenceable(), "Calls a service.")
+      .def("__init__", made_by<PyClient>("Client", "node.client('switch', SetBool)"))
       .def_prop_ro("name", &PyClient::name)
       .def("available", &PyClient::available)
       .def(
@@ -151,14 +160,16 @@ void add_services(nb::module_& m, nb::class_<Node>& node_class) {
              std::shared_ptr<CallbackGroup> group) {
             const TypeRecord* requests = record_of_class(request.ptr());
             const TypeRecord* responses = record_of_class(response.ptr());
+            const nb::object name_of_handler = nb::getattr(handler, "__qualname__", nb::repr(handler));
+            std::string handler_name = nb::str(name_of_handler).c_str();
             PyService service;
             service.callback = std::make_shared<Callback>(std::move(handler));
             const WithoutGil without;
             baton::detail::ServerCore core = node.make_server(name, *requests->type, *responses->type, {});
             service.name = std::move(core.name);
-            auto executable =
-                std::make_shared<ServiceExecutable>(group_or_default(node, std::move(group)), std::move(core.requests),
-                                                    requests, std::move(core.responses), responses, service.callback);
+            auto executable = std::make_shared<ServiceExecutable>(
+                group_or_default(node, std::move(group)), std::move(core.requests), requests, std::move(core.responses),
+                responses, service.callback, std::move(handler_name));
             service.registration = node.add(executable);
             return service;
           },

@@ -276,6 +276,54 @@ def test_an_exception_of_a_handler_is_raised_by_spin_and_the_client_gets_none(no
     assert "what the handler could not do" in str(raised[0])
 
 
+def answer_of(node, handler):
+    """What a client gets from this handler, and what spin() raised."""
+    server = baton.Node("server")
+    server.serve("switch", SetBool, handler)
+    executor = baton.Executor(server)
+    client = node.client("switch", SetBool)
+    assert client.wait_for_service(120)
+    raised = []
+
+    def spin():
+        try:
+            executor.spin()
+        except TypeError as error:
+            raised.append(str(error))
+
+    thread = threading.Thread(target=spin)
+    thread.start()
+    try:
+        response = client.call({"data": True}, 0.5 if handler.__name__.startswith("wrong") else 120)
+        return response and response.message, raised
+    finally:
+        executor.cancel()
+        thread.join()
+
+
+def test_a_handler_may_return_the_response_that_it_filled(node):
+    def switch(request, response):
+        response.message = "done"
+        return response
+
+    assert answer_of(node, switch) == ("done", [])
+
+
+def test_what_a_handler_returns_is_read_or_refused(node):
+    def wrong_new(request, response):
+        return SetBool.Response(success=True, message="done")
+
+    def wrong_bool(request, response):
+        return True
+
+    for handler, kind in ((wrong_new, "SetBool_Response"), (wrong_bool, "bool")):
+        answer, (error,) = answer_of(node, handler)
+        assert answer is None
+        assert f"{handler.__name__} returned a " in error
+        assert kind in error
+        assert "fill the response that it gets" in error
+
+
 async def collect(subscription, got):
     async for message in baton.aio.messages(subscription):
         got.append(message.data)

@@ -4,6 +4,8 @@
 import copy
 import dataclasses
 import pickle
+import re
+import time
 
 import baton
 import numpy as np
@@ -105,6 +107,163 @@ def test_the_names_of_other_apis_are_answered_with_baton_s(node):
     with pytest.raises(AttributeError, match="a node has no 'nonsense'$"):
         _ = node.nonsense
     assert not hasattr(node, "create_subscription")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("init_node", "node = baton.Node("),
+        ("is_shutdown", "Ctrl-C raises KeyboardInterrupt"),
+        ("ok", "Ctrl-C raises KeyboardInterrupt"),
+        ("Rate", "node.create_timer("),
+        ("sleep", "time.sleep(seconds)"),
+        ("loginfo", "node.get_logger().info(text)"),
+        ("logerr", "node.get_logger().error(text)"),
+        ("Subscriber", "node.subscribe("),
+        ("ServiceProxy", "node.client("),
+        ("wait_for_message", ".take(timeout)"),
+        ("get_param", "node.declare_parameter("),
+        ("get_time", "time.time()"),
+        ("spin_once", "executor.spin_once(timeout)"),
+        ("QoSProfile", "baton.QoS("),
+    ],
+)
+def test_the_names_of_rospy_and_rclpy_in_the_module_are_answered_with_baton_s(name, hint):
+    with pytest.raises(AttributeError) as refused:
+        getattr(baton, name)
+    assert f"module 'baton' has no attribute '{name}'; write " in str(refused.value)
+    assert hint in str(refused.value)
+
+
+def test_names_that_nobody_has_are_refused_as_always():
+    with pytest.raises(AttributeError, match="^module 'baton' has no attribute 'nonsense'$"):
+        _ = baton.nonsense
+    with pytest.raises(ImportError, match="cannot import name 'nonsense'"):
+        from baton import nonsense  # noqa: F401
+
+
+def test_no_hint_names_what_is_not_there():
+    from baton import _hints, _node
+
+    for name in _hints._OF_MODULE:
+        assert name not in vars(baton), name
+    for name in _node._OTHER_NAMES:
+        assert name not in dir(baton.Node), name
+    texts = [*_hints._OF_MODULE.values(), *_hints._KEYWORDS.values(), *_node._OTHER_NAMES.values()]
+    for text in texts:
+        for written in re.findall(r"baton\.(\w+)", text):
+            assert hasattr(baton, written), text
+        for written in re.findall(r"node\.(\w+)", text):
+            assert hasattr(baton.Node, written), text
+    for text in _node._OTHER_NAMES.values():
+        for written in re.findall(r"^(?:the attribute )?(\w+)(?:\(|$)", text):
+            assert hasattr(baton.Node, written), text
+
+
+@pytest.mark.parametrize(
+    ("make", "way"),
+    [
+        (
+            lambda: baton.Publisher("image", Image, queue_size=10),
+            "a Publisher is made by a node: write node.advertise(",
+        ),
+        (lambda: baton.Subscription("image", Image), "a Subscription is made by a node: write node.subscribe("),
+        (lambda: baton.Service("switch", "std_srvs/SetBool", print), "a Service is made by a node: write node.serve("),
+        (lambda: baton.Client("switch"), "a Client is made by a node: write node.client("),
+        (lambda: baton.Timer(0.1, print), "a Timer is made by a node: write node.create_timer("),
+    ],
+    ids=["Publisher", "Subscription", "Service", "Client", "Timer"],
+)
+def test_an_object_that_a_node_makes_has_no_constructor(make, way):
+    with pytest.raises(TypeError) as refused:
+        make()
+    assert way in str(refused.value)
+
+
+def test_the_keywords_of_other_apis_are_answered_with_baton_s(node):
+    with pytest.raises(TypeError, match="advertise\\(\\) has no argument 'queue_size'; write qos=10"):
+        node.advertise("image", Image, queue_size=10)
+    with pytest.raises(
+        TypeError, match="has no argument 'latch'; write qos=baton.QoS\\(1, durability='transient_local'\\)"
+    ):
+        node.advertise("image", Image, latch=True)
+    with pytest.raises(TypeError, match="subscribe\\(\\) has no argument 'callback_args'; write functools.partial"):
+        node.subscribe("image", Image, print, callback_args=3)
+    with pytest.raises(TypeError, match="create_timer\\(\\) has no argument 'oneshot'; write node.destroy\\(timer\\)"):
+        node.create_timer(0.1, print, oneshot=True)
+    with pytest.raises(
+        TypeError, match="Node\\(\\) has no argument 'anonymous'; write a name with the process's number"
+    ):
+        baton.Node("camera", anonymous=True)
+    with pytest.raises(TypeError, match="advertise\\(\\) has no argument 'nonsense'$"):
+        node.advertise("image", Image, nonsense=1)
+
+
+def test_a_callback_with_other_arguments_is_refused_where_it_is_given(node):
+    def on_timer(event): ...
+
+    def on_switch(request): ...
+
+    def on_image(message, info): ...
+
+    with pytest.raises(TypeError, match="on_timer\\(event\\)' cannot be called with no argument"):
+        node.create_timer(0.1, on_timer)
+    with pytest.raises(TypeError, match="on_switch\\(request\\)' cannot be called with the request and the response"):
+        node.serve("switch", "std_srvs/SetBool", on_switch)
+    with pytest.raises(TypeError, match="on_image\\(message, info\\)' cannot be called with the message alone"):
+        node.subscribe("image", Image, on_image)
+    node.subscribe("image", Image, lambda message, more=1: None)
+    node.subscribe("image", Image, [].append)
+
+
+def test_an_executor_s_other_names_are_answered(node):
+    with pytest.raises(AttributeError, match="an executor has no 'add_node'; write add\\(node\\)"):
+        baton.Executor().add_node(node)
+
+
+def test_the_order_of_rclpy_s_arguments_of_a_service_is_refused(node):
+    SetBool = baton.service("std_srvs/SetBool")
+    with pytest.raises(TypeError, match="serve\\(\\): the name comes first, then the type: serve\\('name', SetBool\\)"):
+        node.serve(SetBool, "switch", lambda request, response: None)
+    with pytest.raises(TypeError, match="client\\(\\): the name comes first"):
+        node.client(SetBool, "switch")
+
+
+def test_stamps_are_subtracted_added_and_compared_to_the_nanosecond():
+    Header = baton.message("std_msgs/Header")
+    Time, Duration = baton.message("builtin_interfaces/Time"), baton.message("builtin_interfaces/Duration")
+    early = Header(stamp={"sec": 1_700_000_000, "nanosec": 999_999_999}).stamp
+    late = Time(sec=1_700_000_002, nanosec=1)
+    assert late - early == 1.000000002
+    assert early - late == -1.000000002
+    assert early + 0.000000002 == Time(sec=1_700_000_001, nanosec=1)
+    assert (
+        1 + early == early + Duration(sec=1) == Duration(sec=1) + early == Time(sec=1_700_000_001, nanosec=999_999_999)
+    )
+    assert late - 0.5 == late - Duration(nanosec=500_000_000) == Time(sec=1_700_000_001, nanosec=500_000_001)
+    assert early < late and late > early and early <= late and not early >= late and late >= late
+    assert Duration(sec=-1, nanosec=500_000_000) < Duration() < 0.1
+    assert (early.to_sec(), early.to_nsec()) == (float(early), 1_700_000_000_999_999_999)
+    header = Header(stamp=early)
+    header.stamp += 1.5
+    assert header.stamp - early == 1.5
+    before = time.time()
+    header.stamp = before
+    assert 0 <= time.time() - header.stamp < 3600
+    assert header.stamp < time.time() + 1
+    for wrong in (
+        lambda: late + early,
+        lambda: late - "1",
+        lambda: late < "1",
+        lambda: late < Duration(),
+        lambda: late + float("nan"),
+        lambda: late + True,
+        lambda: "1" - late,
+    ):
+        with pytest.raises(TypeError):
+            wrong()
+    with pytest.raises(OverflowError):
+        _ = late + 1e10
 
 
 def test_a_node_s_repr_has_its_name_and_domain(tmp_path):

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What rospy and rclpy call things: each name is answered with what to write here (docs/guides/from-ros.md)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+_LOG = "node.get_logger().{}(text)"
+# Names of the modules rospy and rclpy.
+_OF_MODULE = {
+    "init_node": "node = baton.Node('camera')",
+    "create_node": "node = baton.Node('camera')",
+    "is_shutdown": "`while True:`; Ctrl-C raises KeyboardInterrupt, also in a wait of Baton",
+    "ok": "`while True:`; Ctrl-C raises KeyboardInterrupt, also in a wait of Baton",
+    "shutdown": "node.close()",
+    "try_shutdown": "node.close()",
+    "signal_shutdown": "sys.exit(); an executor's spin() ends with executor.cancel()",
+    "on_shutdown": "atexit.register(function), or try/finally around baton.spin(node)",
+    "Rate": "node.create_timer(0.1, callback) with baton.spin(node), or time.sleep(0.1) in a loop of your own",
+    "sleep": "time.sleep(seconds)",
+    "get_time": "time.time(), which a stamp takes",
+    "get_rostime": "time.time(), which a stamp takes",
+    "Time": "time.time(), which a stamp takes; `time.time() - message.header.stamp` is seconds",
+    "Duration": "a number of seconds",
+    "logdebug": _LOG.format("debug"),
+    "loginfo": _LOG.format("info"),
+    "logwarn": _LOG.format("warn"),
+    "logerr": _LOG.format("error"),
+    "logfatal": _LOG.format("fatal"),
+    "loginfo_once": "node.get_logger().info(text, once=True)",
+    "loginfo_throttle": "node.get_logger().info(text, throttle_duration_sec=1)",
+    "logging": "baton.get_logger('camera')",
+    "Subscriber": "node.subscribe('topic', Type, callback, 10)",
+    "ServiceProxy": "node.client('name', Type), and client.call({'data': True}, timeout)",
+    "wait_for_service": "node.client('name', Type).wait_for_service(timeout)",
+    "wait_for_message": "node.subscribe('topic', Type).take(timeout)",
+    "get_param": "node.declare_parameter('rate', 30).value",
+    "set_param": "node.set_parameters([baton.Parameter('rate', value=50)])",
+    "has_param": "node.has_parameter('rate')",
+    "delete_param": "node.undeclare_parameter('rate')",
+    "search_param": "node.list_parameters(); a node reads its own parameters alone",
+    "get_param_names": "node.list_parameters().names",
+    "resolve_name": "node.resolve_topic_name('image')",
+    "remap_name": "node.resolve_topic_name('image')",
+    "get_name": "node.fully_qualified_name",
+    "get_namespace": "node.namespace",
+    "myargv": "the result of baton.init()",
+    "get_published_topics": "node.topics()",
+    "spin_once": "executor = baton.Executor(node), once, and executor.spin_once(timeout) in the loop",
+    "spin_until_future_complete": "client.call(request, timeout), or `await baton.aio.call(client, request, timeout)`",
+    "executors": "baton.Executor(node, threads=4)",
+    "SingleThreadedExecutor": "baton.Executor(node)",
+    "MultiThreadedExecutor": "baton.Executor(node, threads=4)",
+    "QoSProfile": "baton.QoS(10, reliability='best_effort')",
+    "ROSInterruptException": "KeyboardInterrupt",
+    "ROSException": "baton.BatonError",
+    "AnyMsg": "baton.message('package/Name')",
+    "TransportTerminated": "baton.BatonError",
+}
+
+
+def no_attribute(module: str, name: str) -> AttributeError:
+    """What a missing name of the module `baton` raises."""
+    hint = _OF_MODULE.get(name)
+    return AttributeError(
+        f"module '{module}' has no attribute '{name}'" + (f"; write {hint} (docs/guides/from-ros.md)" if hint else "")
+    )
+
+
+def no_member(what: str, of: object, name: str, names: Mapping[str, str]) -> AttributeError:
+    """What a missing attribute of an object raises."""
+    hint = names.get(name)
+    return AttributeError(
+        f"{what} has no '{name}'" + (f"; write {hint} (docs/guides/from-ros.md)" if hint else ""), name=name, obj=of
+    )
+
+
+_KEYWORDS = {
+    "queue_size": "qos=10",
+    "qos_profile": "qos=10, or qos=baton.QoS(...)",
+    "latch": "qos=baton.QoS(1, durability='transient_local'), on both ends",
+    "data_class": "the type as the second argument",
+    "msg_type": "the type as the second argument",
+    "name": "topic='image'",
+    "tcp_nodelay": "nothing in its place: messages pass no socket",
+    "buff_size": "nothing in its place: messages pass no socket",
+    "callback_args": "functools.partial(callback, args) as the callback",
+    "callback_group": "group=baton.CallbackGroup(), as the other arguments of this call",
+    "clock": "nothing in its place: timers are of the steady clock",
+    "oneshot": "node.destroy(timer) in the callback",
+    "reset": "nothing in its place",
+    "namespace": "namespace='left' at Node()",
+    "anonymous": "a name with the process's number: baton.Node(f'camera_{os.getpid()}')",
+    "log_level": "node.get_logger().set_level(baton.LoggingSeverity.DEBUG)",
+    "disable_signals": "nothing in its place: Ctrl-C raises KeyboardInterrupt",
+}
+
+
+def refuse_keywords(call: str, given: Mapping[str, Any]) -> None:
+    """Raises TypeError for keyword arguments that `call` does not know."""
+    for name in given:
+        hint = _KEYWORDS.get(name)
+        raise TypeError(
+            f"{call}() has no argument '{name}'" + (f"; write {hint} (docs/guides/from-ros.md)" if hint else "")
+        )
+
+
+def check_arguments(callback: Any, count: int, call: str, form: str) -> None:
+    """Raises TypeError if `callback` cannot be called with `count` arguments."""
+    try:
+        signature = inspect.signature(callback)
+    except (TypeError, ValueError):  # of a builtin that does not say
+        return
+    try:
+        signature.bind(*[None] * count)
+    except TypeError:
+        name = getattr(callback, "__qualname__", None) or repr(callback)
+        raise TypeError(f"{call}: '{name}{signature}' cannot be called with {form} (docs/guides/from-ros.md)") from None

@@ -130,14 +130,15 @@ void entities(Ros& ros) {
   const auto* service_type = rosidl_typesupport_cpp::get_service_type_support_handle<sensor_msgs::srv::SetCameraInfo>();
   rcl_service_t service = rcl_get_zero_initialized_service();
   const rcl_service_options_t service_options = rcl_service_get_default_options();
-  for_every_allocation("service", [&] {
-    return rcl_service_init(&service, &ros.node, service_type, "set", &service_options) == RCL_RET_OK;
-  });
+  for_every_allocation(
+      "service",
+      [&] { return rcl_service_init(&service, &ros.node, service_type, "set", &service_options) == RCL_RET_OK; },
+      [&] { check(rcl_service_fini(&service, &ros.node), "service's end"); });
   rcl_client_t client = rcl_get_zero_initialized_client();
   const rcl_client_options_t client_options = rcl_client_get_default_options();
-  for_every_allocation("client", [&] {
-    return rcl_client_init(&client, &ros.node, service_type, "set", &client_options) == RCL_RET_OK;
-  });
+  for_every_allocation(
+      "client", [&] { return rcl_client_init(&client, &ros.node, service_type, "set", &client_options) == RCL_RET_OK; },
+      [&] { check(rcl_client_fini(&client, &ros.node), "client's end"); });
   rcl_guard_condition_t guard = rcl_get_zero_initialized_guard_condition();
   for_every_allocation("guard condition", [&] {
     return rcl_guard_condition_init(&guard, &ros.context, rcl_guard_condition_get_default_options()) == RCL_RET_OK;

@@ -7,11 +7,12 @@ import sys
 import time
 
 import rclpy
-from rcl_interfaces.msg import Log
+from rcl_interfaces.msg import Log, ParameterEvent
 from rclpy.action import ActionClient, ActionServer
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
-from rclpy.executors import MultiThreadedExecutor
+from rclpy.executors import MultiThreadedExecutor, SingleThreadedExecutor
 from rclpy.experimental import EventsExecutor
+from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription_content_filter_options import ContentFilterOptions
@@ -19,6 +20,7 @@ from rclpy.utilities import get_rmw_implementation_identifier
 from rclpy_program import main
 from sensor_msgs.msg import Image
 from std_msgs.msg import String, UInt64
+from std_srvs.srv import SetBool
 from test_msgs.action import Fibonacci
 from test_msgs.srv import BasicTypes
 
@@ -263,6 +265,92 @@ def hear_lines(node, number):
     end = time.monotonic() + 1
     while time.monotonic() < end:
         rclpy.spin_once(node, timeout_sec=0.1)
+    return {"got": got}
+
+
+def ask_parameters(node, name):
+    """All that a client of parameters can ask of the node `name` in standalone.py."""
+    events = []
+    node.create_subscription(
+        ParameterEvent,
+        "/parameter_events",
+        lambda m: m.node == f"/{name}" and events.append([p.name for p in m.changed_parameters]),
+        100,
+    )
+    client = AsyncParameterClient(node, name)
+    if not client.wait_for_services(LIMIT_S):
+        raise TimeoutError(f"no parameters of {name}")
+
+    def answer(future):
+        spin_until(node, future.done)
+        return future.result()
+
+    names = sorted(answer(client.list_parameters([], 0)).result.names)
+    values = answer(client.get_parameters(names)).values
+    types = answer(client.get_parameter_types(names)).types
+    described = answer(client.describe_parameters(["rate"])).descriptors[0]
+    rates = [Parameter("rate", value=value) for value in (50, 500)]
+    results = answer(client.set_parameters(rates)).results
+    both = [Parameter("rate", value=60), Parameter("serial", value="c")]
+    together = answer(client.set_parameters_atomically(both)).result
+    spin_until(node, lambda: ["rate"] in events)
+    return {
+        "values": {n: parameter_value_to_python(v) for n, v in zip(names, values, strict=True)} | {"bytes": None},
+        "types": list(types),
+        "described": [described.description, described.integer_range[0].to_value],
+        "set": [[each.successful, each.reason] for each in results],
+        "together": together.successful,
+        "rate": answer(client.get_parameters(["rate"])).values[0].integer_value,
+    }
+
+
+def keep_parameters(node, executor):
+    node.declare_parameter("rate", 10)
+    node.declare_parameter("names", ["left", "right"])
+    node.create_service(SetBool, "switch", lambda request, response: response)
+    running = {"waits": SingleThreadedExecutor, "events": EventsExecutor}[executor]()
+    running.add_node(node)
+    print("going", flush=True)
+    while not told(0):
+        running.spin_once(timeout_sec=0.1)
+    return {"rate": node.get_parameter("rate").value}
+
+
+def switch(node, number, executor):
+    """Serves until it has had `number` requests."""
+    count = 0
+
+    def answer(request, response):
+        nonlocal count
+        count += 1
+        response.success, response.message = request.data, f"request {count}"
+        return response
+
+    node.create_service(SetBool, "switch", answer)
+    running = {"waits": SingleThreadedExecutor, "events": EventsExecutor}[executor]()
+    running.add_node(node)
+    print("going", flush=True)
+    while count < int(number):
+        running.spin_once(timeout_sec=0.1)
+    sys.stdin.readline()
+    return {"count": count}
+
+
+def press(node, number, executor):
+    client = node.create_client(SetBool, "switch")
+    if not client.wait_for_service(LIMIT_S):
+        raise TimeoutError("no service")
+    running = {"waits": SingleThreadedExecutor, "events": EventsExecutor}[executor]()
+    running.add_node(node)
+    got = []
+    for i in range(int(number)):
+        future = client.call_async(SetBool.Request(data=i % 2 == 1))
+        end = time.monotonic() + LIMIT_S
+        while not future.done():
+            if time.monotonic() > end:
+                raise TimeoutError(f"no response {i}")
+            running.spin_once(timeout_sec=0.1)
+        got.append([future.result().success, future.result().message])
     return {"got": got}
 
 

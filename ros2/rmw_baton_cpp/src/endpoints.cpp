@@ -51,9 +51,10 @@ std::string full_name(const std::string& space, const char* name) { return (spac
 
 std::string full_name(const rmw_node_t& node) { return full_name(node.namespace_, node.name); }
 
-bool may_be_served(const char* topic, const rmw_qos_profile_t& qos) noexcept {
-  const std::string_view name = topic;
-  return name != "/parameter_events" && !qos.avoid_ros_namespace_conventions;
+bool may_be_served(const rmw_qos_profile_t& qos) noexcept { return !qos.avoid_ros_namespace_conventions; }
+
+bool may_publish(const char* topic, const rmw_qos_profile_t& qos) noexcept {
+  return may_be_served(qos) && std::string_view(topic) != "/parameter_events";
 }
 
 std::optional<QoS> qos_of(const rmw_qos_profile_t& profile) noexcept {

@@ -16,8 +16,11 @@
 
 namespace baton::rmw {
 
-/// False for the topics that only the underlying RMW carries: parameter events, names outside ROS's conventions.
-bool may_be_served(const char* topic, const rmw_qos_profile_t& qos) noexcept;
+/// False for names outside ROS's conventions, which only the underlying RMW carries.
+bool may_be_served(const rmw_qos_profile_t& qos) noexcept;
+/// Also false for parameter events: nearly every node of ROS 2 publishes them and subscribes to them, so n nodes would
+/// have n * n connections. Subscriptions are served: they get the events of Baton's own nodes.
+bool may_publish(const char* topic, const rmw_qos_profile_t& qos) noexcept;
 
 /// The same quality of service in Baton's terms, of an endpoint's actual profile. Empty if a policy is not known.
 std::optional<QoS> qos_of(const rmw_qos_profile_t& profile) noexcept;

@@ -21,6 +21,7 @@
 #include "ready_signal.hpp"
 #include "rmw/error_handling.h"
 #include "rmw/visibility_control.h"
+#include "service_path.hpp"
 #include "subscription_path.hpp"
 #include "underlying.hpp"
 
@@ -84,13 +85,16 @@ struct Service {
   rmw_service_t* inner = nullptr;
   bool watched = false;
   ReadySignal signal;
+  std::unique_ptr<ServerPath> path;  // null: not served by Baton
 };
 
 struct Client {
   rmw_client_t outer{};
   rmw_client_t* inner = nullptr;
+  const rmw_node_t* inner_node = nullptr;
   bool watched = false;
   ReadySignal signal;
+  std::unique_ptr<ClientPath> path;  // null: not served by Baton
 };
 
 template <class Handle>
@@ -127,7 +131,7 @@ typename OursOf<std::remove_const_t<Handle>>::type* ours(Handle* handle) noexcep
   return static_cast<typename OursOf<std::remove_const_t<Handle>>::type*>(handle->data);
 }
 
-/// The path of a publisher or subscription that Baton serves; else null.
+/// The path of an endpoint, service or client that Baton serves; else null.
 template <class Handle>
 auto path_of(const Handle* handle) noexcept {
   const auto* own = ours(handle);

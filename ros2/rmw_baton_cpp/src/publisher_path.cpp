@@ -24,7 +24,7 @@ std::unique_ptr<PublisherPath> PublisherPath::make(const std::shared_ptr<BatonCo
     return nullptr;
   }
   const std::optional<QoS> qos = qos_of(profile);
-  if (!qos || !may_be_served(inner->topic_name, profile)) return nullptr;
+  if (!qos || !may_publish(inner->topic_name, profile)) return nullptr;
   Result<std::shared_ptr<const TypeSupport>> type_support = type_support_of(type, "publisher", inner->topic_name);
   if (!type_support) return nullptr;
   std::unique_ptr<PublisherPath> path(new PublisherPath(baton_context, inner_node, inner));

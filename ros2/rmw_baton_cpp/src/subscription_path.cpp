@@ -14,8 +14,6 @@
 namespace baton::rmw {
 namespace {
 
-std::atomic<std::uint64_t> last_id{0};
-
 transport::Gid gid_of(const rmw_message_info_t& info) {
   transport::Gid gid{};
   std::memcpy(gid.data(), info.publisher_gid.data, gid.size());
@@ -33,7 +31,6 @@ SubscriptionPath::SubscriptionPath(std::shared_ptr<BatonContext> baton_context, 
                                    std::shared_ptr<const TypeSupport> type, std::shared_ptr<transport::Reader> reader,
                                    const QoS& qos, ReadySignal& signal, Event& lost_event)
     : baton_context_(std::move(baton_context)),
-      id_(++last_id),
       topic_(inner->topic_name),
       inner_node_(inner_node),
       inner_(inner),
@@ -58,7 +55,7 @@ std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<B
     return nullptr;
   }
   const std::optional<QoS> qos = qos_of(profile);
-  if (!qos || !may_be_served(inner->topic_name, profile) || inner->is_cft_enabled) return nullptr;
+  if (!qos || !may_be_served(profile) || inner->is_cft_enabled) return nullptr;
   Result<std::shared_ptr<const TypeSupport>> type_support = type_support_of(type, "subscription", inner->topic_name);
   if (!type_support) return nullptr;
   transport::Participant::ReaderOptions options;

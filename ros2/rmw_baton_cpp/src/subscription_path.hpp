@@ -27,6 +27,7 @@
 #include "rmw/types.h"
 #include "type_support.hpp"
 #include "underlying.hpp"
+#include "wait_set_member.hpp"
 
 namespace baton::rmw {
 
@@ -38,7 +39,7 @@ struct Taking {
   void** lent = nullptr;  // only if lends()
 };
 
-class SubscriptionPath final : private MergeSources {
+class SubscriptionPath final : public WaitSetMember, private MergeSources {
  public:
   /// `inner_node`, `inner`, `signal` and `events` must live until stop(). Null if Baton does not serve this
   /// subscription.
@@ -69,11 +70,8 @@ class SubscriptionPath final : private MergeSources {
   /// Whether take() would take a message. `look_again_ns` is lowered to the time when the answer may change by itself.
   Ready ready(std::int64_t now_ns, std::int64_t* look_again_ns);
 
-  /// Unique in this process.
-  std::uint64_t id() const noexcept { return id_; }
-  /// Baton's reader wakes this wait set, unless there is a callback.
-  void wait_in(const std::shared_ptr<transport::WaitSet>& wait_set);
-  void leave(const std::shared_ptr<transport::WaitSet>& wait_set);
+  void wait_in(const std::shared_ptr<transport::WaitSet>& wait_set) override;
+  void leave(const std::shared_ptr<transport::WaitSet>& wait_set) override;
 
   /// As ReadySignal::set_callback(). With a callback, Baton's reader wakes the callback thread only. Without a
   /// callback, the callback thread does not use this object after the call.
@@ -127,7 +125,6 @@ class SubscriptionPath final : private MergeSources {
   rmw_ret_t lend_copy(const Taking& taking, const bool& taken, Fill&& fill);
 
   const std::shared_ptr<BatonContext> baton_context_;
-  const std::uint64_t id_;
   const std::string topic_;
   const rmw_node_t* const inner_node_;
   const rmw_subscription_t* const inner_;  // may be gone in the destructor, which a wait set can delay

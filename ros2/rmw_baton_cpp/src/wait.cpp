@@ -75,24 +75,36 @@ struct WaitSet {
   std::shared_ptr<transport::WaitSet> baton;  // null: without Baton; the other members are then unused
   // The sources that may wake `baton` since the last wait.
   std::vector<std::uint64_t> member_ids, new_ids;
-  std::vector<std::weak_ptr<SubscriptionPath>> members;
+  std::vector<std::weak_ptr<WaitSetMember>> members;
   std::vector<std::shared_ptr<transport::GuardCondition>> member_guards, new_guards;
 };
 
 Event& event_of(rmw_event_t& handle) { return *static_cast<Event*>(handle.data); }
 
+/// Calls act(member) if Baton's reader stands behind the entity.
+template <class Act>
+void each_member(const Subscription& subscription, Act&& act) {
+  if (subscription.path) act(subscription.path);
+}
+template <class Entity, class Act>
+void each_member(const Entity& entity, Act&& act) {
+  if (entity.path) act(entity.path->inbox());
+}
+
 /// From now on exactly the entities of this wait wake the wait set.
 [[gnu::hot]] void join(WaitSet& set) {
   set.new_ids.clear();
   set.new_guards.clear();
-  set.subscriptions.each<Subscription>([&](Subscription& subscription, std::size_t) {
-    subscription.signal.set_wait_set(set.baton);
-    if (!subscription.path) return;
-    set.new_ids.push_back(subscription.path->id());
-    subscription.path->wait_in(set.baton);
-  });
-  set.services.each<Service>([&](Service& service, std::size_t) { service.signal.set_wait_set(set.baton); });
-  set.clients.each<Client>([&](Client& client, std::size_t) { client.signal.set_wait_set(set.baton); });
+  const auto wakes = [&](auto& entity, std::size_t) {
+    entity.signal.set_wait_set(set.baton);
+    each_member(entity, [&](const auto& member) {
+      set.new_ids.push_back(member->id());
+      member->wait_in(set.baton);
+    });
+  };
+  set.subscriptions.each<Subscription>(wakes);
+  set.services.each<Service>(wakes);
+  set.clients.each<Client>(wakes);
   set.events.each<rmw_event_t>(
       [&](rmw_event_t& event, std::size_t) { event_of(event).signal.set_wait_set(set.baton); });
   set.guards.each<Guard>([&](Guard& guard, std::size_t) { set.new_guards.push_back(guard.baton); });
@@ -100,14 +112,17 @@ Event& event_of(rmw_event_t& handle) { return *static_cast<Event*>(handle.data);
     return std::find(list.begin(), list.end(), member) != list.end();
   };
   if (set.new_ids != set.member_ids) {
-    for (const std::weak_ptr<SubscriptionPath>& member : set.members) {
-      const std::shared_ptr<SubscriptionPath> path = member.lock();
-      if (path && !has(set.new_ids, path->id())) path->leave(set.baton);
+    for (const std::weak_ptr<WaitSetMember>& former : set.members) {
+      const std::shared_ptr<WaitSetMember> member = former.lock();
+      if (member && !has(set.new_ids, member->id())) member->leave(set.baton);
     }
     set.members.clear();
-    set.subscriptions.each<Subscription>([&](Subscription& subscription, std::size_t) {
-      if (subscription.path) set.members.push_back(subscription.path);
-    });
+    const auto belongs = [&](auto& entity, std::size_t) {
+      each_member(entity, [&](const auto& member) { set.members.push_back(member); });
+    };
+    set.subscriptions.each<Subscription>(belongs);
+    set.services.each<Service>(belongs);
+    set.clients.each<Client>(belongs);
     set.member_ids.swap(set.new_ids);
   }
   if (set.new_guards != set.member_guards) {
@@ -180,12 +195,14 @@ rmw_ret_t wait_underlying(WaitSet& set, const rmw_time_t* timeout) {
     }
     if (must_ask(subscription.signal)) ask(set.subscriptions, subscription.inner->data, i);
   });
-  set.services.each<Service>([&](Service& service, std::size_t i) {
-    if (must_ask(service.signal)) ask(set.services, service.inner->data, i);
-  });
-  set.clients.each<Client>([&](Client& client, std::size_t i) {
-    if (must_ask(client.signal)) ask(set.clients, client.inner->data, i);
-  });
+  const auto look_at = [&](Entities& entities) {
+    return [&, &entities = entities](auto& entity, std::size_t i) {
+      if (entity.path && entity.path->inbox()->ready() && entity.signal.notified()) entities.ready[i] = *any = true;
+      if (must_ask(entity.signal)) ask(entities, entity.inner->data, i);
+    };
+  };
+  set.services.each<Service>(look_at(set.services));
+  set.clients.each<Client>(look_at(set.clients));
   set.events.each<rmw_event_t>([&](rmw_event_t& handle, std::size_t i) {
     Event& event = event_of(handle);
     if (!event.watched)

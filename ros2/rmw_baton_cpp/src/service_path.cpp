@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service_path.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "baton/message/builder.hpp"
+#include "rcutils/logging_macros.h"
+#include "rmw/error_handling.h"
+
+namespace baton::rmw {
+namespace {
+
+// As baton/node/service.hpp: a request is delivered or refused; a client that stopped reading holds up nobody.
+QoS request_qos() { return QoS().reliable().keep_all(100); }
+QoS response_qos() { return QoS().reliable().keep_last(100); }
+
+constexpr std::size_t kMostClients = 256;  // remembered by a server before it forgets those that are gone
+
+rmw_ret_t failed(const Error& error) {
+  RMW_SET_ERROR_MSG(error.message.c_str());
+  return error.code == Errc::out_of_memory ? RMW_RET_BAD_ALLOC : RMW_RET_ERROR;
+}
+
+}  // namespace
+
+std::string request_topic(const std::string& service) { return service + "/_request"; }
+std::string response_topic(const std::string& service) { return service + "/_response"; }
+
+std::optional<ServicePath::Ends> ServicePath::make_ends(Role role, BatonContext& baton_context, const std::string& node,
+                                                        const char* service,
+                                                        const rosidl_service_type_support_t& type) {
+  const bool server = role == Role::kServer;
+  const char* const end = server ? "service" : "client";
+  const auto say = [&](const Error& error) {
+    RCUTILS_LOG_WARN_NAMED(kLogger, "%s %s is not in Baton: %s", end, service, error.message.c_str());
+    return std::nullopt;
+  };
+  if (type.request_typesupport == nullptr || type.response_typesupport == nullptr)
+    return say({Errc::unsupported, "its type support does not name the types of request and response"});
+  Result<std::shared_ptr<const TypeSupport>> request = type_support_of(type.request_typesupport, end, service);
+  if (!request) return std::nullopt;  // the log says why
+  Result<std::shared_ptr<const TypeSupport>> response = type_support_of(type.response_typesupport, end, service);
+  if (!response) return std::nullopt;
+  Ends ends;
+  ends.received_type = server ? *request : *response;
+  ends.sent_type = server ? *response : *request;
+  transport::Participant::ReaderOptions reader_options;
+  reader_options.topic = server ? request_topic(service) : response_topic(service);
+  reader_options.node = node;
+  reader_options.type = ends.received_type->info;
+  reader_options.qos = server ? request_qos() : response_qos();
+  transport::Participant::WriterOptions writer_options;
+  writer_options.topic = server ? response_topic(service) : request_topic(service);
+  writer_options.node = node;
+  writer_options.type = ends.sent_type->info;
+  writer_options.qos = server ? response_qos() : request_qos();
+  // The responses' end comes first at a client, and last at a server: who finds a server can be answered.
+  if (!server) {
+    Result<std::shared_ptr<transport::Reader>> reader = baton_context.participant().create_reader(reader_options);
+    if (!reader) return say(reader.error());
+    ends.reader = std::move(*reader);
+  }
+  Result<std::shared_ptr<transport::Writer>> writer = baton_context.participant().create_writer(writer_options);
+  if (!writer) return say(writer.error());
+  ends.writer = std::move(*writer);
+  if (server) {
+    Result<std::shared_ptr<transport::Reader>> reader = baton_context.participant().create_reader(reader_options);
+    if (!reader) return say(reader.error());
+    ends.reader = std::move(*reader);
+  }
+  return ends;
+}
+
+rmw_ret_t ServicePath::send(const void* native, const transport::PublishInfo& info) {
+  transport::Writer& writer = *ends_.writer;
+  const TypeSupport& type = *ends_.sent_type;
+  Result<memory::Chunk> chunk =
+      writer.loan_sized(type.info.fixed_size ? type.info.skeleton_bytes : type.native->room_for(native));
+  if (!chunk) return failed(chunk.error());
+  message::LoanBuilder builder(chunk->message());
+  const Result<void> written = type.native->write(native, builder);
+  const Result<std::uint64_t> published =
+      written ? writer.publish(*chunk, info) : Result<std::uint64_t>(written.error());
+  if (published) return RMW_RET_OK;
+  writer.abandon(*chunk);
+  return failed(published.error());
+}
+
+template <class Wanted>
+rmw_ret_t ServicePath::take(rmw_service_info_t* info, void* native, bool* taken, Wanted&& wanted) {
+  *taken = false;
+  for (Inbox::Message message; inbox_->take(&message);) {
+    if (!wanted(message)) continue;
+    rosidl::ArrayCopier arrays;
+    if (const Result<void> read = ends_.received_type->native->read(message.bytes(), native, arrays); !read) {
+      if (read.error().code == Errc::out_of_memory) return failed(read.error());
+      RCUTILS_LOG_WARN_NAMED(kLogger, "a %s was dropped: %s", ends_.received_type->info.name.c_str(),
+                             read.error().message.c_str());
+      continue;
+    }
+    static_assert(sizeof info->request_id.writer_guid == sizeof message.client);
+    std::memcpy(info->request_id.writer_guid, message.client.data(), message.client.size());
+    info->request_id.sequence_number = static_cast<std::int64_t>(message.sequence);
+    info->source_timestamp = message.source_time_ns;
+    info->received_timestamp = message.reception_time_ns;
+    *taken = true;
+    return RMW_RET_OK;
+  }
+  return RMW_RET_OK;
+}
+
+std::unique_ptr<ServerPath> ServerPath::make(const std::shared_ptr<BatonContext>& baton_context,
+                                             const std::string& node, const char* service,
+                                             const rosidl_service_type_support_t& type, ReadySignal& signal) {
+  std::optional<Ends> ends = make_ends(Role::kServer, *baton_context, node, service, type);
+  if (!ends) return nullptr;
+  return std::unique_ptr<ServerPath>(new ServerPath(std::move(*ends), baton_context, signal));
+}
+
+rmw_ret_t ServerPath::take(rmw_service_info_t* info, void* request, bool* taken) {
+  const rmw_ret_t result = ServicePath::take(info, request, taken, [](const Inbox::Message&) { return true; });
+  if (result != RMW_RET_OK || !*taken) return result;
+  transport::Gid client{};
+  std::memcpy(client.data(), info->request_id.writer_guid, client.size());
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (clients_.size() >= kMostClients && clients_.count(client) == 0) {
+    const std::vector<transport::Gid> here = ends_.writer->matched_readers();
+    for (auto known = clients_.begin(); known != clients_.end();)
+      known = std::find(here.begin(), here.end(), *known) == here.end() ? clients_.erase(known) : std::next(known);
+  }
+  clients_.insert(client);
+  return result;
+}
+
+bool ServerPath::has_taken(const rmw_request_id_t& request) {
+  transport::Gid client{};
+  std::memcpy(client.data(), request.writer_guid, client.size());
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return clients_.count(client) != 0;
+}
+
+rmw_ret_t ServerPath::respond(const rmw_request_id_t& request, const void* response) {
+  transport::PublishInfo info;
+  std::memcpy(info.correlation_client.data(), request.writer_guid, info.correlation_client.size());
+  info.correlation_sequence = static_cast<std::uint64_t>(request.sequence_number);
+  info.only_client = true;
+  return send(response, info);
+}
+
+std::unique_ptr<ClientPath> ClientPath::make(const std::shared_ptr<BatonContext>& baton_context,
+                                             const std::string& node, const char* service,
+                                             const rosidl_service_type_support_t& type, ReadySignal& signal) {
+  std::optional<Ends> ends = make_ends(Role::kClient, *baton_context, node, service, type);
+  if (!ends) return nullptr;
+  return std::unique_ptr<ClientPath>(new ClientPath(std::move(*ends), baton_context, signal));
+}
+
+rmw_ret_t ClientPath::send(const void* request, std::int64_t* sequence) {
+  transport::PublishInfo info;
+  info.correlation_client = ends_.reader->gid();
+  const std::int64_t number = next_.fetch_add(1, std::memory_order_relaxed);  // only uniqueness matters
+  info.correlation_sequence = static_cast<std::uint64_t>(number);
+  const rmw_ret_t result = ServicePath::send(request, info);
+  if (result == RMW_RET_OK) *sequence = number;
+  return result;
+}
+
+rmw_ret_t ClientPath::take(rmw_service_info_t* info, void* response, bool* taken) {
+  // Responses whose own reader was not connected yet go to all clients of the service.
+  return ServicePath::take(info, response, taken,
+                           [&](const Inbox::Message& message) { return message.client == ends_.reader->gid(); });
+}
+
+}  // namespace baton::rmw

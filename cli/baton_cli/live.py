@@ -18,6 +18,7 @@ import numpy as np
 from baton_generator.diagnostics import InterfaceError
 from baton_generator.packages import Universe
 
+from . import ros1
 from .near import did_you_mean
 
 
@@ -36,11 +37,31 @@ def load() -> ModuleType:
     return baton
 
 
-def domain_options(function: Callable) -> Callable:
-    """--domain and --search."""
-    function = click.option("--domain", type=click.IntRange(0), help="Default: BATON_DOMAIN, ROS_DOMAIN_ID, or 0.")(
+_ROS1 = "baton.ros1"  # in a context's meta: --ros1 was given
+
+
+def _keep_ros1(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.meta[_ROS1] = True
+
+
+def domain_option(function: Callable) -> Callable:
+    """--domain, and --ros1, which join() reads."""
+    function = click.option(
+        "--ros1",
+        is_flag=True,
+        expose_value=False,
+        callback=_keep_ros1,
+        help="The domain of ROS 1's nodes: BATON_DOMAIN, else that of ROS_MASTER_URI.",
+    )(function)
+    return click.option("--domain", type=click.IntRange(0), help="Default: BATON_DOMAIN, ROS_DOMAIN_ID, or 0.")(
         function
     )
+
+
+def domain_options(function: Callable) -> Callable:
+    """--domain, --ros1 and --search."""
+    function = domain_option(function)
     return click.option(
         "--search",
         multiple=True,
@@ -62,12 +83,37 @@ def join(domain: int | None, search: tuple[Path, ...] = (), name: str | None = N
     """A node with this name; without one it is there to look, and its name is one that listings leave out."""
     baton = load()
     add_search(search)
+    domain = chosen_domain(domain)
     try:
         node = baton.Node(name or f"_baton_{os.getpid()}", domain=domain)
     except baton.BatonError as error:
         raise click.ClickException(str(error)) from None
     settle(node)
     return node
+
+
+def chosen_domain(domain: int | None) -> int | None:
+    """Of --domain and --ros1; None: the usual one."""
+    if not wants_ros1():
+        return domain
+    if domain is not None:
+        raise click.UsageError("--domain and --ros1 name a domain each: give one")
+    return None if os.environ.get("BATON_DOMAIN") else ros1.domain()
+
+
+def wants_ros1() -> bool:
+    context = click.get_current_context(silent=True)
+    return context is not None and _ROS1 in context.meta
+
+
+def ros1_graph(node: Any, quiet: bool = False) -> ros1.Graph | None:
+    """ROS 1's graph, if the node's domain is that of ROS 1's nodes: --ros1 or ROS_MASTER_URI says so, or their links are there."""
+    endpoints = others(node)
+    asks = wants_ros1() or bool(os.environ.get("ROS_MASTER_URI"))
+    graph = ros1.look(ros1.master_uri() if asks and ros1.domain() == node.domain else "", endpoints)
+    if wants_ros1() and not graph.answers and not quiet:
+        click.echo(f"ROS 1's master at {ros1.master_uri()} does not answer (ROS_MASTER_URI)", err=True)
+    return graph if graph.answers or graph.links or wants_ros1() else None
 
 
 def settle(node: Any, limit: float = 2.0) -> None:
@@ -109,6 +155,12 @@ def topics_of(node: Any) -> set[str]:
 def instead_of(node: Any, topic: str) -> str:
     """What there is instead of a topic that nobody has."""
     there = topics_of(node)
+    if graph := ros1_graph(node):
+        if topic in graph.topics:
+            return f"ROS 1's nodes have it, but no publisher with types of Baton: rostopic echo {topic}"
+        there |= graph.topics
+    if topic in there:
+        return "it has subscriptions only"
     if not there:
         return nobody_there(node)
     return did_you_mean(topic, there) or f"there {is_are(len(there), 'other topic')}: baton topic list"
@@ -120,7 +172,8 @@ def wait_for_topic(node: Any, topic: str, there: Callable[[], object], timeout: 
     moment = HINT_S if timeout is None else min(HINT_S, timeout)
     node.wait_for(there, moment)
     if not there() and (timeout is None or moment < timeout):
-        click.echo(f"nobody has {topic}; {instead_of(node, topic)}", err=True)
+        has = "publishes" if topic in topics_of(node) else "has"
+        click.echo(f"nobody {has} {topic}; {instead_of(node, topic)}", err=True)
         node.wait_for(there, None if timeout is None else timeout - moment)
 
 
@@ -134,6 +187,8 @@ def types_of(node: Any, topic: str, wait: bool = True, timeout: float | None = N
     if not types() and wait:
         wait_for_topic(node, topic, types, timeout)
     found = types()
+    if not found and not wait and (graph := ros1_graph(node)) and topic in graph.topics:
+        return [graph.type_of(topic)]
     if not found:
         raise click.ClickException(f"nobody publishes or subscribes {topic}; {instead_of(node, topic)}")
     return found
@@ -155,7 +210,8 @@ def _complete(find: Callable[[Any], Collection[str]]) -> Callable[[click.Context
 
     def names(ctx: click.Context, _: click.Parameter, begun: str) -> list[str]:
         try:
-            found = find(join(ctx.params.get("domain"), tuple(ctx.params.get("search") or ())))
+            with ctx.scope(cleanup=False):
+                found = find(join(ctx.params.get("domain"), tuple(ctx.params.get("search") or ())))
         except Exception:
             return []
         slash = begun.startswith("/")
@@ -165,7 +221,7 @@ def _complete(find: Callable[[Any], Collection[str]]) -> Callable[[click.Context
     return names
 
 
-complete_topics = _complete(lambda node: {e.topic for e in others(node) if "/_" not in e.topic})
+complete_topics = _complete(topics_of)
 complete_nodes = _complete(lambda node: {node_name(n) for n, _ in node.nodes() if not n.startswith("_baton_")})
 complete_services = _complete(
     lambda node: {e.topic.removesuffix("/_request") for e in others(node) if e.topic.endswith("/_request")}
@@ -273,7 +329,23 @@ def nobody_there(node: Any) -> str:
     """That a domain is empty, or has nodes without topics; and where its name comes from."""
     nodes = [name for name, pid in node.nodes() if not name.startswith("_baton_") and pid != os.getpid()]
     there = f"there {is_are(len(nodes), 'node')}" if nodes else "nobody is there"
-    return f"domain {node.domain} (BATON_DOMAIN, --domain): {there}"
+    return f"domain {node.domain} (BATON_DOMAIN, --domain): {there}{'' if nodes else _ros1_elsewhere(node)}"
+
+
+def _ros1_elsewhere(node: Any) -> str:
+    """That ROS 1's nodes are in another domain."""
+    if not os.environ.get("ROS_MASTER_URI") or (domain := ros1.domain()) == node.domain:
+        return ""
+    baton = load()
+    try:
+        there = baton.Node(f"_baton_{os.getpid()}_ros1", domain=domain)
+    except baton.BatonError:
+        return ""
+    settle(there)
+    count = len({e.pid for e in others(there)})
+    return f"; ROS 1's domain is {domain} (ROS_MASTER_URI), with {count} process{'es' * (count != 1)}: --ros1" * (
+        count > 0
+    )
 
 
 def say_if_empty(node: Any, found: Collection[object], what: str) -> None:
@@ -309,7 +381,7 @@ def subscribe(
     def published() -> bool:
         return any(e.topic == topic and e.is_publisher for e in others(node))
 
-    if type_name and not published():
+    if not published():
         wait_for_topic(node, topic, published, timeout)
         if not published():
             raise click.ClickException(f"nobody publishes {topic} within {timeout:g} s")

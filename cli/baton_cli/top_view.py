@@ -18,6 +18,13 @@ NARROW = 110  # columns below which the tables leave something out; names are cu
 ENDS = 4  # lines that one topic may take for its publishers or subscriptions
 SMALL = 18  # lines below which the second table is left out
 HOLDERS = 6  # rows of the second table, where the screen is small
+WIDE = 150  # columns from which on a link of ROS 1 shows why it takes its way
+SHORT_WAYS = {
+    "shared memory": "memory",
+    "shared memory, handles by TCP": "handles",
+    "Baton's queue": "queue",
+    "Baton's queue and TCP": "queue, TCP",
+}
 SORTS = ("MB/s", "Hz", "latency", "topic")
 
 
@@ -150,7 +157,7 @@ def _columns(*columns: tuple[str, str]) -> Table:
             no_wrap=True,
             overflow="ellipsis",
             min_width=len(name),
-            ratio=None if justify == "right" or name == "made" else 1,
+            ratio=None if justify == "right" or name in ("made", "way") else 1,
         )
     return table
 
@@ -180,6 +187,33 @@ def _holders(rows: list[dict[str, Any]], width: int) -> Table:
     return table
 
 
+def _links(rows: list[dict[str, Any]], width: int) -> Table:
+    """ROS 1's links. Why each takes its way is left out where there is no room: `baton doctor` says it."""
+    wide = width >= WIDE
+    table = _columns(
+        ("link of ROS 1", "left"),
+        ("publisher", "left"),
+        ("subscriber", "left"),
+        ("Hz", "right"),
+        ("MB/s", "right"),
+        ("way", "left"),
+        ("copies", "right"),
+        *([("why", "left")] if wide else []),
+    )
+    for r in rows:
+        table.add_row(
+            _Topic(r["topic"]),
+            _Ends([r["publisher"]]),
+            _Ends([r["subscriber"]]),
+            "" if r["rate_hz"] is None else f"{r['rate_hz']:.1f}",
+            "" if r["bytes_per_s"] is None else f"{r['bytes_per_s'] / 1e6:.2f}",
+            SHORT_WAYS.get(r["way"], r["way"]),
+            "" if r["copies"] is None else str(r["copies"]),
+            *([r["why"]] if wide else []),
+        )
+    return table
+
+
 def _head(memory: dict[str, int], nodes: list[tuple[str, int]], domain: int) -> str:
     processes = len({pid for _, pid in nodes})
     limit = memory["domain_limit_bytes"]
@@ -198,9 +232,13 @@ def picture(
     width: int,
     view: View | None = None,
     height: int | None = None,
+    ros1: list[dict[str, Any]] | None = None,
 ) -> Group:
     """Everything; with a height only what has room there, and a line that says how much is left out."""
     view = view or View()
+    links = [r for r in ros1 or [] if view.shows(r["topic"], r["publisher"], r["subscriber"], r["way"])]
+    links.sort(key=lambda r: (-(r["bytes_per_s"] or 0), r["topic"], r["subscriber"]))
+    links_shown = links
     wide = width >= NARROW
     mark = "↑" if view.reverse else "↓"
     title = {name: name + (f" {mark}" if name == view.sort else "") for name in SORTS}
@@ -222,10 +260,14 @@ def picture(
     if height is not None:
         if height < SMALL:
             held = []
+            links = []
         held_shown = held[: min(HOLDERS, height // 4)]
+        links_shown = links[: height // 3]
         notes = notes[: 2 if height >= SMALL else 0]
         # The head, the table's own lines, the line of what is left out, the keys, and the second table.
-        room = height - 1 - 4 - 1 - 1 - len(notes) - (len(held_shown) + 4 + (held_shown != held) if held else 0)
+        room = height - 1 - 4 - 1 - 1 - len(notes)
+        for some, shown_of_it in ((held, held_shown), (links, links_shown)):
+            room -= len(shown_of_it) + 4 + (shown_of_it != some) if some else 0
     lines = ENDS if height is not None else 1 << 30
     view.offset = max(0, min(view.offset, len(found) - 1))
     shown = 0
@@ -260,6 +302,10 @@ def picture(
         parts.append(_holders(held_shown, width))
         if len(held_shown) < len(held):
             parts.append(Text(f"{len(held) - len(held_shown)} more", style="bold"))
+    if links_shown:
+        parts.append(_links(links_shown, width))
+        if len(links_shown) < len(links):
+            parts.append(Text(f"{len(links) - len(links_shown)} more", style="bold"))
     if height is not None:
         parts.append(_foot(view))
     return Group(*parts)

@@ -20,6 +20,9 @@ TEST(DomainOfMaster, AnotherPortOrHostIsAnotherDomain) {
   EXPECT_LE(port, 9999);
   EXPECT_GE(host, 100);
   EXPECT_NE(port, host);
+  // The command `baton --ros1` counts alike (cli/tests/ros1_test.py).
+  EXPECT_EQ(port, 3080);
+  EXPECT_EQ(host, 4379);
   EXPECT_EQ(port, domain_of_master("http://robot:11312/", "Robot")) << "all processes of a master choose alike";
 }
 

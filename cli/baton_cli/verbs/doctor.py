@@ -7,19 +7,20 @@ import json
 import os
 import resource
 import stat
+import textwrap
 import time
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import click
-from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
-from .. import live, ros2
+from .. import live, ros1, ros2
 from ..examples import examples
 from ..near import did_you_mean
 
@@ -36,9 +37,9 @@ class Finding:
     way_out: str = ""
 
 
-def is_of_rmw(endpoint: Any) -> bool:
-    """Whether a ROS 2 program made it, through rmw_baton_cpp: its node has a full name, with a slash; Baton's own have none."""
-    return bool(endpoint.node.startswith("/"))
+def ros2_processes(endpoints: list[Any]) -> set[int]:
+    """The processes of ROS 2 programs over rmw_baton_cpp: each context announces itself."""
+    return {e.pid for e in endpoints if e.topic == ros2.TOPIC and e.is_publisher}
 
 
 def has_heap(pid: int) -> bool | None:
@@ -53,7 +54,7 @@ def _pair(publisher: Any, subscription: Any) -> str:
     return f"{publisher.topic}: {publisher.node} ({publisher.pid}) -> {subscription.node} ({subscription.pid})"
 
 
-def judge_pair(publisher: Any, subscription: Any) -> Finding:
+def judge_pair(publisher: Any, subscription: Any, of_rmw: Collection[int] = ()) -> Finding:
     """Whether messages of this publisher reach this subscription, and how often they are copied behind the publisher."""
     what = _pair(publisher, subscription)
     if publisher.type_name != subscription.type_name:
@@ -69,7 +70,7 @@ def judge_pair(publisher: Any, subscription: Any) -> Finding:
         )
     if differing := live.load().incompatibility(publisher.qos, subscription.qos):
         return Finding(what, False, f"quality of service: {differing}", "offer at least what the subscription requests")
-    if not is_of_rmw(subscription):
+    if subscription.pid not in of_rmw:
         return Finding(what, True, "zero-copy: the subscription reads the publisher's memory")
     heap = has_heap(subscription.pid)
     if heap:
@@ -107,19 +108,25 @@ def judge_past(endpoints: list[Any]) -> list[Finding]:
     return findings
 
 
-def judge_topics(endpoints: list[Any]) -> list[Finding]:
-    """A line for each pair, and for each end that has no other."""
+def judge_topics(endpoints: list[Any], graph: ros1.Graph | None = None) -> list[Finding]:
+    """A line for each pair, and for each end that has no other. Pairs that are links of ROS 1, and its ends, have lines there."""
     findings = []
+    of_rmw = ros2_processes(endpoints)
     for topic in sorted({e.topic for e in endpoints}):
         publishers = [e for e in endpoints if e.topic == topic and e.is_publisher]
         subscriptions = [e for e in endpoints if e.topic == topic and not e.is_publisher]
-        findings += [judge_pair(p, s) for p in publishers for s in subscriptions]
+        for p, s in ((p, s) for p in publishers for s in subscriptions):
+            found = judge_pair(p, s, of_rmw)
+            if found.good is False or graph is None or not graph.has_link(topic, p.node, s.node):
+                findings.append(found)
         if "/_" in topic:
             continue
         alone = publishers if not subscriptions else subscriptions if not publishers else []
         kind, missing = ("publisher", "subscription") if not subscriptions else ("subscription", "publisher")
         met = {e.topic for e in endpoints if e.is_publisher == (kind == "subscription") and "/_" not in e.topic}
         for e in alone:
+            if graph is not None and graph.has_end(topic, e.node):
+                continue
             hint = did_you_mean(topic, met)
             findings.append(Finding(f"{topic}: {kind} of {e.node} ({e.pid})", None, f"no {missing}", hint))
     return findings
@@ -136,6 +143,7 @@ def _granted(holdings: list[Any]) -> str:
 def judge_slots(endpoints: list[Any], holdings: list[Any]) -> tuple[list[Finding], list[Finding]]:
     """How each publisher's slots are granted, a line each; and the pairs of which a subscription was refused or got less."""
     known = {e.gid: e for e in endpoints}
+    ros2_pids = ros2_processes(endpoints)
     publishers, pairs = [], []
     for gid in dict.fromkeys(h.publisher for h in holdings if h.publisher in known):
         publisher = known[gid]
@@ -157,7 +165,7 @@ def judge_slots(endpoints: list[Any], holdings: list[Any]) -> tuple[list[Finding
                 continue
             why, _, way_out = h.reason.partition("; raise ")
             if h.standing == "refused":
-                of_rmw = is_of_rmw(known[h.subscription])
+                of_rmw = known[h.subscription].pid in ros2_pids
                 why = f"refused: {why}" + ("; its messages take the underlying RMW" if of_rmw else "")
                 pairs.append(Finding(pair, None if of_rmw else False, why, way_out and f"raise {way_out}"))
             else:
@@ -177,6 +185,7 @@ def judge_slots(endpoints: list[Any], holdings: list[Any]) -> tuple[list[Finding
 def judge_publishing(node: Any, endpoints: list[Any], seconds: float) -> list[Finding]:
     """Who makes messages of other objects instead of writing them in place; a look at what is published for so long."""
     baton = live.load()
+    of_rmw = ros2_processes(endpoints)
     converting: dict[bytes, str] = {}
     subscriptions = []
 
@@ -207,7 +216,7 @@ def judge_publishing(node: Any, endpoints: list[Any], seconds: float) -> list[Fi
             "makes each message of another object, a copy that readers do not see"
             + (" (low-layer serialization)" if converting[e.gid] == "low" else ""),
             "libbaton_heap.so and borrow_loaned_message() (C++), or publish an object of Baton's classes (Python)"
-            if is_of_rmw(e)
+            if e.pid in of_rmw
             else "write into a loan: with publisher.loan() as message, or Publisher::loan()",
         )
         for e in endpoints
@@ -227,6 +236,14 @@ def judge_ros2(node: Any, endpoints: list[Any], seconds: float, of_baton: list[F
         for _, _, what, why in ros2.pairs(answers, pid_of)
     }
     return [*(f for f in of_baton if f.what not in found), *found.values()]
+
+
+def judge_ros1(links: list[tuple[ros1.Link, ros1.Way]]) -> list[Finding]:
+    """A row for each of ROS 1's links."""
+    return [
+        Finding(f"{link.topic}: {link.publisher} -> {link.subscriber}", way.good, f"{way.text}: {way.why}", way.way_out)
+        for link, way in links
+    ]
 
 
 def judge_machine() -> list[Finding]:
@@ -289,32 +306,61 @@ def judge_machine() -> list[Finding]:
 
 
 def show(
-    machine: list[Finding],
-    pairs: list[Finding],
-    slots: list[Finding],
+    sections: dict[str, list[Finding]],
     memory: dict[str, int] | None,
-    domain: int,
     as_json: bool,
+    empty: str = "",
 ) -> None:
-    """`memory` None: nobody could be looked for."""
+    """`memory` None: nobody could be looked for. `empty`: what is said of topics where there are none."""
     if as_json:
-        found = {"machine": machine, "topics": pairs, "slots": slots}
-        click.echo(json.dumps({**{k: [asdict(f) for f in v] for k, v in found.items()}, "memory": memory}))
+        found = {title: [asdict(f) for f in findings] for title, findings in sections.items()}
+        click.echo(json.dumps({**found, "memory": memory}))
         return
-    console = Console(width=max(100, Console().width))
-    for title, findings in (("machine", machine), ("topics", pairs), ("slots", slots)):
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
-        for name in ("", "what", "finding", "way out"):
-            table.add_column(name, overflow="fold")
-        for f in findings:
-            mark = {True: "[green]ok[/]", False: "[red]no[/]", None: "[yellow]-[/]"}[f.good]
-            table.add_row(mark, *(escape(text) for text in (f.what, f.why, f.way_out)))
+    console = Console()
+    for title, findings in sections.items():
         if findings:
-            console.print(table)
-        elif memory is not None and title != "slots":
-            console.print(f"{title}: nobody is there (domain {domain})", highlight=False)
+            console.print(HEADINGS[title], style="bold", highlight=False)
+            console.print(_table(findings) if console.width >= NARROW else _lines(findings, console.width))
+            console.print()
+        elif memory is not None and title == "topics" and empty:
+            console.print(f"{HEADINGS[title]}\n{empty}\n", highlight=False)
     if memory is not None:
         console.print(f"message memory of the domain: {memory['domain_backed_bytes'] / 1e6:.1f} MB", highlight=False)
+
+
+HEADINGS = {"machine": "Machine", "topics": "Topics", "ros1": "Links of ROS 1", "slots": "Slots of publishers"}
+NARROW = 110  # columns below which a finding is a paragraph, not a row
+_MARKS = {True: Text("ok", "green"), False: Text("no", "red"), None: Text("- ", "yellow")}
+
+
+def _table(findings: list[Finding]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    for _ in ("mark", "what", "finding"):
+        table.add_column(overflow="fold")
+    for f in findings:
+        table.add_row(_MARKS[f.good], f.what, f.why + (f"\n{_ARROW}{f.way_out}" if f.way_out else ""))
+    return table
+
+
+def _lines(findings: list[Finding], width: int) -> Text:
+    """A paragraph for each finding: in columns, names would be broken."""
+    text = Text()
+    for f in findings:
+        first = f"{f.what}: {f.why}"
+        indented = ("" if len(first) + 4 <= width else f.why, f.way_out and f"{_ARROW}{f.way_out}")
+        head = f.what if indented[0] else first
+        text.append_text(_MARKS[f.good]).append(
+            f"  {textwrap.fill(head, width - 5, subsequent_indent=' ' * 4, **_WHOLE)}\n"
+        )
+        for part in filter(None, indented):
+            text.append(textwrap.fill(part, width - 1, initial_indent=_IN, subsequent_indent=_IN, **_WHOLE) + "\n")
+    text.rstrip()
+    return text
+
+
+_ARROW = "way out: "
+_IN = " " * 8
+_WHOLE: dict[str, Any] = {"break_on_hyphens": False}
 
 
 def join_or_say(domain: int | None, search: tuple[Path, ...], machine: list[Finding], as_json: bool) -> Any:
@@ -325,7 +371,8 @@ def join_or_say(domain: int | None, search: tuple[Path, ...], machine: list[Find
         why, _, way_out = error.message.partition("; ")
         what = "runtime directory" if "runtime_directory" in why else "joining the domain"
         rest = [f for f in machine if f.what != what]
-        show([*rest, Finding(what, False, why, way_out)], [], [], None, -1, as_json)
+        machine = [*rest, Finding(what, False, why, way_out)]
+        show({"machine": machine, "topics": [], "ros1": [], "slots": []}, None, as_json)
         raise SystemExit(1) from None
 
 
@@ -346,10 +393,17 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
     machine = judge_machine()
     node = join_or_say(domain, search, machine, as_json)
     endpoints = live.others(node)
-    slots, lacking = judge_slots(endpoints, node.holdings(ANSWER_S))
-    of_baton = [f for f in judge_topics(endpoints) if f.what not in {g.what for g in lacking}]
+    holdings = node.holdings(ANSWER_S)
+    graph = live.ros1_graph(node)
+    of_ros1 = judge_ros1(ros1.judged(graph, endpoints, holdings, node.domain)) if graph else []
+    # A preloaded publisher's channel is a link of ROS 1, and ROS 1's rows say what becomes of it.
+    endpoints = [e for e in endpoints if e.type_name != ros1.SERIALIZED]
+    slots, lacking = judge_slots(endpoints, holdings)
+    of_baton = [f for f in judge_topics(endpoints, graph) if f.what not in {g.what for g in lacking}]
     topics = judge_ros2(node, endpoints, max(look, ANSWER_S), [*of_baton, *lacking])
     pairs = [*topics, *judge_past(endpoints), *judge_publishing(node, endpoints, look)]
     memory = asdict(node.memory)
-    show(machine, pairs, slots, memory, node.domain, as_json)
-    raise SystemExit(1 if any(f.good is False for f in [*machine, *pairs]) else 0)
+    sections = {"machine": machine, "topics": pairs, "ros1": of_ros1, "slots": slots}
+    empty = "" if of_ros1 else live.nobody_there(node)
+    show(sections, memory, as_json, empty)
+    raise SystemExit(1 if any(f.good is False for f in [*machine, *pairs, *of_ros1]) else 0)

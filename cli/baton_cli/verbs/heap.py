@@ -22,13 +22,13 @@ def command() -> None:
 
 @examples("baton heap list", "baton heap list --json")
 @command.command("list")
-@click.option("--domain", type=click.IntRange(0), help="Default: BATON_DOMAIN, ROS_DOMAIN_ID, or 0.")
+@live.domain_option
 @click.option("--json", "as_json", is_flag=True)
 def list_(domain: int | None, as_json: bool) -> None:
     """List the shared heaps that processes have open: who, how much. Looking at one is joining it for a moment."""
     baton = live.load()
     try:
-        heaps = baton._core._shared_heaps(domain)
+        heaps = baton._core._shared_heaps(live.chosen_domain(domain))
     except baton.BatonError as error:
         raise click.ClickException(str(error)) from None
     if as_json:

@@ -17,7 +17,7 @@ WORDS = {number: word.upper() for word, number in LEVELS.items()}
 
 @examples("baton log", "baton log --level warn --node camera", "baton log --filter 'late|lost' --json -n 10")
 @click.command()
-@click.option("--domain", type=click.IntRange(0), help="Default: BATON_DOMAIN, ROS_DOMAIN_ID, or 0.")
+@live.domain_option
 @click.option("--level", type=click.Choice(list(LEVELS)), default="debug", show_default=True, help="The lowest one.")
 @click.option(
     "--node", "logger", metavar="NAME", help="Only this node's loggers: camera, left/camera or left.camera.driver."

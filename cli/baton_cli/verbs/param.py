@@ -36,9 +36,7 @@ def command() -> None:
 
 
 def _node_options(function: Any) -> Any:
-    function = click.option("--domain", type=click.IntRange(0), help="Default: BATON_DOMAIN, ROS_DOMAIN_ID, or 0.")(
-        function
-    )
+    function = live.domain_option(function)
     return click.option(
         "--timeout",
         type=click.FloatRange(min=0, min_open=True),

@@ -19,7 +19,7 @@ import click
 from rich.console import Console, Group
 from rich.live import Live
 
-from .. import live
+from .. import live, ros1
 from ..examples import examples
 from ..top_view import SORTS, View, keys, picture
 
@@ -98,7 +98,7 @@ def held_chunks(node: Any, endpoints: list[Any], seconds: float) -> list[dict[st
             continue
         rows.append(
             {
-                "topic": publisher.topic,
+                "topic": publisher.topic.partition(ros1.CHANNEL)[0],
                 "publisher": _end(publisher),
                 "subscription": _end(subscription),
                 "unread": holding.unread,
@@ -139,6 +139,41 @@ class _Keys:
         return text
 
 
+class _Ros1:
+    """The links of ROS 1, looked at once an interval."""
+
+    def __init__(self, node: Any) -> None:
+        self._node = node
+        self._before = time.monotonic(), live.ros1_graph(node)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each link; ROS 1's nodes count what they send by TCP or in a descriptor's place, not what Baton's queues take."""
+        now, graph = time.monotonic(), live.ros1_graph(self._node, quiet=True)
+        (then, before), self._before = self._before, (now, graph)
+        if graph is None:
+            return []
+        measured = ros1.rates(before, graph, now - then) if before else {}
+        links = ros1.judged(graph, live.others(self._node), self._node.holdings(0.5), self._node.domain)
+        return [
+            {
+                "topic": link.topic,
+                "publisher": _ros1_end(link.publisher),
+                "subscriber": _ros1_end(link.subscriber),
+                "rate_hz": measured[link.key][0] if link.key in measured and way.counted else None,
+                "bytes_per_s": measured[link.key][1] if link.key in measured and way.counted else None,
+                "way": way.way,
+                "copies": way.copies,
+                "why": way.why,
+                "way_out": way.way_out,
+            }
+            for link, way in links
+        ]
+
+
+def _ros1_end(node: ros1.Node) -> str:
+    return f"{node.name.lstrip('/')}({node.pid or node.host or '?'})"
+
+
 _LOOK = 0.05  # seconds between two looks at the keys
 
 
@@ -166,6 +201,8 @@ def command(
     Latency is from publish to a subscription here; also shown is who holds which messages. It subscribes every topic with best
     effort, so it is one more reader, and never holds a publisher up.
 
+    In a domain of ROS 1's nodes it also shows their links, and which way the messages of each take.
+
     Keys: q leaves, the arrows and page keys scroll, s sorts by the next column, r reverses, / filters. A terminal of less than
     110 columns is not shown types, how messages were made, and the numbers of those held; --json has everything.
     """
@@ -173,6 +210,7 @@ def command(
     node = live.join(domain, search)
     executor = baton.Executor(node)
     known: dict[tuple[str, str], Watched] = {}
+    of_ros1 = _Ros1(node)
     console = Console()
     view = View(sort=sort, pattern=pattern)
     screen = console.is_terminal and not as_json
@@ -184,7 +222,10 @@ def command(
             return
         at = (node.domain, console.width, view, console.height if screen else None)
         output.update(
-            picture(figures["topics"], figures["holders"], figures["memory"], figures["nodes"], *at), refresh=True
+            picture(
+                figures["topics"], figures["holders"], figures["memory"], figures["nodes"], *at, ros1=figures["ros1"]
+            ),
+            refresh=True,
         )
 
     with (
@@ -212,6 +253,7 @@ def command(
                     "topics": [w.figures(seconds, endpoints) for w in known.values()],
                     "holders": held_chunks(node, endpoints, min(interval, 1.0)),
                     "memory": asdict(node.memory),
+                    "ros1": of_ros1.rows(),
                     "nodes": [n for n in node.nodes() if not n[0].startswith("_baton_")],
                 }
                 if as_json:

@@ -6,14 +6,16 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import sys
+import textwrap
 import time
 from pathlib import Path
 from typing import Any
 
 import click
 
-from .. import live, rates
+from .. import live, rates, ros1
 from ..examples import examples
 from ..groups import Group
 from ..yaml_text import text_of
@@ -41,6 +43,9 @@ def list_(
     for e in live.others(node):
         if hidden or "/_" not in e.topic:
             topics.setdefault(e.topic, set()).add(e.type_name)
+    if graph := live.ros1_graph(node):
+        for topic in graph.topics - set(topics):
+            topics[topic] = {graph.type_of(topic)}
     live.show_names(node, topics, "topics", show_types, count_topics, as_json)
 
 
@@ -61,12 +66,14 @@ def find(domain: int | None, search: tuple[Path, ...], type_name: str) -> None:
     """List the topics of TYPE."""
     wanted = live.short_type(type_name)
     node = live.join(domain, search)
-    types = {(e.topic, e.type_name) for e in live.others(node)}
+    types = {(e.topic, e.type_name) for e in live.others(node) if "/_" not in e.topic}
+    if graph := live.ros1_graph(node):
+        types |= {(topic, graph.type_of(topic)) for topic in graph.topics}
     found = sorted(topic for topic, type_name in types if type_name == wanted)
     for topic in found:
         click.echo(topic)
     if not found:
-        live.say_no_type(node, wanted, "msg", {type_name for topic, type_name in types if "/_" not in topic})
+        live.say_no_type(node, wanted, "msg", {type_name for _, type_name in types})
 
 
 @examples("baton topic info /camera/image -v")
@@ -79,7 +86,10 @@ def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool
     """Print who publishes and subscribes TOPIC."""
     node = live.join(domain, search)
     types = live.types_of(node, topic, wait=False)
-    here = [e for e in live.others(node) if e.topic == live.absolute(topic)]
+    name = live.absolute(topic)
+    here = [e for e in live.others(node) if e.topic == name]
+    graph = live.ros1_graph(node)
+    links = ros1.judged(graph.of(name), live.others(node), node.holdings(), node.domain) if graph else []
     if as_json:
         keys = ("reliability", "history", "depth", "durability", "deadline", "lifespan", "liveliness", "lease", "held")
         ends = [
@@ -94,7 +104,8 @@ def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool
             }
             for e in here
         ]
-        click.echo(json.dumps({"type": types[0], "types": types, "endpoints": ends}))
+        of_ros1 = {"ros1": ros1.as_json(graph.of(name), links)} if graph else {}
+        click.echo(json.dumps({"type": types[0], "types": types, "endpoints": ends, **of_ros1}))
         return
     click.echo("\n".join(f"Type: {t}" for t in types))
     for kind, publishers in (("Publisher", True), ("Subscription", False)):
@@ -109,6 +120,26 @@ def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool
                 f"  QoS: {e.qos.reliability}, {e.qos.history} {e.qos.depth}, {e.qos.durability}"
                 + (f", holds {e.qos.held}" if not publishers else "")
             )
+    if graph and name in graph.topics:
+        _show_ros1(graph, name, links, verbose)
+
+
+def _show_ros1(graph: ros1.Graph, topic: str, links: list[tuple[ros1.Link, ros1.Way]], verbose: bool) -> None:
+    for kind, nodes in (("publisher", graph.publishers), ("subscriber", graph.subscribers)):
+        click.echo(("\n" if verbose else "") + f"ROS 1 {kind} count: {len(nodes.get(topic, []))}")
+        for name in nodes.get(topic, []) if verbose else []:
+            click.echo(f"  {name}")
+    click.echo(("\n" if verbose else "") + f"ROS 1 link count: {len(links)}")
+    for number, (link, way) in enumerate(links if verbose else []):
+        click.echo(("\n" if number else "") + f"  {link.publisher} -> {link.subscriber}")
+        click.echo(f"  Way: {way.text}")
+        click.echo(textwrap.fill(f"Why: {way.why}", _width(), initial_indent="  ", subsequent_indent="    "))
+        if way.way_out:
+            click.echo(f"  Way out: {way.way_out}")
+
+
+def _width() -> int:
+    return max(40, min(shutil.get_terminal_size().columns, 120))
 
 
 @examples(

@@ -34,9 +34,12 @@ class Incoming {
   static constexpr std::size_t kManyBytes = std::size_t{64} << 20;
   static constexpr std::size_t kMostBytes = std::size_t{2} << 30;
 
-  Incoming(std::string topic, const transport::Gid& id) : topic_(std::move(topic)), id_(id) {}
+  /// `node`: of this process, as the graph shows it.
+  Incoming(std::string topic, std::string node, const transport::Gid& id)
+      : topic_(std::move(topic)), node_(std::move(node)), id_(id) {}
 
   const std::string& topic() const { return topic_; }
+  const std::string& node() const { return node_; }
   const transport::Gid& id() const { return id_; }
   bool answered() const { return answered_; }
   /// The publisher has answered.
@@ -68,7 +71,7 @@ class Incoming {
   bool deliver_waiting(const Deliver& deliver);
   void wait_for(Waiting entry);
 
-  const std::string topic_;
+  const std::string topic_, node_;
   const transport::Gid id_;
   bool answered_ = false;
   std::shared_ptr<transport::Reader> reader_;  // null again once the rest is requested as bytes

@@ -94,7 +94,7 @@ void Links::add_keys(ros::Connection& connection, Headers& headers) {
     if (!id || !participant()) return;
     headers[kVersionKey] = kVersion;
     headers[kReaderKey] = digits_of(*id);
-    incoming_[&connection] = std::make_shared<Incoming>(value_of(headers, "topic"), *id);
+    incoming_[&connection] = std::make_shared<Incoming>(value_of(headers, "topic"), value_of(headers, "callerid"), *id);
   } else if (headers.count("latching") != 0) {
     answer(connection, headers);
   }
@@ -140,7 +140,7 @@ void Links::header_received(ros::Connection& connection, const Headers& headers)
   Participant::ReaderOptions options;
   options.gid = incoming.id();
   options.topic = channel_of(incoming.topic(), *writer);
-  options.node = value_of(headers, "callerid");
+  options.node = incoming.node();
   options.type = serialized_type();
   options.qos = QoS().keep_all(kInFlight).hold(kHeld);
   Result<std::shared_ptr<transport::Reader>> reader = participant_->create_reader(options);

@@ -1,0 +1,452 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ROS 1's graph beside Baton's: which links there are, which way the messages of each take, and why.
+
+Two sources, and no third: the master and the nodes say which links exist and what they sent (XML-RPC: getSystemState, getBusInfo,
+getBusStats; ROS's wiki, "ROS/Master_Slave_APIs"), and Baton's graph says which of them have shared memory (docs/format/tcpros.md).
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import socket
+import xml.parsers.expat
+import xmlrpc.client
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+DEFAULT_MASTER = "http://localhost:11311"
+CHANNEL = "/_tcpros/"  # of a preloaded publisher, behind the topic
+SERIALIZED = "baton_ros1/Serialized"
+WORTHWHILE_BYTES = 65536  # kWorthwhileBytes in ros1/preload/src/links.hpp
+IN_FLIGHT = 4  # kInFlight there
+ANSWER_S = 1.0  # that the master and each node have to answer
+_NAME = re.compile(r"/?[A-Za-z0-9_~/]+")
+_FAILURES = (OSError, http.client.HTTPException, xmlrpc.client.Error, xml.parsers.expat.ExpatError, ValueError)
+
+
+def domain_of_master(uri: str, own_host: str) -> int:
+    """As domain_of_master() in ros1/domain/domain.cpp: 0 for the usual master of this machine, else 100 to 9999."""
+    uri = uri.partition("://")[2] if "://" in uri else uri
+    uri = uri.partition("/")[0]
+    host, colon, port = uri.rpartition(":")
+    if not colon:
+        host, port = uri, "11311"
+    host = host.lower()
+    if host in ("", own_host.lower(), "[::1]") or host.startswith("127."):
+        host = "localhost"
+    if (host, port) == ("localhost", "11311"):
+        return 0
+    value = 2166136261  # FNV-1a
+    for byte in f"{host}:{port}".encode():
+        value = ((value ^ byte) * 16777619) & 0xFFFFFFFF
+    return 100 + value % 9900
+
+
+def master_uri() -> str:
+    return os.environ.get("ROS_MASTER_URI") or DEFAULT_MASTER
+
+
+def domain() -> int:
+    """Of ROS 1's processes with this environment: BATON_DOMAIN comes first, as there."""
+    chosen = os.environ.get("BATON_DOMAIN", "")
+    return int(chosen) if chosen.isdecimal() else domain_of_master(master_uri(), socket.gethostname())
+
+
+class _Transport(xmlrpc.client.Transport):
+    """Does not wait longer than ANSWER_S for a machine that is gone."""
+
+    def make_connection(self, host: Any) -> http.client.HTTPConnection:
+        connection = super().make_connection(host)
+        connection.timeout = ANSWER_S
+        return connection
+
+
+def _call(uri: str, method: str, *arguments: str) -> Any:
+    """The value of a call of ROS's APIs. Raises one of _FAILURES."""
+    with xmlrpc.client.ServerProxy(uri, transport=_Transport()) as server:
+        answer = getattr(server, method)("/baton", *arguments)
+    if method == "getBusStats" and isinstance(answer, list) and answer and isinstance(answer[0], list):
+        return answer  # roscpp leaves code and text out
+    if not isinstance(answer, list) or len(answer) != 3 or answer[0] != 1:
+        raise ValueError(f"{method}: {answer!r}")
+    return answer[2]
+
+
+@dataclass(frozen=True)
+class Node:
+    name: str
+    host: str = ""
+    pid: int = 0  # 0: unknown
+    here: bool = True  # on this machine
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.pid})" if self.pid else self.name
+
+
+@dataclass(frozen=True)
+class Link:
+    """Of one publisher to one subscriber. What it sent counts from its beginning, modulo 2^32: ROS 1's own numbers."""
+
+    topic: str
+    publisher: Node
+    subscriber: Node
+    transport: str = "TCPROS"
+    number: int = -1  # in its publisher's process
+    messages: int = 0
+    bytes: int = 0
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        return self.topic, self.publisher.name, self.subscriber.name, self.number
+
+
+@dataclass
+class Graph:
+    uri: str
+    answers: bool  # the master; else only what Baton's graph has is known
+    types: dict[str, str] = field(default_factory=dict)
+    publishers: dict[str, list[str]] = field(default_factory=dict)  # nodes by topic
+    subscribers: dict[str, list[str]] = field(default_factory=dict)
+    links: list[Link] = field(default_factory=list)
+    silent: list[str] = field(default_factory=list)  # nodes that do not answer
+
+    @property
+    def topics(self) -> set[str]:
+        return {topic for topic in {*self.publishers, *self.subscribers} if "/_" not in topic}
+
+    def has_link(self, topic: str, publisher: str, subscriber: str) -> bool:
+        """By names of Baton's graph."""
+        wanted = (topic, _full(publisher), _full(subscriber))
+        return any((link.topic, link.publisher.name, link.subscriber.name) == wanted for link in self.links)
+
+    def has_end(self, topic: str, node: str) -> bool:
+        return _full(node) in {*self.publishers.get(topic, []), *self.subscribers.get(topic, [])}
+
+    def of(self, topic: str) -> Graph:
+        """The part of one topic."""
+        links = [link for link in self.links if link.topic == topic]
+        ends = [{topic: found[topic]} if topic in found else {} for found in (self.publishers, self.subscribers)]
+        return Graph(self.uri, self.answers, self.types, ends[0], ends[1], links, self.silent)
+
+    def type_of(self, topic: str) -> str:
+        """`*` is what the master has for subscribers without a publisher."""
+        return self.types.get(topic, "*")
+
+
+def _is_here(host: str) -> bool:
+    """Whether an address of this host is one of this machine: then a socket can be bound to it."""
+    try:
+        found = socket.getaddrinfo(host, 0, type=socket.SOCK_DGRAM)
+    except OSError:
+        return False
+    for family, kind, protocol, _, address in found:
+        try:
+            with socket.socket(family, kind, protocol) as bound:
+                bound.bind(address)
+            return True
+        except OSError:
+            continue
+    return False
+
+
+def _names(rows: Any) -> dict[str, list[str]]:
+    """[[topic, [nodes]]] of getSystemState; names that are none are left out, since they are printed."""
+    found: dict[str, list[str]] = {}
+    for topic, nodes in rows:
+        if _NAME.fullmatch(str(topic)):
+            found[str(topic)] = sorted(str(n) for n in nodes if _NAME.fullmatch(str(n)))
+    return found
+
+
+def _statistics(stats: Any) -> Iterator[tuple[str, int, int, int]]:
+    """Of a publisher's getBusStats: topic, the link's number, messages and bytes. roscpp and rospy have two forms of it."""
+    for topic, *rest in stats[0] if stats and isinstance(stats[0], list) else []:
+        links = next((part for part in rest if isinstance(part, list)), [])
+        for link in links:
+            if len(link) >= 4:
+                # roscpp: [number, bytes, bytes of messages, messages, 0]; rospy: [number, bytes, messages, connected]
+                messages = link[3] if len(link) >= 5 else link[2]
+                yield str(topic), int(link[0]), int(messages) & 0xFFFFFFFF, int(link[1]) & 0xFFFFFFFF
+
+
+@dataclass
+class _Asked:
+    """What one node answers."""
+
+    node: Node
+    bus: list[Any] = field(default_factory=list)
+    statistics: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
+    answers: bool = True
+
+
+def _ask(uri: str, name: str) -> _Asked:
+    asked = _Asked(Node(name), answers=False)
+    try:
+        at = str(_call(uri, "lookupNode", name))
+        host = urlsplit(at).hostname or ""
+        here = _is_here(host)
+        asked.node = Node(name, host, here=here)
+        asked.node = Node(name, host, int(_call(at, "getPid")) if here else 0, here)
+        asked.bus = list(_call(at, "getBusInfo"))
+        asked.statistics = {(t, n): (messages, size) for t, n, messages, size in _statistics(_call(at, "getBusStats"))}
+        asked.answers = True
+    except (*_FAILURES, TypeError, IndexError, KeyError):
+        pass
+    return asked
+
+
+def look(uri: str, endpoints: Iterable[Any] = ()) -> Graph:
+    """ROS 1's graph. Without the master's answer: the links that Baton's graph has, of which `endpoints` are the ends."""
+    try:
+        publishers, subscribers, _ = _call(uri, "getSystemState")
+        graph = Graph(uri, True, publishers=_names(publishers), subscribers=_names(subscribers))
+        graph.types = {str(topic): str(type_name) for topic, type_name in _call(uri, "getTopicTypes")}
+    except (*_FAILURES, TypeError):
+        graph = Graph(uri, False)
+        for topic, p, s in _channels(endpoints):
+            graph.links.append(Link(topic, Node(_full(p.node), pid=p.pid), Node(_full(s.node), pid=s.pid)))
+            graph.publishers.setdefault(topic, []).append(_full(p.node))
+            graph.subscribers.setdefault(topic, []).append(_full(s.node))
+        return graph
+    names = sorted({n for nodes in [*graph.publishers.values(), *graph.subscribers.values()] for n in nodes})
+    with ThreadPoolExecutor(16) as pool:
+        asked = {a.node.name: a for a in pool.map(lambda name: _ask(uri, name), names)}
+    graph.silent = [name for name, a in asked.items() if not a.answers]
+    for a in asked.values():
+        for row in a.bus:
+            if len(row) < 5 or row[2] != "o" or "/_" in str(row[4]):
+                continue
+            subscriber = asked[str(row[1])].node if str(row[1]) in asked else Node(str(row[1]), pid=0)
+            if not _NAME.fullmatch(subscriber.name):
+                continue
+            topic, number = str(row[4]), int(row[0])
+            messages, size = a.statistics.get((topic, number), (0, 0))
+            graph.links.append(Link(topic, a.node, subscriber, str(row[3]), number, messages, size))
+    graph.links.sort(key=lambda link: link.key)
+    return graph
+
+
+def _full(name: str) -> str:
+    """A node's name as the master has it: Baton's graph has no slash before one in the root namespace."""
+    return name if name.startswith("/") else "/" + name
+
+
+def _channels(endpoints: Iterable[Any]) -> list[tuple[str, Any, Any]]:
+    """The links that have shared memory: topic, and their ends in Baton's graph."""
+    ends = [e for e in endpoints if e.type_name == SERIALIZED and CHANNEL in e.topic]
+    writers = {e.topic: e for e in ends if e.is_publisher}
+    return [
+        (e.topic.partition(CHANNEL)[0], writers[e.topic], e) for e in ends if not e.is_publisher and e.topic in writers
+    ]
+
+
+@dataclass(frozen=True)
+class Way:
+    """Which way a link's messages take. `copies` of a whole message, serialization included; None: of another system."""
+
+    way: str
+    copies: int | None
+    why: str
+    good: bool | None = None  # None: nothing is wrong, but there is a faster way
+    way_out: str = ""
+
+    @property
+    def counted(self) -> bool:
+        """Whether ROS 1's own counters have its messages: roscpp serialized them for the link."""
+        return not self.way.startswith(BY_QUEUE) and self.way != BY_HANDLE
+
+    @property
+    def text(self) -> str:
+        return self.way + ("" if self.copies is None else f", {copies_text(self.copies)}")
+
+
+def copies_text(copies: int) -> str:
+    return {0: "no copy", 1: "1 copy"}.get(copies, f"{copies} copies")
+
+
+BY_TCP = "TCP"
+BY_MEMORY = "shared memory"
+BY_QUEUE = "Baton's queue"
+BY_HANDLE = "shared memory, handles by TCP"
+BY_POINTER = "pointer"
+_TCP_COPIES = 4  # serialize, into the kernel, out of it, deserialize
+_MEMORY_COPIES = 2  # serialize, deserialize
+
+
+def size_text(size: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"
+
+
+def _environment_of(pid: int) -> dict[str, str] | None:
+    try:
+        pairs = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return None
+    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+
+
+def _libraries_of(pid: int) -> str | None:
+    """The mappings of a process. None: it cannot be looked at (another user's, or in a container of its own)."""
+    try:
+        return Path(f"/proc/{pid}/maps").read_text(errors="replace") or None
+    except OSError:
+        return None
+
+
+class Judge:
+    """Says which way each link takes; asks /proc once about each process."""
+
+    def __init__(self, endpoints: list[Any], holdings: list[Any], node_domain: int) -> None:
+        self._ends = [e for e in endpoints]
+        self._holdings = {(h.publisher, h.subscription): h for h in holdings}
+        self._channels = {(t, _full(p.node), _full(s.node)): (p, s) for t, p, s in _channels(endpoints)}
+        self._domain = node_domain
+        self._lacks: dict[Node, tuple[str, str]] = {}
+
+    def _has(self, topic: str, node: Node, publisher: bool) -> Any:
+        """The node's end of a topic in Baton's graph, if it has one."""
+        wanted = (topic, node.name, publisher)
+        return next((e for e in self._ends if (e.topic, _full(e.node), e.is_publisher) == wanted), None)
+
+    def judge(self, link: Link) -> Way:
+        p, s = link.publisher, link.subscriber
+        if link.transport == "INTRAPROCESS" or p.name == s.name:
+            return Way(BY_POINTER, 0, "both ends are in one process", True)
+        if link.transport != "TCPROS":
+            return Way(link.transport, None, f"the subscriber asked for {link.transport}")
+        own, its = self._has(link.topic, p, True), self._has(link.topic, s, False)
+        if own and its:
+            return self._of_baton(link, own, its)
+        if channel := self._channels.get((link.topic, p.name, s.name)):
+            return self._of_preload(link, *channel)
+        return self._of_tcp(link, own, its)
+
+    def _of_baton(self, link: Link, own: Any, its: Any) -> Way:
+        holding = self._holdings.get((own.gid, its.gid))
+        if holding and holding.standing == "refused":
+            return Way(BY_TCP, _TCP_COPIES, f"Baton refused the subscription: {holding.reason}", False)
+        if own.type_hash != its.type_hash:
+            return Way(BY_TCP, _TCP_COPIES, f"both have types of Baton, but define {own.type_name} differently", False)
+        if self._has(f"{link.topic}/_baton", link.subscriber, False) and self._has(
+            f"{link.topic}/_baton/publisher", link.publisher, False
+        ):
+            return Way(BY_HANDLE, 0, "types of Baton at both ends, mode tzc", True)
+        if self._has(f"{link.topic}/_stock", link.subscriber, False):
+            why = "types of Baton at both ends; by TCP, too, for stock subscriptions in the subscriber's process"
+            return Way(f"{BY_QUEUE} and {BY_TCP}", _TCP_COPIES, why)
+        return Way(BY_QUEUE, 0, "types of Baton at both ends", True)
+
+    def _of_preload(self, link: Link, own: Any, its: Any) -> Way:
+        mean = link.bytes / link.messages if link.messages and link.bytes < 1 << 31 else 0
+        if 0 < mean < WORTHWHILE_BYTES:
+            why = f"messages have {size_text(mean)} on average; those below 64 KiB go by TCP, where a descriptor saves nothing"
+            return Way(BY_TCP, _TCP_COPIES, why, True)
+        holding = self._holdings.get((own.gid, its.gid))
+        if holding and holding.standing == "refused":
+            return Way(BY_TCP, _TCP_COPIES, f"no memory for its samples: {holding.reason}", False)
+        why = "libbaton_roscpp.so at both ends; TCP carries a descriptor for each message of 64 KiB or more"
+        if holding and holding.unread >= IN_FLIGHT:
+            why = f"{holding.unread} messages wait to be taken; the next go by TCP until there is room"
+        elif holding and holding.held >= holding.granted:
+            why = f"the subscriber keeps {holding.held} messages; the next go by TCP until it lets go of some"
+        elif limit := (_environment_of(link.publisher.pid) or {}).get("BATON_PROCESS_MEMORY_LIMIT"):
+            why += f"; messages beyond the publisher's BATON_PROCESS_MEMORY_LIMIT={limit[:20]} go by TCP"
+        return Way(BY_MEMORY, _MEMORY_COPIES, why, True)
+
+    def _of_tcp(self, link: Link, own: Any, its: Any) -> Way:
+        p, s = link.publisher, link.subscriber
+        away = {role: n.host or "?" for role, n in (("publisher", p), ("subscriber", s)) if not n.here}
+        if away:
+            return Way(
+                BY_TCP, _TCP_COPIES, f"another machine: {', '.join(f'{r} on {h}' for r, h in away.items())}", True
+            )
+        if own or its:
+            other, call = ("subscriber", "subscribe") if own else ("publisher", "advertise")
+            why = f"only the {'publisher' if own else 'subscriber'} has types of Baton"
+            return Way(BY_TCP, _TCP_COPIES, why, None, f"baton::ros1::{call}() in the {other}")
+        lacks = {role: self._lack(node) for role, node in (("publisher", p), ("subscriber", s))}
+        if found := {role: lack for role, lack in lacks.items() if lack[0]}:
+            same = len(found) == 2 and len(set(found.values())) == 1
+            if same:
+                why, way_out = found["publisher"]
+                return Way(BY_TCP, _TCP_COPIES, f"each end {why}", None, way_out)
+            why = "; ".join(f"the {role} {lack[0]}" for role, lack in found.items())
+            ways_out = [f"{role}: {lack[1]}" for role, lack in found.items() if lack[1]]
+            return Way(BY_TCP, _TCP_COPIES, why, None, "; ".join(ways_out))
+        return Way(BY_TCP, _TCP_COPIES, "both have libbaton_roscpp.so, and did not meet in this domain", None)
+
+    def _lack(self, node: Node) -> tuple[str, str]:
+        """Why a roscpp node has no shared memory, as far as its process shows it; empty: nothing is seen."""
+        if node not in self._lacks:
+            self._lacks[node] = self._look_at(node)
+        return self._lacks[node]
+
+    def _look_at(self, node: Node) -> tuple[str, str]:
+        libraries = _libraries_of(node.pid) if node.pid else None
+        if libraries is None:
+            return "cannot be looked at (another user's, in a container, or gone)", ""
+        if "libroscpp.so" not in libraries:
+            if "python" in libraries:
+                return "is a rospy program, which has no shared memory", ""
+            return "is no program of roscpp", ""
+        if "libbaton_roscpp.so" not in libraries:
+            return "runs without libbaton_roscpp.so", "start it with baton ros1 run"
+        environment = _environment_of(node.pid) or {}
+        if environment.get("BATON_ROS1") == "0":
+            return "has BATON_ROS1=0", "unset it there"
+        if any(_full(e.node) == node.name for e in self._ends):
+            return "", ""
+        chosen = environment.get("BATON_DOMAIN")
+        if chosen and chosen != str(self._domain):
+            return f"has BATON_DOMAIN={chosen[:20]}, another domain", "the same BATON_DOMAIN for all, or none"
+        if environment.get("BATON_RUNTIME_DIR") != os.environ.get("BATON_RUNTIME_DIR"):
+            return "has another BATON_RUNTIME_DIR", "the same for all, or none"
+        return "has another build of libroscpp.so, or met no peer; its lines on stderr say which", ""
+
+
+def judged(graph: Graph, endpoints: list[Any], holdings: list[Any], node_domain: int) -> list[tuple[Link, Way]]:
+    judge = Judge(endpoints, holdings, node_domain)
+    return [(link, judge.judge(link)) for link in graph.links]
+
+
+def rates(before: Graph, now: Graph, seconds: float) -> dict[tuple[str, str, str, int], tuple[float, float]]:
+    """Messages and bytes a second of each link that is in both; the counters begin again at 2^32."""
+    known = {link.key: link for link in before.links}
+    found = {}
+    for link in now.links:
+        if (old := known.get(link.key)) and seconds > 0:
+            messages, size = (link.messages - old.messages) & 0xFFFFFFFF, (link.bytes - old.bytes) & 0xFFFFFFFF
+            found[link.key] = messages / seconds, size / seconds
+    return found
+
+
+def as_json(graph: Graph, links: list[tuple[Link, Way]]) -> dict[str, Any]:
+    return {
+        "master": graph.uri,
+        "answers": graph.answers,
+        "silent": graph.silent,
+        "publishers": sorted({n for nodes in graph.publishers.values() for n in nodes}),
+        "subscribers": sorted({n for nodes in graph.subscribers.values() for n in nodes}),
+        "links": [
+            {
+                "topic": link.topic,
+                "publisher": link.publisher.name,
+                "subscriber": link.subscriber.name,
+                "way": way.way,
+                "copies": way.copies,
+                "why": way.why,
+                "way_out": way.way_out,
+            }
+            for link, way in links
+        ],
+    }

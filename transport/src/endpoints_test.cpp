@@ -112,6 +112,27 @@ TEST(Endpoints, SeveralWritersAreMergedBySourceTime) {
   EXPECT_EQ(take(*reader), kNothing);
 }
 
+TEST(Endpoints, WhoTakesFromOneWriterLeavesTheMessagesOfTheOthers) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto first = make_writer(*participant, "t"), second = make_writer(*participant, "t");
+  const auto reader = make_reader(*participant, "t", QoS(2).hold(1));
+  ASSERT_TRUE(matched(*reader, 2));
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    publish(*first, i).or_throw();
+    publish(*second, 10 + i).or_throw();
+  }
+  const TakenSample held = reader->take_from(second->gid()).or_throw();
+  EXPECT_EQ(value_of(held), 10U) << "older ones of the other do not count, and KEEP_LAST gives none up";
+  EXPECT_EQ(reader->take_from(second->gid()).error().code, Errc::held_limit);
+  TakenSample other = reader->take_from(first->gid()).or_throw();
+  EXPECT_EQ(value_of(other), 0U);
+  other.release();
+  EXPECT_EQ(value_of(reader->take_from(first->gid()).or_throw()), 1U);
+  EXPECT_FALSE(reader->take_from(first->gid()).or_throw());
+  EXPECT_FALSE(reader->take_from(Gid{}).or_throw()) << "of a writer that nobody knows";
+}
+
 TEST(Endpoints, KeepLastCountsOverAllWritersTogether) {
   TestDomain domain;
   const auto participant = domain.join();

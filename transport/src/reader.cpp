@@ -29,15 +29,17 @@ Reader::Impl::~Impl() = default;
 }
 
 /// The connection whose oldest message is the oldest of all, and the number of unread messages (`holdable`: of those
-/// connections whose held limit leaves room).
+/// connections whose held limit leaves room; `only`: of connections to this publisher).
 [[gnu::hot]] Reader::Impl::Pick Reader::Impl::pick(ReaderConnection** best, memory::QueuedMessage* message,
-                                                   std::uint64_t* unread, Error* error, bool holdable) {
+                                                   std::uint64_t* unread, Error* error, bool holdable,
+                                                   const Gid* only) {
   *best = nullptr;
   *unread = 0;
   for (std::size_t i = 0; i < connections_.size(); ++i) {
     ReaderConnection& connection = *connections_[i];
     const ReaderConnection::State state = connection.state.load(std::memory_order_relaxed);
     if (state == ReaderConnection::State::kAttaching) continue;
+    if (only != nullptr && connection.writer != *only) continue;
     memory::QueuedMessage oldest;
     QueueStatus status = connection.channel->queue().peek(&oldest);
     if (status == QueueStatus::kContended) status = connection.channel->queue().peek(&oldest);
@@ -108,14 +110,14 @@ void Reader::Impl::drop_useless() noexcept {
   }
 }
 
-[[gnu::hot]] Result<TakenSample> Reader::Impl::take() {
+[[gnu::hot]] Result<TakenSample> Reader::Impl::take(const Gid* only) {
   if (Result<void> ok = usable(); !ok) return ok.error();
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return TakenSample();
   ReaderConnection* taken = nullptr;
   memory::QueuedMessage message{};
   try {
-    return take_next(&taken, message);
+    return take_next(&taken, message, only);
   } catch (const std::bad_alloc&) {
     // Only failures allocate: the text of an error, a copy for lack of room.
     if (taken != nullptr) discard(*taken, message);
@@ -124,28 +126,29 @@ void Reader::Impl::drop_useless() noexcept {
 }
 
 /// `taken`: the connection whose queue `message` was taken from.
-[[gnu::hot]] Result<TakenSample> Reader::Impl::take_next(ReaderConnection** taken, memory::QueuedMessage& message) {
+[[gnu::hot]] Result<TakenSample> Reader::Impl::take_next(ReaderConnection** taken, memory::QueuedMessage& message,
+                                                         const Gid* only) {
   for (;;) {
     ReaderConnection* connection = nullptr;
     std::uint64_t unread = 0;
     Error error{};
-    switch (pick(&connection, &message, &unread, &error, false)) {
+    switch (pick(&connection, &message, &unread, &error, false, only)) {
       case Pick::kFailed:
         return error;
       case Pick::kNone:
-        if (!wake_ || !rearm()) return TakenSample();
+        if (only != nullptr || !wake_ || !rearm()) return TakenSample();
         continue;
       case Pick::kFound:
         break;
     }
     if (armed_) disarm();
-    if (merged_away(*connection, message, unread)) continue;
+    if (only == nullptr && merged_away(*connection, message, unread)) continue;
     if (connection->full()) {
       // Samples held of one publisher delay only that publisher's messages.
       const std::uint32_t limit = connection->limit.load(std::memory_order_relaxed);
-      const Pick other = pick(&connection, &message, &unread, &error, true);
+      const Pick other = pick(&connection, &message, &unread, &error, true, only);
       if (other == Pick::kFailed) return error;
-      if (other == Pick::kFound && merged_away(*connection, message, unread)) continue;
+      if (other == Pick::kFound && only == nullptr && merged_away(*connection, message, unread)) continue;
       if (other == Pick::kNone) {
         // The descriptor must not stay readable until a sample is released or a message comes; otherwise its event loop
         // would spin.

@@ -29,7 +29,8 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   Impl(std::shared_ptr<Participant::Impl> participant, const Participant::ReaderOptions& options, const Gid& gid);
   ~Impl();
 
-  Result<TakenSample> take();
+  /// `only`: of this publisher; null: of all.
+  Result<TakenSample> take(const Gid* only = nullptr);
   bool has_data() const;
   std::size_t unread() const;
   std::uint32_t matched() const;
@@ -97,9 +98,9 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   static constexpr std::size_t kMostInterrupted = 256;
 
   Result<void> usable() const;
-  Result<TakenSample> take_next(ReaderConnection** taken, memory::QueuedMessage& message);
-  Pick pick(ReaderConnection** best, memory::QueuedMessage* message, std::uint64_t* unread, Error* error,
-            bool holdable);
+  Result<TakenSample> take_next(ReaderConnection** taken, memory::QueuedMessage& message, const Gid* only);
+  Pick pick(ReaderConnection** best, memory::QueuedMessage* message, std::uint64_t* unread, Error* error, bool holdable,
+            const Gid* only = nullptr);
   Result<TakenSample> accept(ReaderConnection& connection, SegmentUse& segment, const memory::QueuedMessage& message,
                              std::uint64_t offset);
   Result<TakenSample> accept_unmapped(ReaderConnection& connection, SegmentUse& segment,

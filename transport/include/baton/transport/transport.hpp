@@ -300,6 +300,9 @@ class Reader {
   /// The oldest message by source time over all publishers; an empty sample if there is none (not an error). Errors:
   /// held_limit, malformed_message (that publisher's connection was ended), forked.
   Result<TakenSample> take();
+  /// The same over one publisher only, of which no message is given up for KEEP_LAST. For callers that learn by a channel
+  /// of their own which message comes next (TZC III-B). REQUIRES: no pollable_fd().
+  Result<TakenSample> take_from(const Gid& publisher);
   bool has_data() const;
   /// Unread messages of all publishers; with several publishers possibly more than KEEP_LAST keeps.
   std::size_t unread() const;

@@ -10,6 +10,7 @@
 #include "baton/os/process.hpp"
 #include "baton/ros1/endpoints.hpp"
 #include "domain.hpp"
+#include "graph_names.hpp"
 
 namespace baton::ros1 {
 
@@ -41,4 +42,30 @@ std::shared_ptr<baton::Node> node() {
   return made;
 }
 
+Mode default_mode() {
+  const char* const value = std::getenv("BATON_ROS1_MODE");
+  const std::string mode = value == nullptr ? "" : value;
+  if (mode.empty() || mode == "lotros") return Mode::kLotros;
+  if (mode == "tzc") return Mode::kTzc;
+  throw Exception(Error{Errc::invalid_argument, "BATON_ROS1_MODE is '" + mode + "'; it has to be lotros or tzc"});
+}
+
+namespace detail {
+namespace {
+
+std::shared_ptr<transport::Reader> mark(baton::Node& node, const std::string& name) {
+  static const message::Type nothing{"baton_ros1/Mode", 0, 1, nullptr, 0, true, {}, ""};
+  return node.make_reader(name, nothing, QoS(1));
+}
+
+}  // namespace
+
+std::shared_ptr<transport::Reader> announce_publisher(baton::Node& node, const std::string& topic, Mode mode) {
+  return mode == Mode::kTzc ? mark(node, side_publisher(topic)) : nullptr;
+}
+std::shared_ptr<transport::Reader> announce_subscriber(baton::Node& node, const std::string& topic, Mode mode) {
+  return mode == Mode::kTzc ? mark(node, side_topic(topic)) : nullptr;
+}
+
+}  // namespace detail
 }  // namespace baton::ros1

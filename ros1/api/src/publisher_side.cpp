@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ros/advertise_options.h>
+#include <ros/connection.h>
 #include <ros/publisher.h>
+#include <ros/transport_subscriber_link.h>
 
 #include <algorithm>
+#include <map>
 #include <mutex>
-#include <set>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "baton/message/ros1_codec.hpp"
 #include "baton/ros1/endpoints.hpp"
 #include "graph_names.hpp"
+#include "handle.hpp"
 #include "private_members.hpp"
 
 namespace baton::ros1::detail {
@@ -37,71 +41,159 @@ bool begins_with_header(const message::Type& type) {
 struct Link {
   ros::SubscriberLinkPtr link;
   std::string node;
+  bool got_last = false;  // the latched message was written to it
 };
+
+/// What Baton's graph knows of a node's subscriptions of the topic.
+struct Subscriptions {
+  std::vector<Gid> readers;
+  std::size_t by_handle = 0;  // of them, in mode tzc
+  bool stock = false;         // its process has stock ones, too
+};
+
+void remove(std::vector<Link>& links, const ros::SubscriberLinkPtr& gone) {
+  links.erase(std::remove_if(links.begin(), links.end(), [&](const Link& each) { return each.link == gone; }),
+              links.end());
+}
+
+/// Subscribed with any type, as rosbag and rostopic do.
+bool is_onlooker(const ros::SubscriberLinkPtr& link) {
+  const auto over_tcp = boost::dynamic_pointer_cast<ros::TransportSubscriberLink>(link);
+  if (!over_tcp) return false;
+  const ros::M_stringPtr header = over_tcp->getConnection()->getHeader().getValues();
+  const auto found = header->find("md5sum");
+  return found != header->end() && found->second == "*";
+}
 
 }  // namespace
 
 struct PublisherSide::State {
-  State(std::string topic_name, const message::Type& type, std::shared_ptr<baton::Node> own_node,
-        std::shared_ptr<transport::Writer> own_writer, bool latched)
+  State(std::string topic_name, const StockType& stock, const message::Type& type,
+        std::shared_ptr<baton::Node> own_node, std::shared_ptr<transport::Writer> own_writer, bool latched,
+        Mode own_mode)
       : topic(std::move(topic_name)),
-        numbered(begins_with_header(type)),
+        mode(own_mode),
         latch(latched),
         codec(message::Ros1Codec::compile(type).or_throw()),
+        md5(md5_of(stock.md5sum)),
         node(std::move(own_node)),
-        writer(std::move(own_writer)) {}
+        writer(std::move(own_writer)) {
+    if (begins_with_header(type)) header.emplace(message::Ros1Codec::compile(*type.fields[0].type).or_throw());
+  }
 
   void connected(const ros::SingleSubscriberPublisher& subscriber) {
     const Link added{subscriber.*member_of(LinkOfPublisher()), subscriber.getSubscriberName()};
     const std::lock_guard<std::mutex> lock_order(order);
-    ros::SerializedMessage wanted;
     {
       const std::lock_guard<std::mutex> lock(mutex);
       links.push_back(added);
-      if (last.buf && !got_last(added.node)) wanted = last;
     }
-    if (wanted.buf) added.link->enqueueMessage(wanted, true, true);
+    send_last(added.node);
   }
   void disconnected(const ros::SingleSubscriberPublisher& subscriber) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    remove(links, subscriber.*member_of(LinkOfPublisher()));
+  }
+  void side_connected(const ros::SingleSubscriberPublisher& subscriber) {
+    const Link added{subscriber.*member_of(LinkOfPublisher()), subscriber.getSubscriberName()};
+    const std::lock_guard<std::mutex> lock_order(order);
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      (is_onlooker(added.link) ? onlookers : sides).push_back(added);
+    }
+    send_last(added.node);
+  }
+  void side_disconnected(const ros::SingleSubscriberPublisher& subscriber) {
     const ros::SubscriberLinkPtr gone = subscriber.*member_of(LinkOfPublisher());
     const std::lock_guard<std::mutex> lock(mutex);
-    links.erase(std::remove_if(links.begin(), links.end(), [&](const Link& each) { return each.link == gone; }),
-                links.end());
+    remove(sides, gone);
+    remove(onlookers, gone);
   }
 
-  /// Whether Baton handed the latched message to this node's subscriptions.
-  bool got_last(const std::string& name) {
-    look();
-    const auto found = readers.find(name);
-    return found != readers.end() && std::all_of(found->second.begin(), found->second.end(), [this](const Gid& reader) {
-             return std::find(last_handed.begin(), last_handed.end(), reader) != last_handed.end();
-           });
+  /// Gives the latched message to a node that has connected, once and by the way that it gets messages.
+  void send_last(const std::string& name) {  // with `order`
+    std::vector<std::pair<ros::SubscriberLinkPtr, ros::SerializedMessage>> wanted;
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (!last.buf) return;
+      look();
+      const bool handles = gets_handles(name);
+      // A node whose mode was not known yet has it by the other way.
+      const bool elsewhere = std::any_of(links.begin(), links.end(), [&](const Link& each) {
+        return each.node == name && each.got_last && handles_alone(name);
+      });
+      for (Link& each : sides) {
+        if (each.node != name || each.got_last || !handles || elsewhere) continue;
+        each.got_last = true;
+        wanted.emplace_back(each.link, last_handle);
+      }
+      for (Link& each : links) {
+        if (each.node != name || each.got_last || handles_alone(name) || got_last(name)) continue;
+        each.got_last = true;
+        wanted.emplace_back(each.link, last);
+      }
+    }
+    for (const auto& each : wanted) each.first->enqueueMessage(each.second, true, true);
   }
-  /// Brings `readers` up to date.
+
+  /// Brings `nodes` up to date.
   void look() {
     const std::uint64_t now = node->participant()->graph_version();
     if (now == seen) return;
     seen = now;
-    readers.clear();
-    std::set<std::string> mixed;
+    nodes.clear();
     for (const transport::EndpointInfo& end : node->endpoints()) {
       if (end.is_writer) continue;
-      if (end.topic == topic) readers[ros_name(end.node)].push_back(end.gid);
-      if (end.topic == stock_beside(topic)) mixed.insert(ros_name(end.node));
+      if (end.topic == topic) nodes[ros_name(end.node)].readers.push_back(end.gid);
+      if (end.topic == side_topic(topic)) ++nodes[ros_name(end.node)].by_handle;
+      if (end.topic == stock_beside(topic)) nodes[ros_name(end.node)].stock = true;
     }
-    for (const std::string& name : mixed) readers.erase(name);
+  }
+  /// Whether the node has subscriptions that want handles.
+  bool gets_handles(const std::string& name) const {
+    const auto found = nodes.find(name);
+    return mode == Mode::kTzc && found != nodes.end() && found->second.by_handle > 0;
+  }
+  /// Whether all subscriptions of the node's process are such, so its link of the ordinary topic stays unused.
+  bool handles_alone(const std::string& name) const {
+    const auto found = nodes.find(name);
+    return gets_handles(name) && !found->second.stock && found->second.by_handle >= found->second.readers.size();
+  }
+  /// Whether all of the node's subscriptions are among `matched`, the readers that Baton serves.
+  bool all_among(const std::string& name, const std::vector<Gid>& matched) const {
+    const auto found = nodes.find(name);
+    return found != nodes.end() && !found->second.readers.empty() &&
+           std::all_of(found->second.readers.begin(), found->second.readers.end(), [&](const Gid& reader) {
+             return std::find(matched.begin(), matched.end(), reader) != matched.end();
+           });
+  }
+  /// Whether Baton handed the latched message to this node's subscriptions, and to nobody else in its process.
+  bool got_last(const std::string& name) const {
+    return all_among(name, last_handed) && !nodes.find(name)->second.stock;
   }
   /// The links whose node gets this message from nobody else. `matched`: the readers that Baton serves.
-  std::vector<ros::SubscriberLinkPtr> unserved(const std::vector<Gid>& matched) {
+  std::vector<ros::SubscriberLinkPtr> unserved(const std::vector<Gid>& matched) const {
     std::vector<ros::SubscriberLinkPtr> found;
     for (const Link& each : links) {
-      const auto own = readers.find(each.node);
-      const bool served =
-          own != readers.end() && std::all_of(own->second.begin(), own->second.end(), [&](const Gid& reader) {
-            return std::find(matched.begin(), matched.end(), reader) != matched.end();
-          });
+      if (handles_alone(each.node)) continue;
+      const auto known = nodes.find(each.node);
+      const bool served = all_among(each.node, matched) && !known->second.stock;
       if (!served) found.push_back(each.link);
     }
+    return found;
+  }
+  /// The side topic's links that get this message; `here`: with its bytes, because Baton does not serve their nodes.
+  struct Receiver {
+    ros::SubscriberLinkPtr link;
+    bool here;
+  };
+  std::vector<Receiver> receivers(const std::vector<Gid>& matched) const {
+    std::vector<Receiver> found;
+    for (const Link& each : sides) {
+      // A latched message stays with roscpp, for subscriptions that come later: its bytes, not a place in a queue.
+      if (gets_handles(each.node)) found.push_back({each.link, latch || !all_among(each.node, matched)});
+    }
+    for (const Link& each : onlookers) found.push_back({each.link, false});
     return found;
   }
   ros::SerializedMessage encode(message::Bytes bytes) const {
@@ -113,58 +205,97 @@ struct PublisherSide::State {
     static_cast<void>(codec.encode(bytes, {encoded.message_start, size}).or_throw());
     return encoded;
   }
+  std::vector<std::uint8_t> header_of(message::Bytes bytes) const {
+    std::vector<std::uint8_t> out;
+    if (!header) return out;
+    out.resize(header->encoded_size(bytes).or_throw());
+    static_cast<void>(header->encode(bytes, {out.data(), out.size()}).or_throw());
+    return out;
+  }
 
   const std::string topic;
-  const bool numbered, latch;
+  const Mode mode;
+  const bool latch;
   const message::Ros1Codec codec;
+  std::optional<message::Ros1Codec> header;  // of a type that begins with one: roscpp numbers it
+  const Md5 md5;
   const std::shared_ptr<baton::Node> node;
   const std::shared_ptr<transport::Writer> writer;
-  std::mutex order;  // of messages on both ways; before `mutex`
+  std::mutex order;  // of messages on all ways; before `mutex`
   std::mutex mutex;
   std::uint32_t next_number = 0;
-  std::vector<Link> links;
+  std::vector<Link> links;             // of the ordinary topic
+  std::vector<Link> sides, onlookers;  // of the side topic
   std::uint64_t seen = UINT64_MAX;
-  std::map<std::string, std::vector<Gid>> readers;  // of nodes all of whose subscriptions are Baton's
-  ros::SerializedMessage last;                      // latched
+  std::map<std::string, Subscriptions> nodes;
+  ros::SerializedMessage last, last_handle;  // latched
   std::vector<Gid> last_handed;
-  ros::Publisher publisher;
+  ros::Publisher publisher, side;
 };
 
 PublisherSide::PublisherSide(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, bool latch,
-                             const StockType& stock, const message::Type& type, std::shared_ptr<baton::Node> node,
-                             std::shared_ptr<transport::Writer> writer)
-    : state_(std::make_shared<State>(topic, type, std::move(node), std::move(writer), latch)) {
+                             Mode mode, const StockType& stock, const message::Type& type,
+                             std::shared_ptr<baton::Node> node, std::shared_ptr<transport::Writer> writer)
+    : state_(std::make_shared<State>(topic, stock, type, std::move(node), std::move(writer), latch, mode)) {
   const std::weak_ptr<State> weak = state_;
-  ros::AdvertiseOptions options(
-      topic, queue_size, stock.md5sum, stock.datatype, stock.definition,
-      [weak](const ros::SingleSubscriberPublisher& subscriber) {
-        if (const auto state = weak.lock()) state->connected(subscriber);
-      },
-      [weak](const ros::SingleSubscriberPublisher& subscriber) {
-        if (const auto state = weak.lock()) state->disconnected(subscriber);
-      });
+  const auto run = [&weak](void (State::*member)(const ros::SingleSubscriberPublisher&)) {
+    return [weak, member](const ros::SingleSubscriberPublisher& subscriber) {
+      if (const auto state = weak.lock()) (*state.*member)(subscriber);
+    };
+  };
+  if (mode == Mode::kTzc) {
+    ros::AdvertiseOptions options(side_topic(topic), queue_size, kHandleMd5, kHandleType, kHandleDefinition,
+                                  run(&State::side_connected), run(&State::side_disconnected));
+    options.latch = latch;
+    options.callback_queue = &at_once();
+    state_->side = handle.advertise(options);
+  }
+  ros::AdvertiseOptions options(topic, queue_size, stock.md5sum, stock.datatype, stock.definition,
+                                run(&State::connected), run(&State::disconnected));
   options.latch = latch;  // for the connection's header; the latched message is ours to send
   options.callback_queue = &at_once();
   state_->publisher = handle.advertise(options);
 }
 
-PublisherSide::~PublisherSide() { state_->publisher.shutdown(); }
+PublisherSide::~PublisherSide() {
+  state_->publisher.shutdown();
+  state_->side.shutdown();
+}
 
-void PublisherSide::publish(void* message, std::size_t capacity_bytes, const std::function<void()>& hand_over) {
+void PublisherSide::publish(void* message, std::size_t capacity_bytes,
+                            const std::function<std::uint64_t()>& hand_over) {
   State& state = *state_;
   const std::lock_guard<std::mutex> order(state.order);
   // Header is {seq, stamp, frame_id}.
-  if (state.numbered) *static_cast<std::uint32_t*>(message) = state.next_number;
+  if (state.header) *static_cast<std::uint32_t*>(message) = state.next_number;
   std::vector<Gid> matched;
+  std::vector<State::Receiver> receivers;
+  std::vector<std::uint8_t> header;
   ros::SerializedMessage encoded;
   {
     const std::lock_guard<std::mutex> lock(state.mutex);
     state.look();
-    if (!state.links.empty() || state.latch) matched = state.writer->matched_readers();
-    if (state.latch || !state.unserved(matched).empty()) encoded = state.encode({message, capacity_bytes});
+    if (!state.links.empty() || !state.sides.empty() || state.latch) matched = state.writer->matched_readers();
+    receivers = state.receivers(matched);
+    const bool here = std::any_of(receivers.begin(), receivers.end(), [](const auto& each) { return each.here; });
+    if (here || state.latch || !state.unserved(matched).empty()) encoded = state.encode({message, capacity_bytes});
+    if (!receivers.empty() || (state.latch && state.side)) header = state.header_of({message, capacity_bytes});
   }
-  hand_over();
+  const std::uint64_t number = hand_over();
   ++state.next_number;
+  Handle handle{state.md5, state.writer->gid(), number, Handle::Place::kSharedMemory, {}};
+  ros::SerializedMessage there, here;
+  if (!receivers.empty()) there = encode(header, handle);
+  if (encoded.buf) {
+    handle.place = Handle::Place::kHere;
+    handle.content = {encoded.message_start, encoded.num_bytes - 4};
+    if ((state.latch && state.side) ||
+        std::any_of(receivers.begin(), receivers.end(), [](const auto& each) { return each.here; })) {
+      here = encode(header, handle);
+    }
+  }
+  // Without `mutex`: roscpp may drop a link here, which calls disconnected().
+  for (const State::Receiver& each : receivers) each.link->enqueueMessage(each.here ? here : there, true, true);
   if (!encoded.buf) return;
   std::vector<ros::SubscriberLinkPtr> links;
   {
@@ -177,17 +308,39 @@ void PublisherSide::publish(void* message, std::size_t capacity_bytes, const std
     links = state.unserved(matched);
     if (state.latch) {
       state.last = encoded;
+      state.last_handle = here;
       state.last_handed = std::move(matched);
+      for (Link& each : state.links) {
+        each.got_last = std::find(links.begin(), links.end(), each.link) != links.end();
+      }
+      for (Link& each : state.sides) {
+        each.got_last = std::any_of(receivers.begin(), receivers.end(),
+                                    [&](const State::Receiver& receiver) { return receiver.link == each.link; });
+      }
     }
   }
-  // Without `mutex`: roscpp may drop a link here, which calls disconnected().
   for (const ros::SubscriberLinkPtr& link : links) link->enqueueMessage(encoded, true, true);
 }
 
-std::uint32_t PublisherSide::unserved() const {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
-  state_->look();
-  return static_cast<std::uint32_t>(state_->unserved(state_->writer->matched_readers()).size());
+PublisherSide::Subscribers PublisherSide::subscribers() const {
+  State& state = *state_;
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  state.look();
+  const std::vector<Gid> matched = state.writer->matched_readers();
+  Subscribers out;
+  out.own = static_cast<std::uint32_t>(matched.size());
+  out.serialized = static_cast<std::uint32_t>(state.unserved(matched).size());
+  for (const Link& each : state.sides) out.handles += state.gets_handles(each.node);
+  // Which of a node's readers are in mode tzc is not known, but how many.
+  for (const auto& [name, subscriptions] : state.nodes) {
+    if (!state.gets_handles(name)) continue;
+    std::size_t own = 0;
+    for (const Gid& reader : subscriptions.readers) {
+      own += std::find(matched.begin(), matched.end(), reader) != matched.end();
+    }
+    out.own -= static_cast<std::uint32_t>(std::min(own, subscriptions.by_handle));
+  }
+  return out;
 }
 
 }  // namespace baton::ros1::detail

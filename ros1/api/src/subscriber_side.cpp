@@ -5,6 +5,7 @@
 #include <ros/subscriber.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/make_shared.hpp>
 #include <condition_variable>
 #include <map>
@@ -12,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "arrivals.hpp"
 #include "baton/ros1/endpoints.hpp"
 #include "graph_names.hpp"
 #include "private_members.hpp"
@@ -34,13 +36,18 @@ std::size_t callbacks_on(const std::string& topic) {
 
 /// Two sources, one callback: a thread waits for messages of Baton (LOT's puller) and asks roscpp's callback queue to
 /// run take_waiting(); roscpp's own subscription runs decode() and deliver().
+///
+/// In mode tzc a third: roscpp's subscription of the side topic runs arrived() for each handle. The thread then waits for
+/// messages only while a publisher of the topic sends no handles, and delivers those of all publishers.
 struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::State> {
-  State(std::string topic_name, std::shared_ptr<baton::Node> own_node, std::shared_ptr<transport::Reader> own_reader,
-        Callbacks functions)
+  State(std::string topic_name, Mode own_mode, const StockType& stock, std::shared_ptr<baton::Node> own_node,
+        std::shared_ptr<transport::Reader> own_reader, Callbacks functions)
       : topic(std::move(topic_name)),
+        mode(own_mode),
         node(std::move(own_node)),
         reader(std::move(own_reader)),
-        callbacks(std::move(functions)) {}
+        callbacks(std::move(functions)),
+        arrivals(reader, md5_of(stock.md5sum)) {}
 
   struct Turn final : ros::CallbackInterface {
     explicit Turn(std::weak_ptr<State> owner) : state(std::move(owner)) {}
@@ -70,7 +77,8 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
       const auto alive = state.lock();
       if (!alive) return;
       const auto decoded = params.event.getConstMessage();
-      const std::lock_guard<std::recursive_mutex> lock(alive->one_at_a_time);
+      const Turns lock = alive->enter();
+      if (!lock) return;
       alive->callbacks.deliver(std::shared_ptr<const void>(decoded.get(), [decoded](const void*) {}));
     }
     const std::type_info& getTypeInfo() override { return type; }
@@ -80,12 +88,102 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
     const std::type_info& type;
   };
 
+  /// Of the side topic. Its messages stay shared by all subscriptions of the process until each takes its own.
+  struct SideHelper final : ros::SubscriptionCallbackHelper {
+    explicit SideHelper(std::weak_ptr<State> owner) : state(std::move(owner)) {}
+    ros::VoidConstPtr deserialize(const ros::SubscriptionCallbackHelperDeserializeParams& params) override {
+      const auto arrived = boost::make_shared<ArrivedHandle>();
+      const std::optional<Handle> handle = decode_handle({params.buffer, params.length});
+      if (!handle || !params.connection_header) {
+        if (const auto alive = state.lock()) alive->malformed.fetch_add(1, std::memory_order_relaxed);  // a statistic
+        return {};
+      }
+      arrived->sender = (*params.connection_header)["callerid"];
+      arrived->link = params.connection_header;
+      arrived->handle = *handle;
+      const auto* const content = reinterpret_cast<const std::uint8_t*>(handle->content.data);
+      arrived->bytes.assign(content, content + handle->content.size);
+      arrived->handle.content = {arrived->bytes.data(), arrived->bytes.size()};
+      return arrived;
+    }
+    void call(ros::SubscriptionCallbackHelperCallParams& params) override {
+      const auto alive = state.lock();
+      if (!alive) return;
+      alive->arrived(boost::static_pointer_cast<const ArrivedHandle>(params.event.getConstMessage()));
+    }
+    const std::type_info& getTypeInfo() override { return typeid(ArrivedHandle); }
+    bool isConst() override { return true; }
+    bool hasHeader() override { return false; }
+    const std::weak_ptr<State> state;
+  };
+
+  /// In the callback queue's thread.
+  void arrived(const ArrivedHandlePtr& handle) {
+    const Turns lock = enter();
+    if (!lock) return;
+    look_for_writers();
+    arrivals.arrive(handle);
+    deliver_arrived();
+  }
+  void deliver_arrived() {  // with `one_at_a_time`
+    while (Arrivals::Delivery next = arrivals.next()) {
+      if (next.sample) {
+        note(next.sample.publisher());
+        callbacks.take(std::move(next.sample));
+      } else {
+        deliver_carried(*next.carried);
+      }
+      if (has_ended()) return;
+    }
+    const bool now = arrivals.waits();
+    if (now && !late.exchange(now)) waits.wake();  // the thread looks again
+    late = now;
+  }
+  void deliver_carried(const ArrivedHandle& arrived) {
+    std::shared_ptr<const void> decoded;
+    try {
+      decoded = callbacks.decode(arrived.handle.content);
+    } catch (const Exception& error) {
+      ROS_ERROR_THROTTLE(1.0, "baton: a message on %s is lost: %s", topic.c_str(), error.what());
+      return;
+    }
+    callbacks.deliver(decoded);
+  }
+  /// With `one_at_a_time`.
+  void look_for_writers() {
+    const std::uint64_t now = node->participant()->graph_version();
+    if (now == writers_seen) return;
+    writers_seen = now;
+    std::map<Gid, std::string> alive;
+    for (const transport::EndpointInfo& end : node->endpoints()) {
+      if (end.is_writer && end.topic == topic) alive[end.gid] = ros_name(end.node);
+    }
+    arrivals.set_writers(alive);
+  }
+  /// Whether a publisher that Baton knows sends no handles.
+  bool some_send_no_handles() const {
+    std::map<std::string, std::pair<std::size_t, std::size_t>> nodes;  // publishers, and those in mode tzc
+    for (const transport::EndpointInfo& end : node->endpoints()) {
+      if (end.is_writer && end.topic == topic) ++nodes[ros_name(end.node)].first;
+      if (!end.is_writer && end.topic == side_publisher(topic)) ++nodes[ros_name(end.node)].second;
+    }
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [](const auto& each) { return each.second.first > each.second.second; });
+  }
+
   /// In the callback queue's thread.
   void take_waiting() {
     struct Finally {
       ~Finally() { state.end_turn(); }  // also if the callback throws, as roscpp allows
       State& state;
     } const finally{*this};
+    if (mode == Mode::kTzc) {
+      const Turns lock = enter();
+      if (!lock) return;
+      look_for_writers();
+      deliver_arrived();
+      if (has_ended() || !pulls) return;
+    }
     // What waits now, as ros::spinOnce() runs what waits; and not what comes meanwhile, which could be without end.
     for (std::size_t left = reader->unread(); left > 0; --left) {
       Result<transport::TakenSample> taken = reader->take();
@@ -95,10 +193,26 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
       }
       if (!*taken) return;
       note(taken->publisher());
-      const std::lock_guard<std::recursive_mutex> lock(one_at_a_time);
-      callbacks.take(std::move(*taken));
+      const Turns lock = enter();
+      if (!lock) return;
+      if (mode == Mode::kTzc) {
+        look_for_writers();
+        for (transport::TakenSample& each : arrivals.without_handle(std::move(*taken))) callbacks.take(std::move(each));
+      } else {
+        callbacks.take(std::move(*taken));
+      }
       if (has_ended()) return;  // the callback ended its own subscription
     }
+  }
+  /// The turn of this thread to call back; without the lock if the subscription has ended. Its destructor may run in a
+  /// callback, that is with the lock, and waits for the threads that roscpp has called here.
+  using Turns = std::unique_lock<std::recursive_timed_mutex>;
+  Turns enter() {
+    Turns lock(one_at_a_time, std::defer_lock);
+    while (!lock.try_lock_for(std::chrono::milliseconds(20))) {
+      if (has_ended()) break;
+    }
+    return lock;
   }
   bool has_ended() {
     const std::lock_guard<std::mutex> lock(mutex);
@@ -112,16 +226,24 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
   std::uint64_t id() const { return reinterpret_cast<std::uint64_t>(this); }
 
   void pull() {
+    bool added = false;
     std::unique_lock<std::mutex> lock(mutex);
     while (!ended) {
       lock.unlock();
-      const Result<bool> ready = waits.wait(kInfinite);
+      if (mode == Mode::kLotros || graph_changed.exchange(false))
+        pulls = mode == Mode::kLotros || some_send_no_handles();
+      Result<void> joined;
+      if (pulls && !added) joined = waits.add(reader);
+      if (!pulls && added) waits.remove(reader);
+      added = pulls;
+      // A late message has nobody to wait for it while the reader is not pulled.
+      const Result<bool> ready = joined ? waits.wait(late ? kLate : kInfinite) : joined.error();
       lock.lock();
       if (!ready) {
         ROS_ERROR("baton: %s gets no messages any more: %s", topic.c_str(), ready.error().message.c_str());
         return;
       }
-      if (ended || !reader->has_data()) continue;
+      if (ended || (!late && !(pulls && reader->has_data()))) continue;
       turn_given = true;
       lock.unlock();
       queue->addCallback(boost::make_shared<Turn>(weak_from_this()), id());
@@ -161,6 +283,10 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
   }
   /// Whether messages of this node come over Baton, so that its serialized ones are older than those, or doubles.
   bool has(const std::string& name) {
+    if (mode == Mode::kTzc) {
+      const Turns lock = enter();
+      if (!lock || arrivals.has(name)) return true;
+    }
     if (reader->statuses().refused_now > 0) return false;
     const std::lock_guard<std::mutex> lock(mutex);
     return std::any_of(reached.begin(), reached.end(), [&](const auto& each) { return each.second == name; });
@@ -184,14 +310,17 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
     return one;
   }
 
+  static constexpr std::chrono::milliseconds kLate{1};
+
   const std::string topic;
+  const Mode mode;
   const std::shared_ptr<baton::Node> node;
   const std::shared_ptr<transport::Reader> reader;
   const Callbacks callbacks;
   ros::CallbackQueueInterface* queue = nullptr;
   transport::WaitSet waits;
   std::thread puller;
-  std::recursive_mutex one_at_a_time;  // recursive: a callback may spin
+  std::recursive_timed_mutex one_at_a_time;  // recursive: a callback may spin. See enter()
   std::mutex mutex;
   std::condition_variable changed;
   bool ended = false;
@@ -200,15 +329,35 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
   std::map<Gid, std::string> reached;  // publishers of which a message of Baton came, and their nodes
   std::shared_ptr<transport::Reader> stock_mark;
   ros::Subscriber subscriber;
+
+  // In mode tzc.
+  Arrivals arrivals;  // with `one_at_a_time`
+  std::uint64_t writers_seen = UINT64_MAX;
+  std::atomic<std::uint64_t> malformed{0};
+  // Flags without data behind them: each is looked at again after the wake-up that follows its change.
+  std::atomic<bool> graph_changed{true}, late{false}, pulls{false};
+  ros::Subscriber side;
 };
 
-SubscriberSide::SubscriberSide(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size,
+SubscriberSide::SubscriberSide(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, Mode mode,
                                const StockType& stock, std::shared_ptr<baton::Node> node,
                                std::shared_ptr<transport::Reader> reader, Callbacks callbacks)
-    : state_(std::make_shared<State>(topic, std::move(node), std::move(reader), std::move(callbacks))) {
+    : state_(std::make_shared<State>(topic, mode, stock, std::move(node), std::move(reader), std::move(callbacks))) {
   State& state = *state_;
   state.queue = handle.getCallbackQueue();
-  state.waits.add(state.reader).or_throw();
+  if (mode == Mode::kTzc) {
+    ros::SubscribeOptions options(side_topic(topic), queue_size, kHandleMd5, kHandleType);
+    options.helper = boost::make_shared<State::SideHelper>(state_);
+    options.callback_queue = state.queue;
+    options.transport_hints = ros::TransportHints().tcpNoDelay();
+    state.side = handle.subscribe(options);
+    state.reader->on_event([weak = std::weak_ptr<State>(state_)](transport::Event event) {
+      const auto alive = weak.lock();
+      if (!alive || event != transport::Event::kMatched) return;
+      alive->graph_changed = true;
+      alive->waits.wake();
+    });
+  }
   ros::SubscribeOptions options(topic, queue_size, stock.md5sum, stock.datatype);
   options.helper = boost::make_shared<State::Helper>(state_, *state.callbacks.type);
   options.callback_queue = state.queue;
@@ -227,6 +376,8 @@ SubscriberSide::~SubscriberSide() {
   state.waits.wake();
   state.puller.join();
   state.queue->removeByID(state.id());
+  state.reader->on_event({});
+  state.side.shutdown();
   state.subscriber.shutdown();
   State::count_own(state.topic, static_cast<std::size_t>(-1));
 }
@@ -235,6 +386,14 @@ std::uint32_t SubscriberSide::publishers() const {
   const State& state = *state_;
   // roscpp has a link to each publisher of ROS 1, also to ours; Baton also knows those of Baton's own nodes.
   return std::max(state.subscriber.getNumPublishers(), state.reader->matched());
+}
+
+HandleCounters SubscriberSide::handles() const {
+  State& state = *state_;
+  const std::lock_guard<std::recursive_timed_mutex> lock(state.one_at_a_time);
+  HandleCounters out = state.arrivals.counters;
+  out.refused += state.malformed.load(std::memory_order_relaxed);  // a statistic: orders nothing
+  return out;
 }
 
 }  // namespace baton::ros1::detail

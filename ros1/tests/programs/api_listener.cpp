@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // listener.cpp with types of Baton: prints "NUMBER SEQ BYTES good|bad" for each image. Arguments: topic, queue size, how many messages
 // to keep for ever, milliseconds that each callback takes. On the line "tcp" of its input it prints the bytes that its TCP
-// connections received; its input's end ends it.
+// connections received, on "handles" its HandleCounters; its input's end ends it.
 #include <ros/ros.h>
 #include <sensor_msgs/Image.h>
 
@@ -47,6 +47,11 @@ int main(int argc, char** argv) {
           argv[1], 100,
           boost::function<void(const sensor_msgs::ImageConstPtr&)>(
               [](const sensor_msgs::ImageConstPtr& image) { std::cout << "stock " << image->width << std::endl; }));
+    }
+    if (line == "handles") {
+      const baton::ros1::HandleCounters of = subscriber.handles();
+      std::cout << "handles taken " << of.taken << " carried " << of.carried << " overwritten " << of.overwritten
+                << " held_limit " << of.held_limit << " refused " << of.refused << std::endl;
     }
     if (line == "tcp") std::cout << "tcp " << tcp_bytes() << std::endl;
   }

@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
         if (period_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(period_ms));
       }
     } else if (word == "serialized") {  // how many subscribers get messages of roscpp
-      std::cout << "serialized " << publisher.getNumSubscribers() - publisher.own().matched() << std::endl;
+      std::cout << "serialized " << publisher.subscribers().serialized << std::endl;
     } else if (word == "drop") {
       publisher.shutdown();
     } else {

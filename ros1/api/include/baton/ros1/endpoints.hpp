@@ -28,7 +28,29 @@ namespace baton::ros1 {
 /// Node's constructor throws.
 std::shared_ptr<baton::Node> node();
 
+/// How messages of Baton are announced to a subscription. Publishers and subscriptions of both modes get each other's
+/// messages.
+enum class Mode : std::uint8_t {
+  kLotros,  ///< By Baton's queues alone (LOT IV): no socket carries data.
+  kTzc,     ///< By a handle in a TCPROS message (TZC III), while the message itself stays in shared memory.
+};
+/// Of BATON_ROS1_MODE: `lotros` (also if it is not set) or `tzc`. Throws invalid_argument for another value.
+Mode default_mode();
+
+/// What became of the handles that a subscription in mode tzc was given. Each message counts once.
+struct HandleCounters {
+  std::uint64_t taken = 0;        ///< delivered from shared memory
+  std::uint64_t carried = 0;      ///< delivered from the handle's message, which had the bytes too
+  std::uint64_t overwritten = 0;  ///< lost: newer messages took the place in Baton's queue, or the publisher has died
+  std::uint64_t held_limit = 0;   ///< lost: callbacks kept as many messages as they may (SubscribeOptions::held)
+  std::uint64_t refused = 0;      ///< not a message of this topic: forged, damaged, or of another type
+};
+
 namespace detail {
+
+/// In mode tzc, what announces the mode in Baton's graph, to be made before the endpoint and to end after it; else null.
+std::shared_ptr<transport::Reader> announce_publisher(baton::Node& node, const std::string& topic, Mode mode);
+std::shared_ptr<transport::Reader> announce_subscriber(baton::Node& node, const std::string& topic, Mode mode);
 
 /// What roscpp needs to know of a type.
 struct StockType {
@@ -38,20 +60,24 @@ struct StockType {
 /// roscpp's side of a publisher. Thread-safe.
 class PublisherSide {
  public:
-  PublisherSide(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, bool latch,
+  PublisherSide(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, bool latch, Mode mode,
                 const StockType& stock, const message::Type& type, std::shared_ptr<baton::Node> node,
                 std::shared_ptr<transport::Writer> writer);
   ~PublisherSide();
   PublisherSide(const PublisherSide&) = delete;
   PublisherSide& operator=(const PublisherSide&) = delete;
 
-  /// Numbers `message` (Header's `seq`, as roscpp does), which lies in a loan of `capacity_bytes`, calls `hand_over`, and
-  /// writes the message to the links that Baton does not serve. Messages keep this order on both ways. Throws
-  /// malformed_message, then before `hand_over`, and what `hand_over` throws.
-  void publish(void* message, std::size_t capacity_bytes, const std::function<void()>& hand_over);
+  /// Numbers `message` (Header's `seq`, as roscpp does), which lies in a loan of `capacity_bytes`, calls `hand_over`, which
+  /// returns the message's number in Baton, and writes the message to the links that Baton does not serve, and handles to
+  /// the side topic's. Messages keep this order on all ways. Throws malformed_message, then before `hand_over`, and what
+  /// `hand_over` throws.
+  void publish(void* message, std::size_t capacity_bytes, const std::function<std::uint64_t()>& hand_over);
 
-  /// Subscribing processes of roscpp that Baton does not serve.
-  std::uint32_t unserved() const;
+  /// Who gets the messages: subscriptions of Baton, processes that get handles, and processes that get serialized messages.
+  struct Subscribers {
+    std::uint32_t own = 0, handles = 0, serialized = 0;
+  };
+  Subscribers subscribers() const;
 
  private:
   struct State;
@@ -62,20 +88,22 @@ class PublisherSide {
 class SubscriberSide {
  public:
   struct Callbacks {
-    std::function<void(transport::TakenSample&&)> take;  ///< a message of Baton
+    std::function<void(transport::TakenSample&&)> take;  ///< a message of Baton; delivers it
     /// A message of roscpp as an object of T in shared memory; throws baton::Exception.
     std::function<std::shared_ptr<const void>(message::Bytes)> decode;
     std::function<void(std::shared_ptr<const void>)> deliver;  ///< what decode() returned
     const std::type_info* type;                                ///< of T
   };
-  SubscriberSide(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, const StockType& stock,
-                 std::shared_ptr<baton::Node> node, std::shared_ptr<transport::Reader> reader, Callbacks callbacks);
+  SubscriberSide(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, Mode mode,
+                 const StockType& stock, std::shared_ptr<baton::Node> node, std::shared_ptr<transport::Reader> reader,
+                 Callbacks callbacks);
   ~SubscriberSide();
   SubscriberSide(const SubscriberSide&) = delete;
   SubscriberSide& operator=(const SubscriberSide&) = delete;
 
   /// Publishers that roscpp knows, or that Baton knows: the larger number.
   std::uint32_t publishers() const;
+  HandleCounters handles() const;
 
  private:
   struct State;

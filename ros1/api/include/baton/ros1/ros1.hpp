@@ -43,7 +43,11 @@ StockType stock_type() {
 
 /// ROS 1's queue size 0 means a queue without a bound; a queue of Baton has one.
 inline constexpr std::uint32_t kLongestQueue = 1000;
-inline std::uint32_t depth_of(std::uint32_t queue_size) { return queue_size == 0 ? kLongestQueue : queue_size; }
+/// Messages whose handles are still on their way to roscpp's queue.
+inline constexpr std::uint32_t kHandlesOnTheWay = 64;
+inline std::uint32_t depth_of(std::uint32_t queue_size, Mode mode = Mode::kLotros) {
+  return (queue_size == 0 ? kLongestQueue : queue_size) + (mode == Mode::kTzc ? kHandlesOnTheWay : 0);
+}
 
 /// Turns messages of stock publishers into objects of T, which live in a memory of their own.
 template <class T>
@@ -90,11 +94,13 @@ void call_with(F& callback, const std::shared_ptr<const T>& message) {
 
 struct AdvertiseOptions {
   bool latch = false;              ///< as roscpp's: late subscribers get the last message
+  Mode mode = default_mode();      ///< kTzc: sends handles to the subscriptions that want them
   baton::PublisherOptions memory;  ///< how the publisher's shared memory is made, and its policy when it is short
 };
 
 struct SubscribeOptions {
-  std::uint32_t held = 8;  ///< messages of each publisher that callbacks may keep (QoS::held)
+  std::uint32_t held = 8;      ///< messages of each publisher that callbacks may keep (QoS::held)
+  Mode mode = default_mode();  ///< kTzc: wants handles. Publishers that send none are heard as in kLotros
 };
 
 /// Publishes messages of type T to subscriptions of Baton and, as serialized messages, to stock ones. Copies refer to
@@ -115,7 +121,7 @@ class Publisher {
   void publish(Loan<T>&& loan) {
     State& state = this->state();
     T& message = *loan;
-    state.side.publish(&message, loan.capacity_bytes(), [&] { state.own.publish(std::move(loan)); });
+    state.side.publish(&message, loan.capacity_bytes(), [&] { return state.own.publish(std::move(loan)); });
   }
   /// A message that was built elsewhere: one copy.
   void publish(const T& message) {
@@ -135,8 +141,13 @@ class Publisher {
                   "a loan is handed over: write publish(std::move(loan)); publish(*loan) publishes a copy");
   }
 
-  /// Subscriptions of Baton, and processes of stock subscribers.
-  std::uint32_t getNumSubscribers() const { return state().own.matched() + state().side.unserved(); }
+  /// Subscriptions of Baton, and processes of subscribers in mode tzc and of stock subscribers.
+  std::uint32_t getNumSubscribers() const {
+    const detail::PublisherSide::Subscribers all = subscribers();
+    return all.own + all.handles + all.serialized;
+  }
+  /// The same by kind.
+  detail::PublisherSide::Subscribers subscribers() const { return state().side.subscribers(); }
   const std::string& getTopic() const { return state().own.topic(); }
   /// Baton's side: counters, statuses, memory.
   const baton::Publisher<T>& own() const { return state().own; }
@@ -148,14 +159,16 @@ class Publisher {
   struct State {
     State(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, const AdvertiseOptions& options)
         : node(ros1::node()),
+          announced(detail::announce_publisher(*node, topic, options.mode)),
           core(node->make_publisher(topic, message::type_of<T>(), qos(queue_size, options), options.memory)),
           own(core),
-          side(handle, topic, queue_size, options.latch, detail::stock_type<T>(), message::type_of<T>(), node,
-               core->writer()) {}
+          side(handle, topic, queue_size, options.latch, options.mode, detail::stock_type<T>(), message::type_of<T>(),
+               node, core->writer()) {}
     static QoS qos(std::uint32_t queue_size, const AdvertiseOptions& options) {
       return options.latch ? QoS(1).transient_local() : QoS(detail::depth_of(queue_size));
     }
     std::shared_ptr<baton::Node> node;
+    std::shared_ptr<transport::Reader> announced;
     std::shared_ptr<baton::detail::PublisherCore> core;
     baton::Publisher<T> own;
     detail::PublisherSide side;
@@ -177,6 +190,8 @@ class Subscriber {
   const std::string& getTopic() const { return state().topic; }
   /// Baton's side.
   Statuses statuses() const { return state().reader->statuses(); }
+  /// In mode tzc.
+  HandleCounters handles() const { return state().side.handles(); }
   void shutdown() { state_.reset(); }
 
  private:
@@ -188,8 +203,10 @@ class Subscriber {
           const SubscribeOptions& options)
         : topic(handle.resolveName(name)),
           node(ros1::node()),
-          reader(node->make_reader(topic, message::type_of<T>(), QoS(detail::depth_of(queue_size)).hold(options.held))),
-          side(handle, topic, queue_size, detail::stock_type<T>(), node, reader,
+          announced(detail::announce_subscriber(*node, topic, options.mode)),
+          reader(node->make_reader(topic, message::type_of<T>(),
+                                   QoS(detail::depth_of(queue_size, options.mode)).hold(options.held))),
+          side(handle, topic, queue_size, options.mode, detail::stock_type<T>(), node, reader,
                callbacks(std::make_shared<F>(std::move(callback)), std::make_shared<detail::Decoder<T>>(node, topic))) {
     }
 
@@ -208,6 +225,7 @@ class Subscriber {
 
     const std::string topic;
     std::shared_ptr<baton::Node> node;
+    std::shared_ptr<transport::Reader> announced;
     std::shared_ptr<transport::Reader> reader;
     detail::SubscriberSide side;
   };

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""baton::ros1 in mode tzc: handles over TCPROS, messages in shared memory. api_test.py runs in this mode, too."""
+
+import re
+import struct
+import subprocess
+import time
+
+import pytest
+from api_test import LARGE, SMALL, image, meet, wait_until
+from ros1_network import BUILD, ROOT, tcp_bytes
+
+TZC = {"BATON_ROS1_MODE": "tzc"}
+LOTROS = {"BATON_ROS1_MODE": "lotros"}
+MESSAGE = ROOT / "ros1/api/msg/Handle.msg"
+HANDLE_MD5 = "e5aa32c07b1037ab6d473025c2d75a39"
+
+
+def handles(listener):
+    """What became of the listener's handles."""
+    listener.tell("handles")
+    word, *pairs = listener.line().split()
+    assert word == "handles"
+    return {name: int(count) for name, count in zip(pairs[::2], pairs[1::2], strict=True)}
+
+
+def expected(**counts):
+    return dict.fromkeys(["taken", "carried", "overwritten", "held_limit", "refused"], 0) | counts
+
+
+def test_messages_stay_in_shared_memory_and_their_handles_pass_the_socket(ros):
+    listener, talker = ros.api_listener(**TZC), ros.api_talker(**TZC)
+    meet(talker, 1)
+    before = tcp_bytes(listener)
+    sizes = [LARGE, SMALL, 0, 6_220_800] * 5
+    for size in sizes:
+        talker.do(f"publish {size} 1 0")
+    assert [listener.line() for _ in sizes] == [image(i + 1, size) for i, size in enumerate(sizes)]
+    assert 61 * len(sizes) <= tcp_bytes(listener) - before < LARGE
+    assert handles(listener) == expected(taken=len(sizes))
+
+
+@pytest.mark.parametrize(("own", "others"), [(TZC, LOTROS), (LOTROS, TZC)], ids=["tzc listener", "lotros listener"])
+def test_ends_of_both_modes_meet_and_copy_nothing(ros, own, others):
+    listener, talker = ros.api_listener(**own), ros.api_talker(**others)
+    meet(talker, 1)
+    before = tcp_bytes(listener)
+    talker.do(f"publish {LARGE} 20 2")
+    assert [listener.line() for _ in range(20)] == [image(i + 1) for i in range(20)]
+    assert listener.more(0.2) == []
+    assert tcp_bytes(listener) - before < LARGE
+
+
+def test_a_subscription_gets_each_message_once_while_publishers_of_the_other_mode_come_and_go(ros):
+    listener, talker = ros.api_listener(**TZC), ros.api_talker(**TZC)
+    meet(talker, 1)
+    for _ in range(3):
+        other = ros.api_talker(**LOTROS)
+        talker.tell(f"publish {SMALL} 100 2")
+        meet(other, 1)
+        other.do(f"publish {LARGE} 5 5")
+        assert talker.line().startswith("done")
+        assert other.end() == 0
+    lines = [listener.line() for _ in range(315)]
+    assert [line for line in lines if line.split()[2] == str(SMALL)] == [image(i + 1, SMALL) for i in range(300)]
+    assert [line for line in lines if line.split()[2] == str(LARGE)] == [image(i + 1) for i in range(5)] * 3
+    assert listener.more(0.2) == []
+
+
+def raw_file(path, kind, md5, definition, messages):
+    """What ros1_raw source publishes."""
+    text = definition.encode()
+    with open(path, "wb") as file:
+        file.write(f"{kind}\n{md5}\n{len(text)} {len(messages)}\n".encode() + text)
+        for message in messages:
+            file.write(struct.pack("<I", len(message)) + message)
+
+
+def handle(number, writer, kind=bytes(16), place=0, content=b""):
+    return bytes(16) + kind + writer + struct.pack("<QBI", number, place, len(content)) + content
+
+
+def test_forged_handles_hurt_nobody(ros, tmp_path):
+    listener, talker = ros.api_listener(**TZC), ros.api_talker(**TZC)
+    onlooker = ros.run([BUILD / "bin/ros1_raw", "sink", "images/_baton", tmp_path / "seen"], preload=False)
+    meet(talker, 1)
+    talker.do(f"publish {LARGE} 1 0")
+    assert listener.line() == image(1)
+    while not onlooker.more(0.2):  # it may have come after the first message
+        talker.do(f"publish {LARGE} 1 0")
+        listener.line()
+    seen = (tmp_path / "seen").read_bytes()
+    frame_id = struct.unpack_from("<I", seen, 4 + 12)[0]
+    real = seen[4 + 16 + frame_id :]
+    kind, writer = real[:16], real[16:32]
+    assert seen[:4] == struct.pack("<I", 16 + frame_id + 45), "an onlooker gets no content"
+    forged = [
+        b"",
+        b"\xff" * 61,
+        handle(1, bytes(16), kind),
+        handle(2**64 - 1, writer, kind),
+        handle(2**63, writer, bytes(16)),
+        handle(0, writer, kind),
+        handle(2**64 - 1, writer, kind, place=1, content=b"\xff" * 100),
+        handle(1000, writer, kind, content=b"x"),
+    ]
+    raw_file(tmp_path / "forged", "baton_ros1/Handle", HANDLE_MD5, MESSAGE.read_text(), forged)
+    stranger = ros.run([BUILD / "bin/ros1_raw", "source", "images/_baton", tmp_path / "forged"], preload=False)
+    stranger.do("subscribers 2")  # the listener and the onlooker
+    before = handles(listener)
+    stranger.do(f"publish {len(forged)}")
+    wait_until(lambda: sum(handles(listener).values()) == sum(before.values()) + len(forged))
+    after = handles(listener)
+    assert after["refused"] == before["refused"] + len(forged) - 1
+    assert after["carried"] == before["carried"] + 1, (
+        "content is an input like any stock publisher's; this one is no image"
+    )
+    first = before["taken"] + 1
+    talker.do(f"publish {LARGE} 10 0")
+    assert [listener.line() for _ in range(10)] == [image(first + i) for i in range(10)]
+    assert listener.more(0.2) == []
+    assert handles(listener) == after | {"taken": after["taken"] + 10}
+
+
+def test_a_handle_is_what_genpy_makes_of_its_message():
+    # The values of ros1/api/src/handle_test.cpp.
+    program = f"""
+import sys, genpy, genpy.dynamic, io
+from std_msgs.msg import Header
+text = open({str(MESSAGE)!r}).read() + "\\n" + "=" * 80 + "\\nMSG: std_msgs/Header\\n" + Header._full_text
+kind = genpy.dynamic.generate_dynamic("baton_ros1/Handle", text)["baton_ros1/Handle"]
+message = kind()
+message.header.seq, message.header.frame_id = 7, "c"
+message.header.stamp = genpy.Time(2, 3)
+message.type, message.writer = bytes(range(16, 32)), bytes(range(32, 48))
+message.number, message.place, message.content = 265, kind.HERE, bytes.fromhex("deadbeef")
+out = io.BytesIO()
+message.serialize(out)
+print(kind._md5sum, out.getvalue().hex())
+"""
+    done = subprocess.run(["/usr/bin/python3", "-c", program], capture_output=True, text=True, check=True)
+    source = (ROOT / "ros1/api/src/handle_test.cpp").read_text()
+    golden = "".join(re.findall(r'^    "([0-9a-f]+)"', source.split("kGolden =")[1].split(";")[0], re.M))
+    assert done.stdout.split() == [HANDLE_MD5, golden[8:]]
+
+
+def test_the_definition_in_the_connection_header_is_the_message_file():
+    source = (ROOT / "ros1/api/src/handle.cpp").read_text()
+    text = source.split("kHandleDefinition =")[1].split(";\n")[0]
+    definition = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', text)).replace("\\n", "\n")
+    assert definition.split("\n" + "=" * 80)[0] == MESSAGE.read_text()
+    assert HANDLE_MD5 in (ROOT / "ros1/api/src/handle.hpp").read_text()
+
+
+def test_another_mode_is_an_error_that_names_the_two(ros):
+    talker = ros.api_talker(BATON_ROS1_MODE="shm")
+    assert talker.process.wait(60) != 0
+    time.sleep(0.1)
+    assert any("BATON_ROS1_MODE is 'shm'; it has to be lotros or tzc" in line for line in talker.errors), talker.errors

@@ -76,6 +76,7 @@ COPIES = {
     ("roscpp", "tcpros"): (1 + 2, 1 + 1),
     ("roscpp", "preload"): (1, 1),
     ("roscpp", "lotros"): (0, 0),
+    ("roscpp", "tzc"): (0, 0),
     ("ros2", "tuned"): (1 + 1, 1 + 1),
     ("ros2", "baton"): (1, 1),
     ("ros2", "heap"): (1, 0),

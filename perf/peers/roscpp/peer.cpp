@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ROS 1 with sensor_msgs/Image. `tcpros`: between processes. `same_process`: a shared pointer is handed from publisher
 // to subscribers, which roscpp does within one process only. `preload`: tcpros with libbaton_roscpp.so preloaded at both
-// ends. `lotros`: baton::ros1 at both ends, that is, types of Baton and no socket for data (LOT IV).
+// ends. `lotros`: baton::ros1 at both ends, that is, types of Baton and no socket for data (LOT IV). `tzc`: the same with
+// handles over TCPROS (TZC III).
 #include <malloc.h>
 #include <ros/callback_queue.h>
 #include <ros/ros.h>
@@ -29,7 +30,7 @@ using sensor_msgs::Image;
 
 void set_runtime_directory(const Plan& plan) {
   ::setenv("BATON_RUNTIME_DIR", plan.directory.c_str(), 1);
-  for (const char* name : {"BATON_DOMAIN", "BATON_ROS1"}) ::unsetenv(name);
+  for (const char* name : {"BATON_DOMAIN", "BATON_ROS1", "BATON_ROS1_MODE"}) ::unsetenv(name);
 }
 
 void set_preload([[maybe_unused]] const Plan& plan) {
@@ -39,6 +40,8 @@ void set_preload([[maybe_unused]] const Plan& plan) {
 #endif
 }
 
+bool has_types_of_baton(const Plan& plan) { return plan.variant == "lotros" || plan.variant == "tzc"; }
+
 std::vector<std::string> variants() {
   std::vector<std::string> names{"tcpros", "same_process"};
 #ifdef BATON_ROSCPP_LIBRARY
@@ -46,6 +49,7 @@ std::vector<std::string> variants() {
 #endif
 #ifdef BATON_ROS1_MESSAGES
   names.emplace_back("lotros");
+  names.emplace_back("tzc");
 #endif
   return names;
 }
@@ -55,7 +59,7 @@ class RosNode {
  public:
   static std::shared_ptr<RosNode> get(const Plan& plan) {
     if (plan.variant == "preload") restart_once(plan, [&] { set_preload(plan); });
-    if (plan.variant == "lotros") set_runtime_directory(plan);
+    if (has_types_of_baton(plan)) set_runtime_directory(plan);
     static std::mutex mutex;
     static std::weak_ptr<RosNode> known;
     const std::lock_guard<std::mutex> lock(mutex);
@@ -164,13 +168,17 @@ class RosSubscriber : public SubscriberEnd {
 #ifdef BATON_ROS1_MESSAGES
 using OwnImage = msg::sensor_msgs::Image;
 
-class LotrosPublisher : public PublisherEnd {
+ros1::Mode mode_of(const Plan& plan) { return plan.variant == "tzc" ? ros1::Mode::kTzc : ros1::Mode::kLotros; }
+
+class OwnPublisher : public PublisherEnd {
  public:
-  explicit LotrosPublisher(const Plan& plan) : node_(RosNode::get(plan)) {
+  explicit OwnPublisher(const Plan& plan) : node_(RosNode::get(plan)) {
     ros::NodeHandle handle = node_->handle(nullptr);
-    publisher_ = ros1::advertise<OwnImage>(handle, plan.topic, plan.depth);
+    ros1::AdvertiseOptions options;
+    options.mode = mode_of(plan);
+    publisher_ = ros1::advertise<OwnImage>(handle, plan.topic, plan.depth, options);
   }
-  ~LotrosPublisher() override { publisher_.shutdown(); }
+  ~OwnPublisher() override { publisher_.shutdown(); }
   std::byte* begin(std::size_t bytes) override {
     loan_ = publisher_.loan();
     loan_->header.frame_id = "camera";
@@ -188,15 +196,20 @@ class LotrosPublisher : public PublisherEnd {
   Loan<OwnImage> loan_;
 };
 
-class LotrosSubscriber : public SubscriberEnd {
+class OwnSubscriber : public SubscriberEnd {
  public:
-  LotrosSubscriber(const Plan& plan, Receiver& receiver) : node_(RosNode::get(plan)) {
+  OwnSubscriber(const Plan& plan, Receiver& receiver) : node_(RosNode::get(plan)) {
     ros::NodeHandle handle = node_->handle(&queue_);
-    subscriber_ = ros1::subscribe<OwnImage>(handle, plan.topic, plan.depth, [&receiver](const OwnImage& image) {
-      receiver.message(reinterpret_cast<const std::byte*>(image.data.data()), image.data.size());
-    });
+    ros1::SubscribeOptions options;
+    options.mode = mode_of(plan);
+    subscriber_ = ros1::subscribe<OwnImage>(
+        handle, plan.topic, plan.depth,
+        [&receiver](const OwnImage& image) {
+          receiver.message(reinterpret_cast<const std::byte*>(image.data.data()), image.data.size());
+        },
+        options);
   }
-  ~LotrosSubscriber() override { subscriber_.shutdown(); }
+  ~OwnSubscriber() override { subscriber_.shutdown(); }
   void receive(std::chrono::nanoseconds timeout) override {
     queue_.callAvailable(ros::WallDuration(static_cast<double>(timeout.count()) * 1e-9));
   }
@@ -223,13 +236,13 @@ PeerInfo peer_info() {
 
 std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) {
 #ifdef BATON_ROS1_MESSAGES
-  if (plan.variant == "lotros") return std::make_unique<LotrosPublisher>(plan);
+  if (has_types_of_baton(plan)) return std::make_unique<OwnPublisher>(plan);
 #endif
   return std::make_unique<RosPublisher>(plan);
 }
 std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
 #ifdef BATON_ROS1_MESSAGES
-  if (plan.variant == "lotros") return std::make_unique<LotrosSubscriber>(plan, receiver);
+  if (has_types_of_baton(plan)) return std::make_unique<OwnSubscriber>(plan, receiver);
 #endif
   return std::make_unique<RosSubscriber>(plan, receiver);
 }

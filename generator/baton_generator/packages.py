@@ -41,6 +41,7 @@ class Package:
     name: str
     loaders: dict[tuple[str, str], Loader] = field(default_factory=dict)
     watched: list[Path] = field(default_factory=list)  # directories whose listing this depends on
+    directory: Path | None = None  # where it was found below a directory that was given
 
 
 def _load_file(path: Path, package: str, dialect: Dialect | None, inputs: set[Path]) -> Interface:
@@ -60,13 +61,17 @@ def _build_tool_dialect(package_dir: Path) -> Dialect | None:
     return Dialect.ROS1 if re.search(r"\b(catkin|message_generation|message_runtime)\b", text) else None
 
 
-def _package_name(package_dir: Path) -> str:
+def _name_in_package_xml(package_dir: Path) -> str | None:
     try:
         text = (package_dir / "package.xml").read_text("utf-8", "replace")
     except OSError:
-        return package_dir.name
+        return None
     match = re.search(r"<name>\s*([A-Za-z0-9_\-]+)\s*</name>", text)
-    return match[1] if match else package_dir.name
+    return match[1] if match else None
+
+
+def _package_name(package_dir: Path) -> str:
+    return _name_in_package_xml(package_dir) or package_dir.name
 
 
 def _package_directories(root: Path) -> Iterator[tuple[Path, list[str]]]:
@@ -93,7 +98,7 @@ def _directory_packages(root: Path, dialect: Dialect | None, inputs: set[Path]) 
     found: dict[str, Package] = {}
     for here, kinds in _package_directories(root):
         name = _package_name(here.resolve())
-        package = found.setdefault(name, Package(name))
+        package = found.setdefault(name, Package(name, directory=here))
         for kind in kinds:
             package.watched.append(here / kind)
             for path in sorted((here / kind).glob(f"*.{kind}")):
@@ -194,7 +199,8 @@ class Universe:
         self._environment = dict(os.environ if environment is None else environment)
         self._loaded: dict[tuple[str, str], Interface] = {}
         own: dict[str, Package] = {}
-        for path, package in files:
+        self._files = list(files)
+        for path, package in self._files:
             kind = path.suffix.lstrip(".")
             if kind not in _KINDS:
                 parse_file(path, package, dialect=dialect)  # says why not
@@ -335,13 +341,58 @@ class Universe:
             raise fail(
                 where,
                 f"unknown type '{full_name}': no package '{package}'",
-                (_suggest(name, PRIMITIVES) or _suggest(package, self.packages()))
+                self._other_name_of(package, name)
+                or (_suggest(name, PRIMITIVES) or _suggest(package, self.packages()))
                 + self._where_to_look()
                 + (f"; given: {known}" if known else ""),
+            )
+        if beside := self._beside(package, name, kind):
+            shown = f"{beside.parent.name}/{beside.name}"
+            raise fail(
+                where,
+                f"unknown type '{full_name}': '{beside}' lies beside the files that were given, and was not given",
+                f"add it to them: FILES ... {shown} in baton_generate_messages(), or --file {beside}",
             )
         raise fail(
             where, f"unknown type '{full_name}'", _suggest(name, (*PRIMITIVES, *sorted(names))) + self._where_to_look()
         )
+
+    def _beside(self, package: str, name: str, kind: str) -> Path | None:
+        """The file of a type that was not given, in the folder of one of its package that was, or in the folder's neighbour."""
+        for path, its_package in self._files:
+            for folder in (path.parent, path.parent.parent / kind):
+                beside = folder / f"{name}.{kind}"
+                if its_package == package and beside.is_file():
+                    return beside
+        return None
+
+    def _other_name_of(self, package: str, name: str) -> str:
+        """The way out if a package is there under another name: that of its package.xml, of its folder, or the one given for files."""
+        for path, its_package in self._files:
+            if _name_in_package_xml(path.resolve().parent.parent) == package:
+                return (
+                    f"'{path.parent.parent / 'package.xml'}' has this name, but its files were given as the package "
+                    f"'{its_package}': say PACKAGE {package} in baton_generate_messages(), or --package-name {package}"
+                )
+        for source in (*self._sources, *self._message_path):
+            for found in source.values():
+                if found.directory is None:
+                    continue
+                if found.directory.resolve().name == package:
+                    return (
+                        f"write {found.name}/{name}: the package in '{found.directory}' has the name '{found.name}', "
+                        "as its package.xml says"
+                    )
+                if (
+                    found.name in difflib.get_close_matches(package, [found.name], cutoff=0.75)
+                    and not (found.directory / "package.xml").exists()
+                ):
+                    return (
+                        f"the package in '{found.directory}' has its folder's name, '{found.name}', since it has no "
+                        f"package.xml: write {found.name}/{name}, rename the folder, or add a package.xml with "
+                        f"<name>{package}</name>"
+                    )
+        return ""
 
     def _where_to_look(self) -> str:
         return (

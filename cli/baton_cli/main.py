@@ -8,6 +8,7 @@ import importlib.metadata
 import pkgutil
 import re
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,28 @@ def _version() -> str:
             else None
         )
         return f"{found[1]} (a checkout)" if found else "unknown"
+
+
+def commit_of(checkout: Path) -> str:
+    """`git describe` of a checkout: the commit, counted from the last release's tag, and whether files differ from it. Empty for a
+    folder that is no checkout, or without git."""
+    if not (checkout / ".git").exists():
+        return ""
+    command = ["git", "-C", str(checkout), "describe", "--tags", "--match", "v*", "--always", "--dirty"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    """The version; where the command runs from a checkout, also the commit."""
+    if not wanted or ctx.resilient_parsing:
+        return
+    commit = "" if baton_cli.version_of_installation else commit_of(Path(__file__).resolve().parents[2])
+    version = _version()
+    click.echo(f"baton, version {version.partition(' ')[0]} (git {commit})" if commit else f"baton, version {version}")
+    ctx.exit()
 
 
 def _verbs() -> dict[str, str]:
@@ -85,7 +108,14 @@ class Verbs(Group):
 
 @examples("baton topic list", "baton topic echo /chatter", "baton top", "baton doctor", "baton completion --install")
 @click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(version=_version())
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version, in a checkout with its commit, and exit.",
+)
 def baton() -> None:
     """Zero-copy messages between robot processes."""
 

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import click
 import pytest
-from baton_cli import live
+from baton_cli import live, main
 from baton_cli.examples import examples_of
 from baton_cli.groups import Group
 from baton_cli.main import baton
@@ -283,3 +284,29 @@ def test_all_errors_of_an_interface_are_shown_at_once_with_their_lines(tmp_path:
             line.split(": error:")[0].rpartition("/")[2] for line in said.splitlines() if "error:" in line
         } == places
         assert said.count("error:") == 4
+
+
+def test_the_version_of_a_checkout_names_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def git(*arguments: str) -> str:
+        settings = ["-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "commit.gpgsign=false"]
+        command = ["git", "-C", str(tmp_path), *settings, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    assert main.commit_of(tmp_path) == ""
+    git("init", "-q")
+    assert main.commit_of(tmp_path) == "", "no commit yet"
+    (tmp_path / "file").write_text("1")
+    git("add", "file")
+    git("commit", "-q", "-m", "first")
+    first = git("rev-parse", "--short", "HEAD")
+    assert main.commit_of(tmp_path) == first
+    git("tag", "v0.1.0")
+    git("commit", "-q", "--allow-empty", "-m", "second")
+    second = git("rev-parse", "--short", "HEAD")
+    (tmp_path / "file").write_text("2")
+    assert main.commit_of(tmp_path) == f"v0.1.0-1-g{second}-dirty"
+    assert re.fullmatch(r"baton, version \d+\.\d+\.\d+( \(a checkout\))?( \(git \S+\))?\n", run("--version"))
+    monkeypatch.setattr("baton_cli.main.commit_of", lambda checkout: "abc1234-dirty")
+    assert run("--version").endswith(" (git abc1234-dirty)\n")
+    monkeypatch.setattr("baton_cli.version_of_installation", "1.2.3")
+    assert run("--version") == "baton, version 1.2.3\n", "an installation says what it was made of"

@@ -2,6 +2,7 @@
 """Unmodified rclpy programs: programs.py <name> [arguments]. Each prints one line of JSON and ends."""
 
 import itertools
+import json
 import select
 import sys
 import time
@@ -437,6 +438,36 @@ def events(node):
     node.create_subscription(String, "events", lambda _: None, profile("best_effort"))
     spin_until(node, lambda: all(seen.values()))
     return seen
+
+
+def see_baton(node, name):
+    """What the graph has of Baton's node `name`, a program of standalone.py."""
+    spin_until(node, lambda: any(n == name for n, _ in node.get_node_names_and_namespaces()))
+    spin_until(node, lambda: node.count_publishers("/image") and node.count_services("/switch"))
+    spin_until(node, lambda: node.count_publishers("/rosout") >= 2)  # its own, and that of another node of ROS 2
+    info = node.get_publishers_info_by_topic("/image")[0]
+    seen = {
+        "nodes": node.get_node_names_and_namespaces(),
+        "info": [info.node_name, info.node_namespace, info.topic_type, info.qos_profile.reliability.name],
+        "topics": dict(node.get_topic_names_and_types()),
+        "services": dict(node.get_service_names_and_types()),
+        "publishes": dict(node.get_publisher_names_and_types_by_node(name, "/")),
+        "subscribes": dict(node.get_subscriber_names_and_types_by_node(name, "/")),
+        "serves": dict(node.get_service_names_and_types_by_node(name, "/")),
+        "calls": dict(node.get_client_names_and_types_by_node(name, "/")),
+        "counts": [
+            node.count_publishers("/image"),
+            node.count_subscribers("/stop"),
+            node.count_services("/switch"),
+            node.count_clients("/other"),
+        ],
+        "own": node.count_publishers("/rosout"),
+        "stops": [each.node_name for each in node.get_subscriptions_info_by_topic("/stop")],
+    }
+    print(json.dumps(seen), flush=True)
+    sys.stdin.readline()  # that node has ended
+    spin_until(node, lambda: not any(n == name for n, _ in node.get_node_names_and_namespaces()))
+    return {"left": [node.count_publishers("/image"), node.count_services("/switch")]}
 
 
 def graph(node):

@@ -7,6 +7,7 @@ import threading
 
 import baton
 from baton.msg.sensor_msgs import Image
+from baton.msg.std_msgs import String
 from baton.srv.std_srvs import SetBool
 
 LIMIT_S = 200
@@ -59,6 +60,19 @@ def parameters(node, _):
     print("going", flush=True)
     executor.spin()
     return {"rate": node.get_parameter("rate").value}
+
+
+def ends(node, _):
+    """Has one of each kind of endpoint, until it is told to end."""
+    kept = [
+        node.advertise("image", Image),
+        node.subscribe("stop", String, lambda _: None),
+        node.serve("switch", SetBool, lambda request, response: None),
+        node.client("other", SetBool),
+    ]
+    print("going", flush=True)
+    sys.stdin.readline()
+    return {"ends": len(kept)}
 
 
 def switch(node, number):

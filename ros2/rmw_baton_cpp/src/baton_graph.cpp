@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton_graph.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "context_announcement.hpp"
+#include "rcutils/strdup.h"
+#include "rmw/error_handling.h"
+#include "service_path.hpp"
+
+namespace baton::rmw {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+/// `text` without `end`, if it ends so.
+std::optional<std::string> without(std::string_view text, std::string_view end) {
+  if (text.size() <= end.size() || text.substr(text.size() - end.size()) != end) return std::nullopt;
+  return std::string(text.substr(0, text.size() - end.size()));
+}
+
+struct Name {
+  BatonGraph::End end;
+  std::string name;
+};
+
+/// Empty for what is no topic or service of ROS 2: the second topic of a service, and Baton's own topics.
+std::optional<Name> name_of(const transport::EndpointInfo& endpoint) {
+  using End = BatonGraph::End;
+  if (const std::optional<std::string> service = without(endpoint.topic, request_topic("")))
+    return Name{endpoint.is_writer ? End::kClient : End::kServer, *service};
+  if (without(endpoint.topic, response_topic("")) || endpoint.topic == kAnnouncementTopic) return std::nullopt;
+  return Name{endpoint.is_writer ? End::kPublisher : End::kSubscription, endpoint.topic};
+}
+
+rmw_time_t time_of(std::chrono::nanoseconds duration) noexcept {
+  if (duration == kInfinite) return RMW_DURATION_INFINITE;
+  return {static_cast<std::uint64_t>(duration.count() / kSecond),
+          static_cast<std::uint64_t>(duration.count() % kSecond)};
+}
+
+rmw_qos_profile_t profile_of(const QoS& qos) noexcept {
+  rmw_qos_profile_t profile{};
+  profile.history =
+      qos.history == History::kKeepAll ? RMW_QOS_POLICY_HISTORY_KEEP_ALL : RMW_QOS_POLICY_HISTORY_KEEP_LAST;
+  profile.depth = qos.depth;
+  profile.reliability = qos.reliability == Reliability::kReliable ? RMW_QOS_POLICY_RELIABILITY_RELIABLE
+                                                                  : RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT;
+  profile.durability = qos.durability == Durability::kTransientLocal ? RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL
+                                                                     : RMW_QOS_POLICY_DURABILITY_VOLATILE;
+  profile.liveliness = qos.liveliness == Liveliness::kManualByTopic ? RMW_QOS_POLICY_LIVELINESS_MANUAL_BY_TOPIC
+                                                                    : RMW_QOS_POLICY_LIVELINESS_AUTOMATIC;
+  profile.deadline = time_of(qos.deadline);
+  profile.lifespan = time_of(qos.lifespan);
+  profile.liveliness_lease_duration = time_of(qos.lease);
+  profile.avoid_ros_namespace_conventions = false;
+  return profile;
+}
+
+rmw_ret_t no_memory(const char* what) {
+  rcutils_reset_error();
+  RMW_SET_ERROR_MSG(what);
+  return RMW_RET_BAD_ALLOC;
+}
+
+}  // namespace
+
+std::string full_node_name(const std::string& node) { return node.empty() || node[0] != '/' ? "/" + node : node; }
+
+std::pair<std::string, std::string> space_and_name(const std::string& full_name) {
+  const std::size_t slash = full_name.rfind('/');
+  return {slash == 0 ? "/" : full_name.substr(0, slash), full_name.substr(slash + 1)};
+}
+
+std::string ros_type(const std::string& type, BatonGraph::End end) {
+  const bool service = end == BatonGraph::End::kServer || end == BatonGraph::End::kClient;
+  const std::string name = service ? without(type, "_Request").value_or(type) : type;
+  const std::size_t slash = name.find('/');
+  if (slash == std::string::npos) return name;
+  return name.substr(0, slash) + (service ? "/srv" : "/msg") + name.substr(slash);
+}
+
+std::set<std::string> BatonGraph::nodes() const {
+  std::set<std::string> names;
+  for (const auto& node : nodes_) names.insert(full_node_name(node.first));
+  return names;
+}
+
+BatonGraph::NamesAndTypes BatonGraph::names_and_types(std::initializer_list<End> ends,
+                                                      const std::optional<std::string>& node) const {
+  NamesAndTypes found;
+  for (const transport::EndpointInfo& endpoint : endpoints_) {
+    const std::optional<Name> name = name_of(endpoint);
+    if (!name || std::find(ends.begin(), ends.end(), name->end) == ends.end()) continue;
+    if (node && full_node_name(endpoint.node) != *node) continue;
+    found[name->name].insert(ros_type(endpoint.type_name, name->end));
+  }
+  return found;
+}
+
+std::vector<transport::EndpointInfo> BatonGraph::of(End end, const std::string& name) const {
+  std::vector<transport::EndpointInfo> found;
+  for (const transport::EndpointInfo& endpoint : endpoints_) {
+    const std::optional<Name> its = name_of(endpoint);
+    if (its && its->end == end && its->name == name) found.push_back(endpoint);
+  }
+  return found;
+}
+
+rmw_ret_t add_names(rcutils_string_array_t* array, const std::vector<std::string>& more,
+                    const rcutils_allocator_t& allocator) {
+  if (more.empty()) return RMW_RET_OK;
+  rcutils_string_array_t all = rcutils_get_zero_initialized_string_array();
+  if (rcutils_string_array_init(&all, array->size + more.size(), &allocator) != RCUTILS_RET_OK)
+    return no_memory("no memory for the names of the graph");
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    char* const name = rcutils_strdup(more[i].c_str(), allocator);
+    if (name == nullptr) {
+      if (rcutils_string_array_fini(&all) != RCUTILS_RET_OK) rcutils_reset_error();
+      return no_memory("no memory for the names of the graph");
+    }
+    all.data[array->size + i] = name;
+  }
+  std::copy_n(array->data, array->size, all.data);
+  std::fill_n(array->data, array->size, nullptr);
+  if (rcutils_string_array_fini(array) != RCUTILS_RET_OK) rcutils_reset_error();
+  *array = all;
+  return RMW_RET_OK;
+}
+
+rmw_ret_t add_names_and_types(rmw_names_and_types_t* names_and_types, const BatonGraph::NamesAndTypes& more,
+                              rcutils_allocator_t* allocator) {
+  BatonGraph::NamesAndTypes all;
+  for (std::size_t i = 0; i < names_and_types->names.size; ++i) {
+    auto& types = all[names_and_types->names.data[i]];
+    for (std::size_t j = 0; j < names_and_types->types[i].size; ++j) types.insert(names_and_types->types[i].data[j]);
+  }
+  bool adds = false;
+  for (const auto& [name, types] : more) {
+    adds = all.try_emplace(name, types).second || adds;
+  }
+  if (!adds) return RMW_RET_OK;
+  rmw_names_and_types_t made = rmw_get_zero_initialized_names_and_types();
+  if (rmw_names_and_types_init(&made, all.size(), allocator) != RMW_RET_OK)
+    return no_memory("no memory for the names and types of the graph");
+  std::size_t i = 0;
+  for (const auto& [name, types] : all) {
+    made.names.data[i] = rcutils_strdup(name.c_str(), *allocator);
+    const std::vector<std::string> list(types.begin(), types.end());
+    if (made.names.data[i] == nullptr || add_names(&made.types[i], list, *allocator) != RMW_RET_OK) {
+      if (rmw_names_and_types_fini(&made) != RMW_RET_OK) rcutils_reset_error();
+      return no_memory("no memory for the names and types of the graph");
+    }
+    ++i;
+  }
+  if (rmw_names_and_types_fini(names_and_types) != RMW_RET_OK) rcutils_reset_error();
+  *names_and_types = made;
+  return RMW_RET_OK;
+}
+
+rmw_ret_t add_infos(rmw_topic_endpoint_info_array_t* infos, const std::vector<transport::EndpointInfo>& endpoints,
+                    rcutils_allocator_t* allocator) {
+  std::vector<const transport::EndpointInfo*> more;
+  for (const transport::EndpointInfo& endpoint : endpoints) {
+    const bool known = std::any_of(infos->info_array, infos->info_array + infos->size, [&](const auto& info) {
+      return std::memcmp(info.endpoint_gid, endpoint.gid.data(), endpoint.gid.size()) == 0;
+    });
+    if (!known) more.push_back(&endpoint);
+  }
+  if (more.empty()) return RMW_RET_OK;
+  rmw_topic_endpoint_info_array_t all = rmw_get_zero_initialized_topic_endpoint_info_array();
+  if (rmw_topic_endpoint_info_array_init_with_size(&all, infos->size + more.size(), allocator) != RMW_RET_OK)
+    return no_memory("no memory for the endpoints of the graph");
+  for (std::size_t i = 0; i < all.size; ++i) all.info_array[i] = rmw_get_zero_initialized_topic_endpoint_info();
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    const transport::EndpointInfo& endpoint = *more[i];
+    rmw_topic_endpoint_info_t& info = all.info_array[infos->size + i];
+    const std::pair<std::string, std::string> node = space_and_name(full_node_name(endpoint.node));
+    const auto end = endpoint.is_writer ? BatonGraph::End::kPublisher : BatonGraph::End::kSubscription;
+    const std::string type = ros_type(endpoint.type_name, end);
+    const rmw_qos_profile_t profile = profile_of(endpoint.qos);
+    // The hash stays zero, which is ROS 2's word for none: Baton's hashes are others (docs/format/type-hash.md).
+    const bool set =
+        rmw_topic_endpoint_info_set_node_name(&info, node.second.c_str(), allocator) == RMW_RET_OK &&
+        rmw_topic_endpoint_info_set_node_namespace(&info, node.first.c_str(), allocator) == RMW_RET_OK &&
+        rmw_topic_endpoint_info_set_topic_type(&info, type.c_str(), allocator) == RMW_RET_OK &&
+        rmw_topic_endpoint_info_set_endpoint_type(
+            &info, endpoint.is_writer ? RMW_ENDPOINT_PUBLISHER : RMW_ENDPOINT_SUBSCRIPTION) == RMW_RET_OK &&
+        rmw_topic_endpoint_info_set_gid(&info, endpoint.gid.data(), endpoint.gid.size()) == RMW_RET_OK &&
+        rmw_topic_endpoint_info_set_qos_profile(&info, &profile) == RMW_RET_OK;
+    if (!set) {
+      if (rmw_topic_endpoint_info_array_fini(&all, allocator) != RMW_RET_OK) rcutils_reset_error();
+      return no_memory("no memory for the endpoints of the graph");
+    }
+  }
+  std::copy_n(infos->info_array, infos->size, all.info_array);
+  std::fill_n(infos->info_array, infos->size, rmw_get_zero_initialized_topic_endpoint_info());
+  if (rmw_topic_endpoint_info_array_fini(infos, allocator) != RMW_RET_OK) rcutils_reset_error();
+  *infos = all;
+  return RMW_RET_OK;
+}
+
+}  // namespace baton::rmw

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Baton's graph has and the underlying RMW's has not: nodes of Baton, their publishers, subscriptions, services and
+// clients, in the words of ROS 2's graph. A name is added to the underlying RMW's answer if it is not there. An endpoint
+// is added to a list or a count if the underlying RMW has none with its gid; a service, whose gid the underlying RMW does
+// not return, if its node is not in the underlying RMW's graph.
+//
+// Thread rules: a BatonGraph is a copy of the graph at one moment; it belongs to one thread.
+// Invariants: (1) a function that fails has set the error text, and its output is what the underlying RMW returned, or
+// empty.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "baton/transport/transport.hpp"
+#include "rcutils/types/string_array.h"
+#include "rmw/names_and_types.h"
+#include "rmw/topic_endpoint_info_array.h"
+#include "rmw/types.h"
+
+namespace baton::rmw {
+
+class BatonGraph {
+ public:
+  enum class End : std::uint8_t { kPublisher, kSubscription, kServer, kClient };
+  using NamesAndTypes = std::map<std::string, std::set<std::string>>;
+
+  explicit BatonGraph(transport::Participant& participant)
+      : endpoints_(participant.endpoints()), nodes_(participant.nodes()) {}
+
+  /// "/space/name" of each node.
+  std::set<std::string> nodes() const;
+  /// Topics (kPublisher, kSubscription) or services (kServer, kClient), with their types. `node`: only this node's.
+  NamesAndTypes names_and_types(std::initializer_list<End> ends, const std::optional<std::string>& node = {}) const;
+  /// The endpoints of one topic or service.
+  std::vector<transport::EndpointInfo> of(End end, const std::string& name) const;
+
+ private:
+  std::vector<transport::EndpointInfo> endpoints_;
+  std::vector<std::pair<std::string, std::int32_t>> nodes_;
+};
+
+/// ROS 2's name of a type: "sensor_msgs/msg/Image" for "sensor_msgs/Image", "std_srvs/srv/SetBool" for
+/// "std_srvs/SetBool_Request".
+std::string ros_type(const std::string& type, BatonGraph::End end);
+/// "/space/name" of a node's name in Baton's graph, which may lack the first slash.
+std::string full_node_name(const std::string& node);
+/// {"/space", "name"} of "/space/name".
+std::pair<std::string, std::string> space_and_name(const std::string& full_name);
+
+/// Adds names to an array. The array keeps its content after an error.
+rmw_ret_t add_names(rcutils_string_array_t* array, const std::vector<std::string>& more,
+                    const rcutils_allocator_t& allocator);
+/// Adds the names that the underlying RMW does not know, with their types.
+rmw_ret_t add_names_and_types(rmw_names_and_types_t* names_and_types, const BatonGraph::NamesAndTypes& more,
+                              rcutils_allocator_t* allocator);
+/// Adds the endpoints whose gid is not in the array.
+rmw_ret_t add_infos(rmw_topic_endpoint_info_array_t* infos, const std::vector<transport::EndpointInfo>& endpoints,
+                    rcutils_allocator_t* allocator);
+
+}  // namespace baton::rmw

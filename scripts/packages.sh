@@ -15,6 +15,8 @@ leave_out() {  # leave_out <profile> <package> <reason>
   leave_out pkg.baton.noros2 ros-kilted-rmw-baton-cpp "no ROS 2 in .venv-ros2 (scripts/setup.sh check)"
 [ -f /usr/include/ros/transport_publisher_link.h ] ||
   leave_out pkg.baton.noros1 libbaton-roscpp "no roscpp (Debian: libroscpp-dev)"
+[ -f /usr/include/image_transport/publisher_plugin.h ] ||
+  leave_out pkg.baton.noimagetransport libbaton-image-transport "no image_transport (Debian: libimage-transport-dev)"
 
 # A copy always of the same name: the compiler cache knows its files again, and the tree stays clean.
 source=$out/source/baton

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// The publisher's side of the transport `baton`: images on `<base topic>/baton`, a topic of sensor_msgs/Image. Subscribers
+// that have Baton take them from shared memory, all others (rosbag, other machines) from roscpp.
+#include <image_transport/publisher_plugin.h>
+#include <ros/console.h>
+#include <class_loader/class_loader.hpp>
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "baton/ros1/ros1.hpp"
+#include "images.hpp"
+
+namespace baton::image_transport_plugin {
+
+/// Thread-safe.
+class Publisher final : public ::image_transport::PublisherPlugin {
+ public:
+  std::string getTransportName() const override { return "baton"; }
+  std::uint32_t getNumSubscribers() const override { return ends().subscribers(); }
+  std::string getTopic() const override { return ends().links.getTopic(); }
+
+  using PublisherPlugin::publish;
+  void publish(const sensor_msgs::Image& image) const override { publish(image, image.data.data(), image.data.size()); }
+  void publish(const sensor_msgs::Image& image, const std::uint8_t* data) const override {
+    publish(image, data, std::size_t{image.step} * image.height);
+  }
+  void shutdown() override {
+    Ends ended;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      std::swap(ended, ends_);
+    }
+    ended.links.shutdown();
+  }
+  ~Publisher() override { shutdown(); }
+
+ protected:
+  void advertiseImpl(ros::NodeHandle& handle, const std::string& base_topic, std::uint32_t queue_size,
+                     const ::image_transport::SubscriberStatusCallback& connected,
+                     const ::image_transport::SubscriberStatusCallback& disconnected,
+                     const ros::VoidPtr& tracked_object, bool latch) override {
+    shutdown();
+    const std::string topic = base_topic + "/" + getTransportName();
+    Ends made;
+    try {
+      ros1::AdvertiseOptions options;
+      options.latch = latch;
+      made.memory = ros1::advertise<msg::sensor_msgs::Image>(handle, topic, queue_size, options);
+    } catch (const Exception& error) {
+      ROS_ERROR("baton: images on %s go by TCP: %s", handle.resolveName(topic).c_str(), error.what());
+    }
+    // roscpp has one publication of the topic, and this is a second owner of it, for the callbacks.
+    made.links = handle.advertise<sensor_msgs::Image>(topic, queue_size, with_image(connected),
+                                                      with_image(disconnected), tracked_object, latch);
+    made.latch = latch;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ends_ = std::move(made);
+  }
+
+ private:
+  struct Ends {
+    ros1::Publisher<msg::sensor_msgs::Image> memory;  // empty if this process cannot use Baton: roscpp has all images
+    ros::Publisher links;
+    bool latch = false;
+
+    std::uint32_t subscribers() const {
+      return std::max(links ? links.getNumSubscribers() : 0, memory ? memory.getNumSubscribers() : 0);
+    }
+  };
+  Ends ends() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return ends_;
+  }
+
+  void publish(const sensor_msgs::Image& image, const std::uint8_t* data, std::size_t size) const {
+    Ends ends = this->ends();
+    if (!ends.links) {
+      ROS_ERROR("baton: an image is lost: publish() on an image_transport publisher that was shut down");
+      return;
+    }
+    if (ends.subscribers() == 0 && !ends.latch) return;
+    if (!ends.memory) {
+      publish_by_tcp(ends.links, image, data, size);
+      return;
+    }
+    try {
+      auto loan = ends.memory.loan();
+      fill(*loan, image, data, size);
+      ends.memory.publish(std::move(loan));
+    } catch (const Exception& error) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ++lost_;
+      if ((lost_ & (lost_ - 1)) == 0) {  // the 1st, 2nd, 4th, 8th ...: a word, and not one for each image
+        ROS_ERROR("baton: %llu images on %s are lost so far; the last one: %s", static_cast<unsigned long long>(lost_),
+                  ends.links.getTopic().c_str(), error.what());
+      }
+    }
+  }
+  static void publish_by_tcp(const ros::Publisher& links, const sensor_msgs::Image& image, const std::uint8_t* data,
+                             std::size_t size) {
+    if (data == image.data.data()) {
+      links.publish(image);
+      return;
+    }
+    sensor_msgs::Image with_data = image;
+    with_data.data.assign(data, data + size);
+    links.publish(with_data);
+  }
+
+  /// roscpp's callback for one of image_transport. Empty for an empty one.
+  ros::SubscriberStatusCallback with_image(const ::image_transport::SubscriberStatusCallback& callback) {
+    if (!callback) return {};
+    return [this, callback](const ros::SingleSubscriberPublisher& subscriber) {
+      const ::image_transport::SingleSubscriberPublisher single(
+          subscriber.getSubscriberName(), getTopic(), [this] { return getNumSubscribers(); },
+          [&subscriber](const sensor_msgs::Image& image) { subscriber.publish(image); });
+      callback(single);
+    };
+  }
+
+  mutable std::mutex mutex_;
+  Ends ends_;
+  mutable std::uint64_t lost_ = 0;
+};
+
+}  // namespace baton::image_transport_plugin
+
+CLASS_LOADER_REGISTER_CLASS(baton::image_transport_plugin::Publisher, image_transport::PublisherPlugin)

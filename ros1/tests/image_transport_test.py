@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The image_transport plugin `baton` in Debian's unmodified programs and in programs of users, beside the transport raw."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from ros1_network import BUILD, PATIENCE_S, tcp_bytes
+
+PYTHON = "/usr/bin/python3"
+HERE = Path(__file__).parent
+PLUGIN = BUILD / "share" / "baton_image_transport" / "package.xml"
+REPUBLISH = Path("/usr/lib/image_transport/republish")
+LIST = Path("/usr/lib/image_transport/list_transports")
+SAVER = Path("/usr/lib/image_view/image_saver")
+LARGE = 1_000_000
+COUNT = 3
+
+pytestmark = pytest.mark.skipif(
+    not all(path.exists() for path in (PLUGIN, REPUBLISH, LIST, SAVER)),
+    reason="needs libimage-transport-dev (then make build), image-transport-tools and ros-image-view: make setup installs them",
+)
+
+
+def packages(prefix=BUILD):
+    return {"ROS_PACKAGE_PATH": f"{prefix}/share:/usr/share"}
+
+
+class Images:
+    """Programs of image_transport that find the plugin."""
+
+    def __init__(self, ros):
+        self.ros = ros
+
+    def run(self, command, **settings):
+        return self.ros.run(command, preload=False, **packages(), **settings)
+
+    def talker(self, queue_size=100, latch=False, topic="camera", **settings):
+        command = [BUILD / "bin" / "ros1_image_talker", topic, queue_size, "latch" if latch else "volatile"]
+        return self.run(command, **settings)
+
+    def listener(self, transport="baton", queue_size=100, keep=0, pause_ms=0, topic="camera", **settings):
+        command = [BUILD / "bin" / "ros1_image_listener", topic, transport, queue_size, keep, pause_ms]
+        return self.run(command, **settings)
+
+
+@pytest.fixture
+def images(ros):
+    return Images(ros)
+
+
+@pytest.fixture(scope="module")
+def frames(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("frames")
+    subprocess.run([PYTHON, HERE / "frames.py", directory, str(COUNT)], check=True)
+    return directory
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def image(number, size=LARGE):
+    """What a listener prints for the talker's image `number`."""
+    return f"{number} {number - 1} {size} good"
+
+
+def maps_images(program):
+    """Whether it has mapped memory of images."""
+    return program.maps("baton-data") > 0
+
+
+def meet(talker, *listeners):
+    """Waits until the talker has so many subscribers, and the listeners of Baton get their images from its memory."""
+    talker.do(f"subscribers {len(listeners)}")
+
+
+# --- pluginlib
+
+
+def test_list_transports_shows_the_transport_as_available(ros):
+    done = subprocess.run([LIST], env={**ros.environment, **packages()}, capture_output=True, text=True, timeout=60)
+    assert "image_transport/baton\n" in done.stdout, done
+    assert "baton (*)" not in done.stdout, "a plugin that does not load is marked so"
+    own = done.stdout.split('"image_transport/baton"')[1].split("----")[0]
+    assert "Provided by package: baton_image_transport" in own
+    assert "Publisher: Hands images over" in own
+    assert "Subscriber: Receives images" in own
+    assert "not built" not in own
+
+
+def test_an_installation_in_another_folder_is_found_by_ros_package_path_alone(ros, tmp_path):
+    install = ["cmake", "--install", BUILD, "--prefix", tmp_path]
+    done = subprocess.run([str(word) for word in install], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    environment = {**ros.environment, **packages(tmp_path), "LD_DEBUG": "files"}
+    done = subprocess.run([LIST], env=environment, capture_output=True, text=True, timeout=60)
+    loaded = [line for line in done.stderr.splitlines() if "calling init" in line and "/libbaton" in line]
+    assert any("libbaton_image_transport.so" in line for line in loaded), done.stderr[-2000:]
+    folders = {Path(os.path.normpath(line.split()[-1])) for line in loaded}
+    assert all(tmp_path in folder.parents for folder in folders), f"of the build tree: {loaded}"
+
+
+# --- Debian's programs
+
+
+class Source:
+    """Messages of a camera on /in, republished on /camera by Debian's republish with all transports."""
+
+    def __init__(self, images, frames):
+        self.raw = images.run([BUILD / "bin" / "ros1_raw", "source", "/in", frames / "left_color"])
+        self.republish = images.run([REPUBLISH, "raw", "in:=/in", "out:=/camera"])
+
+    def pump(self, wait):
+        """Publishes the first image until it comes out, then each image once."""
+        self.raw.do("subscribers 1")
+
+        def tried():
+            self.raw.do("try")
+            return wait(0.3)
+
+        wait_until(tried)
+        wait_until(lambda: not wait(0.3))
+        for _ in range(COUNT):
+            self.raw.do("publish 1")
+            wait_until(lambda: wait(0.1))
+
+
+def without_numbers(data, count):
+    """The last `count` serialized images, each without the header's number, which counts the attempts, too."""
+    images, place = [], 0
+    while place < len(data):
+        size = int.from_bytes(data[place : place + 4], "little")
+        images.append(data[place + 8 : place + 4 + size])
+        place += 4 + size
+    return images[-count:]
+
+
+@pytest.mark.parametrize("transport", ["raw", "baton"])
+def test_republish_hands_on_every_image_byte_for_byte(images, frames, tmp_path, transport):
+    source = Source(images, frames)
+    images.run([REPUBLISH, transport, "in:=/camera", "raw", "out:=/back"])
+    file = tmp_path / "out"
+    sink = images.run([BUILD / "bin" / "ros1_raw", "sink", "/back", file])
+    source.pump(sink.more)
+    original = (frames / "left_color").read_bytes()
+    original = original[original.index(b"\n", original.index(b"\n") + 1) :]
+    for serialized in without_numbers(file.read_bytes(), COUNT):
+        assert serialized in original
+    assert len(set(without_numbers(file.read_bytes(), COUNT))) == COUNT
+    if transport == "baton":
+        assert maps_images(source.republish)
+
+
+def test_image_saver_writes_the_same_files_with_raw_and_with_baton(images, frames, tmp_path):
+    source = Source(images, frames)
+    for transport in ("raw", "baton"):
+        (tmp_path / transport).mkdir()
+        pattern = f"_filename_format:={tmp_path}/{transport}/%04i.png"
+        images.run(
+            [SAVER, f"__name:=saver_{transport}", "image:=/camera", f"_image_transport:={transport}", pattern]
+            + ["_save_all_image:=true"]
+        )
+
+    def saved(transport):
+        files = sorted((tmp_path / transport).iterdir())
+        return [file.read_bytes() for file in files if file.read_bytes().endswith(b"IEND\xaeB`\x82")]
+
+    seen = [0]
+
+    def wait(patience_s):
+        time.sleep(patience_s)
+        before, seen[0] = seen[0], min(len(saved("raw")), len(saved("baton")))
+        return seen[0] > before
+
+    source.pump(wait)
+    assert saved("raw")[-COUNT:] == saved("baton")[-COUNT:]
+    assert len(set(saved("baton")[-COUNT:])) == COUNT
+
+
+# --- programs of users
+
+
+def test_images_reach_subscribers_of_baton_without_a_socket(images):
+    listener, talker = images.listener(), images.talker()
+    meet(talker, listener)
+    before = tcp_bytes(listener)
+    sizes = [LARGE, 1000, 0, 6_220_800] * 5
+    for size in sizes:
+        talker.do(f"publish {size} 1 0")
+    assert [listener.line() for _ in sizes] == [image(i + 1, size) for i, size in enumerate(sizes)]
+    assert tcp_bytes(listener) - before < LARGE, "what is left is between node and master"
+
+
+def test_every_kind_of_subscriber_gets_every_image(images, ros):
+    listeners = [images.listener(), images.listener(), images.listener("raw")]
+    stock = [ros.listener(False, topic="camera"), ros.listener(False, topic="camera/baton")]
+    talker = images.talker()
+    meet(talker, *listeners, *stock)
+    talker.do(f"publish {LARGE} 20 5")
+    for listener in listeners + stock:
+        assert [listener.line() for _ in range(20)] == [image(i + 1) for i in range(20)]
+    for listener in listeners + stock:
+        assert listener.more(0.2) == []
+
+
+def test_nothing_is_copied_while_nobody_subscribes(images):
+    talker = images.talker()
+    talker.do(f"publish {LARGE} 3 0")
+    assert not maps_images(talker)
+    listener = images.listener()
+    meet(talker, listener)
+    talker.do(f"publish {LARGE} 1 0")
+    assert listener.line() == image(4).replace(" 3 ", " 0 ", 1), "numbers count what is published by this transport"
+    assert maps_images(talker)
+
+
+def test_a_late_subscriber_gets_what_is_published_from_then_on(images):
+    first, talker = images.listener(), images.talker()
+    meet(talker, first)
+    talker.do(f"publish {LARGE} 2 0")
+    late = images.listener()
+    meet(talker, first, late)
+    talker.do(f"publish {LARGE} 2 0")
+    assert [first.line() for _ in range(4)] == [image(i + 1) for i in range(4)]
+    assert [late.line() for _ in range(2)] == [image(3), image(4)]
+
+
+def test_a_late_subscriber_gets_the_latched_image_once(images):
+    first, talker = images.listener(), images.talker(latch=True)
+    meet(talker, first)
+    talker.do(f"publish {LARGE} 2 50")
+    late = images.listener()
+    assert late.line() == image(2)
+    assert late.more(0.3) == []
+
+
+def test_a_slow_subscriber_loses_the_oldest_images_of_its_queue(images):
+    listener, talker = images.listener(queue_size=2, pause_ms=300), images.talker()
+    meet(talker, listener)
+    talker.do("publish 1000 1 0")
+    assert listener.line() == image(1, 1000)
+    talker.do("publish 1000 20 0")
+    assert [listener.line(), listener.line()] == [image(20, 1000), image(21, 1000)]
+    assert listener.more(0.5) == []
+
+
+def test_a_subscriber_may_keep_as_many_images_as_it_likes(images):
+    listener, talker = images.listener(keep=50), images.talker()
+    meet(talker, listener)
+    talker.do(f"publish {LARGE} 60 10")
+    assert [listener.line() for _ in range(60)] == [image(i + 1) for i in range(60)]
+    assert listener.end() == 0, "a kept image has changed"
+
+
+@pytest.mark.parametrize("victim", ["listener", "talker"])
+def test_a_killed_end_leaves_the_other_to_go_on(images, victim):
+    listener, talker = images.listener(), images.talker()
+    meet(talker, listener)
+    talker.do(f"publish {LARGE} 1 0")
+    assert listener.line() == image(1)
+    program = listener if victim == "listener" else talker
+    program.process.send_signal(signal.SIGKILL)
+    program.process.wait()
+    if victim == "listener":
+        talker.do("subscribers 0")
+        listener = images.listener()
+        meet(talker, listener)
+        talker.do(f"publish {LARGE} 1 0")
+        assert listener.line() == image(2)
+    else:
+        talker = images.talker()
+        meet(talker, listener)
+        talker.do(f"publish {LARGE} 1 0")
+        assert listener.line() == image(1)
+
+
+def test_the_last_callback_sees_that_the_last_subscriber_has_gone(images):
+    # image_proc stops its own subscription then, and starts it when a callback sees a subscriber.
+    talker = images.talker()
+
+    def status():
+        talker.tell("status")
+        return [int(word) for word in talker.line().split()[1:]]
+
+    assert status() == [0, 0, 0, 0]
+    listener = images.listener()
+    wait_until(lambda: status()[2:] == [1, 1])
+    assert status()[0] >= 1
+    listener.end()
+    wait_until(lambda: status()[2:] == [0, 0])
+    assert status()[1] >= 1
+
+
+def test_an_ended_subscription_and_an_ended_publisher_are_seen_at_the_other_end(images):
+    listener, talker = images.listener(), images.talker()
+    meet(talker, listener)
+    listener.tell("drop")
+    talker.do("subscribers 0")
+    other = images.listener()
+    meet(talker, other)
+
+    def publishers():
+        other.tell("publishers")
+        return int(other.line().split()[1])
+
+    assert publishers() == 1
+    talker.do("drop")
+    wait_until(lambda: publishers() == 0)
+
+
+def test_a_node_gets_its_own_images(images):
+    talker = images.talker()
+    talker.do("look")
+    talker.do("subscribers 1")
+    talker.tell(f"publish {LARGE} 3 10")
+    lines = [talker.line() for _ in range(4)]
+    assert [line for line in lines if line.startswith("own")] == ["own 1", "own 2", "own 3"]
+
+
+def test_images_go_by_tcp_where_a_process_cannot_use_baton_and_an_error_says_so(images, tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    broken = {"BATON_RUNTIME_DIR": str(tmp_path / "file")}
+    listener, talker = images.listener(**broken), images.talker()
+    meet(talker, listener)
+    talker.do(f"publish {LARGE} 3 5")
+    assert [listener.line() for _ in range(3)] == [image(i + 1) for i in range(3)]
+    assert any("images on /camera/baton come by TCP" in line for line in listener.errors), listener.errors
+    talker = images.talker(topic="other", **broken)
+    listener = images.listener(topic="other")
+    meet(talker, listener)
+    talker.do(f"publish {LARGE} 3 5")
+    assert [listener.line() for _ in range(3)] == [image(i + 1) for i in range(3)]
+    assert any("images on /other/baton go by TCP" in line for line in talker.errors), talker.errors
+
+
+def test_an_image_that_finds_no_memory_is_lost_with_an_error(images):
+    listener, talker = images.listener(), images.talker(BATON_PROCESS_MEMORY_LIMIT="4M")
+    meet(talker, listener)
+    for size in (LARGE, 40_000_000, LARGE):
+        talker.do(f"publish {size} 1 0")
+    assert [line.split()[0] for line in (listener.line(), listener.line())] == ["1", "3"]
+    wait_until(lambda: any("1 images on /camera/baton are lost so far" in line for line in talker.errors))

@@ -30,30 +30,14 @@ _NAME = re.compile(r"/?[A-Za-z0-9_~/]+")
 _FAILURES = (OSError, http.client.HTTPException, xmlrpc.client.Error, xml.parsers.expat.ExpatError, ValueError)
 
 
-def domain_of_master(uri: str, own_host: str) -> int:
-    """As domain_of_master() in ros1/domain/domain.cpp: 0 for the usual master of this machine, else 100 to 9999."""
-    uri = uri.partition("://")[2] if "://" in uri else uri
-    uri = uri.partition("/")[0]
-    host, colon, port = uri.rpartition(":")
-    if not colon:
-        host, port = uri, "11311"
-    host = host.lower()
-    if host in ("", own_host.lower(), "[::1]") or host.startswith("127."):
-        host = "localhost"
-    if (host, port) == ("localhost", "11311"):
-        return 0
-    value = 2166136261  # FNV-1a
-    for byte in f"{host}:{port}".encode():
-        value = ((value ^ byte) * 16777619) & 0xFFFFFFFF
-    return 100 + value % 9900
-
-
 def master_uri() -> str:
     return os.environ.get("ROS_MASTER_URI") or DEFAULT_MASTER
 
 
 def domain() -> int:
     """Of ROS 1's processes with this environment: BATON_DOMAIN comes first, as there."""
+    from baton._ros1_domain import domain_of_master
+
     chosen = os.environ.get("BATON_DOMAIN", "")
     return int(chosen) if chosen.isdecimal() else domain_of_master(master_uri(), socket.gethostname())
 

@@ -7,6 +7,7 @@ One class per definition: asking again gives the same class. Thread-safe.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterable, Mapping
@@ -120,6 +121,8 @@ def message(name: str | type) -> type[_core.Message]:
     if isinstance(name, type) and issubclass(name, _core.Message):
         return name
     if not isinstance(name, str):
+        if text := getattr(name, "_full_text", None):  # of genpy: the definition itself
+            return message_from_text(name._type, text)  # type: ignore[attr-defined]
         from ._convert import type_name
 
         known = type_name(name)
@@ -140,14 +143,40 @@ def service(name: str | type) -> type:
     return name
 
 
+# What ROS 1's built-in types become (docs/format/ros1-ros2-equivalence.md). A full text of ROS 1 needs no other source.
+_TIME_TEXTS = dict.fromkeys(("builtin_interfaces/Time", "builtin_interfaces/Duration"), "int32 sec\nuint32 nanosec\n")
+
+
+class _BroughtAlong:
+    """The types that a full text of ROS 1 defines behind its own, and the process's own source for all others."""
+
+    def __init__(self, types: Mapping[str, ParsedMessage]) -> None:
+        self._types = types
+
+    def load(self, full_name: str, kind: str, where: Any = None) -> Any:
+        return self._types.get(full_name) or source()._universe.load(full_name, kind, where)
+
+
+_SECTION = re.compile(r"^={80}\nMSG: (\S+)\n", re.MULTILINE)
+
+
 def message_from_text(name: str, text: str) -> type[_core.Message]:
     """The class of a message "package/Name" defined by the text of a .msg file, ROS 1 or ROS 2. Types it names come from the
-    same places as message()'s."""
-    package, _, short = _short(name).partition("/")
-    parsed = parse_text(text, package, short, f"<{name}>")
-    assert isinstance(parsed, ParsedMessage)
+    same places as message()'s, unless the text defines them itself: ROS 1's tools write a type's full text so (genpy's `_full_text`,
+    the connection header, bags), each behind a line of 80 "=" and a line "MSG: package/Name"."""
+    own, *others = _SECTION.split(text)
+
+    def parsed(full_name: str, definition: str) -> ParsedMessage:
+        package, _, short = _short(full_name).partition("/")
+        read = parse_text(definition, package, short, f"<{full_name}>")
+        assert isinstance(read, ParsedMessage)
+        return read
+
     with _lock:
-        return _class_of(source()._resolver.resolve(parsed))
+        message = parsed(name, own)
+        texts = _TIME_TEXTS | {_short(each): text for each, text in zip(others[::2], others[1::2], strict=True)}
+        types = {each: parsed(each, text) for each, text in texts.items()}
+        return _class_of(Resolver(_BroughtAlong(types)).resolve(message))  # type: ignore[arg-type]
 
 
 def service_from_text(name: str, text: str) -> type:

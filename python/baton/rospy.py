@@ -4,15 +4,21 @@
 genpy always serializes in the language layer (ATSA's HSA); its generated serialize() and deserialize() are replaced by the
 extension's, which write the same bytes and make the same objects in one walk. Without arguments, every generated class that is
 imported now or later is accelerated when it is first used by a publisher or subscriber made afterwards.
+
+Programs that may be changed take and make messages in place, in shared memory: create_subscription() and create_publisher() here.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._plans import Unsupported, plan_of
+
+if TYPE_CHECKING:
+    from ._rospy_views import Publisher, Subscription
 
 _originals: dict[Any, tuple[Any, Any]] = {}
 
@@ -76,3 +82,29 @@ def decelerate() -> None:
     for cls, (serialize, deserialize) in _originals.items():
         cls.serialize, cls.deserialize = serialize, deserialize
     _originals.clear()
+
+
+def create_subscription(
+    topic: str, message_type: Any, callback: Callable[[Any], object], queue_size: int | None = None, *, held: int = 8
+) -> Subscription:
+    """A subscription of a rospy program whose callback gets views on shared memory as those of baton.Node do: arrays are NumPy
+    arrays, nothing is deserialized. It hears publishers of Baton (this module's, baton::ros1's, Baton's nodes and ROS 2's over
+    rmw_baton_cpp) without a copy, and stock publishers as always.
+    `message_type`: a class of rospy or a name such as "sensor_msgs/Image"; `queue_size`: messages that may wait, None for 1000;
+    `held`: messages of each publisher that the program may keep. Callbacks run in a thread of rospy or of the subscription, one at
+    a time. Ends with unregister() or the program."""
+    from . import _rospy_views
+
+    return _rospy_views.Subscription(topic, message_type, callback, queue_size, held)
+
+
+def create_publisher(
+    topic: str, message_type: Any, queue_size: int = 10, latch: bool = False, **options: Any
+) -> Publisher:
+    """A publisher of a rospy program: loan() gives a message in shared memory, publish() hands it over without a copy, and takes
+    rospy's objects too. Stock subscribers get serialized messages, and only while there are any.
+    `options`: memory_limit, max_message, slots, policy, attempts and prefault of baton.Node.advertise(). Ends with unregister() or the
+    program."""
+    from . import _rospy_views
+
+    return _rospy_views.Publisher(topic, message_type, queue_size, latch, options)

@@ -143,6 +143,12 @@ void add_publisher(nb::module_& m) {
                    [](const PyPublisher& p) { return nb::borrow(reinterpret_cast<PyObject*>(p.record->cls)); })
       .def_prop_ro("matched", [](const PyPublisher& p) { return p.core->writer()->matched(); })
       .def_prop_ro("gid", [](const PyPublisher& p) { return gid_bytes(p.core->writer()->gid()); })
+      .def("_matched_readers",
+           [](const PyPublisher& p) {
+             nb::list list;
+             for (const Gid& reader : p.core->writer()->matched_readers()) list.append(gid_bytes(reader));
+             return list;
+           })
       .def_prop_ro("statuses", [](const PyPublisher& p) { return record(p.core->writer()->statuses()); })
       .def_prop_ro("counters", [](const PyPublisher& p) { return record(p.core->counters()); })
       .def_prop_ro("memory", [](const PyPublisher& p) { return record(p.core->writer()->memory_account()); })
@@ -337,6 +343,7 @@ void add_node(nb::module_& m) {
                                           nb::bytes(e.type_hash.data(), e.type_hash.size()), e.qos, e.pid));
              return list;
            })
+      .def("_graph_version", [](const Node& node) { return node.participant()->graph_version(); })
       .def("_unmet", [](const Node& node) { return node.participant()->unmet_count(); })
       .def_prop_ro("memory", [](const Node& node) { return record(node.memory_account()); })
       .def(

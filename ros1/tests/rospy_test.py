@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""baton.rospy's publishers and subscriptions beside stock programs, baton::ros1 and Baton's nodes."""
+
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from ros1_network import BUILD
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+
+LARGE = 1_000_000
+SMALL = 1_000
+PYTHON = "/usr/bin/python3"
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+def image(number, size=LARGE):
+    return f"{number} {number - 1} {size} good"
+
+
+@pytest.fixture(autouse=True)
+def rospy_here(ros):
+    probe = (
+        f"import rospy, baton.rospy, sensor_msgs.msg, sys; assert sys.version_info[:2] == {tuple(sys.version_info[:2])}"
+    )
+    ros.environment["PYTHONPATH"] = str(BUILD / "python")
+    program = ros.run([PYTHON, "-c", probe], preload=False)
+    if program.process.wait(60):
+        pytest.skip(f"needs rospy for this Python (python3-rospy, python3-sensor-msgs): {program.errors}")
+
+
+def talker(ros, queue_size=100, latch=False, topic="images"):
+    return ros.run([PYTHON, PROGRAMS / "rospy_talker.py", topic, queue_size, "latch" if latch else "volatile"], False)
+
+
+def listener(ros, queue_size=100, keep=0, pause_ms=0, topic="images"):
+    return ros.run([PYTHON, PROGRAMS / "rospy_listener.py", topic, queue_size, keep, pause_ms], False)
+
+
+def serialized_to(publisher):
+    publisher.tell("serialized")
+    word, count = publisher.line().split()
+    assert word == "serialized"
+    publisher.line()
+    return int(count)
+
+
+def meet(publisher, subscribers, serialized=0):
+    """Waits until the publisher serves all subscribers, so many of them with serialized messages."""
+    publisher.do(f"subscribers {subscribers}")
+    deadline = time.monotonic() + 60
+    while serialized_to(publisher) != serialized:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    publisher.do(f"subscribers {subscribers}")
+
+
+def shared(subscriber):
+    subscriber.tell("shared")
+    return subscriber.line()
+
+
+@pytest.mark.parametrize("publisher", ["rospy", "roscpp"])
+def test_messages_between_types_of_baton_stay_in_shared_memory(ros, publisher):
+    subscriber = listener(ros)
+    sender = talker(ros) if publisher == "rospy" else ros.api_talker()
+    meet(sender, 1)
+    sizes = [LARGE, SMALL, 0, 6_220_800] * 3
+    for size in sizes:
+        sender.do(f"publish {size} 1 0")
+    assert [subscriber.line() for _ in sizes] == [image(i + 1, size) for i, size in enumerate(sizes)]
+    assert shared(subscriber) == f"shared {len(sizes)}"
+    assert subscriber.more(0.2) == []
+
+
+def test_a_subscription_of_baton_in_roscpp_hears_rospy_without_a_copy(ros):
+    subscriber, sender = ros.api_listener(), talker(ros)
+    meet(sender, 1)
+    sender.do(f"publish {LARGE} 5 0")
+    assert [subscriber.line() for _ in range(5)] == [image(i + 1) for i in range(5)]
+
+
+def test_a_stock_subscriber_gets_every_message_beside_one_of_baton(ros):
+    own, stock, sender = listener(ros), ros.listener(False), talker(ros)
+    meet(sender, 2, serialized=1)
+    sender.do(f"publish {LARGE} 20 10")
+    for subscriber in (own, stock):
+        assert [subscriber.line() for _ in range(20)] == [image(i + 1) for i in range(20)]
+    assert shared(own) == "shared 20"
+    assert own.more(0.2) == stock.more(0.2) == []
+    stock.end()
+    meet(sender, 1)
+
+
+@pytest.mark.parametrize("preload", [False, True], ids=["stock", "preloaded"])
+def test_a_subscription_of_baton_gets_every_message_of_a_stock_publisher(ros, preload):
+    subscriber, sender = listener(ros), ros.talker(preload)
+    sender.do("subscribers 1")
+    for size in (LARGE, SMALL, 0):
+        sender.do(f"publish {size} 5 5")
+    sizes = [LARGE] * 5 + [SMALL] * 5 + [0] * 5
+    assert [subscriber.line() for _ in sizes] == [image(i + 1, size) for i, size in enumerate(sizes)]
+    assert shared(subscriber) == "shared 0"
+
+
+@pytest.mark.parametrize("late", ["rospy", "roscpp", "stock"])
+def test_a_late_subscriber_gets_the_latched_message_once(ros, late):
+    make = {
+        "rospy": lambda: listener(ros),
+        "roscpp": ros.api_listener,
+        "stock": lambda: ros.listener(False),
+    }[late]
+    sender = talker(ros, latch=True)
+    sender.do(f"publish {LARGE} 3 0")
+    first = make()
+    assert first.line() == image(3)
+    second = make()
+    assert second.line() == image(3)
+    assert first.more(0.3) == second.more(0.3) == []
+    meet(sender, 2, serialized=2 if late == "stock" else 0)
+    sender.do(f"publish {LARGE} 1 0")
+    assert first.line() == second.line() == image(4)
+    assert first.more(0.3) == second.more(0.3) == []
+
+
+def test_messages_that_callbacks_keep_stay_as_they_are(ros):
+    subscriber, sender = listener(ros, keep=8), talker(ros)
+    meet(sender, 1)
+    sender.do(f"publish {LARGE} 8 1")
+    assert [subscriber.line() for _ in range(8)] == [image(i + 1) for i in range(8)]
+    sender.do(f"publish {LARGE} 20 1")  # waits, and the oldest give way
+    assert subscriber.end() == 0, "a kept message has changed"
+
+
+def test_a_slow_callback_loses_the_oldest_messages_of_its_queue(ros):
+    subscriber, sender = listener(ros, queue_size=2, pause_ms=300), talker(ros)
+    meet(sender, 1)
+    sender.do(f"publish {SMALL} 1 0")
+    assert subscriber.line() == image(1, SMALL)
+    sender.do(f"publish {SMALL} 20 0")
+    assert [subscriber.line(), subscriber.line()] == [image(20, SMALL), image(21, SMALL)]
+    assert subscriber.more(0.5) == []
+
+
+@pytest.mark.parametrize("victim", ["listener", "talker"])
+def test_a_killed_end_leaves_the_other_to_go_on(ros, victim):
+    subscriber, sender = listener(ros), talker(ros)
+    meet(sender, 1)
+    sender.do(f"publish {LARGE} 1 0")
+    assert subscriber.line() == image(1)
+    program = subscriber if victim == "listener" else sender
+    program.process.send_signal(signal.SIGKILL)
+    program.process.wait()
+    if victim == "listener":
+        subscriber = listener(ros)
+    else:
+        sender = talker(ros)
+    meet(sender, 1)
+    sender.do(f"publish {LARGE} 1 0")
+    assert subscriber.line() == image(2 if victim == "listener" else 1)
+
+
+def test_a_stock_subscription_in_a_process_that_baton_serves_gets_messages_too(ros):
+    subscriber, sender = listener(ros), talker(ros)
+    meet(sender, 1)
+    sender.do(f"publish {SMALL} 1 0")
+    assert subscriber.line() == image(1, SMALL)
+    subscriber.tell("stock")
+    published, lines = 1, []
+    while not any(line.startswith("stock") for line in lines):
+        assert published < 200
+        published += 1
+        sender.do(f"publish {SMALL} 1 20")
+        lines += subscriber.more(0.05)
+    begin = int(next(line for line in lines if line.startswith("stock")).split()[1])
+    sender.do(f"publish {SMALL} 10 5")
+    lines += subscriber.more(0.5)
+    own = [line for line in lines if not line.startswith("stock")]
+    assert own == [image(i, SMALL) for i in range(2, published + 11)], "none is lost or doubled"
+    stock = [line for line in lines if line.startswith("stock")]
+    assert stock == [f"stock {i}" for i in range(begin, published + 11)]
+
+
+def test_an_unregistered_subscription_is_called_no_more_and_no_longer_counted(ros):
+    subscriber, sender = listener(ros), talker(ros)
+    meet(sender, 1)
+    subscriber.tell("unregister")
+    assert subscriber.line() == "unregistered"
+    sender.do(f"publish {SMALL} 3 0")
+    assert subscriber.more(0.3) == []
+
+
+PROBE = """
+import sys
+import baton, baton.rospy, rospy, std_msgs.msg
+rospy.init_node("probe", disable_signals=True)
+{body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("baton.rospy.create_publisher('a', 5)", "5 is no message type"),
+        (
+            "baton.rospy.create_publisher('a', baton.message_from_text('std_msgs/String', 'int32 data'))",
+            "the fields of this class of baton.msg are not those of ROS 1's",
+        ),
+        ("baton.rospy.create_publisher('a', 'nobody_msgs/Nothing')", "rospy has no class of nobody_msgs/Nothing"),
+        ("baton.rospy.create_subscription('a', std_msgs.msg.String, 10)", "10 cannot be"),
+        (
+            "baton.rospy.create_publisher('a', std_msgs.msg.String, queue_size='b')",
+            "queue_size is a number of messages",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(ros, body, words):
+    program = ros.run([PYTHON, "-c", PROBE.format(body=body)], False)
+    assert program.process.wait(60) != 0
+    assert any(words in line for line in program.more(0.1) + program.errors), program.errors
+
+
+def test_an_object_of_rospy_and_a_node_of_baton_meet_on_one_topic(ros):
+    body = """
+publisher = baton.rospy.create_publisher("words", std_msgs.msg.String, latch=True)
+from baton._rospy_views import node
+other = baton.Node("other", domain=node().domain)
+subscription = other.subscribe("words", std_msgs.msg.String)
+subscription.wait_for_publishers()
+publisher.publish(std_msgs.msg.String("hello"))
+print(subscription.take(timeout=30).data, flush=True)
+"""
+    program = ros.run([PYTHON, "-c", PROBE.format(body=body)], False)
+    assert program.line() == "hello"

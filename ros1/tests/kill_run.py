@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kills roscpp nodes and the master, and looks at what the others get and at what is left.
 
-kill_run.py --kills 1000 [--seed N]: the long version.
+kill_run.py --kills 1000 [--seed N] [--tzc]: the long version; with --tzc of programs with types of Baton.
 """
 
 from __future__ import annotations
@@ -30,12 +30,21 @@ def wait_until(condition, what):
 class Network:
     """A talker and a listener that stay, and their reckoning: what the one publishes the other has to get, once, in order."""
 
+    registers_topics = False
+
     def __init__(self, ros):
         self.ros = ros
-        self.listener = ros.listener(queue_size=1000)
-        self.talker = ros.talker(queue_size=1000)
+        self.listener = self.new_listener(queue_size=1000)
+        self.talker = self.new_talker(queue_size=1000)
         self.talker.do("subscribers 1")
         self.published = 0
+
+    def new_listener(self, chance=None, **settings):
+        """For a victim a `chance` decides what it is."""
+        return self.ros.listener(preload=chance is None or chance.random() < 0.9, **settings)
+
+    def new_talker(self, chance=None, **settings):
+        return self.ros.talker(preload=chance is None or chance.random() < 0.9, **settings)
 
     def publish(self, size, count=1):
         self.talker.do(f"publish {size} {count} 0")
@@ -60,7 +69,7 @@ class Network:
         )
         assert not list(Path("/dev/shm").glob("baton*"))
         # A newcomer removes the names that killed processes left.
-        newcomer = self.ros.listener()
+        newcomer = self.new_listener()
         self.talker.do("subscribers 2")
         self.publish(LARGE)
         assert int(newcomer.line().split()[0]) == self.published
@@ -68,16 +77,36 @@ class Network:
         self.talker.do("subscribers 1")
         self.publish(SMALL)
         wait_until(lambda: len(self.ros.sockets()) <= 2, f"names of dead processes are left: {self.ros.sockets()}")
-        # The master has what stock nodes leave there: a killed node stays registered until it is cleaned up, and nothing of
-        # Baton's is ever registered.
+        # The master has what stock nodes leave there: a killed node stays registered until it is cleaned up, and nothing else
+        # of Baton's is ever registered.
         _, _, state = self.master().getSystemState("/test")
         for part in state:
             for topic, _ in part:
-                assert "baton" not in topic, topic
+                assert self.registers_topics or "baton" not in topic, topic
                 assert "_tcpros" not in topic, topic
         assert self.talker.end() == 0
         assert self.listener.end() == 0
         assert len(self.ros.sockets()) == 0, "an orderly end of all leaves nothing"
+
+
+class TzcNetwork(Network):
+    """The same of programs with types of Baton in mode tzc. Victims have this mode, the other one, or are stock."""
+
+    registers_topics = True  # side topics
+
+    def new_listener(self, chance=None, **settings):
+        if chance is not None and chance.random() < 0.2:
+            return self.ros.listener(preload=False, **settings)
+        return self.ros.api_listener(BATON_ROS1_MODE=self.mode(chance), **settings)
+
+    def new_talker(self, chance=None, **settings):
+        if chance is not None and chance.random() < 0.2:
+            return self.ros.talker(preload=False, **settings)
+        return self.ros.api_talker(BATON_ROS1_MODE=self.mode(chance), **settings)
+
+    @staticmethod
+    def mode(chance):
+        return "lotros" if chance is not None and chance.random() < 0.3 else "tzc"
 
 
 def reap(ros, victim):
@@ -85,18 +114,18 @@ def reap(ros, victim):
     ros.programs.remove(victim)
 
 
-def random_kills(ros, kills, seed):
+def random_kills(ros, kills, seed, kind=Network):
     chance = random.Random(seed)
-    network = Network(ros)
+    network = kind(ros)
     for _ in range(kills):
         what = chance.choice(["listener", "listener", "talker", "both", "master"])
         victims = []
         if what in ("listener", "both"):
-            victims.append(ros.listener(queue_size=10, keep=chance.choice([0, 5]), preload=chance.random() < 0.9))
+            victims.append(network.new_listener(chance, queue_size=10, keep=chance.choice([0, 5])))
         if what in ("talker", "both"):
-            victims.append(ros.talker(queue_size=10, preload=chance.random() < 0.9, topic="others"))
+            victims.append(network.new_talker(chance, queue_size=10, topic="others"))
             victims[-1].tell(f"publish {LARGE} 1000 1")
-            victims.append(ros.listener(queue_size=10, topic="others"))
+            victims.append(network.new_listener(queue_size=10, topic="others"))
         delay = chance.random() ** 2 * 0.4
         end = time.monotonic() + delay
         while time.monotonic() < end:
@@ -133,13 +162,14 @@ def any_restart(network):
 def again(ros, network):
     assert network.talker.end() == 0
     assert network.listener.end() == 0
-    return Network(ros)
+    return type(network)(ros)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
+    parser.add_argument("--tzc", action="store_true")
     words = parser.parse_args()
     print(f"seed {words.seed}", flush=True)
     done, part = 0, 0
@@ -148,7 +178,7 @@ def main():
         with tempfile.TemporaryDirectory() as directory:
             ros = Ros(Path(directory))
             try:
-                random_kills(ros, count, words.seed + part)
+                random_kills(ros, count, words.seed + part, TzcNetwork if words.tzc else Network)
             finally:
                 ros.close()
         done, part = done + count, part + 1

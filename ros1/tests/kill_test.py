@@ -6,3 +6,7 @@ import kill_run
 
 def test_kills_at_random_moments_cost_the_others_nothing(ros):
     kill_run.random_kills(ros, kills=25, seed=1)
+
+
+def test_kills_cost_programs_with_types_of_baton_nothing_either(ros):
+    kill_run.random_kills(ros, kills=25, seed=1, kind=kill_run.TzcNetwork)

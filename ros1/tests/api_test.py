@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import xmlrpc.client
 
 import pytest
 from ros1_network import BUILD, ROOT, tcp_bytes
@@ -136,6 +137,63 @@ def test_a_slow_callback_loses_the_oldest_messages_of_its_queue(ros):
     talker.do(f"publish {SMALL} 20 0")
     assert [listener.line(), listener.line()] == [image(20, SMALL), image(21, SMALL)]
     assert listener.more(0.5) == []
+
+
+def test_message_filters_match_messages_by_their_stamps(ros):
+    program = BUILD / "bin" / "ros1_api_filters"
+    if not program.exists():
+        pytest.skip("needs message_filters: apt-get install libmessage-filters-dev, then make build")
+    filters = ros.run([program], preload=False)
+    left, right = ros.api_talker(topic="left"), ros.api_talker(topic="right")
+    meet(left, 1)
+    meet(right, 1)
+    left.do(f"publish {LARGE} 10 0")
+    right.do(f"publish {SMALL} 10 0")
+    assert [filters.line() for _ in range(10)] == [f"{i} {i} good" for i in range(1, 11)]
+    assert filters.end() == 0
+
+
+def test_ends_of_one_process_share_a_message(ros):
+    process = ros.run([BUILD / "bin" / "ros1_api_process", "20"], preload=False)
+    lines = [process.line() for _ in range(20)]
+    # The first ones may be copied: while the two ends have not met in Baton.
+    assert lines == sorted(lines)
+    assert lines[-10:] == ["shared"] * 10
+    assert int(process.line().split()[1]) < LARGE, "the process's TCP is for the master"
+
+
+def test_callback_queues_and_queue_lengths_are_those_of_each_subscription(ros):
+    queues, talker = ros.run([BUILD / "bin" / "ros1_api_queues", "images"], preload=False), ros.api_talker()
+    meet(talker, 1 if ros.environment["BATON_ROS1_MODE"] == "tzc" else 3)  # processes by handles, or subscriptions
+    talker.do(f"publish {SMALL} 50 1")
+    lines = [queues.line() for _ in range(100)]
+    for name in ("fast", "other"):
+        assert [line for line in lines if line.startswith(name)] == [f"{name} {i}" for i in range(1, 51)]
+    assert "overlap" not in lines, "callbacks of one subscription do not run at the same time"
+    queues.tell("slow")
+    slow = [queues.line() for _ in range(3)]
+    assert slow == ["slow 49", "slow 50", "done slow"], "nobody ran its queue, which has two places"
+
+
+def test_names_are_remapped_and_resolved_as_roscpp_does(ros):
+    def run(program, *words):
+        return ros.run([BUILD / "bin" / f"ros1_{program}", *words], preload=False)
+
+    listener = run("api_listener", "images", 100, 0, 0, "images:=/robot/camera/images", "__ns:=/other")
+    talker = run("api_talker", "camera/images", 100, "volatile", "__ns:=/robot")
+    stock = ros.listener(False, topic="/robot/camera/images")
+    meet(talker, 2, serialized=1)
+    talker.do(f"publish {LARGE} 5 0")
+    assert [listener.line() for _ in range(5)] == [stock.line() for _ in range(5)] == [image(i + 1) for i in range(5)]
+
+
+def test_simulated_time_that_stands_still_stops_no_message(ros):
+    master = xmlrpc.client.ServerProxy(ros.environment["ROS_MASTER_URI"])
+    assert master.setParam("/test", "/use_sim_time", True)[0] == 1
+    listener, talker = ros.api_listener(), ros.api_talker()
+    meet(talker, 1)
+    talker.do(f"publish {LARGE} 10 0")
+    assert [listener.line() for _ in range(10)] == [image(i + 1) for i in range(10)]
 
 
 @pytest.mark.parametrize("victim", ["listener", "talker"])

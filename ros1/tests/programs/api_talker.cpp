@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
         auto image = publisher.loan();
         image->header.frame_id = "camera";
         image->width = ++number;
+        image->header.stamp = ros::Time(number, 0);
         image->height = 1;
         image->encoding = "mono8";
         image->data.resize_for_overwrite(bytes);

@@ -66,9 +66,9 @@ Result<AnnounceFrame> decode_announce(const Payload& bytes) {
   AnnounceFrame frame;
   frame.gid = in.get_array<16>();
   frame.is_writer = in.get_bool();
-  frame.topic = in.get_string(kMaxNameBytes);
-  frame.node = in.get_string(kMaxNameBytes);
-  frame.type_name = in.get_string(kMaxNameBytes);
+  frame.topic = printable(in.get_string(kMaxNameBytes));
+  frame.node = printable(in.get_string(kMaxNameBytes));
+  frame.type_name = printable(in.get_string(kMaxNameBytes));
   frame.type_hash = in.get_array<16>();
   frame.skeleton_bytes = in.get<std::uint32_t>();
   frame.qos = get_qos(in);
@@ -275,7 +275,7 @@ Payload encode_name(const std::string& name) {
 
 Result<std::string> decode_name(const Payload& bytes) {
   WireReader in(bytes);
-  std::string name = in.get_string(kMaxNameBytes);
+  std::string name = printable(in.get_string(kMaxNameBytes));
   if (!in.done()) return bad("NODE");
   return name;
 }

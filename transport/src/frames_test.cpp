@@ -22,6 +22,19 @@ AnnounceFrame announce() {
   return frame;
 }
 
+TEST(Frames, NamesOfAnotherProcessAreMadePrintable) {
+  AnnounceFrame frame = announce();
+  frame.topic = "/a\x1b[2J\xff";
+  frame.node = "b\n";
+  frame.type_name = std::string("c\0", 2);
+  const Result<AnnounceFrame> got = decode_announce(encode(frame));
+  ASSERT_TRUE(got.ok());
+  EXPECT_EQ(got->topic, "/a?[2J?");
+  EXPECT_EQ(got->node, "b?");
+  EXPECT_EQ(got->type_name, "c?");
+  EXPECT_EQ(decode_name(encode_name("d\x9b")).or_throw(), "d?");
+}
+
 TEST(Frames, AnnounceComesBackAsItWasSent) {
   const AnnounceFrame sent = announce();
   const Result<AnnounceFrame> got = decode_announce(encode(sent));

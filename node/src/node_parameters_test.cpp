@@ -164,4 +164,25 @@ TEST_F(NodeParameters, OtherNodesReadAndSetThemThroughTheServicesOfRos2) {
   thread.join();
 }
 
+TEST_F(NodeParameters, ARequestThatIsTooLargeToAnswerEndsNothing) {
+  baton::Node node("camera"), caller("caller");
+  node.declare_parameter("text", std::string(100'000, 'x'));
+  baton::Executor executor;
+  executor.add(node);
+  std::thread thread([&] { EXPECT_NO_THROW(executor.spin()); });
+  auto get = caller.client<GetParameters>("/camera/get_parameters");
+  ASSERT_TRUE(get.wait_for_service(60s));
+  GetParameters::Request many;  // 1 GB of values
+  many.names.resize(10'000);
+  for (auto& name : many.names) name = "text";
+  get.send(many);
+  GetParameters::Request one;
+  one.names = {"text"};
+  const auto answered = get.call(one, 60s);
+  ASSERT_TRUE(answered);
+  EXPECT_EQ(answered->values[0].string_value.size(), 100'000U);
+  executor.cancel();
+  thread.join();
+}
+
 }  // namespace

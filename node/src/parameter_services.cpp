@@ -141,6 +141,19 @@ void describe(const ParameterStore& store, const DescribeParameters::Request& re
   }
 }
 
+/// A response has a value as often as another process's request names it. Enough for parameters, which are small.
+PublisherOptions response_memory() {
+  PublisherOptions options;
+  options.max_message_bytes = std::size_t{16} << 20;
+  options.memory_limit_bytes = std::size_t{256} << 20;
+  return options;
+}
+
+template <class S, class F>
+Service<S> serve(Node& node, const std::string& name, F answer) {
+  return node.serve<S>(name, std::move(answer), nullptr, response_memory());
+}
+
 struct Served {
   Service<GetParameters> get;
   Service<GetParameterTypes> types;
@@ -152,14 +165,14 @@ struct Served {
 
 void publish(const Publisher<messages::ParameterEvent>& publisher, const std::string& node,
              const ParameterStore::Event& event) {
-  messages::ParameterEvent message;
-  message.stamp = now();
-  message.node = node;
-  write(event.added, message.new_parameters);
-  write(event.changed, message.changed_parameters);
-  write(event.deleted, message.deleted_parameters);
   // Nobody waits for an event, and the parameters are set already: a subscription that fell behind gets it not.
   try {
+    messages::ParameterEvent message;
+    message.stamp = now();
+    message.node = node;
+    write(event.added, message.new_parameters);
+    write(event.changed, message.changed_parameters);
+    write(event.deleted, message.deleted_parameters);
     Publisher<messages::ParameterEvent>(publisher).publish(message);
   } catch (const Exception&) {
   }
@@ -169,23 +182,24 @@ void publish(const Publisher<messages::ParameterEvent>& publisher, const std::st
 
 std::shared_ptr<void> serve_parameters(Node& node, const std::shared_ptr<ParameterStore>& store) {
   auto served = std::make_shared<Served>();
-  served->describe = node.serve<DescribeParameters>(
-      "~/describe_parameters", [store](const auto& request, auto& response) { describe(*store, request, response); });
-  served->types = node.serve<GetParameterTypes>("~/get_parameter_types", [store](const auto& request, auto& response) {
+  served->describe =
+      serve<DescribeParameters>(node, "~/describe_parameters",
+                                [store](const auto& request, auto& response) { describe(*store, request, response); });
+  served->types = serve<GetParameterTypes>(node, "~/get_parameter_types", [store](const auto& request, auto& response) {
     for (const auto& name : request.names)
       response.types.push_back(static_cast<std::uint8_t>(store->find(std::string(name)).type()));
   });
-  served->get = node.serve<GetParameters>("~/get_parameters", [store](const auto& request, auto& response) {
+  served->get = serve<GetParameters>(node, "~/get_parameters", [store](const auto& request, auto& response) {
     response.values.resize(request.names.size());
     for (std::uint32_t i = 0; i < request.names.size(); ++i)
       write(store->find(std::string(request.names[i])), response.values[i]);
   });
-  served->list = node.serve<ListParameters>("~/list_parameters", [store](const auto& request, auto& response) {
+  served->list = serve<ListParameters>(node, "~/list_parameters", [store](const auto& request, auto& response) {
     const ListParametersResult found = store->list(strings(request.prefixes), request.depth);
     response.result.names.assign(found.names.begin(), found.names.end());
     response.result.prefixes.assign(found.prefixes.begin(), found.prefixes.end());
   });
-  served->set = node.serve<SetParameters>("~/set_parameters", [store](const auto& request, auto& response) {
+  served->set = serve<SetParameters>(node, "~/set_parameters", [store](const auto& request, auto& response) {
     std::vector<Parameter> parameters;
     for (const auto& parameter : request.parameters) parameters.push_back(read(parameter));
     response.results.resize(static_cast<std::uint32_t>(parameters.size()));
@@ -193,7 +207,7 @@ std::shared_ptr<void> serve_parameters(Node& node, const std::shared_ptr<Paramet
       write(store->set_atomically({parameters[i]}), response.results[i]);
   });
   served->set_atomically =
-      node.serve<SetParametersAtomically>("~/set_parameters_atomically", [store](const auto& request, auto& response) {
+      serve<SetParametersAtomically>(node, "~/set_parameters_atomically", [store](const auto& request, auto& response) {
         std::vector<Parameter> parameters;
         for (const auto& parameter : request.parameters) parameters.push_back(read(parameter));
         write(store->set_atomically(std::move(parameters)), response.result);

@@ -2,6 +2,7 @@
 #include "baton/node/service.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "node_core.hpp"
 
@@ -12,6 +13,16 @@ std::string response_topic(const std::string& service) { return service + "/_res
 
 QoS request_qos() { return QoS().reliable().keep_all(100); }
 QoS response_qos() { return QoS().reliable().keep_last(100); }
+
+void say_unanswered(const std::string& response_topic, const Exception& why) {
+  if (why.code() != Errc::out_of_memory && why.code() != Errc::limit_reached && why.code() != Errc::message_too_large)
+    throw;
+  try {
+    log_of_baton(Logger::Level::kError, "a request gets no response on '" + response_topic + "': " + why.what());
+  } catch (const std::bad_alloc&) {
+    // There is no memory to say it.
+  }
+}
 
 ClientCore::ClientCore(std::shared_ptr<transport::Participant> participant, std::string name,
                        std::shared_ptr<PublisherCore> requests, std::shared_ptr<transport::Reader> responses)

@@ -154,4 +154,33 @@ TEST_F(ServiceTest, AsManyClientsAreServedAsTheResponsesHaveSlotsFor) {
   spin.join();
 }
 
+TEST_F(ServiceTest, ARequestThatFindsNoMemoryForItsResponseDoesNotEndTheService) {
+  baton::Node server("server"), caller("caller");
+  baton::PublisherOptions little;
+  little.memory_limit_bytes = 1 << 20;
+  auto service = server.serve<SetBool>(
+      "large", [](const SetBool::Request&, SetBool::Response& response) { response.message.resize(700'000); }, nullptr,
+      little);
+  auto client = caller.client<SetBool>("large");
+  ASSERT_TRUE(client.wait_for_service(60s));
+  baton::Executor executor;
+  executor.add(server);
+  std::vector<baton::Sample<SetBool::Response>> kept;
+  std::size_t unanswered = 0;
+  const auto call = [&] {
+    const std::uint64_t number = client.send(SetBool::Request{});
+    EXPECT_NO_THROW(executor.spin_once(60s));
+    auto response = client.core()->take_response(number).or_throw();
+    if (response)
+      kept.emplace_back(std::move(response));
+    else
+      ++unanswered;
+  };
+  while (unanswered == 0) call();
+  EXPECT_FALSE(kept.empty());
+  kept.clear();
+  call();
+  EXPECT_EQ(kept.size(), 1U);
+}
+
 }  // namespace

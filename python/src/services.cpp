@@ -36,6 +36,18 @@ class ServiceExecutable final : public baton::detail::ReaderExecutable {
     const MessageInfo info = baton::detail::message_info(message);
     const WithGil gil;
     nb::object request = to_message(request_, std::move(message));
+    try {
+      answer(request, info);
+    } catch (const Exception& error) {
+      baton::detail::say_unanswered(responses_->topic(), error);
+    } catch (nb::python_error& error) {
+      for (const Errc code : {Errc::out_of_memory, Errc::limit_reached, Errc::message_too_large})
+        if (error.matches(exception_of(code))) return say_unanswered(code, error.what());
+      throw;
+    }
+    return true;
+  }
+  void answer(const nb::object& request, const MessageInfo& info) {
     Chunk* loan = make_loan(response_, responses_);
     nb::object response = nb::steal(new_root(loan));
     const nb::object returned = handler_->result(request, response);
@@ -45,6 +57,13 @@ class ServiceExecutable final : public baton::detail::ReaderExecutable {
                                  "or nothing");
     }
     publish_loan(loan, baton::detail::answer_to(info));
+  }
+  bool say_unanswered(Errc code, const char* why) const {
+    try {
+      throw Exception({code, why});
+    } catch (const Exception& error) {
+      baton::detail::say_unanswered(responses_->topic(), error);
+    }
     return true;
   }
   const TypeRecord* request_;

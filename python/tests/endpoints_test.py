@@ -245,6 +245,28 @@ def test_a_service_answers_in_shared_memory(node):
     assert client.call(SetBool.Request(data=True), 0.01) is None
 
 
+@pytest.mark.parametrize("error", [baton.OutOfMemory, baton.LimitReached, baton.MessageTooLarge])
+def test_a_request_that_finds_no_memory_for_its_response_does_not_end_spin(node, error):
+    def handler(request, response):
+        if request.data:
+            raise error("a client keeps its responses")
+        response.message = "done"
+
+    server = baton.Node("server")
+    server.serve("switch", SetBool, handler)
+    executor = baton.Executor(server)
+    client = node.client("switch", SetBool)
+    assert client.wait_for_service(120)
+    thread = threading.Thread(target=executor.spin)
+    thread.start()
+    try:
+        assert client.call({"data": True}, 0.01) is None
+        assert client.call({"data": False}, 120).message == "done"
+    finally:
+        executor.cancel()
+        thread.join()
+
+
 def test_an_exception_of_a_handler_is_raised_by_spin_and_the_client_gets_none(node):
     def handler(request, response):
         if request.data:

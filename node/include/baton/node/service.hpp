@@ -32,6 +32,10 @@ QoS request_qos();
 /// KEEP_LAST: a client that stopped reading must not hold up the others.
 QoS response_qos();
 
+/// REQUIRES that `why` is being handled. If memory was missing: one line of the logger "baton", because another process can
+/// be the reason (a client that keeps its responses, or that wants too much), and must not end spin(). Else rethrows `why`.
+void say_unanswered(const std::string& response_topic, const Exception& why);
+
 /// The untyped part of a server.
 struct ServerCore {
   std::string name;
@@ -119,9 +123,13 @@ class ServiceExecutable final : public ReaderExecutable {
   bool on_message(transport::TakenSample message) override {
     const Sample<Request> request(std::move(message));
     const MessageInfo info = request.info();
-    Loan<Response> response = responses_.loan();
-    handle<Request, Response>(handler_, *request, *response, info);
-    responses_.publish(std::move(response), answer_to(info));
+    try {
+      Loan<Response> response = responses_.loan();
+      handle<Request, Response>(handler_, *request, *response, info);
+      responses_.publish(std::move(response), answer_to(info));
+    } catch (const Exception& error) {
+      say_unanswered(responses_.topic(), error);
+    }
     return true;
   }
   Publisher<Response> responses_;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -95,6 +97,7 @@ std::string why_no_descriptor(const ParameterDescriptor& descriptor, ParameterTy
 class ParameterStore::Changing {
  public:
   explicit Changing(ParameterStore& store) : store_(store) {
+    store.check_process();
     // Only this thread writes its own id, so a match is no race.
     if (store.changer_.load(std::memory_order_relaxed) == std::this_thread::get_id())
       throw Exception({Errc::invalid_argument, "a callback of add_on_set_parameters_callback() of node '" +
@@ -120,6 +123,17 @@ ParameterStore::ParameterStore(std::string node, const std::vector<ParameterAssi
   for (const ParameterAssignment& one : overrides) overrides_[one.name] = one;
 }
 
+void ParameterStore::check_process() const {
+  if (generation_ != os::fork_generation())
+    throw Exception({Errc::forked, "the parameters of node '" + node_ +
+                                       "' belong to the parent process; make a new node in the child"});
+}
+
+std::unique_lock<std::mutex> ParameterStore::locked() const {
+  check_process();
+  return std::unique_lock<std::mutex>(mutex_);
+}
+
 std::string ParameterStore::named(const std::string& name) const {
   return "parameter '" + name + "' of node '" + node_ + "'";
 }
@@ -130,7 +144,7 @@ Error ParameterStore::unknown(const std::string& name) const {
 
 template <class F>
 std::vector<std::shared_ptr<F>> ParameterStore::alive(Callbacks<F>& callbacks) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto lock = locked();
   std::vector<std::shared_ptr<F>> found;
   callbacks.remove_if([&](const std::weak_ptr<F>& weak) {
     if (auto callback = weak.lock()) found.push_back(std::move(callback));
@@ -191,7 +205,7 @@ ParameterValue ParameterStore::declare(const std::string& name, ParameterValue v
       prepare_ = nullptr;
     }
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const auto lock = locked();
       entries_[name] = {value, value.is_set() ? value.type() : wanted, descriptor};
     }
     if (event_) event_(event);
@@ -204,7 +218,7 @@ void ParameterStore::undeclare(const std::string& name) {
   Event event;
   const Changing changing(*this);
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto lock = locked();
     const auto found = entries_.find(name);
     if (found == entries_.end()) throw Exception(unknown(name));
     if (found->second.descriptor.read_only)
@@ -216,53 +230,53 @@ void ParameterStore::undeclare(const std::string& name) {
 }
 
 bool ParameterStore::has(const std::string& name) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto lock = locked();
   return entries_.count(name) != 0;
 }
 
 ParameterValue ParameterStore::find(const std::string& name) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto lock = locked();
   const auto found = entries_.find(name);
   return found == entries_.end() ? ParameterValue() : found->second.value;
 }
 
 ParameterValue ParameterStore::get(const std::string& name) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto lock = locked();
   const auto found = entries_.find(name);
   if (found == entries_.end()) throw Exception(unknown(name));
   return found->second.value;
 }
 
 ParameterDescriptor ParameterStore::descriptor(const std::string& name) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto lock = locked();
   const auto found = entries_.find(name);
   if (found == entries_.end()) throw Exception(unknown(name));
   return found->second.descriptor;
 }
 
 ListParametersResult ParameterStore::list(const std::vector<std::string>& prefixes, std::uint64_t depth) const {
-  const auto shallow = [&](const std::string& name) {
+  const std::set<std::string, std::less<>> wanted(prefixes.begin(), prefixes.end());
+  const auto shallow = [&](std::string_view name) {
     return depth == 0 || static_cast<std::uint64_t>(std::count(name.begin(), name.end(), '.')) < depth;
   };
-  const auto below = [&](const std::string& name, const std::string& prefix) {
-    if (name == prefix) return true;
-    return name.size() > prefix.size() && name.compare(0, prefix.size(), prefix) == 0 && name[prefix.size()] == '.' &&
-           shallow(name.substr(prefix.size() + 1));
-  };
-  const auto wanted = [&](const std::string& name) {
-    if (prefixes.empty()) return shallow(name);
-    return std::any_of(prefixes.begin(), prefixes.end(), [&](const auto& prefix) { return below(name, prefix); });
+  // Looks for the name's own prefixes, so that the request's length counts little: other processes write it.
+  const auto is_wanted = [&](std::string_view name) {
+    if (wanted.empty()) return shallow(name);
+    if (wanted.count(name) != 0) return true;
+    for (std::size_t dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.', dot + 1)) {
+      if (shallow(name.substr(dot + 1)) && wanted.count(name.substr(0, dot)) != 0) return true;
+    }
+    return false;
   };
   ListParametersResult result;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  std::set<std::string, std::less<>> seen;
+  const auto lock = locked();
   for (const auto& [name, entry] : entries_) {
-    if (!wanted(name)) continue;
+    if (!is_wanted(name)) continue;
     result.names.push_back(name);
     const std::size_t dot = name.rfind('.');
-    if (dot == std::string::npos) continue;
-    std::string prefix = name.substr(0, dot);
-    if (std::find(result.prefixes.begin(), result.prefixes.end(), prefix) == result.prefixes.end())
-      result.prefixes.push_back(std::move(prefix));
+    if (dot != std::string::npos && seen.insert(name.substr(0, dot)).second)
+      result.prefixes.push_back(name.substr(0, dot));
   }
   return result;
 }
@@ -274,7 +288,7 @@ SetParametersResult ParameterStore::set_atomically(std::vector<Parameter> parame
     for (Parameter& parameter : parameters) {
       std::optional<Entry> entry;
       {
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const auto lock = locked();
         if (const auto found = entries_.find(parameter.name()); found != entries_.end()) entry = found->second;
       }
       const std::string name = named(parameter.name());
@@ -292,7 +306,7 @@ SetParametersResult ParameterStore::set_atomically(std::vector<Parameter> parame
     }
     if (SetParametersResult result = allowed(parameters); !result.successful) return result;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const auto lock = locked();
       for (const Parameter& parameter : parameters) entries_[parameter.name()].value = parameter.value();
     }
     event.changed = parameters;
@@ -304,14 +318,14 @@ SetParametersResult ParameterStore::set_atomically(std::vector<Parameter> parame
 
 std::shared_ptr<void> ParameterStore::add_on_set(OnSetParameters callback) {
   auto kept = std::make_shared<OnSetParameters>(std::move(callback));
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto lock = locked();
   on_set_.push_back(kept);
   return kept;
 }
 
 std::shared_ptr<void> ParameterStore::add_post_set(PostSetParameters callback) {
   auto kept = std::make_shared<PostSetParameters>(std::move(callback));
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto lock = locked();
   post_set_.push_back(kept);
   return kept;
 }

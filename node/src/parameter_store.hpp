@@ -3,7 +3,8 @@
 // Thread rules: all functions are thread-safe. Invariants: (1) `changing_` is held while values change, and while on-set
 // callbacks run, so that a set is checked against the values that it replaces; (2) `mutex_` is innermost and never held
 // during a callback, so callbacks may read parameters; (3) an on-set callback that sets parameters is refused, since it
-// would wait for itself.
+// would wait for itself; (4) in a forked child every function throws forked, because the parent's threads may hold the
+// locks for ever.
 #pragma once
 
 #include <atomic>
@@ -18,6 +19,7 @@
 
 #include "baton/node/arguments.hpp"
 #include "baton/node/parameter.hpp"
+#include "baton/os/fork.hpp"
 
 namespace baton::detail {
 
@@ -71,6 +73,8 @@ class ParameterStore {
   using Callbacks = std::list<std::weak_ptr<F>>;
   class Changing;
 
+  void check_process() const;
+  std::unique_lock<std::mutex> locked() const;       // mutex_
   std::string named(const std::string& name) const;  // "parameter 'rate' of node '/camera'"
   Error unknown(const std::string& name) const;
   SetParametersResult allowed(const std::vector<Parameter>& parameters);
@@ -79,6 +83,7 @@ class ParameterStore {
   std::vector<std::shared_ptr<F>> alive(Callbacks<F>& callbacks);
 
   const std::string node_;
+  const std::uint32_t generation_ = os::fork_generation();
   std::map<std::string, ParameterAssignment> overrides_;  // constant
   std::function<void()> prepare_;
   std::function<void(const Event&)> event_;

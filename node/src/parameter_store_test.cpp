@@ -2,7 +2,10 @@
 #include "parameter_store.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <future>
 #include <thread>
 
 using baton::Errc;
@@ -210,6 +213,39 @@ TEST_F(ParameterStoreTest, ThreadsSetAndReadAtTheSameTime) {
     });
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(store_.get("a"), store_.get("b"));
+}
+
+TEST_F(ParameterStoreTest, ListsOfOtherProcessesCostLittleHoweverLongTheyAre) {
+  // Compared one by one, these are 10^10 pairs of names: the test would run into its time limit.
+  std::vector<std::string> prefixes;
+  for (int i = 0; i < 1'000'000; ++i) prefixes.push_back("a" + std::to_string(i));
+  for (int i = 0; i < 10'000; ++i) declare("b" + std::to_string(i) + ".c", 1);
+  EXPECT_TRUE(store_.list(prefixes, 0).names.empty());
+  EXPECT_EQ(store_.list({}, 0).prefixes.size(), 10'000U);
+}
+
+TEST_F(ParameterStoreTest, AForkedChildIsRefusedAndDoesNotWaitForItsParentsThreads) {
+  declare("a", 0);
+  std::promise<void> inside, leave;
+  auto handle = store_.add_on_set([&](const std::vector<Parameter>&) {
+    inside.set_value();
+    leave.get_future().wait();
+    return SetParametersResult{};
+  });
+  std::thread setter([&] { store_.set_atomically({{"a", 1}}); });  // holds a lock of the store
+  inside.get_future().wait();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(60);
+    bool right = code([&] { store_.set_atomically({{"a", 2}}); }) == Errc::forked;
+    right = right && code([&] { store_.get("a"); }) == Errc::forked;
+    ::_exit(right ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  leave.set_value();
+  setter.join();
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <sstream>
+#include <unordered_map>
 #include <utility>
 
 #ifdef BATON_HAS_LIBYAML
@@ -175,15 +176,14 @@ class Reader {
         }
       case YAML_MAPPING_START_EVENT:
         made.kind = Item::Kind::kMapping;
-        for (;;) {
+        for (std::unordered_map<std::string, std::size_t> lines;;) {
           const Event key_event = next();
           if (key_event->type == YAML_MAPPING_END_EVENT) return made;
           Item key = item(key_event, depth + 1);
           if (key.kind != Item::Kind::kScalar) refuse(at(key.line), "a list or a mapping is no name");
-          for (const auto& [other, ignored] : made.members)
-            if (other.text == key.text)
-              refuse(at(key.line),
-                     "'" + key.text + "' stands there a second time, first in line " + std::to_string(other.line));
+          if (const auto [first, is_new] = lines.emplace(key.text, key.line); !is_new)
+            refuse(at(key.line),
+                   "'" + key.text + "' stands there a second time, first in line " + std::to_string(first->second));
           Item value = item(next(), depth + 1);
           made.members.emplace_back(std::move(key), std::move(value));
         }

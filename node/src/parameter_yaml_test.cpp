@@ -154,6 +154,13 @@ TEST(ParameterYaml, AValueOfACommandLineIsAScalarOrAList) {
     EXPECT_THROW(parse_parameter_value(text, "x"), baton::Exception) << text;
 }
 
+TEST(ParameterYaml, AFileMayHaveVeryManyParameters) {
+  // Each name compared with all before it would take longer than the test's time limit.
+  std::string yaml = "/**:\n  ros__parameters:\n";
+  for (int i = 0; i < 500'000; ++i) yaml += "    p" + std::to_string(i) + ": 1\n";
+  EXPECT_EQ(baton::detail::parse_parameters(yaml, "f.yaml").size(), 500'000U);
+}
+
 TEST(ParameterYaml, AFileBeyondItsLimitIsRefused) {
   const std::string path = ::testing::TempDir() + "baton_large.yaml";
   std::ofstream(path) << "# " << std::string(17 << 20, 'x') << "\n";

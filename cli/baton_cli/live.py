@@ -144,6 +144,13 @@ def node_name(name: str) -> str:
     return name if name.startswith("/") else "/" + name
 
 
+def harmless(text: str) -> str:
+    """Another process's words for a terminal: what would steer the terminal, or is no UTF-8, is written as Python writes it."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+
+
 HINT_S = 1.0  # that a topic has to appear before the names of others are shown
 
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 NODES = """
-import sys, time, baton
+import os, sys, time, baton
 left, right = baton.Node("camera", namespace="left"), baton.Node("camera_2")
 print("ready", flush=True)
 while not any(e.topic == "/rosout" and not e.is_publisher for e in left.endpoints()):
@@ -26,6 +26,8 @@ for _ in range(2):
     left.get_logger().info("frame 1")
     left.get_logger().get_child("driver").warn("frame 2 is late")
     right.get_logger().error("frame 3 is lost")
+if "STEERING" in os.environ:
+    right.get_logger().fatal("a\\x07\\r\\x1b[2J\\x9b1m\\nb\\tc")
 time.sleep(300)
 """
 
@@ -96,3 +98,13 @@ def test_json_has_the_place_in_the_source(log):
 def test_errors_name_the_option(log):
     assert "--filter '(' is no regular expression" in log("--filter", "(", code=1)
     assert "no line for 0.001 s" in log("--filter", "nothing", "--timeout", "0.001", code=1)
+
+
+@pytest.fixture
+def steering(monkeypatch):
+    monkeypatch.setenv("STEERING", "1")
+
+
+def test_a_line_that_would_steer_the_terminal_is_harmless(steering, log):
+    printed = log("--once", "--level", "fatal")
+    assert printed.split("]: ")[1] == "a\\x07\\r\\x1b[2J\\x9b1m\nb\tc\n"

@@ -156,6 +156,22 @@ def test_a_node_that_does_not_answer_is_named(param, start):
     assert "/camera sent no response within 0.5 s" in said or "there is no node /camera" in said
 
 
+def test_names_and_texts_that_would_steer_the_terminal_are_harmless(param, start, environment):
+    start("Python")
+    setter = """
+import baton
+client = baton.Node("setter").client("/camera/set_parameters", "rcl_interfaces/SetParameters")
+assert client.wait_for_service(60)
+text = {"type": 9, "string_array_value": ["a\\x07\\x9b1m\\udcff"]}
+assert client.call({"parameters": [{"name": "names", "value": text}]}, 60).results[0].successful
+"""
+    subprocess.run([sys.executable, "-c", setter], env=environment, check=True)
+    assert param("get", "camera", "names") == '["a\\x07\\x9b1m\ufffd"]\n'
+    assert '    names: ["a\\x07\\x9b1m\ufffd"]\n' in param("dump", "camera")
+    said = param("set", "camera", "n\x9b1m", "1", code=1)
+    assert "parameter 'n\\x9b1m' of node '/camera' is not declared" in said
+
+
 def test_an_empty_domain_says_so(param):
     assert param("list") == ""
     assert "there is no node /camera; no node has parameters" in param(

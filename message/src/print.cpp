@@ -307,26 +307,7 @@ class Printer {
     return true;
   }
 
-  void text(std::string_view raw) {
-    std::string shown;
-    bool cut = false;
-    while (!raw.empty()) {
-      const std::size_t length = utf8_length(raw);
-      const std::size_t taken = length == 0 ? 1 : length;
-      if (options_.max_string_bytes != 0 && shown.size() + taken > options_.max_string_bytes) {
-        cut = true;
-        break;
-      }
-      shown += length == 0 ? kReplacement : raw.substr(0, length);
-      raw.remove_prefix(taken);
-    }
-    if (cut) shown += "...";
-    if (is_plain(shown)) {
-      out_ += shown;
-    } else {
-      append_quoted(out_, shown);
-    }
-  }
+  void text(std::string_view raw) { out_ += yaml_of(raw, options_.max_string_bytes); }
 
   SfmReader& reader_;
   const PrintOptions& options_;
@@ -334,6 +315,24 @@ class Printer {
 };
 
 }  // namespace
+
+std::string yaml_of(std::string_view text, std::size_t max_bytes) {
+  std::string shown;
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    const std::size_t taken = length == 0 ? 1 : length;
+    if (max_bytes != 0 && shown.size() + taken > max_bytes) {
+      shown += "...";
+      break;
+    }
+    shown += length == 0 ? kReplacement : text.substr(0, length);
+    text.remove_prefix(taken);
+  }
+  if (is_plain(shown)) return shown;
+  std::string quoted;
+  append_quoted(quoted, shown);
+  return quoted;
+}
 
 Result<std::string> print(const Type& type, Bytes message, const PrintOptions& options) {
   Failure failure;

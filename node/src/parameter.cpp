@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "parameter_yaml.hpp"
+#include "baton/message/print.hpp"
 
 namespace baton {
 
@@ -67,31 +67,7 @@ std::string yaml_of(double value) {
   return result;
 }
 
-/// Plain where a parser reads the same string back, else in quotes.
-std::string yaml_of(const std::string& value) {
-  bool plain = !value.empty(), printable = true;
-  for (const char& c : value) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '/';
-    const bool inner = letter || (c >= '0' && c <= '9') || c == '.' || c == '-';
-    plain = plain && (&c == value.data() ? letter : inner);
-    printable = printable && static_cast<unsigned char>(c) >= ' ' && c != 0x7f;
-  }
-  if (plain && plain_scalar(value).type() == ParameterType::kString) return value;
-  std::string quoted;
-  for (const char c : value) {
-    if (printable) {
-      quoted += c == '\'' ? "''" : std::string(1, c);
-    } else if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) {
-      static constexpr char kHex[] = "0123456789abcdef";
-      quoted += std::string("\\x") + kHex[(c >> 4) & 15] + kHex[c & 15];
-    } else {
-      if (c == '"' || c == '\\') quoted += '\\';
-      quoted += c;
-    }
-  }
-  const char* const quote = printable ? "'" : "\"";
-  return quote + quoted + quote;
-}
+std::string yaml_of(const std::string& value) { return message::yaml_of(value); }
 
 template <class T>
 std::string yaml_of(const std::vector<T>& values) {

@@ -82,6 +82,8 @@ TEST(ParameterTest, TheYamlOfAValueIsReadBackAsTheSameValue) {
   EXPECT_EQ(baton::parse_parameter_value(ParameterValue(texts).to_yaml(), "test"), ParameterValue(texts));
   for (const double number : {0.0, -1.0, 0.1, 1e300, 5e-324, 1e21, 123456789.0, HUGE_VAL, -HUGE_VAL})
     EXPECT_EQ(baton::parse_parameter_value(ParameterValue(number).to_yaml(), "test"), ParameterValue(number));
+  EXPECT_EQ(ParameterValue("\xc2\x9b[31m\x1b[2J\xff").to_yaml(), "\"\\x9b[31m\\x1b[2J\xEF\xBF\xBD\"")
+      << "harmless on a terminal";
   EXPECT_EQ(ParameterValue(std::vector<bool>{true, false}).to_yaml(), "[true, false]");
   EXPECT_EQ(ParameterValue(1.0).to_yaml(), "1.0");
   EXPECT_EQ(ParameterValue(std::nan("")).to_yaml(), ".nan");

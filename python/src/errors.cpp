@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of error codes as Python exceptions, and C++ exceptions as Python errors.
 #include <cctype>
+#include <cstring>
 #include <new>
 #include <stdexcept>
 
@@ -40,6 +41,12 @@ void add(PyObject* module, PyObject** slot, const char* code, const char* text, 
   checked(PyModule_AddObjectRef(module, name.c_str(), *slot));
 }
 
+/// A message may name what another process wrote, which need not be UTF-8.
+void set_text(PyObject* type, const char* message) noexcept {
+  const Ref text(PyUnicode_DecodeUTF8(message, static_cast<Py_ssize_t>(std::strlen(message)), "backslashreplace"));
+  if (text.get() != nullptr) PyErr_SetObject(type, text.get());
+}
+
 }  // namespace
 
 PyObject* exception_of(Errc code) noexcept {
@@ -53,14 +60,14 @@ PyObject* exception_of(Errc code) noexcept {
   return baton_error;
 }
 
-void set_error(const Error& error) noexcept { PyErr_SetString(exception_of(error.code), error.message.c_str()); }
+void set_error(const Error& error) noexcept { set_text(exception_of(error.code), error.message.c_str()); }
 
 void translate_current_exception() noexcept {
   try {
     throw;
   } catch (const PythonError&) {
   } catch (const Exception& e) {
-    PyErr_SetString(exception_of(e.code()), e.what());
+    set_text(exception_of(e.code()), e.what());
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::out_of_range& e) {

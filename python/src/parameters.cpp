@@ -21,6 +21,26 @@ namespace {
             nb::cast<std::string>(nb::repr(value)));
 }
 
+/// As messages: bytes that are no UTF-8 are lone surrogates in Python. Other processes may set such texts.
+std::string bytes_of(nb::handle text) {
+  const nb::object bytes = nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape"));
+  if (!bytes.is_valid()) throw nb::python_error();
+  return {PyBytes_AS_STRING(bytes.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(bytes.ptr()))};
+}
+
+nb::object text_of(const std::string& bytes) {
+  nb::object text =
+      nb::steal(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "surrogateescape"));
+  if (!text.is_valid()) throw nb::python_error();
+  return text;
+}
+
+nb::list texts_of(const std::vector<std::string>& all) {
+  nb::list texts;
+  for (const std::string& one : all) texts.append(text_of(one));
+  return texts;
+}
+
 std::int64_t integer(nb::handle value) {
   int overflow = 0;
   const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
@@ -41,7 +61,7 @@ ParameterValue to_value(nb::handle value) {
   if (PyBool_Check(value.ptr())) return value.ptr() == Py_True;
   if (PyLong_Check(value.ptr())) return integer(value);
   if (PyFloat_Check(value.ptr())) return PyFloat_AS_DOUBLE(value.ptr());
-  if (nb::isinstance<nb::str>(value)) return nb::cast<std::string>(value);
+  if (nb::isinstance<nb::str>(value)) return bytes_of(value);
   if (PyBytes_Check(value.ptr()) || PyByteArray_Check(value.ptr())) {
     const nb::bytes bytes(value);
     const auto* data = static_cast<const std::uint8_t*>(bytes.data());
@@ -58,7 +78,7 @@ ParameterValue to_value(nb::handle value) {
     numbers = numbers && (is_integer || PyFloat_Check(one.ptr()));
     strings = strings && nb::isinstance<nb::str>(one);
   }
-  if (strings) return list_of<std::string>(values, [](nb::handle one) { return nb::cast<std::string>(one); });
+  if (strings) return list_of<std::string>(values, bytes_of);
   if (bools) return list_of<bool>(values, [](nb::handle one) { return one.ptr() == Py_True; });
   if (integers) return list_of<std::int64_t>(values, integer);
   if (numbers) return list_of<double>(values, [](nb::handle one) { return nb::cast<double>(nb::float_(one)); });
@@ -77,6 +97,10 @@ nb::object to_python(const ParameterValue& value) {
           nb::list list;
           for (const bool one : held) list.append(one);
           return list;
+        } else if constexpr (std::is_same_v<T, std::string>) {
+          return text_of(held);
+        } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+          return texts_of(held);
         } else {
           return nb::cast(held);
         }
@@ -88,7 +112,7 @@ int number_of(ParameterType type) { return static_cast<int>(type); }
 
 /// (name, number of the type, value).
 nb::tuple to_python(const Parameter& parameter) {
-  return nb::make_tuple(parameter.name(), number_of(parameter.type()), to_python(parameter.value()));
+  return nb::make_tuple(text_of(parameter.name()), number_of(parameter.type()), to_python(parameter.value()));
 }
 
 nb::list to_python(const std::vector<Parameter>& parameters) {
@@ -97,7 +121,9 @@ nb::list to_python(const std::vector<Parameter>& parameters) {
   return all;
 }
 
-nb::tuple to_python(const SetParametersResult& result) { return nb::make_tuple(result.successful, result.reason); }
+nb::tuple to_python(const SetParametersResult& result) {
+  return nb::make_tuple(result.successful, text_of(result.reason));
+}
 
 /// As _parameters.py writes a descriptor: description, constraints, read_only, dynamic_typing, and the bounds of the
 /// two ranges or None.
@@ -137,7 +163,7 @@ struct PyParameterCallback {
 std::vector<Parameter> parameters_of(nb::handle pairs) {
   std::vector<Parameter> all;
   for (const nb::handle pair : nb::list(pairs))
-    all.emplace_back(nb::cast<std::string>(pair[0]), to_value(nb::object(pair[1])));
+    all.emplace_back(bytes_of(nb::object(pair[0])), to_value(nb::object(pair[1])));
   return all;
 }
 
@@ -201,7 +227,7 @@ void add_parameters(nb::module_& m, nb::class_<Node>& node_class) {
       .def("_list_parameters",
            [](const Node& node, const std::vector<std::string>& prefixes, std::uint64_t depth) {
              ListParametersResult found = node.list_parameters(prefixes, depth);
-             return nb::make_tuple(nb::cast(found.names), nb::cast(found.prefixes));
+             return nb::make_tuple(texts_of(found.names), texts_of(found.prefixes));
            })
       .def("_add_on_set_parameters_callback",
            [](Node& node, nb::object function) {

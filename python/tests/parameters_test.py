@@ -241,3 +241,30 @@ baton.spin(node)
     get = node.client("/left/camera/get_parameters", "rcl_interfaces/GetParameters")
     assert get.wait_for_service(60)
     assert get.call({"names": ["rate"]}, 60).values[0].integer_value == 50
+
+
+def test_a_text_that_is_no_utf_8_comes_as_messages_have_it_and_ends_nothing():
+    node, caller = baton.Node("camera"), baton.Node("caller")
+    node.declare_parameter("name", "left")
+    node.declare_parameter("names", ["a"])
+    seen = []
+    node.add_post_set_parameters_callback(lambda parameters: seen.append(parameters[0].value))
+    client = caller.client("/camera/set_parameters", "rcl_interfaces/SetParameters")
+    assert client.wait_for_service(60)
+    texts = ["a\udcff", ["b\udcfe", "c"]]
+    executor = baton.Executor(node)
+    thread = threading.Thread(target=executor.spin)
+    thread.start()
+    try:
+        for name, value in (
+            ("name", {"type": 4, "string_value": texts[0]}),
+            ("names", {"type": 9, "string_array_value": texts[1]}),
+        ):
+            assert client.call({"parameters": [{"name": name, "value": value}]}, 120).results[0].successful
+    finally:
+        executor.cancel()
+        thread.join()
+    assert seen == texts
+    assert [node.get_parameter(name).value for name in ("name", "names")] == texts
+    assert "'n\udcff' of node" in node.set_parameters([Parameter("n\udcff", value=texts[0])])[0].reason
+    assert baton._core._parameter_yaml(texts[0]) == '"a\ufffd"'

@@ -69,6 +69,6 @@ def command(
                 }
             )
         else:
-            shown = f"[{severity}] [{stamp}] [{line.name}]: {line.msg}"
+            shown = live.harmless(f"[{severity}] [{stamp}] [{line.name}]: {line.msg}")
         click.echo(shown)
         left = None if left is None else left - 1

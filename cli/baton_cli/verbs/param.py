@@ -146,10 +146,10 @@ def list_(domain: int | None, timeout: float, name: str | None, as_json: bool) -
     elif not name:
         live.say_if_empty(looker, found, "parameters")
         for node, names in found.items():
-            click.echo("\n".join([f"{node}:", *(f"  {n}" for n in names)]))
+            click.echo(live.harmless("\n".join([f"{node}:", *(f"  {n}" for n in names)])))
     else:
         for parameter in found[live.node_name(name)]:
-            click.echo(parameter)
+            click.echo(live.harmless(parameter))
 
 
 @examples("baton param get camera rate", "baton param get /left/camera roi.width --json")
@@ -184,7 +184,7 @@ def set_(domain: int | None, timeout: float, name: str, parameter: str, value: s
     remote = Remote(live.join(domain), name, timeout)
     result = remote.call("set", {"parameters": [_message(baton, parameter, given)]}).results[0]
     if not result.successful:
-        raise click.ClickException(f"{remote.name} refused it: {result.reason}")
+        raise click.ClickException(live.harmless(f"{remote.name} refused it: {result.reason}"))
 
 
 @examples("baton param describe camera rate", "baton param describe camera")
@@ -202,7 +202,7 @@ def describe(domain: int | None, timeout: float, name: str, parameters: tuple[st
         return
     for one in found:
         lines = [f"{one.pop('name')}:", *(f"  {key}: {value}" for key, value in one.items())]
-        click.echo("\n".join(lines))
+        click.echo(live.harmless("\n".join(lines)))
 
 
 def _described(descriptor: Any) -> dict[str, Any]:
@@ -259,5 +259,5 @@ def load(domain: int | None, timeout: float, name: str, file: Path) -> None:
     ]
     click.echo(f"set {len(values) - len(refused)} of {len(values)} parameters of {remote.name}", err=True)
     if refused:
-        click.echo("\n".join(refused), err=True)
+        click.echo(live.harmless("\n".join(refused)), err=True)
         sys.exit(1)

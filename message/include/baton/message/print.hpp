@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "baton/message/bytes.hpp"
 #include "baton/message/type.hpp"
@@ -27,5 +28,9 @@ struct PrintOptions {
 /// with the digits needed to read the same value back. Bytes of strings that are no UTF-8 are shown as U+FFFD. Error:
 /// malformed_message, naming the field.
 Result<std::string> print(const Type& type, Bytes message, const PrintOptions& options = {});
+
+/// A string as a YAML scalar, in quotes where YAML would read something else. Bytes that are no UTF-8 become U+FFFD, and
+/// characters that steer terminals become escapes. `max_bytes` is that of PrintOptions; 0: all.
+std::string yaml_of(std::string_view text, std::size_t max_bytes = 0);
 
 }  // namespace baton::message

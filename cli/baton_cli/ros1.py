@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """ROS 1's graph beside Baton's: which links there are, which way the messages of each take, and why.
 
-Two sources, and no third: the master and the nodes say which links exist and what they sent (XML-RPC: getSystemState, getBusInfo,
-getBusStats; ROS's wiki, "ROS/Master_Slave_APIs"), and Baton's graph says which of them have shared memory (docs/format/tcpros.md).
+The master and the nodes say which links exist and what they sent (XML-RPC: getSystemState, getBusInfo, getBusStats; ROS's wiki,
+"ROS/Master_Slave_APIs"), Baton's graph says which of them have shared memory (docs/format/tcpros.md), and the kernel how many bytes
+went by TCP all the same.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import xml.parsers.expat
 import xmlrpc.client
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from . import tcp_bytes
 
 DEFAULT_MASTER = "http://localhost:11311"
 CHANNEL = "/_tcpros/"  # of a preloaded publisher, behind the topic
@@ -26,6 +29,7 @@ SERIALIZED = "baton_ros1/Serialized"
 WORTHWHILE_BYTES = 65536  # kWorthwhileBytes in ros1/preload/src/links.hpp
 IN_FLIGHT = 4  # kInFlight there
 ANSWER_S = 1.0  # that the master and each node have to answer
+_PORTS = re.compile(r"on port (\d{1,5}) to \[.*:(\d{1,5}) on socket")  # getBusInfo's words for a connection
 _NAME = re.compile(r"/?[A-Za-z0-9_~/]+")
 _FAILURES = (OSError, http.client.HTTPException, xmlrpc.client.Error, xml.parsers.expat.ExpatError, ValueError)
 
@@ -84,6 +88,8 @@ class Link:
     number: int = -1  # in its publisher's process
     messages: int = 0
     bytes: int = 0
+    tcp_bytes: int = -1  # that its connection carried, as the kernel counts them; -1: not known
+    recent: bool = False  # the numbers are of a moment, not since the link's beginning: since()
 
     @property
     def key(self) -> tuple[str, str, str, int]:
@@ -201,6 +207,7 @@ def look(uri: str, endpoints: Iterable[Any] = ()) -> Graph:
     names = sorted({n for nodes in [*graph.publishers.values(), *graph.subscribers.values()] for n in nodes})
     with ThreadPoolExecutor(16) as pool:
         asked = {a.node.name: a for a in pool.map(lambda name: _ask(uri, name), names)}
+    by_tcp = tcp_bytes.sent()
     graph.silent = [name for name, a in asked.items() if not a.answers]
     for a in asked.values():
         for row in a.bus:
@@ -211,7 +218,9 @@ def look(uri: str, endpoints: Iterable[Any] = ()) -> Graph:
                 continue
             topic, number = str(row[4]), int(row[0])
             messages, size = a.statistics.get((topic, number), (0, 0))
-            graph.links.append(Link(topic, a.node, subscriber, str(row[3]), number, messages, size))
+            ports = _PORTS.search(str(row[6])) if len(row) > 6 else None
+            carried = by_tcp.get((int(ports[1]), int(ports[2])), -1) if ports and a.node.here else -1
+            graph.links.append(Link(topic, a.node, subscriber, str(row[3]), number, messages, size, carried))
     graph.links.sort(key=lambda link: link.key)
     return graph
 
@@ -259,6 +268,7 @@ BY_MEMORY = "shared memory"
 BY_QUEUE = "Baton's queue"
 BY_HANDLE = "shared memory, handles by TCP"
 BY_POINTER = "pointer"
+_SOME, _MOST = 0.05, 0.95  # shares of a link's bytes that go by TCP although both ends have shared memory
 _TCP_COPIES = 4  # serialize, into the kernel, out of it, deserialize
 _MEMORY_COPIES = 2  # serialize, deserialize
 
@@ -339,13 +349,23 @@ class Judge:
         if holding and holding.standing == "refused":
             return Way(BY_TCP, _TCP_COPIES, f"no memory for its samples: {holding.reason}", False)
         why = "libbaton_roscpp.so at both ends; TCP carries a descriptor for each message of 64 KiB or more"
+        full = ""
         if holding and holding.unread >= IN_FLIGHT:
-            why = f"{holding.unread} messages wait to be taken; the next go by TCP until there is room"
+            full = f"{holding.unread} messages wait to be taken; the next go by TCP until there is room"
         elif holding and holding.held >= holding.granted:
-            why = f"the subscriber keeps {holding.held} messages; the next go by TCP until it lets go of some"
-        elif limit := (_environment_of(link.publisher.pid) or {}).get("BATON_PROCESS_MEMORY_LIMIT"):
-            why += f"; messages beyond the publisher's BATON_PROCESS_MEMORY_LIMIT={limit[:20]} go by TCP"
-        return Way(BY_MEMORY, _MEMORY_COPIES, why, True)
+            full = f"the subscriber keeps {holding.held} messages; the next go by TCP until it lets go of some"
+        if not link.recent or link.tcp_bytes < 0 or not link.bytes:
+            return Way(BY_MEMORY, _MEMORY_COPIES, full or why, True)
+        share = link.tcp_bytes / link.bytes
+        if share < _SOME:
+            return Way(BY_MEMORY, _MEMORY_COPIES, full or why, True)
+        limit = (_environment_of(link.publisher.pid) or {}).get("BATON_PROCESS_MEMORY_LIMIT", "")
+        short = f"the publisher has no memory left{f' (BATON_PROCESS_MEMORY_LIMIT={limit[:20]})' * bool(limit)}"
+        why = f"{min(share, 1):.0%} of the bytes go by TCP: {full or short + ', or too many messages wait'}"
+        way_out = "" if full else "raise the memory limits: docs/guides/environment.md"
+        if share > _MOST:
+            return Way(BY_TCP, _TCP_COPIES, why, None, way_out)
+        return Way(f"{BY_MEMORY} and {BY_TCP}", _TCP_COPIES, why, None, way_out)
 
     def _of_tcp(self, link: Link, own: Any, its: Any) -> Way:
         p, s = link.publisher, link.subscriber
@@ -355,9 +375,13 @@ class Judge:
                 BY_TCP, _TCP_COPIES, f"another machine: {', '.join(f'{r} on {h}' for r, h in away.items())}", True
             )
         if own or its:
-            other, call = ("subscriber", "subscribe") if own else ("publisher", "advertise")
-            why = f"only the {'publisher' if own else 'subscriber'} has types of Baton"
-            return Way(BY_TCP, _TCP_COPIES, why, None, f"baton::ros1::{call}() in the {other}")
+            has, other, call, made = (
+                ("publisher", "subscriber", "subscribe", "subscription")
+                if own
+                else ("subscriber", "publisher", "advertise", "publisher")
+            )
+            way_out = f"baton::ros1::{call}() or baton.rospy.create_{made}() in the {other}"
+            return Way(BY_TCP, _TCP_COPIES, f"only the {has} has types of Baton", None, way_out)
         lacks = {role: self._lack(node) for role, node in (("publisher", p), ("subscriber", s))}
         if found := {role: lack for role, lack in lacks.items() if lack[0]}:
             same = len(found) == 2 and len(set(found.values())) == 1
@@ -381,7 +405,7 @@ class Judge:
             return "cannot be looked at (another user's, in a container, or gone)", ""
         if "libroscpp.so" not in libraries:
             if "python" in libraries:
-                return "is a rospy program, which has no shared memory", ""
+                return "is a rospy program without baton.rospy", "baton.rospy (docs/guides/ros1.md)"
             return "is no program of roscpp", ""
         if "libbaton_roscpp.so" not in libraries:
             return "runs without libbaton_roscpp.so", "start it with baton ros1 run"
@@ -403,15 +427,19 @@ def judged(graph: Graph, endpoints: list[Any], holdings: list[Any], node_domain:
     return [(link, judge.judge(link)) for link in graph.links]
 
 
-def rates(before: Graph, now: Graph, seconds: float) -> dict[tuple[str, str, str, int], tuple[float, float]]:
-    """Messages and bytes a second of each link that is in both; the counters begin again at 2^32."""
+def since(before: Graph, now: Graph) -> Graph:
+    """`now`, with what each link of both sent between them; a link that sent nothing meanwhile keeps its totals."""
     known = {link.key: link for link in before.links}
-    found = {}
+    links = []
     for link in now.links:
-        if (old := known.get(link.key)) and seconds > 0:
-            messages, size = (link.messages - old.messages) & 0xFFFFFFFF, (link.bytes - old.bytes) & 0xFFFFFFFF
-            found[link.key] = messages / seconds, size / seconds
-    return found
+        old = known.get(link.key)
+        messages = (link.messages - old.messages) & 0xFFFFFFFF if old else 0
+        if old and messages:
+            by_tcp = link.tcp_bytes - old.tcp_bytes if min(link.tcp_bytes, old.tcp_bytes) >= 0 else -1
+            size = (link.bytes - old.bytes) & 0xFFFFFFFF
+            link = replace(link, messages=messages, bytes=size, tcp_bytes=by_tcp, recent=True)
+        links.append(link)
+    return replace(now, links=links)
 
 
 def as_json(graph: Graph, links: list[tuple[Link, Way]]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ HOLDERS = 6  # rows of the second table, where the screen is small
 WIDE = 150  # columns from which on a link of ROS 1 shows why it takes its way
 SHORT_WAYS = {
     "shared memory": "memory",
+    "shared memory and TCP": "memory, TCP",
     "shared memory, handles by TCP": "handles",
     "Baton's queue": "queue",
     "Baton's queue and TCP": "queue, TCP",
@@ -157,7 +158,7 @@ def _columns(*columns: tuple[str, str]) -> Table:
             no_wrap=True,
             overflow="ellipsis",
             min_width=len(name),
-            ratio=None if justify == "right" or name in ("made", "way") else 1,
+            ratio=None if justify == "right" or name in ("made", "way") else 3 if name == "why" else 1,
         )
     return table
 

@@ -7,12 +7,14 @@ import socket
 import subprocess
 import sys
 import threading
+import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from xmlrpc.server import SimpleXMLRPCServer
 
 import pytest
-from baton_cli import ros1
+from baton_cli import ros1, tcp_bytes
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "ros1/tests"))
 from ros1_network import BUILD, MASTER, PRELOAD, Ros
@@ -100,7 +102,9 @@ def test_types_of_baton_have_their_own_queue_and_stock_subscribers_do_not(networ
     rows = links(baton)
     assert rows[own.process.pid]["why"] == "Baton's queue, no copy: types of Baton at both ends"
     assert rows[stock.process.pid]["why"] == "TCP, 4 copies: only the publisher has types of Baton"
-    assert rows[stock.process.pid]["way_out"] == "baton::ros1::subscribe() in the subscriber"
+    assert rows[stock.process.pid]["way_out"] == (
+        "baton::ros1::subscribe() or baton.rospy.create_subscription() in the subscriber"
+    )
     found = json.loads(baton("doctor", "--ros1", "--look", "0", "--json"))
     assert found["topics"] == [], "a link of ROS 1 has one row"
 
@@ -167,6 +171,54 @@ def test_an_empty_domain_names_that_of_ros_1_and_its_topics_are_not_looked_for_e
     finally:
         process.kill()
         process.communicate()
+
+
+def test_messages_that_find_no_memory_are_seen_to_go_by_tcp(network, baton):
+    network.listener(), (talker := network.talker(BATON_PROCESS_MEMORY_LIMIT="2M"))
+    talker.do("subscribers 1")
+    stop = threading.Event()
+
+    def publish():
+        while not stop.wait(0.01):
+            talker.do("publish 6220800 1 0")
+
+    thread = threading.Thread(target=publish)
+    thread.start()
+    try:
+        (row,) = json.loads(baton("doctor", "--ros1", "--look", "2", "--json"))["ros1"]
+        (shown,) = json.loads(baton("top", "-n", "1", "-i", "2", "--json", "--ros1"))["ros1"]
+    finally:
+        stop.set()
+        thread.join()
+    assert row["good"] is None, row
+    assert "TCP, 4 copies: " in row["why"] and "of the bytes go by TCP" in row["why"]
+    assert "no memory left (BATON_PROCESS_MEMORY_LIMIT=2M)" in row["why"]
+    assert shown["way"].endswith("TCP") and shown["copies"] == 4
+
+
+def test_the_kernel_counts_what_a_connection_carried():
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
+        accepted, _ = server.accept()
+        with accepted:
+            ports = client.getsockname()[1], server.getsockname()[1]
+            before = tcp_bytes.sent()[ports]
+            client.sendall(b"x" * 12_345)
+            assert len(accepted.recv(12_345, socket.MSG_WAITALL)) == 12_345
+            end = time.monotonic() + 60
+            while (carried := tcp_bytes.sent()[ports] - before) < 12_345:  # it counts what was acknowledged
+                assert time.monotonic() < end
+            assert carried <= 12_346, "the connection's beginning counts as a byte"
+
+
+def test_handles_of_mode_tzc_are_their_own_way(network, baton):
+    own = network.api_listener(BATON_ROS1_MODE="tzc")
+    other = network.api_listener()
+    talker = network.api_talker(BATON_ROS1_MODE="tzc")
+    talker.do("subscribers 2")
+    rows = links(baton)
+    assert set(rows) == {own.process.pid, other.process.pid}
+    assert rows[own.process.pid]["why"].startswith("shared memory, handles by TCP, no copy: ")
+    assert rows[other.process.pid]["why"] == "Baton's queue, no copy: types of Baton at both ends"
 
 
 @contextlib.contextmanager
@@ -247,13 +299,20 @@ def test_a_preloaded_pair_whose_queue_is_full_is_said_to_go_by_tcp_for_now():
     ends = [end("/t/_tcpros/12", "/p", True, ros1.SERIALIZED), end("/t/_tcpros/12", "/s", False, ros1.SERIALIZED)]
     link = ros1.Link("/t", P, S, messages=10, bytes=10_000_000)
 
-    def with_(unread, held):
+    def with_(unread, held, link=link):
         numbers = {"unread": unread, "held": held, "granted": 32, "standing": "connected", "reason": ""}
         return way(link, ends, [SimpleNamespace(publisher=ends[0].gid, subscription=ends[1].gid, **numbers)])
 
     assert with_(0, 0).why.startswith("libbaton_roscpp.so at both ends")
     assert "4 messages wait" in with_(4, 0).why
     assert "keeps 32 messages" in with_(1, 32).why
+    ways = {}
+    for by_tcp in (280, 3_000_000, 10_000_000):
+        ways[by_tcp] = with_(0, 0, replace(link, tcp_bytes=by_tcp, recent=True))
+    assert [w.way for w in ways.values()] == [ros1.BY_MEMORY, "shared memory and TCP", ros1.BY_TCP]
+    assert ways[3_000_000].why.startswith("30% of the bytes go by TCP: the publisher has no memory left")
+    full = with_(4, 0, replace(link, tcp_bytes=10_000_000, recent=True))
+    assert full.why.startswith("100% of the bytes go by TCP: 4 messages wait")
 
 
 def test_rates_are_right_when_a_counter_begins_again():
@@ -261,7 +320,10 @@ def test_rates_are_right_when_a_counter_begins_again():
         return ros1.Graph("", True, links=[ros1.Link("/t", P, S, number=3, messages=messages, bytes=size)])
 
     begin = (1 << 32) - 500
-    assert ros1.rates(graph(10, begin), graph(20, 500), 2.0) == {("/t", "/p", "/s", 3): (5.0, 500.0)}
+    (link,) = ros1.since(graph(10, begin), graph(20, 500)).links
+    assert (link.messages, link.bytes, link.recent) == (10, 1000, True)
+    (link,) = ros1.since(graph(10, 100), graph(10, 100)).links
+    assert (link.messages, link.recent) == (10, False), "nothing was sent meanwhile"
 
 
 def test_both_forms_of_a_node_s_counters_are_read():

@@ -394,14 +394,19 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
     node = join_or_say(domain, search, machine, as_json)
     endpoints = live.others(node)
     holdings = node.holdings(ANSWER_S)
-    graph = live.ros1_graph(node)
-    of_ros1 = judge_ros1(ros1.judged(graph, endpoints, holdings, node.domain)) if graph else []
+    begin, graph = time.monotonic(), live.ros1_graph(node)
     # A preloaded publisher's channel is a link of ROS 1, and ROS 1's rows say what becomes of it.
+    everything = endpoints
     endpoints = [e for e in endpoints if e.type_name != ros1.SERIALIZED]
     slots, lacking = judge_slots(endpoints, holdings)
     of_baton = [f for f in judge_topics(endpoints, graph) if f.what not in {g.what for g in lacking}]
     topics = judge_ros2(node, endpoints, max(look, ANSWER_S), [*of_baton, *lacking])
     pairs = [*topics, *judge_past(endpoints), *judge_publishing(node, endpoints, look)]
+    of_ros1 = []
+    if graph:
+        time.sleep(max(0.0, begin + look - time.monotonic()))
+        recent = ros1.since(graph, live.ros1_graph(node, quiet=True) or graph)
+        of_ros1 = judge_ros1(ros1.judged(recent, everything, node.holdings(ANSWER_S), node.domain))
     memory = asdict(node.memory)
     sections = {"machine": machine, "topics": pairs, "ros1": of_ros1, "slots": slots}
     empty = "" if of_ros1 else live.nobody_there(node)

@@ -152,15 +152,16 @@ class _Ros1:
         (then, before), self._before = self._before, (now, graph)
         if graph is None:
             return []
-        measured = ros1.rates(before, graph, now - then) if before else {}
+        seconds = now - then
+        graph = ros1.since(before, graph) if before else graph
         links = ros1.judged(graph, live.others(self._node), self._node.holdings(0.5), self._node.domain)
         return [
             {
                 "topic": link.topic,
                 "publisher": _ros1_end(link.publisher),
                 "subscriber": _ros1_end(link.subscriber),
-                "rate_hz": measured[link.key][0] if link.key in measured and way.counted else None,
-                "bytes_per_s": measured[link.key][1] if link.key in measured and way.counted else None,
+                "rate_hz": _rate(link, way, link.messages / seconds),
+                "bytes_per_s": _rate(link, way, link.bytes / seconds),
                 "way": way.way,
                 "copies": way.copies,
                 "why": way.why,
@@ -168,6 +169,11 @@ class _Ros1:
             }
             for link, way in links
         ]
+
+
+def _rate(link: ros1.Link, way: ros1.Way, rate: float) -> float | None:
+    """None: roscpp does not count it."""
+    return (rate if link.recent else 0.0) if way.counted else None
 
 
 def _ros1_end(node: ros1.Node) -> str:

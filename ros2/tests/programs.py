@@ -211,9 +211,9 @@ def hear_with_callbacks(node, last):
     return {"got": got}
 
 
-def say_images(node, number):
+def say_images(node, number, readers="1"):
     publisher = node.create_publisher(Image, "image", 10)
-    spin_until(node, lambda: publisher.get_subscription_count() > 0)
+    spin_until(node, lambda: publisher.get_subscription_count() >= int(readers))
     sys.stdin.readline()
     for i in range(int(number)):
         publisher.publish(Image(height=i, width=3, encoding="rgb8", data=list(range(9))))

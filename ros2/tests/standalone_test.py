@@ -12,10 +12,18 @@ def test_a_ros_node_hears_batons_own_publisher(processes):
     processes.result(talker)
 
 
+def test_a_ros_publisher_counts_the_subscriptions_of_batons_own_nodes(processes):
+    talker = processes.start("baton", "say_images", "5")  # which waits until it is matched
+    hearer = going(processes.start_standalone("hear", "5"))
+    go_on(talker)
+    assert processes.result(hearer)["got"] == EXPECTED
+    go_on(talker)
+    processes.result(talker)
+
+
 def test_batons_own_node_and_a_plain_ros_node_hear_a_ros_publisher(processes):
     hearers = [processes.start_standalone("hear", "5"), processes.start("plain", "hear_images", "5")]
-    talker = processes.start("baton", "say_images", "5")
-    # A reader that is no ROS 2 endpoint is not counted by the publisher.
+    talker = processes.start("baton", "say_images", "5", "2")
     going(hearers[0])
     go_on(talker)
     heard = [processes.result(hearer) for hearer in hearers]

@@ -75,8 +75,14 @@ rmw_ret_t rmw_compare_gids_equal(const rmw_gid_t* gid1, const rmw_gid_t* gid2, b
   return rmw->rmw_compare_gids_equal(translated(gid1, gids[0]), translated(gid2, gids[1]), result);
 }
 
-rmw_ret_t rmw_publisher_count_matched_subscriptions(const rmw_publisher_t* publisher, size_t* subscription_count) {
-  return forward(&Underlying::rmw_publisher_count_matched_subscriptions, publisher, subscription_count);
+rmw_ret_t rmw_publisher_count_matched_subscriptions(const rmw_publisher_t* publisher, size_t* subscription_count) try {
+  const rmw_ret_t result =
+      forward(&Underlying::rmw_publisher_count_matched_subscriptions, publisher, subscription_count);
+  PublisherPath* path = path_of(publisher);
+  if (result == RMW_RET_OK && path != nullptr) *subscription_count += path->matched_only_in_baton(*subscription_count);
+  return result;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 rmw_ret_t rmw_publisher_get_actual_qos(const rmw_publisher_t* publisher, rmw_qos_profile_t* qos) {

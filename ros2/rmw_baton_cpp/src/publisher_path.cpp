@@ -290,6 +290,24 @@ void PublisherPath::look(std::size_t matched_underlying, std::size_t matched_bat
   need_.look(facts, os::monotonic_ns());
 }
 
+std::size_t PublisherPath::matched_only_in_baton(std::size_t matched_underlying) {
+  if (writer_->matched() == 0) return 0;
+  transport::Participant& participant = baton_context_->participant();
+  const std::uint64_t version = participant.graph_version();  // before the graph is read
+  const std::lock_guard<std::mutex> lock(counted_mutex_);
+  if (counted_ && counted_->graph_version == version && counted_->matched_underlying == matched_underlying)
+    return counted_->count;
+  const std::vector<KnownSubscription> known = known_subscriptions(inner_node_, inner_->topic_name);
+  const std::vector<transport::Gid> readers = writer_->matched_readers();
+  const auto count = std::count_if(readers.begin(), readers.end(), [&](const transport::Gid& gid) {
+    // The underlying RMW may not have met an end of another context yet: it counts that one when it has.
+    return baton_context_->announcement().context_of(participant, gid) == ContextState::kUnknown &&
+           std::none_of(known.begin(), known.end(), [&](const KnownSubscription& each) { return each.gid == gid; });
+  });
+  counted_ = {version, matched_underlying, static_cast<std::size_t>(count)};
+  return counted_->count;
+}
+
 /// For `baton doctor`: a JSON object.
 std::string PublisherPath::describe() {
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "baton/message/builder.hpp"
@@ -45,6 +46,10 @@ class PublisherPath {
   rmw_ret_t publish_loaned(void* native, rmw_publisher_allocation_t* allocation);
 
   void assert_liveliness() { writer_->assert_liveliness(); }
+
+  /// How many matched subscriptions are of Baton's own nodes, which the underlying RMW does not count.
+  /// `matched_underlying`: how many that RMW counts.
+  std::size_t matched_only_in_baton(std::size_t matched_underlying);
 
  private:
   PublisherPath(std::shared_ptr<BatonContext> baton_context, const rmw_node_t* inner_node, const rmw_publisher_t* inner)
@@ -80,6 +85,14 @@ class PublisherPath {
   ReadySignal* matched_signal_ = nullptr;  // of the underlying RMW's matched event; null: ask before each message
   UnderlyingNeed need_;
   std::uint64_t through_baton_ = 0, through_underlying_ = 0, copied_bytes_ = 0;
+
+  /// The last answer of matched_only_in_baton(), which holds while neither graph changes.
+  struct Counted {
+    std::uint64_t graph_version = 0;
+    std::size_t matched_underlying = 0, count = 0;
+  };
+  std::mutex counted_mutex_;
+  std::optional<Counted> counted_;  // with counted_mutex_
 };
 
 }  // namespace baton::rmw

@@ -77,6 +77,8 @@ COPIES = {
     ("roscpp", "preload"): (1, 1),
     ("roscpp", "lotros"): (0, 0),
     ("roscpp", "tzc"): (0, 0),
+    ("roscpp", "transport_raw"): (1 + 2, 1 + 1),
+    ("roscpp", "transport_baton"): (1, 1),
     ("ros2", "tuned"): (1 + 1, 1 + 1),
     ("ros2", "baton"): (1, 1),
     ("ros2", "heap"): (1, 0),

@@ -2,7 +2,8 @@
 // ROS 1 with sensor_msgs/Image. `tcpros`: between processes. `same_process`: a shared pointer is handed from publisher
 // to subscribers, which roscpp does within one process only. `preload`: tcpros with libbaton_roscpp.so preloaded at both
 // ends. `lotros`: baton::ros1 at both ends, that is, types of Baton and no socket for data (LOT IV). `tzc`: the same with
-// handles over TCPROS (TZC III).
+// handles over TCPROS (TZC III). `transport_raw` and `transport_baton`: programs of image_transport with either
+// transport; `transport_raw` is `tcpros` behind its interface.
 #include <malloc.h>
 #include <ros/callback_queue.h>
 #include <ros/ros.h>
@@ -15,6 +16,9 @@
 #include <mutex>
 #include <stdexcept>
 
+#ifdef BATON_ROS_PACKAGES
+#include <image_transport/image_transport.h>
+#endif
 #ifdef BATON_ROS1_MESSAGES
 #include "baton/ros1/ros1.hpp"
 #include "baton/ros1/sensor_msgs/image.hpp"
@@ -42,6 +46,10 @@ void set_preload([[maybe_unused]] const Plan& plan) {
 
 bool has_types_of_baton(const Plan& plan) { return plan.variant == "lotros" || plan.variant == "tzc"; }
 
+bool has_image_transport(const Plan& plan) {
+  return plan.variant == "transport_raw" || plan.variant == "transport_baton";
+}
+
 std::vector<std::string> variants() {
   std::vector<std::string> names{"tcpros", "same_process"};
 #ifdef BATON_ROSCPP_LIBRARY
@@ -50,6 +58,10 @@ std::vector<std::string> variants() {
 #ifdef BATON_ROS1_MESSAGES
   names.emplace_back("lotros");
   names.emplace_back("tzc");
+#endif
+#ifdef BATON_ROS_PACKAGES
+  names.emplace_back("transport_raw");
+  names.emplace_back("transport_baton");
 #endif
   return names;
 }
@@ -60,6 +72,12 @@ class RosNode {
   static std::shared_ptr<RosNode> get(const Plan& plan) {
     if (plan.variant == "preload") restart_once(plan, [&] { set_preload(plan); });
     if (has_types_of_baton(plan)) set_runtime_directory(plan);
+#ifdef BATON_ROS_PACKAGES
+    if (has_image_transport(plan)) {
+      set_runtime_directory(plan);
+      ::setenv("ROS_PACKAGE_PATH", BATON_ROS_PACKAGES ":/usr/share", 1);
+    }
+#endif
     static std::mutex mutex;
     static std::weak_ptr<RosNode> known;
     const std::lock_guard<std::mutex> lock(mutex);
@@ -142,6 +160,56 @@ class RosPublisher : public PublisherEnd {
   std::vector<boost::shared_ptr<Image>> images_;
   boost::shared_ptr<Image> message_;
 };
+
+#ifdef BATON_ROS_PACKAGES
+std::string transport_of(const Plan& plan) { return plan.variant.substr(plan.variant.find('_') + 1); }
+
+class TransportPublisher : public PublisherEnd {
+ public:
+  explicit TransportPublisher(const Plan& plan)
+      : node_(RosNode::get(plan)),
+        publisher_(image_transport::ImageTransport(node_->handle(nullptr)).advertise(plan.topic, plan.depth)) {
+    message_.header.frame_id = "camera";
+    message_.height = 1;
+    message_.encoding = "mono8";
+  }
+  ~TransportPublisher() override { publisher_.shutdown(); }
+  std::byte* begin(std::size_t bytes) override {
+    message_.width = message_.step = static_cast<std::uint32_t>(bytes);
+    message_.data.resize(bytes);
+    return reinterpret_cast<std::byte*>(message_.data.data());
+  }
+  void publish(std::size_t) override { publisher_.publish(message_); }
+
+ private:
+  std::shared_ptr<RosNode> node_;
+  image_transport::Publisher publisher_;
+  Image message_;
+};
+
+class TransportSubscriber : public SubscriberEnd {
+ public:
+  TransportSubscriber(const Plan& plan, Receiver& receiver) : node_(RosNode::get(plan)) {
+    const boost::function<void(const boost::shared_ptr<const Image>&)> callback =
+        [&receiver](const boost::shared_ptr<const Image>& image) {
+          receiver.message(reinterpret_cast<const std::byte*>(image->data.data()), image->data.size());
+        };
+    subscriber_ =
+        image_transport::ImageTransport(node_->handle(&queue_))
+            .subscribe(plan.topic, plan.depth, callback, ros::VoidPtr(),
+                       image_transport::TransportHints(transport_of(plan), ros::TransportHints().tcpNoDelay()));
+  }
+  ~TransportSubscriber() override { subscriber_.shutdown(); }
+  void receive(std::chrono::nanoseconds timeout) override {
+    queue_.callAvailable(ros::WallDuration(static_cast<double>(timeout.count()) * 1e-9));
+  }
+
+ private:
+  std::shared_ptr<RosNode> node_;
+  ros::CallbackQueue queue_;
+  image_transport::Subscriber subscriber_;
+};
+#endif
 
 class RosSubscriber : public SubscriberEnd {
  public:
@@ -238,11 +306,17 @@ std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) {
 #ifdef BATON_ROS1_MESSAGES
   if (has_types_of_baton(plan)) return std::make_unique<OwnPublisher>(plan);
 #endif
+#ifdef BATON_ROS_PACKAGES
+  if (has_image_transport(plan)) return std::make_unique<TransportPublisher>(plan);
+#endif
   return std::make_unique<RosPublisher>(plan);
 }
 std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
 #ifdef BATON_ROS1_MESSAGES
   if (has_types_of_baton(plan)) return std::make_unique<OwnSubscriber>(plan, receiver);
+#endif
+#ifdef BATON_ROS_PACKAGES
+  if (has_image_transport(plan)) return std::make_unique<TransportSubscriber>(plan, receiver);
 #endif
   return std::make_unique<RosSubscriber>(plan, receiver);
 }

@@ -2,10 +2,16 @@
 // The publisher's side of the transport `baton`: images on `<base topic>/baton`, a topic of sensor_msgs/Image. Subscribers
 // that have Baton take them from shared memory, all others (rosbag, other machines) from roscpp.
 #include <image_transport/publisher_plugin.h>
+#include <ros/callback_queue_interface.h>
 #include <ros/console.h>
 #include <class_loader/class_loader.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <boost/enable_shared_from_this.hpp>
+#include <boost/make_shared.hpp>
+#include <boost/weak_ptr.hpp>
+#include <functional>
 #include <mutex>
 #include <utility>
 
@@ -14,7 +20,61 @@
 
 namespace baton::image_transport_plugin {
 
-/// Thread-safe.
+/// Calls `changed` from the callback queue when Baton's count of subscribers has changed. Thread-safe.
+class Watch final : public ros::CallbackInterface, public boost::enable_shared_from_this<Watch> {
+ public:
+  using Memory = baton::Publisher<msg::sensor_msgs::Image>;
+  using Changed = std::function<void(bool more)>;
+
+  Watch(Memory memory, ros::CallbackQueueInterface& queue, Changed changed, const ros::VoidPtr& tracked_object)
+      : memory_(std::move(memory)),
+        queue_(queue),
+        changed_(std::move(changed)),
+        tracks_(tracked_object != nullptr),
+        tracked_(tracked_object) {}
+  void begin() {
+    memory_.on_event([weak = weak_from_this()](Event event) {
+      const auto watch = weak.lock();
+      if (watch && event == Event::kMatched) watch->enqueue();
+    });
+    enqueue();
+  }
+  /// `changed` is not called afterwards. Waits for a call in another thread.
+  void end() {
+    memory_.on_event({});
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ended_ = true;
+    }
+    queue_.removeByID(id());
+  }
+  CallResult call() override {
+    const boost::shared_ptr<void> alive = tracked_.lock();
+    if (tracks_ && !alive) return Invalid;
+    const std::uint32_t now = memory_.matched();
+    const std::uint32_t before = known_.exchange(now);  // sequentially consistent: only this word matters
+    if (now != before) changed_(now > before);
+    return Success;
+  }
+
+ private:
+  void enqueue() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!ended_) queue_.addCallback(shared_from_this(), id());
+  }
+  std::uint64_t id() const { return reinterpret_cast<std::uint64_t>(this); }
+
+  Memory memory_;
+  ros::CallbackQueueInterface& queue_;
+  const Changed changed_;
+  const bool tracks_;
+  const boost::weak_ptr<void> tracked_;
+  std::atomic<std::uint32_t> known_{0};
+  std::mutex mutex_;
+  bool ended_ = false;
+};
+
+/// image_transport calls publish() only while getNumSubscribers() is not 0. Thread-safe.
 class Publisher final : public ::image_transport::PublisherPlugin {
  public:
   std::string getTransportName() const override { return "baton"; }
@@ -32,6 +92,7 @@ class Publisher final : public ::image_transport::PublisherPlugin {
       const std::lock_guard<std::mutex> lock(mutex_);
       std::swap(ended, ends_);
     }
+    if (ended.watch) ended.watch->end();
     ended.links.shutdown();
   }
   ~Publisher() override { shutdown(); }
@@ -54,16 +115,25 @@ class Publisher final : public ::image_transport::PublisherPlugin {
     // roscpp has one publication of the topic, and this is a second owner of it, for the callbacks.
     made.links = handle.advertise<sensor_msgs::Image>(topic, queue_size, with_image(connected),
                                                       with_image(disconnected), tracked_object, latch);
-    made.latch = latch;
-    const std::lock_guard<std::mutex> lock(mutex_);
-    ends_ = std::move(made);
+    if (made.memory && (connected || disconnected)) {
+      made.watch = boost::make_shared<Watch>(
+          made.memory.own(), *handle.getCallbackQueue(),
+          [this, connected, disconnected](bool more) { subscribers_of_baton(more ? connected : disconnected); },
+          tracked_object);
+    }
+    const auto watch = made.watch;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ends_ = std::move(made);
+    }
+    if (watch) watch->begin();
   }
 
  private:
   struct Ends {
     ros1::Publisher<msg::sensor_msgs::Image> memory;  // empty if this process cannot use Baton: roscpp has all images
     ros::Publisher links;
-    bool latch = false;
+    boost::shared_ptr<Watch> watch;  // if there are status callbacks
 
     std::uint32_t subscribers() const {
       return std::max(links ? links.getNumSubscribers() : 0, memory ? memory.getNumSubscribers() : 0);
@@ -80,7 +150,6 @@ class Publisher final : public ::image_transport::PublisherPlugin {
       ROS_ERROR("baton: an image is lost: publish() on an image_transport publisher that was shut down");
       return;
     }
-    if (ends.subscribers() == 0 && !ends.latch) return;
     if (!ends.memory) {
       publish_by_tcp(ends.links, image, data, size);
       return;
@@ -118,6 +187,15 @@ class Publisher final : public ::image_transport::PublisherPlugin {
           [&subscriber](const sensor_msgs::Image& image) { subscriber.publish(image); });
       callback(single);
     };
+  }
+
+  /// roscpp calls the callbacks for its own subscribers, whose ends of Baton come and go a moment earlier or later. So here
+  /// is left: subscribers that only Baton knows, and a last subscriber that Baton still counted when roscpp called.
+  void subscribers_of_baton(const ::image_transport::SubscriberStatusCallback& callback) {
+    if (!callback || ends().links.getNumSubscribers() > 0) return;
+    callback(::image_transport::SingleSubscriberPublisher(
+        "", getTopic(), [this] { return getNumSubscribers(); },
+        [this](const sensor_msgs::Image& image) { publish(image); }));
   }
 
   mutable std::mutex mutex_;

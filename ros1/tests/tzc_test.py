@@ -65,6 +65,8 @@ def test_a_subscription_gets_each_message_once_while_publishers_of_the_other_mod
     assert [line for line in lines if line.split()[2] == str(SMALL)] == [image(i + 1, SMALL) for i in range(300)]
     assert [line for line in lines if line.split()[2] == str(LARGE)] == [image(i + 1) for i in range(5)] * 3
     assert listener.more(0.2) == []
+    counts = handles(listener)
+    assert counts == expected(taken=counts["taken"], carried=counts["carried"])
 
 
 def raw_file(path, kind, md5, definition, messages):

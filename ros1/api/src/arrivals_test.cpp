@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Handles and the messages that they are for, with endpoints of Baton and without ROS.
+#include "arrivals.hpp"
+
+#include <gtest/gtest.h>
+#include <ros/time.h>
+#include <unistd.h>
+
+#include <boost/make_shared.hpp>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <stdexcept>
+#include <thread>
+
+namespace baton::ros1::detail {
+namespace {
+
+using namespace std::chrono_literals;
+using transport::Gid;
+using transport::TakenSample;
+
+bool eventually(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + 60s;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(500us);
+  }
+  return true;
+}
+
+class ArrivalsTest : public testing::Test {
+ protected:
+  explicit ArrivalsTest(const QoS& qos = QoS(4).hold(2)) {
+    ros::Time::init();  // of roscpp's log
+    std::string pattern = (std::filesystem::temp_directory_path() / "baton-test-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
+    directory_ = pattern;
+    transport::ParticipantOptions options;
+    options.domain = 7;
+    options.runtime_directory = directory_;
+    participant_ = transport::Participant::join(options).or_throw();
+    reader_ = participant_->create_reader({"t", "/listener", type(), qos}).or_throw();
+    first_ = add_writer();
+    second_ = add_writer();
+    if (!eventually([&] { return reader_->matched() == 2; })) throw std::runtime_error("no match");
+    // The segment of a publisher's first message may be on its way when the message is not.
+    for (const auto& writer : {first_, second_}) {
+      publish(*writer, 0);
+      if (!eventually([&] { return static_cast<bool>(reader_->take_from(writer->gid()).or_throw()); })) {
+        throw std::runtime_error("no first message");
+      }
+    }
+    arrivals_ = std::make_unique<Arrivals>(reader_, Md5{1});
+    arrivals_->set_writers({{first_->gid(), "/one"}, {second_->gid(), "/two"}});
+  }
+  ~ArrivalsTest() override {
+    arrivals_.reset();
+    reader_.reset();
+    first_.reset();
+    second_.reset();
+    participant_.reset();
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_, ignored);
+  }
+
+  static transport::TypeInfo type() { return {"baton_ros1_tests/Number", {}, "", 8, true}; }
+  std::shared_ptr<transport::Writer> add_writer() {
+    return participant_->create_writer({"t", "/talker", type(), QoS(4), {}}).or_throw();
+  }
+  static std::uint64_t publish(transport::Writer& writer, std::uint64_t value) {
+    const memory::Chunk chunk = writer.loan_sized(8).or_throw();
+    std::memcpy(chunk.message(), &value, 8);
+    return writer.publish(chunk).or_throw();
+  }
+  /// A handle of `writer`'s message, sent by `sender`. `number` counts from the first message after the constructor's.
+  void arrive(const Gid& writer, const std::string& sender, std::uint64_t number, bool here = false) {
+    const auto handle = boost::make_shared<ArrivedHandle>();
+    handle->sender = sender;
+    handle->link = link_;
+    handle->handle.type = Md5{1};
+    handle->handle.writer = writer;
+    handle->handle.number = number == UINT64_MAX ? number : number + 1;
+    handle->handle.place = here ? Handle::Place::kHere : Handle::Place::kSharedMemory;
+    arrivals_->arrive(handle);
+  }
+  static std::uint64_t value_of(const TakenSample& sample) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, sample.message(), 8);
+    return value;
+  }
+  /// The value of the next message; 0: none, kCarried: its bytes are in its handle.
+  static constexpr std::uint64_t kCarried = 1000;
+  std::uint64_t next() {
+    const Arrivals::Delivery delivery = arrivals_->next();
+    return delivery.carried ? kCarried : delivery.sample ? value_of(delivery.sample) : 0;
+  }
+  /// What is delivered without a handle when the reader is pulled.
+  std::vector<std::uint64_t> pull() {
+    std::vector<std::uint64_t> out;
+    while (TakenSample taken = reader_->take().or_throw()) {
+      for (const TakenSample& each : arrivals_->without_handle(std::move(taken))) out.push_back(value_of(each));
+    }
+    return out;
+  }
+
+  std::string directory_;
+  std::shared_ptr<transport::Participant> participant_;
+  std::shared_ptr<transport::Reader> reader_;
+  std::shared_ptr<transport::Writer> first_, second_;
+  std::unique_ptr<Arrivals> arrivals_;
+  const boost::shared_ptr<ros::M_string> link_ = boost::make_shared<ros::M_string>();
+};
+
+TEST_F(ArrivalsTest, AHandleTakesItsMessageAndDropsOlderOnesOfItsPublisher) {
+  for (std::uint64_t i = 1; i <= 3; ++i) publish(*first_, i);
+  publish(*second_, 10);
+  arrive(first_->gid(), "/one", 2);
+  EXPECT_EQ(next(), 2U) << "roscpp has dropped the first handle";
+  EXPECT_EQ(next(), 0U);
+  arrive(first_->gid(), "/one", 3);
+  arrive(second_->gid(), "/two", 1);
+  EXPECT_EQ(next() + next(), 3U + 10);
+  EXPECT_EQ(arrivals_->counters.taken, 3U);
+  EXPECT_FALSE(arrivals_->waits());
+}
+
+TEST_F(ArrivalsTest, AHandleWhoseMessageWasOverwrittenIsCountedAndTheNextOnesAreDelivered) {
+  for (std::uint64_t i = 1; i <= 6; ++i) publish(*first_, i);
+  for (std::uint64_t i = 1; i <= 6; ++i) arrive(first_->gid(), "/one", i);
+  for (std::uint64_t i = 3; i <= 6; ++i) EXPECT_EQ(next(), i);
+  EXPECT_EQ(next(), 0U);
+  EXPECT_EQ(arrivals_->counters.overwritten, 2U);
+  EXPECT_EQ(arrivals_->counters.taken, 4U);
+}
+
+TEST_F(ArrivalsTest, AHandleThatIsEarlyWaitsAndThoseAfterItToo) {
+  arrive(first_->gid(), "/one", 1);
+  arrive(first_->gid(), "/one", 2, true);
+  EXPECT_EQ(next(), 0U);
+  EXPECT_TRUE(arrivals_->waits());
+  publish(*first_, 1);
+  EXPECT_EQ(next(), 1U);
+  EXPECT_EQ(next(), kCarried);
+  EXPECT_FALSE(arrivals_->waits());
+}
+
+TEST_F(ArrivalsTest, AHandleWhoseMessageNeverComesIsCountedAfterAWhile) {
+  arrive(first_->gid(), "/one", 1);
+  arrive(Gid{9}, "/one", 1);
+  EXPECT_TRUE(eventually([&] { return next() == 0 && !arrivals_->waits(); }));
+  EXPECT_EQ(arrivals_->counters.overwritten, 1U);
+  EXPECT_EQ(arrivals_->counters.refused, 1U) << "of a publisher that Baton does not know";
+}
+
+TEST_F(ArrivalsTest, AMessageThatIsInItsHandleAndInTheQueueIsDeliveredOnce) {
+  publish(*first_, 1);
+  arrive(first_->gid(), "/one", 1, true);
+  EXPECT_EQ(next(), kCarried);
+  EXPECT_TRUE(pull().empty());
+  publish(*first_, 2);
+  EXPECT_EQ(pull(), std::vector<std::uint64_t>{2});
+  arrive(first_->gid(), "/one", 2, true);
+  arrive(first_->gid(), "/one", 2);
+  EXPECT_EQ(next(), 0U);
+  arrive(first_->gid(), "/one", 3, true);
+  EXPECT_EQ(next(), kCarried);
+  publish(*first_, 3);
+  EXPECT_TRUE(pull().empty()) << "it came later than its handle";
+  EXPECT_FALSE(arrivals_->waits());
+}
+
+TEST_F(ArrivalsTest, AMessageThatWasTakenBeforeItsHandleIsNotLostWhenTheReaderIsPulled) {
+  arrive(first_->gid(), "/one", 1);
+  for (std::uint64_t i = 1; i <= 6; ++i) publish(*first_, i);  // 1 and 2 are overwritten
+  EXPECT_EQ(next(), 0U);                                       // looked for 1, and took 3
+  EXPECT_EQ(pull(), (std::vector<std::uint64_t>{3, 4, 5, 6}));
+  for (std::uint64_t i = 3; i <= 6; ++i) arrive(first_->gid(), "/one", i);
+  EXPECT_EQ(next(), 0U);
+}
+
+TEST_F(ArrivalsTest, AStrangersHandleTakesNothing) {
+  publish(*first_, 1);
+  arrive(first_->gid(), "/stranger", 1);
+  arrive(first_->gid(), "/stranger", UINT64_MAX);
+  arrive(first_->gid(), "/stranger", UINT64_MAX, true);
+  EXPECT_EQ(next(), kCarried) << "an input like a stock publisher's";
+  EXPECT_EQ(next(), 0U);
+  EXPECT_EQ(arrivals_->counters.refused, 2U);
+  arrive(first_->gid(), "/one", 1);
+  EXPECT_EQ(next(), 1U);
+}
+
+TEST_F(ArrivalsTest, MessagesBeyondTheHeldLimitAreCountedAndThoseAfterTheReleaseAreDelivered) {
+  for (std::uint64_t i = 1; i <= 4; ++i) publish(*first_, i);
+  for (std::uint64_t i = 1; i <= 3; ++i) arrive(first_->gid(), "/one", i);
+  std::vector<Arrivals::Delivery> kept;
+  kept.push_back(arrivals_->next());
+  kept.push_back(arrivals_->next());
+  EXPECT_EQ(next(), 0U);
+  EXPECT_EQ(arrivals_->counters.held_limit, 1U);
+  kept.clear();
+  arrive(first_->gid(), "/one", 4);
+  EXPECT_EQ(next(), 4U);
+}
+
+TEST_F(ArrivalsTest, MessagesOfAPublisherThatIsGoneCanStillBeTaken) {
+  const Gid gid = first_->gid();
+  publish(*first_, 1);
+  first_.reset();
+  ASSERT_TRUE(eventually([&] { return reader_->matched() == 1; }));
+  arrivals_->set_writers({{second_->gid(), "/two"}});
+  arrive(gid, "/one", 1);
+  EXPECT_EQ(next(), 1U);
+}
+
+TEST_F(ArrivalsTest, AFloodOfStrangersDoesNotGrowWithoutEnd) {
+  for (std::uint64_t i = 0; i < 2000; ++i) {
+    Gid gid{9};
+    std::memcpy(gid.data() + 8, &i, 8);
+    arrive(gid, "/stranger", 1);
+  }
+  EXPECT_GE(arrivals_->counters.refused, 1700U);
+  publish(*first_, 1);
+  arrive(first_->gid(), "/one", 1);
+  EXPECT_EQ(next(), 1U);
+}
+
+}  // namespace
+}  // namespace baton::ros1::detail

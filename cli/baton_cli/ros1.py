@@ -297,6 +297,9 @@ def _libraries_of(pid: int) -> str | None:
         return None
 
 
+_NO_TRACE = ("has another build of libroscpp.so, which its lines on stderr name, or its links are new", "")
+
+
 class Judge:
     """Says which way each link takes; asks /proc once about each process."""
 
@@ -383,7 +386,10 @@ class Judge:
             way_out = f"baton::ros1::{call}() or baton.rospy.create_{made}() in the {other}"
             return Way(BY_TCP, _TCP_COPIES, f"only the {has} has types of Baton", None, way_out)
         lacks = {role: self._lack(node) for role, node in (("publisher", p), ("subscriber", s))}
-        if found := {role: lack for role, lack in lacks.items() if lack[0]}:
+        found = {role: lack for role, lack in lacks.items() if lack[0]}
+        if len(set(found.values()) - {_NO_TRACE}) > 0:  # a preloaded end without a preloaded peer leaves no trace
+            found = {role: lack for role, lack in found.items() if lack != _NO_TRACE}
+        if found:
             same = len(found) == 2 and len(set(found.values())) == 1
             if same:
                 why, way_out = found["publisher"]
@@ -419,7 +425,7 @@ class Judge:
             return f"has BATON_DOMAIN={chosen[:20]}, another domain", "the same BATON_DOMAIN for all, or none"
         if environment.get("BATON_RUNTIME_DIR") != os.environ.get("BATON_RUNTIME_DIR"):
             return "has another BATON_RUNTIME_DIR", "the same for all, or none"
-        return "has another build of libroscpp.so, or met no peer; its lines on stderr say which", ""
+        return _NO_TRACE
 
 
 def judged(graph: Graph, endpoints: list[Any], holdings: list[Any], node_domain: int) -> list[tuple[Link, Way]]:

@@ -295,6 +295,14 @@ def test_why_a_link_takes_its_way_is_said_in_words():
     assert way(ros1.Link("/t", P, S), own[:1]).why == "only the publisher has types of Baton"
 
 
+def test_an_end_that_lacks_something_hides_the_trace_that_the_other_does_not_leave():
+    judge = ros1.Judge([], [], 0)
+    judge._lacks = {P: ros1._NO_TRACE, S: ("runs without libbaton_roscpp.so", "start it")}
+    assert judge.judge(ros1.Link("/t", P, S)).why == "the subscriber runs without libbaton_roscpp.so"
+    judge._lacks[S] = ros1._NO_TRACE
+    assert judge.judge(ros1.Link("/t", P, S)).why.startswith("each end has another build of libroscpp.so")
+
+
 def test_a_preloaded_pair_whose_queue_is_full_is_said_to_go_by_tcp_for_now():
     ends = [end("/t/_tcpros/12", "/p", True, ros1.SERIALIZED), end("/t/_tcpros/12", "/s", False, ros1.SERIALIZED)]
     link = ros1.Link("/t", P, S, messages=10, bytes=10_000_000)

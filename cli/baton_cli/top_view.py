@@ -259,16 +259,19 @@ def picture(
     notes = [Text(f"{r['topic']} is not watched: {r['note']}", overflow="ellipsis") for r in found if r["note"]]
     room = 1 << 30
     if height is not None:
-        if height < SMALL:
-            held = []
-            links = []
-        held_shown = held[: min(HOLDERS, height // 4)]
-        links_shown = links[: height // 3]
         notes = notes[: 2 if height >= SMALL else 0]
-        # The head, the table's own lines, the line of what is left out, the keys, and the second table.
+        # The head, the table's own lines, the line of what is left out, the keys; then the other tables, of which each has
+        # four lines of its own and perhaps one of what is left out. Topics keep room for one with all its lines.
         room = height - 1 - 4 - 1 - 1 - len(notes)
-        for some, shown_of_it in ((held, held_shown), (links, links_shown)):
-            room -= len(shown_of_it) + 4 + (shown_of_it != some) if some else 0
+
+        def fitting(of: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+            nonlocal room
+            count = min(len(of), most, room - ENDS - 5) if height is not None and height >= SMALL else 0
+            room -= count + 4 + (count < len(of)) if count > 0 else 0
+            return of[: max(0, count)]
+
+        links_shown = fitting(links, height // 3)
+        held_shown = fitting(held, min(HOLDERS, height // 4))
     lines = ENDS if height is not None else 1 << 30
     view.offset = max(0, min(view.offset, len(found) - 1))
     shown = 0
@@ -297,6 +300,7 @@ def picture(
         left_out = [f"{below} more"] if below else []
         left_out += [f"{view.offset} above"] if view.offset else []
         left_out += [f"{len(rows) - len(found)} of other names"] if len(found) < len(rows) else []
+        left_out += [f"{len(links)} links of ROS 1 (no room)"] if links and not links_shown else []
         parts.append(Text(", ".join(left_out), style="bold"))
     parts += notes
     if held_shown:

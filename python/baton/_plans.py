@@ -102,6 +102,8 @@ def _find_ros2(package: str, name: str, user: Any) -> Any:
 
 
 def _ros1(cls: Any) -> Any:
+    if any("_slot_types" in vars(base) for base in cls.__mro__[1:]):
+        raise Unsupported(f"{cls!r} is made of a generated class and has objects of its own (rospy.numpy_msg)")
     fields = []
     example = cls()
     for name, text in zip(cls.__slots__, cls._slot_types, strict=True):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Baton's endpoints in programs of rospy: messages are views on shared memory, stock nodes take part by TCPROS.
+"""Baton's endpoints in programs of rospy, beside rospy's own: in programs that make and take views, and in unchanged ones.
 
 Each end is one of Baton's domain and, beside it, an ordinary one of the ROS topic. Which messages take which way:
 docs/format/tcpros.md, "Types of Baton beside TCPROS"; ros1/api/ is the same in C++.
@@ -7,7 +7,9 @@ docs/format/tcpros.md, "Types of Baton beside TCPROS"; ros1/api/ is the same in 
 
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
 import io
 import os
 import select
@@ -18,13 +20,17 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from baton_generator.diagnostics import InterfaceError
+
 from . import _core, _messages
 from ._convert import to_foreign
 from ._node import Node
+from ._plans import Unsupported, plan_of
 from ._ros1_domain import domain_of_master
 
 rospy: Any = importlib.import_module("rospy")  # not `import`: type checkers would take baton/rospy.py
-importlib.import_module("rospy.msg")
+importlib.import_module("rospy.topics")  # and rospy.msg
+genpy: Any = importlib.import_module("genpy")
 rosgraph: Any = importlib.import_module("rosgraph")
 roslib_message: Any = importlib.import_module("roslib.message")
 
@@ -105,116 +111,72 @@ class _Readers:
         return self._by_node.get(name, [])
 
 
-class Publisher:
-    """Publishes to Baton's subscriptions in shared memory and, serialized, to stock ones. Ends with unregister()."""
+class _Outgoing:
+    """The way of a topic's messages out of this process: each subscription gets a message from Baton or by TCPROS."""
 
-    def __init__(self, topic: str, message_type: Any, queue_size: int, latch: bool, options: dict[str, Any]) -> None:
-        if not isinstance(queue_size, int) or isinstance(queue_size, bool) or queue_size < 0:
-            raise TypeError(f"queue_size is a number of messages, not {queue_size!r}")
-        own, self._stock_class = _classes(message_type)
-        self._node = node()
-        self.name = rospy.resolve_name(topic)
-        depth = queue_size or LONGEST_QUEUE
-        qos = _core.QoS(1, durability="transient_local") if latch else _core.QoS(depth)
-        self._publisher: _core.Publisher[Any] | None = self._node.advertise(self.name, own, qos, **options)
-        self._readers = _Readers(self._node, self.name)
+    def __init__(
+        self, impl: Any, own: type[_core.Message], first: int, latch: bool, qos: _core.QoS, options: Any
+    ) -> None:
+        self._impl = weakref.ref(impl)
+        self._stock_class = impl.data_class
+        self.node = node()
+        self.own = self.node.advertise(impl.resolved_name, own, qos, **options)
+        self._readers = _Readers(self.node, impl.resolved_name)
         self._latch = latch
         self._last: tuple[bytes, set[bytes]] | None = None  # latched, and the subscriptions that have it
-        self._numbered = any(name == "header" for name in getattr(self._stock_class, "__slots__", ())[:1])
-        self._number = 0
+        self._numbered = "header" in getattr(self._stock_class, "__slots__", ())[:1]
+        self._number = first
         self._order = threading.RLock()  # of messages on both ways
         self._greeted: list[Any] = []
-        # The latched message is ours to send: rospy's own latch would send it to subscriptions of Baton, too.
-        self._stock = rospy.Publisher(
-            self.name,
-            self._stock_class,
-            queue_size=queue_size,
-            headers={"latching": "1"} if latch else None,
-            subscriber_listener=_Listener(self) if latch else None,
-        )
-        with _lock:
-            _alive.add(self)  # as rospy's publishers, which need not be kept
+        if latch:  # ours to send: rospy's own latch would send it to subscriptions of Baton, too
+            impl.add_subscriber_listener(_Listener(self))
 
-    @property
-    def message_type(self) -> type[_core.Message]:
-        return self._own.message_type
-
-    @property
-    def own(self) -> _core.Publisher[Any]:
-        """Baton's side: counters, statuses, memory."""
-        return self._own
-
-    @property
-    def _own(self) -> _core.Publisher[Any]:
-        if self._publisher is None:
-            raise rospy.ROSException("publish() to an unregistered() handle")
-        return self._publisher
-
-    def get_num_connections(self) -> int:
-        """Subscriptions of Baton, and processes of stock subscribers."""
-        with self._order:
-            return self._own.matched + len(self._unserved(set(self._own._matched_readers())))
-
-    def loan(self) -> Any:
-        """A new message in shared memory, to be filled and published."""
-        return self._own.loan()
-
-    def publish(self, message: Any) -> None:
-        """Hands a loan over without a copy. Any other message, such as rospy's, is copied once."""
-        own = self._own
-        loan = message
-        if not isinstance(message, own.message_type) or _core.is_read_only(message) or not _is_loan(message):
-            loan = own.loan()
-            _core._assign(loan, message)
+    def publish(self, loan: Any) -> None:
         with self._order:
             if self._numbered:
                 loan.header.seq = self._number % 2**32
-            matched = set(own._matched_readers())
+            matched = set(self.own._matched_readers())
             stock = None
             if self._latch or self._unserved(matched):
                 stock = to_foreign(loan, self._stock_class, None)
-            own.publish(loan)
-            self._number += 1
+            self.own.publish(loan)
             if stock is None:
-                return
-            data = self._serialized(stock)
-            # A subscription that Baton began to serve meanwhile may have the message already.
-            matched.update(own._matched_readers())
-            if self._latch:
-                self._last = data, matched
-            for connection in self._unserved(matched):
-                _write(connection, data)
+                self._number += 1
+            else:
+                # A subscription that Baton began to serve meanwhile may have the message already.
+                self._send(stock, matched.union(self.own._matched_readers()))
 
-    def unregister(self) -> None:
-        """Ends both ends. Messages that subscriptions keep stay valid."""
+    def publish_stock(self, stock: Any) -> None:
         with self._order:
-            if self._publisher is None:
-                return
-            self._publisher = None
-        self._stock.unregister()
-        with _lock:
-            _alive.discard(self)
+            matched = set(self.own._matched_readers())
+            if matched or self._latch:
+                try:
+                    loan: Any = self.own.loan()
+                    _core._assign(loan, stock)
+                    if self._numbered:
+                        loan.header.seq = self._number % 2**32
+                    self.own.publish(loan)
+                except (_core.OutOfMemory, _core.LimitReached, _core.MessageTooLarge) as error:
+                    rospy.logerr_throttle(
+                        1.0, f"baton: a message on {self.own.topic} is lost for {len(matched)}: {error}"
+                    )
+                matched.update(self.own._matched_readers())
+            if self._latch or self._unserved(matched):
+                self._send(stock, matched)
+            else:
+                self._number += 1
 
-    def _serialized(self, stock: Any) -> bytes:
-        buffer = io.BytesIO()
-        # rospy's publishers number messages from 1, roscpp's and Baton's from 0.
-        rospy.msg.serialize_message(buffer, (self._number - 1) % 2**32, stock)
-        return buffer.getvalue()
+    def unserved(self) -> int:
+        with self._order:
+            return len(self._unserved(set(self.own._matched_readers())))
 
-    def _unserved(self, matched: set[bytes]) -> list[Any]:
-        """The connections whose node gets a message from nobody else. `matched`: the subscriptions that Baton serves."""
-        impl = self._stock.impl
-        found = []
-        for connection in impl.connections if impl is not None else ():
-            readers = self._readers.of(connection.endpoint_id)
-            if not readers or not matched.issuperset(readers):
-                found.append(connection)
-        return found
-
-    def _greet(self) -> None:
+    def greet(self) -> None:
         """Sends the latched message to connections that are new, unless Baton handed it to their node."""
+        impl = self._impl()
+        if impl is None:
+            return
         with self._order:
-            connections = list(self._stock.impl.connections)
+            connections = list(impl.connections)
             fresh = [each for each in connections if all(each is not known for known in self._greeted)]
             self._greeted = connections
             if self._last is None:
@@ -225,19 +187,35 @@ class Publisher:
                 if not readers or not handed.issuperset(readers):
                     _write(connection, data)
 
+    def _send(self, stock: Any, matched: set[bytes]) -> None:
+        buffer = io.BytesIO()
+        rospy.msg.serialize_message(buffer, self._number % 2**32, stock)
+        self._number += 1
+        data = buffer.getvalue()
+        if self._latch:
+            self._last = data, matched
+        for connection in self._unserved(matched):
+            _write(connection, data)
+
+    def _unserved(self, matched: set[bytes]) -> list[Any]:
+        """The connections whose node gets a message from nobody else. `matched`: the subscriptions that Baton serves."""
+        impl = self._impl()
+        found = []
+        for connection in impl.connections if impl is not None else ():
+            readers = self._readers.of(connection.endpoint_id)
+            if not readers or not matched.issuperset(readers):
+                found.append(connection)
+        return found
+
 
 class _Listener(rospy.topics.SubscribeListener):  # type: ignore[misc]
-    def __init__(self, publisher: Publisher) -> None:
-        self._publisher = weakref.ref(publisher)
+    def __init__(self, way: _Outgoing) -> None:
+        self._way = weakref.ref(way)
 
     def peer_subscribe(self, topic_name: str, topic_publish: Any, peer_publish: Any) -> None:
-        publisher = self._publisher()
-        if publisher is not None and hasattr(publisher, "_stock"):
-            publisher._greet()
-
-
-def _is_loan(message: Any) -> bool:
-    return _core.in_shared_memory(_core.address(message))
+        way = self._way()
+        if way is not None:
+            way.greet()
 
 
 def _write(connection: Any, data: bytes) -> None:
@@ -249,6 +227,144 @@ def _write(connection: Any, data: bytes) -> None:
         connection.close()
 
 
+class _Incoming:
+    """The way of a topic's messages into this process by Baton. A thread, LOT's puller, gives each to `deliver(message, node)`."""
+
+    def __init__(
+        self, name: str, own: type[_core.Message], qos: _core.QoS, deliver: Callable[[Any, str], None]
+    ) -> None:
+        self._node = node()
+        self._name = name
+        self._deliver = deliver
+        self.subscription = self._node.subscribe(name, own, qos=qos)
+        self._lock = threading.Lock()
+        self._reached: dict[bytes, str] = {}  # publishers of which a message of Baton came, and their nodes
+        self._seen = -1
+        self._ended = False
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._thread = threading.Thread(target=self._pull, name=f"baton {name}", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Nothing is delivered any more when this returns, unless deliver() calls it."""
+        with self._lock:
+            if self._ended:
+                return
+            self._ended = True
+        os.eventfd_write(self._wake, 1)
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def has(self, name: str) -> bool:
+        """Whether messages of this node come over Baton, so that its serialized ones are older than those, or doubles."""
+        if self.subscription.statuses.refused_now > 0:
+            return False
+        with self._lock:
+            return name in self._reached.values()
+
+    def _pull(self) -> None:
+        poll = select.poll()
+        poll.register(self.subscription.fileno(), select.POLLIN)
+        poll.register(self._wake, select.POLLIN)
+        while not self._ended:
+            try:
+                message = self.subscription.take()
+                if message is None:
+                    poll.poll()
+                    continue
+                self._deliver(message, self._node_of(_core.info(message).publisher))
+                del message
+            except _core.HeldLimit:  # no descriptor says when the program gives a message back
+                poll.poll(5)
+            except _core.BatonError as error:
+                rospy.logerr_throttle(1.0, f"baton: no message on {self._name}: {error}")
+        os.close(self._wake)
+
+    def _node_of(self, publisher: bytes) -> str:
+        """Its node's name. Records that its messages come over Baton."""
+        version = self._node._graph_version()
+        with self._lock:
+            if version != self._seen or publisher not in self._reached:
+                self._seen = version
+                wanted = {*self._reached, publisher}
+                self._reached = {publisher: ""} | {
+                    end.gid: _ros_name(end.node)
+                    for end in self._node.endpoints()
+                    if end.is_publisher and end.gid in wanted
+                }
+            return self._reached[publisher]
+
+
+# --- programs that make and take views
+
+
+class Publisher:
+    """Publishes to Baton's subscriptions in shared memory and, serialized, to stock ones. Ends with unregister()."""
+
+    def __init__(self, topic: str, message_type: Any, queue_size: int, latch: bool, options: dict[str, Any]) -> None:
+        if not isinstance(queue_size, int) or isinstance(queue_size, bool) or queue_size < 0:
+            raise TypeError(f"queue_size is a number of messages, not {queue_size!r}")
+        own, stock_class = _classes(message_type)
+        node()  # says first if rospy.init_node() was not called
+        self.name = rospy.resolve_name(topic)
+        headers = {"latching": "1"} if latch else None
+        with _as_rospy_makes_it:
+            self._stock = rospy.Publisher(self.name, stock_class, queue_size=queue_size, headers=headers)
+        qos = _core.QoS(1, durability="transient_local") if latch else _core.QoS(queue_size or LONGEST_QUEUE)
+        try:
+            # Numbered from 0, as by roscpp.
+            self._way: _Outgoing | None = _Outgoing(self._stock.impl, own, 0, latch, qos, options)
+        except BaseException:
+            self._stock.unregister()
+            raise
+        with _lock:
+            _alive.add(self)  # as rospy's publishers, which need not be kept
+
+    @property
+    def message_type(self) -> type[_core.Message]:
+        return self.own.message_type
+
+    @property
+    def own(self) -> _core.Publisher[Any]:
+        """Baton's side: counters, statuses, memory."""
+        return self._used().own
+
+    def _used(self) -> _Outgoing:
+        if self._way is None:
+            raise rospy.ROSException(f"the publisher of {self.name} was unregistered")
+        return self._way
+
+    def get_num_connections(self) -> int:
+        """Subscriptions of Baton, and processes of stock subscribers."""
+        way = self._used()
+        return way.own.matched + way.unserved()
+
+    def loan(self) -> Any:
+        """A new message in shared memory, to be filled and published."""
+        return self.own.loan()
+
+    def publish(self, message: Any) -> None:
+        """Hands a loan over without a copy. Any other message, such as rospy's, is copied once."""
+        way = self._used()
+        if not isinstance(message, way.own.message_type) or not _is_loan(message):
+            loan = way.own.loan()
+            _core._assign(loan, message)
+            message = loan
+        way.publish(message)
+
+    def unregister(self) -> None:
+        """Ends both ends. Messages that subscriptions keep stay valid."""
+        with _lock:
+            way, self._way = self._way, None
+            _alive.discard(self)
+        if way is not None:
+            self._stock.unregister()
+
+
+def _is_loan(message: Any) -> bool:
+    return not _core.is_read_only(message) and _core.in_shared_memory(_core.address(message))
+
+
 class Subscription:
     """Calls a callback with a view for each message, whoever publishes. Ends with unregister(), or with the program."""
 
@@ -257,25 +373,24 @@ class Subscription:
     ) -> None:
         if not callable(callback):
             raise TypeError(f"callback is to be called with a message; {callback!r} cannot be")
-        self._own_class, self._stock_class = _classes(message_type)
+        self._own_class, stock_class = _classes(message_type)
         self._node = node()
         self.name = rospy.resolve_name(topic)
         self._callback = callback
         self._one_at_a_time = threading.RLock()  # a callback may publish to its own topic
-        self._lock = threading.Lock()
-        self._reached: dict[bytes, str] = {}  # publishers of which a message of Baton came, and their nodes
-        self._seen = -1
         self._stock_mark: _core.Subscription[Any] | None = None
+        self._stock: Any = None
         self._ended = False
-        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._subscription = self._node.subscribe(
-            self.name, self._own_class, qos=_core.QoS(queue_size or LONGEST_QUEUE, held=held)
-        )
-        self._stock = rospy.Subscriber(self.name, self._stock_class, self._take_stock, queue_size=queue_size)
+        qos = _core.QoS(queue_size or LONGEST_QUEUE, held=held)
+        self._way = _Incoming(self.name, self._own_class, qos, self._take)
+        try:
+            with _as_rospy_makes_it:
+                self._stock = rospy.Subscriber(self.name, stock_class, self._take_stock, queue_size=queue_size)
+        except BaseException:
+            self._way.end()
+            raise
         with _lock:
             _own_callbacks[self.name] = _own_callbacks.get(self.name, 0) + 1
-        self._thread = threading.Thread(target=self._pull, name=f"baton {self.name}", daemon=True)
-        self._thread.start()
         rospy.on_shutdown(self.unregister)
 
     @property
@@ -285,46 +400,32 @@ class Subscription:
     @property
     def statuses(self) -> _core.Statuses:
         """Baton's side."""
-        return self._subscription.statuses
+        return self._way.subscription.statuses
 
     def get_num_connections(self) -> int:
         """Publishers of Baton and stock ones."""
         stock = 0 if self._ended else self._stock.get_num_connections()
-        return max(stock, self._subscription.matched)
+        return max(stock, self._way.subscription.matched)
 
     def unregister(self) -> None:
         """The callback runs no more when this returns, unless it is called by the callback itself."""
-        with self._lock:
+        with _lock:
             if self._ended:
                 return
             self._ended = True
-        os.eventfd_write(self._wake, 1)
-        self._stock.unregister()
-        with _lock:
             _own_callbacks[self.name] -= 1
-        if self._thread is not threading.current_thread():
-            self._thread.join()
+        self._stock.unregister()
+        self._way.end()
         self._stock_mark = None
 
-    def _pull(self) -> None:
-        """LOT's puller."""
-        poll = select.poll()
-        poll.register(self._subscription.fileno(), select.POLLIN)
-        poll.register(self._wake, select.POLLIN)
-        while not self._ended:
-            try:
-                message = self._subscription.take()
-                if message is None:
-                    poll.poll()
-                    continue
-                self._note(_core.info(message).publisher)
-                self._deliver(message)
-                del message
-            except _core.HeldLimit:  # no descriptor says when the program gives a message back
-                poll.poll(5)
-            except _core.BatonError as error:
-                rospy.logerr_throttle(1.0, f"baton: no message on {self.name}: {error}")
-        os.close(self._wake)
+    def _take(self, message: Any, publisher: str) -> None:
+        self._look_for_stock()
+        self._deliver(message)
+
+    def _take_stock(self, stock: Any) -> None:
+        header = getattr(stock, "_connection_header", None) or {}
+        if not self._way.has(header.get("callerid", "")):
+            self._deliver(self._own_class(stock))
 
     def _deliver(self, message: Any) -> None:
         with self._one_at_a_time:
@@ -335,37 +436,160 @@ class Subscription:
             except Exception:
                 rospy.logerr("bad callback: %s\n%s", self._callback, traceback.format_exc())
 
-    def _take_stock(self, stock: Any) -> None:
-        header = getattr(stock, "_connection_header", None) or {}
-        if not self._has(header.get("callerid", "")):
-            self._deliver(self._own_class(stock))
-
-    def _has(self, name: str) -> bool:
-        """Whether messages of this node come over Baton, so that its serialized ones are older than those, or doubles."""
-        if self._subscription.statuses.refused_now > 0:
-            return False
-        with self._lock:
-            return name in self._reached.values()
-
-    def _note(self, publisher: bytes) -> None:
-        """Records that `publisher` reaches us over Baton, and looks for stock subscriptions beside us."""
-        impl = self._stock.impl
+    def _look_for_stock(self) -> None:
+        """Stock subscriptions beside us share our connections, so publishers are to go on writing them."""
+        impl = self._stock.impl if self._stock is not None else None
         callbacks = len(impl.callbacks or ()) if impl is not None else 0
-        version = self._node._graph_version()
-        with self._lock:
-            if callbacks <= _own_callbacks.get(self.name, 0):
-                self._stock_mark = None
-            elif self._stock_mark is None:
-                nothing = _messages.message_from_text("baton_ros1/Stock", "")
-                self._stock_mark = self._node.subscribe(self.name + "/_stock", nothing, qos=1)
-            if version == self._seen and publisher in self._reached:
-                return
-            self._seen = version
-            wanted = {*self._reached, publisher}
-            self._reached = {publisher: ""} | {
-                end.gid: _ros_name(end.node) for end in self._node.endpoints() if end.is_publisher and end.gid in wanted
-            }
+        if callbacks <= _own_callbacks.get(self.name, 0) or impl in _incoming:
+            self._stock_mark = None
+        elif self._stock_mark is None:
+            nothing = _messages.message_from_text("baton_ros1/Stock", "")
+            self._stock_mark = self._node.subscribe(self.name + "/_stock", nothing, qos=1)
 
 
 _alive: set[Publisher] = set()
 _own_callbacks: dict[str, int] = {}  # how many of rospy's callbacks on a topic are ours
+
+
+# --- unchanged programs: rospy's publishers and subscribers of a topic share one end of rospy's, and one way of ours
+
+
+class _Inside(threading.local):
+    """In this thread, rospy makes what it makes without Baton."""
+
+    depth = 0
+
+    def __enter__(self) -> None:
+        self.depth += 1
+
+    def __exit__(self, *exception: object) -> None:
+        self.depth -= 1
+
+
+_as_rospy_makes_it = _Inside()
+_outgoing: weakref.WeakKeyDictionary[Any, _Outgoing] = weakref.WeakKeyDictionary()
+_incoming: weakref.WeakKeyDictionary[Any, _Incoming] = weakref.WeakKeyDictionary()
+_patched: list[tuple[Any, str, Any]] = []
+
+
+def _class_for(end: Any) -> type[_core.Message] | None:
+    """Baton's class for an end of rospy that can be accelerated."""
+    # /rosout has another type in Baton's domain. Before init_node() there is no name for a node.
+    if _as_rospy_makes_it.depth or not rospy.core.is_initialized() or end.resolved_name.startswith("/rosout"):
+        return None
+    if end.data_class is not end.impl.data_class:  # what comes first on a topic decides for the process
+        return None
+    try:
+        plan_of(end.data_class)
+        return _messages.message(end.data_class)
+    except (Unsupported, ImportError, AttributeError, InterfaceError):
+        return None
+
+
+def _add_outgoing(end: Any, latch: bool, queue_size: int | None) -> None:
+    own = _class_for(end)
+    with _lock:
+        # A listener of the program may send to single peers, by TCPROS.
+        if own is None or end.impl in _outgoing or end.impl.subscriber_listeners:
+            return
+        qos = _core.QoS(1, durability="transient_local") if latch else _core.QoS(queue_size or LONGEST_QUEUE)
+        _outgoing[end.impl] = _Outgoing(end.impl, own, 1, latch, qos, {})
+
+
+def _add_incoming(end: Any) -> None:
+    own = _class_for(end)
+    with _lock:
+        if own is None or end.impl in _incoming:
+            return
+        impl = weakref.ref(end.impl)
+        stock_class = end.data_class
+        headers: dict[str, dict[str, str]] = {}
+
+        def deliver(message: Any, publisher: str) -> None:
+            topic = impl()
+            if topic is None:
+                return
+            stock = to_foreign(message, stock_class, None)
+            if publisher not in headers:
+                headers[publisher] = {
+                    "callerid": publisher,
+                    "topic": topic.resolved_name,
+                    "type": stock_class._type,
+                    "md5sum": stock_class._md5sum,
+                    "message_definition": stock_class._full_text,
+                    "latching": "0",
+                }
+            stock._connection_header = headers[publisher]
+            for callback, arguments in topic.callbacks or ():
+                topic._invoke_callback(stock, callback, arguments)
+
+        depth = end.impl.queue_size or LONGEST_QUEUE
+        way = _Incoming(end.resolved_name, own, _core.QoS(depth), deliver)
+        _incoming[end.impl] = way
+        close = end.impl.close
+
+        def ended() -> None:
+            close()
+            way.end()
+
+        end.impl.close = ended
+
+
+def accelerate_ends() -> None:
+    """From now on, publishers and subscribers that rospy makes have a way over Baton."""
+    topics = rospy.topics
+    if _patched or os.environ.get("BATON_ROS1") == "0":
+        return
+
+    def patch(owner: Any, name: str, replacement: Any) -> None:
+        _patched.append((owner, name, getattr(owner, name)))
+        setattr(owner, name, functools.wraps(getattr(owner, name))(replacement))
+
+    def added(add: Callable[..., None], end: Any, *arguments: Any) -> None:
+        try:
+            add(end, *arguments)
+        except _core.BatonError as error:
+            rospy.logwarn(f"baton: {end.resolved_name} goes by TCPROS alone: {error}")
+
+    make_publisher, make_subscriber = topics.Publisher.__init__, topics.Subscriber.__init__
+    signature = inspect.signature(make_publisher)
+
+    def init_publisher(self: Any, *arguments: Any, **options: Any) -> None:
+        make_publisher(self, *arguments, **options)
+        given = signature.bind(self, *arguments, **options).arguments
+        added(_add_outgoing, self, bool(given.get("latch")), given.get("queue_size"))
+
+    def init_subscriber(self: Any, *arguments: Any, **options: Any) -> None:
+        make_subscriber(self, *arguments, **options)
+        added(_add_incoming, self)
+
+    publish = topics._PublisherImpl.publish
+
+    def publish_both_ways(self: Any, message: Any, connection_override: Any = None) -> Any:
+        way = _outgoing.get(self)
+        if way is None or connection_override is not None or self.closed or type(message) is not self.data_class:
+            return publish(self, message, connection_override)
+        try:
+            way.publish_stock(message)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise genpy.SerializationError(str(error)) from error
+        return True
+
+    receive = topics._SubscriberImpl.receive_callback
+
+    def receive_callback(self: Any, messages: Any, connection: Any) -> None:
+        way = _incoming.get(self)
+        if way is None or not way.has(connection.callerid_pub):
+            receive(self, messages, connection)
+
+    patch(topics.Publisher, "__init__", init_publisher)
+    patch(topics.Subscriber, "__init__", init_subscriber)
+    patch(topics._PublisherImpl, "publish", publish_both_ways)
+    patch(topics._SubscriberImpl, "receive_callback", receive_callback)
+
+
+def decelerate_ends() -> None:
+    """Gives rospy its own functions back. Ends that were made before keep their way of Baton until they are unregistered."""
+    while _patched:
+        owner, name, original = _patched.pop()
+        setattr(owner, name, original)

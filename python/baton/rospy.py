@@ -3,7 +3,8 @@
 
 genpy always serializes in the language layer (ATSA's HSA); its generated serialize() and deserialize() are replaced by the
 extension's, which write the same bytes and make the same objects in one walk. Without arguments, every generated class that is
-imported now or later is accelerated when it is first used by a publisher or subscriber made afterwards.
+imported now or later is accelerated when it is first used by a publisher or subscriber made afterwards; and messages between
+accelerated programs of one machine, and to and from Baton's other ends, go through shared memory. Stock nodes see no difference.
 
 Programs that may be changed take and make messages in place, in shared memory: create_subscription() and create_publisher() here.
 """
@@ -11,6 +12,7 @@ Programs that may be changed take and make messages in place, in shared memory: 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -56,13 +58,17 @@ def accelerate_class(cls: Any) -> bool:
 
 
 def accelerate(*classes: Any) -> None:
-    """Accelerates these classes; without arguments those of every publisher and subscriber that rospy makes from now on."""
+    """Accelerates these classes; without arguments those of every publisher and subscriber that rospy makes from now on, which then
+    also use shared memory, unless BATON_ROS1=0 is in the environment."""
     for cls in classes:
         accelerate_class(cls)
     if classes:
         return
     import rospy.topics
 
+    from ._rospy_views import accelerate_ends
+
+    accelerate_ends()
     topic_init = rospy.topics.Topic.__init__
     if hasattr(topic_init, "_baton_original"):
         return
@@ -78,7 +84,9 @@ def accelerate(*classes: Any) -> None:
 
 
 def decelerate() -> None:
-    """Gives all classes their own functions back."""
+    """Gives all classes and rospy their own functions back. Ends that were made before keep their way of Baton."""
+    if (views := sys.modules.get("baton._rospy_views")) is not None:
+        views.decelerate_ends()
     for cls, (serialize, deserialize) in _originals.items():
         cls.serialize, cls.deserialize = serialize, deserialize
     _originals.clear()

@@ -122,3 +122,22 @@ def test_stock_and_accelerated_rospy_talk(ros, accelerated):
         out, errors = listener.communicate(timeout=240)
         assert out == f"{which} map part 299 (299.0, 0.5)\n", errors
     assert talker.stdout.readline() == f"{accelerated}\n"
+
+
+NUMPY = """
+import io
+import baton.rospy
+import genpy.dynamic
+from rospy.numpy_msg import numpy_msg
+Scan = genpy.dynamic.generate_dynamic('t/Scan', 'float32[] ranges')['t/Scan']
+wire = io.BytesIO()
+Scan(ranges=[1, 2]).serialize(wire)
+print(baton.rospy.accelerate_class(numpy_msg(Scan)), baton.rospy.accelerate_class(Scan))
+print(type(numpy_msg(Scan)().deserialize(wire.getvalue()).ranges).__name__)
+"""
+
+
+def test_a_class_of_numpy_msg_keeps_its_arrays(ros, tmp_path):
+    (tmp_path / "talk.py").write_text(NUMPY)
+    out, errors = ros("none", False).communicate(timeout=240)
+    assert out == "False True\nndarray\n", errors

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from ros1_network import BUILD
+from ros1_network import BUILD, tcp_bytes
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 
@@ -63,10 +63,10 @@ def shared(subscriber):
     return subscriber.line()
 
 
-@pytest.mark.parametrize("publisher", ["rospy", "roscpp"])
+@pytest.mark.parametrize("publisher", ["rospy", "lotros", "tzc"])
 def test_messages_between_types_of_baton_stay_in_shared_memory(ros, publisher):
     subscriber = listener(ros)
-    sender = talker(ros) if publisher == "rospy" else ros.api_talker()
+    sender = talker(ros) if publisher == "rospy" else ros.api_talker(BATON_ROS1_MODE=publisher)
     meet(sender, 1)
     sizes = [LARGE, SMALL, 0, 6_220_800] * 3
     for size in sizes:
@@ -191,6 +191,97 @@ def test_an_unregistered_subscription_is_called_no_more_and_no_longer_counted(ro
     assert subscriber.line() == "unregistered"
     sender.do(f"publish {SMALL} 3 0")
     assert subscriber.more(0.3) == []
+
+
+def plain(ros, accelerated, *arguments, **settings):
+    """An unchanged program of rospy."""
+    before = ["-m", "baton_accelerate", "rospy"] if accelerated else []
+    return ros.run([PYTHON, *before, PROGRAMS / "rospy_plain.py", *arguments], False, **settings)
+
+
+def from_rospy(number, size=LARGE):
+    """rospy numbers its messages from 1."""
+    return f"{number} {number} {size} good"
+
+
+def wait_for_shared_memory(sender, subscribers, sizes=SMALL):
+    """Publishes until a message reaches all subscribers by Baton; how many it took."""
+    sender.do(f"connections {len(subscribers)}")
+    before = [tcp_bytes(each) for each in subscribers]
+    for number in range(1, 200):
+        sender.do(f"publish {sizes} 1 20")
+        assert [each.line() for each in subscribers] == [from_rospy(number, sizes)] * len(subscribers)
+        after = [tcp_bytes(each) for each in subscribers]
+        if after == before:
+            return number
+        before = after
+    raise AssertionError("all messages went by TCP")
+
+
+def test_unchanged_programs_hand_messages_over_in_shared_memory(ros):
+    subscribers = [plain(ros, True, "listener", "images") for _ in range(2)]
+    sender = plain(ros, True, "talker", "images", "volatile")
+    number = wait_for_shared_memory(sender, subscribers)
+    before = [tcp_bytes(each) for each in subscribers]
+    sizes = [LARGE, SMALL, 0] * 3
+    for size in sizes:
+        sender.do(f"publish {size} 1 0")
+    for each in subscribers:
+        assert [each.line() for _ in sizes] == [from_rospy(number + i + 1, size) for i, size in enumerate(sizes)]
+    assert [tcp_bytes(each) for each in subscribers] == before
+    assert all(each.more(0.2) == [] for each in subscribers)
+
+
+@pytest.mark.parametrize(("faster", "other"), [(True, False), (False, True)], ids=["talker", "listener"])
+def test_an_accelerated_program_and_a_stock_one_understand_each_other(ros, faster, other):
+    subscriber = plain(ros, other, "listener", "images")
+    sender = plain(ros, faster, "talker", "images", "volatile")
+    sender.do("connections 1")
+    sender.do(f"publish {LARGE} 5 5")
+    assert [subscriber.line() for _ in range(5)] == [from_rospy(i + 1) for i in range(5)]
+    assert tcp_bytes(subscriber) > 5 * LARGE
+
+
+def test_an_accelerated_publisher_serves_stock_and_own_subscribers_at_once(ros):
+    own, stock, views = plain(ros, True, "listener", "images"), ros.listener(False), listener(ros)
+    sender = plain(ros, True, "talker", "images", "volatile")
+    sender.do("connections 3")
+    for _ in range(2):
+        sender.do(f"publish {LARGE} 10 20")
+    for each in (own, stock, views):
+        assert [each.line() for _ in range(20)] == [from_rospy(i + 1) for i in range(20)]
+        assert each.more(0.2) == []
+    assert int(shared(views).split()[1]) >= 10
+
+
+@pytest.mark.parametrize("mode", ["lotros", "tzc"])
+def test_an_accelerated_subscriber_hears_a_publisher_of_roscpp_with_types_of_baton(ros, mode):
+    subscriber, sender = plain(ros, True, "listener", "images"), ros.api_talker(BATON_ROS1_MODE=mode)
+    meet(sender, 1)
+    before = tcp_bytes(subscriber)
+    sender.do(f"publish {LARGE} 5 5")
+    assert [subscriber.line() for _ in range(5)] == [image(i + 1) for i in range(5)]
+    assert tcp_bytes(subscriber) - before < LARGE, "what is left are headers of connections"
+
+
+@pytest.mark.parametrize("late", ["accelerated", "stock"])
+def test_a_late_subscriber_of_an_unchanged_program_gets_the_latched_message_once(ros, late):
+    sender = plain(ros, True, "talker", "images", "latch")
+    sender.do(f"publish {LARGE} 3 0")
+    first = plain(ros, late == "accelerated", "listener", "images")
+    assert first.line() == from_rospy(3)
+    second = plain(ros, late == "accelerated", "listener", "images")
+    assert second.line() == from_rospy(3)
+    assert first.more(0.3) == second.more(0.3) == []
+
+
+def test_baton_ros1_0_leaves_unchanged_programs_with_tcp(ros):
+    subscriber = plain(ros, True, "listener", "images", BATON_ROS1="0")
+    sender = plain(ros, True, "talker", "images", "volatile")
+    sender.do("connections 1")
+    sender.do(f"publish {LARGE} 5 20")
+    assert [subscriber.line() for _ in range(5)] == [from_rospy(i + 1) for i in range(5)]
+    assert tcp_bytes(subscriber) > 5 * LARGE
 
 
 PROBE = """

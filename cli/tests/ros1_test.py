@@ -117,6 +117,7 @@ def test_top_measures_what_ros_1_s_nodes_count(network, baton):
     def publish():
         while not stop.wait(0.01):
             talker.do(f"publish {LARGE} 1 0")
+            listener.line()  # one at a time: there is always room in the queue between the two
 
     thread = threading.Thread(target=publish)
     thread.start()

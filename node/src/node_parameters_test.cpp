@@ -185,4 +185,30 @@ TEST_F(NodeParameters, ARequestThatIsTooLargeToAnswerEndsNothing) {
   thread.join();
 }
 
+TEST_F(NodeParameters, OtherProcessesCannotMakeAParameterKeepMuchMemory) {
+  baton::Node node("camera"), caller("caller");
+  node.declare_parameter("text", "short");
+  node.declare_parameter("rate", 1);
+  baton::Executor executor;
+  executor.add(node);
+  std::thread thread([&] { executor.spin(); });
+  auto set = caller.client<SetParameters>("/camera/set_parameters");
+  ASSERT_TRUE(set.wait_for_service(60s));
+  SetParameters::Request large;
+  large.parameters.resize(3);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    large.parameters[i].name = i < 2 ? "text" : "rate";
+    large.parameters[i].value.type = 4;
+    large.parameters[i].value.string_value = std::string((4U << 20U) + (i == 0 ? 1 : 0), 'x');
+  }
+  const auto results = set.call(large, 60s);
+  ASSERT_TRUE(results);
+  EXPECT_EQ(results->results[0].reason, "parameter 'text': other processes set values of 4 MiB at most");
+  EXPECT_TRUE(results->results[1].successful);
+  EXPECT_LT(results->results[2].reason.size(), 300U) << "the value of another type is cut";
+  EXPECT_EQ(node.get_parameter("text").as_string().size(), 4U << 20U);
+  executor.cancel();
+  thread.join();
+}
+
 }  // namespace

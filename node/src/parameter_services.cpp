@@ -141,6 +141,39 @@ void describe(const ParameterStore& store, const DescribeParameters::Request& re
   }
 }
 
+/// What other processes may make a parameter keep. The node's own program sets what it wants.
+constexpr std::size_t kValueMaxBytes = std::size_t{4} << 20;
+
+std::size_t bytes_of(const ParameterValue& value) {
+  return std::visit(
+      [](const auto& held) -> std::size_t {
+        using T = std::decay_t<decltype(held)>;
+        if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+          std::size_t bytes = held.size() * sizeof(std::string);
+          for (const std::string& one : held) bytes += one.size();
+          return bytes;
+        } else if constexpr (std::is_same_v<T, std::string>) {
+          return held.size();
+        } else if constexpr (std::is_same_v<T, std::vector<bool>>) {
+          return held.size();
+        } else if constexpr (std::is_same_v<T, std::monostate> || std::is_arithmetic_v<T>) {
+          return sizeof(T);
+        } else {
+          return held.size() * sizeof(typename T::value_type);
+        }
+      },
+      value.storage());
+}
+
+SetParametersResult set(ParameterStore& store, std::vector<Parameter> parameters) {
+  for (const Parameter& parameter : parameters) {
+    if (bytes_of(parameter.value()) > kValueMaxBytes)
+      return {false, "parameter '" + parameter.name().substr(0, 100) + "': other processes set values of " +
+                         std::to_string(kValueMaxBytes >> 20) + " MiB at most"};
+  }
+  return store.set_atomically(std::move(parameters));
+}
+
 /// A response has a value as often as another process's request names it. Enough for parameters, which are small.
 PublisherOptions response_memory() {
   PublisherOptions options;
@@ -203,14 +236,13 @@ std::shared_ptr<void> serve_parameters(Node& node, const std::shared_ptr<Paramet
     std::vector<Parameter> parameters;
     for (const auto& parameter : request.parameters) parameters.push_back(read(parameter));
     response.results.resize(static_cast<std::uint32_t>(parameters.size()));
-    for (std::uint32_t i = 0; i < parameters.size(); ++i)
-      write(store->set_atomically({parameters[i]}), response.results[i]);
+    for (std::uint32_t i = 0; i < parameters.size(); ++i) write(set(*store, {parameters[i]}), response.results[i]);
   });
   served->set_atomically =
       serve<SetParametersAtomically>(node, "~/set_parameters_atomically", [store](const auto& request, auto& response) {
         std::vector<Parameter> parameters;
         for (const auto& parameter : request.parameters) parameters.push_back(read(parameter));
-        write(store->set_atomically(std::move(parameters)), response.result);
+        write(set(*store, std::move(parameters)), response.result);
       });
   auto publisher = node.advertise<messages::ParameterEvent>("/parameter_events", QoS(1000).reliable());
   store->on_event([publisher, name = node.fully_qualified_name()](const ParameterStore::Event& event) {

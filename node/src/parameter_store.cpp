@@ -46,6 +46,16 @@ std::optional<ParameterValue> as_type(const ParameterValue& value, ParameterType
   return std::nullopt;
 }
 
+/// A value for a sentence: long ones are cut, since other processes give them.
+std::string shown(const ParameterValue& value) {
+  constexpr std::size_t kMost = 100;
+  std::string text = value.to_yaml();
+  if (text.size() <= kMost) return text;
+  std::size_t end = kMost;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // not inside a character of UTF-8
+  return text.substr(0, end) + "...";
+}
+
 std::string text_of(double value) { return ParameterValue(value).to_yaml(); }
 
 /// Why the value is outside of its range, as the end of a sentence; empty: it is inside.
@@ -186,7 +196,7 @@ ParameterValue ParameterStore::declare(const std::string& name, ParameterValue v
           descriptor.dynamic_typing ? given.value : as_type(given.value, wanted);
       if (!fitting)
         throw Exception({Errc::type_mismatch, given.where + ": " + named(name) + " is of type " + name_of(wanted) +
-                                                  ", and " + given.value.to_yaml() + " is of type " +
+                                                  ", and " + shown(given.value) + " is of type " +
                                                   name_of(given.value.type())});
       value = *fitting;
       if (const std::string why = why_outside(value, descriptor); !why.empty())
@@ -298,7 +308,7 @@ SetParametersResult ParameterStore::set_atomically(std::vector<Parameter> parame
       std::optional<ParameterValue> fitting =
           entry->descriptor.dynamic_typing ? parameter.value() : as_type(parameter.value(), entry->type);
       if (!fitting)
-        return {false, name + " is of type " + name_of(entry->type) + ", and " + parameter.value().to_yaml() +
+        return {false, name + " is of type " + name_of(entry->type) + ", and " + shown(parameter.value()) +
                            " is of type " + name_of(parameter.type())};
       if (const std::string why = why_outside(*fitting, entry->descriptor); !why.empty())
         return {false, name + " " + why};

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from ros2_processes import BUILD, ROOT, go_on, going
+from ros2_processes import BUILD, ROOT, Processes, go_on, going
 
 REQUESTS = 20
 ANSWERS = [[i % 2 == 1, f"request {i + 1}"] for i in range(REQUESTS)]
@@ -74,3 +74,16 @@ def test_a_ros_service_gets_each_request_of_a_ros_client_once(processes, executo
     assert processes.result(processes.start("baton", "press", str(REQUESTS), executor))["got"] == ANSWERS
     go_on(server)
     assert processes.result(server)["count"] == REQUESTS
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_ros_nodes_that_only_baton_connects_call_each_other(processes, executor):
+    other = Processes()  # another domain of the underlying RMW
+    try:
+        server = going(processes.start("baton", "switch", str(REQUESTS), executor))
+        client = other.start("baton", "press", str(REQUESTS), executor, BATON_DOMAIN=str(processes.domain))
+        assert other.result(client)["got"] == ANSWERS
+        go_on(server)
+        assert processes.result(server)["count"] == REQUESTS
+    finally:
+        other.close()

@@ -24,7 +24,7 @@ LONG = bool(os.environ.get("BATON_LONG_TEST"))
 ROS2 = ROOT / ".venv-ros2"
 # What a user of C++ brings; ROS 1's part needs a stock program and a master.
 TOOLS = ["g++", "cmake", "make", "pkg-config"] + (
-    ["libroscpp-dev", "libsensor-msgs-dev", "python3-rosmaster"] if LONG else []
+    ["libroscpp-dev", "libsensor-msgs-dev", "python3-rosmaster", "image-transport-tools"] if LONG else []
 )
 # What runs in the root changes by itself: caches, logs, what apt and dpkg note about themselves, files of other processes.
 PASSING = re.compile(
@@ -342,6 +342,14 @@ def test_stock_programs_of_ros1_use_shared_memory_under_the_installed_command(in
     finally:
         for program in reversed(programs):
             end(program, signal.SIGKILL)
+
+
+@pytest.mark.skipif(not LONG, reason="ROS 1 is installed by the long version (make packages-test ARGS=--long)")
+def test_image_transport_finds_the_installed_transport_without_any_setting(installed):
+    said = installed.run("/usr/lib/image_transport/list_transports")
+    own = said.partition('"image_transport/baton"')[2].partition("----")[0]
+    assert "Provided by package: baton_image_transport" in own
+    assert "Publisher: Hands images over" in own, "the library does not load"
 
 
 def test_removing_the_packages_leaves_nothing(installed, before):

@@ -120,6 +120,7 @@ __all__ = [
 
 __version__ = "0.1.0"
 
+_hints.add_missing(Publisher, Subscription, Timer, Client, Service)
 _core._set_python_parts(Array, CopyWarning, converted)
 del converted
 _core._set_main_thread(_threading.main_thread().ident)

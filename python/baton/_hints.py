@@ -54,11 +54,73 @@ _OF_MODULE = {
     "SingleThreadedExecutor": "baton.Executor(node)",
     "MultiThreadedExecutor": "baton.Executor(node, threads=4)",
     "QoSProfile": "baton.QoS(10, reliability='best_effort')",
+    "qos_profile_sensor_data": "baton.QoS(5, reliability='best_effort')",
+    "ReliabilityPolicy": "baton.QoS(10, reliability='best_effort')",
+    "QoSReliabilityPolicy": "baton.QoS(10, reliability='best_effort')",
+    "DurabilityPolicy": "baton.QoS(1, durability='transient_local')",
+    "QoSDurabilityPolicy": "baton.QoS(1, durability='transient_local')",
+    "HistoryPolicy": "baton.QoS(100, history='keep_all')",
+    "QoSHistoryPolicy": "baton.QoS(100, history='keep_all')",
+    "ParameterNotDeclaredException": "baton.NotFound",
     "ROSInterruptException": "KeyboardInterrupt",
     "ROSException": "baton.BatonError",
     "AnyMsg": "baton.message('package/Name')",
     "TransportTerminated": "baton.BatonError",
 }
+
+
+class Missing:
+    """A class attribute that is not there, and says what to write. Unlike a __getattr__, it costs nothing where names are found."""
+
+    def __init__(self, what: str, name: str, way: str) -> None:
+        self._text = f"{what} has no '{name}'; write {way} (docs/guides/from-ros.md)"
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        raise AttributeError(self._text)
+
+
+_OF_PUBLISHER = {
+    "get_num_connections": "publisher.matched",
+    "get_subscription_count": "publisher.matched",
+    "unregister": "del publisher: it ends with its last reference",
+    "destroy": "del publisher: it ends with its last reference",
+    "topic_name": "publisher.topic",
+}
+_OF_SUBSCRIPTION = {
+    "get_num_connections": "subscription.matched",
+    "get_publisher_count": "subscription.matched",
+    "unregister": "node.destroy(subscription)",
+    "destroy": "node.destroy(subscription)",
+    "topic_name": "subscription.topic",
+}
+_OF_TIMER = {
+    "shutdown": "node.destroy(timer), or timer.cancel()",
+    "destroy": "node.destroy(timer)",
+}
+_OF_CLIENT = {
+    "call_async": "client.call(request, timeout), or `await baton.aio.call(client, request, timeout)`",
+    "service_is_ready": "client.available()",
+    "destroy": "del client: it ends with its last reference",
+    "srv_name": "client.name",
+}
+_OF_SERVICE = {
+    "shutdown": "node.destroy(service)",
+    "destroy": "node.destroy(service)",
+    "srv_name": "service.name",
+}
+
+
+def add_missing(publisher: type, subscription: type, timer: type, client: type, service: type) -> None:
+    """Gives these classes the names that rospy's and rclpy's have."""
+    for cls, what, names in (
+        (publisher, "a publisher", _OF_PUBLISHER),
+        (subscription, "a subscription", _OF_SUBSCRIPTION),
+        (timer, "a timer", _OF_TIMER),
+        (client, "a client", _OF_CLIENT),
+        (service, "a service", _OF_SERVICE),
+    ):
+        for name, way in names.items():
+            setattr(cls, name, Missing(what, name, way))
 
 
 def no_attribute(module: str, name: str) -> AttributeError:
@@ -89,7 +151,7 @@ _KEYWORDS = {
     "callback_args": "functools.partial(callback, args) as the callback",
     "callback_group": "group=baton.CallbackGroup(), as the other arguments of this call",
     "clock": "nothing in its place: timers are of the steady clock",
-    "oneshot": "node.destroy(timer) in the callback",
+    "oneshot": "timer.cancel() in the callback",
     "reset": "nothing in its place",
     "namespace": "namespace='left' at Node()",
     "anonymous": "a name with the process's number: baton.Node(f'camera_{os.getpid()}')",

@@ -233,7 +233,13 @@ void add_node(nb::module_& m) {
           },
           nb::kw_only(), "reentrant"_a = false);
   nb::class_<PyTimer>(m, "Timer", nb::type_slots(callback_slots<PyTimer>()), "A running timer.")
-      .def("__init__", made_by<PyTimer>("Timer", "node.create_timer(0.1, callback)"));
+      .def("__init__", made_by<PyTimer>("Timer", "node.create_timer(0.1, callback)"))
+      .def(
+          "cancel", [](PyTimer& t) { t.timer.cancel(); }, "The callback is not called any more, until reset().")
+      .def(
+          "reset", [](PyTimer& t) { t.timer.reset(); }, nb::call_guard<WithoutGil>(),
+          "A new period begins now, also for a timer that was cancelled.")
+      .def("is_canceled", [](const PyTimer& t) { return t.timer.is_canceled(); });
   nb::class_<Node> node_class(m, "Node", nb::is_weak_referenceable());
   node_class
       .def(

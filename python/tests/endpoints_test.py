@@ -215,6 +215,21 @@ def test_timers_run_until_they_are_destroyed(node):
     assert not executor.spin_once(0.01)
 
 
+def test_a_timer_is_cancelled_and_reset(node):
+    executor = baton.Executor(node)
+    count = []
+    timer = node.create_timer(0.001, lambda: count.append(1))
+    assert executor.spin_once(30)
+    assert not timer.is_canceled()
+    timer.cancel()
+    assert timer.is_canceled()
+    assert not executor.spin_once(0.01)
+    assert len(count) == 1
+    timer.reset()
+    assert executor.spin_once(30)
+    assert len(count) == 2
+
+
 @pytest.mark.parametrize("period", [0, -1.5, 1e-12, float("nan")])
 def test_a_period_that_is_none_is_refused_by_its_value(node, period):
     with pytest.raises(baton.InvalidArgument, match=f"not {float(period)!r} s"):

@@ -150,6 +150,17 @@ def test_no_hint_names_what_is_not_there():
     for name in _node._OTHER_NAMES:
         assert name not in dir(baton.Node), name
     texts = [*_hints._OF_MODULE.values(), *_hints._KEYWORDS.values(), *_node._OTHER_NAMES.values()]
+    classes = {
+        baton.Publisher: ("publisher", _hints._OF_PUBLISHER),
+        baton.Subscription: ("subscription", _hints._OF_SUBSCRIPTION),
+        baton.Timer: ("timer", _hints._OF_TIMER),
+        baton.Client: ("client", _hints._OF_CLIENT),
+        baton.Service: ("service", _hints._OF_SERVICE),
+    }
+    for cls, (called, names) in classes.items():
+        texts += names.values()
+        for written in re.findall(rf"\b{called}\.(\w+)", " ".join(names.values())):
+            assert hasattr(cls, written), written
     for text in texts:
         for written in re.findall(r"baton\.(\w+)", text):
             assert hasattr(baton, written), text
@@ -189,7 +200,7 @@ def test_the_keywords_of_other_apis_are_answered_with_baton_s(node):
         node.advertise("image", Image, latch=True)
     with pytest.raises(TypeError, match="subscribe\\(\\) has no argument 'callback_args'; write functools.partial"):
         node.subscribe("image", Image, print, callback_args=3)
-    with pytest.raises(TypeError, match="create_timer\\(\\) has no argument 'oneshot'; write node.destroy\\(timer\\)"):
+    with pytest.raises(TypeError, match="create_timer\\(\\) has no argument 'oneshot'; write timer.cancel\\(\\)"):
         node.create_timer(0.1, print, oneshot=True)
     with pytest.raises(
         TypeError, match="Node\\(\\) has no argument 'anonymous'; write a name with the process's number"
@@ -219,6 +230,25 @@ def test_a_callback_with_other_arguments_is_refused_where_it_is_given(node):
 def test_an_executor_s_other_names_are_answered(node):
     with pytest.raises(AttributeError, match="an executor has no 'add_node'; write add\\(node\\)"):
         baton.Executor().add_node(node)
+
+
+def test_the_other_names_of_what_a_node_makes_are_answered(node):
+    publisher, subscription = node.advertise("image", Image), node.subscribe("image", Image, print)
+    timer, client = node.create_timer(1, print), node.client("switch", "std_srvs/SetBool")
+    service = node.serve("switch", "std_srvs/SetBool", print)
+    for made, name, way in (
+        (publisher, "get_num_connections", "a publisher has no 'get_num_connections'; write publisher.matched"),
+        (publisher, "get_subscription_count", "write publisher.matched"),
+        (subscription, "unregister", "a subscription has no 'unregister'; write node.destroy(subscription)"),
+        (timer, "shutdown", "a timer has no 'shutdown'; write node.destroy(timer)"),
+        (client, "call_async", "a client has no 'call_async'; write client.call(request, timeout)"),
+        (service, "shutdown", "a service has no 'shutdown'; write node.destroy(service)"),
+        (baton.Parameter("rate", value=1), "get_parameter_value", "write parameter.value"),
+    ):
+        with pytest.raises(AttributeError) as refused:
+            getattr(made, name)
+        assert way in str(refused.value)
+        assert not hasattr(made, name)
 
 
 def test_the_order_of_rclpy_s_arguments_of_a_service_is_refused(node):

@@ -78,4 +78,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Duration& message) 
   return ::baton::message::print_object(out, ::baton::message::type_of<Duration>(), &message);
 }
 
+using DurationPtr = Duration::Ptr;            // as in roscpp
+using DurationConstPtr = Duration::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::builtin_interfaces

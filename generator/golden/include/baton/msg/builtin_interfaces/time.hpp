@@ -78,4 +78,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Time& message) {
   return ::baton::message::print_object(out, ::baton::message::type_of<Time>(), &message);
 }
 
+using TimePtr = Time::Ptr;            // as in roscpp
+using TimeConstPtr = Time::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::builtin_interfaces

@@ -76,4 +76,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const DiagnosticArray& me
   return ::baton::message::print_object(out, ::baton::message::type_of<DiagnosticArray>(), &message);
 }
 
+using DiagnosticArrayPtr = DiagnosticArray::Ptr;            // as in roscpp
+using DiagnosticArrayConstPtr = DiagnosticArray::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::diagnostic_msgs

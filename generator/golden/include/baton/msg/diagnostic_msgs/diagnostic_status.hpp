@@ -83,4 +83,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const DiagnosticStatus& m
   return ::baton::message::print_object(out, ::baton::message::type_of<DiagnosticStatus>(), &message);
 }
 
+using DiagnosticStatusPtr = DiagnosticStatus::Ptr;            // as in roscpp
+using DiagnosticStatusConstPtr = DiagnosticStatus::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::diagnostic_msgs

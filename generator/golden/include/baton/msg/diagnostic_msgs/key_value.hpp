@@ -58,4 +58,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const KeyValue& message) 
   return ::baton::message::print_object(out, ::baton::message::type_of<KeyValue>(), &message);
 }
 
+using KeyValuePtr = KeyValue::Ptr;            // as in roscpp
+using KeyValueConstPtr = KeyValue::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::diagnostic_msgs

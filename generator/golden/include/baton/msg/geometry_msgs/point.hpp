@@ -62,4 +62,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Point& message) {
   return ::baton::message::print_object(out, ::baton::message::type_of<Point>(), &message);
 }
 
+using PointPtr = Point::Ptr;            // as in roscpp
+using PointConstPtr = Point::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::geometry_msgs

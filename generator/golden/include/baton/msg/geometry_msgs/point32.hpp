@@ -62,4 +62,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Point32& message) {
   return ::baton::message::print_object(out, ::baton::message::type_of<Point32>(), &message);
 }
 
+using Point32Ptr = Point32::Ptr;            // as in roscpp
+using Point32ConstPtr = Point32::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::geometry_msgs

@@ -68,4 +68,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Pose& message) {
   return ::baton::message::print_object(out, ::baton::message::type_of<Pose>(), &message);
 }
 
+using PosePtr = Pose::Ptr;            // as in roscpp
+using PoseConstPtr = Pose::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::geometry_msgs

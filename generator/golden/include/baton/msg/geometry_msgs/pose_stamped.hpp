@@ -78,4 +78,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const PoseStamped& messag
   return ::baton::message::print_object(out, ::baton::message::type_of<PoseStamped>(), &message);
 }
 
+using PoseStampedPtr = PoseStamped::Ptr;            // as in roscpp
+using PoseStampedConstPtr = PoseStamped::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::geometry_msgs

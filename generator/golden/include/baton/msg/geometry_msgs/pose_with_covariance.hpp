@@ -71,4 +71,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const PoseWithCovariance&
   return ::baton::message::print_object(out, ::baton::message::type_of<PoseWithCovariance>(), &message);
 }
 
+using PoseWithCovariancePtr = PoseWithCovariance::Ptr;            // as in roscpp
+using PoseWithCovarianceConstPtr = PoseWithCovariance::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::geometry_msgs

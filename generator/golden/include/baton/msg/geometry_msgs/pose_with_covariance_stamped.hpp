@@ -81,4 +81,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const PoseWithCovarianceS
   return ::baton::message::print_object(out, ::baton::message::type_of<PoseWithCovarianceStamped>(), &message);
 }
 
+using PoseWithCovarianceStampedPtr = PoseWithCovarianceStamped::Ptr;            // as in roscpp
+using PoseWithCovarianceStampedConstPtr = PoseWithCovarianceStamped::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::geometry_msgs

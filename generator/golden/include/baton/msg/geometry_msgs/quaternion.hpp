@@ -67,4 +67,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Quaternion& message
   return ::baton::message::print_object(out, ::baton::message::type_of<Quaternion>(), &message);
 }
 
+using QuaternionPtr = Quaternion::Ptr;            // as in roscpp
+using QuaternionConstPtr = Quaternion::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::geometry_msgs

@@ -68,4 +68,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Transform& message)
   return ::baton::message::print_object(out, ::baton::message::type_of<Transform>(), &message);
 }
 
+using TransformPtr = Transform::Ptr;            // as in roscpp
+using TransformConstPtr = Transform::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::geometry_msgs

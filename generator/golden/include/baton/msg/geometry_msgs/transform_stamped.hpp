@@ -84,4 +84,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const TransformStamped& m
   return ::baton::message::print_object(out, ::baton::message::type_of<TransformStamped>(), &message);
 }
 
+using TransformStampedPtr = TransformStamped::Ptr;            // as in roscpp
+using TransformStampedConstPtr = TransformStamped::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::geometry_msgs

@@ -62,4 +62,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Twist& message) {
   return ::baton::message::print_object(out, ::baton::message::type_of<Twist>(), &message);
 }
 
+using TwistPtr = Twist::Ptr;            // as in roscpp
+using TwistConstPtr = Twist::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::geometry_msgs

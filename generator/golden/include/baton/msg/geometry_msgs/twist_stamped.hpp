@@ -73,4 +73,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const TwistStamped& messa
   return ::baton::message::print_object(out, ::baton::message::type_of<TwistStamped>(), &message);
 }
 
+using TwistStampedPtr = TwistStamped::Ptr;            // as in roscpp
+using TwistStampedConstPtr = TwistStamped::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::geometry_msgs

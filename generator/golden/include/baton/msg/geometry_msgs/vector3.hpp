@@ -62,4 +62,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Vector3& message) {
   return ::baton::message::print_object(out, ::baton::message::type_of<Vector3>(), &message);
 }
 
+using Vector3Ptr = Vector3::Ptr;            // as in roscpp
+using Vector3ConstPtr = Vector3::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::geometry_msgs

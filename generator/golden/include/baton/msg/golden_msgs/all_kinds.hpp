@@ -152,4 +152,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const AllKinds& message) 
   return ::baton::message::print_object(out, ::baton::message::type_of<AllKinds>(), &message);
 }
 
+using AllKindsPtr = AllKinds::Ptr;            // as in roscpp
+using AllKindsConstPtr = AllKinds::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::golden_msgs

@@ -184,4 +184,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Bounded& message) {
   return ::baton::message::print_object(out, ::baton::message::type_of<Bounded>(), &message);
 }
 
+using BoundedPtr = Bounded::Ptr;            // as in roscpp
+using BoundedConstPtr = Bounded::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::golden_msgs

@@ -73,4 +73,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Constants& message)
   return ::baton::message::print_object(out, ::baton::message::type_of<Constants>(), &message);
 }
 
+using ConstantsPtr = Constants::Ptr;            // as in roscpp
+using ConstantsConstPtr = Constants::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::golden_msgs

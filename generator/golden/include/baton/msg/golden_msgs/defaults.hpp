@@ -161,4 +161,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Defaults& message) 
   return ::baton::message::print_object(out, ::baton::message::type_of<Defaults>(), &message);
 }
 
+using DefaultsPtr = Defaults::Ptr;            // as in roscpp
+using DefaultsConstPtr = Defaults::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::golden_msgs

@@ -43,4 +43,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Empty& message) {
   return ::baton::message::print_object(out, ::baton::message::type_of<Empty>(), &message);
 }
 
+using EmptyPtr = Empty::Ptr;            // as in roscpp
+using EmptyConstPtr = Empty::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::golden_msgs

@@ -153,4 +153,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const FixedArrays& messag
   return ::baton::message::print_object(out, ::baton::message::type_of<FixedArrays>(), &message);
 }
 
+using FixedArraysPtr = FixedArrays::Ptr;            // as in roscpp
+using FixedArraysConstPtr = FixedArrays::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::golden_msgs

@@ -65,4 +65,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const HoldsEmpty& message
   return ::baton::message::print_object(out, ::baton::message::type_of<HoldsEmpty>(), &message);
 }
 
+using HoldsEmptyPtr = HoldsEmpty::Ptr;            // as in roscpp
+using HoldsEmptyConstPtr = HoldsEmpty::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::golden_msgs

@@ -77,4 +77,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Inner& message) {
   return ::baton::message::print_object(out, ::baton::message::type_of<Inner>(), &message);
 }
 
+using InnerPtr = Inner::Ptr;            // as in roscpp
+using InnerConstPtr = Inner::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::golden_msgs

@@ -103,4 +103,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Keywords& message) 
   return ::baton::message::print_object(out, ::baton::message::type_of<Keywords>(), &message);
 }
 
+using KeywordsPtr = Keywords::Ptr;            // as in roscpp
+using KeywordsConstPtr = Keywords::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::golden_msgs

@@ -60,4 +60,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Named& message) {
   return ::baton::message::print_object(out, ::baton::message::type_of<Named>(), &message);
 }
 
+using NamedPtr = Named::Ptr;            // as in roscpp
+using NamedConstPtr = Named::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::golden_msgs

@@ -106,4 +106,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Nested& message) {
   return ::baton::message::print_object(out, ::baton::message::type_of<Nested>(), &message);
 }
 
+using NestedPtr = Nested::Ptr;            // as in roscpp
+using NestedConstPtr = Nested::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::golden_msgs

@@ -58,4 +58,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Point2& message) {
   return ::baton::message::print_object(out, ::baton::message::type_of<Point2>(), &message);
 }
 
+using Point2Ptr = Point2::Ptr;            // as in roscpp
+using Point2ConstPtr = Point2::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::golden_msgs

@@ -93,4 +93,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Ros1Style& message)
   return ::baton::message::print_object(out, ::baton::message::type_of<Ros1Style>(), &message);
 }
 
+using Ros1StylePtr = Ros1Style::Ptr;            // as in roscpp
+using Ros1StyleConstPtr = Ros1Style::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::golden_msgs

@@ -153,4 +153,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Sequences& message)
   return ::baton::message::print_object(out, ::baton::message::type_of<Sequences>(), &message);
 }
 
+using SequencesPtr = Sequences::Ptr;            // as in roscpp
+using SequencesConstPtr = Sequences::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::golden_msgs

@@ -70,4 +70,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const SimpleImage& messag
   return ::baton::message::print_object(out, ::baton::message::type_of<SimpleImage>(), &message);
 }
 
+using SimpleImagePtr = SimpleImage::Ptr;            // as in roscpp
+using SimpleImageConstPtr = SimpleImage::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::golden_msgs

@@ -62,4 +62,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const FloatingPointRange&
   return ::baton::message::print_object(out, ::baton::message::type_of<FloatingPointRange>(), &message);
 }
 
+using FloatingPointRangePtr = FloatingPointRange::Ptr;            // as in roscpp
+using FloatingPointRangeConstPtr = FloatingPointRange::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::rcl_interfaces

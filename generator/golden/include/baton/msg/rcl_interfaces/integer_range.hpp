@@ -62,4 +62,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const IntegerRange& messa
   return ::baton::message::print_object(out, ::baton::message::type_of<IntegerRange>(), &message);
 }
 
+using IntegerRangePtr = IntegerRange::Ptr;            // as in roscpp
+using IntegerRangeConstPtr = IntegerRange::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::rcl_interfaces

@@ -59,4 +59,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const ListParametersResul
   return ::baton::message::print_object(out, ::baton::message::type_of<ListParametersResult>(), &message);
 }
 
+using ListParametersResultPtr = ListParametersResult::Ptr;            // as in roscpp
+using ListParametersResultConstPtr = ListParametersResult::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::rcl_interfaces

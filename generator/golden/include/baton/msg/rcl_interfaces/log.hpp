@@ -93,4 +93,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Log& message) {
   return ::baton::message::print_object(out, ::baton::message::type_of<Log>(), &message);
 }
 
+using LogPtr = Log::Ptr;            // as in roscpp
+using LogConstPtr = Log::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::rcl_interfaces

@@ -70,4 +70,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Parameter& message)
   return ::baton::message::print_object(out, ::baton::message::type_of<Parameter>(), &message);
 }
 
+using ParameterPtr = Parameter::Ptr;            // as in roscpp
+using ParameterConstPtr = Parameter::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::rcl_interfaces

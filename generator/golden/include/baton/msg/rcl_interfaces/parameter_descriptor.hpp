@@ -100,4 +100,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const ParameterDescriptor
   return ::baton::message::print_object(out, ::baton::message::type_of<ParameterDescriptor>(), &message);
 }
 
+using ParameterDescriptorPtr = ParameterDescriptor::Ptr;            // as in roscpp
+using ParameterDescriptorConstPtr = ParameterDescriptor::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::rcl_interfaces

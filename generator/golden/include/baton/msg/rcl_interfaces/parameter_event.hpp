@@ -93,4 +93,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const ParameterEvent& mes
   return ::baton::message::print_object(out, ::baton::message::type_of<ParameterEvent>(), &message);
 }
 
+using ParameterEventPtr = ParameterEvent::Ptr;            // as in roscpp
+using ParameterEventConstPtr = ParameterEvent::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::rcl_interfaces

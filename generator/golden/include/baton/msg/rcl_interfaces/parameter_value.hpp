@@ -100,4 +100,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const ParameterValue& mes
   return ::baton::message::print_object(out, ::baton::message::type_of<ParameterValue>(), &message);
 }
 
+using ParameterValuePtr = ParameterValue::Ptr;            // as in roscpp
+using ParameterValueConstPtr = ParameterValue::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::rcl_interfaces

@@ -59,4 +59,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const SetParametersResult
   return ::baton::message::print_object(out, ::baton::message::type_of<SetParametersResult>(), &message);
 }
 
+using SetParametersResultPtr = SetParametersResult::Ptr;            // as in roscpp
+using SetParametersResultConstPtr = SetParametersResult::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::rcl_interfaces

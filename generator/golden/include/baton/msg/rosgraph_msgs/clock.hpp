@@ -56,4 +56,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Clock& message) {
   return ::baton::message::print_object(out, ::baton::message::type_of<Clock>(), &message);
 }
 
+using ClockPtr = Clock::Ptr;            // as in roscpp
+using ClockConstPtr = Clock::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::rosgraph_msgs

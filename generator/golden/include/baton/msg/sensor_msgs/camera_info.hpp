@@ -175,4 +175,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const CameraInfo& message
   return ::baton::message::print_object(out, ::baton::message::type_of<CameraInfo>(), &message);
 }
 
+using CameraInfoPtr = CameraInfo::Ptr;            // as in roscpp
+using CameraInfoConstPtr = CameraInfo::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::sensor_msgs

@@ -59,4 +59,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const ChannelFloat32& mes
   return ::baton::message::print_object(out, ::baton::message::type_of<ChannelFloat32>(), &message);
 }
 
+using ChannelFloat32Ptr = ChannelFloat32::Ptr;            // as in roscpp
+using ChannelFloat32ConstPtr = ChannelFloat32::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::sensor_msgs

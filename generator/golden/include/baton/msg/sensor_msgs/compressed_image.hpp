@@ -72,4 +72,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const CompressedImage& me
   return ::baton::message::print_object(out, ::baton::message::type_of<CompressedImage>(), &message);
 }
 
+using CompressedImagePtr = CompressedImage::Ptr;            // as in roscpp
+using CompressedImageConstPtr = CompressedImage::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::sensor_msgs

@@ -92,4 +92,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Image& message) {
   return ::baton::message::print_object(out, ::baton::message::type_of<Image>(), &message);
 }
 
+using ImagePtr = Image::Ptr;            // as in roscpp
+using ImageConstPtr = Image::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::sensor_msgs

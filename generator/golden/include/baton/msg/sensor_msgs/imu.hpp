@@ -102,4 +102,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Imu& message) {
   return ::baton::message::print_object(out, ::baton::message::type_of<Imu>(), &message);
 }
 
+using ImuPtr = Imu::Ptr;            // as in roscpp
+using ImuConstPtr = Imu::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::sensor_msgs

@@ -82,4 +82,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const JointState& message
   return ::baton::message::print_object(out, ::baton::message::type_of<JointState>(), &message);
 }
 
+using JointStatePtr = JointState::Ptr;            // as in roscpp
+using JointStateConstPtr = JointState::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::sensor_msgs

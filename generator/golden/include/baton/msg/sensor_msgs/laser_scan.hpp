@@ -106,4 +106,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const LaserScan& message)
   return ::baton::message::print_object(out, ::baton::message::type_of<LaserScan>(), &message);
 }
 
+using LaserScanPtr = LaserScan::Ptr;            // as in roscpp
+using LaserScanConstPtr = LaserScan::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::sensor_msgs

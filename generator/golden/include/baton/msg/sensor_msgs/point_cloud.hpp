@@ -80,4 +80,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const PointCloud& message
   return ::baton::message::print_object(out, ::baton::message::type_of<PointCloud>(), &message);
 }
 
+using PointCloudPtr = PointCloud::Ptr;            // as in roscpp
+using PointCloudConstPtr = PointCloud::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::sensor_msgs

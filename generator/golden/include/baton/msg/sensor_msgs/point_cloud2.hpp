@@ -108,4 +108,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const PointCloud2& messag
   return ::baton::message::print_object(out, ::baton::message::type_of<PointCloud2>(), &message);
 }
 
+using PointCloud2Ptr = PointCloud2::Ptr;            // as in roscpp
+using PointCloud2ConstPtr = PointCloud2::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::sensor_msgs

@@ -77,4 +77,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const PointField& message
   return ::baton::message::print_object(out, ::baton::message::type_of<PointField>(), &message);
 }
 
+using PointFieldPtr = PointField::Ptr;            // as in roscpp
+using PointFieldConstPtr = PointField::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::sensor_msgs

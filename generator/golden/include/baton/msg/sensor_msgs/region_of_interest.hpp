@@ -73,4 +73,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const RegionOfInterest& m
   return ::baton::message::print_object(out, ::baton::message::type_of<RegionOfInterest>(), &message);
 }
 
+using RegionOfInterestPtr = RegionOfInterest::Ptr;            // as in roscpp
+using RegionOfInterestConstPtr = RegionOfInterest::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::sensor_msgs

@@ -53,4 +53,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Bool& message) {
   return ::baton::message::print_object(out, ::baton::message::type_of<Bool>(), &message);
 }
 
+using BoolPtr = Bool::Ptr;            // as in roscpp
+using BoolConstPtr = Bool::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::std_msgs

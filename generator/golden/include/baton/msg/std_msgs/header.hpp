@@ -68,4 +68,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const Header& message) {
   return ::baton::message::print_object(out, ::baton::message::type_of<Header>(), &message);
 }
 
+using HeaderPtr = Header::Ptr;            // as in roscpp
+using HeaderConstPtr = Header::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::std_msgs

@@ -53,4 +53,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const String& message) {
   return ::baton::message::print_object(out, ::baton::message::type_of<String>(), &message);
 }
 
+using StringPtr = String::Ptr;            // as in roscpp
+using StringConstPtr = String::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::std_msgs

@@ -52,4 +52,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const UInt64& message) {
   return ::baton::message::print_object(out, ::baton::message::type_of<UInt64>(), &message);
 }
 
+using UInt64Ptr = UInt64::Ptr;            // as in roscpp
+using UInt64ConstPtr = UInt64::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::std_msgs

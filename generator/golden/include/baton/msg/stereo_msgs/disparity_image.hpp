@@ -114,4 +114,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const DisparityImage& mes
   return ::baton::message::print_object(out, ::baton::message::type_of<DisparityImage>(), &message);
 }
 
+using DisparityImagePtr = DisparityImage::Ptr;            // as in roscpp
+using DisparityImageConstPtr = DisparityImage::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::stereo_msgs

@@ -77,4 +77,7 @@ inline ::std::ostream& operator<<(::std::ostream& out, const TFMessage& message)
   return ::baton::message::print_object(out, ::baton::message::type_of<TFMessage>(), &message);
 }
 
+using TFMessagePtr = TFMessage::Ptr;            // as in roscpp
+using TFMessageConstPtr = TFMessage::ConstPtr;  // as in roscpp
+
 }  // namespace baton::msg::tf2_msgs

@@ -16,80 +16,56 @@ bool on_switch(const SetBool::Request& request, SetBool::Response& response);
 void refused(baton::Node& node) { static_cast<void>(node.serve<SetBool>("switch", on_switch)); }
 #elif REFUSED == 4
 void refused() { BATON_INFO("hello %d", 1); }
-#elif REFUSED == 5  // rclcpp's names, which return pointers
-void refused(baton::Node& node) { node.create_publisher<baton::msg::std_msgs::String>("chatter", 10); }
-#elif REFUSED == 6
-void refused(baton::Node& node) {
-  node.create_subscription<baton::msg::std_msgs::String>("chatter", 10, [](const baton::msg::std_msgs::String&) {});
-}
-#elif REFUSED == 7
-void refused(baton::Node& node) { node.create_client<SetBool>("switch"); }
-#elif REFUSED == 8
-void refused(baton::Node& node) {
-  node.create_wall_timer(std::chrono::milliseconds(20), [] {});
-}
-#elif REFUSED == 9
+#elif REFUSED == 5
 void refused(baton::Node& node) {
   static_cast<void>(
       node.subscribe<baton::msg::std_msgs::String>("chatter", 10, [](baton::msg::std_msgs::String::SharedPtr) {}));
 }
-#elif REFUSED == 10
+#elif REFUSED == 6
 void refused(baton::Node& node) {
   static_cast<void>(node.subscribe("chatter", 10, [](const auto&) {}));
 }
-#elif REFUSED == 11
+#elif REFUSED == 7
 void refused(baton::Node& node) { node.subscribe("chatter", 10); }
-#elif REFUSED == 12
+#elif REFUSED == 8
 void refused(baton::Publisher<baton::msg::std_msgs::String>& publisher) {
   auto loan = publisher.loan();
   publisher.publish(loan);
 }
-#elif REFUSED == 13
+#elif REFUSED == 9
 void refused(baton::Publisher<baton::msg::std_msgs::String>& publisher,
              const baton::Sample<baton::msg::std_msgs::String>& sample) {
   publisher.publish(sample);
 }
-#elif REFUSED == 14
+#elif REFUSED == 10
 void refused(baton::Node& node) {
   static_cast<void>(node.create_timer(0.1, [] {}));
 }
-#elif REFUSED == 15
+#elif REFUSED == 11
 struct TimerEvent {};
 void on_timer(const TimerEvent&);
 void refused(baton::Node& node) { static_cast<void>(node.create_timer(std::chrono::milliseconds(100), on_timer)); }
-#elif REFUSED == 16
+#elif REFUSED == 12
 void refused(baton::Node& node) {
   static_cast<void>(node.create_timer(
       std::chrono::milliseconds(100), [] {}, true));
 }
-#elif REFUSED == 17  // roscpp's names
-void refused(baton::Node& node) {
-  node.createTimer(0.1, [] {});
-}
-#elif REFUSED == 18
-void refused(baton::Node& node) { node.advertiseService("switch", 0); }
-#elif REFUSED == 19
-void refused(baton::Node& node) { node.serviceClient<SetBool>("switch"); }
-#elif REFUSED == 20
-void refused(baton::Node& node, int& rate) { node.getParam("rate", rate); }
-#elif REFUSED == 21
-void refused(baton::Node& node) { node.setParam("rate", 50); }
-#elif REFUSED == 22
-void refused(baton::Node& node) { node.hasParam("rate"); }
-#elif REFUSED == 23
-void refused(baton::Node& node) { node.deleteParam("rate"); }
-#elif REFUSED == 24
-void refused(baton::Node& node) { node.resolveName("image"); }
-#elif REFUSED == 25
+#elif REFUSED == 13
 void refused(baton::Client<SetBool>& client) { client.call(SetBool::Request()); }
-#elif REFUSED == 26
+#elif REFUSED == 14
 void refused(baton::Client<SetBool>& client) {
   auto loan = client.loan();
   client.call(loan, std::chrono::seconds(1));
 }
-#elif REFUSED == 27
+#elif REFUSED == 15
 void refused(baton::Client<SetBool>& client) {
   auto loan = client.loan();
   client.send(loan);
 }
+#elif REFUSED == 16
+void refused() { static_cast<void>(baton::Duration(0.5)); }
+#elif REFUSED == 17
+void refused(int argc, char** argv) { baton::init(argc, argv, "camera"); }
+#elif REFUSED == 18
+void refused() { baton::spin(); }
 #endif

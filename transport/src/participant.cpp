@@ -34,7 +34,10 @@ Result<void> check(const std::string& topic, const TypeInfo& type, const QoS& qo
   };
   if (topic.empty() || topic.size() > kMaxNameBytes) return invalid("the topic name must have 1 to 1024 bytes");
   if (type.name.size() > kMaxNameBytes) return invalid("the type name is longer than 1024 bytes");
-  if (qos.depth == 0 || qos.depth > kMaxDepth) return invalid("QoS depth must be 1 to 65536");
+  if (qos.depth == 0 || qos.depth > kMaxDepth)
+    return invalid(
+        "QoS depth must be 1 to 65536. What is 0 in ROS 1, a queue without a bound, is a long one here, e.g. 1000, or "
+        "keep_all()");
   if (qos.held == 0 || qos.held > kMaxHeld) return invalid("QoS held must be 1 to 65536");
   if (qos.deadline.count() < 0 || qos.lifespan.count() < 0 || qos.lease.count() < 0) {
     return invalid("QoS durations must not be negative");

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "baton/node/parameter.hpp"
+#include "baton/node/refused.hpp"
 
 namespace baton {
 
@@ -65,6 +66,10 @@ Arguments parse_arguments(const std::vector<std::string>& arguments);
 /// parse_arguments(). A second call replaces the first one's arguments.
 std::vector<std::string> init(int argc, const char* const* argv);
 std::vector<std::string> init(const std::vector<std::string>& arguments);
+template <class Name, class... Options>
+void init(int, const char* const*, const Name&, const Options&...) {
+  static_assert(detail::kNever<Name>, "write baton::init(argc, argv), and the name at baton::Node node(\"camera\")");
+}
 
 /// What init() read; empty before. Never null.
 std::shared_ptr<const Arguments> arguments();

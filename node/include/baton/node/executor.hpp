@@ -15,6 +15,8 @@
 #include <mutex>
 #include <vector>
 
+#include "baton/node/not_empty.hpp"
+#include "baton/node/ros_names.hpp"
 #include "baton/transport/transport.hpp"
 
 namespace baton {
@@ -99,7 +101,7 @@ struct NodeCore;
 
 }  // namespace detail
 
-class Executor {
+class Executor : public detail::RefusedOfExecutor {
  public:
   /// `threads` callbacks may run at the same time; 1 runs everything in the thread that spins.
   explicit Executor(unsigned threads = 1);
@@ -110,9 +112,18 @@ class Executor {
   /// Adds a node. A node belongs to at most one executor: otherwise throws already_exists, also if a subscription of
   /// the node with a callback is polled or in a wait set.
   void add(Node& node);
+  /// The same. The program keeps the pointer for as long as callbacks should run.
+  template <class Made>
+  void add(const std::shared_ptr<Made>& node) {
+    add(static_cast<Node&>(detail::not_empty(node, "node pointer")));
+  }
   /// A callback of the node that is running continues. Other callbacks of its group wait for it, also in the next
   /// executor.
   void remove(Node& node);
+  template <class Made>
+  void remove(const std::shared_ptr<Made>& node) {
+    remove(static_cast<Node&>(detail::not_empty(node, "node pointer")));
+  }
   /// How long to busy-wait before sleeping: a hand-over to a spinning thread costs 0.1 us instead of a futex wake.
   void set_spin(std::chrono::nanoseconds budget);
 

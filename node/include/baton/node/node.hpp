@@ -23,6 +23,7 @@
 #include "baton/node/parameter.hpp"
 #include "baton/node/publisher.hpp"
 #include "baton/node/refused.hpp"
+#include "baton/node/ros_names.hpp"
 #include "baton/node/service.hpp"
 #include "baton/node/subscription.hpp"
 #include "baton/node/time.hpp"
@@ -120,7 +121,7 @@ auto bound(R (C::*member)(Args...) const, Object* object) {
 }  // namespace detail
 
 /// A running timer. It ends when the last copy is destroyed. An empty Timer throws invalid_argument.
-class Timer {
+class Timer : public detail::RefusedOfTimer {
  public:
   Timer() = default;
   Timer(std::shared_ptr<detail::Executable> executable, std::shared_ptr<detail::TimerControl> control)
@@ -139,7 +140,7 @@ class Timer {
   std::shared_ptr<detail::TimerControl> control_;
 };
 
-class Node {
+class Node : public detail::RefusedOfNode {
  public:
   /// Joins the domain. Throws no_runtime_directory, foreign_runtime_directory, out_of_descriptors, invalid_argument
   /// (bad BATON_DOMAIN; a name that is empty or has a space, '/' or '~'). `-r __node:=` and `-r __ns:=` of init() replace name and namespace.
@@ -265,69 +266,6 @@ class Node {
   [[nodiscard]] Service<S> create_service(const std::string& name, Handler... handler) {
     return serve<S>(name, std::move(handler)...);
   }
-  // rclcpp's other names do not compile, and say what to write.
-  template <class T, class... Arguments>
-  void create_publisher(const Arguments&...) {
-    static_assert(detail::kNever<T>,
-                  "write node.advertise<T>(topic, qos): it returns a Publisher, which is no pointer");
-  }
-  template <class T, class... Arguments>
-  void create_subscription(const Arguments&...) {
-    static_assert(detail::kNever<T>,
-                  "write node.subscribe<T>(topic, qos, callback): it returns a Subscription, which is no pointer");
-  }
-  template <class T, class... Arguments>
-  void create_client(const Arguments&...) {
-    static_assert(detail::kNever<T>, "write node.client<S>(name): it returns a Client, which is no pointer");
-  }
-  template <class Period, class... Arguments>
-  void create_wall_timer(const Period&, const Arguments&...) {
-    static_assert(detail::kNever<Period>,
-                  "write node.create_timer(period, callback): its clock is the wall's unless it gets another");
-  }
-  // Nor do roscpp's.
-  template <class Period, class... Arguments>
-  void createTimer(const Period&, const Arguments&...) {
-    static_assert(detail::kNever<Period>,
-                  "write node.create_timer(period, callback), as create_timer(100ms, callback)");
-  }
-  template <class Period, class... Arguments>
-  void createWallTimer(const Period&, const Arguments&...) {
-    static_assert(detail::kNever<Period>,
-                  "write node.create_timer(period, callback), as create_timer(100ms, callback)");
-  }
-  template <class Name, class... Arguments>
-  void advertiseService(const Name&, const Arguments&...) {
-    static_assert(detail::kNever<Name>,
-                  "write node.serve<S>(name, handler), with void handler(const S::Request&, S::Response&)");
-  }
-  template <class S, class... Arguments>
-  void serviceClient(const Arguments&...) {
-    static_assert(detail::kNever<S>, "write node.client<S>(name), and client.call(request, timeout)");
-  }
-  template <class Name>
-  void resolveName(const Name&) {
-    static_assert(detail::kNever<Name>, "write node.resolve_topic_name(name)");
-  }
-  template <class Name, class T>
-  void getParam(const Name&, T&) {
-    static_assert(detail::kNever<T>,
-                  "write node.param(name, value, fallback), which declares the parameter and reads the command line; "
-                  "node.get_parameter(name, value) reads one that is declared");
-  }
-  template <class Name, class T>
-  void setParam(const Name&, const T&) {
-    static_assert(detail::kNever<T>, "write node.set_parameter({name, value}), for a parameter that is declared");
-  }
-  template <class Name>
-  void hasParam(const Name&) {
-    static_assert(detail::kNever<Name>, "write node.has_parameter(name): true if this node declared the parameter");
-  }
-  template <class Name>
-  void deleteParam(const Name&) {
-    static_assert(detail::kNever<Name>, "write node.undeclare_parameter(name)");
-  }
-
   /// A client whose call() blocks the calling thread; needs no executor.
   template <class S>
   Client<S> client(const std::string& name);
@@ -501,9 +439,18 @@ class Node {
 /// Runs the callbacks of this node, one at a time, until the process is asked to end (ok()). As rclcpp::spin. The node
 /// must not belong to an executor.
 void spin(Node& node);
+/// The same, as rclcpp's programs write it. Throws invalid_argument if the pointer is null.
+inline void spin(const std::shared_ptr<Node>& node) { spin(detail::not_empty(node, "node pointer")); }
+template <class Refused = void>
+void spin() {
+  static_assert(detail::kNever<Refused>, "write baton::spin(node): an executor runs the callbacks of its nodes alone");
+}
 /// Runs the callbacks of this node that are ready now, and returns their number. For a loop of the program's own; a
 /// lasting Executor costs less than this function.
 std::size_t spin_some(Node& node);
+inline std::size_t spin_some(const std::shared_ptr<Node>& node) {
+  return spin_some(detail::not_empty(node, "node pointer"));
+}
 
 template <class S, class F>
 Service<S> Node::serve(const std::string& name, F handler, std::shared_ptr<CallbackGroup> group,

@@ -16,6 +16,7 @@
 #include "baton/node/loan.hpp"
 #include "baton/node/not_empty.hpp"
 #include "baton/node/refused.hpp"
+#include "baton/node/ros_names.hpp"
 #include "baton/node/sample.hpp"
 #include "baton/sfm/size.hpp"
 #include "baton/transport/transport.hpp"
@@ -83,7 +84,7 @@ bool take_allocated(transport::Writer& writer, const message::Type& type, void* 
 /// one copy or one loan. A default-made or moved-from Publisher is empty: all functions but the try_ ones then throw
 /// invalid_argument, and the try_ ones return it.
 template <class T>
-class Publisher {
+class Publisher : public detail::RefusedOfPublisher {
  public:
   Publisher() = default;
   explicit Publisher(std::shared_ptr<detail::PublisherCore> core) : core_(std::move(core)) {}

@@ -17,6 +17,7 @@
 #include "baton/node/executor.hpp"
 #include "baton/node/publisher.hpp"
 #include "baton/node/refused.hpp"
+#include "baton/node/ros_names.hpp"
 #include "baton/node/sample.hpp"
 #include "baton/node/subscription.hpp"
 #include "baton/transport/transport.hpp"
@@ -169,7 +170,7 @@ class Service {
 };
 
 template <class S>
-class Client {
+class Client : public detail::RefusedOfClient {
  public:
   using Request = typename S::Request;
   using Response = typename S::Response;
@@ -218,8 +219,7 @@ class Client {
     static_assert(detail::kNever<Lent>, "a loan is handed over: write call(std::move(loan), timeout)");
     return {};
   }
-  template <class Sent, class = std::enable_if_t<std::is_same_v<std::decay_t<Sent>, Request> ||
-                                                 std::is_same_v<std::decay_t<Sent>, Loan<Request>>>>
+  template <class Sent>
   Sample<Response> call(Sent&&) {
     static_assert(detail::kNever<Sent>, "a call has an end: write call(request, timeout), e.g. call(request, 1s)");
     return {};

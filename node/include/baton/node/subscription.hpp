@@ -14,6 +14,7 @@
 #include "baton/message/validate.hpp"
 #include "baton/node/executor.hpp"
 #include "baton/node/not_empty.hpp"
+#include "baton/node/ros_names.hpp"
 #include "baton/node/sample.hpp"
 #include "baton/transport/transport.hpp"
 
@@ -23,7 +24,7 @@ namespace baton {
 /// Subscription is empty: its functions then throw invalid_argument, try_take() returns it, topic() is empty, and
 /// reader() is null.
 template <class T>
-class Subscription {
+class Subscription : public detail::RefusedOfSubscription {
  public:
   Subscription() = default;
   Subscription(std::shared_ptr<transport::Reader> reader, std::shared_ptr<detail::Executable> executable,
@@ -86,11 +87,11 @@ void call_with_sample(F& callback, Sample<T>&& sample) {
     callback(*sample);
   } else {
     constexpr bool shared = std::is_invocable_v<F&, std::shared_ptr<const T>>;
-    static_assert(
-        shared || !(std::is_invocable_v<F&, std::shared_ptr<T>> || std::is_invocable_v<F&, std::unique_ptr<T>>),
-        "received messages are read-only: let the callback take T::ConstSharedPtr instead of T::SharedPtr or "
-        "T::UniquePtr, and copy the message if it must change");
-    static_assert(shared,
+    constexpr bool writes = std::is_invocable_v<F&, std::shared_ptr<T>> || std::is_invocable_v<F&, std::unique_ptr<T>>;
+    static_assert(shared || !writes,
+                  "received messages are read-only: let the callback take T::ConstSharedPtr instead of T::SharedPtr or "
+                  "T::UniquePtr, and copy the message if it must change");
+    static_assert(shared || writes,
                   "a callback takes one of: Sample<T>, const Sample<T>&, const T&, T::ConstSharedPtr, "
                   "(const T&, const MessageInfo&), (Sample<T>, const MessageInfo&)");
     if constexpr (shared) callback(std::move(sample).share());

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "baton/message/type.hpp"
+#include "baton/node/refused.hpp"
 #include "baton/os/result.hpp"
 
 namespace baton {
@@ -71,6 +72,12 @@ class Duration : public std::chrono::nanoseconds {
   /// From a duration in a message.
   template <class Message, class = std::enable_if_t<detail::IsDuration<Message>::value>, class = void>
   constexpr Duration(const Message& message) : Duration(message.sec, message.nanosec) {}
+  template <class Number, class = std::enable_if_t<std::is_arithmetic_v<Number>>, class = void, class = void>
+  explicit Duration(Number) {
+    static_assert(detail::kNever<Number>,
+                  "a duration has a unit: write baton::Duration::from_seconds(0.5), or 500ms with using namespace "
+                  "std::chrono_literals");
+  }
   /// Throws invalid_argument beyond 292 years.
   static Duration from_seconds(double seconds) { return detail::from_seconds(seconds); }
   static constexpr Duration from_nanoseconds(std::int64_t value) { return std::chrono::nanoseconds(value); }
@@ -90,6 +97,8 @@ class Duration : public std::chrono::nanoseconds {
 class Time {
  public:
   constexpr Time() = default;
+  /// baton::now(), as roscpp's fingers write it.
+  static Time now() { return std::chrono::system_clock::now(); }
   constexpr explicit Time(std::chrono::nanoseconds since_epoch) : since_epoch_(since_epoch) {}
   template <class Duration>
   constexpr Time(const std::chrono::time_point<std::chrono::system_clock, Duration>& point)
@@ -168,6 +177,6 @@ constexpr bool operator>=(const Stamp& a, const Stamp& b) {
 }  // namespace msg::builtin_interfaces
 
 /// The present time, CLOCK_REALTIME: `image->header.stamp = baton::now();`
-inline Time now() { return std::chrono::system_clock::now(); }
+inline Time now() { return Time::now(); }
 
 }  // namespace baton

@@ -297,6 +297,45 @@ def test_a_type_that_differs_from_the_stock_type_does_not_compile(tmp_path, chan
         assert complaint in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        (
+            'nh.advertise<Image>("image", 1);',
+            "a type of Baton: write baton::ros1::advertise<T>(node, topic, queue_size)",
+        ),
+        ('nh.subscribe("image", 1, on_image);', "baton::ros1::subscribe<T>(node, topic, queue_size, callback)"),
+        (
+            'baton::ros1::advertise<Image>(nh, "image", 1, true);',
+            "options.latch = true; and options as the last argument",
+        ),
+        (
+            "auto loan = publisher.loan(); publisher.publish(loan);",
+            "a loan is handed over: write publish(std::move(loan))",
+        ),
+        (
+            'baton::ros1::subscribe(nh, "image", 1, [](const auto&) {});',
+            "write subscribe<T>(node, topic, queue_size, callback)",
+        ),
+    ],
+    ids=["advertise", "subscribe", "latch", "loan", "generic"],
+)
+def test_habits_of_roscpp_are_refused_with_a_sentence(tmp_path, line, sentence):
+    program = tmp_path / "image.cpp"
+    program.write_text(
+        "#include <ros/ros.h>\n#include <baton/ros1/ros1.hpp>\n#include <baton/ros1/sensor_msgs/image.hpp>\n"
+        "using baton::msg::sensor_msgs::Image;\nvoid on_image(const Image::ConstPtr&);\n"
+        f"void f(ros::NodeHandle& nh, baton::ros1::Publisher<Image>& publisher) {{ {line} }}\n"
+    )
+    rooms = ("os", "memory", "message", "transport", "node", "ros1/api")
+    include = [f"-I{ROOT / room / 'include'}" for room in rooms]
+    messages = BUILD / "ros1/tests/ros1_api_messages/include"
+    compiler = ["c++", "-std=c++17", "-fsyntax-only", *include, f"-I{messages}", program]
+    done = subprocess.run([str(word) for word in compiler], capture_output=True, text=True)
+    assert done.returncode != 0
+    assert sentence in done.stderr
+
+
 def test_stamps_and_durations_of_messages_are_written_as_ros_time_and_ros_duration():
     done = subprocess.run([BUILD / "bin" / "ros1_stamps"], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.returncode) == ("ok\n", 0)

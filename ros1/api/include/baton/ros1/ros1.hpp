@@ -245,6 +245,14 @@ template <class T>
   return publisher;
 }
 
+/// roscpp's `latch`.
+template <class T, class Latch, class = std::enable_if_t<std::is_same_v<Latch, bool>>>
+Publisher<T> advertise(ros::NodeHandle&, const std::string&, std::uint32_t, Latch) {
+  static_assert(baton::detail::kNever<T>,
+                "write baton::ros1::AdvertiseOptions options; options.latch = true; and options as the last argument");
+  return {};
+}
+
 /// Calls `callback` for each message on `topic`, from the callback queue of `handle`. It takes one of const
 /// T::ConstPtr&, const boost::shared_ptr<const T>& (both may be kept, up to SubscribeOptions::held), const T&.
 template <class T, class F>

@@ -9,11 +9,13 @@
 
 #include <array>
 #include <boost/array.hpp>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <vector>
 
 #include "baton/message/same_stamp.hpp"
+#include "baton/node/refused.hpp"
 #include "baton/sfm/bool.hpp"
 #include "baton/sfm/string.hpp"
 #include "baton/sfm/vector.hpp"
@@ -72,6 +74,21 @@ bool operator>=(const Stamp& a, const ros::Time& b) {
 }
 
 }  // namespace baton::msg::builtin_interfaces
+
+namespace baton::ros1::detail {
+
+/// What roscpp's own advertise() and subscribe() find for a type of Baton: a sentence of the compiler.
+struct NotForRoscpp {
+  template <class Refused = void>
+  static const char* value() {
+    static_assert(baton::detail::kNever<Refused>,
+                  "a type of Baton: write baton::ros1::advertise<T>(node, topic, queue_size) or "
+                  "baton::ros1::subscribe<T>(node, topic, queue_size, callback)");
+    return "";
+  }
+};
+
+}  // namespace baton::ros1::detail
 
 namespace baton::ros1 {
 

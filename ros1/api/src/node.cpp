@@ -23,7 +23,7 @@ std::shared_ptr<baton::Node> node() {
     throw Exception(Error{Errc::invalid_argument, "baton::ros1: call ros::init() before advertise() and subscribe()"});
   }
   NodeOptions options;
-  if (std::getenv("BATON_DOMAIN") == nullptr) {
+  if (const char* const chosen = std::getenv("BATON_DOMAIN"); chosen == nullptr || *chosen == '\0') {
     options.domain = domain_of_master(ros::master::getURI(), os::host_name());
   }
   options.use_global_arguments = false;  // roscpp has applied the rules of the command line

@@ -63,7 +63,7 @@ Links& Links::instance() {
 std::shared_ptr<Participant> Links::participant() {  // with mutex_
   if (participant_ || failed_) return participant_;
   transport::ParticipantOptions options;
-  if (std::getenv("BATON_DOMAIN") == nullptr) {
+  if (const char* const chosen = std::getenv("BATON_DOMAIN"); chosen == nullptr || *chosen == '\0') {
     options.domain = domain_of_master(Roscpp::instance().master_uri(), os::host_name());
   }
   options.on_diagnostic = [](const transport::Diagnostic& diagnostic) {

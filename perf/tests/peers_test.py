@@ -79,6 +79,8 @@ COPIES = {
     ("roscpp", "tzc"): (0, 0),
     ("roscpp", "transport_raw"): (1 + 2, 1 + 1),
     ("roscpp", "transport_baton"): (1, 1),
+    ("rospy", "accelerated"): (1, 1),
+    ("rospy", "baton"): (0, 0),
     ("ros2", "tuned"): (1 + 1, 1 + 1),
     ("ros2", "baton"): (1, 1),
     ("ros2", "heap"): (1, 0),

@@ -29,7 +29,7 @@ def rospy_here(ros):
     ros.environment["PYTHONPATH"] = str(BUILD / "python")
     program = ros.run([PYTHON, "-c", probe], preload=False)
     if program.process.wait(60):
-        pytest.skip(f"needs rospy for this Python (python3-rospy, python3-sensor-msgs): {program.errors}")
+        pytest.skip(f"needs rospy for this Python: apt-get install python3-rospy python3-sensor-msgs; {program.errors}")
 
 
 def talker(ros, queue_size=100, latch=False, topic="images"):

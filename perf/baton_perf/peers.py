@@ -93,13 +93,20 @@ def absent() -> dict[str, str]:
 
 
 # Variants that are measured when asked for by name: Baton's copying one is what a program gets that does not use loans; those with
-# rmw_baton_cpp are Baton's too, and compared with what is below them (criteria `ros2-...`); the machine's limit for copying.
+# rmw_baton_cpp are Baton's too, and compared with what is below them (criteria `ros2-...`), as ROS 1's are (criteria `ros1-...`); the
+# machine's limit for copying.
 BY_NAME = {
     ("baton", "copy"),
     ("bare", "copies"),
     *(("ros2", variant) for variant in ("large_data", "baton", "heap", "loans")),
+    *(("roscpp", variant) for variant in ("preload", "lotros", "tzc", "transport_raw", "transport_baton")),
 }
-NO_TRANSPORTS = ("synthetic", "shared_objects", "rclpy")  # the tool's own test; no transport; as ros2, in Python
+NO_TRANSPORTS = (
+    "synthetic",
+    "shared_objects",
+    "rclpy",
+    "rospy",
+)  # the tool's own test; no transport; as ros2 and roscpp
 
 
 def _by_default(peer: Peer) -> list[str]:

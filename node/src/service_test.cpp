@@ -157,7 +157,7 @@ TEST_F(ServiceTest, AsManyClientsAreServedAsTheResponsesHaveSlotsFor) {
 TEST_F(ServiceTest, ARequestThatFindsNoMemoryForItsResponseDoesNotEndTheService) {
   baton::Node server("server"), caller("caller");
   baton::PublisherOptions little;
-  little.memory_limit_bytes = 1 << 20;
+  little.memory_limit_bytes = little.max_message_bytes = 1 << 20;
   auto service = server.serve<SetBool>(
       "large", [](const SetBool::Request&, SetBool::Response& response) { response.message.resize(700'000); }, nullptr,
       little);

@@ -11,7 +11,7 @@ if ! compgen -G "$package/baton/_core*.so" >/dev/null; then
   echo "api: the Python package is not built ($package); run make build" >&2
   exit 1
 fi
-# baton.rclpy is left out: it can be imported only beside ROS 2.
+# baton.rclpy and baton.rospy are left out: their types can be imported only beside ROS 2 and ROS 1.
 PYTHONPATH="$package" .venv/bin/python -W error::UserWarning -m pdoc --output-directory out/api/python \
-  baton baton.atsa baton.rospy
+  baton baton.atsa
 echo "api: out/api/cpp/index.html, out/api/python/index.html"

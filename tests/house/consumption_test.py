@@ -267,5 +267,5 @@ def test_nothing_that_is_installed_names_the_build_folder(home):
     named = {
         path.name for path in (home / "baton").rglob("*") if path.is_file() and str(BUILD).encode() in path.read_bytes()
     }
-    # The message packages of ROS 2's peers, and the library that roscpp's preloads, are those of the build.
-    assert named <= {"baton_perf_ros2", "baton_perf_rclpy", "baton_perf_roscpp"}
+    # The message packages of ROS 2's peers, and what roscpp's preloads and rospy imports, are those of the build.
+    assert named <= {"baton_perf_ros2", "baton_perf_rclpy", "baton_perf_roscpp", "baton_perf_rospy"}

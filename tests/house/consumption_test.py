@@ -246,6 +246,15 @@ def test_the_installed_command_names_what_its_python_lacks(home, environment, tm
     assert "has no click. Install it (" in done.stderr and "Traceback" not in done.stderr
 
 
+def test_the_installed_command_preloads_the_installed_library_of_ros_1(home, environment):
+    if not (BUILD / "lib/libbaton_roscpp.so").exists():
+        pytest.skip(
+            "libbaton_roscpp.so is not built: apt-get install libroscpp-dev libsensor-msgs-dev, then make build"
+        )
+    preloaded = run(home / "baton/bin/baton", "ros1", "run", "printenv", "LD_PRELOAD", env=environment)
+    assert preloaded.strip() == str(home / "baton/lib/libbaton_roscpp.so")
+
+
 def test_the_installed_rmw_is_where_ament_looks_for_it(home):
     if not (BUILD / "lib/librmw_baton_cpp.so").exists():
         pytest.skip("the RMW is not built: no ROS 2 (scripts/setup.sh test)")

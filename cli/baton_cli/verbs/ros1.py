@@ -19,8 +19,10 @@ LIBRARY = "libbaton_roscpp.so"
 
 def find_library() -> str:
     """The library to preload: of this checkout, beside this command's installation, or on the loader's path."""
-    checkout = Path(__file__).resolve().parents[3] / "build" / "release" / "lib" / LIBRARY
-    for candidate in (checkout, *(Path(sys.prefix) / folder / LIBRARY for folder in ("lib", "lib64"))):
+    here = Path(__file__).resolve()
+    checkout = here.parents[3] / "build" / "release" / "lib" / LIBRARY
+    installation = here.parents[4] / LIBRARY  # of CMake: the packages are in <libraries>/baton/python
+    for candidate in (checkout, installation, *(Path(sys.prefix) / folder / LIBRARY for folder in ("lib", "lib64"))):
         if candidate.exists():
             return str(candidate)
     if ctypes.util.find_library("baton_roscpp"):

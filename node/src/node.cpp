@@ -254,11 +254,11 @@ detail::ServerCore Node::make_server(const std::string& service, const message::
 }
 
 std::shared_ptr<detail::ClientCore> Node::make_client(const std::string& service, const message::Type& request,
-                                                      const message::Type& response) {
+                                                      const message::Type& response, const PublisherOptions& options) {
   std::string name = resolve_service_name(service);
   // The reader first: a server must not see a client that cannot get responses.
   auto responses = reader_at(detail::response_topic(name), response, detail::response_qos());
-  auto requests = publisher_at(detail::request_topic(name), request, detail::request_qos(), {});
+  auto requests = publisher_at(detail::request_topic(name), request, detail::request_qos(), options);
   return std::make_shared<detail::ClientCore>(participant(), std::move(name), std::move(requests),
                                               std::move(responses));
 }

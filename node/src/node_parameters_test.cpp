@@ -192,7 +192,9 @@ TEST_F(NodeParameters, OtherProcessesCannotMakeAParameterKeepMuchMemory) {
   baton::Executor executor;
   executor.add(node);
   std::thread thread([&] { executor.spin(); });
-  auto set = caller.client<SetParameters>("/camera/set_parameters");
+  baton::PublisherOptions room;
+  room.max_message_bytes = std::size_t{16} << 20;
+  auto set = caller.client<SetParameters>("/camera/set_parameters", room);
   ASSERT_TRUE(set.wait_for_service(60s));
   SetParameters::Request large;
   large.parameters.resize(3);

@@ -199,7 +199,7 @@ void add_services(nb::module_& m, nb::class_<Node>& node_class) {
             const TypeRecord* requests = record_of_class(request.ptr());
             const TypeRecord* responses = record_of_class(response.ptr());
             const WithoutGil without;
-            return new PyClient(node.make_client(name, *requests->type, *responses->type), requests, responses);
+            return new PyClient(node.make_client(name, *requests->type, *responses->type, {}), requests, responses);
           },
           nb::rv_policy::take_ownership);
 }

@@ -266,13 +266,14 @@ class Node : public detail::RefusedOfNode {
   [[nodiscard]] Service<S> create_service(const std::string& name, Handler... handler) {
     return serve<S>(name, std::move(handler)...);
   }
-  /// A client whose call() blocks the calling thread; needs no executor.
+  /// A client whose call() blocks the calling thread; needs no executor. `options` are for the memory of its requests.
   template <class S>
-  Client<S> client(const std::string& name);
+  Client<S> client(const std::string& name, const PublisherOptions& options = {});
   /// A client for send(); an executor hands each response to `callback`, which takes what a subscription's callback takes
   /// (of Response).
   template <class S, class F>
-  Client<S> client(const std::string& name, F callback, std::shared_ptr<CallbackGroup> group = nullptr);
+  Client<S> client(const std::string& name, F callback, std::shared_ptr<CallbackGroup> group = nullptr,
+                   const PublisherOptions& options = {});
 
   /// Calls `callback()` every `period` (> 0) of `clock`. A period that was missed because callbacks took too long is
   /// skipped. The timer runs as long as a copy of the Timer lives.
@@ -417,8 +418,9 @@ class Node : public detail::RefusedOfNode {
   std::shared_ptr<detail::PublisherCore> make_publisher(const std::string& topic, const message::Type& type,
                                                         const QoS& qos, const PublisherOptions& options);
   std::shared_ptr<transport::Reader> make_reader(const std::string& topic, const message::Type& type, const QoS& qos);
+  /// The endpoints of a client; `options` are for its requests.
   std::shared_ptr<detail::ClientCore> make_client(const std::string& service, const message::Type& request,
-                                                  const message::Type& response);
+                                                  const message::Type& response, const PublisherOptions& options);
   /// The endpoints of a server; `options` are for its responses.
   detail::ServerCore make_server(const std::string& service, const message::Type& request,
                                  const message::Type& response, const PublisherOptions& options);
@@ -465,14 +467,16 @@ Service<S> Node::serve(const std::string& name, F handler, std::shared_ptr<Callb
 }
 
 template <class S>
-Client<S> Node::client(const std::string& name) {
-  return Client<S>(make_client(name, message::type_of<typename S::Request>(), message::type_of<typename S::Response>()),
-                   nullptr);
+Client<S> Node::client(const std::string& name, const PublisherOptions& options) {
+  return Client<S>(
+      make_client(name, message::type_of<typename S::Request>(), message::type_of<typename S::Response>(), options),
+      nullptr);
 }
 
 template <class S, class F>
-Client<S> Node::client(const std::string& name, F callback, std::shared_ptr<CallbackGroup> group) {
-  Client<S> client = this->client<S>(name);
+Client<S> Node::client(const std::string& name, F callback, std::shared_ptr<CallbackGroup> group,
+                       const PublisherOptions& options) {
+  Client<S> client = this->client<S>(name, options);
   auto executable = std::make_shared<detail::ClientExecutable<S, F>>(group ? std::move(group) : default_group(),
                                                                      client.core(), std::move(callback));
   return Client<S>(client.core(), add(executable));

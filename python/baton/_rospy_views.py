@@ -236,39 +236,46 @@ class _Incoming:
         self._node = node()
         self._name = name
         self._deliver = deliver
-        self.subscription = self._node.subscribe(name, own, qos=qos)
+        self.subscription: _core.Subscription[Any] | None = self._node.subscribe(name, own, qos=qos)
         self._lock = threading.Lock()
         self._reached: dict[bytes, str] = {}  # publishers of which a message of Baton came, and their nodes
         self._seen = -1
         self._ended = False
+        self._process = os.getpid()
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._thread = threading.Thread(target=self._pull, name=f"baton {name}", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._pull, args=(self.subscription,), name=f"baton {name}", daemon=True)
+        thread.start()
 
     def end(self) -> None:
-        """Nothing is delivered any more when this returns, unless deliver() calls it."""
+        """Ends Baton's end after the message that is delivered now, if any. Does not wait for it: the callback may wait for what the
+        caller holds, such as rospy's locks, or for rospy.is_shutdown()."""
+        if self.is_of_parent():
+            return
         with self._lock:
-            if self._ended:
-                return
-            self._ended = True
-        os.eventfd_write(self._wake, 1)
-        if self._thread is not threading.current_thread():
-            self._thread.join()
+            if not self._ended:
+                self._ended = True
+                self.subscription = None
+                os.eventfd_write(self._wake, 1)  # with the lock: the thread closes it
+
+    def is_of_parent(self) -> bool:
+        """After a fork. The descriptor is the parent's, too: what is written there wakes the parent's thread."""
+        return os.getpid() != self._process
 
     def has(self, name: str) -> bool:
         """Whether messages of this node come over Baton, so that its serialized ones are older than those, or doubles."""
-        if self.subscription.statuses.refused_now > 0:
+        subscription = self.subscription
+        if subscription is None or subscription.statuses.refused_now > 0:
             return False
         with self._lock:
             return name in self._reached.values()
 
-    def _pull(self) -> None:
+    def _pull(self, subscription: _core.Subscription[Any]) -> None:
         poll = select.poll()
-        poll.register(self.subscription.fileno(), select.POLLIN)
+        poll.register(subscription.fileno(), select.POLLIN)
         poll.register(self._wake, select.POLLIN)
         while not self._ended:
             try:
-                message = self.subscription.take()
+                message = subscription.take()
                 if message is None:
                     poll.poll()
                     continue
@@ -278,7 +285,8 @@ class _Incoming:
                 poll.poll(5)
             except _core.BatonError as error:
                 rospy.logerr_throttle(1.0, f"baton: no message on {self._name}: {error}")
-        os.close(self._wake)
+        with self._lock:
+            os.close(self._wake)
 
     def _node_of(self, publisher: bytes) -> str:
         """Its node's name. Records that its messages come over Baton."""
@@ -391,7 +399,8 @@ class Subscription:
             raise
         with _lock:
             _own_callbacks[self.name] = _own_callbacks.get(self.name, 0) + 1
-        rospy.on_shutdown(self.unregister)
+            _alive.add(self)
+            _end_with_the_program()
 
     @property
     def message_type(self) -> type[_core.Message]:
@@ -400,23 +409,36 @@ class Subscription:
     @property
     def statuses(self) -> _core.Statuses:
         """Baton's side."""
-        return self._way.subscription.statuses
+        subscription = self._way.subscription
+        if subscription is None:
+            raise rospy.ROSException(f"the subscription of {self.name} was unregistered")
+        return subscription.statuses
 
     def get_num_connections(self) -> int:
         """Publishers of Baton and stock ones."""
-        stock = 0 if self._ended else self._stock.get_num_connections()
-        return max(stock, self._way.subscription.matched)
+        subscription = self._way.subscription
+        return 0 if subscription is None else max(self._stock.get_num_connections(), subscription.matched)
 
     def unregister(self) -> None:
         """The callback runs no more when this returns, unless it is called by the callback itself."""
+        if self._end():
+            with self._one_at_a_time:  # waits for a callback that runs
+                pass
+
+    def _end(self) -> bool:
+        """False in a child after fork: the subscription is its parent's."""
+        if self._way.is_of_parent():
+            return False
         with _lock:
             if self._ended:
-                return
+                return True
             self._ended = True
+            self._stock_mark = None
             _own_callbacks[self.name] -= 1
+            _alive.discard(self)
         self._stock.unregister()
         self._way.end()
-        self._stock_mark = None
+        return True
 
     def _take(self, message: Any, publisher: str) -> None:
         self._look_for_stock()
@@ -438,17 +460,31 @@ class Subscription:
 
     def _look_for_stock(self) -> None:
         """Stock subscriptions beside us share our connections, so publishers are to go on writing them."""
-        impl = self._stock.impl if self._stock is not None else None
-        callbacks = len(impl.callbacks or ()) if impl is not None else 0
-        if callbacks <= _own_callbacks.get(self.name, 0) or impl in _incoming:
-            self._stock_mark = None
-        elif self._stock_mark is None:
-            nothing = _messages.message_from_text("baton_ros1/Stock", "")
-            self._stock_mark = self._node.subscribe(self.name + "/_stock", nothing, qos=1)
+        with _lock:
+            impl = self._stock.impl if self._stock is not None else None
+            callbacks = len(impl.callbacks or ()) if impl is not None else 0
+            if self._ended or callbacks <= _own_callbacks.get(self.name, 0) or impl in _incoming:
+                self._stock_mark = None
+            elif self._stock_mark is None:
+                nothing = _messages.message_from_text("baton_ros1/Stock", "")
+                self._stock_mark = self._node.subscribe(self.name + "/_stock", nothing, qos=1)
 
 
-_alive: set[Publisher] = set()
+_alive: set[Publisher | Subscription] = set()
 _own_callbacks: dict[str, int] = {}  # how many of rospy's callbacks on a topic are ours
+
+
+@functools.cache
+def _end_with_the_program() -> None:
+    """Subscriptions end when rospy shuts down. It waits for no callback: callbacks may wait for rospy.is_shutdown(), which is false
+    until this function has returned."""
+
+    def end_all() -> None:
+        for each in tuple(_alive):
+            if isinstance(each, Subscription):
+                each._end()
+
+    rospy.on_shutdown(end_all)
 
 
 # --- unchanged programs: rospy's publishers and subscribers of a topic share one end of rospy's, and one way of ours

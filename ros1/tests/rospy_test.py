@@ -326,3 +326,185 @@ print(subscription.take(timeout=30).data, flush=True)
 """
     program = ros.run([PYTHON, "-c", PROBE.format(body=body)], False)
     assert program.line() == "hello"
+
+
+BESIDE = """
+import gc, os, signal, sys, threading, time
+import baton, baton.rospy, rospy
+from baton._rospy_views import node
+from std_msgs.msg import String
+
+def say(*words):
+    sys.stdout.write(" ".join(map(str, words)) + "\\n")
+    sys.stdout.flush()
+
+def other_publisher(topic):
+    "In another node, so that messages come by Baton alone."
+    global other
+    other = baton.Node("other", domain=node().domain)
+    return other.advertise(topic, String, 1000)
+
+def keep_publishing(publisher):
+    def go():
+        while True:
+            publisher.publish({"data": "x"})
+            time.sleep(0.002)
+    threading.Thread(target=go, daemon=True).start()
+"""
+
+
+def beside(ros, body, accelerated=False):
+    before = ["-m", "baton_accelerate", "rospy"] if accelerated else []
+    path = ros.runtime.parent / f"program{len(ros.programs)}.py"
+    path.write_text(BESIDE + body)
+    return ros.run([PYTHON, *before, path], False)
+
+
+def test_subscriptions_that_were_unregistered_leave_nothing_behind(ros):
+    program = beside(
+        ros,
+        """
+rospy.init_node("probe", disable_signals=True)
+publisher = other_publisher("words")
+def made_and_ended():
+    ended = baton.rospy.create_subscription("words", String, lambda message: None)
+    ended.unregister()
+    deadline = time.monotonic() + 30
+    while publisher.matched and time.monotonic() < deadline:
+        time.sleep(0.005)
+def now():
+    gc.collect()  # rospy's ends are cycles
+    return len(os.listdir("/proc/self/fd")), threading.active_count(), len(rospy.core._client_shutdown_hooks)
+made_and_ended()
+before = now()
+for _ in range(10):
+    made_and_ended()
+deadline = time.monotonic() + 30
+while now() != before and time.monotonic() < deadline:
+    time.sleep(0.01)
+say(publisher.matched, now() == before or (before, now()))
+""",
+    )
+    assert program.line() == "0 True"
+
+
+def test_unregister_while_messages_come_ends_no_other_descriptor(ros):
+    program = beside(
+        ros,
+        """
+rospy.init_node("probe", disable_signals=True)
+sys.setswitchinterval(1e-6)
+publisher = other_publisher("words")
+def go():
+    while True:
+        publisher.publish({"data": "x"})
+threading.Thread(target=go, daemon=True).start()
+for _ in range(60):
+    subscription = baton.rospy.create_subscription("words", String, lambda message: None)
+    subscription._way.subscription.wait_for_publishers(1, 30)
+    time.sleep(0.005)
+    subscription.unregister()
+say("all ended")
+""",
+    )
+    assert program.line() == "all ended"
+
+
+def test_a_callback_may_use_rospy_while_its_subscriber_is_unregistered(ros):
+    program = beside(
+        ros,
+        """
+rospy.init_node("probe", disable_signals=True)
+publisher = other_publisher("words")
+entered, going, made = threading.Event(), threading.Event(), threading.Event()
+def on_words(message):
+    entered.set()
+    going.wait()
+    rospy.Publisher("more_words", String, queue_size=1)  # takes the lock that unregister() holds
+    made.set()
+subscriber = rospy.Subscriber("words", String, on_words)
+keep_publishing(publisher)
+entered.wait()
+ending = threading.Thread(target=subscriber.unregister, daemon=True)
+ending.start()
+ending.join(0.3)  # it has ended, or waits for the callback
+going.set()
+ending.join(20)
+say("hangs" if ending.is_alive() else "ended", made.wait(20))
+os._exit(0)
+""",
+        accelerated=True,
+    )
+    assert program.line() == "ended True"
+
+
+@pytest.mark.parametrize("accelerated", [True, False], ids=["unchanged", "views"])
+def test_a_program_ends_although_a_callback_waits_for_its_end(ros, accelerated):
+    subscribe = "rospy.Subscriber" if accelerated else "baton.rospy.create_subscription"
+    program = beside(
+        ros,
+        f"""
+rospy.init_node("probe")
+def on_words(message):
+    say("called")
+    while not rospy.is_shutdown():
+        time.sleep(0.01)
+subscriber = {subscribe}("words", String, on_words)
+keep_publishing(other_publisher("words"))
+rospy.spin()
+""",
+        accelerated,
+    )
+    assert program.line() == "called"
+    program.process.send_signal(signal.SIGINT)
+    assert program.process.wait(60) == 0
+
+
+def test_a_callback_may_unregister_while_another_message_waits_for_it(ros):
+    program = beside(
+        ros,
+        """
+rospy.init_node("probe", disable_signals=True)
+stock = rospy.Publisher("words", String, queue_size=10)
+publisher = other_publisher("words")
+def on_words(message):
+    if message.data == "last":
+        publisher.publish({"data": "x"})
+        publisher.wait_for_all_acked(30)  # the thread of Baton's end has its message, which waits for this callback
+        subscription.unregister()
+        say("ended")
+subscription = baton.rospy.create_subscription("words", String, on_words)
+publisher.wait_for_subscriptions(1, 30)
+while stock.get_num_connections() == 0:
+    time.sleep(0.01)
+stock.publish("last")
+time.sleep(60)
+""",
+    )
+    assert program.line() == "ended"
+
+
+def test_a_child_after_fork_ends_nothing_of_its_parent(ros):
+    program = beside(
+        ros,
+        """
+rospy.init_node("probe", disable_signals=True)
+publisher = other_publisher("words")
+subscription = baton.rospy.create_subscription("words", String, lambda message: say("got", message.data))
+publisher.wait_for_subscriptions(1, 30)
+child = os.fork()
+if child == 0:
+    subscription.unregister()
+    subscription._way.end()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+import select
+wakes = select.poll()
+wakes.register(subscription._way._wake, select.POLLIN)
+say("woken" if wakes.poll(0) else "left alone")
+publisher.publish({"data": "later"})
+time.sleep(30)
+""",
+    )
+    assert program.line() == "left alone"
+    assert program.line() == "got later"

@@ -128,8 +128,17 @@ class _Outgoing:
         self._number = first
         self._order = threading.RLock()  # of messages on both ways
         self._greeted: list[Any] = []
-        if latch:  # ours to send: rospy's own latch would send it to subscriptions of Baton, too
+        if latch:
             impl.add_subscriber_listener(_Listener(self))
+
+    def latch_from_now(self) -> None:
+        """A later publisher of the program latches; rospy has one end for all of a topic's."""
+        impl = self._impl()
+        with self._order:
+            if not self._latch and impl is not None:
+                self._latch = True
+                self._greeted = list(impl.connections)
+                impl.add_subscriber_listener(_Listener(self))
 
     def publish(self, loan: Any) -> None:
         with self._order:
@@ -212,6 +221,7 @@ class _Listener(rospy.topics.SubscribeListener):  # type: ignore[misc]
     def __init__(self, way: _Outgoing) -> None:
         self._way = weakref.ref(way)
 
+    # The latched message is ours to send: rospy's own latch would send it to subscriptions of Baton, too.
     def peer_subscribe(self, topic_name: str, topic_publish: Any, peer_publish: Any) -> None:
         way = self._way()
         if way is not None:
@@ -526,7 +536,10 @@ def _add_outgoing(end: Any, latch: bool, queue_size: int | None) -> None:
     own = _class_for(end)
     with _lock:
         # A listener of the program may send to single peers, by TCPROS.
-        if own is None or end.impl in _outgoing or end.impl.subscriber_listeners:
+        way = _outgoing.get(end.impl)
+        if way is not None and latch:
+            way.latch_from_now()
+        if own is None or way is not None or end.impl.subscriber_listeners:
             return
         qos = _core.QoS(1, durability="transient_local") if latch else _core.QoS(queue_size or LONGEST_QUEUE)
         _outgoing[end.impl] = _Outgoing(end.impl, own, 1, latch, qos, {})

@@ -508,3 +508,31 @@ time.sleep(30)
     )
     assert program.line() == "left alone"
     assert program.line() == "got later"
+
+
+@pytest.mark.parametrize("accelerated", [True, False], ids=["accelerated", "stock"])
+def test_a_second_publisher_of_a_program_that_latches_latches(ros, accelerated):
+    sender = beside(
+        ros,
+        """
+rospy.init_node("talker", disable_signals=True)
+first = rospy.Publisher("words", String, queue_size=10)
+second = rospy.Publisher("words", String, queue_size=10, latch=True)
+second.publish("latched")
+say("published")
+time.sleep(60)
+""",
+        accelerated=True,
+    )
+    assert sender.line() == "published"
+    late = beside(
+        ros,
+        """
+rospy.init_node("listener", disable_signals=True)
+subscriber = rospy.Subscriber("words", String, lambda message: say("got", message.data))
+time.sleep(60)
+""",
+        accelerated,
+    )
+    assert late.line() == "got latched"
+    assert late.more(0.3) == []

@@ -143,7 +143,7 @@ struct Executors {
   std::vector<Executor*> all;
 };
 
-Executors& executors() { return os::of_this_process<Executors>(); }
+Executors& living_executors() { return os::of_this_process<Executors>(); }
 
 }  // namespace
 
@@ -308,14 +308,14 @@ void Executor::State::mute_busy() {
 Executor::Executor(unsigned threads) : state_(std::make_shared<State>()) {
   if (threads == 0) throw Exception({Errc::invalid_argument, "an executor needs at least one thread; got 0"});
   state_->threads = threads;
-  std::lock_guard<std::mutex> lock(executors().mutex);
-  executors().all.push_back(this);
+  std::lock_guard<std::mutex> lock(living_executors().mutex);
+  living_executors().all.push_back(this);
 }
 
 Executor::~Executor() {
   {
-    std::lock_guard<std::mutex> lock(executors().mutex);
-    auto& all = executors().all;
+    std::lock_guard<std::mutex> lock(living_executors().mutex);
+    auto& all = living_executors().all;
     all.erase(std::find(all.begin(), all.end(), this));
   }
   std::vector<std::shared_ptr<detail::NodeCore>> nodes;
@@ -421,8 +421,8 @@ bool ok() noexcept { return g_ok.load(std::memory_order_relaxed); }
 
 void shutdown() {
   g_ok.store(false, std::memory_order_relaxed);
-  std::lock_guard<std::mutex> lock(executors().mutex);
-  for (Executor* executor : executors().all) executor->wake_for_shutdown();
+  std::lock_guard<std::mutex> lock(living_executors().mutex);
+  for (Executor* executor : living_executors().all) executor->wake_for_shutdown();
 }
 
 void Executor::wake_for_shutdown() { state_->wake(); }

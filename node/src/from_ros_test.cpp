@@ -192,6 +192,51 @@ TEST_F(FromRos, ParametersAreDeclaredReadAndSetInTheWordsOfBoth) {
   baton::init({"camera"});
 }
 
+TEST_F(FromRos, SeveralParametersAreDeclaredAndReadTogetherAsInRclcpp) {
+  EXPECT_EQ(node_.declare_parameters<double>("gains", {{"p", 1.0}, {"i.x", 0.5}}), (std::vector<double>{0.5, 1.0}));
+  EXPECT_EQ(node_.declare_parameters<int>("", {{"rate", 30}}), std::vector<int>{30});
+  const std::vector<baton::Parameter> read = node_.get_parameters({"rate", "gains.p"});
+  ASSERT_EQ(read.size(), 2U);
+  EXPECT_EQ(read[0].as_int(), 30);
+  EXPECT_EQ(read[1].get_name(), "gains.p");
+  EXPECT_THROW(static_cast<void>(node_.get_parameters({"rate", "none"})), baton::Exception);
+  std::map<std::string, double> gains{{"d", 7.0}};
+  EXPECT_TRUE(node_.get_parameters("gains", gains));
+  EXPECT_EQ(gains, (std::map<std::string, double>{{"d", 7.0}, {"i.x", 0.5}, {"p", 1.0}}));
+  EXPECT_FALSE(node_.get_parameters("gain", gains)) << "'gain' is no part of the name gains.p";
+  std::map<std::string, int> all;
+  EXPECT_THROW(static_cast<void>(node_.get_parameters("", all)), baton::Exception) << "gains.p is no integer";
+  EXPECT_TRUE(all.empty());
+}
+
+TEST_F(FromRos, PointersToNodesGroupsAndParametersCallbacksHaveRclcppsNames) {
+  struct Camera : baton::Node {
+    Camera() : Node("camera") {
+      handle = add_on_set_parameters_callback(std::bind(&Camera::on_set, this, std::placeholders::_1));
+    }
+    baton::SetParametersResult on_set(const std::vector<baton::Parameter>& parameters) {
+      asked += parameters.size();
+      return {};
+    }
+    std::size_t asked = 0;
+    OnSetParametersCallbackHandle::SharedPtr handle;
+    baton::node_interfaces::PostSetParametersCallbackHandle::SharedPtr after;
+  } camera;
+  camera.declare_parameter("rate", 30);
+  EXPECT_EQ(camera.asked, 1U);
+  baton::Node::SharedPtr node = baton::Node::make_shared("viewer", "left");
+  baton::Node::ConstSharedPtr same = node;
+  EXPECT_EQ(same->fully_qualified_name(), "/left/viewer");
+  baton::CallbackGroup::SharedPtr group = std::make_shared<baton::CallbackGroup>();
+  int called = 0;
+  auto timer = node->create_timer(
+      1ms, [&] { ++called; }, group);
+  baton::Executor executor;
+  executor.add(node);
+  EXPECT_TRUE(executor.spin_once()) << "without a timeout it waits for a callback";
+  EXPECT_EQ(called, 1);
+}
+
 TEST_F(FromRos, TheFallbackOfAParameterHasTheTypeOfItsVariable) {
   baton::Node node("camera");
   std::string device;
@@ -508,6 +553,8 @@ TEST_F(FromRos, DurationsAreMadeReadAndSentInTheWordsOfBoth) {
   EXPECT_EQ(baton::Duration(sent), -500ms);
   EXPECT_EQ(header.stamp + baton::Duration(sent), baton::Time(9s + 500ms));
   EXPECT_EQ(std::chrono::duration_cast<std::chrono::milliseconds>(baton::Duration::from_nanoseconds(1'500'000)), 1ms);
+  EXPECT_EQ(baton::Duration(1, 999'999'999).to_chrono<std::chrono::seconds>(), 1s);
+  EXPECT_EQ(baton::Time(3, 5), baton::Time(3s + 5ns));
   EXPECT_THROW(static_cast<void>(baton::Duration::from_seconds(1e10)), baton::Exception);
   EXPECT_THROW(sent = baton::Duration(std::chrono::hours(1'000'000)), baton::Exception);
 }
@@ -553,7 +600,7 @@ struct Switch {
     if (client.wait_for_service(60s)) {
       SetBool::Request request;
       request.data = true;
-      if (auto sample = client.call(request, 60s)) response = *sample;
+      if (auto sample = client.call(std::make_shared<SetBool::Request>(request), 60s)) response = *sample;
     }
     executor.cancel();
     serving.join();
@@ -631,6 +678,7 @@ TEST_F(FromRos, AWaitSetWaitsForSeveralSubscriptionsAndThrows) {
 
 TEST_F(FromRos, SensorDataIsTheProfileOfROS2) {
   const baton::QoS sensor = baton::SensorDataQoS();
+  EXPECT_EQ(baton::QoS(1).transient_local().durability_volatile().durability, baton::Durability::kVolatile);
   EXPECT_EQ(sensor.depth, 5U);
   EXPECT_EQ(sensor.reliability, baton::Reliability::kBestEffort);
   EXPECT_EQ(sensor.durability, baton::Durability::kVolatile);

@@ -39,6 +39,7 @@ class Wakeable {
 class CallbackGroup {
  public:
   enum class Kind : std::uint8_t { kMutuallyExclusive, kReentrant };
+  using SharedPtr = std::shared_ptr<CallbackGroup>;
   explicit CallbackGroup(Kind kind = Kind::kMutuallyExclusive) : kind_(kind) {}
   Kind kind() const noexcept { return kind_; }
 
@@ -130,7 +131,7 @@ class Executor : public detail::RefusedOfExecutor {
   /// Runs callbacks until cancel(), shutdown(), request_shutdown(), or a signal after shutdown_on_signals().
   void spin();
   /// Runs at most one callback; false if none became ready in time.
-  bool spin_once(std::chrono::nanoseconds timeout);
+  bool spin_once(std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max());
   /// Runs the callbacks that are ready now and returns their number.
   std::size_t spin_some();
   /// Makes the running spin*(), or the next one, return soon. Any thread or callback.

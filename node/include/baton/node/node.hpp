@@ -46,6 +46,13 @@ struct NodeOptions {
   std::vector<Parameter> parameter_overrides = {};  ///< stand above those of both command lines
   bool use_global_arguments = true;                 ///< false: what init() read does not apply to this node
   bool enable_rosout = true;                        ///< false: the node's lines do not go to /rosout
+
+  BATON_REFUSED(allow_undeclared_parameters, "write node.declare_parameter(name, value) for what the program reads")
+  BATON_REFUSED(automatically_declare_parameters_from_overrides,
+                "write node.declare_parameter(name, value) for what the program reads")
+  BATON_REFUSED(append_parameter_override, "write options.parameter_overrides.emplace_back(name, value)")
+  BATON_REFUSED(use_intra_process_comms, "write nothing: a message is not copied within a process, either")
+  BATON_REFUSED(start_parameter_services, "write nothing: a node without parameters has no services for them")
 };
 
 /// How a publisher's memory is made, and its policy when memory is short.
@@ -121,7 +128,7 @@ auto bound(R (C::*member)(Args...) const, Object* object) {
 }  // namespace detail
 
 /// A running timer. It ends when the last copy is destroyed. An empty Timer throws invalid_argument.
-class Timer : public detail::RefusedOfTimer {
+class Timer : public detail::RefusedOfTimer, public detail::RefusedOfHandle<Timer> {
  public:
   Timer() = default;
   Timer(std::shared_ptr<detail::Executable> executable, std::shared_ptr<detail::TimerControl> control)
@@ -142,6 +149,16 @@ class Timer : public detail::RefusedOfTimer {
 
 class Node : public detail::RefusedOfNode {
  public:
+  using SharedPtr = std::shared_ptr<Node>;
+  using ConstSharedPtr = std::shared_ptr<const Node>;
+  /// A new node behind a pointer, as ROS 2's fingers make it.
+  template <class... Arguments>
+  static SharedPtr make_shared(Arguments&&... arguments) {
+    return std::make_shared<Node>(std::forward<Arguments>(arguments)...);
+  }
+  using OnSetParametersCallbackHandle = node_interfaces::OnSetParametersCallbackHandle;
+  using PostSetParametersCallbackHandle = node_interfaces::PostSetParametersCallbackHandle;
+
   /// Joins the domain. Throws no_runtime_directory, foreign_runtime_directory, out_of_descriptors, invalid_argument
   /// (bad BATON_DOMAIN; a name that is empty or has a space, '/' or '~'). `-r __node:=` and `-r __ns:=` of init() replace name and namespace.
   explicit Node(std::string name, NodeOptions options = {});
@@ -331,6 +348,15 @@ class Node : public detail::RefusedOfNode {
     using Stored = std::conditional_t<std::is_convertible_v<T, std::string_view>, std::string, T>;
     return declare(name, ParameterValue(value), ParameterType::kNotSet, descriptor).template get<Stored>();
   }
+  /// rcl_interfaces' message, as rclcpp takes it.
+  template <class T, class Message, class = std::enable_if_t<detail::IsMessage<Message>::value>>
+  T declare_parameter(const std::string&, const T& value, const Message&) {
+    static_assert(
+        detail::kNever<Message>,
+        "write baton::ParameterDescriptor: description, read_only, dynamic_typing, integer_range = {from, to}, "
+        "floating_point_range = {from, to}");
+    return value;
+  }
   /// A parameter without a default: throws invalid_argument if the command line gives none.
   template <class T>
   T declare_parameter(const std::string& name) {
@@ -381,6 +407,34 @@ class Node : public detail::RefusedOfNode {
   std::string param(const std::string& name, const char* fallback) { return param(name, std::string(fallback)); }
   /// Not set if it is not declared.
   ParameterValue find_parameter(const std::string& name) const;
+  /// Throws not_found if one of them is not declared.
+  std::vector<Parameter> get_parameters(const std::vector<std::string>& names) const {
+    std::vector<Parameter> found;
+    for (const std::string& name : names) found.push_back(get_parameter(name));
+    return found;
+  }
+  /// The parameters below `prefix` ("gains" has gains.x and gains.y.z), under the rest of their names; an empty prefix has
+  /// all. False if there are none; `values` is then unchanged. Throws type_mismatch if one of them is of another type.
+  template <class T>
+  bool get_parameters(const std::string& prefix, std::map<std::string, T>& values) const {
+    const std::vector<std::string> names =
+        list_parameters(prefix.empty() ? std::vector<std::string>() : std::vector{prefix}).names;
+    std::map<std::string, T> found;
+    for (const std::string& name : names)
+      if (prefix.empty() || name.size() > prefix.size())
+        found[prefix.empty() ? name : name.substr(prefix.size() + 1)] = get_parameter(name).get_value<T>();
+    for (auto& [name, value] : found) values[name] = std::move(value);
+    return !found.empty();
+  }
+  /// Declares each under the name "prefix.name", or its own if the prefix is empty; returns their values in the order of
+  /// the map. Throws as declare_parameter().
+  template <class T>
+  std::vector<T> declare_parameters(const std::string& prefix, const std::map<std::string, T>& defaults) {
+    std::vector<T> values;
+    for (const auto& [name, value] : defaults)
+      values.push_back(declare_parameter<T>(prefix.empty() ? name : prefix + "." + name, value));
+    return values;
+  }
   /// Sets one parameter. Nothing is thrown for a refusal: the result says why.
   SetParametersResult set_parameter(const Parameter& parameter);
   /// Sets each by itself.
@@ -395,6 +449,13 @@ class Node : public detail::RefusedOfNode {
   /// may read parameters, and must not set them (invalid_argument). It is called as long as the returned handle lives.
   [[nodiscard]] std::shared_ptr<void> add_on_set_parameters_callback(
       std::function<SetParametersResult(const std::vector<Parameter>&)> callback);
+  /// rcl_interfaces' message as the result, as rclcpp takes it.
+  template <class F, class Result = std::invoke_result_t<F&, const std::vector<Parameter>&>,
+            class = std::enable_if_t<detail::IsMessage<Result>::value>>
+  std::shared_ptr<void> add_on_set_parameters_callback(const F&) {
+    static_assert(detail::kNever<F>, "the callback returns a baton::SetParametersResult: successful, reason");
+    return nullptr;
+  }
   /// `callback(parameters)` is called after each declaration and set, in the thread that set them. It may set parameters.
   [[nodiscard]] std::shared_ptr<void> add_post_set_parameters_callback(
       std::function<void(const std::vector<Parameter>&)> callback);

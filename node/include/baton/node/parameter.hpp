@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "baton/node/ros_names.hpp"
 #include "baton/os/result.hpp"
 
 namespace baton {
@@ -168,7 +169,7 @@ class ParameterValue {
 };
 
 /// A name with its value, as rclcpp::Parameter.
-class Parameter {
+class Parameter : public detail::RefusedOfParameter {
  public:
   Parameter() = default;
   Parameter(std::string name, ParameterValue value) : name_(std::move(name)), value_(std::move(value)) {}

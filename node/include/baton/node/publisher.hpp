@@ -84,7 +84,7 @@ bool take_allocated(transport::Writer& writer, const message::Type& type, void* 
 /// one copy or one loan. A default-made or moved-from Publisher is empty: all functions but the try_ ones then throw
 /// invalid_argument, and the try_ ones return it.
 template <class T>
-class Publisher : public detail::RefusedOfPublisher {
+class Publisher : public detail::RefusedOfPublisher, public detail::RefusedOfHandle<Publisher<T>> {
  public:
   Publisher() = default;
   explicit Publisher(std::shared_ptr<detail::PublisherCore> core) : core_(std::move(core)) {}

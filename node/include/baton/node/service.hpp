@@ -157,7 +157,7 @@ class ClientExecutable final : public ReaderExecutable {
 
 /// A running service. It ends when the last copy is destroyed.
 template <class S>
-class Service {
+class Service : public detail::RefusedOfHandle<Service<S>> {
  public:
   Service() = default;
   Service(std::shared_ptr<detail::Executable> executable, std::string name)
@@ -170,7 +170,7 @@ class Service {
 };
 
 template <class S>
-class Client : public detail::RefusedOfClient {
+class Client : public detail::RefusedOfClient, public detail::RefusedOfHandle<Client<S>> {
  public:
   using Request = typename S::Request;
   using Response = typename S::Response;
@@ -228,6 +228,10 @@ class Client : public detail::RefusedOfClient {
     Loan<Request> copy = loan();
     *copy = request;
     return call(std::move(copy), timeout);
+  }
+  /// The same with a request that is behind a pointer, as ROS 2's fingers make it.
+  Sample<Response> call(const std::shared_ptr<Request>& request, std::chrono::nanoseconds timeout) {
+    return call(static_cast<const Request&>(detail::not_empty(request, "request pointer")), timeout);
   }
   const std::shared_ptr<detail::ClientCore>& core() const noexcept { return core_; }
 

@@ -24,7 +24,7 @@ namespace baton {
 /// Subscription is empty: its functions then throw invalid_argument, try_take() returns it, topic() is empty, and
 /// reader() is null.
 template <class T>
-class Subscription : public detail::RefusedOfSubscription {
+class Subscription : public detail::RefusedOfSubscription, public detail::RefusedOfHandle<Subscription<T>> {
  public:
   Subscription() = default;
   Subscription(std::shared_ptr<transport::Reader> reader, std::shared_ptr<detail::Executable> executable,
@@ -36,6 +36,12 @@ class Subscription : public detail::RefusedOfSubscription {
   /// samples of the publisher, and malformed_message when a publisher sent bytes that are not a T (the connection to it
   /// was ended).
   Sample<T> take() { return Sample<T>(std::move(endpoint().take()).or_throw()); }
+  template <class Message, class Info>
+  bool take(Message&, Info&) {
+    static_assert(detail::kNever<Message>,
+                  "write auto sample = subscription.take(): it is empty if no message is there; sample.info()");
+    return false;
+  }
   /// A take() that returns errors instead of throwing.
   Result<Sample<T>> try_take() {
     if (!reader_) return detail::empty_error("subscription");

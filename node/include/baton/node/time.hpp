@@ -90,6 +90,11 @@ class Duration : public std::chrono::nanoseconds {
   constexpr double seconds() const noexcept { return std::chrono::duration<double>(*this).count(); }
   constexpr double toSec() const noexcept { return seconds(); }  ///< as in roscpp
   constexpr std::int64_t nanoseconds() const noexcept { return count(); }
+  /// In another unit, cut towards zero as by std::chrono::duration_cast.
+  template <class Unit>
+  constexpr Unit to_chrono() const {
+    return std::chrono::duration_cast<Unit>(*this);
+  }
 };
 
 /// Nanoseconds since 1970-01-01 (CLOCK_REALTIME), or since the beginning of a simulation. A difference of two is a
@@ -99,6 +104,8 @@ class Time {
   constexpr Time() = default;
   /// baton::now(), as roscpp's fingers write it.
   static Time now() { return std::chrono::system_clock::now(); }
+  constexpr Time(std::int32_t seconds, std::uint32_t nanoseconds)
+      : since_epoch_(std::chrono::seconds(seconds) + std::chrono::nanoseconds(nanoseconds)) {}
   constexpr explicit Time(std::chrono::nanoseconds since_epoch) : since_epoch_(since_epoch) {}
   template <class Duration>
   constexpr Time(const std::chrono::time_point<std::chrono::system_clock, Duration>& point)

@@ -54,6 +54,10 @@ struct QoS {
     durability = Durability::kTransientLocal;
     return *this;
   }
+  QoS& durability_volatile() {
+    durability = Durability::kVolatile;
+    return *this;
+  }
   QoS& hold(std::uint32_t n) {
     held = n;
     return *this;

@@ -17,6 +17,7 @@ import click
 
 import baton_cli
 
+from . import absent
 from .examples import examples
 from .groups import Group
 
@@ -102,6 +103,11 @@ class Verbs(Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            if way := absent.option(error):
+                error.message = f"{error.message.rstrip('.')}; write {way}."
+                error.possibilities = None
+            raise
         except KeyboardInterrupt:  # how one leaves a verb that runs until then: no message, the shell's usual status
             ctx.exit(128 + signal.SIGINT)
 

@@ -52,6 +52,7 @@ from ._core import (
     size_bytes,
 )
 from ._errors import *  # noqa: F403
+from ._import_hook import install_hints as _install_hints
 from ._logging import Logger, LoggingSeverity, LogHandler, get_logger
 from ._messages import TypeSource, convert, copy, message, message_from_text, search, service, to_dict
 from ._news import Diagnostic
@@ -120,7 +121,8 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-_hints.add_missing(Publisher, Subscription, Timer, Client, Service)
+_install_hints()
+_hints.add_missing(Publisher, Subscription, Timer, Client, Service, Array)
 _core._set_python_parts(Array, CopyWarning, converted)
 del converted
 _core._set_main_thread(_threading.main_thread().ident)

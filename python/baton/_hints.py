@@ -53,6 +53,9 @@ _OF_MODULE = {
     "executors": "baton.Executor(node, threads=4)",
     "SingleThreadedExecutor": "baton.Executor(node)",
     "MultiThreadedExecutor": "baton.Executor(node, threads=4)",
+    "ReentrantCallbackGroup": "baton.CallbackGroup(reentrant=True)",
+    "MutuallyExclusiveCallbackGroup": "baton.CallbackGroup()",
+    "Context": "nothing in its place; baton.Node('camera', domain=5) has a domain of its own",
     "QoSProfile": "baton.QoS(10, reliability='best_effort')",
     "qos_profile_sensor_data": "baton.QoS(5, reliability='best_effort')",
     "ReliabilityPolicy": "baton.QoS(10, reliability='best_effort')",
@@ -67,6 +70,36 @@ _OF_MODULE = {
     "AnyMsg": "baton.message('package/Name')",
     "TransportTerminated": "baton.BatonError",
 }
+
+# Modules of rclpy.
+_MODULES = {
+    "action": "ROS 2's own: actions are not there",
+    "callback_groups": "baton.CallbackGroup(), and reentrant=True for a reentrant one",
+    "clock": "time.time(), which a stamp takes",
+    "context": "nothing in its place; baton.Node('camera', domain=5) has a domain of its own",
+    "duration": "a number of seconds",
+    "exceptions": "baton.BatonError and its classes, e.g. baton.NotFound",
+    "executors": "baton.Executor(node), with threads=4 for several",
+    "lifecycle": "ROS 2's own: lifecycle nodes are not there",
+    "logging": "baton.get_logger('camera') and baton.LoggingSeverity",
+    "node": "from baton import Node",
+    "parameter": "from baton import Parameter",
+    "publisher": "from baton import Publisher",
+    "qos": "from baton import QoS",
+    "serialization": "nothing in its place: messages are not serialized; pickle and baton.to_dict(message) work",
+    "service": "from baton import Service",
+    "subscription": "from baton import Subscription",
+    "task": "baton.aio, for event loops",
+    "time": "time.time(), which a stamp takes",
+    "timer": "from baton import Timer",
+    "utilities": "the result of baton.init(), which has the arguments that are not ROS's",
+    "wait_for_message": "node.subscribe('topic', Type).take(timeout)",
+}
+
+
+def module_hint(name: str) -> str | None:
+    """What to write instead of the module `baton.name` of rclpy."""
+    return _MODULES.get(name)
 
 
 class Missing:
@@ -93,6 +126,7 @@ _OF_SUBSCRIPTION = {
     "destroy": "node.destroy(subscription)",
     "topic_name": "subscription.topic",
 }
+_OF_ARRAY = dict.fromkeys(("append", "extend", "insert"), "message.field = [1.0, 2.0], or message.field.resize(n)")
 _OF_TIMER = {
     "shutdown": "node.destroy(timer), or timer.cancel()",
     "destroy": "node.destroy(timer)",
@@ -110,7 +144,7 @@ _OF_SERVICE = {
 }
 
 
-def add_missing(publisher: type, subscription: type, timer: type, client: type, service: type) -> None:
+def add_missing(publisher: type, subscription: type, timer: type, client: type, service: type, array: type) -> None:
     """Gives these classes the names that rospy's and rclpy's have."""
     for cls, what, names in (
         (publisher, "a publisher", _OF_PUBLISHER),
@@ -118,6 +152,7 @@ def add_missing(publisher: type, subscription: type, timer: type, client: type, 
         (timer, "a timer", _OF_TIMER),
         (client, "a client", _OF_CLIENT),
         (service, "a service", _OF_SERVICE),
+        (array, "an array of numbers", _OF_ARRAY),
     ):
         for name, way in names.items():
             setattr(cls, name, Missing(what, name, way))
@@ -154,6 +189,10 @@ _KEYWORDS = {
     "oneshot": "timer.cancel() in the callback",
     "reset": "nothing in its place",
     "namespace": "namespace='left' at Node()",
+    "context": "nothing in its place; domain=5 for a domain of its own",
+    "allow_undeclared_parameters": "node.declare_parameter('rate', 30) for what the program reads",
+    "automatically_declare_parameters_from_overrides": "node.declare_parameter('rate', 30) for what the program reads",
+    "start_parameter_services": "nothing in its place: a node without parameters has no services for them",
     "anonymous": "a name with the process's number: baton.Node(f'camera_{os.getpid()}')",
     "log_level": "node.get_logger().set_level(baton.LoggingSeverity.DEBUG)",
     "disable_signals": "nothing in its place: Ctrl-C raises KeyboardInterrupt",

@@ -109,6 +109,10 @@ def _name_of(value: Any) -> str:
 
 # What rclpy and rospy call it.
 _OTHER_NAMES = {
+    "get_parameters_by_prefix": "list_parameters(['gains']).names, and get_parameter(name) for each",
+    "get_publishers_info_by_topic": "endpoints(), which has all publishers and subscriptions with their QoS",
+    "get_subscriptions_info_by_topic": "endpoints(), which has all publishers and subscriptions with their QoS",
+    "get_service_names_and_types": "topics(): a service has the topics NAME/_request and NAME/_response",
     "create_publisher": "advertise(topic, type, qos)",
     "create_subscription": "subscribe(topic, type, callback, qos)",
     "create_service": "serve(name, type, handler)",

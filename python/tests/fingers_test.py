@@ -3,6 +3,8 @@
 
 import copy
 import dataclasses
+import importlib
+import pathlib
 import pickle
 import re
 import time
@@ -126,6 +128,7 @@ def test_the_names_of_other_apis_are_answered_with_baton_s(node):
         ("get_time", "time.time()"),
         ("spin_once", "executor.spin_once(timeout)"),
         ("QoSProfile", "baton.QoS("),
+        ("ReentrantCallbackGroup", "baton.CallbackGroup(reentrant=True)"),
     ],
 )
 def test_the_names_of_rospy_and_rclpy_in_the_module_are_answered_with_baton_s(name, hint):
@@ -133,6 +136,41 @@ def test_the_names_of_rospy_and_rclpy_in_the_module_are_answered_with_baton_s(na
         getattr(baton, name)
     assert f"module 'baton' has no attribute '{name}'; write " in str(refused.value)
     assert hint in str(refused.value)
+
+
+def test_the_modules_of_rclpy_are_answered_with_what_to_import():
+    for module, hint in (
+        ("baton.qos", "write from baton import QoS "),
+        ("baton.executors", "write baton.Executor(node)"),
+        ("baton.callback_groups", "write baton.CallbackGroup()"),
+        ("baton.std_msgs", "write from baton.msg.std_msgs import ..."),
+        ("baton.std_msgs.msg", "write from baton.msg.std_msgs import ..."),
+        ("baton.msg.std_msgs.msg", "write from baton.msg.std_msgs import ..."),
+        ("baton.srv.std_srvs.srv", "write from baton.srv.std_srvs import ..."),
+    ):
+        with pytest.raises(ModuleNotFoundError) as refused:
+            importlib.import_module(module)
+        assert hint in str(refused.value)
+    with pytest.raises(ModuleNotFoundError, match="^No module named 'baton.nonsense'$"):
+        importlib.import_module("baton.nonsense")
+
+
+def test_rclpy_s_name_of_a_timeout_is_refused(node):
+    client = node.client("switch", "std_srvs/SetBool")
+    with pytest.raises(TypeError, match=r"has no argument 'timeout_sec'; write wait_for_service\(1.0\)"):
+        client.wait_for_service(timeout_sec=0.1)
+    with pytest.raises(TypeError, match=r"has no argument 'timeout_sec'; write call\(request, 1.0\)"):
+        client.call({"data": True}, timeout_sec=0.1)
+    with pytest.raises(TypeError, match=r"has no argument 'timeout_sec'; write spin_once\(1.0\)"):
+        baton.Executor(node).spin_once(timeout_sec=0.1)
+    assert client.wait_for_service(timeout=0) is False
+
+
+def test_a_list_s_names_are_refused_at_an_array():
+    joints = baton.message("sensor_msgs/JointState")()
+    with pytest.raises(AttributeError, match="an array of numbers has no 'append'; write message.field = "):
+        joints.position.append(1.0)
+    assert not hasattr(joints.position, "extend")
 
 
 def test_names_that_nobody_has_are_refused_as_always():
@@ -145,11 +183,21 @@ def test_names_that_nobody_has_are_refused_as_always():
 def test_no_hint_names_what_is_not_there():
     from baton import _hints, _node
 
+    for name in _hints._MODULES:
+        assert not (pathlib.Path(baton.__file__).parent / f"{name}.py").exists(), name
+    for text in _hints._MODULES.values():
+        if imported := re.fullmatch(r"from baton import (\w+)", text):
+            assert hasattr(baton, imported[1])
     for name in _hints._OF_MODULE:
         assert name not in vars(baton), name
     for name in _node._OTHER_NAMES:
         assert name not in dir(baton.Node), name
-    texts = [*_hints._OF_MODULE.values(), *_hints._KEYWORDS.values(), *_node._OTHER_NAMES.values()]
+    texts = [
+        *_hints._OF_MODULE.values(),
+        *_hints._MODULES.values(),
+        *_hints._KEYWORDS.values(),
+        *_node._OTHER_NAMES.values(),
+    ]
     classes = {
         baton.Publisher: ("publisher", _hints._OF_PUBLISHER),
         baton.Subscription: ("subscription", _hints._OF_SUBSCRIPTION),

@@ -69,6 +69,17 @@ def test_a_subscription_gets_each_message_once_while_publishers_of_the_other_mod
     assert counts == expected(taken=counts["taken"], carried=counts["carried"])
 
 
+@pytest.mark.parametrize("own", [TZC, LOTROS], ids=["tzc", "lotros"])
+def test_what_a_publisher_without_handles_left_behind_is_delivered(ros, own):
+    listener, talker = ros.api_listener(pause_ms=700, **own), ros.api_talker(**LOTROS)
+    meet(talker, 1)
+    talker.do(f"publish {LARGE} 1 0")
+    assert listener.line() == image(1)
+    talker.do(f"publish {LARGE} 4 0")  # within the first one's callback
+    talker.process.kill()
+    assert [listener.line() for _ in range(4)] == [image(i + 2) for i in range(4)]
+
+
 def raw_file(path, kind, md5, definition, messages):
     """What ros1_raw source publishes."""
     text = definition.encode()

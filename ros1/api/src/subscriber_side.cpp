@@ -227,11 +227,17 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
 
   void pull() {
     bool added = false;
+    bool some_are_left = false;  // perhaps of publishers that sent no handles and are gone
     std::unique_lock<std::mutex> lock(mutex);
     while (!ended) {
       lock.unlock();
-      if (mode == Mode::kLotros || graph_changed.exchange(false))
-        pulls = mode == Mode::kLotros || some_send_no_handles();
+      if (mode == Mode::kLotros) {
+        pulls = true;
+      } else if (graph_changed.exchange(false) || some_are_left) {
+        const bool needed = some_send_no_handles();
+        some_are_left = !needed && pulls && reader->has_data();
+        pulls = needed || some_are_left;
+      }
       Result<void> joined;
       if (pulls && !added) joined = waits.add(reader);
       if (!pulls && added) waits.remove(reader);

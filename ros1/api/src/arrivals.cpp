@@ -35,9 +35,15 @@ void Arrivals::arrive(const ArrivedHandlePtr& handle) {
     return;
   }
   make_room();
-  Source& source = sources_[{handle->sender, handle->handle.writer}];
+  const Key key{handle->sender, handle->handle.writer};
+  Source& source = sources_[key];
   source.link = handle->link;
-  source.waiting.push_back(handle);
+  // The message of the oldest one was overwritten, or does not come.
+  if (source.waiting.size() >= most_waiting_) {
+    if (source.waiting.front().handle->handle.number > source.delivered) count_lost(key);
+    source.waiting.pop_front();
+  }
+  source.waiting.push_back({handle, Clock::now()});
 }
 
 Arrivals::Found Arrivals::find(const Key& key, Source& source, std::uint64_t number, TakenSample* sample) {
@@ -69,10 +75,9 @@ Arrivals::Found Arrivals::find(const Key& key, Source& source, std::uint64_t num
 /// Looks at the first waiting handle. False: it goes on waiting, or there is none.
 bool Arrivals::step(const Key& key, Source& source, Delivery* out) {
   if (source.waiting.empty()) return false;
-  const ArrivedHandlePtr first = source.waiting.front();
+  const ArrivedHandlePtr first = source.waiting.front().handle;
   const auto done = [&] {
     source.waiting.pop_front();
-    source.waits_since.reset();
     return true;
   };
   if (first->handle.number <= source.delivered) return done();
@@ -102,9 +107,8 @@ bool Arrivals::step(const Key& key, Source& source, Delivery* out) {
     case Found::kNotYet:
       break;
   }
-  if (!source.waits_since) source.waits_since = Clock::now();
-  if (Clock::now() - *source.waits_since < kPatience) return false;
-  ++(writers_.count(key.second) != 0 ? counters.overwritten : counters.refused);
+  if (Clock::now() - source.waiting.front().since < kPatience) return false;
+  count_lost(key);
   return done();
 }
 

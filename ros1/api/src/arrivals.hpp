@@ -4,7 +4,8 @@
 //
 // Thread rules: the caller's lock.
 // Invariants: (1) each number of a publisher is delivered at most once, in ascending order; (2) a handle counts in exactly one
-// of the HandleCounters, unless its message was delivered before; (3) a handle takes no message but those of its sender.
+// of the HandleCounters, unless its message was delivered before; (3) a handle takes no message but those of its sender;
+// (4) what a sender can make wait is bounded in number and time.
 #pragma once
 
 #include <ros/forwards.h>
@@ -42,7 +43,9 @@ class Arrivals {
   /// is late only while the first connection, or a new segment, is on its way.
   static constexpr std::chrono::seconds kPatience{1};
 
-  Arrivals(std::shared_ptr<transport::Reader> reader, const Md5& type) : reader_(std::move(reader)), type_(type) {}
+  /// `most_waiting`: handles of each publisher; as many as the reader's queue has messages.
+  Arrivals(std::shared_ptr<transport::Reader> reader, const Md5& type, std::size_t most_waiting)
+      : reader_(std::move(reader)), type_(type), most_waiting_(most_waiting) {}
 
   /// The node of each publisher of the topic in Baton's graph.
   void set_writers(const std::map<transport::Gid, std::string>& alive);
@@ -72,8 +75,11 @@ class Arrivals {
   struct Source {
     std::uint64_t delivered = 0;   // the highest number
     transport::TakenSample early;  // taken before its handle came
-    std::deque<ArrivedHandlePtr> waiting;
-    std::optional<Clock::time_point> waits_since;
+    struct Waiting {
+      ArrivedHandlePtr handle;
+      Clock::time_point since;
+    };
+    std::deque<Waiting> waiting;
     boost::weak_ptr<ros::M_string> link;
   };
   using Key = std::pair<std::string, transport::Gid>;  // sender and publisher: a stranger has sources of its own
@@ -82,11 +88,13 @@ class Arrivals {
   Found find(const Key& key, Source& source, std::uint64_t number, transport::TakenSample* sample);
   bool step(const Key& key, Source& source, Delivery* out);
   void make_room();
+  void count_lost(const Key& key) { ++(writers_.count(key.second) != 0 ? counters.overwritten : counters.refused); }
 
   static constexpr std::size_t kMostSources = 256;
 
   const std::shared_ptr<transport::Reader> reader_;
   const Md5 type_;
+  const std::size_t most_waiting_;
   std::map<transport::Gid, std::string> writers_;  // also some dead ones, whose messages may still be taken
   std::map<Key, Source> sources_;
 };

@@ -52,7 +52,7 @@ class ArrivalsTest : public testing::Test {
         throw std::runtime_error("no first message");
       }
     }
-    arrivals_ = std::make_unique<Arrivals>(reader_, Md5{1});
+    arrivals_ = std::make_unique<Arrivals>(reader_, Md5{1}, kMostWaiting);
     arrivals_->set_writers({{first_->gid(), "/one"}, {second_->gid(), "/two"}});
   }
   ~ArrivalsTest() override {
@@ -105,6 +105,7 @@ class ArrivalsTest : public testing::Test {
     return out;
   }
 
+  static constexpr std::size_t kMostWaiting = 68;
   std::string directory_;
   std::shared_ptr<transport::Participant> participant_;
   std::shared_ptr<transport::Reader> reader_;
@@ -152,6 +153,25 @@ TEST_F(ArrivalsTest, AHandleWhoseMessageNeverComesIsCountedAfterAWhile) {
   EXPECT_TRUE(eventually([&] { return next() == 0 && !arrivals_->waits(); }));
   EXPECT_EQ(arrivals_->counters.overwritten, 1U);
   EXPECT_EQ(arrivals_->counters.refused, 1U) << "of a publisher that Baton does not know";
+}
+
+TEST_F(ArrivalsTest, HandlesThatCameTogetherWaitTogetherAndNotOneAfterTheOther) {
+  for (std::uint64_t i = 1; i <= 5; ++i) arrive(first_->gid(), "/one", i);
+  arrive(first_->gid(), "/one", 6, true);
+  EXPECT_EQ(next(), 0U);
+  std::uint64_t found = 0;
+  EXPECT_TRUE(eventually([&] { return (found = next()) != 0 || arrivals_->counters.overwritten != 0; }));
+  EXPECT_EQ(found, kCarried);
+  EXPECT_EQ(arrivals_->counters.overwritten, 5U);
+}
+
+TEST_F(ArrivalsTest, AFloodOfHandlesWithoutMessagesDoesNotGrowWithoutEnd) {
+  constexpr std::uint64_t kFlood = 10'000;
+  for (std::uint64_t i = 1; i <= kFlood; ++i) arrive(first_->gid(), "/one", i);
+  EXPECT_EQ(arrivals_->counters.overwritten, kFlood - kMostWaiting);
+  arrive(first_->gid(), "/one", kFlood + 1, true);
+  EXPECT_TRUE(eventually([&] { return next() == kCarried; }));
+  EXPECT_EQ(arrivals_->counters.overwritten, kFlood);
 }
 
 TEST_F(ArrivalsTest, AMessageThatIsInItsHandleAndInTheQueueIsDeliveredOnce) {

@@ -15,6 +15,7 @@
 
 #include "arrivals.hpp"
 #include "baton/ros1/endpoints.hpp"
+#include "baton/ros1/ros1.hpp"
 #include "graph_names.hpp"
 #include "private_members.hpp"
 
@@ -41,13 +42,13 @@ std::size_t callbacks_on(const std::string& topic) {
 /// messages only while a publisher of the topic sends no handles, and delivers those of all publishers.
 struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::State> {
   State(std::string topic_name, Mode own_mode, const StockType& stock, std::shared_ptr<baton::Node> own_node,
-        std::shared_ptr<transport::Reader> own_reader, Callbacks functions)
+        std::shared_ptr<transport::Reader> own_reader, std::uint32_t queue_size, Callbacks functions)
       : topic(std::move(topic_name)),
         mode(own_mode),
         node(std::move(own_node)),
         reader(std::move(own_reader)),
         callbacks(std::move(functions)),
-        arrivals(reader, md5_of(stock.md5sum)) {}
+        arrivals(reader, md5_of(stock.md5sum), depth_of(queue_size, Mode::kTzc)) {}
 
   struct Turn final : ros::CallbackInterface {
     explicit Turn(std::weak_ptr<State> owner) : state(std::move(owner)) {}
@@ -348,7 +349,8 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
 SubscriberSide::SubscriberSide(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, Mode mode,
                                const StockType& stock, std::shared_ptr<baton::Node> node,
                                std::shared_ptr<transport::Reader> reader, Callbacks callbacks)
-    : state_(std::make_shared<State>(topic, mode, stock, std::move(node), std::move(reader), std::move(callbacks))) {
+    : state_(std::make_shared<State>(topic, mode, stock, std::move(node), std::move(reader), queue_size,
+                                     std::move(callbacks))) {
   State& state = *state_;
   state.queue = handle.getCallbackQueue();
   if (mode == Mode::kTzc) {

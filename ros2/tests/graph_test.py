@@ -23,10 +23,11 @@ def test_a_node_of_baton_is_in_the_graph_of_ros_nodes(processes):
     assert (seen["serves"], seen["calls"]) == ({"/switch": [SWITCH]}, {"/other": [SWITCH]})
     assert seen["counts"] == [1, 1, 1, 1] and seen["stops"] == ["ends"]
     assert seen["own"] == 2  # of the two ROS nodes
+    assert seen["matched"] == [1, 0, 2], "those that give messages, and the two of ROS once each"
     go_on(ends)
     processes.result(ends)
     go_on(looker)
-    assert processes.result(looker)["left"] == [0, 0]
+    assert processes.result(looker)["left"] == [0, 0, 0]
     for _ in range(3):
         go_on(other)
     processes.result(other)

@@ -446,7 +446,12 @@ def see_baton(node, name):
     spin_until(node, lambda: node.count_publishers("/image") and node.count_services("/switch"))
     spin_until(node, lambda: node.count_publishers("/rosout") >= 2)  # its own, and that of another node of ROS 2
     info = node.get_publishers_info_by_topic("/image")[0]
+    images = node.create_subscription(Image, "/image", lambda _: None, 1)
+    late = node.create_subscription(Image, "/image", lambda _: None, profile("durable"))  # not offered
+    lines = node.create_subscription(Log, "/rosout", lambda _: None, 1)
+    spin_until(node, lambda: images.get_publisher_count() > 0 and lines.get_publisher_count() >= 2)
     seen = {
+        "matched": [each.get_publisher_count() for each in (images, late, lines)],
         "nodes": node.get_node_names_and_namespaces(),
         "info": [info.node_name, info.node_namespace, info.topic_type, info.qos_profile.reliability.name],
         "topics": dict(node.get_topic_names_and_types()),
@@ -467,7 +472,7 @@ def see_baton(node, name):
     print(json.dumps(seen), flush=True)
     sys.stdin.readline()  # that node has ended
     spin_until(node, lambda: not any(n == name for n, _ in node.get_node_names_and_namespaces()))
-    return {"left": [node.count_publishers("/image"), node.count_services("/switch")]}
+    return {"left": [node.count_publishers("/image"), node.count_services("/switch"), images.get_publisher_count()]}
 
 
 def graph(node):

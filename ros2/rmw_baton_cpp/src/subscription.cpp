@@ -141,8 +141,15 @@ rmw_ret_t rmw_destroy_subscription(rmw_node_t* node, rmw_subscription_t* subscri
   return failure(error);
 }
 
-rmw_ret_t rmw_subscription_count_matched_publishers(const rmw_subscription_t* subscription, size_t* publisher_count) {
-  return forward(&Underlying::rmw_subscription_count_matched_publishers, subscription, publisher_count);
+rmw_ret_t rmw_subscription_count_matched_publishers(const rmw_subscription_t* subscription,
+                                                    size_t* publisher_count) try {
+  const rmw_ret_t result =
+      forward(&Underlying::rmw_subscription_count_matched_publishers, subscription, publisher_count);
+  const auto path = path_of(subscription);
+  if (result == RMW_RET_OK && path != nullptr) *publisher_count += path->matched_only_in_baton();
+  return result;
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 rmw_ret_t rmw_subscription_get_actual_qos(const rmw_subscription_t* subscription, rmw_qos_profile_t* qos) {

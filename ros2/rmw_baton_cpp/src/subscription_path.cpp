@@ -161,6 +161,25 @@ void SubscriptionPath::stop() {
   return true;
 }
 
+std::size_t SubscriptionPath::matched_only_in_baton() const {
+  const std::size_t matched = reader_->matched();
+  if (matched == 0) return 0;
+  transport::Participant& participant = baton_context_->participant();
+  const std::optional<std::vector<transport::Gid>> known = known_publishers(inner_node_, topic_.c_str());
+  const std::vector<transport::EndpointInfo> graph = participant.endpoints();
+  const auto own =
+      std::find_if(graph.begin(), graph.end(), [&](const auto& each) { return each.gid == reader_->gid(); });
+  if (!known || own == graph.end()) return 0;
+  const auto count = std::count_if(graph.begin(), graph.end(), [&](const transport::EndpointInfo& each) {
+    return each.is_writer && each.topic == topic_ && each.type_hash == own->type_hash &&
+           incompatibility(each.qos, own->qos).empty() &&
+           std::find(known->begin(), known->end(), each.gid) == known->end() &&
+           // The underlying RMW may not have met an end of another context yet: it counts that one when it has.
+           baton_context_->announcement().context_of(participant, each.gid) == ContextState::kUnknown;
+  });
+  return std::min(matched, static_cast<std::size_t>(count));  // one that is being connected gives no messages yet
+}
+
 bool SubscriptionPath::underlying_matched() {
   std::size_t matched = 0;
   if (underlying()->rmw_subscription_count_matched_publishers(inner_, &matched) != RMW_RET_OK) rcutils_reset_error();

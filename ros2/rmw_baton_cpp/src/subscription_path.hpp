@@ -56,6 +56,9 @@ class SubscriptionPath final : public WaitSetMember, private MergeSources {
   /// alive a little longer.
   void stop();
 
+  /// Publishers of Baton that this subscription gets messages from, and that the underlying RMW does not know. Thread-safe.
+  std::size_t matched_only_in_baton() const;
+
   /// `info` may be null.
   rmw_ret_t take(const Taking& taking, bool* taken, rmw_message_info_t* info);
 

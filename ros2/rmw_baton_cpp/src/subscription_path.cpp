@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "baton/heap/native_take.hpp"
+#include "baton/native/native_take.hpp"
 #include "baton/os/clock.hpp"
 #include "endpoints.hpp"
 #include "handles.hpp"

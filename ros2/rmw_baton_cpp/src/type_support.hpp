@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "baton/heap/native_loan.hpp"
+#include "baton/native/native_loan.hpp"
 #include "baton/message/cdr_codec.hpp"
 #include "baton/rosidl/native_plan.hpp"
 #include "baton/transport/transport.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "baton/heap/native_take.hpp"
+#include "baton/native/native_take.hpp"
 
 #include "baton/heap/array_aliaser.hpp"
 #include "baton/heap/containers.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Images, point clouds, scans and maps, as C++ and as C code holds them, from a loan to a subscription without a copy of an array.
-#include "baton/heap/native_loan.hpp"
+#include "baton/native/native_loan.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "baton/heap/containers.hpp"
 #include "baton/heap/heap.hpp"
-#include "baton/heap/native_take.hpp"
+#include "baton/native/native_take.hpp"
 #include "baton/memory/window.hpp"
 #include "nav_msgs/msg/detail/occupancy_grid__functions.h"
 #include "nav_msgs/msg/detail/occupancy_grid__struct.h"

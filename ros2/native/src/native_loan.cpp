@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "baton/heap/native_loan.hpp"
+#include "baton/native/native_loan.hpp"
 
 #include <cstring>
 #include <new>

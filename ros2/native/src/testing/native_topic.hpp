@@ -4,8 +4,8 @@
 #pragma once
 
 #include "baton/heap/heap.hpp"
-#include "baton/heap/native_loan.hpp"
-#include "baton/heap/native_take.hpp"
+#include "baton/native/native_loan.hpp"
+#include "baton/native/native_take.hpp"
 #include "baton/message/validate.hpp"
 #include "endpoint_test_support.hpp"
 

@@ -19,8 +19,14 @@
 #include "registry.hpp"
 #include "strangers.hpp"
 
+// Of the library that this code is part of, if it contains the functions; else those that the program has loaded are found by name.
+extern "C" [[gnu::weak]] int baton_heap_install_v1(uintptr_t, size_t, const struct baton_heap_owner*);
+
 namespace baton::heap {
 namespace {
+
+// Written before the owner is installed.
+bool (*g_neighbour)(void*) = nullptr;
 
 // A page of the window whose addresses are freed as probes. Written before the owner is installed.
 std::byte* g_probes = nullptr;
@@ -39,7 +45,9 @@ constexpr std::size_t kProbeUsable = 48;
     g_arrived.store(address, std::memory_order_relaxed);
     return;
   }
-  Registry::instance().freed(address);
+  if (Registry::instance().freed(address)) return;
+  if (g_neighbour != nullptr && g_neighbour(address)) return;
+  Registry::instance().count_unknown();
 }
 
 std::size_t usable(const void* address) {
@@ -49,6 +57,7 @@ std::size_t usable(const void* address) {
 constexpr baton_heap_owner kOwner{freed, usable};
 
 struct State {
+  bool installed = false;
   bool active = false;
   std::string reason;
 };
@@ -149,14 +158,18 @@ std::string try_out() {
                            : std::string("a probe given to ") + failed + " did not reach libbaton_heap.so";
 }
 
+const void* install_function() {
+  if (&baton_heap_install_v1 != nullptr) return reinterpret_cast<const void*>(&baton_heap_install_v1);
+  return ::dlsym(RTLD_DEFAULT, "baton_heap_install_v1");
+}
+
 State decide() {
   State state;
   const char* wish = std::getenv("BATON_HEAP");
-  if (wish != nullptr && std::strcmp(wish, "0") == 0) {
-    state.reason = "switched off by BATON_HEAP=0";
-    return state;
-  }
-  const void* found = ::dlsym(RTLD_DEFAULT, "baton_heap_install_v1");
+  const bool off = wish != nullptr && std::strcmp(wish, "0") == 0;
+  if (off) state.reason = "switched off by BATON_HEAP=0";
+  if (off && g_neighbour == nullptr) return state;
+  const void* found = install_function();
   if (found == nullptr) {
     state.reason =
         ::getauxval(AT_SECURE) != 0
@@ -165,11 +178,6 @@ State decide() {
             : "libbaton_heap.so is not loaded: add it, with its path, to LD_PRELOAD, or link it first";
     return state;
   }
-  if (!layout_is_known()) {
-    state.reason = "this standard library's std::vector is not three pointers";
-    return state;
-  }
-  if (state.reason = look_up(found); !state.reason.empty()) return state;
   Result<memory::Window*> window = memory::Window::instance();
   if (!window) {
     state.reason = window.error().message;
@@ -188,6 +196,13 @@ State decide() {
     state.reason = "another copy of Baton in this process uses libbaton_heap.so already";
     return state;
   }
+  state.installed = true;
+  if (off) return state;
+  if (!layout_is_known()) {
+    state.reason = "this standard library's std::vector is not three pointers";
+    return state;
+  }
+  if (state.reason = look_up(found); !state.reason.empty()) return state;
   if (state.reason = try_out(); !state.reason.empty()) return state;
   state.active = true;
   state.reason = "every way to free is seen by " + file_of(found);
@@ -208,11 +223,16 @@ const State& state() {
 
 [[gnu::hot]] bool active() { return state().active; }
 
+bool active_beside(bool (*freed)(void* address)) {
+  g_neighbour = freed;
+  return state().installed;
+}
+
 const std::string& reason() { return state().reason; }
 
 std::vector<std::string> strangers() {
   if (!active()) return {};
-  return objects_bound_elsewhere(kNames, object_of(::dlsym(RTLD_DEFAULT, "baton_heap_install_v1")));
+  return objects_bound_elsewhere(kNames, object_of(install_function()));
 }
 
 bool reaches(void (*deallocate)(void* buffer, void* state), void* state_of_it) {

@@ -67,21 +67,24 @@ namespace baton::heap {
   finish(entry);
 }
 
-[[gnu::hot]] void Registry::freed(void* address) noexcept {
+[[gnu::hot]] bool Registry::freed(void* address) noexcept {
   Entry* entry = nullptr;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = buffers_.find(address);
-    if (found == buffers_.end()) {
-      ++counters_.unknown;
-      return;
-    }
+    if (found == buffers_.end()) return false;
     entry = found->second.entry;
     buffers_.erase(found);
     ++counters_.freed;
-    if (--entry->references != 0) return;
+    if (--entry->references != 0) return true;
   }
   finish(entry);
+  return true;
+}
+
+void Registry::count_unknown() noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ++counters_.unknown;
 }
 
 [[gnu::hot]] void Registry::finish(Entry* entry) noexcept {

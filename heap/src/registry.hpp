@@ -47,7 +47,9 @@ class Registry final : public os::ForkListener {
   std::size_t references(const Entry* entry) noexcept;
   void drop(Entry* entry) noexcept;
 
-  void freed(void* address) noexcept;
+  /// False if no buffer begins there.
+  bool freed(void* address) noexcept;
+  void count_unknown() noexcept;
   std::size_t usable(const void* address) noexcept;
   Counters counters() noexcept;
 

@@ -218,8 +218,8 @@ bool Deserialization::copied(void* to, const void* from, std::size_t bytes) noex
     if (count * element_bytes != bytes) continue;
     const Pause pause(deserialization);
     try {
-      message_->learned->learn(
-          number_ - 1, {static_cast<std::size_t>(source - message_->begin), array.caller, element_bytes});
+      message_->learned->learn(number_ - 1,
+                               {static_cast<std::size_t>(source - message_->begin), array.caller, element_bytes});
     } catch (const std::bad_alloc&) {
     }
     break;

@@ -12,11 +12,13 @@
 // array that no rule covers is copied by the program, as without this library.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <boost/shared_array.hpp>
@@ -38,8 +40,8 @@ inline constexpr std::size_t kKeptArrays = 16;
 class LearnedArrays {
  public:
   struct Place {
-    std::size_t offset;       ///< of the content in the message
-    const void* caller;       ///< of operator new: each instance of std::vector has another
+    std::size_t offset;  ///< of the content in the message
+    const void* caller;  ///< of operator new: each instance of std::vector has another
     std::size_t element_bytes;
   };
   std::vector<Place> get();

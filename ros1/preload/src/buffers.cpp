@@ -32,13 +32,15 @@ Buffers& Buffers::instance() {
   return *buffers;
 }
 
-std::uint8_t* Buffers::make(const std::shared_ptr<transport::Writer>& writer, std::size_t bytes) noexcept try {
-  const std::size_t total = kDataOffset + bytes;
+std::uint8_t* Buffers::make(const std::shared_ptr<transport::Writer>& writer, std::size_t bytes,
+                            std::size_t shift) noexcept try {
+  const std::size_t total = kDataOffset + shift + bytes;
   Result<memory::Chunk> chunk = writer->loan_sized(total);
   if (!chunk) return nullptr;
   try {
     auto* const skeleton = static_cast<Skeleton*>(chunk->message());
-    auto* const content = static_cast<std::uint8_t*>(memory::content_allocate(skeleton, bytes, kDataOffset));
+    auto* const content =
+        static_cast<std::uint8_t*>(memory::content_allocate(skeleton, shift + bytes, kDataOffset)) + shift;
     skeleton->length = static_cast<std::uint32_t>(bytes);
     skeleton->offset = static_cast<std::int32_t>(content - reinterpret_cast<std::uint8_t*>(&skeleton->offset));
     const std::lock_guard<std::mutex> lock(mutex_);

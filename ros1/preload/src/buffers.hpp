@@ -27,8 +27,8 @@ class Buffers {
  public:
   static Buffers& instance();
 
-  /// `bytes` in a chunk of `writer`; null if the writer has no memory for them.
-  std::uint8_t* make(const std::shared_ptr<transport::Writer>& writer, std::size_t bytes) noexcept;
+  /// `bytes` in a chunk of `writer`, `shift` < 64 behind a multiple of 64; null if the writer has no memory for them.
+  std::uint8_t* make(const std::shared_ptr<transport::Writer>& writer, std::size_t bytes, std::size_t shift) noexcept;
 
   struct HandedOver {
     std::uint64_t number;      ///< the message's, in its chunk header

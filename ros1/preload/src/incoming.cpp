@@ -57,18 +57,15 @@ Incoming::Found Incoming::find(std::uint64_t number, ros::SerializedMessage* mes
     }
     const std::uint64_t next = early_.header().sequence;
     if (next > number) return Found::kNotYet;  // its marker is still to come, and the wanted message as bytes
-    auto sample = std::make_shared<TakenSample>(std::move(early_));
+    TakenSample sample = std::move(early_);
     BATON_CRASH_POINT("ros1.taken");
     if (next < number) continue;  // came as bytes, or its marker never came
-    const Bytes bytes = bytes_of(*sample);
+    const Bytes bytes = bytes_of(sample);
     if (bytes.begin == nullptr) {
       say(topic_ + ": a message of its publisher has impossible lengths; connecting again");
       return Found::kMad;
     }
-    *message =
-        ros::SerializedMessage(boost::shared_array<std::uint8_t>(const_cast<std::uint8_t*>(bytes.begin),
-                                                                 [sample](std::uint8_t*) mutable { sample.reset(); }),
-                               bytes.size);
+    *message = ros::SerializedMessage(hold(std::move(sample), bytes.begin, bytes.size, learned_), bytes.size);
     return Found::kMessage;
   }
 }

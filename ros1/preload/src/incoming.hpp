@@ -16,6 +16,7 @@
 #include <boost/function.hpp>
 #include <boost/shared_ptr.hpp>
 
+#include "arrays.hpp"
 #include "baton/transport/transport.hpp"
 #include "roscpp.hpp"
 
@@ -74,6 +75,7 @@ class Incoming {
   const std::string topic_, node_;
   const transport::Gid id_;
   bool answered_ = false;
+  const std::shared_ptr<LearnedArrays> learned_ = std::make_shared<LearnedArrays>();
   std::shared_ptr<transport::Reader> reader_;  // null again once the rest is requested as bytes
   transport::TakenSample early_;               // taken before its marker came
   std::deque<Waiting> waiting_;

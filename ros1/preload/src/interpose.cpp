@@ -6,9 +6,11 @@
 // table, the addresses in vtables, and the targets of boost::bind.
 #include <dlfcn.h>
 
+#include <cstdint>
+#include <cstring>
 #include <new>
 
-#include "baton/memory/arena.hpp"
+#include "arrays.hpp"
 #include "buffers.hpp"
 #include "links.hpp"
 #include "roscpp.hpp"
@@ -17,13 +19,16 @@
 // roscpp takes such pointers. The compiler aligns member functions itself, and not these.
 #define BATON_INTERPOSE extern "C" __attribute__((visibility("default"), aligned(2)))
 
+// For a function whose result is a class: that is not known to C. The name is given to the linker as text in both cases.
+#define BATON_INTERPOSE_VALUE __attribute__((visibility("default"), aligned(2)))
+
 using namespace baton;        // NOLINT: the functions below are at global scope
 using namespace baton::ros1;  // NOLINT
 
 namespace {
 
 /// Set while this thread serializes a message of a topic that goes through shared memory.
-thread_local const std::shared_ptr<transport::Writer>* serializing = nullptr;
+thread_local const Destination* serializing = nullptr;
 
 template <class Function>
 Function* next(const char* name) {
@@ -40,13 +45,14 @@ baton_publish(ros::TopicManager* self, const std::string& topic, const Serialize
 void baton_publish(ros::TopicManager* self, const std::string& topic, const Serialize& serialize,
                    ros::SerializedMessage& message) {
   const Roscpp& roscpp = Roscpp::instance();
-  const std::shared_ptr<transport::Writer> writer = roscpp.enabled ? Links::instance().writer_for(topic) : nullptr;
-  if (!writer) return roscpp.publish(self, topic, serialize, message);
+  const Destination destination = roscpp.enabled ? Links::instance().destination_of(topic) : Destination();
+  if (!destination.writer) return roscpp.publish(self, topic, serialize, message);
   const auto into_chunk = [&]() -> ros::SerializedMessage {
     struct Mark {
-      explicit Mark(const std::shared_ptr<transport::Writer>& owner) { serializing = &owner; }
+      explicit Mark(const Destination& to) : watch(*to.place) { serializing = &to; }
       ~Mark() { serializing = nullptr; }
-    } const mark(writer);
+      ArrayPlace::Watch watch;
+    } const mark(destination);
     return serialize();
   };
   roscpp.publish(self, topic, boost::cref(into_chunk), message);
@@ -130,26 +136,64 @@ void baton_handle_message(ros::TransportPublisherLink* self, const ros::Serializ
   }
 }
 
-// The buffer of ros::serialization::serializeMessage(), which is compiled into the program: its `new uint8_t[n]`, and the
-// `delete[]` of boost::shared_array.
+// ros::VoidConstPtr ros::MessageDeserializer::deserialize()
+BATON_INTERPOSE_VALUE ros::VoidConstPtr baton_deserialize(ros::MessageDeserializer* self) asm(
+    "_ZN3ros19MessageDeserializer11deserializeEv");
+ros::VoidConstPtr baton_deserialize(ros::MessageDeserializer* self) {
+  const Roscpp& roscpp = Roscpp::instance();
+  if (!roscpp.enabled) return roscpp.deserialize(self);
+  const ros::SerializedMessage message = roscpp.serialized_message(*self);  // kept until the end
+  if (!message.buf) return roscpp.deserialize(self);
+  const Deserialization time(message.buf.get(), roscpp.type_of(*self));
+  return roscpp.deserialize(self);
+}
+
+// The buffer of ros::serialization::serializeMessage(), which is compiled into the program: its `new uint8_t[n]`. The
+// `delete[]` of boost::shared_array is one of baton_heap_functions.
 __attribute__((visibility("default"))) void* operator new[](std::size_t bytes) {
   if (serializing != nullptr && bytes >= kWorthwhileBytes) {
-    const std::shared_ptr<transport::Writer>& writer = *serializing;
+    const Destination& destination = *serializing;
     serializing = nullptr;  // the first buffer is the message; what the transport allocates is not
-    if (std::uint8_t* const buffer = Buffers::instance().make(writer, bytes)) return buffer;
+    if (std::uint8_t* const buffer = Buffers::instance().make(destination.writer, bytes, destination.place->shift())) {
+      ArrayPlace::Watch::current()->buffer(buffer, bytes);
+      return buffer;
+    }
   }
   static const auto original = next<void*(std::size_t)>("_Znam");
   return original(bytes);
 }
 
-__attribute__((visibility("default"))) void operator delete[](void* address) noexcept {
-  if (memory::in_window(address) && Buffers::instance().release(address)) return;
-  static const auto original = next<void(void*)>("_ZdaPv");
-  original(address);
+// The arrays of a message that is being deserialized.
+__attribute__((visibility("default"))) void* operator new(std::size_t bytes) {
+  static const auto original = next<void*(std::size_t)>("_Znwm");
+  if (__builtin_expect(bytes < kLargeArray, 1)) return original(bytes);
+  Deserialization* const time = Deserialization::current();
+  if (time == nullptr) return original(bytes);
+  const void* const caller = __builtin_return_address(0);
+  if (void* const address = time->allocate(bytes, caller)) return address;
+  void* const address = original(bytes);
+  time->allocated(address, bytes, caller);
+  return address;
 }
 
-__attribute__((visibility("default"))) void operator delete[](void* address, std::size_t bytes) noexcept {
-  if (memory::in_window(address) && Buffers::instance().release(address)) return;
-  static const auto original = next<void(void*, std::size_t)>("_ZdaPvm");
-  original(address, bytes);
+// The two functions that fill arrays. For smaller blocks they cost one compare more. They continue with the C library's
+// functions of the same purpose, which have other names and so need no look-up.
+BATON_INTERPOSE void* memcpy(void* to, const void* from, std::size_t bytes) {
+  if (__builtin_expect(bytes >= kLargeArray, 0)) {
+    if (ArrayPlace::Watch* const watch = ArrayPlace::Watch::current()) watch->copied(to, bytes);
+    Deserialization* const time = Deserialization::current();
+    if (time != nullptr && time->copied(to, from, bytes)) return to;
+  }
+  return ::memmove(to, from, bytes);
+}
+
+extern "C" void* __memset_chk(void* to, int byte, std::size_t bytes, std::size_t room);
+
+BATON_INTERPOSE void* memset(void* to, int byte, std::size_t bytes) {
+  // The first element of an array is stored without memset.
+  if (__builtin_expect(bytes >= kLargeArray - sizeof(double) && byte == 0, 0)) {
+    Deserialization* const time = Deserialization::current();
+    if (time != nullptr && time->zeroed(to, bytes)) return to;
+  }
+  return __memset_chk(to, byte, bytes, SIZE_MAX);
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <thread>
 
+#include "baton/heap/heap.hpp"
 #include "baton/os/process.hpp"
 #include "buffers.hpp"
 #include "domain.hpp"
@@ -62,6 +63,12 @@ Links& Links::instance() {
 /// Joined at the first link. Null: the reason was reported, and messages go as without Baton.
 std::shared_ptr<Participant> Links::participant() {  // with mutex_
   if (participant_ || failed_) return participant_;
+  // First, so that the memory of every publisher can be mapped a second time for its arrays.
+  if (!heap::active_beside([](void* address) { return Buffers::instance().release(address); })) {
+    failed_ = true;
+    say("messages go by TCPROS as without Baton: " + heap::reason());
+    return nullptr;
+  }
   transport::ParticipantOptions options;
   if (const char* const chosen = std::getenv("BATON_DOMAIN"); chosen == nullptr || *chosen == '\0') {
     options.domain = domain_of_master(Roscpp::instance().master_uri(), os::host_name());
@@ -109,7 +116,7 @@ void Links::answer(ros::Connection& connection, Headers& headers) {
   const std::string topic = value_of(headers, "topic");
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!participant()) return;
-  std::shared_ptr<transport::Writer> writer = writers_[topic].lock();
+  std::shared_ptr<transport::Writer> writer = topics_[topic].writer.lock();
   if (!writer) {
     const Result<Gid> id = os::random_id();
     if (!id) return;
@@ -123,7 +130,7 @@ void Links::answer(ros::Connection& connection, Headers& headers) {
     Result<std::shared_ptr<transport::Writer>> made = participant_->create_writer(options);
     if (!made) return say(topic + " goes by TCPROS as without Baton: " + made.error().message);
     writer = std::move(*made);
-    writers_[topic] = writer;
+    topics_[topic] = {writer, std::make_shared<ArrayPlace>(value_of(headers, "message_definition"))};
   }
   headers[kVersionKey] = kVersion;
   headers[kWriterKey] = digits_of(writer->gid());
@@ -167,23 +174,25 @@ void Links::connection_ended(const ros::Connection& connection) {
   }
 }
 
-std::shared_ptr<transport::Writer> Links::writer_for(const std::string& topic) {
-  std::shared_ptr<transport::Writer> writer;
+Destination Links::destination_of(const std::string& topic) {
+  Destination out;
+  std::shared_ptr<transport::Writer>& writer = out.writer;
   std::vector<std::shared_ptr<Outgoing>> links;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = writers_.find(topic);
-    if (found == writers_.end()) return nullptr;
-    writer = found->second.lock();
-    if (!writer) writers_.erase(found);
-    if (!writer || writer->matched() == 0) return nullptr;
+    const auto found = topics_.find(topic);
+    if (found == topics_.end()) return {};
+    writer = found->second.writer.lock();
+    out.place = found->second.place;
+    if (!writer) topics_.erase(found);
+    if (!writer || writer->matched() == 0) return {};
     for (const auto& [connection, link] : outgoing_) {
       if (&link->writer() == writer.get()) links.push_back(link);
     }
   }
   // So that the new message finds the memory of those that were taken, which the caches still have.
   for (const auto& link : links) link->collect();
-  return writer;
+  return out;
 }
 
 std::shared_ptr<Outgoing> Links::outgoing_of(const ros::Connection& connection) {

@@ -20,6 +20,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "arrays.hpp"
 #include "baton/transport/transport.hpp"
 #include "incoming.hpp"
 #include "outgoing.hpp"
@@ -34,6 +35,12 @@ inline constexpr std::uint32_t kInFlight = 4;
 /// Messages of one link that wait, or that the subscriber's callback queue and callbacks have, together. More go as bytes.
 inline constexpr std::uint32_t kHeld = 32;
 
+/// Where the messages of a topic are serialized.
+struct Destination {
+  std::shared_ptr<transport::Writer> writer;  ///< null: on the heap
+  std::shared_ptr<ArrayPlace> place;
+};
+
 class Links {
  public:
   static Links& instance();
@@ -46,8 +53,8 @@ class Links {
   void link_made(const ros::Connection& connection, const boost::shared_ptr<ros::SubscriberLink>& link);
   void connection_ended(const ros::Connection& connection);
 
-  /// Whose memory a message on `topic` may use; null: no subscriber would gain from it.
-  std::shared_ptr<transport::Writer> writer_for(const std::string& topic);
+  /// Whose memory a message on `topic` may use; none: no subscriber would gain from it.
+  Destination destination_of(const std::string& topic);
 
   /// What to write to a link instead of the message in `buffer`; empty: the message itself.
   std::optional<Outgoing::Frames> replace(const ros::Connection& connection,
@@ -69,7 +76,11 @@ class Links {
   bool failed_ = false;  // joining the domain failed, and was reported
   std::unordered_map<const ros::Connection*, std::shared_ptr<Outgoing>> outgoing_;
   std::unordered_map<const ros::Connection*, std::shared_ptr<Incoming>> incoming_;
-  std::unordered_map<std::string, std::weak_ptr<transport::Writer>> writers_;  // by topic; kept by links and buffers
+  struct Topic {
+    std::weak_ptr<transport::Writer> writer;  // kept by links and buffers
+    std::shared_ptr<ArrayPlace> place;
+  };
+  std::unordered_map<std::string, Topic> topics_;
 
   // Of the poll thread.
   bool waiting_ = false;  // messages wait for others that did not come yet

@@ -13,6 +13,9 @@
 #include <mutex>
 #include <queue>
 #include <string_view>
+#include <typeinfo>
+
+#include <ros/subscription_callback_helper.h>
 
 namespace baton::ros1 {
 namespace {
@@ -39,6 +42,18 @@ struct Outbox {
 struct OutboxMutex {
   friend constexpr auto member_of(OutboxMutex);
 };
+struct Serialized {
+  friend constexpr auto member_of(Serialized);
+};
+struct DeserializerMutex {
+  friend constexpr auto member_of(DeserializerMutex);
+};
+struct Helper {
+  friend constexpr auto member_of(Helper);
+};
+template struct Expose<Serialized, &ros::MessageDeserializer::serialized_message_>;
+template struct Expose<DeserializerMutex, &ros::MessageDeserializer::mutex_>;
+template struct Expose<Helper, &ros::MessageDeserializer::helper_>;
 template struct Expose<Outbox, &ros::TransportSubscriberLink::outbox_>;
 template struct Expose<OutboxMutex, &ros::TransportSubscriberLink::outbox_mutex_>;
 
@@ -108,6 +123,7 @@ Roscpp look_up() {
            "_ZN3ros10Connection5writeERKN5boost12shared_arrayIhEEjRKNS1_8functionIFvRKNS1_10shared_ptrIS0_EEEEEb",
            &out.write) &
       find(handle, "_ZN3ros10Connection4dropENS0_10DropReasonE", &out.drop) &
+      find(handle, "_ZN3ros19MessageDeserializer11deserializeEv", &out.deserialize) &
       find(handle, "_ZN3ros10ConnectionD1Ev", &out.destroy) &
       find(handle,
            "_ZN3ros22TransportPublisherLink16onHeaderReceivedERKN5boost10shared_ptrINS_10ConnectionEEERKNS_6HeaderE",
@@ -155,6 +171,15 @@ void Roscpp::listen_to_poll_thread(void (*listener)()) const {
 }
 
 void Roscpp::poll_soon() const { signal(&poll_manager()->getPollSet()); }
+
+ros::SerializedMessage Roscpp::serialized_message(ros::MessageDeserializer& deserializer) const {
+  const boost::mutex::scoped_lock lock(deserializer.*member_of(DeserializerMutex{}));
+  return deserializer.*member_of(Serialized{});
+}
+
+const char* Roscpp::type_of(ros::MessageDeserializer& deserializer) const {
+  return (deserializer.*member_of(Helper{}))->getTypeInfo().name();
+}
 
 void Roscpp::write_if_idle(ros::TransportSubscriberLink& link, const boost::shared_array<std::uint8_t>& buffer,
                            std::uint32_t bytes) const {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include <ros/connection.h>
+#include <ros/message_deserializer.h>
 #include <ros/poll_manager.h>
 #include <ros/serialized_message.h>
 #include <ros/transport_publisher_link.h>
@@ -33,6 +34,7 @@ struct Roscpp {
                 const ros::WriteFinishedFunc&, bool) = nullptr;
   void (*drop)(ros::Connection*, ros::Connection::DropReason) = nullptr;
   void (*destroy)(ros::Connection*) = nullptr;
+  ros::VoidConstPtr (*deserialize)(ros::MessageDeserializer*) = nullptr;
   bool (*on_header)(ros::TransportPublisherLink*, const ros::ConnectionPtr&, const ros::Header&) = nullptr;
   void (*handle_message)(ros::TransportPublisherLink*, const ros::SerializedMessage&, bool, bool) = nullptr;
   void (*publish)(ros::TopicManager*, const std::string&, const Serialize&, ros::SerializedMessage&) = nullptr;
@@ -52,6 +54,10 @@ struct Roscpp {
   void listen_to_poll_thread(void (*listener)()) const;
   /// The poll thread does not sleep in its next poll(2).
   void poll_soon() const;
+  /// What is to be deserialized; without a buffer if it is done.
+  ros::SerializedMessage serialized_message(ros::MessageDeserializer& deserializer) const;
+  /// std::type_info::name() of the message's C++ type.
+  const char* type_of(ros::MessageDeserializer& deserializer) const;
   /// Writes a frame to the link, if the link has nothing else to write.
   void write_if_idle(ros::TransportSubscriberLink& link, const boost::shared_array<std::uint8_t>& buffer,
                      std::uint32_t bytes) const;

@@ -8,8 +8,8 @@
 
 #include "baton/heap/containers.hpp"
 #include "baton/heap/heap.hpp"
-#include "baton/native/native_take.hpp"
 #include "baton/memory/window.hpp"
+#include "baton/native/native_take.hpp"
 #include "nav_msgs/msg/detail/occupancy_grid__functions.h"
 #include "nav_msgs/msg/detail/occupancy_grid__struct.h"
 #include "nav_msgs/msg/occupancy_grid.hpp"

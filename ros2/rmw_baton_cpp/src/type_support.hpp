@@ -6,8 +6,8 @@
 
 #include <memory>
 
-#include "baton/native/native_loan.hpp"
 #include "baton/message/cdr_codec.hpp"
+#include "baton/native/native_loan.hpp"
 #include "baton/rosidl/native_plan.hpp"
 #include "baton/transport/transport.hpp"
 

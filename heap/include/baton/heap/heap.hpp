@@ -21,6 +21,11 @@ namespace baton::heap {
 /// environment means no.
 bool active();
 
+/// For a program part that gives out addresses in the window by itself: `freed` is called with addresses at which no array
+/// begins, and returns whether such an address was its own. Called before active(), which this calls. False: no free is
+/// seen in this process, so `freed` is never called. True says nothing about active().
+bool active_beside(bool (*freed)(void* address));
+
 /// The reason and the way out if not active; the method if active. Made by active(); valid for the rest of the process.
 const std::string& reason();
 

@@ -4,9 +4,9 @@
 #pragma once
 
 #include "baton/heap/heap.hpp"
+#include "baton/message/validate.hpp"
 #include "baton/native/native_loan.hpp"
 #include "baton/native/native_take.hpp"
-#include "baton/message/validate.hpp"
 #include "endpoint_test_support.hpp"
 
 namespace baton::heap::test {

@@ -117,6 +117,8 @@ Arrivals::Delivery Arrivals::next() {
   for (auto& [key, source] : sources_) {
     while (!out && step(key, source, &out)) {
     }
+    // No handle comes for it, and it pins memory of a publisher that may be dead.
+    if (source.waiting.empty() && source.link.expired()) source.early = {};
     if (out) break;
   }
   return out;

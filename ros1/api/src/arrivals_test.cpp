@@ -111,7 +111,7 @@ class ArrivalsTest : public testing::Test {
   std::shared_ptr<transport::Reader> reader_;
   std::shared_ptr<transport::Writer> first_, second_;
   std::unique_ptr<Arrivals> arrivals_;
-  const boost::shared_ptr<ros::M_string> link_ = boost::make_shared<ros::M_string>();
+  boost::shared_ptr<ros::M_string> link_ = boost::make_shared<ros::M_string>();
 };
 
 TEST_F(ArrivalsTest, AHandleTakesItsMessageAndDropsOlderOnesOfItsPublisher) {
@@ -233,6 +233,18 @@ TEST_F(ArrivalsTest, MessagesOfAPublisherThatIsGoneCanStillBeTaken) {
   arrivals_->set_writers({{second_->gid(), "/two"}});
   arrive(gid, "/one", 1);
   EXPECT_EQ(next(), 1U);
+}
+
+TEST_F(ArrivalsTest, AMessageThatWasTakenBeforeItsHandleIsReleasedWhenTheConnectionIsGone) {
+  arrive(first_->gid(), "/one", 1);
+  for (std::uint64_t i = 1; i <= 6; ++i) publish(*first_, i);  // 1 and 2 are overwritten
+  EXPECT_EQ(next(), 0U);                                       // looked for 1, and took 3
+  link_.reset();
+  EXPECT_EQ(next(), 0U);
+  while (reader_->take_from(first_->gid()).or_throw()) {
+  }
+  publish(*first_, 7);
+  EXPECT_EQ(first_->memory_account().published_slots, 1U);
 }
 
 TEST_F(ArrivalsTest, AFloodOfStrangersDoesNotGrowWithoutEnd) {

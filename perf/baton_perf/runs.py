@@ -76,7 +76,7 @@ def perform(peer: Peer, variant: str, cell: Cell, timeout: float | None = None) 
             timeout = 150 + 2 * (cell.messages / cell.rate if cell.rate > 0 else cell.messages * 0.02)
         started = time.time()
         timeline = Timeline() if cell.timeline else None
-        with _Load(cell.load), _Isolation(cell.isolation) as isolation:
+        with Load(cell.load), _Isolation(cell.isolation) as isolation:
             _run_processes(peer, cell, directory, timeout, timeline, isolation)
         processes = [json.loads(file.read_text()) for file in sorted(Path(directory).glob("*_*.json"))]
         if not processes:
@@ -273,7 +273,7 @@ class _Isolation:
         return [*_unshare(_PREPARE + 'exec "$@"'), *command]
 
 
-class _Load:
+class Load:
     """Busy processes beside the run: one per CPU, each busy for `share` of every 10 ms."""
 
     def __init__(self, share: float):

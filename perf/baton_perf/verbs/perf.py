@@ -16,6 +16,7 @@ from rich.table import Table
 
 from .. import peers as peer_list
 from ..experiments import CLOCKS, EXPERIMENTS, clock_of
+from ..robot import TASKS, WAYS
 from ..runs import Cell, size_text
 
 DEFAULT_OUT = Path("out/perf")
@@ -36,7 +37,8 @@ Examples:
   baton perf experiment tzc-fig7   # an experiment of the papers, recorded
   baton perf report out/perf/run.jsonl.gz  # tables and plots, one HTML page
   baton perf accept                # every performance criterion, PASS or FAIL
-  baton perf limits                # what this machine can do at best"""
+  baton perf limits                # what this machine can do at best
+  baton perf robot                 # a simulated TurtleBot brakes for a red light"""
 
 
 class Size(click.ParamType):
@@ -338,6 +340,66 @@ def experiment(names, full, peers_, rounds, wide, out) -> None:
         console.print(f"recorded in {path}", highlight=False)
         if not whole:
             sys.exit(INTERRUPTED)  # the series ends, too
+
+
+@command.command(
+    epilog="\b\nExamples:\n  baton perf robot\n  baton perf robot -w tcpros -w tzc --task drive --load 0 --rounds 1\n  baton perf robot --from out/perf/robot.jsonl.gz --video robot.gif"
+)
+@click.option("-w", "--way", "ways", type=click.Choice(WAYS), multiple=True, default=WAYS, show_default=True)
+@click.option("-t", "--task", "tasks", type=click.Choice(TASKS), multiple=True, default=TASKS, show_default=True)
+@click.option(
+    "--load",
+    "loads",
+    type=click.FloatRange(0, 1),
+    multiple=True,
+    default=(0.0, 0.9),
+    show_default=True,
+    help="Share of every CPU that busy processes take.",
+)
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True)
+@click.option(
+    "--width", type=click.IntRange(160, 3840), default=1920, show_default=True, help="Of the camera's pictures."
+)
+@click.option(
+    "--queue", type=click.IntRange(1), default=1, show_default=True, help="Of the publisher and each subscriber."
+)
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Recording; default out/perf/robot.jsonl.gz. Plot and video beside.",
+)
+@click.option(
+    "--from", "source", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Only draw this recording."
+)
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="As .svg, .png or .pdf; default beside the recording.",
+)
+@click.option(
+    "--video", type=click.Path(dir_okay=False, path_type=Path), help="As .webp or .gif; default beside the recording."
+)
+@click.option(
+    "--markdown", type=click.Path(dir_okay=False, path_type=Path), help="Also write the tables there, for a document."
+)
+def robot(ways, tasks, loads, rounds, width, queue, out, source, plot, video, markdown) -> None:
+    """Let a simulated TurtleBot brake for a red light (TZC, Figs. 1, 10 and 11), over TCPROS and over Baton.
+
+    The nodes are real ROS 1 programs: a camera, three recognitions, a logger, a controller and the base.
+    """
+    from .. import robot_session
+
+    console = _console()
+    path = source or _out(out, "robot")
+    whole = source is not None or robot_session.run(path, ways, tasks, loads, rounds, width, queue, console)
+    robot_session.show(path, plot or _beside(path, ".svg"), video or _beside(path, ".webp"), markdown, console)
+    if not whole:
+        sys.exit(INTERRUPTED)
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return path.with_name(path.name.partition(".")[0] + ending)
 
 
 @command.command(epilog="\b\nExamples:\n  baton perf report out/perf/run.jsonl.gz -o report.html")

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baton perf robot`: runs, a recording, a table, a plot and a video. Table, plot and video are made from the recording only."""
+
+from __future__ import annotations
+
+import importlib.util
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from . import robot
+from .recording import Recording, Writer, append
+from .robot import Setting
+from .runs import RunFailed
+
+EXPERIMENT = "robot"
+Runs = dict[tuple[Setting, str], list[dict]]  # by setting and way, in the order of the recording
+
+
+def run(
+    path: Path,
+    ways: Sequence[str],
+    tasks: Sequence[str],
+    loads: Sequence[float],
+    rounds: int,
+    width: int,
+    queue: int,
+    console: Console,
+) -> bool:
+    """Performs and records all runs, round by round, and within a setting one way after the other in an order that rotates. Ctrl-C ends
+    early and keeps what was measured: then it returns False."""
+    robot.programs()
+    settings = [Setting(task, load, width, queue) for task in dict.fromkeys(tasks) for load in dict.fromkeys(loads)]
+    ways = list(dict.fromkeys(ways))
+    writer = Writer(path, [])
+    if writer.moved_to is not None:
+        console.print(f"[dim]the recording that was {path} is now {writer.moved_to}[/]", highlight=False)
+    progress = Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console
+    )
+    with progress:
+        bar = progress.add_task("", total=rounds * len(settings) * len(ways))
+        try:
+            for round in range(rounds):
+                for number, setting in enumerate(settings):
+                    shift = (round + number) % len(ways)
+                    for way in ways[shift:] + ways[:shift]:
+                        progress.update(bar, description=f"{setting.label()}, {way}".ljust(28))
+                        try:
+                            result = robot.perform(way, setting)
+                        except RunFailed as problem:
+                            result = {"error": str(problem)}
+                            console.print(f"[yellow]{setting.label()}, {way} failed:[/] {problem}", highlight=False)
+                        head = {"experiment": EXPERIMENT, "peer": "roscpp", "variant": way, "round": round}
+                        append(path, {**head, "cell": asdict(setting), **result})
+                        progress.advance(bar)
+        except KeyboardInterrupt:
+            console.print("[yellow]interrupted; what was measured is kept[/]")
+            return False
+    return True
+
+
+def load(path: Path) -> tuple[dict, Runs]:
+    """A recording's header and its runs."""
+    recording = Recording.load(path)
+    runs: Runs = {}
+    for line in recording.runs:
+        if line["experiment"] != EXPERIMENT:
+            raise click.ClickException(f"{path} is no recording of `baton perf robot`")
+        runs.setdefault((Setting(**line["cell"]), line["variant"]), []).append(line)
+    order = list(robot.WAYS)
+    return recording.header, dict(
+        sorted(runs.items(), key=lambda item: (item[0][0].task, item[0][0].load, order.index(item[0][1])))
+    )
+
+
+def values(runs: list[dict], pick: Callable[[dict], float]) -> list[float]:
+    """Of the runs that ended as they should, sorted."""
+    return sorted(pick(run) for run in runs if "ms" in run or "angle" in run)
+
+
+def _words(numbers: list[float], digits: int, spread: bool) -> str:
+    if not numbers:
+        return "-"
+    words = f"{statistics.median(numbers):.{digits}f}"
+    return words if not spread or len(numbers) == 1 else f"{words} ({numbers[0]:.{digits}f}..{numbers[-1]:.{digits}f})"
+
+
+# Column -> how it is found in a run.
+DRIVE = {
+    "T2, ms": lambda run: run["ms"]["T2"],
+    "of the middleware": lambda run: run["ms"]["T2_middleware"],
+    "T3, ms": lambda run: run["ms"]["T3"],
+    "L2, cm": lambda run: run["cm"]["L2"],
+    "L, cm": lambda run: run["cm"]["L"],
+}
+TURN = {
+    "degrees behind the light": lambda run: run["angle"],
+    "extra turns": lambda run: run["extra_turns"],
+}
+BOTH = {
+    "hand-over, ms": lambda run: run["hand_over_ms"],
+    "images lost, %": lambda run: 100 * sum(run["lost"].values()) / (len(run["lost"]) * run["published"]),
+    "drawing, ms": lambda run: run["drawing_ms"],
+}
+
+
+WITH_SPREAD = ("T2, ms", "L, cm", *TURN)
+
+
+TITLES = {"drive": "Braking distance (TZC, Fig. 10)", "turn": "Stopping angle (TZC, Fig. 11)"}
+
+
+def rows(runs: Runs, task: str) -> list[dict[str, str]]:
+    """A table's rows, column by column; empty without a run of the task."""
+    shown = (DRIVE if task == "drive" else TURN) | BOTH
+    found = []
+    for (setting, way), its in runs.items():
+        if setting.task == task:
+            good = len(values(its, lambda _: 0))
+            row = {
+                "load": f"{setting.load:.0%}",
+                "way": robot.WAYS[way],
+                "runs": f"{good}" if good == len(its) else f"{good} of {len(its)}",
+            }
+            for name, pick in shown.items():
+                row[name] = _words(values(its, pick), 0 if name == "extra turns" else 1, name in WITH_SPREAD)
+            found.append(row)
+    return found
+
+
+def table(found: list[dict[str, str]], title: str) -> Table:
+    result = Table(
+        title=title,
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        caption="median (least..greatest) of the runs",
+        caption_justify="left",
+    )
+    for name in found[0]:
+        left = name in ("load", "way")
+        result.add_column(name, justify="left" if left else "right", no_wrap=left or name in WITH_SPREAD)
+    for row in found:
+        result.add_row(*row.values())
+    return result
+
+
+def markdown(header: dict, runs: Runs) -> str:
+    """The same tables for a document."""
+    machine = header["machine"]
+    averages = [run["load_average"] for its in runs.values() for run in its if "load_average" in run]
+    lines = [
+        f"`{header['command']}` of {header['build']['commit'][:12]}, on {machine['cpu']} ({machine['virtual'] or 'not virtual'}) with "
+        f"{machine['cpus']} CPUs and {machine['memory_gb']:.0f} GB, Linux {machine['kernel']}; load average before the runs "
+        f"{min(averages):.1f} to {max(averages):.1f}, with what the runs before left in it."
+    ]
+    for task in robot.TASKS:
+        found = rows(runs, task)
+        if found:
+            lines += ["", f"{TITLES[task]}; median (least..greatest) of the runs:", ""]
+            lines += ["| " + " | ".join(found[0]) + " |", "|" + " --- |" * len(found[0])]
+            lines += ["| " + " | ".join(row.values()) + " |" for row in found]
+    return "\n".join(lines) + "\n"
+
+
+def show(path: Path, plot: Path, video: Path, document: Path | None, console: Console) -> None:
+    header, runs = load(path)
+    for task in robot.TASKS:
+        if found := rows(runs, task):
+            console.print(table(found, TITLES[task]))
+    if document is not None:
+        document.write_text(markdown(header, runs))
+    console.print(f"recorded in {path}", highlight=False)
+    if importlib.util.find_spec("matplotlib") is None:
+        console.print("no plot and no video without matplotlib: pip install matplotlib, or baton-ipc[perf]")
+        return
+    from . import robot_pictures
+
+    robot_pictures.save_plot(header, runs, plot)
+    console.print(f"plot: {plot}", highlight=False)
+    if robot_pictures.video(runs, video):
+        console.print(f"video: {video}", highlight=False)
+    else:
+        console.print("no video: no two ways braked for the light in a drive", highlight=False)

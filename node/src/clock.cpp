@@ -2,9 +2,11 @@
 #include "baton/node/clock.hpp"
 
 #include <algorithm>
+#include <ostream>
 #include <string>
 #include <thread>
 
+#include "baton/node/executor.hpp"
 #include "baton/node/time.hpp"
 #include "node_core.hpp"
 
@@ -100,6 +102,26 @@ bool Rate::sleep() {
   while (const auto pause = wait.next()) std::this_thread::sleep_for(*pause);
   next_ = end > std::chrono::steady_clock::time_point::max() - period_ ? end : end + period_;
   return true;
+}
+
+namespace {
+
+std::ostream& print_seconds(std::ostream& out, std::int64_t nanoseconds) {
+  const auto size =
+      nanoseconds < 0 ? 0 - static_cast<std::uint64_t>(nanoseconds) : static_cast<std::uint64_t>(nanoseconds);
+  const std::string rest = std::to_string(size % 1'000'000'000);
+  return out << (nanoseconds < 0 ? "-" : "") << std::to_string(size / 1'000'000'000) << '.'
+             << std::string(9 - rest.size(), '0') << rest;
+}
+
+}  // namespace
+
+std::ostream& operator<<(std::ostream& out, const Duration& d) { return print_seconds(out, d.nanoseconds()); }
+std::ostream& operator<<(std::ostream& out, const Time& time) { return print_seconds(out, time.nanoseconds()); }
+
+bool Duration::sleep() const {
+  if (count() > 0) Rate(*this).sleep();
+  return ok();
 }
 
 std::chrono::steady_clock::time_point detail::deadline_after(std::chrono::nanoseconds timeout) noexcept {

@@ -26,6 +26,11 @@ using Number = baton::msg::std_msgs::UInt64;
 using SetBool = baton::srv::std_srvs::SetBool;
 using String = baton::msg::std_msgs::String;
 
+namespace std_msgs = baton::msg::std_msgs;
+namespace std_srvs {
+using namespace baton::srv::std_srvs;
+}
+
 namespace {
 
 class FromRos : public baton::test::DomainTest {
@@ -557,6 +562,59 @@ TEST_F(FromRos, DurationsAreMadeReadAndSentInTheWordsOfBoth) {
   EXPECT_EQ(baton::Time(3, 5), baton::Time(3s + 5ns));
   EXPECT_THROW(static_cast<void>(baton::Duration::from_seconds(1e10)), baton::Exception);
   EXPECT_THROW(sent = baton::Duration(std::chrono::hours(1'000'000)), baton::Exception);
+}
+
+TEST_F(FromRos, TimesAndDurationsHaveTheWordsOfRoscpp) {
+  const baton::Time t(12, 500);
+  EXPECT_EQ(t.toNSec(), 12'000'000'500);
+  EXPECT_FALSE(t.isZero());
+  EXPECT_TRUE(baton::Time().isZero());
+  EXPECT_EQ(baton::Time::from_seconds(12.5).nanoseconds(), 12'500'000'000);
+  const baton::Duration half = baton::Duration::from_seconds(1) * 0.5;
+  EXPECT_EQ(half.toNSec(), 500'000'000);
+  EXPECT_TRUE((half - half == 0ns) && baton::Duration().isZero());
+  std::ostringstream out;
+  out << t << ' ' << half << ' ' << baton::Duration(-half) << ' ' << baton::Time(-1ns);
+  EXPECT_EQ(out.str(), "12.000000500 0.500000000 -0.500000000 -0.000000001");
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_TRUE(baton::Duration(20ms).sleep());
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, 20ms);
+  EXPECT_TRUE(baton::Duration().sleep() && baton::Duration(-1s).sleep());
+}
+
+TEST_F(FromRos, ParamTellsWhetherSomebodyGaveTheValue) {
+  const std::vector<std::string> own = baton::init({"camera", "_rate:=30"});
+  baton::Node node("camera");
+  int rate = 0, gain = 0;
+  EXPECT_TRUE(node.param("rate", rate, 30));  // the same as the fallback, and given
+  EXPECT_FALSE(node.param("gain", gain, 2));
+  EXPECT_TRUE(node.param("gain", gain, 3));  // declared by now
+  EXPECT_EQ(gain, 2);
+}
+
+TEST_F(FromRos, AServicesRequestAndResponseAreOneObjectAsInRoscpp) {
+  const auto service = node_.serve<SetBool>("switch", [](const SetBool::Request& request, SetBool::Response& response) {
+    response.success = request.data;
+    response.message = "switched";
+  });
+  baton::Executor executor;
+  executor.add(node_);
+  std::thread spin([&] { executor.spin(); });
+  baton::Node caller("caller");
+  auto client = caller.client<SetBool>("switch");
+  ASSERT_TRUE(client.wait_for_service(30s));
+  std_srvs::SetBool srv;
+  srv.request.data = true;
+  EXPECT_TRUE(client.call(srv, 30s));
+  EXPECT_TRUE(srv.response.success);
+  EXPECT_EQ(srv.response.message, "switched");
+  executor.cancel();
+  spin.join();
+  srv.response.message = "kept";
+  EXPECT_FALSE(client.call(srv, 1ms));
+  EXPECT_EQ(srv.response.message, "kept");
+  static_assert(std::is_same_v<baton::srv::std_srvs::SetBoolRequest, SetBool::Request>);
+  static_assert(std::is_same_v<baton::srv::std_srvs::SetBoolResponse, SetBool::Response>);
 }
 
 TEST_F(FromRos, LinesAreLoggedInTheWordsOfBoth) {

@@ -11,6 +11,7 @@ ParameterValue Node::declare(const std::string& name, const ParameterValue& valu
 void Node::undeclare_parameter(const std::string& name) { core_->parameters->undeclare(name); }
 bool Node::has_parameter(const std::string& name) const { return core_->parameters->has(name); }
 Parameter Node::get_parameter(const std::string& name) const { return {name, core_->parameters->get(name)}; }
+bool Node::has_parameter_override(const std::string& name) const { return core_->parameters->has_override(name); }
 ParameterValue Node::find_parameter(const std::string& name) const { return core_->parameters->find(name); }
 
 SetParametersResult Node::set_parameter(const Parameter& parameter) {

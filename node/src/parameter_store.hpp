@@ -46,6 +46,7 @@ class ParameterStore {
   ParameterValue declare(const std::string& name, ParameterValue value, ParameterType wanted,
                          const ParameterDescriptor& descriptor);
   /// Throws not_found, invalid_argument (read-only).
+  bool has_override(const std::string& name) const { return overrides_.count(name) > 0; }
   void undeclare(const std::string& name);
 
   bool has(const std::string& name) const;

@@ -36,6 +36,12 @@ void refused(baton::Node& node, baton::Executor& executor, baton::Publisher<Stri
   node.hasParam();  // says: write node.has_parameter(name): true if this node declared the parameter
   node.deleteParam();  // says: write node.undeclare_parameter(name)
   node.searchParam();  // says: write node.param(name, value, fallback): a node reads its own parameters alone
+  node.getParamCached();  // says: write node.get_parameter(name, value): a node has its parameters itself
+  node.setCallbackQueue();  // says: write baton::Executor executor, and executor.add(node)
+  node.ok();  // says: write baton::ok()
+  node.shutdown();  // says: write baton::shutdown(), which ends every spin()
+  node.set_parameter("rate", 50);  // says: write node.set_parameter({name, value})
+  const baton::Node copy = node;  // says: a node is one object: pass baton::Node&, or std::shared_ptr<baton::Node>
   node.getParamNames();  // says: write node.list_parameters().names
   executor.add_node();  // says: write executor.add(node)
   executor.remove_node();  // says: write executor.remove(node)
@@ -55,8 +61,17 @@ void refused(baton::Node& node, baton::Executor& executor, baton::Publisher<Stri
   subscription.shutdown();  // says: write subscription = {}: a subscription ends with its last copy
   timer.stop();  // says: write timer.cancel()
   timer.start();  // says: write timer.reset()
+  timer.hasStarted();  // says: write !timer.is_canceled()
   timer.setPeriod();  // says: write timer = node.create_timer(period, callback)
   client.async_send_request();  // says: write client.call(request, timeout), which waits, or client.send(request) with a callback at node.client<S>(name, callback), which does not
+  client.isValid();  // says: write client.available()
+  SetBool switched;
+  client.call(switched);  // says: a call has an end: write call(request, timeout), e.g. call(request, 1s)
+  client.call(switched.request, switched.response);  // says: write auto response = client.call(request, 1s); it is empty after the timeout
+  baton::Service<SetBool>().shutdown();  // says: write service = {}: a service ends with its last copy
+  baton::Rate(10.0).cycleTime();  // says: measure with baton::now(), before and after the work
+  baton::Rate(10.0).expectedCycleTime();  // says: write rate.period()
+  baton::Time(0);  // says: a time has a unit: write baton::Time() for zero, or baton::Time::from_seconds(1.5)
   client.exists();  // says: write client.available()
   client.service_is_ready();  // says: write client.available()
   client.waitForExistence();  // says: write client.wait_for_service(timeout)
@@ -108,6 +123,10 @@ void refused(baton::Node& node, baton::Executor& executor, baton::Publisher<Stri
   subscription.take(text, info);  // says: write auto sample = subscription.take(): it is empty if no message is there; sample.info()
   RCLCPP_INFO(node.get_logger(), "%d", 3);  // says: write BATON_INFO(logger, ...), which takes the same arguments
   baton::spinOnce();  // says: write baton::spin_some(node): of each subscription the oldest message
+  baton::isShuttingDown();  // says: write !baton::ok()
+  baton::requestShutdown();  // says: write baton::shutdown()
+  baton::start();  // says: write nothing: a node is there when it is made
+  baton::getGlobalCallbackQueue();  // says: write baton::Executor executor, and executor.add(node)
   baton::spin_all();  // says: write while (baton::spin_some(node) > 0) {}
   baton::waitForShutdown();  // says: write baton::spin(node), which returns when the process is asked to end
   baton::spin_until_future_complete();  // says: write client.call(request, timeout), which needs no executor
@@ -137,6 +156,12 @@ void incomplete(baton::MultiThreadedSpinner&);  // says: write baton::Executor e
 void incomplete(baton::MultiThreadedExecutor&);  // says: write baton::Executor executor(4)
 void incomplete(baton::SingleThreadedExecutor&);  // says: write baton::Executor
 void incomplete(baton::WallRate&);  // says: write baton::Rate rate(10.0)
+void incomplete(baton::CallbackQueue&);  // says: write baton::Executor executor, and executor.add(node)
+void incomplete(baton::TransportHints&);  // says: write nothing in its place: messages pass no socket
+void incomplete(baton::WallTime&);  // says: write baton::Time
+void incomplete(baton::WallDuration&);  // says: write baton::Duration::from_seconds(0.5), or 500ms
+void incomplete(baton::WallTimerEvent&);  // says: a timer's callback takes no argument: write void f(), and baton::now() in it
+void incomplete(baton::MessageEvent<const String>&);  // says: a callback takes (const T&, const baton::MessageInfo&)
 void incomplete(baton::TimerEvent&);  // says: a timer's callback takes no argument: write void f(), and baton::now() in it
 void incomplete(baton::SubscriptionOptions&);  // says: write the callback group behind the callback: node.subscribe<T>(topic, qos, callback, group); subscription.on_event(f) has the events
 void incomplete(baton::GuardCondition&);  // says: write wait_set.wake(), executor.cancel(), or a std::condition_variable
@@ -184,3 +209,10 @@ void incomplete12(int = static_cast<int>(baton::HistoryPolicy::KeepLast));  // s
 void incomplete13(int = static_cast<int>(baton::HistoryPolicy::KeepAll));  // says: write qos.keep_all(1000): a queue has a bound
 void incomplete14(int = static_cast<int>(baton::LivelinessPolicy::Automatic));  // says: write qos.liveliness = baton::Liveliness::kAutomatic
 void incomplete15(int = static_cast<int>(baton::LivelinessPolicy::ManualByTopic));  // says: write qos.liveliness = baton::Liveliness::kManualByTopic
+
+void logs(baton::Node& node) {
+  BATON_INFO_STREAM("text " << 3);  // says: the first argument is a logger or a node: BATON_INFO_STREAM(node, "text " << x)
+  BATON_WARN_NAMED("driver", "text");  // says: BATON_INFO(node.get_logger().get_child(
+  BATON_ERROR_COND(true, "text");  // says: and _COND is _EXPRESSION
+  BATON_INFO_THROTTLE(node, 1.0, 1000, "text");  // says: a clock and milliseconds stand before the text
+}

@@ -10,6 +10,8 @@
 #include <mutex>
 #include <vector>
 
+#include "baton/node/ros_names.hpp"
+
 namespace baton {
 
 /// A source of time for timers: steady (CLOCK_MONOTONIC) or simulated (set by the program, e.g. from the topic /clock).
@@ -44,7 +46,7 @@ class SimulatedClock final : public Clock {
 };
 
 /// Sleeps so that a loop runs at a steady rate, as ros::Rate and rclcpp::Rate. One thread at a time.
-class Rate {
+class Rate : public detail::RefusedOfRate {
  public:
   /// Throws invalid_argument if `hertz` is not positive.
   explicit Rate(double hertz);

@@ -167,7 +167,7 @@ class Node : public detail::RefusedOfNode {
   Node(std::string name, const Namespace& ns, NodeOptions options = {})
       : Node(std::move(name), detail::with_namespace(std::move(options), ns)) {}
   ~Node();
-  Node(const Node&) = delete;
+  Node(const Node&) = delete;  // a node is one object: pass baton::Node&, or std::shared_ptr<baton::Node>
   Node& operator=(const Node&) = delete;
 
   const std::string& name() const noexcept;                  ///< "camera"
@@ -393,10 +393,13 @@ class Node : public detail::RefusedOfNode {
   }
   /// As ROS 1's NodeHandle::param(): declares the parameter with `fallback` unless it is declared, and reads it. The type
   /// is that of `value`, or of `fallback`: param("device", device, "/dev/video0"), param<double>("gain", 1).
+  /// False if nobody gave a value: not the command line, and the parameter was not declared before.
   template <class T>
-  void param(const std::string& name, T& value, const detail::AsElsewhere<T>& fallback) {
-    if (!has_parameter(name)) declare_parameter(name, fallback);
+  bool param(const std::string& name, T& value, const detail::AsElsewhere<T>& fallback) {
+    const bool declared = has_parameter(name);
+    if (!declared) declare_parameter(name, fallback);
     get_parameter(name, value);
+    return declared || has_parameter_override(name);
   }
   template <class T>
   T param(const std::string& name, const T& fallback) {
@@ -405,6 +408,8 @@ class Node : public detail::RefusedOfNode {
     return value;
   }
   std::string param(const std::string& name, const char* fallback) { return param(name, std::string(fallback)); }
+  /// True if the command line, a file or NodeOptions::parameter_overrides give a value, which a declaration then takes.
+  bool has_parameter_override(const std::string& name) const;
   /// Not set if it is not declared.
   ParameterValue find_parameter(const std::string& name) const;
   /// Throws not_found if one of them is not declared.
@@ -437,6 +442,11 @@ class Node : public detail::RefusedOfNode {
   }
   /// Sets one parameter. Nothing is thrown for a refusal: the result says why.
   SetParametersResult set_parameter(const Parameter& parameter);
+  template <class T>
+  SetParametersResult set_parameter(const std::string&, const T&) {
+    static_assert(detail::kNever<T>, "write node.set_parameter({name, value})");
+    return {};
+  }
   /// Sets each by itself.
   std::vector<SetParametersResult> set_parameters(const std::vector<Parameter>& parameters);
   /// Sets all, or none.

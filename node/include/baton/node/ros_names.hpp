@@ -110,6 +110,10 @@ struct RefusedOfNode {
   BATON_REFUSED_AS(bool, hasParam, "write node.has_parameter(name): true if this node declared the parameter")
   BATON_REFUSED(deleteParam, "write node.undeclare_parameter(name)")
   BATON_REFUSED(searchParam, "write node.param(name, value, fallback): a node reads its own parameters alone")
+  BATON_REFUSED_AS(bool, getParamCached, "write node.get_parameter(name, value): a node has its parameters itself")
+  BATON_REFUSED(setCallbackQueue, "write baton::Executor executor, and executor.add(node)")
+  BATON_REFUSED_AS(bool, ok, "write baton::ok()")
+  BATON_REFUSED(shutdown, "write baton::shutdown(), which ends every spin()")
   BATON_REFUSED(getParamNames, "write node.list_parameters().names")
 };
 
@@ -156,6 +160,7 @@ struct RefusedOfSubscription {
 struct RefusedOfTimer {
   BATON_REFUSED(stop, "write timer.cancel()")
   BATON_REFUSED(start, "write timer.reset()")
+  BATON_REFUSED_AS(bool, hasStarted, "write !timer.is_canceled()")
   BATON_REFUSED(setPeriod, "write timer = node.create_timer(period, callback)")
   BATON_REFUSED(time_until_trigger,
                 "a timer says its next time to its executor alone; write baton::now() in the callback")
@@ -176,7 +181,17 @@ struct RefusedOfParameter {
   BATON_REFUSED(get_parameter_value, "write parameter.value()")
 };
 
+struct RefusedOfRate {
+  BATON_REFUSED(cycleTime, "measure with baton::now(), before and after the work")
+  BATON_REFUSED(expectedCycleTime, "write rate.period()")
+};
+
+struct RefusedOfService {
+  BATON_REFUSED(shutdown, "write service = {}: a service ends with its last copy")
+};
+
 struct RefusedOfClient {
+  BATON_REFUSED_AS(bool, isValid, "write client.available()")
   BATON_REFUSED(async_send_request,
                 "write client.call(request, timeout), which waits, or client.send(request) with a callback at "
                 "node.client<S>(name, callback), which does not")
@@ -193,6 +208,10 @@ struct RefusedOfClient {
 }  // namespace detail
 
 BATON_REFUSED_FUNCTION(spinOnce, "write baton::spin_some(node): of each subscription the oldest message")
+BATON_REFUSED_FUNCTION(isShuttingDown, "write !baton::ok()")
+BATON_REFUSED_FUNCTION(requestShutdown, "write baton::shutdown()")
+BATON_REFUSED_FUNCTION(start, "write nothing: a node is there when it is made")
+BATON_REFUSED_FUNCTION(getGlobalCallbackQueue, "write baton::Executor executor, and executor.add(node)")
 BATON_REFUSED_FUNCTION(spin_all, "write while (baton::spin_some(node) > 0) {}")
 BATON_REFUSED_FUNCTION(waitForShutdown, "write baton::spin(node), which returns when the process is asked to end")
 BATON_REFUSED_FUNCTION(spin_until_future_complete, "write client.call(request, timeout), which needs no executor")
@@ -227,7 +246,14 @@ struct [[deprecated("write baton::Executor executor(4)")]] MultiThreadedSpinner;
 struct [[deprecated("write baton::Executor executor(4)")]] MultiThreadedExecutor;
 struct [[deprecated("write baton::Executor")]] SingleThreadedExecutor;
 struct [[deprecated("write baton::Rate rate(10.0)")]] WallRate;
+struct [[deprecated("write baton::Executor executor, and executor.add(node)")]] CallbackQueue;
+struct [[deprecated("write nothing in its place: messages pass no socket")]] TransportHints;
+struct [[deprecated("write baton::Time")]] WallTime;
+struct [[deprecated("write baton::Duration::from_seconds(0.5), or 500ms")]] WallDuration;
 struct [[deprecated("a timer's callback takes no argument: write void f(), and baton::now() in it")]] TimerEvent;
+struct [[deprecated("a timer's callback takes no argument: write void f(), and baton::now() in it")]] WallTimerEvent;
+template <class T>
+struct [[deprecated("a callback takes (const T&, const baton::MessageInfo&)")]] MessageEvent;
 
 // rclcpp's. What is written before a :: is there, because compilers warn of the last name alone.
 struct TimerBase {

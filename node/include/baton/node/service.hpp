@@ -157,7 +157,7 @@ class ClientExecutable final : public ReaderExecutable {
 
 /// A running service. It ends when the last copy is destroyed.
 template <class S>
-class Service : public detail::RefusedOfHandle<Service<S>> {
+class Service : public detail::RefusedOfHandle<Service<S>>, public detail::RefusedOfService {
  public:
   Service() = default;
   Service(std::shared_ptr<detail::Executable> executable, std::string name)
@@ -232,6 +232,19 @@ class Client : public detail::RefusedOfClient, public detail::RefusedOfHandle<Cl
   /// The same with a request that is behind a pointer, as ROS 2's fingers make it.
   Sample<Response> call(const std::shared_ptr<Request>& request, std::chrono::nanoseconds timeout) {
     return call(static_cast<const Request&>(detail::not_empty(request, "request pointer")), timeout);
+  }
+  /// As in ROS 1: sends srv.request, and fills srv.response. False after `timeout`; the response is then unchanged.
+  bool call(S& srv, std::chrono::nanoseconds timeout) {
+    const Sample<Response> response = call(srv.request, timeout);
+    if (!response) return false;
+    srv.response = *response;
+    return true;
+  }
+  template <class Filled, class = std::enable_if_t<std::is_same_v<Filled, Response>>>
+  bool call(const Request&, Filled&) {
+    static_assert(detail::kNever<Filled>,
+                  "write auto response = client.call(request, 1s); it is empty after the timeout");
+    return false;
   }
   const std::shared_ptr<detail::ClientCore>& core() const noexcept { return core_; }
 

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <iosfwd>
 #include <limits>
 #include <string_view>
 #include <type_traits>
@@ -88,13 +89,24 @@ class Duration : public std::chrono::nanoseconds {
     return detail::make_stamp<Message>(*this);
   }
   constexpr double seconds() const noexcept { return std::chrono::duration<double>(*this).count(); }
-  constexpr double toSec() const noexcept { return seconds(); }  ///< as in roscpp
   constexpr std::int64_t nanoseconds() const noexcept { return count(); }
   /// In another unit, cut towards zero as by std::chrono::duration_cast.
   template <class Unit>
   constexpr Unit to_chrono() const {
     return std::chrono::duration_cast<Unit>(*this);
   }
+  // As in roscpp.
+  constexpr double toSec() const noexcept { return seconds(); }
+  constexpr std::int64_t toNSec() const noexcept { return count(); }
+  constexpr bool isZero() const noexcept { return count() == 0; }
+  /// False if the process is asked to end meanwhile (ok()).
+  bool sleep() const;
+  template <class Number, class = std::enable_if_t<std::is_floating_point_v<Number>>>
+  friend Duration operator*(const Duration& d, Number factor) {
+    return from_seconds(d.seconds() * factor);
+  }
+  /// Seconds with nine decimals, as roscpp prints them: "-0.500000000".
+  friend std::ostream& operator<<(std::ostream& out, const Duration& d);
 };
 
 /// Nanoseconds since 1970-01-01 (CLOCK_REALTIME), or since the beginning of a simulation. A difference of two is a
@@ -107,6 +119,13 @@ class Time {
   constexpr Time(std::int32_t seconds, std::uint32_t nanoseconds)
       : since_epoch_(std::chrono::seconds(seconds) + std::chrono::nanoseconds(nanoseconds)) {}
   constexpr explicit Time(std::chrono::nanoseconds since_epoch) : since_epoch_(since_epoch) {}
+  /// Throws invalid_argument beyond 292 years.
+  static Time from_seconds(double seconds) { return Time(detail::from_seconds(seconds)); }
+  template <class Number, class = std::enable_if_t<std::is_arithmetic_v<Number>>, class = void>
+  explicit Time(Number) {
+    static_assert(detail::kNever<Number>,
+                  "a time has a unit: write baton::Time() for zero, or baton::Time::from_seconds(1.5)");
+  }
   template <class Duration>
   constexpr Time(const std::chrono::time_point<std::chrono::system_clock, Duration>& point)
       : since_epoch_(std::chrono::duration_cast<std::chrono::nanoseconds>(point.time_since_epoch())) {}
@@ -123,8 +142,11 @@ class Time {
 
   constexpr std::chrono::nanoseconds since_epoch() const noexcept { return since_epoch_; }
   constexpr double seconds() const noexcept { return std::chrono::duration<double>(since_epoch_).count(); }
-  constexpr double toSec() const noexcept { return seconds(); }  ///< as in roscpp
   constexpr std::int64_t nanoseconds() const noexcept { return since_epoch_.count(); }
+  // As in roscpp.
+  constexpr double toSec() const noexcept { return seconds(); }
+  constexpr std::int64_t toNSec() const noexcept { return nanoseconds(); }
+  constexpr bool isZero() const noexcept { return since_epoch_.count() == 0; }
 
   constexpr Time& operator+=(std::chrono::nanoseconds d) noexcept {
     since_epoch_ += d;
@@ -143,6 +165,8 @@ class Time {
   friend constexpr bool operator>(const Time& a, const Time& b) noexcept { return b < a; }
   friend constexpr bool operator<=(const Time& a, const Time& b) noexcept { return !(b < a); }
   friend constexpr bool operator>=(const Time& a, const Time& b) noexcept { return !(a < b); }
+  /// Seconds with nine decimals, as roscpp prints them: "1700000000.500000000".
+  friend std::ostream& operator<<(std::ostream& out, const Time& time);
 
  private:
   std::chrono::nanoseconds since_epoch_{0};

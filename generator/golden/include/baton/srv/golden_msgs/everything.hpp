@@ -50,7 +50,12 @@ struct Everything {
   using Request = Everything_Request;
   using Response = Everything_Response;
   static constexpr const char* kName = "golden_msgs/Everything";
+  Request request;  ///< as in ROS 1, for Client::call()
+  Response response;
 };
+// As in ROS 1.
+using EverythingRequest = Everything_Request;
+using EverythingResponse = Everything_Response;
 
 }  // namespace baton::srv::golden_msgs
 

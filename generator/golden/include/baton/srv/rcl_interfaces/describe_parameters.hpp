@@ -43,7 +43,12 @@ struct DescribeParameters {
   using Request = DescribeParameters_Request;
   using Response = DescribeParameters_Response;
   static constexpr const char* kName = "rcl_interfaces/DescribeParameters";
+  Request request;  ///< as in ROS 1, for Client::call()
+  Response response;
 };
+// As in ROS 1.
+using DescribeParametersRequest = DescribeParameters_Request;
+using DescribeParametersResponse = DescribeParameters_Response;
 
 }  // namespace baton::srv::rcl_interfaces
 

@@ -42,7 +42,12 @@ struct GetParameterTypes {
   using Request = GetParameterTypes_Request;
   using Response = GetParameterTypes_Response;
   static constexpr const char* kName = "rcl_interfaces/GetParameterTypes";
+  Request request;  ///< as in ROS 1, for Client::call()
+  Response response;
 };
+// As in ROS 1.
+using GetParameterTypesRequest = GetParameterTypes_Request;
+using GetParameterTypesResponse = GetParameterTypes_Response;
 
 }  // namespace baton::srv::rcl_interfaces
 

@@ -43,7 +43,12 @@ struct GetParameters {
   using Request = GetParameters_Request;
   using Response = GetParameters_Response;
   static constexpr const char* kName = "rcl_interfaces/GetParameters";
+  Request request;  ///< as in ROS 1, for Client::call()
+  Response response;
 };
+// As in ROS 1.
+using GetParametersRequest = GetParameters_Request;
+using GetParametersResponse = GetParameters_Response;
 
 }  // namespace baton::srv::rcl_interfaces
 

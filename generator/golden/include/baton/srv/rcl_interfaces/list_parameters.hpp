@@ -47,7 +47,12 @@ struct ListParameters {
   using Request = ListParameters_Request;
   using Response = ListParameters_Response;
   static constexpr const char* kName = "rcl_interfaces/ListParameters";
+  Request request;  ///< as in ROS 1, for Client::call()
+  Response response;
 };
+// As in ROS 1.
+using ListParametersRequest = ListParameters_Request;
+using ListParametersResponse = ListParameters_Response;
 
 }  // namespace baton::srv::rcl_interfaces
 

@@ -43,7 +43,12 @@ struct SetParameters {
   using Request = SetParameters_Request;
   using Response = SetParameters_Response;
   static constexpr const char* kName = "rcl_interfaces/SetParameters";
+  Request request;  ///< as in ROS 1, for Client::call()
+  Response response;
 };
+// As in ROS 1.
+using SetParametersRequest = SetParameters_Request;
+using SetParametersResponse = SetParameters_Response;
 
 }  // namespace baton::srv::rcl_interfaces
 

@@ -43,7 +43,12 @@ struct SetParametersAtomically {
   using Request = SetParametersAtomically_Request;
   using Response = SetParametersAtomically_Response;
   static constexpr const char* kName = "rcl_interfaces/SetParametersAtomically";
+  Request request;  ///< as in ROS 1, for Client::call()
+  Response response;
 };
+// As in ROS 1.
+using SetParametersAtomicallyRequest = SetParametersAtomically_Request;
+using SetParametersAtomicallyResponse = SetParametersAtomically_Response;
 
 }  // namespace baton::srv::rcl_interfaces
 

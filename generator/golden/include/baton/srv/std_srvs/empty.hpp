@@ -35,7 +35,12 @@ struct Empty {
   using Request = Empty_Request;
   using Response = Empty_Response;
   static constexpr const char* kName = "std_srvs/Empty";
+  Request request;  ///< as in ROS 1, for Client::call()
+  Response response;
 };
+// As in ROS 1.
+using EmptyRequest = Empty_Request;
+using EmptyResponse = Empty_Response;
 
 }  // namespace baton::srv::std_srvs
 

@@ -45,7 +45,12 @@ struct SetBool {
   using Request = SetBool_Request;
   using Response = SetBool_Response;
   static constexpr const char* kName = "std_srvs/SetBool";
+  Request request;  ///< as in ROS 1, for Client::call()
+  Response response;
 };
+// As in ROS 1.
+using SetBoolRequest = SetBool_Request;
+using SetBoolResponse = SetBool_Response;
 
 }  // namespace baton::srv::std_srvs
 

@@ -42,7 +42,12 @@ struct Trigger {
   using Request = Trigger_Request;
   using Response = Trigger_Response;
   static constexpr const char* kName = "std_srvs/Trigger";
+  Request request;  ///< as in ROS 1, for Client::call()
+  Response response;
 };
+// As in ROS 1.
+using TriggerRequest = Trigger_Request;
+using TriggerResponse = Trigger_Response;
 
 }  // namespace baton::srv::std_srvs
 

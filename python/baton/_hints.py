@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
+_SEVERITIES = (("debug", "debug"), ("info", "info"), ("warn", "warn"), ("err", "error"), ("fatal", "fatal"))
 _LOG = "node.get_logger().{}(text)"
 # Names of the modules rospy and rclpy.
 _OF_MODULE = {
@@ -20,6 +21,8 @@ _OF_MODULE = {
     "on_shutdown": "atexit.register(function), or try/finally around baton.spin(node)",
     "Rate": "node.create_timer(0.1, callback) with baton.spin(node), or time.sleep(0.1) in a loop of your own",
     "sleep": "time.sleep(seconds)",
+    "get_published_topics": "node.topics()",
+    "wait_for_shutdown": "baton.spin(node)",
     "get_time": "time.time(), which a stamp takes",
     "get_rostime": "time.time(), which a stamp takes",
     "Time": "time.time(), which a stamp takes; `time.time() - message.header.stamp` is seconds",
@@ -29,8 +32,8 @@ _OF_MODULE = {
     "logwarn": _LOG.format("warn"),
     "logerr": _LOG.format("error"),
     "logfatal": _LOG.format("fatal"),
-    "loginfo_once": "node.get_logger().info(text, once=True)",
-    "loginfo_throttle": "node.get_logger().info(text, throttle_duration_sec=1)",
+    **{f"log{word}_once": f"node.get_logger().{verb}(text, once=True)" for word, verb in _SEVERITIES},
+    **{f"log{word}_throttle": f"node.get_logger().{verb}(text, throttle_duration_sec=1)" for word, verb in _SEVERITIES},
     "logging": "baton.get_logger('camera')",
     "Subscriber": "node.subscribe('topic', Type, callback, 10)",
     "ServiceProxy": "node.client('name', Type), and client.call({'data': True}, timeout)",
@@ -47,7 +50,6 @@ _OF_MODULE = {
     "get_name": "node.fully_qualified_name",
     "get_namespace": "node.namespace",
     "myargv": "the result of baton.init()",
-    "get_published_topics": "node.topics()",
     "spin_once": "executor = baton.Executor(node), once, and executor.spin_once(timeout) in the loop",
     "spin_until_future_complete": "client.call(request, timeout), or `await baton.aio.call(client, request, timeout)`",
     "executors": "baton.Executor(node, threads=4)",
@@ -67,6 +69,10 @@ _OF_MODULE = {
     "ParameterNotDeclaredException": "baton.NotFound",
     "ROSInterruptException": "KeyboardInterrupt",
     "ROSException": "baton.BatonError",
+    "ServiceException": "baton.BatonError; after the timeout client.call() returns None",
+    "Bag": "`ros2 bag` for ROS 2's nodes; Baton has no recorder yet",
+    "TransformListener": "nothing in its place: /tf is a topic of tf2_msgs/TFMessage",
+    "node": "from baton import Node",
     "AnyMsg": "baton.message('package/Name')",
     "TransportTerminated": "baton.BatonError",
 }
@@ -118,6 +124,7 @@ _OF_PUBLISHER = {
     "unregister": "del publisher: it ends with its last reference",
     "destroy": "del publisher: it ends with its last reference",
     "topic_name": "publisher.topic",
+    "name": "publisher.topic",
 }
 _OF_SUBSCRIPTION = {
     "get_num_connections": "subscription.matched",
@@ -125,6 +132,7 @@ _OF_SUBSCRIPTION = {
     "unregister": "node.destroy(subscription)",
     "destroy": "node.destroy(subscription)",
     "topic_name": "subscription.topic",
+    "name": "subscription.topic",
 }
 _OF_ARRAY = dict.fromkeys(("append", "extend", "insert"), "message.field = [1.0, 2.0], or message.field.resize(n)")
 _OF_TIMER = {

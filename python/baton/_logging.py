@@ -62,36 +62,42 @@ class Logger:
     def is_enabled_for(self, severity: int) -> bool:
         return severity >= self._core._level()
 
-    def log(self, message: Any, severity: int, **when: Any) -> bool:
+    def log(self, message: Any, severity: int, *arguments: Any, **when: Any) -> bool:
         """Logs str(message). True if the line was logged."""
-        return self._log(severity, message, **when)
+        return self._log(severity, message, arguments, **when)
 
-    def debug(self, message: Any, **when: Any) -> bool:
-        return self._log(LoggingSeverity.DEBUG, message, **when)
+    def debug(self, message: Any, *arguments: Any, **when: Any) -> bool:
+        return self._log(LoggingSeverity.DEBUG, message, arguments, **when)
 
-    def info(self, message: Any, **when: Any) -> bool:
-        return self._log(LoggingSeverity.INFO, message, **when)
+    def info(self, message: Any, *arguments: Any, **when: Any) -> bool:
+        return self._log(LoggingSeverity.INFO, message, arguments, **when)
 
-    def warning(self, message: Any, **when: Any) -> bool:
-        return self._log(LoggingSeverity.WARN, message, **when)
+    def warning(self, message: Any, *arguments: Any, **when: Any) -> bool:
+        return self._log(LoggingSeverity.WARN, message, arguments, **when)
 
     warn = warning
 
-    def error(self, message: Any, **when: Any) -> bool:
-        return self._log(LoggingSeverity.ERROR, message, **when)
+    def error(self, message: Any, *arguments: Any, **when: Any) -> bool:
+        return self._log(LoggingSeverity.ERROR, message, arguments, **when)
 
-    def fatal(self, message: Any, **when: Any) -> bool:
-        return self._log(LoggingSeverity.FATAL, message, **when)
+    def fatal(self, message: Any, *arguments: Any, **when: Any) -> bool:
+        return self._log(LoggingSeverity.FATAL, message, arguments, **when)
 
     def _log(
         self,
         severity: int,
         message: Any,
+        arguments: tuple[Any, ...],
         *,
         once: bool = False,
         skip_first: bool = False,
         throttle_duration_sec: float | None = None,
     ) -> bool:
+        if arguments:
+            raise TypeError(
+                f"a line has one text, and {len(arguments)} more arguments came: write logger.info(f'{{x}} frames'), or "
+                "logger.info('%d frames' % x) (docs/guides/from-ros.md)"
+            )
         if severity < self._core._level():
             return False
         frame = sys._getframe(1)  # of info() and its like

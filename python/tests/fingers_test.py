@@ -347,3 +347,24 @@ def test_stamps_are_subtracted_added_and_compared_to_the_nanosecond():
 def test_a_node_s_repr_has_its_name_and_domain(tmp_path):
     node = baton.Node("left", namespace="/arm", domain=7, runtime_directory=tmp_path)
     assert repr(node) == "Node('/arm/left', domain=7)"
+
+
+def test_a_line_of_rospy_s_logger_with_arguments_names_the_way(node):
+    with pytest.raises(TypeError, match=r"write logger\.info\(f'\{x\} frames'\)"):
+        node.get_logger().info("%d frames", 3)
+    with pytest.raises(TypeError, match="a line has one text, and 2 more arguments came"):
+        node.get_logger().debug("%d of %d", 3, 4)  # also where the level is off
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        ("logwarn_throttle", r"node\.get_logger\(\)\.warn\(text, throttle_duration_sec=1\)"),
+        ("logerr_once", r"node\.get_logger\(\)\.error\(text, once=True\)"),
+        ("ServiceException", "baton.BatonError"),
+        ("Bag", "ros2 bag"),
+    ],
+)
+def test_more_names_of_rospy_are_answered(name, way):
+    with pytest.raises(AttributeError, match=way):
+        getattr(baton, name)

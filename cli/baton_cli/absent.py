@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verbs and options of `ros2` that this command does not have: each is answered with what to write."""
+"""Verbs and options of `ros2`, and of ROS 1's commands, that this command does not have: each is answered with what to write."""
 
 from __future__ import annotations
 
@@ -25,8 +25,17 @@ VERBS = {
         "msg": "`baton interface show TYPE`",
         "srv": "`baton interface show TYPE`",
         "version": "`baton --version`",
+        "rosmsg": "`baton interface show TYPE`",
+        "rossrv": "`baton interface show TYPE`",
+        "rosrun": "the program's own path: it reads name:=value (docs/guides/names.md)",
+        "roslaunch": "a shell script, a unit of systemd (docs/guides/deployment.md), or `baton ros1 run roslaunch` for programs of roscpp",
     },
-    "service": {"echo": "a line of the logger in the handler, and `baton log`: requests cannot be watched from outside"},
+    "node": {
+        "ping": "`baton node info NODE`",
+        "kill": "`kill` with the process that `baton node list` shows",
+        "cleanup": "nothing: a node that died is not listed",
+    },
+    "service": {"args": "`baton interface show TYPE`", "uri": "`baton service info SERVICE`", "echo": "a line of the logger in the handler, and `baton log`: requests cannot be watched from outside"},
     "param": {"delete": "`node.undeclare_parameter(name)` in the node's program"},
     "interface": {"packages": "`baton interface list`", "proto": "`baton interface show TYPE`, whose fields are the VALUES in YAML"},
 }  # fmt: skip
@@ -39,6 +48,7 @@ OPTIONS = {
             ("--qos-profile", "--qos-reliability", "--qos-durability", "--qos-history", "--qos-depth"), _OFFERED
         ),
         "--raw": "`--json`",
+        "-p": "`--csv`",
         "--flow-style": "`--json`",
         "--no-str": "`--field`, for the fields that shall be shown",
     },

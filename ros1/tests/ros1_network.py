@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import signal
@@ -96,7 +97,9 @@ class Program:
         self.process.wait()
         for thread in self.threads:
             thread.join()
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+        with contextlib.suppress(BrokenPipeError):  # lines that a dead program did not read
+            self.process.stdin.close()
+        for stream in (self.process.stdout, self.process.stderr):
             stream.close()
 
 

@@ -121,7 +121,8 @@ def message(name: str | type) -> type[_core.Message]:
     if isinstance(name, type) and issubclass(name, _core.Message):
         return name
     if not isinstance(name, str):
-        if text := getattr(name, "_full_text", None):  # of genpy: the definition itself
+        text = getattr(name, "_full_text", None)  # of genpy: the definition itself, "" of std_msgs/Empty
+        if isinstance(text, str):
             return message_from_text(name._type, text)  # type: ignore[attr-defined]
         from ._convert import type_name
 

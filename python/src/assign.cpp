@@ -302,6 +302,7 @@ const ForeignLayout& layout_of(const TypeRecord& record, PyObject* value) {
     if (known.type == type) return known;
   ForeignLayout layout;
   layout.type = type;
+  layout.of_genpy = PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "_slot_types") != 0;
   // In a class generated for rclpy, property x only returns the slot _x.
   const bool generated = PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "_fields_and_field_types") != 0;
   for (const FieldRecord& field : record.fields) {
@@ -407,6 +408,42 @@ void assign_seconds(Chunk* chunk, const TypeRecord& record, std::byte* address, 
     assign_field(chunk, record.fields[i], address + record.fields[i].field->offset, parts[i].get());
 }
 
+/// genpy's `byte` is signed, and has the same bits here. The value as an octet or as bytes; empty: it is to be assigned as always.
+Ref octets_of_genpy(const FieldRecord& field, PyObject* value) {
+  if (field.field->kind != Kind::kUint8) return {};
+  const auto octet = [](PyObject* number) {
+    const long found = PyLong_Check(number) ? PyLong_AsLong(number) : -1000;
+    if (PyErr_Occurred() != nullptr) PyErr_Clear();  // the error of an ordinary number says more
+    return found >= -128 && found <= 255 ? static_cast<int>(found & 255) : -1;
+  };
+  if (field.field->shape == Shape::kSingle) {
+    const int found = octet(value);
+    return found < 0 ? Ref() : Ref(checked(PyLong_FromLong(found)));
+  }
+  if (!PyList_Check(value) && !PyTuple_Check(value)) return {};
+  Ref bytes(checked(PyBytes_FromStringAndSize(nullptr, PySequence_Fast_GET_SIZE(value))));
+  for (Py_ssize_t i = 0; i < PyBytes_GET_SIZE(bytes.get()); ++i) {
+    const int found = octet(PySequence_Fast_GET_ITEM(value, i));
+    if (found < 0) return {};
+    PyBytes_AS_STRING(bytes.get())[i] = static_cast<char>(found);
+  }
+  return bytes;
+}
+
+/// genpy's seconds are unsigned, and have these bits in a stamp after 2038 (docs/format/ros1-ros2-equivalence.md). False: `value` is
+/// to be assigned as always.
+bool assign_late_seconds(const TypeRecord& record, const FieldRecord& field, std::byte* at, PyObject* value) {
+  if (field.field->kind != Kind::kInt32 || std::string_view(record.type->name) != "builtin_interfaces/Time")
+    return false;
+  if (!PyLong_Check(value)) return false;
+  const unsigned long seconds = PyLong_AsUnsignedLong(value);
+  if (PyErr_Occurred() != nullptr) PyErr_Clear();  // the error of an ordinary number says more
+  if (seconds <= std::numeric_limits<std::int32_t>::max() || seconds > std::numeric_limits<std::uint32_t>::max())
+    return false;
+  store(at, static_cast<std::uint32_t>(seconds));
+  return true;
+}
+
 }  // namespace
 
 void assign_message(Chunk* chunk, const TypeRecord& record, std::byte* address, PyObject* value) {
@@ -431,7 +468,9 @@ void assign_message(Chunk* chunk, const TypeRecord& record, std::byte* address, 
     std::memcpy(address, PyBytes_AS_STRING(bytes.get()), record.type->size);
     return;
   }
-  const std::vector<ForeignLayout::Place>& places = layout_of(record, value).places;
+  const ForeignLayout& layout = layout_of(record, value);
+  const std::vector<ForeignLayout::Place>& places = layout.places;
+  const bool of_genpy = layout.of_genpy;
   for (std::size_t i = 0; i < record.fields.size(); ++i) {
     const FieldRecord& field = record.fields[i];
     const ForeignLayout::Place place = places[i];
@@ -445,6 +484,12 @@ void assign_message(Chunk* chunk, const TypeRecord& record, std::byte* address, 
       }
     } else {
       item = Ref(checked(PyObject_GetAttr(value, place.name)));
+    }
+    if (place.name != field.names.front() &&
+        assign_late_seconds(record, field, address + field.field->offset, item.get()))
+      continue;
+    if (of_genpy) {
+      if (Ref octets = octets_of_genpy(field, item.get())) item = std::move(octets);
     }
     assign_field(chunk, field, address + field.field->offset, item.get());
   }

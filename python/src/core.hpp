@@ -122,6 +122,7 @@ struct ForeignLayout {
     PyObject* name = nullptr;  ///< else this attribute; null: the class lacks it
   };
   std::vector<Place> places;
+  bool of_genpy = false;  ///< ROS 1's own class
 };
 
 /// A message class's knowledge of its type. Immortal.

@@ -76,3 +76,24 @@ def test_what_is_no_message_class_is_said():
         baton.convert(baton.message("std_msgs/String")(), int)
     with pytest.raises(TypeError, match="typestore.types"):
         baton.convert(baton.message("std_msgs/Header")(), STORE.types["std_msgs/msg/Header"])
+
+
+def test_what_only_rospy_can_write_keeps_its_bits():
+    # docs/format/ros1-ros2-equivalence.md: `byte` is signed in genpy, and seconds are not.
+    of_rospy = type("Level", (SimpleNamespace,), {"_slot_types": ["byte", "byte[]"]})
+    kind = baton.message_from_text("test_msgs/Level", "byte level\nbyte[] more\n")
+    made = kind(of_rospy(level=-81, more=[-1, 0, 127, -128, 255]))
+    assert (made.level, list(made.more)) == (175, [255, 0, 127, 128, 255])
+    with pytest.raises(OverflowError, match="level"):
+        kind(SimpleNamespace(level=-81, more=[]))
+    with pytest.raises(OverflowError, match="more"):
+        kind(of_rospy(level=0, more=[256]))
+    late = baton.message("builtin_interfaces/Time")(SimpleNamespace(secs=2**32 - 1, nsecs=5))
+    assert (late.sec, late.nanosec) == (-1, 5)
+    with pytest.raises(OverflowError, match="sec"):
+        baton.message("builtin_interfaces/Time")(SimpleNamespace(secs=2**32, nsecs=5))
+
+
+def test_the_empty_definition_of_a_class_of_rospy_is_a_definition():
+    empty = type("Nothing", (), {"_type": "test_msgs/Nothing", "_full_text": ""})
+    assert baton.message(empty)() == baton.message_from_text("test_msgs/Nothing", "")()

@@ -52,4 +52,5 @@ def camera(directory, count):
         write(f"{directory}/{side}_info", info_kind, infos)
 
 
-camera(sys.argv[1], int(sys.argv[2]))
+if __name__ == "__main__":
+    camera(sys.argv[1], int(sys.argv[2]))

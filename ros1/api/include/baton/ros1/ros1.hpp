@@ -30,7 +30,7 @@ template <class T>
 StockType stock_type() {
   using Stock = typename StockOf<T>::type;
   const message::Type& type = message::type_of<T>();
-  const T empty{};
+  alignas(8) const T empty{};  // as messages begin, also those of a type with a smaller alignment
   const auto own_bytes = message::Ros1Codec::compile(type).or_throw().encoded_size({&empty, sizeof(T)}).or_throw();
   if (own_bytes != ros::serialization::serializationLength(Stock())) {
     throw Exception(Error{Errc::type_mismatch, std::string(type.name) +

@@ -83,6 +83,20 @@ def test_a_subscription_of_baton_gets_every_message_of_a_stock_publisher(ros, pr
     assert [listener.line() for _ in sizes] == [image(i + 1, size) for i, size in enumerate(sizes)]
 
 
+@pytest.mark.parametrize(("settings", "transport"), [({}, "TCPROS"), ({"LISTENER_UDP": "1"}, "UDPROS")])
+def test_links_to_stock_publishers_have_the_hints_of_the_subscription(ros, settings, transport):
+    talker, listener = ros.talker(False), ros.api_listener(**settings)
+    talker.do("subscribers 1")
+    talker.do(f"publish {SMALL} 5 5")
+    assert [listener.line() for _ in range(5)] == [image(i + 1, SMALL) for i in range(5)]
+    master = xmlrpc.client.ServerProxy(ros.environment["ROS_MASTER_URI"])
+    _, _, state = master.getSystemState("/test")
+    (name,) = dict(state[1])["/images"]
+    node = xmlrpc.client.ServerProxy(master.lookupNode("/test", name)[2])
+    links = [link for link in node.getBusInfo("/test")[2] if link[4] == "/images"]
+    assert [link[3] for link in links] == [transport]
+
+
 def test_nothing_is_serialized_after_the_last_stock_subscriber_has_gone(ros):
     own, stock, talker = ros.api_listener(), ros.listener(False), ros.api_talker()
     meet(talker, 2, serialized=1)

@@ -347,8 +347,9 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
 };
 
 SubscriberSide::SubscriberSide(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, Mode mode,
-                               const StockType& stock, std::shared_ptr<baton::Node> node,
-                               std::shared_ptr<transport::Reader> reader, Callbacks callbacks)
+                               const ros::TransportHints& hints, const StockType& stock,
+                               std::shared_ptr<baton::Node> node, std::shared_ptr<transport::Reader> reader,
+                               Callbacks callbacks)
     : state_(std::make_shared<State>(topic, mode, stock, std::move(node), std::move(reader), queue_size,
                                      std::move(callbacks))) {
   State& state = *state_;
@@ -368,6 +369,7 @@ SubscriberSide::SubscriberSide(ros::NodeHandle& handle, const std::string& topic
   }
   ros::SubscribeOptions options(topic, queue_size, stock.md5sum, stock.datatype);
   options.helper = boost::make_shared<State::Helper>(state_, *state.callbacks.type);
+  options.transport_hints = hints;
   options.callback_queue = state.queue;
   state.subscriber = handle.subscribe(options);  // throws if the type conflicts; nothing is counted then
   State::count_own(topic, 1);

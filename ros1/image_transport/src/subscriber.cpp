@@ -34,11 +34,15 @@ class Subscriber final : public ::image_transport::SubscriberPlugin {
     try {
       const bool tracks = tracked_object != nullptr;
       const boost::weak_ptr<void> tracked = tracked_object;
+      ros1::SubscribeOptions options;
+      options.hints = hints.getRosHints();
       memory_ = ros1::subscribe<msg::sensor_msgs::Image>(
-          handle, topic, queue_size, [callback, tracks, tracked](const msg::sensor_msgs::Image& image) {
+          handle, topic, queue_size,
+          [callback, tracks, tracked](const msg::sensor_msgs::Image& image) {
             const boost::shared_ptr<void> alive = tracked.lock();
             if (!tracks || alive) callback(copy_of(image));
-          });
+          },
+          options);
     } catch (const Exception& error) {
       ROS_ERROR("baton: images on %s come by TCP: %s", handle.resolveName(topic).c_str(), error.what());
       links_ = handle.subscribe<sensor_msgs::Image>(topic, queue_size, callback, tracked_object, hints.getRosHints());

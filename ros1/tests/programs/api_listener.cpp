@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // listener.cpp with types of Baton: prints "NUMBER SEQ BYTES good|bad" for each image. Arguments: topic, queue size, how many messages
-// to keep for ever, milliseconds that each callback takes. On the line "tcp" of its input it prints the bytes that its TCP
+// to keep for ever, milliseconds that each callback takes; with LISTENER_UDP set it asks stock publishers for UDPROS. On the line "tcp" of its input it prints the bytes that its TCP
 // connections received, on "handles" its HandleCounters; its input's end ends it.
 #include <ros/ros.h>
 #include <sensor_msgs/Image.h>
@@ -8,6 +8,7 @@
 #include <baton/ros1/ros1.hpp>
 #include <baton/ros1/sensor_msgs/image.hpp>
 #include <chrono>
+#include <cstdlib>
 #include <iostream>
 #include <mutex>
 #include <string>
@@ -35,8 +36,10 @@ int main(int argc, char** argv) {
     std::this_thread::sleep_for(pause);
   };
   ros::NodeHandle node;
+  baton::ros1::SubscribeOptions options;
+  if (std::getenv("LISTENER_UDP") != nullptr) options.hints = ros::TransportHints().unreliable();
   const auto subscriber =
-      baton::ros1::subscribe<Image>(node, argv[1], static_cast<std::uint32_t>(std::stoul(argv[2])), callback);
+      baton::ros1::subscribe<Image>(node, argv[1], static_cast<std::uint32_t>(std::stoul(argv[2])), callback, options);
   ros::Subscriber stock;
   ros::AsyncSpinner spinner(1);
   spinner.start();

@@ -10,6 +10,7 @@
 #include <ros/callback_queue_interface.h>
 #include <ros/node_handle.h>
 #include <ros/serialized_message.h>
+#include <ros/transport_hints.h>
 
 #include <cstdint>
 #include <functional>
@@ -95,8 +96,8 @@ class SubscriberSide {
     const std::type_info* type;                                ///< of T
   };
   SubscriberSide(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, Mode mode,
-                 const StockType& stock, std::shared_ptr<baton::Node> node, std::shared_ptr<transport::Reader> reader,
-                 Callbacks callbacks);
+                 const ros::TransportHints& hints, const StockType& stock, std::shared_ptr<baton::Node> node,
+                 std::shared_ptr<transport::Reader> reader, Callbacks callbacks);
   ~SubscriberSide();
   SubscriberSide(const SubscriberSide&) = delete;
   SubscriberSide& operator=(const SubscriberSide&) = delete;

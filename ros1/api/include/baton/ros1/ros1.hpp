@@ -8,6 +8,7 @@
 
 #include <ros/node_handle.h>
 #include <ros/serialization.h>
+#include <ros/transport_hints.h>
 
 #include <boost/shared_ptr.hpp>
 #include <cstdint>
@@ -101,6 +102,7 @@ struct AdvertiseOptions {
 struct SubscribeOptions {
   std::uint32_t held = 8;      ///< messages of each publisher that callbacks may keep (QoS::held)
   Mode mode = default_mode();  ///< kTzc: wants handles. Publishers that send none are heard as in kLotros
+  ros::TransportHints hints;   ///< for links to stock publishers; messages of Baton take no socket
 };
 
 /// Publishes messages of type T to subscriptions of Baton and, as serialized messages, to stock ones. Copies refer to
@@ -206,7 +208,7 @@ class Subscriber {
           announced(detail::announce_subscriber(*node, topic, options.mode)),
           reader(node->make_reader(topic, message::type_of<T>(),
                                    QoS(detail::depth_of(queue_size, options.mode)).hold(options.held))),
-          side(handle, topic, queue_size, options.mode, detail::stock_type<T>(), node, reader,
+          side(handle, topic, queue_size, options.mode, options.hints, detail::stock_type<T>(), node, reader,
                callbacks(std::make_shared<F>(std::move(callback)), std::make_shared<detail::Decoder<T>>(node, topic))) {
     }
 

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two stock nodelets: the source publishes numbered images, and both print number and address of each.
+#include <nodelet/nodelet.h>
+#include <ros/ros.h>
+#include <sensor_msgs/Image.h>
+
+#include <boost/make_shared.hpp>
+#include <class_loader/class_loader.hpp>
+#include <iostream>
+#include <sstream>
+
+namespace ros1_test {
+
+void print(const char* word, const sensor_msgs::Image& image) {
+  std::ostringstream line;  // one write for a line: the two may have threads of their own
+  line << word << ' ' << image.width << ' ' << static_cast<const void*>(&image) << '\n';
+  std::cout << line.str() << std::flush;
+}
+
+class Source : public nodelet::Nodelet {
+  void onInit() override {
+    publisher_ = getNodeHandle().advertise<sensor_msgs::Image>("images", 10);
+    timer_ = getNodeHandle().createWallTimer(ros::WallDuration(0.01), [this](const ros::WallTimerEvent&) {
+      if (number_ == 20 || publisher_.getNumSubscribers() < 2) return;
+      const auto image = boost::make_shared<sensor_msgs::Image>();
+      image->width = ++number_;
+      image->data.resize(1'000'000);
+      print("sent", *image);
+      publisher_.publish(image);
+    });
+  }
+  ros::Publisher publisher_;
+  ros::WallTimer timer_;
+  std::uint32_t number_ = 0;
+};
+
+class Sink : public nodelet::Nodelet {
+  void onInit() override {
+    subscriber_ = getNodeHandle().subscribe<sensor_msgs::Image>(
+        "images", 10,
+        boost::function<void(const sensor_msgs::ImageConstPtr&)>(
+            [](const sensor_msgs::ImageConstPtr& image) { print("got", *image); }));
+  }
+  ros::Subscriber subscriber_;
+};
+
+}  // namespace ros1_test
+
+CLASS_LOADER_REGISTER_CLASS(ros1_test::Source, nodelet::Nodelet)
+CLASS_LOADER_REGISTER_CLASS(ros1_test::Sink, nodelet::Nodelet)

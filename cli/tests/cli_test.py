@@ -74,7 +74,8 @@ def test_every_verb_s_help_has_examples_and_each_of_them_parses(
 ) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "out" / "perf").mkdir(parents=True)
-    (tmp_path / "out/perf/run.jsonl.gz").touch()
+    for recording in ("run", "robot"):
+        (tmp_path / f"out/perf/{recording}.jsonl.gz").touch()
     monkeypatch.chdir(tmp_path)
     lines = examples_of(command)
     assert lines, "add @examples(...), or an epilog of the same form"

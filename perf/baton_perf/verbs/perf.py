@@ -38,7 +38,7 @@ Examples:
   baton perf report out/perf/run.jsonl.gz  # tables and plots, one HTML page
   baton perf accept                # every performance criterion, PASS or FAIL
   baton perf limits                # what this machine can do at best
-  baton perf robot                 # a simulated TurtleBot brakes for a red light"""
+  baton perf robot                 # a TurtleBot brakes for a red light"""
 
 
 class Size(click.ParamType):

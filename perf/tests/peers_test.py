@@ -74,7 +74,7 @@ COPIES = {
     ("zeromq", "ipc"): (2, 1),
     ("lcm", "udpm"): (1, 1 + 1),  # multicast: sent once
     ("roscpp", "tcpros"): (1 + 2, 1 + 1),
-    ("roscpp", "preload"): (1, 1),
+    ("roscpp", "preload"): (1, 0),  # received arrays are not copied
     ("roscpp", "lotros"): (0, 0),
     ("roscpp", "tzc"): (0, 0),
     ("roscpp", "transport_raw"): (1 + 2, 1 + 1),

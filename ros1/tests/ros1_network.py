@@ -111,6 +111,11 @@ def tcp_bytes(listener):
     return int(count)
 
 
+def named(name):
+    """The words that give a node a name; without a name it has one of its own."""
+    return [f"__name:={name}"] if name else []
+
+
 class Ros:
     """A ROS 1 network of its own."""
 
@@ -159,21 +164,21 @@ class Ros:
         self.programs.append(program)
         return program
 
-    def talker(self, preload=True, queue_size=100, latch=False, topic="images", **settings):
-        return self.run(
-            [BUILD / "bin" / "ros1_talker", topic, queue_size, "latch" if latch else "volatile"], preload, **settings
-        )
+    def talker(self, preload=True, queue_size=100, latch=False, topic="images", name=None, **settings):
+        words = [topic, queue_size, "latch" if latch else "volatile", *named(name)]
+        return self.run([BUILD / "bin" / "ros1_talker", *words], preload, **settings)
 
-    def listener(self, preload=True, queue_size=100, keep=0, pause_ms=0, topic="images", **settings):
-        return self.run([BUILD / "bin" / "ros1_listener", topic, queue_size, keep, pause_ms], preload, **settings)
+    def listener(self, preload=True, queue_size=100, keep=0, pause_ms=0, topic="images", name=None, **settings):
+        words = [topic, queue_size, keep, pause_ms, *named(name)]
+        return self.run([BUILD / "bin" / "ros1_listener", *words], preload, **settings)
 
-    def api_talker(self, queue_size=100, latch=False, topic="images", **settings):
-        command = [BUILD / "bin" / "ros1_api_talker", topic, queue_size, "latch" if latch else "volatile"]
-        return self.run(command, preload=False, **settings)
+    def api_talker(self, queue_size=100, latch=False, topic="images", name=None, **settings):
+        words = [topic, queue_size, "latch" if latch else "volatile", *named(name)]
+        return self.run([BUILD / "bin" / "ros1_api_talker", *words], preload=False, **settings)
 
-    def api_listener(self, queue_size=100, keep=0, pause_ms=0, topic="images", **settings):
-        command = [BUILD / "bin" / "ros1_api_listener", topic, queue_size, keep, pause_ms]
-        return self.run(command, preload=False, **settings)
+    def api_listener(self, queue_size=100, keep=0, pause_ms=0, topic="images", name=None, **settings):
+        words = [topic, queue_size, keep, pause_ms, *named(name)]
+        return self.run([BUILD / "bin" / "ros1_api_listener", *words], preload=False, **settings)
 
     def sockets(self):
         """The names that processes left, or have, in the runtime directory."""

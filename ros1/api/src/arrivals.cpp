@@ -4,29 +4,58 @@
 #include <ros/console.h>
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace baton::ros1::detail {
 
 using transport::Gid;
 using transport::TakenSample;
 
-void Arrivals::set_writers(const std::map<Gid, std::string>& alive) {
-  constexpr std::size_t kMostWriters = 1024;
-  if (writers_.size() > kMostWriters) writers_.clear();
-  for (const auto& [gid, node] : alive) writers_[gid] = node;
+void Arrivals::set_writers(const std::map<Gid, Process>& alive) {
+  for (auto each = writers_.begin(); writers_.size() > kMostWriters && each != writers_.end();) {
+    each = alive.count(each->first) != 0 ? std::next(each) : writers_.erase(each);
+  }
+  for (const auto& [gid, process] : alive) writers_[gid].process = process;
 }
 
-void Arrivals::make_room() {
-  if (sources_.size() < kMostSources) return;
+/// The source's publisher, if Baton's graph knows it as one of the sender's process.
+Arrivals::Writer* Arrivals::writer_of(Source& source) {
+  const auto found = writers_.find(source.writer);
+  if (found == writers_.end() || !source.sender->is(found->second.process)) return nullptr;
+  found->second.delivered = std::max(found->second.delivered, source.delivered);
+  return &found->second;
+}
+
+/// For one more source of this sender.
+void Arrivals::make_room(const Peer& sender) {
+  std::size_t same = 0;
   for (auto each = sources_.begin(); each != sources_.end();) {
-    const bool known = writers_.count(each->first.second) != 0;
-    if (known && (!each->second.waiting.empty() || !each->second.link.expired())) {
-      ++each;
-    } else {
-      counters.refused += each->second.waiting.size();
-      each = sources_.erase(each);
-    }
+    same += each->sender.get() == &sender;
+    const bool over = each->waiting.empty() && each->link.expired();
+    if (over) writer_of(*each);
+    each = over ? sources_.erase(each) : std::next(each);
   }
+  for (auto each = sources_.begin(); same >= kMostSources && each != sources_.end();) {
+    if (each->sender.get() != &sender) {
+      ++each;
+      continue;
+    }
+    writer_of(*each);
+    counters.refused += each->waiting.size();
+    each = sources_.erase(each);
+    --same;
+  }
+}
+
+Arrivals::Source& Arrivals::source_of(const ArrivedHandle& handle) {
+  const auto found = std::find_if(sources_.begin(), sources_.end(), [&](const Source& each) {
+    return each.writer == handle.handle.writer && each.sender == handle.sender;
+  });
+  if (found != sources_.end()) return *found;
+  make_room(*handle.sender);
+  sources_.push_back({handle.handle.writer, handle.sender, handle.link, 0, {}});
+  return sources_.back();
 }
 
 void Arrivals::arrive(const ArrivedHandlePtr& handle) {
@@ -34,36 +63,31 @@ void Arrivals::arrive(const ArrivedHandlePtr& handle) {
     ++counters.refused;
     return;
   }
-  make_room();
-  const Key key{handle->sender, handle->handle.writer};
-  Source& source = sources_[key];
-  source.link = handle->link;
+  Source& source = source_of(*handle);
   // The message of the oldest one was overwritten, or does not come.
   if (source.waiting.size() >= most_waiting_) {
-    if (source.waiting.front().handle->handle.number > source.delivered) count_lost(key);
+    if (source.waiting.front().handle->handle.number > source.delivered) count_lost(source);
     source.waiting.pop_front();
   }
   source.waiting.push_back({handle, Clock::now()});
 }
 
-Arrivals::Found Arrivals::find(const Key& key, Source& source, std::uint64_t number, TakenSample* sample) {
-  const auto writer = writers_.find(key.second);
-  if (writer == writers_.end()) return Found::kNotYet;
-  if (writer->second != key.first) return Found::kRefused;
+Arrivals::Found Arrivals::find(Source& source, Writer* writer, std::uint64_t number, TakenSample* sample) {
+  if (writer == nullptr) return writers_.count(source.writer) == 0 ? Found::kNotYet : Found::kRefused;
   for (;;) {
-    if (!source.early) {
-      Result<TakenSample> taken = reader_->take_from(key.second);
+    if (!writer->early) {
+      Result<TakenSample> taken = reader_->take_from(source.writer);
       if (!taken) {
         ROS_WARN_THROTTLE(1.0, "baton: a message is lost: %s", taken.error().message.c_str());
         return taken.error().code == Errc::held_limit ? Found::kHeld : Found::kGone;
       }
       if (!*taken) return Found::kNotYet;
-      source.early = std::move(*taken);
+      writer->early = std::move(*taken);
     }
-    const std::uint64_t next = source.early.sequence();
+    const std::uint64_t next = writer->early.sequence();
     if (next > number) return Found::kGone;
-    TakenSample found = std::move(source.early);
-    source.early = {};
+    TakenSample found = std::move(writer->early);
+    writer->early = {};
     if (next == number) {
       *sample = std::move(found);
       return Found::kMessage;
@@ -73,25 +97,27 @@ Arrivals::Found Arrivals::find(const Key& key, Source& source, std::uint64_t num
 }
 
 /// Looks at the first waiting handle. False: it goes on waiting, or there is none.
-bool Arrivals::step(const Key& key, Source& source, Delivery* out) {
+bool Arrivals::step(Source& source, Delivery* out) {
   if (source.waiting.empty()) return false;
   const ArrivedHandlePtr first = source.waiting.front().handle;
   const auto done = [&] {
     source.waiting.pop_front();
     return true;
   };
-  if (first->handle.number <= source.delivered) return done();
+  Writer* const writer = writer_of(source);
+  std::uint64_t& delivered = writer != nullptr ? writer->delivered : source.delivered;
+  if (first->handle.number <= delivered) return done();
   TakenSample sample;
-  const Found found = find(key, source, first->handle.number, &sample);
+  const Found found = find(source, writer, first->handle.number, &sample);
   if (first->handle.place == Handle::Place::kHere) {
-    source.delivered = first->handle.number;
+    delivered = first->handle.number;
     out->carried = first;
     ++counters.carried;
     return done();
   }
   switch (found) {
     case Found::kMessage:
-      source.delivered = first->handle.number;
+      delivered = first->handle.number;
       out->sample = std::move(sample);
       ++counters.taken;
       return done();
@@ -108,49 +134,65 @@ bool Arrivals::step(const Key& key, Source& source, Delivery* out) {
       break;
   }
   if (Clock::now() - source.waiting.front().since < kPatience) return false;
-  count_lost(key);
+  count_lost(source);
   return done();
 }
 
 Arrivals::Delivery Arrivals::next() {
   Delivery out;
-  for (auto& [key, source] : sources_) {
-    while (!out && step(key, source, &out)) {
+  std::vector<Gid> waiting;  // their later links wait, too
+  for (Source& source : sources_) {
+    const bool is_next = std::find(waiting.begin(), waiting.end(), source.writer) == waiting.end();
+    while (is_next && !out && step(source, &out)) {
     }
-    // No handle comes for it, and it pins memory of a publisher that may be dead.
-    if (source.waiting.empty() && source.link.expired()) source.early = {};
-    if (out) break;
+    if (out) return out;
+    if (!source.waiting.empty() && writer_of(source) != nullptr) waiting.push_back(source.writer);
+  }
+  for (auto& [gid, writer] : writers_) {
+    if (writer.early && !has_link(gid)) writer.early = {};  // it pins memory of a publisher that may be dead
   }
   return out;
 }
 
+/// Whether a handle of this publisher may come.
+bool Arrivals::has_link(const Gid& writer) {
+  return std::any_of(sources_.begin(), sources_.end(), [&](Source& each) {
+    return each.writer == writer && writer_of(each) != nullptr && (!each.waiting.empty() || !each.link.expired());
+  });
+}
+
 bool Arrivals::waits() const {
-  return std::any_of(sources_.begin(), sources_.end(), [](const auto& each) { return !each.second.waiting.empty(); });
+  return std::any_of(sources_.begin(), sources_.end(), [](const Source& each) { return !each.waiting.empty(); });
 }
 
 std::vector<TakenSample> Arrivals::without_handle(TakenSample&& sample) {
   std::vector<TakenSample> out;
-  const auto writer = writers_.find(sample.publisher());
-  if (writer == writers_.end()) {
+  const auto found = writers_.find(sample.publisher());
+  if (found == writers_.end()) {
     out.push_back(std::move(sample));
     return out;
   }
-  make_room();
-  Source& source = sources_[{writer->second, writer->first}];
-  if (source.early && source.early.sequence() < sample.sequence()) {
-    out.push_back(std::move(source.early));
-    source.early = {};
+  for (Source& each : sources_) {
+    if (each.writer == found->first) writer_of(each);
   }
-  if (sample.sequence() > source.delivered) {
-    source.delivered = sample.sequence();
+  Writer& writer = found->second;
+  if (writer.early && writer.early.sequence() < sample.sequence()) {
+    out.push_back(std::move(writer.early));
+    writer.early = {};
+  }
+  if (sample.sequence() > writer.delivered) {
+    writer.delivered = sample.sequence();
     out.push_back(std::move(sample));
   }
   return out;
 }
 
-bool Arrivals::has(const std::string& node) const {
-  return std::any_of(sources_.begin(), sources_.end(),
-                     [&](const auto& each) { return each.first.first == node && !each.second.link.expired(); });
+bool Arrivals::has(const Peer& peer) {
+  return std::any_of(sources_.begin(), sources_.end(), [&](Source& each) {
+    if (each.link.expired()) return false;
+    const Writer* const writer = writer_of(each);
+    return writer != nullptr && peer.is(writer->process);
+  });
 }
 
 }  // namespace baton::ros1::detail

@@ -4,8 +4,9 @@
 //
 // Thread rules: the caller's lock.
 // Invariants: (1) each number of a publisher is delivered at most once, in ascending order; (2) a handle counts in exactly one
-// of the HandleCounters, unless its message was delivered before; (3) a handle takes no message but those of its sender;
-// (4) what a sender can make wait is bounded in number and time.
+// of the HandleCounters, unless its message was delivered before; (3) a handle takes no message but those of its sender's
+// process, and no handle of another process changes what is delivered of them; (4) what a sender can make wait is bounded
+// in number and time.
 #pragma once
 
 #include <ros/forwards.h>
@@ -15,21 +16,21 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "baton/ros1/endpoints.hpp"
 #include "handle.hpp"
+#include "peer.hpp"
 
 namespace baton::ros1::detail {
 
 /// A message of the side topic. Subscriptions of one process share it.
 struct ArrivedHandle {
-  std::string sender;                   ///< the node's name
+  PeerPtr sender;                       ///< the same object for all handles of a link
   boost::weak_ptr<ros::M_string> link;  ///< lives as long as the TCP connection
   Handle handle;                        ///< `content` lies in `bytes`
   std::vector<std::uint8_t> bytes;
@@ -47,8 +48,8 @@ class Arrivals {
   Arrivals(std::shared_ptr<transport::Reader> reader, const Md5& type, std::size_t most_waiting)
       : reader_(std::move(reader)), type_(type), most_waiting_(most_waiting) {}
 
-  /// The node of each publisher of the topic in Baton's graph.
-  void set_writers(const std::map<transport::Gid, std::string>& alive);
+  /// The process of each publisher of the topic in Baton's graph.
+  void set_writers(const std::map<transport::Gid, Process>& alive);
 
   void arrive(const ArrivedHandlePtr& handle);
 
@@ -66,37 +67,50 @@ class Arrivals {
   /// `sample` itself, unless it was delivered.
   std::vector<transport::TakenSample> without_handle(transport::TakenSample&& sample);
 
-  /// Whether this node's messages come by handles now.
-  bool has(const std::string& node) const;
+  /// Whether messages of this process come by handles now.
+  bool has(const Peer& peer);
 
   HandleCounters counters;
 
  private:
-  struct Source {
+  struct Writer {
+    Process process;
     std::uint64_t delivered = 0;   // the highest number
     transport::TakenSample early;  // taken before its handle came
+  };
+  /// The handles that one link sent of one publisher, or of what it says is one.
+  struct Source {
+    transport::Gid writer;
+    PeerPtr sender;
+    boost::weak_ptr<ros::M_string> link;
+    std::uint64_t delivered = 0;  // the highest number; of use until the writer is known, and if it is not
     struct Waiting {
       ArrivedHandlePtr handle;
       Clock::time_point since;
     };
     std::deque<Waiting> waiting;
-    boost::weak_ptr<ros::M_string> link;
   };
-  using Key = std::pair<std::string, transport::Gid>;  // sender and publisher: a stranger has sources of its own
   enum class Found : std::uint8_t { kMessage, kNotYet, kGone, kHeld, kRefused };
 
-  Found find(const Key& key, Source& source, std::uint64_t number, transport::TakenSample* sample);
-  bool step(const Key& key, Source& source, Delivery* out);
-  void make_room();
-  void count_lost(const Key& key) { ++(writers_.count(key.second) != 0 ? counters.overwritten : counters.refused); }
+  Writer* writer_of(Source& source);
+  Source& source_of(const ArrivedHandle& handle);
+  Found find(Source& source, Writer* writer, std::uint64_t number, transport::TakenSample* sample);
+  bool step(Source& source, Delivery* out);
+  void make_room(const Peer& sender);
+  bool has_link(const transport::Gid& writer);
+  void count_lost(const Source& source) {
+    ++(writers_.count(source.writer) != 0 ? counters.overwritten : counters.refused);
+  }
 
-  static constexpr std::size_t kMostSources = 256;
+  /// Of one link. A process has so many publishers of a topic at most, also those that have come to their end.
+  static constexpr std::size_t kMostSources = 64;
+  static constexpr std::size_t kMostWriters = 1024;
 
   const std::shared_ptr<transport::Reader> reader_;
   const Md5 type_;
   const std::size_t most_waiting_;
-  std::map<transport::Gid, std::string> writers_;  // also some dead ones, whose messages may still be taken
-  std::map<Key, Source> sources_;
+  std::map<transport::Gid, Writer> writers_;  // also some dead ones, whose messages may still be taken
+  std::list<Source> sources_;                 // those of the older links first
 };
 
 }  // namespace baton::ros1::detail

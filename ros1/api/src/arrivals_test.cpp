@@ -11,8 +11,12 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <memory>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <vector>
 
 namespace baton::ros1::detail {
 namespace {
@@ -53,7 +57,7 @@ class ArrivalsTest : public testing::Test {
       }
     }
     arrivals_ = std::make_unique<Arrivals>(reader_, Md5{1}, kMostWaiting);
-    arrivals_->set_writers({{first_->gid(), "/one"}, {second_->gid(), "/two"}});
+    arrivals_->set_writers({{first_->gid(), {"/one", 0}}, {second_->gid(), {"/two", 0}}});
   }
   ~ArrivalsTest() override {
     arrivals_.reset();
@@ -76,6 +80,11 @@ class ArrivalsTest : public testing::Test {
   }
   /// A handle of `writer`'s message, sent by `sender`. `number` counts from the first message after the constructor's.
   void arrive(const Gid& writer, const std::string& sender, std::uint64_t number, bool here = false) {
+    PeerPtr& peer = peers_[sender];
+    if (!peer) peer = std::make_shared<Peer>(sender, os::TcpPeer());  // one of which only the name is known
+    arrive_from(peer, writer, number, here);
+  }
+  void arrive_from(const PeerPtr& sender, const Gid& writer, std::uint64_t number, bool here = false) {
     const auto handle = boost::make_shared<ArrivedHandle>();
     handle->sender = sender;
     handle->link = link_;
@@ -111,6 +120,7 @@ class ArrivalsTest : public testing::Test {
   std::shared_ptr<transport::Reader> reader_;
   std::shared_ptr<transport::Writer> first_, second_;
   std::unique_ptr<Arrivals> arrivals_;
+  std::map<std::string, PeerPtr> peers_;
   boost::shared_ptr<ros::M_string> link_ = boost::make_shared<ros::M_string>();
 };
 
@@ -212,6 +222,45 @@ TEST_F(ArrivalsTest, AStrangersHandleTakesNothing) {
   EXPECT_EQ(next(), 1U);
 }
 
+TEST_F(ArrivalsTest, AHandleOfAnotherProcessTakesNothingAndHidesNothingWhateverNameItSays) {
+  constexpr std::int32_t kOther = 1;
+  arrivals_->set_writers({{first_->gid(), {"/one", kOther}}, {second_->gid(), {"/two", ::getpid()}}});
+  const auto liar = std::make_shared<Peer>("/one"), honest = std::make_shared<Peer>("/two");  // of this process
+  publish(*first_, 1);
+  publish(*second_, 10);
+  arrive_from(liar, first_->gid(), 1);
+  arrive_from(liar, first_->gid(), UINT64_MAX, true);
+  EXPECT_EQ(next(), kCarried) << "an input like a stock publisher's";
+  EXPECT_EQ(arrivals_->counters.refused, 1U);
+  EXPECT_FALSE(arrivals_->has(Peer("/one", os::TcpPeer())));
+  arrive_from(honest, second_->gid(), 1);
+  EXPECT_EQ(next(), 10U);
+  EXPECT_TRUE(arrivals_->has(*honest));
+  EXPECT_EQ(pull(), std::vector<std::uint64_t>{1});
+}
+
+TEST_F(ArrivalsTest, HandlesOfAnOlderLinkComeBeforeThoseOfTheNextOneOfTheirProcess) {
+  const auto before = std::make_shared<Peer>("/one", os::TcpPeer()),
+             after = std::make_shared<Peer>("/one", os::TcpPeer());
+  arrive_from(before, first_->gid(), 1);
+  arrive_from(after, first_->gid(), 2, true);
+  EXPECT_EQ(next(), 0U);
+  publish(*first_, 1);
+  EXPECT_EQ(next(), 1U);
+  EXPECT_EQ(next(), kCarried);
+  arrive_from(before, first_->gid(), 2, true);
+  EXPECT_EQ(next(), 0U) << "delivered already";
+}
+
+TEST_F(ArrivalsTest, WhatCameInAHandleBeforeItsPublisherWasKnownIsNotTakenAgain) {
+  arrivals_ = std::make_unique<Arrivals>(reader_, Md5{1}, kMostWaiting);
+  arrive(first_->gid(), "/one", 1, true);
+  EXPECT_EQ(next(), kCarried);
+  publish(*first_, 1);
+  arrivals_->set_writers({{first_->gid(), {"/one", 0}}});
+  EXPECT_TRUE(pull().empty());
+}
+
 TEST_F(ArrivalsTest, MessagesBeyondTheHeldLimitAreCountedAndThoseAfterTheReleaseAreDelivered) {
   for (std::uint64_t i = 1; i <= 4; ++i) publish(*first_, i);
   for (std::uint64_t i = 1; i <= 3; ++i) arrive(first_->gid(), "/one", i);
@@ -230,7 +279,7 @@ TEST_F(ArrivalsTest, MessagesOfAPublisherThatIsGoneCanStillBeTaken) {
   publish(*first_, 1);
   first_.reset();
   ASSERT_TRUE(eventually([&] { return reader_->matched() == 1; }));
-  arrivals_->set_writers({{second_->gid(), "/two"}});
+  arrivals_->set_writers({{second_->gid(), {"/two", 0}}});
   arrive(gid, "/one", 1);
   EXPECT_EQ(next(), 1U);
 }

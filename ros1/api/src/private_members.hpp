@@ -3,12 +3,15 @@
 // ([temp.spec.general]), so a roscpp whose headers differ does not compile.
 #pragma once
 
+#include <ros/connection_manager.h>
 #include <ros/single_subscriber_publisher.h>
 #include <ros/subscriber_link.h>
 #include <ros/subscription.h>
 #include <ros/topic_manager.h>
+#include <ros/transport/transport_tcp.h>
 
 #include <list>
+#include <set>
 
 namespace baton::ros1::detail {
 
@@ -34,5 +37,29 @@ struct SubscriptionsMutexOfManager {
   friend constexpr Type member_of(SubscriptionsMutexOfManager);
 };
 template struct Reveal<SubscriptionsMutexOfManager, &ros::TopicManager::subs_mutex_>;
+
+struct ConnectionsOfManager {
+  using Type = std::set<ros::ConnectionPtr> ros::ConnectionManager::*;
+  friend constexpr Type member_of(ConnectionsOfManager);
+};
+template struct Reveal<ConnectionsOfManager, &ros::ConnectionManager::connections_>;
+
+struct ConnectionsMutexOfManager {
+  using Type = boost::mutex ros::ConnectionManager::*;
+  friend constexpr Type member_of(ConnectionsMutexOfManager);
+};
+template struct Reveal<ConnectionsMutexOfManager, &ros::ConnectionManager::connections_mutex_>;
+
+struct SocketOfTransport {
+  using Type = ros::socket_fd_t ros::TransportTCP::*;
+  friend constexpr Type member_of(SocketOfTransport);
+};
+template struct Reveal<SocketOfTransport, &ros::TransportTCP::sock_>;
+
+struct CloseMutexOfTransport {
+  using Type = boost::recursive_mutex ros::TransportTCP::*;
+  friend constexpr Type member_of(CloseMutexOfTransport);
+};
+template struct Reveal<CloseMutexOfTransport, &ros::TransportTCP::close_mutex_>;
 
 }  // namespace baton::ros1::detail

@@ -15,6 +15,7 @@
 #include "baton/ros1/endpoints.hpp"
 #include "graph_names.hpp"
 #include "handle.hpp"
+#include "peer.hpp"
 #include "private_members.hpp"
 
 namespace baton::ros1::detail {
@@ -39,12 +40,16 @@ bool begins_with_header(const message::Type& type) {
 }
 
 struct Link {
+  explicit Link(const ros::SingleSubscriberPublisher& subscriber)
+      : link(subscriber.*member_of(LinkOfPublisher())), peer(Peer::of(link, subscriber.getSubscriberName())) {}
+
   ros::SubscriberLinkPtr link;
-  std::string node;
-  bool got_last = false;  // the latched message was written to it
+  PeerPtr peer;
+  std::optional<Process> process;  // which it is in Baton's graph, if it is there
+  bool got_last = false;           // the latched message was written to it
 };
 
-/// What Baton's graph knows of a node's subscriptions of the topic.
+/// What Baton's graph knows of a process's subscriptions of the topic.
 struct Subscriptions {
   std::vector<Gid> readers;
   std::size_t by_handle = 0;  // of them, in mode tzc
@@ -82,26 +87,30 @@ struct PublisherSide::State {
   }
 
   void connected(const ros::SingleSubscriberPublisher& subscriber) {
-    const Link added{subscriber.*member_of(LinkOfPublisher()), subscriber.getSubscriberName()};
+    Link added(subscriber);
     const std::lock_guard<std::mutex> lock_order(order);
     {
       const std::lock_guard<std::mutex> lock(mutex);
+      look();
+      identify(added);
       links.push_back(added);
     }
-    send_last(added.node);
+    send_last(added);
   }
   void disconnected(const ros::SingleSubscriberPublisher& subscriber) {
     const std::lock_guard<std::mutex> lock(mutex);
     remove(links, subscriber.*member_of(LinkOfPublisher()));
   }
   void side_connected(const ros::SingleSubscriberPublisher& subscriber) {
-    const Link added{subscriber.*member_of(LinkOfPublisher()), subscriber.getSubscriberName()};
+    Link added(subscriber);
     const std::lock_guard<std::mutex> lock_order(order);
     {
       const std::lock_guard<std::mutex> lock(mutex);
+      look();
+      identify(added);
       (is_onlooker(added.link) ? onlookers : sides).push_back(added);
     }
-    send_last(added.node);
+    send_last(added);
   }
   void side_disconnected(const ros::SingleSubscriberPublisher& subscriber) {
     const ros::SubscriberLinkPtr gone = subscriber.*member_of(LinkOfPublisher());
@@ -110,25 +119,27 @@ struct PublisherSide::State {
     remove(onlookers, gone);
   }
 
-  /// Gives the latched message to a node that has connected, once and by the way that it gets messages.
-  void send_last(const std::string& name) {  // with `order`
+  /// Gives the latched message to a process that has connected, once and by the way that it gets messages.
+  void send_last(const Link& added) {  // with `order`
     std::vector<std::pair<ros::SubscriberLinkPtr, ros::SerializedMessage>> wanted;
     {
       const std::lock_guard<std::mutex> lock(mutex);
       if (!last.buf) return;
-      look();
-      const bool handles = gets_handles(name);
-      // A node whose mode was not known yet has it by the other way.
-      const bool elsewhere = std::any_of(links.begin(), links.end(), [&](const Link& each) {
-        return each.node == name && each.got_last && handles_alone(name);
-      });
+      const auto is_of_added = [&](const Link& each) {
+        return each.link == added.link || (added.process && each.process == added.process);
+      };
+      const bool handles = gets_handles(added);
+      // A process whose mode was not known yet has it by the other way.
+      const bool elsewhere = handles_alone(added) && std::any_of(links.begin(), links.end(), [&](const Link& each) {
+                               return is_of_added(each) && each.got_last;
+                             });
       for (Link& each : sides) {
-        if (each.node != name || each.got_last || !handles || elsewhere) continue;
+        if (!is_of_added(each) || each.got_last || !handles || elsewhere) continue;
         each.got_last = true;
         wanted.emplace_back(each.link, last_handle);
       }
       for (Link& each : links) {
-        if (each.node != name || each.got_last || handles_alone(name) || got_last(name)) continue;
+        if (!is_of_added(each) || each.got_last || handles_alone(each) || got_last(each)) continue;
         each.got_last = true;
         wanted.emplace_back(each.link, last);
       }
@@ -136,53 +147,64 @@ struct PublisherSide::State {
     for (const auto& each : wanted) each.first->enqueueMessage(each.second, true, true);
   }
 
-  /// Brings `nodes` up to date.
+  /// Brings `processes`, and what the links have of it, up to date.
   void look() {
     const std::uint64_t now = node->participant()->graph_version();
     if (now == seen) return;
     seen = now;
-    nodes.clear();
+    processes.clear();
     for (const transport::EndpointInfo& end : node->endpoints()) {
       if (end.is_writer) continue;
-      if (end.topic == topic) nodes[ros_name(end.node)].readers.push_back(end.gid);
-      if (end.topic == side_topic(topic)) ++nodes[ros_name(end.node)].by_handle;
-      if (end.topic == stock_beside(topic)) nodes[ros_name(end.node)].stock = true;
+      if (end.topic == topic) processes[process_of(end)].readers.push_back(end.gid);
+      if (end.topic == side_topic(topic)) ++processes[process_of(end)].by_handle;
+      if (end.topic == stock_beside(topic)) processes[process_of(end)].stock = true;
+    }
+    for (Link& each : links) identify(each);
+    for (Link& each : sides) identify(each);
+  }
+  void identify(Link& link) const {
+    link.process.reset();
+    for (const auto& [process, subscriptions] : processes) {
+      if (!link.peer->is(process)) continue;
+      link.process = process;
+      if (link.peer->surely(process)) return;
     }
   }
-  /// Whether the node has subscriptions that want handles.
-  bool gets_handles(const std::string& name) const {
-    const auto found = nodes.find(name);
-    return mode == Mode::kTzc && found != nodes.end() && found->second.by_handle > 0;
+  const Subscriptions* of(const Link& link) const {
+    const auto found = link.process ? processes.find(*link.process) : processes.end();
+    return found == processes.end() ? nullptr : &found->second;
   }
-  /// Whether all subscriptions of the node's process are such, so its link of the ordinary topic stays unused.
-  bool handles_alone(const std::string& name) const {
-    const auto found = nodes.find(name);
-    return gets_handles(name) && !found->second.stock && found->second.by_handle >= found->second.readers.size();
+  /// Whether the link's process has subscriptions that want handles.
+  bool gets_handles(const Link& link) const {
+    const Subscriptions* const found = of(link);
+    return mode == Mode::kTzc && found != nullptr && found->by_handle > 0;
   }
-  /// Whether all of the node's subscriptions are among `matched`, the readers that Baton serves.
-  bool all_among(const std::string& name, const std::vector<Gid>& matched) const {
-    const auto found = nodes.find(name);
-    return found != nodes.end() && !found->second.readers.empty() &&
-           std::all_of(found->second.readers.begin(), found->second.readers.end(), [&](const Gid& reader) {
+  /// Whether all subscriptions of the process are such, so its link of the ordinary topic stays unused.
+  bool handles_alone(const Link& link) const {
+    const Subscriptions* const found = of(link);
+    return gets_handles(link) && !found->stock && found->by_handle >= found->readers.size();
+  }
+  /// Whether all of the process's subscriptions are among `matched`, the readers that Baton serves.
+  bool all_among(const Link& link, const std::vector<Gid>& matched) const {
+    const Subscriptions* const found = of(link);
+    return found != nullptr && !found->readers.empty() &&
+           std::all_of(found->readers.begin(), found->readers.end(), [&](const Gid& reader) {
              return std::find(matched.begin(), matched.end(), reader) != matched.end();
            });
   }
-  /// Whether Baton handed the latched message to this node's subscriptions, and to nobody else in its process.
-  bool got_last(const std::string& name) const {
-    return all_among(name, last_handed) && !nodes.find(name)->second.stock;
-  }
-  /// The links whose node gets this message from nobody else. `matched`: the readers that Baton serves.
+  /// Whether Baton handed the latched message to the process's subscriptions, and to nobody else there.
+  bool got_last(const Link& link) const { return all_among(link, last_handed) && !of(link)->stock; }
+  /// The links whose process gets this message from nobody else. `matched`: the readers that Baton serves.
   std::vector<ros::SubscriberLinkPtr> unserved(const std::vector<Gid>& matched) const {
     std::vector<ros::SubscriberLinkPtr> found;
     for (const Link& each : links) {
-      if (handles_alone(each.node)) continue;
-      const auto known = nodes.find(each.node);
-      const bool served = all_among(each.node, matched) && !known->second.stock;
+      if (handles_alone(each)) continue;
+      const bool served = all_among(each, matched) && !of(each)->stock;
       if (!served) found.push_back(each.link);
     }
     return found;
   }
-  /// The side topic's links that get this message; `here`: with its bytes, because Baton does not serve their nodes.
+  /// The side topic's links that get this message; `here`: with its bytes, because Baton does not serve their processes.
   struct Receiver {
     ros::SubscriberLinkPtr link;
     bool here;
@@ -191,7 +213,7 @@ struct PublisherSide::State {
     std::vector<Receiver> found;
     for (const Link& each : sides) {
       // A latched message stays with roscpp, for subscriptions that come later: its bytes, not a place in a queue.
-      if (gets_handles(each.node)) found.push_back({each.link, latch || !all_among(each.node, matched)});
+      if (gets_handles(each)) found.push_back({each.link, latch || !all_among(each, matched)});
     }
     for (const Link& each : onlookers) found.push_back({each.link, false});
     return found;
@@ -227,7 +249,7 @@ struct PublisherSide::State {
   std::vector<Link> links;             // of the ordinary topic
   std::vector<Link> sides, onlookers;  // of the side topic
   std::uint64_t seen = UINT64_MAX;
-  std::map<std::string, Subscriptions> nodes;
+  std::map<Process, Subscriptions> processes;
   ros::SerializedMessage last, last_handle;  // latched
   std::vector<Gid> last_handed;
   ros::Publisher publisher, side;
@@ -330,10 +352,10 @@ PublisherSide::Subscribers PublisherSide::subscribers() const {
   Subscribers out;
   out.own = static_cast<std::uint32_t>(matched.size());
   out.serialized = static_cast<std::uint32_t>(state.unserved(matched).size());
-  for (const Link& each : state.sides) out.handles += state.gets_handles(each.node);
-  // Which of a node's readers are in mode tzc is not known, but how many.
-  for (const auto& [name, subscriptions] : state.nodes) {
-    if (!state.gets_handles(name)) continue;
+  for (const Link& each : state.sides) out.handles += state.gets_handles(each);
+  if (state.mode != Mode::kTzc) return out;
+  // Which of a process's readers are in mode tzc is not known, but how many.
+  for (const auto& [process, subscriptions] : state.processes) {
     std::size_t own = 0;
     for (const Gid& reader : subscriptions.readers) {
       own += std::find(matched.begin(), matched.end(), reader) != matched.end();

@@ -17,6 +17,7 @@
 #include "baton/ros1/endpoints.hpp"
 #include "baton/ros1/ros1.hpp"
 #include "graph_names.hpp"
+#include "peer.hpp"
 #include "private_members.hpp"
 
 namespace baton::ros1::detail {
@@ -65,7 +66,7 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
     explicit Helper(std::weak_ptr<State> owner, const std::type_info& of) : state(std::move(owner)), type(of) {}
     ros::VoidConstPtr deserialize(const ros::SubscriptionCallbackHelperDeserializeParams& params) override {
       const auto alive = state.lock();
-      if (!alive || (params.connection_header && alive->has((*params.connection_header)["callerid"]))) return {};
+      if (!alive || (params.connection_header && alive->has(*alive->peers.of(params.connection_header)))) return {};
       try {
         const auto decoded = alive->callbacks.decode(message::Bytes(params.buffer, params.length));
         return ros::VoidConstPtr(decoded.get(), [decoded](const void*) {});
@@ -93,13 +94,15 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
   struct SideHelper final : ros::SubscriptionCallbackHelper {
     explicit SideHelper(std::weak_ptr<State> owner) : state(std::move(owner)) {}
     ros::VoidConstPtr deserialize(const ros::SubscriptionCallbackHelperDeserializeParams& params) override {
+      const auto alive = state.lock();
+      if (!alive) return {};
       const auto arrived = boost::make_shared<ArrivedHandle>();
       const std::optional<Handle> handle = decode_handle({params.buffer, params.length});
       if (!handle || !params.connection_header) {
-        if (const auto alive = state.lock()) alive->malformed.fetch_add(1, std::memory_order_relaxed);  // a statistic
+        alive->malformed.fetch_add(1, std::memory_order_relaxed);  // a statistic
         return {};
       }
-      arrived->sender = (*params.connection_header)["callerid"];
+      arrived->sender = alive->peers.of(params.connection_header);
       arrived->link = params.connection_header;
       arrived->handle = *handle;
       const auto* const content = reinterpret_cast<const std::uint8_t*>(handle->content.data);
@@ -155,20 +158,20 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
     const std::uint64_t now = node->participant()->graph_version();
     if (now == writers_seen) return;
     writers_seen = now;
-    std::map<Gid, std::string> alive;
+    std::map<Gid, Process> alive;
     for (const transport::EndpointInfo& end : node->endpoints()) {
-      if (end.is_writer && end.topic == topic) alive[end.gid] = ros_name(end.node);
+      if (end.is_writer && end.topic == topic) alive[end.gid] = process_of(end);
     }
     arrivals.set_writers(alive);
   }
   /// Whether a publisher that Baton knows sends no handles.
   bool some_send_no_handles() const {
-    std::map<std::string, std::pair<std::size_t, std::size_t>> nodes;  // publishers, and those in mode tzc
+    std::map<Process, std::pair<std::size_t, std::size_t>> processes;  // publishers, and those in mode tzc
     for (const transport::EndpointInfo& end : node->endpoints()) {
-      if (end.is_writer && end.topic == topic) ++nodes[ros_name(end.node)].first;
-      if (!end.is_writer && end.topic == side_publisher(topic)) ++nodes[ros_name(end.node)].second;
+      if (end.is_writer && end.topic == topic) ++processes[process_of(end)].first;
+      if (!end.is_writer && end.topic == side_publisher(topic)) ++processes[process_of(end)].second;
     }
-    return std::any_of(nodes.begin(), nodes.end(),
+    return std::any_of(processes.begin(), processes.end(),
                        [](const auto& each) { return each.second.first > each.second.second; });
   }
 
@@ -275,12 +278,12 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
     const std::uint64_t now = node->participant()->graph_version();
     if (now != seen || reached.count(publisher) == 0) {
       seen = now;
-      reached.emplace(publisher, std::string());
-      std::map<Gid, std::string> alive;
+      reached.emplace(publisher, Process());
+      std::map<Gid, Process> alive;
       for (const transport::EndpointInfo& end : node->endpoints()) {
-        if (end.is_writer && end.topic == topic && reached.count(end.gid) != 0) alive[end.gid] = ros_name(end.node);
+        if (end.is_writer && end.topic == topic && reached.count(end.gid) != 0) alive[end.gid] = process_of(end);
       }
-      alive.emplace(publisher, std::string());
+      alive.emplace(publisher, Process());
       reached = std::move(alive);
     }
   }
@@ -288,15 +291,15 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
     static const message::Type nothing{"baton_ros1/Stock", 0, 1, nullptr, 0, true, {}, ""};
     return node->make_reader(stock_beside(topic), nothing, QoS(1));
   }
-  /// Whether messages of this node come over Baton, so that its serialized ones are older than those, or doubles.
-  bool has(const std::string& name) {
+  /// Whether messages of this process come over Baton, so that its serialized ones are older than those, or doubles.
+  bool has(const Peer& peer) {
     if (mode == Mode::kTzc) {
       const Turns lock = enter();
-      if (!lock || arrivals.has(name)) return true;
+      if (!lock || arrivals.has(peer)) return true;
     }
     if (reader->statuses().refused_now > 0) return false;
     const std::lock_guard<std::mutex> lock(mutex);
-    return std::any_of(reached.begin(), reached.end(), [&](const auto& each) { return each.second == name; });
+    return std::any_of(reached.begin(), reached.end(), [&](const auto& each) { return peer.is(each.second); });
   }
 
   /// How many callbacks of roscpp on `topic` are ours.
@@ -333,7 +336,8 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
   bool ended = false;
   bool turn_given = false;  // a Turn is in the callback queue, or runs
   std::uint64_t seen = 0;
-  std::map<Gid, std::string> reached;  // publishers of which a message of Baton came, and their nodes
+  std::map<Gid, Process> reached;  // publishers of which a message of Baton came
+  PublisherPeers peers;
   std::shared_ptr<transport::Reader> stock_mark;
   ros::Subscriber subscriber;
 

@@ -51,6 +51,12 @@ int main(int argc, char** argv) {
       }
     } else if (word == "serialized") {  // how many subscribers get messages of roscpp
       std::cout << "serialized " << publisher.subscribers().serialized << std::endl;
+    } else if (word == "writer") {  // its id in Baton, which every process of the domain can see
+      std::cout << "writer ";
+      for (const std::uint8_t byte : publisher.own().gid()) {
+        std::cout << std::hex << (byte >> 4) << (byte & 15) << std::dec;
+      }
+      std::cout << std::endl;
     } else if (word == "drop") {
       publisher.shutdown();
     } else {

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peer.hpp"
+
+#include <ros/connection.h>
+#include <ros/this_node.h>
+#include <ros/transport_subscriber_link.h>
+
+#include <algorithm>
+#include <boost/pointer_cast.hpp>
+
+#include "baton/os/process.hpp"
+#include "graph_names.hpp"
+#include "private_members.hpp"
+
+namespace baton::ros1::detail {
+namespace {
+
+os::TcpPeer socket_of(const ros::ConnectionPtr& connection) {
+  const auto tcp = boost::dynamic_pointer_cast<ros::TransportTCP>(connection->getTransport());
+  if (!tcp) return {};
+  const boost::recursive_mutex::scoped_lock lock((*tcp).*
+                                                 member_of(CloseMutexOfTransport()));  // the number stays its own
+  return os::TcpPeer((*tcp).*member_of(SocketOfTransport()));
+}
+
+/// A link has the header of its connection, the same object.
+ros::ConnectionPtr connection_of(const boost::shared_ptr<ros::M_string>& header) {
+  const ros::ConnectionManagerPtr& manager = ros::ConnectionManager::instance();
+  const boost::mutex::scoped_lock lock((*manager).*member_of(ConnectionsMutexOfManager()));
+  for (const ros::ConnectionPtr& each : (*manager).*member_of(ConnectionsOfManager())) {
+    if (each->getHeader().getValues() == header) return each;
+  }
+  return {};
+}
+
+}  // namespace
+
+Process process_of(const transport::EndpointInfo& end) { return {ros_name(end.node), end.local_pid}; }
+
+PeerPtr Peer::of(const ros::SubscriberLinkPtr& link, const std::string& node) {
+  const auto over_socket = boost::dynamic_pointer_cast<ros::TransportSubscriberLink>(link);
+  if (!over_socket) return std::make_shared<Peer>(node);
+  return std::make_shared<Peer>(node, socket_of(over_socket->getConnection()));
+}
+
+std::optional<bool> Peer::surely(const Process& process) const {
+  if (process.node != node_) return false;
+  if (process.pid == 0) return std::nullopt;
+  if (is_own_) return process.pid == os::process_id();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto [known, is_new] = answers_.try_emplace(process.pid);
+  if (is_new) known->second = socket_.is(process.pid);
+  return known->second;
+}
+
+bool Peer::is(const Process& process) const { return surely(process).value_or(true); }
+
+PeerPtr PublisherPeers::of(const boost::shared_ptr<ros::M_string>& header) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [known, peer] : known_) {
+    if (known.lock() == header) return peer;
+  }
+  known_.erase(std::remove_if(known_.begin(), known_.end(), [](const auto& each) { return each.first.expired(); }),
+               known_.end());
+  const auto callerid = header->find("callerid");
+  const std::string node = callerid == header->end() ? std::string() : callerid->second;
+  const ros::ConnectionPtr connection = connection_of(header);
+  PeerPtr peer;
+  if (connection) {
+    peer = std::make_shared<Peer>(node, socket_of(connection));
+  } else if (node == ros::this_node::getName()) {
+    peer = std::make_shared<Peer>(node);
+  } else {
+    peer = std::make_shared<Peer>(node, os::TcpPeer());  // a message of a connection that has ended
+  }
+  known_.emplace_back(header, peer);
+  return peer;
+}
+
+}  // namespace baton::ros1::detail

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which process of Baton's graph is at the other end of a link of roscpp. A name does not say it: a node that hangs and the one
+// that took over from it have the same, and a connection's header may have any. The kernel says it (baton/os/tcp_peer.hpp).
+//
+// Thread rules: any thread. What the kernel said is kept.
+// Invariant: only where the kernel says nothing (another user's process, another network namespace, UDPROS) does a name decide.
+#pragma once
+
+#include <ros/forwards.h>
+
+#include <boost/weak_ptr.hpp>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "baton/os/tcp_peer.hpp"
+#include "baton/transport/transport.hpp"
+
+namespace baton::ros1::detail {
+
+/// A node of Baton's graph and its process.
+struct Process {
+  std::string node;      ///< as roscpp writes it
+  std::int32_t pid = 0;  ///< from the kernel; 0: not visible in this PID namespace
+
+  friend bool operator<(const Process& a, const Process& b) {
+    return std::tie(a.node, a.pid) < std::tie(b.node, b.pid);
+  }
+  friend bool operator==(const Process& a, const Process& b) { return a.node == b.node && a.pid == b.pid; }
+};
+Process process_of(const transport::EndpointInfo& end);
+
+class Peer {
+ public:
+  /// `node`: the name in the connection's header.
+  Peer(std::string node, const os::TcpPeer& socket) : node_(std::move(node)), socket_(socket) {}
+  /// Of a link inside this process.
+  explicit Peer(std::string node) : node_(std::move(node)), is_own_(true) {}
+
+  static std::shared_ptr<const Peer> of(const ros::SubscriberLinkPtr& link, const std::string& node);
+
+  /// Whether it is this process, as far as is known.
+  bool is(const Process& process) const;
+  /// Empty: only its name says so.
+  std::optional<bool> surely(const Process& process) const;
+
+ private:
+  const std::string node_;
+  const os::TcpPeer socket_;
+  const bool is_own_ = false;
+  mutable std::mutex mutex_;
+  mutable std::map<std::int32_t, std::optional<bool>> answers_;  // to surely(), by pid
+};
+using PeerPtr = std::shared_ptr<const Peer>;
+
+/// The peers of a subscription's links, by the headers that come with their messages.
+class PublisherPeers {
+ public:
+  PeerPtr of(const boost::shared_ptr<ros::M_string>& header);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::pair<boost::weak_ptr<ros::M_string>, PeerPtr>> known_;
+};
+
+}  // namespace baton::ros1::detail

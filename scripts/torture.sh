@@ -26,7 +26,8 @@ step scripts/build.sh release
 step env BATON_HOSTILE=long .venv/bin/python -m pytest -q tests/hostile
 if [ -x /usr/bin/rosmaster ] && [ -e build/release/lib/libbaton_roscpp.so ]; then
   step .venv/bin/python ros1/tests/kill_run.py --kills "${ROS1_KILLS:-1000}"
-  step .venv/bin/python ros1/tests/kill_run.py --kills "${ROS1_KILLS:-1000}" --tzc
+  step .venv/bin/python ros1/tests/kill_run.py --kills "${ROS1_KILLS:-1000}" --kind tzc
+  step .venv/bin/python ros1/tests/kill_run.py --kills "${ROS1_KILLS:-1000}" --kind lotros
 fi
 step build/release/bin/swarm_tests --kills "${SWARM_KILLS:-1000000}"
 step scripts/fuzz.sh --each "${FUZZ_SECONDS:-600}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kills roscpp nodes and the master, and looks at what the others get and at what is left.
 
-kill_run.py --kills 1000 [--seed N] [--tzc]: the long version; with --tzc of programs with types of Baton.
+kill_run.py --kills 1000 [--seed N] [--kind tzc|lotros]: the long version; of these kinds with types of Baton.
 """
 
 from __future__ import annotations
@@ -93,20 +93,29 @@ class TzcNetwork(Network):
     """The same of programs with types of Baton in mode tzc. Victims have this mode, the other one, or are stock."""
 
     registers_topics = True  # side topics
+    mode, other = "tzc", "lotros"
 
     def new_listener(self, chance=None, **settings):
         if chance is not None and chance.random() < 0.2:
-            return self.ros.listener(preload=False, **settings)
-        return self.ros.api_listener(BATON_ROS1_MODE=self.mode(chance), **settings)
+            return self.ros.listener(preload=chance.random() < 0.5, **settings)
+        return self.ros.api_listener(BATON_ROS1_MODE=self.mode_of(chance), **settings)
 
     def new_talker(self, chance=None, **settings):
         if chance is not None and chance.random() < 0.2:
-            return self.ros.talker(preload=False, **settings)
-        return self.ros.api_talker(BATON_ROS1_MODE=self.mode(chance), **settings)
+            return self.ros.talker(preload=chance.random() < 0.5, **settings)
+        return self.ros.api_talker(BATON_ROS1_MODE=self.mode_of(chance), **settings)
 
-    @staticmethod
-    def mode(chance):
-        return "lotros" if chance is not None and chance.random() < 0.3 else "tzc"
+    def mode_of(self, chance):
+        return self.other if chance is not None and chance.random() < 0.3 else self.mode
+
+
+class LotrosNetwork(TzcNetwork):
+    """The same in mode lotros."""
+
+    mode, other = "lotros", "tzc"
+
+
+KINDS = {"preload": Network, "tzc": TzcNetwork, "lotros": LotrosNetwork}
 
 
 def reap(ros, victim):
@@ -169,7 +178,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
-    parser.add_argument("--tzc", action="store_true")
+    parser.add_argument("--kind", choices=KINDS, default="preload")
     words = parser.parse_args()
     print(f"seed {words.seed}", flush=True)
     done, part = 0, 0
@@ -178,7 +187,7 @@ def main():
         with tempfile.TemporaryDirectory() as directory:
             ros = Ros(Path(directory))
             try:
-                random_kills(ros, count, words.seed + part, TzcNetwork if words.tzc else Network)
+                random_kills(ros, count, words.seed + part, KINDS[words.kind])
             finally:
                 ros.close()
         done, part = done + count, part + 1

@@ -1,22 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stock roscpp program is killed at each named step of libbaton_roscpp.so (docs/concepts/crash-points.md)."""
+"""A roscpp program is killed at each named step of Baton's libraries for ROS 1 (docs/concepts/crash-points.md)."""
 
 import re
 import signal
 import time
 
 import pytest
-from kill_run import LARGE, Network, reap
+from kill_run import KINDS, LARGE, SMALL, Network, reap, wait_until
 from ros1_network import BUILD, HANG_UP, PATIENCE_S, ROOT
 
 CRASHING = BUILD / "lib" / "libbaton_roscpp_crashing.so"
 SUBSCRIBER = ["ros1.marker", "ros1.taken", "ros1.aliased"]
 PUBLISHER = ["ros1.handed_over", "ros1.repeated"]
 IN_FLIGHT = 4  # kInFlight in ros1/preload/src/links.hpp
+# With types of Baton: the step, and in which modes a program comes by there.
+API_SUBSCRIBER = {
+    "ros1.api.turn": ["lotros"],
+    "ros1.api.taken": ["lotros"],
+    "ros1.api.handle": ["tzc"],
+    "ros1.api.found": ["tzc"],
+    "ros1.api.decoded": ["lotros", "tzc"],
+}
+API_PUBLISHER = {
+    "ros1.api.serialized": ["lotros", "tzc"],
+    "ros1.api.published": ["lotros", "tzc"],
+    "ros1.api.handles_given": ["tzc"],
+    "ros1.api.bytes_given": ["lotros", "tzc"],
+}
+API_LATCHED = {"ros1.api.linked": ["lotros", "tzc"]}
+
+
+def cases(steps):
+    return [pytest.param(step, mode, id=f"{step}-{mode}") for step, modes in steps.items() for mode in modes]
 
 
 def crashing(point, at_pass):
     return {"preload": False, "LD_PRELOAD": f"{CRASHING}:{HANG_UP}", "BATON_CRASH_AT": f"{point}:{at_pass}"}
+
+
+def crashing_api(mode, point, at_pass):
+    return {"program": "_crashing", "BATON_ROS1_MODE": mode, "BATON_CRASH_AT": f"{point}:{at_pass}"}
 
 
 def is_dead(victim):
@@ -34,7 +57,8 @@ def test_the_steps_are_those_of_the_sources_and_of_the_page():
     sources = [*(ROOT / "ros1").rglob("*.cpp")]
     names = {name for path in sources for name in re.findall(r'BATON_CRASH_POINT\("(.*?)"\)', path.read_text())}
     page = (ROOT / "docs" / "concepts" / "crash-points.md").read_text()
-    assert names == {*SUBSCRIBER, *PUBLISHER} == set(re.findall(r"\| `(ros1\..*?)`", page))
+    killed = {*SUBSCRIBER, *PUBLISHER, *API_SUBSCRIBER, *API_PUBLISHER, *API_LATCHED}
+    assert names == killed == set(re.findall(r"\| `(ros1\..*?)`", page))
 
 
 @pytest.mark.parametrize("at_pass", [1, 5])
@@ -42,6 +66,18 @@ def test_the_steps_are_those_of_the_sources_and_of_the_page():
 def test_a_subscriber_that_dies_at_a_step_costs_the_others_nothing(ros, point, at_pass):
     network = Network(ros)
     victim = ros.listener(keep=3, **crashing(point, at_pass))
+    until_dead(victim, lambda: network.publish(LARGE))
+    network.publish(LARGE, 5)
+    reap(ros, victim)
+    network.close()
+
+
+@pytest.mark.parametrize("at_pass", [1, 5])
+@pytest.mark.parametrize(("point", "mode"), cases(API_SUBSCRIBER))
+def test_a_subscriber_of_types_of_baton_that_dies_at_a_step_costs_the_others_nothing(ros, point, mode, at_pass):
+    network = KINDS["preload" if point == "ros1.api.decoded" else mode](ros)
+    network.registers_topics = True  # the side topic of a dead subscription
+    victim = ros.api_listener(keep=3, **crashing_api(mode, point, at_pass))
     until_dead(victim, lambda: network.publish(LARGE))
     network.publish(LARGE, 5)
     reap(ros, victim)
@@ -78,12 +114,61 @@ def test_a_publisher_that_dies_at_a_step_costs_the_others_nothing(ros, point, at
     listener.process.send_signal(signal.SIGCONT)
     network.publish(LARGE, 5)
     reap(ros, victim)
-    numbers = [int(line.split()[0]) for line in listener.more(1) if line.endswith("good")]
-    assert numbers == list(range(1, len(numbers) + 1)), "what came of the dead publisher came once and in order"
-    successor = ros.talker(topic="others")
-    successor.do("subscribers 1")
+    a_successor_is_heard(ros, [listener], ros.talker)
+    network.close()
+
+
+def a_successor_is_heard(ros, listeners, talker, **settings):
+    """What came of a dead publisher of "others" came once and in order, and all of the next one comes."""
+    for listener in listeners:
+        numbers = [int(line.split()[0]) for line in listener.more(1) if line.endswith("good")]
+        assert numbers == list(range(1, len(numbers) + 1))
+    successor = talker(topic="others", **settings)
+    successor.do(f"subscribers {len(listeners)}")
     successor.do(f"publish {LARGE} 3 1")
-    assert [listener.line().split()[::3] for _ in range(3)] == [[str(i), "good"] for i in (1, 2, 3)]
-    assert listener.end() == 0
+    for listener in listeners:
+        assert [listener.line().split()[::3] for _ in range(3)] == [[str(i), "good"] for i in (1, 2, 3)]
+        wait_until(lambda one=listener: one.maps("baton-connection") <= 1, "it keeps the dead publisher's memory")
+        assert listener.end() == 0
     assert successor.end() == 0
+
+
+@pytest.mark.parametrize("at_pass", [1, 5])
+@pytest.mark.parametrize(("point", "mode"), cases(API_PUBLISHER))
+def test_a_publisher_of_types_of_baton_that_dies_at_a_step_costs_the_others_nothing(ros, point, mode, at_pass):
+    network = KINDS[mode](ros)
+    stock = ros.listener(preload=False, topic="others")
+    listeners = [stock, *(ros.api_listener(topic="others", BATON_ROS1_MODE=each) for each in ("lotros", "tzc"))]
+    victim = ros.api_talker(topic="others", **crashing_api(mode, point, at_pass))
+    victim.do(f"subscribers {len(listeners)}")
+
+    def publish():
+        victim.tell(f"publish {LARGE} 1 1")
+        time.sleep(0.01)
+
+    try:
+        until_dead(victim, publish)
+    except BrokenPipeError:
+        victim.process.wait(PATIENCE_S)
+        assert is_dead(victim)
+    network.publish(LARGE, 5)
+    reap(ros, victim)
+    a_successor_is_heard(ros, listeners, ros.api_talker, BATON_ROS1_MODE=mode)
+    network.close()
+
+
+@pytest.mark.parametrize("late", ["stock", "lotros", "tzc"])
+@pytest.mark.parametrize(("point", "mode"), cases(API_LATCHED))
+def test_a_latched_publisher_that_dies_when_a_subscriber_comes_costs_the_others_nothing(ros, point, mode, late):
+    network = KINDS[mode](ros)
+    victim = ros.api_talker(topic="others", latch=True, **crashing_api(mode, point, 1))
+    victim.do(f"publish {SMALL} 1 1")
+    if late == "stock":
+        listener = ros.listener(preload=False, topic="others")
+    else:
+        listener = ros.api_listener(topic="others", BATON_ROS1_MODE=late)
+    until_dead(victim, lambda: time.sleep(0.01))
+    network.publish(LARGE, 5)
+    reap(ros, victim)
+    a_successor_is_heard(ros, [listener], ros.api_talker, BATON_ROS1_MODE=mode)
     network.close()

@@ -2,11 +2,9 @@
 """SIGKILL of any node, or of the master, at random moments: the others go on, and nothing is left. The long version is kill_run.py."""
 
 import kill_run
+import pytest
 
 
-def test_kills_at_random_moments_cost_the_others_nothing(ros):
-    kill_run.random_kills(ros, kills=25, seed=1)
-
-
-def test_kills_cost_programs_with_types_of_baton_nothing_either(ros):
-    kill_run.random_kills(ros, kills=25, seed=1, kind=kill_run.TzcNetwork)
+@pytest.mark.parametrize("kind", kill_run.KINDS)
+def test_kills_at_random_moments_cost_the_others_nothing(ros, kind):
+    kill_run.random_kills(ros, kills=25, seed=1, kind=kill_run.KINDS[kind])

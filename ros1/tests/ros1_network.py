@@ -172,13 +172,14 @@ class Ros:
         words = [topic, queue_size, keep, pause_ms, *named(name)]
         return self.run([BUILD / "bin" / "ros1_listener", *words], preload, **settings)
 
-    def api_talker(self, queue_size=100, latch=False, topic="images", name=None, **settings):
+    # `program`: the end of the program's name, if it is not the usual one.
+    def api_talker(self, queue_size=100, latch=False, topic="images", name=None, program="", **settings):
         words = [topic, queue_size, "latch" if latch else "volatile", *named(name)]
-        return self.run([BUILD / "bin" / "ros1_api_talker", *words], preload=False, **settings)
+        return self.run([BUILD / "bin" / f"ros1_api_talker{program}", *words], preload=False, **settings)
 
-    def api_listener(self, queue_size=100, keep=0, pause_ms=0, topic="images", name=None, **settings):
+    def api_listener(self, queue_size=100, keep=0, pause_ms=0, topic="images", name=None, program="", **settings):
         words = [topic, queue_size, keep, pause_ms, *named(name)]
-        return self.run([BUILD / "bin" / "ros1_api_listener", *words], preload=False, **settings)
+        return self.run([BUILD / "bin" / f"ros1_api_listener{program}", *words], preload=False, **settings)
 
     def sockets(self):
         """The names that processes left, or have, in the runtime directory."""

@@ -16,7 +16,15 @@ void Arrivals::set_writers(const std::map<Gid, Process>& alive) {
   for (auto each = writers_.begin(); writers_.size() > kMostWriters && each != writers_.end();) {
     each = alive.count(each->first) != 0 ? std::next(each) : writers_.erase(each);
   }
-  for (const auto& [gid, process] : alive) writers_[gid].process = process;
+  for (auto& [gid, writer] : writers_) {
+    if (writer.standing == Writer::Standing::kThere) writer.standing = Writer::Standing::kGone;
+  }
+  for (const auto& [gid, process] : alive) {
+    Writer& writer = writers_[gid];
+    writer.process = process;
+    writer.standing = Writer::Standing::kThere;
+    writer.unlinked.reset();
+  }
 }
 
 /// The source's publisher, if Baton's graph knows it as one of the sender's process.
@@ -149,7 +157,8 @@ Arrivals::Delivery Arrivals::next() {
     if (!source.waiting.empty() && writer_of(source) != nullptr) waiting.push_back(source.writer);
   }
   for (auto& [gid, writer] : writers_) {
-    if (writer.early && !has_link(gid)) writer.early = {};  // it pins memory of a publisher that may be dead
+    if (writer.early && writer.standing == Writer::Standing::kThere && !has_link(gid))
+      writer.early = {};  // it pins memory, and no handle comes for it
   }
   return out;
 }
@@ -185,6 +194,40 @@ std::vector<TakenSample> Arrivals::without_handle(TakenSample&& sample) {
     out.push_back(std::move(sample));
   }
   return out;
+}
+
+std::vector<TakenSample> Arrivals::left_behind() {
+  std::vector<TakenSample> out;
+  for (auto& [gid, writer] : writers_) {
+    if (writer.standing != Writer::Standing::kGone) continue;
+    const bool linked = std::any_of(sources_.begin(), sources_.end(), [&, &of = gid](Source& each) {
+      return each.writer == of && writer_of(each) != nullptr &&
+             (!each.waiting.empty() || (!each.link.expired() && each.sender->is_connected()));
+    });
+    if (linked) {
+      writer.unlinked.reset();
+      continue;
+    }
+    if (!writer.unlinked) writer.unlinked = Clock::now();
+    if (Clock::now() - *writer.unlinked < kPatience) continue;
+    if (writer.early) out.push_back(std::exchange(writer.early, {}));
+    for (;;) {
+      Result<TakenSample> taken = reader_->take_from(gid);
+      if (!taken && taken.error().code == Errc::held_limit) break;  // later
+      if (taken && !*taken) {
+        writer.standing = Writer::Standing::kEmpty;
+        break;
+      }
+      if (!taken) continue;
+      for (TakenSample& each : without_handle(std::move(*taken))) out.push_back(std::move(each));
+    }
+  }
+  return out;
+}
+
+bool Arrivals::may_be_left() const {
+  return std::any_of(writers_.begin(), writers_.end(),
+                     [](const auto& each) { return each.second.standing == Writer::Standing::kGone; });
 }
 
 bool Arrivals::has(const Peer& peer) {

@@ -67,6 +67,12 @@ class Arrivals {
   /// `sample` itself, unless it was delivered.
   std::vector<transport::TakenSample> without_handle(transport::TakenSample&& sample);
 
+  /// Messages of publishers that are gone, and so are the connections of their processes: no handle comes for these. To
+  /// be called again while may_be_left(), from the callback queue, so that handles which wait there come first.
+  std::vector<transport::TakenSample> left_behind();
+  /// A publisher is gone, and left_behind() may still find messages of it.
+  bool may_be_left() const;
+
   /// Whether messages of this process come by handles now.
   bool has(const Peer& peer);
 
@@ -77,6 +83,8 @@ class Arrivals {
     Process process;
     std::uint64_t delivered = 0;   // the highest number
     transport::TakenSample early;  // taken before its handle came
+    enum class Standing : std::uint8_t { kThere, kGone, kEmpty } standing = Standing::kThere;
+    std::optional<Clock::time_point> unlinked;  // no connection can bring handles of it since then
   };
   /// The handles that one link sent of one publisher, or of what it says is one.
   struct Source {

@@ -284,6 +284,27 @@ TEST_F(ArrivalsTest, MessagesOfAPublisherThatIsGoneCanStillBeTaken) {
   EXPECT_EQ(next(), 1U);
 }
 
+TEST_F(ArrivalsTest, MessagesWhoseHandlesADeadPublisherDidNotSendAreDeliveredAndPinNothing) {
+  for (std::uint64_t i = 1; i <= 3; ++i) publish(*first_, i);
+  arrive(first_->gid(), "/one", 1);
+  EXPECT_EQ(next(), 1U);
+  EXPECT_FALSE(arrivals_->may_be_left());
+  first_.reset();
+  ASSERT_TRUE(eventually([&] { return reader_->matched() == 1; }));
+  arrivals_->set_writers({{second_->gid(), {"/two", 0}}});
+  EXPECT_TRUE(arrivals_->may_be_left());
+  for (const auto began = Arrivals::Clock::now(); Arrivals::Clock::now() - began < Arrivals::kPatience + 10ms;) {
+    ASSERT_TRUE(arrivals_->left_behind().empty()) << "a handle may still come by the connection";
+  }
+  link_.reset();
+  std::vector<TakenSample> left;
+  EXPECT_TRUE(eventually([&] { return !(left = arrivals_->left_behind()).empty(); }));
+  ASSERT_EQ(left.size(), 2U);
+  EXPECT_EQ(value_of(left[0]), 2U);
+  EXPECT_EQ(value_of(left[1]), 3U);
+  EXPECT_FALSE(arrivals_->may_be_left());
+}
+
 TEST_F(ArrivalsTest, AMessageThatWasTakenBeforeItsHandleIsReleasedWhenTheConnectionIsGone) {
   arrive(first_->gid(), "/one", 1);
   for (std::uint64_t i = 1; i <= 6; ++i) publish(*first_, i);  // 1 and 2 are overwritten

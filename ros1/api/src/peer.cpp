@@ -53,6 +53,11 @@ std::optional<bool> Peer::surely(const Process& process) const {
   return known->second;
 }
 
+bool Peer::is_connected() const {
+  const ros::ConnectionPtr connection = connection_.lock();
+  return connection ? !connection->isDropped() : !had_connection_;
+}
+
 bool Peer::is(const Process& process) const { return surely(process).value_or(true); }
 
 PeerPtr PublisherPeers::of(const boost::shared_ptr<ros::M_string>& header) {
@@ -67,7 +72,7 @@ PeerPtr PublisherPeers::of(const boost::shared_ptr<ros::M_string>& header) {
   const ros::ConnectionPtr connection = connection_of(header);
   PeerPtr peer;
   if (connection) {
-    peer = std::make_shared<Peer>(node, socket_of(connection));
+    peer = std::make_shared<Peer>(node, socket_of(connection), connection);
   } else if (node == ros::this_node::getName()) {
     peer = std::make_shared<Peer>(node);
   } else {

@@ -38,8 +38,9 @@ Process process_of(const transport::EndpointInfo& end);
 
 class Peer {
  public:
-  /// `node`: the name in the connection's header.
-  Peer(std::string node, const os::TcpPeer& socket) : node_(std::move(node)), socket_(socket) {}
+  /// `node`: the name in the connection's header. `connection` may be null.
+  Peer(std::string node, const os::TcpPeer& socket, const ros::ConnectionPtr& connection = {})
+      : node_(std::move(node)), socket_(socket), connection_(connection), had_connection_(connection != nullptr) {}
   /// Of a link inside this process.
   explicit Peer(std::string node) : node_(std::move(node)), is_own_(true) {}
 
@@ -47,12 +48,16 @@ class Peer {
 
   /// Whether it is this process, as far as is known.
   bool is(const Process& process) const;
+  /// Whether something may still come from it. True if that is not known.
+  bool is_connected() const;
   /// Empty: only its name says so.
   std::optional<bool> surely(const Process& process) const;
 
  private:
   const std::string node_;
   const os::TcpPeer socket_;
+  const boost::weak_ptr<ros::Connection> connection_;
+  const bool had_connection_ = false;
   const bool is_own_ = false;
   mutable std::mutex mutex_;
   mutable std::map<std::int32_t, std::optional<bool>> answers_;  // to surely(), by pid

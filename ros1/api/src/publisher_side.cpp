@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "baton/message/ros1_codec.hpp"
+#include "baton/os/crash_point.hpp"
 #include "baton/ros1/endpoints.hpp"
 #include "graph_names.hpp"
 #include "handle.hpp"
@@ -144,6 +145,7 @@ struct PublisherSide::State {
         wanted.emplace_back(each.link, last);
       }
     }
+    BATON_CRASH_POINT("ros1.api.linked");
     for (const auto& each : wanted) each.first->enqueueMessage(each.second, true, true);
   }
 
@@ -303,7 +305,9 @@ void PublisherSide::publish(void* message, std::size_t capacity_bytes,
     if (here || state.latch || !state.unserved(matched).empty()) encoded = state.encode({message, capacity_bytes});
     if (!receivers.empty() || (state.latch && state.side)) header = state.header_of({message, capacity_bytes});
   }
+  BATON_CRASH_POINT("ros1.api.serialized");
   const std::uint64_t number = hand_over();
+  BATON_CRASH_POINT("ros1.api.published");
   ++state.next_number;
   Handle handle{state.md5, state.writer->gid(), number, Handle::Place::kSharedMemory, {}};
   ros::SerializedMessage there, here;
@@ -318,6 +322,7 @@ void PublisherSide::publish(void* message, std::size_t capacity_bytes,
   }
   // Without `mutex`: roscpp may drop a link here, which calls disconnected().
   for (const State::Receiver& each : receivers) each.link->enqueueMessage(each.here ? here : there, true, true);
+  BATON_CRASH_POINT("ros1.api.handles_given");
   if (!encoded.buf) return;
   std::vector<ros::SubscriberLinkPtr> links;
   {
@@ -342,6 +347,7 @@ void PublisherSide::publish(void* message, std::size_t capacity_bytes,
     }
   }
   for (const ros::SubscriberLinkPtr& link : links) link->enqueueMessage(encoded, true, true);
+  BATON_CRASH_POINT("ros1.api.bytes_given");
 }
 
 PublisherSide::Subscribers PublisherSide::subscribers() const {

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "arrivals.hpp"
+#include "baton/os/crash_point.hpp"
 #include "baton/ros1/endpoints.hpp"
 #include "baton/ros1/ros1.hpp"
 #include "graph_names.hpp"
@@ -69,6 +70,7 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
       if (!alive || (params.connection_header && alive->has(*alive->peers.of(params.connection_header)))) return {};
       try {
         const auto decoded = alive->callbacks.decode(message::Bytes(params.buffer, params.length));
+        BATON_CRASH_POINT("ros1.api.decoded");
         return ros::VoidConstPtr(decoded.get(), [decoded](const void*) {});
       } catch (const Exception& error) {
         ROS_ERROR_THROTTLE(1.0, "baton: a message on %s is lost: %s", alive->topic.c_str(), error.what());
@@ -125,6 +127,7 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
   void arrived(const ArrivedHandlePtr& handle) {
     const Turns lock = enter();
     if (!lock) return;
+    BATON_CRASH_POINT("ros1.api.handle");
     look_for_writers();
     arrivals.arrive(handle);
     deliver_arrived();
@@ -132,6 +135,7 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
   void deliver_arrived() {  // with `one_at_a_time`
     while (Arrivals::Delivery next = arrivals.next()) {
       if (next.sample) {
+        BATON_CRASH_POINT("ros1.api.found");
         note(next.sample.publisher());
         callbacks.take(std::move(next.sample));
       } else {
@@ -139,9 +143,16 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
       }
       if (has_ended()) return;
     }
-    const bool now = arrivals.waits();
-    if (now && !late.exchange(now)) waits.wake();  // the thread looks again
-    late = now;
+    for (transport::TakenSample& each : arrivals.left_behind()) {
+      callbacks.take(std::move(each));
+      if (has_ended()) return;
+    }
+    look_again_in(arrivals.waits() ? kLate : arrivals.may_be_left() ? kLeft : kInfinite);
+  }
+  /// The thread gives a turn then, also if nothing has come.
+  void look_again_in(std::chrono::nanoseconds time) {
+    const std::int64_t before = look_again_ns.exchange(time.count());
+    if (time.count() < before) waits.wake();
   }
   void deliver_carried(const ArrivedHandle& arrived) {
     std::shared_ptr<const void> decoded;
@@ -196,6 +207,7 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
         return;
       }
       if (!*taken) return;
+      BATON_CRASH_POINT("ros1.api.taken");
       note(taken->publisher());
       const Turns lock = enter();
       if (!lock) return;
@@ -246,16 +258,18 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
       if (pulls && !added) joined = waits.add(reader);
       if (!pulls && added) waits.remove(reader);
       added = pulls;
-      // A late message has nobody to wait for it while the reader is not pulled.
-      const Result<bool> ready = joined ? waits.wait(late ? kLate : kInfinite) : joined.error();
+      // A late message has nobody to wait for it while the reader is not pulled, nor has what a dead publisher left.
+      const std::chrono::nanoseconds patience(look_again_ns.load());
+      const Result<bool> ready = joined ? waits.wait(patience) : joined.error();
       lock.lock();
       if (!ready) {
         ROS_ERROR("baton: %s gets no messages any more: %s", topic.c_str(), ready.error().message.c_str());
         return;
       }
-      if (ended || (!late && !(pulls && reader->has_data()))) continue;
+      if (ended || (look_again_ns == kInfinite.count() && !(pulls && reader->has_data()))) continue;
       turn_given = true;
       lock.unlock();
+      BATON_CRASH_POINT("ros1.api.turn");
       queue->addCallback(boost::make_shared<Turn>(weak_from_this()), id());
       lock.lock();
       changed.wait(lock, [this] { return ended || !turn_given; });
@@ -320,7 +334,7 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
     return one;
   }
 
-  static constexpr std::chrono::milliseconds kLate{1};
+  static constexpr std::chrono::milliseconds kLate{1}, kLeft{100};
 
   const std::string topic;
   const Mode mode;
@@ -346,7 +360,8 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
   std::uint64_t writers_seen = UINT64_MAX;
   std::atomic<std::uint64_t> malformed{0};
   // Flags without data behind them: each is looked at again after the wake-up that follows its change.
-  std::atomic<bool> graph_changed{true}, late{false}, pulls{false};
+  std::atomic<bool> graph_changed{true}, pulls{false};
+  std::atomic<std::int64_t> look_again_ns{kInfinite.count()};
   ros::Subscriber side;
 };
 
@@ -368,6 +383,7 @@ SubscriberSide::SubscriberSide(ros::NodeHandle& handle, const std::string& topic
       const auto alive = weak.lock();
       if (!alive || event != transport::Event::kMatched) return;
       alive->graph_changed = true;
+      alive->look_again_ns = 0;
       alive->waits.wake();
     });
   }

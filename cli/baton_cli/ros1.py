@@ -263,6 +263,7 @@ def copies_text(copies: int) -> str:
     return {0: "no copy", 1: "1 copy"}.get(copies, f"{copies} copies")
 
 
+DATA_SEGMENT = "/memfd:baton-data"  # memory/src: the name of a segment of messages in /proc/PID/maps
 BY_TCP = "TCP"
 BY_MEMORY = "shared memory"
 BY_QUEUE = "Baton's queue"
@@ -271,6 +272,7 @@ BY_POINTER = "pointer"
 _SOME, _MOST = 0.05, 0.95  # shares of a link's bytes that go by TCP although both ends have shared memory
 _TCP_COPIES = 4  # serialize, into the kernel, out of it, deserialize
 _MEMORY_COPIES = 2  # serialize, deserialize
+_ALIASED_COPIES = 1  # serialize; the arrays of the received message lie in the chunk
 
 
 def size_text(size: float) -> str:
@@ -295,6 +297,22 @@ def _libraries_of(pid: int) -> str | None:
         return Path(f"/proc/{pid}/maps").read_text(errors="replace") or None
     except OSError:
         return None
+
+
+def _data_segments(maps: str, private: bool) -> set[str]:
+    """Device and inode of the segments of messages among a process's mappings: its shared ones, or its private ones."""
+    found = set()
+    for line in maps.splitlines():
+        _, mode, _, device, inode, *name = line.split(None, 5)
+        if name and name[0].startswith(DATA_SEGMENT) and mode.endswith("p") == private:
+            found.add(f"{device} {inode}")
+    return found
+
+
+def aliases_arrays(publisher_maps: str | None, subscriber_maps: str | None) -> bool:
+    """Whether arrays of received messages lie in the publisher's memory: the subscriber maps it privately for these alone."""
+    publishers = _data_segments(publisher_maps or "", private=False)
+    return bool(publishers & _data_segments(subscriber_maps or "", private=True))
 
 
 _NO_TRACE = ("has another build of libroscpp.so, which its lines on stderr name, or its links are new", "")
@@ -352,16 +370,20 @@ class Judge:
         if holding and holding.standing == "refused":
             return Way(BY_TCP, _TCP_COPIES, f"no memory for its samples: {holding.reason}", False)
         why = "libbaton_roscpp.so at both ends; TCP carries a descriptor for each message of 64 KiB or more"
+        copies = _MEMORY_COPIES
+        if aliases_arrays(_libraries_of(link.publisher.pid), _libraries_of(link.subscriber.pid)):
+            copies = _ALIASED_COPIES
+            why += "; large arrays stay in its memory at the subscriber"
         full = ""
         if holding and holding.unread >= IN_FLIGHT:
             full = f"{holding.unread} messages wait to be taken; the next go by TCP until there is room"
         elif holding and holding.held >= holding.granted:
             full = f"the subscriber keeps {holding.held} messages; the next go by TCP until it lets go of some"
         if not link.recent or link.tcp_bytes < 0 or not link.bytes:
-            return Way(BY_MEMORY, _MEMORY_COPIES, full or why, True)
+            return Way(BY_MEMORY, copies, full or why, True)
         share = link.tcp_bytes / link.bytes
         if share < _SOME:
-            return Way(BY_MEMORY, _MEMORY_COPIES, full or why, True)
+            return Way(BY_MEMORY, copies, full or why, True)
         limit = (_environment_of(link.publisher.pid) or {}).get("BATON_PROCESS_MEMORY_LIMIT", "")
         short = f"the publisher has no memory left{f' (BATON_PROCESS_MEMORY_LIMIT={limit[:20]})' * bool(limit)}"
         why = f"{min(share, 1):.0%} of the bytes go by TCP: {full or short + ', or too many messages wait'}"

@@ -56,17 +56,23 @@ def links(baton, topic="/images"):
 
 def test_each_link_of_ros_1_has_its_way_and_why(network, baton):
     preloaded, stock, own = network.listener(), network.listener(False), network.api_listener()
+    copying = network.listener(BATON_HEAP="0")
     off, talker = network.listener(BATON_ROS1="0"), network.talker()
-    talker.do("subscribers 4")
+    talker.do("subscribers 5")
     talker.do(f"publish {LARGE} 5 5")
+    for listener in (preloaded, copying):
+        for _ in range(5):
+            listener.line()
     rows = links(baton)
     assert {pid: row["good"] for pid, row in rows.items()} == {
         preloaded.process.pid: True,
+        copying.process.pid: True,
         stock.process.pid: None,
         own.process.pid: None,
         off.process.pid: None,
     }
-    assert rows[preloaded.process.pid]["why"].startswith("shared memory, 2 copies: libbaton_roscpp.so at both ends")
+    assert rows[preloaded.process.pid]["why"].startswith("shared memory, 1 copy: libbaton_roscpp.so at both ends")
+    assert rows[copying.process.pid]["why"].startswith("shared memory, 2 copies: libbaton_roscpp.so at both ends")
     assert rows[stock.process.pid]["why"] == "TCP, 4 copies: the subscriber runs without libbaton_roscpp.so"
     assert rows[stock.process.pid]["way_out"] == "subscriber: start it with baton ros1 run"
     assert rows[own.process.pid]["why"] == "TCP, 4 copies: only the subscriber has types of Baton"
@@ -74,15 +80,15 @@ def test_each_link_of_ros_1_has_its_way_and_why(network, baton):
 
     info = json.loads(baton("topic", "info", "images", "--ros1", "--json"))
     assert info["type"] == "sensor_msgs/Image"
-    assert [len(info["ros1"][part]) for part in ("publishers", "subscribers", "links", "silent")] == [1, 4, 4, 0]
+    assert [len(info["ros1"][part]) for part in ("publishers", "subscribers", "links", "silent")] == [1, 5, 5, 0]
     text = baton("topic", "info", "images", "-v", "--ros1")
-    assert "ROS 1 publisher count: 1\n  /talker" in text and "  Way: shared memory, 2 copies\n" in text
+    assert "ROS 1 publisher count: 1\n  /talker" in text and "  Way: shared memory, 1 copy\n" in text
     assert baton("topic", "list", "-t", "--ros1") == "/images [sensor_msgs/Image]\n/rosout [rosgraph_msgs/Log]\n"
     assert baton("topic", "type", "images", "--ros1") == "sensor_msgs/Image\n"
     assert baton("topic", "find", "sensor_msgs/Image", "--ros1") == "/images\n"
     for columns in ("80", "160"):
         shown = baton("doctor", "--ros1", "--look", "0", COLUMNS=columns)
-        assert "Links of ROS 1\n" in shown and "shared memory, 2 copies" in shown
+        assert "Links of ROS 1\n" in shown and "shared memory, 1 copy" in shown
         assert "rmw" not in shown and "ROS 2" not in shown
         assert max(map(len, shown.splitlines())) <= int(columns)
 
@@ -130,7 +136,7 @@ def test_top_measures_what_ros_1_s_nodes_count(network, baton):
     assert row["topic"] == "/images" and row["subscriber"].endswith(f"({listener.process.pid})")
     assert row["rate_hz"] > 0
     assert LARGE <= row["bytes_per_s"] / row["rate_hz"] < 1.01 * LARGE
-    assert (row["way"], row["copies"]) == ("shared memory", 2)
+    assert (row["way"], row["copies"]) == ("shared memory", 1)
     assert "link of" in shown and "memory" in shown and max(map(len, shown.splitlines())) <= 80
 
 
@@ -275,6 +281,18 @@ def end(topic, node, publisher, type_name="sensor_msgs/Image", **settings):
 
 def way(link, endpoints=(), holdings=()):
     return ros1.Judge(list(endpoints), list(holdings), 0).judge(link)
+
+
+def test_a_private_mapping_of_the_publishers_messages_shows_that_arrays_are_not_copied():
+    line = "163e70000000-163f80100000 {} 00000000 00:01 {}     /memfd:baton-data (deleted)\n"
+    publisher = (
+        line.format("rw-s", 7)
+        + "7f00-7f01 r-xp 00000000 08:01 9 /usr/lib/a library.so\n7f01-7f02 rw-p 00000000 00:00 0\n"
+    )
+    assert ros1.aliases_arrays(publisher, line.format("r--s", 7) + line.format("rw-p", 7))
+    assert not ros1.aliases_arrays(publisher, line.format("r--s", 7) + line.format("rw-p", 8)), "another publisher's"
+    assert not ros1.aliases_arrays(publisher, line.format("r--s", 7))
+    assert not ros1.aliases_arrays(publisher, None)
 
 
 P, S = ros1.Node("/p", "robot", 0), ros1.Node("/s", "robot", 0)

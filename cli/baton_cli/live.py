@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import os
 import re
@@ -265,6 +267,29 @@ def message_class(name: str) -> Any:
     return _class_of(load().message, name)
 
 
+def message_class_as(endpoint: Any) -> Any:
+    """The class of an endpoint's type with the definition that the endpoint has: of this process's sources, or of ROS 1's
+    standard set, where types such as sensor_msgs/Range have the name of another type of ROS 2."""
+    cls = message_class(endpoint.type_name)
+    if cls._struct.hash == endpoint.type_hash:
+        return cls
+    with contextlib.suppress(InterfaceError, ValueError):
+        of_ros1 = _ros1_types().message(endpoint.type_name)
+        if of_ros1._struct.hash == endpoint.type_hash:
+            return of_ros1
+    raise click.ClickException(
+        f"{endpoint.node} ({endpoint.pid}) defines {endpoint.type_name} differently: put the directory of its packages into BATON_MSG_PATH"
+    )
+
+
+@functools.cache
+def _ros1_types() -> Any:
+    load()
+    from baton._messages import TypeSource
+
+    return TypeSource(standard="ros1_noetic")
+
+
 def service_class(name: str) -> Any:
     return _class_of(load().service, name)
 
@@ -383,7 +408,8 @@ def subscribe(
     """A subscription with whatever quality of service its publishers offer."""
     baton = load()
     topic = absolute(topic)
-    cls = message_class(type_name or type_of(node, topic, timeout=timeout))
+    type_name = type_name or type_of(node, topic, timeout=timeout)
+    cls = message_class(type_name)  # an unknown type is an error at once
 
     def published() -> bool:
         return any(e.topic == topic and e.is_publisher for e in others(node))
@@ -392,7 +418,10 @@ def subscribe(
         wait_for_topic(node, topic, published, timeout)
         if not published():
             raise click.ClickException(f"nobody publishes {topic} within {timeout:g} s")
-    offered = [e.qos for e in others(node) if e.topic == topic and e.is_publisher]
+    publishers = [e for e in others(node) if e.topic == topic and e.is_publisher]
+    offered = [e.qos for e in publishers]
+    with contextlib.suppress(click.ClickException):  # then the subscription says how the definitions differ
+        cls = next((message_class_as(e) for e in publishers if e.type_name == type_name), cls)
     reliable = all(q.reliability == "reliable" for q in offered)
     durable = bool(offered) and all(q.durability == "transient_local" for q in offered)
     qos = baton.QoS(

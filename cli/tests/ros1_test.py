@@ -115,6 +115,19 @@ def test_types_of_baton_have_their_own_queue_and_stock_subscribers_do_not(networ
     assert found["topics"] == [], "a link of ROS 1 has one row"
 
 
+def test_types_that_ros_2_has_with_other_fields_are_looked_at_with_those_of_ros_1(network, baton, tmp_path):
+    (tmp_path / "none").write_text("sensor_msgs/Range\nof a file of no messages\n0 0\n")
+    talker = network.run(
+        [BUILD / "bin/ros1_api_types", "source", "sensor_msgs/Range", tmp_path / "none"], preload=False
+    )
+    talker.tell("publish 0")
+    assert talker.line() == "done publish 0"
+    shown = baton("doctor", "--ros1", "--look", "0.2")
+    assert "mismatch" not in shown and "differently" not in shown
+    shown = baton("top", "--ros1", "-n", "1", "-i", "0.2")
+    assert "/sensor_msgs/Range" in shown and "mismatch" not in shown and "differently" not in shown
+
+
 def test_top_measures_what_ros_1_s_nodes_count(network, baton):
     listener, talker = network.listener(), network.talker()
     talker.do("subscribers 1")

@@ -194,12 +194,11 @@ def judge_publishing(node: Any, endpoints: list[Any], seconds: float) -> list[Fi
         if info.selection != "in place":
             converting[info.publisher] = info.selection
 
-    for topic, type_name in sorted(
-        {(e.topic, e.type_name) for e in endpoints if e.is_publisher and "/_" not in e.topic}
-    ):
+    publishers = {(e.topic, e.type_name): e for e in endpoints if e.is_publisher and "/_" not in e.topic}
+    for (topic, _), publisher in sorted(publishers.items()):
         try:
             qos = baton.QoS(10, reliability="best_effort", held=1)
-            subscriptions.append(node.subscribe(topic, live.message_class(type_name), look, qos))
+            subscriptions.append(node.subscribe(topic, live.message_class_as(publisher), look, qos))
         except (click.ClickException, baton.BatonError):
             continue  # a type that is not known here says nothing about its publishers
     executor = baton.Executor(node)

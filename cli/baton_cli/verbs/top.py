@@ -74,15 +74,15 @@ def _end(endpoint: Any) -> str:
 def watch(node: Any, known: dict[tuple[str, str], Watched], endpoints: list[Any]) -> None:
     """Subscribes what is new, forgets what is gone. A topic with two types is two: no message passes between them."""
     baton = live.load()
-    topics = {(e.topic, e.type_name) for e in endpoints if e.is_publisher and "/_" not in e.topic}
-    for gone in set(known) - topics:
+    topics = {(e.topic, e.type_name): e for e in endpoints if e.is_publisher and "/_" not in e.topic}
+    for gone in set(known) - set(topics):
         node.destroy(known.pop(gone).subscription)
-    for topic, type_name in sorted(topics - set(known)):
+    for topic, type_name in sorted(set(topics) - set(known)):
         watched = known[topic, type_name] = Watched(topic, type_name)
         try:
             # Best effort, so that looking never holds a publisher up.
             qos = baton.QoS(100, reliability="best_effort", held=1)
-            cls = live.message_class(type_name)
+            cls = live.message_class_as(topics[topic, type_name])
             watched.subscription = node.subscribe(topic, cls, watched.on_message, qos)
         except (click.ClickException, baton.BatonError) as error:
             watched.why_not = str(getattr(error, "message", error)).splitlines()[0]

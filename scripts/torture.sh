@@ -28,6 +28,7 @@ if [ -x /usr/bin/rosmaster ] && [ -e build/release/lib/libbaton_roscpp.so ]; the
   step .venv/bin/python ros1/tests/kill_run.py --kills "${ROS1_KILLS:-1000}"
   step .venv/bin/python ros1/tests/kill_run.py --kills "${ROS1_KILLS:-1000}" --kind tzc
   step .venv/bin/python ros1/tests/kill_run.py --kills "${ROS1_KILLS:-1000}" --kind lotros
+  step .venv/bin/python ros1/tests/ways_run.py --steps "${ROS1_STEPS:-1000}"
 fi
 step build/release/bin/swarm_tests --kills "${SWARM_KILLS:-1000000}"
 step scripts/fuzz.sh --each "${FUZZ_SECONDS:-600}"

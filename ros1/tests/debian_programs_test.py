@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from nodelet_packages import nodelet_packages
 from ros1_network import BUILD, PATIENCE_S
 
 PYTHON = "/usr/bin/python3"
@@ -19,9 +20,13 @@ NEEDED = [
     Path("/usr/lib/rosbag/record"),
     Path("/usr/lib/image_view/image_saver"),
     Path("/usr/lib/image_transport/republish"),
+    Path("/usr/lib/image_proc/image_proc"),
+    Path("/usr/lib/stereo_image_proc/stereo_image_proc"),
+    Path("/usr/lib/dynamic_reconfigure/dynparam"),
     Path("/usr/lib/tf/tf_echo"),
     Path("/usr/bin/rostopic"),
     BUILD / "bin" / "ros1_action",
+    BUILD / "bin" / "ros1_tf_listener",
 ]
 PAIRS = list(itertools.product((False, True), repeat=2))
 
@@ -85,6 +90,11 @@ class Stage:
     def pump_late(self, source, sink):
         self.prime(source, sink)
         return self.pump(source, sink)[sink.skip :]
+
+    def end(self, program):
+        program.close()
+        self.programs.remove(program)
+        self.ros.programs.remove(program)
 
     def close(self):
         for program in self.programs:
@@ -158,10 +168,74 @@ def image_saver(stage):
 def republish(stage):
     stage.run(["/usr/lib/image_transport/republish", "raw", "in:=/in", "raw", "out:=/out"])
     sink = stage.sink("/out")
-    messages = stage.pump_late(stage.source(**{"in": "left_color"}), sink)
+    return without_numbers(stage.pump_late(stage.source(**{"in": "left_color"}), sink))
+
+
+def without_numbers(messages):
+    """Serialized messages of one size, each without the header's number, which counts the attempts, too."""
     size = len(messages) // COUNT
-    # Without the header's number, which counts the attempts, too.
     return [messages[i * size : i * size + 4] + messages[i * size + 8 : (i + 1) * size] for i in range(COUNT)]
+
+
+def image_proc(stage):
+    packages = nodelet_packages(stage.directory / "packages")
+    source = stage.source(**{"camera/image_raw": "left_color", "camera/camera_info": "left_info"})
+    stage.run(["/usr/lib/image_proc/image_proc"], ROS_NAMESPACE="camera", **packages)
+    results = {}
+    for topic in ("image_rect", "image_rect_color"):
+        sink = stage.sink(f"/camera/{topic}", topic)  # image_proc subscribes when its callbacks see this subscriber
+        stage.prime(source, sink)
+        results[topic] = without_numbers(stage.pump(source, sink)[sink.skip :])
+        stage.end(sink)
+        source.do("rewind")
+    assert all(len(set(images)) == COUNT for images in results.values())
+    return results
+
+
+def stereo_image_proc(stage):
+    packages = nodelet_packages(stage.directory / "packages")
+    sides = [(side, kind) for side in ("left", "right") for kind in ("image_raw", "camera_info")]
+    files = {"image_raw": "color", "camera_info": "info"}
+    source = stage.source(**{f"stereo/{side}/{kind}": f"{side}_{files[kind]}" for side, kind in sides})
+    stage.run(["/usr/lib/stereo_image_proc/stereo_image_proc"], ROS_NAMESPACE="stereo", **packages)
+    results = {}
+    for topic in ("disparity", "points2"):
+        sink = stage.sink(f"/stereo/{topic}", topic)
+        stage.prime(source, sink)
+        results[topic] = without_numbers(stage.pump(source, sink)[sink.skip :])
+        stage.end(sink)
+        source.do("rewind")
+    return results
+
+
+def dynamic_reconfigure(stage):
+    packages = nodelet_packages(stage.directory / "packages")
+    # Of another name each time: the server's first values are those that an earlier one left at the master.
+    namespace = "/camera_" + stage.directory.name.replace("-", "_")
+    stage.run(["/usr/lib/image_proc/image_proc"], stage.source_preloads, ROS_NAMESPACE=namespace, **packages)
+    node = f"{namespace}/image_proc_debayer"
+    descriptions = stage.sink(f"{node}/parameter_descriptions", "descriptions")
+    updates = stage.sink(f"{node}/parameter_updates", "updates")
+    descriptions.line()
+    updates.line()
+
+    def last_update():  # roscpp publishes the first one twice, and latches it: a sink gets it once or twice
+        data, place = updates.file.read_bytes(), 0
+        while place + 4 + (size := int.from_bytes(data[place : place + 4], "little")) < len(data):
+            place += 4 + size
+        return data[place:]
+
+    def dynparam(*words):
+        client = stage.run([PYTHON, "/usr/lib/dynamic_reconfigure/dynparam", *words])
+        assert client.process.wait(PATIENCE_S) == 0, client.errors
+        return client.more(0.2)
+
+    first = last_update()
+    dynparam("set", node, "debayer", "3")
+    wait_until(lambda: last_update() != first)
+    got = dynparam("get", node)
+    assert "'debayer': 3" in got[0]
+    return got, first, last_update(), descriptions.file.read_bytes()
 
 
 def tf(stage):
@@ -175,6 +249,20 @@ def tf(stage):
         if match := re.match("- (Translation|Rotation): (.*)", line):
             seen[match[1]] = match[2]
     return seen
+
+
+def tf_monitor(stage):
+    stage.run([BUILD / "bin" / "ros1_tf_listener", "broadcaster"], stage.source_preloads)
+    monitor = stage.run(["/usr/lib/tf/tf_monitor", "world", "camera"])
+    while "Chain is:" not in (line := monitor.line()):
+        pass
+    return line
+
+
+def tf_listener(stage):
+    stage.run([BUILD / "bin" / "ros1_tf_listener", "broadcaster"], stage.source_preloads)
+    listener = stage.run([BUILD / "bin" / "ros1_tf_listener", "listener"])
+    return [listener.line() for _ in range(5)]
 
 
 def actionlib(stage):
@@ -218,7 +306,12 @@ def rostopic_hz(stage):
         play,
         image_saver,
         republish,
+        image_proc,
+        stereo_image_proc,
+        dynamic_reconfigure,
         tf,
+        tf_monitor,
+        tf_listener,
         actionlib,
         rostopic_echo,
         rostopic_hz,

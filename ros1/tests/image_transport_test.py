@@ -10,6 +10,7 @@ import xmlrpc.client
 from pathlib import Path
 
 import pytest
+from nodelet_packages import nodelet_packages
 from ros1_network import BUILD, PATIENCE_S, tcp_bytes
 
 PYTHON = "/usr/bin/python3"
@@ -197,28 +198,11 @@ def test_image_saver_writes_the_same_files_with_raw_and_with_baton(images, frame
 
 
 PROC = Path("/usr/lib/image_proc/image_proc")
-# Debian's package names this file and does not have it, so image_proc alone does not find its nodelets.
-NODELETS = """<library path="libimage_proc">
-  <class name="image_proc/debayer" type="image_proc::DebayerNodelet" base_class_type="nodelet::Nodelet"/>
-  <class name="image_proc/rectify" type="image_proc::RectifyNodelet" base_class_type="nodelet::Nodelet"/>
-</library>
-"""
-
-
-def package_of_image_proc(folder):
-    """Debian's package with the list of its nodelets, for the front of ROS_PACKAGE_PATH."""
-    package = folder / "image_proc"
-    package.mkdir(parents=True)
-    (package / "package.xml").write_text(Path("/usr/share/image_proc/package.xml").read_text())
-    (package / "nodelet_plugins.xml").write_text(NODELETS)
-    library = next(Path("/usr/lib").glob("*/libimage_proc.so.0d"))
-    (package / "libimage_proc.so").symlink_to(library)
-    return {"ROS_PACKAGE_PATH": f"{folder}:{packages()['ROS_PACKAGE_PATH']}"}
 
 
 @pytest.mark.skipif(not PROC.exists(), reason="needs Debian's image_proc: make setup installs ros-image-proc")
 def test_image_proc_gives_the_same_images_with_raw_and_with_baton(images, ros, frames, tmp_path):
-    own = package_of_image_proc(tmp_path / "packages")
+    own = nodelet_packages(tmp_path / "packages", f"{BUILD}/share:/usr/share")
 
     def rectified(transport):
         with xmlrpc.client.ServerProxy(ros.environment["ROS_MASTER_URI"]) as master:

@@ -3,7 +3,7 @@
 //   source [TOPIC FILE]...   Publishes the messages of FILE: a line each with type, MD5 sum, bytes of the definition, and number of
 //                       messages; the definition; then length and bytes of each message. Lines of its input: "subscribers N"
 //                       waits for so many on each topic, "publish N" publishes the next N of each;
-//                          "try" publishes the next one without counting it.
+//                       "try" publishes the next one without counting it; "rewind" makes the first one the next.
 //   sink [TOPIC FILE]...     Writes length and bytes of each message to FILE, and prints a line for each.
 #include <chrono>
 #include <deque>
@@ -21,6 +21,7 @@ struct Source {
   std::ifstream file;
   RawMessage message;
   ros::Publisher publisher;
+  std::istream::pos_type first;
 
   Source(ros::NodeHandle& node, const std::string& topic, const char* path) : file(path, std::ios::binary) {
     std::size_t definition_bytes = 0, count = 0;
@@ -30,6 +31,7 @@ struct Source {
     file.ignore(1);
     message.definition.resize(definition_bytes);
     file.read(message.definition.data(), static_cast<std::streamsize>(definition_bytes));
+    first = file.tellg();
     ros::AdvertiseOptions options(topic, 1000, message.md5, message.type, message.definition);
     publisher = node.advertise(options);
   }
@@ -58,6 +60,7 @@ int source(int pairs, char** words) {
       if (word == "subscribers") {
         while (source.publisher.getNumSubscribers() < number) std::this_thread::sleep_for(std::chrono::milliseconds(2));
       }
+      if (word == "rewind") source.file.seekg(source.first);
       if (word == "try") {
         const auto first = source.file.tellg();
         if (!source.publish()) return 4;

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from ros1_network import MASTER, PRELOAD, Ros
+from ros1_network import BUILD, MASTER, Ros
 
 
 def pytest_collection_modifyitems(items):
     missing = None
     if not MASTER.exists():
         missing = "needs a ROS 1 master: apt-get install python3-rosmaster"
-    elif not PRELOAD.exists():
-        missing = "needs libbaton_roscpp.so: apt-get install libroscpp-dev libsensor-msgs-dev, then make build"
+    elif not (BUILD / "bin" / "ros1_talker").exists():
+        missing = "needs programs of roscpp: apt-get install libroscpp-dev libsensor-msgs-dev, then make build"
     here = str(Path(__file__).parent)
     for item in items:
         if missing and str(item.path).startswith(here):

@@ -40,12 +40,14 @@ template <>
 struct Serializer<RawMessage> {
   template <typename Stream>
   static void write(Stream& stream, const RawMessage& message) {
-    std::memcpy(stream.advance(message.bytes.size()), message.bytes.data(), message.bytes.size());
+    if (!message.bytes.empty())
+      std::memcpy(stream.advance(message.bytes.size()), message.bytes.data(), message.bytes.size());
   }
   template <typename Stream>
   static void read(Stream& stream, RawMessage& message) {
     message.bytes.resize(stream.getLength());
-    std::memcpy(message.bytes.data(), stream.advance(stream.getLength()), message.bytes.size());
+    if (!message.bytes.empty())
+      std::memcpy(message.bytes.data(), stream.advance(stream.getLength()), message.bytes.size());
   }
   static std::uint32_t serializedLength(const RawMessage& message) {
     return static_cast<std::uint32_t>(message.bytes.size());

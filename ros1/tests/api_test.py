@@ -210,6 +210,31 @@ def test_simulated_time_that_stands_still_stops_no_message(ros):
     assert [listener.line() for _ in range(10)] == [image(i + 1) for i in range(10)]
 
 
+@pytest.mark.parametrize("killed", [False, True], ids=["ended", "killed"])
+@pytest.mark.parametrize("own", [False, True], ids=["stock", "baton"])
+def test_a_publisher_that_works_only_for_subscribers_sees_them_come_and_go(ros, own, killed):
+    watch, talker = ros.run([BUILD / "bin" / "ros1_api_watch"], preload=False), ros.api_talker(topic="in")
+
+    def wait_for(count):
+        while watch.line() != f"subscribers {count}":
+            pass
+
+    for number in (1, 2):
+        listener = ros.api_listener(topic="out") if own else ros.listener(False, topic="out")
+        wait_for(1)
+        meet(talker, 1)
+        talker.do(f"publish {LARGE} 1 0")
+        assert listener.line().split()[0] == str(number)
+        if killed:
+            listener.process.kill()
+        else:
+            assert listener.end() == 0
+        wait_for(0)
+        talker.do("subscribers 0")
+    watch.process.stdin.close()
+    assert watch.line() == "ended"
+
+
 @pytest.mark.parametrize("victim", ["listener", "talker"])
 def test_a_killed_end_leaves_the_other_to_go_on(ros, victim):
     listener, talker = ros.api_listener(), ros.api_talker()

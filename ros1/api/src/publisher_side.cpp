@@ -5,6 +5,7 @@
 #include <ros/transport_subscriber_link.h>
 
 #include <algorithm>
+#include <boost/make_shared.hpp>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "handle.hpp"
 #include "peer.hpp"
 #include "private_members.hpp"
+#include "status_callback.hpp"
 
 namespace baton::ros1::detail {
 namespace {
@@ -118,6 +120,15 @@ struct PublisherSide::State {
     const std::lock_guard<std::mutex> lock(mutex);
     remove(sides, gone);
     remove(onlookers, gone);
+  }
+
+  void subscribers_changed() {
+    boost::shared_ptr<StatusCallback> watch;
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      watch = status;
+    }
+    if (watch) watch->look();
   }
 
   /// Gives the latched message to a process that has connected, once and by the way that it gets messages.
@@ -254,17 +265,22 @@ struct PublisherSide::State {
   std::map<Process, Subscriptions> processes;
   ros::SerializedMessage last, last_handle;  // latched
   std::vector<Gid> last_handed;
+  boost::shared_ptr<StatusCallback> status;  // if the program watches its subscribers
   ros::Publisher publisher, side;
 };
 
 PublisherSide::PublisherSide(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, bool latch,
                              Mode mode, const StockType& stock, const message::Type& type,
                              std::shared_ptr<baton::Node> node, std::shared_ptr<transport::Writer> writer)
-    : state_(std::make_shared<State>(topic, stock, type, std::move(node), std::move(writer), latch, mode)) {
+    : state_(std::make_shared<State>(topic, stock, type, std::move(node), std::move(writer), latch, mode)),
+      queue_(handle.getCallbackQueue()) {
   const std::weak_ptr<State> weak = state_;
   const auto run = [&weak](void (State::*member)(const ros::SingleSubscriberPublisher&)) {
     return [weak, member](const ros::SingleSubscriberPublisher& subscriber) {
-      if (const auto state = weak.lock()) (*state.*member)(subscriber);
+      const auto state = weak.lock();
+      if (!state) return;
+      (*state.*member)(subscriber);
+      state->subscribers_changed();
     };
   };
   if (mode == Mode::kTzc) {
@@ -284,6 +300,22 @@ PublisherSide::PublisherSide(ros::NodeHandle& handle, const std::string& topic, 
 PublisherSide::~PublisherSide() {
   state_->publisher.shutdown();
   state_->side.shutdown();
+  if (state_->status) state_->status->end();
+}
+
+std::function<void()> PublisherSide::watch_subscribers(std::function<void()> changed) {
+  const auto count = [this] {  // until the destructor's end()
+    const Subscribers all = subscribers();
+    return all.own + all.handles + all.serialized;
+  };
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    state_->status = boost::make_shared<StatusCallback>(*queue_, count, std::move(changed));
+  }
+  state_->subscribers_changed();  // of those that came before
+  return [weak = std::weak_ptr<State>(state_)] {
+    if (const auto state = weak.lock()) state->subscribers_changed();
+  };
 }
 
 void PublisherSide::publish(void* message, std::size_t capacity_bytes,

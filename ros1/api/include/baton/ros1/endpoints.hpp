@@ -80,9 +80,14 @@ class PublisherSide {
   };
   Subscribers subscribers() const;
 
+  /// From now on calls `changed` from the handle's callback queue, one call at a time, when the sum of subscribers() has
+  /// changed. Returns a function for the publisher's owner to call when Baton's side may have changed. Only once.
+  std::function<void()> watch_subscribers(std::function<void()> changed);
+
  private:
   struct State;
   std::shared_ptr<State> state_;  // callbacks of roscpp hold it weakly
+  ros::CallbackQueueInterface* const queue_;
 };
 
 /// Both sides of a subscription. Its callbacks run from the callback queue of `handle`, one at a time, as roscpp's do.

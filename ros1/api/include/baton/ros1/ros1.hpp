@@ -12,6 +12,7 @@
 
 #include <boost/shared_ptr.hpp>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -94,8 +95,11 @@ void call_with(F& callback, const std::shared_ptr<const T>& message) {
 }  // namespace detail
 
 struct AdvertiseOptions {
-  bool latch = false;              ///< as roscpp's: late subscribers get the last message
-  Mode mode = default_mode();      ///< kTzc: sends handles to the subscriptions that want them
+  bool latch = false;          ///< as roscpp's: late subscribers get the last message
+  Mode mode = default_mode();  ///< kTzc: sends handles to the subscriptions that want them
+  /// Called from the handle's callback queue after getNumSubscribers() has changed, one call at a time: for programs that
+  /// work only while somebody listens. In the place of roscpp's two callbacks.
+  std::function<void()> subscribers_changed;
   baton::PublisherOptions memory;  ///< how the publisher's shared memory is made, and its policy when it is short
 };
 
@@ -165,7 +169,12 @@ class Publisher {
           core(node->make_publisher(topic, message::type_of<T>(), qos(queue_size, options), options.memory)),
           own(core),
           side(handle, topic, queue_size, options.latch, options.mode, detail::stock_type<T>(), message::type_of<T>(),
-               node, core->writer()) {}
+               node, core->writer()) {
+      if (!options.subscribers_changed) return;
+      own.on_event([look = side.watch_subscribers(options.subscribers_changed)](Event event) {
+        if (event == Event::kMatched) look();
+      });
+    }
     static QoS qos(std::uint32_t queue_size, const AdvertiseOptions& options) {
       return options.latch ? QoS(1).transient_local() : QoS(detail::depth_of(queue_size));
     }

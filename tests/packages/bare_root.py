@@ -287,14 +287,14 @@ def test_rclpy_loads_the_installed_rmw_and_its_messages_travel_through_baton(ins
 
 
 @pytest.mark.skipif(not LONG, reason="ROS 1 is installed by the long version (make packages-test ARGS=--long)")
-def test_stock_programs_of_ros1_use_shared_memory_under_the_installed_command(installed):
-    for name in ("talker.cpp", "listener.cpp", "pattern.hpp"):
+def test_stock_programs_of_ros1_use_shared_memory_and_copy_no_array_under_the_installed_command(installed):
+    for name in ("talker.cpp", "listener.cpp", "arrays.cpp", "pattern.hpp", "tcp_bytes.hpp"):
         installed.write(f"/root/ros1/{name}", page(f"ros1/tests/programs/{name}"))
-    for name in ("talker", "listener"):
+    for name in ("talker", "listener", "arrays"):
         installed.run(
             "sh",
             "-euc",
-            f"cd /root/ros1 && c++ -std=c++17 -O1 {name}.cpp -o {name} $(pkg-config --cflags --libs roscpp sensor_msgs) -pthread",
+            f"cd /root/ros1 && c++ -std=c++17 -O2 {name}.cpp -o {name} $(pkg-config --cflags --libs roscpp sensor_msgs) -pthread -ldl",
         )
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -328,17 +328,20 @@ def test_stock_programs_of_ros1_use_shared_memory_under_the_installed_command(in
 
     try:
         programs.append(listener := installed.start(*run, "/root/ros1/listener", "images", 10, 0, 0, **variables))
+        programs.append(arrays := installed.start(*run, "/root/ros1/arrays", "images", "read", **variables))
         programs.append(talker := installed.start(*run, "/root/ros1/talker", "images", 10, "volatile", **variables))
-        do("subscribers 1")
+        do("subscribers 2")
         for number in range(1, 201):  # until both have met in shared memory
             before = tcp_bytes()
             do("publish 1000000 1 0")
             assert listener.stdout.readline() == f"{number} {number - 1} 1000000 good\n"
-            if tcp_bytes() - before < 1000000:
+            received, good, aliased = arrays.stdout.readline().split()
+            assert (received, good) == (str(number), "good")
+            if tcp_bytes() - before < 1000000 and int(aliased) > 0:
                 break
             time.sleep(0.02)
         else:
-            pytest.fail("no message took shared memory")
+            pytest.fail("no message took shared memory, or every array was copied")
     finally:
         for program in reversed(programs):
             end(program, signal.SIGKILL)

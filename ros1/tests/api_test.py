@@ -378,3 +378,15 @@ def test_habits_of_roscpp_are_refused_with_a_sentence(tmp_path, line, sentence):
 def test_stamps_and_durations_of_messages_are_written_as_ros_time_and_ros_duration():
     done = subprocess.run([BUILD / "bin" / "ros1_stamps"], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.returncode) == ("ok\n", 0)
+
+
+@pytest.mark.skipif(
+    not (BUILD / "bin" / "ros1_api_cv").exists(), reason="needs libcv-bridge-dev: make setup, then make build"
+)
+def test_opencv_sees_images_of_baton_as_cv_bridge_shows_stock_images(ros):
+    program = ros.run([BUILD / "bin" / "ros1_api_cv"], preload=False)
+    lines = []
+    while len(lines) < 9:
+        lines.append(program.line())
+    assert [line.split()[0] for line in lines if line.startswith(("ok", "different"))] == ["ok"] * 6, lines
+    assert [line for line in lines if line in ("shared", "copied")] == ["shared"] * 3, lines

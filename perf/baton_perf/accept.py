@@ -166,7 +166,7 @@ def judge(criteria: list[dict], measured: Measured, profile: str) -> list[Row]:
                     )
                     continue
             values = _compared(measured, a, b, c["metric"], c["kind"])
-            unit = {"ratio": "x", "difference": " us"}.get(c["kind"], "")
+            unit = {"ratio": "x", "difference": "" if c["metric"] == "loss" else " us"}.get(c["kind"], "")
             if not values:
                 rows.append(Row(c["id"], c["source"], None, unit, f"{c['bar']}{unit}", None, measured.error(*(b or a))))
                 continue

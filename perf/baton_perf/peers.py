@@ -99,14 +99,18 @@ BY_NAME = {
     ("baton", "copy"),
     ("bare", "copies"),
     *(("ros2", variant) for variant in ("large_data", "baton", "heap", "loans")),
-    *(("roscpp", variant) for variant in ("preload", "lotros", "tzc", "transport_raw", "transport_baton")),
+    *(
+        ("roscpp", variant)
+        for variant in ("preload", "preload_copying", "lotros", "tzc", "transport_raw", "transport_baton")
+    ),
 }
 NO_TRANSPORTS = (
     "synthetic",
     "shared_objects",
     "rclpy",
     "rospy",
-)  # the tool's own test; no transport; as ros2 and roscpp
+    "roscpp_floor",
+)  # the tool's own test; no transport; as ros2 and roscpp; no transport
 
 
 def _by_default(peer: Peer) -> list[str]:

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // ROS 1 with sensor_msgs/Image. `tcpros`: between processes. `same_process`: a shared pointer is handed from publisher
-// to subscribers, which roscpp does within one process only. `preload`: tcpros with libbaton_roscpp.so preloaded at both
-// ends. `lotros`: baton::ros1 at both ends, that is, types of Baton and no socket for data (LOT IV). `tzc`: the same with
-// handles over TCPROS (TZC III). `transport_raw` and `transport_baton`: programs of image_transport with either
-// transport; `transport_raw` is `tcpros` behind its interface.
+// to subscribers, which roscpp does within one process only (nodelets do the same). `preload`: tcpros with
+// libbaton_roscpp.so preloaded at both ends; `preload_copying`: the same, and every received array is copied
+// (BATON_HEAP=0). `lotros`: baton::ros1 at both ends, that is, types of Baton and no socket for data (LOT IV). `tzc`: the
+// same with handles over TCPROS (TZC III). `transport_raw` and `transport_baton`: programs of image_transport with
+// either transport; `transport_raw` is `tcpros` behind its interface.
 #include <malloc.h>
 #include <ros/callback_queue.h>
 #include <ros/ros.h>
@@ -41,8 +42,11 @@ void set_preload([[maybe_unused]] const Plan& plan) {
 #ifdef BATON_ROSCPP_LIBRARY
   prepend("LD_PRELOAD", BATON_ROSCPP_LIBRARY);
   set_runtime_directory(plan);
+  if (plan.variant == "preload_copying") ::setenv("BATON_HEAP", "0", 1);
 #endif
 }
+
+bool is_preloaded(const Plan& plan) { return plan.variant == "preload" || plan.variant == "preload_copying"; }
 
 bool has_types_of_baton(const Plan& plan) { return plan.variant == "lotros" || plan.variant == "tzc"; }
 
@@ -54,6 +58,7 @@ std::vector<std::string> variants() {
   std::vector<std::string> names{"tcpros", "same_process"};
 #ifdef BATON_ROSCPP_LIBRARY
   names.emplace_back("preload");
+  names.emplace_back("preload_copying");
 #endif
 #ifdef BATON_ROS1_MESSAGES
   names.emplace_back("lotros");
@@ -70,7 +75,7 @@ std::vector<std::string> variants() {
 class RosNode {
  public:
   static std::shared_ptr<RosNode> get(const Plan& plan) {
-    if (plan.variant == "preload") restart_once(plan, [&] { set_preload(plan); });
+    if (is_preloaded(plan)) restart_once(plan, [&] { set_preload(plan); });
     if (has_types_of_baton(plan)) set_runtime_directory(plan);
 #ifdef BATON_ROS_PACKAGES
     if (has_image_transport(plan)) {

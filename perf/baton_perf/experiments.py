@@ -197,6 +197,29 @@ def _ros2_cell(bytes: int, subscribers: int) -> Cell:
     return Cell(bytes=bytes, subscribers=subscribers, messages=25, rate=40 if bytes < MB else 20)
 
 
+# ROS 1: stock roscpp; the scheme of ETHZ-ASL's transport; and Baton's ways. `roscpp:tzc` and `roscpp:lotros` play the papers' own.
+ROSCPP_WAYS = ("roscpp:tcpros", "roscpp:preload", "roscpp:tzc", "roscpp:lotros")
+
+
+def _ros1_tzc_fig9(profile: str) -> list[Cell]:
+    """At the paper's rate, and at one that stock roscpp does not sustain on two of today's processors."""
+    subscribers, messages = ((1, 8), 40) if profile == "quick" else ((1, 2, 4, 8), 600)
+    return [Cell(bytes=4 * MB, subscribers=s, messages=messages, rate=rate) for rate in (30, 200) for s in subscribers]
+
+
+def _ros1_lot_fig7(profile: str) -> list[Cell]:
+    sizes, messages, rate = ((4 * MB,), 30, 30) if profile == "quick" else (LOT_SIZES[8:], 2000, 30)
+    return [
+        Cell(bytes=b, subscribers=5, messages=messages, rate=rate, connect_in_order=ordered)
+        for b in sizes
+        for ordered in (False, True)
+    ]
+
+
+def _ros1_lot_fig5(profile: str) -> list[Cell]:
+    return [replace(c, publishers=5, subscribers=1) for c in _ros1_lot_fig7(profile) if c.connect_in_order]
+
+
 EXPERIMENTS: dict[str, Experiment] = {
     e.id: e
     for e in (
@@ -384,6 +407,59 @@ EXPERIMENTS: dict[str, Experiment] = {
             lambda profile: _for_large_data(_ros2_python(profile)),
             ("lines_over_size", "ratio_table", "summary_table"),
             peers=("rclpy:large_data", "rclpy:baton", "rclpy:accelerated"),
+        ),
+        Experiment(
+            "ros1-tzc-fig7",
+            "ROS 1: how does latency grow with the number of subscribers?",
+            "TZC, Fig. 7, group 1",
+            _tzc_fig7,
+            ("boxes_over_size", "lines_over_subscribers", "summary_table"),
+            peers=("roscpp:tcpros", "serialized_shm", *ROSCPP_WAYS[1:]),
+            note="serialized_shm is the scheme of ETHZ-ASL's transport. roscpp:tzc has TZC's: handles over TCPROS, payload in shared memory.",
+        ),
+        Experiment(
+            "ros1-tzc-fig9",
+            "ROS 1: how many messages arrive, by the number of subscribers?",
+            "TZC, Fig. 9",
+            _ros1_tzc_fig9,
+            ("success_over_subscribers", "summary_table"),
+            peers=("roscpp:tcpros", "serialized_shm", *ROSCPP_WAYS[1:]),
+            note="Queues have ten messages at both ends. The paper's rate is 30 Hz.",
+        ),
+        Experiment(
+            "ros1-tzc-table1",
+            "ROS 1: how often is a message copied?",
+            "TZC, Table I",
+            _tzc_table1,
+            ("copies_table",),
+            peers=("roscpp:tcpros", "serialized_shm", "roscpp:preload_copying", *ROSCPP_WAYS[1:]),
+            rounds=(1, 1),
+            note="Serialization and deserialization count as copies, as in the paper: ROS 1 + 3 x subscribers, ETHZ-ASL 1 + 1 x subscribers, "
+            "TZC 0. Counted by a preloaded library in every process.",
+        ),
+        Experiment(
+            "ros1-lot-fig5",
+            "ROS 1: is one of five publishers served later than the others?",
+            "LOT, Fig. 5",
+            _ros1_lot_fig5,
+            ("boxes_by_end", "summary_table"),
+            peers=ROSCPP_WAYS,
+        ),
+        Experiment(
+            "ros1-lot-fig6",
+            "ROS 1: how does latency grow with size, with processes pinned to CPUs and not?",
+            "LOT, Fig. 6a-c",
+            _lot_fig6,
+            ("lines_over_size", "boxes_over_size", "summary_table"),
+            peers=ROSCPP_WAYS,
+        ),
+        Experiment(
+            "ros1-lot-fig7",
+            "ROS 1: is one of five subscribers served later than the others?",
+            "LOT, Fig. 7",
+            _ros1_lot_fig7,
+            ("boxes_by_end", "gap_table", "summary_table"),
+            peers=ROSCPP_WAYS,
         ),
         Experiment(
             "varying",

@@ -382,6 +382,30 @@ def success(view: View) -> list[str]:
     return [svg(figure)]
 
 
+def success_over_subscribers(view: View) -> list[str]:
+    out = []
+    for rate in view.distinct("rate"):
+        figure, axis = plt.subplots(figsize=(WIDTH, 3.0))
+        for name in view.names:
+            points = []
+            for subscribers in view.distinct("subscribers"):
+                runs = view.of(name, subscribers=subscribers, rate=rate)
+                if runs:
+                    expected = sum(figures.sent(run) * len(figures.subscribers(run)) for run in runs)
+                    points.append((subscribers, 100 * (1 - sum(map(figures.lost, runs)) / max(1, expected))))
+            if points:
+                draw_line(view, axis, name, *zip(*points, strict=True))
+        about_faint(view, axis)
+        axis.set_xticks(view.distinct("subscribers"))
+        axis.set_xlabel("subscribers")
+        axis.set_ylabel("messages that arrived, %")
+        axis.set_ylim(-3, 103)
+        axis.set_title(f"{size_text(view.good[0]['cell']['bytes'])} at {rate:g} Hz", loc="left")
+        legend(figure, axis)
+        out.append(svg(figure))
+    return out
+
+
 def sequence(view: View) -> list[str]:
     """Latency message by message: bursts show as sawteeth."""
     out = []

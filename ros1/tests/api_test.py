@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import xmlrpc.client
+from pathlib import Path
 
 import pytest
 from ros1_network import BUILD, ROOT, tcp_bytes
@@ -390,3 +391,20 @@ def test_opencv_sees_images_of_baton_as_cv_bridge_shows_stock_images(ros):
         lines.append(program.line())
     assert [line.split()[0] for line in lines if line.startswith(("ok", "different"))] == ["ok"] * 6, lines
     assert [line for line in lines if line in ("shared", "copied")] == ["shared"] * 3, lines
+
+
+@pytest.mark.skipif(
+    not (BUILD / "bin" / "ros1_api_camera").exists(), reason="needs libmessage-filters-dev: make setup, then make build"
+)
+def test_images_of_a_camera_come_with_their_calibrations(ros, tmp_path):
+    frames = Path(__file__).with_name("frames.py")
+    subprocess.run(["/usr/bin/python3", frames, tmp_path, "3"], check=True)
+    camera = ros.run([BUILD / "bin" / "ros1_api_camera"], preload=False)
+    assert camera.line() == "/camera/image /camera/camera_info"
+    topics = ["/camera/image", tmp_path / "left_color", "/camera/camera_info", tmp_path / "left_info"]
+    source = ros.run([BUILD / "bin" / "ros1_raw", "source", *topics], preload=False)
+    source.do("subscribers 1")
+    source.do("publish 3")
+    assert [camera.line() for _ in range(3)] == [f"same {1000 + i} {320 * 240 * 3} 240" for i in range(3)]
+    camera.process.stdin.close()
+    assert camera.line() == "ended"

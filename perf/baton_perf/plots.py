@@ -164,7 +164,7 @@ def lines_over_size(view: View) -> list[str]:
             axis.minorticks_off()
             latency_axis(axis, view)
             axis.set_title(_title("median by size", _subscribers(subscribers), title), loc="left")
-            axis.set_xlabel("size of the message; Baton's band: up to p99")
+            axis.set_xlabel("size of the message" + "; Baton's band: up to p99" * ("baton" in view.names))
             legend(figure, axis)
             out.append(svg(figure))
     return out
@@ -383,23 +383,25 @@ def success(view: View) -> list[str]:
 
 
 def success_over_subscribers(view: View) -> list[str]:
+    """Bars beside each other, because lines at 100 % would hide each other."""
     out = []
+    counts = view.distinct("subscribers")
+    width = 0.8 / max(1, len(view.names))
     for rate in view.distinct("rate"):
         figure, axis = plt.subplots(figsize=(WIDTH, 3.0))
-        for name in view.names:
-            points = []
-            for subscribers in view.distinct("subscribers"):
+        for place, name in enumerate(view.names):
+            arrived = []
+            for subscribers in counts:
                 runs = view.of(name, subscribers=subscribers, rate=rate)
-                if runs:
-                    expected = sum(figures.sent(run) * len(figures.subscribers(run)) for run in runs)
-                    points.append((subscribers, 100 * (1 - sum(map(figures.lost, runs)) / max(1, expected))))
-            if points:
-                draw_line(view, axis, name, *zip(*points, strict=True))
-        about_faint(view, axis)
-        axis.set_xticks(view.distinct("subscribers"))
+                expected = sum(figures.sent(run) * len(figures.subscribers(run)) for run in runs)
+                arrived.append(100 * (1 - sum(map(figures.lost, runs)) / expected) if expected else numpy.nan)
+            where = numpy.arange(len(counts)) + (place - (len(view.names) - 1) / 2) * width
+            axis.bar(where, arrived, 0.9 * width, color=view.color(name), label=name)
+        axis.set_xticks(range(len(counts)), counts)
+        axis.grid(axis="x", visible=False)
         axis.set_xlabel("subscribers")
         axis.set_ylabel("messages that arrived, %")
-        axis.set_ylim(-3, 103)
+        axis.set_ylim(0, 103)
         axis.set_title(f"{size_text(view.good[0]['cell']['bytes'])} at {rate:g} Hz", loc="left")
         legend(figure, axis)
         out.append(svg(figure))

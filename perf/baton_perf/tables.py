@@ -42,10 +42,15 @@ def describe(cell: Cell) -> str:
 
 
 def grouped(runs: list[dict]) -> dict[str, dict[str, list[dict]]]:
-    """cell -> peer -> its runs, in the order of the recording with Baton first."""
+    """cell -> peer -> its runs, in the order of the recording with Baton first. Cells that differ in the rate only say their rate."""
+    rates: dict[str, set[float]] = defaultdict(set)
+    for run in runs:
+        rates[describe(cell_of(run))].add(cell_of(run).rate)
     out: dict[str, dict[str, list[dict]]] = {}
     for run in runs:
-        out.setdefault(describe(cell_of(run)), {}).setdefault(name_of(run), []).append(run)
+        cell = describe(cell_of(run))
+        title = f"{cell} {cell_of(run).rate:g} Hz" if len(rates[cell]) > 1 else cell
+        out.setdefault(title, {}).setdefault(name_of(run), []).append(run)
     return {
         cell: dict(sorted(peers.items(), key=lambda p: not p[0].startswith("baton"))) for cell, peers in out.items()
     }

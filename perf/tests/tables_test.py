@@ -156,3 +156,11 @@ def test_the_list_of_peers_has_one_line_for_each_and_their_use_on_request():
         assert sum(line.split()[:1] == [known.id] for line in short.splitlines()) == 1
         assert known.how.split()[0] in long
     assert len(short.splitlines()) <= len(peers.built()) + len(peers.absent()) + 6
+
+
+def test_cells_that_differ_in_the_rate_only_have_tables_of_their_own():
+    runs = [run_of([value] * 3) for value in (11, 222)]
+    runs[1] = runs[1] | {"cell": runs[1]["cell"] | {"rate": 777}}
+    titles = list(tables.grouped(runs))
+    assert len(titles) == 2 and titles[1].endswith("777 Hz")
+    assert list(tables.grouped(runs[:1])) == [tables.describe(tables.cell_of(runs[0]))]

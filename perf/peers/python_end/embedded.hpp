@@ -52,7 +52,8 @@ inline PyObject* start(const char* program, const char* name, bool accelerated) 
   check(PyConfig_SetBytesString(&config, &config.program_name, program));
   check(Py_InitializeFromConfig(&config));
   PyConfig_Clear(&config);
-  std::signal(SIGPIPE, SIG_IGN);  // As `python` does: a write to a peer that has ended is an error then, not this process's end.
+  // As `python` does: a write to a peer that has ended is an error then, not this process's end.
+  std::signal(SIGPIPE, SIG_IGN);
   PyObject* module = check(PyImport_ImportModule(name), name);
   if (accelerated) Py_DECREF(check(PyObject_CallMethod(module, "accelerate", nullptr), "accelerate()"));
   PyEval_SaveThread();

@@ -101,7 +101,15 @@ BY_NAME = {
     *(("ros2", variant) for variant in ("large_data", "baton", "heap", "loans")),
     *(
         ("roscpp", variant)
-        for variant in ("preload", "preload_copying", "lotros", "tzc", "transport_raw", "transport_baton")
+        for variant in (
+            "preload",
+            "preload_copying",
+            "lotros",
+            "lotros_own_thread",
+            "tzc",
+            "transport_raw",
+            "transport_baton",
+        )
     ),
 }
 NO_TRANSPORTS = (

@@ -81,6 +81,7 @@ COPIES = {
     ("roscpp", "preload_copying"): (1, 1),
     ("roscpp", "preload"): (1, 0),  # received arrays are not copied
     ("roscpp", "lotros"): (0, 0),
+    ("roscpp", "lotros_own_thread"): (0, 0),
     ("roscpp", "tzc"): (0, 0),
     ("roscpp", "transport_raw"): (1 + 2, 1 + 1),
     ("roscpp", "transport_baton"): (1, 1),

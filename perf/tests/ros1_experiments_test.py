@@ -16,7 +16,8 @@ from click.testing import CliRunner
 ROS1 = [id for id in EXPERIMENTS if id.startswith("ros1-")]
 BUILT = peers.built() if peers.program_folder() else {}
 WANTED = [
-    ("roscpp", variant) for variant in ("tcpros", "same_process", "preload", "preload_copying", "tzc", "lotros")
+    ("roscpp", variant)
+    for variant in ("tcpros", "nodelet", "preload", "preload_copying", "tzc", "lotros", "lotros_own_thread")
 ] + [("serialized_shm", "ring")]
 needs_ros1 = pytest.mark.skipif(
     not all(peer in BUILT and variant in BUILT[peer].variants for peer, variant in WANTED),

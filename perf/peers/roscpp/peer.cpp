@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// ROS 1 with sensor_msgs/Image. `tcpros`: between processes. `same_process`: a shared pointer is handed from publisher
-// to subscribers, which roscpp does within one process only (nodelets do the same). `preload`: tcpros with
+// ROS 1 with sensor_msgs/Image. `tcpros`: between processes. `nodelet`: a shared pointer is handed from publisher to
+// subscribers, as between nodelets of one manager; roscpp does this within one process only. `preload`: tcpros with
 // libbaton_roscpp.so preloaded at both ends; `preload_copying`: the same, and every received array is copied
-// (BATON_HEAP=0). `lotros`: baton::ros1 at both ends, that is, types of Baton and no socket for data (LOT IV). `tzc`: the
-// same with handles over TCPROS (TZC III). `transport_raw` and `transport_baton`: programs of image_transport with
-// either transport; `transport_raw` is `tcpros` behind its interface.
+// (BATON_HEAP=0). `lotros`: baton::ros1 at both ends, that is, types of Baton and no socket for data (LOT IV);
+// `lotros_own_thread`: the same with callbacks in the subscription's own thread. `tzc`: the same as `lotros` with handles over
+// TCPROS (TZC III). `transport_raw` and `transport_baton`: programs of image_transport with either transport; `transport_raw` is
+// `tcpros` behind its interface.
 #include <malloc.h>
 #include <ros/callback_queue.h>
 #include <ros/ros.h>
@@ -24,6 +25,7 @@
 #include "baton/ros1/ros1.hpp"
 #include "baton/ros1/sensor_msgs/image.hpp"
 #endif
+#include "arrivals.hpp"
 #include "master.hpp"
 #include "peer.hpp"
 #include "restart.hpp"
@@ -48,20 +50,23 @@ void set_preload([[maybe_unused]] const Plan& plan) {
 
 bool is_preloaded(const Plan& plan) { return plan.variant == "preload" || plan.variant == "preload_copying"; }
 
-bool has_types_of_baton(const Plan& plan) { return plan.variant == "lotros" || plan.variant == "tzc"; }
+bool has_types_of_baton(const Plan& plan) {
+  return plan.variant == "lotros" || plan.variant == "lotros_own_thread" || plan.variant == "tzc";
+}
 
 bool has_image_transport(const Plan& plan) {
   return plan.variant == "transport_raw" || plan.variant == "transport_baton";
 }
 
 std::vector<std::string> variants() {
-  std::vector<std::string> names{"tcpros", "same_process"};
+  std::vector<std::string> names{"tcpros", "nodelet"};
 #ifdef BATON_ROSCPP_LIBRARY
   names.emplace_back("preload");
   names.emplace_back("preload_copying");
 #endif
 #ifdef BATON_ROS1_MESSAGES
   names.emplace_back("lotros");
+  names.emplace_back("lotros_own_thread");
   names.emplace_back("tzc");
 #endif
 #ifdef BATON_ROS_PACKAGES
@@ -129,10 +134,10 @@ class RosNode {
 class RosPublisher : public PublisherEnd {
  public:
   explicit RosPublisher(const Plan& plan)
-      : same_process_(plan.variant == "same_process"),
+      : is_nodelet_(plan.variant == "nodelet"),
         node_(RosNode::get(plan)),
         publisher_(node_->advertise(plan.topic, plan.depth)) {
-    if (same_process_ && !plan.one_process) throw std::runtime_error("the variant same_process needs one process");
+    if (is_nodelet_ && !plan.one_process) throw std::runtime_error("the variant nodelet needs one process");
   }
   std::byte* begin(std::size_t bytes) override {
     // A message without other owners is reused: a new one would zero its pixels first.
@@ -151,7 +156,7 @@ class RosPublisher : public PublisherEnd {
     return reinterpret_cast<std::byte*>(message_->data.data());
   }
   void publish(std::size_t) override {
-    if (same_process_) {
+    if (is_nodelet_) {
       publisher_.publish(message_);
     } else {
       publisher_.publish(*message_);
@@ -159,7 +164,7 @@ class RosPublisher : public PublisherEnd {
   }
 
  private:
-  const bool same_process_;
+  const bool is_nodelet_;
   std::shared_ptr<RosNode> node_;
   ros::Publisher publisher_;
   std::vector<boost::shared_ptr<Image>> images_;
@@ -271,25 +276,32 @@ class OwnPublisher : public PublisherEnd {
 
 class OwnSubscriber : public SubscriberEnd {
  public:
-  OwnSubscriber(const Plan& plan, Receiver& receiver) : node_(RosNode::get(plan)) {
+  OwnSubscriber(const Plan& plan, Receiver& receiver)
+      : node_(RosNode::get(plan)), own_thread_(plan.variant == "lotros_own_thread"), arrivals_(plan) {
+    if (own_thread_ && plan.spin) throw std::runtime_error("the variant lotros_own_thread does not poll");
     ros::NodeHandle handle = node_->handle(&queue_);
     ros1::SubscribeOptions options;
     options.mode = mode_of(plan);
+    options.own_thread = own_thread_;
     subscriber_ = ros1::subscribe<OwnImage>(
         handle, plan.topic, plan.depth,
-        [&receiver](const OwnImage& image) {
+        [this, &receiver](const OwnImage& image) {
           receiver.message(reinterpret_cast<const std::byte*>(image.data.data()), image.data.size());
+          if (own_thread_) arrivals_.notify();
         },
         options);
   }
   ~OwnSubscriber() override { subscriber_.shutdown(); }
   void receive(std::chrono::nanoseconds timeout) override {
+    if (own_thread_) return arrivals_.wait(timeout);
     queue_.callAvailable(ros::WallDuration(static_cast<double>(timeout.count()) * 1e-9));
   }
 
  private:
   std::shared_ptr<RosNode> node_;
   ros::CallbackQueue queue_;
+  const bool own_thread_;
+  Arrivals arrivals_;
   ros1::Subscriber<OwnImage> subscriber_;
 };
 #endif
@@ -303,7 +315,7 @@ PeerInfo peer_info() {
                 "roscpp itself passes tcpros's serialized messages on without TCP",
                 variants()};
   info.can_spin = true;
-  info.one_process_variants = {"same_process"};
+  info.one_process_variants = {"nodelet"};
   return info;
 }
 

@@ -38,15 +38,17 @@ std::size_t callbacks_on(const std::string& topic) {
 }  // namespace
 
 /// Two sources, one callback: a thread waits for messages of Baton (LOT's puller) and asks roscpp's callback queue to
-/// run take_waiting(); roscpp's own subscription runs decode() and deliver().
+/// run take_waiting(), or with `own_thread` runs it itself; roscpp's own subscription runs decode() and deliver().
 ///
 /// In mode tzc a third: roscpp's subscription of the side topic runs arrived() for each handle. The thread then waits for
 /// messages only while a publisher of the topic sends no handles, and delivers those of all publishers.
 struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::State> {
-  State(std::string topic_name, Mode own_mode, const StockType& stock, std::shared_ptr<baton::Node> own_node,
-        std::shared_ptr<transport::Reader> own_reader, std::uint32_t queue_size, Callbacks functions)
+  State(std::string topic_name, Mode own_mode, bool calls_in_own_thread, const StockType& stock,
+        std::shared_ptr<baton::Node> own_node, std::shared_ptr<transport::Reader> own_reader, std::uint32_t queue_size,
+        Callbacks functions)
       : topic(std::move(topic_name)),
         mode(own_mode),
+        own_thread(calls_in_own_thread),
         node(std::move(own_node)),
         reader(std::move(own_reader)),
         callbacks(std::move(functions)),
@@ -186,7 +188,7 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
                        [](const auto& each) { return each.second.first > each.second.second; });
   }
 
-  /// In the callback queue's thread.
+  /// In the callback queue's thread, or in the subscription's own.
   void take_waiting() {
     struct Finally {
       ~Finally() { state.end_turn(); }  // also if the callback throws, as roscpp allows
@@ -270,6 +272,12 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
       turn_given = true;
       lock.unlock();
       BATON_CRASH_POINT("ros1.api.turn");
+      if (own_thread) {
+        if (!ros::ok()) return;  // after ros::shutdown() there are no callbacks, as roscpp's queues have none
+        take_waiting();
+        lock.lock();
+        continue;
+      }
       queue->addCallback(boost::make_shared<Turn>(weak_from_this()), id());
       lock.lock();
       changed.wait(lock, [this] { return ended || !turn_given; });
@@ -338,6 +346,7 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
 
   const std::string topic;
   const Mode mode;
+  const bool own_thread;
   const std::shared_ptr<baton::Node> node;
   const std::shared_ptr<transport::Reader> reader;
   const Callbacks callbacks;
@@ -368,9 +377,14 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
 SubscriberSide::SubscriberSide(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, Mode mode,
                                const ros::TransportHints& hints, const StockType& stock,
                                std::shared_ptr<baton::Node> node, std::shared_ptr<transport::Reader> reader,
-                               Callbacks callbacks)
-    : state_(std::make_shared<State>(topic, mode, stock, std::move(node), std::move(reader), queue_size,
+                               Callbacks callbacks, bool own_thread)
+    : state_(std::make_shared<State>(topic, mode, own_thread, stock, std::move(node), std::move(reader), queue_size,
                                      std::move(callbacks))) {
+  if (own_thread && mode == Mode::kTzc) {
+    throw Exception(
+        Error{Errc::invalid_argument,
+              topic + ": own_thread is for mode lotros; in mode tzc handles come through roscpp's callback queue"});
+  }
   State& state = *state_;
   state.queue = handle.getCallbackQueue();
   if (mode == Mode::kTzc) {
@@ -393,7 +407,7 @@ SubscriberSide::SubscriberSide(ros::NodeHandle& handle, const std::string& topic
   options.callback_queue = state.queue;
   state.subscriber = handle.subscribe(options);  // throws if the type conflicts; nothing is counted then
   State::count_own(topic, 1);
-  state.puller = std::thread([&state] { state.pull(); });
+  state.puller = std::thread([alive = state_] { alive->pull(); });
 }
 
 SubscriberSide::~SubscriberSide() {
@@ -404,7 +418,12 @@ SubscriberSide::~SubscriberSide() {
     state.changed.notify_one();
   }
   state.waits.wake();
-  state.puller.join();
+  if (state.puller.get_id() == std::this_thread::get_id()) {
+    state.puller
+        .detach();  // a callback in the own thread ended its own subscription; the thread ends after the callback
+  } else {
+    state.puller.join();
+  }
   state.queue->removeByID(state.id());
   state.reader->on_event({});
   state.side.shutdown();

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // listener.cpp with types of Baton: prints "NUMBER SEQ BYTES good|bad" for each image. Arguments: topic, queue size, how many messages
-// to keep for ever, milliseconds that each callback takes; with LISTENER_UDP set it asks stock publishers for UDPROS. On the line "tcp" of its input it prints the bytes that its TCP
-// connections received, on "handles" its HandleCounters; its input's end ends it.
+// to keep for ever, milliseconds that each callback takes; with LISTENER_UDP set it asks stock publishers for UDPROS. With
+// LISTENER_OWN_THREAD set callbacks run in the subscription's own thread, and nothing spins but the line "spin" of its input. The
+// callback of the image with the number LISTENER_LAST ends the subscription. On the line "tcp" it prints the bytes that its TCP
+// connections received, on "handles" its HandleCounters; "shutdown" ends ROS, its input's end ends it.
 #include <ros/ros.h>
 #include <sensor_msgs/Image.h>
 
@@ -27,23 +29,30 @@ int main(int argc, char** argv) {
   const auto pause = std::chrono::milliseconds(std::stoul(argv[4]));
   std::mutex mutex;
   std::vector<Image::ConstPtr> kept;
+  const bool own_thread = std::getenv("LISTENER_OWN_THREAD") != nullptr;
+  const char* const last = std::getenv("LISTENER_LAST");
+  baton::ros1::Subscriber<Image> subscriber;
   const auto callback = [&](const Image::ConstPtr& image) {
     const std::lock_guard<std::mutex> lock(mutex);
     std::cout << image->width << ' ' << image->header.seq << ' ' << image->data.size() << ' '
               << (image->header.frame_id == "camera" && pattern::matches(image->data, image->width) ? "good" : "bad")
               << std::endl;
     if (kept.size() < keep) kept.push_back(image);
+    if (last != nullptr && image->width == std::stoul(last)) subscriber.shutdown();
     std::this_thread::sleep_for(pause);
   };
   ros::NodeHandle node;
   baton::ros1::SubscribeOptions options;
   if (std::getenv("LISTENER_UDP") != nullptr) options.hints = ros::TransportHints().unreliable();
-  const auto subscriber =
+  options.own_thread = own_thread;
+  subscriber =
       baton::ros1::subscribe<Image>(node, argv[1], static_cast<std::uint32_t>(std::stoul(argv[2])), callback, options);
   ros::Subscriber stock;
   ros::AsyncSpinner spinner(1);
-  spinner.start();
+  if (!own_thread) spinner.start();
   for (std::string line; std::getline(std::cin, line);) {
+    if (line == "spin") ros::spinOnce();
+    if (line == "shutdown") ros::shutdown();
     const std::lock_guard<std::mutex> lock(mutex);
     if (line == "stock") {  // one more subscription of this process, which Baton does not serve
       stock = node.subscribe<sensor_msgs::Image>(
@@ -57,6 +66,7 @@ int main(int argc, char** argv) {
                 << " held_limit " << of.held_limit << " refused " << of.refused << std::endl;
     }
     if (line == "tcp") std::cout << "tcp " << tcp_bytes() << std::endl;
+    if (line == "spin" || line == "shutdown") std::cout << "done " << line << std::endl;
   }
   const std::lock_guard<std::mutex> lock(mutex);
   for (const auto& image : kept) {

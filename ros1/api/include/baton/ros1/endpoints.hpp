@@ -90,7 +90,8 @@ class PublisherSide {
   ros::CallbackQueueInterface* const queue_;
 };
 
-/// Both sides of a subscription. Its callbacks run from the callback queue of `handle`, one at a time, as roscpp's do.
+/// Both sides of a subscription. Its callbacks run from the callback queue of `handle`, one at a time, as roscpp's do; with
+/// `own_thread` those of Baton's messages run in a thread of the subscription, which its destructor waits for.
 class SubscriberSide {
  public:
   struct Callbacks {
@@ -102,7 +103,7 @@ class SubscriberSide {
   };
   SubscriberSide(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, Mode mode,
                  const ros::TransportHints& hints, const StockType& stock, std::shared_ptr<baton::Node> node,
-                 std::shared_ptr<transport::Reader> reader, Callbacks callbacks);
+                 std::shared_ptr<transport::Reader> reader, Callbacks callbacks, bool own_thread = false);
   ~SubscriberSide();
   SubscriberSide(const SubscriberSide&) = delete;
   SubscriberSide& operator=(const SubscriberSide&) = delete;

@@ -107,6 +107,11 @@ struct SubscribeOptions {
   std::uint32_t held = 8;      ///< messages of each publisher that callbacks may keep (QoS::held)
   Mode mode = default_mode();  ///< kTzc: wants handles. Publishers that send none are heard as in kLotros
   ros::TransportHints hints;   ///< for links to stock publishers; messages of Baton take no socket
+  /// Messages of Baton call back in a thread of the subscription, and not through the callback queue: one wake-up of a
+  /// thread less. Then callbacks come without ros::spin(), and beside callbacks of other subscriptions, as with an
+  /// AsyncSpinner; those of this subscription still one at a time. Not in mode tzc, whose handles come through roscpp's
+  /// queue: subscribe() throws invalid_argument.
+  bool own_thread = false;
 };
 
 /// Publishes messages of type T to subscriptions of Baton and, as serialized messages, to stock ones. Copies refer to
@@ -218,8 +223,8 @@ class Subscriber {
           reader(node->make_reader(topic, message::type_of<T>(),
                                    QoS(detail::depth_of(queue_size, options.mode)).hold(options.held))),
           side(handle, topic, queue_size, options.mode, options.hints, detail::stock_type<T>(), node, reader,
-               callbacks(std::make_shared<F>(std::move(callback)), std::make_shared<detail::Decoder<T>>(node, topic))) {
-    }
+               callbacks(std::make_shared<F>(std::move(callback)), std::make_shared<detail::Decoder<T>>(node, topic)),
+               options.own_thread) {}
 
     template <class F>
     static detail::SubscriberSide::Callbacks callbacks(const std::shared_ptr<F>& callback,
@@ -264,7 +269,8 @@ Publisher<T> advertise(ros::NodeHandle&, const std::string&, std::uint32_t, Latc
   return {};
 }
 
-/// Calls `callback` for each message on `topic`, from the callback queue of `handle`. It takes one of const
+/// Calls `callback` for each message on `topic`, from the callback queue of `handle` (or SubscribeOptions::own_thread). It
+/// takes one of const
 /// T::ConstPtr&, const boost::shared_ptr<const T>& (both may be kept, up to SubscribeOptions::held), const T&.
 template <class T, class F>
 [[nodiscard]] Subscriber<T> subscribe(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size,

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SubscribeOptions::own_thread: callbacks in a thread of the subscription, without roscpp's callback queue. In mode lotros."""
+
+LARGE = 1_000_000
+
+
+def image(number, size=LARGE):
+    """What a listener prints for the talker's image `number`."""
+    return f"{number} {number - 1} {size} good"
+
+
+def test_messages_of_baton_call_back_in_order_while_nothing_spins(ros):
+    listener, talker = ros.api_listener(LISTENER_OWN_THREAD="1"), ros.api_talker()
+    talker.do("subscribers 1")
+    talker.do(f"publish {LARGE} 20 1")
+    assert [listener.line() for _ in range(20)] == [image(i + 1) for i in range(20)]
+    assert listener.more(0.2) == []
+
+
+def test_messages_of_stock_publishers_wait_for_a_spin(ros):
+    listener, talker = ros.api_listener(LISTENER_OWN_THREAD="1"), ros.talker(preload=False)
+    talker.do("subscribers 1")
+    talker.do(f"publish {LARGE} 3 0")
+    assert listener.more(0.5) == []
+    lines = []
+    while len(lines) < 3:  # one call runs only what roscpp's threads have put into the queue
+        listener.tell("spin")
+        while (line := listener.line()) != "done spin":
+            lines.append(line)
+    assert lines == [image(i + 1) for i in range(3)]
+
+
+def test_a_callback_may_end_its_own_subscription(ros):
+    listener, talker = ros.api_listener(LISTENER_OWN_THREAD="1", LISTENER_LAST="3"), ros.api_talker()
+    talker.do("subscribers 1")
+    talker.do(f"publish {LARGE} 5 1")
+    assert [listener.line() for _ in range(3)] == [image(i + 1) for i in range(3)]
+    talker.do("subscribers 0")
+    assert listener.more(0.2) == []
+    assert listener.end() == 0
+
+
+def test_no_callback_comes_after_ros_shutdown(ros):
+    listener, talker = ros.api_listener(LISTENER_OWN_THREAD="1"), ros.api_talker()
+    talker.do("subscribers 1")
+    talker.do(f"publish {LARGE} 1 0")
+    assert listener.line() == image(1)
+    listener.do("shutdown")
+    talker.do(f"publish {LARGE} 5 1")
+    assert listener.more(0.3) == []
+    assert listener.end() == 0
+
+
+def test_in_mode_tzc_the_option_is_refused_with_the_reason(ros):
+    listener = ros.api_listener(LISTENER_OWN_THREAD="1", BATON_ROS1_MODE="tzc")
+    assert listener.process.wait(60) != 0
+    for thread in listener.threads:
+        thread.join()
+    assert "own_thread is for mode lotros" in "\n".join(listener.errors)

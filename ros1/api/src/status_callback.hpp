@@ -26,7 +26,8 @@ class StatusCallback final : public ros::CallbackInterface, public boost::enable
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!ended_) queue_.addCallback(shared_from_this(), id());
   }
-  /// `changed` is not called afterwards. Waits for a call in another thread, without the queue's other callbacks.
+  /// Neither function is called afterwards. Waits for a call in another thread, without the queue's other callbacks, unless it is
+  /// called by `changed`.
   void end() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -36,6 +37,7 @@ class StatusCallback final : public ros::CallbackInterface, public boost::enable
   }
   CallResult call() override {
     const std::lock_guard<std::recursive_mutex> lock(calling_);  // recursive: `changed` may run the queue
+    if (has_ended()) return Invalid;                             // by `changed` in another thread, which did not wait
     const std::uint32_t now = count_();
     if (now == known_) return Success;
     known_ = now;
@@ -44,6 +46,10 @@ class StatusCallback final : public ros::CallbackInterface, public boost::enable
   }
 
  private:
+  bool has_ended() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return ended_;
+  }
   std::uint64_t id() const { return reinterpret_cast<std::uint64_t>(this); }
 
   ros::CallbackQueueInterface& queue_;

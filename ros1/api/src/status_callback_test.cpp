@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "status_callback.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <boost/make_shared.hpp>
+#include <thread>
+
+namespace baton::ros1::detail {
+namespace {
+
+class NoQueue final : public ros::CallbackQueueInterface {
+ public:
+  void addCallback(const ros::CallbackInterfacePtr&, std::uint64_t) override {}
+  void removeByID(std::uint64_t) override {
+  }  // nor does roscpp's wait for other threads if a callback of this id calls it
+};
+
+TEST(StatusCallbackTest, ACallThatWaitedForTheCallbackThatEndedItLooksAtNothing) {
+  NoQueue queue;
+  std::atomic<std::uint32_t> looked{0};
+  std::atomic<bool> second_came{false};
+  boost::shared_ptr<StatusCallback> callback;
+  int changes = 0;
+  callback = boost::make_shared<StatusCallback>(
+      queue, [&] { return ++looked; },
+      [&] {
+        ++changes;
+        while (!second_came) std::this_thread::yield();
+        callback->end();  // a program may now free what the two functions use
+      });
+  std::thread second([&] {
+    while (looked == 0) std::this_thread::yield();
+    second_came = true;
+    EXPECT_EQ(callback->call(), ros::CallbackInterface::Invalid);
+  });
+  EXPECT_EQ(callback->call(), ros::CallbackInterface::Success);
+  second.join();
+  EXPECT_EQ(looked, 1U);
+  EXPECT_EQ(changes, 1);
+}
+
+}  // namespace
+}  // namespace baton::ros1::detail

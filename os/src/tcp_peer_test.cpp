@@ -72,6 +72,7 @@ TEST_P(TcpPeerTest, TheProcessThatHasTheOtherEndIsFoundAndNoOtherOne) {
   const UniqueFd accepted = listener.accept();
   ASSERT_TRUE(accepted);
   const TcpPeer peer(accepted.get());
+  EXPECT_TRUE(peer.was_connected());
   EXPECT_EQ(peer.is(child), true);
   EXPECT_EQ(peer.is(process_id()), false);
   EXPECT_EQ(peer.is(0), std::nullopt);
@@ -92,6 +93,7 @@ TEST_P(TcpPeerTest, TheEndThatConnectedFindsTheOneThatAccepted) {
 
 TEST(TcpPeerOfOtherDescriptorsTest, NothingIsKnown) {
   const Listener listener(false);
+  EXPECT_FALSE(TcpPeer(listener.fd.get()).was_connected());
   EXPECT_EQ(TcpPeer(listener.fd.get()).is(process_id()), std::nullopt) << "not connected";
   EXPECT_EQ(TcpPeer(-1).is(process_id()), std::nullopt);
   EXPECT_EQ(TcpPeer().is(process_id()), std::nullopt);

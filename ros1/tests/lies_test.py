@@ -60,6 +60,24 @@ def test_handles_under_another_nodes_name_take_and_hide_nothing(ros, liars):
         assert after["carried"] == before["carried"]
 
 
+def test_handles_of_a_connection_that_has_ended_take_and_hide_nothing(ros, liars):
+    listener, talker = ros.api_listener(pause_ms=500, **TZC), ros.api_talker(name="camera", **TZC)
+    meet(talker, 1)
+    talker.tell("writer")
+    writer = bytes.fromhex(talker.line().split()[1])
+    assert talker.line() == "done writer"
+    kind = bytes.fromhex(IMAGE_MD5)
+    with liars(ros, "/camera", "/images/_baton", "baton_ros1/Handle", HANDLE_MD5).meet() as lying:
+        talker.do(f"publish {LARGE} 1 0")
+        assert listener.line() == image(1)
+        # While the callback of the first image runs, the connection comes to its end.
+        _, content = foreign_image(77)
+        lying.sendall(frame(handle(HIGHEST, writer, kind, place=1, content=content)))
+    assert listener.line() == image(77, 0), "an input like a stock publisher's"
+    talker.do(f"publish {LARGE} 3 0")
+    assert [listener.line() for _ in range(3)] == [image(i) for i in range(2, 5)]
+
+
 @pytest.mark.parametrize("mode", ["lotros", "tzc"])
 def test_messages_under_another_nodes_name_hide_nothing(ros, liars, mode):
     listener = ros.api_listener(BATON_ROS1_MODE=mode)

@@ -239,6 +239,20 @@ TEST_F(ArrivalsTest, AHandleOfAnotherProcessTakesNothingAndHidesNothingWhateverN
   EXPECT_EQ(pull(), std::vector<std::uint64_t>{1});
 }
 
+TEST_F(ArrivalsTest, AHandleOfAConnectionThatEndedBeforeAnybodyAskedWhoseItWasIsOfNoProcess) {
+  for (const std::int32_t pid : {0, static_cast<std::int32_t>(::getpid())}) {
+    arrivals_->set_writers({{first_->gid(), {"/one", pid}}});
+    const auto gone = std::make_shared<Peer>("/one", std::nullopt);
+    const std::uint64_t refused = arrivals_->counters.refused;
+    publish(*first_, 1);
+    arrive_from(gone, first_->gid(), 1);
+    arrive_from(gone, first_->gid(), UINT64_MAX, true);
+    EXPECT_EQ(next(), kCarried) << "an input like a stock publisher's";
+    EXPECT_EQ(arrivals_->counters.refused, refused + 1);
+    EXPECT_EQ(pull(), std::vector<std::uint64_t>{1});
+  }
+}
+
 TEST_F(ArrivalsTest, HandlesOfAnOlderLinkComeBeforeThoseOfTheNextOneOfTheirProcess) {
   const auto before = std::make_shared<Peer>("/one", os::TcpPeer()),
              after = std::make_shared<Peer>("/one", os::TcpPeer());

@@ -2,11 +2,12 @@
 #include "peer.hpp"
 
 #include <ros/connection.h>
-#include <ros/this_node.h>
+#include <ros/intraprocess_publisher_link.h>
 #include <ros/transport_subscriber_link.h>
 
 #include <algorithm>
 #include <boost/pointer_cast.hpp>
+#include <optional>
 
 #include "baton/os/process.hpp"
 #include "graph_names.hpp"
@@ -15,12 +16,14 @@
 namespace baton::ros1::detail {
 namespace {
 
-os::TcpPeer socket_of(const ros::ConnectionPtr& connection) {
+/// Empty: the connection has ended.
+std::optional<os::TcpPeer> socket_of(const ros::ConnectionPtr& connection) {
   const auto tcp = boost::dynamic_pointer_cast<ros::TransportTCP>(connection->getTransport());
-  if (!tcp) return {};
+  if (!tcp) return os::TcpPeer();
   const boost::recursive_mutex::scoped_lock lock((*tcp).*
                                                  member_of(CloseMutexOfTransport()));  // the number stays its own
-  return os::TcpPeer((*tcp).*member_of(SocketOfTransport()));
+  const os::TcpPeer peer((*tcp).*member_of(SocketOfTransport()));
+  return peer.was_connected() ? std::optional(peer) : std::nullopt;
 }
 
 /// A link has the header of its connection, the same object.
@@ -31,6 +34,22 @@ ros::ConnectionPtr connection_of(const boost::shared_ptr<ros::M_string>& header)
     if (each->getHeader().getValues() == header) return each;
   }
   return {};
+}
+
+/// Whether a link inside this process has this header, the same object.
+bool is_of_own_link(const boost::shared_ptr<ros::M_string>& header) {
+  const ros::TopicManagerPtr& manager = ros::TopicManager::instance();
+  const boost::mutex::scoped_lock lock((*manager).*member_of(SubscriptionsMutexOfManager()));
+  for (const ros::SubscriptionPtr& each : (*manager).*member_of(SubscriptionsOfManager())) {
+    const boost::mutex::scoped_lock lock_links((*each).*member_of(LinksMutexOfSubscription()));
+    for (const ros::PublisherLinkPtr& link : (*each).*member_of(LinksOfSubscription())) {
+      if (boost::dynamic_pointer_cast<ros::IntraProcessPublisherLink>(link) &&
+          ((*link).*member_of(HeaderOfLink())).getValues() == header) {
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -45,11 +64,12 @@ PeerPtr Peer::of(const ros::SubscriberLinkPtr& link, const std::string& node) {
 
 std::optional<bool> Peer::surely(const Process& process) const {
   if (process.node != node_) return false;
+  if (!is_own_ && !socket_) return false;
   if (process.pid == 0) return std::nullopt;
   if (is_own_) return process.pid == os::process_id();
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto [known, is_new] = answers_.try_emplace(process.pid);
-  if (is_new) known->second = socket_.is(process.pid);
+  if (is_new) known->second = socket_->is(process.pid);
   return known->second;
 }
 
@@ -73,10 +93,10 @@ PeerPtr PublisherPeers::of(const boost::shared_ptr<ros::M_string>& header) {
   PeerPtr peer;
   if (connection) {
     peer = std::make_shared<Peer>(node, socket_of(connection), connection);
-  } else if (node == ros::this_node::getName()) {
+  } else if (is_of_own_link(header)) {
     peer = std::make_shared<Peer>(node);
   } else {
-    peer = std::make_shared<Peer>(node, os::TcpPeer());  // a message of a connection that has ended
+    peer = std::make_shared<Peer>(node, std::nullopt);
   }
   known_.emplace_back(header, peer);
   return peer;

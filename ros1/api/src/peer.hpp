@@ -3,7 +3,8 @@
 // that took over from it have the same, and a connection's header may have any. The kernel says it (baton/os/tcp_peer.hpp).
 //
 // Thread rules: any thread. What the kernel said is kept.
-// Invariant: only where the kernel says nothing (another user's process, another network namespace, UDPROS) does a name decide.
+// Invariant: only where the kernel says nothing of a connection that lives (another user's process, another network namespace,
+// UDPROS) does a name decide.
 #pragma once
 
 #include <ros/forwards.h>
@@ -38,8 +39,9 @@ Process process_of(const transport::EndpointInfo& end);
 
 class Peer {
  public:
-  /// `node`: the name in the connection's header. `connection` may be null.
-  Peer(std::string node, const os::TcpPeer& socket, const ros::ConnectionPtr& connection = {})
+  /// `node`: the name in the connection's header. `socket` is empty if the connection ended before the kernel was asked: then
+  /// it is no process of the graph, since any program can say a name and hang up. `connection` may be null.
+  Peer(std::string node, const std::optional<os::TcpPeer>& socket, const ros::ConnectionPtr& connection = {})
       : node_(std::move(node)), socket_(socket), connection_(connection), had_connection_(connection != nullptr) {}
   /// Of a link inside this process.
   explicit Peer(std::string node) : node_(std::move(node)), is_own_(true) {}
@@ -55,7 +57,7 @@ class Peer {
 
  private:
   const std::string node_;
-  const os::TcpPeer socket_;
+  const std::optional<os::TcpPeer> socket_;
   const boost::weak_ptr<ros::Connection> connection_;
   const bool had_connection_ = false;
   const bool is_own_ = false;

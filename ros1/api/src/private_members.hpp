@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ros/connection_manager.h>
+#include <ros/publisher_link.h>
 #include <ros/single_subscriber_publisher.h>
 #include <ros/subscriber_link.h>
 #include <ros/subscription.h>
@@ -12,6 +13,7 @@
 
 #include <list>
 #include <set>
+#include <vector>
 
 namespace baton::ros1::detail {
 
@@ -37,6 +39,24 @@ struct SubscriptionsMutexOfManager {
   friend constexpr Type member_of(SubscriptionsMutexOfManager);
 };
 template struct Reveal<SubscriptionsMutexOfManager, &ros::TopicManager::subs_mutex_>;
+
+struct LinksOfSubscription {
+  using Type = std::vector<ros::PublisherLinkPtr> ros::Subscription::*;
+  friend constexpr Type member_of(LinksOfSubscription);
+};
+template struct Reveal<LinksOfSubscription, &ros::Subscription::publisher_links_>;
+
+struct LinksMutexOfSubscription {
+  using Type = boost::mutex ros::Subscription::*;
+  friend constexpr Type member_of(LinksMutexOfSubscription);
+};
+template struct Reveal<LinksMutexOfSubscription, &ros::Subscription::publisher_links_mutex_>;
+
+struct HeaderOfLink {
+  using Type = ros::Header ros::PublisherLink::*;
+  friend constexpr Type member_of(HeaderOfLink);
+};
+template struct Reveal<HeaderOfLink, &ros::PublisherLink::header_>;
 
 struct ConnectionsOfManager {
   using Type = std::set<ros::ConnectionPtr> ros::ConnectionManager::*;

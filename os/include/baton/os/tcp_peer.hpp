@@ -17,6 +17,8 @@ class TcpPeer {
   /// Of the connected TCP socket `fd`, which is not retained. Takes time with the number of the machine's TCP sockets.
   explicit TcpPeer(int fd);
 
+  /// Whether the socket was connected when the object was made.
+  bool was_connected() const { return connected_; }
   /// Whether process `pid` of this PID namespace has the socket at the other end: no process can pretend it. Takes time
   /// with the number of the process's descriptors. Empty if it is not known: the process may not be looked into (it is
   /// of another user), or it has a network of its own and the connection comes from outside of this one.

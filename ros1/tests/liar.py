@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A publisher of a ROS 1 topic whose connection headers have the name of another node, with no library of ROS between."""
+"""Ends of a ROS 1 topic whose connection headers are not true, with no library of ROS between; and what every process of a Baton
+domain can see of the others."""
 
 from __future__ import annotations
 
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import xmlrpc.client
 import xmlrpc.server
+
+from ros1_network import BUILD
 
 
 def frame(data):
@@ -63,3 +68,34 @@ class Liar:
         self.thread.join()
         self.rpc.server_close()
         self.listening.close()
+
+
+def subscribe(ros, topic, **fields):
+    """A subscriber's connection to the topic's only publisher, with these fields in its header, and the publisher's answer."""
+    master = xmlrpc.client.ServerProxy(ros.environment["ROS_MASTER_URI"])
+    (publisher,) = dict(master.getSystemState("/liar")[2][0])[topic]
+    node = xmlrpc.client.ServerProxy(master.lookupNode("/liar", publisher)[2])
+    _, host, port = node.requestTopic("/liar", topic, [["TCPROS"]])[2]
+    connection = socket.create_connection((host, port))
+    connection.sendall(header(callerid="/liar", topic=topic, type="*", md5sum="*", tcp_nodelay="0", **fields))
+    return connection, receive(connection)
+
+
+def subscriptions(ros, topic):
+    """The ids of the subscriptions whose topic in Baton begins so; waits until there is one."""
+    program = f"""
+import os, socket, time, baton
+from baton._ros1_domain import domain_of_master
+domain = domain_of_master(os.environ["ROS_MASTER_URI"], socket.gethostname())
+node = baton.Node("onlooker", domain=domain)
+found = []
+while not found:
+    time.sleep(0.02)
+    found = [end.gid for end in node.endpoints() if not end.is_publisher and end.topic.startswith({topic!r})]
+print(*(gid.hex() for gid in found))
+"""
+    environment = {**ros.environment, "PYTHONPATH": str(BUILD / "python")}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60, check=True
+    )
+    return [bytes.fromhex(digits) for digits in done.stdout.split()]

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "baton/os/crash_point.hpp"
-#include "marker.hpp"
 
 namespace baton::ros1 {
 namespace {
@@ -77,8 +76,8 @@ void Incoming::wait_for(Waiting entry) {
 }
 
 bool Incoming::arrive(const ros::SerializedMessage& message, const Deliver& deliver) {
-  const bool ours =
-      answered_ && message.num_bytes >= kMarkerBytes && std::memcmp(message.buf.get(), id_.data(), id_.size()) == 0;
+  const bool ours = answered_ && message.num_bytes >= kMarkerBytes &&
+                    std::memcmp(message.buf.get(), secret_.data(), secret_.size()) == 0;
   if (!ours) {
     if (waits()) {
       wait_for({kNothing, message});
@@ -88,7 +87,7 @@ bool Incoming::arrive(const ros::SerializedMessage& message, const Deliver& deli
     return true;
   }
   std::uint64_t number;
-  std::memcpy(&number, message.buf.get() + id_.size(), sizeof number);
+  std::memcpy(&number, message.buf.get() + secret_.size(), sizeof number);
   if (number == kNothing) return true;
   if (message.num_bytes > kMarkerBytes) {  // a repeated message
     const auto wanted = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& entry) {

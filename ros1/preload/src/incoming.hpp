@@ -18,6 +18,7 @@
 
 #include "arrays.hpp"
 #include "baton/transport/transport.hpp"
+#include "marker.hpp"
 #include "roscpp.hpp"
 
 namespace baton::ros1 {
@@ -36,8 +37,8 @@ class Incoming {
   static constexpr std::size_t kMostBytes = std::size_t{2} << 30;
 
   /// `node`: of this process, as the graph shows it.
-  Incoming(std::string topic, std::string node, const transport::Gid& id)
-      : topic_(std::move(topic)), node_(std::move(node)), id_(id) {}
+  Incoming(std::string topic, std::string node, const transport::Gid& id, const LinkSecret& secret)
+      : topic_(std::move(topic)), node_(std::move(node)), id_(id), secret_(secret) {}
 
   const std::string& topic() const { return topic_; }
   const std::string& node() const { return node_; }
@@ -74,6 +75,7 @@ class Incoming {
 
   const std::string topic_, node_;
   const transport::Gid id_;
+  const LinkSecret secret_;
   bool answered_ = false;
   const std::shared_ptr<LearnedArrays> learned_ = std::make_shared<LearnedArrays>();
   std::shared_ptr<transport::Reader> reader_;  // null again once the rest is requested as bytes

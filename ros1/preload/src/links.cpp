@@ -20,8 +20,9 @@ using transport::Participant;
 
 // The keys of connection headers, and their version. A peer of another version is a peer without Baton.
 constexpr const char* kVersionKey = "baton_tcpros";
-constexpr const char* const kVersion = "2";
+constexpr const char* const kVersion = "3";
 constexpr const char* kReaderKey = "baton_reader";
+constexpr const char* kSecretKey = "baton_secret";
 constexpr const char* kWriterKey = "baton_writer";
 
 std::string digits_of(const Gid& gid) {
@@ -97,11 +98,14 @@ void Links::add_keys(ros::Connection& connection, Headers& headers) {
   if (headers.count("service") != 0 || headers.count("error") != 0) return;
   if (headers.count("tcp_nodelay") != 0) {  // a subscriber's first header
     const Result<Gid> id = os::random_id();
+    const Result<LinkSecret> secret = os::random_id();
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (!id || !participant()) return;
+    if (!id || !secret || !participant()) return;
     headers[kVersionKey] = kVersion;
     headers[kReaderKey] = digits_of(*id);
-    incoming_[&connection] = std::make_shared<Incoming>(value_of(headers, "topic"), value_of(headers, "callerid"), *id);
+    headers[kSecretKey] = digits_of(*secret);
+    incoming_[&connection] =
+        std::make_shared<Incoming>(value_of(headers, "topic"), value_of(headers, "callerid"), *id, *secret);
   } else if (headers.count("latching") != 0) {
     answer(connection, headers);
   }
@@ -112,10 +116,11 @@ void Links::answer(ros::Connection& connection, Headers& headers) {
   const auto request = connection.getHeader().getValues();
   if (!request || value_of(*request, kVersionKey) != kVersion) return;
   const std::optional<Gid> reader = gid_of(value_of(*request, kReaderKey));
-  if (!reader) return;
+  const std::optional<LinkSecret> secret = gid_of(value_of(*request, kSecretKey));
+  if (!reader || !secret) return;
   const std::string topic = value_of(headers, "topic");
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (!participant()) return;
+  if (has_link_to(*reader) || !participant()) return;
   std::shared_ptr<transport::Writer> writer = topics_[topic].writer.lock();
   if (!writer) {
     const Result<Gid> id = os::random_id();
@@ -134,7 +139,13 @@ void Links::answer(ros::Connection& connection, Headers& headers) {
   }
   headers[kVersionKey] = kVersion;
   headers[kWriterKey] = digits_of(writer->gid());
-  outgoing_[&connection] = std::make_shared<Outgoing>(std::move(writer), *reader);
+  outgoing_[&connection] = std::make_shared<Outgoing>(std::move(writer), *reader, *secret);
+}
+
+/// Another subscriber that names this id, which it found in the graph, would fill the queue of the one that has it.
+bool Links::has_link_to(const Gid& reader) const {  // with mutex_
+  return std::any_of(outgoing_.begin(), outgoing_.end(),
+                     [&](const auto& each) { return each.second->reader() == reader; });
 }
 
 void Links::header_received(ros::Connection& connection, const Headers& headers) {

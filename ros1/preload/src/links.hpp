@@ -2,9 +2,9 @@
 // The TCPROS links of this process whose other end has Baton too, and the endpoints behind them. The bytes on a link and
 // the keys in its headers: docs/format/tcpros.md.
 //
-// A link's publisher has one writer per topic; its subscriber has one reader per link, whose id is random and travels in
-// the header, so a marker cannot be guessed. Messages for the link wait in the reader's queue, and markers in the TCP
-// stream fix their place among the messages that go as bytes.
+// A link's publisher has one writer per topic; its subscriber has one reader per link. The header has a secret, so a marker
+// cannot be guessed. Messages for the link wait in the reader's queue, and markers in the TCP stream fix their place among
+// the messages that go as bytes.
 //
 // Reading order: marker.hpp, outgoing.hpp and incoming.hpp (the two ends of a link), this file, interpose.cpp.
 // Thread rules: any thread. Each link is written by one thread at a time (roscpp's rule), and read by the poll thread.
@@ -69,6 +69,7 @@ class Links {
  private:
   std::shared_ptr<transport::Participant> participant();
   void answer(ros::Connection& connection, Headers& header);
+  bool has_link_to(const transport::Gid& reader) const;
   std::shared_ptr<Outgoing> outgoing_of(const ros::Connection& connection);
 
   std::mutex mutex_;

@@ -8,14 +8,13 @@
 #include "baton/memory/arena.hpp"
 #include "baton/os/crash_point.hpp"
 #include "buffers.hpp"
-#include "marker.hpp"
 
 namespace baton::ros1 {
 
 Outgoing::Frames Outgoing::marker(std::uint64_t number) const {
   Frames out{boost::shared_array<std::uint8_t>(new std::uint8_t[kLengthBytes + kMarkerBytes]),
              kLengthBytes + kMarkerBytes};
-  put_marker(out.buffer.get(), kMarkerBytes, reader_, number);
+  put_marker(out.buffer.get(), kMarkerBytes, secret_, number);
   return out;
 }
 
@@ -103,7 +102,7 @@ std::optional<Outgoing::Frames> Outgoing::join(const std::vector<Sent>& repeated
   std::uint8_t* at = out.buffer.get();
   for (const Sent& message : repeated) {
     const std::uint32_t content = message.message.bytes - kLengthBytes;
-    put_marker(at, kMarkerBytes + content, reader_, message.number);
+    put_marker(at, kMarkerBytes + content, secret_, message.number);
     at += kLengthBytes + kMarkerBytes;
     std::memcpy(at, message.message.buffer.get() + kLengthBytes, content);
     at += content;

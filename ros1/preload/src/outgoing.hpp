@@ -19,6 +19,7 @@
 #include <boost/weak_ptr.hpp>
 
 #include "baton/transport/transport.hpp"
+#include "marker.hpp"
 #include "roscpp.hpp"
 
 namespace baton::ros1 {
@@ -31,8 +32,8 @@ class Outgoing {
     std::uint32_t bytes = 0;
   };
 
-  Outgoing(std::shared_ptr<transport::Writer> writer, const transport::Gid& reader)
-      : writer_(std::move(writer)), reader_(reader) {}
+  Outgoing(std::shared_ptr<transport::Writer> writer, const transport::Gid& reader, const LinkSecret& secret)
+      : writer_(std::move(writer)), reader_(reader), secret_(secret) {}
 
   /// What to write instead of the message in `buffer`; empty: the message itself.
   std::optional<Frames> replace(const boost::shared_array<std::uint8_t>& buffer, std::uint32_t bytes);
@@ -43,6 +44,7 @@ class Outgoing {
   Frames nothing();
 
   const transport::Writer& writer() const { return *writer_; }
+  const transport::Gid& reader() const { return reader_; }
   void set_link(const boost::weak_ptr<ros::SubscriberLink>& link);
   boost::shared_ptr<ros::SubscriberLink> link();
 
@@ -58,6 +60,7 @@ class Outgoing {
 
   const std::shared_ptr<transport::Writer> writer_;
   const transport::Gid reader_;
+  const LinkSecret secret_;
   std::mutex mutex_;
   std::deque<Sent> sent_;
   boost::shared_array<std::uint8_t> nothing_;

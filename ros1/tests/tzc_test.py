@@ -80,6 +80,22 @@ def test_what_a_publisher_without_handles_left_behind_is_delivered(ros, own):
     assert [listener.line() for _ in range(4)] == [image(i + 2) for i in range(4)]
 
 
+def test_bytes_in_handles_and_bytes_of_a_stock_publisher_may_be_decoded_at_the_same_time(ros):
+    queues = ros.run([BUILD / "bin" / "ros1_api_queues", "images"], preload=False, **TZC)  # with four threads
+    talkers = [ros.api_talker(latch=True, **TZC), ros.talker(False)]
+    for talker in talkers:
+        talker.do("subscribers 1")
+    for talker in talkers:
+        talker.tell(f"publish {SMALL} 50 1")
+    for talker in talkers:
+        assert talker.line().startswith("done")
+    lines = [queues.line() for _ in range(200)]
+    for name in ("fast", "other"):
+        assert sorted(line for line in lines if line.startswith(name)) == sorted(
+            [f"{name} {i}" for i in range(1, 51)] * 2
+        )
+
+
 def raw_file(path, kind, md5, definition, messages):
     """What ros1_raw source publishes."""
     text = definition.encode()

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -51,7 +52,8 @@ inline std::uint32_t depth_of(std::uint32_t queue_size, Mode mode = Mode::kLotro
   return (queue_size == 0 ? kLongestQueue : queue_size) + (mode == Mode::kTzc ? kHandlesOnTheWay : 0);
 }
 
-/// Turns messages of stock publishers into objects of T, which live in a memory of their own.
+/// Turns messages of stock publishers into objects of T, which live in a memory of their own. Thread-safe: in mode tzc bytes
+/// come from two of roscpp's queues.
 template <class T>
 class Decoder {
  public:
@@ -61,8 +63,7 @@ class Decoder {
         codec_(message::Ros1Codec::compile(message::type_of<T>()).or_throw()) {}
 
   std::shared_ptr<const T> operator()(message::Bytes wire) {
-    if (!memory_) memory_ = node_->advertise<T>(topic_ + "/_received");
-    auto loan = std::make_shared<Loan<T>>(memory_.loan());
+    auto loan = std::make_shared<Loan<T>>(memory().loan());
     message::LoanBuilder builder(loan->get());
     codec_.decode(wire, builder).or_throw();
     const T* message = loan->get();
@@ -70,9 +71,17 @@ class Decoder {
   }
 
  private:
+  /// Made at the first message: most subscriptions have no stock publisher.
+  baton::Publisher<T> memory() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!memory_) memory_ = node_->advertise<T>(topic_ + "/_received");
+    return memory_;
+  }
+
   const std::shared_ptr<baton::Node> node_;
   const std::string topic_;
   const message::Ros1Codec codec_;
+  std::mutex mutex_;
   baton::Publisher<T> memory_;
 };
 

@@ -63,10 +63,15 @@ Function next(const char* name) noexcept {
 }
 
 // One pointer per interposed function, at first to a function that looks up the real one. All stores write the same
-// value: relaxed.
+// value: relaxed. Before main, pointer##_early looks up what nobody has called: dlsym(3) ends the error that dlerror(3) has to
+// tell, and dlerror itself calls realloc, when it would go on with a freed record.
 #define BATON_NEXT(result, pointer, name, parameters, arguments, fallback)     \
   result pointer##_first parameters noexcept;                                  \
   result(*pointer) parameters = &pointer##_first;                              \
+  __attribute__((constructor, cold)) void pointer##_early() noexcept {         \
+    if (auto found = next<result(*) parameters>(name); found != nullptr)       \
+      __atomic_store_n(&pointer, found, __ATOMIC_RELAXED);                     \
+  }                                                                            \
   __attribute__((noinline, cold)) result pointer##_first parameters noexcept { \
     if (t_resolving) return fallback;                                          \
     auto found = next<result(*) parameters>(name);                             \

@@ -74,6 +74,14 @@ TEST(HeapPrograms, programs_that_know_nothing_of_Baton_run_under_it) {
             "[1]\n");
 }
 
+TEST(HeapPrograms, a_failed_dlopen_is_told_and_leaves_the_heap_sound) {
+  const Outcome without = run(BATON_HEAP_FAILED_DLOPEN);
+  EXPECT_TRUE(without.status == 0 && without.says("cannot open shared object file")) << without;
+  const Outcome with = preloaded(kHeap, BATON_HEAP_FAILED_DLOPEN);
+  EXPECT_EQ(with.status, 0) << with;
+  EXPECT_EQ(with.output, without.output);
+}
+
 TEST(HeapPrograms, before_jemalloc_it_works_and_behind_it_it_says_why_not) {
   const std::string jemalloc = "libjemalloc.so.2";
   if (!loads(jemalloc.c_str())) GTEST_SKIP() << "no " << jemalloc;

@@ -35,7 +35,12 @@ def load() -> ModuleType:
                 "this verb needs Baton's Python package: `pip install .` or `make build` in a checkout"
             ) from None
         sys.path.insert(0, str(built))
-        import baton
+        try:
+            import baton
+        except ImportError as error:
+            raise click.ClickException(
+                f"{built} is not complete, or of another Python ({error}): let `make build` end, or start it again"
+            ) from None
     return baton
 
 

@@ -62,6 +62,9 @@ def _class(struct: Struct, name: str) -> list[str]:
             "    def __float__(self) -> float: ...",
             "    def to_sec(self) -> float: ...",
             "    def to_nsec(self) -> int: ...",
+            "    def is_zero(self) -> bool: ...",
+            "    secs: int",
+            "    nsecs: int",
         ]
         lines += [f"    def __{n}__(self, other: {name} | float) -> bool: ..." for n in ("lt", "le", "gt", "ge")]
     if _stamps.is_stamp(struct) and struct.full_name == _stamps.TIME:

@@ -322,9 +322,12 @@ def test_stamps_are_subtracted_added_and_compared_to_the_nanosecond():
     assert early < late and late > early and early <= late and not early >= late and late >= late
     assert Duration(sec=-1, nanosec=500_000_000) < Duration() < 0.1
     assert (early.to_sec(), early.to_nsec()) == (float(early), 1_700_000_000_999_999_999)
+    assert (early.secs, early.nsecs, early.is_zero(), Time().is_zero()) == (1_700_000_000, 999_999_999, False, True)
     header = Header(stamp=early)
     header.stamp += 1.5
     assert header.stamp - early == 1.5
+    header.stamp.secs, header.stamp.nsecs = 5, 6
+    assert header.stamp == Time(sec=5, nanosec=6)
     before = time.time()
     header.stamp = before
     assert 0 <= time.time() - header.stamp < 3600

@@ -114,6 +114,23 @@ def main():
     header = baton.message("std_msgs/Header")(classes["std_msgs/Header"](7, genpy.Time(1, 2), "frame"))
     back = baton.convert(header, classes["std_msgs/Header"])
     assert (back.seq, back.stamp, back.frame_id) == (7, genpy.Time(1, 2), "frame")
+    stamp = header.stamp
+    assert genpy.Time(3, 5) - stamp == genpy.Duration(2, 3) == -(stamp - genpy.Time(3, 5))
+    assert stamp + genpy.Duration(1, 0) == genpy.Duration(1, 0) + stamp == genpy.Time(2, 2)
+    assert stamp - genpy.Duration(0, 2) == genpy.Time(1, 0)
+    assert (
+        genpy.Time(3, 5) > stamp
+        and stamp < genpy.Time(3, 5)
+        and not stamp > genpy.Time(1, 2)
+        and stamp >= genpy.Time(1, 2)
+    )
+    assert baton.message("builtin_interfaces/Duration")(sec=1) < genpy.Duration(2, 0)
+    for wrong in (lambda: genpy.Time(3, 5) + stamp, lambda: stamp < genpy.Duration(2, 0)):
+        try:
+            wrong()
+        except TypeError:
+            continue
+        raise AssertionError("two times were added, or a time compared with a duration")
     print("genpy")
 
 

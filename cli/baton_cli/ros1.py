@@ -317,6 +317,17 @@ def aliases_arrays(publisher_maps: str | None, subscriber_maps: str | None) -> b
 
 _NO_TRACE = ("has another build of libroscpp.so, which its lines on stderr name, or its links are new", "")
 
+_NOT_PRELOADED = ("runs without libbaton_roscpp.so", "start it with baton ros1 run")
+
+
+def _small(link: Link) -> Way | None:
+    """The way of messages that the library leaves to TCP."""
+    mean = link.bytes / link.messages if link.messages and link.bytes < 1 << 31 else 0
+    if not 0 < mean < WORTHWHILE_BYTES:
+        return None
+    why = f"messages have {size_text(mean)} on average; those below 64 KiB go by TCP, where a descriptor saves nothing"
+    return Way(BY_TCP, _TCP_COPIES, why, True)
+
 
 class Judge:
     """Says which way each link takes; asks /proc once about each process."""
@@ -362,10 +373,8 @@ class Judge:
         return Way(BY_QUEUE, 0, "types of Baton at both ends", True)
 
     def _of_preload(self, link: Link, own: Any, its: Any) -> Way:
-        mean = link.bytes / link.messages if link.messages and link.bytes < 1 << 31 else 0
-        if 0 < mean < WORTHWHILE_BYTES:
-            why = f"messages have {size_text(mean)} on average; those below 64 KiB go by TCP, where a descriptor saves nothing"
-            return Way(BY_TCP, _TCP_COPIES, why, True)
+        if small := _small(link):
+            return small
         holding = self._holdings.get((own.gid, its.gid))
         if holding and holding.standing == "refused":
             return Way(BY_TCP, _TCP_COPIES, f"no memory for its samples: {holding.reason}", False)
@@ -407,11 +416,15 @@ class Judge:
             )
             way_out = f"baton::ros1::{call}() or baton.rospy.create_{made}() in the {other}"
             return Way(BY_TCP, _TCP_COPIES, f"only the {has} has types of Baton", None, way_out)
+        if link.topic == "/rosout":
+            return Way(BY_TCP, _TCP_COPIES, "log lines go by TCP", True)
         lacks = {role: self._lack(node) for role, node in (("publisher", p), ("subscriber", s))}
         found = {role: lack for role, lack in lacks.items() if lack[0]}
         if len(set(found.values()) - {_NO_TRACE}) > 0:  # a preloaded end without a preloaded peer leaves no trace
             found = {role: lack for role, lack in found.items() if lack != _NO_TRACE}
         if found:
+            if set(found.values()) == {_NOT_PRELOADED} and (small := _small(link)):
+                return small  # the library would change nothing
             same = len(found) == 2 and len(set(found.values())) == 1
             if same:
                 why, way_out = found["publisher"]
@@ -436,7 +449,7 @@ class Judge:
                 return "is a rospy program without baton.rospy", "baton.rospy (docs/guides/ros1.md)"
             return "is no program of roscpp", ""
         if "libbaton_roscpp.so" not in libraries:
-            return "runs without libbaton_roscpp.so", "start it with baton ros1 run"
+            return _NOT_PRELOADED
         environment = _environment_of(node.pid) or {}
         if environment.get("BATON_ROS1") == "0":
             return "has BATON_ROS1=0", "unset it there"

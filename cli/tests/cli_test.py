@@ -289,6 +289,18 @@ SEARCHING = {
 }
 
 
+def test_a_build_that_has_not_ended_is_named(tmp_path: Path, monkeypatch) -> None:
+    broken = tmp_path / "build/release/python/baton"
+    broken.mkdir(parents=True)
+    (broken / "__init__.py").write_text("from . import _core\n")
+    monkeypatch.setattr(live, "__file__", str(tmp_path / "cli/baton_cli/live.py"))
+    monkeypatch.setattr(sys, "path", [p for p in sys.path if not (Path(p) / "baton").exists()])
+    for name in [m for m in sys.modules if m == "baton" or m.startswith("baton.")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(click.ClickException, match="is not complete, or of another Python .*make build"):
+        live.load()
+
+
 def test_every_verb_that_takes_search_refuses_a_directory_without_packages(tmp_path: Path, monkeypatch) -> None:
     try:
         live.load()

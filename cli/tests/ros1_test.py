@@ -335,6 +335,25 @@ def test_an_end_that_lacks_something_hides_the_trace_that_the_other_does_not_lea
     assert judge.judge(ros1.Link("/t", P, S)).why.startswith("each end has another build of libroscpp.so")
 
 
+def test_links_that_the_library_would_leave_to_tcp_are_not_told_to_preload_it():
+    judge = ros1.Judge([], [], 0)
+    judge._lacks = {P: ros1._NOT_PRELOADED, S: ros1._NOT_PRELOADED}
+    small = judge.judge(ros1.Link("/t", P, S, messages=10, bytes=1000))
+    assert (small.good, small.why, small.way_out) == (
+        True,
+        "messages have 100 B on average; those below 64 KiB go by TCP, where a descriptor saves nothing",
+        "",
+    )
+    assert judge.judge(ros1.Link("/t", P, S, messages=10, bytes=10_000_000)).way_out == "start it with baton ros1 run"
+    assert judge.judge(ros1.Link("/t", P, S)).way_out == "start it with baton ros1 run", "no message yet"
+    judge._lacks[P] = ("is a rospy program without baton.rospy", "baton.rospy (docs/guides/ros1.md)")
+    assert not judge.judge(ros1.Link("/t", P, S, messages=10, bytes=1000)).good, (
+        "accelerate() serves small messages, too"
+    )
+    log = judge.judge(ros1.Link("/rosout", P, S))
+    assert (log.good, log.why, log.way_out) == (True, "log lines go by TCP", "")
+
+
 def test_a_preloaded_pair_whose_queue_is_full_is_said_to_go_by_tcp_for_now():
     ends = [end("/t/_tcpros/12", "/p", True, ros1.SERIALIZED), end("/t/_tcpros/12", "/s", False, ros1.SERIALIZED)]
     link = ros1.Link("/t", P, S, messages=10, bytes=10_000_000)

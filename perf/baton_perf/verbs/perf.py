@@ -346,7 +346,14 @@ def experiment(names, full, peers_, rounds, wide, out) -> None:
     epilog="\b\nExamples:\n  baton perf robot\n  baton perf robot -w tcpros -w tzc --task drive --load 0 --rounds 1\n  baton perf robot --from out/perf/robot.jsonl.gz --video robot.gif"
 )
 @click.option(
-    "-w", "--way", "ways", type=click.Choice(WAYS), multiple=True, default=list(WAYS), show_default=True, help="Several times."
+    "-w",
+    "--way",
+    "ways",
+    type=click.Choice(WAYS),
+    multiple=True,
+    default=list(WAYS),
+    show_default=True,
+    help="Several times.",
 )
 @click.option("-t", "--task", "tasks", type=click.Choice(TASKS), multiple=True, default=TASKS, show_default=True)
 @click.option(

@@ -165,7 +165,9 @@ def peers(verbose) -> None:
             console.print(Padding(peer.how, (0, 0, 0, 4)), highlight=False)
     else:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for title, widest in (("peer", None), ("variants", None), ("version", 24)):
+        names = max((len(peer.id) for peer in known), default=0)  # whole: another verb wants them
+        variants = max(console.width - names - 24 - 8, 8)
+        for title, widest in (("peer", None), ("variants", variants), ("version", 24)):
             table.add_column(title, no_wrap=True, max_width=widest)
         for peer in known:
             table.add_row(peer.id, " ".join(peer.variants), peer.version)

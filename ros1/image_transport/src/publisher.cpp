@@ -6,7 +6,6 @@
 #include <ros/console.h>
 #include <class_loader/class_loader.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <boost/enable_shared_from_this.hpp>
 #include <boost/make_shared.hpp>
@@ -135,8 +134,9 @@ class Publisher final : public ::image_transport::PublisherPlugin {
     ros::Publisher links;
     boost::shared_ptr<Watch> watch;  // if there are status callbacks
 
+    /// Not the number of roscpp, which counts a link a moment before `memory` serves it: an image would be lost then.
     std::uint32_t subscribers() const {
-      return std::max(links ? links.getNumSubscribers() : 0, memory ? memory.getNumSubscribers() : 0);
+      return memory ? memory.getNumSubscribers() : links ? links.getNumSubscribers() : 0;
     }
   };
   Ends ends() const {

@@ -20,18 +20,19 @@ fi
 [ "$preset" = asan-ubsan ] || exit 0
 runtimes="$(c++ -print-file-name=libasan.so) $(c++ -print-file-name=libubsan.so)"
 export BATON_BUILD="$PWD/build/$preset"
+pytest=(.venv/bin/python -m pytest -q -n 2 --dist loadfile)  # as scripts/test.sh
 
 # The Python extension, in an interpreter that is not instrumented: the runtimes go first. rclpy's libraries are not ours to test, and
 # type checkers do not run the extension.
 if compgen -G "build/$preset/python/baton/_core*.so" >/dev/null; then
   LD_PRELOAD="$runtimes" ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" PYTHONMALLOC=malloc \
-    .venv/bin/python -m pytest -q python/tests \
+    "${pytest[@]}" python/tests \
       --ignore=python/tests/rclpy_test.py --ignore=python/tests/rclpy_views_test.py --ignore=python/tests/stubs_test.py
 fi
 
 # Programs of roscpp with types of Baton, and instrumented stock ones beside them. What roscpp leaks at its end is not ours.
 if [ -x "build/$preset/bin/ros1_api_talker" ] && [ -x /usr/bin/rosmaster ]; then
-  ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" .venv/bin/python -m pytest -q ros1/tests/api_test.py ros1/tests/tzc_test.py \
+  ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" "${pytest[@]}" ros1/tests/api_test.py ros1/tests/tzc_test.py \
     ros1/tests/same_name_test.py ros1/tests/lies_test.py --deselect \
     ros1/tests/api_test.py::test_the_example_builds_outside_of_the_tree_and_talks_to_stock_programs
 fi
@@ -39,5 +40,5 @@ fi
 # The RMW, in C++ programs over rcl, whose libraries are not instrumented. What would start rclpy is skipped.
 if [ -e "build/$preset/lib/librmw_baton_cpp.so" ]; then
   BATON_SANITIZER_RUNTIMES=${runtimes/ /:} \
-    .venv/bin/python -m pytest -q ros2/tests/loans_test.py ros2/tests/rcl_test.py
+    "${pytest[@]}" ros2/tests/loans_test.py ros2/tests/rcl_test.py
 fi

@@ -53,7 +53,7 @@ class Stages:
             shutil.rmtree(scene.directory, ignore_errors=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def stages():
     stages = Stages()
     yield stages

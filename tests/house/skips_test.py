@@ -19,7 +19,14 @@ def test_c(): pass
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "verdict"), [([], 0, ""), (["--nothing-missing"], 1, "  MISSING")], ids=["shown", "refused"]
+    ("options", "code", "verdict"),
+    [
+        ([], 0, ""),
+        (["--nothing-missing"], 1, "  MISSING"),
+        (["-n", "2"], 0, ""),
+        (["-n", "2", "--nothing-missing"], 1, "  MISSING"),
+    ],
+    ids=["shown", "refused", "shown by two workers", "refused by two workers"],
 )
 def test_skips_are_shown_and_what_could_be_installed_is_no_reason(tmp_path, options, code, verdict):
     (tmp_path / "some_test.py").write_text(TESTS)

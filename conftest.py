@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""At the end of every run: which tests were skipped, and why, in one table."""
+"""At the end of every run: which tests were skipped, and why, in one table. Before: what the workers of pytest-xdist begin with."""
 
 from __future__ import annotations
 
@@ -12,6 +12,17 @@ import pytest
 # A reason that names the way to get what is missing. Others say what this machine cannot have.
 WAY_OUT = re.compile(r"make (setup|build|test)|apt-get install")
 
+# The files that take long although they have few tests: the longest first, so that no worker begins one when the others are done.
+LONG = (
+    "python/tests/wheel_test.py",
+    "tests/house/consumption_test.py",
+    "ros2/tests/two_paths_test.py",
+    "ros1/tests/debian_programs_test.py",
+    "ros1/tests/every_type_test.py",
+    "ros2/tests/story_test.py",
+    "perf/tests/ros1_experiments_test.py",
+)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
@@ -19,6 +30,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="fail if a test is skipped for something that could be installed (scripts/test.sh, where `make test` installs it)",
     )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Workers take the files in this order, if pytest-xdist does not sort them (--no-loadscope-reorder)."""
+    if not hasattr(config, "workerinput"):
+        return
+    tests = Counter(item.path for item in items)
+
+    def place(item: pytest.Item) -> tuple[int, int]:
+        name = item.path.relative_to(config.rootpath).as_posix()
+        return LONG.index(name) if name in LONG else len(LONG), -tests[item.path]
+
+    items.sort(key=place)
 
 
 def reason_of(report: Any) -> str:

@@ -111,7 +111,8 @@ def test_a_recording_of_another_build_is_not_resumed(tmp_path, monkeypatch, now)
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"not gzip", gzip.compress(b"not json\n"), gzip.compress(b'{"format": 99}\n')]
+    "content",
+    [b"", b"not gzip", gzip.compress(b"not json\n", mtime=0), gzip.compress(b'{"format": 99}\n', mtime=0)],
 )
 def test_a_file_that_is_no_recording_is_refused_by_name(tmp_path, content):
     path = tmp_path / "x.gz"

@@ -22,7 +22,7 @@ from .examples import examples
 from .groups import Group
 
 # Verbs are where these packages are installed: a room brings its own.
-VERB_PACKAGES = ("baton_cli.verbs", "baton_perf.verbs")
+VERB_PACKAGES = ("baton_cli.verbs", "baton_perf.verbs", "baton_converter.verbs")
 
 
 def _version() -> str:

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Advice that makes a program faster, with the lines to write instead."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from . import findings
+from .access import Access, Node, method_base, parts, strip
+from .findings import Finding
+from .messages import is_number, is_of_baton, is_vector
+from .state import State
+
+if TYPE_CHECKING:
+    from .effects import Effects
+
+_COPIES = {"memcpy", "memmove", "copy", "copy_n", "fill", "fill_n", "memset", "fread", "read"}
+
+
+def published_object(effects: Effects, call: Node, argument: Node, access: Access) -> None:
+    """A message that is no variable on the stack is published as an object."""
+    at = call.location
+    written = effects.names.text(argument)
+    pointer = written[1:].strip() if written.startswith("*") else ""
+    if re.fullmatch(r"[\w.>()-]+", pointer) and "*" not in strip(argument).type.get_canonical().spelling:
+        made = _pointer(argument)
+        if made is not None and effects.types.pointee(made.type) and "shared_ptr" in made.type.get_canonical().spelling:
+            snippet = effects.names.text(call).replace(written, pointer) + ";"
+            text = f"`{written}` is copied when it is published; `{pointer}` itself is handed over. Do not change the message afterwards"
+            effects.add(Finding(findings.PUBLISH, at.line, at.column, text, access.types, snippet))
+    elif access.root.made in ("member", "static"):
+        text = f"`{access.text}` stays after it is published, so each publish copies it; a message of make_shared for each publish is handed over"
+        snippet = f"auto message = boost::make_shared<{access.types[-1]}>();\n...\n{effects.names.text(call).replace(written, 'message')};"
+        effects.add(Finding(findings.PUBLISH, at.line, at.column, text, access.types, snippet))
+
+
+def _pointer(argument: Node) -> Node | None:
+    """What `*` is applied to."""
+    node = strip(argument)
+    arguments = list(node.get_arguments()) if node.kind.name == "CALL_EXPR" else parts(node)
+    return strip(arguments[0]) if arguments else None
+
+
+def growth(effects: Effects, call: Node, access: Access, state: State) -> None:
+    """push_back() in a loop: how often do the loops turn that are inside the life of the message?"""
+    loops = [loop for loop in effects.loops if loop.extent.start.offset > access.root.offset]
+    if any(part.startswith("[") for part in access.path):
+        loops = loops[-1:]
+    if not loops or any(access.path[: len(known)] == known for known in state.reserved):
+        return
+    counts = [_turns(effects, loop) for loop in loops]
+    vector = access.text
+    at = call.location
+    if all(counts):
+        many = " * ".join(
+            f"({count})" if re.search(r"[-+]", count or "") and len(counts) > 1 else count or "" for count in counts
+        )
+        snippet = f"{vector}.reserve({many});  // before the loop of line {loops[0].location.line}"
+    else:
+        snippet = f"{vector}.reserve(n);  // before the loop of line {loops[0].location.line}; n: at least the number of turns"
+    text = f"`{vector}` grows element by element and may move several times; reserve its memory before the loop, or count first and resize once"
+    effects.add(Finding(findings.GROWTH, at.line, at.column, text, access.types, snippet))
+
+
+def _turns(effects: Effects, loop: Node) -> str | None:
+    """The source text of the number of turns of `for (i = 0; i < n; ++i)` and `for (x : container)`."""
+    inside = parts(loop)
+    if loop.kind.name == "CXX_FOR_RANGE_STMT":
+        return f"{effects.names.text(inside[-2])}.size()"
+    if loop.kind.name != "FOR_STMT":
+        return None
+    for child in inside[:-1]:
+        if child.kind.name == "BINARY_OPERATOR":
+            left, right = parts(child)
+            between = effects.contents[left.extent.end.offset : right.extent.start.offset].strip()
+            if between in (b"<", b"!=") and is_number(right.type):
+                return effects.names.text(right)
+    return None
+
+
+def overwrites(effects: Effects, statements: list[Node]) -> None:
+    """Within one block: `v.resize(n)`, and the next statement that mentions v overwrites it."""
+    for at, statement in enumerate(statements):
+        call = strip(statement)
+        if call.kind.name != "CALL_EXPR":
+            continue
+        if call.spelling in ("memcpy", "memmove"):
+            _pixels(effects, call)
+        base = method_base(call)
+        if (
+            call.spelling != "resize"
+            or base is None
+            or not is_vector(base.type)
+            or len(list(call.get_arguments())) != 1
+        ):
+            continue
+        access = effects.names.resolve(base)
+        if access is None or len(access.path) < 2 or not _has_numbers(base):
+            continue
+        text = effects.names.text(base)
+        for later in statements[at + 1 :]:
+            if not _mentions(effects, later, access):
+                continue
+            copy = _overwriting(effects, later, access)
+            if copy is not None:
+                _zeros(effects, call, text, access, copy)
+            break
+
+
+def _zeros(effects: Effects, call: Node, vector: str, access: Access, copy: Node) -> None:
+    at = call.location
+    count = effects.names.text(list(call.get_arguments())[0])
+    arguments = list(copy.get_arguments()) if copy.kind.name == "CALL_EXPR" else []
+    snippet = f"{vector}.resize_for_overwrite({count});"
+    if not is_of_baton(access.types[-1]):
+        snippet += "  // with a type of Baton"
+        source = strip(arguments[1]) if copy.spelling in ("memcpy", "memmove") and len(arguments) == 3 else None
+        if source is not None and source.type.get_canonical().get_pointee().kind.name in ("UCHAR", "CHAR_S", "SCHAR"):
+            text = effects.names.text(source)
+            bytes = effects.names.text(arguments[2])
+            bytes = count if bytes == f"{vector}.size()" else bytes
+            if vector not in bytes:
+                snippet = f"{vector}.assign({text}, {text} + {bytes});\n{snippet}"
+    text = f"`{vector}.resize()` writes zeros, and line {copy.location.line} overwrites them"
+    effects.add(Finding(findings.ZEROS, at.line, at.column, text, access.types, snippet))
+
+
+def _has_numbers(vector: Node) -> bool:
+    """Elements without a constructor: resize() fills them with zeros."""
+    element = vector.type.get_canonical().get_template_argument_type(0)
+    return is_number(element)
+
+
+def _mentions(effects: Effects, node: Node, access: Access) -> bool:
+    found = effects.names.resolve(node) if node.kind.name in ("MEMBER_REF_EXPR", "DECL_REF_EXPR") else None
+    if found is not None and found.path[: len(access.path)] == access.path:
+        return True
+    return any(_mentions(effects, child, access) for child in parts(node))
+
+
+def _overwriting(effects: Effects, statement: Node, access: Access) -> Node | None:
+    """The call or loop that overwrites the vector, if the statement is one: a copy to its beginning, or a loop that sets an element in
+    each turn."""
+    node = strip(statement)
+    if node.kind.name == "CALL_EXPR" and node.spelling in _COPIES:
+        arguments = list(node.get_arguments())
+        return node if any(_begins(effects, argument, access) for argument in arguments) else None
+    if node.kind.name == "FOR_STMT":
+        body = parts(node)[-1]
+        for child in parts(body) if body.kind.name == "COMPOUND_STMT" else [body]:
+            inner = strip(child)
+            if inner.kind.name == "FOR_STMT" and (found := _overwriting(effects, inner, access)) is not None:
+                return found
+            if inner.kind.name == "BINARY_OPERATOR" and parts(inner):
+                target = effects.names.resolve(parts(inner)[0])
+                left, right = parts(inner)
+                sets = effects.contents[left.extent.end.offset : right.extent.start.offset].strip() == b"="
+                if (
+                    sets
+                    and target is not None
+                    and target.path[:-1] == access.path
+                    and not _mentions(effects, right, access)
+                ):
+                    return node
+    return None
+
+
+def _begins(effects: Effects, argument: Node, access: Access) -> bool:
+    """Is it the beginning of the vector: &v[0], v.data(), v.begin(), &v.front()?"""
+    node = strip(argument)
+    if node.kind.name == "UNARY_OPERATOR" and parts(node):
+        node = strip(parts(node)[0])
+    if node.kind.name != "CALL_EXPR":
+        return False
+    arguments = list(node.get_arguments())
+    base = method_base(node) or (arguments[0] if arguments else None)
+    found = effects.names.resolve(base) if base is not None else None
+    if found is None or found.path != access.path:
+        return False
+    return node.spelling in ("data", "begin", "front") or (
+        node.spelling == "operator[]" and effects.names.text(arguments[-1]) == "0"
+    )
+
+
+def _pixels(effects: Effects, call: Node) -> None:
+    """memcpy() from a cv::Mat into a vector of a message."""
+    arguments = list(call.get_arguments())
+    if len(arguments) != 3:
+        return
+    target = effects.interior(arguments[0])
+    picture = _mat(arguments[1])
+    if target is None or len(target.path) < 2 or picture is None:
+        return
+    at = call.location
+    mat, vector = effects.names.text(picture), target.text
+    snippet = f"cv::Mat view({mat}.rows, {mat}.cols, {mat}.type(), {vector}.data());  // after the resize; OpenCV writes into view instead of {mat}"
+    text = f"The pixels of `{mat}` are copied into `{vector}`. A cv::Mat on the memory of the message needs no copy"
+    effects.add(Finding(findings.PIXELS, at.line, at.column, text, target.types, snippet))
+
+
+def _mat(node: Node) -> Node | None:
+    if node.type.get_canonical().spelling in ("cv::Mat", "const cv::Mat"):
+        return node
+    return next((found for child in parts(node) if (found := _mat(child)) is not None), None)

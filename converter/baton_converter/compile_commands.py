@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How each source is compiled: compile_commands.json, as CMake writes it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+NAME = "compile_commands.json"
+WAY_OUT = (
+    "Configure the build with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON (catkin build --cmake-args "
+    "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON; other build systems: bear), and name its folder with -p."
+)
+# Options that a compiler writes files by, and options of gcc that clang does not know.
+_WITH_VALUE = {"-o", "-MF", "-MT", "-MQ"}
+_DROPPED = {"-c", "-S", "-M", "-MM", "-MD", "-MMD", "-MP", "-MG", "-pipe", "-save-temps", "-fconserve-stack"}
+_DROPPED_STARTS = (
+    "-flto",
+    "-fno-lto",
+    "-ffat-lto",
+    "-fconcepts",
+    "-fmodules-ts",
+    "-fanalyzer",
+    "-fdump",
+    "-fno-var-tracking",
+)
+
+
+class NoCompileCommands(Exception):
+    """The text names what was looked for, and the way out."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """One source, and the options with which clang reads it. `options` holds no compiler, source or output."""
+
+    source: Path
+    folder: Path
+    options: tuple[str, ...]
+
+
+def _options(arguments: list[str], folder: Path, source: Path) -> tuple[str, ...]:
+    kept: list[str] = []
+    values = iter(arguments[1:])
+    if arguments and Path(arguments[0]).name in ("ccache", "distcc"):
+        next(values, None)
+    for option in values:
+        if option in _WITH_VALUE:
+            next(values, None)
+        elif option == "--" or option in _DROPPED or option.startswith(_DROPPED_STARTS):
+            continue
+        elif not option.startswith("-") and (folder / option).resolve() == source:
+            continue
+        else:
+            kept.append(option)
+    return tuple(kept)
+
+
+def find(tree: Path, build: Path | None) -> list[Path]:
+    """The databases: of `build` (a folder, a file, or a folder of one build per package), else of `tree` or `tree`/build."""
+    places = [build] if build is not None else [tree, tree / "build"]
+    for place in places:
+        if place.is_file():
+            return [place]
+        if (place / NAME).is_file():
+            return [place / NAME]
+        if (build is not None or place != tree) and (several := sorted(place.glob(f"*/{NAME}"))):
+            return several
+    looked = " or ".join(str(place / NAME) for place in places)
+    raise NoCompileCommands(f"There is no {looked}. {WAY_OUT}")
+
+
+def read(files: list[Path]) -> list[Command]:
+    """One command for each source: the first, where a source is compiled several times."""
+    commands: dict[Path, Command] = {}
+    for file in files:
+        try:
+            for entry in json.loads(file.read_text()):
+                folder = Path(entry["directory"])
+                source = (folder / entry["file"]).resolve()
+                arguments = entry["arguments"] if "arguments" in entry else shlex.split(entry["command"])
+                commands.setdefault(source, Command(source, folder, _options(arguments, folder, source)))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise NoCompileCommands(
+                f"{file} is no compilation database ({type(error).__name__}: {error}). {WAY_OUT}"
+            ) from None
+    return [commands[source] for source in sorted(commands, key=os.fspath)]

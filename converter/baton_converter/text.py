@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report for people, and as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from .findings import ANY, ASSUMPTIONS, FileReport, Row, TreeReport
+
+
+def table(rows: list[Row]) -> list[str]:
+    """The paper's Table 1."""
+    head = ["message class", "total", "applicable", *ASSUMPTIONS.values()]
+    lines = [
+        [row.type, str(row.total), str(row.applicable), *(str(row.violated[rule]) for rule in ASSUMPTIONS)]
+        for row in rows
+    ]
+    widths = [max(len(line[at]) for line in [head, *lines]) for at in range(len(head))]
+    shown = []
+    for line in [head, *lines]:
+        shown.append(
+            "  ".join(cell.ljust(widths[0]) if at == 0 else cell.rjust(widths[at]) for at, cell in enumerate(line))
+        )
+    return shown
+
+
+def _file(file: FileReport) -> list[str]:
+    lines = [file.path]
+    for message in file.messages:
+        events = []
+        if message.filled:
+            events.append(f"filled in {_lines(message.filled)}")
+        if message.passed:
+            events.append(
+                "passed " + ", ".join(f"to {name}() in line {line}" for line, name in sorted(message.passed.items()))
+            )
+        if message.published:
+            events.append(
+                "published "
+                + ", ".join(f"as {kind} in line {line}" for line, kind in sorted(message.published.items()))
+            )
+        lines.append(
+            f"  {message.line}: {message.name}: {message.type}, {message.made}{'; ' if events else ''}{'; '.join(events)}"
+        )
+    for finding in file.findings:
+        lines.append(f"  {file.path}:{finding.line}:{finding.column}: {finding.message} [{finding.rule}]")
+        lines += [f"      {line}" for line in finding.snippet.splitlines()]
+    return lines
+
+
+def _lines(numbers: set[int]) -> str:
+    return f"line{'s' if len(numbers) > 1 else ''} {', '.join(map(str, sorted(numbers)))}"
+
+
+def text(report: TreeReport) -> str:
+    lines: list[str] = []
+    for file in report.files:
+        if file.messages or file.findings:
+            lines += [*_file(file), ""]
+    lines += [
+        "Files of this tree for which ROS-SF's assumptions hold (its Table 1). Baton needs none of them.",
+        "",
+        *table(report.table()),
+        "",
+    ]
+    lines.append(f"{len(report.files)} files analysed, {len(report.not_analysed)} sources not analysed")
+    lines += [f"  not analysed: {path}: {error}" for path, error in sorted(report.not_analysed.items())]
+    if report.not_compiled:
+        lines.append(f"{len(report.not_compiled)} sources have no compile command and were not looked at:")
+        lines += [f"  {path}" for path in report.not_compiled]
+    return "\n".join(lines)
+
+
+def as_json(report: TreeReport) -> dict[str, Any]:
+    """Keys of this object are API (CHANGELOG.md)."""
+    rows = [
+        {
+            "type": row.type,
+            "total": row.total,
+            "applicable": row.applicable,
+            **{rule.replace("-", "_"): row.violated[rule] for rule in ASSUMPTIONS},
+        }
+        for row in report.table()
+    ]
+    files = []
+    for file in report.files:
+        entry: dict[str, Any] = {"path": file.path, "types": sorted(file.uses), "messages": [], "findings": []}
+        for message in file.messages:
+            shown = asdict(message) | {"filled": sorted(message.filled)}
+            shown["passed"] = [{"line": line, "to": name} for line, name in sorted(message.passed.items())]
+            shown["published"] = [{"line": line, "as": kind} for line, kind in sorted(message.published.items())]
+            entry["messages"].append(shown)
+        for finding in file.findings:
+            shown = asdict(finding)
+            del shown["edits"]
+            entry["findings"].append(shown | {"types": list(finding.types)})
+        files.append(entry)
+    return {
+        "tree": report.tree,
+        "table": [row for row in rows if row["type"] != ANY],
+        "any": next(row for row in rows if row["type"] == ANY),
+        "files": files,
+        "not_analysed": report.not_analysed,
+        "not_compiled": report.not_compiled,
+    }

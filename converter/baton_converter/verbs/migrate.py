@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baton migrate`: what the messages of a ROS 1 program go through, and what to write instead."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+from pathlib import Path
+
+import click
+
+from ..compile_commands import Command, NoCompileCommands, find, read
+from ..findings import TreeReport
+from ..parser import NoClang
+from ..rewrite import diff, rewrite
+from ..sarif import sarif
+from ..text import as_json, text
+from ..tree import report as report_of
+
+_EXAMPLES = "\b\nExamples:\n"
+_REPORT = "  baton migrate report src -p build\n  baton migrate report . --format sarif > migrate.sarif"
+_APPLY = "  baton migrate apply src -p build --dry-run\n  baton migrate apply src -p build"
+
+
+@click.group(epilog=f"{_EXAMPLES}{_REPORT}\n{_APPLY}")
+def command() -> None:
+    """Advise on C++ sources of ROS 1 programs.
+
+    Reads the sources by libclang, reports what happens to their messages, and rewrites them.
+    """
+
+
+_tree = click.argument("tree", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
+_build = click.option(
+    "-p",
+    "--build",
+    type=click.Path(path_type=Path),
+    metavar="BUILD_DIR",
+    help="The folder with compile_commands.json, or with one such folder per package. Default: DIR, then DIR/build.",
+)
+_jobs = click.option("-j", "--jobs", type=click.IntRange(1), help="Sources read at a time. Default: one per CPU.")
+
+
+def _analysed(tree: Path, build: Path | None, jobs: int | None) -> tuple[TreeReport, list[Command]]:
+    try:
+        databases = find(tree, build.resolve() if build is not None else None)
+        commands = read(databases)
+        return report_of(tree, commands, databases, jobs or os.cpu_count() or 1), commands
+    except (NoCompileCommands, NoClang) as error:
+        raise click.ClickException(str(error)) from None
+
+
+@command.command(epilog=_EXAMPLES + _REPORT)
+@_tree
+@_build
+@click.option("--format", "form", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True)
+@_jobs
+@click.pass_context
+def report(ctx: click.Context, tree: Path, build: Path | None, form: str, jobs: int | None) -> None:
+    """Report what the sources below DIR do with messages.
+
+    Shows where each message is made, filled, passed and published, where ROS-SF's three assumptions do not hold (with the paper's
+    Table 1), and what is faster. Exit status 1: a source could not be analysed.
+    """
+    found, _ = _analysed(tree.resolve(), build, jobs)
+    if form == "text":
+        click.echo(text(found))
+    else:
+        click.echo(json.dumps(as_json(found) if form == "json" else sarif(found, _version()), indent=2))
+    if found.not_analysed:
+        ctx.exit(1)
+
+
+@command.command(epilog=_EXAMPLES + _APPLY)
+@_tree
+@_build
+@click.option("--dry-run", is_flag=True, help="Print the changes as a patch, and write nothing.")
+@_jobs
+@click.pass_context
+def apply(ctx: click.Context, tree: Path, build: Path | None, dry_run: bool, jobs: int | None) -> None:
+    """Make published messages by make_shared.
+
+    Rewrites messages on the stack that are published as objects, so that they are published by pointer.
+
+    Only where nothing can change the message after it is published; `report` names the reason elsewhere. Exit status 1: a source
+    could not be analysed, or a rewritten file did not parse and was left as it was.
+    """
+    tree = tree.resolve()
+    found, commands = _analysed(tree, build, jobs)
+    result = rewrite(found, commands)
+    for path, new in result.texts.items():
+        if dry_run:
+            click.echo(diff(tree, path, new), nl=False)
+        else:
+            (tree / path).write_bytes(new)
+            click.echo(f"{path}: {result.places[path]} rewritten")
+    if not result.texts and not dry_run:
+        click.echo("nothing to rewrite")
+    for path, why in {**result.refused, **found.not_analysed}.items():
+        click.echo(f"{path}: left as it was: {why}", err=True)
+    if found.not_analysed or result.refused:
+        ctx.exit(1)
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("baton-ipc")
+    except importlib.metadata.PackageNotFoundError:
+        return "0"

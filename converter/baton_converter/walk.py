@@ -1,0 +1,583 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Walks one function, statement by statement, with the state of its messages.
+
+Each expression is visited with the use that is made of its value: READ (the value is copied, or looked at), WRITE (it is changed, by
+code that keeps no way to it), ESCAPE (whoever gets it may keep a way to it and change it later). clang shows where an object
+becomes const; from there on it is read. Whatever is not known is ESCAPE, so that a rewrite is refused rather than wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from . import advice
+from .access import Names, Node, method_base, parts, strip
+from .candidates import Candidates
+from .effects import Effects, is_const_for_function
+from .findings import FileReport
+from .messages import Types, is_number, is_value
+from .state import Origin, State, join
+
+READ, WRITE, ESCAPE = "read", "write", "escape"
+
+
+# Functions of the standard library that write through a pointer or iterator and keep none.
+WRITERS = {
+    "memcpy", "memmove", "memset", "copy", "copy_n", "copy_if", "copy_backward", "fill", "fill_n", "iota", "sort", "reverse",
+    "strncpy", "snprintf", "sprintf", "fread", "read", "transform",
+}  # fmt: skip
+_ACCESSORS = {"at", "back", "begin", "data", "end", "front", "rbegin", "rend"}
+_C_LIBRARY = re.compile(r"/(?:bits/)?(?:string|strings|string_fortified|stdio2?|unistd)\.h$")
+_ASSIGNS = re.compile(rb"^[\s)]*(=(?!=)|[-+*/%&|^]=|<<=|>>=)")
+
+
+class Loop:
+    """A loop or switch that is being walked; `node` is its statement, None for a switch."""
+
+    def __init__(self, node: Node | None) -> None:
+        self.node = node
+        self.breaks: list[State | None] = []
+        self.continues: list[State | None] = []
+        self.entry: State | None = None  # of a switch
+
+
+class Function:
+    def __init__(self, types: Types, contents: bytes, report: FileReport, node: Node) -> None:
+        self.node = node
+        self.contents = contents
+        self.types = types
+        # A constructor's members, and what main finds, were not filled before.
+        fresh = node.kind.name == "CONSTRUCTOR" or (node.kind.name == "FUNCTION_DECL" and node.spelling == "main")
+        self.names = Names(types, contents, node.spelling, fresh)
+        self.loops: list[Loop] = []
+        self.returns: list[State | None] = []
+        self.tries: list[State | None] = []
+        self.lambdas = 0
+        self.candidates = Candidates(self.names, node, contents)
+        self.effects = Effects(self.names, contents, report, self.candidates)
+
+    def run(self) -> None:
+        state: State | None = State()
+        for child in self.node.get_children():
+            kind = child.kind.name
+            if kind == "PARM_DECL":
+                access = self.names.variable(child)
+                if access is not None:
+                    self.effects.message(access.root)
+            elif kind in ("COMPOUND_STMT", "CXX_TRY_STMT"):
+                state = self.statement(child, state)
+            elif kind.endswith("_EXPR") and state is not None:  # the initialisers of a constructor
+                self.visit(child, state, ESCAPE)
+        for finding in self.candidates.findings():
+            self.effects.add(finding)
+        messages = self.effects.messages.values()
+        self.effects.report.messages += sorted(messages, key=lambda message: (message.line, message.name))
+
+    # Statements.
+
+    def statement(self, node: Node, state: State | None) -> State | None:
+        if state is None:
+            return self._case_stmt(node, None) if node.kind.name in ("CASE_STMT", "DEFAULT_STMT") else None
+        step = getattr(self, f"_{node.kind.name.lower()}", None)
+        if step is not None:
+            after: State | None = step(node, state)
+        else:
+            self.visit(node, state, READ)  # the value of an expression statement is dropped
+            after = state
+        if self.tries:
+            self.tries[-1] = join(self.tries[-1], after)
+        return after
+
+    def _compound_stmt(self, node: Node, state: State) -> State | None:
+        after: State | None = state
+        statements = parts(node)
+        advice.overwrites(self.effects, statements)
+        for child in statements:
+            after = self.statement(child, after)
+        return after
+
+    def _decl_stmt(self, node: Node, state: State) -> State:
+        self.declare_all(node, state)
+        for child in node.get_children():
+            if child.kind.name == "VAR_DECL":
+                self.candidates.declared(child, node, self.lambdas)
+        return state
+
+    def declare_all(self, node: Node, state: State) -> None:
+        """The variables of a declaration, or of the head of an if, for or switch."""
+        for child in [node] if node.kind.name == "VAR_DECL" else node.get_children():
+            if child.kind.name == "VAR_DECL":
+                self.declare(child, state)
+
+    def _if_stmt(self, node: Node, state: State) -> State | None:
+        inside = parts(node)
+        while inside and inside[0].kind.name in ("DECL_STMT", "VAR_DECL"):
+            self.declare_all(inside.pop(0), state)
+        self.visit(inside[0], state, READ)
+        other = state.copy()
+        after = self.statement(inside[1], state)
+        return join(after, self.statement(inside[2], other) if len(inside) > 2 else other)
+
+    def _for_stmt(self, node: Node, state: State) -> State | None:
+        *head, body = parts(node)
+        if head and head[0].kind.name == "DECL_STMT":
+            self.declare_all(head.pop(0), state)
+        elif len(head) == 3:
+            self.visit(head.pop(0), state, READ)
+        endless = not head
+        step = head.pop() if head and _steps(head[-1]) else None
+        return self.turns(node, state, head[0] if head else None, body, step, endless)
+
+    def _while_stmt(self, node: Node, state: State) -> State | None:
+        *head, body = parts(node)
+        if head and head[0].kind.name == "VAR_DECL":
+            self.declare(head.pop(0), state)
+        condition = head[0] if head else None
+        return self.turns(node, state, condition, body, None, endless=_is_true(condition))
+
+    def _do_stmt(self, node: Node, state: State) -> State | None:
+        body, condition = parts(node)
+        first = self.turns(node, state, None, body, condition, endless=False)
+        return first
+
+    def _cxx_for_range_stmt(self, node: Node, state: State) -> State | None:
+        inside = parts(node)
+        variable = next(child for child in inside if child.kind.name == "VAR_DECL")
+        body = inside[-1]
+        container = inside[-2]
+        reference = variable.type.kind.name in ("LVALUEREFERENCE", "RVALUEREFERENCE")
+        const = variable.type.get_pointee().is_const_qualified() if reference else True
+        access = self.names.resolve(container)
+        if access is not None and reference:
+            element = access.part(f"[each {variable.spelling}]", self.types.message(variable.type.get_pointee()))
+            self.names.aliases[Names.key(variable)] = element
+            self.visit(container, state, READ if const else WRITE)
+
+            def begin(turn: State) -> None:
+                turn.empty(element.path)
+
+        else:
+            value = const and (reference or is_value(variable.type, self.types))
+            self.visit(container, state, READ if value else ESCAPE)
+
+            def begin(turn: State) -> None:
+                copied = self.names.variable(variable)
+                if copied is not None:
+                    turn.renew(copied.root.key)
+                    turn.fill(copied.path, Origin(variable.location.line, "copied it"))
+
+        return self.turns(node, state, None, body, None, endless=False, begin=begin)
+
+    def turns(
+        self,
+        node: Node,
+        state: State,
+        condition: Node | None,
+        body: Node,
+        step: Node | None,
+        endless: bool,
+        begin: Any = None,
+    ) -> State | None:
+        """A loop: walked until a further turn adds nothing, so that a second turn sees what the first one did."""
+        entry: State | None = state
+        done: list[State | None] = []
+        for _ in range(10):
+            assert entry is not None
+            loop = Loop(node)
+            self.loops.append(loop)
+            self.effects.loops.append(node)
+            turn = entry.copy()
+            if condition is not None:
+                self.visit(condition, turn, READ)
+            done = [] if endless else [turn.copy()]
+            if begin is not None:
+                begin(turn)
+            end = join(self.statement(body, turn), *loop.continues)
+            if step is not None and end is not None:
+                self.visit(step, end, READ)
+            self.loops.pop()
+            self.effects.loops.pop()
+            done += loop.breaks
+            if node.kind.name == "DO_STMT":
+                done = [end, *loop.breaks]
+            again = join(entry, end)
+            if again == entry:
+                break
+            entry = again
+        return join(*done)
+
+    def _switch_stmt(self, node: Node, state: State) -> State | None:
+        *head, body = parts(node)
+        for child in head:
+            if child.kind.name in ("VAR_DECL", "DECL_STMT"):
+                self.declare_all(child, state)
+            else:
+                self.visit(child, state, READ)
+        switch = Loop(None)
+        switch.entry = state.copy()
+        self.loops.append(switch)
+        after: State | None = None
+        has_default = False
+        for child in parts(body) if body.kind.name == "COMPOUND_STMT" else [body]:
+            has_default |= _has_default(child)
+            if child.kind.name in ("CASE_STMT", "DEFAULT_STMT"):
+                after = self._label(child, join(after, switch.entry))
+            else:
+                after = self.statement(child, after)
+        self.loops.pop()
+        return join(after, *switch.breaks, *([] if has_default else [switch.entry]))
+
+    def _label(self, node: Node, state: State | None) -> State | None:
+        inside = parts(node)[-1]
+        return (
+            self._label(inside, state)
+            if inside.kind.name in ("CASE_STMT", "DEFAULT_STMT")
+            else self.statement(inside, state)
+        )
+
+    def _case_stmt(self, node: Node, state: State | None) -> State | None:
+        switch = next((loop for loop in reversed(self.loops) if loop.node is None), None)
+        return self._label(node, join(state, switch.entry if switch is not None else None))
+
+    _default_stmt = _case_stmt
+
+    def _label_stmt(self, node: Node, state: State) -> State | None:
+        return self.statement(parts(node)[-1], state)
+
+    def _break_stmt(self, node: Node, state: State) -> None:
+        if self.loops:
+            self.loops[-1].breaks.append(state)
+
+    def _continue_stmt(self, node: Node, state: State) -> None:
+        loop = next((loop for loop in reversed(self.loops) if loop.node is not None), None)
+        if loop is not None:
+            loop.continues.append(state)
+
+    def _return_stmt(self, node: Node, state: State) -> None:
+        for child in parts(node):
+            self.visit(child, state, READ if is_number(child.type) else ESCAPE)
+        self.returns.append(state)
+
+    def _cxx_throw_expr(self, node: Node, state: State) -> None:
+        for child in parts(node):
+            self.visit(child, state, ESCAPE)
+
+    def _cxx_try_stmt(self, node: Node, state: State) -> State | None:
+        body, *handlers = parts(node)
+        self.tries.append(state.copy())
+        after = self.statement(body, state)
+        thrown = self.tries.pop()
+        ends = [after]
+        for handler in handlers:
+            assert thrown is not None
+            ends.append(self.statement(parts(handler)[-1], thrown.copy()))
+        return join(*ends)
+
+    # Declarations.
+
+    def declare(self, variable: Node, state: State) -> None:
+        names = self.names
+        inside = parts(variable)
+        init = inside[-1] if inside else None
+        line = variable.location.line
+        key = Names.key(variable)
+        reference = variable.type.kind.name in ("LVALUEREFERENCE", "RVALUEREFERENCE")
+        for other in inside[:-1]:
+            self.visit(other, state, ESCAPE)
+        pointer = self.types.pointee(variable.type)
+        if init is not None and (reference or pointer):
+            target = names.resolve(init)
+            static = variable.storage_class.name == "STATIC"
+            constant = reference and variable.type.get_pointee().is_const_qualified()
+            if target is not None and not static and names.made(init) is None:
+                if target.root.made == "result" and (not reference or len(target.path) == 1):
+                    self.visit(init, state, ESCAPE)
+                    self._own(variable, "result", state, target.root.entry)
+                    return
+                names.aliases[key] = target
+                self.visit(init, state, READ if reference else ESCAPE)
+                return
+            if reference and target is None and names.made(init) is None:
+                self.visit(init, state, READ if constant else ESCAPE)
+                if names.held(variable.type):
+                    self._own(
+                        variable,
+                        "result",
+                        state,
+                        Origin(line, f"bound `{variable.spelling}` to something that may have contents"),
+                    )
+                return
+        if init is not None:
+            value = not pointer and not reference and is_value(variable.type, self.types)
+            self.visit(init, state, READ if value else ESCAPE)
+        if names.held(variable.type) is None:
+            return
+        made = names.made(init) if init is not None else ("none" if pointer else "stack", False)
+        if made is None:
+            self._own(
+                variable,
+                "result" if pointer else "stack",
+                state,
+                Origin(line, f"set `{variable.spelling}` from something that may have contents"),
+            )
+        else:
+            kind = "stack" if not pointer else made[0]
+            self._own(
+                variable,
+                kind,
+                state,
+                Origin(line, f"copied another message into `{variable.spelling}`") if made[1] else None,
+            )
+
+    def _own(self, variable: Node, made: str, state: State, contents: Origin | None) -> None:
+        """A variable with a message of its own; a static one keeps what an earlier call left."""
+        type = self.names.held(variable.type)
+        assert type is not None
+        key = Names.key(variable)
+        self.names.aliases.pop(key, None)
+        line = variable.location.line
+        if variable.storage_class.name == "STATIC":
+            made = "static"
+        entry = (
+            Origin(0, f"an earlier call may have filled `{variable.spelling}`, which is static")
+            if made == "static"
+            else None
+        )
+        access = self.names.root(key, variable.spelling, made, line, type, entry, variable.location.offset)
+        self.effects.message(access.root)
+        if made != "static":
+            state.renew(key)
+            if contents is not None:
+                state.fill(access.path, contents)
+
+    # Expressions.
+
+    def visit(self, node: Node, state: State, use: str) -> None:
+        kind = node.kind.name
+        step = getattr(self, f"_visit_{kind.lower()}", None)
+        if step is not None:
+            step(node, state, use)
+        elif hasattr(self, f"_{kind.lower()}"):  # a statement within an expression
+            _become(state, join(state, self.statement(node, state.copy())))
+        else:
+            if kind.endswith(("_STMT", "_DIRECTIVE")) and kind != "NULL_STMT":
+                self.candidates.distrust(f"line {node.location.line} has a statement that is not followed")
+            for child in parts(node):
+                self.visit(child, state, ESCAPE)
+
+    def _visit_decl_ref_expr(self, node: Node, state: State, use: str) -> None:
+        named = node.referenced
+        if named is not None and named.kind.name in ("VAR_DECL", "PARM_DECL"):
+            access = self.names.variable(named)
+            type = node.type.get_canonical()
+            if type.is_const_qualified() and is_value(type, self.types):
+                use = READ
+            if access is not None:
+                self.candidates.mentioned(access.root, node, state, use, self.lambdas)
+
+    _visit_variable_ref = _visit_decl_ref_expr
+
+    def _visit_member_ref_expr(self, node: Node, state: State, use: str) -> None:
+        for child in parts(node):
+            self.visit(child, state, use)
+
+    _visit_paren_expr = _visit_member_ref_expr
+
+    def _visit_cast(self, node: Node, state: State, use: str) -> None:
+        """A cast that may take away const, or that makes a number of a pointer, is not followed."""
+        inside = parts(node)
+        type = node.type.get_canonical()
+        target = (
+            type.get_pointee() if type.kind.name == "POINTER" else type
+        )  # a reference has the type of its object here
+        constructs = node.kind.name == "CXX_FUNCTIONAL_CAST_EXPR" and type.kind.name == "RECORD"
+        if type.kind.name in ("POINTER", "RECORD") and not constructs and not target.is_const_qualified():
+            if node.kind.name != "CXX_STATIC_CAST_EXPR":
+                self.candidates.distrust(f"line {node.location.line} has a cast")
+        for child in inside:
+            hides = is_number(type) and not is_number(child.type)
+            self.visit(child, state, ESCAPE if hides else use)
+
+    _visit_cxx_static_cast_expr = _visit_cast
+    _visit_cxx_const_cast_expr = _visit_cast
+    _visit_cxx_reinterpret_cast_expr = _visit_cast
+    _visit_cstyle_cast_expr = _visit_cast
+    _visit_cxx_functional_cast_expr = _visit_cast
+
+    def _visit_unexposed_expr(self, node: Node, state: State, use: str) -> None:
+        inside = parts(node)
+        type = node.type.get_canonical()
+        pointee = type.get_pointee() if type.kind.name == "POINTER" else None
+        if is_number(type) or (pointee is not None and pointee.is_const_qualified()):
+            use = READ
+        elif type.is_const_qualified() and is_value(type, self.types):
+            use = READ
+        for child in inside:
+            self.visit(child, state, use)
+
+    def _visit_binary_operator(self, node: Node, state: State, use: str) -> None:
+        left, right = (parts(node) + [None, None])[:2]
+        if left is None or right is None:
+            return
+        between = self.contents[left.extent.end.offset : right.extent.start.offset]
+        if between.strip(b" \t\r\n()") in (b"&&", b"||"):
+            self.visit(left, state, READ)
+            self._maybe(state, right, READ)
+        elif _ASSIGNS.match(between) or node.kind.name == "COMPOUND_ASSIGNMENT_OPERATOR":
+            self.visit(right, state, READ if is_number(node.type) else ESCAPE)
+            self.visit(left, state, ESCAPE if use == ESCAPE else WRITE)
+            self._wrote(left, state)
+            if self.types.pointee(left.type):
+                self.effects.assigned(node, left, right, state)
+        elif b"," in between:
+            self.visit(left, state, READ)
+            self.visit(right, state, use)
+        else:
+            for child in (left, right):
+                self.visit(child, state, READ if is_number(node.type) else use)
+
+    _visit_compound_assignment_operator = _visit_binary_operator
+
+    def _wrote(self, left: Node, state: State) -> None:
+        target = strip(left)
+        if target.kind.name == "DECL_REF_EXPR":
+            state.forget_index(target.spelling)
+        access = self.names.resolve(left)
+        if access is not None and not self.types.pointee(left.type):
+            self.effects.message(access.root).filled.add(left.location.line)
+
+    def _visit_unary_operator(self, node: Node, state: State, use: str) -> None:
+        inside = parts(node)
+        if not inside:
+            return
+        text = self.contents[node.extent.start.offset : node.extent.end.offset].strip()
+        if text.startswith((b"++", b"--")) or text.endswith((b"++", b"--")):
+            self.visit(inside[0], state, ESCAPE if use == ESCAPE else WRITE)
+            self._wrote(inside[0], state)
+        else:
+            self.visit(inside[0], state, use)
+
+    def _visit_conditional_operator(self, node: Node, state: State, use: str) -> None:
+        condition, left, right = parts(node)
+        self.visit(condition, state, READ)
+        other = state.copy()
+        self.visit(left, state, use)
+        self.visit(right, other, use)
+        _become(state, join(state, other))
+
+    def _maybe(self, state: State, node: Node, use: str) -> None:
+        other = state.copy()
+        self.visit(node, other, use)
+        _become(state, join(state, other))
+
+    def _visit_lambda_expr(self, node: Node, state: State, use: str) -> None:
+        """Its body may run at any time from here on, any number of times; here it is walked twice."""
+        loops, returns, tries, around = self.loops, self.returns, self.tries, self.effects.loops
+        self.loops, self.tries, self.effects.loops = [], [], []
+        self.lambdas += 1
+        for child in node.get_children():
+            if child.kind.name == "COMPOUND_STMT":
+                for _ in range(2):
+                    self.returns = []
+                    after = self.statement(child, state.copy())
+                    _become(state, join(state, after, *self.returns))
+            elif child.kind.name == "PARM_DECL":
+                self.names.variable(child)
+            elif child.kind.name not in ("TYPE_REF", "NAMESPACE_REF", "TEMPLATE_REF"):
+                self.visit(child, state, ESCAPE)
+        self.lambdas -= 1
+        self.loops, self.returns, self.tries, self.effects.loops = loops, returns, tries, around
+
+    def _visit_call_expr(self, node: Node, state: State, use: str) -> None:
+        name = node.spelling
+        arguments = list(node.get_arguments())
+        base = method_base(node)
+        called = node.referenced
+        constructs = called is not None and called.kind.name == "CONSTRUCTOR"
+        if name == "operator=" and len(arguments) == 2:
+            self.visit(arguments[1], state, ESCAPE)
+            self.visit(arguments[0], state, ESCAPE if use == ESCAPE else WRITE)
+            self.effects.assigned(node, arguments[0], arguments[1], state)
+            return
+        if base is None and name.startswith("operator") and arguments:
+            changes = name in ("operator++", "operator--", "operator+=")
+            passes_on = name in ("operator[]", "operator*", "operator->")
+            value = is_value(arguments[0].type, self.types)
+            self.visit(
+                arguments[0], state, WRITE if changes and value and use != ESCAPE else use if passes_on else ESCAPE
+            )
+            for argument in arguments[1:]:
+                self.visit(argument, state, ESCAPE)
+            if changes:
+                self._wrote(arguments[0], state)
+                self.effects.modified(node, name, arguments[0], arguments[1:], state)
+            return
+        writer = name in WRITERS and _is_standard(called)
+        publishes = name == "publish" and base is not None
+        if base is not None:
+            if is_value(base.type, self.types):
+                dropped = use in (READ, WRITE) or is_number(node.type) or node.type.kind.name == "VOID"
+                self.visit(base, state, use if name in _ACCESSORS else WRITE if dropped else ESCAPE)
+            else:
+                self.visit(base, state, ESCAPE)
+        elif not constructs:
+            for child in parts(node)[: -len(arguments) or None]:
+                if child.kind.name not in ("UNEXPOSED_EXPR", "DECL_REF_EXPR", "MEMBER_REF_EXPR"):
+                    self.visit(child, state, ESCAPE)
+        for argument in arguments:
+            self.visit(argument, state, WRITE if writer and use != ESCAPE else ESCAPE)
+        if base is not None:
+            self.effects.modified(node, name, base, arguments, state)
+        if publishes:
+            self.effects.published(node, arguments, state)
+        elif not constructs and not _is_standard(called) and self.names.made(node) is None:
+            self.effects.passed(node, name, arguments, state)
+        if writer:
+            for argument in arguments:
+                target = self.effects.interior(argument)
+                if target is not None and not is_const_for_function(argument):
+                    self.effects.message(target.root).filled.add(node.location.line)
+
+
+def _become(state: State, other: State | None) -> None:
+    if other is not None:
+        state.filled, state.fresh, state.published, state.reserved = (
+            other.filled,
+            other.fresh,
+            other.published,
+            other.reserved,
+        )
+
+
+def _steps(node: Node) -> bool:
+    """Is it the step of a for: i++, ++i, i += n, it = next(it)?"""
+    kind = strip(node).kind.name
+    return (
+        not is_number(node.type)
+        or node.type.get_canonical().kind.name != "BOOL"
+        or kind == "COMPOUND_ASSIGNMENT_OPERATOR"
+    )
+
+
+def _is_true(node: Node | None) -> bool:
+    return node is not None and [token.spelling for token in node.get_tokens()] in (["true"], ["1"])
+
+
+def _has_default(node: Node) -> bool:
+    return node.kind.name == "DEFAULT_STMT" or (node.kind.name == "CASE_STMT" and _has_default(parts(node)[-1]))
+
+
+def _is_standard(called: Any) -> bool:
+    """Of the C or C++ library."""
+    if called is None:
+        return False
+    parent = called.semantic_parent
+    while parent is not None and parent.kind.name in ("CLASS_DECL", "STRUCT_DECL", "LINKAGE_SPEC", "CLASS_TEMPLATE"):
+        parent = parent.semantic_parent
+    if parent is not None and parent.kind.name == "NAMESPACE":
+        while parent.semantic_parent is not None and parent.semantic_parent.kind.name == "NAMESPACE":
+            parent = parent.semantic_parent
+        return bool(parent.spelling == "std")
+    file = called.location.file
+    return file is not None and _C_LIBRARY.search(file.name) is not None

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages on the stack: `// rewritten` and `// stays` stand in the lines that publish.
+#include "tiny_ros.hpp"
+
+ros::Publisher publisher;
+std::vector<sensor_msgs::Image*> given_away;
+
+void keep(sensor_msgs::Image& img) { given_away.push_back(&img); }
+void change_kept() {
+  for (auto* img : given_away) img->height += 100;
+  given_away.clear();
+}
+unsigned look(const sensor_msgs::Image& img) { return img.height; }
+
+void filled_and_published() {
+  sensor_msgs::Image img;
+  img.encoding = "plain";
+  img.data.resize(3);
+  std::memcpy(&img.data[0], "abc", 3);
+  std::fill(img.data.begin(), img.data.end(), 7);
+  publisher.publish(img);  // rewritten
+}
+
+void made_in_each_turn() {
+  for (int i = 0; i < 3; ++i) {
+    sensor_msgs::Image img;
+    img.height = i;
+    publisher.publish(img);  // rewritten
+  }
+}
+
+void a_copy_of_another(const sensor_msgs::Image& other) {
+  sensor_msgs::Image img = other;
+  img.height = 4;
+  auto second = img;
+  second.height = 5;
+  publisher.publish(img);     // rewritten
+  publisher.publish(second);  // rewritten
+}
+
+void read_after_publish() {
+  sensor_msgs::Image img;
+  img.height = 6;
+  publisher.publish(img);  // rewritten
+  if (look(img) == 6) publisher.publish(img);
+  std::string text = img.encoding + std::to_string(img.data.size());
+  const auto& same = img;
+  look(same);
+}
+
+void a_reference_is_the_message() {
+  sensor_msgs::Image img;
+  auto& header = img.header;
+  header.frame_id = "reference";
+  for (auto& byte : img.data) byte = 1;
+  publisher.publish(img);  // rewritten
+}
+
+void published_by_another_name() {
+  sensor_msgs::Image img;
+  const auto& same = img;
+  publisher.publish(same);  // stays
+}
+
+void changed_after_publish() {
+  sensor_msgs::Image img;
+  img.height = 1;
+  publisher.publish(img);  // stays
+  img.height = 2;
+}
+
+void changed_in_the_next_turn() {
+  sensor_msgs::Image img;
+  for (int i = 0; i < 3; ++i) {
+    img.height = i;
+    publisher.publish(img);  // stays
+  }
+}
+
+void perhaps_published_then_changed(bool now) {
+  sensor_msgs::Image img;
+  if (now) publisher.publish(img);  // stays
+  img.data.resize(2);
+  publisher.publish(img);
+}
+
+void changed_through_a_reference() {
+  sensor_msgs::Image img;
+  auto& data = img.data;
+  publisher.publish(img);  // stays
+  data.push_back(9);
+}
+
+void changed_through_a_pointer() {
+  sensor_msgs::Image img;
+  img.data.resize(2);
+  uint8_t* first = &img.data[0];
+  publisher.publish(img);  // stays
+  *first = 9;
+}
+
+void changed_through_an_iterator() {
+  sensor_msgs::Image img;
+  img.data.resize(3);
+  auto last = img.data.begin() + 2;
+  publisher.publish(img);  // stays
+  *last = 9;
+}
+
+void changed_by_a_function_that_kept_it() {
+  sensor_msgs::Image img;
+  keep(img);
+  publisher.publish(img);  // stays
+  change_kept();
+}
+
+void changed_by_a_lambda() {
+  sensor_msgs::Image img;
+  auto change = [&] { img.height = 9; };
+  publisher.publish(img);  // stays
+  change();
+}
+
+void changed_by_a_bound_function() {
+  sensor_msgs::Image img;
+  std::function<void()> change = std::bind([](sensor_msgs::Image& at) { at.height = 9; }, std::ref(img));
+  publisher.publish(img);  // stays
+  change();
+}
+
+void changed_by_swap_and_move() {
+  sensor_msgs::Image img, other;
+  img.height = 1;
+  publisher.publish(img);  // stays
+  std::swap(img, other);
+  sensor_msgs::Image moved;
+  moved.encoding = "a text that is too long for the object itself";
+  publisher.publish(moved);  // stays
+  sensor_msgs::Image target = std::move(moved);
+}
+
+sensor_msgs::Image returned() {
+  sensor_msgs::Image img;
+  publisher.publish(img);  // stays
+  return img;
+}
+
+void changed_in_a_range() {
+  sensor_msgs::Image img;
+  img.data.resize(2);
+  publisher.publish(img);  // stays
+  for (auto& byte : img.data) byte = 3;
+}
+
+void behind_a_static_reference() {
+  sensor_msgs::Image img;
+  static sensor_msgs::Image& kept = img;
+  publisher.publish(img);  // stays
+  kept.height = 3;
+}
+
+void behind_casts() {
+  sensor_msgs::Image img;
+  img.data.resize(1);
+  const auto& constant = img;
+  publisher.publish(img);  // stays
+  const_cast<sensor_msgs::Image&>(constant).height = 3;
+}
+
+void behind_an_address_as_a_number() {
+  sensor_msgs::Image img;
+  uintptr_t number = (uintptr_t)&img;
+  publisher.publish(img);  // stays
+  ((sensor_msgs::Image*)number)->height = 3;
+}
+
+void behind_the_result_of_an_assignment() {
+  sensor_msgs::Image img;
+  auto& height = (img.height = 1);
+  publisher.publish(img);  // stays
+  height = 3;
+}
+
+void behind_a_comma() {
+  sensor_msgs::Image img;
+  auto& height = (look(img), img.height);
+  publisher.publish(img);  // stays
+  height = 3;
+}
+
+void behind_a_choice(bool first) {
+  sensor_msgs::Image img, other;
+  sensor_msgs::Image last;
+  other.data.resize(1);
+  last.data.resize(1);
+  publisher.publish(last);  // stays
+  for (auto& byte : first ? last.data : other.data) byte = 5;
+}
+
+void behind_a_list_of_pointers() {
+  sensor_msgs::Image img;
+  std::vector<sensor_msgs::Image*> all{&img};
+  publisher.publish(img);  // stays
+  all[0]->height = 3;
+}
+
+void in_a_handler() {
+  sensor_msgs::Image img;
+  try {
+    publisher.publish(img);  // stays
+    throw 1;
+  } catch (int) {
+    img.height = 3;
+  }
+}
+
+void in_the_head_of_a_loop() {
+  for (sensor_msgs::Image img; img.height < 1; img.height = 3) {
+    publisher.publish(img);
+  }
+}
+
+void of_another_form() {
+  const sensor_msgs::Image constant;
+  publisher.publish(constant);  // stays
+  sensor_msgs::Image img;
+  decltype(img) copy;
+  publisher.publish(img);  // stays
+  copy.height = 1;
+}
+
+#define MESSAGE(name) sensor_msgs::Image name;
+void made_by_a_macro() {
+  MESSAGE(img)
+  publisher.publish(img);  // stays
+}
+
+template <class T>
+void in_a_template() {
+  sensor_msgs::Image img;
+  publisher.publish(img);  // stays
+}
+
+void with_the_type_written_out() {
+  sensor_msgs::Image img;
+  publisher.publish<sensor_msgs::Image>(img);  // stays
+}
+
+int main() {
+  filled_and_published();
+  made_in_each_turn();
+  a_copy_of_another(sensor_msgs::Image());
+  read_after_publish();
+  a_reference_is_the_message();
+  published_by_another_name();
+  changed_after_publish();
+  changed_in_the_next_turn();
+  perhaps_published_then_changed(true);
+  changed_through_a_reference();
+  changed_through_a_pointer();
+  changed_through_an_iterator();
+  changed_by_a_function_that_kept_it();
+  changed_by_a_lambda();
+  changed_by_a_bound_function();
+  changed_by_swap_and_move();
+  returned();
+  changed_in_a_range();
+  behind_a_static_reference();
+  behind_casts();
+  behind_an_address_as_a_number();
+  behind_the_result_of_an_assignment();
+  behind_a_comma();
+  behind_a_choice(true);
+  behind_a_list_of_pointers();
+  in_a_handler();
+  in_the_head_of_a_loop();
+  of_another_form();
+  made_by_a_macro();
+  in_a_template<int>();
+  with_the_type_written_out();
+  ros::print_published();
+}

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C++ files of cases/: each function gets the findings that the comments in its lines name, and no others."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from baton_converter import findings, tree
+from baton_converter.compile_commands import Command
+from baton_converter.findings import FileReport
+
+pytest.importorskip("clang.cindex", reason="no libclang; `make test` installs it")
+CASES = Path(__file__).parent / "cases"
+RULES = {
+    "flow.cpp": {"string": findings.STRING, "resize": findings.RESIZE, "other": findings.OTHER},
+    "advice.cpp": {"growth": findings.GROWTH, "zeros": findings.ZEROS, "publish": findings.PUBLISH},
+}
+FUNCTION = re.compile(r"^ *(?:void |(?=Node\(\)))(\w+)\(.*\{", re.MULTILINE)
+
+
+def functions(file: str) -> dict[str, range]:
+    """The lines of each function, to the beginning of the next one."""
+    text = (CASES / file).read_text()
+    starts = [(found[1], text.count("\n", 0, found.start()) + 1) for found in FUNCTION.finditer(text)]
+    ends = [line for _, line in starts[1:]] + [text.count("\n") + 1]
+    return {name: range(line, end) for (name, line), end in zip(starts, ends, strict=True)}
+
+
+def analysed(file: str) -> FileReport:
+    unit = tree.analyse(Command(CASES / file, CASES, ("-std=c++17",)), CASES, [])
+    assert unit.failed == ""
+    return next(report for report in unit.files if report.path == file)
+
+
+@pytest.fixture(scope="module")
+def reports() -> dict[str, FileReport]:
+    return {file: analysed(file) for file in RULES}
+
+
+@pytest.mark.parametrize(("file", "function"), [(file, function) for file in RULES for function in functions(file)])
+def test_the_comments_name_the_findings(reports: dict[str, FileReport], file: str, function: str) -> None:
+    lines = (CASES / file).read_text().splitlines()
+    within = functions(file)[function]
+    rules = RULES[file]
+    expected = {(at, rules[word]) for at in within if (word := lines[at - 1].partition("  // ")[2].strip()) in rules}
+    found = {(finding.line, finding.rule) for finding in reports[file].findings if finding.line in within}
+    assert {entry for entry in found if entry[1] in rules.values()} == expected
+
+
+def test_every_finding_lies_in_a_function_that_is_tested(reports: dict[str, FileReport]) -> None:
+    for file, report in reports.items():
+        within = {line for lines in functions(file).values() for line in lines}
+        assert {finding.line for finding in report.findings} <= within
+        assert len(report.findings) > 5

@@ -86,11 +86,13 @@ namespace {
   return slot.book->size_of(offset_in(slot, content));
 }
 
-[[gnu::hot]] void content_free(const void* owner, void* content) noexcept {
+[[gnu::hot]] bool content_free(const void* owner, void* content) noexcept {
   const SegmentRecord* record = Window::find(owner);
-  if (!record || !record->own || record->own->generation != os::fork_generation()) return;
+  if (!record || !record->own || record->own->generation != os::fork_generation()) return false;
   Slot* slot = record->own->find_slot(static_cast<std::uint64_t>(static_cast<const std::byte*>(owner) - record->base));
-  if (slot && slot->state == Slot::State::kLoaned) slot->book->free(offset_in(*slot, content));
+  if (!slot || slot->state != Slot::State::kLoaned) return false;
+  slot->book->free(offset_in(*slot, content));
+  return true;
 }
 
 }  // namespace baton::memory

@@ -138,8 +138,12 @@ TEST_F(PoolTest, GrowthBeyondTheMemoryLimitIsRefusedByName) {
 TEST_F(PoolTest, ALoanEndsWithItsPublication) {
   auto pool = make(small());
   Chunk chunk = *pool->loan_growing(16);
+  void* const first = content_allocate(chunk.message(), 8, 1);
+  void* const second = content_allocate(chunk.message(), 8, 1);
+  EXPECT_TRUE(content_free(chunk.message(), first));
   pool->publish(chunk);
   EXPECT_THROW(content_allocate(chunk.message(), 8, 1), Exception);
+  EXPECT_FALSE(content_free(chunk.message(), second));
   pool->abandon(chunk);  // too late: nothing happens
   EXPECT_EQ(pool->account().published_slots, 1u);
 }

@@ -172,7 +172,7 @@ void Cell::cancel(const Room& room) noexcept {
 
 [[gnu::hot]] void Cell::release() noexcept {
   if (in_chunk()) {
-    if (offset_ != 0) memory::content_free(this, content());
+    if (offset_ != 0 && !memory::content_free(this, content())) return;
   } else {
     free_block(block());
   }

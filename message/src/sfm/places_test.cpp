@@ -50,6 +50,17 @@ TEST(Places, AssignmentBetweenAnyTwoPlacesCopiesTheWholeMessage) {
   }
 }
 
+// Not inline: the compiler must not know that a message is read after its end, as readers in other processes do.
+[[gnu::noinline]] static void destroy(Monster* message) { std::destroy_at(message); }
+
+TEST(Places, DestroyingAPublishedMessageChangesNothingThatReadersSee) {
+  Loaned<Monster> loan;
+  *loan = make_monster(7);
+  loan.chunk().publish();
+  destroy(&*loan);
+  EXPECT_EQ(*loan, make_monster(7));
+}
+
 TEST(Places, AMemberTakenOutOfALoanOutlivesIt) {
   Header header;
   {

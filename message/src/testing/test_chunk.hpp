@@ -23,6 +23,8 @@ class TestChunk {
   /// Skeleton and contents up to the end of the last content. The pool's answer is at least the right one only while it has
   /// no gaps.
   std::size_t used_bytes() const noexcept;
+  /// Ends the loan, as publishing does: readers have the message now.
+  void publish() noexcept;
   /// Content blocks alive. The pool does not tell: then -1.
   int blocks() const noexcept;
   static bool is_fake() noexcept;

@@ -18,6 +18,7 @@ constexpr std::size_t kSlots = 8;
 
 struct Slot {
   bool used = false;
+  bool published = false;
   std::size_t skeleton = 0;
   std::size_t limit = 0;
   std::size_t dirty = 0;                      // bytes that a message of this slot may have written
@@ -107,10 +108,12 @@ std::size_t content_capacity(const void* owner, const void* content) {
   return it->second;
 }
 
-void content_free(const void* owner, void* content) noexcept {
+bool content_free(const void* owner, void* content) noexcept {
   Slot& s = slot_of(owner);
+  if (s.published) return false;
   if (s.blocks.erase(static_cast<std::size_t>(static_cast<std::byte*>(content) - base_of(s))) != 1) die("double free");
   s.freed = true;
+  return true;
 }
 
 }  // namespace baton::memory
@@ -126,6 +129,7 @@ TestChunk::TestChunk(std::size_t skeleton_bytes, std::size_t max_bytes) : state_
   for (Slot& s : g_slots) {
     if (s.used) continue;
     s.used = true;
+    s.published = false;
     s.skeleton = skeleton_bytes;
     s.limit = max_bytes < kSlot ? max_bytes : kSlot;
     s.blocks.clear();
@@ -141,6 +145,7 @@ TestChunk::TestChunk(std::size_t skeleton_bytes, std::size_t max_bytes) : state_
 }
 TestChunk::~TestChunk() { state_->slot->used = false; }
 std::size_t TestChunk::used_bytes() const noexcept { return used(*state_->slot); }
+void TestChunk::publish() noexcept { state_->slot->published = true; }
 int TestChunk::blocks() const noexcept { return static_cast<int>(state_->slot->blocks.size()); }
 bool TestChunk::is_fake() noexcept { return true; }
 void fail_allocations(int after) noexcept { g_fail_after = after; }

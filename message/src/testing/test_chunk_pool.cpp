@@ -34,6 +34,7 @@ std::size_t TestChunk::used_bytes() const noexcept {
     return state_->chunk.capacity_bytes;  // full
   }
 }
+void TestChunk::publish() noexcept { state_->pool->publish(state_->chunk); }
 int TestChunk::blocks() const noexcept { return -1; }
 bool TestChunk::is_fake() noexcept { return false; }
 void fail_allocations(int) noexcept {}

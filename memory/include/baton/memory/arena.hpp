@@ -43,7 +43,8 @@ bool content_resize_in_place(const void* owner, void* content, std::size_t new_b
 /// Bytes usable at `content` without a call (capacity), at least the size that was asked for.
 std::size_t content_capacity(const void* owner, const void* content);
 
-/// Gives the block back to its loan. Never throws.
-void content_free(const void* owner, void* content) noexcept;
+/// Gives the block back to its loan. Never throws. False: `owner` lies in no loan of this process (any more), so nothing was
+/// done, and the words that name the block have to stay: readers see them.
+bool content_free(const void* owner, void* content) noexcept;
 
 }  // namespace baton::memory

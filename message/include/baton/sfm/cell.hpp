@@ -143,7 +143,8 @@ class Cell {
   /// Makes room for `needed` bytes of trivially copyable content, keeping the first `used`; returns the content.
   std::byte* reserve_trivial(std::size_t used, std::size_t needed, std::size_t alignment, bool append);
 
-  /// Frees the content and becomes empty. The elements must have been destroyed before.
+  /// Frees the content and becomes empty. The elements must have been destroyed before. In a published message it does
+  /// nothing, so such a message may be destroyed while readers have it.
   void release() noexcept;
 
   /// Takes over `other`'s content without copying, if possible: private to private, relocation inside a chunk, or an

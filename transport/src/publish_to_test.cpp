@@ -60,6 +60,33 @@ TEST(PublishTo, AKeptMessageLivesUntilItIsDroppedAndReleased) {
   EXPECT_EQ(ends.writer->memory_account().published_slots, 0U);
 }
 
+TEST(PublishTo, AMessageThatIsPublishedAndKeptLivesUntilItIsDroppedAndReleased) {
+  for (const bool drop_first : {true, false}) {
+    Ends ends;
+    const memory::Chunk chunk = ends.writer->loan_sized(8).or_throw();
+    const std::uint64_t value = 1;
+    std::memcpy(chunk.message(), &value, 8);
+    PublishInfo info;
+    info.keep = true;
+    EXPECT_EQ(ends.writer->publish(chunk, info).or_throw(), 1U);
+    TakenSample sample;
+    ASSERT_TRUE(eventually([&] { return static_cast<bool>(sample = ends.reader->take().or_throw()); }));
+    if (drop_first) {
+      ends.writer->drop(chunk);
+    } else {
+      sample.release();
+    }
+    EXPECT_EQ(ends.writer->memory_account().published_slots, 1U);
+    if (drop_first) {
+      EXPECT_EQ(value_of(sample), 1U);
+      sample.release();
+    } else {
+      ends.writer->drop(chunk);
+    }
+    EXPECT_EQ(ends.writer->memory_account().published_slots, 0U);
+  }
+}
+
 TEST(PublishTo, NothingIsEvictedAFullQueueRefuses) {
   Ends ends;
   const memory::Chunk chunk = kept(*ends.writer, 1);

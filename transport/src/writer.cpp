@@ -164,7 +164,8 @@ Writer::Impl::~Impl() {
   }
 
   const std::int64_t now = complete(*chunk.header, last_sequence_ + 1, info);
-  pool_->publish(chunk);  // releases our own reference
+  pool_->publish(chunk);  // its reference is released below
+  if (info.keep) pool_->add_reference(chunk.handle);
   const Kept message{chunk.handle, now, ++last_sequence_};
 
   BATON_CRASH_POINT("publish.before_push");

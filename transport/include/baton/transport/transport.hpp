@@ -198,6 +198,8 @@ struct PublishInfo {
   /// If `correlation_client` is a connected reader, only this reader gets the message; the other readers count it as
   /// lost.
   bool only_client = false;
+  /// The caller goes on using the message, which it does not change any more, until drop().
+  bool keep = false;
   memory::Selection selection = memory::Selection::kInPlace;
   /// Words of a higher layer for its peers. The first 8 bytes name their format; all zero: none.
   std::array<std::uint8_t, sizeof memory::ChunkHeader::attachment> attachment{};
@@ -232,7 +234,7 @@ class Writer {
     std::uint64_t messages = 0;
   };
   Unread unread(const Gid& reader);
-  /// Ends the caller's use of a kept message. Its memory comes back when no reader has it any more.
+  /// Ends the caller's use of a kept message (keep(), PublishInfo::keep). Its memory comes back when no reader has it any more.
   void drop(const memory::Chunk& kept) noexcept;
 
   std::uint32_t matched() const;

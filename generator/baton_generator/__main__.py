@@ -38,6 +38,14 @@ def parser() -> argparse.ArgumentParser:
         "--ros1", action="store_true", help="also write baton/ros1/PACKAGE/NAME.hpp, which name roscpp's types"
     )
     result.add_argument(
+        "--recompiled",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="DIR",
+        help="also write headers with ROS 1's names, for recompiled programs; DIR has ROS 1's own",
+    )
+    result.add_argument(
         "--list",
         type=Path,
         metavar="FILE",
@@ -77,7 +85,9 @@ def main(arguments: list[str] | None = None) -> int:
             dialect=Dialect(options.dialect) if options.dialect else None,
         )
         types = [f"{package}/{'srv/' if path.suffix == '.srv' else ''}{path.stem}" for path, package in files]
-        headers = outputs(universe, Wanted(packages=options.package, types=[*types, *options.type]), options.ros1)
+        headers = outputs(
+            universe, Wanted(packages=options.package, types=[*types, *options.type]), options.ros1, options.recompiled
+        )
         if options.list:
             options.list.write_text(cmake_list(universe, options.output, list(headers)), "utf-8")
         else:

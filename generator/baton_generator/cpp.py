@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import PurePosixPath
 from struct import pack, unpack
@@ -14,6 +14,7 @@ import jinja2
 
 from .canonical import Member, ServiceStructs, Struct
 from .model import SCALAR_BYTES, Constant, FieldType, Shape, Value
+from .ros1_headers import Ros1Header
 
 _KEYWORDS = """alignas alignof and and_eq asm atomic_cancel atomic_commit atomic_noexcept auto bitand bitor bool break case catch char
 char8_t char16_t char32_t class compl concept const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype
@@ -71,6 +72,10 @@ def service_header(full_name: str) -> PurePosixPath:
 def stock_header(full_name: str) -> PurePosixPath:
     package, name = full_name.split("/")
     return PurePosixPath("baton", "ros1", package, snake_case(name) + ".hpp")
+
+
+def recompiled_header(full_name: str) -> PurePosixPath:
+    return PurePosixPath(f"{full_name}.h")
 
 
 def qualified(struct_name: str, space: str = "msg") -> str:
@@ -413,5 +418,79 @@ def render_stock(struct: Struct) -> str:
                 {str(message_header(struct.full_name)), "baton/ros1/stock.hpp", *(str(stock_header(n)) for n in nested)}
             ),
             members=[(m.name, m.second_name or m.ros_name) for m in described.members],
+        )
+    )
+
+
+_ROS1_TIMES = {"builtin_interfaces/Time": "::ros::Time", "builtin_interfaces/Duration": "::ros::Duration"}
+
+
+def _recompiled_type(type_: FieldType) -> str:
+    """As roscpp's, but for strings and sequences."""
+    if type_.is_message:
+        element = _ROS1_TIMES.get(type_.base, "::" + type_.base.replace("/", "::"))
+    else:
+        element = "::std::uint8_t" if type_.base == "bool" else element_type(type_)
+    if type_.shape is Shape.ARRAY:
+        return f"::boost::array<{element}, {type_.count}>"
+    return f"::baton::sfm::Vector<{element}>" if type_.shape is Shape.SEQUENCE else element
+
+
+def _recompiled_initialiser(type_: FieldType) -> str:
+    plain = type_.shape is Shape.SINGLE and type_.base in SCALAR_BYTES
+    return "{" + (_number("uint8" if type_.base == "bool" else type_.base, 0) if plain else "") + "}"
+
+
+def _recompiled_constant(constant: Constant, signed_bytes: frozenset[str]) -> dict[str, str]:
+    if constant.base == "string":
+        return {
+            "declaration": "inline const ::std::string",
+            "name": constant.name,
+            "value": string_literal(str(constant.value)),
+        }
+    base = "int8" if constant.name in signed_bytes else "uint8" if constant.base == "bool" else constant.base
+    return {
+        "declaration": f"constexpr {_SCALARS[base]}",
+        "name": constant.name,
+        "value": _number(base, int(constant.value) if constant.base == "bool" else constant.value),
+    }
+
+
+def render_recompiled(struct: Struct, ros1: Ros1Header) -> str:
+    """The header that stands in the place of ROS 1's own in a recompiled program."""
+    described = describe(struct)
+    nested = {m.type.base for m in struct.members if m.type.is_message} - set(BUILT_INTO_ROS1)
+    return (
+        _environment()
+        .get_template("recompiled.h.j2")
+        .render(
+            source=struct.full_name,
+            header=recompiled_header(struct.full_name),
+            guard=f"{struct.package}_MESSAGE_{struct.name}_H".upper(),
+            package=struct.package,
+            name=struct.name,
+            type=f"::{struct.package}::{struct.name}",
+            own_type=described.qualified,
+            own=sorted({str(message_header(struct.full_name)), *(str(recompiled_header(n)) for n in nested)}),
+            constants=[_recompiled_constant(c, ros1.signed_bytes) for c in ros1.message.constants],
+            members=[
+                {
+                    "name": m.second_name or m.name,
+                    "type": _recompiled_type(
+                        replace(m.type, base="int8") if m.source.name in ros1.signed_bytes else m.type
+                    ),
+                    "alignas": shown.alignas,
+                    "initialiser": _recompiled_initialiser(m.type),
+                    "offset": m.offset,
+                }
+                for m, shown in zip(struct.members, described.members, strict=True)
+            ],
+            size=struct.size,
+            alignment=struct.alignment,
+            fixed=struct.fixed,
+            has_header=ros1.has_header,
+            md5=ros1.md5,
+            definition="\n           ".join(string_literal(line) for line in ros1.definition.splitlines(keepends=True))
+            or '""',
         )
     )

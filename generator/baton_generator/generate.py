@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -11,7 +11,9 @@ from .canonical import Resolver, ServiceStructs, Struct
 from .cpp import (
     BUILT_INTO_ROS1,
     message_header,
+    recompiled_header,
     render_message,
+    render_recompiled,
     render_service,
     render_stock,
     service_header,
@@ -19,6 +21,7 @@ from .cpp import (
 )
 from .diagnostics import Diagnostic, InterfaceError, Location, fail
 from .packages import Universe
+from .ros1_headers import Ros1Header, read_ros1_header
 
 
 @dataclass
@@ -76,8 +79,11 @@ def _kind_of(universe: Universe, name: str) -> tuple[str, str]:
     return "msg", name
 
 
-def outputs(universe: Universe, wanted: Wanted, ros1: bool = False) -> dict[PurePosixPath, str]:
-    """Header path (below the include directory) -> text. With `ros1` also the headers that name roscpp's types."""
+def outputs(
+    universe: Universe, wanted: Wanted, ros1: bool = False, recompiled: Sequence[Path] = ()
+) -> dict[PurePosixPath, str]:
+    """Header path (below the include directory) -> text. With `ros1` also the headers that name roscpp's types; with `recompiled`,
+    the include directories of ROS 1, also headers that stand in the place of ROS 1's own."""
     resolved = resolve(universe, wanted)
     result: dict[PurePosixPath, str] = {}
     owners: dict[PurePosixPath, str] = {}
@@ -96,9 +102,41 @@ def outputs(universe: Universe, wanted: Wanted, ros1: bool = False) -> dict[Pure
         add(message_header(name), name, render_message(struct))
         if ros1 and name not in BUILT_INTO_ROS1:
             add(stock_header(name), name, render_stock(struct))
+    if recompiled:
+        for name, (struct, header) in _with_ros1_headers(universe, resolved.messages, recompiled).items():
+            add(recompiled_header(name), name, render_recompiled(struct, header))
     for name, service in sorted(resolved.services.items()):
         add(service_header(name), name, render_service(service))
     return result
+
+
+def _with_ros1_headers(
+    universe: Universe, messages: dict[str, Struct], directories: Sequence[Path]
+) -> dict[str, tuple[Struct, Ros1Header]]:
+    """The messages of which ROS 1 has headers here: a program can use no others."""
+    resolver = Resolver(universe)
+    found: dict[str, tuple[Struct, Ros1Header]] = {}
+    for name, struct in sorted(messages.items()):
+        if name in BUILT_INTO_ROS1:
+            continue
+        header = read_ros1_header(name, directories)
+        if header is None:
+            continue
+        if resolver.resolve(header.message).hash != struct.hash:
+            raise fail(
+                Location(str(header.path)),
+                f"has other fields than {name} here",
+                "generate from the .msg file that this header was made of (SEARCH in CMake, --search DIR)",
+            )
+        universe.inputs.add(header.path)
+        found[name] = (struct, header)
+    if not found:
+        raise fail(
+            Location(", ".join(str(d) for d in directories)),
+            "has no header of ROS 1 for these messages",
+            "install the package that has them, for example libsensor-msgs-dev, or name its directory (HEADERS in CMake)",
+        )
+    return found
 
 
 def write(root: Path, headers: dict[PurePosixPath, str]) -> list[Path]:

@@ -12,7 +12,14 @@
 #     [ROS1])                   also <baton/ros1/sensor_msgs/image.hpp>, which names roscpp's type of the same message, for
 #                               baton::ros1 (docs/guides/ros1.md); its users include roscpp's generated headers
 #
-# defines the INTERFACE library <target>: its include directory, and baton's message library. What is included as
+#   baton_ros1_messages(<target>
+#     [PACKAGES | TYPES | FILES | PACKAGE | SEARCH ...]   as above; STANDARD is ros1_noetic
+#     [HEADERS <dir>...])       include directories with ROS 1's headers of these messages; default: those of roscpp and catkin
+#
+# writes <sensor_msgs/Image.h> and so on for recompiled ROS 1 programs (docs/guides/ros1.md). A program that links <target> has messages in shared memory without a change of its source. Needs find_package(roscpp) (or of catkin with it) and
+# find_package(baton COMPONENTS ros1) before it.
+#
+# baton_generate_messages defines the INTERFACE library <target>: its include directory, and baton's message library. What is included as
 # <baton/msg/sensor_msgs/image.hpp> also brings every type it contains. Headers lie below
 # <binary dir>/<target>/include. A changed interface file, also one that another merely contains, or a file added to a
 # package rebuilds what includes its header; headers whose text stays alike are left alone. The target's property
@@ -53,7 +60,7 @@ function(baton_find_generator found)
 endfunction()
 
 function(baton_generate_messages target)
-  cmake_parse_arguments(GENERATE "ROS1" "PACKAGE;STANDARD;DIALECT" "PACKAGES;TYPES;FILES;SEARCH" ${ARGN})
+  cmake_parse_arguments(GENERATE "ROS1" "PACKAGE;STANDARD;DIALECT" "PACKAGES;TYPES;FILES;SEARCH;RECOMPILED" ${ARGN})
   if(GENERATE_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "baton_generate_messages(${target}): unknown arguments: ${GENERATE_UNPARSED_ARGUMENTS}")
   endif()
@@ -95,6 +102,9 @@ function(baton_generate_messages target)
   if(GENERATE_ROS1)
     list(APPEND arguments --ros1)
   endif()
+  foreach(directory IN LISTS GENERATE_RECOMPILED)  # for baton_ros1_messages
+    list(APPEND arguments --recompiled "${directory}")
+  endforeach()
   # The environment of the configuring shell (a sourced ROS) also decides what the build finds.
   set(command "${CMAKE_COMMAND}" -E env "PYTHONPATH=${BATON_GENERATOR_DIR}" "PYTHONDONTWRITEBYTECODE=1"
     "AMENT_PREFIX_PATH=$ENV{AMENT_PREFIX_PATH}" "ROS_PACKAGE_PATH=$ENV{ROS_PACKAGE_PATH}"
@@ -132,4 +142,35 @@ function(baton_generate_messages target)
   target_include_directories(${target} INTERFACE "${root}/include")
   target_link_libraries(${target} INTERFACE baton::message)
   set_property(TARGET ${target} PROPERTY BATON_HEADERS ${baton_outputs})
+endfunction()
+
+function(baton_ros1_messages target)
+  cmake_parse_arguments(RECOMPILED "" "" "PACKAGES;TYPES;FILES;PACKAGE;SEARCH;HEADERS" ${ARGN})
+  if(RECOMPILED_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "baton_ros1_messages(${target}): unknown arguments: ${RECOMPILED_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT TARGET baton::ros1_recompiled)
+    message(FATAL_ERROR "baton_ros1_messages(${target}): no baton::ros1_recompiled; write find_package(baton REQUIRED COMPONENTS ros1)")
+  endif()
+  if(NOT RECOMPILED_HEADERS)
+    find_path(baton_ros1_headers std_msgs/Header.h PATHS ${catkin_INCLUDE_DIRS} ${roscpp_INCLUDE_DIRS} /opt/ros/noetic/include)
+    mark_as_advanced(baton_ros1_headers)
+    set(RECOMPILED_HEADERS ${catkin_INCLUDE_DIRS} ${roscpp_INCLUDE_DIRS})
+    if(baton_ros1_headers)
+      list(APPEND RECOMPILED_HEADERS "${baton_ros1_headers}")
+    endif()
+    list(REMOVE_DUPLICATES RECOMPILED_HEADERS)
+  endif()
+  set(arguments "")
+  foreach(name IN ITEMS PACKAGES TYPES FILES PACKAGE SEARCH)
+    if(RECOMPILED_${name})
+      list(APPEND arguments ${name} ${RECOMPILED_${name}})
+    endif()
+  endforeach()
+  baton_generate_messages(${target} ${arguments} STANDARD ros1_noetic RECOMPILED ${RECOMPILED_HEADERS})
+  get_target_property(is_imported baton::ros1_recompiled IMPORTED)
+  if(is_imported)  # roscpp follows the library on the linker's line, whatever order the program names them in
+    target_link_libraries(baton::ros1_recompiled INTERFACE ${catkin_LIBRARIES} ${roscpp_LIBRARIES})
+  endif()
+  target_link_libraries(${target} INTERFACE baton::ros1_recompiled)
 endfunction()

@@ -141,3 +141,19 @@ def test_says_what_to_do_without_a_python_that_can(tmp_path: Path) -> None:
     failed = project.run("cmake", "-S", ".", "-B", "build", "-G", "Ninja", "-DBATON_PYTHON=/bin/false")
     assert failed.returncode != 0
     assert "make setup" in failed.stderr
+
+
+@needs_tools
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ("PACKAGES std_msgs", "write find_package(baton REQUIRED COMPONENTS ros1)"),
+        ("ROS1 PACKAGES std_msgs", "unknown arguments: ROS1"),
+    ],
+)
+def test_headers_for_recompiled_programs_need_the_library_for_them(tmp_path, arguments, complaint):
+    project = Project(tmp_path)
+    project.write("CMakeLists.txt", f"{PROJECT}\nbaton_ros1_messages(recompiled {arguments})\n")
+    configured = project.configure()
+    assert configured.returncode != 0
+    assert complaint in " ".join(configured.stderr.split())

@@ -85,6 +85,7 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
       const auto decoded = params.event.getConstMessage();
       const Turns lock = alive->enter();
       if (!lock) return;
+      if (alive->callbacks.call) return alive->callbacks.call(params);
       alive->callbacks.deliver(std::shared_ptr<const void>(decoded.get(), [decoded](const void*) {}));
     }
     const std::type_info& getTypeInfo() override { return type; }
@@ -92,6 +93,7 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
     bool hasHeader() override { return false; }
     const std::weak_ptr<State> state;
     const std::type_info& type;
+    std::unique_ptr<SubscriberSide> owned;  // give_to_roscpp()
   };
 
   /// Of the side topic. Its messages stay shared by all subscriptions of the process until each takes its own.
@@ -363,6 +365,7 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
   PublisherPeers peers;
   std::shared_ptr<transport::Reader> stock_mark;
   ros::Subscriber subscriber;
+  boost::weak_ptr<Helper> helper;  // of the subscriber
 
   // In mode tzc.
   Arrivals arrivals;  // with `one_at_a_time`
@@ -402,7 +405,9 @@ SubscriberSide::SubscriberSide(ros::NodeHandle& handle, const std::string& topic
     });
   }
   ros::SubscribeOptions options(topic, queue_size, stock.md5sum, stock.datatype);
-  options.helper = boost::make_shared<State::Helper>(state_, *state.callbacks.type);
+  const auto helper = boost::make_shared<State::Helper>(state_, *state.callbacks.type);
+  state.helper = helper;
+  options.helper = helper;
   options.transport_hints = hints;
   options.callback_queue = state.queue;
   state.subscriber = handle.subscribe(options);  // throws if the type conflicts; nothing is counted then
@@ -429,6 +434,14 @@ SubscriberSide::~SubscriberSide() {
   state.side.shutdown();
   state.subscriber.shutdown();
   State::count_own(state.topic, static_cast<std::size_t>(-1));
+}
+
+ros::Subscriber SubscriberSide::give_to_roscpp(std::unique_ptr<SubscriberSide> side) {
+  State& state = *side->state_;
+  ros::Subscriber given = std::exchange(state.subscriber, ros::Subscriber());
+  // roscpp keeps the helper exactly as long as the subscription.
+  if (const auto helper = state.helper.lock()) helper->owned = std::move(side);
+  return given;
 }
 
 std::uint32_t SubscriberSide::publishers() const {

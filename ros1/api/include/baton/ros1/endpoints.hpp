@@ -10,6 +10,8 @@
 #include <ros/callback_queue_interface.h>
 #include <ros/node_handle.h>
 #include <ros/serialized_message.h>
+#include <ros/subscriber.h>
+#include <ros/subscription_callback_helper.h>
 #include <ros/transport_hints.h>
 
 #include <cstdint>
@@ -100,6 +102,8 @@ class SubscriberSide {
     std::function<std::shared_ptr<const void>(message::Bytes)> decode;
     std::function<void(std::shared_ptr<const void>)> deliver;  ///< what decode() returned
     const std::type_info* type;                                ///< of T
+    /// In the place of `deliver`, with what roscpp says of the message; null: not wanted.
+    std::function<void(ros::SubscriptionCallbackHelperCallParams&)> call{};
   };
   SubscriberSide(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, Mode mode,
                  const ros::TransportHints& hints, const StockType& stock, std::shared_ptr<baton::Node> node,
@@ -107,6 +111,10 @@ class SubscriberSide {
   ~SubscriberSide();
   SubscriberSide(const SubscriberSide&) = delete;
   SubscriberSide& operator=(const SubscriberSide&) = delete;
+
+  /// For programs that have a ros::Subscriber in the place of this object: `side` ends with the last copy of the
+  /// returned one, or its shutdown(). Its callbacks must not use `side`.
+  static ros::Subscriber give_to_roscpp(std::unique_ptr<SubscriberSide> side);
 
   /// Publishers that roscpp knows, or that Baton knows: the larger number.
   std::uint32_t publishers() const;

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Baton's end of an advertisement of a recompiled program.
+//
+// Thread rules: all functions are thread-safe.
+#pragma once
+
+#include <ros/advertise_options.h>
+#include <ros/node_handle.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "baton/node/node.hpp"
+#include "baton/ros1/endpoints.hpp"
+#include "baton/ros1/recompiled/message.hpp"
+
+namespace baton::ros1::recompiled {
+
+class PublisherEnd {
+ public:
+  /// `options.topic` is resolved. Throws what baton::ros1::node() and Node::make_publisher throw.
+  PublisherEnd(ros::NodeHandle& handle, const ros::AdvertiseOptions& options, const MessageClass& message);
+  ~PublisherEnd();
+  PublisherEnd(const PublisherEnd&) = delete;
+  PublisherEnd& operator=(const PublisherEnd&) = delete;
+
+  /// Throws baton::Exception: the message is not published.
+  void publish(const MessageClass& message, const void* object, bool is_shared);
+  std::uint32_t subscribers() const;
+
+ private:
+  const MessageClass& message_;
+  const std::shared_ptr<baton::Node> node_;
+  const std::shared_ptr<baton::detail::PublisherCore> core_;
+  ros1::detail::PublisherSide side_;
+};
+
+/// The publisher of this type that the process used last, else the one that it made last; null: there is none.
+std::shared_ptr<baton::detail::PublisherCore> publisher_of(const MessageClass& message);
+
+/// True while this thread makes the roscpp endpoints of an end of Baton, which are stock ones.
+class MakingStock {
+ public:
+  MakingStock();
+  ~MakingStock();
+  MakingStock(const MakingStock&) = delete;
+  MakingStock& operator=(const MakingStock&) = delete;
+  static bool now();
+};
+
+}  // namespace baton::ros1::recompiled

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "baton/ros1/ros1.hpp"
+#include "baton/sfm/size.hpp"
+#include "endpoints.hpp"
+#include "memory.hpp"
+
+namespace baton::ros1::recompiled {
+namespace {
+
+using Core = baton::detail::PublisherCore;
+
+/// The process's publishers by type; of one type the one that was used last is last.
+struct Publishers {
+  std::mutex mutex;
+  std::unordered_map<const message::Type*, std::vector<std::shared_ptr<Core>>> known;
+};
+
+Publishers& publishers() {
+  static Publishers& one = *new Publishers;  // ros::Publishers with static storage may end later
+  return one;
+}
+
+void use(const MessageClass& message, const std::shared_ptr<Core>& core) {
+  Publishers& all = publishers();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  std::vector<std::shared_ptr<Core>>& same = all.known[&message.type];
+  if (!same.empty() && same.back() == core) return;
+  same.erase(std::remove(same.begin(), same.end(), core), same.end());
+  same.push_back(core);
+}
+
+void forget(const MessageClass& message, const std::shared_ptr<Core>& core) {
+  Publishers& all = publishers();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  std::vector<std::shared_ptr<Core>>& same = all.known[&message.type];
+  same.erase(std::remove(same.begin(), same.end(), core), same.end());
+}
+
+thread_local int g_making_stock = 0;
+
+QoS qos_of(const ros::AdvertiseOptions& options) {
+  return options.latch ? QoS(1).transient_local() : QoS(ros1::detail::depth_of(options.queue_size));
+}
+
+}  // namespace
+
+MakingStock::MakingStock() { ++g_making_stock; }
+MakingStock::~MakingStock() { --g_making_stock; }
+bool MakingStock::now() { return g_making_stock > 0; }
+
+std::shared_ptr<Core> publisher_of(const MessageClass& message) {
+  Publishers& all = publishers();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  const auto found = all.known.find(&message.type);
+  return found == all.known.end() || found->second.empty() ? nullptr : found->second.back();
+}
+
+PublisherEnd::PublisherEnd(ros::NodeHandle& handle, const ros::AdvertiseOptions& options, const MessageClass& message)
+    : message_(message),
+      node_(ros1::node()),
+      core_(node_->make_publisher(options.topic, message.type, qos_of(options), {})),
+      side_(handle, options.topic, options.queue_size, options.latch, Mode::kLotros,
+            {options.datatype, options.md5sum, options.message_definition}, message.type, node_, core_->writer()) {
+  use(message_, core_);
+}
+
+PublisherEnd::~PublisherEnd() { forget(message_, core_); }
+
+void PublisherEnd::publish(const MessageClass& message, const void* object, bool is_shared) {
+  if (message.info != message_.info) {
+    throw Exception(Error{Errc::type_mismatch, std::string("the topic was advertised as ") + message_.type.name +
+                                                   ", and the message is a " + message.type.name});
+  }
+  if (is_shared) {
+    if (const std::optional<Place> place = begin_publish(object, core_->writer())) {
+      transport::PublishInfo info;
+      info.keep = true;  // until release(): the program may still read it
+      bool published = false;
+      try {
+        side_.publish(place->chunk.message(), place->chunk.capacity_bytes, [&] {
+          const std::uint64_t number = core_->publish(place->chunk, info).or_throw();
+          published = true;
+          return number;
+        });
+      } catch (...) {
+        if (!published) cancel_publish(object);
+        throw;
+      }
+      use(message, core_);
+      return;
+    }
+  }
+  const std::size_t bytes = sfm::copy_size(message.type, object);
+  const memory::Chunk chunk = core_->writer()->loan_sized(bytes).or_throw();
+  bool published = false;
+  try {
+    message.copy(chunk.message(), object);
+    side_.publish(chunk.message(), chunk.capacity_bytes, [&] {
+      const std::uint64_t number = core_->publish(chunk, {}).or_throw();
+      published = true;
+      return number;
+    });
+  } catch (...) {
+    if (!published) core_->writer()->abandon(chunk);
+    throw;
+  }
+  core_->count_copy(bytes);
+  use(message, core_);
+}
+
+std::uint32_t PublisherEnd::subscribers() const {
+  const ros1::detail::PublisherSide::Subscribers all = side_.subscribers();
+  return all.own + all.handles + all.serialized;
+}
+
+}  // namespace baton::ros1::recompiled

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of roscpp that the linker redirects here (--wrap), and what message headers call.
+#include <ros/console.h>
+#include <ros/subscribe_options.h>
+#include <ros/subscriber.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "endpoints.hpp"
+#include "subscriber_end.hpp"
+
+// roscpp's own, by the names that the linker gives them.
+ros::Publisher real_advertise(ros::NodeHandle* handle, ros::AdvertiseOptions& options) asm(
+    "__real__ZN3ros10NodeHandle9advertiseERNS_16AdvertiseOptionsE");
+ros::Subscriber real_subscribe(ros::NodeHandle* handle, ros::SubscribeOptions& options) asm(
+    "__real__ZN3ros10NodeHandle9subscribeERNS_16SubscribeOptionsE");
+void real_shutdown(ros::Publisher* publisher) asm("__real__ZN3ros9Publisher8shutdownEv");
+std::uint32_t real_subscribers(const ros::Publisher* publisher) asm("__real__ZNK3ros9Publisher17getNumSubscribersEv");
+
+ros::Publisher redirected_advertise(ros::NodeHandle* handle, ros::AdvertiseOptions& options) asm(
+    "__wrap__ZN3ros10NodeHandle9advertiseERNS_16AdvertiseOptionsE");
+ros::Subscriber redirected_subscribe(ros::NodeHandle* handle, ros::SubscribeOptions& options) asm(
+    "__wrap__ZN3ros10NodeHandle9subscribeERNS_16SubscribeOptionsE");
+void redirected_shutdown(ros::Publisher* publisher) asm("__wrap__ZN3ros9Publisher8shutdownEv");
+std::uint32_t redirected_subscribers(const ros::Publisher* publisher) asm(
+    "__wrap__ZNK3ros9Publisher17getNumSubscribersEv");
+
+template <>
+void ros::Publisher::publish<baton::ros1::recompiled::StockPublish>(
+    const baton::ros1::recompiled::StockPublish& call) const {
+  publish(call.serialize, call.message);
+}
+template <>
+void ros::Publisher::publish<baton::ros1::recompiled::FindCallbacks>(
+    const baton::ros1::recompiled::FindCallbacks& call) const {
+  if (impl_ && impl_->isValid()) call.found = impl_->callbacks_;
+}
+
+namespace baton::ros1::recompiled {
+namespace {
+
+struct Classes {
+  std::mutex mutex;
+  std::map<std::string, const MessageClass*> known;  // by ROS's name
+};
+
+Classes& classes() {
+  static Classes& one = *new Classes;
+  return one;
+}
+
+const MessageClass* class_named(const std::string& datatype) {
+  Classes& all = classes();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  const auto found = all.known.find(datatype);
+  return found == all.known.end() ? nullptr : found->second;
+}
+
+/// Where an advertisement keeps its end of Baton.
+class EndSlot {
+ public:
+  void set(std::shared_ptr<PublisherEnd> end) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    end_ = std::move(end);
+  }
+  std::shared_ptr<PublisherEnd> get() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return end_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<PublisherEnd> end_;
+};
+
+/// The connect callback of an advertisement that has an end of Baton: the program's own, and the end.
+struct Connected {
+  std::shared_ptr<EndSlot> slot;
+  ros::SubscriberStatusCallback program;
+  void operator()(const ros::SingleSubscriberPublisher& subscriber) const {
+    if (program) program(subscriber);
+  }
+};
+
+std::shared_ptr<EndSlot> slot_of(const ros::Publisher& publisher) {
+  ros::SubscriberCallbacksPtr callbacks;
+  publisher.publish(FindCallbacks{callbacks});
+  const Connected* const connected = callbacks ? callbacks->connect_.target<Connected>() : nullptr;
+  return connected != nullptr ? connected->slot : nullptr;
+}
+
+std::shared_ptr<PublisherEnd> end_of(const ros::Publisher& publisher) {
+  const std::shared_ptr<EndSlot> slot = slot_of(publisher);
+  return slot ? slot->get() : nullptr;
+}
+
+}  // namespace
+
+void announce(const MessageClass& message) {
+  Classes& all = classes();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  all.known.emplace(message.type.name, &message);
+}
+
+bool hand_over(const ros::Publisher& publisher, const MessageClass& message, const void* object, bool is_shared) {
+  const std::shared_ptr<PublisherEnd> end = end_of(publisher);
+  if (!end) return false;
+  try {
+    end->publish(message, object, is_shared);
+  } catch (const Exception& error) {
+    // Not by roscpp either: subscriptions that Baton serves drop what comes by TCP, since it would be a double.
+    ROS_ERROR_THROTTLE(1.0, "baton: a message on %s is lost: %s", publisher.getTopic().c_str(), error.what());
+  }
+  return true;
+}
+
+}  // namespace baton::ros1::recompiled
+
+using namespace baton::ros1::recompiled;
+
+ros::Publisher redirected_advertise(ros::NodeHandle* handle, ros::AdvertiseOptions& options) {
+  const MessageClass* const message = MakingStock::now() ? nullptr : class_named(options.datatype);
+  if (message == nullptr) return real_advertise(handle, options);
+  const auto slot = std::make_shared<EndSlot>();
+  options.connect_cb = Connected{slot, options.connect_cb};
+  ros::Publisher publisher = real_advertise(handle, options);  // resolves options.topic
+  if (!publisher) return publisher;
+  try {
+    const MakingStock stock;
+    slot->set(std::make_shared<PublisherEnd>(*handle, options, *message));
+  } catch (const baton::Exception& error) {
+    ROS_ERROR("baton: messages on %s go by TCP: %s", options.topic.c_str(), error.what());
+  }
+  return publisher;
+}
+
+ros::Subscriber redirected_subscribe(ros::NodeHandle* handle, ros::SubscribeOptions& options) {
+  const MessageClass* const message = MakingStock::now() ? nullptr : class_named(options.datatype);
+  if (message == nullptr || !options.helper || options.helper->getTypeInfo() != message->info) {
+    return real_subscribe(handle, options);
+  }
+  try {
+    const MakingStock stock;
+    return subscribe(*handle, options, *message);
+  } catch (const baton::Exception& error) {
+    ROS_ERROR("baton: messages on %s come by TCP: %s", options.topic.c_str(), error.what());
+  }
+  return real_subscribe(handle, options);
+}
+
+void redirected_shutdown(ros::Publisher* publisher) {
+  const std::shared_ptr<EndSlot> slot = slot_of(*publisher);
+  real_shutdown(publisher);
+  if (slot) slot->set(nullptr);
+}
+
+std::uint32_t redirected_subscribers(const ros::Publisher* publisher) {
+  const std::shared_ptr<PublisherEnd> end = end_of(*publisher);
+  const std::uint32_t of_roscpp = real_subscribers(publisher);
+  return end ? std::max(of_roscpp, end->subscribers()) : of_roscpp;
+}

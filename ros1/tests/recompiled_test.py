@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ordinary roscpp programs that were recompiled with the headers of baton_ros1_messages, beside the same programs of ROS."""
+
+import itertools
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from ros1_network import BUILD, ROOT, tcp_bytes
+
+LARGE = 1_000_000
+HERE = Path(__file__).parent
+PAIRS = list(itertools.product(("recompiled", "stock"), repeat=2))
+counted = pytest.mark.skipif(
+    not (BUILD / "bin" / "ros1_pointer_talker").exists(), reason="builds with a sanitizer have the sanitizer's memcpy"
+)
+
+
+def image(number, size=LARGE):
+    """What a listener prints for a talker's image `number`."""
+    return f"{number} {number - 1} {size} good"
+
+
+def start(ros, kind, program, *words):
+    prefix = "ros1_recompiled_" if kind == "recompiled" else "ros1_"
+    return ros.run([BUILD / "bin" / f"{prefix}{program}", *words], preload=False)
+
+
+def talker(ros, kind, queue_size=100, latch="volatile"):
+    return start(ros, kind, "talker", "images", queue_size, latch)
+
+
+def listener(ros, kind, keep=0, topic="images"):
+    return start(ros, kind, "listener", topic, 100, keep, 0)
+
+
+def counts(program):
+    """(copies, allocations) of large arrays in the whole process so far."""
+    program.tell("counts")
+    word, copies, allocations = program.line().split()
+    assert word == "counts"
+    return int(copies), int(allocations)
+
+
+@pytest.mark.parametrize("publisher, subscriber", PAIRS)
+def test_every_pair_hands_over_every_message(ros, publisher, subscriber):
+    receives, sends = listener(ros, subscriber), talker(ros, publisher)
+    sends.do("subscribers 1")
+    sizes = [LARGE, 10, 0, 6_220_800] * 3
+    for size in sizes:
+        sends.do(f"publish {size} 1 0")
+    assert [receives.line() for _ in sizes] == [image(i + 1, size) for i, size in enumerate(sizes)]
+    assert receives.more(0.2) == []
+    assert receives.end() == 0
+
+
+@pytest.mark.parametrize("publisher, subscriber", PAIRS)
+def test_a_late_subscriber_of_every_pair_gets_the_latched_message_once(ros, publisher, subscriber):
+    sends = talker(ros, publisher, latch="latch")
+    for size in (10, LARGE):
+        sends.do(f"publish {size} 1 0")
+    receives = listener(ros, subscriber)
+    assert receives.line() == image(2)
+    assert receives.more(0.3) == []
+
+
+def test_stock_and_recompiled_subscribers_of_a_recompiled_publisher_get_every_message_once(ros):
+    own, stock, sends = listener(ros, "recompiled"), listener(ros, "stock"), talker(ros, "recompiled")
+    sends.do("subscribers 2")
+    before = tcp_bytes(own)
+    sends.do(f"publish {LARGE} 20 5")
+    for receives in (own, stock):
+        assert [receives.line() for _ in range(20)] == [image(i + 1) for i in range(20)]
+    assert tcp_bytes(own) - before < LARGE, "what is left is between node and master"
+    assert own.more(0.2) == stock.more(0.2) == []
+
+
+def test_a_recompiled_subscriber_of_two_publishers_gets_the_messages_of_both(ros):
+    receives = listener(ros, "recompiled")
+    for kind in ("stock", "recompiled"):
+        sends = talker(ros, kind)
+        sends.do("subscribers 1")
+        sends.do(f"publish {LARGE} 3 0")
+        assert [receives.line() for _ in range(3)] == [image(i + 1) for i in range(3)]
+    assert receives.more(0.2) == []
+
+
+def test_a_recompiled_subscriber_meets_a_publisher_of_batons_api(ros):
+    receives, sends = listener(ros, "recompiled"), ros.api_talker()
+    sends.do("subscribers 1")
+    sends.do(f"publish {LARGE} 3 0")
+    assert [receives.line() for _ in range(3)] == [image(i + 1) for i in range(3)]
+
+
+@pytest.mark.parametrize("kept", [1, 40])
+def test_a_recompiled_subscriber_may_keep_messages(ros, kept):
+    receives, sends = listener(ros, "recompiled", keep=kept), talker(ros, "recompiled")
+    sends.do("subscribers 1")
+    for number in range(50):
+        sends.do("publish 20000 1 0")
+        assert receives.line() == image(number + 1, 20000)
+    assert receives.end() == 0, "kept messages are as they came"
+
+
+def begin_to_count(sends, *receivers):
+    """After a small message: memory that a process takes once does not count."""
+    sends.do("publish 10 1")
+    for receives in receivers:
+        assert receives.line() == image(1, 10)
+    return [counts(program) for program in (sends, *receivers)]
+
+
+def counts_since(before, *programs):
+    return [tuple(n - o for n, o in zip(counts(p), old, strict=True)) for p, old in zip(programs, before, strict=True)]
+
+
+@counted
+def test_messages_published_by_pointer_are_neither_serialized_nor_copied(ros):
+    receives = start(ros, "recompiled", "pointer_listener", "images")
+    sends = start(ros, "recompiled", "pointer_talker", "images")
+    sends.do("subscribers 1")
+    before, tcp_before = begin_to_count(sends, receives), tcp_bytes(receives)
+    sizes = [LARGE, 200_000, 6_220_800] * 5
+    for number, size in enumerate(sizes, 2):
+        sends.do(f"publish {size} 1")
+        assert receives.line() == image(number, size)
+    assert counts_since(before, sends, receives) == [(0, 0), (0, 0)]
+    assert tcp_bytes(receives) - tcp_before < LARGE, "what is left is between node and master"
+
+
+@counted
+def test_a_stock_subscriber_costs_one_serialization_and_no_other_copy(ros):
+    own = start(ros, "recompiled", "pointer_listener", "images")
+    stock = start(ros, "stock", "pointer_listener", "images")
+    sends = start(ros, "recompiled", "pointer_talker", "images")
+    sends.do("subscribers 2")
+    before = begin_to_count(sends, own, stock)
+    sends.do(f"publish {LARGE} 4")
+    for receives in (own, stock):
+        assert [receives.line() for _ in range(4)] == [image(i + 2) for i in range(4)]
+    sent, taken, deserialized = counts_since(before, sends, own, stock)
+    assert sent == (4, 4)
+    assert taken == (0, 0)
+    assert min(deserialized) >= 4, "what is counted happens in stock programs"
+
+
+def test_ordinary_code_of_many_forms_works_as_with_ros(ros):
+    program = ros.run([BUILD / "bin" / "ros1_recompiled_forms"], preload=False)
+    lines = []
+    while (line := program.line(120)) != "end":
+        lines.append(line)
+    assert lines and [line for line in lines if not line.endswith(": good")] == []
+
+
+def test_every_type_has_the_traits_the_bytes_and_the_text_of_ros(tmp_path):
+    subprocess.run(["/usr/bin/python3", HERE / "every_type.py", tmp_path, "1"], capture_output=True, check=True)
+    stock, own = (
+        subprocess.run([BUILD / "bin" / name, tmp_path], capture_output=True, text=True, check=True).stdout.splitlines()
+        for name in ("ros1_types", "ros1_recompiled_types")
+    )
+    assert len(own) > 20
+    assert [line for line in own if " same " not in line] == []
+    assert own == stock
+
+
+def compile_errors(tmp_path, source, *before):
+    """The compiler's errors for a source file of a recompiled program; `before` are earlier include directories."""
+    (tmp_path / "program.cpp").write_text(source)
+    folders = [
+        *before,
+        BUILD / "ros1/tests/ros1_recompiled_messages/include",
+        ROOT / "ros1/recompiled/shadows",
+        *(
+            ROOT / room / "include"
+            for room in ("ros1/recompiled", "ros1/api", "node", "transport", "message", "memory", "os")
+        ),
+    ]
+    command = [shutil.which("c++"), "-std=c++17", "-fsyntax-only", *(f"-I{folder}" for folder in folders)]
+    command += ["-include", "baton/ros1/recompiled/first.hpp", "program.cpp"]
+    return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stderr
+
+
+MESSAGE_OF_A_FURTHER_PACKAGE = """\
+#include <std_msgs/Header.h>
+template <class ContainerAllocator>
+struct Pose_ { std_msgs::Header_<ContainerAllocator> header; };  // as ROS's generator writes it
+Pose_<std::allocator<void>> pose;
+"""
+
+
+@pytest.mark.parametrize(
+    "source, words",
+    [
+        ("#include <cv_bridge/cv_bridge.h>\n", "not there yet for recompiled programs"),
+        ("#include <tf2/buffer_core.h>\n", "not there yet for recompiled programs"),
+        (
+            MESSAGE_OF_A_FURTHER_PACKAGE,
+            "add the package whose header contains std_msgs::Header_ to baton_ros1_messages",
+        ),
+        (
+            "#include <ros/ros.h>\n#include <std_msgs/String.h>\n"
+            "void f(const ros::SingleSubscriberPublisher& one) { one.publish(std_msgs::String()); }\n",
+            "deleted function",
+        ),
+    ],
+    ids=["cv_bridge", "tf2", "a message of another package that contains one", "a message to a single subscriber"],
+)
+def test_what_is_not_there_yet_does_not_compile(tmp_path, source, words):
+    assert words in " ".join(compile_errors(tmp_path, source).split())
+
+
+def test_headers_of_ros_before_those_of_baton_do_not_compile(tmp_path):
+    stock = tmp_path / "stock"
+    (stock / "ros").mkdir(parents=True)
+    (stock / "ros" / "message_forward.h").write_text(Path("/usr/include/ros/message_forward.h").read_text())
+    assert "the headers of ROS come before those of Baton" in compile_errors(tmp_path, "", stock)
+
+
+def test_the_example_builds_outside_of_the_tree_and_talks_to_stock_programs(ros, tmp_path):
+    prefix, build = tmp_path / "prefix", tmp_path / "build"
+
+    def run(*command):
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    run("cmake", "--install", BUILD, "--prefix", prefix)
+    source = ROOT / "examples/ros1_recompiled"
+    run("cmake", "-S", source, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", build)
+    own, stock = ros.run([build / "listener"], preload=False), listener(ros, "stock", topic="image")
+    ros.run([build / "talker"], preload=False)
+    assert own.line() == "640x480 921600 bytes"
+    assert stock.line().split()[2] == "921600"
+    assert (build / "recompiled_messages/include/sensor_msgs/Image.h").is_file()

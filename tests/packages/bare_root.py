@@ -71,6 +71,7 @@ class BareRoot:
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            preexec_fn=interruptible,
         )
 
     def write(self, path, text):
@@ -86,6 +87,11 @@ class BareRoot:
                 if not PASSING.match(path):
                     found.add(path)
         return found
+
+
+def interruptible():
+    """A shell's background job ignores SIGINT, and so does what it starts; end() needs it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def end(process, number=signal.SIGINT):

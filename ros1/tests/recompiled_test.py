@@ -65,6 +65,17 @@ def test_a_late_subscriber_of_every_pair_gets_the_latched_message_once(ros, publ
     assert receives.more(0.3) == []
 
 
+@pytest.mark.parametrize("publisher, subscriber", PAIRS)
+def test_a_subscriber_that_is_counted_gets_the_next_message(ros, publisher, subscriber):
+    receives, sends = start(ros, subscriber, "visitor", "images"), talker(ros, publisher)
+    for _ in range(20):
+        sends.do("subscribers 0")
+        sends.tell("greet")
+        receives.tell("visit")
+        assert sends.line() == "done greet"
+        assert receives.line() == "visited"
+
+
 def test_stock_and_recompiled_subscribers_of_a_recompiled_publisher_get_every_message_once(ros):
     own, stock, sends = listener(ros, "recompiled"), listener(ros, "stock"), talker(ros, "recompiled")
     sends.do("subscribers 2")

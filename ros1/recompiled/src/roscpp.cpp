@@ -4,7 +4,6 @@
 #include <ros/subscribe_options.h>
 #include <ros/subscriber.h>
 
-#include <algorithm>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -158,7 +157,7 @@ void redirected_shutdown(ros::Publisher* publisher) {
 }
 
 std::uint32_t redirected_subscribers(const ros::Publisher* publisher) {
+  // Not roscpp's count beside it: roscpp counts a link before its connect callbacks run, so before messages go there.
   const std::shared_ptr<PublisherEnd> end = end_of(*publisher);
-  const std::uint32_t of_roscpp = real_subscribers(publisher);
-  return end ? std::max(of_roscpp, end->subscribers()) : of_roscpp;
+  return end ? end->subscribers() : real_subscribers(publisher);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stock roscpp program: publishes numbered images on each line of its input "BYTES COUNT PERIOD_MS", and "drop" ends its
-// publisher. Arguments: topic, queue size, "latch" or "volatile".
+// An ordinary roscpp program: publishes numbered images on each line of its input "publish BYTES COUNT PERIOD_MS"; "greet"
+// publishes one as soon as a subscriber is counted; "drop" ends its publisher. Arguments: topic, queue size, "latch" or
+// "volatile".
 #include <ros/ros.h>
 #include <sensor_msgs/Image.h>
 
@@ -43,6 +44,10 @@ int main(int argc, char** argv) {
         publisher.publish(image);
         if (period_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(period_ms));
       }
+    } else if (word == "greet") {
+      while (publisher.getNumSubscribers() == 0) {
+      }
+      publisher.publish(sensor_msgs::Image());
     } else if (word == "drop") {
       publisher.shutdown();
     } else {

@@ -438,6 +438,17 @@ EXPERIMENTS: dict[str, Experiment] = {
             "TZC 0. Counted by a preloaded library in every process.",
         ),
         Experiment(
+            "ros1-rossf-fig13",
+            "ROS 1: how long does an image take, its construction included?",
+            "ROS-SF, Fig. 13",
+            _rossf_fig13,
+            ("boxes_over_size", "summary_table"),
+            clock="construct_ns",
+            peers=("roscpp:tcpros", "roscpp:preload", "roscpp_recompiled:pointer", "roscpp:lotros"),
+            note="roscpp_recompiled is the program of tcpros, compiled with Baton's message headers. It makes a new message for each publish, and "
+            "sets its pixels to zero first; tcpros uses a message again.",
+        ),
+        Experiment(
             "ros1-lot-fig5",
             "ROS 1: is one of five publishers served later than the others?",
             "LOT, Fig. 5",

@@ -93,7 +93,7 @@ def absent() -> dict[str, str]:
 
 
 # Variants that are measured when asked for by name: Baton's copying one is what a program gets that does not use loans; those with
-# rmw_baton_cpp are Baton's too, and compared with what is below them (criteria `ros2-...`), as ROS 1's are (criteria `ros1-...`); the
+# rmw_baton_cpp are Baton's too, and compared with what is below them (criteria `ros2-...`), as ROS 1's are (criteria `ros1-...`, `rossf-...`); the
 # machine's limit for copying.
 BY_NAME = {
     ("baton", "copy"),
@@ -111,6 +111,7 @@ BY_NAME = {
             "transport_baton",
         )
     ),
+    ("roscpp_recompiled", "pointer"),
 }
 NO_TRANSPORTS = (
     "synthetic",

@@ -18,10 +18,10 @@ BUILT = peers.built() if peers.program_folder() else {}
 WANTED = [
     ("roscpp", variant)
     for variant in ("tcpros", "nodelet", "preload", "preload_copying", "tzc", "lotros", "lotros_own_thread")
-] + [("serialized_shm", "ring")]
+] + [("serialized_shm", "ring"), ("roscpp_recompiled", "pointer")]
 needs_ros1 = pytest.mark.skipif(
     not all(peer in BUILT and variant in BUILT[peer].variants for peer, variant in WANTED),
-    reason="the peer roscpp is not built with all of its variants",
+    reason="the peers roscpp and roscpp_recompiled are not built with all of their variants",
 )
 
 

@@ -6,6 +6,8 @@
 // `lotros_own_thread`: the same with callbacks in the subscription's own thread. `tzc`: the same as `lotros` with handles over
 // TCPROS (TZC III). `transport_raw` and `transport_baton`: programs of image_transport with either transport; `transport_raw` is
 // `tcpros` behind its interface.
+// Compiled a second time with the headers of baton_ros1_messages it is the peer roscpp_recompiled: RosPublisher and
+// RosSubscriber as they are, each message made by make_shared and published by pointer.
 #include <malloc.h>
 #include <ros/callback_queue.h>
 #include <ros/ros.h>
@@ -48,17 +50,24 @@ void set_preload([[maybe_unused]] const Plan& plan) {
 #endif
 }
 
+#ifdef BATON_ROS1_RECOMPILED
+constexpr bool kIsRecompiled = true;
+#else
+constexpr bool kIsRecompiled = false;
+#endif
+
 bool is_preloaded(const Plan& plan) { return plan.variant == "preload" || plan.variant == "preload_copying"; }
 
 bool has_types_of_baton(const Plan& plan) {
   return plan.variant == "lotros" || plan.variant == "lotros_own_thread" || plan.variant == "tzc";
 }
 
-bool has_image_transport(const Plan& plan) {
+[[maybe_unused]] bool has_image_transport(const Plan& plan) {
   return plan.variant == "transport_raw" || plan.variant == "transport_baton";
 }
 
 std::vector<std::string> variants() {
+  if (kIsRecompiled) return {"pointer"};
   std::vector<std::string> names{"tcpros", "nodelet"};
 #ifdef BATON_ROSCPP_LIBRARY
   names.emplace_back("preload");
@@ -81,7 +90,7 @@ class RosNode {
  public:
   static std::shared_ptr<RosNode> get(const Plan& plan) {
     if (is_preloaded(plan)) restart_once(plan, [&] { set_preload(plan); });
-    if (has_types_of_baton(plan)) set_runtime_directory(plan);
+    if (has_types_of_baton(plan) || kIsRecompiled) set_runtime_directory(plan);
 #ifdef BATON_ROS_PACKAGES
     if (has_image_transport(plan)) {
       set_runtime_directory(plan);
@@ -135,18 +144,19 @@ class RosPublisher : public PublisherEnd {
  public:
   explicit RosPublisher(const Plan& plan)
       : is_nodelet_(plan.variant == "nodelet"),
+        by_pointer_(is_nodelet_ || kIsRecompiled),
         node_(RosNode::get(plan)),
         publisher_(node_->advertise(plan.topic, plan.depth)) {
     if (is_nodelet_ && !plan.one_process) throw std::runtime_error("the variant nodelet needs one process");
   }
   std::byte* begin(std::size_t bytes) override {
-    // A message without other owners is reused: a new one would zero its pixels first.
+    // A message without other owners is reused: a new one would zero its pixels first. A recompiled one is handed over.
     message_.reset();
     for (const auto& image : images_)
       if (image.use_count() == 1) message_ = image;
     if (!message_) {
       message_ = boost::make_shared<Image>();
-      images_.push_back(message_);
+      if (!kIsRecompiled) images_.push_back(message_);
     }
     message_->header.frame_id = "camera";
     message_->height = 1;
@@ -156,7 +166,7 @@ class RosPublisher : public PublisherEnd {
     return reinterpret_cast<std::byte*>(message_->data.data());
   }
   void publish(std::size_t) override {
-    if (is_nodelet_) {
+    if (by_pointer_) {
       publisher_.publish(message_);
     } else {
       publisher_.publish(*message_);
@@ -164,7 +174,7 @@ class RosPublisher : public PublisherEnd {
   }
 
  private:
-  const bool is_nodelet_;
+  const bool is_nodelet_, by_pointer_;
   std::shared_ptr<RosNode> node_;
   ros::Publisher publisher_;
   std::vector<boost::shared_ptr<Image>> images_;
@@ -309,6 +319,14 @@ class OwnSubscriber : public SubscriberEnd {
 }  // namespace
 
 PeerInfo peer_info() {
+  if (kIsRecompiled) {
+    PeerInfo info{"roscpp_recompiled", ROSCPP_VERSION_STRING,
+                  "the ordinary roscpp program, recompiled with Baton's sensor_msgs/Image: a new message for each "
+                  "publish, which zeroes its pixels first; queues = depth, a callback queue per subscriber",
+                  variants()};
+    info.can_spin = true;
+    return info;
+  }
   PeerInfo info{"roscpp", ROSCPP_VERSION_STRING,
                 "sensor_msgs/Image, TCP_NODELAY, queues = depth, a callback queue per subscriber; messages are reused, "
                 "malloc keeps its memory. In one process "

@@ -26,13 +26,32 @@ def published_object(effects: Effects, call: Node, argument: Node, access: Acces
     if re.fullmatch(r"[\w.>()-]+", pointer) and "*" not in strip(argument).type.get_canonical().spelling:
         made = _pointer(argument)
         if made is not None and effects.types.pointee(made.type) and "shared_ptr" in made.type.get_canonical().spelling:
-            snippet = effects.names.text(call).replace(written, pointer) + ";"
+            snippet = _by_pointer(effects, call, argument, pointer)
             text = f"`{written}` is copied when it is published; `{pointer}` itself is handed over. Do not change the message afterwards"
             effects.add(Finding(findings.PUBLISH, at.line, at.column, text, access.types, snippet))
     elif access.root.made in ("member", "static"):
         text = f"`{access.text}` stays after it is published, so each publish copies it; a message of make_shared for each publish is handed over"
-        snippet = f"auto message = boost::make_shared<{access.types[-1]}>();\n...\n{effects.names.text(call).replace(written, 'message')};"
+        made_first = f"auto message = boost::make_shared<{access.types[-1]}>();\n...\n"
+        snippet = made_first + _by_pointer(effects, call, argument, "message")
         effects.add(Finding(findings.PUBLISH, at.line, at.column, text, access.types, snippet))
+
+
+def _by_pointer(effects: Effects, call: Node, argument: Node, pointer: str) -> str:
+    """The call with `pointer` for `argument`. Functions of two messages (image_transport::CameraPublisher) take both by pointer or none."""
+    lines, written = "", effects.names.text(call)
+    for other in call.get_arguments():
+        if other is None or (made := effects.types.message(other.type)) is None:
+            continue
+        given = effects.names.text(other)
+        if other.extent == argument.extent:
+            new = pointer
+        elif given.startswith("*"):
+            new = given[1:].strip()
+        else:
+            new = f"{re.findall(r'[A-Za-z_]+[A-Za-z_0-9]*', given)[-1].rstrip('_')}_ptr"
+            lines += f"auto {new} = boost::make_shared<{made}>({given});\n"
+        written = re.sub(rf"(?<![\w.>]){re.escape(given)}(?![\w.(])", lambda _, new=new: new, written)
+    return f"{lines}{written};"
 
 
 def _pointer(argument: Node) -> Node | None:

@@ -41,7 +41,7 @@ def _file(file: FileReport) -> list[str]:
                 + ", ".join(f"as {kind} in line {line}" for line, kind in sorted(message.published.items()))
             )
         lines.append(
-            f"  {message.line}: {message.name}: {message.type}, {message.made}{'; ' if events else ''}{'; '.join(events)}"
+            f"  {message.line}: {message.name or '(no name)'}: {message.type}, {message.made}{'; ' if events else ''}{'; '.join(events)}"
         )
     for finding in file.findings:
         lines.append(f"  {file.path}:{finding.line}:{finding.column}: {finding.message} [{finding.rule}]")

@@ -54,3 +54,12 @@ def test_every_finding_lies_in_a_function_that_is_tested(reports: dict[str, File
         within = {line for lines in functions(file).values() for line in lines}
         assert {finding.line for finding in report.findings} <= within
         assert len(report.findings) > 5
+
+
+def test_of_two_messages_both_are_advised_as_pointers(reports: dict[str, FileReport]) -> None:
+    within = functions("advice.cpp")["two_pointers_for_two"]
+    (found,) = (finding for finding in reports["advice.cpp"].findings if finding.line in within)
+    assert found.snippet.splitlines() == [
+        "auto info_ptr = boost::make_shared<std_msgs::Header>(info_);",
+        "publisher.publish(img, info_ptr);",
+    ]

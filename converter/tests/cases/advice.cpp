@@ -65,6 +65,11 @@ void a_pointer_can_be_published_itself(const ros::Publisher& publisher, const se
   publisher.publish(img);
 }
 
+using Pair = image_transport::CameraPublisher;
+void two_pointers_for_two(const Pair& publisher, const sensor_msgs::ImageConstPtr& img, const std_msgs::Header& info_) {
+  publisher.publish(*img, info_);  // publish
+}
+
 void small_messages_may_be_copied(const ros::Publisher& publisher) {
   std_msgs::Header header;
   (void)header;

@@ -107,3 +107,12 @@ class Publisher {
   }
 };
 }  // namespace ros
+
+namespace image_transport {
+class CameraPublisher {
+ public:
+  void publish(const sensor_msgs::Image&, const std_msgs::Header&) const {}
+  void publish(const boost::shared_ptr<const sensor_msgs::Image>&,
+               const boost::shared_ptr<const std_msgs::Header>&) const {}
+};
+}  // namespace image_transport

@@ -175,6 +175,94 @@ def test_every_type_has_the_traits_the_bytes_and_the_text_of_ros(tmp_path):
     assert own == stock
 
 
+with_cv_bridge = pytest.mark.skipif(
+    not (BUILD / "bin" / "ros1_cv").exists(), reason="needs libcv-bridge-dev: make setup, then make build"
+)
+
+
+@with_cv_bridge
+def test_every_conversion_of_cv_bridge_has_the_result_or_the_exception_of_the_stock_library():
+    stock, own = (
+        subprocess.run([BUILD / "bin" / name], capture_output=True, text=True, check=True).stdout.splitlines()
+        for name in ("ros1_cv", "ros1_recompiled_cv")
+    )
+    assert len(own) > 50_000
+    assert [pair for pair in itertools.zip_longest(stock, own) if pair[0] != pair[1]] == []
+
+
+def names_of_cv_bridge(*arguments):
+    lines = subprocess.run(["nm", "-C", *arguments], capture_output=True, text=True, check=True).stdout.splitlines()
+    return {line.split(maxsplit=1 if line.startswith(" ") else 2)[-1] for line in lines if "cv_bridge::" in line}
+
+
+@with_cv_bridge
+def test_the_stock_cv_bridge_and_a_recompiled_program_share_only_names_without_messages():
+    program = BUILD / "bin" / "ros1_recompiled_cv"
+    linked = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    library = next(line.split()[2] for line in linked.splitlines() if "libcv_bridge" in line)
+    shared = names_of_cv_bridge(program) & names_of_cv_bridge("-D", "--defined-only", library)
+    assert {name for name in shared if "cv_bridge::Exception" not in name} == {
+        "cv_bridge::getCvType(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&)",
+        "cv_bridge::rgb_colors::getRGBColor(int)",
+    }
+
+
+FORMS = ["message", "cvimage", "pointer", "const_pointer"]
+
+
+def cv_listener(ros, kind, form="message", keep=0):
+    return start(ros, kind, "cv_listener", "images", form, keep)
+
+
+def cv_talker(ros, kind, form="message"):
+    return start(ros, kind, "cv_talker", "images", form)
+
+
+with_cv_programs = pytest.mark.skipif(
+    not (BUILD / "bin" / "ros1_cv_talker").exists(),
+    reason="needs libcv-bridge-dev (make setup, then make build), and a build without a sanitizer",
+)
+
+
+@with_cv_programs
+@pytest.mark.parametrize("publisher, subscriber", PAIRS)
+@pytest.mark.parametrize("form", FORMS)
+def test_images_of_opencv_go_from_every_program_to_every_subscriber(ros, publisher, subscriber, form):
+    shares, reads = cv_listener(ros, subscriber), cv_listener(ros, subscriber, "cvimage")
+    sends = cv_talker(ros, publisher, form)
+    sends.do("subscribers 2")
+    for rows, columns in ((480, 640), (1, 3)):
+        sends.do(f"publish {rows} {columns} 3")
+    expected = [f"{i + 1} {'640x480' if i < 3 else '3x1'} good" for i in range(6)]
+    assert [shares.line() for _ in expected] == [f"{line} shared" for line in expected]
+    assert [reads.line() for _ in expected] == expected
+    assert shares.more(0.2) == reads.more(0.2) == []
+
+
+@with_cv_programs
+@pytest.mark.parametrize("form", FORMS)
+def test_an_image_of_opencv_is_copied_once_into_its_message_and_nowhere_else(ros, form):
+    receives, sends = cv_listener(ros, "recompiled"), cv_talker(ros, "recompiled", form)
+    sends.do("subscribers 1")
+    sends.do("publish 1 10 1")
+    assert receives.line() == "1 10x1 good shared"
+    before = [counts(program) for program in (sends, receives)]
+    sends.do("publish 1000 1000 5")
+    assert [receives.line() for _ in range(5)] == [f"{i + 2} 1000x1000 good shared" for i in range(5)]
+    assert counts_since(before, sends, receives) == [(5, 0), (0, 0)]
+
+
+@with_cv_programs
+@pytest.mark.parametrize("kept", [1, 10, 40])
+def test_a_shared_image_keeps_the_pixels_of_its_message(ros, kept):
+    receives, sends = cv_listener(ros, "recompiled", keep=kept), cv_talker(ros, "recompiled")
+    sends.do("subscribers 1")
+    for number in range(50):
+        sends.do("publish 100 200 1")
+        assert receives.line() == f"{number + 1} 200x100 good shared"
+    assert receives.end() == 0
+
+
 def compile_errors(tmp_path, source, *before):
     """The compiler's errors for a source file of a recompiled program; `before` are earlier include directories."""
     (tmp_path / "program.cpp").write_text(source)
@@ -203,7 +291,7 @@ Pose_<std::allocator<void>> pose;
 @pytest.mark.parametrize(
     "source, words",
     [
-        ("#include <cv_bridge/cv_bridge.h>\n", "not there yet for recompiled programs"),
+        ("#include <image_geometry/pinhole_camera_model.h>\n", "not there yet for recompiled programs"),
         ("#include <tf2/buffer_core.h>\n", "not there yet for recompiled programs"),
         (
             MESSAGE_OF_A_FURTHER_PACKAGE,
@@ -215,7 +303,7 @@ Pose_<std::allocator<void>> pose;
             "deleted function",
         ),
     ],
-    ids=["cv_bridge", "tf2", "a message of another package that contains one", "a message to a single subscriber"],
+    ids=["image_geometry", "tf2", "a message of another package that contains one", "a message to a single subscriber"],
 )
 def test_what_is_not_there_yet_does_not_compile(tmp_path, source, words):
     assert words in " ".join(compile_errors(tmp_path, source).split())

@@ -61,7 +61,7 @@ def run(scene, attack) -> tuple[list[str], list[str]]:
     descriptors = before["victim"]["descriptors"]
     scene.eventually(
         lambda: scene.victim.footprint()["descriptors"] <= descriptors + scenes.MORE_DESCRIPTORS,
-        lambda: f"the victim has {descriptors} descriptors as before; it has {scene.victim.footprint()['descriptors']}",
+        lambda: f"the victim has {descriptors} descriptors as before; it has {scene.victim.descriptors()}",
     )
     scene.newcomer("after the attack", held=8)
     scene.memory_returns(before)

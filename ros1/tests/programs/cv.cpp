@@ -57,7 +57,9 @@ std::string words(const sensor_msgs::CompressedImage& image) {
          hash(image.data.data(), image.data.size());
 }
 
-void show(const std::string& what, const std::function<std::string()>& made) {
+using Made = std::function<std::string()>;
+
+void show(const std::string& what, const Made& made) {
   std::cout << what << ": ";
   try {
     std::cout << made();
@@ -71,6 +73,12 @@ void show(const std::string& what, const std::function<std::string()>& made) {
   std::cout << '\n';
 }
 
+/// The same for one of many encodings.
+void show(const std::string& what, const char* how, const std::string& encoding, const Made& made) {
+  std::cout << what << ' ' << how << ' ';
+  show(encoding, made);
+}
+
 std::size_t pixel_bytes(const std::string& encoding) {
   try {
     return static_cast<std::size_t>(CV_ELEM_SIZE(cv_bridge::getCvType(encoding)));
@@ -81,7 +89,7 @@ std::size_t pixel_bytes(const std::string& encoding) {
 
 sensor_msgs::ImagePtr message(const std::string& encoding, bool bigendian, std::uint32_t padding,
                               std::uint32_t width = 12, std::uint32_t height = 6) {
-  const sensor_msgs::ImagePtr image = boost::make_shared<sensor_msgs::Image>();
+  sensor_msgs::ImagePtr image = boost::make_shared<sensor_msgs::Image>();
   image->header.seq = 5;
   image->header.stamp = ros::Time(12, 34);
   image->header.frame_id = "camera";
@@ -109,14 +117,12 @@ void conversions() {
         const sensor_msgs::ImagePtr source = message(from, bigendian, padding);
         const std::string name = from + (bigendian ? " big-endian" : "") + (padding > 0 ? " padded" : "");
         for (const std::string& to : kEncodings) {
-          show(name + " copied as " + to, [&] { return words(cv_bridge::toCvCopy(source, to)); });
-          show(name + " shared as " + to, [&] { return words(cv_bridge::toCvShare(source, to)); });
-          show(name + " tracked as " + to, [&] { return words(cv_bridge::toCvShare(*source, source, to)); });
+          show(name, "copied as", to, [&] { return words(cv_bridge::toCvCopy(source, to)); });
+          show(name, "shared as", to, [&] { return words(cv_bridge::toCvShare(source, to)); });
+          show(name, "tracked as", to, [&] { return words(cv_bridge::toCvShare(*source, source, to)); });
           if (bigendian) continue;
-          show(name + " converted to " + to,
-               [&] { return words(cv_bridge::cvtColor(cv_bridge::toCvShare(source), to)); });
-          show(name + " there and back to " + to,
-               [&] { return words(*cv_bridge::toCvCopy(source, to)->toImageMsg()); });
+          show(name, "converted to", to, [&] { return words(cv_bridge::cvtColor(cv_bridge::toCvShare(source), to)); });
+          show(name, "there and back to", to, [&] { return words(*cv_bridge::toCvCopy(source, to)->toImageMsg()); });
         }
         show(name + " shares the message's pixels", [&] {
           const cv_bridge::CvImageConstPtr shared = cv_bridge::toCvShare(source);
@@ -247,10 +253,11 @@ void displays() {
       const cv_bridge::CvImageConstPtr typed =
           boost::make_shared<cv_bridge::CvImage>(image->header, "CV_" + from, image->image);
       for (const std::string& to : kEncodings) {
-        const auto shown = [&](const std::string& name, const cv_bridge::CvImageConstPtr& source) {
-          show(name + from + " shown as " + to + " " + options.first, [&] {
-            const cv_bridge::CvImageConstPtr result = cv_bridge::cvtColorForDisplay(source, to, options.second);
-            return words(result) + (result == source ? " itself" : "");
+        const auto shown = [&](const char* which, const cv_bridge::CvImageConstPtr& given) {
+          std::cout << which << from << ' ';
+          show(options.first, "shown as", to, [&] {
+            const cv_bridge::CvImageConstPtr result = cv_bridge::cvtColorForDisplay(given, to, options.second);
+            return words(result) + (result == given ? " itself" : "");
           });
         };
         shown("", image);
@@ -262,24 +269,24 @@ void displays() {
   show("no image shown", [&] { return words(cv_bridge::cvtColorForDisplay(cv_bridge::CvImageConstPtr())); });
 }
 
-void keeps_its_message() {
+std::string keeps_its_message() {
   sensor_msgs::ImagePtr source = message("mono8", false, 0);
   const boost::weak_ptr<sensor_msgs::Image> watched = source;
   cv_bridge::CvImageConstPtr shared = cv_bridge::toCvShare(sensor_msgs::ImageConstPtr(source));
   source.reset();
-  std::cout << "kept by the shared image: " << !watched.expired() << '\n';
+  const bool kept = !watched.expired();
   shared.reset();
-  std::cout << "kept by nobody: " << !watched.expired() << '\n';
+  return std::to_string(kept) + " and then " + std::to_string(!watched.expired());
 }
 
-void serialization() {
+std::string serialized() {
   const cv_bridge::CvImagePtr image = cv_bridge::toCvCopy(message("bgr8", false, 0));
   const ros::SerializedMessage bytes = ros::serialization::serializeMessage(*image);
   std::cout << ros::message_traits::datatype(*image) << ' ' << ros::message_traits::md5sum(*image) << ' '
-            << bytes.num_bytes << ' ' << hash(bytes.buf.get(), bytes.num_bytes) << *image << '\n';
+            << bytes.num_bytes << ' ' << hash(bytes.buf.get(), bytes.num_bytes) << *image << ' ';
   cv_bridge::CvImage read;
   ros::serialization::deserializeMessage(bytes, read);
-  std::cout << words(boost::make_shared<cv_bridge::CvImage>(read)) << '\n';
+  return words(boost::make_shared<cv_bridge::CvImage>(read));
 }
 
 }  // namespace
@@ -289,6 +296,6 @@ int main() {
   malformed();
   messages();
   displays();
-  keeps_its_message();
-  serialization();
+  show("a shared image keeps its message", keeps_its_message);
+  show("an image as a message", serialized);
 }

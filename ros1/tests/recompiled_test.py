@@ -76,6 +76,16 @@ def test_a_subscriber_that_is_counted_gets_the_next_message(ros, publisher, subs
         assert receives.line() == "visited"
 
 
+@pytest.mark.parametrize("publisher, subscriber", PAIRS)
+def test_what_a_connect_callback_publishes_reaches_the_subscriber_that_came(ros, publisher, subscriber):
+    sends = talker(ros, publisher)
+    sends.do("welcome door")
+    receives = start(ros, subscriber, "visitor", "door")
+    for _ in range(10):
+        receives.tell("visit")
+        assert receives.line() == "visited"
+
+
 def test_stock_and_recompiled_subscribers_of_a_recompiled_publisher_get_every_message_once(ros):
     own, stock, sends = listener(ros, "recompiled"), listener(ros, "stock"), talker(ros, "recompiled")
     sends.do("subscribers 2")

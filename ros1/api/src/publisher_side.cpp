@@ -292,7 +292,8 @@ PublisherSide::PublisherSide(ros::NodeHandle& handle, const std::string& topic, 
   }
   ros::AdvertiseOptions options(topic, queue_size, stock.md5sum, stock.datatype, stock.definition,
                                 run(&State::connected), run(&State::disconnected));
-  options.latch = latch;  // for the connection's header; the latched message is ours to send
+  options.latch = latch;                            // for the connection's header; the latched message is ours to send
+  options.has_header = state_->header.has_value();  // for stock publishers of the topic in this process
   options.callback_queue = &at_once();
   state_->publisher = handle.advertise(options);
 }

@@ -124,15 +124,18 @@ ros::Publisher redirected_advertise(ros::NodeHandle* handle, ros::AdvertiseOptio
   const MessageClass* const message = MakingStock::now() ? nullptr : class_named(options.datatype);
   if (message == nullptr) return real_advertise(handle, options);
   const auto slot = std::make_shared<EndSlot>();
-  options.connect_cb = Connected{slot, options.connect_cb};
-  ros::Publisher publisher = real_advertise(handle, options);  // resolves options.topic
-  if (!publisher) return publisher;
+  // The end comes first: roscpp calls connect callbacks in the order of advertisements, and the program's may publish.
   try {
     const MakingStock stock;
-    slot->set(std::make_shared<PublisherEnd>(*handle, options, *message));
+    ros::AdvertiseOptions resolved = options;
+    resolved.topic = handle->resolveName(options.topic);
+    slot->set(std::make_shared<PublisherEnd>(*handle, resolved, *message));
   } catch (const baton::Exception& error) {
     ROS_ERROR("baton: messages on %s go by TCP: %s", options.topic.c_str(), error.what());
   }
+  options.connect_cb = Connected{slot, options.connect_cb};
+  ros::Publisher publisher = real_advertise(handle, options);
+  if (!publisher) slot->set(nullptr);
   return publisher;
 }
 

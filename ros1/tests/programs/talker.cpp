@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An ordinary roscpp program: publishes numbered images on each line of its input "publish BYTES COUNT PERIOD_MS"; "greet"
-// publishes one as soon as a subscriber is counted; "drop" ends its publisher. Arguments: topic, queue size, "latch" or
-// "volatile".
+// publishes one as soon as a subscriber is counted; "welcome TOPIC" publishes one there for each subscriber that comes; "drop"
+// ends its publisher. Arguments: topic, queue size, "latch" or "volatile".
 #include <ros/ros.h>
 #include <sensor_msgs/Image.h>
 
@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
   ros::NodeHandle node;
   ros::Publisher publisher =
       node.advertise<sensor_msgs::Image>(argv[1], std::stoul(argv[2]), std::string(argv[3]) == "latch");
+  ros::Publisher welcoming;
   ros::AsyncSpinner spinner(1);
   spinner.start();
   std::uint32_t number = 0;
@@ -48,6 +49,13 @@ int main(int argc, char** argv) {
       while (publisher.getNumSubscribers() == 0) {
       }
       publisher.publish(sensor_msgs::Image());
+    } else if (word == "welcome") {
+      std::string topic;
+      words >> topic;
+      const ros::SubscriberStatusCallback publish = [&](const ros::SingleSubscriberPublisher&) {
+        welcoming.publish(sensor_msgs::Image());
+      };
+      welcoming = node.advertise<sensor_msgs::Image>(topic, 4, publish);
     } else if (word == "drop") {
       publisher.shutdown();
     } else {

@@ -30,7 +30,7 @@ _DROPPED_STARTS = (
 
 
 class NoCompileCommands(Exception):
-    """The text names what was looked for, and the way out."""
+    """No compile command was found for the sources. The text names the file or folder that was read, and the way out."""
 
 
 @dataclass(frozen=True)

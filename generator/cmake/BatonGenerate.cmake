@@ -16,7 +16,8 @@
 #     [PACKAGES | TYPES | FILES | PACKAGE | SEARCH ...]   as above; STANDARD is ros1_noetic
 #     [HEADERS <dir>...])       include directories with ROS 1's headers of these messages; default: those of roscpp and catkin
 #
-# writes <sensor_msgs/Image.h> and so on for recompiled ROS 1 programs (docs/guides/ros1.md). A program that links <target> has messages in shared memory without a change of its source. Needs find_package(roscpp) (or of catkin with it) and
+# writes <sensor_msgs/Image.h> and so on for recompiled ROS 1 programs (docs/guides/ros1.md). A program that links <target>
+# has messages in shared memory without a change of its source. Needs find_package(roscpp) (or of catkin with it) and
 # find_package(baton COMPONENTS ros1) before it.
 #
 # baton_generate_messages defines the INTERFACE library <target>: its include directory, and baton's message library. What is included as

@@ -74,7 +74,7 @@ def test_a_message_without_a_header_of_ros_is_left_out(tmp_path):
         outputs(universe(tmp_path), Wanted(packages=["my_msgs"]), recompiled=[tmp_path])
 
 
-def test_a_header_that_rosgencpp_did_not_make_is_an_error(tmp_path):
+def test_a_header_that_gencpp_did_not_make_is_an_error(tmp_path):
     path = header_of(tmp_path)
     path.write_text("struct Level {};\n")
     with pytest.raises(InterfaceError, match="is not a header of gencpp"):

@@ -10,7 +10,7 @@ import xmlrpc.client
 from pathlib import Path
 
 import pytest
-from ros1_network import BUILD, ROOT, tcp_bytes
+from ros1_network import BUILD, ROOT, build_example, tcp_bytes
 
 LARGE = 1_000_000
 SMALL = 1_000
@@ -288,16 +288,7 @@ def test_a_callback_that_keeps_too_many_messages_is_a_warning(ros):
 
 
 def test_the_example_builds_outside_of_the_tree_and_talks_to_stock_programs(ros, tmp_path):
-    prefix, build = tmp_path / "prefix", tmp_path / "build"
-
-    def run(*command):
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600)
-        assert done.returncode == 0, done.stdout + done.stderr
-
-    run("cmake", "--install", BUILD, "--prefix", prefix)
-    source = ROOT / "examples/ros1"
-    run("cmake", "-S", source, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
-    run("cmake", "--build", build)
+    build = build_example("ros1", tmp_path)
     viewer, camera = ros.run([build / "viewer"], preload=False), ros.run([build / "camera"], preload=False)
     assert viewer.line() == "640x480 921600 bytes"
     stock = ros.listener(False, topic="image")

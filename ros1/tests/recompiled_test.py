@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from ros1_network import BUILD, ROOT, tcp_bytes
+from ros1_network import BUILD, ROOT, build_example, tcp_bytes
 
 LARGE = 1_000_000
 HERE = Path(__file__).parent
@@ -327,16 +327,7 @@ def test_headers_of_ros_before_those_of_baton_do_not_compile(tmp_path):
 
 
 def test_the_example_builds_outside_of_the_tree_and_talks_to_stock_programs(ros, tmp_path):
-    prefix, build = tmp_path / "prefix", tmp_path / "build"
-
-    def run(*command):
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600)
-        assert done.returncode == 0, done.stdout + done.stderr
-
-    run("cmake", "--install", BUILD, "--prefix", prefix)
-    source = ROOT / "examples/ros1_recompiled"
-    run("cmake", "-S", source, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
-    run("cmake", "--build", build)
+    build = build_example("ros1_recompiled", tmp_path)
     own, stock = ros.run([build / "listener"], preload=False), listener(ros, "stock", topic="image")
     ros.run([build / "talker"], preload=False)
     assert own.line() == "640x480 921600 bytes"

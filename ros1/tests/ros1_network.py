@@ -113,6 +113,20 @@ def tcp_bytes(listener):
     return int(count)
 
 
+def build_example(name, directory):
+    """Builds examples/`name` outside of the tree, with an installation of this build; returns the folder of its programs."""
+    prefix, build = directory / "prefix", directory / "build"
+
+    def run(*command):
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    run("cmake", "--install", BUILD, "--prefix", prefix)
+    run("cmake", "-S", ROOT / "examples" / name, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", build)
+    return build
+
+
 def named(name):
     """The words that give a node a name; without a name it has one of its own."""
     return [f"__name:={name}"] if name else []

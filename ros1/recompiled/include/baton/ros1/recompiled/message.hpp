@@ -6,8 +6,8 @@
 //     functions of the recompiled program to this library (--wrap): NodeHandle::advertise(AdvertiseOptions&),
 //     NodeHandle::subscribe(SubscribeOptions&), Publisher::shutdown(), Publisher::getNumSubscribers(). Every template of
 //     roscpp, message_filters and others ends in the first two.
-//  2. advertise() makes the stock advertisement, and beside it Baton's end (endpoints.hpp). The end lives in the connect
-//     callback of the advertisement, so it ends with the last ros::Publisher.
+//  2. advertise() makes Baton's end (endpoints.hpp) and then the stock advertisement: in this order roscpp reports new
+//     subscribers. The end lives in the connect callback of the advertisement, so it ends with the last ros::Publisher.
 //  3. Publisher::publish<M> is a member template; each message header specialises it, so it finds Baton's end there.
 //  4. subscribe() hands roscpp a subscription of Baton, which calls the helper that roscpp's templates made. That serves all
 //     signatures of callbacks. A callback that may change its message gets a copy, as with several callbacks in roscpp.

@@ -425,15 +425,18 @@ def render_stock(struct: Struct) -> str:
 _ROS1_TIMES = {"builtin_interfaces/Time": "::ros::Time", "builtin_interfaces/Duration": "::ros::Duration"}
 
 
-def _recompiled_type(type_: FieldType) -> str:
-    """As roscpp's, but for strings and sequences."""
+def _recompiled_type(type_: FieldType, in_chunk: bool) -> str:
+    """As roscpp's, but for strings and sequences of what lies in a chunk."""
     if type_.is_message:
         element = _ROS1_TIMES.get(type_.base, "::" + type_.base.replace("/", "::"))
+    elif type_.base == "string" and not in_chunk:
+        element = "::std::string"
     else:
         element = "::std::uint8_t" if type_.base == "bool" else element_type(type_)
     if type_.shape is Shape.ARRAY:
         return f"::boost::array<{element}, {type_.count}>"
-    return f"::baton::sfm::Vector<{element}>" if type_.shape is Shape.SEQUENCE else element
+    vector = "::baton::sfm::Vector" if in_chunk else "::std::vector"
+    return f"{vector}<{element}>" if type_.shape is Shape.SEQUENCE else element
 
 
 def _recompiled_initialiser(type_: FieldType) -> str:
@@ -456,41 +459,79 @@ def _recompiled_constant(constant: Constant, signed_bytes: frozenset[str]) -> di
     }
 
 
+def _recompiled_struct(struct: Struct, ros1: Ros1Header, in_chunk: bool) -> dict[str, object]:
+    """What the headers of messages, requests and responses have in common."""
+    nested = {m.type.base for m in struct.members if m.type.is_message} - set(BUILT_INTO_ROS1)
+    own = {str(recompiled_header(n)) for n in nested}
+    return {
+        "source": struct.full_name,
+        "header": recompiled_header(struct.full_name),
+        "guard": _ros1_guard(struct.full_name),
+        "package": struct.package,
+        "name": struct.name,
+        "type": f"::{struct.package}::{struct.name}",
+        "own": sorted(own | {str(message_header(struct.full_name))} if in_chunk else own),
+        "constants": [_recompiled_constant(c, ros1.signed_bytes) for c in ros1.message.constants],
+        "members": [
+            {
+                "name": m.second_name or m.name,
+                "type": _recompiled_type(
+                    replace(m.type, base="int8") if m.source.name in ros1.signed_bytes else m.type, in_chunk
+                ),
+                "alignas": shown.alignas,
+                "initialiser": _recompiled_initialiser(m.type),
+                "offset": m.offset,
+            }
+            for m, shown in zip(struct.members, describe(struct).members, strict=True)
+        ],
+        "fixed": struct.fixed,
+        "has_header": ros1.has_header,
+        "md5": ros1.md5,
+        "definition": "\n           ".join(string_literal(line) for line in ros1.definition.splitlines(keepends=True))
+        or '""',
+    }
+
+
+def _ros1_guard(full_name: str) -> str:
+    package, name = full_name.split("/")
+    return f"{package}_MESSAGE_{name}_H".upper()
+
+
 def render_recompiled(struct: Struct, ros1: Ros1Header) -> str:
     """The header that stands in the place of ROS 1's own in a recompiled program."""
-    described = describe(struct)
-    nested = {m.type.base for m in struct.members if m.type.is_message} - set(BUILT_INTO_ROS1)
     return (
         _environment()
         .get_template("recompiled.h.j2")
         .render(
-            source=struct.full_name,
-            header=recompiled_header(struct.full_name),
-            guard=f"{struct.package}_MESSAGE_{struct.name}_H".upper(),
-            package=struct.package,
-            name=struct.name,
-            type=f"::{struct.package}::{struct.name}",
-            own_type=described.qualified,
-            own=sorted({str(message_header(struct.full_name)), *(str(recompiled_header(n)) for n in nested)}),
-            constants=[_recompiled_constant(c, ros1.signed_bytes) for c in ros1.message.constants],
-            members=[
-                {
-                    "name": m.second_name or m.name,
-                    "type": _recompiled_type(
-                        replace(m.type, base="int8") if m.source.name in ros1.signed_bytes else m.type
-                    ),
-                    "alignas": shown.alignas,
-                    "initialiser": _recompiled_initialiser(m.type),
-                    "offset": m.offset,
-                }
-                for m, shown in zip(struct.members, described.members, strict=True)
-            ],
+            **_recompiled_struct(struct, ros1, in_chunk=True),
+            own_type=describe(struct).qualified,
             size=struct.size,
             alignment=struct.alignment,
-            fixed=struct.fixed,
-            has_header=ros1.has_header,
-            md5=ros1.md5,
-            definition="\n           ".join(string_literal(line) for line in ros1.definition.splitlines(keepends=True))
-            or '""',
+        )
+    )
+
+
+def render_recompiled_half(struct: Struct, ros1: Ros1Header) -> str:
+    """The request or the response of a service with messages inside."""
+    return (
+        _environment().get_template("recompiled_half.h.j2").render(**_recompiled_struct(struct, ros1, in_chunk=False))
+    )
+
+
+def render_recompiled_service(full_name: str, md5: str) -> str:
+    """The header that names both halves."""
+    package, name = full_name.split("/")
+    return (
+        _environment()
+        .get_template("recompiled_service.h.j2")
+        .render(
+            source=full_name,
+            header=recompiled_header(full_name),
+            guard=_ros1_guard(full_name),
+            package=package,
+            name=name,
+            own=f"::{package}::{name}",
+            halves=[{"header": recompiled_header(full_name + half)} for half in ("Request", "Response")],
+            md5=md5,
         )
     )

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -14,6 +14,8 @@ from .cpp import (
     recompiled_header,
     render_message,
     render_recompiled,
+    render_recompiled_half,
+    render_recompiled_service,
     render_service,
     render_stock,
     service_header,
@@ -21,7 +23,7 @@ from .cpp import (
 )
 from .diagnostics import Diagnostic, InterfaceError, Location, fail
 from .packages import Universe
-from .ros1_headers import Ros1Header, read_ros1_header
+from .ros1_headers import Ros1Header, Ros1Service, read_ros1_header, ros1_services
 
 
 @dataclass
@@ -103,8 +105,14 @@ def outputs(
         if ros1 and name not in BUILT_INTO_ROS1:
             add(stock_header(name), name, render_stock(struct))
     if recompiled:
-        for name, (struct, header) in _with_ros1_headers(universe, resolved.messages, recompiled).items():
+        messages = _with_ros1_headers(universe, resolved.messages, recompiled)
+        for name, (struct, header) in messages.items():
             add(recompiled_header(name), name, render_recompiled(struct, header))
+        packages = {*wanted.packages, *(name.split("/")[0] for name in resolved.services)}
+        for service, halves in _with_messages_inside(universe, packages, set(messages), recompiled):
+            add(recompiled_header(service.name), service.name, render_recompiled_service(service.name, service.md5))
+            for struct, header in halves:
+                add(recompiled_header(struct.full_name), service.name, render_recompiled_half(struct, header))
     for name, service in sorted(resolved.services.items()):
         add(service_header(name), name, render_service(service))
     return result
@@ -137,6 +145,21 @@ def _with_ros1_headers(
             "install the package that has them, for example libsensor-msgs-dev, or name its directory (HEADERS in CMake)",
         )
     return found
+
+
+def _with_messages_inside(
+    universe: Universe, packages: Iterable[str], recompiled: set[str], directories: Sequence[Path]
+) -> Iterator[tuple[Ros1Service, list[tuple[Struct, Ros1Header]]]]:
+    """The services of these packages with a recompiled message inside. Others stay as they are: ROS's headers fit them, and
+    programs may use them with libraries that were compiled with those. Found by their headers, since the standard sets have
+    no services."""
+    resolver = Resolver(universe)
+    for package in sorted(packages):
+        for service in ros1_services(package, directories):
+            halves = [(resolver.resolve(half.message), half) for half in (service.request, service.response)]
+            if recompiled & {name for struct, _ in halves for name in struct.reachable()}:
+                universe.inputs.update((service.path, *(half.path for _, half in halves)))
+                yield service, halves
 
 
 def write(root: Path, headers: dict[PurePosixPath, str]) -> list[Path]:

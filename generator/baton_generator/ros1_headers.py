@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +30,34 @@ class Ros1Header:
     has_header: bool
     message: Message
     signed_bytes: frozenset[str]  # fields and constants that are `byte`: int8_t in roscpp, a uint8 for Baton
+
+
+@dataclass(frozen=True)
+class Ros1Service:
+    name: str
+    path: Path
+    md5: str
+    request: Ros1Header
+    response: Ros1Header
+
+
+def ros1_services(package: str, directories: Iterable[Path]) -> Iterator[Ros1Service]:
+    """The package's services, by their headers in the first directory that has the package."""
+    folder = next((f for d in directories if (f := d / package).is_dir()), None)
+    for path in sorted(folder.glob("*.h")) if folder else ():
+        name = f"{package}/{path.stem}"
+        text = path.read_text("utf-8", errors="replace")
+        if not re.search(rf"struct MD5Sum<\s*::{package}::{path.stem}\s*>", text) or "/service_traits.h" not in text:
+            continue
+        md5 = _text_of(_MD5.search(text))
+        request, response = (read_ros1_header(name + half, [folder.parent]) for half in ("Request", "Response"))
+        if md5 is None or request is None or response is None:
+            raise fail(
+                Location(str(path)),
+                "is a service of gencpp whose request or response is missing",
+                "generate the headers of its package anew",
+            )
+        yield Ros1Service(name, path, md5, request, response)
 
 
 def read_ros1_header(full_name: str, directories: Iterable[Path]) -> Ros1Header | None:

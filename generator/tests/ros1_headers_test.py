@@ -101,3 +101,64 @@ def test_the_header_in_its_place_has_ros_names_types_and_sum(tmp_path):
     assert "#ifdef MY_MSGS_MESSAGE_LEVEL_H" in header
     assert "HasHeader" not in header
     assert tmp_path / "my_msgs" / "Level.h" in source.inputs, "CMake looks again when ROS's header changes"
+
+
+PART = """\
+struct MD5Sum< ::my_msgs::{name}_<ContainerAllocator> >
+{{
+  static const char* value()
+  {{
+    return "{digit}{digit}23456789abcdef0123456789abcdef";
+  }}
+struct Definition< ::my_msgs::{name}_<ContainerAllocator> >
+{{
+  static const char* value()
+  {{
+    return "{definition}\\n"
+;
+  }}
+"""
+SERVICE = """\
+#include <ros/service_traits.h>
+struct MD5Sum< ::my_msgs::{name} > {{
+  static const char* value()
+  {{
+    return "abcdef0123456789abcdef0123456789";
+  }}
+"""
+
+
+def service_of(directory, name, request, response):
+    folder = directory / "my_msgs"
+    (folder / f"{name}.h").write_text(SERVICE.format(name=name))
+    for digit, (half, definition) in enumerate((("Request", request), ("Response", response))):
+        text = PART.format(name=name + half, digit=digit, definition=definition)
+        (folder / f"{name}{half}.h").write_text(text)
+
+
+def test_a_service_gets_a_header_in_its_place_if_a_message_is_inside(tmp_path):
+    header_of(tmp_path)
+    service_of(tmp_path, "SetLevel", "string name\\nbyte[] raw\\nmy_msgs/Level[] levels", "bool done")
+    service_of(tmp_path, "Plain", "string name", "bool done")
+    source = universe(tmp_path)
+    text = {str(p): t for p, t in outputs(source, Wanted(packages=["my_msgs"]), recompiled=[tmp_path]).items()}
+    assert not [path for path in text if "Plain" in path], (
+        "ROS's header fits, and programs share it with stock libraries"
+    )
+    assert text["my_msgs/SetLevel.h"].count('return "abcdef0123456789abcdef0123456789";') == 3
+    request = text["my_msgs/SetLevelRequest.h"]
+    assert 'return "0023456789abcdef0123456789abcdef";' in request
+    assert "using _name_type = ::std::string;" in request, "a service lies on the heap"
+    assert "using _raw_type = ::std::vector<::std::int8_t>;" in request
+    assert "using _levels_type = ::std::vector<::my_msgs::Level>;" in request
+    assert "inline namespace baton_recompiled {" in request
+    assert "using _done_type = ::std::uint8_t;" in text["my_msgs/SetLevelResponse.h"]
+    assert tmp_path / "my_msgs" / "SetLevel.h" in source.inputs
+
+
+def test_a_service_without_its_request_is_an_error(tmp_path):
+    header_of(tmp_path)
+    service_of(tmp_path, "SetLevel", "my_msgs/Level level", "bool done")
+    (tmp_path / "my_msgs" / "SetLevelRequest.h").unlink()
+    with pytest.raises(InterfaceError, match="is a service of gencpp whose request or response is missing"):
+        outputs(universe(tmp_path), Wanted(packages=["my_msgs"]), recompiled=[tmp_path])

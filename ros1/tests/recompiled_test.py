@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from ros1_network import BUILD, ROOT, build_example, tcp_bytes
+from ros1_network import BUILD, PATIENCE_S, ROOT, build_example, tcp_bytes
 
 LARGE = 1_000_000
 HERE = Path(__file__).parent
@@ -172,6 +172,22 @@ def test_ordinary_code_of_many_forms_works_as_with_ros(ros):
     while (line := program.line(120)) != "end":
         lines.append(line)
     assert lines and [line for line in lines if not line.endswith(": good")] == []
+
+
+def test_services_with_messages_inside_answer_alike_between_stock_and_recompiled_programs(ros):
+    heard = {}
+    for server, client in PAIRS:
+        serves = start(ros, server, "services", "serve")
+        assert serves.line() == "serving"
+        calls = start(ros, client, "services", "call")
+        heard[server, client] = calls.more(PATIENCE_S)
+        assert calls.end() == serves.end() == 0
+    stock = heard.pop(("stock", "stock"))
+    assert len(stock) > 100
+    assert "refused 0" in stock
+    assert stock.count("status_message: plumb_bob with 5 of /call") == 2
+    for pair, lines in heard.items():
+        assert lines == stock, pair
 
 
 def test_every_type_has_the_traits_the_bytes_and_the_text_of_ros(tmp_path):

@@ -39,6 +39,7 @@
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
+#include <vector>
 
 #include "baton/message/type.hpp"
 #include "baton/sfm/string.hpp"
@@ -191,6 +192,8 @@ template <class T, std::uint32_t bound>
 struct IsArray<sfm::BasicVector<T, bound>> : std::true_type {};
 template <class T, std::size_t n>
 struct IsArray<boost::array<T, n>> : std::true_type {};
+template <class T>
+struct IsArray<std::vector<T>> : std::true_type {};  // of services
 
 /// ros::message_operations::Printer of messages: the text of ROS's generator.
 template <class M>

@@ -5,8 +5,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
+import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 NAME = "compile_commands.json"
@@ -56,7 +60,22 @@ def _options(arguments: list[str], folder: Path, source: Path) -> tuple[str, ...
             continue
         else:
             kept.append(option)
+    if not any(option.startswith(("-std", "--std")) for option in kept):
+        compiler = next((word for word in arguments if Path(word).name not in ("ccache", "distcc")), "")
+        kept += _language(compiler)
     return tuple(kept)
+
+
+@cache
+def _language(compiler: str) -> tuple[str, ...]:
+    """The option for the C++ that the compiler reads without one: libclang's own default may be older."""
+    command = [compiler, "-x", "c++", "-E", "-dM", "/dev/null"]
+    try:
+        macros = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    except (OSError, subprocess.SubprocessError):  # not on this machine: clang's default then
+        return ()
+    year = re.search(r"#define __cplusplus 20(\d\d)", macros)
+    return (f"-std=gnu++{year[1]}",) if year and year[1] in ("11", "14", "17", "20") else ()
 
 
 def find(tree: Path, build: Path | None) -> list[Path]:
@@ -73,8 +92,8 @@ def find(tree: Path, build: Path | None) -> list[Path]:
     raise NoCompileCommands(f"There is no {looked}. {WAY_OUT}")
 
 
-def read(files: list[Path]) -> list[Command]:
-    """One command for each source: the first, where a source is compiled several times."""
+def read(files: list[Path], wanted: Callable[[list[str]], bool] = lambda arguments: True) -> list[Command]:
+    """One command for each source: the first `wanted` one, where a source is compiled several times."""
     commands: dict[Path, Command] = {}
     for file in files:
         try:
@@ -82,7 +101,8 @@ def read(files: list[Path]) -> list[Command]:
                 folder = Path(entry["directory"])
                 source = (folder / entry["file"]).resolve()
                 arguments = entry["arguments"] if "arguments" in entry else shlex.split(entry["command"])
-                commands.setdefault(source, Command(source, folder, _options(arguments, folder, source)))
+                if wanted(arguments):
+                    commands.setdefault(source, Command(source, folder, _options(arguments, folder, source)))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise NoCompileCommands(
                 f"{file} is no compilation database ({type(error).__name__}: {error}). {WAY_OUT}"

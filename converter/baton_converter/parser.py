@@ -16,6 +16,7 @@ from .compile_commands import Command
 if TYPE_CHECKING:
     from clang.cindex import Cursor, TranslationUnit
 
+_SKIP_BODIES = 0x40  # CXTranslationUnit_SkipFunctionBodies
 INSTALL = "pip install 'baton-ipc[migrate]' (in a checkout: make setup; Debian: apt-get install python3-clang-14)"
 
 
@@ -52,11 +53,16 @@ class Parser:
             raise NoClang(f"libclang does not say which version it is ('{text}')")
         self.headers = _headers(int(found[1]))
 
-    def parse(self, command: Command, unsaved: list[tuple[str, str]] | None = None) -> TranslationUnit:
+    def parse(
+        self, command: Command, unsaved: list[tuple[str, str]] | None = None, skip_bodies: bool = False
+    ) -> TranslationUnit:
+        """`skip_bodies`: declarations alone, in less time."""
         options = [*command.options, f"-working-directory={command.folder}", "-resource-dir", str(self.headers)]
         options += ["-Wno-everything", "-ferror-limit=1"]
         try:
-            unit = self._index.parse(str(command.source), args=options, unsaved_files=unsaved)
+            unit = self._index.parse(
+                str(command.source), args=options, unsaved_files=unsaved, options=_SKIP_BODIES if skip_bodies else 0
+            )
         except self._errors:
             raise NotParsed(
                 f"{command.source}: clang refuses the options of {command.source.name}: {' '.join(command.options)}"

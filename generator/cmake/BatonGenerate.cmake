@@ -18,7 +18,9 @@
 #
 # writes <sensor_msgs/Image.h> and so on for recompiled ROS 1 programs (docs/guides/ros1.md). A program that links <target>
 # has messages in shared memory without a change of its source. Needs find_package(roscpp) (or of catkin with it) and
-# find_package(baton COMPONENTS ros1) before it.
+# find_package(baton COMPONENTS ros1) before it. Each executable and shared library that links <target> is checked when it is
+# built (`baton migrate check`): the build fails if it shares a class, a function or a variable that has messages inside with a library that was
+# compiled with ROS's own. -DBATON_ROS1_CHECK=OFF switches that off.
 #
 # baton_generate_messages defines the INTERFACE library <target>: its include directory, and baton's message library. What is included as
 # <baton/msg/sensor_msgs/image.hpp> also brings every type it contains. Headers lie below
@@ -39,25 +41,36 @@ endif()
 
 # Sets BATON_PYTHON to an interpreter that can run the generator; `found` to whether there is one.
 function(baton_find_generator found)
-  set(candidates "${BATON_PYTHON}")
-  if(NOT BATON_PYTHON)
-    find_package(Python3 3.10 COMPONENTS Interpreter QUIET)
-    set(candidates "${BATON_GENERATOR_DIR}/../.venv/bin/python" "${Python3_EXECUTABLE}" "${BATON_PYTHON_OF_BUILD}")
-  endif()
+  baton_find_python(BATON_PYTHON "import jinja2, baton_generator.standard_sets as s; s.names()" why)
   set(${found} OFF PARENT_SCOPE)
-  foreach(python IN LISTS candidates)
-    if(python AND EXISTS "${python}")
+  if(BATON_PYTHON)
+    set(${found} ON PARENT_SCOPE)
+  endif()
+endfunction()
+
+# Sets the cache variable `python` to an interpreter that runs `program` without an error; else `why` to the last error.
+function(baton_find_python python program why)
+  set(candidates "${${python}}")
+  if(NOT ${python})
+    find_package(Python3 3.10 COMPONENTS Interpreter QUIET)
+    set(candidates
+      "${BATON_PYTHON}" "${BATON_GENERATOR_DIR}/../.venv/bin/python" "${Python3_EXECUTABLE}" "${BATON_PYTHON_OF_BUILD}" /usr/bin/python3)
+  endif()
+  set(error "")
+  foreach(candidate IN LISTS candidates)
+    if(candidate AND EXISTS "${candidate}")
       execute_process(
-        COMMAND "${CMAKE_COMMAND}" -E env "PYTHONPATH=${BATON_GENERATOR_DIR}" PYTHONDONTWRITEBYTECODE=1
-          "${python}" -c "import jinja2, baton_generator.standard_sets as s; s.names()"
-        RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+        COMMAND "${CMAKE_COMMAND}" -E env "PYTHONPATH=${BATON_GENERATOR_DIR}" PYTHONDONTWRITEBYTECODE=1 "${candidate}" -c "${program}"
+        RESULT_VARIABLE failed OUTPUT_QUIET ERROR_VARIABLE error)
       if(NOT failed)
-        set(BATON_PYTHON "${python}" CACHE FILEPATH "Python that runs Baton's generator")
-        set(${found} ON PARENT_SCOPE)
+        set(${python} "${candidate}" CACHE FILEPATH "Python that runs Baton's tools")
         return()
       endif()
     endif()
   endforeach()
+  unset(${python} CACHE)
+  string(REGEX REPLACE ".*\n([^\n]+)\n?$" "\\1" error "${error}")
+  set(${why} "${error}" PARENT_SCOPE)
 endfunction()
 
 function(baton_generate_messages target)
@@ -172,6 +185,95 @@ function(baton_ros1_messages target)
   get_target_property(is_imported baton::ros1_recompiled IMPORTED)
   if(is_imported)  # roscpp follows the library on the linker's line, whatever order the program names them in
     target_link_libraries(baton::ros1_recompiled INTERFACE ${catkin_LIBRARIES} ${roscpp_LIBRARIES})
+    option(BATON_ROS1_CHECK "Recompiled ROS 1 programs are checked for libraries with ROS's own messages inside" ON)
+    get_property(recompiled GLOBAL PROPERTY BATON_RECOMPILED)
+    if(BATON_ROS1_CHECK AND NOT recompiled)
+      cmake_language(DEFER DIRECTORY "${CMAKE_SOURCE_DIR}" CALL baton_check_recompiled_programs)
+    endif()
   endif()
+  set_property(GLOBAL APPEND PROPERTY BATON_RECOMPILED "${target}")
   target_link_libraries(${target} INTERFACE baton::ros1_recompiled)
+endfunction()
+
+# Adds the check to all programs of the project. Runs when all of them are known.
+function(baton_check_recompiled_programs)
+  if(CMAKE_CROSSCOMPILING OR NOT CMAKE_GENERATOR MATCHES "Make|Ninja")
+    message(WARNING "recompiled programs are not checked for libraries with ROS's own messages inside: ${CMAKE_GENERATOR} writes no "
+      "compile commands, or the programs are for another machine. -DBATON_ROS1_CHECK=OFF says that you know.")
+    return()
+  endif()
+  baton_find_python(BATON_PYTHON_OF_CHECK "import click; from baton_converter.parser import Parser; Parser()" why)
+  if(NOT BATON_PYTHON_OF_CHECK)
+    message(WARNING "recompiled programs are not checked for libraries with ROS's own messages inside: no Python has libclang (${why}).\n"
+      "Way out: apt-get install baton-tools python3-clang-14 libclang-common-14-dev; or -DBATON_ROS1_CHECK=OFF, which says that you know.")
+    return()
+  endif()
+  set(directories "${CMAKE_SOURCE_DIR}")
+  while(directories)
+    list(POP_FRONT directories directory)
+    get_property(inner DIRECTORY "${directory}" PROPERTY SUBDIRECTORIES)
+    list(APPEND directories ${inner})
+    get_property(targets DIRECTORY "${directory}" PROPERTY BUILDSYSTEM_TARGETS)
+    foreach(program IN LISTS targets)
+      get_target_property(type "${program}" TYPE)
+      if(type MATCHES "^(EXECUTABLE|SHARED_LIBRARY|MODULE_LIBRARY)$")
+        baton_recompiled_parts("${program}" parts)
+        if(parts)
+          set_property(TARGET ${parts} PROPERTY EXPORT_COMPILE_COMMANDS ON)
+          list(TRANSFORM parts PREPEND "--target=")
+          set(stamp "${CMAKE_BINARY_DIR}/CMakeFiles/${program}_recompiled_check.stamp")
+          add_custom_command(
+            OUTPUT "${stamp}"
+            COMMAND "${CMAKE_COMMAND}" -E env "PYTHONPATH=${BATON_GENERATOR_DIR}" PYTHONDONTWRITEBYTECODE=1
+              "${BATON_PYTHON_OF_CHECK}" -m baton_converter check "$<TARGET_FILE:${program}>" --build "${CMAKE_BINARY_DIR}" ${parts}
+            COMMAND "${CMAKE_COMMAND}" -E touch "${stamp}"
+            DEPENDS "${program}" "$<TARGET_FILE:${program}>"
+            COMMENT "Checking ${program} for libraries with ROS's own messages inside"
+            VERBATIM)
+          add_custom_target(${program}_recompiled_check ALL DEPENDS "${stamp}")
+        endif()
+      endif()
+    endforeach()
+  endwhile()
+endfunction()
+
+# Sets `parts` to the targets of this project that are linked into `program` and were compiled with recompiled messages, itself
+# included; to nothing if it was not.
+function(baton_recompiled_parts program parts)
+  get_property(messages GLOBAL PROPERTY BATON_RECOMPILED)
+  set(todo "${program}")
+  set(seen "")
+  set(compiled "")
+  set(is_recompiled OFF)
+  while(todo)
+    list(POP_FRONT todo part)
+    if(NOT TARGET "${part}" OR part IN_LIST seen)
+      continue()
+    endif()
+    list(APPEND seen "${part}")
+    if(part IN_LIST messages)
+      set(is_recompiled ON)
+      continue()
+    endif()
+    get_target_property(type "${part}" TYPE)
+    get_target_property(is_imported "${part}" IMPORTED)
+    if(NOT is_imported AND (part STREQUAL program OR type MATCHES "^(STATIC|OBJECT)_LIBRARY$"))
+      list(APPEND compiled "${part}")
+    endif()
+    set(names INTERFACE_LINK_LIBRARIES)  # what a shared library uses for itself is not for its users
+    if("${part}" IN_LIST compiled)
+      list(APPEND names LINK_LIBRARIES)
+    endif()
+    foreach(name IN LISTS names)
+      get_target_property(libraries "${part}" ${name})
+      if(libraries)
+        list(TRANSFORM libraries REPLACE "^[$]<LINK_ONLY:(.*)>$" "\\1")
+        list(APPEND todo ${libraries})
+      endif()
+    endforeach()
+  endwhile()
+  if(NOT is_recompiled)
+    set(compiled "")
+  endif()
+  set(${parts} "${compiled}" PARENT_SCOPE)
 endfunction()

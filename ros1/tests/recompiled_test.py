@@ -2,12 +2,16 @@
 """Ordinary roscpp programs that were recompiled with the headers of baton_ros1_messages, beside the same programs of ROS."""
 
 import itertools
+import os
+import re
 import shutil
 import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from ros1_network import BUILD, PATIENCE_S, ROOT, build_example, tcp_bytes
+from ros1_network import BUILD, PATIENCE_S, ROOT, build_example, configure, tcp_bytes
 
 LARGE = 1_000_000
 HERE = Path(__file__).parent
@@ -287,6 +291,40 @@ def test_a_shared_image_keeps_the_pixels_of_its_message(ros, kept):
         sends.do("publish 100 200 1")
         assert receives.line() == f"{number + 1} 200x100 good shared"
     assert receives.end() == 0
+
+
+def test_a_library_with_messages_of_ros_inside_fails_the_build_with_its_names(tmp_path):
+    build = configure(HERE / "stock_library", tmp_path)
+    done = subprocess.run(["cmake", "--build", build, "--", "-k", "0"], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    lines = done.stdout.splitlines()
+    undefined = {line.partition("undefined reference to ")[2] for line in lines if "undefined reference" in line}
+    assert undefined == {"`lamp::show(sensor_msgs::Image[abi:baton] const&)'", "`lamp::picture[abi:baton]()'"}
+    found = re.findall(
+        r"lamp\.hpp:\d+: error: (\S+) of (\S+) has Baton's messages, and liblamp.so was compiled", done.stdout
+    )
+    assert sorted(found) == [(f"lamp::{name}", "hidden") for name in ("Lamp", "Lit", "Viewer", "first", "lit()")], (
+        "not a word of bulb, or of lamp::Bulb"
+    )
+    assert "  its member image_ has sensor_msgs::Image inside; hidden and the library share" in lines
+    assert subprocess.run([build / "bulb"], check=False).returncode == 0
+
+
+RECOMPILED_PROGRAMS = sorted(path.name for path in (BUILD / "bin").glob("ros1_recompiled_*"))
+
+
+def test_no_recompiled_program_of_this_tree_shares_a_class_with_messages_with_a_stock_library():
+    pytest.importorskip("clang.cindex", reason="no libclang; `make test` installs it")
+
+    def check(program):
+        command = [sys.executable, "-m", "baton_converter", "check", BUILD / "bin" / program, "-p", BUILD]
+        words = {**os.environ, "PYTHONPATH": str(ROOT / "converter")}
+        return subprocess.run([*command, f"--target={program}"], env=words, capture_output=True, text=True, check=False)
+
+    assert len(RECOMPILED_PROGRAMS) > 3
+    with ThreadPoolExecutor(2) as pool:
+        said = dict(zip(RECOMPILED_PROGRAMS, pool.map(check, RECOMPILED_PROGRAMS), strict=True))
+    assert {program: done.stderr for program, done in said.items() if done.returncode} == {}
 
 
 def compile_errors(tmp_path, source, *before):

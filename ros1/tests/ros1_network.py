@@ -113,16 +113,24 @@ def tcp_bytes(listener):
     return int(count)
 
 
-def build_example(name, directory):
-    """Builds examples/`name` outside of the tree, with an installation of this build; returns the folder of its programs."""
+def run(*command):
+    """What it printed; fails the test if it fails."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def configure(project, directory):
+    """Configures a project outside of the tree, with an installation of this build; returns its build folder."""
     prefix, build = directory / "prefix", directory / "build"
-
-    def run(*command):
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600)
-        assert done.returncode == 0, done.stdout + done.stderr
-
     run("cmake", "--install", BUILD, "--prefix", prefix)
-    run("cmake", "-S", ROOT / "examples" / name, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "-S", project, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
+    return build
+
+
+def build_example(name, directory):
+    """Builds examples/`name` outside of the tree; returns the folder of its programs."""
+    build = configure(ROOT / "examples" / name, directory)
     run("cmake", "--build", build)
     return build
 

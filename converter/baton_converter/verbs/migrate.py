@@ -12,7 +12,8 @@ import click
 
 from ..compile_commands import Command, NoCompileCommands, find, read
 from ..findings import TreeReport
-from ..parser import NoClang
+from ..linked import NotRead, in_words, mismatches
+from ..parser import NoClang, NotParsed
 from ..rewrite import diff, rewrite
 from ..sarif import sarif
 from ..text import as_json, text
@@ -21,9 +22,10 @@ from ..tree import report as report_of
 _EXAMPLES = "\b\nExamples:\n"
 _REPORT = "  baton migrate report src -p build\n  baton migrate report . --format sarif > migrate.sarif"
 _APPLY = "  baton migrate apply src -p build --dry-run\n  baton migrate apply src -p build"
+_CHECK = "  baton migrate check build/listener -p build --target listener"
 
 
-@click.group(epilog=f"{_EXAMPLES}{_REPORT}\n{_APPLY}")
+@click.group(epilog=f"{_EXAMPLES}{_REPORT}\n{_APPLY}\n{_CHECK}")
 def command() -> None:
     """Advise on C++ sources of ROS 1 programs.
 
@@ -100,6 +102,55 @@ def apply(ctx: click.Context, tree: Path, build: Path | None, dry_run: bool, job
     for path, why in {**result.refused, **found.not_analysed}.items():
         click.echo(f"{path}: left as it was: {why}", err=True)
     if found.not_analysed or result.refused:
+        ctx.exit(1)
+
+
+@command.command(epilog=_EXAMPLES + _CHECK)
+@click.argument("program", type=click.Path(dir_okay=False, path_type=Path), metavar="PROGRAM")
+@click.option(
+    "-p",
+    "--build",
+    type=click.Path(path_type=Path),
+    metavar="BUILD_DIR",
+    default=".",
+    help="The folder with compile_commands.json. Default: this one.",
+)
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="NAME",
+    help="The CMake target of PROGRAM, and each library of the project inside it. Default: all that is recompiled.",
+)
+@click.pass_context
+def check(ctx: click.Context, program: Path, build: Path, targets: tuple[str, ...]) -> None:
+    """Find libraries with ROS's own messages inside a recompiled program.
+
+    PROGRAM is an executable or a shared library whose sources were compiled with the headers of baton_ros1_messages
+    (docs/guides/ros1.md), which runs this check when it is built.
+
+    Exit status 1: the program shares a class, a function or a variable with a stock library, which knows it with ROS's own messages.
+    """
+
+    def is_recompiled(arguments: list[str]) -> bool:
+        if targets and not any(f"/{name}.dir/" in f"/{word}" for name in targets for word in arguments):
+            return False
+        return any(word.endswith("baton/ros1/recompiled/first.hpp") for word in arguments)
+
+    try:
+        databases = find(build, build.resolve())
+        commands = read(databases, is_recompiled)
+        if not commands:
+            names = ", ".join(map(str, databases))
+            raise click.ClickException(
+                f"{names} has no recompiled source{' of ' + ', '.join(targets) if targets else ''}. Link the target that "
+                "baton_ros1_messages makes"
+            )
+        found = mismatches(program, commands)
+    except (NoCompileCommands, NoClang, NotParsed, NotRead) as error:
+        raise click.ClickException(str(error)) from None
+    if found:
+        click.echo(in_words(program, found), err=True)
         ctx.exit(1)
 
 

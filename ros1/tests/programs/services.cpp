@@ -111,7 +111,8 @@ int call(ros::NodeHandle& node) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  ros::init(argc, argv, argc == 2 ? argv[1] : "", ros::init_options::AnonymousName | ros::init_options::NoSigintHandler);
+  ros::init(argc, argv, argc == 2 ? argv[1] : "",
+            ros::init_options::AnonymousName | ros::init_options::NoSigintHandler);
   if (argc != 2) return 2;
   ros::NodeHandle node;
   return argv[1] == std::string("serve") ? serve(node) : call(node);

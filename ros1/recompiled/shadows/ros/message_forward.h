@@ -21,7 +21,7 @@ class shared_ptr;
   typedef boost::shared_ptr<new_name const> new_name##ConstPtr;
 
 #define ROS_DECLARE_MESSAGE(msg)           \
-  struct msg;                              \
+  struct [[gnu::abi_tag("baton")]] msg;    \
   typedef boost::shared_ptr<msg> msg##Ptr; \
   typedef boost::shared_ptr<msg const> msg##ConstPtr;
 

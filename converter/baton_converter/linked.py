@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which names of a linked, recompiled program (docs/guides/ros1.md) belong to code that was compiled with ROS's own messages.
+
+A recompiled message has a name of its own for the linker, and so has every function with one in its parameters or its result: taking a
+stock library's function of that kind is a link error. Three kinds of code link all the same, and are found here by the declarations that
+the program was compiled with: a class with a message inside, a class with a virtual function that has one, and a function or a variable
+whose type is such a class. It matters in both directions: a program calls the library's function, and the dynamic linker gives the
+library the program's instance of an inline function.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .compile_commands import Command
+from .parser import Parser
+
+if TYPE_CHECKING:
+    from clang.cindex import Cursor, Type
+
+# The tag of recompiled messages (generator/baton_generator/templates/recompiled.h.j2), as it is in mangled names: a library that
+# has it was recompiled, too.
+_TAG = "B5baton"
+_MESSAGE_BASE = "baton::ros1::recompiled::Allocated<"
+# Headers in the place of ROS's: what is in it has names of its own.
+_OWN_NAMESPACE = "baton_recompiled"
+_NAME = re.compile(r"[A-Za-z_]\w*(?:::~?[A-Za-z_]\w*)*")
+_RECORDS = {"CLASS_DECL", "STRUCT_DECL", "CLASS_TEMPLATE", "CLASS_TEMPLATE_PARTIAL_SPECIALIZATION"}
+_FUNCTIONS = {"FUNCTION_DECL", "CXX_METHOD", "CONSTRUCTOR", "DESTRUCTOR", "CONVERSION_FUNCTION", "VAR_DECL"}
+
+
+class NotRead(Exception):
+    """The program could not be read. The text names it and the way out."""
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A name that the program and a stock library have in common."""
+
+    mangled: str
+    text: str
+    library: str
+
+
+@dataclass
+class Mismatch:
+    """A class, function or variable that the library knows with ROS's messages, and the program with Baton's."""
+
+    name: str
+    reason: str
+    place: str
+    library: str
+    symbols: list[str] = field(default_factory=list)
+
+
+def _run(*command: str | Path) -> str:
+    try:
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise NotRead(f"{command[0]} is not installed; install binutils and libc-bin") from None
+    if done.returncode:
+        raise NotRead(f"{' '.join(map(str, command))}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout
+
+
+def _names(file: Path, *options: str) -> set[str]:
+    """The names in a file's dynamic symbol table."""
+    return {line.split()[-1].partition("@")[0] for line in _run("nm", "-D", *options, file).splitlines() if line}
+
+
+def _libraries(program: Path) -> Iterator[Path]:
+    for line in _run("ldd", program).splitlines():
+        name, arrow, rest = line.strip().partition(" => ")
+        if rest.startswith("not found"):
+            raise NotRead(f"{program}: the library {name} is not found; set LD_LIBRARY_PATH as for the program itself")
+        if arrow and rest.startswith("/"):
+            yield Path(rest.rpartition(" (")[0])
+
+
+def shared_names(program: Path) -> list[Shared]:
+    """What the dynamic linker can bind between the program and each library that was not recompiled."""
+    own = {name for name in _names(program) if name.startswith("_Z")}
+    found: dict[str, str] = {}
+    for library in _libraries(program):
+        theirs = _names(library, "--defined-only")
+        if not any(_TAG in name for name in theirs):
+            for name in own & theirs:
+                found.setdefault(name, library.name)
+    mangled = sorted(found)
+    if not mangled:
+        return []
+    done = subprocess.run(["c++filt"], input="\n".join(mangled), capture_output=True, text=True, check=True)
+    return [Shared(m, t, found[m]) for m, t in zip(mangled, done.stdout.splitlines(), strict=True)]
+
+
+class _Declarations:
+    """The declarations with certain names in one translation unit."""
+
+    def __init__(self, unit: Any, names: Iterable[str], mangled: set[str]) -> None:
+        self.records: dict[str, list[Cursor]] = {}
+        self.entities: dict[str, Cursor] = {}
+        self._mangled = mangled
+        tree: dict[str, Any] = {}
+        for name in names:
+            at = tree
+            for part in name.split("::"):
+                at = at.setdefault(part, {})
+        self._visit(unit.cursor, tree, "")
+
+    def _visit(self, scope: Any, wanted: dict[str, Any], prefix: str) -> None:
+        for cursor in scope.get_children():
+            kind = cursor.kind.name
+            if kind == "LINKAGE_SPEC":
+                self._visit(cursor, wanted, prefix)
+                continue
+            inner = wanted.get(cursor.spelling)
+            if inner is None:
+                continue
+            name = f"{prefix}{cursor.spelling}"
+            if kind == "NAMESPACE":
+                self._visit(cursor, inner, f"{name}::")
+            elif kind in _RECORDS and cursor.is_definition():
+                self.records.setdefault(name, []).append(cursor)
+                self._visit(cursor, inner, f"{name}::")
+            elif kind in _FUNCTIONS and cursor.mangled_name in self._mangled:
+                self.entities.setdefault(cursor.mangled_name, cursor)
+
+
+class _Messages:
+    """Where types have recompiled messages inside. The answers are reasons, "" for none."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def in_type(self, type: Type | Any) -> str:
+        type = type.get_canonical()
+        kind = type.kind.name
+        if kind in ("POINTER", "LVALUEREFERENCE", "RVALUEREFERENCE", "MEMBERPOINTER"):
+            return self.in_type(type.get_pointee())
+        if kind in ("CONSTANTARRAY", "INCOMPLETEARRAY"):
+            return self.in_type(type.element_type)
+        if kind == "FUNCTIONPROTO":
+            return self.in_type(type.get_result()) or self._first(map(self.in_type, type.argument_types()))
+        if kind != "RECORD":
+            return ""
+        text = type.spelling
+        if text not in self._known:
+            self._known[text] = ""  # while it is looked at: a class may point to itself
+            arguments = (type.get_template_argument_type(i) for i in range(max(0, type.get_num_template_arguments())))
+            self._known[text] = self._first(
+                self.in_type(argument) for argument in arguments if argument.kind.name != "INVALID"
+            ) or self.in_record(type.get_declaration())
+        return self._known[text]
+
+    def in_record(self, record: Cursor | Any) -> str:
+        definition = record.get_definition() or record
+        if _is_message(definition):
+            return f"{definition.type.spelling}"
+        return self._first(self._in_member(child) for child in definition.get_children())
+
+    def _in_member(self, child: Any) -> str:
+        kind = child.kind.name
+        if kind in ("FIELD_DECL", "CXX_BASE_SPECIFIER") and (found := self.in_type(child.type)):
+            return found
+        if kind in ("CXX_METHOD", "DESTRUCTOR") and child.is_virtual_method() and (found := self.in_type(child.type)):
+            return found
+        return ""
+
+    def why(self, record: Cursor | Any) -> str:
+        """In words, of a class that is no message itself."""
+        definition = record.get_definition() or record
+        if _is_message(definition):
+            return ""
+        for child in definition.get_children():
+            if found := self._in_member(child):
+                kind = child.kind.name
+                if kind == "FIELD_DECL":
+                    return f"its member {child.spelling} has {found} inside"
+                if kind == "CXX_BASE_SPECIFIER":
+                    return f"its base {child.type.spelling} has {found} inside"
+                return f"its virtual function {child.displayname} has {found} in its type"
+        return ""
+
+    @staticmethod
+    def _first(found: Iterable[str]) -> str:
+        return next(filter(None, found), "")
+
+
+def _is_message(record: Any) -> bool:
+    if any(
+        child.kind.name == "CXX_BASE_SPECIFIER" and child.type.get_canonical().spelling.startswith(_MESSAGE_BASE)
+        for child in record.get_children()
+    ):
+        return True
+    parent = record.semantic_parent
+    return parent is not None and parent.kind.name == "NAMESPACE" and parent.spelling == _OWN_NAMESPACE
+
+
+def mismatches(program: Path, commands: list[Command]) -> list[Mismatch]:
+    """What of `program`, which was compiled by `commands`, is bound to code with other messages. Raises NoClang, NotRead and NotParsed."""
+    shared = shared_names(program)
+    if not shared:
+        return []
+    names_of = {each.mangled: set(_prefixes(each.text)) for each in shared}
+    names = set().union(*names_of.values())
+    mangled = {each.mangled for each in shared}
+    parser = Parser()
+    found: dict[tuple[str, str], Mismatch] = {}
+    for command in commands:
+        unit = parser.parse(command, skip_bodies=True)
+        declarations = _Declarations(unit, names, mangled)
+        messages = _Messages()
+        reasons: dict[str, tuple[str, Any]] = {}
+        for name, records in declarations.records.items():
+            for record in records:
+                if why := messages.why(record):
+                    reasons.setdefault(name, (why, record))
+        for each in shared:
+            culprit = next((name for name in sorted(names_of[each.mangled]) if name in reasons), None)
+            if culprit is not None:
+                why, cursor = reasons[culprit]
+            elif (entity := declarations.entities.get(each.mangled)) and (inside := messages.in_type(entity.type)):
+                culprit, why, cursor = each.text, f"its type has {inside} inside", entity
+            else:
+                continue
+            at = cursor.location
+            place = f"{at.file.name}:{at.line}" if at.file else ""
+            mismatch = found.setdefault((culprit, each.library), Mismatch(culprit, why, place, each.library))
+            if each.text not in mismatch.symbols:
+                mismatch.symbols.append(each.text)
+    return sorted(found.values(), key=lambda mismatch: (mismatch.library, mismatch.name))
+
+
+def _prefixes(text: str) -> Iterator[str]:
+    """Every name that a demangled name has inside, and what encloses it: of "a::b::f(c::d)" a, a::b, a::b::f, c, c::d."""
+    for name in _NAME.findall(text):
+        parts = name.split("::")
+        if parts[0] not in ("std", "boost"):
+            yield from ("::".join(parts[:count]) for count in range(1, len(parts) + 1))
+
+
+def in_words(program: Path, found: list[Mismatch]) -> str:
+    lines: list[str] = []
+    for each in found:
+        lines += [
+            f"{each.place}: error: {each.name} of {program.name} has Baton's messages, and {each.library} was compiled with ROS's",
+            f"  {each.reason}; {program.name} and the library share",
+            *(f"    {symbol}" for symbol in each.symbols[:5]),
+        ]
+        if len(each.symbols) > 5:
+            lines.append(f"    and {len(each.symbols) - 5} more")
+    lines.append(
+        "  way out: compile the library's sources, too, with the messages of baton_ros1_messages; or keep this library in a program "
+        "of its own that is not recompiled"
+    )
+    return "\n".join(lines)

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baton migrate check` on small programs whose messages only look like Baton's; ros1/tests/recompiled_test.py has the real ones."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from baton_converter.verbs.migrate import command
+from click.testing import CliRunner, Result
+
+pytest.importorskip("clang.cindex", reason="no libclang; `make test` installs it")
+
+MESSAGES = """\
+#pragma once
+#ifdef RECOMPILED
+namespace baton::ros1::recompiled { template <class M> struct Allocated {}; }
+namespace msgs { struct [[gnu::abi_tag("baton")]] Image : baton::ros1::recompiled::Allocated<Image> { char big[100]; }; }
+#else
+namespace msgs { template <class A> struct Image_ { int small; }; using Image = Image_<int>; }
+#endif
+"""
+LIBRARY = """\
+#pragma once
+#include "msgs.hpp"
+#include <functional>
+#include <memory>
+#include <vector>
+namespace lib {
+template <class T> struct Box { T content; };
+class Deep { public: Deep(); std::vector<std::shared_ptr<Box<msgs::Image>>> images; };
+class Callback { public: Callback(); std::function<void(const msgs::Image*)> call; };
+class Hidden;                                     // the program knows no more of it
+class Plain { public: Plain(); Hidden* hidden; Plain* next; int number; };
+inline namespace v1 { class Versioned { public: Versioned(); msgs::Image image[2]; }; }
+struct Outer { struct Inner { Inner(); msgs::Image image; }; };
+int count(const Plain&);
+int count(int);
+}
+"""
+SOURCE = """\
+#include "lib.hpp"
+namespace lib {
+class Hidden { msgs::Image image; };
+Deep::Deep() {}
+Callback::Callback() {}
+Plain::Plain() : hidden(nullptr) {}
+Versioned::Versioned() {}
+Outer::Inner::Inner() {}
+int count(const Plain&) { return 1; }
+int count(int) { return 2; }
+}
+"""
+
+
+def compile(folder: Path, *words: str) -> None:
+    done = subprocess.run(["c++", "-std=c++17", *words], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("linked")
+    (folder / "msgs.hpp").write_text(MESSAGES)
+    (folder / "lib.hpp").write_text(LIBRARY)
+    (folder / "lib.cpp").write_text(SOURCE)
+    first = folder / "include/baton/ros1/recompiled/first.hpp"
+    first.parent.mkdir(parents=True)
+    first.write_text("#define RECOMPILED\n")
+    compile(folder, "-shared", "-fPIC", "lib.cpp", "-o", "liblib.so")
+    return folder
+
+
+def check(folder: Path, name: str, body: str, library: str = "liblib.so") -> Result:
+    (folder / f"{name}.cpp").write_text(f'#include "lib.hpp"\nint main() {{ {body} }}\n')
+    options = ["-std=c++17", "-Iinclude", "-include", "baton/ros1/recompiled/first.hpp"]
+    compile(folder, *options[1:], f"{name}.cpp", library, f"-Wl,-rpath,{folder}", "-o", name)
+    arguments = ["c++", *options, "-o", f"{name}.dir/{name}.o", "-c", f"{name}.cpp"]
+    database = [{"directory": str(folder), "file": f"{name}.cpp", "arguments": arguments}]
+    (folder / "compile_commands.json").write_text(json.dumps(database))
+    return CliRunner().invoke(command, ["check", str(folder / name), "-p", str(folder), "--target", name])
+
+
+@pytest.mark.parametrize(
+    "body, culprit, reason",
+    [
+        ("lib::Deep a;", "lib::Deep", "its member images has msgs::Image inside"),
+        ("lib::Callback a;", "lib::Callback", "its member call has msgs::Image inside"),
+        ("lib::Versioned a;", "lib::v1::Versioned", "its member image has msgs::Image inside"),
+        ("lib::Outer::Inner a;", "lib::Outer::Inner", "its member image has msgs::Image inside"),
+    ],
+)
+def test_a_class_with_a_message_somewhere_inside_is_found(folder: Path, body: str, culprit: str, reason: str) -> None:
+    result = check(folder, "program", body)
+    assert result.exit_code == 1
+    assert f"error: {culprit} of program has Baton's messages, and liblib.so was compiled with ROS's" in result.output
+    assert reason in result.output
+    assert "way out: compile the library's sources, too" in result.output
+
+
+def test_classes_and_functions_without_messages_are_not_found(folder: Path) -> None:
+    result = check(folder, "program", "lib::Plain a; return lib::count(a) + lib::count(1);")
+    assert (result.exit_code, result.output) == (0, "")
+
+
+def test_a_library_that_was_recompiled_is_no_stock_library(folder: Path) -> None:
+    (folder / "own.cpp").write_text(SOURCE + "msgs::Image own() { return {}; }\n")
+    compile(folder, "-DRECOMPILED", "-shared", "-fPIC", "own.cpp", "-o", "libown.so")
+    assert check(folder, "program", "lib::Deep a;", "libown.so").exit_code == 0
+
+
+def test_a_target_without_a_recompiled_source_is_an_error(folder: Path) -> None:
+    check(folder, "program", "lib::Plain a;")
+    result = CliRunner().invoke(command, ["check", str(folder / "program"), "-p", str(folder), "--target", "other"])
+    assert result.exit_code == 1
+    assert "has no recompiled source of other. Link the target that baton_ros1_messages makes" in result.output
+
+
+def test_what_is_no_program_is_an_error(folder: Path) -> None:
+    check(folder, "program", "lib::Plain a;")
+    for name in ("lib.cpp", "nowhere"):
+        result = CliRunner().invoke(command, ["check", str(folder / name), "-p", str(folder)])
+        assert result.exit_code == 1
+        assert f"nm -D {folder / name}: nm: " in result.output
+
+
+def test_a_missing_library_is_an_error(folder: Path) -> None:
+    compile(folder, "-shared", "-fPIC", "lib.cpp", "-o", "libgone.so")
+    check(folder, "program", "lib::Deep a;", "libgone.so")
+    (folder / "libgone.so").unlink()
+    result = CliRunner().invoke(command, ["check", str(folder / "program"), "-p", str(folder)])
+    assert result.exit_code == 1
+    assert "the library libgone.so is not found; set LD_LIBRARY_PATH as for the program itself" in result.output

@@ -17,6 +17,8 @@ leave_out() {  # leave_out <profile> <package> <reason>
   leave_out pkg.baton.noros1 libbaton-roscpp "no roscpp (Debian: libroscpp-dev)"
 [ -f /usr/include/image_transport/publisher_plugin.h ] ||
   leave_out pkg.baton.noimagetransport libbaton-image-transport "no image_transport (Debian: libimage-transport-dev)"
+[ -f /usr/include/tf2/buffer_core.h ] ||
+  leave_out pkg.baton.notf2 "tf2 of recompiled programs" "no tf2 (Debian: libtf2-dev)"
 
 # A copy always of the same name: the compiler cache knows its files again, and the tree stays clean.
 source=$out/source/baton

@@ -185,6 +185,16 @@ function(baton_ros1_messages target)
   get_target_property(is_imported baton::ros1_recompiled IMPORTED)
   if(is_imported)  # roscpp follows the library on the linker's line, whatever order the program names them in
     target_link_libraries(baton::ros1_recompiled INTERFACE ${catkin_LIBRARIES} ${roscpp_LIBRARIES})
+    # So do the libraries that its stock side calls. A program that does not use one of them is not linked with it.
+    get_property(stock_libraries TARGET baton::ros1_recompiled PROPERTY BATON_STOCK_LIBRARIES)
+    foreach(library IN LISTS stock_libraries)
+      find_library(baton_stock_${library}_library "${library}" PATHS /opt/ros/noetic/lib)
+      mark_as_advanced(baton_stock_${library}_library)
+      if(baton_stock_${library}_library)
+        target_link_libraries(baton::ros1_recompiled INTERFACE
+          "-Wl,--push-state,--as-needed,${baton_stock_${library}_library},--pop-state")
+      endif()
+    endforeach()
     option(BATON_ROS1_CHECK "Recompiled ROS 1 programs are checked for libraries with ROS's own messages inside" ON)
     get_property(recompiled GLOBAL PROPERTY BATON_RECOMPILED)
     if(BATON_ROS1_CHECK AND NOT recompiled)

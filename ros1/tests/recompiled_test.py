@@ -210,31 +210,61 @@ with_cv_bridge = pytest.mark.skipif(
 )
 
 
+def outputs_of_both(program):
+    """The lines of a program compiled as it is, and recompiled."""
+    return [
+        subprocess.run([BUILD / "bin" / name], capture_output=True, text=True, check=True).stdout.splitlines()
+        for name in (f"ros1_{program}", f"ros1_recompiled_{program}")
+    ]
+
+
 @with_cv_bridge
 def test_every_conversion_of_cv_bridge_has_the_result_or_the_exception_of_the_stock_library():
-    stock, own = (
-        subprocess.run([BUILD / "bin" / name], capture_output=True, text=True, check=True).stdout.splitlines()
-        for name in ("ros1_cv", "ros1_recompiled_cv")
-    )
+    stock, own = outputs_of_both("cv")
     assert len(own) > 50_000
     assert [pair for pair in itertools.zip_longest(stock, own) if pair[0] != pair[1]] == []
 
 
-def names_of_cv_bridge(*arguments):
-    lines = subprocess.run(["nm", "-C", *arguments], capture_output=True, text=True, check=True).stdout.splitlines()
-    return {line.split(maxsplit=1 if line.startswith(" ") else 2)[-1] for line in lines if "cv_bridge::" in line}
+def shared_names(program, package):
+    """What both a recompiled program and the package's library define, or what the program takes from the library."""
+    stock = BUILD / "bin" / f"ros1_{program}"
+    linked = subprocess.run(["ldd", stock], capture_output=True, text=True, check=True).stdout
+    library = next(line.split()[2] for line in linked.splitlines() if f"lib{package}." in line)
+
+    def names(*arguments):
+        lines = subprocess.run(["nm", "-C", *arguments], capture_output=True, text=True, check=True).stdout.splitlines()
+        return {line.split(maxsplit=1 if line.startswith(" ") else 2)[-1] for line in lines if f"{package}::" in line}
+
+    own = names(BUILD / "bin" / f"ros1_recompiled_{program}")
+    assert any("::baton_recompiled::" in name for name in own)
+    return own & names("-D", "--defined-only", library)
 
 
 @with_cv_bridge
 def test_the_stock_cv_bridge_and_a_recompiled_program_share_only_names_without_messages():
-    program = BUILD / "bin" / "ros1_recompiled_cv"
-    linked = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
-    library = next(line.split()[2] for line in linked.splitlines() if "libcv_bridge" in line)
-    shared = names_of_cv_bridge(program) & names_of_cv_bridge("-D", "--defined-only", library)
-    assert {name for name in shared if "cv_bridge::Exception" not in name} == {
+    assert {name for name in shared_names("cv", "cv_bridge") if "cv_bridge::Exception" not in name} == {
         "cv_bridge::getCvType(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&)",
         "cv_bridge::rgb_colors::getRGBColor(int)",
     }
+
+
+with_image_geometry = pytest.mark.skipif(
+    not (BUILD / "bin" / "ros1_geometry").exists(), reason="needs libimage-geometry-dev: make setup, then make build"
+)
+
+
+@with_image_geometry
+def test_every_camera_model_says_what_the_stock_library_says():
+    stock, own = outputs_of_both("geometry")
+    assert len(own) > 150_000
+    assert [pair for pair in itertools.zip_longest(stock, own) if pair[0] != pair[1]] == []
+
+
+@with_image_geometry
+def test_the_stock_image_geometry_and_a_recompiled_program_share_only_the_exception():
+    assert [
+        name for name in shared_names("geometry", "image_geometry") if "image_geometry::Exception" not in name
+    ] == []
 
 
 FORMS = ["message", "cvimage", "pointer", "const_pointer"]
@@ -355,7 +385,7 @@ Pose_<std::allocator<void>> pose;
 @pytest.mark.parametrize(
     "source, words",
     [
-        ("#include <image_geometry/pinhole_camera_model.h>\n", "not there yet for recompiled programs"),
+        ("#include <camera_info_manager/camera_info_manager.h>\n", "not there yet for recompiled programs"),
         (
             MESSAGE_OF_A_FURTHER_PACKAGE,
             "add the package whose header contains std_msgs::Header_ to baton_ros1_messages",
@@ -366,7 +396,7 @@ Pose_<std::allocator<void>> pose;
             "deleted function",
         ),
     ],
-    ids=["image_geometry", "a message of another package that contains one", "a message to a single subscriber"],
+    ids=["camera_info_manager", "a message of another package that contains one", "a message to a single subscriber"],
 )
 def test_what_is_not_there_yet_does_not_compile(tmp_path, source, words):
     assert words in " ".join(compile_errors(tmp_path, source).split())

@@ -10,7 +10,6 @@ from . import findings
 from .access import Access, Node, method_base, parts, strip
 from .findings import Finding
 from .messages import is_number, is_of_baton, is_vector
-from .state import State
 
 if TYPE_CHECKING:
     from .effects import Effects
@@ -61,51 +60,12 @@ def _pointer(argument: Node) -> Node | None:
     return strip(arguments[0]) if arguments else None
 
 
-def growth(effects: Effects, call: Node, access: Access, state: State) -> None:
-    """push_back() in a loop: how often do the loops turn that are inside the life of the message?"""
-    loops = [loop for loop in effects.loops if loop.extent.start.offset > access.root.offset]
-    if any(part.startswith("[") for part in access.path):
-        loops = loops[-1:]
-    if not loops or any(access.path[: len(known)] == known for known in state.reserved):
-        return
-    counts = [_turns(effects, loop) for loop in loops]
-    vector = access.text
-    at = call.location
-    if all(counts):
-        many = " * ".join(
-            f"({count})" if re.search(r"[-+]", count or "") and len(counts) > 1 else count or "" for count in counts
-        )
-        snippet = f"{vector}.reserve({many});  // before the loop of line {loops[0].location.line}"
-    else:
-        snippet = f"{vector}.reserve(n);  // before the loop of line {loops[0].location.line}; n: at least the number of turns"
-    text = f"`{vector}` grows element by element and may move several times; reserve its memory before the loop, or count first and resize once"
-    effects.add(Finding(findings.GROWTH, at.line, at.column, text, access.types, snippet))
-
-
-def _turns(effects: Effects, loop: Node) -> str | None:
-    """The source text of the number of turns of `for (i = 0; i < n; ++i)` and `for (x : container)`."""
-    inside = parts(loop)
-    if loop.kind.name == "CXX_FOR_RANGE_STMT":
-        return f"{effects.names.text(inside[-2])}.size()"
-    if loop.kind.name != "FOR_STMT":
-        return None
-    for child in inside[:-1]:
-        if child.kind.name == "BINARY_OPERATOR":
-            left, right = parts(child)
-            between = effects.contents[left.extent.end.offset : right.extent.start.offset].strip()
-            if between in (b"<", b"!=") and is_number(right.type):
-                return effects.names.text(right)
-    return None
-
-
 def overwrites(effects: Effects, statements: list[Node]) -> None:
     """Within one block: `v.resize(n)`, and the next statement that mentions v overwrites it."""
     for at, statement in enumerate(statements):
         call = strip(statement)
         if call.kind.name != "CALL_EXPR":
             continue
-        if call.spelling in ("memcpy", "memmove"):
-            _pixels(effects, call)
         base = method_base(call)
         if (
             call.spelling != "resize"
@@ -200,25 +160,3 @@ def _begins(effects: Effects, argument: Node, access: Access) -> bool:
     return node.spelling in ("data", "begin", "front") or (
         node.spelling == "operator[]" and effects.names.text(arguments[-1]) == "0"
     )
-
-
-def _pixels(effects: Effects, call: Node) -> None:
-    """memcpy() from a cv::Mat into a vector of a message."""
-    arguments = list(call.get_arguments())
-    if len(arguments) != 3:
-        return
-    target = effects.interior(arguments[0])
-    picture = _mat(arguments[1])
-    if target is None or len(target.path) < 2 or picture is None:
-        return
-    at = call.location
-    mat, vector = effects.names.text(picture), target.text
-    snippet = f"cv::Mat view({mat}.rows, {mat}.cols, {mat}.type(), {vector}.data());  // after the resize; OpenCV writes into view instead of {mat}"
-    text = f"The pixels of `{mat}` are copied into `{vector}`. A cv::Mat on the memory of the message needs no copy"
-    effects.add(Finding(findings.PIXELS, at.line, at.column, text, target.types, snippet))
-
-
-def _mat(node: Node) -> Node | None:
-    if node.type.get_canonical().spelling in ("cv::Mat", "const cv::Mat"):
-        return node
-    return next((found for child in parts(node) if (found := _mat(child)) is not None), None)

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from . import advice, findings
+import re
+
+from . import advice, copies, findings, growth
 from .access import Access, Names, Node, Root, method_base, parts, strip
 from .candidates import Candidates
 from .findings import FileReport, Finding, Message
-from .messages import Types, is_string, is_vector
+from .messages import Types, is_number, is_string, is_vector
 from .state import SIZE, Origin, State
 
 # Methods of a string or vector that change it; ROS-SF has resize() and the assignment of each.
@@ -42,6 +44,9 @@ class Effects:
         if key not in self.found:
             self.found.add(key)
             self.report.findings.append(finding)
+
+    def has(self, rule: str, node: Node) -> bool:
+        return (rule, node.location.line, node.location.column) in self.found
 
     def violate(
         self, rule: str, access: Access, node: Node, state: State, what: str, origin: Origin | None = None
@@ -91,11 +96,13 @@ class Effects:
             if origin is not None:
                 self.violate(findings.STRING, access, node, state, what, origin)
             if not _is_empty_text(right):
+                growth.string(self, node, access, state)
                 state.fill(access.path, Origin(line, "assigned it"))
         elif is_vector(left.type) and len(access.path) > 1:
             origin = self.before(access, state)
             if origin is not None:
                 self.violate(findings.RESIZE, access, node, state, what, origin)
+            growth.vector(self, node, access, state, "", added=False)
             state.fill(access.path, Origin(line, "assigned it"))
         elif self.types.message(left.type):
             made = self.names.made(right)
@@ -109,6 +116,10 @@ class Effects:
                     if origin is not None and part in self.types.contents(left.type):
                         self.violate(rule, access, node, state, f"{what} with its {part}s", origin)
             if not empty:
+                if len(access.path) > 1 and "string" in self.types.contents(left.type):
+                    growth.string(self, node, access, state)
+                if len(access.path) > 1 and "vector" in self.types.contents(left.type):
+                    growth.vector(self, node, access, state, "", added=False)
                 state.fill(access.path, Origin(line, "assigned it"))
 
     def _rebound(self, left: Node, right: Node, state: State, access: Access | None) -> None:
@@ -148,20 +159,41 @@ class Effects:
             if origin is not None:
                 self.violate(findings.RESIZE, access, node, state, f"`{access.text}` is resized", origin)
             if not zero:
+                size = self.names.text(arguments[0]) if arguments else ""
+                if re.search(rf"\b{re.escape(access.text)}\s*\.\s*size\b", size):
+                    growth.growth(self, node, access, state)
+                    size = ""
+                growth.vector(self, node, access, state, size, added=False)
                 state.fill((*access.path, SIZE), Origin(line, "resized it"))
             return
         shown = name.removeprefix("operator") if name.startswith("operator") else f"{name}()"
         self.violate(findings.OTHER, access, node, state, f"`{access.text}` is changed by {shown}")
         if name == "reserve":
+            size = self.names.text(arguments[0]) if arguments else ""
+            growth.vector(self, node, access, state, size, added=False)
             state.reserved |= {access.path}
         elif name == "clear":
             return
         elif name in ("push_back", "emplace_back"):
-            advice.growth(self, node, access, state)
+            growth.growth(self, node, access, state)
+        if is_string(base.type):
+            growth.string(self, node, access, state)
+        elif name in ("push_back", "emplace_back", "emplace", "insert"):
+            growth.vector(self, node, access, state, "", added=True)
+        elif name == "assign":
+            growth.vector(
+                self,
+                node,
+                access,
+                state,
+                self.names.text(arguments[0]) if len(arguments) == 2 and is_number(arguments[0].type) else "",
+                added=False,
+            )
         state.fill(access.path, Origin(line, f"changed it by {shown}"))
 
     def passed(self, node: Node, name: str, arguments: list[Node], state: State) -> None:
         line = node.location.line
+        copies.converted(self, node)
         for argument in arguments:
             target = strip(argument)
             holds = self.types.message(argument.type) or self.types.pointee(argument.type)

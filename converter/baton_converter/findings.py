@@ -14,7 +14,11 @@ ASSUMPTIONS = {STRING: "string reassignment", RESIZE: "vector multi-resize", OTH
 PUBLISH = "publish-copies"
 GROWTH = "growth-without-reserve"
 ZEROS = "zeros-before-overwrite"
+LATE = "late-growth"
+STRINGS = "string-after-array"
 PIXELS = "copy-of-pixels"
+POINTS = "copy-of-points"
+KEPT = "kept-message"
 
 # The rules, with what SARIF shows of each.
 RULES = {
@@ -24,8 +28,14 @@ RULES = {
     PUBLISH: "A message is published as an object and so copied; by pointer it is handed over.",
     GROWTH: "A vector grows element by element in a loop, without reserve.",
     ZEROS: "resize() writes zeros that are overwritten at once.",
+    LATE: "A vector grows after another part of its message did; a message of Baton then moves it.",
+    STRINGS: "A string is set after a large vector; in a message of Baton it then lies behind the vector.",
     PIXELS: "Pixels of a cv::Mat are copied into a message; OpenCV can write them there itself.",
+    POINTS: "Points of PCL are copied into a message; they can be moved, or written there at once.",
+    KEPT: "Received messages are kept in a container; a subscription of Baton has to be told how many.",
 }
+# What says how Baton would behave, and needs no change in a program that stays as it is.
+NOTES = {*ASSUMPTIONS, STRINGS, KEPT}
 
 
 @dataclass

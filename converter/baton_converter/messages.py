@@ -85,6 +85,9 @@ class Types:
             return found[1] if f"{found[1]}_" in self._templates else None
         return spelling if _OF_BATON.fullmatch(spelling) else None
 
+    def is_of_ros1(self, message: str) -> bool:
+        return f"{message}_" in self._templates
+
     def message(self, type: Type | Any) -> str | None:
         return self._sorted_out(type)[0]
 

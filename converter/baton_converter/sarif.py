@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .findings import ASSUMPTIONS, RULES, FileReport, Finding, TreeReport
+from .findings import NOTES, RULES, FileReport, Finding, TreeReport
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -36,7 +36,7 @@ def sarif(report: TreeReport, version: str) -> dict[str, Any]:
 
 
 def _level(rule: str) -> str:
-    return "note" if rule in ASSUMPTIONS else "warning"
+    return "note" if rule in NOTES else "warning"
 
 
 def _artifact(path: str) -> dict[str, str]:

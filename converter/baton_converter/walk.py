@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from . import advice
+from . import advice, copies
 from .access import Names, Node, method_base, parts, strip
 from .candidates import Candidates
 from .effects import Effects, is_const_for_function
@@ -527,7 +527,9 @@ class Function:
                     self.visit(child, state, ESCAPE)
         for argument in arguments:
             self.visit(argument, state, WRITE if writer and use != ESCAPE else ESCAPE)
+        copies.copied(self.effects, node)
         if base is not None:
+            copies.kept(self.effects, node, name, base, arguments)
             self.effects.modified(node, name, base, arguments, state)
         if publishes:
             self.effects.published(node, arguments, state)
@@ -542,12 +544,7 @@ class Function:
 
 def _become(state: State, other: State | None) -> None:
     if other is not None:
-        state.filled, state.fresh, state.published, state.reserved = (
-            other.filled,
-            other.fresh,
-            other.published,
-            other.reserved,
-        )
+        state.become(other)
 
 
 def _steps(node: Node) -> bool:

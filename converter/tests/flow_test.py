@@ -15,7 +15,16 @@ pytest.importorskip("clang.cindex", reason="no libclang; `make test` installs it
 CASES = Path(__file__).parent / "cases"
 RULES = {
     "flow.cpp": {"string": findings.STRING, "resize": findings.RESIZE, "other": findings.OTHER},
-    "advice.cpp": {"growth": findings.GROWTH, "zeros": findings.ZEROS, "publish": findings.PUBLISH},
+    "advice.cpp": {
+        "growth": findings.GROWTH,
+        "zeros": findings.ZEROS,
+        "publish": findings.PUBLISH,
+        "late": findings.LATE,
+        "string": findings.STRINGS,
+        "pixels": findings.PIXELS,
+        "points": findings.POINTS,
+        "kept": findings.KEPT,
+    },
 }
 FUNCTION = re.compile(r"^ *(?:void |(?=Node\(\)))(\w+)\(.*\{", re.MULTILINE)
 
@@ -63,3 +72,17 @@ def test_of_two_messages_both_are_advised_as_pointers(reports: dict[str, FileRep
         "auto info_ptr = boost::make_shared<std_msgs::Header>(info_);",
         "publisher.publish(img, info_ptr);",
     ]
+
+
+def test_the_snippet_for_kept_messages_has_the_bound_of_the_source(reports: dict[str, FileReport]) -> None:
+    found = [finding.snippet for finding in reports["advice.cpp"].findings if finding.rule == findings.KEPT]
+    assert found[0].startswith("baton::ros1::SubscribeOptions options;\noptions.held = 20 + 2;")
+    assert "options.held = n + 2;" in found[1]
+
+
+def test_a_late_size_is_advised_before_what_grew_in_between(reports: dict[str, FileReport]) -> None:
+    lines = (CASES / "advice.cpp").read_text().splitlines()
+    late, inserted = (finding for finding in reports["advice.cpp"].findings if finding.rule == findings.LATE)
+    between = lines.index("  cloud.channels.resize(2);") + 1
+    assert late.snippet == f"cloud.points.reserve(2 * n);  // before line {between}"
+    assert inserted.snippet.startswith("other.points.reserve(n);") and "n: at least its last size" in inserted.snippet

@@ -1,6 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which lines get advice: `// growth`, `// zeros`, `// publish`.
+// Which lines get advice: `// growth`, `// zeros`, `// publish`, `// late`, `// string`, `// pixels`, `// points`, `// kept`.
+#include <deque>
+#include <map>
+
 #include "tiny_ros.hpp"
+
+// As much of OpenCV and PCL as the cases need.
+namespace cv {
+struct Mat {
+  uint8_t* data;
+  uint8_t* datastart;
+  uint8_t* dataend;
+  std::size_t total() const;
+};
+}  // namespace cv
+namespace pcl {
+struct PointXYZ {
+  float x, y, z;
+};
+template <class Point>
+struct PointCloud {
+  std::vector<Point> points;
+};
+struct PCLImage {};
+template <class Point>
+void toROSMsg(const PointCloud<Point>& cloud, sensor_msgs::Cloud& message);
+}  // namespace pcl
+namespace pcl_conversions {
+void fromPCL(const pcl::PCLImage& from, sensor_msgs::Image& to);
+void moveFromPCL(pcl::PCLImage& from, sensor_msgs::Image& to);
+}  // namespace pcl_conversions
 
 bool choose();
 
@@ -75,6 +104,152 @@ void small_messages_may_be_copied(const ros::Publisher& publisher) {
   (void)header;
   (void)publisher;
 }
+
+void a_size_announced_too_late(int n) {
+  sensor_msgs::Cloud cloud;
+  cloud.points.resize(n);
+  cloud.channels.resize(2);
+  cloud.points.resize(2 * n);  // late
+  sensor_msgs::Cloud other;
+  other.points.assign(n, 1.0f);
+  other.header.frame_id = "map";                  // string
+  other.points.insert(other.points.end(), 1.0f);  // late
+}
+
+void vectors_that_grow_in_turns(int n) {
+  sensor_msgs::Cloud cloud;
+  cloud.channels.resize(1);
+  for (int i = 0; i < n; ++i) {
+    cloud.points.push_back(1);              // growth
+    cloud.channels[0].values.push_back(1);  // growth
+  }
+}
+
+void sizes_announced_in_time(int n) {
+  sensor_msgs::Cloud cloud;
+  cloud.points.reserve(2 * n);
+  cloud.points.resize(n);
+  cloud.channels.resize(2);
+  cloud.points.resize(2 * n);
+  sensor_msgs::Cloud same;
+  same.points.resize(n);
+  same.channels.resize(1);
+  same.points.resize(n);
+  sensor_msgs::Cloud last;
+  last.channels.resize(1);
+  last.points.resize(n);
+  last.points.resize(2 * n);
+}
+
+void small_vectors_may_move() {
+  sensor_msgs::Cloud cloud;
+  cloud.points.resize(3);
+  cloud.channels.resize(2);
+  cloud.points.resize(4);
+  cloud.header.frame_id = "map";
+}
+
+void one_of_two_branches_grows(int n) {
+  sensor_msgs::Cloud cloud;
+  if (choose()) {
+    cloud.points.resize(n);
+  } else {
+    cloud.channels.resize(n);
+  }
+  cloud.points.resize(2 * n);
+}
+
+void each_turn_has_a_message(int n) {
+  for (int i = 0; i < n; ++i) {
+    sensor_msgs::Cloud cloud;
+    cloud.points.resize(n);
+    cloud.channels.resize(n);
+  }
+}
+
+void strings_after_a_large_vector(int n, const std_msgs::Header& header) {
+  sensor_msgs::Image img;
+  img.data.resize(n);
+  img.encoding = "rgb8";           // string
+  img.header.frame_id = "camera";  // one is told
+  sensor_msgs::Image other;
+  other.data.resize(n);
+  other.header = header;  // string
+}
+
+void strings_before_a_large_vector(int n, const std_msgs::Header& header) {
+  sensor_msgs::Image img;
+  img.header = header;
+  img.encoding = "rgb8";
+  img.height = n;
+  img.data.resize(n);
+  img.encoding = "";
+  sensor_msgs::Image other;
+  other.encoding = "bgr8";
+  other.data.resize(n);
+  other.encoding = "rgb8";
+}
+
+void filled_before_by_the_caller(sensor_msgs::Image& img, int n) {
+  img.data.resize(n);
+  img.encoding = "rgb8";
+}
+
+void pixels_are_copied(const cv::Mat& mat, int n) {
+  sensor_msgs::Image img;
+  img.data.resize(n);                      // zeros
+  std::memcpy(&img.data[0], mat.data, n);  // pixels
+  sensor_msgs::Image other;
+  other.data.assign(mat.datastart, mat.dataend);  // pixels
+  sensor_msgs::Image last;
+  last.data.resize(n);                                   // zeros
+  std::copy(mat.data, mat.data + n, last.data.begin());  // pixels
+}
+
+void other_bytes_are_copied(const std::vector<uint8_t>& from, cv::Mat& to) {
+  sensor_msgs::Image img;
+  img.data.assign(from.begin(), from.end());
+  std::memcpy(to.data, &img.data[0], from.size());
+  img.data.assign(to.total(), 0);
+}
+
+void points_are_copied(const pcl::PointCloud<pcl::PointXYZ>& cloud, pcl::PCLImage& picture,
+                       const pcl::PCLImage& fixed) {
+  sensor_msgs::Cloud out;
+  pcl::toROSMsg(cloud, out);  // points
+  sensor_msgs::Cloud other;
+  other.points.resize(3 * cloud.points.size());                                                    // zeros
+  std::memcpy(&other.points[0], &cloud.points[0], cloud.points.size() * sizeof(cloud.points[0]));  // points
+  sensor_msgs::Image img;
+  pcl_conversions::fromPCL(picture, img);  // points
+  pcl_conversions::moveFromPCL(picture, img);
+  pcl_conversions::fromPCL(fixed, img);
+}
+
+class Keeper {
+ public:
+  void messages_are_kept(const sensor_msgs::ImageConstPtr& img) {
+    queue_.push_back(img);  // kept
+    if (queue_.size() > 20) queue_.pop_front();
+    by_number_[1].push_back(img);  // kept
+    by_height_.insert({img->height, img});
+  }
+  void one_message_is_kept(const sensor_msgs::ImageConstPtr& img) {
+    last_ = img;
+    std::deque<sensor_msgs::ImageConstPtr> local;
+    local.push_back(img);
+    heights_.push_back(img->height);
+  }
+  void copies_are_kept(const sensor_msgs::ImageConstPtr& img) { copies_.push_back(*img); }
+
+ private:
+  std::deque<sensor_msgs::ImageConstPtr> queue_;
+  std::map<int, std::deque<sensor_msgs::ImageConstPtr>> by_number_;
+  std::map<int, sensor_msgs::ImageConstPtr> by_height_;
+  std::vector<sensor_msgs::Image> copies_;
+  std::vector<int> heights_;
+  sensor_msgs::ImageConstPtr last_;
+};
 
 class Node {
  public:

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Advice on vectors and strings that grow.
+
+In a message of Baton only the part that grew last grows where it is; any other part moves behind it and leaves a hole. Moving a few hundred
+bytes costs nothing that a program notices, so all of this is about vectors that may be larger.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from . import findings
+from .access import Access, Node, parts
+from .findings import Finding
+from .messages import is_number
+from .state import Grown, State
+
+if TYPE_CHECKING:
+    from .effects import Effects
+
+# From here on a vector counts as large; a page has 4096 bytes.
+_LARGE = 4096
+_LITERAL = re.compile(r"(\d+)[uUlL]*")
+
+
+def growth(effects: Effects, call: Node, access: Access, state: State) -> None:
+    """push_back() in a loop: how often do the loops turn that are inside the life of the message?"""
+    loops = [loop for loop in effects.loops if loop.extent.start.offset > access.root.offset]
+    if any(part.startswith("[") for part in access.path):
+        loops = loops[-1:]
+    if not loops or any(access.path[: len(known)] == known for known in state.reserved):
+        return
+    counts = [_turns(effects, loop) for loop in loops]
+    vector = access.text
+    at = call.location
+    if all(counts):
+        many = " * ".join(
+            f"({count})" if re.search(r"[-+]", count or "") and len(counts) > 1 else count or "" for count in counts
+        )
+        snippet = f"{vector}.reserve({many});  // before the loop of line {loops[0].location.line}"
+    else:
+        snippet = f"{vector}.reserve(n);  // before the loop of line {loops[0].location.line}; n: at least the number of turns"
+    text = f"`{vector}` grows element by element and may move several times; reserve its memory before the loop, or count first and resize once"
+    effects.add(Finding(findings.GROWTH, at.line, at.column, text, access.types, snippet))
+
+
+def _turns(effects: Effects, loop: Node) -> str | None:
+    """The source text of the number of turns of `for (i = 0; i < n; ++i)` and `for (x : container)`."""
+    inside = parts(loop)
+    if loop.kind.name == "CXX_FOR_RANGE_STMT":
+        return f"{effects.names.text(inside[-2])}.size()"
+    if loop.kind.name != "FOR_STMT":
+        return None
+    for child in inside[:-1]:
+        if child.kind.name == "BINARY_OPERATOR":
+            left, right = parts(child)
+            between = effects.contents[left.extent.end.offset : right.extent.start.offset].strip()
+            if between in (b"<", b"!=") and is_number(right.type):
+                return effects.names.text(right)
+    return None
+
+
+def _sized(text: str) -> int | None:
+    literal = _LITERAL.fullmatch(text)
+    return int(literal[1]) if literal else None
+
+
+def vector(effects: Effects, node: Node, access: Access, state: State, size: str, added: bool) -> None:
+    """A vector gets `size` elements, in words of the source (empty: unknown). `added`: one more element than before."""
+    number = _sized(size)
+    known = state.grown.get(access.path)
+    in_loop = any(loop.extent.start.offset > access.root.offset for loop in effects.loops)
+    large = (number is None or number >= _LARGE) if not added else in_loop
+    reserved = any(access.path[: len(path)] == path for path in state.reserved)
+    if known is not None and known.behind is not None and not reserved and not _fits(known, size):
+        if (large or known.large) and not effects.has(findings.GROWTH, node):
+            _late(effects, node, access, known, size)
+    size = "" if added else size
+    state.grow(access.path, Grown(node.location.line, size, large or (known is not None and known.large)), access.text)
+
+
+def _fits(known: Grown, size: str) -> bool:
+    if size and size == known.size:
+        return True
+    before, now = _sized(known.size), _sized(size)
+    return before is not None and now is not None and now <= before
+
+
+def _late(effects: Effects, node: Node, access: Access, known: Grown, size: str) -> None:
+    assert known.behind is not None
+    other, at = known.behind, node.location
+    wanted = size or "n"
+    unknown = "" if size else "; n: at least its last size"
+    where = f"before line {other.line}" if other.line != at.line else f"before `{other.text}` grows"
+    text = (
+        f"`{access.text}` grows again after `{other.text}` grew in line {other.line}: with a type of Baton all of it moves then. "
+        "Reserve its last size first"
+    )
+    snippet = f"{access.text}.reserve({wanted});  // {where}{unknown}"
+    effects.add(Finding(findings.LATE, at.line, at.column, text, access.types, snippet))
+
+
+def string(effects: Effects, node: Node, access: Access, state: State) -> None:
+    """A string gets contents."""
+    if effects.before(access, state) is None:
+        arrays = [
+            (grown, path)
+            for path, grown in state.grown.items()
+            if path[0] == access.path[0] and grown.large and grown.behind is None and path != access.path
+        ]
+        if arrays:
+            _string_after(effects, node, access, *min(arrays, key=lambda array: array[0].line))
+    if access.path not in state.grown or state.grown[access.path].behind is not None:
+        state.grow(access.path, Grown(node.location.line), access.text)
+
+
+def _string_after(effects: Effects, node: Node, access: Access, grown: Grown, path: tuple[str, ...]) -> None:
+    at = node.location
+    array = access.root.name + "".join(part if part.startswith("[") else f".{part}" for part in path[1:])
+    text = (
+        f"`{access.text}` is set after `{array}` got its size in line {grown.line}: with a type of Baton it then lies behind the "
+        "elements, where the vector cannot grow any more; who reads only strings touches one page more"
+    )
+    snippet = f"{effects.names.text(node)};  // before line {grown.line}"
+    effects.add(Finding(findings.STRINGS, at.line, at.column, text, access.types, snippet))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .messages import Types, is_of_baton
+from .messages import Types, is_of_ros1
 from .parser import text_of
 from .state import Origin, Path
 
@@ -81,8 +81,8 @@ class Access:
         )
 
     @property
-    def stock_types(self) -> tuple[str, ...]:
-        return tuple(type for type in self.types if not is_of_baton(type))
+    def ros1_types(self) -> tuple[str, ...]:
+        return tuple(type for type in self.types if is_of_ros1(type))
 
 
 class Names:
@@ -234,7 +234,7 @@ class Names:
         if kind != "CALL_EXPR":
             return None
         if name in _MAKERS:
-            return "make_shared", bool(arguments)
+            return "make_unique" if name == "make_unique" else "make_shared", bool(arguments)
         if name == "loan" or name == "borrow_loaned_message":
             return "loan", False
         if node.referenced is not None and node.referenced.kind.name == "CONSTRUCTOR":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from . import findings
 from .access import Access, Node, method_base, parts, strip
 from .findings import Finding
-from .messages import is_number, is_of_baton, is_vector
+from .messages import is_number, is_of_baton, is_of_ros2, is_vector
 
 if TYPE_CHECKING:
     from .effects import Effects
@@ -22,6 +22,13 @@ def published_object(effects: Effects, call: Node, argument: Node, access: Acces
     at = call.location
     written = effects.names.text(argument)
     pointer = written[1:].strip() if written.startswith("*") else ""
+    if is_of_ros2(access.types[-1]):
+        made = _pointer(argument) if pointer else None
+        if made is not None and made.type.get_canonical().spelling.startswith("std::unique_ptr<"):
+            snippet = _by_pointer(effects, call, argument, f"std::move({pointer})")
+            text = f"`{written}` is copied for subscriptions of its own process; `{pointer}` itself is handed over, and is empty then"
+            effects.add(Finding(findings.PUBLISH, at.line, at.column, text, access.types, snippet))
+        return  # rclcpp copies what it cannot own, and nothing else
     if re.fullmatch(r"[\w.>()-]+", pointer) and "*" not in strip(argument).type.get_canonical().spelling:
         made = _pointer(argument)
         if made is not None and effects.types.pointee(made.type) and "shared_ptr" in made.type.get_canonical().spelling:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from . import findings
 from .access import Access, Node, method_base, parts, strip
 from .findings import Finding
-from .messages import is_number, is_vector
+from .messages import is_number, is_of_ros1, is_of_ros2, is_vector
 
 if TYPE_CHECKING:
     from .effects import Effects
@@ -91,6 +91,78 @@ def converted(effects: Effects, call: Node) -> None:
         effects.add(Finding(findings.POINTS, at.line, at.column, text, target.types, snippet))
 
 
+def subscribed(effects: Effects, call: Node, arguments: list[Node]) -> None:
+    """A callback whose parameter makes ROS copy the message for it."""
+    if call.spelling not in ("subscribe", "create_subscription"):
+        return
+    for argument in arguments:
+        callback = _function(argument)
+        parameters = (
+            [] if callback is None else [node for node in callback.get_children() if node.kind.name == "PARM_DECL"]
+        )
+        if not parameters:
+            continue
+        parameter, types = parameters[0], effects.types
+        type = parameter.type.get_canonical()
+        message = types.message(type) or types.pointee(type)
+        target = type.get_pointee() if type.kind.name == "LVALUEREFERENCE" else type
+        if message is None or "*" in target.spelling:
+            continue
+        value = types.message(type) is not None
+        held = target if value else target.get_template_argument_type(0)
+        if held.is_const_qualified() or (value and type.kind.name == "LVALUEREFERENCE"):
+            continue
+        if "vector" in types.contents(held):
+            _callback(effects, call, parameter, message, value, "unique_ptr" in target.spelling)
+
+
+def _callback(effects: Effects, call: Node, parameter: Node, message: str, value: bool, unique: bool) -> None:
+    at = call.location
+    name = parameter.spelling or "message"
+    ros = "rclcpp" if is_of_ros2(message) else "roscpp"
+    if value:
+        why = "since its callback takes it by value"
+    elif unique:
+        why = "since its callback takes a unique_ptr, and what another process published comes in a shared_ptr"
+    elif ros == "rclcpp":
+        why = "since its callback may change it, where several subscriptions of the process get it"
+    else:
+        why = "since its callback may change it, where several callbacks of the process get it; a type of Baton always"
+    text = f"{ros} copies a received {message}, {why}. A pointer to const needs no copy"
+    pointer = "ConstSharedPtr" if is_of_ros2(message) else "ConstPtr"
+    effects.add(
+        Finding(
+            findings.CALLBACK,
+            at.line,
+            at.column,
+            text,
+            (message,),
+            f"const {message}::{pointer}& {name}  // the parameter",
+        )
+    )
+
+
+def _function(argument: Node) -> Node | None:
+    """The lambda or function that is given as a callback, by itself, in a variable or in std::bind()."""
+    node = strip(argument)
+    if node.kind.name == "LAMBDA_EXPR":
+        return node
+    if node.kind.name == "DECL_REF_EXPR" and node.referenced is not None:
+        named = node.referenced
+        if named.kind.name in ("CXX_METHOD", "FUNCTION_DECL"):
+            return named
+        if named.kind.name == "VAR_DECL" and (inside := parts(named)):
+            return _function(inside[-1])
+        return None
+    if node.kind.name == "UNARY_OPERATOR" or (
+        node.kind.name == "CALL_EXPR"
+        and (node.spelling == "bind" or node.type.get_canonical().spelling.startswith("(lambda"))
+    ):
+        inside = list(node.get_arguments()) if node.kind.name == "CALL_EXPR" else parts(node)
+        return next((found for child in inside if (found := _function(child)) is not None), None)
+    return None
+
+
 def kept(effects: Effects, call: Node, name: str, container: Node, arguments: list[Node]) -> None:
     """The pointer of a received message goes into a container that outlives the function."""
     if name not in _KEEPERS or not arguments:
@@ -105,7 +177,7 @@ def kept(effects: Effects, call: Node, name: str, container: Node, arguments: li
             and access.root.made == "parameter"
             and len(access.path) == 1
             and effects.types.pointee(argument.type)
-            and effects.types.is_of_ros1(access.root.type)
+            and is_of_ros1(access.root.type)
             and _outlives(container)
         ):
             _keep(effects, call, access, effects.names.text(container))

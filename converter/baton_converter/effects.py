@@ -51,7 +51,7 @@ class Effects:
     def violate(
         self, rule: str, access: Access, node: Node, state: State, what: str, origin: Origin | None = None
     ) -> None:
-        if not access.stock_types:
+        if not access.ros1_types:
             return
         line = node.location.line
         if origin is None:
@@ -59,7 +59,7 @@ class Effects:
         else:
             again = "an earlier turn of the loop" if origin.line == line else f"line {origin.line}"
             text = f"{what}, but {again if origin.line else ''}{' ' if origin.line else ''}{origin.text}: ROS-SF stops with an error"
-        self.add(Finding(rule, line, node.location.column, f"{text}; Baton does not mind", access.stock_types))
+        self.add(Finding(rule, line, node.location.column, f"{text}; Baton does not mind", access.ros1_types))
 
     def before(self, access: Access, state: State) -> Origin | None:
         """Why the path may have contents already."""
@@ -256,4 +256,4 @@ def is_const_for_function(argument: Node) -> bool:
             return False
         node = inside[0]
     type = node.type.get_canonical()
-    return bool(type.is_const_qualified())
+    return bool(type.is_const_qualified() or type.get_pointee().is_const_qualified())

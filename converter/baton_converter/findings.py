@@ -18,6 +18,7 @@ LATE = "late-growth"
 STRINGS = "string-after-array"
 PIXELS = "copy-of-pixels"
 POINTS = "copy-of-points"
+CALLBACK = "callback-copies"
 KEPT = "kept-message"
 
 # The rules, with what SARIF shows of each.
@@ -32,6 +33,7 @@ RULES = {
     STRINGS: "A string is set after a large vector; in a message of Baton it then lies behind the vector.",
     PIXELS: "Pixels of a cv::Mat are copied into a message; OpenCV can write them there itself.",
     POINTS: "Points of PCL are copied into a message; they can be moved, or written there at once.",
+    CALLBACK: "A callback's parameter makes ROS copy each message for it.",
     KEPT: "Received messages are kept in a container; a subscription of Baton has to be told how many.",
 }
 # What says how Baton would behave, and needs no change in a program that stays as it is.
@@ -64,7 +66,7 @@ class Message:
 
     type: str
     name: str
-    made: str  # stack, static, member, make_shared, new, loan, parameter, result
+    made: str  # stack, static, member, make_shared, make_unique, new, loan, parameter, result
     line: int
     filled: set[int] = field(default_factory=set)
     passed: dict[int, str] = field(default_factory=dict)  # line: the function
@@ -74,7 +76,7 @@ class Message:
 @dataclass
 class FileReport:
     path: str
-    uses: set[str] = field(default_factory=set)  # message types of ROS 1
+    uses: set[str] = field(default_factory=set)  # message types of ROS 1, for Table 1
     messages: list[Message] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 

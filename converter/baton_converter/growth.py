@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from . import findings
 from .access import Access, Node, parts
 from .findings import Finding
-from .messages import is_number
+from .messages import is_number, is_of_ros2
 from .state import Grown, State
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ def _sized(text: str) -> int | None:
 
 def vector(effects: Effects, node: Node, access: Access, state: State, size: str, added: bool) -> None:
     """A vector gets `size` elements, in words of the source (empty: unknown). `added`: one more element than before."""
+    if is_of_ros2(access.root.type):
+        return  # each vector of a native message has memory of its own
     number = _sized(size)
     known = state.grown.get(access.path)
     in_loop = any(loop.extent.start.offset > access.root.offset for loop in effects.loops)
@@ -103,6 +105,8 @@ def _late(effects: Effects, node: Node, access: Access, known: Grown, size: str)
 
 def string(effects: Effects, node: Node, access: Access, state: State) -> None:
     """A string gets contents."""
+    if is_of_ros2(access.root.type):
+        return
     if effects.before(access, state) is None:
         arrays = [
             (grown, path)

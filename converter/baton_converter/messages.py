@@ -2,7 +2,8 @@
 """Which types are messages, and what the fields of messages are.
 
 A message of ROS 1 is a class template `Name_<Allocator>` for which its generated header specialises ros::message_traits::IsMessage; the
-names of packages, typedefs and aliases do not matter. A message of Baton is a struct in `baton::msg::<package>`.
+names of packages, typedefs and aliases do not matter. A message of ROS 2 is such a template in the namespace msg, srv or action of its
+package, where the runtime of rosidl is included. A message of Baton is a struct in `baton::msg::<package>`.
 """
 
 from __future__ import annotations
@@ -15,13 +16,17 @@ if TYPE_CHECKING:
 
 _STOCK = re.compile(r"((?:\w+::)+\w+)_<std::allocator<void>\s*>")
 _OF_BATON = re.compile(r"baton::msg::\w+::\w+")
+_OF_ROS2 = re.compile(r"(?!baton::)(?:\w+::)+(?:msg|srv|action)::\w+")
 _POINTER = re.compile(
     r"(?:boost|std)::(?:shared_ptr|unique_ptr|__shared_ptr|intrusive_ptr)<(.*)>|baton::(?:\w+::)*Loan<(.*)>"
+    r"|rclcpp::LoanedMessage<(.*)>"
 )
-_ELEMENTS = re.compile(r"(?:std|boost)::(?:vector|array|deque|list)<(.*)>|baton::sfm::BasicVector<(.*)>")
+_ELEMENTS = re.compile(
+    r"(?:std|boost)::(?:vector|array|deque|list)<(.*)>|baton::sfm::BasicVector<(.*)>|rosidl_runtime_cpp::BoundedVector<(.*)>"
+)
 # Types whose copies share nothing with the message that they were read from.
 _VALUE = re.compile(
-    r"std::(?:__cxx11::)?basic_string<|std::vector<|boost::array<|std::array<|ros::(?:Time|Duration)\b|baton::sfm::Basic"
+    r"std::(?:__cxx11::)?basic_string<|std::vector<|boost::array<|std::array<|ros::(?:Time|Duration)\b|baton::sfm::Basic|rosidl_runtime_cpp::BoundedVector<"
 )
 
 _SHARES = re.compile(r"[*&]|_ptr<|_wrapper<|_view\b|iterator|span<|function<")
@@ -57,6 +62,7 @@ class Types:
             for reference in trait.get_children()
             if reference.kind.name == "TEMPLATE_REF" and reference.referenced is not None
         }
+        self._rosidl = any(node.spelling == "rosidl_runtime_cpp" for node in unit.cursor.get_children())
         self._spellings: dict[str, tuple[str | None, str | None, str | None]] = {}
         self._contents: dict[str, set[str]] = {}
 
@@ -82,11 +88,8 @@ class Types:
         """ "sensor_msgs::Image" of the canonical spelling of that type."""
         spelling = unqualified(spelling.strip())
         if found := _STOCK.fullmatch(spelling):
-            return found[1] if f"{found[1]}_" in self._templates else None
+            return found[1] if f"{found[1]}_" in self._templates or (self._rosidl and is_of_ros2(found[1])) else None
         return spelling if _OF_BATON.fullmatch(spelling) else None
-
-    def is_of_ros1(self, message: str) -> bool:
-        return f"{message}_" in self._templates
 
     def message(self, type: Type | Any) -> str | None:
         return self._sorted_out(type)[0]
@@ -112,7 +115,7 @@ class Types:
         return self._contents[text]
 
     def named(self, type: Type | Any) -> set[str]:
-        """Every message of ROS 1 that a type is made of: of a pointer to const Image, Image."""
+        """Every message of ROS 1, of which Table 1 is, that a type is made of: of a pointer to const Image, Image."""
         return {
             found[1] for found in _STOCK.finditer(type.get_canonical().spelling) if f"{found[1]}_" in self._templates
         }
@@ -120,6 +123,14 @@ class Types:
 
 def is_of_baton(message: str) -> bool:
     return message.startswith("baton::msg::")
+
+
+def is_of_ros2(message: str) -> bool:
+    return _OF_ROS2.fullmatch(message) is not None
+
+
+def is_of_ros1(message: str) -> bool:
+    return not is_of_baton(message) and not is_of_ros2(message)
 
 
 def _qualified(cursor: Cursor) -> str:
@@ -138,7 +149,9 @@ def is_string(type: Type | Any) -> bool:
 
 
 def is_vector(type: Type | Any) -> bool:
-    return unqualified(type.get_canonical().spelling).startswith(("std::vector<", "baton::sfm::BasicVector<"))
+    return unqualified(type.get_canonical().spelling).startswith(
+        ("std::vector<", "baton::sfm::BasicVector<", "rosidl_runtime_cpp::BoundedVector<")
+    )
 
 
 def is_number(type: Type | Any) -> bool:

@@ -58,12 +58,14 @@ def text(report: TreeReport) -> str:
     for file in report.files:
         if file.messages or file.findings:
             lines += [*_file(file), ""]
-    lines += [
-        "Files of this tree for which ROS-SF's assumptions hold (its Table 1). Baton needs none of them.",
-        "",
-        *table(report.table()),
-        "",
-    ]
+    rows = report.table()
+    if len(rows) > 1:
+        lines += [
+            "Files of this tree for which ROS-SF's assumptions hold (its Table 1). Baton needs none of them.",
+            "",
+            *table(rows),
+            "",
+        ]
     lines.append(f"{len(report.files)} files analysed, {len(report.not_analysed)} sources not analysed")
     lines += [f"  not analysed: {path}: {error}" for path, error in sorted(report.not_analysed.items())]
     if report.not_compiled:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Walks one function, statement by statement, with the state of its messages.
 
-Each expression is visited with the use that is made of its value: READ (the value is copied, or looked at), WRITE (it is changed, by
-code that keeps no way to it), ESCAPE (whoever gets it may keep a way to it and change it later). clang shows where an object
-becomes const; from there on it is read. Whatever is not known is ESCAPE, so that a rewrite is refused rather than wrong.
+Each expression is visited with the use that is made of its value: READ (the value is copied), WRITE (it is changed, by code that keeps no
+way to it), LOOK (a function gets it as const, and gives no way to it back), KEEP (whoever gets it may look at it later), ESCAPE (and may
+change it later). clang shows where an object becomes const; from there on it is no more than KEEP. Whatever is not known is ESCAPE, so
+that a rewrite is refused rather than wrong.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from typing import Any
 
 from . import advice, copies
 from .access import Names, Node, method_base, parts, strip
-from .candidates import Candidates
+from .candidates import ESCAPE, KEEP, LOOK, READ, WRITE, Candidates
 from .effects import Effects, is_const_for_function
 from .findings import FileReport
 from .messages import Types, is_number, is_value
 from .state import Origin, State, join
 
-READ, WRITE, ESCAPE = "read", "write", "escape"
-
-
+_REFERENCES = ("LVALUEREFERENCE", "RVALUEREFERENCE")
+# What is left of a use where the object is const.
+_OF_CONST = {ESCAPE: KEEP, WRITE: READ}
 # Functions of the standard library that write through a pointer or iterator and keep none.
 WRITERS = {
     "memcpy", "memmove", "memset", "copy", "copy_n", "copy_if", "copy_backward", "fill", "fill_n", "iota", "sort", "reverse",
@@ -299,7 +300,7 @@ class Function:
                 self.visit(init, state, READ if reference else ESCAPE)
                 return
             if reference and target is None and names.made(init) is None:
-                self.visit(init, state, READ if constant else ESCAPE)
+                self.visit(init, state, KEEP if constant else ESCAPE)
                 if names.held(variable.type):
                     self._own(
                         variable,
@@ -372,7 +373,7 @@ class Function:
             access = self.names.variable(named)
             type = node.type.get_canonical()
             if type.is_const_qualified() and is_value(type, self.types):
-                use = READ
+                use = _OF_CONST.get(use, use)
             if access is not None:
                 self.candidates.mentioned(access.root, node, state, use, self.lambdas)
 
@@ -409,10 +410,12 @@ class Function:
         inside = parts(node)
         type = node.type.get_canonical()
         pointee = type.get_pointee() if type.kind.name == "POINTER" else None
-        if is_number(type) or (pointee is not None and pointee.is_const_qualified()):
+        if is_number(type):
             use = READ
+        elif pointee is not None and pointee.is_const_qualified():
+            use = _OF_CONST.get(use, use)
         elif type.is_const_qualified() and is_value(type, self.types):
-            use = READ
+            use = _OF_CONST.get(use, use)
         for child in inside:
             self.visit(child, state, use)
 
@@ -496,7 +499,7 @@ class Function:
         called = node.referenced
         constructs = called is not None and called.kind.name == "CONSTRUCTOR"
         if name == "operator=" and len(arguments) == 2:
-            self.visit(arguments[1], state, ESCAPE)
+            self.visit(arguments[1], state, self._copied(arguments[1], arguments[0].type))
             self.visit(arguments[0], state, ESCAPE if use == ESCAPE else WRITE)
             self.effects.assigned(node, arguments[0], arguments[1], state)
             return
@@ -504,11 +507,12 @@ class Function:
             changes = name in ("operator++", "operator--", "operator+=")
             passes_on = name in ("operator[]", "operator*", "operator->")
             value = is_value(arguments[0].type, self.types)
-            self.visit(
-                arguments[0], state, WRITE if changes and value and use != ESCAPE else use if passes_on else ESCAPE
-            )
-            for argument in arguments[1:]:
-                self.visit(argument, state, ESCAPE)
+            for argument in arguments:
+                looks = _is_standard(called) and is_const_for_function(argument) and is_value(argument.type, self.types)
+                given = READ if looks and not passes_on else ESCAPE
+                if argument is arguments[0]:
+                    given = WRITE if changes and value and use != ESCAPE else use if passes_on else given
+                self.visit(argument, state, given)
             if changes:
                 self._wrote(arguments[0], state)
                 self.effects.modified(node, name, arguments[0], arguments[1:], state)
@@ -516,17 +520,21 @@ class Function:
         writer = name in WRITERS and _is_standard(called)
         publishes = name == "publish" and base is not None
         if base is not None:
-            if is_value(base.type, self.types):
-                dropped = use in (READ, WRITE) or is_number(node.type) or node.type.kind.name == "VOID"
-                self.visit(base, state, use if name in _ACCESSORS else WRITE if dropped else ESCAPE)
-            else:
-                self.visit(base, state, ESCAPE)
+            self.visit(base, state, self._of_base(node, base, use))
         elif not constructs:
             for child in parts(node)[: -len(arguments) or None]:
                 if child.kind.name not in ("UNEXPOSED_EXPR", "DECL_REF_EXPR", "MEMBER_REF_EXPR"):
                     self.visit(child, state, ESCAPE)
+        gives_value = constructs or _gives_value(called, self.types)
         for argument in arguments:
-            self.visit(argument, state, WRITE if writer and use != ESCAPE else ESCAPE)
+            given = ESCAPE
+            if constructs:
+                given = self._copied(argument, node.type)
+            elif gives_value and is_const_for_function(argument):
+                keeps_none = publishes or (_is_standard(called) and is_value(argument.type, self.types))
+                given = READ if keeps_none else LOOK
+            self.visit(argument, state, WRITE if writer and use != ESCAPE else given)
+        copies.subscribed(self.effects, node, arguments)
         copies.copied(self.effects, node)
         if base is not None:
             copies.kept(self.effects, node, name, base, arguments)
@@ -540,6 +548,22 @@ class Function:
                 target = self.effects.interior(argument)
                 if target is not None and not is_const_for_function(argument):
                     self.effects.message(target.root).filled.add(node.location.line)
+
+    def _of_base(self, node: Node, base: Node, use: str) -> str:
+        """The use that a method makes of its object."""
+        if not is_value(base.type, self.types):
+            return ESCAPE
+        if node.spelling in _ACCESSORS:
+            return use
+        if use in (READ, WRITE) or is_number(node.type) or node.type.kind.name == "VOID":
+            return WRITE
+        return use if use in (LOOK, KEEP) and is_const_for_function(base) else ESCAPE
+
+    def _copied(self, from_: Node, type: Any) -> str:
+        """The use of an argument of which an object of this type is made, or that is assigned to one."""
+        if is_value(type, self.types) and is_const_for_function(from_) and is_value(from_.type, self.types):
+            return READ
+        return ESCAPE
 
 
 def _become(state: State, other: State | None) -> None:
@@ -563,6 +587,14 @@ def _is_true(node: Node | None) -> bool:
 
 def _has_default(node: Node) -> bool:
     return node.kind.name == "DEFAULT_STMT" or (node.kind.name == "CASE_STMT" and _has_default(parts(node)[-1]))
+
+
+def _gives_value(called: Any, types: Types) -> bool:
+    """Is what the function returns no way to its arguments?"""
+    if called is None or called.kind.name not in ("FUNCTION_DECL", "CXX_METHOD", "CONVERSION_FUNCTION"):
+        return False
+    type = called.result_type.get_canonical()
+    return type.kind.name == "VOID" or (type.kind.name not in _REFERENCES and is_value(type, types))
 
 
 def _is_standard(called: Any) -> bool:

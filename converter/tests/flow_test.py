@@ -13,18 +13,21 @@ from baton_converter.findings import FileReport
 
 pytest.importorskip("clang.cindex", reason="no libclang; `make test` installs it")
 CASES = Path(__file__).parent / "cases"
+ADVICE = {
+    "growth": findings.GROWTH,
+    "zeros": findings.ZEROS,
+    "publish": findings.PUBLISH,
+    "late": findings.LATE,
+    "string": findings.STRINGS,
+    "pixels": findings.PIXELS,
+    "points": findings.POINTS,
+    "callback": findings.CALLBACK,
+    "kept": findings.KEPT,
+}
 RULES = {
     "flow.cpp": {"string": findings.STRING, "resize": findings.RESIZE, "other": findings.OTHER},
-    "advice.cpp": {
-        "growth": findings.GROWTH,
-        "zeros": findings.ZEROS,
-        "publish": findings.PUBLISH,
-        "late": findings.LATE,
-        "string": findings.STRINGS,
-        "pixels": findings.PIXELS,
-        "points": findings.POINTS,
-        "kept": findings.KEPT,
-    },
+    "advice.cpp": ADVICE,
+    "ros2.cpp": ADVICE | {"rewritten": findings.PUBLISH, "stays": findings.PUBLISH},
 }
 FUNCTION = re.compile(r"^ *(?:void |(?=Node\(\)))(\w+)\(.*\{", re.MULTILINE)
 
@@ -86,3 +89,11 @@ def test_a_late_size_is_advised_before_what_grew_in_between(reports: dict[str, F
     between = lines.index("  cloud.channels.resize(2);") + 1
     assert late.snippet == f"cloud.points.reserve(2 * n);  // before line {between}"
     assert inserted.snippet.startswith("other.points.reserve(n);") and "n: at least its last size" in inserted.snippet
+
+
+def test_messages_of_ros_2_are_known_and_not_counted_in_table_1(reports: dict[str, FileReport]) -> None:
+    report = reports["ros2.cpp"]
+    assert {message.type for message in report.messages} == {"sensor_msgs::msg::Image"}
+    assert {"make_unique", "loan", "stack", "parameter"} <= {message.made for message in report.messages}
+    assert report.uses == set()
+    assert {finding.rule for finding in report.findings}.isdisjoint(findings.ASSUMPTIONS)

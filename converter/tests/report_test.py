@@ -91,6 +91,39 @@ def test_json_says_where_messages_are_made_filled_and_published(figures: TreeRep
     }
 
 
+ROS2_HEADERS = HERE.parents[1] / ".venv-ros2/include"
+
+
+def test_messages_of_generated_headers_of_ros_2_are_known(tmp_path: Path) -> None:
+    """rosidl's own headers; rclcpp's publisher is in no package that setup installs, so the source has one of its own."""
+    if not (ROS2_HEADERS / "sensor_msgs").is_dir():
+        pytest.skip("no headers of ROS 2; `make test` installs them")
+    (tmp_path / "camera.cpp").write_text(
+        "#include <sensor_msgs/msg/image.hpp>\n#include <test_msgs/action/fibonacci.hpp>\n#include <test_msgs/srv/arrays.hpp>\n"
+        "namespace rclcpp { template <class M> struct Publisher {\n"
+        "  void publish(std::unique_ptr<M>); void publish(const M&); }; }\n"
+        "rclcpp::Publisher<sensor_msgs::msg::Image> publisher;\n"
+        'void publish() {\n  sensor_msgs::msg::Image image;\n  image.header.frame_id = "camera";\n  publisher.publish(image);\n}\n'
+        'void call(test_msgs::srv::Arrays::Request& request) { request.string_values[0] = "a"; }\n'
+        "void act(test_msgs::action::Fibonacci::Result& result) { result.sequence.push_back(1); }\n"
+    )
+    options = [f"-I{folder}" for folder in sorted(ROS2_HEADERS.iterdir())]
+    build = database(tmp_path / "build", [tmp_path / "camera.cpp"], "-std=c++17", *options)
+    said = report(tmp_path, "-p", build, "--format", "json")
+    assert said.exit_code == 0, said.output
+    (file,) = json.loads(said.output)["files"]
+    assert {message["type"] for message in file["messages"]} == {
+        "sensor_msgs::msg::Image",
+        "test_msgs::srv::Arrays_Request",
+        "test_msgs::action::Fibonacci_Result",
+    }
+    (found,) = file["findings"]
+    assert found["snippet"].startswith("auto image_ptr = std::make_unique<sensor_msgs::msg::Image>();")
+    applied = CliRunner().invoke(command, ["apply", str(tmp_path), "-p", str(build)])
+    assert applied.output == "camera.cpp: 1 rewritten\n"
+    assert "publisher.publish(std::move(image_ptr));" in (tmp_path / "camera.cpp").read_text()
+
+
 def test_a_source_that_does_not_parse_is_counted_and_changes_the_exit_status(tmp_path: Path) -> None:
     (tmp_path / "good.cpp").write_text("int good;\n")
     (tmp_path / "bad.cpp").write_text("int good;\nint bad = missing;\nint worse = missing;\n")

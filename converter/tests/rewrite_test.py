@@ -25,7 +25,8 @@ CASES = Path(__file__).parent / "cases"
 
 def project(folder: Path, name: str, text: str) -> Path:
     """A folder with one source and its compile command."""
-    shutil.copy(CASES / "tiny_ros.hpp", folder)
+    for header in ("tiny_ros.hpp", "tiny_ros2.hpp"):
+        shutil.copy(CASES / header, folder)
     source = folder / name
     source.write_text(text)
     entry = {"directory": str(folder), "file": name, "command": f"c++ -std=c++17 -c {name}"}
@@ -49,26 +50,37 @@ def report_of(source: Path) -> FileReport:
     return next(report for report in unit.files if report.path == source.name)
 
 
-def test_known_cases_are_rewritten_or_stay(tmp_path: Path) -> None:
-    text = (CASES / "rewrite.cpp").read_text()
-    source = project(tmp_path, "rewrite.cpp", text)
+# The file, its header, what a rewritten message looks like, and the number of rewritten messages.
+KNOWN = [
+    (
+        "rewrite.cpp",
+        "+  auto img_ptr = boost::make_shared<sensor_msgs::Image>();\n+  sensor_msgs::Image& img = *img_ptr;\n",
+        6,
+    ),
+    ("ros2.cpp", "+  auto image_ptr = std::make_unique<Image>();\n+  Image& image = *image_ptr;\n", 6),
+]
+
+
+@pytest.mark.parametrize(("file", "rewritten", "number"), KNOWN, ids=[case[0] for case in KNOWN])
+def test_known_cases_are_rewritten_or_stay(tmp_path: Path, file: str, rewritten: str, number: int) -> None:
+    text = (CASES / file).read_text()
+    source = project(tmp_path, file, text)
     expected = {
         (at, word)
         for at, line in enumerate(text.splitlines(), 1)
         if (word := line.partition("  // ")[2].strip()) in ("rewritten", "stays")
     }
     report = report_of(source)
-    copies = [finding for finding in report.findings if finding.rule == findings.PUBLISH]
+    found = [finding for finding in report.findings if finding.rule == findings.PUBLISH]
+    copies = [finding for finding in found if finding.edits or "It stays as it is: " in finding.message]
     assert {(finding.line, "rewritten" if finding.edits else "stays") for finding in copies} == expected
-    assert all("It stays as it is: " in finding.message for finding in copies if not finding.edits)
+    before = output_of(source)
     patch = apply(tmp_path, "--dry-run")
     assert patch.exit_code == 0 and source.read_text() == text
-    assert (
-        "+  auto img_ptr = boost::make_shared<sensor_msgs::Image>();\n+  sensor_msgs::Image& img = *img_ptr;\n"
-        in patch.output
-    )
-    assert apply(tmp_path).output == "rewrite.cpp: 6 rewritten\n"
+    assert rewritten in patch.output
+    assert apply(tmp_path).output == f"{file}: {number} rewritten\n"
     assert source.read_text() != text
+    assert output_of(source) == before
     assert apply(tmp_path).output == "nothing to rewrite\n"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton migrate`: what the messages of a ROS 1 program go through, and what to write instead."""
+"""`baton migrate`: what the messages of a ROS program go through, and what to write instead."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CHECK = "  baton migrate check build/listener -p build --target listener"
 
 @click.group(epilog=f"{_EXAMPLES}{_REPORT}\n{_APPLY}\n{_CHECK}")
 def command() -> None:
-    """Advise on C++ sources of ROS 1 programs.
+    """Advise on C++ sources of ROS programs.
 
     Reads the sources by libclang, reports what happens to their messages, and rewrites them.
     """
@@ -81,9 +81,9 @@ def report(ctx: click.Context, tree: Path, build: Path | None, form: str, jobs: 
 @_jobs
 @click.pass_context
 def apply(ctx: click.Context, tree: Path, build: Path | None, dry_run: bool, jobs: int | None) -> None:
-    """Make published messages by make_shared.
+    """Make published messages by make_shared or make_unique.
 
-    Rewrites messages on the stack that are published as objects, so that they are published by pointer.
+    Rewrites messages on the stack that are published as objects, so that they are published by pointer (ROS 2: as unique_ptr).
 
     Only where nothing can change the message after it is published; `report` names the reason elsewhere. Exit status 1: a source
     could not be analysed, or a rewritten file did not parse and was left as it was.

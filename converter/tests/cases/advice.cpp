@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which lines get advice: `// growth`, `// zeros`, `// publish`, `// late`, `// string`, `// pixels`, `// points`, `// kept`.
+// Which lines get advice: `// growth`, `// zeros`, `// publish`, `// late`, `// string`, `// pixels`, `// points`,
+// `// callback`, `// kept`.
 #include <deque>
 #include <map>
 
@@ -213,8 +214,7 @@ void other_bytes_are_copied(const std::vector<uint8_t>& from, cv::Mat& to) {
   img.data.assign(to.total(), 0);
 }
 
-void points_are_copied(const pcl::PointCloud<pcl::PointXYZ>& cloud, pcl::PCLImage& picture,
-                       const pcl::PCLImage& fixed) {
+void points_are_copied(const pcl::PointCloud<pcl::PointXYZ>& cloud, pcl::PCLImage& picture, const pcl::PCLImage& same) {
   sensor_msgs::Cloud out;
   pcl::toROSMsg(cloud, out);  // points
   sensor_msgs::Cloud other;
@@ -223,8 +223,28 @@ void points_are_copied(const pcl::PointCloud<pcl::PointXYZ>& cloud, pcl::PCLImag
   sensor_msgs::Image img;
   pcl_conversions::fromPCL(picture, img);  // points
   pcl_conversions::moveFromPCL(picture, img);
-  pcl_conversions::fromPCL(fixed, img);
+  pcl_conversions::fromPCL(same, img);
 }
+
+void by_value(sensor_msgs::Image) {}
+void by_reference(const sensor_msgs::Image&) {}
+void by_pointer(const sensor_msgs::ImagePtr&) {}
+void small_by_value(std_msgs::Header) {}
+
+class Receiver {
+ public:
+  void copies_for_callbacks() {
+    ros::NodeHandle node;
+    node.subscribe("a", 1, by_value);  // callback
+    node.subscribe("a", 1, by_reference);
+    node.subscribe("a", 1, by_pointer);  // callback
+    node.subscribe("a", 1, small_by_value);
+    node.subscribe("a", 1, &Receiver::by_pointer_to_const, this);
+    node.subscribe("a", 1, &Receiver::by_pointer_of_class, this);  // callback
+  }
+  void by_pointer_to_const(sensor_msgs::ImageConstPtr) {}
+  void by_pointer_of_class(sensor_msgs::ImagePtr) {}
+};
 
 class Keeper {
  public:

@@ -106,6 +106,14 @@ class Publisher {
     kept().push_back(boost::make_shared<M>(message));
   }
 };
+
+class NodeHandle {
+ public:
+  template <class T, class M>
+  void subscribe(const std::string&, uint32_t, void (T::*)(M), T*) {}
+  template <class M>
+  void subscribe(const std::string&, uint32_t, void (*)(M)) {}
+};
 }  // namespace ros
 
 namespace image_transport {

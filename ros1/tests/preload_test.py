@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from nodelet_packages import MANAGER, lines_of_nodelets, package_of_tests
 from ros1_network import BUILD, PATIENCE_S, PRELOAD, ROOT, tcp_bytes
 
 LARGE = 1_000_000
@@ -231,38 +232,21 @@ def test_an_orderly_end_leaves_nothing_and_a_newcomer_removes_what_killed_nodes_
     assert ros.sockets() == []
 
 
-NODELET = Path("/usr/lib/nodelet/nodelet")
 NODELETS = BUILD / "lib" / "libros1_nodelets.so"
 
 
 @pytest.mark.skipif(
-    not (NODELET.exists() and NODELETS.exists()),
+    not (MANAGER.exists() and NODELETS.exists()),
     reason="needs Debian's nodelets: make setup installs libnodeletlib-dev and libnodeletlib-tools, then make build",
 )
 def test_nodelets_of_one_manager_pass_pointers_while_another_process_takes_shared_memory(ros, tmp_path):
-    package = tmp_path / "packages" / "ros1_test"
-    package.mkdir(parents=True)
-    (package / "package.xml").write_text(
-        "<package><name>ros1_test</name><version>1.0.0</version><description/><maintainer email='a@b.c'>a</maintainer>"
-        "<license>Apache-2.0</license><run_depend>nodelet</run_depend><export><nodelet plugin='${prefix}/nodelets.xml'/></export></package>"
-    )
-    classes = "".join(
-        f"<class name='ros1_test/{name}' type='ros1_test::{name}' base_class_type='nodelet::Nodelet'/>"
-        for name in ("Source", "Sink")
-    )
-    (package / "nodelets.xml").write_text(f"<library path='libros1_nodelets'>{classes}</library>")
-    (package / NODELETS.name).symlink_to(NODELETS)
-    settings = {"ROS_PACKAGE_PATH": f"{package.parent}:/usr/share"}
+    settings = package_of_tests(tmp_path / "packages", NODELETS)
     listener = ros.listener()
-    manager = ros.run([NODELET, "manager", "__name:=manager"], **settings)
+    manager = ros.run([MANAGER, "manager", "__name:=manager"], **settings)
     for name in ("Sink", "Source"):
-        ros.run([NODELET, "load", f"ros1_test/{name}", "manager", f"__name:={name}"], preload=False, **settings)
-    lines = []
-    while len(lines) < 40:  # the manager prints lines of its own
-        words = manager.line().split()
-        lines += [words] if words[0] in ("sent", "got") else []
-    sent = {number: address for word, number, address in lines if word == "sent"}
-    assert {number: address for word, number, address in lines if word == "got"} == sent
+        ros.run([MANAGER, "load", f"ros1_test/{name}", "manager", f"__name:={name}"], preload=False, **settings)
+    sent, got = lines_of_nodelets(manager)
+    assert got == sent
     assert len(sent) == 20
     assert [listener.line().split()[0] for _ in range(20)] == [str(i + 1) for i in range(20)]
     assert manager.maps("baton-data") > 0, "the other process's messages took shared memory"

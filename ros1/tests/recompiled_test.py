@@ -11,11 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from nodelet_packages import MANAGER, lines_of_nodelets, package_of_tests
 from ros1_network import BUILD, PATIENCE_S, ROOT, build_example, configure, tcp_bytes
 
 LARGE = 1_000_000
 HERE = Path(__file__).parent
 PAIRS = list(itertools.product(("recompiled", "stock"), repeat=2))
+NODELETS = BUILD / "lib" / "libros1_recompiled_nodelets.so"
 counted = pytest.mark.skipif(
     not (BUILD / "bin" / "ros1_pointer_talker").exists(), reason="builds with a sanitizer have the sanitizer's memcpy"
 )
@@ -192,6 +194,24 @@ def test_services_with_messages_inside_answer_alike_between_stock_and_recompiled
     assert stock.count("status_message: plumb_bob with 5 of /call") == 2
     for pair, lines in heard.items():
         assert lines == stock, pair
+
+
+@pytest.mark.skipif(
+    not (MANAGER.exists() and NODELETS.exists()),
+    reason="needs Debian's nodelets: make setup installs libnodeletlib-dev and libnodeletlib-tools, then make build",
+)
+def test_recompiled_nodelets_of_a_stock_manager_pass_every_message_to_each_other_and_to_other_processes(ros, tmp_path):
+    settings = package_of_tests(tmp_path / "packages", NODELETS)
+    listeners = [listener(ros, kind) for kind in ("recompiled", "stock")]
+    manager = ros.run([MANAGER, "manager", "__name:=manager"], preload=False, **settings)
+    for name in ("Sink", "Source"):
+        command = [MANAGER, "load", f"ros1_test/{name}", "manager", f"__name:={name}", "_subscribers:=3"]
+        ros.run(command, preload=False, **settings)
+    sent, got = lines_of_nodelets(manager)
+    assert len(sent) == 20
+    assert got.keys() == sent.keys()
+    for receives in listeners:
+        assert [receives.line().split()[0] for _ in range(20)] == [str(i + 1) for i in range(20)]
 
 
 def test_every_type_has_the_traits_the_bytes_and_the_text_of_ros(tmp_path):

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two stock nodelets: the source publishes numbered images, and both print number and address of each.
+// Two ordinary nodelets, compiled as they are and recompiled: the source publishes numbered images when it has as many subscribers as
+// its parameter `subscribers` says, and both print number and address of each.
 #include <nodelet/nodelet.h>
 #include <ros/ros.h>
 #include <sensor_msgs/Image.h>
@@ -19,9 +20,10 @@ void print(const char* word, const sensor_msgs::Image& image) {
 
 class Source : public nodelet::Nodelet {
   void onInit() override {
+    const int wanted = getPrivateNodeHandle().param("subscribers", 2);
     publisher_ = getNodeHandle().advertise<sensor_msgs::Image>("images", 10);
-    timer_ = getNodeHandle().createWallTimer(ros::WallDuration(0.01), [this](const ros::WallTimerEvent&) {
-      if (number_ == 20 || publisher_.getNumSubscribers() < 2) return;
+    timer_ = getNodeHandle().createWallTimer(ros::WallDuration(0.01), [this, wanted](const ros::WallTimerEvent&) {
+      if (number_ == 20 || static_cast<int>(publisher_.getNumSubscribers()) < wanted) return;
       const auto image = boost::make_shared<sensor_msgs::Image>();
       image->width = ++number_;
       image->data.resize(1'000'000);

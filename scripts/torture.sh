@@ -3,7 +3,7 @@
 # The long version of the tests: every fuzzer for ten CPU-minutes (FUZZ_SECONDS), every multi-process test ROUNDS times with
 # crash points compiled in, 10,000 random kills of processes that share objects, an hour of rclpy processes with libbaton_heap.so among plain
 # ones that are killed (MIX_SECONDS), and all of it once more under the address sanitizer; every attack of the hostile peer at length, and
-# 1,000 kills of roscpp nodes and their master (ROS1_KILLS), and of nodes with types of Baton, a million kills and disconnections in the swarm (SWARM_KILLS). The swarm says every minute how far it is; what it began with (--seed)
+# 1,000 kills of roscpp nodes and their master (ROS1_KILLS), and of nodes with types of Baton, 200 programs that `baton migrate` rewrites (MIGRATE_SEEDS), a million kills and disconnections in the swarm (SWARM_KILLS). The swarm says every minute how far it is; what it began with (--seed)
 # stands in the first line of a failure.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -30,6 +30,7 @@ if [ -x /usr/bin/rosmaster ] && [ -e build/release/lib/libbaton_roscpp.so ]; the
   step .venv/bin/python ros1/tests/kill_run.py --kills "${ROS1_KILLS:-1000}" --kind lotros
   step .venv/bin/python ros1/tests/ways_run.py --steps "${ROS1_STEPS:-1000}"
 fi
+step .venv/bin/python converter/tests/escapes_run.py --seeds "${MIGRATE_SEEDS:-1-100}"
 step build/release/bin/swarm_tests --kills "${SWARM_KILLS:-1000000}"
 step scripts/fuzz.sh --each "${FUZZ_SECONDS:-600}"
 exit $status

@@ -30,6 +30,25 @@ WRITERS = {
 }  # fmt: skip
 _ACCESSORS = {"at", "back", "begin", "data", "end", "front", "rbegin", "rend"}
 _C_LIBRARY = re.compile(r"/(?:bits/)?(?:string|strings|string_fortified|stdio2?|unistd)\.h$")
+_COMPUTES = {
+    b"+",
+    b"-",
+    b"*",
+    b"/",
+    b"%",
+    b"<",
+    b">",
+    b"<=",
+    b">=",
+    b"==",
+    b"!=",
+    b"&",
+    b"|",
+    b"^",
+    b"<<",
+    b">>",
+    b"<=>",
+}
 _ASSIGNS = re.compile(rb"^[\s)]*(=(?!=)|[-+*/%&|^]=|<<=|>>=)")
 
 
@@ -110,6 +129,8 @@ class Function:
         for child in [node] if node.kind.name == "VAR_DECL" else node.get_children():
             if child.kind.name == "VAR_DECL":
                 self.declare(child, state)
+            elif child.kind.name == "UNEXPOSED_DECL":  # a structured binding
+                self.visit(child, state, ESCAPE)
 
     def _if_stmt(self, node: Node, state: State) -> State | None:
         inside = parts(node)
@@ -144,9 +165,11 @@ class Function:
 
     def _cxx_for_range_stmt(self, node: Node, state: State) -> State | None:
         inside = parts(node)
-        variable = next(child for child in inside if child.kind.name == "VAR_DECL")
-        body = inside[-1]
-        container = inside[-2]
+        body, container = inside[-1], inside[-2]
+        variable = next((child for child in inside if child.kind.name == "VAR_DECL"), None)
+        if variable is None:  # a structured binding
+            self.visit(container, state, ESCAPE)
+            return self.turns(node, state, None, body, None, endless=False)
         reference = variable.type.kind.name in ("LVALUEREFERENCE", "RVALUEREFERENCE")
         const = variable.type.get_pointee().is_const_qualified() if reference else True
         access = self.names.resolve(container)
@@ -437,8 +460,9 @@ class Function:
             self.visit(left, state, READ)
             self.visit(right, state, use)
         else:
+            computes = is_number(node.type) and between.strip(b" \t\r\n()") in _COMPUTES
             for child in (left, right):
-                self.visit(child, state, READ if is_number(node.type) else use)
+                self.visit(child, state, READ if computes else use)
 
     _visit_compound_assignment_operator = _visit_binary_operator
 
@@ -489,6 +513,10 @@ class Function:
                 self.names.variable(child)
             elif child.kind.name not in ("TYPE_REF", "NAMESPACE_REF", "TEMPLATE_REF"):
                 self.visit(child, state, ESCAPE)
+                captured = child.referenced if child.kind.name == "VARIABLE_REF" else None
+                if captured is not None and captured.location.offset >= node.extent.start.offset:
+                    for initialiser in parts(captured):  # [alias = message]
+                        self.visit(initialiser, state, ESCAPE)
         self.lambdas -= 1
         self.loops, self.returns, self.tries, self.effects.loops = loops, returns, tries, around
 

@@ -214,6 +214,36 @@ void in_a_handler() {
   }
 }
 
+void behind_a_structured_binding() {
+  sensor_msgs::Image img;
+  auto& [header, height, width, encoding, data] = img;
+  publisher.publish(img);  // stays
+  height = 3;
+  sensor_msgs::Image other;
+  for (auto& [bytes, number] : std::vector<std::pair<std::vector<uint8_t>*, int>>{{&other.data, 1}}) {
+    publisher.publish(other);  // stays
+    bytes->push_back(static_cast<uint8_t>(number));
+  }
+}
+
+void behind_the_initialiser_of_a_capture() {
+  sensor_msgs::Image img;
+  auto change = [&alias = img] { alias.height = 3; };
+  publisher.publish(img);  // stays
+  change();
+}
+
+void behind_a_pointer_to_a_member() {
+  sensor_msgs::Image img;
+  uint32_t sensor_msgs::Image::*member = &sensor_msgs::Image::height;
+  publisher.publish(img);  // stays
+  img.*member = 3;
+  sensor_msgs::Image other;
+  auto& height = other.*member;
+  publisher.publish(other);  // stays
+  height = 3;
+}
+
 void in_the_head_of_a_loop() {
   for (sensor_msgs::Image img; img.height < 1; img.height = 3) {
     publisher.publish(img);
@@ -273,6 +303,9 @@ int main() {
   behind_a_choice(true);
   behind_a_list_of_pointers();
   in_a_handler();
+  behind_a_structured_binding();
+  behind_the_initialiser_of_a_capture();
+  behind_a_pointer_to_a_member();
   in_the_head_of_a_loop();
   of_another_form();
   made_by_a_macro();

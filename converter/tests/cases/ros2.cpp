@@ -223,4 +223,5 @@ int main() {
   growth_in_a_loop(2);
   order_and_assumptions_do_not_matter(2);
   Receiver receiver;
+  rclcpp::print_owned();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // As much of rclcpp and of rosidl's generated headers as the cases need, since rclcpp is in no package that the tests install. A publisher does
-// what rclcpp's does with intra-process communication: it hands a unique_ptr to the subscription, which owns the message then and may change
-// it at once. So a use after that changes what the program prints.
+// what rclcpp's does with intra-process communication: it hands a unique_ptr to the subscription, which owns the message then, changes it at
+// once, and looks at it again at the end. So a use after that changes what the program prints.
 #pragma once
 
 #include <algorithm>
@@ -36,6 +36,7 @@ struct Image_ {
   using ConstSharedPtr = std::shared_ptr<Image_<ContainerAllocator> const>;
   std_msgs::msg::Header_<ContainerAllocator> header;
   uint32_t height = 0;
+  uint32_t width = 0;
   std::string encoding;
   std::vector<uint8_t> data;
 };
@@ -50,8 +51,8 @@ using Imu = Imu_<std::allocator<void>>;
 
 namespace rclcpp {
 /// What the subscription owns.
-inline std::vector<std::shared_ptr<void>>& owned() {
-  static std::vector<std::shared_ptr<void>> messages;
+inline std::vector<std::unique_ptr<sensor_msgs::msg::Image>>& owned() {
+  static std::vector<std::unique_ptr<sensor_msgs::msg::Image>> messages;
   return messages;
 }
 
@@ -66,6 +67,10 @@ inline void change(sensor_msgs::msg::Image& image) {
   image.height += 1000;
   image.encoding = "changed";
   std::fill(image.data.begin(), image.data.end(), 255);
+}
+
+inline void print_owned() {
+  for (const auto& image : owned()) print(*image);
 }
 
 template <class MessageT>

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import atexit
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
@@ -39,6 +40,7 @@ def analyse(command: Command, tree: Path, excluded: list[Path], unsaved: list[tu
     sys.setrecursionlimit(_DEPTH)
     if _parser is None:
         _parser = Parser()
+        atexit.register(_end)
     try:
         unit = _parser.parse(command, unsaved)
     except NotParsed as error:
@@ -65,6 +67,12 @@ def analyse(command: Command, tree: Path, excluded: list[Path], unsaved: list[tu
             _declaration(node, types, *found)
     report_of(unit.cursor)
     return _Unit([entry[0] for entry in reports.values() if entry is not None])
+
+
+def _end() -> None:
+    """Before the interpreter empties the modules: libclang's destructor needs its own."""
+    global _parser
+    _parser = None
 
 
 def _declaration(node: Any, types: Types, report: FileReport, contents: bytes) -> None:

@@ -21,6 +21,7 @@ from .messages import Types, is_number, is_value
 from .state import Origin, State, join
 
 _REFERENCES = ("LVALUEREFERENCE", "RVALUEREFERENCE")
+_LASTING = ("TRANSLATION_UNIT", "NAMESPACE", "CLASS_DECL", "STRUCT_DECL")
 # What is left of a use where the object is const.
 _OF_CONST = {ESCAPE: KEEP, WRITE: READ}
 # Functions of the standard library that write through a pointer or iterator and keep none.
@@ -553,14 +554,17 @@ class Function:
             for child in parts(node)[: -len(arguments) or None]:
                 if child.kind.name not in ("UNEXPOSED_EXPR", "DECL_REF_EXPR", "MEMBER_REF_EXPR"):
                     self.visit(child, state, ESCAPE)
-        gives_value = constructs or _gives_value(called, self.types)
+        gives_value = _gives_value(called, self.types)
+        others = [base, *arguments] if base is not None else arguments
         for argument in arguments:
             given = ESCAPE
             if constructs:
                 given = self._copied(argument, node.type)
             elif gives_value and is_const_for_function(argument):
-                keeps_none = publishes or (_is_standard(called) and is_value(argument.type, self.types))
-                given = READ if keeps_none else LOOK
+                if publishes or (_is_standard(called) and is_value(argument.type, self.types)):
+                    given = READ
+                else:
+                    given = KEEP if any(self._ends_here(other) for other in others if other is not argument) else LOOK
             self.visit(argument, state, WRITE if writer and use != ESCAPE else given)
         copies.subscribed(self.effects, node, arguments)
         copies.copied(self.effects, node)
@@ -586,6 +590,16 @@ class Function:
         if use in (READ, WRITE) or is_number(node.type) or node.type.kind.name == "VOID":
             return WRITE
         return use if use in (LOOK, KEEP) and is_const_for_function(base) else ESCAPE
+
+    def _ends_here(self, node: Node) -> bool:
+        """Does the expression name an object of this function, whose destructor may look at what the object got?"""
+        named = node.referenced if node.kind.name == "DECL_REF_EXPR" else None
+        if named is not None and named.kind.name in ("VAR_DECL", "PARM_DECL"):
+            type = named.type.get_canonical()
+            local = named.semantic_parent is not None and named.semantic_parent.kind.name not in _LASTING
+            if local and type.kind.name == "RECORD" and not is_value(type, self.types):
+                return True
+        return any(self._ends_here(child) for child in parts(node))
 
     def _copied(self, from_: Node, type: Any) -> str:
         """The use of an argument of which an object of this type is made, or that is assigned to one."""

@@ -97,6 +97,14 @@ struct Show {{
   ~Show() {{ std::cout << "at end " << m_.height << '\\n'; }}
   const T& m_;
 }};
+struct Watcher {{
+  ~Watcher() {{
+    if (m_ != nullptr) std::cout << "watched " << m_->height << '\\n';
+  }}
+  void watch(const T& m) {{ m_ = &m; }}
+  const T* m_ = nullptr;
+}};
+void watch(Watcher& watcher, const T& m) {{ watcher.watch(m); }}
 struct Scale {{}};
 T& operator*=(T& m, Scale) {{
   m.height *= 2;
@@ -251,6 +259,9 @@ LOOKS: dict[str, tuple[str, str]] = {
     "const_iterator": ("m.data.resize(3); auto at = m.data.cbegin();", "std::cout << +*at;"),
     "lambda": ("auto f = [&m] {{ std::cout << m.height; }};", "f();"),
     "reference_to_const_in_wrapper": ("auto wrapped = std::cref(m);", "std::cout << wrapped.get().height;"),
+    "watched": ("Watcher watcher; watcher.watch(m);", ""),
+    "watched_by_function": ("Watcher watcher; watch(watcher, m);", ""),
+    "watched_by_pointer": ("auto watcher = std::make_unique<Watcher>(); watcher->watch(m);", ""),
     "shown_at_end": ("Show show(m);", ""),
     "kept_in_list": ("std::vector<const T*> all{{&m}};", "std::cout << all[0]->height;"),
     "minimum": ("T other; const T& less = std::min(m, other, [](const T& a, const T& b) {{ return a.height < b.height; }});",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from . import findings
 from .access import Access, Node, method_base, parts, strip
 from .findings import Finding
+from .growth import is_small
 from .messages import is_number, is_of_baton, is_of_ros2, is_vector
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def overwrites(effects: Effects, statements: list[Node]) -> None:
             if not _mentions(effects, later, access):
                 continue
             copy = _overwriting(effects, later, access)
-            if copy is not None:
+            if copy is not None and not is_small(effects.names.text(list(call.get_arguments())[0])):
                 _zeros(effects, call, text, access, copy)
             break
 
@@ -131,7 +132,7 @@ def _overwriting(effects: Effects, statement: Node, access: Access) -> Node | No
     node = strip(statement)
     if node.kind.name == "CALL_EXPR" and node.spelling in _COPIES:
         arguments = list(node.get_arguments())
-        return node if any(_begins(effects, argument, access) for argument in arguments) else None
+        return node if any(begins(effects, argument, access) for argument in arguments) else None
     if node.kind.name == "FOR_STMT":
         body = parts(node)[-1]
         for child in parts(body) if body.kind.name == "COMPOUND_STMT" else [body]:
@@ -152,7 +153,7 @@ def _overwriting(effects: Effects, statement: Node, access: Access) -> Node | No
     return None
 
 
-def _begins(effects: Effects, argument: Node, access: Access) -> bool:
+def begins(effects: Effects, argument: Node, access: Access) -> bool:
     """Is it the beginning of the vector: &v[0], v.data(), v.begin(), &v.front()?"""
     node = strip(argument)
     if node.kind.name == "UNARY_OPERATOR" and parts(node):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from . import findings
 from .access import Access, Node, method_base, parts, strip
+from .advice import begins
 from .findings import Finding
 from .messages import is_number, is_of_ros1, is_of_ros2, is_vector
 
@@ -27,7 +28,10 @@ def copied(effects: Effects, call: Node) -> None:
     arguments = list(call.get_arguments())
     base = method_base(call)
     if call.spelling in _COPIES and base is None and len(arguments) == 3:
-        target = effects.interior(arguments[_COPIES[call.spelling]])
+        to = arguments[_COPIES[call.spelling]]
+        target = effects.interior(to)
+        if target is None or not begins(effects, to, target):
+            return
         source = arguments[1 if _COPIES[call.spelling] == 0 else 0]
     elif call.spelling == "assign" and base is not None and is_vector(base.type) and len(arguments) == 2:
         target, source = effects.names.resolve(base), arguments[0]

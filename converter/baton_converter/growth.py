@@ -66,14 +66,19 @@ def _sized(text: str) -> int | None:
     return int(literal[1]) if literal else None
 
 
+def is_small(text: str) -> bool:
+    """Is it the size of a vector that is not large?"""
+    number = _sized(text)
+    return number is not None and number < _LARGE
+
+
 def vector(effects: Effects, node: Node, access: Access, state: State, size: str, added: bool) -> None:
     """A vector gets `size` elements, in words of the source (empty: unknown). `added`: one more element than before."""
     if is_of_ros2(access.root.type):
         return  # each vector of a native message has memory of its own
-    number = _sized(size)
     known = state.grown.get(access.path)
     in_loop = any(loop.extent.start.offset > access.root.offset for loop in effects.loops)
-    large = (number is None or number >= _LARGE) if not added else in_loop
+    large = not is_small(size) if not added else in_loop
     reserved = any(access.path[: len(path)] == path for path in state.reserved)
     if known is not None and known.behind is not None and not reserved and not _fits(known, size):
         if (large or known.large) and not effects.has(findings.GROWTH, node):

@@ -90,6 +90,12 @@ void zeros_that_are_wanted(int n) {
   std::memcpy(&last.data[3], "a", 1);
 }
 
+void few_zeros_may_be_overwritten() {
+  sensor_msgs::Image img;
+  img.data.resize(5);
+  for (int i = 0; i < 5; ++i) img.data[i] = 1;
+}
+
 void a_pointer_can_be_published_itself(const ros::Publisher& publisher, const sensor_msgs::ImageConstPtr& img) {
   publisher.publish(*img);  // publish
   publisher.publish(img);
@@ -212,6 +218,7 @@ void other_bytes_are_copied(const std::vector<uint8_t>& from, cv::Mat& to) {
   img.data.assign(from.begin(), from.end());
   std::memcpy(to.data, &img.data[0], from.size());
   img.data.assign(to.total(), 0);
+  std::memcpy(&img.data[32 * from.size()], to.data, 4);
 }
 
 void points_are_copied(const pcl::PointCloud<pcl::PointXYZ>& cloud, pcl::PCLImage& picture, const pcl::PCLImage& same) {

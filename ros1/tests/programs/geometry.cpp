@@ -80,8 +80,8 @@ void show(const std::string& what, const std::function<std::string()>& made) {
 }
 
 sensor_msgs::CameraInfo calibration(std::uint32_t number) {
-  static const char* const kModels[] = {"plumb_bob", "rational_polynomial", "equidistant", "plumb_bob",
-                                        "equidistant", "", "nonsense"};
+  static const char* const kModels[] = {
+      "plumb_bob", "rational_polynomial", "equidistant", "plumb_bob", "equidistant", "", "nonsense"};
   static const std::size_t kCoefficients[] = {5, 8, 4, 4, 4, 5, 12, 14, 0, 3};
   sensor_msgs::CameraInfo info;
   info.header.seq = number;
@@ -272,9 +272,8 @@ void stereo(std::uint32_t count) {
     right->P[3] = between(-30, -1);
     StereoCameraModel model;
     show("changes", [&] { return words(model.fromCameraInfo(left, *right)) + words(model.initialized()); });
-    show("stays", [&] {
-      return words(model.fromCameraInfo(boost::make_shared<sensor_msgs::CameraInfo>(left), right));
-    });
+    show("stays",
+         [&] { return words(model.fromCameraInfo(boost::make_shared<sensor_msgs::CameraInfo>(left), right)); });
     const StereoCameraModel copy(model);
     StereoCameraModel assigned;
     assigned = StereoCameraModel();

@@ -270,8 +270,7 @@ inline bool PinholeCameraModel::fromCameraInfo(const sensor_msgs::CameraInfo& ms
   cache_->rectified_roi_known = false;
 
   const std::size_t coefficients = cam_info_.D.size();
-  D_ = coefficients == 0 ? cv::Mat_<double>()
-                         : cv::Mat_<double>(1, static_cast<int>(coefficients), cam_info_.D.data());
+  D_ = coefficients == 0 ? cv::Mat_<double>() : cv::Mat_<double>(1, static_cast<int>(coefficients), cam_info_.D.data());
   R_ = cv::Matx33d(cam_info_.R.data());
   K_ = K_full_ = cv::Matx33d(cam_info_.K.data());
   P_ = P_full_ = cv::Matx34d(cam_info_.P.data());

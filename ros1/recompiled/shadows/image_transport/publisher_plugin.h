@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's functions were compiled with ROS's messages, and some of them would link without naming a message.
+// Plugins give image_transport ROS's own messages.
 #pragma once
-#error "image_transport::PublisherPlugin is not there yet for recompiled programs (docs/guides/ros1.md): its library has ROS's own messages inside"
+#error "image_transport::PublisherPlugin is not there for recompiled programs (docs/guides/ros1.md): compile the plugin with ROS's own messages, as a library of its own"

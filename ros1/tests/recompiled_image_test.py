@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recompiled programs of image_transport, beside the same programs of ROS."""
+
+import itertools
+
+import pytest
+from recompiled_tf_test import assert_no_shared_name_has_a_message
+from ros1_network import BUILD, tcp_bytes
+
+LARGE = 1_000_000
+PAIRS = list(itertools.product(("recompiled", "stock"), repeat=2))
+
+pytestmark = pytest.mark.skipif(
+    not (BUILD / "bin" / "ros1_recompiled_image_forms").exists(),
+    reason="needs libimage-transport-dev: make setup, then make build; builds with a sanitizer have no programs of it",
+)
+
+
+def start(ros, kind, program, *words):
+    prefix = "ros1_recompiled_" if kind == "recompiled" else "ros1_"
+    command = [BUILD / "bin" / f"{prefix}{program}", *words]
+    # Of all plugins, those of this build and of image_transport itself.
+    return ros.run(command, preload=False, ROS_PACKAGE_PATH=f"{BUILD}/share:/usr/share")
+
+
+def talker(ros, kind, latch="volatile"):
+    return start(ros, kind, "image_talker", "camera", 100, latch)
+
+
+def listener(ros, kind, transport="raw", keep=0):
+    return start(ros, kind, "image_listener", "camera", transport, 100, keep, 0)
+
+
+def image(number, seq, size=LARGE):
+    """What a listener prints for a talker's image `number`."""
+    return f"{number} {seq} {size} good"
+
+
+def counts(program):
+    """(copies, allocations) of large arrays in the whole process so far."""
+    program.tell("counts")
+    word, copies, allocations = program.line().split()
+    assert word == "counts"
+    return int(copies), int(allocations)
+
+
+def lines_of_forms(ros, kind):
+    program = start(ros, kind, "image_forms")
+    lines = []
+    while (line := program.line(120)) != "end":
+        lines.append(line)
+    return lines
+
+
+def test_code_of_many_forms_does_what_it_does_with_the_stock_library(ros):
+    stock, own = (lines_of_forms(ros, kind) for kind in ("stock", "recompiled"))
+    assert "object: 3 mono8 camera 3000000001 whole" in own
+    assert "all pairs came: yes" in own
+    assert own == stock
+
+
+@pytest.mark.parametrize("publisher, subscriber", PAIRS)
+def test_every_pair_hands_over_every_image(ros, publisher, subscriber):
+    receives, sends = listener(ros, subscriber), talker(ros, publisher)
+    sends.do("subscribers 1")
+    sizes = [LARGE, 10, 0, 6_220_800] * 2
+    for size in sizes:
+        sends.do(f"publish {size} 1 0")
+    assert [receives.line() for _ in sizes] == [image(i + 1, i, size) for i, size in enumerate(sizes)]
+    assert receives.more(0.2) == []
+    assert receives.end() == 0
+
+
+@pytest.mark.parametrize("publisher, subscriber", PAIRS)
+def test_a_late_subscriber_of_every_pair_gets_the_latched_image(ros, publisher, subscriber):
+    sends, early = talker(ros, publisher, latch="latch"), listener(ros, "stock")
+    sends.do("subscribers 1")  # image_transport drops an image that nobody subscribes
+    sends.do(f"publish {LARGE} 1 0")
+    assert early.line() == image(1, 0)
+    assert listener(ros, subscriber).line() == image(1, 0)
+
+
+@pytest.mark.parametrize("publisher, subscriber", PAIRS)
+def test_images_come_by_a_plugin_that_knows_the_messages_of_ros_alone(ros, publisher, subscriber):
+    raw, plugin, sends = listener(ros, subscriber), listener(ros, subscriber, "baton", keep=3), talker(ros, publisher)
+    sends.do("subscribers 2")
+    for size in (LARGE, 10, 0) * 2:
+        sends.do(f"publish {size} 1 0")
+    for receives in (raw, plugin):
+        lines = [receives.line().split() for _ in range(6)]
+        assert [(line[0], *line[2:]) for line in lines] == [
+            (str(i + 1), str(size), "good") for i, size in enumerate((LARGE, 10, 0) * 2)
+        ]
+    plugin.tell("publishers")
+    assert plugin.line() == "publishers 1"
+    plugin.tell("drop")
+    sends.do("subscribers 1")
+    sends.do("publish 10 1 0")
+    assert raw.line().split()[0] == "7"
+    assert plugin.more(0.2) == []
+    assert raw.end() == plugin.end() == 0
+
+
+def test_a_publisher_is_told_of_subscribers_of_all_transports(ros):
+    sends = talker(ros, "recompiled")
+    listeners = []
+    for count, (kind, transport) in enumerate((("recompiled", "raw"), ("stock", "raw"), ("stock", "baton")), 1):
+        listeners.append(listener(ros, kind, transport))
+        sends.do(f"subscribers {count}")
+        while True:  # its callback comes when it comes
+            sends.tell("status")
+            came, _, now, seen = (int(word) for word in sends.line().split()[1:])
+            assert now == count
+            if came >= count and seen == count:
+                break
+    sends.do("drop")
+    assert [program.more(0.1) for program in listeners] == [[], [], []]
+
+
+@pytest.mark.parametrize("publisher, subscriber", PAIRS)
+def test_cameras_of_every_pair_hand_over_images_with_their_calibrations(ros, publisher, subscriber):
+    receives, sends = (
+        start(ros, subscriber, "camera_listener", "camera"),
+        start(ros, publisher, "camera_talker", "camera"),
+    )
+    sends.do("subscribers 1")
+    first = 0
+    while not receives.more(0.05):  # until images and calibrations both have their subscriber
+        first += 1
+        sends.do("publish 10 1")
+    for size in (LARGE, 10, 0, 6_220_800):
+        sends.do(f"publish {size} 1")
+    expected = [f"{first + i} {size} good" for i, size in enumerate((LARGE, 10, 0, 6_220_800), 1)]
+    assert [receives.line() for _ in expected] == expected
+    assert receives.more(0.2) == []
+    assert receives.end() == 0
+
+
+def test_images_published_by_pointer_are_neither_serialized_nor_copied(ros):
+    receives = start(ros, "recompiled", "camera_listener", "camera")
+    sends = start(ros, "recompiled", "camera_talker", "camera")
+    sends.do("subscribers 1")
+    first = 0
+    while not receives.more(0.05):
+        first += 1
+        sends.do("publish 10 1")
+    before, tcp_before = [counts(program) for program in (sends, receives)], tcp_bytes(receives)
+    for number, size in enumerate([LARGE, 200_000, 6_220_800] * 5, first + 1):
+        sends.do(f"publish {size} 1")
+        assert receives.line() == f"{number} {size} good"
+    assert [counts(program) for program in (sends, receives)] == before
+    assert tcp_bytes(receives) - tcp_before < LARGE, "what is left is between node and master"
+
+
+def test_a_program_shares_with_libimage_transport_only_names_without_messages():
+    assert_no_shared_name_has_a_message(
+        "image_forms",
+        "image_transport",
+        "image_transport",
+        "image_transport::ImageTransport::advertise(",
+        r"image_transport::(Exception|TransportLoadException|TransportHints|getCameraInfoTopic)\b",
+    )

@@ -17,6 +17,8 @@ leave_out() {  # leave_out <profile> <package> <reason>
   leave_out pkg.baton.noros1 libbaton-roscpp "no roscpp (Debian: libroscpp-dev)"
 [ -f /usr/include/image_transport/publisher_plugin.h ] ||
   leave_out pkg.baton.noimagetransport libbaton-image-transport "no image_transport (Debian: libimage-transport-dev)"
+{ [ -f /usr/include/camera_info_manager/camera_info_manager.h ] && [ -f /usr/include/camera_calibration_parsers/parse.h ]; } ||
+  leave_out pkg.baton.nocamerainfo "camera_info_manager of recompiled programs" "none here (Debian: libcamera-info-manager-dev libcamera-calibration-parsers-dev)"
 [ -f /usr/include/tf2/buffer_core.h ] ||
   leave_out pkg.baton.notf2 "tf2 of recompiled programs" "no tf2 (Debian: libtf2-dev)"
 

@@ -405,7 +405,7 @@ Pose_<std::allocator<void>> pose;
 @pytest.mark.parametrize(
     "source, words",
     [
-        ("#include <camera_info_manager/camera_info_manager.h>\n", "not there yet for recompiled programs"),
+        ("#include <image_transport/publisher_plugin.h>\n", "not there for recompiled programs"),
         (
             MESSAGE_OF_A_FURTHER_PACKAGE,
             "add the package whose header contains std_msgs::Header_ to baton_ros1_messages",
@@ -416,7 +416,11 @@ Pose_<std::allocator<void>> pose;
             "deleted function",
         ),
     ],
-    ids=["camera_info_manager", "a message of another package that contains one", "a message to a single subscriber"],
+    ids=[
+        "a plugin of image_transport",
+        "a message of another package that contains one",
+        "a message to a single subscriber",
+    ],
 )
 def test_what_is_not_there_yet_does_not_compile(tmp_path, source, words):
     assert words in " ".join(compile_errors(tmp_path, source).split())

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recompiled programs of camera_info_manager and camera_calibration_parsers, beside the same programs of ROS."""
+
+import itertools
+
+import pytest
+from recompiled_tf_test import assert_no_shared_name_has_a_message
+from ros1_network import BUILD
+
+PAIRS = list(itertools.product(("recompiled", "stock"), repeat=2))
+
+pytestmark = pytest.mark.skipif(
+    not (BUILD / "bin" / "ros1_recompiled_camera_info").exists(),
+    reason="needs libcamera-info-manager-dev and libcamera-calibration-parsers-dev: make setup, then make build",
+)
+
+
+def ask(program, line):
+    """What it answers, between lines of its log."""
+    program.tell(line)
+    while not (answer := program.line()).startswith("answer "):
+        pass
+    return answer.removeprefix("answer ")
+
+
+class Camera:
+    """A camera's program, with files of its own."""
+
+    def __init__(self, ros, kind, directory, name="front"):
+        directory.mkdir(exist_ok=True)
+        self.directory = directory
+        prefix = "ros1_recompiled_" if kind == "recompiled" else "ros1_"
+        package = directory / "packages" / "calibrations"
+        package.mkdir(parents=True)
+        (package / "package.xml").write_text("<package><name>calibrations</name></package>\n")
+        self.program = ros.run(
+            [BUILD / "bin" / f"{prefix}camera_info", name],
+            preload=False,
+            ROS_HOME=str(directory),
+            ROS_PACKAGE_PATH=str(directory / "packages"),
+        )
+
+    def __call__(self, line):
+        """The answer; DIR in both is the camera's folder."""
+        return ask(self.program, line.replace("DIR", str(self.directory))).replace(str(self.directory), "DIR")
+
+
+def asked(cameras, line):
+    """The answer of all of them."""
+    answers = [camera(line) for camera in cameras]
+    assert answers[0] == answers[1], line
+    return answers[0]
+
+
+@pytest.fixture
+def cameras(ros, tmp_path):
+    return [Camera(ros, kind, tmp_path / kind) for kind in ("stock", "recompiled")]
+
+
+def test_calibrations_are_loaded_saved_and_named_as_by_the_stock_library(cameras):
+    def answer(line):
+        return asked(cameras, line)
+
+    assert answer("calibrated") == "no"
+    assert answer("get").startswith("0x0 ")
+    for line in ("set 1", "calibrated", "get", "name rear", "get", "name not/valid", "name"):
+        answer(line)
+    for url in (
+        "file://DIR/a.yaml",
+        "file://DIR/${NAME}.ini",
+        "file://${ROS_HOME}/deep/er/${NAME}.yaml",
+        "package://calibrations/b.yaml",
+        "package://nobody/b.yaml",
+        "package://",
+        "flash:///camera",
+        "ftp://camera",
+        "file://${NOTHING}/$x",
+        "FILE:///tmp/none.yaml",
+        "",
+    ):
+        answer(f"validate {url}")
+        answer(f"resolve {url} my_camera")
+        answer(f"load {url}")
+        answer("calibrated")
+        answer("get")
+    assert answer("write DIR/rear.ini 3") == "written"
+    assert answer("load file://DIR/${NAME}.ini") == "yes"
+    assert answer("get").startswith("643x480 plumb_bob ")
+    assert answer("calibrated") == "yes"
+    assert answer("write DIR/packages/calibrations/b.yaml 5") == "written"
+    assert answer("load package://calibrations/b.yaml") == "yes"
+    assert answer("get").startswith("645x480 plumb_bob ")
+    assert answer("load file://DIR/none.yaml") == "no"
+    assert answer("get").startswith("645x480 "), "the last one stays"
+
+
+def test_calibrations_are_parsed_and_written_as_by_the_stock_library(cameras):
+    (cameras[0].directory / "broken.yaml").write_text("image_width: [\n")
+    (cameras[1].directory / "broken.yaml").write_text("image_width: [\n")
+    (cameras[0].directory / "short.ini").write_text("# camera\n[image]\nwidth\n640\n")
+    (cameras[1].directory / "short.ini").write_text("# camera\n[image]\nwidth\n640\n")
+    for number in (0, 1, 7):
+        for file in ("a.ini", "a.yaml", "a.yml", "a.INI", "a.txt", "none/a.ini"):
+            asked(cameras, f"write DIR/{file} {number}")
+            asked(cameras, f"content DIR/{file}")
+            asked(cameras, f"read DIR/{file}")
+        for form in ("ini", "yml"):
+            asked(cameras, f"write_{form} DIR/b {number}")
+            asked(cameras, "content DIR/b")
+            asked(cameras, f"print_{form} DIR/c {number}")
+            for file in ("b", "c", "broken.yaml", "short.ini", "none"):
+                for how in ("read", "scan"):
+                    asked(cameras, f"{how}_{form} DIR/{file}")
+                for how in ("parse", "parse_ini", "parse_other"):
+                    asked(cameras, f"{how} DIR/{file}")
+    assert asked(cameras, "write DIR/a.yaml 7") == "written"
+    assert asked(cameras, "read DIR/a.yaml").startswith("read camera_7 647x480 plumb_bob frame 2 5 ")
+    assert asked(cameras, "write DIR/a.txt 7") == "not written"
+
+
+@pytest.mark.parametrize("camera, caller", PAIRS)
+def test_the_service_set_camera_info_of_every_pair_stores_the_calibration(ros, tmp_path, camera, caller):
+    serves = Camera(ros, camera, tmp_path / "camera")
+    assert serves("get").startswith("0x0 ")  # it is there, before another one has its service
+    calls = ros.run(
+        [BUILD / "bin" / f"ros1_{'recompiled_' if caller == 'recompiled' else ''}camera_info", "other", "camera:=else"],
+        preload=False,
+    )
+    assert ask(calls, "call /camera/set_camera_info 4") == "yes yes "
+    assert serves("get").startswith("644x480 plumb_bob frame 2 5 ")
+    assert serves("calibrated") == "yes"
+    assert serves("read DIR/camera_info/front.yaml").startswith("read front 644x480 plumb_bob ")
+    (tmp_path / "camera" / "file").touch()
+    assert serves("load file://DIR/file/no/folder.yaml") == "no"
+    assert ask(calls, "call /camera/set_camera_info 5") == "yes no Error storing camera calibration."
+
+
+def test_a_program_shares_with_the_libraries_only_names_without_messages():
+    assert_no_shared_name_has_a_message(
+        "camera_info",
+        "camera_info_manager|camera_calibration_parsers",
+        "camera_info_manager|camera_calibration_parsers",
+        "camera_info_manager::CameraInfoManager::getCameraInfo(",
+        "^$",
+    )

@@ -14,7 +14,8 @@
 #
 #   baton_ros1_messages(<target>
 #     [PACKAGES | TYPES | FILES | PACKAGE | SEARCH ...]   as above; STANDARD is ros1_noetic
-#     [HEADERS <dir>...])       include directories with ROS 1's headers of these messages; default: those of roscpp and catkin
+#     [HEADERS <dir>...])       include directories with ROS 1's headers of these messages; default: those of roscpp and catkin.
+#                               Definitions are looked for beside them, too: in <dir>/../share
 #
 # writes <sensor_msgs/Image.h> and so on for recompiled ROS 1 programs (docs/guides/ros1.md). A program that links <target>
 # has messages in shared memory without a change of its source. Needs find_package(roscpp) (or of catkin with it) and
@@ -116,12 +117,18 @@ function(baton_generate_messages target)
   if(GENERATE_ROS1)
     list(APPEND arguments --ros1)
   endif()
+  set(ros1_path "$ENV{ROS_PACKAGE_PATH}")
   foreach(directory IN LISTS GENERATE_RECOMPILED)  # for baton_ros1_messages
     list(APPEND arguments --recompiled "${directory}")
+    # Where ROS 1 installs the definitions of what has its headers there; Debian's ROS has no ROS_PACKAGE_PATH.
+    get_filename_component(share "${directory}/../share" ABSOLUTE)
+    if(IS_DIRECTORY "${share}")
+      string(APPEND ros1_path ":${share}")
+    endif()
   endforeach()
   # The environment of the configuring shell (a sourced ROS) also decides what the build finds.
   set(command "${CMAKE_COMMAND}" -E env "PYTHONPATH=${BATON_GENERATOR_DIR}" "PYTHONDONTWRITEBYTECODE=1"
-    "AMENT_PREFIX_PATH=$ENV{AMENT_PREFIX_PATH}" "ROS_PACKAGE_PATH=$ENV{ROS_PACKAGE_PATH}"
+    "AMENT_PREFIX_PATH=$ENV{AMENT_PREFIX_PATH}" "ROS_PACKAGE_PATH=${ros1_path}"
     "${BATON_PYTHON}" -m baton_generator ${arguments})
 
   # Which headers there will be, and from which files, is known when CMake runs; it runs again when one of those changes,

@@ -157,3 +157,21 @@ def test_headers_for_recompiled_programs_need_the_library_for_them(tmp_path, arg
     configured = project.configure()
     assert configured.returncode != 0
     assert complaint in " ".join(configured.stderr.split())
+
+
+@needs_tools
+def test_definitions_beside_the_headers_of_ros_are_found(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.write("ros/share/robot_msgs/msg/Wheel.msg", "uint32 number\n")
+    traits = (("MD5Sum", '"' + 32 * "0" + '"'), ("Definition", r'"uint32 number\n"'))
+    values = (
+        f"struct {name}<Wheel> {{ static const char* value() {{ return {value}; }} }};\n" for name, value in traits
+    )
+    project.write("ros/include/robot_msgs/Wheel.h", "#ifndef ROBOT_MSGS_MESSAGE_WHEEL_H\n" + "".join(values))
+    recompiled = "add_library(baton::ros1_recompiled ALIAS headers)\nbaton_ros1_messages(recompiled PACKAGES robot_msgs"
+    project.write("CMakeLists.txt", f"{PROJECT}\n{recompiled} HEADERS ${{CMAKE_SOURCE_DIR}}/ros/include)\n")
+    configured = project.configure()
+    assert configured.returncode == 0, configured.stderr
+    built = project.run("cmake", "--build", "build", "--target", "recompiled_generate")
+    assert built.returncode == 0, built.stdout
+    assert (tmp_path / "build/recompiled/include/robot_msgs/Wheel.h").exists()

@@ -29,8 +29,7 @@ def image(number, size=LARGE):
 
 
 def start(ros, kind, program, *words):
-    prefix = "ros1_recompiled_" if kind == "recompiled" else "ros1_"
-    return ros.run([BUILD / "bin" / f"{prefix}{program}", *words], preload=False)
+    return ros.start(kind, program, *words)
 
 
 def talker(ros, kind, queue_size=100, latch="volatile"):

@@ -80,6 +80,11 @@ class Program:
         self.tell(line)
         assert self.line() == f"done {line}"
 
+    def ask(self, *words):
+        """Of a program that answers each line of its input with a line: the answer."""
+        self.tell(" ".join(str(word) for word in words))
+        return self.line()
+
     def break_baton_connections(self):
         """Ends its connections to other processes of the Baton domain; they may come back at once."""
         self.process.send_signal(signal.SIGUSR1)
@@ -206,6 +211,11 @@ class Ros:
     def api_listener(self, queue_size=100, keep=0, pause_ms=0, topic="images", name=None, program="", **settings):
         words = [topic, queue_size, keep, pause_ms, *named(name)]
         return self.run([BUILD / "bin" / f"ros1_api_listener{program}", *words], preload=False, **settings)
+
+    def start(self, kind, program, *words):
+        """A program that was compiled both ways; `kind` is "recompiled" or "stock"."""
+        prefix = "ros1_recompiled_" if kind == "recompiled" else "ros1_"
+        return self.run([BUILD / "bin" / f"{prefix}{program}", *words], preload=False)
 
     def sockets(self):
         """The names that processes left, or have, in the runtime directory."""

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which names the linker may bind between a recompiled program and stock libraries."""
+
+import re
+import subprocess
+
+from ros1_network import BUILD
+
+
+def names(*arguments):
+    """What the linker knows of an object or a library, demangled; what an object hides is left out."""
+    symbols = subprocess.run(["readelf", "-sWC", *arguments], capture_output=True, text=True, check=True).stdout
+    fields = (line.split(maxsplit=7) for line in symbols.splitlines() if re.match(r" *\d+: ", line))
+    return {f[7].split("@")[0] for f in fields if len(f) == 8 and f[4] in ("GLOBAL", "WEAK") and f[5] == "DEFAULT"}
+
+
+def names_shared_with_libraries(kind, program, libraries, namespaces):
+    """Names in these namespaces, and in those of messages, that the program's own source file and a stock library have."""
+    prefix = "ros1_recompiled_" if kind == "recompiled" else "ros1_"
+    compiled = BUILD / f"ros1/tests/CMakeFiles/{prefix}{program}.dir/programs/{program}.cpp.o"
+    linked = subprocess.run(["ldd", BUILD / "bin" / f"{prefix}{program}"], capture_output=True, text=True, check=True)
+    paths = [line.split()[2] for line in linked.stdout.splitlines() if re.search(rf"lib({libraries})\.so", line)]
+    known = set().union(*(names("--dyn-syms", path) for path in paths))
+    return {name for name in names(compiled) & known if re.search(rf"\b({namespaces}|\w+_msgs)::", name)}
+
+
+def assert_no_shared_name_has_a_message(program, libraries, namespaces, control, allowed):
+    """`control`: a name that a stock program shares with the libraries; `allowed`: those without a message."""
+    stock, own = (names_shared_with_libraries(k, program, libraries, namespaces) for k in ("stock", "recompiled"))
+    assert any(control in name for name in stock), "what is looked for is there"
+    assert [name for name in sorted(own) if not re.search(allowed, name)] == []

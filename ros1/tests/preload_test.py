@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 from nodelet_packages import MANAGER, lines_of_nodelets, package_of_tests

@@ -219,7 +219,7 @@ void cameras(std::uint32_t count) {
     show("stays", [&] { return words(model.fromCameraInfo(changed)); });
     // What a model keeps for the next call must not outlive the calibration that it is from.
     const PinholeCameraModel copy(model);
-    switch (below(9)) {
+    switch (below(10)) {
       case 0:
         changed->roi.x_offset += 2;
         break;
@@ -243,6 +243,9 @@ void cameras(std::uint32_t count) {
         break;
       case 7:
         changed->roi.do_rectify = !changed->roi.do_rectify;
+        break;
+      case 8:
+        changed->binning_y = 1 + below(2);
         break;
       default:
         changed->header.frame_id = "another_frame_with_a_long_name";

@@ -208,6 +208,15 @@ class PinholeCameraModel {
     return static_cast<int>(static_cast<std::uint32_t>(number) * by);
   }
 
+  /// The rectangle between two corners, which may be far out.
+  static cv::Rect between(double left, double top, double right, double bottom) {
+    const int x = static_cast<int>(left), y = static_cast<int>(top);
+    const auto size = [](double end, int begin) {
+      return static_cast<int>(static_cast<std::uint32_t>(static_cast<int>(end)) - static_cast<std::uint32_t>(begin));
+    };
+    return cv::Rect(x, y, size(right, x), size(bottom, y));
+  }
+
   template <class Mine, class Given>
   static bool assign(Mine& mine, const Given& given) {
     if (mine == given) return false;
@@ -350,10 +359,9 @@ inline cv::Rect PinholeCameraModel::rectifyRoi(const cv::Rect& roi_raw) const {
   const int left = roi_raw.x, top = roi_raw.y, right = left + roi_raw.width, bottom = top + roi_raw.height;
   const cv::Point2d left_top = corner(left, top), right_top = corner(right, top), right_bottom = corner(right, bottom),
                     left_bottom = corner(left, bottom);
-  const int x = static_cast<int>(std::ceil(std::min(left_top.x, left_bottom.x)));
-  const int y = static_cast<int>(std::ceil(std::min(left_top.y, right_top.y)));
-  return cv::Rect(x, y, static_cast<int>(std::floor(std::max(right_top.x, right_bottom.x))) - x,
-                  static_cast<int>(std::floor(std::max(left_bottom.y, right_bottom.y))) - y);
+  return between(std::ceil(std::min(left_top.x, left_bottom.x)), std::ceil(std::min(left_top.y, right_top.y)),
+                 std::floor(std::max(right_top.x, right_bottom.x)),
+                 std::floor(std::max(left_bottom.y, right_bottom.y)));
 }
 
 /// The smallest whole pixels around the raw corners, for the image after binning, as image_geometry does it.
@@ -362,10 +370,8 @@ inline cv::Rect PinholeCameraModel::unrectifyRoi(const cv::Rect& roi_rect) const
   const int left = roi_rect.x, top = roi_rect.y, right = left + roi_rect.width, bottom = top + roi_rect.height;
   const cv::Point2d left_top = corner(left, top), right_top = corner(right, top), right_bottom = corner(right, bottom),
                     left_bottom = corner(left, bottom);
-  const int x = static_cast<int>(std::floor(std::min(left_top.x, left_bottom.x)));
-  const int y = static_cast<int>(std::floor(std::min(left_top.y, right_top.y)));
-  return cv::Rect(x, y, static_cast<int>(std::ceil(std::max(right_top.x, right_bottom.x))) - x,
-                  static_cast<int>(std::ceil(std::max(left_bottom.y, right_bottom.y))) - y);
+  return between(std::floor(std::min(left_top.x, left_bottom.x)), std::floor(std::min(left_top.y, right_top.y)),
+                 std::ceil(std::max(right_top.x, right_bottom.x)), std::ceil(std::max(left_bottom.y, right_bottom.y)));
 }
 
 inline void PinholeCameraModel::initRectificationMaps() const {

@@ -48,7 +48,8 @@ def test_messages_and_other_classes_are_transformed_and_converted_as_by_the_stoc
 
 
 EXCEPTIONS = r"tf2::\w+Exception\b"
-MATH = r"tf2::(Matrix3x3|Quaternion|Transform|Vector3)::"
+MATH = r"tf2?::(Matrix3x3|Quaternion|Transform|Vector3)::"
+SERVICE = "tf2_msgs::FrameGraph(Request|Response)_<"  # has no recompiled message inside, and is ROS's own in both
 
 
 @with_tf2
@@ -63,7 +64,7 @@ def test_a_program_shares_with_libtf2_ros_only_names_without_messages():
         "tf2|tf2_ros",
         r"tf2\w*",
         "tf2_ros::Buffer::lookupTransform(",
-        rf"{EXCEPTIONS}|{MATH}",
+        rf"{EXCEPTIONS}|{MATH}|{SERVICE}",
     )
 
 
@@ -170,3 +171,68 @@ def test_listeners_come_and_go_in_a_node(ros, kind):
         assert receives.ask("find", "world", "robot", 0) == "world robot 0.000000000 2 0 0.6"
         receives.ask("forget")
     assert receives.end() == 0
+
+
+with_tf = pytest.mark.skipif(
+    not (BUILD / "bin" / "ros1_recompiled_tf_node").exists(),
+    reason="needs libtf-dev, ros-tf2-msgs and libmessage-filters-dev: make setup, then make build",
+)
+
+
+@with_tf
+def test_a_listener_of_tf_answers_every_question_as_the_stock_listener_does(ros):
+    lines = []
+    for kind in ("stock", "recompiled"):
+        program = ros.start(kind, "tf_transforms")
+        lines.append([])
+        while (line := program.lines.get(timeout=PATIENCE_S)) is not None:
+            lines[-1].append(line)
+        assert program.end() == 0, program.errors
+    stock, own = lines
+    assert len(own) > 50_000
+    for word in ("LookupException", "ConnectivityException", "ExtrapolationException", "InvalidArgument"):
+        assert any(line.startswith(word) for line in own)
+    assert [pair for pair in itertools.zip_longest(stock, own) if pair[0] != pair[1]] == []
+
+
+@with_tf
+def test_programs_of_tf_share_with_libtf_only_names_without_messages():
+    for program, control in (
+        ("tf_transforms", "tf::TransformListener::TransformListener("),
+        ("tf_node", "tf::TransformBroadcaster::sendTransform(tf::StampedTransform"),
+    ):
+        assert_no_shared_name_has_a_message(
+            program,
+            "tf|tf2|tf2_ros",
+            r"tf2?(_ros)?",
+            control,
+            rf"{EXCEPTIONS}|{MATH}|{SERVICE}|tf::(resolve|strip_leading_slash)\(",
+        )
+
+
+@with_tf
+@pytest.mark.parametrize("broadcaster, listener", PAIRS)
+def test_a_node_of_tf_of_every_pair_has_the_transforms_of_the_other(ros, broadcaster, listener):
+    sends, receives = ros.start(broadcaster, "tf_node"), ros.start(listener, "tf_node")
+    of_tf2 = ros.start(broadcaster, "tf2_node")
+    of_tf2.ask("fix", "robot", "camera", 3)
+    assert receives.ask("wait", "robot", "camera", 0, 60) == "robot camera 0.000000000 3"
+    move_until_it_is_there(sends, receives, "world", "robot", 100)
+    assert receives.ask("ask", "/world", "/camera", 100).startswith("world camera 100.000000000 100.84")
+    assert receives.ask("wait", "world", "robot", 101, 0.1) == "timeout"
+    assert receives.ask("ask", "world", "unknown", 0).startswith('"unknown" passed to lookupTransform')
+    assert of_tf2.ask("listen", "thread") == "listening in a thread"
+    move_until_it_is_there(sends, of_tf2, "world", "robot", 101)
+
+
+@with_tf
+@pytest.mark.parametrize("broadcaster, listener", PAIRS)
+def test_a_filter_of_tf_of_every_pair_passes_messages_on_when_they_can_be_transformed(ros, broadcaster, listener):
+    sends, receives = ros.start(broadcaster, "tf2_node"), ros.start(listener, "tf_node")
+    assert sends.ask("point", "robot", 5) == "published"
+    assert receives.ask("filter", "world") == "filtering"
+    assert receives.more(0.3) == []
+    sends.ask("fix", "world", "robot", 2)
+    assert receives.line() == "ready 2.280000"
+    sends.ask("point", "none", 5)
+    assert receives.line() == "failed  2", "a message without a frame"

@@ -87,8 +87,8 @@ def test_a_program_shares_with_libactionlib_only_names_without_messages():
         "actionlib",
         "actionlib",
         "actionlib::GoalIDGenerator::generateID()",
-        # The library's class, whose one function with a message the program has for the recompiled message.
-        r"actionlib::ConnectionMonitor::(?!processStatus)",
+        # The library's classes; what one of them does with a message the program has for the recompiled message.
+        r"actionlib::(ConnectionMonitor|DestructionGuard|\w+State)\b",
     )
 
 

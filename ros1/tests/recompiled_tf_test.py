@@ -16,6 +16,18 @@ with_tf2 = pytest.mark.skipif(
     not (BUILD / "bin" / "ros1_recompiled_tf2_buffer").exists(),
     reason="needs libtf2-ros-dev: make setup, then make build",
 )
+with_conversions = pytest.mark.skipif(
+    not (BUILD / "bin" / "ros1_recompiled_tf2_convert").exists(),
+    reason="needs libtf2-sensor-msgs-dev and libtf2-eigen-dev: make setup, then make build",
+)
+with_nodes = pytest.mark.skipif(
+    not (BUILD / "bin" / "ros1_recompiled_tf2_node").exists(),
+    reason="needs libtf2-ros-dev, ros-tf2-msgs, libactionlib-dev and libmessage-filters-dev: make setup, then make build",
+)
+with_tf = pytest.mark.skipif(
+    not (BUILD / "bin" / "ros1_recompiled_tf_node").exists(),
+    reason="needs libtf-dev, ros-tf2-msgs and libmessage-filters-dev: make setup, then make build",
+)
 
 
 def output(program, *words):
@@ -33,12 +45,6 @@ def test_a_buffer_answers_every_question_as_the_stock_buffer_does():
     assert [pair for pair in itertools.zip_longest(stock, own) if pair[0] != pair[1]] == []
 
 
-with_conversions = pytest.mark.skipif(
-    not (BUILD / "bin" / "ros1_recompiled_tf2_convert").exists(),
-    reason="needs libtf2-sensor-msgs-dev and libtf2-eigen-dev: make setup, then make build",
-)
-
-
 @with_conversions
 def test_messages_and_other_classes_are_transformed_and_converted_as_by_the_stock_headers():
     stock, own = output("ros1_tf2_convert"), output("ros1_recompiled_tf2_convert")
@@ -49,6 +55,7 @@ def test_messages_and_other_classes_are_transformed_and_converted_as_by_the_stoc
 
 EXCEPTIONS = r"tf2::\w+Exception\b"
 MATH = r"tf2?::(Matrix3x3|Quaternion|Transform|Vector3)::"
+ACTIONLIB = r"actionlib::(ConnectionMonitor|DestructionGuard|\w+State)\b"
 SERVICE = "tf2_msgs::FrameGraph(Request|Response)_<"  # has no recompiled message inside, and is ROS's own in both
 
 
@@ -58,20 +65,10 @@ def test_a_program_shares_with_libtf2_only_names_without_messages():
 
 
 @with_conversions
-def test_a_program_shares_with_libtf2_ros_only_names_without_messages():
+def test_conversions_share_with_libtf2_ros_only_names_without_messages():
     assert_no_shared_name_has_a_message(
-        "tf2_convert",
-        "tf2|tf2_ros",
-        r"tf2\w*",
-        "tf2_ros::Buffer::lookupTransform(",
-        rf"{EXCEPTIONS}|{MATH}|{SERVICE}",
+        "tf2_convert", "tf2|tf2_ros", r"tf2\w*", "tf2_ros::Buffer::lookupTransform(", rf"{EXCEPTIONS}|{MATH}|{SERVICE}"
     )
-
-
-with_nodes = pytest.mark.skipif(
-    not (BUILD / "bin" / "ros1_recompiled_tf2_node").exists(),
-    reason="needs libtf2-ros-dev, ros-tf2-msgs and libmessage-filters-dev: make setup, then make build",
-)
 
 
 def lines_until_end(program, *words):
@@ -162,6 +159,36 @@ def test_the_service_tf2_frames_of_every_pair_tells_the_frames(ros, server, call
 
 
 @with_nodes
+def test_nodes_share_with_libtf2_ros_only_names_without_messages():
+    assert_no_shared_name_has_a_message(
+        "tf2_node",
+        "tf2|tf2_ros|actionlib",
+        r"tf2\w*|actionlib",
+        "tf2_ros::BufferClient::BufferClient(",
+        rf"{EXCEPTIONS}|{MATH}|{SERVICE}|{ACTIONLIB}",
+    )
+
+
+@with_nodes
+@pytest.mark.parametrize("server, client", PAIRS)
+def test_a_buffer_server_of_every_pair_answers_the_client(ros, server, client):
+    serves, calls = ros.start(server, "tf2_node"), ros.start(client, "tf2_node")
+    serves.ask("listen", "thread")
+    assert serves.ask("serve") == "serving"
+    assert calls.ask("client") == "there"
+    calls.ask("fix", "world", "robot", 2)
+    serves.ask("find", "world", "robot", 0)
+    expected = ["world robot 7.000000000 2 0 0.6"] * 2 + ["can"]
+    assert [calls.ask("call", "world", "robot", 7, 0), calls.line(), calls.line()] == expected
+    unknown = calls.ask("call", "world", "never", 7, 0.2)
+    assert unknown.startswith('"never" passed to lookupTransform argument source_frame does not exist')
+    assert [calls.line(), calls.line()] == [unknown, unknown]
+    calls.tell("call world camera 8 60")
+    serves.ask("fix", "robot", "camera", 1)
+    assert calls.line().startswith("world camera 8.000000000 2.28 "), "it waited"
+
+
+@with_nodes
 @pytest.mark.parametrize("kind", ["recompiled", "stock"])
 def test_listeners_come_and_go_in_a_node(ros, kind):
     sends, receives = ros.start("stock", "tf2_node"), ros.start(kind, "tf2_node")
@@ -171,12 +198,6 @@ def test_listeners_come_and_go_in_a_node(ros, kind):
         assert receives.ask("find", "world", "robot", 0) == "world robot 0.000000000 2 0 0.6"
         receives.ask("forget")
     assert receives.end() == 0
-
-
-with_tf = pytest.mark.skipif(
-    not (BUILD / "bin" / "ros1_recompiled_tf_node").exists(),
-    reason="needs libtf-dev, ros-tf2-msgs and libmessage-filters-dev: make setup, then make build",
-)
 
 
 @with_tf

@@ -10,6 +10,9 @@
 //   filter TARGET                  prints the points of the topic "points" that the buffer can transform
 //   point FRAME STAMP              publishes a point
 //   yaml                           prints the frames and where they came from
+//   serve                          answers the clients of the action "tf2_buffer_server"
+//   client                         makes a client of it, and prints whether the server is there
+//   call TARGET SOURCE STAMP FOR   the client's transform, or its exception
 //   frames NODE                    calls the service tf2_frames of a node
 #include <geometry_msgs/PointStamped.h>
 #include <geometry_msgs/TransformStamped.h>
@@ -17,6 +20,8 @@
 #include <ros/ros.h>
 #include <tf2_geometry_msgs/tf2_geometry_msgs.h>
 #include <tf2_msgs/FrameGraph.h>
+#include <tf2_ros/buffer_client.h>
+#include <tf2_ros/buffer_server.h>
 #include <tf2_ros/message_filter.h>
 #include <tf2_ros/static_transform_broadcaster.h>
 #include <tf2_ros/transform_broadcaster.h>
@@ -94,6 +99,20 @@ class TfNode {
       print("published");
     } else if (verb == "yaml") {
       print(buffer_->allFramesAsYAML() + "end");
+    } else if (verb == "serve") {
+      server_ = std::make_unique<tf2_ros::BufferServer>(*buffer_, "tf2_buffer_server", false);
+      server_->start();
+      print("serving");
+    } else if (verb == "client") {
+      client_ = std::make_unique<tf2_ros::BufferClient>("tf2_buffer_server");
+      print(client_->waitForServer(ros::Duration(60)) ? "there" : "not there");
+    } else if (verb == "call") {
+      print(found([&] { return client_->lookupTransform(a, b, ros::Time(stamp), ros::Duration(number)); }));
+      print(found([&] {
+        return client_->lookupTransform(a, ros::Time(stamp), b, ros::Time(stamp), a, ros::Duration(number));
+      }));
+      std::string error;
+      print(client_->canTransform(a, b, ros::Time(stamp), ros::Duration(number), &error) ? "can" : error);
     } else if (verb == "frames") {
       tf2_msgs::FrameGraph call;
       const bool is_there = ros::service::call("/" + a + "/tf2_frames", call);
@@ -125,8 +144,12 @@ class TfNode {
            << transform.transform.translation.x << ' ' << transform.transform.translation.y << ' '
            << transform.transform.rotation.z;
       return text.str();
-    } catch (const tf2::TransformException& error) {
+    } catch (const tf2::LookupException& error) {
       return error.what();
+    } catch (const tf2::ExtrapolationException& error) {
+      return error.what();
+    } catch (const tf2::TransformException& error) {
+      return std::string("another exception: ") + error.what();
     }
   }
 
@@ -136,6 +159,8 @@ class TfNode {
   std::unique_ptr<tf2_ros::StaticTransformBroadcaster> static_;
   std::unique_ptr<tf2_ros::Buffer> buffer_;
   std::unique_ptr<tf2_ros::TransformListener> listener_;
+  std::unique_ptr<tf2_ros::BufferServer> server_;
+  std::unique_ptr<tf2_ros::BufferClient> client_;
   message_filters::Subscriber<geometry_msgs::PointStamped> subscriber_;
   std::unique_ptr<tf2_ros::MessageFilter<geometry_msgs::PointStamped>> filter_;
 };

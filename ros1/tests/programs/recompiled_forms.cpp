@@ -5,6 +5,8 @@
 #include <ros/ros.h>
 #include <sensor_msgs/CameraInfo.h>
 #include <sensor_msgs/Image.h>
+#include <sensor_msgs/PointCloud2.h>
+#include <sensor_msgs/point_cloud2_iterator.h>
 #include <std_msgs/String.h>
 
 #include <boost/make_shared.hpp>
@@ -261,6 +263,53 @@ void values() {
         unique->data.empty() && shared->data.empty() && several.back().data.empty());
 }
 
+/// With 5 points (i, 2i, 3i) of the color (i, 0, 255).
+sensor_msgs::PointCloud2Ptr cloud() {
+  auto made = boost::make_shared<sensor_msgs::PointCloud2>();
+  sensor_msgs::PointCloud2Modifier modifier(*made);
+  modifier.setPointCloud2FieldsByString(2, "xyz", "rgb");
+  modifier.resize(5);
+  sensor_msgs::PointCloud2Iterator<float> x(*made, "x"), y(*made, "y"), z(*made, "z");
+  sensor_msgs::PointCloud2Iterator<std::uint8_t> red(*made, "r"), blue(*made, "b");
+  for (int i = 0; x != x.end(); ++i, ++x, ++y, ++z, ++red, ++blue) {
+    *x = static_cast<float>(i);
+    *y = static_cast<float>(2 * i);
+    *z = static_cast<float>(3 * i);
+    *red = static_cast<std::uint8_t>(i);
+    *blue = 255;
+  }
+  return made;
+}
+
+void point_clouds(ros::NodeHandle& node) {
+  sensor_msgs::PointCloud2ConstPtr received;
+  const boost::function<void(const sensor_msgs::PointCloud2ConstPtr&)> keep =
+      [&](const sensor_msgs::PointCloud2ConstPtr& m) { received = m; };
+  const ros::Subscriber subscriber = node.subscribe<sensor_msgs::PointCloud2>("clouds", 10, keep);
+  const ros::Publisher publisher = node.advertise<sensor_msgs::PointCloud2>("clouds", 10);
+  spin_until([&] { return publisher.getNumSubscribers() > 0; });
+  publisher.publish(cloud());
+  bool good = spin_until([&] { return received != nullptr; }) && received->width == 5 && received->point_step == 32 &&
+              received->fields.size() == 4 && received->fields[3].name == "rgb";
+  int count = 0;
+  if (good) {
+    sensor_msgs::PointCloud2ConstIterator<float> x(*received, "x"), z(*received, "z");
+    sensor_msgs::PointCloud2ConstIterator<std::uint8_t> color(*received, "rgb");
+    for (; x != x.end(); ++count, ++x, ++z, ++color) {
+      const auto i = static_cast<float>(count);
+      good = good && x[0] == i && x[1] == 2 * i && *z == 3 * i && color[0] == 255 && color[1] == 0 && color[2] == count;
+    }
+  }
+  check("the modifier and the iterators of point clouds work", good && count == 5);
+  bool thrown = false;
+  try {
+    const sensor_msgs::PointCloud2ConstIterator<float> none(*received, "intensity");
+  } catch (const std::runtime_error& problem) {
+    thrown = problem.what() == std::string("Field intensity does not exist");
+  }
+  check("a field that a cloud has not is an exception", thrown);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -274,5 +323,6 @@ int main(int argc, char** argv) {
   two_publishers_of_a_type(node);
   a_message_of_another_type(node);
   relay(node);
+  point_clouds(node);
   std::cout << "end" << std::endl;
 }

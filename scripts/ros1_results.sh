@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The results of ROS 1: docs/results/ros1.md and robot.md from recordings of this machine. Needs ROS 1, OpenCV and a release build (`make
-# build`), and takes about half an hour; close other programs first. ros1_results.sh [accept|robot]: only this one.
+# The results of ROS 1: docs/results/ros1.md, robot.md and slam.md from recordings of this machine. Needs ROS 1, OpenCV and a release build (`make
+# build`), and takes about three quarters of an hour; close other programs first. ros1_results.sh [accept|robot|slam]: only this one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-wanted=${1:-accept robot}
+wanted=${1:-accept robot slam}
 baton=.venv/bin/baton
 mkdir -p out
 for part in $wanted; do
@@ -19,8 +19,12 @@ for part in $wanted; do
         --plot docs/results/robot.svg --video docs/results/robot.webp
       scripts/fill_page.py docs/results/robot.md robot out/robot.md
       ;;
+    slam)
+      "$baton" perf slam --rounds 6 --out out/slam.jsonl.gz --markdown out/slam.md --plot docs/results/slam.svg
+      scripts/fill_page.py docs/results/slam.md slam out/slam.md
+      ;;
     *)
-      echo "usage: ros1_results.sh [accept|robot]" >&2
+      echo "usage: ros1_results.sh [accept|robot|slam]" >&2
       exit 2
       ;;
   esac

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
@@ -18,6 +18,7 @@ from .. import peers as peer_list
 from ..experiments import CLOCKS, EXPERIMENTS, clock_of
 from ..robot import TASKS, WAYS
 from ..runs import Cell, size_text
+from ..slam import CASES
 
 DEFAULT_OUT = Path("out/perf")
 INTERRUPTED = 130  # as shells count: 128 and SIGINT
@@ -38,7 +39,8 @@ Examples:
   baton perf report out/perf/run.jsonl.gz  # tables and plots, one HTML page
   baton perf accept                # every performance criterion, PASS or FAIL
   baton perf limits                # what this machine can do at best
-  baton perf robot                 # a TurtleBot brakes for a red light"""
+  baton perf robot                 # a TurtleBot brakes for a red light
+  baton perf slam                  # visual SLAM, stock and recompiled"""
 
 
 class Size(click.ParamType):
@@ -405,6 +407,74 @@ def robot(ways, tasks, loads, rounds, width, queue, out, source, plot, video, ma
     path = source or _out(out, "robot")
     whole = source is not None or robot_session.run(path, ways, tasks, loads, rounds, width, queue, console)
     robot_session.show(path, plot or _beside(path, ".svg"), video or _beside(path, ".webp"), markdown, console)
+    if not whole:
+        sys.exit(INTERRUPTED)
+
+
+@command.command(
+    epilog="\b\nExamples:\n  baton perf slam\n  baton perf slam -c hd --rounds 1\n  baton perf slam --sequence rgbd_dataset_freiburg1_xyz --camera 517.3,516.5,318.6,255.3,0.2624,-0.9531,-0.0054,0.0026,1.1633\n  baton perf slam --from out/perf/slam.jsonl.gz --plot slam.png"
+)
+@click.option(
+    "-c",
+    "--case",
+    "cases",
+    type=click.Choice(CASES),
+    multiple=True,
+    default=list(CASES),
+    show_default=True,
+    help="Several times. paper: 640 x 480, most of the time is computing. hd: 1920 x 1080, most of the time is transport.",
+)
+@click.option(
+    "--sequence",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Instead of the cases: a sequence of TUM RGB-D, with rgb.txt and groundtruth.txt.",
+)
+@click.option(
+    "--camera",
+    help="Of the sequence: fx,fy,cx,cy in pixels, and OpenCV's k1,k2,p1,p2,k3. Default: 525,525, the middle.",
+)
+@click.option(
+    "--features", type=click.IntRange(100), help="Sought in each image. Default: the case's; of a sequence 2000."
+)
+@click.option("--images", type=click.IntRange(30), default=200, show_default=True, help="Of each run.")
+@click.option("--rate", type=click.FloatRange(1), default=10.0, show_default=True, help="Images per second.")
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True)
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="Recording; default out/perf/slam.jsonl.gz.")
+@click.option(
+    "--from", "source", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Only draw this recording."
+)
+@click.option(
+    "--plot", type=click.Path(dir_okay=False, path_type=Path), help="As .svg or .png; default beside the recording."
+)
+@click.option(
+    "--markdown", type=click.Path(dir_okay=False, path_type=Path), help="Also write the tables there, for a document."
+)
+def slam(cases, sequence, camera, features, images, rate, rounds, out, source, plot, markdown) -> None:
+    """Run visual SLAM in ordinary ROS 1 nodes, stock and recompiled (ROS-SF, Figs. 17 and 18).
+
+    pub_tum plays a sequence of images, slam tracks the camera, and three nodes measure how old pose, point cloud and debug image are.
+    """
+    from .. import slam as experiment
+    from .. import slam_session
+
+    console = _console()
+    path = source or _out(out, "slam")
+    if camera and sequence is None:
+        raise click.UsageError("--camera is for --sequence: the cameras of the cases are known")
+    if sequence is not None:
+        chosen = [experiment.Case(sequence.resolve().name, 0, 0, 2000)]
+    else:
+        chosen = [CASES[name] for name in dict.fromkeys(cases)]
+    inputs = [
+        slam_session.Input(
+            replace(case, images=images, rate=rate, features=features or case.features),
+            sequence,
+            experiment.calibration(camera) if camera else {},
+        )
+        for case in chosen
+    ]
+    whole = source is not None or slam_session.run(path, inputs, rounds, console)
+    slam_session.show(path, plot or _beside(path, ".svg"), markdown, console)
     if not whole:
         sys.exit(INTERRUPTED)
 

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One topic with many kinds of programs on it: ROS 1 as shipped, under the preload and recompiled, types of Baton in roscpp, Baton's own
+nodes and ROS 2."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from ros1_network import BUILD, ROOT
+
+sys.path.insert(0, str(ROOT / "scripts"))
+from ros_domain import claim_domain
+
+PROGRAMS = Path(__file__).parent / "programs"
+ROS2 = ROOT / ".venv-ros2/bin/python"
+RMW = BUILD / "lib" / "librmw_baton_cpp.so"
+SIZES = [10, 100_000, 6_220_800, 0, 1000]
+
+# What the programs below share: as programs/pattern.hpp.
+PATTERN = """
+import sys
+def pattern(number, size):
+    return bytes((number * 31 + i * 7 + (i >> 12)) % 256 for i in range(size))
+def say(line):
+    sys.stdout.write(line + "\\n")
+    sys.stdout.flush()
+def check(number, data):
+    good = bytes(data) == pattern(number, len(data))
+    say(f"{number} {len(data)} {'good' if good else 'bad'}")
+"""
+BATON_LISTENER = """
+import baton
+node = baton.Node("baton_listener")
+subscription = node.subscribe("images", "sensor_msgs/Image", qos=100)
+say("ready")
+while True:
+    image = subscription.take(timeout=600)
+    check(image.width, image.data)
+"""
+BATON_TALKER = """
+import baton
+node = baton.Node("baton_talker")
+publisher = node.advertise("images", "sensor_msgs/Image", 100)
+publisher.wait_for_subscriptions(int(sys.argv[1]))
+for number, size in enumerate(map(int, sys.argv[2:]), 1):
+    image = publisher.loan()
+    image.width, image.height, image.encoding, image.header.frame_id = number, 1, "mono8", "camera"
+    image.data = pattern(number, size)
+    publisher.publish(image)
+say("done")
+sys.stdin.read()
+"""
+ROS2_LISTENER = """
+import rclpy
+from sensor_msgs.msg import Image
+rclpy.init()
+node = rclpy.create_node("ros2_listener")
+node.create_subscription(Image, "images", lambda image: check(image.width, image.data), 100)
+say("ready")
+rclpy.spin(node)
+"""
+ROS2_TALKER = """
+import rclpy, time
+from sensor_msgs.msg import Image
+rclpy.init()
+node = rclpy.create_node("ros2_talker")
+publisher = node.create_publisher(Image, "images", 100)
+while publisher.get_subscription_count() < int(sys.argv[1]):
+    rclpy.spin_once(node, timeout_sec=0.01)
+for number, size in enumerate(map(int, sys.argv[2:]), 1):
+    image = Image(width=number, height=1, encoding="mono8")
+    image.header.frame_id = "camera"
+    image.data.frombytes(pattern(number, size))
+    publisher.publish(image)
+say("done")
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def graph(ros):
+    domain, claim = claim_domain()
+    ros.environment |= {"BATON_DOMAIN": str(domain), "ROS_DOMAIN_ID": str(domain)}
+    yield ros
+    claim.close()
+
+
+def baton_node(ros, source, *words):
+    settings = {"PYTHONPATH": str(BUILD / "python")}
+    return ros.run([sys.executable, "-c", PATTERN + source, *map(str, words)], preload=False, **settings)
+
+
+def ros2_node(ros, source, *words):
+    settings = {"LD_PRELOAD": str(RMW), "RMW_IMPLEMENTATION": "rmw_baton_cpp"}
+    return ros.run([ROS2, "-c", PATTERN + source, *map(str, words)], preload=False, **settings)
+
+
+def ros1_lines():
+    return [f"{i + 1} {i} {size} good" for i, size in enumerate(SIZES)]
+
+
+def other_lines():
+    return [f"{i + 1} {size} good" for i, size in enumerate(SIZES)]
+
+
+needs_ros2 = pytest.mark.skipif(
+    bool(os.environ.get("BATON_SANITIZER_RUNTIMES")) or not (ROS2.exists() and RMW.exists()),
+    reason="needs ROS 2's Python packages (make setup), and a build without a sanitizer",
+)
+
+
+@needs_ros2
+def test_a_recompiled_publisher_reaches_every_kind_of_subscriber_once(graph):
+    recompiled = graph.run([BUILD / "bin/ros1_recompiled_listener", "images", "100", "0", "0"], preload=False)
+    ros1 = {
+        "recompiled": recompiled,
+        "as shipped": graph.listener(preload=False),
+        "preload": graph.listener(),
+        "types of Baton": graph.api_listener(),
+    }
+    others = {"Baton": baton_node(graph, BATON_LISTENER), "ROS 2": ros2_node(graph, ROS2_LISTENER)}
+    for program in others.values():
+        assert program.line() == "ready"
+    sends = graph.run([BUILD / "bin/ros1_recompiled_talker", "images", "100", "volatile"], preload=False)
+    sends.do(f"subscribers {len(ros1) + len(others)}")
+    for size in SIZES:
+        sends.do(f"publish {size} 1 0")
+    for kind, program in ros1.items():
+        assert [program.line() for _ in SIZES] == ros1_lines(), kind
+    for kind, program in others.items():
+        assert [program.line() for _ in SIZES] == other_lines(), kind
+    assert {kind: program.more(0.2) for kind, program in (ros1 | others).items()} == {k: [] for k in ros1 | others}
+
+
+@needs_ros2
+@pytest.mark.parametrize("node, source", [(baton_node, BATON_TALKER), (ros2_node, ROS2_TALKER)], ids=["Baton", "ROS 2"])
+def test_a_recompiled_subscriber_hears_a_publisher_that_is_not_of_ros_1(graph, node, source):
+    receives = graph.run([BUILD / "bin/ros1_recompiled_listener", "images", "100", "0", "0"], preload=False)
+    sends = node(graph, source, 1, *SIZES)
+    assert [receives.line().split()[::2] for _ in SIZES] == [[str(i + 1), str(size)] for i, size in enumerate(SIZES)]
+    assert sends.line() == "done"
+    assert receives.more(0.2) == []
+
+
+def test_a_recompiled_subscriber_hears_publishers_of_every_kind_of_ros_1(graph):
+    receives = graph.run([BUILD / "bin/ros1_recompiled_listener", "images", "100", "0", "0"], preload=False)
+    recompiled = graph.run([BUILD / "bin/ros1_recompiled_talker", "images", "100", "volatile"], preload=False)
+    kinds = [graph.talker(preload=False), graph.talker(), graph.api_talker(), recompiled]
+    for sends in kinds:
+        sends.do("subscribers 1")
+        sends.do("publish 100000 2 0")
+        assert [receives.line() for _ in range(2)] == ["1 0 100000 good", "2 1 100000 good"]
+    assert receives.more(0.2) == []

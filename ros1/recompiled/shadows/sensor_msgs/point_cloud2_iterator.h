@@ -18,6 +18,7 @@ using ::sensor_msgs::PointField;
 }  // namespace baton_recompiled
 }  // namespace sensor_msgs
 
+#pragma GCC system_header  // no warnings of the stock code
 #define sensor_msgs sensor_msgs::baton_recompiled
 #define const_iterator const_pointer  // the stock code names std::vector's; that of a recompiled message is a pointer
 #include_next <sensor_msgs/point_cloud2_iterator.h>

@@ -74,7 +74,7 @@ def test_every_verb_s_help_has_examples_and_each_of_them_parses(
 ) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "out" / "perf").mkdir(parents=True)
-    for recording in ("run", "robot"):
+    for recording in ("run", "robot", "slam"):
         (tmp_path / f"out/perf/{recording}.jsonl.gz").touch()
     monkeypatch.chdir(tmp_path)
     lines = examples_of(command)

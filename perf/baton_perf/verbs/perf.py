@@ -412,7 +412,7 @@ def robot(ways, tasks, loads, rounds, width, queue, out, source, plot, video, ma
 
 
 @command.command(
-    epilog="\b\nExamples:\n  baton perf slam\n  baton perf slam -c hd --rounds 1\n  baton perf slam --sequence rgbd_dataset_freiburg1_xyz --camera 517.3,516.5,318.6,255.3,0.2624,-0.9531,-0.0054,0.0026,1.1633\n  baton perf slam --from out/perf/slam.jsonl.gz --plot slam.png"
+    epilog="\b\nExamples:\n  baton perf slam\n  baton perf slam -c hd --rounds 1\n  baton perf slam --from out/perf/slam.jsonl.gz --plot slam.png"
 )
 @click.option(
     "-c",

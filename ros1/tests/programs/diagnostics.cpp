@@ -8,6 +8,7 @@
 
 #include <boost/make_shared.hpp>
 #include <chrono>
+#include <exception>
 #include <functional>
 #include <iostream>
 #include <string>
@@ -184,11 +185,14 @@ void updates(ros::NodeHandle& node) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   ros::init(argc, argv, "diagnostics", ros::init_options::NoRosout);
   ros::NodeHandle node;
   ros::Time::setNow(ros::Time(1000));
   tasks();
   updates(node);
   std::cout << "end" << std::endl;
+} catch (const std::exception& error) {
+  std::cout << "exception " << error.what() << std::endl;
+  return 1;
 }

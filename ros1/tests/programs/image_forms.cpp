@@ -11,6 +11,7 @@
 #include <boost/bind/bind.hpp>
 #include <boost/make_shared.hpp>
 #include <chrono>
+#include <exception>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -337,7 +338,7 @@ void filters(ImageTransport& transport) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   ros::init(argc, argv, "image_forms");
   ros::NodeHandle node;
   ImageTransport transport(node);
@@ -347,4 +348,7 @@ int main(int argc, char** argv) {
   cameras(transport);
   filters(transport);
   std::cout << "end" << std::endl;
+} catch (const std::exception& error) {
+  std::cout << "exception " << error.what() << std::endl;
+  return 1;
 }

@@ -8,7 +8,7 @@ import time
 
 import pytest
 from linked_names import assert_no_shared_name_has_a_message
-from ros1_network import BUILD, PATIENCE_S, named
+from ros1_network import BUILD, PATIENCE_S, ROOT, configure, named, run
 
 PAIRS = list(itertools.product(("recompiled", "stock"), repeat=2))
 
@@ -257,3 +257,33 @@ def test_a_filter_of_tf_of_every_pair_passes_messages_on_when_they_can_be_transf
     assert receives.line() == "ready 2.280000"
     sends.ask("point", "none", 5)
     assert receives.line() == "failed  2", "a message without a frame"
+
+
+# As a user writes it. tf2's library is not named, and the others come before Baton's: who follows whom is baton_ros1_messages' task.
+PROJECT = """\
+cmake_minimum_required(VERSION 3.25)
+project(transforms CXX)
+find_package(roscpp REQUIRED)
+find_package(baton 0.1 REQUIRED COMPONENTS ros1)
+find_library(message_filters_library message_filters)
+find_library(actionlib_library actionlib)
+baton_ros1_messages(messages PACKAGES actionlib_msgs geometry_msgs std_msgs tf2_msgs)
+add_executable(tf2_node {programs}/tf2_node.cpp)
+target_include_directories(tf2_node PRIVATE ${{roscpp_INCLUDE_DIRS}})
+target_link_libraries(tf2_node PRIVATE ${{message_filters_library}} ${{actionlib_library}} messages ${{roscpp_LIBRARIES}})
+"""
+
+
+@with_nodes
+def test_a_program_of_tf2_builds_outside_of_the_tree_and_meets_stock_programs(ros, tmp_path):
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project/CMakeLists.txt").write_text(PROJECT.format(programs=ROOT / "ros1/tests/programs"))
+    build = configure(tmp_path / "project", tmp_path)
+    run("cmake", "--build", build)
+    own = ros.run([build / "tf2_node"], preload=False)
+    stock = ros.start("stock", "tf2_node")
+    own.ask("fix", "world", "robot", 2)
+    stock.ask("fix", "robot", "camera", 1)
+    for receives in (own, stock):
+        receives.ask("listen", "thread")
+        assert receives.ask("find", "world", "camera", 7).startswith("world camera 7.000000000 2.28 ")

@@ -11,6 +11,7 @@
 #include <string>
 #include <type_traits>
 
+#pragma GCC system_header  // no warnings of the stock code
 #define getFrameId baton_stock_frame_id
 #include_next <tf2/convert.h>
 #undef getFrameId

@@ -14,6 +14,7 @@ namespace tf2_ros {
 inline namespace baton_recompiled {}
 }  // namespace tf2_ros
 
+#pragma GCC system_header  // no warnings of the stock code
 #define tf2_ros tf2_ros::baton_recompiled
 #include_next <tf2_ros/buffer_interface.h>
 #undef tf2_ros

@@ -28,6 +28,7 @@ template <class T>
 using vector = ::baton::sfm::Vector<T>;
 }  // namespace baton_actionlib_std
 
+#pragma GCC system_header  // no warnings of the stock code
 #define std baton_actionlib_std
 #include_next <actionlib/client/client_helpers.h>
 #undef std

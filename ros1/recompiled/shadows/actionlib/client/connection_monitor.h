@@ -3,6 +3,7 @@
 // has it for ROS's message, and this header for the recompiled one.
 #pragma once
 
+#pragma GCC system_header  // no warnings of the stock code
 #include_next <actionlib/client/connection_monitor.h>
 
 namespace actionlib {

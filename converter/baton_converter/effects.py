@@ -102,7 +102,7 @@ class Effects:
             origin = self.before(access, state)
             if origin is not None:
                 self.violate(findings.RESIZE, access, node, state, what, origin)
-            growth.vector(self, node, access, state, "", added=False)
+            growth.vector(self, node, left, access, state, "", added=False)
             state.fill(access.path, Origin(line, "assigned it"))
         elif self.types.message(left.type):
             made = self.names.made(right)
@@ -119,7 +119,7 @@ class Effects:
                 if len(access.path) > 1 and "string" in self.types.contents(left.type):
                     growth.string(self, node, access, state)
                 if len(access.path) > 1 and "vector" in self.types.contents(left.type):
-                    growth.vector(self, node, access, state, "", added=False)
+                    growth.vector(self, node, left, access, state, "", added=False)
                 state.fill(access.path, Origin(line, "assigned it"))
 
     def _rebound(self, left: Node, right: Node, state: State, access: Access | None) -> None:
@@ -163,14 +163,14 @@ class Effects:
                 if re.search(rf"\b{re.escape(access.text)}\s*\.\s*size\b", size):
                     growth.growth(self, node, access, state)
                     size = ""
-                growth.vector(self, node, access, state, size, added=False)
+                growth.vector(self, node, base, access, state, size, added=False)
                 state.fill((*access.path, SIZE), Origin(line, "resized it"))
             return
         shown = name.removeprefix("operator") if name.startswith("operator") else f"{name}()"
         self.violate(findings.OTHER, access, node, state, f"`{access.text}` is changed by {shown}")
         if name == "reserve":
             size = self.names.text(arguments[0]) if arguments else ""
-            growth.vector(self, node, access, state, size, added=False)
+            growth.vector(self, node, base, access, state, size, added=False)
             state.reserved |= {access.path}
         elif name == "clear":
             return
@@ -179,16 +179,11 @@ class Effects:
         if is_string(base.type):
             growth.string(self, node, access, state)
         elif name in ("push_back", "emplace_back", "emplace", "insert"):
-            growth.vector(self, node, access, state, "", added=True)
+            growth.vector(self, node, base, access, state, "", added=True)
         elif name == "assign":
-            growth.vector(
-                self,
-                node,
-                access,
-                state,
-                self.names.text(arguments[0]) if len(arguments) == 2 and is_number(arguments[0].type) else "",
-                added=False,
-            )
+            counted = len(arguments) == 2 and is_number(arguments[0].type)
+            size = self.names.text(arguments[0]) if counted else ""
+            growth.vector(self, node, base, access, state, size, added=False)
         state.fill(access.path, Origin(line, f"changed it by {shown}"))
 
     def passed(self, node: Node, name: str, arguments: list[Node], state: State) -> None:

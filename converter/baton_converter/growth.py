@@ -72,26 +72,34 @@ def is_small(text: str) -> bool:
     return number is not None and number < _LARGE
 
 
-def vector(effects: Effects, node: Node, access: Access, state: State, size: str, added: bool) -> None:
-    """A vector gets `size` elements, in words of the source (empty: unknown). `added`: one more element than before."""
+def vector(effects: Effects, node: Node, target: Node, access: Access, state: State, size: str, added: bool) -> None:
+    """The vector `target` gets `size` elements, in words of the source (empty: unknown). `added`: one more element than before."""
     if is_of_ros2(access.root.type):
         return  # each vector of a native message has memory of its own
     known = state.grown.get(access.path)
     in_loop = any(loop.extent.start.offset > access.root.offset for loop in effects.loops)
-    large = not is_small(size) if not added else in_loop
+    large = _has_plain_elements(effects, target) and (in_loop if added else not is_small(size))
     reserved = any(access.path[: len(path)] == path for path in state.reserved)
-    if known is not None and known.behind is not None and not reserved and not _fits(known, size):
+    if known is not None and known.behind is not None and not reserved and _grows(known, size):
         if (large or known.large) and not effects.has(findings.GROWTH, node):
             _late(effects, node, access, known, size)
     size = "" if added else size
     state.grow(access.path, Grown(node.location.line, size, large or (known is not None and known.large)), access.text)
 
 
-def _fits(known: Grown, size: str) -> bool:
-    if size and size == known.size:
-        return True
+def _has_plain_elements(effects: Effects, vector: Node) -> bool:
+    """Vectors of messages with strings or vectors, such as the fields of a PointCloud2, are short."""
+    element = vector.type.get_canonical().get_template_argument_type(0)
+    return is_number(element) or (effects.types.message(element) is not None and not effects.types.contents(element))
+
+
+def _grows(known: Grown, size: str) -> bool:
+    """Is the size certainly more than before? Many a resize() shrinks a vector to what was used of it."""
     before, now = _sized(known.size), _sized(size)
-    return before is not None and now is not None and now <= before
+    if before is not None and now is not None:
+        return now > before
+    of_before = known.size != "" and re.search(rf"(?<!\w){re.escape(known.size)}(?!\w)", size)
+    return size == "" or (size != known.size and re.search(r"[+*]", size) is not None and of_before is not None)
 
 
 def _late(effects: Effects, node: Node, access: Access, known: Grown, size: str) -> None:

@@ -148,6 +148,22 @@ void sizes_announced_in_time(int n) {
   last.points.resize(2 * n);
 }
 
+void a_vector_is_shrunk_to_what_was_used(int n) {
+  sensor_msgs::Cloud cloud;
+  cloud.points.resize(n);
+  cloud.channels.resize(2);
+  int used = 0;
+  for (int i = 0; i < n; ++i) used += choose();
+  cloud.points.resize(used);
+}
+
+void vectors_of_messages_with_strings_are_short(int n) {
+  sensor_msgs::Cloud cloud;
+  cloud.channels.resize(n);
+  cloud.channels[0].name = "intensity";
+  cloud.channels.resize(n + 1);
+}
+
 void small_vectors_may_move() {
   sensor_msgs::Cloud cloud;
   cloud.points.resize(3);

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,14 +23,14 @@ from .parser import Parser
 if TYPE_CHECKING:
     from clang.cindex import Cursor, Type
 
-# The tag of recompiled messages (generator/baton_generator/templates/recompiled.h.j2), as it is in mangled names: a library that
-# has it was recompiled, too.
-_TAG = "B5baton"
+# What each recompiled source defines (ros1/recompiled/include/baton/ros1/recompiled/first.hpp): a library that has it was
+# recompiled, too.
+_MARK = "baton_ros1_recompiled"
 _MESSAGE_BASE = "baton::ros1::recompiled::Allocated<"
 # Headers in the place of ROS's: what is in it has names of its own.
 _OWN_NAMESPACE = "baton_recompiled"
-_NAME = re.compile(r"[A-Za-z_]\w*(?:::~?[A-Za-z_]\w*)*")
-_RECORDS = {"CLASS_DECL", "STRUCT_DECL", "CLASS_TEMPLATE", "CLASS_TEMPLATE_PARTIAL_SPECIALIZATION"}
+_NAME = re.compile(r"[A-Za-z_]\w*(?:::(?:operator(?:\(\)|[^\w\s(]+)|~?[A-Za-z_]\w*))*")
+_RECORDS = {"CLASS_DECL", "STRUCT_DECL", "UNION_DECL", "CLASS_TEMPLATE", "CLASS_TEMPLATE_PARTIAL_SPECIALIZATION"}
 _FUNCTIONS = {"FUNCTION_DECL", "CXX_METHOD", "CONSTRUCTOR", "DESTRUCTOR", "CONVERSION_FUNCTION", "VAR_DECL"}
 
 
@@ -69,8 +69,9 @@ def _run(*command: str | Path) -> str:
 
 
 def _names(file: Path, *options: str) -> set[str]:
-    """The names in a file's dynamic symbol table."""
-    return {line.split()[-1].partition("@")[0] for line in _run("nm", "-D", *options, file).splitlines() if line}
+    """The names in a file's table of symbols, the dynamic one with the option -D."""
+    lines = [line.split() for line in _run("nm", *options, file).splitlines()]
+    return {words[-1].partition("@")[0] for words in lines if len(words) > 1}
 
 
 def _libraries(program: Path) -> Iterator[Path]:
@@ -82,15 +83,19 @@ def _libraries(program: Path) -> Iterator[Path]:
             yield Path(rest.rpartition(" (")[0])
 
 
-def shared_names(program: Path) -> list[Shared]:
-    """What the dynamic linker can bind between the program and each library that was not recompiled."""
-    own = {name for name in _names(program) if name.startswith("_Z")}
+def shared_names(program: Path, archives: Sequence[Path] = ()) -> list[Shared]:
+    """What a linker can bind between the program and each library that was not recompiled; `archives` are static ones."""
+    own = _names(program, "-D")
     found: dict[str, str] = {}
     for library in _libraries(program):
-        theirs = _names(library, "--defined-only")
-        if not any(_TAG in name for name in theirs):
+        theirs = _names(library, "-D", "--defined-only")
+        if _MARK not in theirs:
             for name in own & theirs:
                 found.setdefault(name, library.name)
+    inside = _names(program) if archives else set[str]()
+    for archive in archives:
+        for name in inside & _names(archive, "--defined-only"):
+            found.setdefault(name, archive.name)
     mangled = sorted(found)
     if not mangled:
         return []
@@ -115,8 +120,12 @@ class _Declarations:
     def _visit(self, scope: Any, wanted: dict[str, Any], prefix: str) -> None:
         for cursor in scope.get_children():
             kind = cursor.kind.name
-            if kind == "LINKAGE_SPEC":
+            if kind in ("LINKAGE_SPEC", "UNEXPOSED_DECL", "FRIEND_DECL"):  # the first two: extern "C"
                 self._visit(cursor, wanted, prefix)
+                continue
+            elsewhere = scope.kind.name in ("LINKAGE_SPEC", "UNEXPOSED_DECL", "FRIEND_DECL")
+            if elsewhere and kind in _FUNCTIONS and cursor.mangled_name in self._mangled:
+                self.entities.setdefault(cursor.mangled_name, cursor)  # its name does not have this scope inside
                 continue
             inner = wanted.get(cursor.spelling)
             if inner is None:
@@ -167,6 +176,8 @@ class _Messages:
         kind = child.kind.name
         if kind in ("FIELD_DECL", "CXX_BASE_SPECIFIER") and (found := self.in_type(child.type)):
             return found
+        if kind in _RECORDS and not child.spelling.isidentifier():  # anonymous: its members are the class's
+            return self.in_record(child)
         if kind in ("CXX_METHOD", "DESTRUCTOR") and child.is_virtual_method() and (found := self.in_type(child.type)):
             return found
         return ""
@@ -181,6 +192,8 @@ class _Messages:
                 kind = child.kind.name
                 if kind == "FIELD_DECL":
                     return f"its member {child.spelling} has {found} inside"
+                if kind in _RECORDS:
+                    return f"its anonymous {kind.removesuffix('_DECL').lower()} has {found} inside"
                 if kind == "CXX_BASE_SPECIFIER":
                     return f"its base {child.type.spelling} has {found} inside"
                 return f"its virtual function {child.displayname} has {found} in its type"
@@ -201,9 +214,9 @@ def _is_message(record: Any) -> bool:
     return parent is not None and parent.kind.name == "NAMESPACE" and parent.spelling == _OWN_NAMESPACE
 
 
-def mismatches(program: Path, commands: list[Command]) -> list[Mismatch]:
+def mismatches(program: Path, commands: list[Command], archives: Sequence[Path] = ()) -> list[Mismatch]:
     """What of `program`, which was compiled by `commands`, is bound to code with other messages. Raises NoClang, NotRead and NotParsed."""
-    shared = shared_names(program)
+    shared = shared_names(program, archives)
     if not shared:
         return []
     names_of = {each.mangled: set(_prefixes(each.text)) for each in shared}

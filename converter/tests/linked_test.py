@@ -36,6 +36,11 @@ class Hidden;                                     // the program knows no more o
 class Plain { public: Plain(); Hidden* hidden; Plain* next; int number; };
 inline namespace v1 { class Versioned { public: Versioned(); msgs::Image image[2]; }; }
 struct Outer { struct Inner { Inner(); msgs::Image image; }; };
+struct Either { Either(); union { int number; msgs::Image* image; }; };
+struct Friend { friend int seen(const Friend&); friend Friend operator+(const Friend&, int); msgs::Image image; };
+Outer::Inner operator*(const Plain&, int);
+extern Outer::Inner global;
+extern "C" int plain_name(const Outer::Inner&);
 int count(const Plain&);
 int count(int);
 }
@@ -49,6 +54,11 @@ Callback::Callback() {}
 Plain::Plain() : hidden(nullptr) {}
 Versioned::Versioned() {}
 Outer::Inner::Inner() {}
+Either::Either() {}
+int seen(const Friend&) { return 1; }
+Outer::Inner operator*(const Plain&, int) { return {}; }
+Outer::Inner global;
+int plain_name(const Outer::Inner&) { return 1; }
 int count(const Plain&) { return 1; }
 int count(int) { return 2; }
 }
@@ -68,7 +78,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "lib.cpp").write_text(SOURCE)
     first = folder / "include/baton/ros1/recompiled/first.hpp"
     first.parent.mkdir(parents=True)
-    first.write_text("#define RECOMPILED\n")
+    first.write_text('#define RECOMPILED\nextern "C" { extern const char baton_ros1_recompiled = 1; }\n')
     compile(folder, "-shared", "-fPIC", "lib.cpp", "-o", "liblib.so")
     return folder
 
@@ -90,6 +100,11 @@ def check(folder: Path, name: str, body: str, library: str = "liblib.so") -> Res
         ("lib::Callback a;", "lib::Callback", "its member call has msgs::Image inside"),
         ("lib::Versioned a;", "lib::v1::Versioned", "its member image has msgs::Image inside"),
         ("lib::Outer::Inner a;", "lib::Outer::Inner", "its member image has msgs::Image inside"),
+        ("lib::Either a;", "lib::Either", "its anonymous union has msgs::Image inside"),
+        ("lib::Friend a; return seen(a);", "lib::Friend", "its member image has msgs::Image inside"),
+        ("lib::Plain a; (void)(a * 2);", "lib::operator*(lib::Plain const&, int)", "its type has msgs::Image inside"),
+        ("return lib::global.image.big[0];", "lib::global", "its type has msgs::Image inside"),
+        ("return lib::plain_name({});", "plain_name", "its type has msgs::Image inside"),
     ],
 )
 def test_a_class_with_a_message_somewhere_inside_is_found(folder: Path, body: str, culprit: str, reason: str) -> None:
@@ -106,9 +121,19 @@ def test_classes_and_functions_without_messages_are_not_found(folder: Path) -> N
 
 
 def test_a_library_that_was_recompiled_is_no_stock_library(folder: Path) -> None:
-    (folder / "own.cpp").write_text(SOURCE + "msgs::Image own() { return {}; }\n")
-    compile(folder, "-DRECOMPILED", "-shared", "-fPIC", "own.cpp", "-o", "libown.so")
+    options = ["-Iinclude", "-include", "baton/ros1/recompiled/first.hpp"]
+    compile(folder, *options, "-shared", "-fPIC", "lib.cpp", "-o", "libown.so")
     assert check(folder, "program", "lib::Deep a;", "libown.so").exit_code == 0
+
+
+def test_a_static_library_that_was_not_recompiled_is_found(folder: Path) -> None:
+    compile(folder, "-c", "lib.cpp", "-o", "lib.o")
+    subprocess.run(["ar", "rc", "lib.a", "lib.o"], cwd=folder, check=True)
+    assert check(folder, "program", "lib::Deep a;", "lib.a").exit_code == 0, "nothing says that it was not"
+    arguments = ["check", str(folder / "program"), "-p", str(folder), "--archive", str(folder / "lib.a")]
+    result = CliRunner().invoke(command, arguments)
+    assert result.exit_code == 1
+    assert "error: lib::Deep of program has Baton's messages, and lib.a was compiled with ROS's" in result.output
 
 
 def test_a_target_without_a_recompiled_source_is_an_error(folder: Path) -> None:

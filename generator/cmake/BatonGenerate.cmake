@@ -19,8 +19,8 @@
 #
 # writes <sensor_msgs/Image.h> and so on for recompiled ROS 1 programs (docs/guides/ros1.md). A program that links <target>
 # has messages in shared memory without a change of its source. Needs find_package(roscpp) (or of catkin with it) and
-# find_package(baton COMPONENTS ros1) before it. Each executable and shared library that links <target> is checked when it is
-# built (`baton migrate check`): the build fails if it shares a class, a function or a variable that has messages inside with a library that was
+# find_package(baton COMPONENTS ros1) before it. A build of everything checks each executable and shared library that links
+# <target> (`baton migrate check`; of one program: its target <program>_recompiled_check): it fails if it shares a class, a function or a variable that has messages inside with a library that was
 # compiled with ROS's own. -DBATON_ROS1_CHECK=OFF switches that off.
 #
 # baton_generate_messages defines the INTERFACE library <target>: its include directory, and baton's message library. What is included as
@@ -231,23 +231,30 @@ function(baton_check_recompiled_programs)
     get_property(inner DIRECTORY "${directory}" PROPERTY SUBDIRECTORIES)
     list(APPEND directories ${inner})
     get_property(targets DIRECTORY "${directory}" PROPERTY BUILDSYSTEM_TARGETS)
+    get_property(is_folder_excluded DIRECTORY "${directory}" PROPERTY EXCLUDE_FROM_ALL)
     foreach(program IN LISTS targets)
       get_target_property(type "${program}" TYPE)
       if(type MATCHES "^(EXECUTABLE|SHARED_LIBRARY|MODULE_LIBRARY)$")
-        baton_recompiled_parts("${program}" parts)
+        baton_recompiled_parts("${program}" parts stock)
         if(parts)
           set_property(TARGET ${parts} PROPERTY EXPORT_COMPILE_COMMANDS ON)
           list(TRANSFORM parts PREPEND "--target=")
+          list(TRANSFORM stock REPLACE "(.+)" "--archive=$<TARGET_FILE:\\1>")
           set(stamp "${CMAKE_BINARY_DIR}/CMakeFiles/${program}_recompiled_check.stamp")
           add_custom_command(
             OUTPUT "${stamp}"
             COMMAND "${CMAKE_COMMAND}" -E env "PYTHONPATH=${BATON_GENERATOR_DIR}" PYTHONDONTWRITEBYTECODE=1
-              "${BATON_PYTHON_OF_CHECK}" -m baton_converter check "$<TARGET_FILE:${program}>" --build "${CMAKE_BINARY_DIR}" ${parts}
+              "${BATON_PYTHON_OF_CHECK}" -m baton_converter check "$<TARGET_FILE:${program}>" --build "${CMAKE_BINARY_DIR}" ${parts} ${stock}
             COMMAND "${CMAKE_COMMAND}" -E touch "${stamp}"
             DEPENDS "${program}" "$<TARGET_FILE:${program}>"
             COMMENT "Checking ${program} for libraries with ROS's own messages inside"
             VERBATIM)
-          add_custom_target(${program}_recompiled_check ALL DEPENDS "${stamp}")
+          get_target_property(is_excluded "${program}" EXCLUDE_FROM_ALL)
+          set(all ALL)
+          if(is_excluded OR is_folder_excluded)  # `all` does not build it
+            set(all "")
+          endif()
+          add_custom_target(${program}_recompiled_check ${all} DEPENDS "${stamp}")
         endif()
       endif()
     endforeach()
@@ -255,42 +262,66 @@ function(baton_check_recompiled_programs)
 endfunction()
 
 # Sets `parts` to the targets of this project that are linked into `program` and were compiled with recompiled messages, itself
-# included; to nothing if it was not.
-function(baton_recompiled_parts program parts)
-  get_property(messages GLOBAL PROPERTY BATON_RECOMPILED)
-  set(todo "${program}")
-  set(seen "")
+# included, to nothing if there is none; and `stock` to the static libraries of the project inside it that were not.
+function(baton_recompiled_parts program parts stock)
+  baton_linked_targets("${program}" all messages_of_program)
   set(compiled "")
-  set(is_recompiled OFF)
-  while(todo)
-    list(POP_FRONT todo part)
-    if(NOT TARGET "${part}" OR part IN_LIST seen)
-      continue()
-    endif()
-    list(APPEND seen "${part}")
-    if(part IN_LIST messages)
-      set(is_recompiled ON)
-      continue()
-    endif()
+  set(others "")
+  foreach(part IN LISTS all)
     get_target_property(type "${part}" TYPE)
     get_target_property(is_imported "${part}" IMPORTED)
     if(NOT is_imported AND (part STREQUAL program OR type MATCHES "^(STATIC|OBJECT)_LIBRARY$"))
-      list(APPEND compiled "${part}")
+      baton_linked_targets("${part}" inner has_messages)
+      if(has_messages)
+        list(APPEND compiled "${part}")
+      elseif(type STREQUAL "STATIC_LIBRARY")
+        list(APPEND others "${part}")
+      endif()
     endif()
+  endforeach()
+  set(${parts} "${compiled}" PARENT_SCOPE)
+  set(${stock} "${others}" PARENT_SCOPE)
+endfunction()
+
+# Sets `all` to the targets that a target is made of, itself included; `has_messages` to whether it is compiled with messages of
+# baton_ros1_messages.
+function(baton_linked_targets target all has_messages)
+  get_property(messages GLOBAL PROPERTY BATON_RECOMPILED)
+  set(todo "${target}")
+  set(seen "")
+  set(found OFF)
+  while(todo)
+    list(POP_FRONT todo part)
+    if(NOT TARGET "${part}")
+      continue()
+    endif()
+    get_target_property(aliased "${part}" ALIASED_TARGET)
+    if(aliased)
+      set(part "${aliased}")
+    endif()
+    if(part IN_LIST seen)
+      continue()
+    endif()
+    if(part IN_LIST messages)
+      set(found ON)
+      continue()
+    endif()
+    list(APPEND seen "${part}")
+    get_target_property(type "${part}" TYPE)
+    get_target_property(is_imported "${part}" IMPORTED)
     set(names INTERFACE_LINK_LIBRARIES)  # what a shared library uses for itself is not for its users
-    if("${part}" IN_LIST compiled)
-      list(APPEND names LINK_LIBRARIES)
+    if(part STREQUAL target OR (NOT is_imported AND type MATCHES "^(STATIC|OBJECT)_LIBRARY$"))
+      list(APPEND names LINK_LIBRARIES SOURCES)  # SOURCES: $<TARGET_OBJECTS:...>
     endif()
     foreach(name IN LISTS names)
-      get_target_property(libraries "${part}" ${name})
-      if(libraries)
-        list(TRANSFORM libraries REPLACE "^[$]<LINK_ONLY:(.*)>$" "\\1")
-        list(APPEND todo ${libraries})
+      get_target_property(entries "${part}" ${name})
+      if(entries)
+        # Of $<BUILD_INTERFACE:x>, $<$<CONFIG:Release>:x> and the like, each word: what is a target counts.
+        string(REGEX REPLACE "[$]<[A-Za-z_]*:?|>:?|," ";" entries "${entries}")
+        list(APPEND todo ${entries})
       endif()
     endforeach()
   endwhile()
-  if(NOT is_recompiled)
-    set(compiled "")
-  endif()
-  set(${parts} "${compiled}" PARENT_SCOPE)
+  set(${all} "${seen}" PARENT_SCOPE)
+  set(${has_messages} ${found} PARENT_SCOPE)
 endfunction()

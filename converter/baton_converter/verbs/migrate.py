@@ -122,8 +122,16 @@ def apply(ctx: click.Context, tree: Path, build: Path | None, dry_run: bool, job
     metavar="NAME",
     help="The CMake target of PROGRAM, and each library of the project inside it. Default: all that is recompiled.",
 )
+@click.option(
+    "--archive",
+    "archives",
+    type=click.Path(dir_okay=False, path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="A static library inside PROGRAM that was compiled with ROS's own messages.",
+)
 @click.pass_context
-def check(ctx: click.Context, program: Path, build: Path, targets: tuple[str, ...]) -> None:
+def check(ctx: click.Context, program: Path, build: Path, targets: tuple[str, ...], archives: tuple[Path, ...]) -> None:
     """Find libraries with ROS's own messages inside a recompiled program.
 
     PROGRAM is an executable or a shared library whose sources were compiled with the headers of baton_ros1_messages
@@ -146,7 +154,7 @@ def check(ctx: click.Context, program: Path, build: Path, targets: tuple[str, ..
                 f"{names} has no recompiled source{' of ' + ', '.join(targets) if targets else ''}. Link the target that "
                 "baton_ros1_messages makes"
             )
-        found = mismatches(program, commands)
+        found = mismatches(program, commands, archives)
     except (NoCompileCommands, NoClang, NotParsed, NotRead) as error:
         raise click.ClickException(str(error)) from None
     if found:

@@ -105,7 +105,8 @@ class Publisher {
     impl_->others = std::make_unique<baton::ros1::recompiled::stock::ImagePublisher>(
         handle, impl_->topic, queue_size, name_callback(connect), name_callback(disconnect), tracked_object, latch,
         disabled);
-    if (!impl_->raw && impl_->others->empty()) {
+    // After ros::shutdown() roscpp advertises nothing, and that is no error.
+    if (!impl_->raw && impl_->others->empty() && ros::ok()) {
       throw Exception("No transport is left for " + impl_->topic + ": see the parameter " + impl_->topic +
                       "/disable_pub_plugins");
     }

@@ -124,6 +124,9 @@ def require_packages(root: Path) -> None:
 
 def _ament_package(prefix: Path, name: str, dialect: Dialect | None, inputs: set[Path]) -> Package | None:
     base = prefix / "share" / name
+    # Debian has packages of ROS 1 beside ament's index, in /usr/share.
+    if _build_tool_dialect(base) is Dialect.ROS1:
+        return None
     package = Package(name)
     for kind in _KINDS:
         for path in sorted((base / kind).glob(f"*.{kind}")):

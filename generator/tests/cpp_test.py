@@ -131,6 +131,15 @@ def test_finds_packages_of_an_installed_ros(tmp_path: Path) -> None:
     assert tmp_path / "ros1" / "stack" / "one" / "msg" / "B.msg" in universe.inputs
 
 
+def test_a_package_of_catkin_is_not_one_of_an_ament_prefix(tmp_path: Path) -> None:
+    package(tmp_path / "share", "std_msgs", Header_msg="uint32 seq\ntime stamp\nstring frame_id")
+    (tmp_path / "share/std_msgs/package.xml").write_text(
+        "<package><buildtool_depend>catkin</buildtool_depend></package>"
+    )
+    universe = Universe(environment={"AMENT_PREFIX_PATH": str(tmp_path)})
+    assert [m.name for m in Resolver(universe).message("std_msgs/Header").members] == ["seq", "stamp", "frame_id"]
+
+
 def test_finds_packages_behind_links_and_is_not_caught_by_loops(tmp_path: Path) -> None:
     package(tmp_path / "elsewhere", "pkg", A_msg="uint8 a")
     (tmp_path / "workspace").mkdir()

@@ -82,6 +82,17 @@ def test_a_subscriber_that_is_counted_gets_the_next_message(ros, publisher, subs
 
 
 @pytest.mark.parametrize("publisher, subscriber", PAIRS)
+def test_a_subscription_that_ends_waits_for_its_callback_in_another_thread(ros, publisher, subscriber):
+    receives, sends = start(ros, subscriber, "visitor", "images"), talker(ros, publisher)
+    for _ in range(3):
+        sends.do("subscribers 0")
+        sends.tell("greet")
+        receives.tell("leave")
+        assert receives.line() == "left after the callback"
+        assert sends.line() == "done greet"
+
+
+@pytest.mark.parametrize("publisher, subscriber", PAIRS)
 def test_what_a_connect_callback_publishes_reaches_the_subscriber_that_came(ros, publisher, subscriber):
     sends = talker(ros, publisher)
     sends.do("welcome door")

@@ -65,8 +65,25 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
     const std::weak_ptr<State> state;
   };
 
+  /// The program's queue, for roscpp's subscription. roscpp removes what waits there when the subscription ends, in the thread that
+  /// ends it, and then nothing may be called any more. The helper may live on: of a message that roscpp decoded for several
+  /// subscriptions it keeps one's helper until all of them have it.
+  struct Queue final : ros::CallbackQueueInterface {
+    Queue(std::weak_ptr<State> owner, ros::CallbackQueueInterface& of) : state(std::move(owner)), own(of) {}
+    void addCallback(const ros::CallbackInterfacePtr& callback, std::uint64_t id) override {
+      own.addCallback(callback, id);
+    }
+    void removeByID(std::uint64_t id) override {
+      own.removeByID(id);
+      if (const auto alive = state.lock()) alive->end();
+    }
+    const std::weak_ptr<State> state;
+    ros::CallbackQueueInterface& own;
+  };
+
   struct Helper final : ros::SubscriptionCallbackHelper {
-    explicit Helper(std::weak_ptr<State> owner, const std::type_info& of) : state(std::move(owner)), type(of) {}
+    Helper(std::weak_ptr<State> owner, const std::type_info& of, ros::CallbackQueueInterface& calls)
+        : state(std::move(owner)), type(of), queue(state, calls) {}
     ros::VoidConstPtr deserialize(const ros::SubscriptionCallbackHelperDeserializeParams& params) override {
       const auto alive = state.lock();
       if (!alive || (params.connection_header && alive->has(*alive->peers.of(params.connection_header)))) return {};
@@ -93,6 +110,7 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
     bool hasHeader() override { return false; }
     const std::weak_ptr<State> state;
     const std::type_info& type;
+    Queue queue;
     std::unique_ptr<SubscriberSide> owned;  // give_to_roscpp()
   };
 
@@ -230,9 +248,29 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
   Turns enter() {
     Turns lock(one_at_a_time, std::defer_lock);
     while (!lock.try_lock_for(std::chrono::milliseconds(20))) {
-      if (has_ended()) break;
+      if (has_ended()) return lock;
     }
+    // A thread may have taken a callback out of the queue before end(), and begin it now.
+    if (has_ended()) lock.unlock();
     return lock;
+  }
+  /// Calls nothing back afterwards, and waits for a callback in another thread. Only the first call does it.
+  void end() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (ended) return;
+      ended = true;
+      changed.notify_one();
+    }
+    waits.wake();
+    if (puller.get_id() == std::this_thread::get_id()) {
+      puller.detach();  // a callback in the own thread ended its own subscription; the thread ends after the callback
+    } else {
+      puller.join();
+    }
+    queue->removeByID(id());
+    // removeByID() of Debian's roscpp 1.15.15 does not wait for a callback that runs; roscpp's own subscriptions wait by a lock, too.
+    const std::lock_guard<std::recursive_timed_mutex> waits_for_it(one_at_a_time);
   }
   bool has_ended() {
     const std::lock_guard<std::mutex> lock(mutex);
@@ -405,11 +443,11 @@ SubscriberSide::SubscriberSide(ros::NodeHandle& handle, const std::string& topic
     });
   }
   ros::SubscribeOptions options(topic, queue_size, stock.md5sum, stock.datatype);
-  const auto helper = boost::make_shared<State::Helper>(state_, *state.callbacks.type);
+  const auto helper = boost::make_shared<State::Helper>(state_, *state.callbacks.type, *state.queue);
   state.helper = helper;
   options.helper = helper;
   options.transport_hints = hints;
-  options.callback_queue = state.queue;
+  options.callback_queue = &helper->queue;
   state.subscriber = handle.subscribe(options);  // throws if the type conflicts; nothing is counted then
   State::count_own(topic, 1);
   state.puller = std::thread([alive = state_] { alive->pull(); });
@@ -417,19 +455,7 @@ SubscriberSide::SubscriberSide(ros::NodeHandle& handle, const std::string& topic
 
 SubscriberSide::~SubscriberSide() {
   State& state = *state_;
-  {
-    const std::lock_guard<std::mutex> lock(state.mutex);
-    state.ended = true;
-    state.changed.notify_one();
-  }
-  state.waits.wake();
-  if (state.puller.get_id() == std::this_thread::get_id()) {
-    state.puller
-        .detach();  // a callback in the own thread ended its own subscription; the thread ends after the callback
-  } else {
-    state.puller.join();
-  }
-  state.queue->removeByID(state.id());
+  state.end();
   state.reader->on_event({});
   state.side.shutdown();
   state.subscriber.shutdown();

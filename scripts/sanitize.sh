@@ -30,14 +30,18 @@ if compgen -G "build/$preset/python/baton/_core*.so" >/dev/null; then
       --ignore=python/tests/rclpy_test.py --ignore=python/tests/rclpy_views_test.py --ignore=python/tests/stubs_test.py
 fi
 
-# Programs of roscpp with types of Baton, and instrumented stock ones beside them. What roscpp leaks at its end is not ours.
+# Programs of roscpp with types of Baton, and instrumented stock ones beside them. What roscpp leaks at its end is not ours. Without tests that
+# build a project with this build's libraries, load an instrumented library into a stock program, or compare names of symbols.
 if [ -x "build/$preset/bin/ros1_api_talker" ] && [ -x /usr/bin/rosmaster ]; then
   ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" "${pytest[@]}" ros1/tests/api_test.py ros1/tests/tzc_test.py \
     ros1/tests/same_name_test.py ros1/tests/lies_test.py ros1/tests/recompiled_test.py \
     ros1/tests/recompiled_actionlib_test.py ros1/tests/recompiled_tf_test.py ros1/tests/recompiled_camera_info_test.py ros1/tests/recompiled_diagnostics_test.py \
     --deselect ros1/tests/api_test.py::test_the_example_builds_outside_of_the_tree_and_talks_to_stock_programs \
     --deselect ros1/tests/recompiled_tf_test.py::test_a_program_of_tf2_builds_outside_of_the_tree_and_meets_stock_programs \
-    --deselect ros1/tests/recompiled_test.py::test_the_example_builds_outside_of_the_tree_and_talks_to_stock_programs
+    --deselect ros1/tests/recompiled_test.py::test_the_example_builds_outside_of_the_tree_and_talks_to_stock_programs \
+    --deselect ros1/tests/recompiled_test.py::test_a_library_with_messages_of_ros_inside_fails_the_build_with_its_names \
+    --deselect ros1/tests/recompiled_test.py::test_recompiled_nodelets_of_a_stock_manager_pass_every_message_to_each_other_and_to_other_processes \
+    --deselect ros1/tests/recompiled_tf_test.py::test_conversions_share_with_libtf2_ros_only_names_without_messages
 fi
 
 # The RMW, in C++ programs over rcl, whose libraries are not instrumented. What would start rclpy is skipped.

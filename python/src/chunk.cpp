@@ -27,6 +27,7 @@ Chunk* make_chunk(const TypeRecord* record, Chunk::Kind kind, std::byte* message
   new (&chunk->publisher) std::shared_ptr<baton::detail::PublisherCore>();
   chunk->loan = {};
   new (&chunk->exports) std::vector<Content*>();
+  chunk->changed = false;
   chunk->weak_references = nullptr;
   return chunk;
 }

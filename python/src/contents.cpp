@@ -18,7 +18,8 @@ using sfm::detail::StringCell;
 
 Cell& cell_at(std::byte* words) noexcept { return *reinterpret_cast<Cell*>(words); }
 
-[[noreturn]] void throw_malformed() {
+[[noreturn]] void throw_malformed(const Chunk* chunk) {
+  chunk->changed = true;
   throw Exception({Errc::malformed_message,
                    "the publisher changed this message after it was checked: a content lies outside of it"});
 }
@@ -114,7 +115,7 @@ Span content_of(const Chunk* chunk, const std::byte* words, std::size_t element_
       reinterpret_cast<std::uintptr_t>(words) + sizeof length + static_cast<std::uintptr_t>(std::intptr_t{offset});
   const std::uint64_t bytes = std::uint64_t{length} * element_size;
   if (at < begin || at - begin > chunk->size || bytes > chunk->size - (at - begin) || at % alignment != 0)
-    throw_malformed();
+    throw_malformed(chunk);
   return {reinterpret_cast<std::byte*>(at), length};
 }
 
@@ -126,7 +127,7 @@ Span string_of(const Chunk* chunk, const std::byte* words) {
   const Span padded = content_of(chunk, words, 1, 4);
   if (padded.count == 0) return padded;
   const auto padding = std::to_integer<std::size_t>(padded.data[padded.count - 1]);
-  if (padding > 3 || padding + 1 > padded.count) throw_malformed();
+  if (padding > 3 || padding + 1 > padded.count) throw_malformed(chunk);
   return {padded.data, padded.count - padding - 1};
 }
 

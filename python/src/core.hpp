@@ -153,6 +153,7 @@ struct Chunk {
   std::shared_ptr<baton::detail::PublisherCore> publisher;
   memory::Chunk loan;
   std::vector<Content*> exports;  // kLoan, kPrivate: the contents viewed now
+  mutable bool changed;           // kSample: its publisher was found to have changed it after its check
   PyObject* weak_references;
 };
 

@@ -97,6 +97,21 @@ inline nb::object to_message(const TypeRecord* record, Result<transport::TakenSa
   return nb::steal(new_root(new_sample(record, std::move(*taken))));
 }
 
+/// Runs the callback of a message that `reader` delivered. A publisher that changes the message under the callback loses
+/// its connection, as one whose message is malformed when it is taken; it does not end the executor.
+template <class F>
+void call_with(transport::Reader& reader, const nb::object& message, F&& callback) {
+  try {
+    callback();
+  } catch (nb::python_error& error) {
+    const Chunk* chunk = reinterpret_cast<const Message*>(message.ptr())->chunk;
+    if (!chunk->changed || !error.matches(exception_of(Errc::malformed_message))) throw;
+    const transport::Gid publisher = chunk->sample.publisher();
+    const WithoutGil without;
+    reader.expel(publisher, "it changed a message after it was checked");
+  }
+}
+
 struct PyPublisher {
   std::shared_ptr<baton::detail::PublisherCore> core;
   const TypeRecord* record;

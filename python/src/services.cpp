@@ -37,7 +37,7 @@ class ServiceExecutable final : public baton::detail::ReaderExecutable {
     const WithGil gil;
     nb::object request = to_message(request_, std::move(message));
     try {
-      answer(request, info);
+      call_with(*reader(), request, [&] { answer(request, info); });
     } catch (const Exception& error) {
       baton::detail::say_unanswered(responses_->topic(), error);
     } catch (nb::python_error& error) {

@@ -108,7 +108,8 @@ class SubscriptionExecutable final : public baton::detail::ReaderExecutable {
  private:
   bool on_message(transport::TakenSample message) override {
     const WithGil gil;
-    (*callback_)(to_message(record_, std::move(message)));
+    const nb::object received = to_message(record_, std::move(message));
+    call_with(*reader(), received, [&] { (*callback_)(received); });
     return true;
   }
   const TypeRecord* record_;

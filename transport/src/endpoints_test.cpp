@@ -501,6 +501,30 @@ TEST(Endpoints, EndpointsMayGoInAnyOrderWhileSamplesLive) {
   }
 }
 
+TEST(Endpoints, APublisherThatIsExpelledLosesThisReaderOnly) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t");
+  const auto other = make_writer(*participant, "t");
+  const auto reader = make_reader(*participant, "t");
+  const auto beside = make_reader(*participant, "t");
+  ASSERT_TRUE(matched(*writer, 2) && matched(*other, 2) && matched(*reader, 2) && matched(*beside, 2));
+  publish(*writer, 1).or_throw();
+  Result<TakenSample> kept = reader->take();
+  ASSERT_TRUE(kept.ok() && *kept);
+  reader->expel(kept->publisher(), "it changed a message");
+  reader->expel(kept->publisher(), "once more");  // of a connection that is gone
+  EXPECT_EQ(reader->matched(), 1U);
+  EXPECT_TRUE(eventually([&] { return domain.diagnostics().has(Errc::malformed_message); }));
+  EXPECT_NE(domain.diagnostics().text(Errc::malformed_message).find("it changed a message"), std::string::npos);
+  EXPECT_TRUE(matched(*writer, 1));
+  publish(*writer, 2).or_throw();
+  publish(*other, 3).or_throw();
+  EXPECT_EQ(take(*reader), 3U);
+  EXPECT_EQ(take(*beside), 1U);
+  EXPECT_EQ(take(*beside), 2U);
+}
+
 TEST(Endpoints, UnreadMessagesOfAWriterThatLeftStayReadable) {
   TestDomain domain;
   const auto participant = domain.join();

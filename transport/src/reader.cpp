@@ -292,6 +292,12 @@ Error Reader::Impl::expel(ReaderConnection& connection, Errc code, const std::st
   }
 }
 
+void Reader::Impl::expel(const Gid& publisher, const std::string& what) noexcept {
+  if (forked()) return;
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  if (ReaderConnection* connection = find(publisher)) expel(*connection, Errc::malformed_message, what);
+}
+
 /// Takes a connection off the list; samples and wait sets may still refer to it.
 ConnectionRef Reader::Impl::forget(ReaderConnection& connection) noexcept {
   const bool was_matched = connection.state.load(std::memory_order_relaxed) == ReaderConnection::State::kLive;

@@ -34,6 +34,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   bool has_data() const;
   std::size_t unread() const;
   std::uint32_t matched() const;
+  void expel(const Gid& publisher, const std::string& what) noexcept;
   Statuses statuses() const;
   std::int64_t newest_ns() const;
   void on_event(std::function<void(Event)> callback);

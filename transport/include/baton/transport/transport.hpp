@@ -305,6 +305,9 @@ class Reader {
   /// The same over one publisher only, of which no message is given up for KEEP_LAST. For callers that learn by a channel
   /// of their own which message comes next (TZC III-B). REQUIRES: no pollable_fd().
   Result<TakenSample> take_from(const Gid& publisher);
+  /// Ends the connection to a publisher that changed a taken message after its check, as take() does where the check finds
+  /// a malformed message; `what` says how it shows. Nothing happens if there is no such connection. Thread-safe.
+  void expel(const Gid& publisher, const std::string& what) noexcept;
   bool has_data() const;
   /// Unread messages of all publishers; with several publishers possibly more than KEEP_LAST keeps.
   std::size_t unread() const;

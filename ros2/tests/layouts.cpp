@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -104,12 +105,17 @@ int talk(int messages) {
   return 0;
 }
 
+std::mutex g_node;  // rcl's functions that make and end a node's subscriptions are not thread-safe (rcl/subscription.h)
+
 template <class Message>
 int hear(rcl_node_t& node, const char* topic, const rosidl_message_type_support_t* its_type, int messages) {
   rcl_subscription_t subscription = rcl_get_zero_initialized_subscription();
   rcl_subscription_options_t options = rcl_subscription_get_default_options();
   options.qos.depth = 1000;
-  check(rcl_subscription_init(&subscription, &node, its_type, topic, &options), "subscription");
+  {
+    const std::lock_guard<std::mutex> lock(g_node);
+    check(rcl_subscription_init(&subscription, &node, its_type, topic, &options), "subscription");
+  }
   int right = 0;
   wait_until([&] {
     Message message;
@@ -122,6 +128,7 @@ int hear(rcl_node_t& node, const char* topic, const rosidl_message_type_support_
     }
     return right >= messages;
   });
+  const std::lock_guard<std::mutex> lock(g_node);
   check(rcl_subscription_fini(&subscription, &node), "subscription's end");
   return right;
 }

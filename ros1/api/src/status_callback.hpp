@@ -34,6 +34,8 @@ class StatusCallback final : public ros::CallbackInterface, public boost::enable
       ended_ = true;
     }
     queue_.removeByID(id());
+    // removeByID() of Debian's roscpp does not wait for a call in another thread.
+    const std::lock_guard<std::recursive_mutex> wait(calling_);
   }
   CallResult call() override {
     const std::lock_guard<std::recursive_mutex> lock(calling_);  // recursive: `changed` may run the queue

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <boost/make_shared.hpp>
+#include <chrono>
 #include <thread>
 
 namespace baton::ros1::detail {
@@ -16,6 +17,25 @@ class NoQueue final : public ros::CallbackQueueInterface {
   void removeByID(std::uint64_t) override {
   }  // nor does roscpp's wait for other threads if a callback of this id calls it
 };
+
+TEST(StatusCallbackTest, AnEndWaitsForACallInAnotherThread) {
+  NoQueue queue;
+  std::atomic<bool> began{false}, has_ended{false}, changed{false};
+  const auto callback = boost::make_shared<StatusCallback>(
+      queue, [] { return 1U; },
+      [&] {
+        began = true;
+        // Long enough for an end() that does not wait; one that waits makes this loop end by its count.
+        for (int i = 0; i < 200 && !has_ended; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        changed = true;
+      });
+  std::thread caller([&] { EXPECT_EQ(callback->call(), ros::CallbackInterface::Success); });
+  while (!began) std::this_thread::yield();
+  callback->end();
+  has_ended = true;
+  EXPECT_TRUE(changed);
+  caller.join();
+}
 
 TEST(StatusCallbackTest, ACallThatWaitedForTheCallbackThatEndedItLooksAtNothing) {
   NoQueue queue;

@@ -123,13 +123,15 @@ class _Outgoing:
         self.own = self.node.advertise(impl.resolved_name, own, qos, **options)
         self._readers = _Readers(self.node, impl.resolved_name)
         self._latch = latch
-        self._last: tuple[bytes, set[bytes]] | None = None  # latched, and the subscriptions that have it
+        # Latched: the bytes, the subscriptions that Baton gave the message to, and the connections that have the bytes.
+        self._last: tuple[bytes, set[bytes], list[Any]] | None = None
         self._numbered = "header" in getattr(self._stock_class, "__slots__", ())[:1]
         self._number = first
         self._order = threading.RLock()  # of messages on both ways
         self._greeted: list[Any] = []
         if latch:
             impl.add_subscriber_listener(_Listener(self))
+            self.own.on_event(_greeting(self))
 
     def latch_from_now(self) -> None:
         """A later publisher of the program latches; rospy has one end for all of a topic's."""
@@ -148,12 +150,11 @@ class _Outgoing:
             stock = None
             if self._latch or self._unserved(matched):
                 stock = to_foreign(loan, self._stock_class, None)
-            self.own.publish(loan)
+            sequence = self.own.publish(loan)
             if stock is None:
                 self._number += 1
             else:
-                # A subscription that Baton began to serve meanwhile may have the message already.
-                self._send(stock, matched.union(self.own._matched_readers()))
+                self._send(stock, self._readers_of(sequence))
 
     def publish_stock(self, stock: Any) -> None:
         with self._order:
@@ -164,12 +165,11 @@ class _Outgoing:
                     _core._assign(loan, stock)
                     if self._numbered:
                         loan.header.seq = self._number % 2**32
-                    self.own.publish(loan)
+                    matched = self._readers_of(self.own.publish(loan))
                 except (_core.OutOfMemory, _core.LimitReached, _core.MessageTooLarge) as error:
                     rospy.logerr_throttle(
                         1.0, f"baton: a message on {self.own.topic} is lost for {len(matched)}: {error}"
                     )
-                matched.update(self.own._matched_readers())
             if self._latch or self._unserved(matched):
                 self._send(stock, matched)
             else:
@@ -179,8 +179,17 @@ class _Outgoing:
         with self._order:
             return len(self._unserved(set(self.own._matched_readers())))
 
+    def _readers_of(self, sequence: int) -> set[bytes]:
+        """The subscriptions that Baton has given this message, the newest: some may have come while it was published."""
+        readers = set(self.own._readers_of(sequence))
+        if self._latch:
+            late = set(self.own._matched_readers()) - readers
+            readers.update(each for each in late if self.own._hand_newest_to(each))
+        return readers
+
     def greet(self) -> None:
-        """Sends the latched message to connections that are new, unless Baton handed it to their node."""
+        """Gives the latched message to connections that are new, and to new subscriptions of nodes that got it by Baton: rospy makes no
+        connection for a second subscription of a node."""
         impl = self._impl()
         if impl is None:
             return
@@ -190,10 +199,15 @@ class _Outgoing:
             self._greeted = connections
             if self._last is None:
                 return
-            data, handed = self._last
-            for connection in fresh:
+            data, handed, written = self._last
+            for connection in connections:
+                if any(connection is each for each in written):
+                    continue  # its node has the bytes, for later subscriptions, too
                 readers = self._readers.of(connection.endpoint_id)
-                if not readers or not handed.issuperset(readers):
+                handed.update(each for each in readers if each not in handed and self.own._hand_newest_to(each))
+                is_fresh = any(connection is each for each in fresh)
+                if is_fresh and (not readers or not handed.issuperset(readers)):
+                    written.append(connection)
                     _write(connection, data)
 
     def _send(self, stock: Any, matched: set[bytes]) -> None:
@@ -201,9 +215,10 @@ class _Outgoing:
         rospy.msg.serialize_message(buffer, self._number % 2**32, stock)
         self._number += 1
         data = buffer.getvalue()
+        unserved = self._unserved(matched)
         if self._latch:
-            self._last = data, matched
-        for connection in self._unserved(matched):
+            self._last = data, matched, unserved
+        for connection in unserved:
             _write(connection, data)
 
     def _unserved(self, matched: set[bytes]) -> list[Any]:
@@ -215,6 +230,17 @@ class _Outgoing:
             if not readers or not matched.issuperset(readers):
                 found.append(connection)
         return found
+
+
+def _greeting(way: _Outgoing) -> Callable[[str], None]:
+    known = weakref.ref(way)
+
+    def on_event(event: str) -> None:
+        way = known()
+        if way is not None and event == "matched":
+            way.greet()
+
+    return on_event
 
 
 class _Listener(rospy.topics.SubscribeListener):  # type: ignore[misc]

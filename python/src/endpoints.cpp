@@ -143,12 +143,17 @@ void add_publisher(nb::module_& m) {
                    [](const PyPublisher& p) { return nb::borrow(reinterpret_cast<PyObject*>(p.record->cls)); })
       .def_prop_ro("matched", [](const PyPublisher& p) { return p.core->writer()->matched(); })
       .def_prop_ro("gid", [](const PyPublisher& p) { return gid_bytes(p.core->writer()->gid()); })
-      .def("_matched_readers",
-           [](const PyPublisher& p) {
-             nb::list list;
-             for (const Gid& reader : p.core->writer()->matched_readers()) list.append(gid_bytes(reader));
-             return list;
+      .def("_readers_of", [](const PyPublisher& p,
+                             std::uint64_t sequence) { return gid_list(p.core->writer()->readers_of(sequence)); })
+      .def("_hand_newest_to",
+           [](const PyPublisher& p, const nb::bytes& reader) {
+             Gid gid{};
+             if (reader.size() != gid.size()) raise(PyExc_ValueError, "a gid has 16 bytes");
+             std::memcpy(gid.data(), reader.data(), gid.size());
+             const WithoutGil without;
+             return p.core->writer()->hand_newest_to(gid);
            })
+      .def("_matched_readers", [](const PyPublisher& p) { return gid_list(p.core->writer()->matched_readers()); })
       .def_prop_ro("statuses", [](const PyPublisher& p) { return record(p.core->writer()->statuses()); })
       .def_prop_ro("counters", [](const PyPublisher& p) { return record(p.core->counters()); })
       .def_prop_ro("memory", [](const PyPublisher& p) { return record(p.core->writer()->memory_account()); })

@@ -85,6 +85,12 @@ inline std::shared_ptr<CallbackGroup> group_or_default(const Node& node, std::sh
 
 inline nb::bytes gid_bytes(const transport::Gid& gid) { return nb::bytes(gid.data(), gid.size()); }
 
+inline nb::list gid_list(const std::vector<transport::Gid>& gids) {
+  nb::list list;
+  for (const transport::Gid& each : gids) list.append(gid_bytes(each));
+  return list;
+}
+
 /// The next message, or none. Without the GIL: the reader's mutex is shared with the background thread.
 inline Result<transport::TakenSample> take_from(transport::Reader& reader) {
   const WithoutGil without;

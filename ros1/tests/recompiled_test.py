@@ -71,6 +71,27 @@ def test_a_late_subscriber_of_every_pair_gets_the_latched_message_once(ros, publ
 
 
 @pytest.mark.parametrize("publisher, subscriber", PAIRS)
+def test_each_later_subscription_of_a_process_gets_the_newest_latched_message_once(ros, publisher, subscriber):
+    sends, receives = start(ros, publisher, "latecomers", "map"), start(ros, subscriber, "latecomers", "map")
+    sends.do("advertise")
+    for process in (sends, receives):
+        process.do("subscribe")
+    sends.do("meet")
+    sends.do("publish")
+    for process in (sends, receives):
+        assert process.ask("numbers 1") == "1"
+        process.do("subscribe")
+        assert process.ask("numbers 1") == "1|1"
+        process.do("subscribe")
+        assert process.ask("numbers 1") == "1|1|1"
+    sends.do("publish")
+    for process in (sends, receives):
+        assert process.ask("numbers 2") == "1 2|1 2|1 2"
+        process.do("subscribe")
+        assert process.ask("numbers 1") == "1 2|1 2|1 2|2"
+
+
+@pytest.mark.parametrize("publisher, subscriber", PAIRS)
 def test_a_subscriber_that_is_counted_gets_the_next_message(ros, publisher, subscriber):
     receives, sends = start(ros, subscriber, "visitor", "images"), talker(ros, publisher)
     for _ in range(20):

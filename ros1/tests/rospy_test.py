@@ -314,6 +314,34 @@ def test_what_is_wrong_is_named(ros, body, words):
     assert any(words in line for line in program.more(0.1) + program.errors), program.errors
 
 
+LATECOMERS = {
+    "rospy": [PYTHON, PROGRAMS / "rospy_latecomers.py"],
+    "recompiled": [BUILD / "bin" / "ros1_recompiled_latecomers"],
+    "stock": [BUILD / "bin" / "ros1_latecomers"],
+}
+
+
+@pytest.mark.parametrize(
+    "publisher, subscriber", [("rospy", "rospy"), ("rospy", "recompiled"), ("rospy", "stock"), ("recompiled", "rospy")]
+)
+def test_each_later_subscription_of_a_process_gets_the_newest_latched_message_once(ros, publisher, subscriber):
+    sends, receives = (ros.run([*LATECOMERS[each], "map"], False) for each in (publisher, subscriber))
+    sends.do("advertise")
+    for process in (sends, receives):
+        process.do("subscribe")
+    sends.do("meet")
+    sends.do("publish")
+    for process in (sends, receives):
+        assert process.ask("numbers 1") == "1"
+        process.do("subscribe")
+        assert process.ask("numbers 1") == "1|1"
+    sends.do("publish")
+    for process in (sends, receives):
+        assert process.ask("numbers 2") == "1 2|1 2"
+        process.do("subscribe")
+        assert process.ask("numbers 1") == "1 2|1 2|2"
+
+
 def test_an_object_of_rospy_and_a_node_of_baton_meet_on_one_topic(ros):
     body = """
 publisher = baton.rospy.create_publisher("words", std_msgs.msg.String, latch=True)

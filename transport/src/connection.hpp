@@ -108,12 +108,13 @@ struct WriterConnection {
   WakeSocketRef notify_end;  ///< of a reader that waits in poll(); empty: the reader gave none
   bool reliable = false;
   bool keep_all = false;
-  bool draining = false;        ///< detached: nothing is pushed, held samples come back
-  bool broken = false;          ///< corrupted: ended at the next opportunity
-  bool holds_too_much = false;  ///< with `broken`: more than `held`
-  Party party;                  ///< the party whose share `held` uses
-  std::uint32_t wished = 0;     ///< the subscription's requested QoS held
-  std::uint32_t held = 0;       ///< granted
+  bool draining = false;             ///< detached: nothing is pushed, held samples come back
+  bool broken = false;               ///< corrupted: ended at the next opportunity
+  bool holds_too_much = false;       ///< with `broken`: more than `held`
+  Party party;                       ///< the party whose share `held` uses
+  std::uint32_t wished = 0;          ///< the subscription's requested QoS held
+  std::uint32_t held = 0;            ///< granted
+  std::uint64_t first_sequence = 0;  ///< of the oldest message that it was given, or will be
   std::uint64_t pushed = 0;
   std::uint64_t handed_before = 0;  ///< by publish_to(), on all connections of the writer before this one began
   std::uint64_t number = 0;         ///< of this writer's connections, from 1

@@ -50,6 +50,8 @@ Writer::~Writer() { impl_->close(); }
 [[gnu::hot]] Writer::Unread Writer::unread(const Gid& reader) { return impl_->unread(reader); }
 [[gnu::hot]] void Writer::drop(const memory::Chunk& kept) noexcept { impl_->drop(kept); }
 [[gnu::hot]] std::uint32_t Writer::matched() const { return impl_->matched(); }
+std::vector<Gid> Writer::readers_of(std::uint64_t sequence) const { return impl_->readers_of(sequence); }
+bool Writer::hand_newest_to(const Gid& reader) { return impl_->hand_newest_to(reader); }
 std::vector<Gid> Writer::matched_readers() const { return impl_->matched_readers(); }
 Statuses Writer::statuses() const { return impl_->statuses(); }
 void Writer::on_event(std::function<void(Event)> callback) { impl_->on_event(std::move(callback)); }

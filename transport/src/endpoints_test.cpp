@@ -321,6 +321,51 @@ TEST(Endpoints, ALateReaderGetsTheHistoryOfATransientLocalWriter) {
   EXPECT_EQ(take(*fresh), 6U);
 }
 
+TEST(Endpoints, TheNewestMessageCanBeHandedToALateReaderThatAskedForNone) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t", QoS(1).transient_local());
+  const auto early = make_reader(*participant, "t");
+  ASSERT_TRUE(matched(*writer, 1) && matched(*early, 1));
+  EXPECT_FALSE(writer->hand_newest_to(early->gid()));  // there is no message yet
+  for (std::uint64_t i = 1; i <= 3; ++i) publish(*writer, i).or_throw();
+  const auto late = make_reader(*participant, "t"), asked = make_reader(*participant, "t", QoS(10).transient_local());
+  ASSERT_TRUE(matched(*writer, 3) && matched(*late, 1) && matched(*asked, 1));
+  EXPECT_EQ(writer->readers_of(2), std::vector<Gid>{early->gid()});
+  EXPECT_EQ(writer->readers_of(3), (std::vector<Gid>{early->gid(), asked->gid()}));
+  for (int i = 0; i < 2; ++i) {  // the second time does nothing
+    for (const auto& reader : {early, late, asked}) EXPECT_TRUE(writer->hand_newest_to(reader->gid()));
+  }
+  EXPECT_FALSE(writer->hand_newest_to(Gid{}));
+  publish(*writer, 4).or_throw();
+  EXPECT_TRUE(writer->hand_newest_to(late->gid()));
+  for (std::uint64_t i = 1; i <= 4; ++i) EXPECT_EQ(take(*early), i);
+  for (const auto& reader : {late, asked}) {
+    EXPECT_EQ(take(*reader), 3U);
+    EXPECT_EQ(take(*reader), 4U);
+    EXPECT_EQ(take(*reader), kNothing);
+    EXPECT_EQ(reader->statuses().lost_total, 0U);
+  }
+}
+
+TEST(Endpoints, AReaderThatSleepsWakesUpForTheMessageThatItIsHanded) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t", QoS(1).transient_local());
+  publish(*writer, 1).or_throw();
+  const auto reader = make_reader(*participant, "t");
+  WaitSet waits;
+  waits.add(reader).or_throw();
+  ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
+  std::thread hands([&] {
+    std::this_thread::sleep_for(50ms);  // mostly, the wait has begun
+    EXPECT_TRUE(writer->hand_newest_to(reader->gid()));
+  });
+  EXPECT_TRUE(waits.wait(kPatience).or_throw());
+  hands.join();
+  EXPECT_EQ(take(*reader), 1U);
+}
+
 TEST(Endpoints, AnExpiredMessageIsNotDelivered) {
   TestDomain domain;
   const auto participant = domain.join();

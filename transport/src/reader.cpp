@@ -173,7 +173,8 @@ void Reader::Impl::drop_useless() noexcept {
       *taken = nullptr;
       continue;
     }
-    if (connection->next_sequence != 0 && message.sequence != connection->next_sequence) notify(Event::kMessageLost);
+    // A smaller number is of a message from before the connection: Writer::hand_newest_to().
+    if (connection->next_sequence != 0 && message.sequence > connection->next_sequence) notify(Event::kMessageLost);
     connection->next_sequence = message.sequence + 1;
 
     const std::chrono::nanoseconds lifespan = std::min(connection->offered.lifespan, options_.qos.lifespan);

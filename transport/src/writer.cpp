@@ -176,18 +176,10 @@ Writer::Impl::~Impl() {
     BATON_CRASH_POINT("publish.between_pushes");
   }
   BATON_CRASH_POINT("publish.after_push");
-  ControlLine& line = *line_.line();
   // relaxed: a sign of life orders nothing.
-  if (options_.qos.liveliness == Liveliness::kManualByTopic) line.asserted_ns.store(now, std::memory_order_relaxed);
-  const bool wake = memory::signal<Platform>(
-      line.event, live_, [](const auto& connection) -> WakeWord& { return *connection->sleeping; },
-      [](const auto& connection) {
-        BATON_CRASH_POINT("publish.before_notify");
-        if (connection->notify_end) os::notify(connection->notify_end->get());
-      });
-  BATON_CRASH_POINT("publish.before_wake");
-  if (wake) os::futex_wake(&line.event, INT_MAX);
-  BATON_CRASH_POINT("publish.after_wake");
+  if (options_.qos.liveliness == Liveliness::kManualByTopic)
+    line_.line()->asserted_ns.store(now, std::memory_order_relaxed);
+  wake_readers();
 
   last_publish_ns_ = now;
   if (history_.empty()) {
@@ -198,6 +190,38 @@ Writer::Impl::~Impl() {
   if (broken) expel_broken();
   BATON_TRACE3(publish, chunk.handle, message.sequence, live_.size());
   return message.sequence;
+}
+
+/// Wakes the readers that sleep (wake.hpp).
+[[gnu::hot]] inline void Writer::Impl::wake_readers() {
+  ControlLine& line = *line_.line();
+  const bool wake = memory::signal<Platform>(
+      line.event, live_, [](const auto& connection) -> WakeWord& { return *connection->sleeping; },
+      [](const auto& connection) {
+        BATON_CRASH_POINT("publish.before_notify");
+        if (connection->notify_end) os::notify(connection->notify_end->get());
+      });
+  BATON_CRASH_POINT("publish.before_wake");
+  if (wake) os::futex_wake(&line.event, INT_MAX);
+  BATON_CRASH_POINT("publish.after_wake");
+}
+
+bool Writer::Impl::hand_newest_to(const Gid& reader) {
+  if (!usable()) return false;
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const auto found =
+      std::find_if(live_.begin(), live_.end(), [&](const auto& connection) { return connection->reader == reader; });
+  if (found == live_.end() || history_size_ == 0) return false;
+  WriterConnection& connection = **found;
+  const Kept& newest = history_[(history_begin_ + history_size_ - 1) % history_.size()];
+  if (connection.first_sequence <= newest.sequence) return true;
+  const bool pushed = push(connection, newest) == memory::PushStatus::kPushed;  // onto a queue without messages
+  if (pushed) {
+    connection.first_sequence = newest.sequence;
+    wake_readers();
+  }
+  if (connection.broken) expel_broken();
+  return pushed;
 }
 
 [[gnu::hot]] Result<void> Writer::Impl::keep(const memory::Chunk& chunk) {
@@ -304,11 +328,13 @@ bool Writer::Impl::evict(memory::Handle oldest) {
   return static_cast<std::uint32_t>(live_.size());
 }
 
-std::vector<Gid> Writer::Impl::matched_readers() const {
+std::vector<Gid> Writer::Impl::readers_of(std::uint64_t sequence) const {
   std::vector<Gid> readers;
   if (!usable()) return readers;
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  for (const auto& connection : live_) readers.push_back(connection->reader);
+  for (const auto& connection : live_) {
+    if (connection->first_sequence <= sequence) readers.push_back(connection->reader);
+  }
   return readers;
 }
 

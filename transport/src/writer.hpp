@@ -39,7 +39,9 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl> {
   Unread unread(const Gid& reader);
   void drop(const memory::Chunk& kept) noexcept;
   std::uint32_t matched() const;
-  std::vector<Gid> matched_readers() const;
+  bool hand_newest_to(const Gid& reader);
+  std::vector<Gid> matched_readers() const { return readers_of(UINT64_MAX); }
+  std::vector<Gid> readers_of(std::uint64_t sequence) const;
   Statuses statuses() const;
   void on_event(std::function<void(Event)> callback);
   void assert_liveliness();
@@ -115,6 +117,7 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl> {
   std::int64_t complete(memory::ChunkHeader& header, std::uint64_t sequence, const PublishInfo& info) const;
   void replay(WriterConnection& connection, const QoS& requested);
   void expel_broken();
+  void wake_readers();
   void drain(Connections::iterator at);
   void remove_live(Connections::iterator at);
   void notify(Event event) noexcept;

@@ -142,6 +142,7 @@ void Writer::Impl::introduce(WriterConnection& added, const QoS& requested, bool
     attached.first_sequence = history_[(history_begin_ + history_size_ - count) % history_.size()].sequence;
     replay(added, requested);
   }
+  added.first_sequence = attached.first_sequence;
   BATON_CRASH_POINT("attach.before_attached");
   participant_->send(peer, FrameType::kAttached, encode(attached), {line_.fd(), ring});
   BATON_CRASH_POINT("attach.after_attached");

@@ -122,6 +122,26 @@ struct PublisherSide::State {
     remove(onlookers, gone);
   }
 
+  /// Gives the latched message to subscriptions of Baton that came after it. roscpp makes no link for a second subscription of a
+  /// process, so nothing else would bring it there. A process without a link gets it from connected().
+  void hand_last_to_new_readers() {
+    const std::lock_guard<std::mutex> lock_order(order);
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (!last.buf) return;
+    look();
+    for (const Link& each : links) hand_last(each);
+  }
+  /// Gives the latched message to the process's subscriptions of Baton, if all are in mode lotros and none is roscpp's own. What went over
+  /// the link stays with the process's roscpp, for later subscriptions, too.
+  void hand_last(const Link& link) {  // with `mutex`
+    const Subscriptions* const found = of(link);
+    if (found == nullptr || found->stock || found->by_handle > 0 || link.got_last) return;
+    for (const Gid& reader : found->readers) {
+      const bool handed = std::find(last_handed.begin(), last_handed.end(), reader) != last_handed.end();
+      if (!handed && writer->hand_newest_to(reader)) last_handed.push_back(reader);
+    }
+  }
+
   void subscribers_changed() {
     boost::shared_ptr<StatusCallback> watch;
     {
@@ -137,6 +157,7 @@ struct PublisherSide::State {
     {
       const std::lock_guard<std::mutex> lock(mutex);
       if (!last.buf) return;
+      hand_last(added);
       const auto is_of_added = [&](const Link& each) {
         return each.link == added.link || (added.process && each.process == added.process);
       };
@@ -296,15 +317,22 @@ PublisherSide::PublisherSide(ros::NodeHandle& handle, const std::string& topic, 
   options.has_header = state_->header.has_value();  // for stock publishers of the topic in this process
   options.callback_queue = &at_once();
   state_->publisher = handle.advertise(options);
+  state_->writer->on_event([weak](transport::Event event) {
+    const auto state = weak.lock();
+    if (!state || event != transport::Event::kMatched) return;
+    if (state->latch) state->hand_last_to_new_readers();
+    state->subscribers_changed();
+  });
 }
 
 PublisherSide::~PublisherSide() {
+  state_->writer->on_event({});
   state_->publisher.shutdown();
   state_->side.shutdown();
   if (state_->status) state_->status->end();
 }
 
-std::function<void()> PublisherSide::watch_subscribers(std::function<void()> changed) {
+void PublisherSide::watch_subscribers(std::function<void()> changed) {
   const auto count = [this] {  // until the destructor's end()
     const Subscribers all = subscribers();
     return all.own + all.handles + all.serialized;
@@ -314,9 +342,6 @@ std::function<void()> PublisherSide::watch_subscribers(std::function<void()> cha
     state_->status = boost::make_shared<StatusCallback>(*queue_, count, std::move(changed));
   }
   state_->subscribers_changed();  // of those that came before
-  return [weak = std::weak_ptr<State>(state_)] {
-    if (const auto state = weak.lock()) state->subscribers_changed();
-  };
 }
 
 void PublisherSide::publish(void* message, std::size_t capacity_bytes,
@@ -360,10 +385,14 @@ void PublisherSide::publish(void* message, std::size_t capacity_bytes,
   std::vector<ros::SubscriberLinkPtr> links;
   {
     const std::lock_guard<std::mutex> lock(state.mutex);
-    // A reader that Baton began to serve meanwhile may have the message already.
+    // Readers may have come meanwhile, before or after the message was handed over.
     state.look();
-    for (const Gid& reader : state.writer->matched_readers()) {
-      if (std::find(matched.begin(), matched.end(), reader) == matched.end()) matched.push_back(reader);
+    matched = state.writer->readers_of(number);
+    if (state.latch) {
+      for (const Gid& reader : state.writer->matched_readers()) {
+        const bool has_it = std::find(matched.begin(), matched.end(), reader) != matched.end();
+        if (!has_it && state.writer->hand_newest_to(reader)) matched.push_back(reader);
+      }
     }
     links = state.unserved(matched);
     if (state.latch) {

@@ -217,6 +217,11 @@ class Writer {
   /// Hands the chunk to every matched reader. On error (queue_full, forked) the chunk stays a loan.
   Result<std::uint64_t> publish(const memory::Chunk& chunk, const PublishInfo& info = {});  ///< sequence number
 
+  /// Hands the newest message to a reader that connected after it was published and whose durability is volatile, as ROS 1's
+  /// latched topics do. REQUIRES: durability transient_local, which keeps that message. True: the reader has been given this message, by this
+  /// call or before. False: there is no message, or the reader is not connected. Thread-safe.
+  bool hand_newest_to(const Gid& reader);
+
   // Hand-over beside a channel of the caller's, which fixes the order and wakes the readers (TZC III-B: the control
   // part goes by a socket). A writer that uses these calls does not use publish().
   /// Closes the loan and keeps the message until drop(). The caller may go on writing the content until the first
@@ -239,6 +244,8 @@ class Writer {
 
   std::uint32_t matched() const;
   std::vector<Gid> matched_readers() const;
+  /// Those of them that were given message `sequence`: a reader may connect while a message is published.
+  std::vector<Gid> readers_of(std::uint64_t sequence) const;
   Statuses statuses() const;
   /// Called on the background thread; an empty function removes it. Waiting events of one kind become one call: the
   /// statuses have the counts.

@@ -83,8 +83,8 @@ class PublisherSide {
   Subscribers subscribers() const;
 
   /// From now on calls `changed` from the handle's callback queue, one call at a time, when the sum of subscribers() has
-  /// changed. Returns a function for the publisher's owner to call when Baton's side may have changed. Only once.
-  std::function<void()> watch_subscribers(std::function<void()> changed);
+  /// changed. Only once.
+  void watch_subscribers(std::function<void()> changed);
 
  private:
   struct State;

@@ -184,10 +184,7 @@ class Publisher {
           own(core),
           side(handle, topic, queue_size, options.latch, options.mode, detail::stock_type<T>(), message::type_of<T>(),
                node, core->writer()) {
-      if (!options.subscribers_changed) return;
-      own.on_event([look = side.watch_subscribers(options.subscribers_changed)](Event event) {
-        if (event == Event::kMatched) look();
-      });
+      if (options.subscribers_changed) side.watch_subscribers(options.subscribers_changed);
     }
     static QoS qos(std::uint32_t queue_size, const AdvertiseOptions& options) {
       return options.latch ? QoS(1).transient_local() : QoS(detail::depth_of(queue_size));

@@ -119,6 +119,22 @@ ros2_packages() {
   printf '%s\n' "$want" >"$stamp"
 }
 
+# libpcl-dev depends on the development files of VTK and Qt: 770 MB, of which PCL's headers are 11. They are unpacked, not installed.
+pcl_headers() {
+  is_debian || return 0
+  local packages=(libpcl-dev libpcl-conversions-dev libpcl-ros-dev) version stamp=.pcl/.baton-setup
+  version=$(dpkg-query -W -f '${Version}' libpcl-io1.13)
+  [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$version" ] && return
+  echo "setup: headers of ${packages[*]} into .pcl"
+  rm -rf .pcl
+  mkdir .pcl
+  (cd .pcl && apt-get download -q "libpcl-dev=$version" "${packages[@]:1}" </dev/null)
+  local archive
+  for archive in .pcl/*.deb; do dpkg-deb -x "$archive" .pcl; done
+  rm .pcl/*.deb
+  printf '%s\n' "$version" >"$stamp"
+}
+
 peers_packages() {
   [ "$(uname -m)" = x86_64 ] || return 0
   local stamp=.venv-peers/.baton-setup want
@@ -138,7 +154,7 @@ cargo_note() {  # not installed here: Debian 12's is too old, and rustup is the 
 
 case $group in
   base) system_packages; python_packages ;;
-  test | check | packages) system_packages; python_packages; check_python_packages; ros2_packages ;;
+  test | check | packages) system_packages; python_packages; check_python_packages; ros2_packages; pcl_headers ;;
   peers) system_packages; python_packages; ros2_packages; peers_packages; cargo_note ;;
   --needs) groups='base|test|check'; print_needs ;;
   *) echo "usage: scripts/setup.sh [base|test|check|packages|peers|--needs]" >&2; exit 2 ;;

@@ -188,6 +188,21 @@ def test_messages_published_by_pointer_are_neither_serialized_nor_copied(ros):
 
 
 @counted
+def test_a_copy_that_is_made_constant_is_made_in_shared_memory(ros):
+    receives, sends = (
+        start(ros, "recompiled", "pointer_listener", "images"),
+        start(ros, "recompiled", "pointer_talker", "images"),
+    )
+    sends.do("subscribers 1")
+    before = begin_to_count(sends, receives)
+    sends.do(f"publish {LARGE} 4 constant")
+    assert [receives.line() for _ in range(4)] == [image(i + 2) for i in range(4)]
+    sent, taken = counts_since(before, sends, receives)
+    assert sent == (8, 0), "to the stack's message, and into shared memory"
+    assert taken == (0, 0)
+
+
+@counted
 def test_a_stock_subscriber_costs_one_serialization_and_no_other_copy(ros):
     own = start(ros, "recompiled", "pointer_listener", "images")
     stock = start(ros, "stock", "pointer_listener", "images")

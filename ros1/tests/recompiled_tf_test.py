@@ -241,6 +241,8 @@ def test_a_node_of_tf_of_every_pair_has_the_transforms_of_the_other(ros, broadca
     move_until_it_is_there(sends, receives, "world", "robot", 100)
     assert receives.ask("ask", "/world", "/camera", 100).startswith("world camera 100.000000000 100.84")
     assert receives.ask("wait", "world", "robot", 101, 0.1) == "timeout"
+    assert sends.ask("replay", "world", "arm", 100, 7) == "replayed"
+    assert receives.ask("wait", "world", "arm", 100, 60) == "world arm 100.000000000 7"
     assert receives.ask("ask", "world", "unknown", 0).startswith('"unknown" passed to lookupTransform')
     assert of_tf2.ask("listen", "thread") == "listening in a thread"
     move_until_it_is_there(sends, of_tf2, "world", "robot", 101)

@@ -28,6 +28,7 @@ class PublisherEnd {
   /// Throws baton::Exception: the message is not published.
   void publish(const MessageClass& message, const void* object, bool is_shared);
   std::uint32_t subscribers() const;
+  const MessageClass& message() const { return message_; }
 
  private:
   const MessageClass& message_;

@@ -4,6 +4,7 @@
 #include <ros/subscribe_options.h>
 #include <ros/subscriber.h>
 
+#include <exception>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -18,6 +19,9 @@ ros::Subscriber real_subscribe(ros::NodeHandle* handle, ros::SubscribeOptions& o
     "__real__ZN3ros10NodeHandle9subscribeERNS_16SubscribeOptionsE");
 void real_shutdown(ros::Publisher* publisher) asm("__real__ZN3ros9Publisher8shutdownEv");
 std::uint32_t real_subscribers(const ros::Publisher* publisher) asm("__real__ZNK3ros9Publisher17getNumSubscribersEv");
+void real_publish(const ros::Publisher* publisher, const boost::function<ros::SerializedMessage()>& serialize, ros::SerializedMessage& message) asm(
+    "__real__ZNK3ros9Publisher7publishERKN5boost8functionIFNS_"
+    "17SerializedMessageEvEEERS3_");
 
 ros::Publisher redirected_advertise(ros::NodeHandle* handle, ros::AdvertiseOptions& options) asm(
     "__wrap__ZN3ros10NodeHandle9advertiseERNS_16AdvertiseOptionsE");
@@ -26,11 +30,14 @@ ros::Subscriber redirected_subscribe(ros::NodeHandle* handle, ros::SubscribeOpti
 void redirected_shutdown(ros::Publisher* publisher) asm("__wrap__ZN3ros9Publisher8shutdownEv");
 std::uint32_t redirected_subscribers(const ros::Publisher* publisher) asm(
     "__wrap__ZNK3ros9Publisher17getNumSubscribersEv");
+void redirected_publish(const ros::Publisher* publisher, const boost::function<ros::SerializedMessage()>& serialize, ros::SerializedMessage& message) asm(
+    "__wrap__ZNK3ros9Publisher7publishERKN5boost8functionIFNS_"
+    "17SerializedMessageEvEEERS3_");
 
 template <>
 void ros::Publisher::publish<baton::ros1::recompiled::StockPublish>(
     const baton::ros1::recompiled::StockPublish& call) const {
-  publish(call.serialize, call.message);
+  real_publish(this, call.serialize, call.message);
 }
 template <>
 void ros::Publisher::publish<baton::ros1::recompiled::FindCallbacks>(
@@ -104,14 +111,20 @@ void announce(const MessageClass& message) {
   all.known.emplace(message.type.name, &message);
 }
 
+namespace {
+// Not by roscpp either: subscriptions that Baton serves drop what comes by TCP, since it would be a double.
+void log_lost(const ros::Publisher& publisher, const std::exception& error) {
+  ROS_ERROR_THROTTLE(1.0, "baton: a message on %s is lost: %s", publisher.getTopic().c_str(), error.what());
+}
+}  // namespace
+
 bool hand_over(const ros::Publisher& publisher, const MessageClass& message, const void* object, bool is_shared) {
   const std::shared_ptr<PublisherEnd> end = end_of(publisher);
   if (!end) return false;
   try {
     end->publish(message, object, is_shared);
   } catch (const Exception& error) {
-    // Not by roscpp either: subscriptions that Baton serves drop what comes by TCP, since it would be a double.
-    ROS_ERROR_THROTTLE(1.0, "baton: a message on %s is lost: %s", publisher.getTopic().c_str(), error.what());
+    log_lost(publisher, error);
   }
   return true;
 }
@@ -163,4 +176,23 @@ std::uint32_t redirected_subscribers(const ros::Publisher* publisher) {
   // Not roscpp's count beside it: roscpp counts a link before its connect callbacks run, so before messages go there.
   const std::shared_ptr<PublisherEnd> end = end_of(*publisher);
   return end ? end->subscribers() : real_subscribers(publisher);
+}
+
+// What every template of ros::Publisher ends in, for classes that are no recompiled messages.
+void redirected_publish(const ros::Publisher* publisher, const boost::function<ros::SerializedMessage()>& serialize,
+                        ros::SerializedMessage& message) {
+  const std::shared_ptr<PublisherEnd> end = end_of(*publisher);
+  if (!end) return real_publish(publisher, serialize, message);
+  // A class of the program's own, for example pcl::PointCloud, with the traits and the wire format of the topic's message.
+  const ros::SerializedMessage encoded = serialize();
+  const std::size_t before = static_cast<std::size_t>(encoded.message_start - encoded.buf.get());
+  try {
+    const boost::shared_ptr<const void> decoded =
+        end->message().decode(encoded.message_start, static_cast<std::uint32_t>(encoded.num_bytes - before));
+    end->publish(end->message(), decoded.get(), true);
+  } catch (const baton::Exception& error) {
+    log_lost(*publisher, error);
+  } catch (const ros::serialization::StreamOverrunException& error) {  // the class writes other bytes than the topic's
+    log_lost(*publisher, error);
+  }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An ordinary roscpp program, compiled as it is and recompiled: publishes numbered images by pointer. Lines of its input:
-// "subscribers N" waits for so many, "publish BYTES COUNT", "counts" (payload_counter.hpp). Argument: topic.
+// "subscribers N" waits for so many, "publish BYTES COUNT", "publish BYTES COUNT constant" (each is a copy of one on the stack), "counts"
+// (payload_counter.hpp). Argument: topic.
 #include <ros/ros.h>
 #include <sensor_msgs/Image.h>
 
@@ -32,7 +33,7 @@ int main(int argc, char** argv) {
       while (publisher.getNumSubscribers() < wanted) std::this_thread::sleep_for(std::chrono::milliseconds(2));
     } else if (word == "publish") {
       std::size_t bytes = 0, count = 0;
-      words >> bytes >> count;
+      words >> bytes >> count >> word;
       for (std::size_t i = 0; i < count; ++i) {
         sensor_msgs::ImagePtr image = boost::make_shared<sensor_msgs::Image>();
         image->header.stamp = ros::Time::now();
@@ -42,7 +43,13 @@ int main(int argc, char** argv) {
         image->encoding = "mono8";
         image->data.resize(bytes);
         pattern::fill(image->data, number);
-        publisher.publish(image);
+        if (word == "constant") {
+          const sensor_msgs::Image on_stack = *image;
+          image.reset();
+          publisher.publish(boost::make_shared<const sensor_msgs::Image>(on_stack));
+        } else {
+          publisher.publish(image);
+        }
       }
     } else if (word == "counts") {
       std::cout << "counts " << payload::copies << ' ' << payload::allocations << std::endl;

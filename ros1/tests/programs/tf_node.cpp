@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node of tf that does what the lines of its input say, and prints a line for each:
 //   move PARENT CHILD STAMP X      broadcasts a transform with this translation in x
+//   replay PARENT CHILD STAMP X    the same, with the array of a message
 //   ask TARGET SOURCE STAMP        prints the transform or the exception
 //   wait TARGET SOURCE STAMP FOR   the same, after waiting for it
 //   filter TARGET                  prints the points of the topic "points" that can be transformed
@@ -11,6 +12,7 @@
 #include <tf/message_filter.h>
 #include <tf/transform_broadcaster.h>
 #include <tf/transform_listener.h>
+#include <tf2_msgs/TFMessage.h>
 
 #include <iostream>
 #include <memory>
@@ -40,6 +42,17 @@ class TfNode {
       broadcaster_->sendTransform(tf::StampedTransform(
           tf::Transform(tf::Quaternion(0, 0, 0.6, 0.8), tf::Vector3(number, 0, 0)), ros::Time(stamp), a, b));
       print("moved");
+    } else if (verb == "replay") {
+      tf2_msgs::TFMessage message;
+      message.transforms.resize(1);
+      message.transforms[0].header.frame_id = a;
+      message.transforms[0].header.stamp = ros::Time(stamp);
+      message.transforms[0].child_frame_id = b;
+      message.transforms[0].transform.translation.x = number;
+      message.transforms[0].transform.rotation.w = 1;
+      if (!broadcaster_) broadcaster_ = std::make_unique<tf::TransformBroadcaster>();
+      broadcaster_->sendTransform(message.transforms);
+      print("replayed");
     } else if (verb == "ask") {
       print(found(a, b, stamp));
     } else if (verb == "wait") {

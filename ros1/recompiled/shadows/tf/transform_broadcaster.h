@@ -34,6 +34,10 @@ class TransformBroadcaster {
   void sendTransform(const std::vector<geometry_msgs::TransformStamped>& transforms) {
     tf2_broadcaster_.sendTransform(transforms);
   }
+  /// A message's own array, for example of tf::tfMessage.
+  void sendTransform(const baton::sfm::Vector<geometry_msgs::TransformStamped>& transforms) {
+    sendTransform(std::vector<geometry_msgs::TransformStamped>(transforms));
+  }
 
  private:
   tf2_ros::TransformBroadcaster tf2_broadcaster_;

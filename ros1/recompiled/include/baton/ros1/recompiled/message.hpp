@@ -2,13 +2,15 @@
 // What the headers of recompiled ROS 1 programs are made of (ROS-SF 4.2; docs/guides/ros1.md). The generator writes
 // `sensor_msgs/Image.h` with ROS 1's names and a struct of the SFM layout; this header connects such a struct with roscpp.
 //
-//  1. ros::NodeHandle and ros::Publisher stay roscpp's classes, with their whole interface. The linker redirects four
+//  1. ros::NodeHandle and ros::Publisher stay roscpp's classes, with their whole interface. The linker redirects five
 //     functions of the recompiled program to this library (--wrap): NodeHandle::advertise(AdvertiseOptions&),
-//     NodeHandle::subscribe(SubscribeOptions&), Publisher::shutdown(), Publisher::getNumSubscribers(). Every template of
-//     roscpp, message_filters and others ends in the first two.
+//     NodeHandle::subscribe(SubscribeOptions&), Publisher::shutdown(), Publisher::getNumSubscribers() and the private
+//     Publisher::publish(). Every template of roscpp, message_filters and others ends in the first two.
 //  2. advertise() makes Baton's end (endpoints.hpp) and then the stock advertisement: in this order roscpp reports new
 //     subscribers. The end lives in the connect callback of the advertisement, so it ends with the last ros::Publisher.
-//  3. Publisher::publish<M> is a member template; each message header specialises it, so it finds Baton's end there.
+//  3. Publisher::publish<M> is a member template; each message header specialises it, so it finds Baton's end there. For
+//     other classes (pcl::PointCloud and whatever has traits of a message) it stays roscpp's, serializes, and ends in the
+//     private publish(): a new message is made of these bytes and published.
 //  4. subscribe() hands roscpp a subscription of Baton, which calls the helper that roscpp's templates made. That serves all
 //     signatures of callbacks. A callback that may change its message gets a copy, as with several callbacks in roscpp.
 //  5. A message made by `new` or boost::make_shared lies in a chunk of the process's publisher of that type, from its first
@@ -60,6 +62,8 @@ struct MessageClass {
   const std::type_info& info;
   void (*copy)(void* to, const void* from);  ///< constructs
   boost::shared_ptr<const void> (*clone)(const void* message);
+  /// A new message, where `new` puts one, of ROS 1's wire format. Throws ros::serialization::StreamOverrunException.
+  boost::shared_ptr<const void> (*decode)(std::uint8_t* bytes, std::uint32_t length);
 };
 
 /// A message is about to be made: memory in a publisher's chunk if this process has a publisher of its type and the
@@ -97,7 +101,9 @@ struct Allocated {
 template <class T, class = void>
 inline constexpr bool kIsMessage = false;
 template <class T>
-inline constexpr bool kIsMessage<T, std::enable_if_t<std::is_class_v<T> && std::is_base_of_v<Allocated<T>, T>>> = true;
+inline constexpr bool
+    kIsMessage<T, std::enable_if_t<std::is_class_v<T> && std::is_base_of_v<Allocated<std::remove_const_t<T>>, T>>> =
+        true;
 
 template <class M>
 const MessageClass& class_of() {
@@ -106,6 +112,12 @@ const MessageClass& class_of() {
       [](const void* message) {
         // ::new: on the heap, also if this process publishes the type.
         return boost::shared_ptr<const void>(boost::shared_ptr<const M>(::new M(*static_cast<const M*>(message))));
+      },
+      [](std::uint8_t* bytes, std::uint32_t length) {
+        const boost::shared_ptr<M> message(new M());
+        ros::serialization::IStream stream(bytes, length);
+        ros::serialization::deserialize(stream, *message);
+        return boost::shared_ptr<const void>(message);
       }};
   return known;
 }

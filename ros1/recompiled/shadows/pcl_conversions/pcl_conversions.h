@@ -4,7 +4,7 @@
 //
 // The elements of a message lie in the message's memory, which PCL's std::vectors cannot take over. So the functions that move copy
 // an array once, and leave it empty where they took it from. The conversions between sensor_msgs::PointCloud2 and pcl::PointCloud
-// copy the points once, straight between the two; those of pcl_conversions copy them twice.
+// copy the points once, straight between the two.
 //
 // Names for the linker: every message is in the parameters of its functions, or is their result, and recompiled messages have names
 // of their own. The others (stamps, serializers of PCL's classes) do the same as those of stock libraries.

@@ -463,7 +463,6 @@ Pose_<std::allocator<void>> pose;
     "source, words",
     [
         ("#include <image_transport/publisher_plugin.h>\n", "not there for recompiled programs"),
-        ("#include <pcl_conversions/pcl_conversions.h>\n", "not there yet for recompiled programs"),
         (
             MESSAGE_OF_A_FURTHER_PACKAGE,
             "add the package whose header contains std_msgs::Header_ to baton_ros1_messages",
@@ -476,7 +475,6 @@ Pose_<std::allocator<void>> pose;
     ],
     ids=[
         "a plugin of image_transport",
-        "pcl_conversions",
         "a message of another package that contains one",
         "a message to a single subscriber",
     ],

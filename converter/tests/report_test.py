@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`baton migrate report` as a user calls it.
 
-The figures of the ROS-SF paper lie in figures/ as small nodes, which are read against the distribution's ROS headers.
-`UPDATE=1 pytest converter/tests/report_test.py` rewrites figures/expected.txt; read the difference before committing.
+The figures of the ROS-SF paper are the small nodes of ros1/tests/programs/figures, which ros1/tests/figures_test.py compiles and runs.
+Here they are read against the distribution's ROS headers.
+`UPDATE=1 pytest converter/tests/report_test.py` rewrites expected_figures.txt; read the difference before committing.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from click.testing import CliRunner, Result
 
 pytest.importorskip("clang.cindex", reason="no libclang; `make test` installs it")
 HERE = Path(__file__).parent
-FIGURES = HERE / "figures"
+FIGURES = HERE.parents[1] / "ros1/tests/programs/figures"
+EXPECTED = HERE / "expected_figures.txt"
 ROS_HEADERS = Path("/usr/include/ros/ros.h")
 
 
@@ -57,8 +59,8 @@ def figures(tmp_path_factory: pytest.TempPathFactory) -> TreeReport:
 def test_the_figures_of_the_paper_are_reported_as_expected(figures: TreeReport) -> None:
     said = text.text(figures) + "\n"
     if os.environ.get("UPDATE"):
-        (FIGURES / "expected.txt").write_text(said)
-    assert said == (FIGURES / "expected.txt").read_text()
+        EXPECTED.write_text(said)
+    assert said == EXPECTED.read_text()
 
 
 def test_the_figures_violate_what_the_paper_says(figures: TreeReport) -> None:

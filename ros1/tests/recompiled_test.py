@@ -151,11 +151,20 @@ def test_a_recompiled_subscriber_meets_a_publisher_of_batons_api(ros):
     assert [receives.line() for _ in range(3)] == [image(i + 1) for i in range(3)]
 
 
-@pytest.mark.parametrize("kept", [1, 40])
+@pytest.mark.parametrize("publisher, subscriber", PAIRS)
+def test_a_message_that_changes_after_it_was_published_arrives_as_it_was(ros, publisher, subscriber):
+    receives, sends = listener(ros, subscriber), talker(ros, publisher)
+    sends.do("subscribers 1")
+    sends.do(f"reuse {LARGE} 20")
+    assert [receives.line() for _ in range(20)] == [image(i + 1) for i in range(20)]
+    assert receives.end() == 0
+
+
+@pytest.mark.parametrize("kept", [1, 40, 1000])
 def test_a_recompiled_subscriber_may_keep_messages(ros, kept):
     receives, sends = listener(ros, "recompiled", keep=kept), talker(ros, "recompiled")
     sends.do("subscribers 1")
-    for number in range(50):
+    for number in range(kept + 10):
         sends.do("publish 20000 1 0")
         assert receives.line() == image(number + 1, 20000)
     assert receives.end() == 0, "kept messages are as they came"

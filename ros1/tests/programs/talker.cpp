@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ordinary roscpp program: publishes numbered images on each line of its input "publish BYTES COUNT PERIOD_MS"; "greet"
+// An ordinary roscpp program: publishes numbered images on each line of its input "publish BYTES COUNT PERIOD_MS"; "reuse BYTES
+// COUNT" does so with one message, which it changes as soon as it is published; "greet"
 // publishes one as soon as a subscriber is counted; "welcome TOPIC" publishes one there for each subscriber that comes; "drop"
 // ends its publisher. Arguments: topic, queue size, "latch" or "volatile".
 #include <ros/ros.h>
@@ -44,6 +45,21 @@ int main(int argc, char** argv) {
         pattern::fill(image.data, number);
         publisher.publish(image);
         if (period_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(period_ms));
+      }
+    } else if (word == "reuse") {
+      std::size_t bytes = 0, count = 0;
+      words >> bytes >> count;
+      sensor_msgs::Image image;
+      for (std::size_t i = 0; i < count; ++i) {
+        image.header.frame_id = "camera";
+        image.width = ++number;
+        image.data.resize(bytes);
+        pattern::fill(image.data, number);
+        publisher.publish(image);
+        image.header.frame_id = "changed after publishing";
+        image.width = 0;
+        pattern::fill(image.data, number + 1);
+        image.data.resize(bytes / 2);
       }
     } else if (word == "greet") {
       while (publisher.getNumSubscribers() == 0) {

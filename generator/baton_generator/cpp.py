@@ -451,12 +451,12 @@ def _recompiled_constant(constant: Constant, signed_bytes: frozenset[str]) -> di
             "name": constant.name,
             "value": string_literal(str(constant.value)),
         }
-    base = "int8" if constant.name in signed_bytes else "uint8" if constant.base == "bool" else constant.base
-    return {
-        "declaration": f"constexpr {_SCALARS[base]}",
-        "name": constant.name,
-        "value": _number(base, int(constant.value) if constant.base == "bool" else constant.value),
-    }
+    base, value = constant.base, constant.value
+    if constant.name in signed_bytes:
+        base, value = "int8", (int(value) ^ 0x80) - 0x80
+    elif base == "bool":
+        base, value = "uint8", int(value)
+    return {"declaration": f"constexpr {_SCALARS[base]}", "name": constant.name, "value": _number(base, value)}
 
 
 def _recompiled_struct(struct: Struct, ros1: Ros1Header, in_chunk: bool) -> dict[str, object]:

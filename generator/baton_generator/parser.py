@@ -15,8 +15,8 @@ from typing import TypeVar
 
 from . import dialect as dialects
 from .diagnostics import Diagnostic, InterfaceError, Location, fail
-from .model import PRIMITIVES, Constant, Dialect, Field, FieldType, Interface, Message, Service, Shape
-from .values import Piece, quoted_end, read_default, read_scalar, split_comment
+from .model import PRIMITIVES, Constant, Dialect, Field, FieldType, Interface, Message, Service, Shape, Value
+from .values import Piece, quoted_end, read_byte, read_default, read_scalar, split_comment
 
 _ALIASES = {
     "byte": "uint8",
@@ -104,7 +104,7 @@ def parse_text(
             "name the file with letters, digits and underscores, beginning with a letter",
         )
     lines = [line.rstrip("\r") for line in text.split("\n")]
-    separators = [i for i, line in enumerate(lines) if _is_separator(line)]
+    separators = [i for i, line in enumerate(lines) if is_separator(line)]
     parser = _Parser(package, path, lines, hint, dialect)
     if kind == ".msg":
         if separators:
@@ -125,7 +125,7 @@ def parse_text(
     return parser.without_errors(Service(package, name, request, response, location=whole))
 
 
-def _is_separator(line: str) -> bool:
+def is_separator(line: str) -> bool:
     """ROS 1 takes every line that begins with it, such as ----- or '--- # response'."""
     return line.strip(" \t").startswith("---")
 
@@ -161,7 +161,7 @@ class _Parser:
             if stripped.startswith("#"):
                 comment.append(stripped.lstrip("#").strip())
                 continue
-            if not stripped or _is_separator(stripped):
+            if not stripped or is_separator(stripped):
                 comment = []
                 continue
             match = _LINE.match(text)
@@ -278,7 +278,10 @@ class _Parser:
             if not text:
                 raise fail(line.rest_at, "the constant has no value", f"write {line.type} {line.name}=value")
         where = line.rest_at.at(start, len(text))
-        value = read_scalar(type_.base, Piece(text, where), self._reading)
+        if line.type == "byte":
+            value: Value = read_byte(Piece(text, where), self._dialect)
+        else:
+            value = read_scalar(type_.base, Piece(text, where), self._reading)
         if isinstance(value, str) and "\0" in value:
             raise fail(where, "a zero character in a string constant", "C++ would cut the string there; leave it out")
         return Constant(

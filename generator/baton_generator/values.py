@@ -99,12 +99,22 @@ def read_scalar(base: str, piece: Piece, dialect: Dialect) -> Value:
         return value
     if base in ("string", "wstring"):
         return _read_string(piece, dialect)
+    return _read_integer(base, piece, *integer_range(base))
+
+
+def read_byte(piece: Piece, dialect: Dialect | None) -> int:
+    """A constant of type ``byte``, which is signed in ROS 1 and unsigned in ROS 2; its bits as a ``uint8``."""
+    low, high = {Dialect.ROS1: (-128, 127), Dialect.ROS2: (0, 255), None: (-128, 255)}[dialect]
+    return _read_integer("byte", piece, low, high) & 0xFF
+
+
+def _read_integer(base: str, piece: Piece, low: int, high: int) -> int:
+    text, where = piece.text, piece.location
     if not _INTEGER.match(text):
         raise fail(where, f"'{text}' is not an integer", f"{base} takes a decimal number or 0x..., 0o..., 0b...")
     if len(text) > 70:
         raise fail(where, f"{len(text)} digits do not fit {base}", "write a shorter number")
     value = int(text, 0) if re.match(r"[+-]?0[xXoObB]", text) else int(text)
-    low, high = integer_range(base)
     if not low <= value <= high:
         raise fail(where, f"{text} does not fit {base}", f"{base} holds {low} to {high}")
     return value

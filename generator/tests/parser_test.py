@@ -122,6 +122,15 @@ def test_numbers_may_be_written_in_other_bases() -> None:
     }
 
 
+def test_a_constant_byte_is_signed_in_ros_1_and_keeps_its_bits() -> None:
+    assert constants("Header h\nbyte LOW=-3\nbyte HIGH=127") == {"LOW": 253, "HIGH": 127}
+    assert constants("builtin_interfaces/Time t\nbyte HIGH=255") == {"HIGH": 255}
+    assert constants("byte LOW=-128\nbyte HIGH=255") == {"LOW": 128, "HIGH": 255}
+    for text in ("Header h\nbyte A=128", "Header h\nbyte A=-129", "builtin_interfaces/Time t\nbyte A=-1", "byte A=256"):
+        with pytest.raises(InterfaceError, match="does not fit byte"):
+            constants(text)
+
+
 def test_defaults() -> None:
     text = 'int32 a 5 # five\nfloat64[] b [1, 2.5]\nstring c "x, y"\nstring[] d ["a", \'b, c\', plain]\nbool[2] e [true, 0]\nuint8[] f []\nstring g unquoted text # c\n'
     found = {f.name: f.default for f in parse_text(text, "pkg", "Name").fields}

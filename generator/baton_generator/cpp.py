@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import PurePosixPath
@@ -57,6 +58,9 @@ def identifier(name: str, taken: set[str] | frozenset[str] = frozenset()) -> str
     while name in _RESERVED or name in taken:
         name += "_"
     return name
+
+
+REPLACED_HEADER = PurePosixPath("baton/ros1/recompiled/replaced.hpp")
 
 
 def message_header(full_name: str) -> PurePosixPath:
@@ -516,6 +520,12 @@ def render_recompiled_half(struct: Struct, ros1: Ros1Header) -> str:
     return (
         _environment().get_template("recompiled_half.h.j2").render(**_recompiled_struct(struct, ros1, in_chunk=False))
     )
+
+
+def render_replaced(names: Iterable[str]) -> str:
+    """The header that sees whether a program includes ROS's header of one of these types."""
+    headers = [(recompiled_header(name), _ros1_guard(name)) for name in names]
+    return _environment().get_template("replaced.hpp.j2").render(headers=headers, path=REPLACED_HEADER)
 
 
 def render_recompiled_service(full_name: str, md5: str) -> str:

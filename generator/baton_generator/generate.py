@@ -10,12 +10,14 @@ from pathlib import Path, PurePosixPath
 from .canonical import Resolver, ServiceStructs, Struct
 from .cpp import (
     BUILT_INTO_ROS1,
+    REPLACED_HEADER,
     message_header,
     recompiled_header,
     render_message,
     render_recompiled,
     render_recompiled_half,
     render_recompiled_service,
+    render_replaced,
     render_service,
     render_stock,
     service_header,
@@ -23,7 +25,8 @@ from .cpp import (
 )
 from .diagnostics import Diagnostic, InterfaceError, Location, fail
 from .packages import Universe
-from .ros1_headers import Ros1Header, Ros1Service, read_ros1_header, ros1_services
+from .ros1_definitions import Ros1Definitions
+from .ros1_headers import Ros1Header, Ros1Service
 
 
 @dataclass
@@ -105,29 +108,33 @@ def outputs(
         if ros1 and name not in BUILT_INTO_ROS1:
             add(stock_header(name), name, render_stock(struct))
     if recompiled:
-        messages = _with_ros1_headers(universe, resolved.messages, recompiled)
+        ros1_definitions = Ros1Definitions(universe, recompiled)
+        messages = _known_to_ros1(universe, ros1_definitions, resolved.messages, recompiled)
         for name, (struct, header) in messages.items():
             add(recompiled_header(name), name, render_recompiled(struct, header))
+        replaced = list(messages)
         packages = {*wanted.packages, *(name.split("/")[0] for name in resolved.services)}
-        for service, halves in _with_messages_inside(universe, packages, set(messages), recompiled):
+        for service, halves in _with_messages_inside(universe, ros1_definitions, packages, set(messages)):
             add(recompiled_header(service.name), service.name, render_recompiled_service(service.name, service.md5))
             for struct, header in halves:
                 add(recompiled_header(struct.full_name), service.name, render_recompiled_half(struct, header))
+                replaced.append(struct.full_name)
+        add(REPLACED_HEADER, str(REPLACED_HEADER), render_replaced(replaced))
     for name, service in sorted(resolved.services.items()):
         add(service_header(name), name, render_service(service))
     return result
 
 
-def _with_ros1_headers(
-    universe: Universe, messages: dict[str, Struct], directories: Sequence[Path]
+def _known_to_ros1(
+    universe: Universe, definitions: Ros1Definitions, messages: dict[str, Struct], directories: Sequence[Path]
 ) -> dict[str, tuple[Struct, Ros1Header]]:
-    """The messages of which ROS 1 has headers here: a program can use no others."""
+    """The messages of which ROS 1 has headers here, or can make them: a program can use no others."""
     resolver = Resolver(universe)
     found: dict[str, tuple[Struct, Ros1Header]] = {}
     for name, struct in sorted(messages.items()):
         if name in BUILT_INTO_ROS1:
             continue
-        header = read_ros1_header(name, directories)
+        header = definitions.message(name)
         if header is None:
             continue
         if resolver.resolve(header.message).hash != struct.hash:
@@ -138,7 +145,7 @@ def _with_ros1_headers(
             )
         universe.inputs.add(header.path)
         found[name] = (struct, header)
-    if not found:
+    if not found and messages:  # a package may have services alone
         raise fail(
             Location(", ".join(str(d) for d in directories)),
             "has no header of ROS 1 for these messages",
@@ -148,14 +155,13 @@ def _with_ros1_headers(
 
 
 def _with_messages_inside(
-    universe: Universe, packages: Iterable[str], recompiled: set[str], directories: Sequence[Path]
+    universe: Universe, definitions: Ros1Definitions, packages: Iterable[str], recompiled: set[str]
 ) -> Iterator[tuple[Ros1Service, list[tuple[Struct, Ros1Header]]]]:
     """The services of these packages with a recompiled message inside. Others stay as they are: ROS's headers fit them, and
-    programs may use them with libraries that were compiled with those. Found by their headers, since the standard sets have
-    no services."""
+    programs may use them with libraries that were compiled with those."""
     resolver = Resolver(universe)
     for package in sorted(packages):
-        for service in ros1_services(package, directories):
+        for service in definitions.services(package):
             halves = [(resolver.resolve(half.message), half) for half in (service.request, service.response)]
             if recompiled & {name for struct, _ in halves for name in struct.reachable()}:
                 universe.inputs.update((service.path, *(half.path for _, half in halves)))

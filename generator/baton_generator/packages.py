@@ -46,11 +46,11 @@ class Package:
 
 def _load_file(path: Path, package: str, dialect: Dialect | None, inputs: set[Path]) -> Interface:
     inputs.add(path)
-    return parse_file(path, package, dialect=dialect, hint=_build_tool_dialect(path.parent.parent))
+    return parse_file(path, package, dialect=dialect, hint=build_tool_dialect(path.parent.parent))
 
 
 @cache
-def _build_tool_dialect(package_dir: Path) -> Dialect | None:
+def build_tool_dialect(package_dir: Path) -> Dialect | None:
     """What package.xml says about the dialect, where a file itself leaves it open."""
     try:
         text = (package_dir / "package.xml").read_text("utf-8", "replace")
@@ -125,7 +125,7 @@ def require_packages(root: Path) -> None:
 def _ament_package(prefix: Path, name: str, dialect: Dialect | None, inputs: set[Path]) -> Package | None:
     base = prefix / "share" / name
     # Debian has packages of ROS 1 beside ament's index, in /usr/share.
-    if _build_tool_dialect(base) is Dialect.ROS1:
+    if build_tool_dialect(base) is Dialect.ROS1:
         return None
     package = Package(name)
     for kind in _KINDS:

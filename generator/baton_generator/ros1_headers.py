@@ -19,7 +19,7 @@ _HEADER = re.compile(r"struct HasHeader<[^{;]*> >\s*:\s*TrueType")
 _LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(r"\\(.)")
 _SIGNED_BYTE = re.compile(r"^[ \t]*byte(?:\[\d*\])?[ \t]+(\w+)", re.MULTILINE)
-_NEXT_MESSAGE = re.compile(r"^={80}$", re.MULTILINE)
+NEXT_MESSAGE = re.compile(r"^={80}$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -74,11 +74,15 @@ def read_ros1_header(full_name: str, directories: Iterable[Path]) -> Ros1Header 
             "is not a header of gencpp",
             "name a directory with headers that ROS 1's generator made, before Baton's",
         )
-    own = _NEXT_MESSAGE.split(definition, maxsplit=1)[0]
+    own = NEXT_MESSAGE.split(definition, maxsplit=1)[0]
     message = parse_text(own, package, name, str(path), dialect=Dialect.ROS1)
     assert isinstance(message, Message)
-    signed = frozenset(_SIGNED_BYTE.findall(own))
-    return Ros1Header(path, md5, definition, _HEADER.search(text) is not None, message, signed)
+    return Ros1Header(path, md5, definition, _HEADER.search(text) is not None, message, signed_bytes(own))
+
+
+def signed_bytes(text: str) -> frozenset[str]:
+    """The fields and constants of a message's text that are `byte`."""
+    return frozenset(_SIGNED_BYTE.findall(text))
 
 
 def _text_of(match: re.Match[str] | None) -> str | None:

@@ -15,7 +15,7 @@
 #   baton_ros1_messages(<target>
 #     [PACKAGES | TYPES | FILES | PACKAGE | SEARCH ...]   as above; STANDARD is ros1_noetic
 #     [HEADERS <dir>...])       include directories with ROS 1's headers of these messages; default: those of roscpp and catkin.
-#                               Definitions are looked for beside them, too: in <dir>/../share
+#                               Definitions are looked for beside them, too: in <dir>/../share. A message with a file needs no header
 #
 # writes <sensor_msgs/Image.h> and so on for recompiled ROS 1 programs (docs/guides/ros1.md). A program that links <target>
 # has messages in shared memory without a change of its source. Needs find_package(roscpp) (or of catkin with it) and

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is read from ROS 1's own headers, and the headers that are written in their place."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,7 @@ struct Definition< ::my_msgs::Level_<ContainerAllocator> >
   {
     return "# \\"quoted\\" \\\\ text\\n"
 "byte OK=0\\n"
+"byte LOW=-3\\n"
 "%s\\n"
 "byte[] levels\\n"
 "================================================================================\\n"
@@ -52,7 +54,9 @@ def header_of(directory: Path, field: str = "byte level", has_header: str = "Fal
 def universe(directory: Path, field: str = "byte level") -> Universe:
     messages = directory / "src" / "my_msgs" / "msg"
     messages.mkdir(parents=True)
-    (messages / "Level.msg").write_text(f"byte OK=0\n{field}\nbyte[] levels\n")
+    path = messages / "Level.msg"
+    path.write_text(f"byte OK=0\nbyte LOW=-3\n{field}\nbyte[] levels\n")
+    os.utime(path, (0, 0))  # gencpp ran after the file had changed
     (messages.parent / "package.xml").write_text("<package><name>my_msgs</name></package>\n")
     return Universe(search=[directory / "src"], standard="ros1_noetic", environment={})
 
@@ -62,16 +66,17 @@ def test_sum_definition_and_header_are_those_of_ros(tmp_path):
     read = read_ros1_header("my_msgs/Level", [tmp_path / "elsewhere", tmp_path])
     assert read is not None
     assert (read.path, read.md5, read.has_header) == (path, "0123456789abcdef" * 2, True)
-    assert read.definition.startswith('# "quoted" \\ text\nbyte OK=0\nbyte level\n')
+    assert read.definition.startswith('# "quoted" \\ text\nbyte OK=0\nbyte LOW=-3\nbyte level\n')
     assert read.definition.endswith("MSG: std_msgs/Header\nuint32 seq\n")
     assert [f.name for f in read.message.fields] == ["level", "levels"]
-    assert read.signed_bytes == {"OK", "level", "levels"}
+    assert read.signed_bytes == {"OK", "LOW", "level", "levels"}
 
 
-def test_a_message_without_a_header_of_ros_is_left_out(tmp_path):
-    assert read_ros1_header("my_msgs/Level", [tmp_path]) is None
+def test_a_message_of_a_standard_set_without_a_header_of_ros_is_left_out(tmp_path):
+    assert read_ros1_header("std_msgs/Header", [tmp_path]) is None
+    source = Universe(standard="ros1_noetic", environment={})
     with pytest.raises(InterfaceError, match="has no header of ROS 1 for these messages"):
-        outputs(universe(tmp_path), Wanted(packages=["my_msgs"]), recompiled=[tmp_path])
+        outputs(source, Wanted(types=["std_msgs/Header"]), recompiled=[tmp_path])
 
 
 def test_a_header_that_gencpp_did_not_make_is_an_error(tmp_path):
@@ -97,6 +102,8 @@ def test_the_header_in_its_place_has_ros_names_types_and_sum(tmp_path):
     assert "using _level_type = ::std::int8_t;" in header, "ROS 1's byte is signed"
     assert "using _levels_type = ::baton::sfm::Vector<::std::int8_t>;" in header
     assert "static constexpr ::std::int8_t OK = 0;" in header
+    assert "static constexpr ::std::int8_t LOW = -3;" in header
+    assert "::std::uint8_t LOW = 253;" in text["baton/msg/my_msgs/level.hpp"], "the same bits"
     assert 'return "0123456789abcdef0123456789abcdef";' in header
     assert "#ifdef MY_MSGS_MESSAGE_LEVEL_H" in header
     assert "HasHeader" not in header
@@ -162,3 +169,27 @@ def test_a_service_without_its_request_is_an_error(tmp_path):
     (tmp_path / "my_msgs" / "SetLevelRequest.h").unlink()
     with pytest.raises(InterfaceError, match="is a service of gencpp whose request or response is missing"):
         outputs(universe(tmp_path), Wanted(packages=["my_msgs"]), recompiled=[tmp_path])
+
+
+def test_a_package_of_services_alone_has_no_header_of_a_message(tmp_path):
+    folder = tmp_path / "src" / "my_msgs" / "srv"
+    folder.mkdir(parents=True)
+    (folder / "Plain.srv").write_text("string name\n---\nbool done\n")
+    (tmp_path / "my_msgs").mkdir()
+    service_of(tmp_path, "Plain", "string name", "bool done")
+    source = Universe(search=[tmp_path / "src"], standard="ros1_noetic", environment={})
+    paths = {str(path) for path in outputs(source, Wanted(packages=["my_msgs"]), recompiled=[tmp_path])}
+    assert paths == {"baton/srv/my_msgs/plain.hpp", "baton/ros1/recompiled/replaced.hpp"}
+
+
+def test_a_header_says_which_headers_of_ros_it_replaces(tmp_path):
+    header_of(tmp_path)
+    service_of(tmp_path, "SetLevel", "my_msgs/Level level", "bool done")
+    text = {
+        str(p): t for p, t in outputs(universe(tmp_path), Wanted(packages=["my_msgs"]), recompiled=[tmp_path]).items()
+    }
+    replaced = text["baton/ros1/recompiled/replaced.hpp"]
+    for name in ("LEVEL", "SETLEVELREQUEST", "SETLEVELRESPONSE"):
+        assert f"#if defined(MY_MSGS_MESSAGE_{name}_H) && !defined(BATON_MY_MSGS_MESSAGE_{name}_H)" in replaced
+    assert "#define BATON_MY_MSGS_MESSAGE_LEVEL_H" in text["my_msgs/Level.h"]
+    assert "#define BATON_MY_MSGS_MESSAGE_SETLEVELREQUEST_H" in text["my_msgs/SetLevelRequest.h"]

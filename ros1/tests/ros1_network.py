@@ -125,11 +125,11 @@ def run(*command):
     return done.stdout
 
 
-def configure(project, directory):
+def configure(project, directory, *definitions):
     """Configures a project outside of the tree, with an installation of this build; returns its build folder."""
     prefix, build = directory / "prefix", directory / "build"
     run("cmake", "--install", BUILD, "--prefix", prefix)
-    run("cmake", "-S", project, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "-S", project, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}", *definitions)
     return build
 
 

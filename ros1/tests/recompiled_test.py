@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from nodelet_packages import MANAGER, lines_of_nodelets, package_of_tests
-from ros1_network import BUILD, PATIENCE_S, ROOT, build_example, configure, tcp_bytes
+from ros1_network import BUILD, PATIENCE_S, ROOT, build_example, configure, run, tcp_bytes
 
 LARGE = 1_000_000
 HERE = Path(__file__).parent
@@ -497,6 +497,32 @@ def test_headers_of_ros_before_those_of_baton_do_not_compile(tmp_path):
     (stock / "ros").mkdir(parents=True)
     (stock / "ros" / "message_forward.h").write_text(Path("/usr/include/ros/message_forward.h").read_text())
     assert "the headers of ROS come before those of Baton" in compile_errors(tmp_path, "", stock)
+
+
+PROJECT = """\
+cmake_minimum_required(VERSION 3.25)
+project(noetic CXX)
+find_package(roscpp REQUIRED)
+find_package(baton 0.1 REQUIRED COMPONENTS ros1)
+baton_ros1_messages(messages PACKAGES sensor_msgs std_msgs)
+add_executable(listener {example}/listener.cpp)
+target_include_directories(listener PRIVATE {noetic} ${{roscpp_INCLUDE_DIRS}})
+target_include_directories(listener BEFORE PRIVATE $<TARGET_PROPERTY:messages,INTERFACE_INCLUDE_DIRECTORIES>)
+target_link_libraries(listener PRIVATE messages ${{roscpp_LIBRARIES}})
+"""
+
+
+def test_headers_of_an_installation_come_before_those_of_a_ros_outside_of_usr(tmp_path):
+    noetic, project = tmp_path / "noetic/include", tmp_path / "project"
+    for folder in (noetic, project):
+        folder.mkdir(parents=True)
+    for name in ("ros", "sensor_msgs", "std_msgs"):
+        (noetic / name).symlink_to(Path("/usr/include") / name)
+    text = PROJECT.format(example=ROOT / "examples/ros1_recompiled", noetic=noetic)
+    (project / "CMakeLists.txt").write_text(text)
+    build = configure(project, tmp_path)
+    run("cmake", "--build", build, "--target", "listener")
+    assert "sensor_msgs::Image[abi:baton]" in run("nm", "-C", build / "listener")
 
 
 def test_the_example_builds_outside_of_the_tree_and_talks_to_stock_programs(ros, tmp_path):

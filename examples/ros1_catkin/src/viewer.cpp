@@ -5,7 +5,8 @@
 #include <iostream>
 
 void on_map(const height_map::HeightMapConstPtr& map) {
-  std::cout << map->rows << "x" << map->columns << " " << map->heights.front() << " " << map->heights.back() << std::endl;
+  std::cout << map->rows << "x" << map->columns << " " << map->heights.front() << " " << map->heights.back()
+            << std::endl;
 }
 
 int main(int argc, char** argv) {

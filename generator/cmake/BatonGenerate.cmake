@@ -18,8 +18,8 @@
 #                               Definitions are looked for beside them, too: in <dir>/../share. A message with a file needs no header
 #
 # writes <sensor_msgs/Image.h> and so on for recompiled ROS 1 programs (docs/guides/ros1.md). A program that links <target>
-# has messages in shared memory without a change of its source. Needs find_package(roscpp) (or of catkin with it) and
-# find_package(baton COMPONENTS ros1) before it. A build of everything checks each executable and shared library that links
+# has messages in shared memory without a change of its source; its include directories begin with Baton's. Needs
+# find_package(roscpp) (or of catkin with it) and find_package(baton COMPONENTS ros1) before it. A build of everything checks each executable and shared library that links
 # <target> (`baton migrate check`; of one program: its target <program>_recompiled_check): it fails if it shares a class, a function or a variable that has messages inside with a library that was
 # compiled with ROS's own. -DBATON_ROS1_CHECK=OFF switches that off.
 #
@@ -203,13 +203,87 @@ function(baton_ros1_messages target)
       endif()
     endforeach()
     option(BATON_ROS1_CHECK "Recompiled ROS 1 programs are checked for libraries with ROS's own messages inside" ON)
-    get_property(recompiled GLOBAL PROPERTY BATON_RECOMPILED)
-    if(BATON_ROS1_CHECK AND NOT recompiled)
+  endif()
+  get_property(recompiled GLOBAL PROPERTY BATON_RECOMPILED)
+  if(NOT recompiled)
+    cmake_language(DEFER DIRECTORY "${CMAKE_SOURCE_DIR}" CALL baton_put_recompiled_headers_first)
+    if(BATON_ROS1_CHECK)
       cmake_language(DEFER DIRECTORY "${CMAKE_SOURCE_DIR}" CALL baton_check_recompiled_programs)
     endif()
   endif()
   set_property(GLOBAL APPEND PROPERTY BATON_RECOMPILED "${target}")
   target_link_libraries(${target} INTERFACE baton::ros1_recompiled)
+endfunction()
+
+# Puts Baton's headers before those of the target's own include_directories(), which are ROS's in a catkin package. Runs when all
+# targets are known.
+function(baton_put_recompiled_headers_first)
+  baton_targets_of_project(targets)
+  set(used "")
+  foreach(target IN LISTS targets)
+    get_target_property(type "${target}" TYPE)
+    if(type MATCHES "^(EXECUTABLE|(STATIC|SHARED|MODULE|OBJECT)_LIBRARY)$")
+      baton_messages_of("${target}" messages)
+      list(APPEND used ${messages})
+      list(TRANSFORM messages REPLACE "(.+)" "$<TARGET_PROPERTY:\\1,INTERFACE_INCLUDE_DIRECTORIES>")
+      get_target_property(directories "${target}" INCLUDE_DIRECTORIES)
+      if(directories)
+        list(APPEND messages ${directories})
+      endif()
+      set_property(TARGET "${target}" PROPERTY INCLUDE_DIRECTORIES "${messages}")
+    endif()
+  endforeach()
+  get_property(recompiled GLOBAL PROPERTY BATON_RECOMPILED)
+  foreach(messages IN LISTS recompiled)
+    if(NOT messages IN_LIST used)
+      message(WARNING "baton_ros1_messages(${messages}): no target links ${messages}, so no program is recompiled with it.\n"
+        "Way out: target_link_libraries(<program> ${messages} ...) for each program and library that is to be recompiled.")
+    endif()
+  endforeach()
+endfunction()
+
+# Sets `found` to the targets of baton_ros1_messages whose headers a target is compiled with.
+function(baton_messages_of target found)
+  get_property(messages GLOBAL PROPERTY BATON_RECOMPILED)
+  set(part "${target}")
+  set(name LINK_LIBRARIES)
+  set(todo "")
+  set(seen "")
+  set(result "")
+  while(part)
+    get_target_property(entries "${part}" ${name})
+    set(name INTERFACE_LINK_LIBRARIES)
+    if(entries)
+      string(REGEX REPLACE "[$]<LINK_ONLY:[^>]*>" "" entries "${entries}")  # linked, and not compiled with
+      string(REGEX REPLACE "[$]<[A-Za-z_]*:?|>:?|," ";" entries "${entries}")
+      list(APPEND todo ${entries})
+    endif()
+    set(part "")
+    while(todo AND NOT part)
+      list(POP_FRONT todo next)
+      if(next IN_LIST messages)
+        list(APPEND result "${next}")
+      elseif(TARGET "${next}" AND NOT next IN_LIST seen)
+        list(APPEND seen "${next}")
+        set(part "${next}")
+      endif()
+    endwhile()
+  endwhile()
+  list(REMOVE_DUPLICATES result)
+  set(${found} "${result}" PARENT_SCOPE)
+endfunction()
+
+function(baton_targets_of_project found)
+  set(result "")
+  set(directories "${CMAKE_SOURCE_DIR}")
+  while(directories)
+    list(POP_FRONT directories directory)
+    get_property(inner DIRECTORY "${directory}" PROPERTY SUBDIRECTORIES)
+    list(APPEND directories ${inner})
+    get_property(targets DIRECTORY "${directory}" PROPERTY BUILDSYSTEM_TARGETS)
+    list(APPEND result ${targets})
+  endwhile()
+  set(${found} "${result}" PARENT_SCOPE)
 endfunction()
 
 # Adds the check to all programs of the project. Runs when all of them are known.
@@ -225,40 +299,35 @@ function(baton_check_recompiled_programs)
       "Way out: apt-get install baton-tools python3-clang-14 libclang-common-14-dev; or -DBATON_ROS1_CHECK=OFF, which says that you know.")
     return()
   endif()
-  set(directories "${CMAKE_SOURCE_DIR}")
-  while(directories)
-    list(POP_FRONT directories directory)
-    get_property(inner DIRECTORY "${directory}" PROPERTY SUBDIRECTORIES)
-    list(APPEND directories ${inner})
-    get_property(targets DIRECTORY "${directory}" PROPERTY BUILDSYSTEM_TARGETS)
-    get_property(is_folder_excluded DIRECTORY "${directory}" PROPERTY EXCLUDE_FROM_ALL)
-    foreach(program IN LISTS targets)
-      get_target_property(type "${program}" TYPE)
-      if(type MATCHES "^(EXECUTABLE|SHARED_LIBRARY|MODULE_LIBRARY)$")
-        baton_recompiled_parts("${program}" parts stock)
-        if(parts)
-          set_property(TARGET ${parts} PROPERTY EXPORT_COMPILE_COMMANDS ON)
-          list(TRANSFORM parts PREPEND "--target=")
-          list(TRANSFORM stock REPLACE "(.+)" "--archive=$<TARGET_FILE:\\1>")
-          set(stamp "${CMAKE_BINARY_DIR}/CMakeFiles/${program}_recompiled_check.stamp")
-          add_custom_command(
-            OUTPUT "${stamp}"
-            COMMAND "${CMAKE_COMMAND}" -E env "PYTHONPATH=${BATON_GENERATOR_DIR}" PYTHONDONTWRITEBYTECODE=1
-              "${BATON_PYTHON_OF_CHECK}" -m baton_converter check "$<TARGET_FILE:${program}>" --build "${CMAKE_BINARY_DIR}" ${parts} ${stock}
-            COMMAND "${CMAKE_COMMAND}" -E touch "${stamp}"
-            DEPENDS "${program}" "$<TARGET_FILE:${program}>"
-            COMMENT "Checking ${program} for libraries with ROS's own messages inside"
-            VERBATIM)
-          get_target_property(is_excluded "${program}" EXCLUDE_FROM_ALL)
-          set(all ALL)
-          if(is_excluded OR is_folder_excluded)  # `all` does not build it
-            set(all "")
-          endif()
-          add_custom_target(${program}_recompiled_check ${all} DEPENDS "${stamp}")
+  baton_targets_of_project(targets)
+  foreach(program IN LISTS targets)
+    get_target_property(type "${program}" TYPE)
+    if(type MATCHES "^(EXECUTABLE|SHARED_LIBRARY|MODULE_LIBRARY)$")
+      baton_recompiled_parts("${program}" parts stock)
+      if(parts)
+        set_property(TARGET ${parts} PROPERTY EXPORT_COMPILE_COMMANDS ON)
+        list(TRANSFORM parts PREPEND "--target=")
+        list(TRANSFORM stock REPLACE "(.+)" "--archive=$<TARGET_FILE:\\1>")
+        set(stamp "${CMAKE_BINARY_DIR}/CMakeFiles/${program}_recompiled_check.stamp")
+        add_custom_command(
+          OUTPUT "${stamp}"
+          COMMAND "${CMAKE_COMMAND}" -E env "PYTHONPATH=${BATON_GENERATOR_DIR}" PYTHONDONTWRITEBYTECODE=1
+            "${BATON_PYTHON_OF_CHECK}" -m baton_converter check "$<TARGET_FILE:${program}>" --build "${CMAKE_BINARY_DIR}" ${parts} ${stock}
+          COMMAND "${CMAKE_COMMAND}" -E touch "${stamp}"
+          DEPENDS "${program}" "$<TARGET_FILE:${program}>"
+          COMMENT "Checking ${program} for libraries with ROS's own messages inside"
+          VERBATIM)
+        get_target_property(is_excluded "${program}" EXCLUDE_FROM_ALL)
+        get_target_property(directory "${program}" SOURCE_DIR)
+        get_property(is_folder_excluded DIRECTORY "${directory}" PROPERTY EXCLUDE_FROM_ALL)
+        set(all ALL)
+        if(is_excluded OR is_folder_excluded)  # `all` does not build it
+          set(all "")
         endif()
+        add_custom_target(${program}_recompiled_check ${all} DEPENDS "${stamp}")
       endif()
-    endforeach()
-  endwhile()
+    endif()
+  endforeach()
 endfunction()
 
 # Sets `parts` to the targets of this project that are linked into `program` and were compiled with recompiled messages, itself

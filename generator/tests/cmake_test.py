@@ -175,3 +175,17 @@ def test_definitions_beside_the_headers_of_ros_are_found(tmp_path: Path) -> None
     built = project.run("cmake", "--build", "build", "--target", "recompiled_generate")
     assert built.returncode == 0, built.stdout
     assert (tmp_path / "build/recompiled/include/robot_msgs/Wheel.h").exists()
+
+
+@needs_tools
+def test_messages_for_recompiled_programs_that_no_program_links_are_a_warning(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.write("msg/Wheel.msg", "uint32 number\n")
+    recompiled = (
+        "add_library(baton::ros1_recompiled ALIAS headers)\nbaton_ros1_messages(recompiled FILES msg/Wheel.msg)\n"
+    )
+    project.write("CMakeLists.txt", f"{PROJECT}\n{recompiled}")
+    warning = "no target links recompiled, so no program is recompiled with it"
+    assert warning in " ".join(project.configure().stderr.split())
+    project.write("CMakeLists.txt", f"{PROJECT}\n{recompiled}target_link_libraries(use_outer PRIVATE recompiled)\n")
+    assert warning not in " ".join(project.configure().stderr.split())

@@ -443,6 +443,51 @@ def test_no_recompiled_program_of_this_tree_shares_a_class_with_messages_with_a_
     assert {program: done.stderr for program, done in said.items() if done.returncode} == {}
 
 
+# As catkin makes it: policies of CMake 3.0.2, ROS's headers by include_directories(), and a message of its own without a header yet.
+CATKIN_PROJECT = """\
+cmake_minimum_required(VERSION 3.0.2)
+project(robot CXX)
+find_package(roscpp REQUIRED)
+find_package(baton 0.1 REQUIRED COMPONENTS ros1)
+baton_ros1_messages(messages FILES msg/Wheel.msg srv/Turn.srv PACKAGES std_msgs)
+include_directories(${CMAKE_SOURCE_DIR}/ros)
+add_library(odometry STATIC odometry.cpp)
+target_link_libraries(odometry PRIVATE messages)
+add_library(stock STATIC stock.cpp)
+target_link_libraries(stock PRIVATE odometry)
+add_executable(robot robot.cpp)
+target_link_libraries(robot messages stock odometry ${roscpp_LIBRARIES})
+"""
+WHEEL = """\
+#include <robot/Turn.h>
+#include <robot/Wheel.h>
+#include <type_traits>
+static_assert(!std::is_same<decltype(robot::Wheel::name), std::string>::value, "recompiled");
+"""
+
+
+def test_a_package_of_catkin_with_its_own_messages_is_recompiled(tmp_path):
+    headers = next(f for f in map(Path, ("/opt/ros/noetic/include", "/usr/include")) if (f / "ros/ros.h").exists())
+    project = tmp_path / "project"
+    for name, text in {
+        "CMakeLists.txt": CATKIN_PROJECT,
+        "package.xml": "<package><name>robot</name><buildtool_depend>catkin</buildtool_depend></package>\n",
+        "msg/Wheel.msg": "Header header\nstring name\n",
+        "srv/Turn.srv": "Wheel wheel\n---\nbool done\n",
+        "odometry.cpp": WHEEL,
+        "stock.cpp": "#include <std_msgs/String.h>\nstd_msgs::String_<std::allocator<void>> of_ros;\n",
+        "robot.cpp": f"#include <ros/ros.h>\n{WHEEL}int main() {{ return robot::Wheel().name.size(); }}\n",
+    }.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+    (project / "ros").mkdir()
+    for package in ("ros", "std_msgs"):
+        (project / "ros" / package).symlink_to(headers / package)
+    build = configure(project, tmp_path)
+    built = subprocess.run(["cmake", "--build", build], capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stdout
+
+
 def compile_errors(tmp_path, source, *before):
     """The compiler's errors for a source file of a recompiled program; `before` are earlier include directories."""
     (tmp_path / "program.cpp").write_text(source)

@@ -366,6 +366,32 @@ TEST(Endpoints, AReaderThatSleepsWakesUpForTheMessageThatItIsHanded) {
   EXPECT_EQ(take(*reader), 1U);
 }
 
+TEST(Endpoints, AMessageForOneReaderReachesNoOtherAndNoLateOne) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t", QoS(2).transient_local());
+  const auto one = make_reader(*participant, "t"), other = make_reader(*participant, "t");
+  ASSERT_TRUE(matched(*writer, 2) && matched(*one, 1) && matched(*other, 1));
+  const auto publish_to = [&](const Gid& reader, std::uint64_t value) {
+    const memory::Chunk chunk = writer->loan_sized(8).or_throw();
+    std::memcpy(chunk.message(), &value, 8);
+    PublishInfo info;
+    info.only_reader = &reader;
+    Result<std::uint64_t> sequence = writer->publish(chunk, info);
+    if (!sequence) writer->abandon(chunk);
+    return sequence;
+  };
+  publish(*writer, 1).or_throw();
+  publish_to(one->gid(), 2).or_throw();
+  publish(*writer, 3).or_throw();
+  for (const std::uint64_t value : {1, 2, 3}) EXPECT_EQ(value_of(take_sample(*one)), value);
+  for (const std::uint64_t value : {1, 3}) EXPECT_EQ(value_of(take_sample(*other)), value);
+  const auto late = make_reader(*participant, "t", QoS(2).transient_local());
+  for (const std::uint64_t value : {1, 3}) EXPECT_EQ(value_of(take_sample(*late)), value);
+  EXPECT_EQ(publish_to(Gid{}, 4).error().code, Errc::not_found);
+  for (const auto& reader : {one, other, late}) EXPECT_EQ(take(*reader), kNothing);
+}
+
 TEST(Endpoints, AnExpiredMessageIsNotDelivered) {
   TestDomain domain;
   const auto participant = domain.join();

@@ -120,6 +120,10 @@ Writer::Impl::~Impl() {
   ++history_size_;
 }
 
+Error Writer::Impl::not_connected() const {
+  return {Errc::not_found, "publisher of '" + options_.topic + "': the subscription is not connected"};
+}
+
 /// Fills the header; returns the time of publication.
 [[gnu::hot]] std::int64_t Writer::Impl::complete(memory::ChunkHeader& header, std::uint64_t sequence,
                                                  const PublishInfo& info) const {
@@ -141,11 +145,14 @@ Writer::Impl::~Impl() {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   BATON_CRASH_POINT("publish.begin");
   bool broken = false;
-  const bool only_client = info.only_client && std::any_of(live_.begin(), live_.end(), [&](const auto& connection) {
-                             return connection->reader == info.correlation_client;
-                           });
+  const Gid* only = info.only_client ? &info.correlation_client : info.only_reader;
+  if (only != nullptr &&
+      std::none_of(live_.begin(), live_.end(), [&](const auto& connection) { return connection->reader == *only; })) {
+    if (info.only_reader != nullptr) return out_of_line([&] { return not_connected(); });
+    only = nullptr;
+  }
   const auto left_out = [&](const WriterConnection& connection) {
-    return only_client && connection.reader != info.correlation_client;
+    return only != nullptr && connection.reader != *only;
   };
   const bool refuse_when_full =
       options_.qos.history == History::kKeepAll && options_.qos.reliability == Reliability::kReliable;
@@ -182,7 +189,7 @@ Writer::Impl::~Impl() {
   wake_readers();
 
   last_publish_ns_ = now;
-  if (history_.empty()) {
+  if (history_.empty() || info.only_reader != nullptr) {
     pool_->release(message.handle);
   } else {
     remember(message);
@@ -238,9 +245,7 @@ bool Writer::Impl::hand_newest_to(const Gid& reader) {
   const auto found =
       std::find_if(live_.begin(), live_.end(), [&](const auto& connection) { return connection->reader == reader; });
   if (found == live_.end()) {
-    return out_of_line([&] {
-      return Error{Errc::not_found, "publisher of '" + options_.topic + "': the subscription is not connected"};
-    });
+    return out_of_line([&] { return not_connected(); });
   }
   WriterConnection& connection = **found;
   const auto release = [this](memory::Handle handle) { pool_->release(handle); };

@@ -198,6 +198,9 @@ struct PublishInfo {
   /// If `correlation_client` is a connected reader, only this reader gets the message; the other readers count it as
   /// lost.
   bool only_client = false;
+  /// Only this reader gets the message; the other readers count it as lost, and late readers do not get it. Error
+  /// not_found if it is not connected: nothing was published. Null: every reader.
+  const Gid* only_reader = nullptr;
   /// The caller goes on using the message, which it does not change any more, until drop().
   bool keep = false;
   memory::Selection selection = memory::Selection::kInPlace;
